@@ -1,0 +1,1 @@
+//! Tensor functions to LLVM IR and native code.

@@ -1,0 +1,1 @@
+//! Data types, expressions, statements, buffers, functions and modules.

@@ -1,0 +1,1 @@
+//! Operator library: tensor expressions that build tensor functions.

@@ -1,0 +1,1 @@
+//! Tensors in files, compiled modules, threads and memory.

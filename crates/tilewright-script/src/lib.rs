@@ -1,0 +1,1 @@
+//! TVMScript text to IR and back.

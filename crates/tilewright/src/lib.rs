@@ -1,0 +1,1 @@
+//! Compile and run tensor programs: the library and the command line.
