@@ -1,1 +1,46 @@
-//! Data types, expressions, statements, buffers, functions and modules.
+//! The intermediate representation that every other crate reads and writes.
+//!
+//! A [`Module`] holds *graph functions* ([`GraphFunc`]: dataflow over tensors) and *tensor
+//! functions* ([`TensorFunc`]: loops, blocks and buffers). Trees are immutable and shared by
+//! reference counting: a transformation returns a new tree and keeps the parts that it did not
+//! touch. Variables and buffers have an identity of their own; their names are hints.
+//!
+//! * [`dtype`], [`tensor`]: element types and dense tensors.
+//! * [`expr`], [`buffer`], [`stmt`], [`func`], [`graph`], [`module`]: the tree itself.
+//! * [`plan`]: a graph function after memory planning: steps over slots.
+//! * [`visit`]: the one recursion scheme, [`Visit`] and [`Fold`], with substitution on top.
+//! * [`equal`]: structural equality modulo names, with the first difference.
+//! * [`well_formed`]: the check that every stage may rely on.
+//! * [`text`]: expressions as TVMScript text (statements are printed by the script crate).
+//! * [`error`]: the one error type of the whole project.
+//!
+//! **Architecture invariant:** no IO, no knowledge of any pass, layout or target in here.
+
+pub mod buffer;
+pub mod dtype;
+pub mod equal;
+pub mod error;
+pub mod expr;
+pub mod func;
+pub mod graph;
+pub mod module;
+pub mod plan;
+pub mod stmt;
+pub mod tensor;
+pub mod text;
+pub mod visit;
+pub mod well_formed;
+
+pub use buffer::Buffer;
+pub use dtype::{DType, TypeKind};
+pub use error::{Diagnostic, Error, Result, Source, Span};
+pub use expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
+pub use func::{Param, TensorFunc};
+pub use graph::{Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, TensorType};
+pub use module::{Function, Module};
+pub use plan::{Plan, Port, Slot, Step};
+pub use stmt::{
+    Attr, Attrs, Block, ForKind, IterKind, IterVar, MatchRegion, Range, Region, Stmt, StmtKind,
+};
+pub use tensor::Tensor;
+pub use visit::{Fold, Visit};

@@ -1,0 +1,131 @@
+//! Buffers: typed multi-dimensional storage that loads and stores name.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use crate::dtype::DType;
+use crate::expr::{Expr, Var, fresh_id};
+
+/// A buffer. Equality and hashing go by identity, never by name or shape.
+#[derive(Clone)]
+pub struct Buffer(Arc<BufferData>);
+
+/// What a [`Buffer`] is made of. Shapes and strides count elements.
+#[derive(Clone, Debug)]
+pub struct BufferData {
+    id: u64,
+    /// Name: a hint for printing.
+    pub name: Arc<str>,
+    /// Type of the elements.
+    pub dtype: DType,
+    /// Extents, outermost first.
+    pub shape: Vec<Expr>,
+    /// Distance of neighbours along each axis; empty for row-major without gaps.
+    pub strides: Vec<Expr>,
+    /// Offset of the first element from `data`; `None` for zero.
+    pub elem_offset: Option<Expr>,
+    /// Where the memory lives: `global`, `local`, `shared`, ...
+    pub scope: Arc<str>,
+    /// Alignment of `data` in bytes; 0 for the default.
+    pub align: u32,
+    /// `elem_offset` is a multiple of this; 0 where nothing is known.
+    pub offset_factor: u32,
+    /// Positions between axes where a physical axis ends and the next one begins: with
+    /// separators `[2]` and shape `[a, b, c]`, the physical axes are `a * b` and `c`.
+    pub axis_separators: Vec<usize>,
+    /// The pointer. Buffers with one pointer are views of one memory.
+    pub data: Var,
+}
+
+impl Buffer {
+    /// A new compact buffer in global memory with a pointer of its own.
+    pub fn new(name: impl Into<Arc<str>>, shape: Vec<Expr>, dtype: DType) -> Self {
+        let name = name.into();
+        let data = Var::new(name.clone(), DType::HANDLE);
+        Buffer(Arc::new(BufferData {
+            id: fresh_id(),
+            name,
+            dtype,
+            shape,
+            strides: Vec::new(),
+            elem_offset: None,
+            scope: "global".into(),
+            align: 0,
+            offset_factor: 0,
+            axis_separators: Vec::new(),
+            data,
+        }))
+    }
+
+    /// A new compact buffer with constant `int32` extents.
+    pub fn with_extents(name: impl Into<Arc<str>>, shape: &[i64], dtype: DType) -> Self {
+        Self::new(name, shape.iter().map(|&d| Expr::int(d, DType::I32)).collect(), dtype)
+    }
+
+    /// A new buffer (new identity) that differs from this one as `edit` says. It keeps the
+    /// pointer: give it a new one where it is other memory.
+    pub fn derive(&self, edit: impl FnOnce(&mut BufferData)) -> Self {
+        let mut data = (*self.0).clone();
+        data.id = fresh_id();
+        edit(&mut data);
+        Buffer(Arc::new(data))
+    }
+
+    /// Like [`Buffer::derive`], with a pointer of its own.
+    pub fn derive_storage(&self, edit: impl FnOnce(&mut BufferData)) -> Self {
+        self.derive(|d| {
+            edit(d);
+            d.data = Var::new(d.name.clone(), DType::HANDLE);
+        })
+    }
+
+    /// The identity.
+    pub fn id(&self) -> u64 {
+        self.0.id
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype
+    }
+
+    /// Number of axes.
+    pub fn rank(&self) -> usize {
+        self.0.shape.len()
+    }
+
+    /// The extents, where all are constants.
+    pub fn const_shape(&self) -> Option<Vec<i64>> {
+        self.0.shape.iter().map(Expr::as_int).collect()
+    }
+
+    /// Reads an element.
+    pub fn load(&self, indices: impl IntoIterator<Item = Expr>) -> Expr {
+        Expr::load(self, indices.into_iter().collect())
+    }
+}
+
+impl std::ops::Deref for Buffer {
+    type Target = BufferData;
+    fn deref(&self) -> &BufferData {
+        &self.0
+    }
+}
+
+impl PartialEq for Buffer {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id == other.0.id
+    }
+}
+impl Eq for Buffer {}
+impl Hash for Buffer {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.id.hash(state);
+    }
+}
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.0.name, self.0.id)
+    }
+}

@@ -1,0 +1,171 @@
+//! Element types: kind, width in bits, and lanes for vector values.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::Error;
+
+/// The kind of a scalar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TypeKind {
+    /// True or false; one byte in memory.
+    Bool,
+    /// Signed two's complement.
+    Int,
+    /// Unsigned.
+    UInt,
+    /// IEEE 754 binary.
+    Float,
+    /// bfloat16.
+    BFloat,
+    /// A pointer.
+    Handle,
+    /// No value.
+    Void,
+}
+
+/// The type of a value: `float32`, `int64`, `bool`, `float32x16`, ...
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DType {
+    /// The kind of each lane.
+    pub kind: TypeKind,
+    /// Bits of one lane (1 for `bool`, 64 for handles, 0 for void).
+    pub bits: u8,
+    /// Number of lanes; 1 for scalars.
+    pub lanes: u16,
+}
+
+macro_rules! named {
+    ($($name:ident $kind:ident $bits:literal),*) => { $(
+        #[doc = concat!("`", stringify!($kind), "` of ", stringify!($bits), " bits.")]
+        pub const $name: DType = DType { kind: TypeKind::$kind, bits: $bits, lanes: 1 }; )*
+    };
+}
+
+impl DType {
+    named!(BOOL Bool 1, I8 Int 8, I16 Int 16, I32 Int 32, I64 Int 64,
+        U8 UInt 8, U16 UInt 16, U32 UInt 32, U64 UInt 64,
+        F16 Float 16, F32 Float 32, F64 Float 64, BF16 BFloat 16,
+        HANDLE Handle 64, VOID Void 0);
+
+    /// The same scalar type with `lanes` lanes.
+    pub fn with_lanes(self, lanes: u16) -> Self {
+        DType { lanes, ..self }
+    }
+
+    /// The type of one lane.
+    pub fn scalar(self) -> Self {
+        self.with_lanes(1)
+    }
+
+    /// Bytes of one lane in memory (a `bool` takes one byte).
+    pub fn bytes(self) -> usize {
+        usize::from(self.bits).div_ceil(8)
+    }
+
+    /// Signed or unsigned integers; not `bool`.
+    pub fn is_int(self) -> bool {
+        matches!(self.kind, TypeKind::Int | TypeKind::UInt)
+    }
+
+    /// Floating point of any width, `bfloat16` included.
+    pub fn is_float(self) -> bool {
+        matches!(self.kind, TypeKind::Float | TypeKind::BFloat)
+    }
+
+    /// `bool` of any lanes.
+    pub fn is_bool(self) -> bool {
+        self.kind == TypeKind::Bool
+    }
+
+    /// Smallest value of an integer type (`None` for other kinds); `u64` fits as `i128`.
+    pub fn min_int(self) -> Option<i128> {
+        match self.kind {
+            TypeKind::Int => Some(-(1i128 << (self.bits - 1))),
+            TypeKind::UInt | TypeKind::Bool => Some(0),
+            _ => None,
+        }
+    }
+
+    /// Largest value of an integer type (`None` for other kinds).
+    pub fn max_int(self) -> Option<i128> {
+        match self.kind {
+            TypeKind::Int => Some((1i128 << (self.bits - 1)) - 1),
+            TypeKind::UInt | TypeKind::Bool => Some((1i128 << self.bits) - 1),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            TypeKind::Bool => f.write_str("bool")?,
+            TypeKind::Int => write!(f, "int{}", self.bits)?,
+            TypeKind::UInt => write!(f, "uint{}", self.bits)?,
+            TypeKind::Float => write!(f, "float{}", self.bits)?,
+            TypeKind::BFloat => write!(f, "bfloat{}", self.bits)?,
+            TypeKind::Handle => f.write_str("handle")?,
+            TypeKind::Void => f.write_str("void")?,
+        }
+        if self.lanes != 1 { write!(f, "x{}", self.lanes) } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for DType {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let unknown = || {
+            Error::syntax(format!("unknown data type `{text}`"))
+                .help("data types are bool, int8..int64, uint8..uint64, float16, float32, float64, bfloat16, handle, void, with `xN` for N lanes")
+        };
+        let (scalar, lanes) = match text.rsplit_once('x') {
+            Some((s, l)) => (s, l.parse::<u16>().map_err(|_| unknown())?),
+            None => (text, 1),
+        };
+        let base = match scalar {
+            "bool" => DType::BOOL,
+            "int8" => DType::I8,
+            "int16" => DType::I16,
+            "int32" => DType::I32,
+            "int64" => DType::I64,
+            "uint8" => DType::U8,
+            "uint16" => DType::U16,
+            "uint32" => DType::U32,
+            "uint64" => DType::U64,
+            "float16" => DType::F16,
+            "float32" => DType::F32,
+            "float64" => DType::F64,
+            "bfloat16" => DType::BF16,
+            "handle" => DType::HANDLE,
+            "void" => DType::VOID,
+            _ => return Err(unknown()),
+        };
+        if lanes == 0 {
+            return Err(unknown());
+        }
+        Ok(base.with_lanes(lanes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_round_trips() {
+        for text in ["bool", "int8", "uint64", "float16", "bfloat16", "handle", "float32x16"] {
+            assert_eq!(text.parse::<DType>().map(|d| d.to_string()).ok().as_deref(), Some(text));
+        }
+        for text in ["int7", "float32x", "float32x0", "x4", "f32", "int32x99999"] {
+            assert!(text.parse::<DType>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Structural equality modulo names.

@@ -1,0 +1,819 @@
+//! Expressions.
+//!
+//! An [`Expr`] is a shared immutable tree whose every node knows its type. Two ways to build one:
+//! the *raw* constructors ([`Expr::binary`], [`Expr::unary`], ...) make exactly the node that is
+//! asked for, and the operators (`a + b`, [`Expr::floordiv`], ...) first bring both sides to one
+//! type and fold constants and neutral elements of **integers** (`i + 0`, `i * 1`, `3 * 4`).
+//! Nothing here folds floating point.
+//!
+//! Division comes in two kinds that are kept apart: *floor* (`//`, `%` of Python) and
+//! *truncating* (`T.truncdiv`, `T.truncmod`, those of C). `Div` is the true division of floats.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::buffer::Buffer;
+use crate::dtype::{DType, TypeKind};
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// A fresh identity for a variable or buffer.
+pub(crate) fn fresh_id() -> u64 {
+    NEXT_ID.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A scalar variable: loop variables, block iteration variables, shapes, let bindings, handles.
+///
+/// Equality and hashing go by identity, never by name.
+#[derive(Clone)]
+pub struct Var(Arc<VarData>);
+
+struct VarData {
+    id: u64,
+    name: Arc<str>,
+    dtype: DType,
+}
+
+impl Var {
+    /// A new variable, different from every other.
+    pub fn new(name: impl Into<Arc<str>>, dtype: DType) -> Self {
+        Var(Arc::new(VarData { id: fresh_id(), name: name.into(), dtype }))
+    }
+
+    /// A new `int32` variable, the usual type of indices.
+    pub fn index(name: impl Into<Arc<str>>) -> Self {
+        Self::new(name, DType::I32)
+    }
+
+    /// A new variable with the same name and type.
+    pub fn fresh(&self) -> Self {
+        Self::new(self.0.name.clone(), self.0.dtype)
+    }
+
+    /// The name: a hint for printing.
+    pub fn name(&self) -> &Arc<str> {
+        &self.0.name
+    }
+
+    /// The type of its values.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype
+    }
+
+    /// The identity.
+    pub fn id(&self) -> u64 {
+        self.0.id
+    }
+
+    /// An expression that reads the variable.
+    pub fn expr(&self) -> Expr {
+        Expr::var(self)
+    }
+}
+
+impl PartialEq for Var {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id == other.0.id
+    }
+}
+impl Eq for Var {}
+impl Hash for Var {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.id.hash(state);
+    }
+}
+impl PartialOrd for Var {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Var {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.id.cmp(&other.0.id)
+    }
+}
+impl fmt::Debug for Var {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.0.name, self.0.id)
+    }
+}
+
+/// Operators of two operands of one type. Comparisons and logic give `bool` of the same lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinOp {
+    /// `a + b`; integers wrap.
+    Add,
+    /// `a - b`; integers wrap.
+    Sub,
+    /// `a * b`; integers wrap.
+    Mul,
+    /// `a / b` of floats.
+    Div,
+    /// `a // b` of integers, rounded towards minus infinity.
+    FloorDiv,
+    /// `a % b` of integers, with the sign of `b`.
+    FloorMod,
+    /// Integer division rounded towards zero.
+    TruncDiv,
+    /// Remainder with the sign of `a`.
+    TruncMod,
+    /// The smaller; `NaN` if either is `NaN`.
+    Min,
+    /// The larger; `NaN` if either is `NaN`.
+    Max,
+    /// `a == b`.
+    Eq,
+    /// `a != b`.
+    Ne,
+    /// `a < b`.
+    Lt,
+    /// `a <= b`.
+    Le,
+    /// `a > b`.
+    Gt,
+    /// `a >= b`.
+    Ge,
+    /// Both, of `bool`; the right side is evaluated only if the left is true.
+    And,
+    /// Either, of `bool`; the right side is evaluated only if the left is false.
+    Or,
+}
+
+impl BinOp {
+    /// Whether the result is `bool` although the operands need not be.
+    pub fn is_compare(self) -> bool {
+        matches!(self, BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge)
+    }
+
+    /// Whether operands and result are `bool`.
+    pub fn is_logic(self) -> bool {
+        matches!(self, BinOp::And | BinOp::Or)
+    }
+}
+
+macro_rules! intrinsics {
+    ($($(#[$m:meta])* $variant:ident $name:literal $arity:literal;)*) => {
+        /// Built-in functions. `T.<name>` in text.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Intrin { $($(#[$m])* $variant),* }
+
+        impl Intrin {
+            /// Every intrinsic.
+            pub const ALL: &[Intrin] = &[$(Intrin::$variant),*];
+
+            /// Name in text, after `T.`.
+            pub fn name(self) -> &'static str {
+                match self { $(Intrin::$variant => $name),* }
+            }
+
+            /// Number of arguments.
+            pub fn arity(self) -> usize {
+                match self { $(Intrin::$variant => $arity),* }
+            }
+
+            /// The intrinsic of this name.
+            pub fn from_name(name: &str) -> Option<Intrin> {
+                match name { $($name => Some(Intrin::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+intrinsics! {
+    /// e to the power x.
+    Exp "exp" 1;
+    /// 2 to the power x.
+    Exp2 "exp2" 1;
+    /// 10 to the power x.
+    Exp10 "exp10" 1;
+    /// Natural logarithm.
+    Log "log" 1;
+    /// Logarithm to base 2.
+    Log2 "log2" 1;
+    /// Logarithm to base 10.
+    Log10 "log10" 1;
+    /// log(1 + x).
+    Log1p "log1p" 1;
+    /// Square root.
+    Sqrt "sqrt" 1;
+    /// 1 / sqrt(x).
+    Rsqrt "rsqrt" 1;
+    /// 1 / (1 + exp(-x)).
+    Sigmoid "sigmoid" 1;
+    /// Gauss error function.
+    Erf "erf" 1;
+    /// Sine of radians.
+    Sin "sin" 1;
+    /// Cosine of radians.
+    Cos "cos" 1;
+    /// Tangent of radians.
+    Tan "tan" 1;
+    /// Hyperbolic sine.
+    Sinh "sinh" 1;
+    /// Hyperbolic cosine.
+    Cosh "cosh" 1;
+    /// Hyperbolic tangent.
+    Tanh "tanh" 1;
+    /// Arc sine.
+    Asin "asin" 1;
+    /// Arc cosine.
+    Acos "acos" 1;
+    /// Arc tangent.
+    Atan "atan" 1;
+    /// Inverse hyperbolic sine.
+    Asinh "asinh" 1;
+    /// Inverse hyperbolic cosine.
+    Acosh "acosh" 1;
+    /// Inverse hyperbolic tangent.
+    Atanh "atanh" 1;
+    /// Arc tangent of y / x in the right quadrant.
+    Atan2 "atan2" 2;
+    /// x to the power y, of floats or integers.
+    Pow "pow" 2;
+    /// Remainder of floats with the sign of the first.
+    Fmod "fmod" 2;
+    /// Magnitude, of floats or integers.
+    Abs "abs" 1;
+    /// Largest integral value not above.
+    Floor "floor" 1;
+    /// Smallest integral value not below.
+    Ceil "ceil" 1;
+    /// Integral part.
+    Trunc "trunc" 1;
+    /// Nearest integral value, ties away from zero.
+    Round "round" 1;
+    /// Nearest integral value, ties to even.
+    NearbyInt "nearbyint" 1;
+    /// Whether the value is `NaN`.
+    IsNan "isnan" 1;
+    /// Whether the value is infinite.
+    IsInf "isinf" 1;
+    /// Whether the value is neither infinite nor `NaN`.
+    IsFinite "isfinite" 1;
+    /// Bitwise and.
+    BitAnd "bitwise_and" 2;
+    /// Bitwise or.
+    BitOr "bitwise_or" 2;
+    /// Bitwise exclusive or.
+    BitXor "bitwise_xor" 2;
+    /// Bitwise complement.
+    BitNot "bitwise_not" 1;
+    /// Shift left.
+    Shl "shift_left" 2;
+    /// Shift right; arithmetic for signed types.
+    Shr "shift_right" 2;
+    /// Number of one bits.
+    Popcount "popcount" 1;
+    /// A condition that is expected to hold: the value itself, with a hint for loop partitioning.
+    Likely "likely" 1;
+}
+
+impl Intrin {
+    /// Whether the result is `bool` whatever the argument.
+    pub fn is_predicate(self) -> bool {
+        matches!(self, Intrin::IsNan | Intrin::IsInf | Intrin::IsFinite)
+    }
+}
+
+/// What a call calls.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum CallTarget {
+    /// A built-in without side effects.
+    Intrin(Intrin),
+    /// `T.call_extern(dtype, name, args...)`: a C function; it may have any effect.
+    Extern(Arc<str>),
+    /// `T.<name>(args...)` that we keep but do not understand; it may have any effect.
+    Opaque(Arc<str>),
+}
+
+/// An expression: a shared immutable tree.
+#[derive(Clone)]
+pub struct Expr(Arc<ExprData>);
+
+struct ExprData {
+    dtype: DType,
+    kind: ExprKind,
+}
+
+/// The node of an [`Expr`].
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    /// Integer or `bool` constant (0 or 1); `u64` above `i64::MAX` by its bits.
+    Int(i64),
+    /// Floating-point constant, already rounded to the node's type.
+    Float(f64),
+    /// Text; only as an argument of calls.
+    Str(Arc<str>),
+    /// The value of a variable.
+    Var(Var),
+    /// Conversion to the node's type: float to int truncates, to `bool` compares with zero.
+    Cast(Expr),
+    /// Two operands.
+    Binary(BinOp, Expr, Expr),
+    /// Negation of a `bool`.
+    Not(Expr),
+    /// `c ? t : f`, with both evaluated.
+    Select(Expr, Expr, Expr),
+    /// `c ? t : f`, with only the taken side evaluated.
+    IfThenElse(Expr, Expr, Expr),
+    /// The element of a buffer at the indices.
+    Load(Buffer, Vec<Expr>),
+    /// A call.
+    Call(CallTarget, Vec<Expr>),
+    /// Binds a variable in the last expression: variable, value, body.
+    Let(Var, Expr, Expr),
+    /// `base, base + stride, ...` for the node's lanes.
+    Ramp(Expr, Expr),
+    /// The scalar in each of the node's lanes.
+    Broadcast(Expr),
+    /// Some valid but arbitrary value; two of them are not equal.
+    Undef,
+}
+
+impl Expr {
+    /// A node of a given type, unchecked; prefer the other constructors.
+    pub fn new(kind: ExprKind, dtype: DType) -> Self {
+        Expr(Arc::new(ExprData { dtype, kind }))
+    }
+
+    /// The node.
+    pub fn kind(&self) -> &ExprKind {
+        &self.0.kind
+    }
+
+    /// The type of the value.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype
+    }
+
+    /// Whether both are the same node in memory.
+    pub fn ptr_eq(&self, other: &Expr) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Address of the node, as a key for memo tables that live shorter than the expression.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// An integer or `bool` constant of a type, wrapped to its width.
+    pub fn int(value: i64, dtype: DType) -> Self {
+        Self::new(ExprKind::Int(wrap(value, dtype)), dtype)
+    }
+
+    /// An `int32` constant.
+    pub fn i32(value: i32) -> Self {
+        Self::int(i64::from(value), DType::I32)
+    }
+
+    /// A `bool` constant.
+    pub fn bool(value: bool) -> Self {
+        Self::int(i64::from(value), DType::BOOL)
+    }
+
+    /// A floating-point constant, rounded to the type.
+    pub fn float(value: f64, dtype: DType) -> Self {
+        Self::new(ExprKind::Float(round_to(value, dtype)), dtype)
+    }
+
+    /// A constant of any type: `value` as float, integer or `bool`.
+    pub fn constant(value: f64, dtype: DType) -> Self {
+        match dtype.is_float() {
+            true => Self::float(value, dtype),
+            false => Self::int(value as i64, dtype),
+        }
+    }
+
+    /// Text, for arguments of calls.
+    pub fn str(text: impl Into<Arc<str>>) -> Self {
+        Self::new(ExprKind::Str(text.into()), DType::HANDLE)
+    }
+
+    /// The value of a variable.
+    pub fn var(var: &Var) -> Self {
+        Self::new(ExprKind::Var(var.clone()), var.dtype())
+    }
+
+    /// Conversion; nothing where the type is already right, and integer constants fold.
+    pub fn cast(self, dtype: DType) -> Self {
+        match self.kind() {
+            _ if self.dtype() == dtype => self,
+            ExprKind::Int(v) if dtype.is_int() && dtype.lanes == 1 => Self::int(*v, dtype),
+            _ => Self::cast_node(self, dtype),
+        }
+    }
+
+    /// Raw conversion node.
+    pub fn cast_node(value: Expr, dtype: DType) -> Self {
+        Self::new(ExprKind::Cast(value), dtype)
+    }
+
+    /// Raw node of two operands, which must have one type.
+    pub fn binary(op: BinOp, a: Expr, b: Expr) -> Self {
+        let dtype = match op.is_compare() || op.is_logic() {
+            true => DType::BOOL.with_lanes(a.dtype().lanes),
+            false => a.dtype(),
+        };
+        Self::new(ExprKind::Binary(op, a, b), dtype)
+    }
+
+    /// Raw negation of a `bool`.
+    pub fn not_node(value: Expr) -> Self {
+        let dtype = value.dtype();
+        Self::new(ExprKind::Not(value), dtype)
+    }
+
+    /// Eager selection; both values have one type.
+    pub fn select(cond: Expr, t: Expr, f: Expr) -> Self {
+        let dtype = t.dtype();
+        Self::new(ExprKind::Select(cond, t, f), dtype)
+    }
+
+    /// Lazy selection; both values have one type.
+    pub fn if_then_else(cond: Expr, t: Expr, f: Expr) -> Self {
+        let dtype = t.dtype();
+        Self::new(ExprKind::IfThenElse(cond, t, f), dtype)
+    }
+
+    /// An element of a buffer. The lanes follow those of the last index.
+    pub fn load(buffer: &Buffer, indices: Vec<Expr>) -> Self {
+        let lanes = indices.last().map_or(1, |i| i.dtype().lanes);
+        let dtype = buffer.dtype().with_lanes(lanes.saturating_mul(buffer.dtype().lanes));
+        Self::new(ExprKind::Load(buffer.clone(), indices), dtype)
+    }
+
+    /// A call with a result of the given type.
+    pub fn call(target: CallTarget, args: Vec<Expr>, dtype: DType) -> Self {
+        Self::new(ExprKind::Call(target, args), dtype)
+    }
+
+    /// A call of a built-in; the type follows the first argument (`bool` for predicates).
+    pub fn intrin(op: Intrin, args: Vec<Expr>) -> Self {
+        let first = args.first().map_or(DType::VOID, Expr::dtype);
+        let dtype = if op.is_predicate() { DType::BOOL.with_lanes(first.lanes) } else { first };
+        Self::call(CallTarget::Intrin(op), args, dtype)
+    }
+
+    /// `let var = value in body`.
+    pub fn let_in(var: Var, value: Expr, body: Expr) -> Self {
+        let dtype = body.dtype();
+        Self::new(ExprKind::Let(var, value, body), dtype)
+    }
+
+    /// `base + stride * [0, lanes)`.
+    pub fn ramp(base: Expr, stride: Expr, lanes: u16) -> Self {
+        let dtype = base.dtype().with_lanes(lanes);
+        Self::new(ExprKind::Ramp(base, stride), dtype)
+    }
+
+    /// A scalar in each lane.
+    pub fn broadcast(value: Expr, lanes: u16) -> Self {
+        let dtype = value.dtype().with_lanes(lanes);
+        Self::new(ExprKind::Broadcast(value), dtype)
+    }
+
+    /// Some valid but arbitrary value.
+    pub fn undef(dtype: DType) -> Self {
+        Self::new(ExprKind::Undef, dtype)
+    }
+
+    /// The value of an integer or `bool` constant.
+    pub fn as_int(&self) -> Option<i64> {
+        match self.kind() {
+            ExprKind::Int(v) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// The value of a floating-point constant.
+    pub fn as_float(&self) -> Option<f64> {
+        match self.kind() {
+            ExprKind::Float(v) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// The variable, if the expression is just that.
+    pub fn as_var(&self) -> Option<&Var> {
+        match self.kind() {
+            ExprKind::Var(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// Whether this is the constant `true`.
+    pub fn is_true(&self) -> bool {
+        self.dtype().is_bool() && self.as_int() == Some(1)
+    }
+
+    /// Whether this is the constant `false`.
+    pub fn is_false(&self) -> bool {
+        self.dtype().is_bool() && self.as_int() == Some(0)
+    }
+
+    /// `self // other` of integers.
+    pub fn floordiv(self, other: impl IntoExpr) -> Expr {
+        apply(BinOp::FloorDiv, self, other)
+    }
+    /// `self % other` of integers, with the sign of `other`.
+    pub fn floormod(self, other: impl IntoExpr) -> Expr {
+        apply(BinOp::FloorMod, self, other)
+    }
+    /// The smaller of both.
+    pub fn min(self, other: impl IntoExpr) -> Expr {
+        apply(BinOp::Min, self, other)
+    }
+    /// The larger of both.
+    pub fn max(self, other: impl IntoExpr) -> Expr {
+        apply(BinOp::Max, self, other)
+    }
+    /// `self == other`.
+    pub fn equal(self, other: impl IntoExpr) -> Expr {
+        apply(BinOp::Eq, self, other)
+    }
+    /// `self != other`.
+    pub fn not_equal(self, other: impl IntoExpr) -> Expr {
+        apply(BinOp::Ne, self, other)
+    }
+    /// `self < other`.
+    pub fn less(self, other: impl IntoExpr) -> Expr {
+        apply(BinOp::Lt, self, other)
+    }
+    /// `self <= other`.
+    pub fn less_equal(self, other: impl IntoExpr) -> Expr {
+        apply(BinOp::Le, self, other)
+    }
+    /// `self > other`.
+    pub fn greater(self, other: impl IntoExpr) -> Expr {
+        apply(BinOp::Gt, self, other)
+    }
+    /// `self >= other`.
+    pub fn greater_equal(self, other: impl IntoExpr) -> Expr {
+        apply(BinOp::Ge, self, other)
+    }
+    /// Both, of `bool`.
+    pub fn and(self, other: impl IntoExpr) -> Expr {
+        apply(BinOp::And, self, other)
+    }
+    /// Either, of `bool`.
+    pub fn or(self, other: impl IntoExpr) -> Expr {
+        apply(BinOp::Or, self, other)
+    }
+}
+
+impl fmt::Debug for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What may stand on the right of an operator: an expression, a variable, or a number that takes
+/// the type of the left side.
+pub trait IntoExpr {
+    /// The expression, given the type of the other operand.
+    fn into_expr(self, like: DType) -> Expr;
+}
+
+impl IntoExpr for Expr {
+    fn into_expr(self, _: DType) -> Expr {
+        self
+    }
+}
+impl IntoExpr for &Expr {
+    fn into_expr(self, _: DType) -> Expr {
+        self.clone()
+    }
+}
+impl IntoExpr for &Var {
+    fn into_expr(self, _: DType) -> Expr {
+        self.expr()
+    }
+}
+impl IntoExpr for i64 {
+    fn into_expr(self, like: DType) -> Expr {
+        splat(Expr::constant(self as f64, like.scalar()), like.lanes)
+    }
+}
+impl IntoExpr for f64 {
+    fn into_expr(self, like: DType) -> Expr {
+        splat(Expr::constant(self, like.scalar()), like.lanes)
+    }
+}
+
+fn splat(value: Expr, lanes: u16) -> Expr {
+    if value.dtype().lanes == lanes { value } else { Expr::broadcast(value, lanes) }
+}
+
+/// Brings two operands to one type: scalars are broadcast; integers take the wider width, a
+/// number with a float becomes that float, and a constant takes the type of the other side.
+pub fn match_types(a: Expr, b: Expr) -> (Expr, Expr) {
+    let lanes = a.dtype().lanes.max(b.dtype().lanes);
+    let (a, b) = (splat(a, lanes), splat(b, lanes));
+    let (x, y) = (a.dtype(), b.dtype());
+    if x == y {
+        return (a, b);
+    }
+    let rank = |d: DType| match d.kind {
+        TypeKind::Bool => (0, 1),
+        TypeKind::UInt => (1, d.bits),
+        TypeKind::Int => (1, d.bits),
+        _ => (2, d.bits),
+    };
+    let constant = |e: &Expr| e.as_int().is_some();
+    let to = match (constant(&a), constant(&b)) {
+        (true, false) if rank(x).0 <= rank(y).0 => y,
+        (false, true) if rank(y).0 <= rank(x).0 => x,
+        _ if rank(x) >= rank(y) => x,
+        _ => y,
+    };
+    (convert(a, to), convert(b, to))
+}
+
+/// [`Expr::cast`], where an integer constant also becomes a float constant.
+fn convert(e: Expr, to: DType) -> Expr {
+    match e.as_int() {
+        Some(v) if to.is_float() && to.lanes == 1 => Expr::float(v as f64, to),
+        _ => e.cast(to),
+    }
+}
+
+fn apply(op: BinOp, a: Expr, b: impl IntoExpr) -> Expr {
+    let b = b.into_expr(a.dtype());
+    let (a, b) = match_types(a, b);
+    fold_binary(op, &a, &b).unwrap_or_else(|| Expr::binary(op, a, b))
+}
+
+/// The value of an operator on two integer or `bool` constants of one scalar type, or an operand
+/// that a neutral element leaves; `None` where there is nothing to fold (division by zero stays).
+pub fn fold_binary(op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
+    use BinOp::*;
+    let dtype = a.dtype();
+    if !(dtype.is_int() || dtype.is_bool()) || dtype.lanes != 1 || b.dtype() != dtype {
+        return None;
+    }
+    match (a.as_int(), b.as_int()) {
+        (Some(x), Some(y)) => {
+            let value = eval_int(op, x, y, dtype)?;
+            let to = if op.is_compare() || op.is_logic() { DType::BOOL } else { dtype };
+            Some(Expr::int(value, to))
+        }
+        (Some(0), None) => match op {
+            Add | Or => Some(b.clone()),
+            Mul | And => Some(a.clone()),
+            _ => None,
+        },
+        (Some(1), None) => match op {
+            Mul | And => Some(b.clone()),
+            Or if dtype.is_bool() => Some(a.clone()),
+            _ => None,
+        },
+        (None, Some(0)) => match op {
+            Add | Sub | Or => Some(a.clone()),
+            Mul | And => Some(b.clone()),
+            _ => None,
+        },
+        (None, Some(1)) => match op {
+            Mul | FloorDiv | TruncDiv | And => Some(a.clone()),
+            FloorMod | TruncMod => Some(Expr::int(0, dtype)),
+            Or if dtype.is_bool() => Some(b.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// An operator on two integers of a type, with that type's wrap-around; `None` for division by
+/// zero and for operators that integers do not have.
+pub fn eval_int(op: BinOp, a: i64, b: i64, dtype: DType) -> Option<i64> {
+    let unsigned = dtype.kind == TypeKind::UInt;
+    let (x, y) = match unsigned {
+        true => (i128::from(a as u64), i128::from(b as u64)),
+        false => (i128::from(a), i128::from(b)),
+    };
+    let floor = |x: i128, y: i128| x.div_euclid(y) - i128::from(y < 0 && x.rem_euclid(y) != 0);
+    let value = match op {
+        BinOp::Add => x + y,
+        BinOp::Sub => x - y,
+        BinOp::Mul => x.wrapping_mul(y),
+        BinOp::Div => return None,
+        BinOp::FloorDiv if y != 0 => floor(x, y),
+        BinOp::FloorMod if y != 0 => x - y * floor(x, y),
+        BinOp::TruncDiv if y != 0 => x / y,
+        BinOp::TruncMod if y != 0 => x % y,
+        BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod => return None,
+        BinOp::Min => x.min(y),
+        BinOp::Max => x.max(y),
+        BinOp::Eq => i128::from(x == y),
+        BinOp::Ne => i128::from(x != y),
+        BinOp::Lt => i128::from(x < y),
+        BinOp::Le => i128::from(x <= y),
+        BinOp::Gt => i128::from(x > y),
+        BinOp::Ge => i128::from(x >= y),
+        BinOp::And => i128::from(x != 0 && y != 0),
+        BinOp::Or => i128::from(x != 0 || y != 0),
+    };
+    Some(wrap(value as i64, dtype))
+}
+
+/// `value` reduced to the width of an integer type; unchanged for other kinds.
+pub fn wrap(value: i64, dtype: DType) -> i64 {
+    match (dtype.kind, dtype.bits) {
+        (TypeKind::Int, bits @ 1..=63) => (value << (64 - bits)) >> (64 - bits),
+        (TypeKind::UInt, bits @ 1..=63) => (value as u64 & ((1u64 << bits) - 1)) as i64,
+        (TypeKind::Bool, _) => i64::from(value != 0),
+        _ => value,
+    }
+}
+
+/// `value` rounded to a floating-point type (ties to even).
+pub fn round_to(value: f64, dtype: DType) -> f64 {
+    match (dtype.kind, dtype.bits) {
+        (TypeKind::Float, 16) => half::f16::from_f64(value).to_f64(),
+        (TypeKind::Float, 32) => f64::from(value as f32),
+        (TypeKind::BFloat, _) => half::bf16::from_f64(value).to_f64(),
+        _ => value,
+    }
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $op:ident),*) => { $(
+        impl<R: IntoExpr> ops::$trait<R> for Expr {
+            type Output = Expr;
+            fn $method(self, other: R) -> Expr { apply(BinOp::$op, self, other) }
+        }
+        impl<R: IntoExpr> ops::$trait<R> for &Expr {
+            type Output = Expr;
+            fn $method(self, other: R) -> Expr { apply(BinOp::$op, self.clone(), other) }
+        }
+        impl<R: IntoExpr> ops::$trait<R> for &Var {
+            type Output = Expr;
+            fn $method(self, other: R) -> Expr { apply(BinOp::$op, self.expr(), other) }
+        } )*
+    };
+}
+operators!(Add add Add, Sub sub Sub, Mul mul Mul, Div div Div);
+
+impl ops::Not for Expr {
+    type Output = Expr;
+    fn not(self) -> Expr {
+        match self.as_int() {
+            Some(v) if self.dtype().lanes == 1 => Expr::bool(v == 0),
+            _ => Expr::not_node(self),
+        }
+    }
+}
+
+impl ops::Neg for Expr {
+    type Output = Expr;
+    /// `0 - x` of integers and `-1 * x` of floats, so that `-0.0` comes out right.
+    fn neg(self) -> Expr {
+        let dtype = self.dtype();
+        match (self.as_int(), self.as_float()) {
+            (Some(v), _) => Expr::int(v.wrapping_neg(), dtype),
+            (_, Some(v)) => Expr::float(-v, dtype),
+            _ if dtype.is_float() => self * -1.0,
+            _ => 0i64.into_expr(dtype) - self,
+        }
+    }
+}
+
+impl From<&Var> for Expr {
+    fn from(var: &Var) -> Expr {
+        var.expr()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floor_and_trunc_differ_below_zero() {
+        let ev = |op, a, b| eval_int(op, a, b, DType::I32);
+        for a in -9..=9i64 {
+            for b in [-4i64, -3, 3, 4] {
+                let floor = (a as f64 / b as f64).floor() as i64;
+                assert_eq!(ev(BinOp::FloorDiv, a, b), Some(floor), "{a} // {b}");
+                assert_eq!(ev(BinOp::FloorMod, a, b), Some(a - b * floor), "{a} % {b}");
+                assert_eq!(ev(BinOp::TruncDiv, a, b), Some(a / b));
+                assert_eq!(ev(BinOp::TruncMod, a, b), Some(a % b));
+            }
+        }
+        assert_eq!(ev(BinOp::FloorDiv, 1, 0), None);
+        assert_eq!(ev(BinOp::Add, i64::from(i32::MAX), 1), Some(i64::from(i32::MIN)));
+    }
+
+    #[test]
+    fn operators_fold_integers_and_leave_floats() {
+        let i = Var::index("i");
+        assert!(matches!((&i + 0).kind(), ExprKind::Var(_)));
+        assert_eq!((Expr::i32(3) * 4).as_int(), Some(12));
+        let x = Var::new("x", DType::F32);
+        assert!(matches!((&x + 0.0).kind(), ExprKind::Binary(BinOp::Add, ..)));
+        let wide = &Var::new("n", DType::I64) + &i;
+        assert_eq!(wide.dtype(), DType::I64);
+    }
+}

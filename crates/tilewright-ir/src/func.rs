@@ -1,0 +1,110 @@
+//! Tensor functions: loops and blocks over buffers, in destination-passing style.
+
+use crate::buffer::Buffer;
+use crate::dtype::DType;
+use crate::error::Span;
+use crate::expr::Var;
+use crate::stmt::{Attr, Attrs, Block, Stmt, StmtKind};
+
+/// A parameter.
+#[derive(Clone, Debug)]
+pub enum Param {
+    /// A tensor; the handle is the argument, the buffer gives it a type and shape. Variables that
+    /// first occur in the shape of a parameter are bound by the argument's shape.
+    Buffer {
+        /// The argument.
+        handle: Var,
+        /// How it is accessed.
+        buffer: Buffer,
+    },
+    /// A scalar.
+    Scalar(Var),
+}
+
+impl Param {
+    /// A tensor parameter.
+    pub fn tensor(buffer: &Buffer) -> Self {
+        let handle = Var::new(buffer.name.clone(), DType::HANDLE);
+        Param::Buffer { handle, buffer: buffer.clone() }
+    }
+
+    /// The buffer of a tensor parameter.
+    pub fn buffer(&self) -> Option<&Buffer> {
+        match self {
+            Param::Buffer { buffer, .. } => Some(buffer),
+            Param::Scalar(_) => None,
+        }
+    }
+}
+
+/// A tensor function. Arguments never overlap in memory.
+///
+/// Which parameters are outputs follows from the body: those that are written. A graph function
+/// calls it with the inputs first and the outputs last.
+#[derive(Clone, Debug)]
+pub struct TensorFunc {
+    /// Parameters in order.
+    pub params: Vec<Param>,
+    /// What it does. A block named `root` around everything holds the buffers that live for the
+    /// whole call, where there are any.
+    pub body: Stmt,
+    /// Attributes, such as `global_symbol` or `tir.noalias`.
+    pub attrs: Attrs,
+    /// Result of a function that returns a scalar; `None` for the usual function without result.
+    pub ret: Option<DType>,
+    /// Not visible outside its module.
+    pub private: bool,
+    /// Place in the source.
+    pub span: Option<Span>,
+}
+
+impl TensorFunc {
+    /// A public function without attributes.
+    pub fn new(params: Vec<Param>, body: Stmt) -> Self {
+        TensorFunc { params, body, attrs: Attrs::new(), ret: None, private: false, span: None }
+    }
+
+    /// Buffers of the tensor parameters, in order.
+    pub fn buffers(&self) -> impl Iterator<Item = &Buffer> {
+        self.params.iter().filter_map(Param::buffer)
+    }
+
+    /// The root block, where the body is one.
+    pub fn root(&self) -> Option<&Block> {
+        match self.body.kind() {
+            StmtKind::Block { block, .. } if &*block.name == "root" && block.iters.is_empty() => {
+                Some(block)
+            }
+            _ => None,
+        }
+    }
+
+    /// The buffers that live for the whole call, and the body inside the root block.
+    pub fn root_parts(&self) -> (&[Buffer], &Stmt) {
+        self.root().map_or((&[], &self.body), |b| (&b.allocs, &b.body))
+    }
+
+    /// The same function with other root allocations and another body inside the root block; the
+    /// root block goes where it would be empty of allocations and is a plain one.
+    pub fn with_root(&self, allocs: Vec<Buffer>, body: Stmt) -> Self {
+        let old = self.root().cloned();
+        let mut block = old.unwrap_or_else(|| Block::new("root", Stmt::nop()));
+        let body = match allocs.is_empty() && block.is_plain_root() {
+            true => body,
+            false => {
+                block.allocs = allocs;
+                block.body = body;
+                Stmt::block(Vec::new(), crate::expr::Expr::bool(true), block)
+            }
+        };
+        TensorFunc { body, ..self.clone() }
+    }
+
+    /// A text attribute.
+    pub fn attr_str(&self, key: &str) -> Option<&str> {
+        match self.attrs.get(key) {
+            Some(Attr::Str(s)) => Some(s),
+            _ => None,
+        }
+    }
+}

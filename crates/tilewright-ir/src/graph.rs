@@ -1,0 +1,206 @@
+//! Graph functions: dataflow over tensors whose work is done by calls of tensor functions.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use crate::dtype::DType;
+use crate::error::Span;
+use crate::expr::{Expr, fresh_id};
+use crate::stmt::Attrs;
+use crate::tensor::Tensor;
+
+/// Element type and shape of a tensor value.
+#[derive(Clone, Debug)]
+pub struct TensorType {
+    /// Extents, outermost first; may contain variables.
+    pub shape: Vec<Expr>,
+    /// Element type.
+    pub dtype: DType,
+}
+
+impl TensorType {
+    /// A type with constant `int64` extents.
+    pub fn fixed(shape: &[usize], dtype: DType) -> Self {
+        let shape = shape.iter().map(|&d| Expr::int(d as i64, DType::I64)).collect();
+        TensorType { shape, dtype }
+    }
+
+    /// The extents, where all are constants that are not negative.
+    pub fn const_shape(&self) -> Option<Vec<usize>> {
+        self.shape.iter().map(|e| e.as_int().and_then(|v| usize::try_from(v).ok())).collect()
+    }
+}
+
+/// Type of a graph value.
+#[derive(Clone, Debug)]
+pub enum GraphType {
+    /// A tensor of known rank.
+    Tensor(TensorType),
+    /// Several values.
+    Tuple(Vec<GraphType>),
+    /// Anything else; the text of its annotation.
+    Opaque(Arc<str>),
+}
+
+impl GraphType {
+    /// The tensor type, where it is one.
+    pub fn as_tensor(&self) -> Option<&TensorType> {
+        match self {
+            GraphType::Tensor(t) => Some(t),
+            _ => None,
+        }
+    }
+}
+
+/// A variable of a graph function. Equality goes by identity.
+#[derive(Clone)]
+pub struct GraphVar(Arc<GraphVarData>);
+
+struct GraphVarData {
+    id: u64,
+    name: Arc<str>,
+    ty: GraphType,
+}
+
+impl GraphVar {
+    /// A new variable, different from every other.
+    pub fn new(name: impl Into<Arc<str>>, ty: GraphType) -> Self {
+        GraphVar(Arc::new(GraphVarData { id: fresh_id(), name: name.into(), ty }))
+    }
+
+    /// A new tensor variable.
+    pub fn tensor(name: impl Into<Arc<str>>, ty: TensorType) -> Self {
+        Self::new(name, GraphType::Tensor(ty))
+    }
+
+    /// The name: for parameters and outputs of a model, the name that its user knows.
+    pub fn name(&self) -> &Arc<str> {
+        &self.0.name
+    }
+
+    /// The type.
+    pub fn ty(&self) -> &GraphType {
+        &self.0.ty
+    }
+
+    /// The identity.
+    pub fn id(&self) -> u64 {
+        self.0.id
+    }
+
+    /// An expression that reads the variable.
+    pub fn expr(&self) -> GraphExpr {
+        GraphExpr::Var(self.clone())
+    }
+}
+
+impl PartialEq for GraphVar {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id == other.0.id
+    }
+}
+impl Eq for GraphVar {}
+impl Hash for GraphVar {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.id.hash(state);
+    }
+}
+impl fmt::Debug for GraphVar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.0.name, self.0.id)
+    }
+}
+
+/// A graph expression.
+#[derive(Clone, Debug)]
+pub enum GraphExpr {
+    /// The value of a variable.
+    Var(GraphVar),
+    /// A constant tensor.
+    Const(Tensor),
+    /// `R.call_tir(cls.func, args, outs)`: runs a tensor function with the arguments, then the
+    /// freshly allocated outputs, then the scalars. One output gives a tensor, several a tuple.
+    CallTir {
+        /// Name of the tensor function in the module.
+        func: Arc<str>,
+        /// Inputs.
+        args: Vec<GraphExpr>,
+        /// Types of the outputs.
+        outs: Vec<TensorType>,
+        /// Scalar arguments (`tir_vars=`).
+        scalars: Vec<Expr>,
+    },
+    /// A call of an operator (`R.add`) or of another graph function (`cls.f`).
+    Call {
+        /// `R.<name>` or `cls.<name>`.
+        op: Arc<str>,
+        /// Arguments.
+        args: Vec<GraphExpr>,
+        /// Attributes.
+        attrs: Attrs,
+    },
+    /// Several values.
+    Tuple(Vec<GraphExpr>),
+    /// One value of a tuple.
+    Item(Box<GraphExpr>, usize),
+}
+
+impl GraphExpr {
+    /// A call with one or more outputs and no scalars.
+    pub fn call_tir(
+        func: impl Into<Arc<str>>,
+        args: Vec<GraphExpr>,
+        outs: Vec<TensorType>,
+    ) -> Self {
+        GraphExpr::CallTir { func: func.into(), args, outs, scalars: Vec::new() }
+    }
+}
+
+/// `var = value`.
+#[derive(Clone, Debug)]
+pub struct Binding {
+    /// Bound variable.
+    pub var: GraphVar,
+    /// Its value.
+    pub value: GraphExpr,
+    /// Place in the source.
+    pub span: Option<Span>,
+}
+
+/// Bindings in order.
+#[derive(Clone, Debug)]
+pub struct BindingBlock {
+    /// Whether this is an `R.dataflow()` region, whose bindings have no side effects.
+    pub dataflow: bool,
+    /// The bindings.
+    pub bindings: Vec<Binding>,
+    /// Variables of a dataflow region that are known after it (`R.output`).
+    pub outputs: Vec<GraphVar>,
+}
+
+/// A graph function.
+#[derive(Clone, Debug)]
+pub struct GraphFunc {
+    /// Parameters.
+    pub params: Vec<GraphVar>,
+    /// Bindings.
+    pub blocks: Vec<BindingBlock>,
+    /// The result.
+    pub ret: GraphExpr,
+    /// Its type, where the text says it.
+    pub ret_ty: Option<GraphType>,
+    /// Attributes; `output_names` lists the outputs' names as the user knows them.
+    pub attrs: Attrs,
+    /// Not visible outside its module.
+    pub private: bool,
+    /// Place in the source.
+    pub span: Option<Span>,
+}
+
+impl GraphFunc {
+    /// All bindings in order.
+    pub fn bindings(&self) -> impl Iterator<Item = &Binding> {
+        self.blocks.iter().flat_map(|b| &b.bindings)
+    }
+}

@@ -1,0 +1,220 @@
+//! Dense tensors: element type, shape, and bytes in row-major order at a 64-byte boundary.
+//!
+//! One type serves constants in a module, inputs and outputs of a run, and the interpreter.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+use half::{bf16, f16};
+
+use crate::dtype::{DType, TypeKind};
+use crate::error::{Error, Result};
+
+/// Alignment in bytes of a tensor's first element: one cache line, one 512-bit vector.
+pub const ALIGN: usize = 64;
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(64))]
+struct Line([u8; ALIGN]);
+
+/// A dense row-major tensor. Cloning shares the bytes; writing copies them if they are shared.
+#[derive(Clone)]
+pub struct Tensor {
+    dtype: DType,
+    shape: Vec<usize>,
+    lines: Arc<Vec<Line>>,
+}
+
+/// A Rust type that a [`Tensor`] can hold.
+pub trait Element: Pod {
+    /// The element type.
+    const DTYPE: DType;
+}
+
+macro_rules! elements {
+    ($($t:ty => $d:ident),*) => { $(impl Element for $t { const DTYPE: DType = DType::$d; })* };
+}
+elements!(i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32,
+    u64 => U64, f32 => F32, f64 => F64, f16 => F16, bf16 => BF16);
+
+/// Number of bytes of a tensor, or `None` where it does not fit `isize`.
+pub fn byte_count(dtype: DType, shape: &[usize]) -> Option<usize> {
+    let n = shape.iter().try_fold(dtype.bytes(), |n, &d| n.checked_mul(d))?;
+    (n <= isize::MAX as usize - ALIGN).then_some(n)
+}
+
+impl Tensor {
+    /// A tensor of zeros. Fails where the size does not fit the address space.
+    pub fn zeros(dtype: DType, shape: &[usize]) -> Result<Self> {
+        let bytes = byte_count(dtype, shape).ok_or_else(|| {
+            Error::input(format!("a {dtype} tensor of shape {shape:?} does not fit in memory"))
+        })?;
+        let count = bytes.div_ceil(ALIGN);
+        let mut lines = Vec::new();
+        lines.try_reserve_exact(count).map_err(|_| {
+            Error::input(format!("no memory for a {dtype} tensor of shape {shape:?}"))
+        })?;
+        lines.resize(count, Line::zeroed());
+        Ok(Tensor { dtype, shape: shape.to_vec(), lines: Arc::new(lines) })
+    }
+
+    /// A tensor from raw little-endian bytes; their number must fit the shape.
+    pub fn from_bytes(dtype: DType, shape: &[usize], bytes: &[u8]) -> Result<Self> {
+        if byte_count(dtype, shape) != Some(bytes.len()) {
+            return Err(Error::input(format!(
+                "{} bytes do not fill a {dtype} tensor of shape {shape:?}",
+                bytes.len()
+            )));
+        }
+        let mut t = Self::zeros(dtype, shape)?;
+        t.bytes_mut().copy_from_slice(bytes);
+        Ok(t)
+    }
+
+    /// A tensor from elements in row-major order; their number must fit the shape.
+    pub fn from_slice<T: Element>(shape: &[usize], values: &[T]) -> Result<Self> {
+        Self::from_bytes(T::DTYPE, shape, bytemuck::cast_slice(values))
+    }
+
+    /// A `bool` tensor; one byte an element.
+    pub fn from_bools(shape: &[usize], values: &[bool]) -> Result<Self> {
+        let bytes: Vec<u8> = values.iter().map(|&b| u8::from(b)).collect();
+        Self::from_bytes(DType::BOOL, shape, &bytes)
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Extents, outermost first.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes, row-major, little-endian.
+    pub fn bytes(&self) -> &[u8] {
+        let n = self.len() * self.dtype.bytes();
+        &bytemuck::cast_slice(self.lines.as_slice())[..n]
+    }
+
+    /// The bytes for writing; copies them first if they are shared.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        let n = self.len() * self.dtype.bytes();
+        &mut bytemuck::cast_slice_mut(Arc::make_mut(&mut self.lines).as_mut_slice())[..n]
+    }
+
+    /// The elements, or `None` if `T` is not the element type.
+    pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
+        (T::DTYPE == self.dtype).then(|| bytemuck::cast_slice(self.bytes()))
+    }
+
+    /// The elements for writing, or `None` if `T` is not the element type.
+    pub fn as_mut_slice<T: Element>(&mut self) -> Option<&mut [T]> {
+        (T::DTYPE == self.dtype).then(|| bytemuck::cast_slice_mut(self.bytes_mut()))
+    }
+
+    /// The same elements under another shape of the same size.
+    pub fn reshape(&self, shape: &[usize]) -> Result<Self> {
+        if byte_count(self.dtype, shape) != Some(self.bytes().len()) {
+            return Err(Error::input(format!(
+                "a tensor of shape {:?} cannot take the shape {shape:?}",
+                self.shape
+            )));
+        }
+        Ok(Tensor { shape: shape.to_vec(), ..self.clone() })
+    }
+
+    /// Element `i` in row-major order as `f64` (`bool` as 0 or 1); panics past the end.
+    pub fn get_f64(&self, i: usize) -> f64 {
+        let n = self.dtype.bytes();
+        let b = &self.bytes()[i * n..(i + 1) * n];
+        match (self.dtype.kind, n) {
+            (TypeKind::Float, 2) => f64::from(bytemuck::pod_read_unaligned::<f16>(b)),
+            (TypeKind::Float, 4) => f64::from(bytemuck::pod_read_unaligned::<f32>(b)),
+            (TypeKind::Float, _) => bytemuck::pod_read_unaligned::<f64>(b),
+            (TypeKind::BFloat, _) => f64::from(bytemuck::pod_read_unaligned::<bf16>(b)),
+            _ => self.get_i128(i) as f64,
+        }
+    }
+
+    /// Element `i` in row-major order of an integer or `bool` tensor; floats are truncated.
+    /// Panics past the end.
+    pub fn get_i128(&self, i: usize) -> i128 {
+        let n = self.dtype.bytes();
+        let b = &self.bytes()[i * n..(i + 1) * n];
+        match (self.dtype.kind, n) {
+            (TypeKind::Int, 1) => i128::from(b[0] as i8),
+            (TypeKind::Int, 2) => i128::from(bytemuck::pod_read_unaligned::<i16>(b)),
+            (TypeKind::Int, 4) => i128::from(bytemuck::pod_read_unaligned::<i32>(b)),
+            (TypeKind::Int, _) => i128::from(bytemuck::pod_read_unaligned::<i64>(b)),
+            (TypeKind::UInt | TypeKind::Bool, 1) => i128::from(b[0]),
+            (TypeKind::UInt, 2) => i128::from(bytemuck::pod_read_unaligned::<u16>(b)),
+            (TypeKind::UInt, 4) => i128::from(bytemuck::pod_read_unaligned::<u32>(b)),
+            (TypeKind::UInt | TypeKind::Handle, _) => {
+                i128::from(bytemuck::pod_read_unaligned::<u64>(b))
+            }
+            _ => self.get_f64(i) as i128,
+        }
+    }
+
+    /// Whether type, shape and every byte agree (so `NaN` equals itself, and `-0.0` is not `0.0`).
+    pub fn same(&self, other: &Tensor) -> bool {
+        self.dtype == other.dtype
+            && self.shape == other.shape
+            && (Arc::ptr_eq(&self.lines, &other.lines) || self.bytes() == other.bytes())
+    }
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tensor({}, {:?}, [", self.dtype, self.shape)?;
+        for i in 0..self.len().min(8) {
+            let sep = if i > 0 { ", " } else { "" };
+            match self.dtype.is_float() {
+                true => write!(f, "{sep}{}", self.get_f64(i))?,
+                false => write!(f, "{sep}{}", self.get_i128(i))?,
+            }
+        }
+        f.write_str(if self.len() > 8 { ", ...])" } else { "])" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_aligned_and_round_trip() -> Result<()> {
+        let t = Tensor::from_slice(&[2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, -6.0])?;
+        assert_eq!(t.bytes().as_ptr() as usize % ALIGN, 0);
+        assert_eq!(t.get_f64(5), -6.0);
+        assert_eq!(t.as_slice::<f32>().map(<[f32]>::len), Some(6));
+        assert!(t.as_slice::<i32>().is_none());
+        assert!(t.reshape(&[7]).is_err());
+        let mut u = t.clone();
+        if let Some(s) = u.as_mut_slice::<f32>() {
+            s[0] = 9.0;
+        }
+        assert_eq!((t.get_f64(0), u.get_f64(0)), (1.0, 9.0));
+        Ok(())
+    }
+
+    #[test]
+    fn impossible_sizes_are_errors() {
+        assert!(Tensor::zeros(DType::F32, &[usize::MAX, 2]).is_err());
+        assert!(Tensor::from_bytes(DType::F32, &[2], &[0; 7]).is_err());
+        assert!(Tensor::zeros(DType::F32, &[0, 5]).is_ok_and(|t| t.is_empty()));
+    }
+}

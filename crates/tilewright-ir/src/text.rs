@@ -1,0 +1,283 @@
+//! Expressions as TVMScript text.
+//!
+//! [`Names`] supplies the names of variables and buffers: the script printer makes them unique,
+//! [`Expr`]'s `Display` uses the plain hints. Operators take Python's precedence and the fewest
+//! parentheses that keep the tree.
+
+use std::fmt::{self, Write};
+
+use crate::buffer::Buffer;
+use crate::dtype::{DType, TypeKind};
+use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Var};
+
+/// Names for what an expression mentions.
+pub trait Names {
+    /// Name of a variable.
+    fn var(&mut self, v: &Var) -> String;
+    /// Name of a buffer.
+    fn buffer(&mut self, b: &Buffer) -> String;
+}
+
+/// The plain hints, not made unique.
+pub struct Hints;
+
+impl Names for Hints {
+    fn var(&mut self, v: &Var) -> String {
+        v.name().to_string()
+    }
+    fn buffer(&mut self, b: &Buffer) -> String {
+        b.name.to_string()
+    }
+}
+
+/// Binding strength, after Python's grammar; a larger number binds tighter.
+const OR: u8 = 1;
+const AND: u8 = 2;
+const NOT: u8 = 3;
+const COMPARE: u8 = 4;
+const SUM: u8 = 5;
+const PRODUCT: u8 = 6;
+const UNARY: u8 = 7;
+const ATOM: u8 = 8;
+
+/// The text of an expression.
+pub fn expr_to_string(e: &Expr, names: &mut dyn Names) -> String {
+    let mut out = String::new();
+    Printer { names, out: &mut out }.expr(e, 0);
+    out
+}
+
+/// Python text of a string literal.
+pub fn quote(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if (c as u32) < 0x20 || c as u32 == 0x7f => {
+                let _ = write!(out, "\\x{:02x}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Shortest text of a finite float that reads back as the same value.
+pub fn float_text(value: f64, dtype: DType) -> String {
+    let text = match (dtype.kind, dtype.bits) {
+        (TypeKind::Float, 32) => format!("{:?}", value as f32),
+        _ => format!("{value:?}"),
+    };
+    match text.contains(['.', 'e', 'n', 'N']) {
+        true => text,
+        false => text + ".0",
+    }
+}
+
+struct Printer<'a> {
+    names: &'a mut dyn Names,
+    out: &'a mut String,
+}
+
+impl Printer<'_> {
+    fn put(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn list(&mut self, items: &[Expr]) {
+        for (i, e) in items.iter().enumerate() {
+            if i > 0 {
+                self.put(", ");
+            }
+            self.expr(e, 0);
+        }
+    }
+
+    fn call(&mut self, name: &str, args: &[Expr]) {
+        self.put(name);
+        self.put("(");
+        self.list(args);
+        self.put(")");
+    }
+
+    /// Prints with parentheses where the expression binds weaker than `min`.
+    fn expr(&mut self, e: &Expr, min: u8) {
+        let strength = strength(e);
+        if strength < min {
+            self.put("(");
+        }
+        self.node(e, strength);
+        if strength < min {
+            self.put(")");
+        }
+    }
+
+    fn node(&mut self, e: &Expr, strength: u8) {
+        let dtype = e.dtype();
+        match e.kind() {
+            ExprKind::Int(v) => match dtype.kind {
+                TypeKind::Bool => self.put(if *v != 0 { "T.bool(True)" } else { "T.bool(False)" }),
+                _ if dtype == DType::I32 => self.put(&v.to_string()),
+                TypeKind::UInt => self.put(&format!("T.{dtype}({})", *v as u64)),
+                _ => self.put(&format!("T.{dtype}({v})")),
+            },
+            ExprKind::Float(v) => match v.is_finite() {
+                true => self.put(&format!("T.{dtype}({})", float_text(*v, dtype))),
+                false if v.is_nan() => self.put(&format!("T.{dtype}(\"nan\")")),
+                false if *v > 0.0 => self.put(&format!("T.{dtype}(\"inf\")")),
+                false => self.put(&format!("T.{dtype}(\"-inf\")")),
+            },
+            ExprKind::Str(s) => self.put(&quote(s)),
+            ExprKind::Var(v) => {
+                let name = self.names.var(v);
+                self.put(&name);
+            }
+            ExprKind::Cast(a) => {
+                self.put(&format!("T.Cast(\"{dtype}\", "));
+                self.expr(a, 0);
+                self.put(")");
+            }
+            ExprKind::Binary(op, a, b) => match infix(*op) {
+                // Comparisons chain in Python, so that neither side may be one without parentheses;
+                // the other operators associate to the left.
+                Some(symbol) => {
+                    self.expr(a, if op.is_compare() { strength + 1 } else { strength });
+                    self.put(symbol);
+                    self.expr(b, strength + 1);
+                }
+                None => {
+                    let name = match op {
+                        BinOp::Min => "T.min",
+                        BinOp::Max => "T.max",
+                        BinOp::TruncDiv => "T.truncdiv",
+                        _ => "T.truncmod",
+                    };
+                    self.call(name, &[a.clone(), b.clone()]);
+                }
+            },
+            ExprKind::Not(a) => {
+                self.put("not ");
+                self.expr(a, NOT);
+            }
+            ExprKind::Select(c, t, f) => {
+                self.call("T.Select", &[c.clone(), t.clone(), f.clone()]);
+            }
+            ExprKind::IfThenElse(c, t, f) => {
+                self.call("T.if_then_else", &[c.clone(), t.clone(), f.clone()]);
+            }
+            ExprKind::Load(b, indices) => {
+                let name = self.names.buffer(b);
+                self.put(&name);
+                self.put("[");
+                match indices.is_empty() {
+                    true => self.put("()"),
+                    false => self.list(indices),
+                }
+                self.put("]");
+            }
+            ExprKind::Call(CallTarget::Intrin(op), args) => {
+                self.call(&format!("T.{}", op.name()), args);
+            }
+            ExprKind::Call(CallTarget::Extern(name), args) => {
+                self.put(&format!("T.call_extern(\"{dtype}\", {}", quote(name)));
+                for a in args {
+                    self.put(", ");
+                    self.expr(a, 0);
+                }
+                self.put(")");
+            }
+            ExprKind::Call(CallTarget::Opaque(name), args) => {
+                self.call(&format!("T.{name}"), args);
+            }
+            ExprKind::Let(v, value, body) => {
+                self.put("T.Let(");
+                self.expr(body, 0);
+                let name = self.names.var(v);
+                self.put(&format!(", where={{{name}: "));
+                self.expr(value, 0);
+                self.put("})");
+            }
+            ExprKind::Ramp(base, stride) => {
+                self.put("T.Ramp(");
+                self.list(&[base.clone(), stride.clone()]);
+                self.put(&format!(", {})", dtype.lanes));
+            }
+            ExprKind::Broadcast(a) => {
+                self.put("T.Broadcast(");
+                self.expr(a, 0);
+                self.put(&format!(", {})", dtype.lanes));
+            }
+            ExprKind::Undef => self.put(&format!("T.undef(dtype=\"{dtype}\")")),
+        }
+    }
+}
+
+fn infix(op: BinOp) -> Option<&'static str> {
+    Some(match op {
+        BinOp::Add => " + ",
+        BinOp::Sub => " - ",
+        BinOp::Mul => " * ",
+        BinOp::Div => " / ",
+        BinOp::FloorDiv => " // ",
+        BinOp::FloorMod => " % ",
+        BinOp::Eq => " == ",
+        BinOp::Ne => " != ",
+        BinOp::Lt => " < ",
+        BinOp::Le => " <= ",
+        BinOp::Gt => " > ",
+        BinOp::Ge => " >= ",
+        BinOp::And => " and ",
+        BinOp::Or => " or ",
+        BinOp::TruncDiv | BinOp::TruncMod | BinOp::Min | BinOp::Max => return None,
+    })
+}
+
+fn strength(e: &Expr) -> u8 {
+    match e.kind() {
+        ExprKind::Binary(op, ..) => match op {
+            BinOp::Or => OR,
+            BinOp::And => AND,
+            _ if op.is_compare() => COMPARE,
+            BinOp::Add | BinOp::Sub => SUM,
+            BinOp::Mul | BinOp::Div | BinOp::FloorDiv | BinOp::FloorMod => PRODUCT,
+            _ => ATOM,
+        },
+        ExprKind::Not(_) => NOT,
+        ExprKind::Int(v) if *v < 0 && e.dtype() == DType::I32 => UNARY,
+        _ => ATOM,
+    }
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&expr_to_string(self, &mut Hints))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parentheses_keep_the_tree() {
+        let (i, j) = (Var::index("i"), Var::index("j"));
+        let e = (&i + 2).floordiv(8) * 4 - (&j - (&i - 1));
+        assert_eq!(e.to_string(), "(i + 2) // 8 * 4 - (j - (i - 1))");
+        let c = (&i * 4 + &j).less(14).and(!i.expr().equal(3).or(j.expr().greater(-1)));
+        assert_eq!(c.to_string(), "i * 4 + j < 14 and not (i == 3 or j > -1)");
+        let min = (i.expr().min(3) * j.expr().less(2).cast(DType::I32)).to_string();
+        assert_eq!(min, "T.min(i, 3) * T.Cast(\"int32\", j < 2)");
+    }
+
+    #[test]
+    fn floats_read_back() {
+        assert_eq!(Expr::float(0.1, DType::F32).to_string(), "T.float32(0.1)");
+        assert_eq!(Expr::float(1e30, DType::F32).to_string(), "T.float32(1e30)");
+        assert_eq!(Expr::float(f64::NEG_INFINITY, DType::F32).to_string(), "T.float32(\"-inf\")");
+    }
+}

@@ -1,0 +1,695 @@
+//! The one recursion scheme: [`Visit`] looks at every node, [`Fold`] rebuilds the tree.
+//!
+//! Implement the trait and override the nodes that matter; call the `walk_*` or `fold_*_children`
+//! function of the same name to go on below. A fold keeps the parts that it did not change: an
+//! untouched subtree comes back as the same node in memory.
+//!
+//! ```
+//! use tilewright_ir::{Expr, Visit, Var, visit};
+//! struct Count(usize);
+//! impl Visit for Count {
+//!     fn expr(&mut self, e: &Expr) {
+//!         self.0 += 1;
+//!         visit::walk_expr(self, e);
+//!     }
+//! }
+//! let mut count = Count(0);
+//! count.expr(&(Var::index("i").expr() * 4 + 1));
+//! assert_eq!(count.0, 5);
+//! ```
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::buffer::Buffer;
+use crate::expr::{Expr, ExprKind, Var};
+use crate::func::{Param, TensorFunc};
+use crate::stmt::{Attr, Attrs, Block, IterVar, MatchRegion, Range, Region, Stmt, StmtKind};
+
+/// Looks at every node, outermost first, in the order of the text.
+pub trait Visit {
+    /// An expression.
+    fn expr(&mut self, e: &Expr) {
+        walk_expr(self, e);
+    }
+    /// A statement.
+    fn stmt(&mut self, s: &Stmt) {
+        walk_stmt(self, s);
+    }
+    /// The block of a block statement; its bindings and predicate have been visited.
+    fn block(&mut self, b: &Block) {
+        walk_block(self, b);
+    }
+    /// A variable at its definition.
+    fn var_def(&mut self, _v: &Var) {}
+    /// A buffer at its definition.
+    fn buffer_def(&mut self, b: &Buffer) {
+        walk_buffer(self, b);
+    }
+    /// A buffer where it is named by a load, a store or a region.
+    fn buffer_use(&mut self, _b: &Buffer) {}
+}
+
+/// Visits the parts of an expression.
+pub fn walk_expr<V: Visit + ?Sized>(v: &mut V, e: &Expr) {
+    match e.kind() {
+        ExprKind::Int(_)
+        | ExprKind::Float(_)
+        | ExprKind::Str(_)
+        | ExprKind::Var(_)
+        | ExprKind::Undef => {}
+        ExprKind::Cast(a) | ExprKind::Not(a) | ExprKind::Broadcast(a) => v.expr(a),
+        ExprKind::Binary(_, a, b) | ExprKind::Ramp(a, b) => {
+            v.expr(a);
+            v.expr(b);
+        }
+        ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
+            v.expr(c);
+            v.expr(t);
+            v.expr(f);
+        }
+        ExprKind::Load(b, indices) => {
+            v.buffer_use(b);
+            indices.iter().for_each(|i| v.expr(i));
+        }
+        ExprKind::Call(_, args) => args.iter().for_each(|a| v.expr(a)),
+        ExprKind::Let(var, value, body) => {
+            v.expr(value);
+            v.var_def(var);
+            v.expr(body);
+        }
+    }
+}
+
+/// Visits the expressions in a buffer's shape, strides and offset.
+pub fn walk_buffer<V: Visit + ?Sized>(v: &mut V, b: &Buffer) {
+    b.shape.iter().chain(&b.strides).chain(&b.elem_offset).for_each(|e| v.expr(e));
+}
+
+/// Visits the bounds of a range.
+pub fn walk_range<V: Visit + ?Sized>(v: &mut V, r: &Range) {
+    v.expr(&r.min);
+    v.expr(&r.extent);
+}
+
+/// Visits a region.
+pub fn walk_region<V: Visit + ?Sized>(v: &mut V, r: &Region) {
+    v.buffer_use(&r.buffer);
+    r.ranges.iter().for_each(|r| walk_range(v, r));
+}
+
+fn walk_attr<V: Visit + ?Sized>(v: &mut V, a: &Attr) {
+    match a {
+        Attr::Expr(e) => v.expr(e),
+        Attr::List(items) => items.iter().for_each(|a| walk_attr(v, a)),
+        Attr::Map(items) => items.values().for_each(|a| walk_attr(v, a)),
+        Attr::None | Attr::Bool(_) | Attr::Int(_) | Attr::Float(_) | Attr::Str(_) => {}
+    }
+}
+
+/// Visits the parts of a block.
+pub fn walk_block<V: Visit + ?Sized>(v: &mut V, b: &Block) {
+    for iter in &b.iters {
+        walk_range(v, &iter.domain);
+        v.var_def(&iter.var);
+    }
+    b.allocs.iter().for_each(|a| v.buffer_def(a));
+    for m in &b.matches {
+        walk_region(v, &m.source);
+        v.buffer_def(&m.buffer);
+    }
+    b.reads.iter().chain(&b.writes).flatten().for_each(|r| walk_region(v, r));
+    b.annotations.values().for_each(|a| walk_attr(v, a));
+    b.init.iter().for_each(|s| v.stmt(s));
+    v.stmt(&b.body);
+}
+
+/// Visits the parts of a statement.
+pub fn walk_stmt<V: Visit + ?Sized>(v: &mut V, s: &Stmt) {
+    match s.kind() {
+        StmtKind::Store { buffer, indices, value } => {
+            v.buffer_use(buffer);
+            indices.iter().for_each(|i| v.expr(i));
+            v.expr(value);
+        }
+        StmtKind::For { var, range, annotations, body, .. } => {
+            walk_range(v, range);
+            annotations.values().for_each(|a| walk_attr(v, a));
+            v.var_def(var);
+            v.stmt(body);
+        }
+        StmtKind::If { cond, then, otherwise } => {
+            v.expr(cond);
+            v.stmt(then);
+            otherwise.iter().for_each(|s| v.stmt(s));
+        }
+        StmtKind::Let { var, value, body } => {
+            v.expr(value);
+            v.var_def(var);
+            v.stmt(body);
+        }
+        StmtKind::Seq(stmts) => stmts.iter().for_each(|s| v.stmt(s)),
+        StmtKind::Allocate { buffer, annotations, body } => {
+            v.buffer_def(buffer);
+            annotations.values().for_each(|a| walk_attr(v, a));
+            v.stmt(body);
+        }
+        StmtKind::Declare { buffer, body } => {
+            v.buffer_def(buffer);
+            v.stmt(body);
+        }
+        StmtKind::Block { bindings, predicate, block } => {
+            bindings.iter().for_each(|e| v.expr(e));
+            v.expr(predicate);
+            v.block(block);
+        }
+        StmtKind::Assume(e) | StmtKind::Evaluate(e) => v.expr(e),
+        StmtKind::Assert { cond, .. } => v.expr(cond),
+    }
+}
+
+/// Visits the parameters' buffers and the body of a function.
+pub fn walk_func<V: Visit + ?Sized>(v: &mut V, f: &TensorFunc) {
+    for p in &f.params {
+        match p {
+            Param::Buffer { buffer, .. } => v.buffer_def(buffer),
+            Param::Scalar(var) => v.var_def(var),
+        }
+    }
+    v.stmt(&f.body);
+}
+
+/// Rebuilds the tree. Definitions are folded before what they scope over.
+pub trait Fold {
+    /// An expression.
+    fn expr(&mut self, e: &Expr) -> Expr {
+        fold_expr_children(self, e)
+    }
+    /// A statement.
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        fold_stmt_children(self, s)
+    }
+    /// The block of a block statement.
+    fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
+        fold_block_children(self, b)
+    }
+    /// A variable at its definition.
+    fn var_def(&mut self, v: &Var) -> Var {
+        v.clone()
+    }
+    /// A buffer at its definition.
+    fn buffer_def(&mut self, b: &Buffer) -> Buffer {
+        b.clone()
+    }
+    /// A buffer where it is named by a load, a store or a region.
+    fn buffer_use(&mut self, b: &Buffer) -> Buffer {
+        b.clone()
+    }
+}
+
+/// Folds each element; `None` if none changed.
+fn fold_list<T>(
+    items: &[T],
+    mut fold: impl FnMut(&T) -> T,
+    same: impl Fn(&T, &T) -> bool,
+) -> Option<Vec<T>> {
+    let mut changed = false;
+    let folded: Vec<T> = items
+        .iter()
+        .map(|old| {
+            let new = fold(old);
+            changed |= !same(old, &new);
+            new
+        })
+        .collect();
+    changed.then_some(folded)
+}
+
+fn fold_exprs<F: Fold + ?Sized>(f: &mut F, items: &[Expr]) -> Option<Vec<Expr>> {
+    fold_list(items, |e| f.expr(e), Expr::ptr_eq)
+}
+
+/// Rebuilds an expression from its folded parts, with the type that follows from them.
+pub fn fold_expr_children<F: Fold + ?Sized>(f: &mut F, e: &Expr) -> Expr {
+    let same = |pairs: &[(&Expr, &Expr)]| pairs.iter().all(|(a, b)| a.ptr_eq(b));
+    match e.kind() {
+        ExprKind::Int(_)
+        | ExprKind::Float(_)
+        | ExprKind::Str(_)
+        | ExprKind::Var(_)
+        | ExprKind::Undef => e.clone(),
+        ExprKind::Cast(a) => {
+            let x = f.expr(a);
+            if x.ptr_eq(a) { e.clone() } else { Expr::cast_node(x, e.dtype()) }
+        }
+        ExprKind::Not(a) => {
+            let x = f.expr(a);
+            if x.ptr_eq(a) { e.clone() } else { Expr::not_node(x) }
+        }
+        ExprKind::Broadcast(a) => {
+            let x = f.expr(a);
+            if x.ptr_eq(a) { e.clone() } else { Expr::broadcast(x, e.dtype().lanes) }
+        }
+        ExprKind::Binary(op, a, b) => {
+            let (x, y) = (f.expr(a), f.expr(b));
+            if same(&[(&x, a), (&y, b)]) { e.clone() } else { Expr::binary(*op, x, y) }
+        }
+        ExprKind::Ramp(a, b) => {
+            let (x, y) = (f.expr(a), f.expr(b));
+            if same(&[(&x, a), (&y, b)]) { e.clone() } else { Expr::ramp(x, y, e.dtype().lanes) }
+        }
+        ExprKind::Select(c, t, o) => {
+            let (x, y, z) = (f.expr(c), f.expr(t), f.expr(o));
+            match same(&[(&x, c), (&y, t), (&z, o)]) {
+                true => e.clone(),
+                false => Expr::select(x, y, z),
+            }
+        }
+        ExprKind::IfThenElse(c, t, o) => {
+            let (x, y, z) = (f.expr(c), f.expr(t), f.expr(o));
+            match same(&[(&x, c), (&y, t), (&z, o)]) {
+                true => e.clone(),
+                false => Expr::if_then_else(x, y, z),
+            }
+        }
+        ExprKind::Load(b, indices) => {
+            let buffer = f.buffer_use(b);
+            match (buffer == *b, fold_exprs(f, indices)) {
+                (true, None) => e.clone(),
+                (_, new) => Expr::load(&buffer, new.unwrap_or_else(|| indices.clone())),
+            }
+        }
+        ExprKind::Call(target, args) => match fold_exprs(f, args) {
+            None => e.clone(),
+            Some(new) => {
+                let lanes = new.iter().map(|a| a.dtype().lanes).max().unwrap_or(1);
+                Expr::call(target.clone(), new, e.dtype().with_lanes(lanes.max(e.dtype().lanes)))
+            }
+        },
+        ExprKind::Let(var, value, body) => {
+            let x = f.expr(value);
+            let v = f.var_def(var);
+            let y = f.expr(body);
+            match v == *var && same(&[(&x, value), (&y, body)]) {
+                true => e.clone(),
+                false => Expr::let_in(v, x, y),
+            }
+        }
+    }
+}
+
+fn same_range(a: &Range, b: &Range) -> bool {
+    a.min.ptr_eq(&b.min) && a.extent.ptr_eq(&b.extent)
+}
+
+fn same_region(a: &Region, b: &Region) -> bool {
+    a.buffer == b.buffer && a.ranges.iter().zip(&b.ranges).all(|(a, b)| same_range(a, b))
+}
+
+/// Folds the bounds of a range.
+pub fn fold_range<F: Fold + ?Sized>(f: &mut F, r: &Range) -> Range {
+    Range { min: f.expr(&r.min), extent: f.expr(&r.extent) }
+}
+
+/// Folds a region.
+pub fn fold_region<F: Fold + ?Sized>(f: &mut F, r: &Region) -> Region {
+    let buffer = f.buffer_use(&r.buffer);
+    Region { buffer, ranges: r.ranges.iter().map(|r| fold_range(f, r)).collect() }
+}
+
+fn fold_attr<F: Fold + ?Sized>(f: &mut F, a: &Attr) -> Attr {
+    match a {
+        Attr::Expr(e) => Attr::Expr(f.expr(e)),
+        Attr::List(items) => Attr::List(items.iter().map(|a| fold_attr(f, a)).collect()),
+        Attr::Map(items) => Attr::Map(fold_attrs(f, items)),
+        Attr::None | Attr::Bool(_) | Attr::Int(_) | Attr::Float(_) | Attr::Str(_) => a.clone(),
+    }
+}
+
+/// Folds the expressions among annotations.
+pub fn fold_attrs<F: Fold + ?Sized>(f: &mut F, attrs: &Attrs) -> Attrs {
+    attrs.iter().map(|(k, a)| (k.clone(), fold_attr(f, a))).collect()
+}
+
+/// Whether annotations hold no expressions, so that folding cannot change them.
+fn attrs_are_plain(attrs: &Attrs) -> bool {
+    attrs.values().all(|a| !matches!(a, Attr::Expr(_) | Attr::List(_) | Attr::Map(_)))
+}
+
+/// Rebuilds a block from its folded parts.
+pub fn fold_block_children<F: Fold + ?Sized>(f: &mut F, b: &Arc<Block>) -> Arc<Block> {
+    let same_iter = |a: &IterVar, b: &IterVar| a.var == b.var && same_range(&a.domain, &b.domain);
+    let iters = fold_list(
+        &b.iters,
+        |i| {
+            let domain = fold_range(f, &i.domain);
+            IterVar { var: f.var_def(&i.var), domain, kind: i.kind }
+        },
+        same_iter,
+    );
+    let allocs = fold_list(&b.allocs, |a| f.buffer_def(a), |a, b| a == b);
+    let matches = fold_list(
+        &b.matches,
+        |m| {
+            let source = fold_region(f, &m.source);
+            MatchRegion { buffer: f.buffer_def(&m.buffer), source }
+        },
+        |a, b| a.buffer == b.buffer && same_region(&a.source, &b.source),
+    );
+    let mut regions = |r: &Option<Vec<Region>>| {
+        r.as_ref().and_then(|r| fold_list(r, |r| fold_region(f, r), same_region))
+    };
+    let (reads, writes) = (regions(&b.reads), regions(&b.writes));
+    let annotations = (!attrs_are_plain(&b.annotations)).then(|| fold_attrs(f, &b.annotations));
+    let init = b.init.as_ref().map(|s| f.stmt(s));
+    let body = f.stmt(&b.body);
+    let init_same = match (&init, &b.init) {
+        (Some(x), Some(y)) => x.ptr_eq(y),
+        _ => true,
+    };
+    if iters.is_none()
+        && allocs.is_none()
+        && matches.is_none()
+        && reads.is_none()
+        && writes.is_none()
+        && annotations.is_none()
+        && init_same
+        && body.ptr_eq(&b.body)
+    {
+        return b.clone();
+    }
+    Arc::new(Block {
+        name: b.name.clone(),
+        iters: iters.unwrap_or_else(|| b.iters.clone()),
+        reads: reads.or_else(|| b.reads.clone()),
+        writes: writes.or_else(|| b.writes.clone()),
+        annotations: annotations.unwrap_or_else(|| b.annotations.clone()),
+        allocs: allocs.unwrap_or_else(|| b.allocs.clone()),
+        matches: matches.unwrap_or_else(|| b.matches.clone()),
+        init,
+        body,
+    })
+}
+
+/// Rebuilds a statement from its folded parts; it keeps its place in the source.
+pub fn fold_stmt_children<F: Fold + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
+    let rebuilt = |kind| Stmt::spanned(kind, s.span());
+    match s.kind() {
+        StmtKind::Store { buffer, indices, value } => {
+            let b = f.buffer_use(buffer);
+            let i = fold_exprs(f, indices);
+            let v = f.expr(value);
+            if b == *buffer && i.is_none() && v.ptr_eq(value) {
+                return s.clone();
+            }
+            let indices = i.unwrap_or_else(|| indices.clone());
+            rebuilt(StmtKind::Store { buffer: b, indices, value: v })
+        }
+        StmtKind::For { var, range, kind, annotations, body } => {
+            let r = fold_range(f, range);
+            let a = (!attrs_are_plain(annotations)).then(|| fold_attrs(f, annotations));
+            let v = f.var_def(var);
+            let b = f.stmt(body);
+            if same_range(&r, range) && a.is_none() && v == *var && b.ptr_eq(body) {
+                return s.clone();
+            }
+            rebuilt(StmtKind::For {
+                var: v,
+                range: r,
+                kind: kind.clone(),
+                annotations: a.unwrap_or_else(|| annotations.clone()),
+                body: b,
+            })
+        }
+        StmtKind::If { cond, then, otherwise } => {
+            let c = f.expr(cond);
+            let t = f.stmt(then);
+            let o = otherwise.as_ref().map(|o| f.stmt(o));
+            let o_same = match (&o, otherwise) {
+                (Some(x), Some(y)) => x.ptr_eq(y),
+                _ => true,
+            };
+            if c.ptr_eq(cond) && t.ptr_eq(then) && o_same {
+                return s.clone();
+            }
+            rebuilt(StmtKind::If { cond: c, then: t, otherwise: o })
+        }
+        StmtKind::Let { var, value, body } => {
+            let x = f.expr(value);
+            let v = f.var_def(var);
+            let b = f.stmt(body);
+            if x.ptr_eq(value) && v == *var && b.ptr_eq(body) {
+                return s.clone();
+            }
+            rebuilt(StmtKind::Let { var: v, value: x, body: b })
+        }
+        StmtKind::Seq(stmts) => match fold_list(stmts, |s| f.stmt(s), Stmt::ptr_eq) {
+            None => s.clone(),
+            Some(new) => {
+                let seq = Stmt::seq(new);
+                match seq.kind() {
+                    StmtKind::Seq(_) => rebuilt(seq.kind().clone()),
+                    _ => seq,
+                }
+            }
+        },
+        StmtKind::Allocate { buffer, annotations, body } => {
+            let b = f.buffer_def(buffer);
+            let a = (!attrs_are_plain(annotations)).then(|| fold_attrs(f, annotations));
+            let x = f.stmt(body);
+            if b == *buffer && a.is_none() && x.ptr_eq(body) {
+                return s.clone();
+            }
+            let annotations = a.unwrap_or_else(|| annotations.clone());
+            rebuilt(StmtKind::Allocate { buffer: b, annotations, body: x })
+        }
+        StmtKind::Declare { buffer, body } => {
+            let b = f.buffer_def(buffer);
+            let x = f.stmt(body);
+            if b == *buffer && x.ptr_eq(body) {
+                return s.clone();
+            }
+            rebuilt(StmtKind::Declare { buffer: b, body: x })
+        }
+        StmtKind::Block { bindings, predicate, block } => {
+            let bs = fold_exprs(f, bindings);
+            let p = f.expr(predicate);
+            let b = f.block(block);
+            if bs.is_none() && p.ptr_eq(predicate) && Arc::ptr_eq(&b, block) {
+                return s.clone();
+            }
+            let bindings = bs.unwrap_or_else(|| bindings.clone());
+            rebuilt(StmtKind::Block { bindings, predicate: p, block: b })
+        }
+        StmtKind::Assume(e) => {
+            let x = f.expr(e);
+            if x.ptr_eq(e) { s.clone() } else { rebuilt(StmtKind::Assume(x)) }
+        }
+        StmtKind::Evaluate(e) => {
+            let x = f.expr(e);
+            if x.ptr_eq(e) { s.clone() } else { rebuilt(StmtKind::Evaluate(x)) }
+        }
+        StmtKind::Assert { cond, message } => {
+            let c = f.expr(cond);
+            match c.ptr_eq(cond) {
+                true => s.clone(),
+                false => rebuilt(StmtKind::Assert { cond: c, message: message.clone() }),
+            }
+        }
+    }
+}
+
+/// Folds the parameters' buffers and the body of a function.
+pub fn fold_func<F: Fold + ?Sized>(f: &mut F, func: &TensorFunc) -> TensorFunc {
+    let params = func
+        .params
+        .iter()
+        .map(|p| match p {
+            Param::Buffer { handle, buffer } => {
+                Param::Buffer { handle: f.var_def(handle), buffer: f.buffer_def(buffer) }
+            }
+            Param::Scalar(v) => Param::Scalar(f.var_def(v)),
+        })
+        .collect();
+    let body = f.stmt(&func.body);
+    TensorFunc { params, body, ..func.clone() }
+}
+
+/// Replaces free variables by expressions, and buffers by buffers.
+///
+/// Definitions inside the tree are left alone, unless their shape mentions a replaced variable:
+/// such a buffer is derived anew. Variables are unique, so nothing is captured.
+#[derive(Clone, Default)]
+pub struct Subst {
+    /// Replacements of variables.
+    pub vars: HashMap<Var, Expr>,
+    /// Replacements of buffers.
+    pub buffers: HashMap<Buffer, Buffer>,
+    /// Also give every variable and buffer that is defined inside a new identity, so that a copy
+    /// can stand beside the original.
+    pub refresh: bool,
+}
+
+impl Subst {
+    /// Replaces variables.
+    pub fn vars(pairs: impl IntoIterator<Item = (Var, Expr)>) -> Self {
+        Subst { vars: pairs.into_iter().collect(), ..Default::default() }
+    }
+
+    /// Replaces nothing, and gives every definition a new identity.
+    pub fn refresh() -> Self {
+        Subst { refresh: true, ..Default::default() }
+    }
+}
+
+impl Fold for Subst {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        match e.kind() {
+            ExprKind::Var(v) => self.vars.get(v).cloned().unwrap_or_else(|| e.clone()),
+            _ => fold_expr_children(self, e),
+        }
+    }
+
+    fn var_def(&mut self, v: &Var) -> Var {
+        if !self.refresh {
+            return v.clone();
+        }
+        let new = v.fresh();
+        self.vars.insert(v.clone(), new.expr());
+        new
+    }
+
+    fn buffer_def(&mut self, b: &Buffer) -> Buffer {
+        if let Some(new) = self.buffers.get(b) {
+            return new.clone();
+        }
+        let shape = fold_exprs(self, &b.shape);
+        let strides = fold_exprs(self, &b.strides);
+        let offset = b.elem_offset.as_ref().map(|e| self.expr(e));
+        let data = self.vars.get(&b.data).and_then(|e| e.as_var().cloned());
+        let moved = match (&offset, &b.elem_offset) {
+            (Some(x), Some(y)) => !x.ptr_eq(y),
+            _ => false,
+        };
+        if !(self.refresh || shape.is_some() || strides.is_some() || moved || data.is_some()) {
+            return b.clone();
+        }
+        let new = b.derive(|d| {
+            d.shape = shape.unwrap_or_else(|| d.shape.clone());
+            d.strides = strides.unwrap_or_else(|| d.strides.clone());
+            d.elem_offset = offset;
+            d.data = match data {
+                Some(data) => data,
+                None if self.refresh => d.data.fresh(),
+                None => d.data.clone(),
+            };
+        });
+        self.vars.insert(b.data.clone(), new.data.expr());
+        self.buffers.insert(b.clone(), new.clone());
+        new
+    }
+
+    fn buffer_use(&mut self, b: &Buffer) -> Buffer {
+        self.buffers.get(b).cloned().unwrap_or_else(|| b.clone())
+    }
+}
+
+/// Variables that an expression reads and does not bind itself.
+pub fn free_vars(e: &Expr) -> HashSet<Var> {
+    struct Free {
+        free: HashSet<Var>,
+        bound: HashSet<Var>,
+    }
+    impl Visit for Free {
+        fn expr(&mut self, e: &Expr) {
+            if let ExprKind::Var(v) = e.kind() {
+                self.free.insert(v.clone());
+            }
+            walk_expr(self, e);
+        }
+        fn var_def(&mut self, v: &Var) {
+            self.bound.insert(v.clone());
+        }
+    }
+    let mut f = Free { free: HashSet::new(), bound: HashSet::new() };
+    f.expr(e);
+    f.free.retain(|v| !f.bound.contains(v));
+    f.free
+}
+
+/// Buffers that a statement loads from and stores to, each once, in the order of the text.
+/// Declared regions do not count, and a call may do more than this shows.
+pub fn accessed(s: &Stmt) -> (Vec<Buffer>, Vec<Buffer>) {
+    #[derive(Default)]
+    struct Accessed {
+        reads: Vec<Buffer>,
+        writes: Vec<Buffer>,
+    }
+    impl Visit for Accessed {
+        fn expr(&mut self, e: &Expr) {
+            if let ExprKind::Load(b, _) = e.kind()
+                && !self.reads.contains(b)
+            {
+                self.reads.push(b.clone());
+            }
+            walk_expr(self, e);
+        }
+        fn stmt(&mut self, s: &Stmt) {
+            if let StmtKind::Store { buffer, .. } = s.kind()
+                && !self.writes.contains(buffer)
+            {
+                self.writes.push(buffer.clone());
+            }
+            walk_stmt(self, s);
+        }
+        fn block(&mut self, b: &Block) {
+            for iter in &b.iters {
+                walk_range(self, &iter.domain);
+            }
+            b.init.iter().for_each(|s| self.stmt(s));
+            self.stmt(&b.body);
+        }
+    }
+    let mut a = Accessed::default();
+    a.stmt(s);
+    (a.reads, a.writes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+
+    fn sample() -> (Var, Buffer, Stmt) {
+        let (i, b) = (Var::index("i"), Buffer::with_extents("B", &[16], DType::F32));
+        let body = Stmt::store(&b, vec![i.expr()], b.load([i.expr()]) + 1.0);
+        (i.clone(), b, Stmt::serial(&i, Expr::i32(16), body))
+    }
+
+    #[test]
+    fn a_fold_that_changes_nothing_returns_the_same_node() {
+        let (_, _, s) = sample();
+        assert!(Subst::default().stmt(&s).ptr_eq(&s));
+    }
+
+    #[test]
+    fn refresh_gives_every_definition_a_new_identity() {
+        let (i, b, s) = sample();
+        let t = Subst::refresh().stmt(&s);
+        let StmtKind::For { var, .. } = t.kind() else { panic!("{t:?}") };
+        assert_ne!(*var, i);
+        assert_eq!(accessed(&t), (vec![b.clone()], vec![b]));
+    }
+
+    #[test]
+    fn substitution_reaches_shapes_of_inner_buffers() {
+        let n = Var::index("n");
+        let b = Buffer::new("B", vec![n.expr()], DType::F32);
+        let s =
+            Stmt::allocate(&b, Stmt::store(&b, vec![Expr::i32(0)], Expr::float(0.0, b.dtype())));
+        let t = Subst::vars([(n, Expr::i32(7))]).stmt(&s);
+        let StmtKind::Allocate { buffer, body, .. } = t.kind() else { panic!("{t:?}") };
+        assert_eq!(buffer.const_shape(), Some(vec![7]));
+        assert_eq!(accessed(body).1, vec![buffer.clone()]);
+    }
+}

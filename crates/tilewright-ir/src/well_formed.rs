@@ -1,0 +1,1 @@
+//! The rules that every function and module keeps.
