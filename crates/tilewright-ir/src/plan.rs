@@ -37,7 +37,7 @@ pub enum Slot {
 pub struct Step {
     /// Name of the tensor function.
     pub func: Arc<str>,
-    /// One slot a tensor parameter, in order; the kernel's workspace last, where it has one.
+    /// One slot a tensor parameter, in order, scratch parameters included.
     pub args: Vec<Slot>,
 }
 
