@@ -1,0 +1,272 @@
+//! The functions of LLVM's C interface that Tilewright calls, and their look-up in a library.
+//!
+//! Names, types and ownership are those of the headers `llvm-c/*.h`. Each kind of object has an
+//! opaque type of its own, so that handing a module to a function that wants a context does not
+//! compile.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::path::Path;
+
+use libloading::Library;
+
+macro_rules! opaque {
+    ($($name:ident),* $(,)?) => { $(
+        #[doc = concat!("What an `LLVM", stringify!($name), "Ref` points to.")]
+        #[repr(C)]
+        pub(crate) struct $name { _private: [u8; 0] }
+    )* };
+}
+
+opaque!(
+    Context,
+    DefinitionGenerator,
+    DiagnosticInfo,
+    ErrorObject,
+    ExecutionSession,
+    Dylib,
+    LlJit,
+    LlJitBuilder,
+    MaterializationUnit,
+    MemoryBuffer,
+    ModuleObject,
+    PassBuilderOptions,
+    SymbolName,
+    TargetData,
+    TargetEntry,
+    TargetMachine,
+);
+
+/// `LLVMDiagnosticHandler`.
+pub(crate) type DiagnosticHandler = unsafe extern "C" fn(*mut DiagnosticInfo, *mut c_void);
+/// `LLVMOrcErrorReporterFunction`; the reporter owns the error.
+pub(crate) type ErrorReporter = unsafe extern "C" fn(*mut c_void, *mut ErrorObject);
+/// `LLVMOrcSymbolPredicate`.
+pub(crate) type SymbolPredicate = unsafe extern "C" fn(*mut c_void, *mut SymbolName) -> c_int;
+
+/// `LLVMDiagnosticSeverity`: the value that stands for an error.
+pub(crate) const SEVERITY_ERROR: c_int = 0;
+/// `LLVMVerifierFailureAction`: report through the status that is returned.
+pub(crate) const VERIFY_RETURN_STATUS: c_int = 2;
+/// `LLVMRelocMode`: position-independent code.
+pub(crate) const RELOC_PIC: c_int = 2;
+/// `LLVMCodeModel`: the target's default.
+pub(crate) const CODE_MODEL_DEFAULT: c_int = 0;
+/// `LLVMCodeGenFileType`: assembly text.
+pub(crate) const FILE_ASSEMBLY: c_int = 0;
+/// `LLVMCodeGenFileType`: an object file.
+pub(crate) const FILE_OBJECT: c_int = 1;
+/// `LLVMJITSymbolGenericFlags`: visible to other code, and a function.
+pub(crate) const SYMBOL_EXPORTED_CALLABLE: u8 = 1 | 4;
+
+/// `LLVMOrcCSymbolMapPair`, with the two structures inside it.
+#[repr(C)]
+pub(crate) struct SymbolMapPair {
+    pub name: *mut SymbolName,
+    pub symbol: EvaluatedSymbol,
+}
+
+/// `LLVMJITEvaluatedSymbol`.
+#[repr(C)]
+pub(crate) struct EvaluatedSymbol {
+    pub address: u64,
+    pub flags: SymbolFlags,
+}
+
+/// `LLVMJITSymbolFlags`.
+#[repr(C)]
+pub(crate) struct SymbolFlags {
+    pub generic: u8,
+    pub target: u8,
+}
+
+macro_rules! functions {
+    ($($name:ident: fn($($argument:ty),* $(,)?) $(-> $result:ty)?;)*) => {
+        /// The functions, under their own names.
+        #[allow(non_snake_case)]
+        pub(crate) struct Functions {
+            $(pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+        }
+
+        impl Functions {
+            /// Looks every function up.
+            ///
+            /// # Safety
+            /// `library` is an LLVM, and the functions are not called after it is closed.
+            unsafe fn resolve(library: &Library) -> Result<Functions, String> {
+                // SAFETY: the types are those of LLVM's headers, unchanged from LLVM 16 on; the
+                // caller vouches for the rest.
+                unsafe {
+                    Ok(Functions {
+                        $($name: *library
+                            .get(concat!(stringify!($name), "\0"))
+                            .map_err(|_| concat!("it does not export ", stringify!($name)))?,)*
+                    })
+                }
+            }
+        }
+    };
+}
+
+functions! {
+    LLVMGetVersion: fn(*mut c_uint, *mut c_uint, *mut c_uint);
+    LLVMDisposeMessage: fn(*mut c_char);
+    LLVMGetErrorMessage: fn(*mut ErrorObject) -> *mut c_char;
+    LLVMDisposeErrorMessage: fn(*mut c_char);
+
+    LLVMContextCreate: fn() -> *mut Context;
+    LLVMContextDispose: fn(*mut Context);
+    LLVMContextSetDiagnosticHandler: fn(*mut Context, Option<DiagnosticHandler>, *mut c_void);
+    LLVMGetDiagInfoDescription: fn(*mut DiagnosticInfo) -> *mut c_char;
+    LLVMGetDiagInfoSeverity: fn(*mut DiagnosticInfo) -> c_int;
+
+    LLVMCreateMemoryBufferWithMemoryRangeCopy: fn(
+        *const c_char, usize, *const c_char,
+    ) -> *mut MemoryBuffer;
+    LLVMGetBufferStart: fn(*mut MemoryBuffer) -> *const c_char;
+    LLVMGetBufferSize: fn(*mut MemoryBuffer) -> usize;
+    LLVMDisposeMemoryBuffer: fn(*mut MemoryBuffer);
+
+    LLVMParseIRInContext: fn(
+        *mut Context, *mut MemoryBuffer, *mut *mut ModuleObject, *mut *mut c_char,
+    ) -> c_int;
+    LLVMVerifyModule: fn(*mut ModuleObject, c_int, *mut *mut c_char) -> c_int;
+    LLVMPrintModuleToString: fn(*mut ModuleObject) -> *mut c_char;
+    LLVMSetTarget: fn(*mut ModuleObject, *const c_char);
+    LLVMSetModuleDataLayout: fn(*mut ModuleObject, *mut TargetData);
+    LLVMDisposeModule: fn(*mut ModuleObject);
+
+    LLVMGetDefaultTargetTriple: fn() -> *mut c_char;
+    LLVMGetHostCPUName: fn() -> *mut c_char;
+    LLVMGetHostCPUFeatures: fn() -> *mut c_char;
+    LLVMGetTargetFromTriple: fn(*const c_char, *mut *mut TargetEntry, *mut *mut c_char) -> c_int;
+    LLVMCreateTargetMachine: fn(
+        *mut TargetEntry, *const c_char, *const c_char, *const c_char, c_int, c_int, c_int,
+    ) -> *mut TargetMachine;
+    LLVMDisposeTargetMachine: fn(*mut TargetMachine);
+    LLVMCreateTargetDataLayout: fn(*mut TargetMachine) -> *mut TargetData;
+    LLVMDisposeTargetData: fn(*mut TargetData);
+    LLVMTargetMachineEmitToMemoryBuffer: fn(
+        *mut TargetMachine, *mut ModuleObject, c_int, *mut *mut c_char, *mut *mut MemoryBuffer,
+    ) -> c_int;
+
+    LLVMCreatePassBuilderOptions: fn() -> *mut PassBuilderOptions;
+    LLVMDisposePassBuilderOptions: fn(*mut PassBuilderOptions);
+    LLVMRunPasses: fn(
+        *mut ModuleObject, *const c_char, *mut TargetMachine, *mut PassBuilderOptions,
+    ) -> *mut ErrorObject;
+
+    LLVMOrcCreateLLJIT: fn(*mut *mut LlJit, *mut LlJitBuilder) -> *mut ErrorObject;
+    LLVMOrcDisposeLLJIT: fn(*mut LlJit) -> *mut ErrorObject;
+    LLVMOrcLLJITGetExecutionSession: fn(*mut LlJit) -> *mut ExecutionSession;
+    LLVMOrcExecutionSessionSetErrorReporter: fn(*mut ExecutionSession, ErrorReporter, *mut c_void);
+    LLVMOrcLLJITGetMainJITDylib: fn(*mut LlJit) -> *mut Dylib;
+    LLVMOrcLLJITGetGlobalPrefix: fn(*mut LlJit) -> c_char;
+    LLVMOrcLLJITMangleAndIntern: fn(*mut LlJit, *const c_char) -> *mut SymbolName;
+    LLVMOrcLLJITAddObjectFile: fn(*mut LlJit, *mut Dylib, *mut MemoryBuffer) -> *mut ErrorObject;
+    LLVMOrcLLJITLookup: fn(*mut LlJit, *mut u64, *const c_char) -> *mut ErrorObject;
+    LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess: fn(
+        *mut *mut DefinitionGenerator, c_char, Option<SymbolPredicate>, *mut c_void,
+    ) -> *mut ErrorObject;
+    LLVMOrcCreateDynamicLibrarySearchGeneratorForPath: fn(
+        *mut *mut DefinitionGenerator, *const c_char, c_char, Option<SymbolPredicate>, *mut c_void,
+    ) -> *mut ErrorObject;
+    LLVMOrcJITDylibAddGenerator: fn(*mut Dylib, *mut DefinitionGenerator);
+    LLVMOrcAbsoluteSymbols: fn(*mut SymbolMapPair, usize) -> *mut MaterializationUnit;
+    LLVMOrcJITDylibDefine: fn(*mut Dylib, *mut MaterializationUnit) -> *mut ErrorObject;
+    LLVMOrcDisposeMaterializationUnit: fn(*mut MaterializationUnit);
+}
+
+/// The target families that Tilewright has code for, as LLVM names them. A library may lack some.
+const FAMILIES: [&str; 3] = ["X86", "AArch64", "NVPTX"];
+
+/// A library that is loaded, checked and initialised.
+pub(crate) struct Api {
+    pub functions: Functions,
+    pub version: (u32, u32, u32),
+    pub families: Vec<&'static str>,
+    /// Keeps the functions alive.
+    _library: Library,
+}
+
+impl Api {
+    /// Loads the library at `path`. On failure the text says what is wrong with it.
+    pub fn load(path: &Path) -> Result<Api, String> {
+        too_old_by_name(path).map_or(Ok(()), Err)?;
+        let library = open(path).map_err(|error| error.to_string())?;
+        // SAFETY: a library whose name begins with `libLLVM`, or that the user names as LLVM. It is
+        // kept beside the functions.
+        let functions = unsafe { Functions::resolve(&library) }.map_err(|reason| {
+            format!("not an LLVM from {} on: {reason}", super::find::OLDEST_MAJOR)
+        })?;
+        let mut version = (0, 0, 0);
+        // SAFETY: three valid places to write to.
+        unsafe {
+            (functions.LLVMGetVersion)(&mut version.0, &mut version.1, &mut version.2);
+        }
+        if is_too_old(version.0) {
+            return Err(too_old(version.0));
+        }
+        // SAFETY: as above; the caller loads a library from one thread.
+        let families =
+            FAMILIES.into_iter().filter(|family| unsafe { initialise(&library, family) });
+        let families = families.collect();
+        Ok(Api { functions, version, families, _library: library })
+    }
+}
+
+/// Why a library with this name need not be opened.
+pub(crate) fn too_old_by_name(path: &Path) -> Option<String> {
+    let major = super::find::major_in_name(path.file_name()?)?;
+    is_too_old(major).then(|| too_old(major))
+}
+
+fn is_too_old(major: u32) -> bool {
+    major < super::find::OLDEST_MAJOR
+}
+
+fn too_old(major: u32) -> String {
+    format!("LLVM {major} is too old: {} or newer is needed", super::find::OLDEST_MAJOR)
+}
+
+/// Opens the library so that its symbols stay its own: another LLVM may be in the process already.
+fn open(path: &Path) -> Result<Library, libloading::Error> {
+    #[cfg(unix)]
+    {
+        use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+        // SAFETY: runs the library's constructors, which for LLVM register options and passes.
+        unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map(Into::into)
+    }
+    #[cfg(not(unix))]
+    // SAFETY: as above.
+    unsafe {
+        Library::new(path)
+    }
+}
+
+/// Makes a target family usable; `false` if the library was built without it.
+///
+/// # Safety
+/// `library` is an LLVM, and no other thread is using it.
+unsafe fn initialise(library: &Library, family: &str) -> bool {
+    let function = |part: &str| {
+        let name = format!("LLVMInitialize{family}{part}\0");
+        // SAFETY: the initialisers take nothing and return nothing.
+        unsafe { library.get::<unsafe extern "C" fn()>(name.as_str()) }.ok()
+    };
+    let needed = ["TargetInfo", "Target", "TargetMC", "AsmPrinter"].map(function);
+    let [Some(info), Some(target), Some(machine_code), Some(printer)] = needed else {
+        return false;
+    };
+    // SAFETY: the caller's promise; LLVM allows repeated initialisation.
+    unsafe {
+        info();
+        target();
+        machine_code();
+        printer();
+        // Only for inline assembly, which not every family has.
+        if let Some(parser) = function("AsmParser") {
+            parser();
+        }
+    }
+    true
+}

@@ -1,0 +1,231 @@
+//! LLVM as a library that is found and loaded at run time.
+//!
+//! Nothing is linked and no package has to be installed: the Rust toolchain brings a complete
+//! libLLVM, and any other one from LLVM 16 on serves as well. [`Llvm::get`] finds it once per
+//! process; [`Llvm::compile`] turns textual IR into an object file, assembly or optimised IR;
+//! [`Jit`] loads objects into this process.
+//!
+//! * [`find`]: where libraries are looked for.
+//! * `api`: the table of C functions.
+//! * `compile`: text to object file.
+//! * `jit`: object file to callable code.
+//!
+//! ```
+//! use tilewright_codegen::llvm::{Emit, Jit, Llvm, OptLevel};
+//!
+//! let llvm = Llvm::get()?;
+//! let ir = "define i32 @twice(i32 %x) { %y = shl i32 %x, 1  ret i32 %y }";
+//! let object = llvm.compile(ir, &llvm.host(), OptLevel::Full, Emit::Object)?;
+//! let jit = Jit::new(llvm)?;
+//! jit.add_object(&object)?;
+//! let twice = jit.lookup("twice")?.as_ptr();
+//! // SAFETY: the type is that of the definition, and `jit` is still there.
+//! let twice: extern "C" fn(i32) -> i32 = unsafe { std::mem::transmute(twice) };
+//! assert_eq!(twice(21), 42);
+//! # Ok::<(), tilewright_ir::Error>(())
+//! ```
+//!
+//! **Architecture invariant:** this module knows LLVM's C interface and nothing of tensor
+//! functions; it is the only one in the project that does.
+
+mod api;
+mod buffer;
+mod compile;
+pub mod find;
+mod jit;
+mod load;
+
+use std::ffi::{CStr, CString, c_char};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use tilewright_ir::{Error, Result};
+
+use api::{Api, ErrorObject, Functions};
+pub use compile::{Emit, OptLevel};
+use find::Search;
+pub use jit::Jit;
+use load::Loading;
+pub use load::{Place, Status};
+
+/// An LLVM that is loaded and initialised. All methods may be called from several threads at once.
+pub struct Llvm {
+    api: Api,
+    /// As it was found.
+    path: PathBuf,
+    /// Without links.
+    resolved: PathBuf,
+}
+
+/// The machine that code is generated for, in LLVM's words.
+///
+/// Features that are not named are those of the CPU. LLVM ignores an unknown CPU or feature, and
+/// says so on stderr.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// For example `x86_64-unknown-linux-gnu`.
+    pub triple: String,
+    /// For example `znver4`, or empty for the oldest CPU of the triple.
+    pub cpu: String,
+    /// For example `+avx512f,-avx512er`, or empty.
+    pub features: String,
+}
+
+/// The version of an LLVM library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// 22 in 22.1.2.
+    pub major: u32,
+    /// 1 in 22.1.2.
+    pub minor: u32,
+    /// 2 in 22.1.2.
+    pub patch: u32,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// The outcome for this process. It is never dropped: code that it generated may be running at
+/// exit.
+static LOADED: OnceLock<Loading<Llvm>> = OnceLock::new();
+
+fn loaded() -> &'static Loading<Llvm> {
+    LOADED.get_or_init(|| Loading::llvm(Search::from_env()))
+}
+
+impl Llvm {
+    /// The LLVM of this process; the first call looks for it and loads it.
+    ///
+    /// # Errors
+    /// [`Error::Toolchain`] if there is none, with every place that was looked at, or if the one
+    /// that [`find::OVERRIDE`] names cannot be used.
+    pub fn get() -> Result<&'static Llvm> {
+        let loading = loaded();
+        loading.library.as_ref().ok_or_else(|| loading.error())
+    }
+
+    /// Every place where LLVM is looked for, with what is there; not only those up to the one in
+    /// use.
+    pub fn survey() -> Vec<Place> {
+        loaded().survey()
+    }
+
+    /// The file that was loaded, under the name by which it was found.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The version that the library reports.
+    pub fn version(&self) -> Version {
+        let (major, minor, patch) = self.api.version;
+        Version { major, minor, patch }
+    }
+
+    /// The version and the name of the file behind all links: what tells this LLVM from a patched
+    /// build of the same version.
+    pub(crate) fn identity(&self) -> String {
+        let file = self.resolved.file_name().unwrap_or_default();
+        format!("{} {}", self.version(), file.to_string_lossy())
+    }
+
+    /// The target families that this library can generate code for, as LLVM names them: `X86`,
+    /// `AArch64`, `NVPTX`.
+    pub fn families(&self) -> &[&'static str] {
+        &self.api.families
+    }
+
+    /// The machine that this process runs on.
+    pub fn host(&self) -> Target {
+        let f = self.functions();
+        // SAFETY: the three functions return a message each, which `take_message` frees.
+        unsafe {
+            Target {
+                triple: self.take_message((f.LLVMGetDefaultTargetTriple)()),
+                cpu: self.take_message((f.LLVMGetHostCPUName)()),
+                features: sorted(&self.take_message((f.LLVMGetHostCPUFeatures)())),
+            }
+        }
+    }
+
+    fn functions(&self) -> &Functions {
+        &self.api.functions
+    }
+
+    /// Copies and frees a message of LLVM's; empty for null.
+    ///
+    /// # Safety
+    /// `message` is null or one that LLVM hands over for `LLVMDisposeMessage`.
+    unsafe fn take_message(&self, message: *mut c_char) -> String {
+        if message.is_null() {
+            return String::new();
+        }
+        // SAFETY: a message ends with a zero; the caller hands it over.
+        unsafe {
+            let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+            (self.functions().LLVMDisposeMessage)(message);
+            text
+        }
+    }
+
+    /// Turns an error object of LLVM's into its text, and frees it.
+    ///
+    /// # Safety
+    /// `error` is null, which stands for success, or an error that the caller owns.
+    unsafe fn check(&self, error: *mut ErrorObject) -> Result<(), String> {
+        if error.is_null() {
+            return Ok(());
+        }
+        // SAFETY: getting the message consumes the error; the message has a disposal of its own.
+        unsafe {
+            let message = (self.functions().LLVMGetErrorMessage)(error);
+            let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+            (self.functions().LLVMDisposeErrorMessage)(message);
+            Err(text)
+        }
+    }
+}
+
+/// A list of features in a fixed order: LLVM gives that of a hash table. What the CPU lacks comes
+/// last, and so takes away what depends on it.
+fn sorted(features: &str) -> String {
+    let mut features: Vec<_> = features.split(',').collect();
+    features.sort_unstable();
+    features.join(",")
+}
+
+/// The text as LLVM takes it.
+fn c_string(what: &str, text: &str) -> Result<CString> {
+    CString::new(text).map_err(|error| {
+        Error::input(format!("{what} contains a NUL character, at byte {}", error.nul_position()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_an_llvm_and_it_knows_this_machine() {
+        let llvm = Llvm::get().expect("an LLVM");
+        assert!(llvm.version().major >= find::OLDEST_MAJOR);
+        assert!(llvm.path().is_file());
+        let host = llvm.host();
+        assert!(host.triple.starts_with(std::env::consts::ARCH), "{host:?}");
+        assert!(!host.cpu.is_empty());
+        let first = Llvm::get().map(|again| std::ptr::eq(again, llvm));
+        assert!(first.expect("an LLVM"), "it is loaded once");
+        let used = Llvm::survey().into_iter().flat_map(|place| place.files);
+        let used: Vec<_> = used.filter(|(_, status)| *status == Status::Used).collect();
+        assert_eq!(used, [(llvm.path().to_path_buf(), Status::Used)]);
+    }
+
+    #[test]
+    fn features_come_in_a_fixed_order() {
+        assert_eq!(sorted("-xop,+avx,-amx,+sse"), "+avx,+sse,-amx,-xop");
+        assert_eq!(sorted(""), "");
+    }
+}
