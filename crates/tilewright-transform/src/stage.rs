@@ -1,0 +1,356 @@
+//! Stages: the canonical form of a tensor function before it is scheduled.
+//!
+//! A function in this form is a sequence of perfect loop nests. Each nest is serial loops from
+//! zero with constant extents around one block, whose iteration variables are bound to the loops
+//! one to one and in order, spatial ones first. The block stores one value to one buffer:
+//!
+//! ```text
+//! for n, i, k in T.grid(4, 5, 6):
+//!     with T.block("C"):
+//!         vn, vi, vk = T.axis.remap("SSR", [n, i, k])
+//!         with T.init():
+//!             C[vn, vi] = 0
+//!         C[vn, vi] = C[vn, vi] + A[vn, vk] * B[vk, vi]
+//! ```
+//!
+//! Fusion and scheduling work on this view, found from the structure alone.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tilewright_ir::visit::{free_vars, walk_expr};
+use tilewright_ir::{
+    BinOp, Block, Buffer, Expr, ExprKind, ForKind, IterKind, IterVar, Range, Stmt, StmtKind,
+    TensorFunc, Var, Visit,
+};
+
+/// One loop nest around one block that stores one value.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// Loop variables, outermost first, each with its number of iterations.
+    pub loops: Vec<(Var, i64)>,
+    /// The block; its iteration variables follow the loops one to one.
+    pub block: Arc<Block>,
+    /// The buffer that is written.
+    pub buffer: Buffer,
+    /// Where it is written, in terms of the block's iteration variables.
+    pub indices: Vec<Expr>,
+    /// The stored value, in terms of the block's iteration variables. For a reduction this is
+    /// the whole right side, accumulator included: see [`Stage::reduction`].
+    pub value: Expr,
+    /// What a reduction starts from.
+    pub init: Option<Expr>,
+    /// The statement that this is a view of.
+    pub stmt: Stmt,
+}
+
+/// The update `acc = op(acc, value)` of a reduction.
+#[derive(Clone, Debug)]
+pub struct Reduction {
+    /// The combining operator.
+    pub op: BinOp,
+    /// What is combined into the accumulator.
+    pub value: Expr,
+}
+
+impl Stage {
+    /// Builds the loop nest for a block over `iters` (variable, extent, kind; spatial ones
+    /// first). The loop variables are new and named after the iteration variables.
+    pub fn build(
+        name: impl Into<Arc<str>>,
+        iters: &[(Var, i64, IterKind)],
+        buffer: &Buffer,
+        indices: Vec<Expr>,
+        value: Expr,
+        init: Option<Expr>,
+    ) -> Stage {
+        let mut block = Block::new(name, Stmt::store(buffer, indices.clone(), value.clone()));
+        block.iters = iters
+            .iter()
+            .map(|(var, extent, kind)| IterVar {
+                var: var.clone(),
+                domain: Range::upto(Expr::int(*extent, var.dtype())),
+                kind: *kind,
+            })
+            .collect();
+        block.init = init.clone().map(|e| Stmt::store(buffer, indices.clone(), e));
+        let loops = iters.iter().map(|(var, extent, _)| (var.fresh(), *extent)).collect();
+        Stage::assemble(loops, Arc::new(block), buffer.clone(), indices, value, init)
+    }
+
+    fn assemble(
+        loops: Vec<(Var, i64)>,
+        block: Arc<Block>,
+        buffer: Buffer,
+        indices: Vec<Expr>,
+        value: Expr,
+        init: Option<Expr>,
+    ) -> Stage {
+        let stmt = Stmt::new(StmtKind::Block {
+            bindings: loops.iter().map(|(var, _)| var.expr()).collect(),
+            predicate: Expr::bool(true),
+            block: block.clone(),
+        });
+        let stmt = loops.iter().rev().fold(stmt, |body, (var, extent)| {
+            Stmt::serial(var, Expr::int(*extent, var.dtype()), body)
+        });
+        Stage { loops, block, buffer, indices, value, init, stmt }
+    }
+
+    /// The same stage with another stored value. What the block declares to read goes.
+    pub fn with_value(&self, value: Expr) -> Stage {
+        let mut block = (*self.block).clone();
+        block.reads = None;
+        block.body = Stmt::spanned(
+            StmtKind::Store {
+                buffer: self.buffer.clone(),
+                indices: self.indices.clone(),
+                value: value.clone(),
+            },
+            block.body.span(),
+        );
+        Stage::assemble(
+            self.loops.clone(),
+            Arc::new(block),
+            self.buffer.clone(),
+            self.indices.clone(),
+            value,
+            self.init.clone(),
+        )
+    }
+
+    /// Name of the block.
+    pub fn name(&self) -> &Arc<str> {
+        &self.block.name
+    }
+
+    /// Iteration variables with their extents and kinds, in the order of the loops.
+    pub fn iters(&self) -> impl Iterator<Item = (&Var, i64, IterKind)> {
+        self.block.iters.iter().zip(&self.loops).map(|(i, (_, extent))| (&i.var, *extent, i.kind))
+    }
+
+    /// Spatial iteration variables with their extents.
+    pub fn spatial(&self) -> impl Iterator<Item = (&Var, i64)> {
+        self.iters().filter(|i| i.2 == IterKind::Spatial).map(|i| (i.0, i.1))
+    }
+
+    /// Reduction variables with their extents.
+    pub fn reduce(&self) -> impl Iterator<Item = (&Var, i64)> {
+        self.iters().filter(|i| i.2 == IterKind::Reduce).map(|i| (i.0, i.1))
+    }
+
+    /// Whether the block has reduction variables.
+    pub fn is_reduction(&self) -> bool {
+        self.reduce().next().is_some()
+    }
+
+    /// The update of a reduction whose body is `B[i] = op(B[i], value)`, with the accumulator on
+    /// the left and not read in `value`, and with an initial value.
+    pub fn reduction(&self) -> Option<Reduction> {
+        self.init.as_ref()?;
+        let ExprKind::Binary(op, acc, value) = self.value.kind() else { return None };
+        let ExprKind::Load(buffer, at) = acc.kind() else { return None };
+        let same = *buffer == self.buffer && same_exprs(at, &self.indices);
+        let mut loads = Loads::default();
+        loads.expr(value);
+        let once = loads.0.iter().all(|(b, _)| *b != self.buffer);
+        (self.is_reduction() && same && once).then(|| Reduction { op: *op, value: value.clone() })
+    }
+
+    /// Every load in the value with its indices, in the order of the text, the accumulator's
+    /// included; loads inside of indices come after the load that they index.
+    pub fn loads(&self) -> Vec<(Buffer, Vec<Expr>)> {
+        let mut loads = Loads::default();
+        loads.expr(&self.value);
+        loads.0
+    }
+
+    /// The spatial variables where the store's indices are distinct spatial variables (or
+    /// constant zeros along axes of extent one) that cover the whole buffer: for each axis of the
+    /// buffer the variable, or `None` for such a zero. Then every cell is written exactly once
+    /// (or reduced into exactly once).
+    pub fn covers_buffer(&self) -> Option<Vec<Option<Var>>> {
+        let shape = self.buffer.const_shape()?;
+        let mut left: Vec<(&Var, i64)> = self.spatial().collect();
+        let mut axes = Vec::with_capacity(shape.len());
+        for (index, extent) in self.indices.iter().zip(&shape) {
+            match (index.as_var(), index.as_int()) {
+                (Some(var), _) => {
+                    let at = left.iter().position(|(v, e)| *v == var && e == extent)?;
+                    left.swap_remove(at);
+                    axes.push(Some(var.clone()));
+                }
+                (None, Some(0)) if *extent == 1 => axes.push(None),
+                _ => return None,
+            }
+        }
+        // A spatial variable that the store leaves out would write a cell again and again.
+        (axes.len() == shape.len() && left.iter().all(|(_, e)| *e == 1)).then_some(axes)
+    }
+}
+
+#[derive(Default)]
+struct Loads(Vec<(Buffer, Vec<Expr>)>);
+
+impl Visit for Loads {
+    fn expr(&mut self, e: &Expr) {
+        if let ExprKind::Load(b, indices) = e.kind() {
+            self.0.push((b.clone(), indices.clone()));
+        }
+        walk_expr(self, e);
+    }
+}
+
+/// The stages of a function in canonical form, in order; `None` where it is not in that form.
+pub fn stages(func: &TensorFunc) -> Option<Vec<Stage>> {
+    let (_, body) = func.root_parts();
+    if func.root().is_some_and(|r| !r.is_plain_root()) {
+        return None;
+    }
+    match body.kind() {
+        StmtKind::Seq(stmts) => stmts.iter().map(stage).collect(),
+        _ => Some(vec![stage(body)?]),
+    }
+}
+
+/// The stage that a statement is, if it is one.
+pub fn stage(stmt: &Stmt) -> Option<Stage> {
+    let mut loops: Vec<(Var, i64)> = Vec::new();
+    let mut at = stmt;
+    while let StmtKind::For { var, range, kind, annotations, body } = at.kind() {
+        let plain = *kind == ForKind::Serial && annotations.is_empty();
+        if !plain || range.min.as_int() != Some(0) {
+            return None;
+        }
+        loops.push((var.clone(), range.extent.as_int()?));
+        at = body;
+    }
+    let StmtKind::Block { bindings, predicate, block } = at.kind() else { return None };
+    let bound = bindings.len() == loops.len()
+        && bindings.iter().zip(&loops).all(|(b, (v, _))| b.as_var() == Some(v));
+    if !bound || !predicate.is_true() || !plain_block(block, &loops) {
+        return None;
+    }
+    let (buffer, indices, value) = as_store(&block.body)?;
+    let init = match &block.init {
+        None => None,
+        Some(s) => {
+            let (b, i, v) = as_store(s)?;
+            if b != buffer || !same_exprs(i, indices) {
+                return None;
+            }
+            Some(v.clone())
+        }
+    };
+    let reduced: HashSet<&Var> =
+        block.iters.iter().filter(|i| i.kind == IterKind::Reduce).map(|i| &i.var).collect();
+    let scattered = indices.iter().flat_map(free_vars).any(|v| reduced.contains(&v));
+    if scattered || init.is_some() != !reduced.is_empty() {
+        return None;
+    }
+    Some(Stage {
+        block: block.clone(),
+        buffer: buffer.clone(),
+        indices: indices.clone(),
+        value: value.clone(),
+        init,
+        stmt: stmt.clone(),
+        loops,
+    })
+}
+
+/// No nested structure, domains that are those of the loops, spatial variables before the others.
+fn plain_block(block: &Block, loops: &[(Var, i64)]) -> bool {
+    let kinds: Vec<IterKind> = block.iters.iter().map(|i| i.kind).collect();
+    block.allocs.is_empty()
+        && block.matches.is_empty()
+        && block.iters.len() == loops.len()
+        && block.iters.iter().zip(loops).all(|(i, (_, extent))| {
+            i.domain.min.as_int() == Some(0) && i.domain.extent.as_int() == Some(*extent)
+        })
+        && kinds.iter().all(|k| *k != IterKind::Opaque)
+        && kinds.windows(2).all(|w| w != [IterKind::Reduce, IterKind::Spatial])
+}
+
+fn as_store(s: &Stmt) -> Option<(&Buffer, &Vec<Expr>, &Expr)> {
+    match s.kind() {
+        StmtKind::Store { buffer, indices, value } => Some((buffer, indices, value)),
+        _ => None,
+    }
+}
+
+/// Whether two lists of indices are the same trees over the same variables.
+fn same_exprs(a: &[Expr], b: &[Expr]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| crate::index::same(a, b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::{DType, Param};
+
+    fn matmul() -> (TensorFunc, Stage) {
+        let a = Buffer::with_extents("A", &[4, 6], DType::F32);
+        let b = Buffer::with_extents("B", &[6, 5], DType::F32);
+        let c = Buffer::with_extents("C", &[4, 5], DType::F32);
+        let [i, j, k] = ["i", "j", "k"].map(Var::index);
+        let at = vec![i.expr(), j.expr()];
+        let value =
+            c.load(at.clone()) + a.load([i.expr(), k.expr()]) * b.load([k.expr(), j.expr()]);
+        let iters =
+            [(i, 4, IterKind::Spatial), (j, 5, IterKind::Spatial), (k, 6, IterKind::Reduce)];
+        let zero = Expr::float(0.0, DType::F32);
+        let s = Stage::build("C", &iters, &c, at, value, Some(zero));
+        (TensorFunc::new([a, b, c].iter().map(Param::tensor).collect(), s.stmt.clone()), s)
+    }
+
+    #[test]
+    fn a_matmul_is_one_reduction_stage() {
+        let (f, built) = matmul();
+        let found = stages(&f).expect("canonical");
+        let [s] = &found[..] else { panic!("{found:?}") };
+        assert!(s.stmt.ptr_eq(&built.stmt));
+        assert_eq!(s.loops.iter().map(|l| l.1).collect::<Vec<_>>(), [4, 5, 6]);
+        assert_eq!(s.spatial().map(|s| s.1).collect::<Vec<_>>(), [4, 5]);
+        assert_eq!(s.reduction().map(|r| r.op), Some(BinOp::Add));
+        assert_eq!(s.loads().len(), 3);
+        let vars: Vec<Var> = s.spatial().map(|s| s.0.clone()).collect();
+        assert_eq!(s.covers_buffer(), Some(vars.into_iter().map(Some).collect()));
+    }
+
+    #[test]
+    fn other_structures_are_not_stages() {
+        let (_, s) = matmul();
+        let (var, extent) = (Var::index("x"), Expr::i32(2));
+        // A loop that no iteration variable follows.
+        assert!(stage(&Stmt::serial(&var, extent.clone(), s.stmt.clone())).is_none());
+        // Not a serial loop.
+        let StmtKind::For { var: i, range, body, .. } = s.stmt.kind() else { panic!() };
+        let parallel = Stmt::for_loop(i, range.clone(), ForKind::Parallel, body.clone());
+        assert!(stage(&parallel).is_none());
+        // A store without a block.
+        let store = s.block.body.clone();
+        assert!(stage(&store).is_none());
+        // A predicate.
+        let guarded = Stmt::block(vec![], var.expr().less(1), Block::new("b", store));
+        assert!(stage(&guarded).is_none());
+    }
+
+    #[test]
+    fn a_reduction_that_reads_its_result_twice_is_not_an_update() {
+        let (_, s) = matmul();
+        let twice = s.value.clone() + s.buffer.load(s.indices.clone());
+        let s = s.with_value(twice);
+        assert!(stage(&s.stmt).is_some_and(|s| s.reduction().is_none()));
+    }
+
+    #[test]
+    fn a_rank_zero_stage_has_no_loops() {
+        let a = Buffer::with_extents("A", &[], DType::F32);
+        let b = Buffer::with_extents("B", &[], DType::F32);
+        let s = Stage::build("B", &[], &b, vec![], a.load([]) * 2.0, None);
+        let found = stage(&s.stmt).expect("canonical");
+        assert_eq!(found.covers_buffer(), Some(vec![]));
+        assert!(found.loops.is_empty());
+    }
+}
