@@ -1,0 +1,344 @@
+"""ONNX's own node cases: small models with inputs and expected outputs.
+
+The `onnx` package generates them (`onnx.backend.test.case.node`). A case is selected
+if every operator in its graph is claimed by the program, at the case's opset. Each
+becomes a folder under `.work/nodes`, with the model and its tensors as `.npz`, so that
+a failing one can be run by hand.
+
+Some cases give as a run-time input what decides the shape of a tensor (the target of a
+`Reshape`, say). Where the program refuses such a case, it is tried once more with
+these inputs written into the model as constants, and counted apart.
+"""
+
+import fnmatch
+import re
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+
+import environment
+import harness
+
+# Positions of inputs that decide a size, by operator.
+SIZE_INPUTS = {
+    "ConstantOfShape": {0},
+    "Dropout": {1, 2},
+    "Expand": {1},
+    "OneHot": {1},
+    "Pad": {1, 3},
+    "Range": {0, 1, 2},
+    "Reshape": {1},
+    "Resize": {2, 3},
+    "Slice": {1, 2, 3, 4},
+    "Split": {1},
+    "Squeeze": {1},
+    "Tile": {1},
+    "TopK": {1},
+    "Unsqueeze": {1},
+    "CumSum": {1},
+}
+SIZE_INPUTS.update(
+    {
+        f"Reduce{kind}": {1}
+        for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+    }
+)
+
+# The element types that an .npz can hold.
+NPZ_TYPES = {
+    getattr(TensorProto, name)
+    for name in (
+        "BOOL FLOAT16 FLOAT DOUBLE INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64"
+    ).split()
+}
+CLASSES = {
+    "float32/int64": {TensorProto.FLOAT, TensorProto.INT64},
+    "... and bool": {TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL},
+}
+OTHER = "other types"
+
+
+@dataclass
+class NodeCase:
+    """One case, with its tensors by name."""
+
+    name: str
+    model: onnx.ModelProto
+    inputs: dict
+    outputs: dict
+    rtol: float
+    atol: float
+    operators: list
+    types: str  # one of CLASSES, or OTHER
+
+
+@dataclass
+class Result:
+    """What became of a case. `status` is one of STATUSES."""
+
+    name: str
+    types: str
+    operators: list
+    status: str
+    reason: str = ""
+
+
+STATUSES = {
+    "pass": "passed",
+    "fixed": "passed with its size inputs as constants",
+    "refused": "refused with a diagnostic",
+    "failed": "wrong output, crash or timeout",
+    "excepted": "did not pass, as exceptions.txt says",
+    "stale": "passed although exceptions.txt lists it",
+    "skipped": "has a type that an .npz cannot hold",
+}
+BAD = ("refused", "failed", "stale")
+
+
+def claimed_operators(text):
+    """Reads `NAME MIN_OPSET MAX_OPSET` lines; a missing bound is no bound."""
+    claimed = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split("#")[0].split()
+        if not words:
+            continue
+        bounds = [int(word) for word in words[1:3] if word.isdigit()]
+        if len(bounds) != len(words) - 1:
+            raise ValueError(f"line {number}: expected NAME MIN_OPSET MAX_OPSET, found {line!r}")
+        low, high = (bounds + [1, 10**6][len(bounds) :])[:2]
+        claimed[words[0]] = (low, high)
+    return claimed
+
+
+def read_exceptions(text):
+    """Reads `PATTERN reason` lines into a list of pairs."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        pattern, _, reason = line.strip().partition(" ")
+        if not reason.strip():
+            raise ValueError(f"line {number}: {pattern} has no reason")
+        found.append((pattern, reason.strip()))
+    return found
+
+
+def opset_of(model):
+    return max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0)
+
+
+def rejected(model, claimed):
+    """Why a case is not selected, or an empty text."""
+    opset = opset_of(model)
+    for node in model.graph.node:
+        if node.domain not in ("", "ai.onnx") or node.op_type not in claimed:
+            return "operator not claimed"
+        low, high = claimed[node.op_type]
+        if not low <= opset <= high:
+            return "opset not claimed"
+    return ""
+
+
+def element_types(model):
+    """The element types of inputs and outputs, or None where one is not a tensor."""
+    found = set()
+    for value in [*model.graph.input, *model.graph.output]:
+        if value.type.WhichOneof("value") != "tensor_type":
+            return None
+        found.add(value.type.tensor_type.elem_type)
+    return found
+
+
+def class_of(types):
+    if types is not None:
+        for name, allowed in CLASSES.items():
+            if types <= allowed:
+                return name
+    return OTHER
+
+
+def as_array(value):
+    if isinstance(value, TensorProto):
+        return numpy_helper.to_array(value)
+    return np.asarray(value)
+
+
+def generate():
+    """All node cases of the installed `onnx`, as it defines them."""
+    from onnx.backend.test.loader import load_node_model_tests
+
+    np.random.seed(0)  # the cases draw from the global generator
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some cases overflow on purpose
+        return load_node_model_tests()
+
+
+def collect(claimed, only=""):
+    """The selected cases, the results of skipped ones, and why others were left out."""
+    selected, skipped, left_out = [], [], {}
+    for case in sorted(generate(), key=lambda case: case.name):
+        if only not in case.name:
+            continue
+        why = rejected(case.model, claimed)
+        if why:
+            left_out[why] = left_out.get(why, 0) + 1
+            continue
+        operators = sorted({node.op_type for node in case.model.graph.node})
+        types = element_types(case.model)
+        if types is None or not types <= NPZ_TYPES:
+            names = ["not a tensor"]
+            if types is not None:
+                names = sorted(TensorProto.DataType.Name(t) for t in types - NPZ_TYPES)
+            reason = "type: " + ", ".join(names)
+            skipped.append(Result(case.name, class_of(types), operators, "skipped", reason))
+            continue
+        for inputs, outputs in case.data_sets:
+            graph = case.model.graph
+            selected.append(
+                NodeCase(
+                    case.name,
+                    case.model,
+                    {v.name: as_array(x) for v, x in zip(graph.input, inputs, strict=True)},
+                    {v.name: as_array(x) for v, x in zip(graph.output, outputs, strict=True)},
+                    case.rtol,
+                    case.atol,
+                    operators,
+                    class_of(types),
+                )
+            )
+    return selected, skipped, left_out
+
+
+def size_inputs(model):
+    """The graph inputs whose values decide the shape of some tensor."""
+    needed = set()
+    for node in reversed(model.graph.node):
+        feeds_size = needed.intersection(node.output)
+        for position, name in enumerate(node.input):
+            own = position in SIZE_INPUTS.get(node.op_type, ())
+            if name and (own or (feeds_size and node.op_type not in ("Shape", "Size"))):
+                needed.add(name)
+    return [value.name for value in model.graph.input if value.name in needed]
+
+
+def with_constants(model, values):
+    """The model with some inputs turned into initialisers."""
+    out = onnx.ModelProto()
+    out.CopyFrom(model)
+    kept = [value for value in out.graph.input if value.name not in values]
+    del out.graph.input[:]
+    out.graph.input.extend(kept)
+    out.graph.initializer.extend(numpy_helper.from_array(v, k) for k, v in values.items())
+    return out
+
+
+def attempt(program, case, folder, timeout):
+    """Writes a case to its folder and runs it. Returns a status and a reason."""
+    folder.mkdir(parents=True, exist_ok=True)
+    model, inputs = folder / "model.onnx", folder / "in.npz"
+    model.write_bytes(case.model.SerializeToString())
+    harness.save_npz(folder / "expected.npz", case.outputs)
+    if case.inputs:
+        harness.save_npz(inputs, case.inputs)
+    given = inputs if case.inputs else None
+    outcome = harness.run(program, model, given, threads=1, timeout=timeout)
+    if outcome.status != "ok":
+        return ("refused" if outcome.status == "refused" else "failed"), outcome.reason
+    problem = harness.missing_or_extra(outcome.outputs, case.outputs)
+    if problem:
+        return "failed", problem
+    for name, expected in case.outputs.items():
+        found = harness.difference(outcome.outputs[name], expected, case.rtol, case.atol)
+        if found.problem:
+            return "failed", f"{name}: {found.problem}"
+    return "pass", ""
+
+
+def judge(program, case, exceptions, fix_sizes, timeout):
+    """The result of one case."""
+    folder = environment.WORK / "nodes" / case.name
+    status, reason = attempt(program, case, folder, timeout)
+    if status == "refused" and fix_sizes:
+        values = {name: case.inputs[name] for name in size_inputs(case.model)}
+        if values:
+            fixed = NodeCase(**vars(case))
+            fixed.model = with_constants(case.model, values)
+            fixed.inputs = {k: v for k, v in case.inputs.items() if k not in values}
+            again, why = attempt(program, fixed, folder / "sizes_as_constants", timeout)
+            status, reason = ("fixed", reason) if again == "pass" else (again, why)
+    for pattern, why in exceptions:
+        if fnmatch.fnmatchcase(case.name, pattern):
+            passed = status in ("pass", "fixed")
+            status, reason = ("stale", f"listed as: {why}") if passed else ("excepted", why)
+            break
+    return Result(case.name, case.types, case.operators, status, reason)
+
+
+def run_all(program, cases, exceptions, jobs, fix_sizes, timeout, progress):
+    """Runs the cases, `jobs` at a time; `progress(done, total, result)` after each."""
+    results = []
+    with ThreadPoolExecutor(jobs) as pool:
+        pending = [
+            pool.submit(judge, program, case, exceptions, fix_sizes, timeout) for case in cases
+        ]
+        for done, future in enumerate(pending, 1):
+            results.append(future.result())
+            progress(done, len(cases), results[-1])
+    return results
+
+
+def similar(reason):
+    """A reason without the names and numbers that differ from case to case."""
+    text = re.sub(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\S*/\S*", "_", reason)
+    return re.sub(r"-?\b\d[\d.e+-]*", "#", text)[:110]
+
+
+def count(results, key):
+    """Rows of `key` against status, most cases first, and a last row of totals."""
+    groups = {}
+    for result in results:
+        for group in key(result):
+            row = groups.setdefault(group, dict.fromkeys(STATUSES, 0))
+            row[result.status] += 1
+    rows = sorted(groups.items(), key=lambda item: (-sum(item[1].values()), item[0]))
+    return [[group, sum(row.values()), *row.values()] for group, row in rows]
+
+
+def report(results, left_out):
+    """The tables as text."""
+    header = ["", "cases", *STATUSES]
+    parts = []
+    total = ["all", len(results)]
+    total += [sum(result.status == status for result in results) for status in STATUSES]
+    by_class = count(results, lambda result: [result.types])
+    parts.append(harness.table(["by type", *header[1:]], [*by_class, total]))
+    by_operator = count(results, lambda result: result.operators)
+    imperfect = [row for row in by_operator if row[1] != row[2] + row[3]]
+    if imperfect:
+        columns = ["operator (not all passed)", *header[1:]]
+        parts.append(harness.table(columns, imperfect))
+    for status in ("failed", "refused", "stale", "excepted", "skipped", "fixed"):
+        groups = {}
+        for result in results:
+            if result.status == status:
+                groups.setdefault(similar(result.reason), []).append(result)
+        if groups:
+            lines = [f"{status}: {STATUSES[status]}"]
+            for _, members in sorted(groups.items(), key=lambda item: -len(item[1])):
+                names = ", ".join(result.name for result in members[:3])
+                more = f" and {len(members) - 3} more" if len(members) > 3 else ""
+                lines.append(f"  {len(members):4}  {members[0].reason}\n        {names}{more}")
+            parts.append("\n".join(lines))
+    if left_out:
+        said = ", ".join(f"{why}: {number}" for why, number in sorted(left_out.items()))
+        parts.append(f"not selected: {said}")
+    return "\n\n".join(parts)
+
+
+def as_json(results, left_out):
+    totals = {status: sum(r.status == status for r in results) for status in STATUSES}
+    return {"totals": totals, "not_selected": left_out, "cases": [asdict(r) for r in results]}

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Checks Tilewright against ONNX Runtime and ONNX's own test cases.
+
+    run.py models     real models against ONNX Runtime
+    run.py nodes      ONNX's node cases for the operators that Tilewright claims
+    run.py prepare    only makes the models with random weights, and their tensors
+
+The first run makes a virtual environment beside this file. See README.md.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import environment
+
+if __name__ == "__main__":
+    environment.enter()
+
+import onnxruntime
+
+import harness
+import models
+import nodes
+
+RTOL = 1e-3  # of the largest magnitude in an output
+ELEMENT_RTOL, ELEMENT_ATOL = 1e-3, 1e-5  # reported, not judged
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def reference(case):
+    """What ONNX Runtime computes, by output name."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(
+        str(case.path), options, providers=["CPUExecutionProvider"]
+    )
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, case.inputs)))
+
+
+def store(case, number):
+    """Writes the tensors of a model case, so that it can be run by hand."""
+    folder = environment.WORK / "cases" / f"{case.name}-{number}"
+    folder.mkdir(parents=True, exist_ok=True)
+    expected = reference(case)
+    harness.save_npz(folder / "in.npz", case.inputs)
+    harness.save_npz(folder / "expected.npz", expected)
+    return folder, expected
+
+
+def numbered(cases):
+    """Each case with its number among those of the same model, from 0."""
+    seen = {}
+    for case in cases:
+        number = seen.get(case.name, 0)
+        seen[case.name] = number + 1
+        yield case, number
+
+
+def check_model(program, case, number, args):
+    """Runs one model case; returns what there is to say about it."""
+    folder, expected = store(case, number)
+    outcome = harness.run(
+        program,
+        case.path,
+        folder / "in.npz",
+        dims=case.dims,
+        threads=args.threads,
+        timed=True,
+        timeout=args.timeout,
+    )
+    row = {
+        "model": case.name,
+        "inputs": case.about(),
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "build_seconds": outcome.build_seconds,
+        "run_seconds": outcome.run_seconds,
+        "wall_seconds": outcome.wall,
+        "outputs": {},
+    }
+    if outcome.status != "ok":
+        return row
+    problems = [harness.missing_or_extra(outcome.outputs, expected)]
+    for name in expected:
+        if name not in outcome.outputs:
+            continue
+        found = harness.difference(
+            outcome.outputs[name], expected[name], ELEMENT_RTOL, ELEMENT_ATOL
+        )
+        row["outputs"][name] = {
+            "relative": found.relative,
+            "outside": found.outside,
+            "total": found.total,
+            "problem": found.problem,
+        }
+        if found.total == 0 and found.problem:  # another dtype or shape
+            problems.append(f"{name}: {found.problem}")
+        elif not found.relative <= RTOL:
+            problems.append(f"{name}: {found.relative:.1e} of the largest value; {found.problem}")
+    row["reason"] = "; ".join(problem for problem in problems if problem)
+    row["status"] = "failed" if row["reason"] else "pass"
+    return row
+
+
+def seconds(value):
+    return "-" if value is None else f"{value:.4g}"
+
+
+def model_table(rows):
+    header = ["model", "inputs", "build s", "run s", "wall s", "max rel", "outside", "result"]
+    lines = []
+    for row in rows:
+        outputs = row["outputs"].values()
+        worst = max((o["relative"] for o in outputs), default=None)
+        outside = sum(o["outside"] for o in outputs)
+        lines.append(
+            [
+                row["model"],
+                row["inputs"],
+                seconds(row["build_seconds"]),
+                seconds(row["run_seconds"]),
+                seconds(row["wall_seconds"]),
+                "-" if worst is None else f"{worst:.1e}",
+                f"{outside} of {sum(o['total'] for o in outputs)}" if outputs else "-",
+                row["status"] + (f": {row['reason']}" if row["reason"] else ""),
+            ]
+        )
+    return harness.table(header, lines)
+
+
+def models_command(args):
+    program = environment.binary(args.binary)
+    rows = []
+    for case, number in numbered(models.cases(args.only)):
+        say(f"{case.name} {case.about()}")
+        rows.append(check_model(program, case, number, args))
+    passed = sum(row["status"] == "pass" for row in rows)
+    names = {row["model"] for row in rows}
+    whole = sum(all(r["status"] == "pass" for r in rows if r["model"] == n) for n in names)
+    print(model_table(rows))
+    print(
+        f"\n{passed} of {len(rows)} cases and {whole} of {len(names)} models within "
+        f"{RTOL:g} of ONNX Runtime (largest error over largest value, each output).\n"
+        f"outside: elements beyond {ELEMENT_ATOL:g} + {ELEMENT_RTOL:g} * |expected|."
+    )
+    write_json(args.json, {"threshold": RTOL, "cases": rows})
+    return passed == len(rows) and bool(rows)
+
+
+def nodes_command(args):
+    program = environment.binary(args.binary)
+    if args.ops:
+        text = Path(args.ops).read_text()
+    else:
+        asked = subprocess.run([program, "ops", "--onnx"], capture_output=True, text=True)
+        if asked.returncode != 0:
+            sys.exit("`tilewright ops --onnx` does not say the claimed operators; use --ops FILE")
+        text = asked.stdout
+    try:
+        claimed = nodes.claimed_operators(text)
+        exceptions = nodes.read_exceptions((environment.HERE / "exceptions.txt").read_text())
+    except ValueError as error:
+        sys.exit(str(error))
+    selected, skipped, left_out = nodes.collect(claimed, args.only)
+    say(f"{len(selected)} cases for {len(claimed)} operators")
+
+    def progress(done, total, result):
+        if result.status in nodes.BAD:
+            say(f"[{done}/{total}] {result.name}: {result.status}: {result.reason}")
+        elif done % 100 == 0:
+            say(f"[{done}/{total}]")
+
+    results = nodes.run_all(
+        program, selected, exceptions, args.jobs, not args.no_fix, args.timeout, progress
+    )
+    results += skipped
+    print(nodes.report(results, left_out))
+    write_json(args.json, nodes.as_json(results, left_out))
+    return bool(results) and not any(result.status in nodes.BAD for result in results)
+
+
+def prepare_command(args):
+    for case, number in numbered(models.cases(args.only)):
+        folder, _ = store(case, number)
+        print(f"{case.path}  {folder}")
+    return True
+
+
+def write_json(path, content):
+    if path:
+        Path(path).write_text(json.dumps(content, indent=2) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, run in (
+        ("models", models_command),
+        ("nodes", nodes_command),
+        ("prepare", prepare_command),
+    ):
+        command = commands.add_parser(name)
+        command.set_defaults(run=run)
+        command.add_argument("--only", default="", help="those whose name contains this")
+        if name == "prepare":
+            continue
+        command.add_argument("--binary", help="the program (default: a release build)")
+        command.add_argument("--json", metavar="FILE", help="write the results there as well")
+        limit = 600.0 if name == "models" else 60.0
+        command.add_argument("--timeout", type=float, default=limit, help="seconds for one run")
+    commands.choices["models"].add_argument("--threads", type=int, help="for the program")
+    command = commands.choices["nodes"]
+    command.add_argument("--jobs", type=int, default=2, help="runs at a time (default: 2)")
+    command.add_argument("--ops", metavar="FILE", help="claimed operators: NAME MIN MAX lines")
+    command.add_argument(
+        "--no-fix", action="store_true", help="never turn size inputs into constants"
+    )
+    args = parser.parse_args()
+    sys.exit(0 if args.run(args) else 1)
+
+
+if __name__ == "__main__":
+    main()
