@@ -245,7 +245,7 @@ pub fn stage(stmt: &Stmt) -> Option<Stage> {
     let reduced: HashSet<&Var> =
         block.iters.iter().filter(|i| i.kind == IterKind::Reduce).map(|i| &i.var).collect();
     let scattered = indices.iter().flat_map(free_vars).any(|v| reduced.contains(&v));
-    if scattered || init.is_some() != !reduced.is_empty() {
+    if scattered || init.is_some() == reduced.is_empty() {
         return None;
     }
     Some(Stage {
