@@ -1,8 +1,11 @@
 //! Passes over tensor functions.
 //!
+//! * [`lower`]: from blocks over multi-dimensional buffers to loops over flat memory.
 //! * [`stage`]: the canonical form of a tensor function before scheduling, as a view.
 
 mod index;
+pub mod lower;
 pub mod stage;
 
+pub use lower::lower;
 pub use stage::{Stage, stage, stages};

@@ -1,0 +1,151 @@
+//! Allocations become scratch parameters, so that running a function allocates nothing.
+//!
+//! An allocation of constant size outside every loop, or a large one inside a serial loop,
+//! becomes a trailing parameter; the attribute [`SCRATCH`] counts them. Its content is not
+//! initialised when the function starts, nor at each iteration, which is what the allocation
+//! promised. A large allocation inside a parallel loop gets one copy for each iteration of the
+//! outermost such loop. Small allocations inside loops stay: they live on the stack.
+
+use std::collections::HashMap;
+
+use tilewright_ir::visit::{fold_expr_children, fold_stmt_children};
+use tilewright_ir::{
+    Attr, Buffer, Error, Expr, ExprKind, Fold, ForKind, Param, Range, Result, Stmt, StmtKind,
+    TensorFunc, Var,
+};
+
+/// Attribute with the number of trailing parameters that are scratch memory.
+pub const SCRATCH: &str = "tilewright.workspace";
+
+/// Largest allocation, in bytes, that stays on the stack inside a loop.
+pub const STACK_BYTES: i64 = 16 * 1024;
+
+/// Moves allocations to trailing parameters. Buffers must be flat.
+///
+/// # Errors
+/// `Unsupported` for an allocation whose size is not a constant.
+pub fn lift_scratch(func: &TensorFunc) -> Result<TensorFunc> {
+    let mut lift =
+        Lift { depth: 0, parallel: None, moved: HashMap::new(), out: Vec::new(), error: None };
+    let body = lift.stmt(&func.body);
+    if let Some(e) = lift.error {
+        return Err(e);
+    }
+    let mut func = TensorFunc { body, ..func.clone() };
+    if !lift.out.is_empty() {
+        let count = lift.out.len() as i64 + scratch_count(&func) as i64;
+        func.params.extend(lift.out.iter().map(Param::tensor));
+        func.attrs.insert(SCRATCH.into(), Attr::Int(count));
+    }
+    Ok(func)
+}
+
+/// How many trailing parameters of a lowered function are scratch memory.
+pub fn scratch_count(func: &TensorFunc) -> usize {
+    match func.attrs.get(SCRATCH) {
+        Some(Attr::Int(n)) => usize::try_from(*n).unwrap_or(0).min(func.params.len()),
+        _ => 0,
+    }
+}
+
+struct Lift {
+    depth: usize,
+    /// The outermost parallel loop around.
+    parallel: Option<(Var, Range)>,
+    /// Buffers with one copy an iteration: the new buffer and the start of the copy.
+    moved: HashMap<Buffer, (Buffer, Expr)>,
+    out: Vec<Buffer>,
+    error: Option<Error>,
+}
+
+impl Lift {
+    fn allocate(&mut self, buffer: &Buffer, s: &Stmt, body: &Stmt) -> Stmt {
+        let bytes = buffer.const_shape().and_then(|shape| {
+            shape.iter().try_fold(buffer.dtype().bytes() as i64, |n, d| n.checked_mul(*d))
+        });
+        let Some(bytes) = bytes else {
+            self.error.get_or_insert_with(|| {
+                Error::unsupported(format!(
+                    "the size of the buffer `{}` is not a constant",
+                    buffer.name
+                ))
+                .at(s.span())
+            });
+            return s.clone();
+        };
+        if self.depth > 0 && bytes <= STACK_BYTES {
+            return fold_stmt_children(self, s);
+        }
+        match self.parallel.clone() {
+            None => {
+                self.out.push(buffer.clone());
+                self.stmt(body)
+            }
+            Some((var, range)) => {
+                let (Some(copies), [extent]) = (range.extent.as_int(), &buffer.shape[..]) else {
+                    self.error.get_or_insert_with(|| {
+                        Error::unsupported(format!(
+                            "the buffer `{}` takes {bytes} bytes in each iteration of a parallel loop whose extent is not a constant",
+                            buffer.name
+                        ))
+                        .at(s.span())
+                    });
+                    return s.clone();
+                };
+                let whole = buffer.derive_storage(|d| d.shape = vec![extent * copies]);
+                let start = (var.expr() - range.min) * extent;
+                self.out.push(whole.clone());
+                self.moved.insert(buffer.clone(), (whole, start));
+                self.stmt(body)
+            }
+        }
+    }
+
+    fn place(&self, buffer: &Buffer, indices: Vec<Expr>) -> (Buffer, Vec<Expr>) {
+        match self.moved.get(buffer) {
+            Some((whole, start)) => {
+                (whole.clone(), indices.into_iter().map(|i| start + i).collect())
+            }
+            None => (buffer.clone(), indices),
+        }
+    }
+}
+
+impl Fold for Lift {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        match e.kind() {
+            ExprKind::Load(b, indices) if self.moved.contains_key(b) => {
+                let indices = indices.iter().map(|i| self.expr(i)).collect();
+                let (b, indices) = self.place(b, indices);
+                Expr::load(&b, indices)
+            }
+            _ => fold_expr_children(self, e),
+        }
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::Store { buffer, indices, value } if self.moved.contains_key(buffer) => {
+                let indices = indices.iter().map(|i| self.expr(i)).collect();
+                let value = self.expr(value);
+                let (buffer, indices) = self.place(buffer, indices);
+                Stmt::spanned(StmtKind::Store { buffer, indices, value }, s.span())
+            }
+            StmtKind::For { var, range, kind, .. } => {
+                let outermost = *kind == ForKind::Parallel && self.parallel.is_none();
+                if outermost {
+                    self.parallel = Some((var.clone(), range.clone()));
+                }
+                self.depth += 1;
+                let s = fold_stmt_children(self, s);
+                self.depth -= 1;
+                if outermost {
+                    self.parallel = None;
+                }
+                s
+            }
+            StmtKind::Allocate { buffer, body, .. } => self.allocate(buffer, s, body),
+            _ => fold_stmt_children(self, s),
+        }
+    }
+}

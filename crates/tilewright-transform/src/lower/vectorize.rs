@@ -1,0 +1,249 @@
+//! Vectorised loops become vector expressions.
+//!
+//! `for i in T.vectorized(n)` says that its iterations do not depend on one another, so its
+//! statements may run one after the other, each for all `i` at once. In each statement `i`
+//! becomes the ramp `min, min + 1, ...` of `n` lanes, and whatever meets it is broadcast. A
+//! statement that has no vector form (a condition or loop bound that differs between lanes, a
+//! lazy choice, a call with effects, a store whose place is the same for every lane) runs as a
+//! serial loop instead, as does a loop whose extent is not a constant.
+
+use std::collections::HashMap;
+
+use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children};
+use tilewright_ir::{
+    BinOp, CallTarget, Expr, ExprKind, Fold, ForKind, Range, Stmt, StmtKind, TensorFunc, Var,
+};
+
+/// Largest number of lanes; loops with more iterations stay serial.
+pub const MAX_LANES: i64 = 1024;
+
+/// Turns every vectorised loop of a function into vector expressions. Buffers must be flat.
+pub fn vectorize_loops(func: &TensorFunc) -> TensorFunc {
+    fold_func(&mut Loops, func)
+}
+
+struct Loops;
+
+impl Fold for Loops {
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        // Inner loops first: an outer vectorised loop around vector code stays serial.
+        let s = fold_stmt_children(self, s);
+        let StmtKind::For { var, range, kind: ForKind::Vectorized, body, .. } = s.kind() else {
+            return s;
+        };
+        match range.extent.as_int() {
+            Some(1) => Stmt::let_in(var, range.min.clone(), body.clone()),
+            Some(n) if (2..=MAX_LANES).contains(&n) => {
+                let lanes = n as u16;
+                let ramp = Expr::ramp(range.min.clone(), Expr::int(1, var.dtype()), lanes);
+                let mut widen = Widen {
+                    lanes,
+                    values: HashMap::from([(var.clone(), ramp)]),
+                    var: var.clone(),
+                    range: range.clone(),
+                };
+                widen.stmt(body).unwrap_or_else(|| serial(var, range, body.clone()))
+            }
+            _ => serial(var, range, body.clone()),
+        }
+    }
+}
+
+fn serial(var: &Var, range: &Range, body: Stmt) -> Stmt {
+    Stmt::for_loop(var, range.clone(), ForKind::Serial, body)
+}
+
+/// Rewrites the body of one vectorised loop.
+struct Widen {
+    lanes: u16,
+    /// The loop variable and what depends on it, by their vector values.
+    values: HashMap<Var, Expr>,
+    var: Var,
+    range: Range,
+}
+
+impl Widen {
+    /// The statement for all lanes: its vector form, or a serial loop around it. `None` where
+    /// neither is possible, because a binding around it has only a vector value.
+    fn stmt(&mut self, s: &Stmt) -> Option<Stmt> {
+        if let Some(vector) = self.vector_stmt(s) {
+            return Some(vector);
+        }
+        if self.values.len() > 1 {
+            return None;
+        }
+        let var = self.var.fresh();
+        let mut subst = Subst::vars([(self.var.clone(), var.expr())]);
+        subst.refresh = true;
+        Some(serial(&var, &self.range, subst.stmt(s)))
+    }
+
+    /// The vector form of a statement, if it has one.
+    fn vector_stmt(&mut self, s: &Stmt) -> Option<Stmt> {
+        match s.kind() {
+            StmtKind::Store { buffer, indices, value } => {
+                let indices: Vec<Expr> =
+                    indices.iter().map(|i| self.expr(i)).collect::<Option<_>>()?;
+                let value = self.expr(value)?;
+                let (last, outer) = indices.split_last()?;
+                if outer.iter().any(|i| i.dtype().lanes != 1) || buffer.dtype().lanes != 1 {
+                    return None;
+                }
+                match (last.dtype().lanes, value.dtype().lanes) {
+                    (1, 1) => Some(Stmt::store(buffer, indices, value)),
+                    (1, _) => None,
+                    (_, 1) => Some(Stmt::store(buffer, indices, self.widen(value))),
+                    _ => Some(Stmt::store(buffer, indices, value)),
+                }
+            }
+            StmtKind::Seq(stmts) if !stmts.iter().any(binds) => {
+                Some(Stmt::seq(stmts.iter().map(|s| self.stmt(s)).collect::<Option<Vec<_>>>()?))
+            }
+            StmtKind::For { var, range, kind, annotations, body } => {
+                let range =
+                    Range { min: self.scalar(&range.min)?, extent: self.scalar(&range.extent)? };
+                Some(Stmt::new(StmtKind::For {
+                    var: var.clone(),
+                    range,
+                    kind: kind.clone(),
+                    annotations: annotations.clone(),
+                    body: self.stmt(body)?,
+                }))
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                let cond = self.scalar(cond)?;
+                let then = self.stmt(then)?;
+                let otherwise = match otherwise {
+                    Some(o) => Some(self.stmt(o)?),
+                    None => None,
+                };
+                Some(Stmt::new(StmtKind::If { cond, then, otherwise }))
+            }
+            StmtKind::Let { var, value, body } => {
+                let value = self.expr(value)?;
+                if value.dtype().lanes == 1 {
+                    return Some(Stmt::let_in(var, value, self.stmt(body)?));
+                }
+                let wide = Var::new(var.name().clone(), value.dtype());
+                self.values.insert(var.clone(), wide.expr());
+                let body = self.stmt(body);
+                self.values.remove(var);
+                Some(Stmt::let_in(&wide, value, body?))
+            }
+            StmtKind::Evaluate(e) if e.as_int().is_some() => Some(s.clone()),
+            _ => None,
+        }
+    }
+
+    fn scalar(&mut self, e: &Expr) -> Option<Expr> {
+        self.expr(e).filter(|e| e.dtype().lanes == 1)
+    }
+
+    fn widen(&self, e: Expr) -> Expr {
+        if e.dtype().lanes == 1 { Expr::broadcast(e, self.lanes) } else { e }
+    }
+
+    fn pair(&mut self, a: &Expr, b: &Expr) -> Option<(Expr, Expr)> {
+        let (a, b) = (self.expr(a)?, self.expr(b)?);
+        match a.dtype().lanes == b.dtype().lanes {
+            true => Some((a, b)),
+            false => Some((self.widen(a), self.widen(b))),
+        }
+    }
+
+    /// The value for every lane: scalar where it is the same in each, `None` where there is no
+    /// vector form.
+    fn expr(&mut self, e: &Expr) -> Option<Expr> {
+        if e.dtype().lanes != 1 {
+            return None;
+        }
+        Some(match e.kind() {
+            ExprKind::Int(_)
+            | ExprKind::Float(_)
+            | ExprKind::Str(_)
+            | ExprKind::Undef
+            | ExprKind::Ramp(..)
+            | ExprKind::Broadcast(_) => e.clone(),
+            ExprKind::Var(v) => self.values.get(v).cloned().unwrap_or_else(|| e.clone()),
+            ExprKind::Cast(a) => {
+                let x = self.expr(a)?;
+                let lanes = x.dtype().lanes;
+                Expr::cast_node(x, e.dtype().with_lanes(lanes))
+            }
+            ExprKind::Not(a) => Expr::not_node(self.expr(a)?),
+            ExprKind::Binary(op, a, b) => {
+                let (x, y) = self.pair(a, b)?;
+                ramp_arithmetic(*op, &x, &y).unwrap_or_else(|| Expr::binary(*op, x, y))
+            }
+            ExprKind::Select(c, t, f) => {
+                let c = self.expr(c)?;
+                let (t, f) = self.pair(t, f)?;
+                if c.dtype().lanes == t.dtype().lanes {
+                    Expr::select(c, t, f)
+                } else {
+                    Expr::select(self.widen(c), self.widen(t), self.widen(f))
+                }
+            }
+            ExprKind::IfThenElse(c, t, f) => {
+                let c = self.scalar(c)?;
+                let (t, f) = self.pair(t, f)?;
+                Expr::if_then_else(c, t, f)
+            }
+            ExprKind::Load(buffer, indices) => {
+                let indices: Vec<Expr> =
+                    indices.iter().map(|i| self.expr(i)).collect::<Option<_>>()?;
+                let (_, outer) = indices.split_last()?;
+                if outer.iter().any(|i| i.dtype().lanes != 1) || buffer.dtype().lanes != 1 {
+                    return None;
+                }
+                Expr::load(buffer, indices)
+            }
+            ExprKind::Call(target, args) => {
+                let args: Vec<Expr> = args.iter().map(|a| self.expr(a)).collect::<Option<_>>()?;
+                if args.iter().all(|a| a.dtype().lanes == 1) {
+                    return Some(Expr::call(target.clone(), args, e.dtype()));
+                }
+                if !matches!(target, CallTarget::Intrin(_)) {
+                    return None;
+                }
+                let args = args.into_iter().map(|a| self.widen(a)).collect();
+                Expr::call(target.clone(), args, e.dtype().with_lanes(self.lanes))
+            }
+            ExprKind::Let(var, value, body) => {
+                let value = self.expr(value)?;
+                if value.dtype().lanes == 1 {
+                    return Some(Expr::let_in(var.clone(), value, self.expr(body)?));
+                }
+                let wide = Var::new(var.name().clone(), value.dtype());
+                self.values.insert(var.clone(), wide.expr());
+                let body = self.expr(body);
+                self.values.remove(var);
+                Expr::let_in(wide, value, body?)
+            }
+        })
+    }
+}
+
+/// Whether a statement is a binding whose body is the rest of its sequence.
+fn binds(s: &Stmt) -> bool {
+    matches!(s.kind(), StmtKind::Allocate { .. } | StmtKind::Declare { .. })
+}
+
+/// Arithmetic of ramps and broadcast scalars stays a ramp, so that code generation sees the
+/// stride: `x + ramp(b, s)` is `ramp(x + b, s)`, `x * ramp(b, s)` is `ramp(x * b, x * s)`.
+fn ramp_arithmetic(op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
+    let lanes = a.dtype().lanes;
+    if !a.dtype().is_int() {
+        return None;
+    }
+    let ramp = |base, stride| Some(Expr::ramp(base, stride, lanes));
+    match (op, a.kind(), b.kind()) {
+        (BinOp::Add, ExprKind::Ramp(x, s), ExprKind::Broadcast(y)) => ramp(x + y, s.clone()),
+        (BinOp::Add, ExprKind::Broadcast(y), ExprKind::Ramp(x, s)) => ramp(y + x, s.clone()),
+        (BinOp::Add, ExprKind::Ramp(x, s), ExprKind::Ramp(y, t)) => ramp(x + y, s + t),
+        (BinOp::Sub, ExprKind::Ramp(x, s), ExprKind::Broadcast(y)) => ramp(x - y, s.clone()),
+        (BinOp::Mul, ExprKind::Ramp(x, s), ExprKind::Broadcast(y)) => ramp(x * y, s * y),
+        (BinOp::Mul, ExprKind::Broadcast(y), ExprKind::Ramp(x, s)) => ramp(y * x, y * s),
+        _ => None,
+    }
+}
