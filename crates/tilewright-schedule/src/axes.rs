@@ -1,0 +1,181 @@
+//! Axes: iteration variables of a stage, fused where every access allows it.
+//!
+//! Two neighbouring variables `a` (outer) and `b` (inner) of one kind act as one longer variable
+//! `a * extent(b) + b` if each access moves along `a` by exactly `extent(b)` steps of `b`. So a
+//! 1x1 convolution sees one axis of pixels, and an elementwise function one axis in all.
+
+use std::collections::{HashMap, HashSet};
+
+use tilewright_ir::visit::{Visit, free_vars, walk_expr};
+use tilewright_ir::{Buffer, Expr, ExprKind, IterKind, Var};
+
+use crate::affine::Affine;
+
+/// One or several iteration variables that act as one.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// The fused variables with their extents, outermost first.
+    pub parts: Vec<(Var, i64)>,
+    /// Product of the extents.
+    pub extent: i64,
+    /// Spatial or reduction.
+    pub kind: IterKind,
+}
+
+impl Axis {
+    /// Name for a loop over the axis.
+    pub fn name(&self) -> String {
+        self.parts.iter().map(|(v, _)| &**v.name()).collect::<Vec<_>>().join("_")
+    }
+
+    /// By how much an access moves with one step along the axis.
+    pub fn step(&self, access: &Affine) -> i64 {
+        self.parts.last().map_or(0, |(v, _)| access.coefficient(v))
+    }
+
+    /// The values of the fused variables where the axis has the value `at`.
+    pub fn unfuse(&self, at: &Expr) -> Vec<(Var, Expr)> {
+        let mut inner = 1i64;
+        let mut values = Vec::new();
+        for (k, (var, extent)) in self.parts.iter().enumerate().rev() {
+            let mut value = at.clone().floordiv(inner);
+            if k > 0 {
+                value = value.floormod(*extent);
+            }
+            values.push((var.clone(), value));
+            inner *= extent;
+        }
+        values
+    }
+}
+
+/// Every access of some expressions: its buffer, its indices and, where it has one, its affine
+/// offset.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The buffer.
+    pub buffer: Buffer,
+    /// The indices.
+    pub indices: Vec<Expr>,
+    /// The flat offset.
+    pub offset: Option<Affine>,
+}
+
+impl Access {
+    /// An access at indices.
+    pub fn new(buffer: &Buffer, indices: &[Expr]) -> Access {
+        let offset = Affine::of_access(buffer, indices);
+        Access { buffer: buffer.clone(), indices: indices.to_vec(), offset }
+    }
+
+    /// Every load in an expression.
+    pub fn loads(e: &Expr) -> Vec<Access> {
+        struct Loads(Vec<Access>);
+        impl Visit for Loads {
+            fn expr(&mut self, e: &Expr) {
+                if let ExprKind::Load(b, indices) = e.kind() {
+                    self.0.push(Access::new(b, indices));
+                }
+                walk_expr(self, e);
+            }
+        }
+        let mut loads = Loads(Vec::new());
+        loads.expr(e);
+        loads.0
+    }
+}
+
+/// Variables that an expression uses other than through affine accesses; such variables cannot
+/// be fused without division.
+pub fn loose_vars(e: &Expr) -> HashSet<Var> {
+    struct Loose(HashSet<Var>);
+    impl Visit for Loose {
+        fn expr(&mut self, e: &Expr) {
+            match e.kind() {
+                ExprKind::Var(v) => {
+                    self.0.insert(v.clone());
+                }
+                ExprKind::Load(b, indices) if Affine::of_access(b, indices).is_some() => {}
+                _ => walk_expr(self, e),
+            }
+        }
+    }
+    let mut loose = Loose(HashSet::new());
+    loose.expr(e);
+    loose.0
+}
+
+/// Groups iteration variables (outermost first, with extents and kinds) into axes. Variables of
+/// extent one vanish: their value is zero, see [`units`].
+pub fn fuse(
+    iters: &[(Var, i64, IterKind)],
+    accesses: &[Access],
+    loose: &HashSet<Var>,
+) -> Vec<Axis> {
+    let mut pinned = loose.clone();
+    for access in accesses.iter().filter(|a| a.offset.is_none()) {
+        pinned.extend(access.indices.iter().flat_map(free_vars));
+    }
+    let joins = |outer: &(Var, i64), inner: &(Var, i64)| {
+        !pinned.contains(&outer.0)
+            && !pinned.contains(&inner.0)
+            && accesses.iter().filter_map(|a| a.offset.as_ref()).all(|a| {
+                a.coefficient(&inner.0).checked_mul(inner.1) == Some(a.coefficient(&outer.0))
+            })
+    };
+    let mut axes: Vec<Axis> = Vec::new();
+    for (var, extent, kind) in iters {
+        if *extent == 1 {
+            continue;
+        }
+        let part = (var.clone(), *extent);
+        let joined = axes.last_mut().filter(|axis| {
+            axis.kind == *kind
+                && axis.parts.last().is_some_and(|p| joins(p, &part))
+                && axis.extent.checked_mul(*extent).is_some_and(|n| i32::try_from(n).is_ok())
+        });
+        match joined {
+            Some(axis) => {
+                axis.extent *= extent;
+                axis.parts.push(part);
+            }
+            None => axes.push(Axis { parts: vec![part], extent: *extent, kind: *kind }),
+        }
+    }
+    axes
+}
+
+/// The variables of extent one, with their only value.
+pub fn units(iters: &[(Var, i64, IterKind)]) -> HashMap<Var, Expr> {
+    iters.iter().filter(|i| i.1 == 1).map(|i| (i.0.clone(), Expr::int(0, i.0.dtype()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::DType;
+
+    #[test]
+    fn pixels_fuse_and_channels_stay() {
+        let [c, h, w] = ["c", "h", "w"].map(Var::index);
+        let b = Buffer::with_extents("B", &[4, 5, 6], DType::F32);
+        let bias = Buffer::with_extents("bias", &[4], DType::F32);
+        let value = b.load([c.expr(), h.expr(), w.expr()]) + bias.load([c.expr()]);
+        let iters =
+            [(c, 4, IterKind::Spatial), (h, 5, IterKind::Spatial), (w, 6, IterKind::Spatial)];
+        let axes = fuse(&iters, &Access::loads(&value), &loose_vars(&value));
+        assert_eq!(axes.iter().map(|a| a.extent).collect::<Vec<_>>(), [4, 30]);
+        let at = axes[1].unfuse(&Expr::i32(17));
+        assert_eq!(at.iter().map(|(_, e)| e.as_int()).collect::<Vec<_>>(), [Some(5), Some(2)]);
+    }
+
+    #[test]
+    fn a_variable_in_a_condition_is_not_fused() {
+        let [h, w] = ["h", "w"].map(Var::index);
+        let b = Buffer::with_extents("B", &[5, 6], DType::F32);
+        let inside = b.load([h.expr(), w.expr()]);
+        let value = Expr::if_then_else(w.expr().less(3), inside.clone(), inside);
+        let iters = [(h, 5, IterKind::Spatial), (w, 6, IterKind::Spatial)];
+        assert_eq!(fuse(&iters, &Access::loads(&value), &loose_vars(&value)).len(), 2);
+    }
+}

@@ -1,0 +1,179 @@
+//! Building loops: flat views, values at a point, parallel nests.
+
+use std::collections::HashMap;
+
+use tilewright_ir::visit::fold_expr_children;
+use tilewright_ir::{Buffer, DType, Expr, ExprKind, Fold, ForKind, Range, Stmt, StmtKind, Var};
+
+use crate::affine::Affine;
+use crate::axes::Axis;
+
+/// Loops with fewer iterations of work than this run on one thread: waking others costs more.
+pub const PARALLEL_WORK: i64 = 16 * 1024;
+
+/// Enough parallel iterations that chunks of them balance over a few threads.
+const PARALLEL_ITERATIONS: i64 = 32;
+
+/// Flat views of buffers, made on demand and declared around the whole body at the end.
+#[derive(Default)]
+pub struct Views {
+    flat: HashMap<Buffer, Buffer>,
+    order: Vec<Buffer>,
+}
+
+impl Views {
+    /// The view of a compact buffer of constant shape as one axis.
+    pub fn flat(&mut self, buffer: &Buffer) -> Buffer {
+        if let Some(f) = self.flat.get(buffer) {
+            return f.clone();
+        }
+        if buffer.rank() == 1 {
+            return buffer.clone();
+        }
+        let size: i64 = buffer.const_shape().unwrap_or_default().iter().product();
+        let flat = buffer.derive(|d| {
+            d.shape = vec![Expr::int(size, DType::I32)];
+            d.axis_separators = Vec::new();
+        });
+        self.flat.insert(buffer.clone(), flat.clone());
+        self.order.push(flat.clone());
+        flat
+    }
+
+    /// Declares every view around a body.
+    pub fn declare(self, body: Stmt) -> Stmt {
+        self.order
+            .into_iter()
+            .rev()
+            .fold(body, |body, buffer| Stmt::new(StmtKind::Declare { buffer, body }))
+    }
+}
+
+/// Where every axis stands: the values of a stage's iteration variables, also as axes.
+pub struct Point<'a> {
+    /// Axes with their values.
+    pub axes: Vec<(&'a Axis, Expr)>,
+    /// Values of the iteration variables.
+    pub vars: HashMap<Var, Expr>,
+}
+
+impl<'a> Point<'a> {
+    /// The point at which each axis has the given value, and variables of extent one are zero.
+    pub fn new(units: &HashMap<Var, Expr>, axes: Vec<(&'a Axis, Expr)>) -> Self {
+        let mut vars = units.clone();
+        for (axis, at) in &axes {
+            vars.extend(axis.unfuse(at));
+        }
+        Point { axes, vars }
+    }
+
+    /// The offset of an affine access.
+    pub fn offset(&self, access: &Affine) -> Expr {
+        let mut sum = Expr::i32(0);
+        for (axis, at) in &self.axes {
+            sum = sum + at.clone() * axis.step(access);
+        }
+        sum + access.constant
+    }
+
+    /// A value of the stage at this point; `known` replaces loads of one buffer by a value.
+    pub fn value(&self, e: &Expr, views: &mut Views, known: Option<(&Buffer, &Expr)>) -> Expr {
+        At { point: self, views, known }.expr(e)
+    }
+
+    /// A store of the stage at this point.
+    pub fn store(&self, buffer: &Buffer, indices: &[Expr], value: Expr, views: &mut Views) -> Stmt {
+        match Affine::of_access(buffer, indices) {
+            Some(offset) => Stmt::store(&views.flat(buffer), vec![self.offset(&offset)], value),
+            None => {
+                let mut at = At { point: self, views, known: None };
+                Stmt::store(buffer, indices.iter().map(|i| at.expr(i)).collect(), value)
+            }
+        }
+    }
+}
+
+struct At<'a, 'b> {
+    point: &'a Point<'a>,
+    views: &'b mut Views,
+    known: Option<(&'a Buffer, &'a Expr)>,
+}
+
+impl Fold for At<'_, '_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        match e.kind() {
+            ExprKind::Var(v) => self.point.vars.get(v).cloned().unwrap_or_else(|| e.clone()),
+            ExprKind::Load(b, indices) => {
+                if let Some((_, value)) = self.known.filter(|(known, _)| *known == b) {
+                    return value.clone();
+                }
+                match Affine::of_access(b, indices) {
+                    Some(a) => self.views.flat(b).load([self.point.offset(&a)]),
+                    None => fold_expr_children(self, e),
+                }
+            }
+            _ => fold_expr_children(self, e),
+        }
+    }
+}
+
+/// A loop `for var in range(extent)`; none where the extent is one.
+pub fn for_each(kind: ForKind, name: &str, extent: i64, body: impl FnOnce(Expr) -> Stmt) -> Stmt {
+    if extent == 1 {
+        return body(Expr::i32(0));
+    }
+    let var = Var::index(name);
+    let range = Range::upto(Expr::int(extent, DType::I32));
+    let body = body(var.expr());
+    Stmt::for_loop(&var, range, kind, body)
+}
+
+/// Nested loops, outermost first, with the leading ones in parallel where `work` (innermost
+/// iterations in all) is worth it: as many loops are fused into the parallel one as it takes to
+/// have enough iterations to share, out of the first `fusible` ones.
+pub fn nest(
+    loops: &[(String, i64)],
+    fusible: usize,
+    work: i64,
+    body: impl FnOnce(Vec<Expr>) -> Stmt,
+) -> Stmt {
+    let mut fused = 0;
+    let mut total = 1i64;
+    if work >= PARALLEL_WORK {
+        while fused < loops.len().min(fusible) && total < PARALLEL_ITERATIONS {
+            total *= loops[fused].1;
+            fused += 1;
+        }
+    }
+    if total == 1 {
+        return serial_nest(loops, Vec::new(), body);
+    }
+    let (outer, inner) = loops.split_at(fused);
+    let name = outer.iter().filter(|l| l.1 > 1).map(|l| &*l.0).collect::<Vec<_>>().join("_");
+    for_each(ForKind::Parallel, &name, total, |at| {
+        let mut left = total;
+        let mut values = Vec::new();
+        for (k, (_, extent)) in outer.iter().enumerate() {
+            left /= extent;
+            let value = at.clone().floordiv(left);
+            let value = if k == 0 { value } else { value.floormod(*extent) };
+            values.push(value);
+        }
+        serial_nest(inner, values, body)
+    })
+}
+
+fn serial_nest(
+    loops: &[(String, i64)],
+    mut values: Vec<Expr>,
+    body: impl FnOnce(Vec<Expr>) -> Stmt,
+) -> Stmt {
+    let vars: Vec<(Option<Var>, i64)> =
+        loops.iter().map(|(n, e)| ((*e != 1).then(|| Var::index(n.as_str())), *e)).collect();
+    values.extend(vars.iter().map(|(v, _)| v.as_ref().map_or(Expr::i32(0), Var::expr)));
+    let stmt = body(values);
+    vars.into_iter().rev().fold(stmt, |stmt, (var, extent)| match var {
+        Some(var) => Stmt::serial(&var, Expr::int(extent, DType::I32), stmt),
+        None => stmt,
+    })
+}
