@@ -1,1 +1,707 @@
-//! Structural equality modulo names.
+//! Structural equality modulo names, with the first difference.
+//!
+//! Two trees are equal if there is a one-to-one pairing of their variables and of their buffers
+//! under which every node agrees. The pairing is made where both sides define something; a use
+//! must then respect it in both directions. Floats agree if their bits do, and any `NaN` agrees
+//! with any other. Spans never count.
+//!
+//! [`fingerprint`] is a hash that agrees with it: equal functions have equal fingerprints.
+//!
+//! ```
+//! use tilewright_ir::{Expr, Var, equal};
+//! let (i, j) = (Var::index("i"), Var::index("j"));
+//! let options = equal::Options { free: equal::Free::Paired, ..Default::default() };
+//! assert!(equal::exprs(&(&i + 1), &(&j + 1), &options).is_ok());
+//! let d = equal::exprs(&(&i + 1), &(&j + 2), &options).unwrap_err();
+//! assert_eq!(d.to_string(), "`i + 1` against `j + 2`");
+//! ```
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use crate::buffer::Buffer;
+use crate::error::Span;
+use crate::expr::{Expr, ExprKind, Var};
+use crate::func::{Param, TensorFunc};
+use crate::graph::{Binding, GraphExpr, GraphFunc, GraphType, GraphVar, TensorType};
+use crate::module::{Function, Module};
+use crate::stmt::{Attr, Attrs, Block, ForKind, Range, Region, Stmt, StmtKind};
+use crate::tensor::Tensor;
+use crate::text::brief;
+
+pub use self::fingerprint::fingerprint;
+
+mod fingerprint;
+mod graph;
+mod tensor;
+
+/// How declared read and write regions of blocks are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Regions {
+    /// They must agree, and so must their absence.
+    Exact,
+    /// They must agree where both sides declare them.
+    WhereBoth,
+    /// They do not count.
+    Ignore,
+}
+
+/// What becomes of variables and buffers that are used without a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Free {
+    /// They must be the same ones on both sides.
+    Identical,
+    /// They are paired where both sides first use one.
+    Paired,
+}
+
+/// What counts.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whether the names and the order of functions, the attribute `global_symbol` and privacy
+    /// count. Without, functions of one name are compared with each other, and the rest in order.
+    pub names: bool,
+    /// Whether the names of blocks count.
+    pub block_names: bool,
+    /// Regions of blocks.
+    pub regions: Regions,
+    /// Variables and buffers without a definition.
+    pub free: Free,
+}
+
+impl Default for Options {
+    /// Everything counts.
+    fn default() -> Self {
+        Options { names: true, block_names: true, regions: Regions::Exact, free: Free::Identical }
+    }
+}
+
+impl Options {
+    /// What matters for what a program does: names of functions and blocks do not count, and
+    /// regions only where both sides declare them.
+    pub fn loose() -> Self {
+        Options { names: false, block_names: false, regions: Regions::WhereBoth, ..Self::default() }
+    }
+}
+
+/// The first difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The way to it: `function `main`, loop `i`, stored value`. May be empty.
+    pub path: String,
+    /// What the left side has there.
+    pub left: String,
+    /// What the right side has there.
+    pub right: String,
+    /// Place on the left, where it is known.
+    pub left_span: Option<Span>,
+    /// Place on the right, where it is known.
+    pub right_span: Option<Span>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        write!(f, "{} against {}", self.left, self.right)
+    }
+}
+
+impl std::error::Error for Difference {}
+
+/// Nothing, or the first difference.
+pub type Check = Result<(), Box<Difference>>;
+
+/// Compares two modules.
+pub fn modules(a: &Module, b: &Module, options: &Options) -> Check {
+    let mut m = Matcher::new(options);
+    let pairs = m.pair_functions(a, b)?;
+    let attrs = m.attrs(&a.attrs, &b.attrs, "attribute", "");
+    attrs.map_err(|d| within(d, "the module"))?;
+    for (name, x, y) in pairs {
+        m.function(x, y).map_err(|d| within(d, format!("function `{name}`")))?;
+    }
+    Ok(())
+}
+
+/// Compares two tensor functions.
+pub fn tensor_funcs(a: &TensorFunc, b: &TensorFunc, options: &Options) -> Check {
+    Matcher::new(options).tensor_func(a, b)
+}
+
+/// Compares two graph functions. They agree on what they call if the names do.
+pub fn graph_funcs(a: &GraphFunc, b: &GraphFunc, options: &Options) -> Check {
+    Matcher::new(options).graph_func(a, b)
+}
+
+/// Compares two statements; [`Options::free`] says what becomes of free variables and buffers.
+pub fn stmts(a: &Stmt, b: &Stmt, options: &Options) -> Check {
+    Matcher::new(options).stmt(a, b)
+}
+
+/// Compares two expressions; [`Options::free`] says what becomes of free variables and buffers.
+pub fn exprs(a: &Expr, b: &Expr, options: &Options) -> Check {
+    Matcher::new(options).expr(a, b)
+}
+
+/// Compares two expressions under a pairing of their free variables.
+pub fn exprs_with<'a>(
+    a: &Expr,
+    b: &Expr,
+    options: &Options,
+    pairs: impl IntoIterator<Item = (&'a Var, &'a Var)>,
+) -> Check {
+    let mut m = Matcher::new(options);
+    for (x, y) in pairs {
+        m.vars.define(x, y);
+    }
+    m.expr(a, b)
+}
+
+/// Whether two expressions over the same variables and buffers are equal.
+pub fn same_expr(a: &Expr, b: &Expr) -> bool {
+    a.ptr_eq(b) || exprs(a, b, &Options::default()).is_ok()
+}
+
+fn differ(left: impl fmt::Display, right: impl fmt::Display) -> Check {
+    Err(Box::new(Difference {
+        path: String::new(),
+        left: left.to_string(),
+        right: right.to_string(),
+        left_span: None,
+        right_span: None,
+    }))
+}
+
+fn within(mut d: Box<Difference>, place: impl fmt::Display) -> Box<Difference> {
+    let sep = if d.path.is_empty() { "" } else { ", " };
+    d.path = format!("{place}{sep}{}", d.path);
+    d
+}
+
+fn quoted(text: &str) -> String {
+    format!("`{text}`")
+}
+
+/// Differs with the two sides' values of something, unless they are equal.
+fn agree<T: PartialEq>(what: &str, a: &T, b: &T, text: impl Fn(&T) -> String) -> Check {
+    if a == b { Ok(()) } else { differ(text(a), text(b)).map_err(|d| within(d, what)) }
+}
+
+/// Whether two floats are the same, counting every `NaN` as the same.
+fn same_float(a: f64, b: f64) -> bool {
+    a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
+}
+
+/// A one-to-one pairing.
+struct Pairs<T> {
+    forth: HashMap<T, T>,
+    back: HashMap<T, T>,
+}
+
+impl<T: Clone + Eq + Hash> Pairs<T> {
+    fn new() -> Self {
+        Pairs { forth: HashMap::new(), back: HashMap::new() }
+    }
+
+    /// Pairs both, and parts them from earlier partners; says whether there were any.
+    fn define(&mut self, a: &T, b: &T) -> bool {
+        let old_b = self.forth.insert(a.clone(), b.clone()).filter(|x| x != b);
+        let old_a = self.back.insert(b.clone(), a.clone()).filter(|x| x != a);
+        if let Some(x) = &old_b {
+            self.back.remove(x);
+        }
+        if let Some(x) = &old_a {
+            self.forth.remove(x);
+        }
+        old_a.is_some() || old_b.is_some()
+    }
+
+    /// Whether they are partners; `None` if neither has one.
+    fn paired(&self, a: &T, b: &T) -> Option<bool> {
+        match (self.forth.get(a), self.back.get(b)) {
+            (None, None) => None,
+            (x, _) => Some(x == Some(b)),
+        }
+    }
+}
+
+struct Matcher<'o> {
+    options: &'o Options,
+    vars: Pairs<Var>,
+    buffers: Pairs<Buffer>,
+    graph_vars: Pairs<GraphVar>,
+    /// Names of functions on the left with those on the right, where names do not count.
+    funcs: Option<HashMap<Arc<str>, Arc<str>>>,
+    /// Whether free variables are paired at first use, as in the shapes of parameters.
+    pairing: bool,
+    /// Nodes that were compared and agree, so that shared parts are compared once.
+    same: HashSet<(usize, usize)>,
+}
+
+impl<'o> Matcher<'o> {
+    fn new(options: &'o Options) -> Self {
+        Matcher {
+            options,
+            vars: Pairs::new(),
+            buffers: Pairs::new(),
+            graph_vars: Pairs::new(),
+            funcs: None,
+            pairing: options.free == Free::Paired,
+            same: HashSet::new(),
+        }
+    }
+
+    /// Functions that belong together, with the name on the left.
+    #[allow(clippy::type_complexity)]
+    fn pair_functions<'m>(
+        &mut self,
+        a: &'m Module,
+        b: &'m Module,
+    ) -> Result<Vec<(Arc<str>, &'m Function, &'m Function)>, Box<Difference>> {
+        let names = |m: &Module| {
+            let names: Vec<String> = m.functions.keys().map(|k| quoted(k)).collect();
+            format!("functions {}", names.join(", "))
+        };
+        let count = a.functions.len() == b.functions.len();
+        if !count || (self.options.names && !a.functions.keys().eq(b.functions.keys())) {
+            differ(names(a), names(b))?;
+        }
+        let mut rest = b.functions.iter().filter(|(n, _)| !a.functions.contains_key(*n));
+        let mut pairs = Vec::new();
+        let mut renamed = HashMap::new();
+        for (name, x) in &a.functions {
+            let (other, y) = match b.functions.get_key_value(name).or_else(|| rest.next()) {
+                Some(found) => found,
+                None => return differ(names(a), names(b)).map(|()| pairs),
+            };
+            renamed.insert(name.clone(), other.clone());
+            pairs.push((name.clone(), x, y));
+        }
+        self.funcs = (!self.options.names).then_some(renamed);
+        Ok(pairs)
+    }
+
+    fn function(&mut self, a: &Function, b: &Function) -> Check {
+        match (a, b) {
+            (Function::Tensor(x), Function::Tensor(y)) if Arc::ptr_eq(x, y) => Ok(()),
+            (Function::Tensor(x), Function::Tensor(y)) => self.tensor_func(x, y),
+            (Function::Graph(x), Function::Graph(y)) => self.graph_func(x, y),
+            (Function::Tensor(_), _) => differ("a tensor function", "a graph function"),
+            (Function::Graph(_), _) => differ("a graph function", "a tensor function"),
+        }
+    }
+
+    fn func_attrs(&mut self, a: &Attrs, b: &Attrs, private_a: bool, private_b: bool) -> Check {
+        if self.options.names {
+            let text = |p: &bool| if *p { "private" } else { "public" }.to_owned();
+            agree("visibility", &private_a, &private_b, text)?;
+        }
+        let skip = if self.options.names { "" } else { "global_symbol" };
+        self.attrs(a, b, "attribute", skip)
+    }
+
+    fn attrs(&mut self, a: &Attrs, b: &Attrs, what: &str, skip: &str) -> Check {
+        for key in a.keys().chain(b.keys().filter(|k| !a.contains_key(*k))) {
+            if &**key == skip {
+                continue;
+            }
+            let text = |v: Option<&Attr>| v.map_or("nothing".into(), attr_text);
+            let (x, y) = (a.get(key), b.get(key));
+            let check = match (x, y) {
+                (Some(x), Some(y)) => self.attr(x, y),
+                _ => differ(text(x), text(y)),
+            };
+            check.map_err(|d| within(d, format!("{what} `{key}`")))?;
+        }
+        Ok(())
+    }
+
+    fn attr(&mut self, a: &Attr, b: &Attr) -> Check {
+        let same = match (a, b) {
+            (Attr::None, Attr::None) => true,
+            (Attr::Bool(x), Attr::Bool(y)) => x == y,
+            (Attr::Int(x), Attr::Int(y)) => x == y,
+            (Attr::Float(x), Attr::Float(y)) => same_float(*x, *y),
+            (Attr::Str(x), Attr::Str(y)) => x == y,
+            (Attr::Expr(x), Attr::Expr(y)) => return self.expr(x, y),
+            (Attr::List(x), Attr::List(y)) if x.len() == y.len() => {
+                return x.iter().zip(y).try_for_each(|(x, y)| self.attr(x, y));
+            }
+            (Attr::Map(x), Attr::Map(y)) => return self.attrs(x, y, "key", ""),
+            _ => false,
+        };
+        if same { Ok(()) } else { differ(attr_text(a), attr_text(b)) }
+    }
+}
+
+/// Gives a difference its places, unless it has places further inside.
+fn spanned(
+    mut d: Box<Difference>,
+    left: impl Into<Option<Span>>,
+    right: impl Into<Option<Span>>,
+) -> Box<Difference> {
+    if d.left_span.is_none() && d.right_span.is_none() {
+        (d.left_span, d.right_span) = (left.into(), right.into());
+    }
+    d
+}
+
+fn attr_text(a: &Attr) -> String {
+    match a {
+        Attr::None => "None".into(),
+        Attr::Bool(v) => if *v { "True" } else { "False" }.into(),
+        Attr::Int(v) => v.to_string(),
+        Attr::Float(v) => format!("{v:?}"),
+        Attr::Str(s) => format!("{s:?}"),
+        Attr::Expr(e) => quoted(&brief(e)),
+        Attr::List(items) => {
+            let items: Vec<String> = items.iter().take(8).map(attr_text).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Attr::Map(items) => {
+            let items: Vec<String> = items.keys().take(8).map(|k| format!("{k:?}")).collect();
+            format!("{{{}}}", items.join(", "))
+        }
+    }
+}
+
+/// What a statement is, in a few words.
+pub(crate) fn describe(s: &Stmt) -> String {
+    match s.kind() {
+        StmtKind::Store { buffer, indices, value } => {
+            let indices: Vec<String> = indices.iter().map(brief).collect();
+            let indices = if indices.is_empty() { "()".into() } else { indices.join(", ") };
+            format!("`{}[{indices}] = {}`", buffer.name, brief(value))
+        }
+        StmtKind::For { var, .. } => format!("loop `{}`", var.name()),
+        StmtKind::If { cond, .. } => format!("`if {}`", brief(cond)),
+        StmtKind::Let { var, value, .. } => format!("`{} = {}`", var.name(), brief(value)),
+        StmtKind::Seq(stmts) => format!("a sequence of {} statements", stmts.len()),
+        StmtKind::Allocate { buffer, .. } => format!("allocation of `{}`", buffer.name),
+        StmtKind::Declare { buffer, .. } => format!("declaration of `{}`", buffer.name),
+        StmtKind::Block { block, .. } => format!("block `{}`", block.name),
+        StmtKind::Assume(e) => format!("`T.assume({})`", brief(e)),
+        StmtKind::Assert { cond, .. } => format!("`assert {}`", brief(cond)),
+        StmtKind::Evaluate(e) => format!("`T.evaluate({})`", brief(e)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::expr::BinOp;
+    use crate::graph::BindingBlock;
+    use crate::stmt::{IterKind, IterVar, MatchRegion};
+    use crate::visit::{Fold, Subst, fold_func};
+    use expect_test::{Expect, expect};
+
+    /// A function with a symbolic shape, an allocation, two blocks and a view.
+    fn sample(edit: impl Fn(&mut Sample)) -> TensorFunc {
+        let mut p = Sample { add: 1.0, ..Sample::default() };
+        edit(&mut p);
+        let n = Var::new("n", DType::I64);
+        let a = Buffer::new("A", vec![n.expr(), Expr::i32(4)], DType::F32);
+        let b = Buffer::new("B", vec![n.expr(), Expr::i32(4)], DType::F32);
+        let t = Buffer::new("T", vec![n.expr(), Expr::i32(4)], DType::F32);
+        let (i, v) = (Var::new("i", DType::I64), Var::new("v", DType::I64));
+        let row = Buffer::new("row", vec![Expr::i32(4)], DType::F32);
+        let source = Region {
+            buffer: a.clone(),
+            ranges: vec![Range::point(v.expr()), Range::upto(Expr::i32(4))],
+        };
+        let mut first = Block::new(
+            "first",
+            Stmt::store(
+                &t,
+                vec![v.expr(), Expr::i32(0)],
+                row.load([Expr::i32(0)]) + Expr::float(p.add, DType::F32),
+            ),
+        );
+        first.iters = vec![IterVar {
+            var: v.clone(),
+            domain: Range::upto(n.expr()),
+            kind: IterKind::Spatial,
+        }];
+        first.reads = p.reads.then(|| vec![source.clone()]);
+        first.matches = vec![MatchRegion { buffer: row, source }];
+        let first = Stmt::block(vec![i.expr()], Expr::bool(true), first);
+        let j = Var::new("j", DType::I64);
+        let from = if p.swap { &a } else { &t };
+        let second =
+            Stmt::store(&b, vec![j.expr(), Expr::i32(0)], from.load([j.expr(), Expr::i32(0)]));
+        let body =
+            Stmt::seq([Stmt::serial(&i, n.expr(), first), Stmt::serial(&j, n.expr(), second)]);
+        let f = TensorFunc::new(vec![Param::tensor(&a), Param::tensor(&b)], Stmt::nop());
+        f.with_root(vec![t], body)
+    }
+
+    #[derive(Default)]
+    struct Sample {
+        add: f64,
+        reads: bool,
+        swap: bool,
+    }
+
+    fn check(a: &TensorFunc, b: &TensorFunc, expected: Expect) {
+        for options in [Options::default(), Options::loose()] {
+            let left = tensor_funcs(a, b, &options).map_err(|d| d.to_string());
+            expected.assert_eq(&left.err().unwrap_or_else(|| "equal".into()));
+        }
+    }
+
+    #[test]
+    fn renaming_everything_keeps_equality_and_fingerprint() {
+        let a = sample(|_| {});
+        let b = sample(|_| {});
+        check(&a, &b, expect!["equal"]);
+        assert_eq!(fingerprint(&a), fingerprint(&b));
+        let c = fold_func(&mut Subst::refresh(), &a);
+        check(&a, &c, expect!["equal"]);
+        assert_eq!(fingerprint(&a), fingerprint(&c));
+    }
+
+    #[test]
+    fn the_first_difference_has_a_path_and_texts() {
+        check(
+            &sample(|_| {}),
+            &sample(|p| p.add = 2.0),
+            expect![
+                "block `root`, loop `i`, block `first`, store to `T`, value: `row[0] + T.float32(1.0)` against `row[0] + T.float32(2.0)`"
+            ],
+        );
+        check(
+            &sample(|_| {}),
+            &sample(|p| p.swap = true),
+            expect!["block `root`, loop `j`, store to `B`, value: `T[j, 0]` against `A[j, 0]`"],
+        );
+        assert_ne!(fingerprint(&sample(|_| {})), fingerprint(&sample(|p| p.add = 2.0)));
+    }
+
+    #[test]
+    fn nan_equals_itself_and_zeros_differ_by_sign() {
+        let nan = |bits| sample(|p| p.add = f64::from_bits(bits));
+        let (a, b) = (nan(0x7ff8_0000_0000_0000), nan(0xfff8_0000_2000_0000));
+        check(&a, &b, expect!["equal"]);
+        assert_eq!(fingerprint(&a), fingerprint(&b));
+        check(
+            &sample(|p| p.add = 0.0),
+            &sample(|p| p.add = -0.0),
+            expect![
+                "block `root`, loop `i`, block `first`, store to `T`, value: `row[0] + T.float32(0.0)` against `row[0] + T.float32(-0.0)`"
+            ],
+        );
+    }
+
+    #[test]
+    fn regions_count_as_the_options_say() {
+        let (a, b) = (sample(|_| {}), sample(|p| p.reads = true));
+        let with = |regions| tensor_funcs(&a, &b, &Options { regions, ..Options::default() }).err();
+        expect!["block `root`, loop `i`, block `first`, reads: not declared against 1 regions"]
+            .assert_eq(&with(Regions::Exact).map_or("equal".into(), |d| d.to_string()));
+        assert_eq!(with(Regions::WhereBoth), None);
+        assert_eq!(with(Regions::Ignore), None);
+        assert_eq!(fingerprint(&a), fingerprint(&b));
+    }
+
+    fn check_exprs(a: &Expr, b: &Expr, expected: Expect) {
+        let options = Options { free: Free::Paired, ..Options::default() };
+        let got = exprs(a, b, &options).map_err(|d| d.to_string());
+        expected.assert_eq(&got.err().unwrap_or_else(|| "equal".into()));
+    }
+
+    #[test]
+    fn the_pairing_is_one_to_one_both_ways() {
+        let (i, j) = (Var::index("i"), Var::index("j"));
+        check_exprs(&(&i + &j), &(&j + &i), expect!["equal"]);
+        check_exprs(&(&i + &j), &(&i + &i), expect!["`i + j` against `i + i`"]);
+        check_exprs(&(&i + &i), &(&i + &j), expect!["`i + i` against `i + j`"]);
+        let k = i.fresh();
+        check_exprs(
+            &(&i + &i),
+            &(&i + &k),
+            expect!["one variable `i` against another variable `i`"],
+        );
+        assert!(exprs(&i.expr(), &j.expr(), &Options::default()).is_err());
+        assert!(exprs_with(&i.expr(), &j.expr(), &Options::default(), [(&i, &j)]).is_ok());
+        assert!(same_expr(&(&i + 1), &(&i + 1)));
+    }
+
+    #[test]
+    fn types_kinds_and_operators_differ() {
+        let (i, wide) = (Var::index("i"), Var::new("i", DType::I64));
+        check_exprs(&i.expr(), &wide.expr(), expect!["`i` of int32 against `i` of int64"]);
+        check_exprs(
+            &i.expr().floordiv(2),
+            &Expr::binary(BinOp::TruncDiv, i.expr(), Expr::i32(2)),
+            expect!["`i // 2` against `T.truncdiv(i, 2)`"],
+        );
+        let a = Buffer::with_extents("A", &[4], DType::F32);
+        let b = Buffer::with_extents("A", &[5], DType::F32);
+        check_exprs(
+            &a.load([Expr::i32(0)]),
+            &b.load([Expr::i32(0)]),
+            expect!["buffer `A`, shape: `4` against `5`"],
+        );
+    }
+
+    #[test]
+    fn shared_parts_are_compared_once() {
+        let tower = || {
+            let mut e = Var::index("i").expr();
+            for _ in 0..60 {
+                e = &e * &e;
+            }
+            e
+        };
+        check_exprs(&tower(), &tower(), expect!["equal"]);
+    }
+
+    #[test]
+    fn views_of_one_memory_differ_from_separate_memories() {
+        let func = |shared: bool| {
+            let a = Buffer::with_extents("A", &[4], DType::F32);
+            let t = Buffer::with_extents("T", &[4], DType::F32);
+            let of = if shared { &a } else { &t };
+            let v = of.derive(|d| d.shape = vec![Expr::i32(2), Expr::i32(2)]);
+            let zero = || Expr::i32(0);
+            let body = Stmt::store(&v, vec![zero(), zero()], t.load([zero()]));
+            let body = Stmt::new(StmtKind::Declare { buffer: v, body });
+            TensorFunc::new(vec![Param::tensor(&a)], Stmt::allocate(&t, body))
+        };
+        check(
+            &func(true),
+            &func(false),
+            expect!["buffer `A`, memory: a view of one memory against a view of another"],
+        );
+        check(&func(false), &func(false), expect!["equal"]);
+    }
+
+    #[test]
+    fn statements_that_are_missing_or_of_another_kind() {
+        let b = Buffer::with_extents("B", &[4], DType::I32);
+        let store = |v| Stmt::store(&b, vec![Expr::i32(0)], Expr::i32(v));
+        let func = |body| TensorFunc::new(vec![Param::tensor(&b)], body);
+        check(
+            &func(store(1)),
+            &func(Stmt::seq([store(1), store(2)])),
+            expect!["nothing more against `B[0] = 2`"],
+        );
+        check(
+            &func(store(1)),
+            &func(Stmt::guard(Var::new("c", DType::BOOL).expr(), store(1))),
+            expect!["`B[0] = 1` against `if c`"],
+        );
+    }
+
+    fn call(func: &str, out: &str) -> GraphFunc {
+        let ty = TensorType::fixed(&[4], DType::F32);
+        let x = GraphVar::tensor("x", ty.clone());
+        let y = GraphVar::tensor(out, ty.clone());
+        let value = GraphExpr::call_tir(func, vec![x.expr()], vec![ty]);
+        GraphFunc {
+            params: vec![x],
+            blocks: vec![BindingBlock {
+                dataflow: true,
+                bindings: vec![Binding { var: y.clone(), value, span: None }],
+                outputs: vec![y.clone()],
+            }],
+            ret: y.expr(),
+            ret_ty: None,
+            attrs: Attrs::new(),
+            private: false,
+            span: None,
+        }
+    }
+
+    fn module(func: &str, add: f64) -> Module {
+        let mut m = Module::new();
+        m.insert(func, sample(|p| p.add = add));
+        m.insert("main", call(func, func));
+        m
+    }
+
+    #[test]
+    fn modules_compare_by_name_or_by_order() {
+        let text = |a: &Module, b: &Module, o: &Options| {
+            modules(a, b, o).err().map_or("equal".into(), |d| d.to_string())
+        };
+        let (a, b) = (module("f", 1.0), module("g", 1.0));
+        expect!["functions `f`, `main` against functions `g`, `main`"].assert_eq(&text(
+            &a,
+            &b,
+            &Options::default(),
+        ));
+        expect!["equal"].assert_eq(&text(&a, &b, &Options::loose()));
+        expect!["equal"].assert_eq(&text(&a, &module("f", 1.0), &Options::default()));
+        expect!["function `f`, block `root`, loop `i`, block `first`, store to `T`, value: `row[0] + T.float32(1.0)` against `row[0] + T.float32(2.0)`"]
+            .assert_eq(&text(&a, &module("g", 2.0), &Options::loose()));
+    }
+
+    #[test]
+    fn graph_functions_compare_calls_types_and_constants() {
+        let text = |a: &GraphFunc, b: &GraphFunc| {
+            let d = graph_funcs(a, b, &Options::default()).err();
+            d.map_or("equal".into(), |d| d.to_string())
+        };
+        expect!["equal"].assert_eq(&text(&call("f", "y"), &call("f", "z")));
+        expect!["binding `y`: call_tir of `f` (1 arguments, 1 outputs) against call_tir of `g` (1 arguments, 1 outputs)"]
+            .assert_eq(&text(&call("f", "y"), &call("g", "y")));
+        let with = |v: f32| {
+            let mut f = call("f", "y");
+            let t = Tensor::from_slice(&[2], &[1.0, v]);
+            f.ret = t.map_or(GraphExpr::Tuple(Vec::new()), GraphExpr::Const);
+            f
+        };
+        expect!["result, constant, element 1: 2.0 against 3.0"]
+            .assert_eq(&text(&with(2.0), &with(3.0)));
+        expect!["equal"].assert_eq(&text(&with(f32::NAN), &with(-f32::NAN)));
+    }
+
+    #[test]
+    fn spans_of_the_innermost_statements() {
+        let b = Buffer::with_extents("B", &[4], DType::I32);
+        let kind = |v| StmtKind::Store {
+            buffer: b.clone(),
+            indices: vec![Expr::i32(0)],
+            value: Expr::i32(v),
+        };
+        let i = Var::index("i");
+        let at = |v, start| {
+            let body = Stmt::spanned(kind(v), Some(Span::new(start, start + 1)));
+            Stmt::serial(&i, Expr::i32(4), body)
+        };
+        let d = stmts(&at(1, 5), &at(2, 9), &Options::default());
+        let spans = d.err().map(|d| (d.left_span, d.right_span));
+        assert_eq!(spans, Some((Some(Span::new(5, 6)), Some(Span::new(9, 10)))));
+    }
+
+    #[test]
+    fn attributes_and_annotations() {
+        let func = |key: &str, v| {
+            let mut f = sample(|_| {});
+            f.attrs.insert(key.into(), Attr::Int(v));
+            f
+        };
+        check(&func("a", 1), &func("a", 2), expect!["attribute `a`: 1 against 2"]);
+        check(&func("a", 1), &func("b", 1), expect!["attribute `a`: 1 against nothing"]);
+        let (x, y) = (func("global_symbol", 1), func("global_symbol", 2));
+        assert!(tensor_funcs(&x, &y, &Options::default()).is_err());
+        assert!(tensor_funcs(&x, &y, &Options::loose()).is_ok());
+        assert_eq!(fingerprint(&x), fingerprint(&y));
+    }
+
+    #[test]
+    fn a_let_that_stands_twice_on_one_side() {
+        let (x, i) = (Var::index("x"), Var::index("i"));
+        let term = Expr::let_in(x.clone(), &i + 1, &x + &x);
+        let shared = &term + &term;
+        let apart = &term + &Subst::refresh().expr(&term);
+        assert!(exprs(&shared, &apart, &Options::default()).is_ok());
+        assert!(exprs(&apart, &shared, &Options::default()).is_ok());
+    }
+}

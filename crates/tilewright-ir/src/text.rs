@@ -9,6 +9,7 @@ use std::fmt::{self, Write};
 use crate::buffer::Buffer;
 use crate::dtype::{DType, TypeKind};
 use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Var};
+use crate::visit::{self, Fold, Visit};
 
 /// Names for what an expression mentions.
 pub trait Names {
@@ -45,6 +46,53 @@ pub fn expr_to_string(e: &Expr, names: &mut dyn Names) -> String {
     let mut out = String::new();
     Printer { names, out: &mut out }.expr(e, 0);
     out
+}
+
+/// The text of an expression for a message: the parts of a large one are left out (`...`).
+pub fn brief(e: &Expr) -> String {
+    const NODES: usize = 48;
+    if node_count(e, NODES + 1) <= NODES {
+        return e.to_string();
+    }
+    let cut = |depth| Cut { depth }.expr(e);
+    let short = (1..6).rev().map(cut).find(|e| node_count(e, NODES + 1) <= NODES);
+    short.map_or_else(|| "...".to_owned(), |e| e.to_string())
+}
+
+/// Number of nodes, counting no further than `limit`.
+fn node_count(e: &Expr, limit: usize) -> usize {
+    struct Count {
+        seen: usize,
+        limit: usize,
+    }
+    impl Visit for Count {
+        fn expr(&mut self, e: &Expr) {
+            if self.seen < self.limit {
+                self.seen += 1;
+                visit::walk_expr(self, e);
+            }
+        }
+    }
+    let mut count = Count { seen: 0, limit };
+    count.expr(e);
+    count.seen
+}
+
+/// Replaces everything below a depth by `...`.
+struct Cut {
+    depth: usize,
+}
+
+impl Fold for Cut {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        if self.depth == 0 && node_count(e, 2) > 1 {
+            return Var::new("...", e.dtype()).expr();
+        }
+        self.depth = self.depth.saturating_sub(1);
+        let cut = visit::fold_expr_children(self, e);
+        self.depth += 1;
+        cut
+    }
 }
 
 /// Python text of a string literal.
@@ -272,6 +320,18 @@ mod tests {
         assert_eq!(c.to_string(), "i * 4 + j < 14 and not (i == 3 or j > -1)");
         let min = (i.expr().min(3) * j.expr().less(2).cast(DType::I32)).to_string();
         assert_eq!(min, "T.min(i, 3) * T.Cast(\"int32\", j < 2)");
+    }
+
+    #[test]
+    fn large_expressions_are_abbreviated() {
+        // A tree of 2^40 nodes whose halves are shared.
+        let mut e = &Var::index("i") + 1;
+        for _ in 0..40 {
+            e = &e * &e;
+        }
+        let text = brief(&e);
+        assert!(text.len() < 200 && text.contains("..."), "{text}");
+        assert_eq!(brief(&(&Var::index("i") + 1)), "i + 1");
     }
 
     #[test]

@@ -1,0 +1,191 @@
+//! Equality of graph functions.
+
+use super::*;
+
+impl Matcher<'_> {
+    pub(super) fn graph_func(&mut self, a: &GraphFunc, b: &GraphFunc) -> Check {
+        let check = self.graph_func_parts(a, b);
+        check.map_err(|d| spanned(d, a.span, b.span))
+    }
+
+    fn graph_func_parts(&mut self, a: &GraphFunc, b: &GraphFunc) -> Check {
+        agree("parameters", &a.params.len(), &b.params.len(), |n| n.to_string())?;
+        let before = std::mem::replace(&mut self.pairing, true);
+        let params = a.params.iter().zip(&b.params).try_for_each(|(x, y)| {
+            let place = |d| within(d, format!("parameter `{}`", x.name()));
+            self.graph_var_def(x, y).map_err(place)
+        });
+        self.pairing = before;
+        params?;
+        self.func_attrs(&a.attrs, &b.attrs, a.private, b.private)?;
+        match (&a.ret_ty, &b.ret_ty) {
+            (Some(x), Some(y)) => self.graph_type(x, y),
+            (None, None) => Ok(()),
+            (x, _) => match x {
+                Some(_) => differ("declared", "not declared"),
+                None => differ("not declared", "declared"),
+            },
+        }
+        .map_err(|d| within(d, "result type"))?;
+        agree("binding blocks", &a.blocks.len(), &b.blocks.len(), |n| n.to_string())?;
+        for (x, y) in a.blocks.iter().zip(&b.blocks) {
+            let text =
+                |d: &bool| if *d { "a dataflow region" } else { "plain bindings" }.to_owned();
+            agree("binding block", &x.dataflow, &y.dataflow, text)?;
+            let ends = |n: Option<&Binding>| match n {
+                Some(n) => format!("`{} = {}`", n.var.name(), graph_text(&n.value)),
+                None => "nothing more".to_owned(),
+            };
+            for (n, m) in x.bindings.iter().zip(&y.bindings) {
+                self.binding(n, m)
+                    .map_err(|d| within(d, format!("binding `{}`", n.var.name())))
+                    .map_err(|d| spanned(d, n.span, m.span))?;
+            }
+            if x.bindings.len() != y.bindings.len() {
+                let n = x.bindings.len().min(y.bindings.len());
+                return differ(ends(x.bindings.get(n)), ends(y.bindings.get(n)));
+            }
+            agree("outputs", &x.outputs.len(), &y.outputs.len(), |n| n.to_string())?;
+            x.outputs
+                .iter()
+                .zip(&y.outputs)
+                .try_for_each(|(x, y)| self.graph_var(x, y))
+                .map_err(|d| within(d, "outputs"))?;
+        }
+        self.graph_expr(&a.ret, &b.ret).map_err(|d| within(d, "result"))
+    }
+
+    fn binding(&mut self, a: &Binding, b: &Binding) -> Check {
+        self.graph_expr(&a.value, &b.value)?;
+        self.graph_var_def(&a.var, &b.var)
+    }
+
+    fn graph_var_def(&mut self, a: &GraphVar, b: &GraphVar) -> Check {
+        self.graph_type(a.ty(), b.ty())?;
+        self.graph_vars.define(a, b);
+        Ok(())
+    }
+
+    fn graph_var(&mut self, a: &GraphVar, b: &GraphVar) -> Check {
+        match self.graph_vars.paired(a, b).unwrap_or(a == b) {
+            true => Ok(()),
+            false if a.name() == b.name() => {
+                let name = a.name();
+                differ(format!("one variable `{name}`"), format!("another variable `{name}`"))
+            }
+            false => differ(quoted(a.name()), quoted(b.name())),
+        }
+    }
+
+    fn graph_type(&mut self, a: &GraphType, b: &GraphType) -> Check {
+        match (a, b) {
+            (GraphType::Tensor(x), GraphType::Tensor(y)) => self.tensor_type(x, y),
+            (GraphType::Tuple(x), GraphType::Tuple(y)) if x.len() == y.len() => {
+                x.iter().zip(y).try_for_each(|(x, y)| self.graph_type(x, y))
+            }
+            (GraphType::Opaque(x), GraphType::Opaque(y)) if x == y => Ok(()),
+            _ => differ(type_text(a), type_text(b)),
+        }
+    }
+
+    fn tensor_type(&mut self, a: &TensorType, b: &TensorType) -> Check {
+        agree("type", &a.dtype, &b.dtype, |t| t.to_string())?;
+        self.expr_list("shape", &a.shape, &b.shape)
+    }
+
+    fn graph_expr(&mut self, a: &GraphExpr, b: &GraphExpr) -> Check {
+        let whole = || differ(graph_text(a), graph_text(b));
+        match (a, b) {
+            (GraphExpr::Var(x), GraphExpr::Var(y)) => self.graph_var(x, y),
+            (GraphExpr::Const(x), GraphExpr::Const(y)) => tensors(x, y),
+            (
+                GraphExpr::CallTir { func: f, args: x, outs: p, scalars: s },
+                GraphExpr::CallTir { func: g, args: y, outs: q, scalars: t },
+            ) => {
+                if !self.same_function(f, g) || x.len() != y.len() || p.len() != q.len() {
+                    return whole();
+                }
+                x.iter().zip(y).try_for_each(|(x, y)| self.graph_expr(x, y))?;
+                p.iter().zip(q).try_for_each(|(x, y)| self.tensor_type(x, y))?;
+                self.expr_list("scalars", s, t)
+            }
+            (
+                GraphExpr::Call { op: f, args: x, attrs: m },
+                GraphExpr::Call { op: g, args: y, attrs: n },
+            ) => {
+                let same = match (f.strip_prefix("cls."), g.strip_prefix("cls.")) {
+                    (Some(f), Some(g)) => self.same_function(f, g),
+                    _ => f == g,
+                };
+                if !same || x.len() != y.len() {
+                    return whole();
+                }
+                x.iter().zip(y).try_for_each(|(x, y)| self.graph_expr(x, y))?;
+                self.attrs(m, n, "attribute", "")
+            }
+            (GraphExpr::Tuple(x), GraphExpr::Tuple(y)) if x.len() == y.len() => {
+                x.iter().zip(y).try_for_each(|(x, y)| self.graph_expr(x, y))
+            }
+            (GraphExpr::Item(x, i), GraphExpr::Item(y, j)) if i == j => self.graph_expr(x, y),
+            _ => whole(),
+        }
+    }
+
+    fn same_function(&self, a: &str, b: &str) -> bool {
+        match &self.funcs {
+            Some(renamed) => renamed.get(a).map_or(a == b, |x| &**x == b),
+            None => a == b,
+        }
+    }
+}
+
+fn tensors(a: &Tensor, b: &Tensor) -> Check {
+    if a.dtype() != b.dtype() || a.shape() != b.shape() {
+        return differ(tensor_text(a), tensor_text(b));
+    }
+    if a.same(b) {
+        return Ok(());
+    }
+    let size = a.dtype().bytes().max(1);
+    let (x, y) = (a.bytes(), b.bytes());
+    let at = (0..a.len()).find(|&i| {
+        let bytes = i * size..(i + 1) * size;
+        x[bytes.clone()] != y[bytes]
+            && !(a.dtype().is_float() && a.get_f64(i).is_nan() && b.get_f64(i).is_nan())
+    });
+    let text = |t: &Tensor, i| match t.dtype().is_float() {
+        true => format!("{:?}", t.get_f64(i)),
+        false => t.get_i128(i).to_string(),
+    };
+    at.map_or(Ok(()), |i| {
+        differ(text(a, i), text(b, i)).map_err(|d| within(d, format!("constant, element {i}")))
+    })
+}
+
+fn tensor_text(t: &Tensor) -> String {
+    format!("a constant of {}{:?}", t.dtype(), t.shape())
+}
+
+fn graph_text(e: &GraphExpr) -> String {
+    match e {
+        GraphExpr::Var(v) => format!("`{}`", v.name()),
+        GraphExpr::Const(t) => tensor_text(t),
+        GraphExpr::CallTir { func, args, outs, .. } => {
+            format!("call_tir of `{func}` ({} arguments, {} outputs)", args.len(), outs.len())
+        }
+        GraphExpr::Call { op, args, .. } => format!("call of `{op}` ({} arguments)", args.len()),
+        GraphExpr::Tuple(items) => format!("a tuple of {}", items.len()),
+        GraphExpr::Item(e, i) => format!("item {i} of {}", graph_text(e)),
+    }
+}
+
+fn type_text(t: &GraphType) -> String {
+    match t {
+        GraphType::Tensor(t) => {
+            let shape: Vec<String> = t.shape.iter().map(brief).collect();
+            format!("a {} tensor of shape ({})", t.dtype, shape.join(", "))
+        }
+        GraphType::Tuple(items) => format!("a tuple of {}", items.len()),
+        GraphType::Opaque(text) => format!("`{text}`"),
+    }
+}
