@@ -1,12 +1,99 @@
-//! Small integer reasoning over index expressions: ranges, and folding by them.
+//! Simplification of index expressions by intervals.
 //!
-//! To be replaced by the integer sets of their own crate; until then it knows only intervals.
+//! Index arithmetic is brought to the form `sum of coefficient * atom + constant`, in which
+//! division and remainder by a constant split into an exact part and a rest whose interval
+//! decides it:
+//!
+//! ```text
+//! (i*20 + j*5 + k) // 5   =  i*4 + j          where 0 <= k < 5
+//! (i*20 + j*5 + k) % 20   =  j*5 + k          where 0 <= j*5 + k < 20
+//! (i // 4)*4 + i % 4      =  i
+//! (i // 4) // 5           =  i // 20
+//! (i*4 + j) // 8          =  i // 2           where 0 <= j < 4
+//! ```
+//!
+//! Coefficients are exact (`i128`). Machine integers wrap, so every step that is not ring
+//! arithmetic (division, remainder, comparison) is taken only where the interval of the exact
+//! value fits the type: then the exact value and the machine's value are one.
+//!
+//! This knows intervals of single variables and nothing else; it is to be replaced by the exact
+//! integer sets of their own crate.
 
-use tilewright_ir::{Expr, ExprKind};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use tilewright_ir::visit::fold_expr_children;
+use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold, TypeKind, Var};
+
+use crate::stage::Stage;
+
+/// What is known of variables: the smallest and the largest value of each.
+#[derive(Clone, Debug, Default)]
+pub struct Ranges(HashMap<Var, (i64, i64)>);
+
+impl Ranges {
+    /// The iteration variables of a stage, each from zero to its extent.
+    pub fn of_stage(stage: &Stage) -> Self {
+        let mut ranges = Ranges::default();
+        for (var, extent, _) in stage.iters() {
+            ranges.insert(var, 0, extent.saturating_sub(1));
+        }
+        ranges
+    }
+
+    /// Says that `min <= var <= max`. An empty interval (`max < min`) is taken as unknown.
+    pub fn insert(&mut self, var: &Var, min: i64, max: i64) {
+        if min <= max {
+            self.0.insert(var.clone(), (min, max));
+        }
+    }
+}
+
+/// A simpler expression with the same value wherever the variables keep their ranges. Integers
+/// and conditions are simplified; floating-point arithmetic stays as it is.
+pub fn simplify(e: &Expr, ranges: &Ranges) -> Expr {
+    let mut s = Simplify { ranges };
+    Fold::expr(&mut s, e)
+}
+
+/// Simplifies where a value is only looked up: indices of loads and conditions. Arithmetic on
+/// data stays as written, integer data included.
+pub fn simplify_indices(value: &Expr, ranges: &Ranges) -> Expr {
+    struct Indices<'a>(&'a Ranges);
+    impl Fold for Indices<'_> {
+        fn expr(&mut self, e: &Expr) -> Expr {
+            match e.kind() {
+                ExprKind::Load(b, indices) => {
+                    let new: Vec<Expr> = indices.iter().map(|i| simplify(i, self.0)).collect();
+                    match new.iter().zip(indices).all(|(x, y)| x.ptr_eq(y)) {
+                        true => e.clone(),
+                        false => Expr::load(b, new),
+                    }
+                }
+                ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
+                    let cond = simplify(c, self.0);
+                    if cond.is_true() || cond.is_false() {
+                        return self.expr(if cond.is_true() { t } else { f });
+                    }
+                    let (x, y) = (self.expr(t), self.expr(f));
+                    if cond.ptr_eq(c) && x.ptr_eq(t) && y.ptr_eq(f) {
+                        return e.clone();
+                    }
+                    match e.kind() {
+                        ExprKind::Select(..) => Expr::select(cond, x, y),
+                        _ => Expr::if_then_else(cond, x, y),
+                    }
+                }
+                _ => fold_expr_children(self, e),
+            }
+        }
+    }
+    Indices(ranges).expr(value)
+}
 
 /// Whether two index expressions are the same tree over the same variables. Expressions other
 /// than variables, constants and arithmetic count as different unless they are one node.
-pub(crate) fn same(a: &Expr, b: &Expr) -> bool {
+pub fn same(a: &Expr, b: &Expr) -> bool {
     if a.ptr_eq(b) {
         return true;
     }
@@ -16,6 +103,654 @@ pub(crate) fn same(a: &Expr, b: &Expr) -> bool {
         (ExprKind::Binary(f, x, y), ExprKind::Binary(g, u, v)) => {
             f == g && same(x, u) && same(y, v)
         }
+        (ExprKind::Cast(x), ExprKind::Cast(y)) => a.dtype() == b.dtype() && same(x, y),
+        (ExprKind::Load(f, x), ExprKind::Load(g, y)) => f == g && same_all(x, y),
         _ => false,
+    }
+}
+
+/// [`same`] of two lists.
+pub fn same_all(a: &[Expr], b: &[Expr]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+}
+
+/// An interval of exact values.
+type Interval = (i128, i128);
+
+/// `sum of coefficient * atom + constant`, of one integer type.
+#[derive(Clone, Debug)]
+struct Linear {
+    terms: Vec<(Expr, i128)>,
+    constant: i128,
+    dtype: DType,
+}
+
+/// Coefficients beyond this are not worth following; sums and products of two stay in `i128`.
+const LIMIT: i128 = 1 << 62;
+
+impl Linear {
+    fn constant(value: i128, dtype: DType) -> Self {
+        Linear { terms: Vec::new(), constant: value, dtype }
+    }
+
+    fn atom(e: Expr) -> Self {
+        let dtype = e.dtype();
+        match e.as_int() {
+            Some(v) => Self::constant(i128::from(v), dtype),
+            None => Linear { terms: vec![(e, 1)], constant: 0, dtype },
+        }
+    }
+
+    fn as_constant(&self) -> Option<i128> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+
+    /// `self + other * by`.
+    fn plus(mut self, other: &Linear, by: i128) -> Option<Linear> {
+        for (atom, c) in &other.terms {
+            let c = c.checked_mul(by)?;
+            match self.terms.iter_mut().find(|(a, _)| same(a, atom)) {
+                Some((_, old)) => *old = old.checked_add(c)?,
+                None => self.terms.push((atom.clone(), c)),
+            }
+        }
+        self.terms.retain(|t| t.1 != 0);
+        self.constant = self.constant.checked_add(other.constant.checked_mul(by)?)?;
+        let small = |v: i128| v.abs() <= LIMIT;
+        (self.terms.iter().all(|t| small(t.1)) && small(self.constant)).then_some(self)
+    }
+
+    fn times(&self, by: i128) -> Option<Linear> {
+        Linear::constant(0, self.dtype).plus(self, by)
+    }
+
+    /// The expression, starting with what is added; `None` where a coefficient does not fit.
+    fn rebuild(&self) -> Option<Expr> {
+        let number = |v: i128| {
+            let v = v.checked_abs()?;
+            let fits = self.dtype.max_int().is_some_and(|max| v <= max);
+            Some(Expr::int(i64::try_from(v).ok().filter(|_| fits)?, self.dtype))
+        };
+        let constant = number(self.constant)?;
+        // What is added comes first: `5 - i`, not `i * -1 + 5`. Large steps come before small
+        // ones, so that one sum has one text.
+        let (mut plus, mut minus) = (Vec::new(), Vec::new());
+        let mut terms: Vec<&(Expr, i128)> = self.terms.iter().collect();
+        terms.sort_by_key(|(atom, c)| (Reverse(c.abs()), atom.as_var().map_or(u64::MAX, Var::id)));
+        for (atom, c) in terms {
+            let term = atom * number(*c)?;
+            if *c > 0 { plus.push(term) } else { minus.push(term) }
+        }
+        match self.constant {
+            0 => {}
+            c if c > 0 => plus.push(constant),
+            _ => minus.push(constant),
+        }
+        let sum = plus.into_iter().reduce(|a, b| a + b);
+        let sum = sum.unwrap_or_else(|| Expr::int(0, self.dtype));
+        Some(minus.into_iter().fold(sum, |a, b| a - b))
+    }
+}
+
+struct Simplify<'a> {
+    ranges: &'a Ranges,
+}
+
+impl Fold for Simplify<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        let ExprKind::Binary(op, a, b) = e.kind() else {
+            return self.other(e);
+        };
+        let new = if op.is_logic() {
+            self.logic(*op, a, b)
+        } else if !is_index(a.dtype()) {
+            None
+        } else if op.is_compare() {
+            self.compare(*op, a, b)
+        } else {
+            self.linear(e).and_then(|l| l.rebuild())
+        };
+        match new {
+            Some(new) if same(&new, e) => e.clone(),
+            Some(new) => new,
+            None => fold_expr_children(self, e),
+        }
+    }
+}
+
+fn is_index(d: DType) -> bool {
+    d.kind == TypeKind::Int && d.lanes == 1
+}
+
+impl Simplify<'_> {
+    /// Everything but operators of two operands: conditions that are decided, casts of constants.
+    fn other(&mut self, e: &Expr) -> Expr {
+        let new = fold_expr_children(self, e);
+        match new.kind() {
+            ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
+                match (c.is_true(), c.is_false()) {
+                    (true, _) => t.clone(),
+                    (_, true) => f.clone(),
+                    _ => new,
+                }
+            }
+            ExprKind::Not(a) if a.is_true() || a.is_false() => Expr::bool(a.is_false()),
+            ExprKind::Cast(a) if a.as_int().is_some() && is_index(a.dtype()) => {
+                if is_index(new.dtype()) { a.clone().cast(new.dtype()) } else { new }
+            }
+            _ => new,
+        }
+    }
+
+    fn logic(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
+        if a.dtype().lanes != 1 {
+            return None;
+        }
+        let (x, y) = (self.expr(a), self.expr(b));
+        let unit = |e: &Expr| if op == BinOp::And { e.is_true() } else { e.is_false() };
+        let zero = |e: &Expr| if op == BinOp::And { e.is_false() } else { e.is_true() };
+        Some(match () {
+            _ if zero(&x) || unit(&y) => x,
+            _ if zero(&y) || unit(&x) => y,
+            _ if x.ptr_eq(a) && y.ptr_eq(b) => return None,
+            _ => Expr::binary(op, x, y),
+        })
+    }
+
+    fn compare(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
+        let (x, y) = (self.linear(a)?, self.linear(b)?);
+        self.fits(&x)?;
+        self.fits(&y)?;
+        let (lo, hi) = self.interval(&x.clone().plus(&y, -1)?)?;
+        let decided = match op {
+            BinOp::Lt => decide(hi < 0, lo >= 0),
+            BinOp::Le => decide(hi <= 0, lo > 0),
+            BinOp::Gt => decide(lo > 0, hi <= 0),
+            BinOp::Ge => decide(lo >= 0, hi < 0),
+            BinOp::Eq => decide(lo == 0 && hi == 0, lo > 0 || hi < 0),
+            BinOp::Ne => decide(lo > 0 || hi < 0, lo == 0 && hi == 0),
+            _ => None,
+        };
+        Some(match decided {
+            Some(value) => Expr::bool(value),
+            None => Expr::binary(op, x.rebuild()?, y.rebuild()?),
+        })
+    }
+
+    /// The linear form of an integer expression; `None` where coefficients get out of hand.
+    fn linear(&mut self, e: &Expr) -> Option<Linear> {
+        let ExprKind::Binary(op, a, b) = e.kind() else {
+            return Some(match self.range(e) {
+                Some((lo, hi)) if lo == hi => Linear::constant(lo, e.dtype()),
+                _ => Linear::atom(self.expr(e)),
+            });
+        };
+        let (x, y) = (self.linear(a)?, self.linear(b)?);
+        let sum = match (op, x.as_constant(), y.as_constant()) {
+            (BinOp::Add, ..) => x.plus(&y, 1)?,
+            (BinOp::Sub, ..) => x.plus(&y, -1)?,
+            (BinOp::Mul, _, Some(c)) => x.times(c)?,
+            (BinOp::Mul, Some(c), _) => y.times(c)?,
+            (BinOp::FloorDiv | BinOp::TruncDiv, _, Some(c)) if self.divides(*op, &x, c) => {
+                self.floordiv(x, c)?
+            }
+            (BinOp::FloorMod | BinOp::TruncMod, _, Some(c)) if self.divides(*op, &x, c) => {
+                self.floormod(x, c)?
+            }
+            (BinOp::Min | BinOp::Max, ..) => self.extremum(*op, x, y)?,
+            _ => Linear::atom(Expr::binary(*op, x.rebuild()?, y.rebuild()?)),
+        };
+        self.recombine(sum)
+    }
+
+    /// Whether division by `c` may be taken apart as floor division.
+    fn divides(&self, op: BinOp, x: &Linear, c: i128) -> bool {
+        let floor = matches!(op, BinOp::FloorDiv | BinOp::FloorMod);
+        let fits = self.fits(x);
+        c > 0
+            && x.dtype.max_int().is_some_and(|m| c <= m)
+            && fits.is_some_and(|(lo, _)| floor || lo >= 0)
+    }
+
+    fn extremum(&mut self, op: BinOp, x: Linear, y: Linear) -> Option<Linear> {
+        let known = self.fits(&x).and(self.fits(&y)).is_some();
+        let (lo, hi) = self.interval(&x.clone().plus(&y, -1)?)?;
+        let (left, right) = if op == BinOp::Min { (hi <= 0, lo >= 0) } else { (lo >= 0, hi <= 0) };
+        match known && (left || right) {
+            true => Some(if left { x } else { y }),
+            false => Some(Linear::atom(Expr::binary(op, x.rebuild()?, y.rebuild()?))),
+        }
+    }
+
+    /// Terms that `c` divides, divided, and the others; likewise for the constant.
+    fn split(x: Linear, c: i128) -> (Linear, Linear) {
+        let mut exact = Linear::constant(x.constant.div_euclid(c), x.dtype);
+        let mut rest = Linear::constant(x.constant.rem_euclid(c), x.dtype);
+        for (atom, k) in x.terms {
+            match k % c == 0 {
+                true => exact.terms.push((atom, k / c)),
+                false => rest.terms.push((atom, k)),
+            }
+        }
+        (exact, rest)
+    }
+
+    /// `x // c` for a positive `c`, where `x` fits its type.
+    fn floordiv(&mut self, x: Linear, c: i128) -> Option<Linear> {
+        let whole = x.clone();
+        let (exact, rest) = Self::split(x, c);
+        let (lo, hi) = self.interval(&rest)?;
+        if lo.div_euclid(c) == hi.div_euclid(c) {
+            return exact.plus(&Linear::constant(lo.div_euclid(c), rest.dtype), 1);
+        }
+        // (g*y + s) // (g*d) = y // d where 0 <= s < g
+        let (rest, _, g) = self.coarse(rest, c)?;
+        let d = c / g;
+        if self.fits(&rest).is_none() {
+            return Some(Linear::atom(division(BinOp::FloorDiv, &whole, c)?));
+        }
+        // (a + y // e) // d = (a*e + y) // (e*d)
+        if let Some((joined, by)) = self.join(&rest, d) {
+            return exact.plus(&self.floordiv(joined, by)?, 1);
+        }
+        exact.plus(&Linear::atom(division(BinOp::FloorDiv, &rest, d)?), 1)
+    }
+
+    /// `a*e + y` and `e*d` for `a + y // e`, where both fit the type.
+    fn join(&mut self, x: &Linear, d: i128) -> Option<(Linear, i128)> {
+        let at = x.terms.iter().position(|t| t.1 == 1 && quotient(&t.0).is_some())?;
+        let (y, e) = quotient(&x.terms[at].0)?;
+        let mut rest = x.clone();
+        rest.terms.remove(at);
+        let joined = self.linear(&y)?.plus(&rest, e)?;
+        let by = e.checked_mul(d).filter(|by| *by <= LIMIT)?;
+        self.fits(&joined).map(|_| (joined, by))
+    }
+
+    /// `x % c` for a positive `c`, where `x` fits its type.
+    fn floormod(&mut self, x: Linear, c: i128) -> Option<Linear> {
+        let whole = x.clone();
+        let (_, mut rest) = Self::split(x, c);
+        let (lo, hi) = self.interval(&rest)?;
+        if lo.div_euclid(c) == hi.div_euclid(c) {
+            rest.constant -= lo.div_euclid(c) * c;
+            return Some(rest);
+        }
+        // (g*y + s) % (g*d) = g*(y % d) + s where 0 <= s < g
+        let (mut rest, small, g) = self.coarse(rest, c)?;
+        let d = c / g;
+        if self.fits(&rest).is_none() {
+            return Some(Linear::atom(division(BinOp::FloorMod, &whole, c)?));
+        }
+        // (y % e) % d = y % d where d divides e
+        if let [(atom, 1)] = &rest.terms[..]
+            && rest.constant == 0
+            && let ExprKind::Binary(BinOp::FloorMod, y, e) = atom.kind()
+            && e.as_int().is_some_and(|e| e > 0 && i128::from(e) % d == 0)
+        {
+            rest = Linear::atom(y.clone());
+        }
+        small.plus(&Linear::atom(division(BinOp::FloorMod, &rest, d)?), g)
+    }
+
+    /// `x = g*y + s` with `0 <= s < g` for a `g` that divides `c`: `y`, `s` and `g`, with as many
+    /// terms in `s` as can be.
+    fn coarse(&self, mut x: Linear, c: i128) -> Option<(Linear, Linear, i128)> {
+        x.terms.sort_by_key(|t| t.1.abs());
+        for k in (0..x.terms.len()).rev() {
+            let (low, high) = x.terms.split_at(k);
+            let g = high.iter().fold(c, |g, t| gcd(g, t.1.abs()));
+            let constant = x.constant.rem_euclid(g);
+            let small = Linear { terms: low.to_vec(), constant, dtype: x.dtype };
+            let (lo, hi) = self.interval(&small)?;
+            if 0 <= lo && hi < g {
+                let terms = high.iter().map(|(a, k)| (a.clone(), k / g)).collect();
+                let y = Linear { terms, constant: x.constant.div_euclid(g), dtype: x.dtype };
+                return Some((y, small, g));
+            }
+        }
+        None
+    }
+
+    /// `m*c*(e // c) + m*(e % c)` becomes `m*e`.
+    fn recombine(&mut self, mut sum: Linear) -> Option<Linear> {
+        'again: loop {
+            for at in 0..sum.terms.len() {
+                let (atom, m) = &sum.terms[at];
+                let Some((e, c)) = remainder(atom) else { continue };
+                let wanted = m.checked_mul(c)?;
+                if !sum.terms.iter().any(|t| t.1 == wanted) {
+                    continue;
+                }
+                let e = self.linear(&e)?;
+                if self.fits(&e).is_none() {
+                    continue;
+                }
+                let q = self.floordiv(e.clone(), c)?;
+                let [(q, 1)] = &q.terms[..] else { continue };
+                let pair = sum.terms.iter().position(|t| t.1 == wanted && same(&t.0, q));
+                let Some(pair) = pair.filter(|p| *p != at) else { continue };
+                let m = *m;
+                let mut index = 0;
+                sum.terms.retain(|_| {
+                    index += 1;
+                    index - 1 != at && index - 1 != pair
+                });
+                sum = sum.plus(&e, m)?;
+                continue 'again;
+            }
+            return Some(sum);
+        }
+    }
+
+    /// The interval of the exact value, where it fits the type.
+    fn fits(&self, x: &Linear) -> Option<Interval> {
+        let (lo, hi) = self.interval(x)?;
+        (x.dtype.min_int() <= Some(lo) && Some(hi) <= x.dtype.max_int()).then_some((lo, hi))
+    }
+
+    /// The interval of the exact value.
+    fn interval(&self, x: &Linear) -> Option<Interval> {
+        x.terms.iter().try_fold((x.constant, x.constant), |sum, (atom, c)| {
+            add(sum, scale(self.range(atom)?, *c)?)
+        })
+    }
+
+    /// The interval of an integer expression's machine value.
+    fn range(&self, e: &Expr) -> Option<Interval> {
+        let all = (e.dtype().min_int()?, e.dtype().max_int()?);
+        let within = |(lo, hi): Interval| (all.0 <= lo && hi <= all.1).then_some((lo, hi));
+        let known = match e.kind() {
+            ExprKind::Int(v) => Some((i128::from(*v), i128::from(*v))),
+            ExprKind::Var(v) => self.ranges.0.get(v).map(|r| (i128::from(r.0), i128::from(r.1))),
+            ExprKind::Cast(a) if a.dtype().min_int().is_some() => self.range(a),
+            ExprKind::Select(_, t, f) | ExprKind::IfThenElse(_, t, f) => {
+                let (x, y) = (self.range(t)?, self.range(f)?);
+                Some((x.0.min(y.0), x.1.max(y.1)))
+            }
+            ExprKind::Binary(op, a, b) if is_index(a.dtype()) => {
+                let (x, y) = (self.range(a)?, self.range(b)?);
+                match op {
+                    BinOp::Add => add(x, y),
+                    BinOp::Sub => add(x, scale(y, -1)?),
+                    BinOp::Mul => multiply(x, y),
+                    BinOp::Min => Some((x.0.min(y.0), x.1.min(y.1))),
+                    BinOp::Max => Some((x.0.max(y.0), x.1.max(y.1))),
+                    BinOp::FloorDiv if y.0 == y.1 && y.0 > 0 => {
+                        Some((x.0.div_euclid(y.0), x.1.div_euclid(y.0)))
+                    }
+                    BinOp::FloorMod if y.0 == y.1 && y.0 > 0 => {
+                        match x.0.div_euclid(y.0) == x.1.div_euclid(y.0) {
+                            true => Some((x.0.rem_euclid(y.0), x.1.rem_euclid(y.0))),
+                            false => Some((0, y.0 - 1)),
+                        }
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        Some(known.and_then(within).unwrap_or(all))
+    }
+}
+
+fn decide(yes: bool, no: bool) -> Option<bool> {
+    (yes || no).then_some(yes)
+}
+
+fn add(a: Interval, b: Interval) -> Option<Interval> {
+    Some((a.0.checked_add(b.0)?, a.1.checked_add(b.1)?))
+}
+
+fn scale(a: Interval, by: i128) -> Option<Interval> {
+    multiply(a, (by, by))
+}
+
+fn multiply(a: Interval, b: Interval) -> Option<Interval> {
+    let ends = [
+        a.0.checked_mul(b.0)?,
+        a.0.checked_mul(b.1)?,
+        a.1.checked_mul(b.0)?,
+        a.1.checked_mul(b.1)?,
+    ];
+    Some((*ends.iter().min()?, *ends.iter().max()?))
+}
+
+fn gcd(a: i128, b: i128) -> i128 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+fn inner_overflows(d: i128, dtype: DType) -> bool {
+    dtype.max_int().is_none_or(|m| d > m)
+}
+
+/// `x op c` as a node; the numerator itself where `c` is one.
+fn division(op: BinOp, x: &Linear, c: i128) -> Option<Expr> {
+    if inner_overflows(c, x.dtype) {
+        return None;
+    }
+    let c = Expr::int(i64::try_from(c).ok()?, x.dtype);
+    let x = x.rebuild()?;
+    Some(if op == BinOp::FloorDiv { x.floordiv(c) } else { x.floormod(c) })
+}
+
+/// `y` and `e` of `y // e` with a positive constant `e`.
+fn quotient(atom: &Expr) -> Option<(Expr, i128)> {
+    match atom.kind() {
+        ExprKind::Binary(BinOp::FloorDiv, y, e) => {
+            e.as_int().filter(|e| *e > 0).map(|e| (y.clone(), i128::from(e)))
+        }
+        _ => None,
+    }
+}
+
+/// `y` and `e` of `y % e` with a positive constant `e`.
+fn remainder(atom: &Expr) -> Option<(Expr, i128)> {
+    match atom.kind() {
+        ExprKind::Binary(BinOp::FloorMod, y, e) => {
+            e.as_int().filter(|e| *e > 0).map(|e| (y.clone(), i128::from(e)))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tilewright_ir::expr::{eval_int, wrap};
+
+    use super::*;
+
+    fn vars() -> (Vec<Expr>, Ranges) {
+        let mut ranges = Ranges::default();
+        let vars = [("i", 6), ("j", 4), ("k", 5)].map(|(name, extent)| {
+            let v = Var::index(name);
+            ranges.insert(&v, 0, extent - 1);
+            v.expr()
+        });
+        (vars.to_vec(), ranges)
+    }
+
+    #[track_caller]
+    fn check(build: impl Fn(&Expr, &Expr, &Expr) -> Expr, expected: &str) {
+        let (v, ranges) = vars();
+        assert_eq!(simplify(&build(&v[0], &v[1], &v[2]), &ranges).to_string(), expected);
+    }
+
+    #[test]
+    fn splits_quotients_and_remainders() {
+        check(|i, j, k| (i * 20 + j * 5 + k).floordiv(5), "i * 4 + j");
+        check(|i, j, k| (i * 20 + j * 5 + k).floormod(20), "j * 5 + k");
+        check(|i, j, k| (i * 20 + j * 5 + k).floordiv(20).floormod(6), "i");
+        check(|i, _, _| i.clone().floordiv(4) * 4 + i.clone().floormod(4), "i");
+        check(|i, j, _| (i * 4 + j).floordiv(2).floordiv(3), "(i * 4 + j) // 6");
+        check(|i, j, _| (i * 3 + j.clone().floordiv(2)).floordiv(4), "(i * 6 + j) // 8");
+        check(|i, j, _| (i * 4 + j * 2 + 1).floordiv(8), "(i * 2 + j) // 4");
+        check(|i, j, _| (i * 4 + j * 2 + 1).floormod(8), "(i * 2 + j) % 4 * 2 + 1");
+        check(|i, j, _| (i * 4 + j).floordiv(8), "i // 2");
+        check(|i, j, _| (i * 4 + j).floormod(8), "i % 2 * 4 + j");
+        check(|i, _, _| (i - 6).floordiv(6), "-1");
+        check(|i, _, _| (i - 6).floormod(6), "i");
+    }
+
+    #[test]
+    fn a_split_of_a_split_comes_back_together() {
+        check(
+            |i, j, k| {
+                let flat = i * 20 + j * 5 + k;
+                let (a, b) = (flat.clone().floordiv(12), flat.clone().floordiv(3).floormod(4));
+                a * 12 + b * 3 + flat.floormod(3)
+            },
+            "i * 20 + j * 5 + k",
+        );
+    }
+
+    #[test]
+    fn decides_conditions_and_neutral_terms() {
+        check(|i, _, _| i.clone().less(6), "T.bool(True)");
+        check(|i, _, _| (i + 2).greater_equal(3), "i + 2 >= 3");
+        check(|i, j, _| i.clone().less(9).and(j.clone().less(3)), "j < 3");
+        check(|i, j, _| (i - i) * 7 + j, "j");
+        check(|i, _, _| Expr::i32(5) - i, "5 - i");
+        check(|i, j, _| Expr::binary(BinOp::Min, i + 4, j.clone()), "j");
+    }
+
+    #[test]
+    fn a_sum_that_may_wrap_is_not_divided() {
+        let (v, ranges) = vars();
+        let big = &v[0] * i64::from(i32::MAX / 2);
+        let e = (big + 7).floordiv(7);
+        assert!(
+            simplify(&e, &ranges).ptr_eq(&e) || simplify(&e, &ranges).to_string() == e.to_string()
+        );
+        let free = Var::index("n").expr();
+        let e = (free * 4).floordiv(4);
+        assert_eq!(simplify(&e, &ranges).to_string(), "n * 4 // 4");
+    }
+
+    /// The value of an integer or `bool` expression; `None` where it divides by zero.
+    fn eval(e: &Expr, env: &HashMap<Var, i64>) -> Option<i64> {
+        Some(match e.kind() {
+            ExprKind::Int(v) => *v,
+            ExprKind::Var(v) => env[v],
+            ExprKind::Binary(op, a, b) => eval_int(*op, eval(a, env)?, eval(b, env)?, a.dtype())?,
+            ExprKind::Not(a) => i64::from(eval(a, env)? == 0),
+            ExprKind::Cast(a) => wrap(eval(a, env)?, e.dtype()),
+            ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
+                if eval(c, env)? != 0 {
+                    eval(t, env)?
+                } else {
+                    eval(f, env)?
+                }
+            }
+            _ => panic!("{e}"),
+        })
+    }
+
+    const OPS: [BinOp; 9] = [
+        BinOp::Add,
+        BinOp::Sub,
+        BinOp::Mul,
+        BinOp::FloorDiv,
+        BinOp::FloorMod,
+        BinOp::TruncDiv,
+        BinOp::TruncMod,
+        BinOp::Min,
+        BinOp::Max,
+    ];
+    const COMPARES: [BinOp; 6] = [BinOp::Eq, BinOp::Ne, BinOp::Lt, BinOp::Le, BinOp::Gt, BinOp::Ge];
+
+    /// Arithmetic over three variables; constants are likely, so that division is by one.
+    fn arithmetic(vars: [Var; 3], dtype: DType) -> impl Strategy<Value = Expr> {
+        let leaf = prop_oneof![
+            3 => (0usize..3).prop_map(move |v| vars[v].expr()),
+            2 => (-3i64..=12).prop_map(move |c| Expr::int(c, dtype)),
+        ];
+        leaf.prop_recursive(5, 40, 3, move |inner| {
+            let constant = (1i64..=12).prop_map(move |c| Expr::int(c, dtype));
+            let pair = (0..OPS.len(), inner.clone(), inner.clone());
+            let by = (0..7usize, inner.clone(), constant);
+            let choice = (0..COMPARES.len(), inner.clone(), inner.clone(), inner);
+            prop_oneof![
+                2 => pair.prop_map(|(op, a, b)| Expr::binary(OPS[op], a, b)),
+                4 => by.prop_map(|(op, a, b)| Expr::binary(OPS[op], a, b)),
+                1 => choice.prop_map(|(op, a, b, c)| {
+                    Expr::if_then_else(Expr::binary(COMPARES[op], a.clone(), b), a, c)
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// Eight bits make wrap-around common; the machine's value must stay everywhere.
+        #[test]
+        fn keeps_the_value_at_every_point(
+            (e, vars, mins, extents, compare) in (0..2usize).prop_flat_map(|wide| {
+                let dtype = [DType::I8, DType::I32][wide];
+                let vars = ["i", "j", "k"].map(|n| Var::new(n, dtype));
+                let e = arithmetic(vars.clone(), dtype);
+                let mins = [-3i64..=2, -3..=2, -3..=2];
+                (e, Just(vars), mins, [1i64..=6, 1..=6, 1..=6], 0..COMPARES.len() + 3)
+            })
+        ) {
+            let e = match COMPARES.get(compare) {
+                Some(op) => Expr::binary(*op, e.clone(), Expr::int(compare as i64, e.dtype())),
+                None => e,
+            };
+            let mut ranges = Ranges::default();
+            for (n, v) in vars.iter().enumerate() {
+                ranges.insert(v, mins[n], mins[n] + extents[n] - 1);
+            }
+            let s = simplify(&e, &ranges);
+            prop_assert_eq!(s.dtype(), e.dtype());
+            let spans: Vec<_> = (0..3).map(|n| mins[n]..mins[n] + extents[n]).collect();
+            for i in spans[0].clone() {
+                for j in spans[1].clone() {
+                    for k in spans[2].clone() {
+                        let env: HashMap<Var, i64> = vars.iter().cloned().zip([i, j, k]).collect();
+                        let Some(want) = eval(&e, &env) else { continue };
+                        prop_assert_eq!(eval(&s, &env), Some(want), "{} -> {} at {:?}", e, s, env);
+                    }
+                }
+            }
+        }
+
+        /// Flattening an index and splitting it for another shape, again and again, keeps the
+        /// position in row-major order.
+        #[test]
+        fn relabelling_keeps_the_flat_position(
+            (factors, cuts) in (
+                prop::collection::vec(1i64..=4, 1..=5),
+                prop::collection::vec(prop::collection::vec(any::<bool>(), 5), 1..=3),
+            )
+        ) {
+            let vars: Vec<Var> = factors.iter().map(|_| Var::index("v")).collect();
+            let mut ranges = Ranges::default();
+            vars.iter().zip(&factors).for_each(|(v, e)| ranges.insert(v, 0, e - 1));
+            let flatten = |at: &[Expr], shape: &[i64]| {
+                at.iter().zip(shape).fold(Expr::i32(0), |sum, (i, e)| sum * *e + i)
+            };
+            let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
+            let first = flatten(&at, &factors);
+            let mut flat = first.clone();
+            for cut in cuts {
+                // The next shape merges neighbouring factors, in another order.
+                let mut shape = vec![1];
+                for (f, cut) in factors.iter().rev().zip(cut) {
+                    if cut { shape.push(*f) } else { *shape.last_mut().expect("one") *= f }
+                }
+                let at: Vec<Expr> = (0..shape.len())
+                    .map(|n| {
+                        let inner: i64 = shape[n + 1..].iter().product();
+                        simplify(&flat.clone().floordiv(inner).floormod(shape[n]), &ranges)
+                    })
+                    .collect();
+                flat = flatten(&at, &shape);
+            }
+            let difference = Expr::binary(BinOp::Sub, flat, first);
+            prop_assert_eq!(simplify(&difference, &ranges).as_int(), Some(0), "{}", difference);
+        }
     }
 }
