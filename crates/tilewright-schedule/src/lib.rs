@@ -1,62 +1,7 @@
-//! Schedules: how the loops of a tensor function run.
+//! Schedules: how the loops of a tensor function run, and how its buffers lie in memory.
 //!
-//! [`auto`] gives a function in canonical form (see `tilewright_transform::stage`) loops that
-//! suit a processor: axes fused where memory allows it, reductions in register tiles, the outer
-//! loops in parallel. It looks only at the structure and the accesses, never at names. A function
-//! of another form comes back as it is: its own loops are its schedule.
-//!
-//! * [`machine`]: what is known of the processor.
-//! * [`affine`], [`axes`]: accesses as affine functions, and the fusion of variables into axes.
-//! * [`spatial`], [`reduce`]: loops for the two kinds of stages.
-//! * [`emit`]: building blocks of loops.
+//! * [`auto`]: a schedule for CPUs, found from the structure of a function.
 
-pub mod affine;
-pub mod axes;
-pub mod emit;
-pub mod machine;
-pub mod reduce;
-pub mod spatial;
+pub mod auto;
 
-use tilewright_ir::{Stmt, TensorFunc};
-use tilewright_transform::{Stage, stages};
-
-pub use machine::Machine;
-
-/// A function with the same interface and results, whose loops suit the machine.
-///
-/// The order of a floating-point reduction may change (vectors of partial results).
-pub fn auto(func: &TensorFunc, machine: &Machine) -> TensorFunc {
-    let Some(stages) = stages(func) else { return func.clone() };
-    let (allocs, _) = func.root_parts();
-    let mut allocs = allocs.to_vec();
-    let mut views = emit::Views::default();
-    let mut out = Vec::new();
-    let mut k = 0;
-    while k < stages.len() {
-        let stage = &stages[k];
-        k += 1;
-        if !stage.is_reduction() {
-            out.push(spatial::schedule(stage, &mut views));
-            continue;
-        }
-        let epilogue = stages.get(k).filter(|next| {
-            let used_once = |s: &Stage| s.loads().iter().all(|(b, _)| *b != stage.buffer);
-            allocs.contains(&stage.buffer)
-                && stages[k + 1..].iter().all(used_once)
-                && reduce::follows(stage, next).is_some()
-        });
-        match reduce::schedule(stage, epilogue, machine, &mut views) {
-            Some(stmt) => {
-                if epilogue.is_some() {
-                    allocs.retain(|b| *b != stage.buffer);
-                    k += 1;
-                }
-                out.push(stmt);
-            }
-            None => out.push(stage.stmt.clone()),
-        }
-    }
-    let body = views.declare(Stmt::seq(out));
-    let body = allocs.iter().rev().fold(body, |body, b| Stmt::allocate(b, body));
-    TensorFunc { body, ..func.clone() }
-}
+pub use auto::{Machine, auto};

@@ -30,10 +30,10 @@ use tilewright_ir::{
 };
 use tilewright_transform::Stage;
 
-use crate::affine::Affine;
-use crate::axes::{Access, Axis, fuse, loose_vars, units};
-use crate::emit::{Point, Views, for_each, nest};
-use crate::machine::Machine;
+use crate::auto::affine::Affine;
+use crate::auto::axes::{Access, Axis, fuse, loose_vars, units};
+use crate::auto::emit::{Point, Views, for_each, nest};
+use crate::auto::machine::Machine;
 
 /// What is done with the finished value of each output element.
 struct Finish {

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use tilewright_ir::visit::{Visit, free_vars, walk_expr};
 use tilewright_ir::{Buffer, Expr, ExprKind, IterKind, Var};
 
-use crate::affine::Affine;
+use crate::auto::affine::Affine;
 
 /// One or several iteration variables that act as one.
 #[derive(Clone, Debug)]

@@ -11,9 +11,9 @@ use std::collections::HashMap;
 use tilewright_ir::{BinOp, Expr, ExprKind, IterKind, Stmt, Var};
 use tilewright_transform::Stage;
 
-use crate::affine::Affine;
-use crate::axes::{Access, Axis, fuse, loose_vars, units};
-use crate::emit::{Point, Views, nest};
+use crate::auto::affine::Affine;
+use crate::auto::axes::{Access, Axis, fuse, loose_vars, units};
+use crate::auto::emit::{Point, Views, nest};
 
 /// The loops of a stage without reduction variables.
 pub fn schedule(stage: &Stage, views: &mut Views) -> Stmt {

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{Buffer, DType, Expr, ExprKind, Fold, ForKind, Range, Stmt, StmtKind, Var};
 
-use crate::affine::Affine;
-use crate::axes::Axis;
+use crate::auto::affine::Affine;
+use crate::auto::axes::Axis;
 
 /// Loops with fewer iterations of work than this run on one thread: waking others costs more.
 pub const PARALLEL_WORK: i64 = 16 * 1024;
