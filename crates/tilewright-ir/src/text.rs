@@ -3,6 +3,10 @@
 //! [`Names`] supplies the names of variables and buffers: the script printer makes them unique,
 //! [`Expr`]'s `Display` uses the plain hints. Operators take Python's precedence and the fewest
 //! parentheses that keep the tree.
+//!
+//! An integer constant of the default type (`int32`) is a plain number, any other is typed
+//! (`T.int64(3)`). Python computes with plain numbers itself, and a plain number takes the type of
+//! what it meets; a constant for which that would change the tree is typed too.
 
 use std::fmt::{self, Write};
 
@@ -17,7 +21,27 @@ pub trait Names {
     fn var(&mut self, v: &Var) -> String;
     /// Name of a buffer.
     fn buffer(&mut self, b: &Buffer) -> String;
+    /// The type of integer constants that are plain numbers in the text.
+    fn default_int(&self) -> DType {
+        DType::I32
+    }
 }
+
+/// Calls that are kept without being understood and have a text of their own, `T.<name>(...)`,
+/// each with the type of its result; others are `T.call_intrin(type, name, ...)`.
+pub const OPAQUE_CALLS: &[(&str, DType)] = &[
+    ("address_of", DType::HANDLE),
+    ("ret", DType::HANDLE),
+    ("tvm_access_ptr", DType::HANDLE),
+    ("tvm_bmma_sync", DType::HANDLE),
+    ("tvm_fill_fragment", DType::HANDLE),
+    ("tvm_load_matrix_sync", DType::HANDLE),
+    ("tvm_mma_sync", DType::HANDLE),
+    ("tvm_stack_alloca", DType::HANDLE),
+    ("tvm_storage_sync", DType::HANDLE),
+    ("tvm_store_matrix_sync", DType::HANDLE),
+    ("vscale", DType::I32),
+];
 
 /// The plain hints, not made unique.
 pub struct Hints;
@@ -153,6 +177,35 @@ impl Printer<'_> {
         self.put(")");
     }
 
+    /// Whether the expression is a plain number in the text.
+    fn is_plain(&self, e: &Expr) -> bool {
+        let dtype = e.dtype();
+        matches!(e.kind(), ExprKind::Int(_)) && dtype.is_int() && dtype == self.names.default_int()
+    }
+
+    /// Prints an expression, a constant with its type.
+    fn typed(&mut self, e: &Expr) {
+        match e.kind() {
+            ExprKind::Int(v) if self.is_plain(e) => self.put(&format!("T.{}({v})", e.dtype())),
+            _ => self.expr(e, 0),
+        }
+    }
+
+    /// Prints the arguments of an operator or built-in in which plain numbers take the type of
+    /// the other arguments.
+    fn operands(&mut self, name: &str, args: &[Expr]) {
+        let mixed = args.windows(2).any(|w| w[0].dtype() != w[1].dtype());
+        self.put(name);
+        self.put("(");
+        for (i, e) in args.iter().enumerate() {
+            if i > 0 {
+                self.put(", ");
+            }
+            if mixed { self.typed(e) } else { self.expr(e, 0) }
+        }
+        self.put(")");
+    }
+
     /// Prints with parentheses where the expression binds weaker than `min`.
     fn expr(&mut self, e: &Expr, min: u8) {
         let strength = strength(e);
@@ -170,7 +223,7 @@ impl Printer<'_> {
         match e.kind() {
             ExprKind::Int(v) => match dtype.kind {
                 TypeKind::Bool => self.put(if *v != 0 { "T.bool(True)" } else { "T.bool(False)" }),
-                _ if dtype == DType::I32 => self.put(&v.to_string()),
+                _ if self.is_plain(e) => self.put(&v.to_string()),
                 TypeKind::UInt => self.put(&format!("T.{dtype}({})", *v as u64)),
                 _ => self.put(&format!("T.{dtype}({v})")),
             },
@@ -194,7 +247,12 @@ impl Printer<'_> {
                 // Comparisons chain in Python, so that neither side may be one without parentheses;
                 // the other operators associate to the left.
                 Some(symbol) => {
-                    self.expr(a, if op.is_compare() { strength + 1 } else { strength });
+                    match self.is_plain(a) && (self.is_plain(b) || a.dtype() != b.dtype()) {
+                        true => self.typed(a),
+                        false => {
+                            self.expr(a, if op.is_compare() { strength + 1 } else { strength })
+                        }
+                    }
                     self.put(symbol);
                     self.expr(b, strength + 1);
                 }
@@ -205,7 +263,7 @@ impl Printer<'_> {
                         BinOp::TruncDiv => "T.truncdiv",
                         _ => "T.truncmod",
                     };
-                    self.call(name, &[a.clone(), b.clone()]);
+                    self.operands(name, &[a.clone(), b.clone()]);
                 }
             },
             ExprKind::Not(a) => {
@@ -229,7 +287,7 @@ impl Printer<'_> {
                 self.put("]");
             }
             ExprKind::Call(CallTarget::Intrin(op), args) => {
-                self.call(&format!("T.{}", op.name()), args);
+                self.operands(&format!("T.{}", op.name()), args);
             }
             ExprKind::Call(CallTarget::Extern(name), args) => {
                 self.put(&format!("T.call_extern(\"{dtype}\", {}", quote(name)));
@@ -240,7 +298,15 @@ impl Printer<'_> {
                 self.put(")");
             }
             ExprKind::Call(CallTarget::Opaque(name), args) => {
-                self.call(&format!("T.{name}"), args);
+                if OPAQUE_CALLS.contains(&(name, dtype)) {
+                    return self.call(&format!("T.{name}"), args);
+                }
+                self.put(&format!("T.call_intrin(\"{dtype}\", {}", quote(name)));
+                for a in args {
+                    self.put(", ");
+                    self.expr(a, 0);
+                }
+                self.put(")");
             }
             ExprKind::Let(v, value, body) => {
                 self.put("T.Let(");
@@ -296,7 +362,7 @@ fn strength(e: &Expr) -> u8 {
             _ => ATOM,
         },
         ExprKind::Not(_) => NOT,
-        ExprKind::Int(v) if *v < 0 && e.dtype() == DType::I32 => UNARY,
+        ExprKind::Int(v) if *v < 0 && e.dtype().is_int() => UNARY,
         _ => ATOM,
     }
 }
@@ -320,6 +386,28 @@ mod tests {
         assert_eq!(c.to_string(), "i * 4 + j < 14 and not (i == 3 or j > -1)");
         let min = (i.expr().min(3) * j.expr().less(2).cast(DType::I32)).to_string();
         assert_eq!(min, "T.min(i, 3) * T.Cast(\"int32\", j < 2)");
+    }
+
+    #[test]
+    fn plain_numbers_stand_only_where_they_read_back() {
+        let (i, l) = (Var::index("i").expr(), Var::new("l", DType::I64).expr());
+        let (two, three) = (Expr::i32(2), Expr::i32(3));
+        let text = |op, a: &Expr, b: &Expr| Expr::binary(op, a.clone(), b.clone()).to_string();
+        assert_eq!(text(BinOp::Mul, &two, &three), "T.int32(2) * 3");
+        assert_eq!(text(BinOp::Add, &i, &three), "i + 3");
+        assert_eq!(text(BinOp::Add, &l, &Expr::int(3, DType::I64)), "l + T.int64(3)");
+        let shift = Expr::intrin(crate::expr::Intrin::Shl, vec![l, three]);
+        assert_eq!(shift.to_string(), "T.shift_left(l, T.int32(3))");
+    }
+
+    #[test]
+    fn opaque_calls_keep_their_type() {
+        let call = |name: &str, dtype| {
+            Expr::call(CallTarget::Opaque(name.into()), vec![Expr::i32(1)], dtype).to_string()
+        };
+        assert_eq!(call("ret", DType::HANDLE), "T.ret(1)");
+        assert_eq!(call("ret", DType::I32), "T.call_intrin(\"int32\", \"ret\", 1)");
+        assert_eq!(call("min", DType::HANDLE), "T.call_intrin(\"handle\", \"min\", 1)");
     }
 
     #[test]
