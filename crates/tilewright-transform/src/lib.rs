@@ -1,12 +1,15 @@
 //! Passes over tensor functions.
 //!
 //! * [`index`]: index arithmetic simplified by intervals.
+//! * [`inline`]: spatial stages substituted into the stages that read them.
 //! * [`lower`]: from blocks over multi-dimensional buffers to loops over flat memory.
 //! * [`stage`]: the canonical form of a tensor function before scheduling, as a view.
 
 pub mod index;
+pub mod inline;
 pub mod lower;
 pub mod stage;
 
+pub use inline::inline_spatial;
 pub use lower::lower;
 pub use stage::{Stage, stage, stages};
