@@ -1,1 +1,49 @@
 //! Operator library: tensor expressions that build tensor functions.
+//!
+//! [`te`] is the small language: tensors defined element by element. The other modules hold the
+//! operators, each a function from typed parameters to a
+//! [`TensorFunc`](tilewright_ir::TensorFunc) in the operator's logical layout:
+//!
+//! * [`elementwise`]: one element of the result from one element of each operand.
+//! * [`contraction`]: sums of products: matmul, gemm, convolutions.
+//! * [`pool`]: windows that slide.
+//! * [`reduce`]: axes that go: sums, extremes, their positions, running sums.
+//! * [`norm`]: softmax and the normalisations.
+//! * [`movement`]: data that only moves.
+//! * [`creation`]: tensors from nothing but parameters.
+//!
+//! All shapes are constants. A function's parameters are the operands in the order of the
+//! function's documentation, then the results. Parameters that do not fit are refused:
+//! [`Error::Input`](tilewright_ir::Error::Input) where they contradict each other,
+//! [`Error::Unsupported`](tilewright_ir::Error::Unsupported) where a type or an option is not
+//! covered. `float16` and `bfloat16` are computed and accumulated in `float32` and rounded at the
+//! end. Shapes of results are found by asking the function: see [`results`].
+//!
+//! **Architecture invariant:** an operator knows nothing of models, files, layouts or targets,
+//! and no other crate looks at an operator's name to learn what it does.
+
+pub mod contraction;
+pub mod creation;
+pub mod elementwise;
+pub mod movement;
+pub mod norm;
+mod operand;
+pub mod pool;
+pub mod reduce;
+pub mod te;
+mod window;
+
+pub use operand::{Operand, Scalar, broadcast_shapes, normalize_axes, normalize_axis};
+
+/// Shapes and types of the results of an operator's function: its last `count` parameters.
+pub fn results(func: &tilewright_ir::TensorFunc, count: usize) -> Vec<Operand> {
+    let all: Vec<Operand> = func
+        .buffers()
+        .map(|b| {
+            let extent = |e: &tilewright_ir::Expr| e.as_int().and_then(|d| usize::try_from(d).ok());
+            let shape = b.shape.iter().map(|e| extent(e).unwrap_or(0)).collect();
+            Operand { shape, dtype: b.dtype() }
+        })
+        .collect();
+    all[all.len().saturating_sub(count)..].to_vec()
+}

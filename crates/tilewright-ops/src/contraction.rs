@@ -1,0 +1,509 @@
+//! Sums of products: matmul, gemm, convolutions.
+
+use tilewright_ir::{Error, Expr, Result, TensorFunc};
+
+use crate::operand::{
+    Operand, accumulator, broadcast_index, broadcast_shapes, require_number, require_same, rounded,
+    working,
+};
+use crate::te::{self, Axis, Reducer, Stage, Tensor};
+use crate::window::{Window, Windows, data_axes, padded, spatial_names};
+
+/// Matrix product after numpy's rules: the last two axes are multiplied, those before broadcast,
+/// and an operand with one axis is a row on the left and a column on the right.
+/// Parameters: `a`, `b`, the result. Types: floats and integers, equal on both sides.
+pub fn matmul(a: &Operand, b: &Operand) -> Result<TensorFunc> {
+    let name = "matmul";
+    require_same(name, a.dtype, b.dtype)?;
+    require_number(name, a.dtype)?;
+    let (Some((&k, a_outer)), Some((&b_last, b_outer))) =
+        (a.shape.split_last(), b.shape.split_last())
+    else {
+        return Err(Error::input(format!("{name}: {a} times {b}: an operand has no axes")));
+    };
+    // What is left of each side without the axis that goes: rows and columns behind batches.
+    let (a_batch, rows) = a_outer.split_last().map_or((&[][..], None), |(m, r)| (r, Some(*m)));
+    let (b_k, b_batch, cols) =
+        b_outer.split_last().map_or((b_last, &[][..], None), |(k, r)| (*k, r, Some(b_last)));
+    if k != b_k {
+        return Err(Error::input(format!(
+            "{name}: {a} times {b}: the inner extents {k} and {b_k} differ"
+        )));
+    }
+    let batch = broadcast_shapes(name, &[a_batch, b_batch])?;
+    let (x, y) = (a.placeholder("a"), b.placeholder("b"));
+    let work = working(a.dtype);
+    let kaxis = te::reduce_axis(k, "k");
+    let axes = (0..).zip(&batch).map(|(n, &d)| te::axis(d, format!("b{n}")));
+    let axes = axes.chain(rows.map(|d| te::axis(d, "i"))).chain(cols.map(|d| te::axis(d, "j")));
+    let acc = te::compute_over(accumulator(name, a.dtype), axes, |i| {
+        let (outer, inner) = i.split_at(batch.len());
+        let row = rows.and_then(|_| inner.first().cloned());
+        let col = cols.and_then(|_| inner.last().cloned());
+        let xi = broadcast_index(a_batch, outer, &batch).into_iter().chain(row);
+        let yi = broadcast_index(b_batch, outer, &batch).into_iter();
+        let product = x.at(xi.chain([kaxis.expr()])).cast(work)
+            * y.at(yi.chain([kaxis.expr()]).chain(col)).cast(work);
+        te::reduce(Reducer::Sum, product, [&kaxis])
+    });
+    te::func([&x, &y], [&rounded(name, acc, a.dtype)])
+}
+
+/// `alpha * A' B' + beta * C`, where `'` transposes if asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gemm {
+    /// `[M, K]`, or `[K, M]` if transposed.
+    pub a: Operand,
+    /// `[K, N]`, or `[N, K]` if transposed.
+    pub b: Operand,
+    /// Shape that broadcasts to `[M, N]`, of what is added; nothing for no such operand.
+    pub c: Option<Vec<usize>>,
+    /// Whether `a` is transposed.
+    pub trans_a: bool,
+    /// Whether `b` is transposed.
+    pub trans_b: bool,
+    /// Factor of the product; integral for integers.
+    pub alpha: f64,
+    /// Factor of `c`; integral for integers.
+    pub beta: f64,
+}
+
+impl Gemm {
+    /// `A B`: nothing transposed or added, factors of one.
+    pub fn new(a: Operand, b: Operand) -> Self {
+        Gemm { a, b, c: None, trans_a: false, trans_b: false, alpha: 1.0, beta: 1.0 }
+    }
+}
+
+/// See [`Gemm`]. Parameters: `a`, `b`, `c` if there is one, the result `[M, N]`.
+pub fn gemm(p: &Gemm) -> Result<TensorFunc> {
+    let name = "gemm";
+    let (a, b, dtype) = (&p.a, &p.b, p.a.dtype);
+    require_same(name, dtype, b.dtype)?;
+    require_number(name, dtype)?;
+    let (&[a0, a1], &[b0, b1]) = (a.shape.as_slice(), b.shape.as_slice()) else {
+        return Err(Error::input(format!("{name}: {a} and {b} must have two axes each")));
+    };
+    let (m, k) = if p.trans_a { (a1, a0) } else { (a0, a1) };
+    let (bk, n) = if p.trans_b { (b1, b0) } else { (b0, b1) };
+    if k != bk {
+        let (ta, tb) = (transposed(p.trans_a), transposed(p.trans_b));
+        return Err(Error::input(format!(
+            "{name}: {a}{ta} times {b}{tb}: the inner extents {k} and {bk} differ"
+        )));
+    }
+    for (what, factor) in [("alpha", p.alpha), ("beta", p.beta)] {
+        if dtype.is_int() && factor.fract() != 0.0 {
+            return Err(Error::unsupported(format!("{name}: {what} = {factor} for {dtype}"))
+                .help("factors of integers must be integral"));
+        }
+    }
+    let shape = [m, n];
+    if let Some(c) = &p.c
+        && broadcast_shapes(name, &[c.as_slice(), &shape]).ok().as_deref() != Some(&shape[..])
+    {
+        return Err(Error::input(format!(
+            "{name}: the addend's shape {c:?} does not broadcast to {shape:?}"
+        )));
+    }
+
+    let (x, y) = (a.placeholder("a"), b.placeholder("b"));
+    let z = p.c.as_ref().map(|c| te::placeholder("c", c, dtype));
+    let addend = z.as_ref().filter(|_| p.beta != 0.0);
+    let work = working(dtype);
+    let plain = addend.is_none() && p.alpha == 1.0 && work == dtype;
+    let kaxis = te::reduce_axis(k, "k");
+    let acc_name = if plain { name.to_owned() } else { format!("{name}_acc") };
+    let acc = te::compute_over(acc_name, [te::axis(m, "i"), te::axis(n, "j")], |i| {
+        let (row, col, k) = (i[0].clone(), i[1].clone(), kaxis.expr());
+        let xv = if p.trans_a { x.at([&k, &row]) } else { x.at([&row, &k]) };
+        let yv = if p.trans_b { y.at([&col, &k]) } else { y.at([&k, &col]) };
+        te::reduce(Reducer::Sum, xv.cast(work) * yv.cast(work), [&kaxis])
+    });
+    let scaled = |value: Expr, factor: f64| match factor == 1.0 {
+        true => value,
+        false => value * Expr::constant(factor, work),
+    };
+    let out = match plain {
+        true => acc,
+        false => te::compute_over(name, [te::axis(m, "i"), te::axis(n, "j")], |i| {
+            let value = scaled(acc.at(i), p.alpha);
+            let value = match addend {
+                Some(c) => {
+                    let c = c.at(broadcast_index(c.shape(), i, &shape)).cast(work);
+                    value + scaled(c, p.beta)
+                }
+                None => value,
+            };
+            value.cast(dtype)
+        }),
+    };
+    te::func([x, y].into_iter().chain(z), [&out])
+}
+
+fn transposed(yes: bool) -> &'static str {
+    if yes { " transposed" } else { "" }
+}
+
+/// A convolution (in truth a correlation) over any number of spatial axes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Conv {
+    /// `[N, C, D1, D2, ...]`.
+    pub x: Operand,
+    /// `[M, C / groups, K1, K2, ...]`.
+    pub w: Operand,
+    /// Whether there is a bias `[M]`.
+    pub bias: bool,
+    /// Step of the window, one a spatial axis.
+    pub strides: Vec<usize>,
+    /// Distance of neighbours in the window, one a spatial axis.
+    pub dilations: Vec<usize>,
+    /// Zeros before the start of each spatial axis.
+    pub pads_begin: Vec<usize>,
+    /// Zeros behind the end of each spatial axis.
+    pub pads_end: Vec<usize>,
+    /// Number of groups of channels that do not see each other.
+    pub groups: usize,
+}
+
+impl Conv {
+    /// No bias, steps and distances of one, no padding, one group.
+    pub fn new(x: Operand, w: Operand) -> Self {
+        let n = x.rank().saturating_sub(2);
+        Conv {
+            x,
+            w,
+            bias: false,
+            strides: vec![1; n],
+            dilations: vec![1; n],
+            pads_begin: vec![0; n],
+            pads_end: vec![0; n],
+            groups: 1,
+        }
+    }
+}
+
+/// See [`Conv`]. Parameters: `x`, `w`, the bias if there is one, the result
+/// `[N, M, O1, O2, ...]`.
+pub fn conv(p: &Conv) -> Result<TensorFunc> {
+    let name = "conv";
+    let (n, channels, extents) = image(name, &p.x, &p.w)?;
+    let (m, icg) = (p.w.shape[0], p.w.shape[1]);
+    if p.groups == 0 || m % p.groups != 0 || icg.checked_mul(p.groups) != Some(channels) {
+        return Err(Error::input(format!(
+            "{name}: weights {} do not fit {} with {} groups",
+            p.w, p.x, p.groups
+        ))
+        .note("weights are [M, C / groups, ...] for C channels, and groups divide M"));
+    }
+    let windows = Windows {
+        op: name,
+        extents,
+        kernel: &p.w.shape[2..],
+        strides: &p.strides,
+        dilations: &p.dilations,
+        begin: &p.pads_begin,
+        end: &p.pads_end,
+        ceil: false,
+    }
+    .check()?;
+
+    let (x, w) = (p.x.placeholder("x"), p.w.placeholder("w"));
+    let bias = p.bias.then(|| te::placeholder("bias", &[m], p.x.dtype));
+    let zero = Expr::constant(0.0, p.x.dtype);
+    let source = padded("x_pad", &x, &windows, &zero, |e| e);
+    let correlation = Correlation { name, n, groups: p.groups, icg, ocg: m / p.groups, windows };
+    let out = correlation.build(&source, bias.as_ref(), |c| {
+        w.at([c.out_channel, c.in_channel].into_iter().chain(c.window))
+    });
+    te::func([x, w].into_iter().chain(bias), [&out])
+}
+
+/// Batch, channels and spatial extents of `[N, C, D1, ...]`, after a look at types and ranks.
+fn image<'a>(name: &str, x: &'a Operand, w: &Operand) -> Result<(usize, usize, &'a [usize])> {
+    require_same(name, x.dtype, w.dtype)?;
+    require_number(name, x.dtype)?;
+    match x.shape.as_slice() {
+        [n, c, extents @ ..] if !extents.is_empty() && w.rank() == x.rank() => {
+            Ok((*n, *c, extents))
+        }
+        _ => Err(Error::input(format!("{name}: data {x} and weights {w} do not fit"))
+            .note("data are [N, C, D1, ...] and weights have as many axes")),
+    }
+}
+
+/// The sum over channels and window positions of data times weights, without conditions.
+struct Correlation {
+    name: &'static str,
+    n: usize,
+    groups: usize,
+    /// Input channels of a group.
+    icg: usize,
+    /// Output channels of a group.
+    ocg: usize,
+    windows: Vec<Window>,
+}
+
+/// Where a weight is looked up.
+struct WeightAt {
+    /// The group.
+    group: Expr,
+    /// The output channel within its group.
+    group_channel: Expr,
+    /// The output channel.
+    out_channel: Expr,
+    /// The input channel within its group.
+    in_channel: Expr,
+    /// The position in the window.
+    window: Vec<Expr>,
+}
+
+impl Correlation {
+    /// Builds the stages. The loops are batch, (group,) output channel, spatial axes, (input
+    /// channel,) window; those in parentheses, and the output channel within its group, go where
+    /// they would be single steps of a grouped convolution.
+    fn build(
+        &self,
+        x: &Tensor,
+        bias: Option<&Tensor>,
+        weight: impl Fn(WeightAt) -> Expr,
+    ) -> Tensor {
+        let dtype = x.dtype();
+        let work = working(dtype);
+        let names = spatial_names(self.windows.len());
+        let grouped = self.groups > 1;
+        let zero = || Expr::i32(0);
+        let counts = self.windows.iter().map(|w| w.count);
+        let m = self.groups * self.ocg;
+        let shape: Vec<usize> = [self.n, m].into_iter().chain(counts.clone()).collect();
+        let outer: Vec<Axis> =
+            counts.zip(&names).map(|(d, name)| te::axis(d, format!("o{name}"))).collect();
+
+        let acc_name = match bias {
+            Some(_) => format!("{}_acc", self.name),
+            None => accumulator(self.name, dtype),
+        };
+        let acc = te::stages(acc_name, &shape, work, |out| {
+            let batch = te::axis(self.n, "n");
+            let group = grouped.then(|| te::axis(self.groups, "g"));
+            let channel = (!grouped || self.ocg > 1).then(|| te::axis(self.ocg, "oc"));
+            let input = (!grouped || self.icg > 1).then(|| te::reduce_axis(self.icg, "ic"));
+            let window: Vec<Axis> = self
+                .windows
+                .iter()
+                .zip(&names)
+                .map(|(w, name)| te::reduce_axis(w.kernel, format!("k{name}")))
+                .collect();
+
+            let at = |a: &Option<Axis>| a.as_ref().map_or_else(zero, Axis::expr);
+            let (g, oc, ic) = (at(&group), at(&channel), at(&input));
+            let out_channel = &g * (self.ocg as i64) + &oc;
+            let mut from = vec![batch.expr(), &g * (self.icg as i64) + &ic];
+            for ((w, o), k) in self.windows.iter().zip(&outer).zip(&window) {
+                from.push(o.expr() * (w.stride as i64) + k.expr() * (w.dilation as i64));
+            }
+            let weight = weight(WeightAt {
+                group: g,
+                group_channel: oc,
+                out_channel: out_channel.clone(),
+                in_channel: ic,
+                window: window.iter().map(Axis::expr).collect(),
+            });
+            let product = x.at(from).cast(work) * weight.cast(work);
+            let indices =
+                [batch.expr(), out_channel].into_iter().chain(outer.iter().map(Axis::expr));
+            let reduced = te::reduce(Reducer::Sum, product, input.iter().chain(&window));
+            let axes = [batch].into_iter().chain(group).chain(channel).chain(outer.clone());
+            vec![Stage::new(out, axes, indices.collect(), reduced)]
+        });
+        match bias {
+            None => rounded(self.name, acc, dtype),
+            Some(bias) => {
+                let axes = [te::axis(self.n, "n"), te::axis(m, "oc")].into_iter();
+                te::compute_over(self.name, axes.chain(outer), |i| {
+                    (acc.at(i) + bias.at([&i[1]]).cast(work)).cast(dtype)
+                })
+            }
+        }
+    }
+}
+
+/// A transposed convolution over any number of spatial axes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ConvTranspose {
+    /// `[N, C, D1, D2, ...]`.
+    pub x: Operand,
+    /// `[C, M / groups, K1, K2, ...]`.
+    pub w: Operand,
+    /// Whether there is a bias `[M]`.
+    pub bias: bool,
+    /// Distance of neighbouring windows, one a spatial axis.
+    pub strides: Vec<usize>,
+    /// Distance of neighbours in the window, one a spatial axis.
+    pub dilations: Vec<usize>,
+    /// Cells cut off at the start of each spatial axis; negative ones add zeros.
+    pub pads_begin: Vec<i64>,
+    /// Cells cut off at the end of each spatial axis; negative ones add zeros.
+    pub pads_end: Vec<i64>,
+    /// Cells added at the end of each spatial axis.
+    pub output_padding: Vec<usize>,
+    /// Number of groups of channels that do not see each other.
+    pub groups: usize,
+}
+
+impl ConvTranspose {
+    /// No bias, steps and distances of one, nothing cut off or added, one group.
+    pub fn new(x: Operand, w: Operand) -> Self {
+        let n = x.rank().saturating_sub(2);
+        ConvTranspose {
+            x,
+            w,
+            bias: false,
+            strides: vec![1; n],
+            dilations: vec![1; n],
+            pads_begin: vec![0; n],
+            pads_end: vec![0; n],
+            output_padding: vec![0; n],
+            groups: 1,
+        }
+    }
+}
+
+/// See [`ConvTranspose`]. Parameters: `x`, `w`, the bias if there is one, the result
+/// `[N, M, O1, O2, ...]` with `O = (D - 1) * stride + output_padding + (K - 1) * dilation + 1 -
+/// pad_begin - pad_end`.
+pub fn conv_transpose(p: &ConvTranspose) -> Result<TensorFunc> {
+    let name = "conv_transpose";
+    let (n, channels, extents) = image(name, &p.x, &p.w)?;
+    let (wc, ocg) = (p.w.shape[0], p.w.shape[1]);
+    if p.groups == 0 || wc != channels || channels % p.groups != 0 {
+        return Err(Error::input(format!(
+            "{name}: weights {} do not fit {} with {} groups",
+            p.w, p.x, p.groups
+        ))
+        .note("weights are [C, M / groups, ...] for C channels, and groups divide C"));
+    }
+    let Some(m) = ocg.checked_mul(p.groups) else {
+        return Err(Error::input(format!("{name}: {} groups are too many", p.groups)));
+    };
+    // With zeros between its elements, the data become those of an ordinary convolution with the
+    // window reversed, steps of one and every output cell.
+    let count = extents.len();
+    let kernel = &p.w.shape[2..];
+    let lists = [p.strides.len(), p.dilations.len(), p.pads_begin.len(), p.pads_end.len()];
+    if lists.iter().chain([&p.output_padding.len()]).any(|&len| len != count) {
+        return Err(Error::input(format!(
+            "{name}: strides, dilations, pads and output padding must each have {count} numbers"
+        )));
+    }
+    let axes: Vec<Upsampled> = (0..count)
+        .map(|a| {
+            Upsampled::new(
+                extents[a],
+                kernel[a],
+                p.strides[a],
+                p.dilations[a],
+                (p.pads_begin[a], p.pads_end[a]),
+                p.output_padding[a],
+            )
+            .ok_or_else(|| {
+                Error::input(format!(
+                    "{name}: no output along spatial axis {a}: extent {}, kernel {}, stride {}, \
+                     dilation {}, pads {} and {}, output padding {}",
+                    extents[a],
+                    kernel[a],
+                    p.strides[a],
+                    p.dilations[a],
+                    p.pads_begin[a],
+                    p.pads_end[a],
+                    p.output_padding[a]
+                ))
+            })
+        })
+        .collect::<Result<_>>()?;
+
+    let (x, w) = (p.x.placeholder("x"), p.w.placeholder("w"));
+    let bias = p.bias.then(|| te::placeholder("bias", &[m], p.x.dtype));
+    let spread = spread(&x, &axes);
+    let icg = channels / p.groups;
+    let windows = axes.iter().map(|a| a.window).collect();
+    let correlation = Correlation { name, n, groups: p.groups, icg, ocg, windows };
+    let out = correlation.build(&spread, bias.as_ref(), |c| {
+        let reversed =
+            c.window.iter().zip(kernel).map(|(k, &extent)| Expr::i32(extent as i32 - 1) - k);
+        let in_channel = c.group * (icg as i64) + c.in_channel;
+        w.at([in_channel, c.group_channel].into_iter().chain(reversed))
+    });
+    te::func([x, w].into_iter().chain(bias), [&out])
+}
+
+/// One axis of a transposed convolution: `extent` elements, `stride` apart, behind `lead` zeros
+/// (or without the first `-lead` cells).
+struct Upsampled {
+    extent: i64,
+    stride: i64,
+    lead: i64,
+    window: Window,
+}
+
+impl Upsampled {
+    /// `None` where a number is zero that must not be, too large, or nothing is left.
+    fn new(
+        extent: usize,
+        kernel: usize,
+        stride: usize,
+        dilation: usize,
+        pads: (i64, i64),
+        output_padding: usize,
+    ) -> Option<Self> {
+        let small = |v: usize| i64::from(i32::try_from(v).unwrap_or(i32::MAX));
+        let reach = (small(kernel) - 1).checked_mul(small(dilation))?;
+        let spread = (small(extent) - 1).checked_mul(small(stride))?;
+        let cut = pads.0.checked_add(pads.1)?;
+        let count = spread.checked_add(small(output_padding) + reach + 1)?.checked_sub(cut)?;
+        let lead = reach.checked_sub(pads.0)?;
+        let room = i64::from(i32::MAX);
+        let fits = extent > 0
+            && kernel > 0
+            && stride > 0
+            && dilation > 0
+            && count > 0
+            && count + reach <= room
+            && lead.abs() <= room;
+        let window = Window {
+            extent: usize::try_from(count + reach).ok()?,
+            kernel,
+            stride: 1,
+            dilation,
+            begin: 0,
+            end: 0,
+            count: usize::try_from(count).ok()?,
+        };
+        fits.then_some(Upsampled { extent: small(extent), stride: small(stride), lead, window })
+    }
+}
+
+/// The data with zeros around and between their elements.
+fn spread(x: &Tensor, axes: &[Upsampled]) -> Tensor {
+    let mut shape = x.shape()[..2].to_vec();
+    shape.extend(axes.iter().map(|a| a.window.extent));
+    te::compute_over("x_spread", data_axes(&shape), |i| {
+        let mut at = i.to_vec();
+        let mut there = Expr::bool(true);
+        for (a, p) in axes.iter().zip(&mut at[2..]) {
+            let from = &*p - a.lead;
+            if a.lead > 0 {
+                there = there.and(from.clone().greater_equal(0));
+            }
+            let last = (a.extent - 1) * a.stride;
+            if a.lead + last + 1 < a.window.extent as i64 {
+                there = there.and(from.clone().less_equal(last));
+            }
+            if a.stride > 1 {
+                there = there.and(from.clone().floormod(a.stride).equal(0));
+            }
+            *p = from.floordiv(a.stride);
+        }
+        Expr::if_then_else(there, x.at(at), Expr::constant(0.0, x.dtype()))
+    })
+}

@@ -1,0 +1,272 @@
+//! What operators have in common: operands, constants, axes and broadcasting.
+
+use std::fmt;
+
+use tilewright_ir::{DType, Error, Expr, Result};
+
+use crate::te::{self, Tensor};
+
+/// Shape and element type of an operand.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Operand {
+    /// Extents, outermost first.
+    pub shape: Vec<usize>,
+    /// Element type.
+    pub dtype: DType,
+}
+
+impl Operand {
+    /// An operand of this shape and type.
+    pub fn new(shape: &[usize], dtype: DType) -> Self {
+        Operand { shape: shape.to_vec(), dtype }
+    }
+
+    /// A `float32` operand.
+    pub fn f32(shape: &[usize]) -> Self {
+        Self::new(shape, DType::F32)
+    }
+
+    /// Number of axes.
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// A te input of this shape and type.
+    pub(crate) fn placeholder(&self, name: &str) -> Tensor {
+        te::placeholder(name, &self.shape, self.dtype)
+    }
+}
+
+impl fmt::Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{:?}", self.dtype, self.shape)
+    }
+}
+
+/// A constant in an operator's parameters. It takes the type of the tensor that it meets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// An integer; one above `i64::MAX` by its bits.
+    Int(i64),
+    /// A floating-point number.
+    Float(f64),
+}
+
+impl Scalar {
+    /// The constant in a type: integers become floats exactly or rounded, floats are truncated
+    /// and saturate, and anything but zero is true.
+    pub fn expr(self, dtype: DType) -> Expr {
+        match self {
+            Scalar::Int(v) if dtype.is_float() => Expr::float(v as f64, dtype),
+            Scalar::Int(v) => Expr::int(v, dtype),
+            Scalar::Float(v) if dtype.is_float() => Expr::float(v, dtype),
+            Scalar::Float(v) if dtype.is_bool() => Expr::bool(v != 0.0),
+            Scalar::Float(v) => {
+                let low = dtype.min_int().unwrap_or(0);
+                let high = dtype.max_int().unwrap_or(0);
+                Expr::int((v as i128).clamp(low, high) as i64, dtype)
+            }
+        }
+    }
+}
+
+impl From<i64> for Scalar {
+    fn from(v: i64) -> Self {
+        Scalar::Int(v)
+    }
+}
+
+impl From<f64> for Scalar {
+    fn from(v: f64) -> Self {
+        Scalar::Float(v)
+    }
+}
+
+impl From<f32> for Scalar {
+    fn from(v: f32) -> Self {
+        Scalar::Float(f64::from(v))
+    }
+}
+
+/// The position of an axis that may count from the end (-1 is the last one). An error names the
+/// operator.
+pub fn normalize_axis(op: &str, axis: i64, rank: usize) -> Result<usize> {
+    let at = if axis < 0 { axis.saturating_add_unsigned(rank as u64) } else { axis };
+    match usize::try_from(at) {
+        Ok(at) if at < rank => Ok(at),
+        _ => Err(Error::input(format!("{op}: there is no axis {axis} among {rank} axes"))),
+    }
+}
+
+/// The positions of axes that may count from the end, sorted; an axis that comes twice is an
+/// error.
+pub fn normalize_axes(op: &str, axes: &[i64], rank: usize) -> Result<Vec<usize>> {
+    let mut at: Vec<usize> =
+        axes.iter().map(|&a| normalize_axis(op, a, rank)).collect::<Result<_>>()?;
+    at.sort_unstable();
+    match at.windows(2).find(|w| w[0] == w[1]) {
+        Some(w) => Err(Error::input(format!("{op}: the axis {} comes twice", w[0]))),
+        None => Ok(at),
+    }
+}
+
+/// The shape that shapes broadcast to, after the rules of numpy: aligned at the last axis, and an
+/// extent of one stretches. An error names the operator.
+pub fn broadcast_shapes<S: AsRef<[usize]>>(op: &str, shapes: &[S]) -> Result<Vec<usize>> {
+    let rank = shapes.iter().map(|s| s.as_ref().len()).max().unwrap_or(0);
+    let mut out = vec![1; rank];
+    for s in shapes.iter().map(AsRef::as_ref) {
+        for (o, &d) in out.iter_mut().skip(rank - s.len()).zip(s) {
+            match (*o, d) {
+                (1, _) => *o = d,
+                (a, b) if a == b || b == 1 => {}
+                _ => {
+                    let all: Vec<&[usize]> = shapes.iter().map(AsRef::as_ref).collect();
+                    return Err(Error::input(format!(
+                        "{op}: the shapes {all:?} do not broadcast together"
+                    )));
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// The index into a tensor of shape `shape`, which broadcasts to `out`, at `i` in the latter.
+pub(crate) fn broadcast_index(shape: &[usize], i: &[Expr], out: &[usize]) -> Vec<Expr> {
+    let skip = out.len() - shape.len();
+    let index = |(k, &d): (usize, &usize)| match d == out[skip + k] {
+        true => i[skip + k].clone(),
+        false => Expr::i32(0),
+    };
+    shape.iter().enumerate().map(index).collect()
+}
+
+/// The element of `t` at `i`, where `t`'s shape broadcasts to `out`.
+pub(crate) fn at_broadcast(t: &Tensor, i: &[Expr], out: &[usize]) -> Expr {
+    t.at(broadcast_index(t.shape(), i, out))
+}
+
+/// The type in which an operator computes on `dtype`: `float32` for narrower floats.
+pub(crate) fn working(dtype: DType) -> DType {
+    match dtype.is_float() && dtype.bits < 32 {
+        true => DType::F32,
+        false => dtype,
+    }
+}
+
+/// Name of the tensor in which a result of a type accumulates: the result itself, unless its type
+/// is too narrow.
+pub(crate) fn accumulator(name: &str, dtype: DType) -> String {
+    match working(dtype) == dtype {
+        true => name.to_owned(),
+        false => format!("{name}_acc"),
+    }
+}
+
+/// The tensor in the type of the result: itself, or rounded by a stage of its own.
+pub(crate) fn rounded(name: &str, t: Tensor, dtype: DType) -> Tensor {
+    match t.dtype() == dtype {
+        true => t,
+        false => te::compute(name, t.shape(), |i| t.at(i).cast(dtype)),
+    }
+}
+
+/// Refuses a type, naming the operator and what it takes.
+pub(crate) fn unsupported_type(op: &str, dtype: DType, takes: &str) -> Error {
+    Error::unsupported(format!("{op}: {dtype} is not supported")).help(format!("it takes {takes}"))
+}
+
+/// Number of positions along some axes of a shape; the largest number where it is larger.
+pub(crate) fn positions(shape: &[usize], axes: &[usize]) -> usize {
+    axes.iter().fold(1usize, |n, &a| n.saturating_mul(shape[a]))
+}
+
+/// Requires a floating-point type.
+pub(crate) fn require_float(op: &str, dtype: DType) -> Result<()> {
+    match dtype.is_float() {
+        true => Ok(()),
+        false => Err(unsupported_type(op, dtype, "floating-point numbers")),
+    }
+}
+
+/// Requires a number: integer or floating point.
+pub(crate) fn require_number(op: &str, dtype: DType) -> Result<()> {
+    match dtype.is_float() || dtype.is_int() {
+        true => Ok(()),
+        false => Err(unsupported_type(op, dtype, "integers and floating-point numbers")),
+    }
+}
+
+/// Requires equal types.
+pub(crate) fn require_same(op: &str, a: DType, b: DType) -> Result<()> {
+    match a == b {
+        true => Ok(()),
+        false => Err(Error::input(format!("{op}: the types {a} and {b} differ"))),
+    }
+}
+
+/// The name of an operator from an enum's `Debug` text: `LeakyRelu { .. }` is `leaky_relu`.
+pub(crate) fn snake(op: impl fmt::Debug) -> String {
+    let text = format!("{op:?}");
+    let word = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("op");
+    let mut out = String::new();
+    for c in word.chars() {
+        if c.is_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.extend(c.to_lowercase());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_broadcast_from_the_last_axis() {
+        let b = |s: &[&[usize]]| broadcast_shapes("add", s).map_err(|e| e.to_string());
+        assert_eq!(b(&[&[3, 1, 5], &[4, 1]]), Ok(vec![3, 4, 5]));
+        assert_eq!(b(&[&[], &[2], &[1]]), Ok(vec![2]));
+        assert_eq!(b(&[&[0], &[1]]), Ok(vec![0]));
+        let refused = "add: the shapes [[2, 3], [3, 3]] do not broadcast together";
+        assert_eq!(b(&[&[2, 3], &[3, 3]]), Err(refused.to_owned()));
+    }
+
+    #[test]
+    fn axes_count_from_either_end() {
+        assert_eq!(normalize_axis("f", -1, 3).ok(), Some(2));
+        assert_eq!(normalize_axes("f", &[-1, 0], 3).ok(), Some(vec![0, 2]));
+        for bad in [3, -4, i64::MIN, i64::MAX] {
+            let e = normalize_axis("f", bad, 3).map_err(|e| e.to_string());
+            assert_eq!(e, Err(format!("f: there is no axis {bad} among 3 axes")));
+        }
+        let e = normalize_axes("f", &[1, -2], 3).map_err(|e| e.to_string());
+        assert_eq!(e, Err("f: the axis 1 comes twice".to_owned()));
+    }
+
+    #[test]
+    fn scalars_take_a_type() {
+        let text = |s: Scalar, d| s.expr(d).to_string();
+        assert_eq!(text(Scalar::Int(3), DType::F32), "T.float32(3.0)");
+        assert_eq!(text(Scalar::Float(-3.9), DType::I32), "-3");
+        assert_eq!(text(Scalar::Float(300.0), DType::U8), "T.uint8(255)");
+        assert_eq!(text(Scalar::Float(0.5), DType::BOOL), "T.bool(True)");
+        assert_eq!(text(Scalar::Int(-1), DType::U64), "T.uint64(18446744073709551615)");
+    }
+
+    #[test]
+    fn names_of_operators() {
+        #[derive(Debug)]
+        enum Op {
+            Relu,
+            #[allow(dead_code)]
+            LeakyRelu {
+                alpha: f64,
+            },
+        }
+        assert_eq!(snake(Op::Relu), "relu");
+        assert_eq!(snake(Op::LeakyRelu { alpha: 0.5 }), "leaky_relu");
+    }
+}

@@ -1,0 +1,271 @@
+//! Axes that go: sums, extremes, their positions; and running sums.
+
+use tilewright_ir::{BinOp, DType, Error, Expr, Intrin, Result, TensorFunc};
+
+use crate::operand::{
+    Operand, accumulator, normalize_axes, normalize_axis, positions, require_float, require_number,
+    rounded, snake, working,
+};
+use crate::te::{self, Axis, Reducer, Stage, Tensor};
+
+/// What becomes of the values along the axes that go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    /// Their sum.
+    Sum,
+    /// Their mean.
+    Mean,
+    /// The largest; of `bool` whether any is true.
+    Max,
+    /// The smallest; of `bool` whether all are true.
+    Min,
+    /// Their product.
+    Prod,
+    /// Sum of magnitudes.
+    L1,
+    /// Square root of the sum of squares.
+    L2,
+    /// Sum of squares.
+    SumSquare,
+    /// Logarithm of the sum.
+    LogSum,
+    /// Logarithm of the sum of exponentials.
+    LogSumExp,
+}
+
+/// Reduces over the axes, which may count from the end; none leaves every element on its own.
+/// Parameters: `x`, the result, whose reduced axes are gone or (`keepdims`) have extent one.
+pub fn reduce(op: Reduction, x: &Operand, axes: &[i64], keepdims: bool) -> Result<TensorFunc> {
+    let name = format!("reduce_{}", snake(op));
+    let dtype = x.dtype;
+    match op {
+        Reduction::Max | Reduction::Min if dtype.is_bool() => {}
+        Reduction::LogSum | Reduction::LogSumExp => require_float(&name, dtype)?,
+        _ => require_number(&name, dtype)?,
+    }
+    let axes = normalize_axes(&name, axes, x.rank())?;
+    let count = positions(&x.shape, &axes);
+    if op == Reduction::Mean && dtype.is_int() && count == 0 {
+        return Err(Error::input(format!("{name}: {x} has no elements to take the mean of")));
+    }
+    let t = x.placeholder("x");
+    let out = reduced(&name, op, &t, &axes, keepdims);
+    te::func([&t], [&out])
+}
+
+/// A reduction as tensors: `name` is the result, and stages before it start with that name.
+pub(crate) fn reduced(
+    name: &str,
+    op: Reduction,
+    x: &Tensor,
+    axes: &[usize],
+    keepdims: bool,
+) -> Tensor {
+    let dtype = x.dtype();
+    // Truth values are compared as bytes.
+    let work = if dtype.is_bool() { DType::U8 } else { working(dtype) };
+    let exact = matches!(op, Reduction::Max | Reduction::Min);
+    let acc_type = if exact && !dtype.is_bool() { dtype } else { work };
+    let value = |i: &[Expr]| x.at(i).cast(acc_type);
+    let count = positions(x.shape(), axes);
+    let run = |name: String, reducer, f: &dyn Fn(&[Expr]) -> Expr| {
+        fold(name, x.shape(), axes, keepdims, reducer, f)
+    };
+    let then = |acc: Tensor, f: &dyn Fn(Expr) -> Expr| {
+        te::compute(name, acc.shape(), |i| f(acc.at(i)).cast(dtype))
+    };
+    let square = |i: &[Expr]| value(i) * value(i);
+    let with_suffix = || format!("{name}_acc");
+    let call = |f: Intrin, e: Expr| Expr::intrin(f, vec![e]);
+    match op {
+        Reduction::Sum | Reduction::Max | Reduction::Min | Reduction::Prod => {
+            let reducer = match op {
+                Reduction::Sum => Reducer::Sum,
+                Reduction::Max => Reducer::Max,
+                Reduction::Min => Reducer::Min,
+                _ => Reducer::Prod,
+            };
+            let direct = acc_type == dtype;
+            let acc = run(if direct { name.to_owned() } else { with_suffix() }, reducer, &value);
+            rounded(name, acc, dtype)
+        }
+        Reduction::Mean => {
+            let acc = run(with_suffix(), Reducer::Sum, &value);
+            match dtype.is_float() {
+                true => then(acc, &|e| e * (1.0 / count as f64)),
+                false => {
+                    then(acc, &|e| Expr::binary(BinOp::TruncDiv, e, Expr::int(count as i64, dtype)))
+                }
+            }
+        }
+        Reduction::SumSquare => {
+            rounded(name, run(accumulator(name, dtype), Reducer::Sum, &square), dtype)
+        }
+        Reduction::L1 => {
+            let magnitude = |i: &[Expr]| match dtype.min_int() {
+                Some(0) => value(i),
+                _ => call(Intrin::Abs, value(i)),
+            };
+            rounded(name, run(accumulator(name, dtype), Reducer::Sum, &magnitude), dtype)
+        }
+        Reduction::L2 => {
+            let root = if dtype.is_float() { work } else { DType::F64 };
+            let acc = run(with_suffix(), Reducer::Sum, &square);
+            then(acc, &|e| call(Intrin::Sqrt, e.cast(root)))
+        }
+        Reduction::LogSum => {
+            let acc = run(with_suffix(), Reducer::Sum, &value);
+            then(acc, &|e| call(Intrin::Log, e))
+        }
+        Reduction::LogSumExp => {
+            let top = run(format!("{name}_max"), Reducer::Max, &value);
+            let kept = |i: &[Expr]| top.at(kept_index(i, axes, keepdims));
+            // An infinite maximum would make the difference NaN.
+            let shift = |e: Expr| {
+                let finite = call(Intrin::IsFinite, e.clone());
+                Expr::select(finite, e, Expr::float(0.0, work))
+            };
+            let term = |i: &[Expr]| call(Intrin::Exp, value(i) - shift(kept(i)));
+            let sum = run(format!("{name}_sum"), Reducer::Sum, &term);
+            te::compute(name, sum.shape(), |i| {
+                (call(Intrin::Log, sum.at(i)) + shift(top.at(i))).cast(dtype)
+            })
+        }
+    }
+}
+
+/// A stage that reduces `f` over some axes of a shape. `f` takes an index of that shape. The
+/// axes go, or stay with extent one.
+pub(crate) fn fold(
+    name: impl Into<std::sync::Arc<str>>,
+    shape: &[usize],
+    axes: &[usize],
+    keepdims: bool,
+    reducer: Reducer,
+    f: impl Fn(&[Expr]) -> Expr,
+) -> Tensor {
+    let over: Vec<Axis> =
+        axes.iter().map(|&a| te::reduce_axis(shape[a], format!("k{a}"))).collect();
+    let outer = (0..shape.len()).filter(|a| keepdims || !axes.contains(a)).map(|a| {
+        let extent = if axes.contains(&a) { 1 } else { shape[a] };
+        te::axis(extent, format!("i{a}"))
+    });
+    te::compute_over(name, outer, |i| {
+        let mut kept = i.iter();
+        let index: Vec<Expr> = (0..shape.len())
+            .map(|a| {
+                let at = axes.iter().position(|&b| b == a);
+                let own = if keepdims || at.is_none() { kept.next() } else { None };
+                // An axis that stays has an index in `i`.
+                at.map(|k| over[k].expr()).or(own.cloned()).unwrap_or_else(|| Expr::i32(0))
+            })
+            .collect();
+        te::reduce(reducer, f(&index), &over)
+    })
+}
+
+/// The index, in what [`fold`] gives, of the element for the full index `i`.
+pub(crate) fn kept_index(i: &[Expr], axes: &[usize], keepdims: bool) -> Vec<Expr> {
+    let at = |(a, e): (usize, &Expr)| match (axes.contains(&a), keepdims) {
+        (false, _) => Some(e.clone()),
+        (true, true) => Some(Expr::i32(0)),
+        (true, false) => None,
+    };
+    i.iter().enumerate().filter_map(at).collect()
+}
+
+/// Which position [`arg_reduce`] looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arg {
+    /// That of the largest value.
+    Max,
+    /// That of the smallest value.
+    Min,
+}
+
+/// The position along an axis of the extreme value: the first such position, or the last. A
+/// `NaN` counts as the extreme. Parameters: `x`, the `int64` result.
+pub fn arg_reduce(
+    op: Arg,
+    x: &Operand,
+    axis: i64,
+    keepdims: bool,
+    select_last: bool,
+) -> Result<TensorFunc> {
+    let name = format!("arg_{}", snake(op));
+    require_number(&name, x.dtype)?;
+    let axis = normalize_axis(&name, axis, x.rank())?;
+    if x.shape[axis] == 0 {
+        return Err(Error::input(format!("{name}: {x} has no elements along axis {axis}")));
+    }
+    let t = x.placeholder("x");
+    let out = extreme_at(&name, op, &t, axis, keepdims, select_last);
+    te::func([&t], [&out])
+}
+
+/// The `int64` position of an extreme, in two stages: the extreme, then the first or last
+/// position that has it.
+pub(crate) fn extreme_at(
+    name: &str,
+    op: Arg,
+    x: &Tensor,
+    axis: usize,
+    keepdims: bool,
+    select_last: bool,
+) -> Tensor {
+    let reducer = match op {
+        Arg::Max => Reducer::Max,
+        Arg::Min => Reducer::Min,
+    };
+    let axes = [axis];
+    let extreme = fold(format!("{name}_value"), x.shape(), &axes, keepdims, reducer, |i| x.at(i));
+    let first_or_last = if select_last { Reducer::Max } else { Reducer::Min };
+    fold(name, x.shape(), &axes, keepdims, first_or_last, |i| {
+        let value = x.at(i);
+        let mut found = value.clone().equal(extreme.at(kept_index(i, &axes, keepdims)));
+        if x.dtype().is_float() {
+            found = found.or(Expr::intrin(Intrin::IsNan, vec![value]));
+        }
+        let none = first_or_last.identity(DType::I64);
+        Expr::select(found, i[axis].clone().cast(DType::I64), none)
+    })
+}
+
+/// Sums of the elements up to each position along an axis, from the end if `reverse`, without
+/// the position's own element if `exclusive`. Parameters: `x`, the result of the same shape.
+pub fn cumsum(x: &Operand, axis: i64, exclusive: bool, reverse: bool) -> Result<TensorFunc> {
+    let name = "cumsum";
+    require_number(name, x.dtype)?;
+    let axis = normalize_axis(name, axis, x.rank())?;
+    let t = x.placeholder("x");
+    let work = working(x.dtype);
+    let acc = te::stages(accumulator(name, x.dtype), &x.shape, work, |out| {
+        let axes: Vec<Axis> = x
+            .shape
+            .iter()
+            .enumerate()
+            .map(|(a, &d)| match a == axis {
+                true => te::scan_axis(d, format!("i{a}")),
+                false => te::axis(d, format!("i{a}")),
+            })
+            .collect();
+        // The position, and the one before it in the direction of the sum.
+        let step = axes[axis].expr();
+        let mut at: Vec<Expr> = axes.iter().map(Axis::expr).collect();
+        let mut before = at.clone();
+        if reverse {
+            at[axis] = Expr::int(x.shape[axis] as i64, DType::I32) - 1 - &step;
+            before[axis] = &at[axis] + 1;
+        } else {
+            before[axis] = &step - 1;
+        }
+        let zero = Expr::constant(0.0, work);
+        let sum = out.load(before.clone());
+        let value = match exclusive {
+            true => Expr::if_then_else(step.greater(0), sum + t.at(before).cast(work), zero),
+            false => Expr::if_then_else(step.greater(0), sum, zero) + t.at(&at).cast(work),
+        };
+        vec![Stage::new(out, axes, at, value)]
+    });
+    te::func([&t], [&rounded(name, acc, x.dtype)])
+}

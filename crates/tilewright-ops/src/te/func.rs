@@ -1,0 +1,209 @@
+//! From tensors to a tensor function in the canonical form: see [`func`].
+
+use std::borrow::Borrow;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tilewright_ir::visit::{fold_func, free_vars, walk_expr};
+use tilewright_ir::{
+    Block, Buffer, DType, Error, Expr, ExprKind, IterKind, IterVar, Param, Range, Result, Stmt,
+    TensorFunc, Var, Visit,
+};
+
+use super::{Stage, Tensor, invalid};
+
+/// The tensor function that computes the outputs from the inputs: parameters are the inputs in
+/// order, then the outputs in order. Inputs may go unused.
+///
+/// The body is one nest of serial loops for each [`Stage`], around one block whose iteration
+/// variables follow the loops one to one: spatial ones first, then those of a reduction. Blocks
+/// are named after their tensors; a number is added where a name comes twice.
+///
+/// Fails with [`Error::Input`] where an input is computed, an output is an input or comes twice,
+/// a tensor that is needed is not among the inputs, an access has the wrong number of indices or
+/// an index that is no integer, a stored value has the wrong type, an axis is used that the stage
+/// does not run over, or a tensor has more than 2^31 - 1 elements.
+pub fn func<T: Borrow<Tensor>, U: Borrow<Tensor>>(
+    inputs: impl IntoIterator<Item = T>,
+    outputs: impl IntoIterator<Item = U>,
+) -> Result<TensorFunc> {
+    let inputs: Vec<Tensor> = inputs.into_iter().map(|t| t.borrow().clone()).collect();
+    let outputs: Vec<Tensor> = outputs.into_iter().map(|t| t.borrow().clone()).collect();
+    if outputs.is_empty() {
+        return Err(Error::input("a tensor function needs an output"));
+    }
+    let mut params = HashSet::new();
+    for t in &inputs {
+        if t.0.stages.is_some() {
+            return Err(invalid(t, "it is computed, so it cannot be an input"));
+        }
+        if !params.insert(t.buffer().id()) {
+            return Err(invalid(t, "it is an input twice"));
+        }
+        check_size(t)?;
+    }
+    for t in &outputs {
+        if t.0.stages.is_none() {
+            return Err(invalid(t, "it is an input, so it cannot be an output: copy it"));
+        }
+        if !params.insert(t.buffer().id()) {
+            return Err(invalid(t, "it is an output twice"));
+        }
+    }
+
+    let mut names = HashSet::from(["root".to_owned()]);
+    let (mut nests, mut allocs) = (Vec::new(), Vec::new());
+    for t in in_order(&outputs) {
+        let Some(stages) = &t.0.stages else {
+            match params.contains(&t.buffer().id()) {
+                true => continue,
+                false => return Err(invalid(&t, "it is needed, but is not among the inputs")),
+            }
+        };
+        check_size(&t)?;
+        if let Some(name) = t.0.lost.first() {
+            let what = format!("it reads `{name}`, a tensor that does not exist any more");
+            return Err(invalid(&t, what)
+                .help("keep a `te::Tensor` until the tensors that read it are computed"));
+        }
+        for stage in stages {
+            check(&t, stage)?;
+            nests.push(nest(&t, stage, fresh_name(&mut names, t.name())));
+        }
+        if !params.contains(&t.buffer().id()) {
+            allocs.push(t.buffer().clone());
+        }
+    }
+    let params = inputs.iter().chain(&outputs).map(|t| Param::tensor(t.buffer())).collect();
+    let func = TensorFunc::new(params, Stmt::nop()).with_root(allocs, Stmt::seq(nests));
+    // Tensors may go into several functions, and a function owns its variables.
+    Ok(fold_func(&mut tilewright_ir::visit::Subst::refresh(), &func))
+}
+
+/// The tensors that are needed, each after those that it reads.
+fn in_order(outputs: &[Tensor]) -> Vec<Tensor> {
+    let (mut done, mut order) = (HashSet::new(), Vec::new());
+    // A tensor with the number of its reads that have been looked at. An explicit stack, because
+    // chains of tensors may be long.
+    let mut stack: Vec<(Tensor, usize)> = Vec::new();
+    for output in outputs {
+        stack.push((output.clone(), 0));
+        while let Some((t, next)) = stack.pop() {
+            if done.contains(&t.buffer().id()) {
+                continue;
+            }
+            match t.0.reads.get(next).cloned() {
+                Some(read) => {
+                    stack.push((t, next + 1));
+                    stack.push((read, 0));
+                }
+                None => {
+                    done.insert(t.buffer().id());
+                    order.push(t);
+                }
+            }
+        }
+    }
+    order
+}
+
+fn fresh_name(names: &mut HashSet<String>, base: &str) -> Arc<str> {
+    let mut name = base.to_owned();
+    let mut count = 0usize;
+    while !names.insert(name.clone()) {
+        count += 1;
+        name = format!("{base}_{count}");
+    }
+    name.into()
+}
+
+fn check_size(t: &Tensor) -> Result<()> {
+    let count = t.shape().iter().try_fold(1usize, |n, &d| n.checked_mul(d));
+    let fits = |n: usize| i32::try_from(n).is_ok();
+    match t.shape().iter().all(|&d| fits(d)) && count.is_some_and(fits) {
+        true => Ok(()),
+        false => {
+            let what = format!("the shape {:?} has more than 2^31 - 1 elements", t.shape());
+            Err(invalid(t, what))
+        }
+    }
+}
+
+fn check(t: &Tensor, stage: &Stage) -> Result<()> {
+    let value = stage.value.dtype();
+    if value != t.dtype() {
+        return Err(invalid(t, format!("a {value} value does not fit its type {}", t.dtype())));
+    }
+    if value.lanes != 1 || value == DType::VOID {
+        return Err(invalid(t, format!("{value} is no type of an element")));
+    }
+    if let Some(axis) = stage.axes.iter().find(|a| i32::try_from(a.extent).is_err()) {
+        return Err(invalid(t, format!("the axis `{}` is longer than 2^31 - 1", axis.name)));
+    }
+    let mut check = Check { problem: None };
+    check.access(t.buffer(), &stage.indices);
+    stage.indices.iter().chain([&stage.value]).chain(&stage.init).for_each(|e| check.expr(e));
+    if let Some(problem) = check.problem {
+        return Err(invalid(t, problem));
+    }
+    let own: HashSet<&Var> = stage.axes.iter().map(|a| &a.var).collect();
+    let mut used = stage.indices.iter().chain([&stage.value]).flat_map(free_vars);
+    if let Some(stray) = used.find(|v| !own.contains(v)) {
+        let name = stray.name();
+        return Err(invalid(t, format!("it uses `{name}`, which is none of its axes")));
+    }
+    Ok(())
+}
+
+/// Finds the first access with the wrong number or type of indices.
+struct Check {
+    problem: Option<String>,
+}
+
+impl Check {
+    fn access(&mut self, b: &Buffer, indices: &[Expr]) {
+        let problem = match indices.iter().find(|i| !i.dtype().is_int() || i.dtype().lanes != 1) {
+            _ if indices.len() != b.rank() => {
+                format!("`{}` has {} axes, not {}", b.name, b.rank(), indices.len())
+            }
+            Some(i) => format!("the index `{i}` of `{}` is {}, not an integer", b.name, i.dtype()),
+            None => return,
+        };
+        self.problem.get_or_insert(problem);
+    }
+}
+
+impl Visit for Check {
+    fn expr(&mut self, e: &Expr) {
+        if let ExprKind::Load(b, indices) = e.kind() {
+            self.access(b, indices);
+        }
+        walk_expr(self, e);
+    }
+}
+
+/// The loops around the block of a stage.
+fn nest(t: &Tensor, stage: &Stage, name: Arc<str>) -> Stmt {
+    let out = t.buffer();
+    let spatial = stage.axes.iter().filter(|a| a.kind != IterKind::Reduce);
+    let reduce = stage.axes.iter().filter(|a| a.kind == IterKind::Reduce);
+    let axes: Vec<_> = spatial.chain(reduce).collect();
+    // `check` has seen that the extents fit.
+    let extent = |n: usize| Expr::int(n as i64, DType::I32);
+    let store = |value: &Expr| Stmt::store(out, stage.indices.clone(), value.clone());
+
+    let mut block = Block::new(name, store(&stage.value));
+    block.init = stage.init.as_ref().map(store);
+    block.iters = axes
+        .iter()
+        .map(|a| IterVar {
+            var: a.var.clone(),
+            domain: Range::upto(extent(a.extent)),
+            kind: a.kind,
+        })
+        .collect();
+    let loops: Vec<Var> = axes.iter().map(|a| Var::index(a.name.clone())).collect();
+    let bindings = loops.iter().map(Var::expr).collect();
+    let body = Stmt::block(bindings, Expr::bool(true), block);
+    axes.iter().zip(&loops).rev().fold(body, |s, (a, v)| Stmt::serial(v, extent(a.extent), s))
+}

@@ -1,0 +1,423 @@
+//! Tensor expressions: a tensor is what each of its elements is.
+//!
+//! ```
+//! use tilewright_ir::DType;
+//! use tilewright_ops::te::{self, Reducer};
+//!
+//! // C[i, j] = sum over k of A[i, k] * B[k, j], then D = max(C, 0).
+//! let a = te::placeholder("A", &[65, 77], DType::F32);
+//! let b = te::placeholder("B", &[77, 33], DType::F32);
+//! let k = te::reduce_axis(77, "k");
+//! let c = te::compute("C", &[65, 33], |i| {
+//!     let (row, col) = (&i[0], &i[1]);
+//!     te::reduce(Reducer::Sum, a.at([row, &k.expr()]) * b.at([&k.expr(), col]), [&k])
+//! });
+//! let d = te::compute("D", &[65, 33], |i| c.at(i).max(0.0));
+//! let func = te::func([&a, &b], [&d])?;
+//! assert_eq!(func.params.len(), 3);
+//! # Ok::<(), tilewright_ir::Error>(())
+//! ```
+//!
+//! [`compute`] records an expression and runs nothing. [`func`] collects everything that the
+//! outputs need and writes it down as a tensor function: one perfect loop nest a tensor, in the
+//! order of their dependence, tensors that are neither input nor output as allocations of the
+//! root block. What one expression cannot say (a concatenation, a scatter, a scan) is a list of
+//! [`Stage`]s that write parts of one tensor: [`stages`].
+//!
+//! Building never fails; a mistake (an index too many, a type that does not fit) is reported by
+//! [`func`] with the name of the tensor.
+//!
+//! A tensor finds the ones that it reads by the buffers in its expression, through a table of
+//! the tensors that are alive. So keep a [`Tensor`] until its readers are computed.
+
+mod func;
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+
+use tilewright_ir::expr::IntoExpr;
+use tilewright_ir::visit::walk_expr;
+use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, ExprKind, IterKind, TypeKind, Var, Visit};
+
+pub use func::func;
+
+/// A tensor: an input, or what some stages compute. Cloning shares it.
+#[derive(Clone)]
+pub struct Tensor(Arc<Node>);
+
+struct Node {
+    buffer: Buffer,
+    shape: Vec<usize>,
+    /// How it comes about; nothing for an input.
+    stages: Option<Vec<Stage>>,
+    /// Tensors that the stages read, each once, in the order of the text.
+    reads: Vec<Tensor>,
+    /// Names of buffers that the stages read and no living tensor stands for.
+    lost: Vec<Arc<str>>,
+}
+
+/// The tensors that are alive, by the identity of their buffer.
+static ALIVE: LazyLock<Mutex<HashMap<u64, Weak<Node>>>> = LazyLock::new(Mutex::default);
+
+fn alive() -> MutexGuard<'static, HashMap<u64, Weak<Node>>> {
+    ALIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        alive().remove(&self.buffer.id());
+        // One after the other, because a chain of tensors may be longer than the stack is deep.
+        let mut reads = std::mem::take(&mut self.reads);
+        while let Some(t) = reads.pop() {
+            if let Some(mut node) = Arc::into_inner(t.0) {
+                reads.append(&mut node.reads);
+            }
+        }
+    }
+}
+
+impl Tensor {
+    fn new(buffer: Buffer, shape: &[usize], stages: Option<Vec<Stage>>) -> Tensor {
+        let mut loads = Loads::default();
+        for stage in stages.iter().flatten() {
+            let init = stage.init.iter();
+            stage.indices.iter().chain([&stage.value]).chain(init).for_each(|e| loads.expr(e));
+        }
+        let (mut reads, mut lost) = (Vec::new(), Vec::new());
+        let mut table = alive();
+        for b in loads.0.into_iter().filter(|b| *b != buffer) {
+            match table.get(&b.id()).and_then(Weak::upgrade) {
+                Some(node) => reads.push(Tensor(node)),
+                None => lost.push(b.name.clone()),
+            }
+        }
+        let id = buffer.id();
+        let node = Arc::new(Node { buffer, shape: shape.to_vec(), stages, reads, lost });
+        table.insert(id, Arc::downgrade(&node));
+        drop(table);
+        Tensor(node)
+    }
+
+    /// The name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.0.buffer.name
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.0.buffer.dtype()
+    }
+
+    /// Extents, outermost first.
+    pub fn shape(&self) -> &[usize] {
+        &self.0.shape
+    }
+
+    /// Number of axes.
+    pub fn rank(&self) -> usize {
+        self.0.shape.len()
+    }
+
+    /// The buffer that stands for it in expressions.
+    pub fn buffer(&self) -> &Buffer {
+        &self.0.buffer
+    }
+
+    /// The element at the indices, one an axis: expressions, variables, axes or numbers.
+    pub fn at<I: IntoExpr>(&self, indices: impl IntoIterator<Item = I>) -> Expr {
+        self.buffer().load(indices.into_iter().map(|i| i.into_expr(DType::I32)))
+    }
+
+    /// The one element of a tensor without axes.
+    pub fn scalar(&self) -> Expr {
+        self.at::<Expr>([])
+    }
+}
+
+#[derive(Default)]
+struct Loads(Vec<Buffer>);
+
+impl Visit for Loads {
+    fn expr(&mut self, e: &Expr) {
+        if let ExprKind::Load(b, _) = e.kind()
+            && !self.0.contains(b)
+        {
+            self.0.push(b.clone());
+        }
+        walk_expr(self, e);
+    }
+}
+
+/// A range `0..extent` that a stage runs over.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    name: Arc<str>,
+    var: Var,
+    extent: usize,
+    kind: IterKind,
+}
+
+impl Axis {
+    fn new(extent: usize, name: impl Into<Arc<str>>, kind: IterKind) -> Self {
+        let name = name.into();
+        let var = Var::index(format!("v{name}"));
+        Axis { name, var, extent, kind }
+    }
+
+    /// Its position, as an expression.
+    pub fn expr(&self) -> Expr {
+        self.var.expr()
+    }
+
+    /// Number of positions.
+    pub fn extent(&self) -> usize {
+        self.extent
+    }
+}
+
+impl IntoExpr for &Axis {
+    fn into_expr(self, _: DType) -> Expr {
+        self.expr()
+    }
+}
+
+/// An axis along which every position writes elements of its own.
+pub fn axis(extent: usize, name: impl Into<Arc<str>>) -> Axis {
+    Axis::new(extent, name, IterKind::Spatial)
+}
+
+/// An axis whose positions are combined.
+pub fn reduce_axis(extent: usize, name: impl Into<Arc<str>>) -> Axis {
+    Axis::new(extent, name, IterKind::Reduce)
+}
+
+/// An axis whose positions run one after the other, each seeing what the one before wrote.
+pub fn scan_axis(extent: usize, name: impl Into<Arc<str>>) -> Axis {
+    Axis::new(extent, name, IterKind::Opaque)
+}
+
+/// How a reduction combines values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reducer {
+    /// Their sum; nothing gives 0.
+    Sum,
+    /// Their product; nothing gives 1.
+    Prod,
+    /// The largest; nothing gives the lowest value of the type (minus infinity of floats). `NaN`
+    /// if any is `NaN`.
+    Max,
+    /// The smallest; nothing gives the highest value of the type (infinity of floats). `NaN` if
+    /// any is `NaN`.
+    Min,
+}
+
+impl Reducer {
+    /// What combining nothing gives.
+    pub fn identity(self, dtype: DType) -> Expr {
+        match self {
+            Reducer::Sum => Expr::constant(0.0, dtype),
+            Reducer::Prod => Expr::constant(1.0, dtype),
+            Reducer::Max => lowest(dtype),
+            Reducer::Min => highest(dtype),
+        }
+    }
+
+    /// Both values combined.
+    pub fn combine(self, a: Expr, b: Expr) -> Expr {
+        let op = match self {
+            Reducer::Sum => BinOp::Add,
+            Reducer::Prod => BinOp::Mul,
+            Reducer::Max => BinOp::Max,
+            Reducer::Min => BinOp::Min,
+        };
+        Expr::binary(op, a, b)
+    }
+}
+
+/// The lowest value of a type: minus infinity of floats.
+pub fn lowest(dtype: DType) -> Expr {
+    match dtype.min_int() {
+        Some(v) => Expr::int(v as i64, dtype),
+        None => Expr::float(f64::NEG_INFINITY, dtype),
+    }
+}
+
+/// The highest value of a type: infinity of floats.
+pub fn highest(dtype: DType) -> Expr {
+    match dtype.kind {
+        // The bits of the largest unsigned number are those of -1.
+        TypeKind::UInt => Expr::int(-1, dtype),
+        _ => match dtype.max_int() {
+            Some(v) => Expr::int(v as i64, dtype),
+            None => Expr::float(f64::INFINITY, dtype),
+        },
+    }
+}
+
+/// A reduction: what [`reduce`] gives and the function of a [`compute`] returns.
+#[derive(Clone, Debug)]
+pub struct Reduction {
+    reducer: Reducer,
+    value: Expr,
+    axes: Vec<Axis>,
+}
+
+/// Combines the values of an expression over all positions of some axes. It accumulates in the
+/// type of the expression: cast a narrow float to `float32` first.
+pub fn reduce<'a>(
+    reducer: Reducer,
+    value: Expr,
+    axes: impl IntoIterator<Item = &'a Axis>,
+) -> Reduction {
+    Reduction { reducer, value, axes: axes.into_iter().cloned().collect() }
+}
+
+/// What an element of a computed tensor is: an expression, or a reduction of one.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// Just the value.
+    Value(Expr),
+    /// Values combined.
+    Reduce(Reduction),
+}
+
+impl From<Expr> for Body {
+    fn from(e: Expr) -> Self {
+        Body::Value(e)
+    }
+}
+
+impl From<Reduction> for Body {
+    fn from(r: Reduction) -> Self {
+        Body::Reduce(r)
+    }
+}
+
+impl Body {
+    fn dtype(&self) -> DType {
+        match self {
+            Body::Value(e) => e.dtype(),
+            Body::Reduce(r) => r.value.dtype(),
+        }
+    }
+}
+
+/// One loop nest that stores one value at each of its positions.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    axes: Vec<Axis>,
+    indices: Vec<Expr>,
+    value: Expr,
+    init: Option<Expr>,
+}
+
+impl Stage {
+    /// Stores the body at the indices, for every position of the axes. A reduction's axes are
+    /// added behind the others.
+    pub fn new(
+        out: &Buffer,
+        axes: impl IntoIterator<Item = Axis>,
+        indices: Vec<Expr>,
+        body: impl Into<Body>,
+    ) -> Stage {
+        let mut axes: Vec<Axis> = axes.into_iter().collect();
+        let (value, init) = match body.into() {
+            Body::Value(value) => (value, None),
+            Body::Reduce(r) if r.axes.is_empty() => (r.value, None),
+            Body::Reduce(r) => {
+                let identity = r.reducer.identity(r.value.dtype());
+                // A loop without iterations initialises nothing.
+                match r.axes.iter().any(|a| a.extent == 0) {
+                    true => (identity, None),
+                    false => {
+                        axes.extend(r.axes);
+                        let acc = Expr::load(out, indices.clone());
+                        (r.reducer.combine(acc, r.value), Some(identity))
+                    }
+                }
+            }
+        };
+        Stage { axes, indices, value, init }
+    }
+}
+
+fn buffer(name: impl Into<Arc<str>>, shape: &[usize], dtype: DType) -> Buffer {
+    // Extents past the range of `int32` are refused by `func`.
+    let extent = |&d: &usize| Expr::i32(i32::try_from(d).unwrap_or(i32::MAX));
+    Buffer::new(name, shape.iter().map(extent).collect(), dtype)
+}
+
+/// An input.
+pub fn placeholder(name: impl Into<Arc<str>>, shape: &[usize], dtype: DType) -> Tensor {
+    Tensor::new(buffer(name, shape, dtype), shape, None)
+}
+
+/// The tensor whose element at `i` is `f(i)`; its type is that of the expression.
+pub fn compute<B: Into<Body>>(
+    name: impl Into<Arc<str>>,
+    shape: &[usize],
+    f: impl FnOnce(&[Expr]) -> B,
+) -> Tensor {
+    let axes: Vec<Axis> = (0..).zip(shape).map(|(k, &d)| axis(d, format!("i{k}"))).collect();
+    compute_over(name, axes, f)
+}
+
+/// Like [`compute`], with axes that have names of their own.
+///
+/// ```
+/// use tilewright_ir::DType;
+/// use tilewright_ops::te;
+/// let x = te::placeholder("x", &[3, 5], DType::F32);
+/// let y = te::compute_over("y", [te::axis(5, "col"), te::axis(3, "row")], |i| {
+///     x.at([&i[1], &i[0]])
+/// });
+/// assert_eq!(y.shape(), [5, 3]);
+/// ```
+pub fn compute_over<B: Into<Body>>(
+    name: impl Into<Arc<str>>,
+    axes: impl IntoIterator<Item = Axis>,
+    f: impl FnOnce(&[Expr]) -> B,
+) -> Tensor {
+    let axes: Vec<Axis> = axes.into_iter().collect();
+    let shape: Vec<usize> = axes.iter().map(Axis::extent).collect();
+    let indices: Vec<Expr> = axes.iter().map(Axis::expr).collect();
+    let body = f(&indices).into();
+    let out = buffer(name, &shape, body.dtype());
+    let stage = Stage::new(&out, axes, indices, body);
+    Tensor::new(out, &shape, Some(vec![stage]))
+}
+
+/// A tensor that several stages write, one after the other; a stage may read what stages before
+/// it wrote. Together they must write every element.
+///
+/// ```
+/// use tilewright_ir::DType;
+/// use tilewright_ops::te::{self, Stage};
+/// // Two rows, one below the other.
+/// let a = te::placeholder("a", &[7], DType::F32);
+/// let b = te::placeholder("b", &[7], DType::F32);
+/// let both = te::stages("both", &[2, 7], DType::F32, |out| {
+///     let row = |t: &te::Tensor, row: i32| {
+///         let j = te::axis(7, "j");
+///         Stage::new(out, [j.clone()], vec![tilewright_ir::Expr::i32(row), j.expr()], t.at([&j]))
+///     };
+///     vec![row(&a, 0), row(&b, 1)]
+/// });
+/// te::func([&a, &b], [&both])?;
+/// # Ok::<(), tilewright_ir::Error>(())
+/// ```
+pub fn stages(
+    name: impl Into<Arc<str>>,
+    shape: &[usize],
+    dtype: DType,
+    f: impl FnOnce(&Buffer) -> Vec<Stage>,
+) -> Tensor {
+    let out = buffer(name, shape, dtype);
+    let stages = f(&out);
+    Tensor::new(out, shape, Some(stages))
+}
+
+/// Names what is wrong with a tensor.
+fn invalid(tensor: &Tensor, what: impl std::fmt::Display) -> Error {
+    Error::input(format!("tensor `{}`: {what}", tensor.name()))
+}
