@@ -1,1 +1,79 @@
-//! The rules that every function and module keeps.
+//! The rules that every function and module keeps, and the check that names the node which
+//! breaks one.
+//!
+//! Expressions
+//! * A variable is in scope where it is used, and defined once. A `let` inside an expression may
+//!   stand several times, as long as its variable is not in scope already. Variables that occur
+//!   alone as an extent, stride or offset of a parameter (or of a view's strides and offset) are
+//!   defined there.
+//! * A constant fits its type and has one lane; text is an argument of a call.
+//! * The two operands of an operator have one type. Arithmetic takes numbers, division of
+//!   integers says its rounding, logic takes `bool`; conditions are `bool` with one lane or with
+//!   as many as the values.
+//! * Intrinsics have their number of arguments, of the kinds that [`intrinsic_operands`] lists.
+//! * `Ramp` and `Broadcast` take scalars and make at least two lanes.
+//! * A load names a buffer in scope with one integer index an axis, of which only the last may
+//!   have lanes; its type has the buffer's lanes times those of the index.
+//! * `T.undef()` is never part of an index, a loop bound or a shape.
+//!
+//! Statements
+//! * A stored value has the type that a load at the same place has.
+//! * Loop bounds, block bindings and iteration domains have the type of their variable, an
+//!   integer; conditions, predicates, assumptions and assertions are one `bool`.
+//! * A block has a name, one binding an iteration variable, and regions of as many ranges as
+//!   the buffer has axes. A view has the type of its source and the extents of its region, of
+//!   which leading ones may be left out where they are one.
+//! * Sequences have at least two statements and hold no sequence.
+//! * Shapes, strides and offsets are integers, known extents are not negative, strides are none
+//!   or one an axis, axis separators increase from 0 to the rank at most.
+//!
+//! Graph functions
+//! * A variable is defined once and before its use; what is bound in a dataflow region is known
+//!   after it only if it is one of its outputs.
+//! * A call passes what the callee takes: tensors of the right type, rank and, as far as both are
+//!   known, extents; `call_tir` names a tensor function, whose parameters are the arguments, the
+//!   outputs and the scalars in this order, and which writes no argument.
+//! * A variable's type is that of its value. Graph functions do not call themselves.
+
+use crate::error::Result;
+use crate::func::TensorFunc;
+use crate::graph::GraphFunc;
+use crate::module::{Function, Module};
+
+mod graph;
+mod tensor;
+#[cfg(test)]
+mod tests;
+
+pub use tensor::intrinsic_operands;
+
+/// Checks every function of a module. Fails with [`Error::Malformed`] at the first node that
+/// breaks a rule.
+///
+/// [`Error::Malformed`]: crate::Error::Malformed
+pub fn check_module(module: &Module) -> Result<()> {
+    let check = || {
+        for (name, f) in &module.functions {
+            match f {
+                Function::Tensor(f) => check_tensor(name, f)?,
+                Function::Graph(f) => check_graph(module, name, f)?,
+            }
+        }
+        graph::check_recursion(module)
+    };
+    check().map_err(|e| match &module.source {
+        Some(source) => e.in_source(source),
+        None => e,
+    })
+}
+
+/// Checks a tensor function. `name` is for the message.
+pub fn check_tensor(name: &str, func: &TensorFunc) -> Result<()> {
+    tensor::check(func).map_err(|e| e.context(format!("function `{name}`")).at(func.span))
+}
+
+/// Checks a graph function and its calls of other functions of the module. `name` is for the
+/// message.
+pub fn check_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<()> {
+    graph::check(module, func).map_err(|e| e.context(format!("function `{name}`")).at(func.span))
+}
