@@ -728,13 +728,28 @@ pub fn wrap(value: i64, dtype: DType) -> i64 {
     }
 }
 
-/// `value` rounded to a floating-point type (ties to even).
+/// `value` rounded once to a floating-point type (ties to even).
 pub fn round_to(value: f64, dtype: DType) -> f64 {
     match (dtype.kind, dtype.bits) {
-        (TypeKind::Float, 16) => half::f16::from_f64(value).to_f64(),
+        (TypeKind::Float, 16) => half::f16::from_f32(round_to_odd(value)).to_f64(),
         (TypeKind::Float, 32) => f64::from(value as f32),
-        (TypeKind::BFloat, _) => half::bf16::from_f64(value).to_f64(),
+        (TypeKind::BFloat, _) => half::bf16::from_f32(round_to_odd(value)).to_f64(),
         _ => value,
+    }
+}
+
+/// `value` as `f32`; where it is not exact, the neighbour with an odd last bit. Rounding that to
+/// a type of at most 22 significant bits gives what rounding `value` itself gives.
+pub fn round_to_odd(value: f64) -> f32 {
+    let near = value as f32;
+    let exact = f64::from(near);
+    let bits = near.to_bits();
+    if exact == value || near.is_nan() || bits & 1 == 1 {
+        near
+    } else if exact.abs() > value.abs() {
+        f32::from_bits(bits - 1)
+    } else {
+        f32::from_bits(bits + 1)
     }
 }
 
@@ -804,6 +819,20 @@ mod tests {
         }
         assert_eq!(ev(BinOp::FloorDiv, 1, 0), None);
         assert_eq!(ev(BinOp::Add, i64::from(i32::MAX), 1), Some(i64::from(i32::MIN)));
+    }
+
+    #[test]
+    fn halves_are_rounded_once() {
+        // Just above the middle between 1 and the next half: in f32 it looks like the middle.
+        let value = 1.0 + 0.5f64.powi(11) + 0.5f64.powi(40);
+        assert_eq!(round_to(value, DType::F16), 1.0 + 0.5f64.powi(10));
+        assert_eq!(round_to(-value, DType::F16), -1.0 - 0.5f64.powi(10));
+        let value = 1.0 + 0.5f64.powi(8) + 0.5f64.powi(40);
+        assert_eq!(round_to(value, DType::BF16), 1.0 + 0.5f64.powi(7));
+        assert_eq!(round_to(1e300, DType::BF16), f64::INFINITY);
+        assert_eq!(round_to(1e-300, DType::F16), 0.0);
+        assert_eq!(round_to(65520.0, DType::F16), f64::INFINITY);
+        assert_eq!(round_to(65519.99, DType::F16), 65504.0);
     }
 
     #[test]
