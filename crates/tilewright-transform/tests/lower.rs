@@ -105,7 +105,8 @@ fn a_view_of_a_region_becomes_an_offset() {
 /// The four worked examples of RFC 0039: a load at given indices of a buffer with a layout.
 #[test]
 fn flattening_follows_the_axis_separators() {
-    let cases: [(&[i64], &[usize], &[i64], &[i64], &[i64]); 5] = [
+    type Case<'a> = (&'a [i64], &'a [usize], &'a [i64], &'a [i64], &'a [i64]);
+    let cases: [Case; 5] = [
         (&[20, 30], &[], &[10, 15], &[600], &[10 * 30 + 15]),
         (&[3, 2], &[], &[1, 1], &[6], &[3]),
         (

@@ -1,0 +1,349 @@
+//! The boxes of each buffer that a block reads and writes.
+//!
+//! A region is a box: one range an axis, in terms of the variables that are defined outside of
+//! the statement. Variables of inner loops and blocks are widened over their values:
+//!
+//! ```text
+//! for x in range(16): B[i*16 + x] = A[i*16 + x + 2]     reads A[i*16 + 2 : i*16 + 18]
+//! ```
+//!
+//! An index that is affine in the inner variables gives its exact bounds, also symbolic ones. For
+//! any other index, or where several accesses have no common bound that can be compared, the
+//! region is the whole axis. Conditions do not shrink a region. Each buffer appears once, in the
+//! order of the text; the accumulator of a block with an initialisation is written, not read.
+
+use tilewright_ir::visit::{Subst, free_vars, walk_block, walk_expr, walk_stmt};
+use tilewright_ir::{
+    BinOp, Block, Buffer, DType, Expr, ExprKind, Fold, Module, Range, Region, Stmt, StmtKind, Var,
+    Visit,
+};
+
+use crate::index::{Ranges, same, simplify};
+
+/// What a block reads and what it writes, from its accesses.
+pub fn infer(block: &Block) -> (Vec<Region>, Vec<Region>) {
+    let mut outer = Ranges::default();
+    for iter in &block.iters {
+        learn(&mut outer, &iter.var, &iter.domain);
+    }
+    let mut scan = Scan { inner: Vec::new(), ranges: outer, reads: Vec::new(), writes: Vec::new() };
+    block.init.iter().for_each(|s| scan.stmt(s));
+    scan.stmt(&block.body);
+    let local = |r: &Region| {
+        block.allocs.contains(&r.buffer) || block.matches.iter().any(|m| m.buffer == r.buffer)
+    };
+    for m in &block.matches {
+        let touched = |list: &[Region]| list.iter().any(|r| r.buffer == m.buffer);
+        let (read, written) = (touched(&scan.reads), touched(&scan.writes));
+        if read {
+            add(&mut scan.reads, m.source.clone());
+        }
+        if written {
+            add(&mut scan.writes, m.source.clone());
+        }
+    }
+    let Scan { mut reads, mut writes, .. } = scan;
+    reads.retain(|r| !local(r));
+    writes.retain(|r| !local(r));
+    if block.init.is_some() {
+        reads.retain(|r| !writes.iter().any(|w| same_region(r, w)));
+    }
+    (reads, writes)
+}
+
+/// The regions that a block declares, and the inferred ones where it declares none.
+pub fn declared_or_inferred(block: &Block) -> (Vec<Region>, Vec<Region>) {
+    match (&block.reads, &block.writes) {
+        (Some(r), Some(w)) => (r.clone(), w.clone()),
+        (r, w) => {
+            let (reads, writes) = infer(block);
+            (r.clone().unwrap_or(reads), w.clone().unwrap_or(writes))
+        }
+    }
+}
+
+/// A module in which no block declares a region that would be inferred anyway (as a set: the
+/// order of buffers does not count).
+pub fn strip_inferred(module: &Module) -> Module {
+    struct Strip;
+    impl Fold for Strip {
+        fn block(&mut self, b: &std::sync::Arc<Block>) -> std::sync::Arc<Block> {
+            let (reads, writes) = infer(b);
+            let strip = |declared: &Option<Vec<Region>>, inferred: &[Region]| {
+                declared.clone().filter(|d| {
+                    d.len() != inferred.len()
+                        || !d.iter().all(|r| inferred.iter().any(|i| same_region(r, i)))
+                })
+            };
+            let stripped = Block {
+                reads: strip(&b.reads, &reads),
+                writes: strip(&b.writes, &writes),
+                ..(**b).clone()
+            };
+            tilewright_ir::visit::fold_block_children(self, &std::sync::Arc::new(stripped))
+        }
+    }
+    let mut out = module.clone();
+    for f in out.functions.values_mut() {
+        if let tilewright_ir::Function::Tensor(t) = f {
+            *f = tilewright_ir::visit::fold_func(&mut Strip, t).into();
+        }
+    }
+    out
+}
+
+/// Whether two regions are the same box of the same buffer, as far as simplification shows.
+pub fn same_region(a: &Region, b: &Region) -> bool {
+    let free = Ranges::default();
+    let equal = |x: &Expr, y: &Expr| same(x, y) || same(&simplify(x, &free), &simplify(y, &free));
+    a.buffer == b.buffer
+        && a.ranges.len() == b.ranges.len()
+        && a.ranges
+            .iter()
+            .zip(&b.ranges)
+            .all(|(x, y)| equal(&x.min, &y.min) && equal(&x.extent, &y.extent))
+}
+
+fn learn(ranges: &mut Ranges, var: &Var, range: &Range) {
+    if let (Some(min), Some(extent)) = (range.min.as_int(), range.extent.as_int()) {
+        ranges.insert(var, min, min + extent - 1);
+    }
+}
+
+struct Scan {
+    /// Variables defined inside, with their values; innermost last.
+    inner: Vec<(Var, Range)>,
+    ranges: Ranges,
+    reads: Vec<Region>,
+    writes: Vec<Region>,
+}
+
+impl Scan {
+    fn access(&mut self, buffer: &Buffer, indices: &[Expr], write: bool) {
+        let points = indices.iter().map(|i| Range::point(i.clone())).collect();
+        self.region(&Region { buffer: buffer.clone(), ranges: points }, write);
+    }
+
+    fn region(&mut self, region: &Region, write: bool) {
+        let ranges = region
+            .ranges
+            .iter()
+            .zip(&region.buffer.shape)
+            .map(|(r, extent)| self.widen(r).unwrap_or_else(|| whole(extent)))
+            .collect();
+        let region = Region { buffer: region.buffer.clone(), ranges };
+        add(if write { &mut self.writes } else { &mut self.reads }, region);
+    }
+
+    /// The values of a range for all values of the inner variables.
+    fn widen(&self, range: &Range) -> Option<Range> {
+        let mut min = simplify(&range.min, &self.ranges);
+        let mut extent = range.extent.clone();
+        if let ExprKind::Ramp(base, stride) = min.kind() {
+            let reach = stride.clone() * i64::from(min.dtype().lanes - 1);
+            (min, extent) = (base.clone(), extent + reach);
+        }
+        for (var, values) in self.inner.iter().rev() {
+            let inside = free_vars(&min).contains(var);
+            if free_vars(&extent).contains(var) {
+                return None;
+            }
+            if !inside {
+                continue;
+            }
+            let k = coefficient(&min, var)?;
+            let reach = (&values.extent - 1) * k.abs();
+            let first = match k > 0 {
+                true => values.min.clone(),
+                false => &values.min + &(&values.extent - 1),
+            };
+            min = Subst::vars([(var.clone(), first.cast(var.dtype()))]).expr(&min);
+            extent = extent + reach.cast(min.dtype());
+        }
+        Some(Range { min: simplify(&min, &self.ranges), extent: simplify(&extent, &self.ranges) })
+    }
+}
+
+/// The coefficient of a variable in an expression that is affine in it.
+fn coefficient(e: &Expr, var: &Var) -> Option<i64> {
+    match e.kind() {
+        ExprKind::Var(v) => Some(i64::from(v == var)),
+        ExprKind::Binary(BinOp::Add, a, b) => {
+            coefficient(a, var)?.checked_add(coefficient(b, var)?)
+        }
+        ExprKind::Binary(BinOp::Sub, a, b) => {
+            coefficient(a, var)?.checked_sub(coefficient(b, var)?)
+        }
+        ExprKind::Binary(BinOp::Mul, a, b) => match (a.as_int(), b.as_int()) {
+            (Some(k), _) => coefficient(b, var)?.checked_mul(k),
+            (_, Some(k)) => coefficient(a, var)?.checked_mul(k),
+            _ if !free_vars(e).contains(var) => Some(0),
+            _ => None,
+        },
+        ExprKind::Cast(a) if e.dtype() == DType::I64 && a.dtype() == DType::I32 => {
+            coefficient(a, var)
+        }
+        _ => (!free_vars(e).contains(var)).then_some(0),
+    }
+}
+
+fn whole(extent: &Expr) -> Range {
+    Range::upto(extent.clone())
+}
+
+/// Adds a region to a list, joined with the buffer's region that is there already.
+fn add(list: &mut Vec<Region>, region: Region) {
+    let Some(old) = list.iter_mut().find(|r| r.buffer == region.buffer) else {
+        list.push(region);
+        return;
+    };
+    for ((a, b), extent) in old.ranges.iter_mut().zip(&region.ranges).zip(&region.buffer.shape) {
+        *a = join(a, b).unwrap_or_else(|| whole(extent));
+    }
+}
+
+/// The smallest range that holds both, where their ends can be compared.
+fn join(a: &Range, b: &Range) -> Option<Range> {
+    let free = Ranges::default();
+    let simple = |e: Expr| simplify(&e, &free);
+    let offset = simple(b.min.clone() - &a.min).as_int()?;
+    let end_a = simple(a.min.clone() + &a.extent.clone().cast(a.min.dtype()));
+    let end_b = simple(b.min.clone() + &b.extent.clone().cast(b.min.dtype()));
+    let beyond = simple(end_b.clone() - &end_a).as_int()?;
+    let min = if offset < 0 { &b.min } else { &a.min };
+    let end = if beyond > 0 { end_b } else { end_a };
+    Some(Range { min: min.clone(), extent: simple(end - min) })
+}
+
+impl Visit for Scan {
+    fn expr(&mut self, e: &Expr) {
+        match e.kind() {
+            ExprKind::Load(b, indices) => {
+                self.access(b, indices, false);
+                walk_expr(self, e);
+            }
+            ExprKind::Let(var, value, body) => {
+                self.expr(value);
+                self.inner.push((var.clone(), Range::point(value.clone())));
+                self.expr(body);
+                self.inner.pop();
+            }
+            _ => walk_expr(self, e),
+        }
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::Store { buffer, indices, value } => {
+                indices.iter().for_each(|i| self.expr(i));
+                self.expr(value);
+                self.access(buffer, indices, true);
+            }
+            StmtKind::For { var, range, body, .. } => {
+                self.expr(&range.min);
+                self.expr(&range.extent);
+                learn(&mut self.ranges, var, range);
+                self.inner.push((var.clone(), range.clone()));
+                self.stmt(body);
+                self.inner.pop();
+            }
+            StmtKind::Let { var, value, body } => {
+                self.expr(value);
+                self.inner.push((var.clone(), Range::point(value.clone())));
+                self.stmt(body);
+                self.inner.pop();
+            }
+            StmtKind::Block { bindings, predicate, block } => {
+                bindings.iter().for_each(|b| self.expr(b));
+                self.expr(predicate);
+                let (reads, writes) = declared_or_inferred(block);
+                let mut bind = Subst::vars(
+                    block.iters.iter().zip(bindings).map(|(i, b)| (i.var.clone(), b.clone())),
+                );
+                for (list, write) in [(reads, false), (writes, true)] {
+                    for r in list {
+                        let ranges = r
+                            .ranges
+                            .iter()
+                            .map(|x| Range { min: bind.expr(&x.min), extent: bind.expr(&x.extent) })
+                            .collect();
+                        self.region(&Region { buffer: r.buffer, ranges }, write);
+                    }
+                }
+            }
+            StmtKind::Allocate { buffer, body, .. } | StmtKind::Declare { buffer, body } => {
+                self.stmt(body);
+                self.reads.retain(|r| r.buffer != *buffer);
+                self.writes.retain(|r| r.buffer != *buffer);
+            }
+            _ => walk_stmt(self, s),
+        }
+    }
+
+    fn block(&mut self, b: &Block) {
+        walk_block(self, b);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(regions: &[Region]) -> Vec<String> {
+        let range = |r: &Range| match r.is_point() {
+            true => r.min.to_string(),
+            false => format!("{}:+{}", r.min, r.extent),
+        };
+        regions
+            .iter()
+            .map(|r| {
+                let ranges: Vec<String> = r.ranges.iter().map(range).collect();
+                format!("{}[{}]", r.buffer.name, ranges.join(", "))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn inner_loops_are_widened() {
+        let (a, b) = (
+            Buffer::with_extents("A", &[64, 9], DType::F32),
+            Buffer::with_extents("B", &[64], DType::F32),
+        );
+        let [i, x, k] = ["i", "x", "k"].map(Var::index);
+        let at = &i * 16 + &x;
+        let value = b.load([at.clone()]) + a.load([at.clone() + 2, Expr::i32(8) - &k]);
+        let body = Stmt::store(&b, vec![at], value);
+        let body = Stmt::serial(&x, Expr::i32(16), Stmt::serial(&k, Expr::i32(5), body));
+        let (reads, writes) = infer(&Block::new("b", body));
+        assert_eq!(text(&reads), ["B[i * 16:+16]", "A[i * 16 + 2:+16, 4:+5]"]);
+        assert_eq!(text(&writes), ["B[i * 16:+16]"]);
+    }
+
+    #[test]
+    fn several_accesses_join_and_unknown_ones_take_the_axis() {
+        let a = Buffer::with_extents("A", &[64], DType::F32);
+        let index = Buffer::with_extents("I", &[4], DType::I32);
+        let b = Buffer::with_extents("B", &[64], DType::F32);
+        let i = Var::index("i");
+        let near = a.load([i.expr() - 1]) + a.load([&i + 1]);
+        let store = |value| Block::new("b", Stmt::store(&b, vec![i.expr()], value));
+        assert_eq!(text(&infer(&store(near.clone())).0), ["A[i - 1:+3]"]);
+        let far = near + a.load([index.load([Expr::i32(3)])]);
+        assert_eq!(text(&infer(&store(far)).0), ["A[0:+64]", "I[3]"]);
+    }
+
+    #[test]
+    fn the_accumulator_of_a_reduction_is_not_read() {
+        let (a, b) = (
+            Buffer::with_extents("A", &[4], DType::F32),
+            Buffer::with_extents("B", &[1], DType::F32),
+        );
+        let k = Var::index("k");
+        let zero = vec![Expr::i32(0)];
+        let sum = b.load(zero.clone()) + a.load([k.expr()]);
+        let mut block = Block::new("b", Stmt::store(&b, zero.clone(), sum));
+        assert_eq!(text(&infer(&block).0), ["B[0]", "A[k]"]);
+        block.init = Some(Stmt::store(&b, zero, Expr::float(0.0, DType::F32)));
+        assert_eq!(text(&infer(&block).0), ["A[k]"]);
+    }
+}
