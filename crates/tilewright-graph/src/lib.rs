@@ -1,1 +1,39 @@
 //! Passes over graph functions: fusion and memory planning.
+//!
+//! The way of a module through this crate:
+//!
+//! 1. [`fuse`]: chains of elementwise work join the functions before them, so that intermediate
+//!    results stay in registers.
+//! 2. [`prepare`]: the graph takes the form that memory planning needs, and functions that only
+//!    relabel are marked as views.
+//! 3. The tensor functions are scheduled and lowered, elsewhere.
+//! 4. [`plan_memory`]: a graph function over lowered functions becomes a
+//!    [`Plan`](tilewright_ir::Plan): steps over places in one arena.
+//!
+//! * [`classify`]: what a tensor function is to its neighbours.
+//! * [`normal`]: the normal form of graph functions, which all passes start from.
+//! * [`view`]: functions that only relabel.
+//! * [`arena`]: offsets from lifetimes.
+//!
+//! **Architecture invariant:** the graph never touches LLVM, and no decision looks at a name.
+
+pub mod arena;
+pub mod classify;
+pub mod fuse;
+pub mod memory;
+mod merge;
+pub mod normal;
+pub mod prepare;
+pub mod view;
+
+pub use fuse::fuse;
+pub use memory::plan_memory;
+pub use prepare::prepare;
+
+/// Attribute of a tensor function whose result is its input under another shape: memory planning
+/// gives both the same memory, and the function is not called. Set by [`prepare`].
+pub const VIEW: &str = "tilewright.view";
+
+/// Attribute of a tensor function that copies because the copy is needed. Set by [`prepare`];
+/// such a function is neither a view nor fused.
+pub const COPY: &str = "tilewright.copy";

@@ -1,0 +1,247 @@
+//! What a tensor function is to its neighbours, from its accesses, never from its name.
+//!
+//! A *map* computes each element of its result on its own: one spatial stage over the whole
+//! result. A *source* is anything else in canonical form whose last stage, and no other, writes
+//! the result: contractions, pooling, softmax. A map may follow a source in one function; other
+//! functions stay alone.
+
+use std::sync::Arc;
+
+use tilewright_ir::{Attr, Buffer, CallTarget, Expr, ExprKind, TensorFunc, Var, Visit, visit};
+use tilewright_transform::{Stage, inline_spatial, stages};
+
+use crate::view::relabels;
+use crate::{COPY, VIEW};
+
+/// What kind of computation a stage is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StageKind {
+    /// Every load is at the stored element's own indices, up to broadcasting.
+    Elementwise,
+    /// Each element once, from elements anywhere: transposition, slicing, padding, gathering.
+    Injective,
+    /// Combines elements with one operator: `B[i] = op(B[i], value)`.
+    Reduction,
+    /// Anything else.
+    Other,
+}
+
+/// How a stage reads an element of a buffer, compared with where it writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// At the same indices, in a buffer of the same shape.
+    Same,
+    /// At some of the indices, in the same order, or at zero along axes of extent one.
+    Broadcast,
+    /// Anywhere.
+    Other,
+}
+
+/// The kind of a stage.
+pub fn stage_kind(stage: &Stage) -> StageKind {
+    if stage.is_reduction() {
+        let update = stage.reduction().is_some();
+        return if update { StageKind::Reduction } else { StageKind::Other };
+    }
+    if stage.covers_buffer().is_none() || has_effects(&stage.value) {
+        return StageKind::Other;
+    }
+    let loads = stage.loads();
+    match loads.iter().all(|(b, at)| access(stage, b, at) != Access::Other) {
+        true => StageKind::Elementwise,
+        false if loads.iter().any(|(b, _)| *b == stage.buffer) => StageKind::Other,
+        false => StageKind::Injective,
+    }
+}
+
+/// How `stage` reads `buffer[at]`.
+pub fn access(stage: &Stage, buffer: &Buffer, at: &[Expr]) -> Access {
+    let Some(axes) = stage.covers_buffer() else { return Access::Other };
+    let (shape, own) = (buffer.const_shape(), stage.buffer.const_shape());
+    let matches = |index: &Expr, axis: &Option<Var>, extent: i64| match (index.as_var(), axis) {
+        (Some(v), Some(axis)) => v == axis,
+        _ => extent == 1 && (index.as_int() == Some(0) || index.as_var().is_some()),
+    };
+    if let (Some(shape), Some(own)) = (&shape, &own)
+        && shape == own
+        && at.len() == axes.len()
+        && at.iter().zip(&axes).zip(shape).all(|((i, a), e)| matches(i, a, *e))
+    {
+        return Access::Same;
+    }
+    // Each index is zero or the next axis that has not been passed over.
+    let mut left = axes.iter().flatten();
+    let follows = |index: &Expr| match (index.as_var(), index.as_int()) {
+        (Some(v), _) => left.any(|axis| axis == v),
+        (None, Some(0)) => true,
+        _ => false,
+    };
+    if at.iter().all(follows) { Access::Broadcast } else { Access::Other }
+}
+
+/// Calls with unknown effects, or undefined values, which differ each time.
+fn has_effects(e: &Expr) -> bool {
+    struct Find(bool);
+    impl Visit for Find {
+        fn expr(&mut self, e: &Expr) {
+            self.0 |= match e.kind() {
+                ExprKind::Undef => true,
+                ExprKind::Call(target, _) => !matches!(target, CallTarget::Intrin(_)),
+                _ => false,
+            };
+            visit::walk_expr(self, e);
+        }
+    }
+    let mut find = Find(false);
+    find.expr(e);
+    find.0
+}
+
+/// What fusion knows of a tensor function. Functions that it knows nothing of stay alone.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The function, with its own spatial stages inlined.
+    pub func: Arc<TensorFunc>,
+    /// What it is to its neighbours.
+    pub role: Role,
+    /// Number of elements of the result.
+    pub cells: i128,
+    /// Size of the value that the last stage stores, in nodes.
+    pub nodes: usize,
+}
+
+/// What a function is to its neighbours.
+#[derive(Clone, Debug)]
+pub enum Role {
+    /// One spatial stage that covers the result.
+    Map {
+        /// How each input is read: one entry a load.
+        reads: Vec<Vec<Access>>,
+        /// Computes nothing: loads, constants, and selection by index.
+        moves: bool,
+        /// A load's index has a division or remainder.
+        divides: bool,
+        /// The result is the input in row-major order, under another shape.
+        view: bool,
+    },
+    /// A reduction or several stages, of which only the last one writes the result.
+    Source,
+}
+
+impl Facts {
+    /// The facts of a function; `None` where it is not in canonical form, has several results,
+    /// shapes that are not constant, or attributes that a merged function could not keep.
+    pub fn of(func: &Arc<TensorFunc>) -> Option<Facts> {
+        let known = ["global_symbol", "tir.noalias", VIEW];
+        let plain = func.attrs.iter().all(|(k, v)| {
+            known.contains(&&**k) && !matches!((&**k, v), ("tir.noalias", Attr::Bool(false)))
+        });
+        let inputs = func.params.len().checked_sub(1)?;
+        if !plain || func.ret.is_some() || func.attrs.contains_key(COPY) {
+            return None;
+        }
+        let inlined = inline_spatial(func);
+        let func = if inlined.body.ptr_eq(&func.body) { func.clone() } else { Arc::new(inlined) };
+        let buffers: Vec<&Buffer> = func.buffers().collect();
+        let (allocs, _) = func.root_parts();
+        if buffers.len() != inputs + 1 || !buffers.iter().copied().chain(allocs).all(is_compact) {
+            return None;
+        }
+        let stages = stages(&func)?;
+        let (last, before) = stages.split_last()?;
+        let (result, inputs) = buffers.split_last()?;
+        let own = |s: &Stage| s.buffer == **result || s.loads().iter().any(|l| l.0 == **result);
+        let writes_input = stages.iter().any(|s| inputs.contains(&&s.buffer));
+        let kind = stage_kind(last);
+        if last.buffer != **result
+            || before.iter().any(own)
+            || writes_input
+            || kind == StageKind::Other
+            || before.iter().any(|s| has_effects(&s.value))
+        {
+            return None;
+        }
+        let mut shape = Shape::default();
+        shape.expr(&last.value);
+        let role = match before.is_empty() && kind != StageKind::Reduction {
+            false => Role::Source,
+            true => Role::Map {
+                reads: inputs
+                    .iter()
+                    .map(|p| {
+                        let loads = last.loads().into_iter().filter(|l| l.0 == **p);
+                        loads.map(|(b, at)| access(last, &b, &at)).collect()
+                    })
+                    .collect(),
+                moves: !shape.computes,
+                divides: shape.divides,
+                view: relabels(&func),
+            },
+        };
+        let cells = result.const_shape()?.iter().map(|d| i128::from(*d)).product();
+        let nodes = shape.nodes;
+        Some(Facts { func, role, cells, nodes })
+    }
+}
+
+/// Constant shape, row-major, memory of its own.
+fn is_compact(b: &Buffer) -> bool {
+    b.const_shape().is_some()
+        && b.strides.is_empty()
+        && b.elem_offset.is_none()
+        && b.axis_separators.is_empty()
+        && &*b.scope == "global"
+}
+
+#[derive(Default)]
+struct Shape {
+    nodes: usize,
+    computes: bool,
+    divides: bool,
+    in_index: bool,
+}
+
+impl Visit for Shape {
+    fn expr(&mut self, e: &Expr) {
+        self.nodes += 1;
+        let outer = self.in_index;
+        match e.kind() {
+            ExprKind::Load(_, indices) => {
+                self.in_index = true;
+                indices.iter().for_each(|i| self.expr(i));
+            }
+            ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
+                self.in_index |= !loads_anything(c);
+                self.expr(c);
+                self.in_index = outer;
+                self.expr(t);
+                self.expr(f);
+            }
+            ExprKind::Int(_) | ExprKind::Float(_) => {}
+            ExprKind::Binary(op, ..) => {
+                use tilewright_ir::BinOp::*;
+                self.divides |= outer && matches!(op, FloorDiv | FloorMod | TruncDiv | TruncMod);
+                self.computes |= !outer;
+                visit::walk_expr(self, e);
+            }
+            _ => {
+                self.computes |= !outer;
+                visit::walk_expr(self, e);
+            }
+        }
+        self.in_index = outer;
+    }
+}
+
+fn loads_anything(e: &Expr) -> bool {
+    struct Find(bool);
+    impl Visit for Find {
+        fn expr(&mut self, e: &Expr) {
+            self.0 |= matches!(e.kind(), ExprKind::Load(..));
+            visit::walk_expr(self, e);
+        }
+    }
+    let mut find = Find(false);
+    find.expr(e);
+    find.0
+}

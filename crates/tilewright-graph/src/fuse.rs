@@ -1,0 +1,439 @@
+//! Fusion: calls whose results only feed one other call become part of that call's function.
+//!
+//! Calls are collected into *groups*, from the last call to the first. Each group has one *sink*,
+//! whose result leaves the group; a call joins the group of its readers if all of them are in that
+//! one group and nothing else, the function's result included, needs its value. So every path from
+//! a member ends in the sink without leaving the group: groups are convex, and no cycle can arise.
+//!
+//! Inside of a group everything is to become one expression at the sink's indices. What a member
+//! is read at, seen from the sink, is its *frame*: the same cell as the sink's (the first frame),
+//! some other cell that is read once (a frame of its own), or many cells.
+//!
+//! * A map in some frame costs nothing extra: each of its cells is computed once.
+//! * A map that is read at many cells joins only if it just moves data.
+//! * A source (contraction, pooling, softmax) joins only in the first frame, one a group: the
+//!   result is a reduction with one elementwise stage behind it, which the scheduler computes from
+//!   registers. Maps that follow a source stay with it rather than join a transposition after it.
+//! * A view is free and stays one, unless that would part two maps.
+//!
+//! The work is linear in the number of calls and arguments; groups are bounded.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tilewright_ir::equal::{Options, fingerprint, tensor_funcs};
+use tilewright_ir::{
+    Binding, BindingBlock, Function, GraphExpr, GraphFunc, Module, Result, TensorFunc, TensorType,
+};
+
+use crate::classify::{Access, Facts, Role};
+use crate::merge::{Member, Source, joined_name, merge};
+use crate::normal::{UniqueNames, needed, normalize};
+
+/// A group's final value has at most this many nodes, so that compilation stays fast and kernels
+/// stay in the instruction cache.
+const MAX_NODES: usize = 256;
+
+/// A group has at most this many members.
+const MAX_MEMBERS: usize = 48;
+
+/// Fuses calls in every graph function, and inlines the spatial stages of every called function.
+/// Functions that nobody calls any more go; equal ones are shared. Graph functions come back in
+/// normal form.
+///
+/// # Errors
+/// Those of [`normalize`].
+pub fn fuse(module: &Module) -> Result<Module> {
+    let mut names = UniqueNames::default();
+    module.functions.keys().for_each(|n| names.reserve(n.clone()));
+    let mut fuser = Fuser {
+        module,
+        facts: HashMap::new(),
+        names,
+        added: Vec::new(),
+        by_print: HashMap::new(),
+        by_key: HashMap::new(),
+    };
+    let mut graphs: HashMap<Arc<str>, GraphFunc> = HashMap::new();
+    for (name, func) in module.graphs() {
+        let normal = normalize(module, name, func)?;
+        graphs.insert(name.clone(), fuser.graph(&normal));
+    }
+    Ok(fuser.finish(&graphs))
+}
+
+/// What a group's cells look like to a member; the first frame is the sink's own.
+type Frame = usize;
+
+const FIRST: Frame = 0;
+const MANY: Frame = usize::MAX;
+
+struct Group {
+    /// Positions of the members, last first; the sink is the first.
+    members: Vec<usize>,
+    /// Nobody may join.
+    closed: bool,
+    has_source: bool,
+    nodes: usize,
+    cells: i128,
+    frames: usize,
+}
+
+/// A call and its surroundings.
+struct Node<'f> {
+    binding: &'f Binding,
+    /// The function's facts, for calls that may be fused.
+    facts: Option<Arc<Facts>>,
+    /// Who reads the result: the call and the argument's position. `None` stands for someone who
+    /// is not a call that may be fused.
+    readers: Vec<Option<(usize, usize)>>,
+    group: usize,
+    frame: Frame,
+    /// The result comes from a source through maps that nobody else reads.
+    after_source: bool,
+}
+
+struct Fuser<'m> {
+    module: &'m Module,
+    facts: HashMap<Arc<str>, Option<Arc<Facts>>>,
+    names: UniqueNames,
+    added: Vec<(Arc<str>, Arc<TensorFunc>)>,
+    /// Functions that were made, by fingerprint.
+    by_print: HashMap<u64, Vec<usize>>,
+    /// Groups that were merged: the functions and how they are wired.
+    by_key: HashMap<String, Arc<str>>,
+}
+
+impl Fuser<'_> {
+    fn facts(&mut self, name: &Arc<str>) -> Option<Arc<Facts>> {
+        if let Some(facts) = self.facts.get(name) {
+            return facts.clone();
+        }
+        let facts = match self.module.functions.get(name) {
+            Some(Function::Tensor(f)) => Facts::of(f).map(Arc::new),
+            _ => None,
+        };
+        self.facts.insert(name.clone(), facts.clone());
+        facts
+    }
+
+    /// The facts of a call with one result and no scalars, whose types are those of the function.
+    fn call_facts(&mut self, value: &GraphExpr) -> Option<Arc<Facts>> {
+        let GraphExpr::CallTir { func, args, outs, scalars } = value else { return None };
+        let facts = self.facts(func)?;
+        let buffers: Vec<_> = facts.func.buffers().collect();
+        let [out] = &outs[..] else { return None };
+        let (result, inputs) = buffers.split_last()?;
+        let fits = |ty: &TensorType, b: &tilewright_ir::Buffer| {
+            let shape = ty.const_shape().map(|s| s.iter().map(|d| *d as i64).collect::<Vec<_>>());
+            ty.dtype == b.dtype() && shape.is_some() && shape == b.const_shape()
+        };
+        let args_fit = args.len() == inputs.len()
+            && args.iter().zip(inputs).all(|(a, b)| match a {
+                GraphExpr::Var(v) => v.ty().as_tensor().is_some_and(|t| fits(t, b)),
+                GraphExpr::Const(t) => fits(&TensorType::fixed(t.shape(), t.dtype()), b),
+                _ => false,
+            });
+        (scalars.is_empty() && args_fit && fits(out, result)).then_some(facts)
+    }
+
+    fn graph(&mut self, func: &GraphFunc) -> GraphFunc {
+        let bindings: Vec<&Binding> = func.bindings().collect();
+        let index: HashMap<u64, usize> =
+            bindings.iter().enumerate().map(|(n, b)| (b.var.id(), n)).collect();
+        let mut nodes: Vec<Node> = bindings
+            .iter()
+            .map(|binding| Node {
+                binding,
+                facts: self.call_facts(&binding.value),
+                readers: Vec::new(),
+                group: usize::MAX,
+                frame: FIRST,
+                after_source: false,
+            })
+            .collect();
+        for n in 0..nodes.len() {
+            let fused = nodes[n].facts.is_some();
+            match (&bindings[n].value, fused) {
+                (GraphExpr::CallTir { args, .. }, true) => {
+                    for (k, arg) in args.iter().enumerate() {
+                        if let GraphExpr::Var(v) = arg
+                            && let Some(p) = index.get(&v.id())
+                        {
+                            nodes[*p].readers.push(Some((n, k)));
+                        }
+                    }
+                }
+                (value, _) => needed(value, &mut |v| {
+                    if let Some(p) = index.get(&v.id()) {
+                        nodes[*p].readers.push(None);
+                    }
+                }),
+            }
+        }
+        needed(&func.ret, &mut |v| {
+            if let Some(p) = index.get(&v.id()) {
+                nodes[*p].readers.push(None);
+            }
+        });
+        mark_after_source(&mut nodes, &index);
+        let groups = collect(&mut nodes, &index);
+        self.rewrite(func, &nodes, &groups, &index)
+    }
+
+    /// The graph function with one call a group, where the sink stood.
+    fn rewrite(
+        &mut self,
+        func: &GraphFunc,
+        nodes: &[Node],
+        groups: &[Group],
+        index: &HashMap<u64, usize>,
+    ) -> GraphFunc {
+        let mut bindings = Vec::new();
+        for (n, node) in nodes.iter().enumerate() {
+            let group = &groups[node.group];
+            let Some(&sink) = group.members.first() else { continue };
+            if sink != n {
+                continue;
+            }
+            let value = match group.members.len() {
+                1 => node.binding.value.clone(),
+                _ => self.merged_call(nodes, group, index),
+            };
+            bindings.push(Binding { value, ..node.binding.clone() });
+        }
+        let outputs = func.blocks.iter().flat_map(|b| b.outputs.clone()).collect();
+        let blocks = match bindings.is_empty() {
+            true => Vec::new(),
+            false => vec![BindingBlock { dataflow: true, bindings, outputs }],
+        };
+        GraphFunc { blocks, ..func.clone() }
+    }
+
+    /// The call that does what a group's calls do.
+    fn merged_call(
+        &mut self,
+        nodes: &[Node],
+        group: &Group,
+        index: &HashMap<u64, usize>,
+    ) -> GraphExpr {
+        let order: Vec<usize> = group.members.iter().rev().copied().collect();
+        let place: HashMap<usize, usize> = order.iter().enumerate().map(|(k, n)| (*n, k)).collect();
+        let mut args: Vec<GraphExpr> = Vec::new();
+        let mut params: HashMap<u64, usize> = HashMap::new();
+        let mut members: Vec<Member> = Vec::new();
+        let mut names: Vec<&str> = Vec::new();
+        let mut key = String::new();
+        for &n in &order {
+            let (GraphExpr::CallTir { func, args: given, .. }, Some(facts)) =
+                (&nodes[n].binding.value, &nodes[n].facts)
+            else {
+                return nodes[order[order.len() - 1]].binding.value.clone();
+            };
+            let sources: Vec<Source> = given
+                .iter()
+                .map(|arg| {
+                    let known = match arg {
+                        GraphExpr::Var(v) => Some(v.id()),
+                        _ => None,
+                    };
+                    let inner = known.and_then(|v| index.get(&v)).and_then(|p| place.get(p));
+                    if let Some(member) = inner {
+                        return Source::Member(*member);
+                    }
+                    if let Some(param) = known.and_then(|v| params.get(&v)) {
+                        return Source::Param(*param);
+                    }
+                    args.push(arg.clone());
+                    known.map(|v| params.insert(v, args.len() - 1));
+                    Source::Param(args.len() - 1)
+                })
+                .collect();
+            key.push_str(&format!("{func:?}{sources:?};"));
+            names.push(func);
+            members.push(Member { func: facts.func.clone(), sources });
+        }
+        let sink = &nodes[group.members[0]].binding.value;
+        let outs = match sink {
+            GraphExpr::CallTir { outs, .. } => outs.clone(),
+            _ => Vec::new(),
+        };
+        let func = match self.by_key.get(&key) {
+            Some(name) => name.clone(),
+            None => {
+                let name = self.add(merge(&members, args.len()), &joined_name(&names));
+                self.by_key.insert(key, name.clone());
+                name
+            }
+        };
+        GraphExpr::call_tir(func, args, outs)
+    }
+
+    /// Adds a function, or finds an equal one that was added before.
+    fn add(&mut self, func: TensorFunc, name: &str) -> Arc<str> {
+        let print = fingerprint(&func);
+        for at in self.by_print.get(&print).into_iter().flatten() {
+            let (name, old) = &self.added[*at];
+            if tensor_funcs(old, &func, &Options::loose()).is_ok() {
+                return name.clone();
+            }
+        }
+        let name = self.names.take(name);
+        self.by_print.entry(print).or_default().push(self.added.len());
+        self.added.push((name.clone(), Arc::new(func)));
+        name
+    }
+
+    /// The module with rewritten graph functions, and those tensor functions that are called or
+    /// were not called before either.
+    fn finish(self, graphs: &HashMap<Arc<str>, GraphFunc>) -> Module {
+        let mut called: HashMap<Arc<str>, bool> = HashMap::new();
+        let mut note = |func: &GraphFunc, now: bool| {
+            for b in func.bindings() {
+                callees(&b.value, &mut |name| *called.entry(name.clone()).or_default() |= now);
+            }
+            callees(&func.ret, &mut |name| *called.entry(name.clone()).or_default() |= now);
+        };
+        self.module.graphs().for_each(|(_, g)| note(g, false));
+        graphs.values().for_each(|g| note(g, true));
+        let mut out = Module { functions: Default::default(), ..self.module.clone() };
+        for (name, func) in &self.module.functions {
+            match func {
+                Function::Graph(g) => {
+                    let new = graphs.get(name).cloned().map_or(g.clone(), Arc::new);
+                    out.functions.insert(name.clone(), Function::Graph(new));
+                }
+                Function::Tensor(f) if called.get(name) != Some(&false) => {
+                    let inlined = self.facts.get(name).cloned().flatten().map(|f| f.func.clone());
+                    let f = inlined.unwrap_or_else(|| f.clone());
+                    out.functions.insert(name.clone(), Function::Tensor(f));
+                }
+                Function::Tensor(_) => {}
+            }
+        }
+        for (name, func) in self.added {
+            out.functions.insert(name, Function::Tensor(func));
+        }
+        out
+    }
+}
+
+/// Calls `f` for the name of every called tensor function.
+fn callees(e: &GraphExpr, f: &mut dyn FnMut(&Arc<str>)) {
+    match e {
+        GraphExpr::CallTir { func, args, .. } => {
+            f(func);
+            args.iter().for_each(|a| callees(a, f));
+        }
+        GraphExpr::Call { args, .. } | GraphExpr::Tuple(args) => {
+            args.iter().for_each(|a| callees(a, f));
+        }
+        GraphExpr::Item(of, _) => callees(of, f),
+        GraphExpr::Var(_) | GraphExpr::Const(_) => {}
+    }
+}
+
+/// Marks the calls whose result comes from a source through maps, cell by cell, where nobody else
+/// reads what is between.
+fn mark_after_source(nodes: &mut [Node], index: &HashMap<u64, usize>) {
+    for n in 0..nodes.len() {
+        let after = match nodes[n].facts.as_deref() {
+            None => false,
+            Some(Facts { role: Role::Source, .. }) => true,
+            Some(Facts { role: Role::Map { reads, .. }, .. }) => {
+                let GraphExpr::CallTir { args, .. } = &nodes[n].binding.value else { continue };
+                args.iter().zip(reads).any(|(arg, reads)| {
+                    let GraphExpr::Var(v) = arg else { return false };
+                    let from = index.get(&v.id()).map(|p| &nodes[*p]);
+                    reads.iter().all(|r| *r == Access::Same)
+                        && from.is_some_and(|p| p.after_source && p.readers.len() == 1)
+                })
+            }
+        };
+        nodes[n].after_source = after;
+    }
+}
+
+/// Puts every node into a group.
+fn collect(nodes: &mut [Node], index: &HashMap<u64, usize>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for n in (0..nodes.len()).rev() {
+        if let Some((group, frame)) = joins(nodes, &groups, index, n) {
+            let g = &mut groups[group];
+            if let Some(facts) = &nodes[n].facts {
+                g.nodes += facts.nodes;
+                g.has_source |= matches!(facts.role, Role::Source);
+            }
+            g.members.push(n);
+            // A frame that has not been seen is one more.
+            g.frames = g.frames.max(if frame == MANY { 0 } else { frame + 1 });
+            (nodes[n].group, nodes[n].frame) = (group, frame);
+            continue;
+        }
+        let facts = nodes[n].facts.as_deref();
+        let open = facts.is_some_and(|f| matches!(f.role, Role::Map { view: false, .. }));
+        nodes[n].group = groups.len();
+        groups.push(Group {
+            members: vec![n],
+            closed: !open,
+            has_source: false,
+            nodes: facts.map_or(0, |f| f.nodes),
+            cells: facts.map_or(0, |f| f.cells),
+            frames: 1,
+        });
+    }
+    groups
+}
+
+/// The group that node `n` joins, and its frame in there.
+fn joins(
+    nodes: &[Node],
+    groups: &[Group],
+    index: &HashMap<u64, usize>,
+    n: usize,
+) -> Option<(usize, Frame)> {
+    let node = &nodes[n];
+    let facts = node.facts.as_deref()?;
+    let readers: Vec<(usize, usize)> = node.readers.iter().copied().collect::<Option<_>>()?;
+    let at = nodes[readers.first()?.0].group;
+    let group = groups.get(at)?;
+    let full = group.nodes + facts.nodes > MAX_NODES || group.members.len() >= MAX_MEMBERS;
+    if group.closed || full || readers.iter().any(|r| nodes[r.0].group != at) {
+        return None;
+    }
+    // How the members read it, each with its own frame.
+    let mut seen: Vec<(Frame, Access)> = Vec::new();
+    for (reader, k) in readers {
+        let Role::Map { reads, .. } = &nodes[reader].facts.as_deref()?.role else { return None };
+        seen.extend(reads.get(k)?.iter().map(|a| (nodes[reader].frame, *a)));
+    }
+    let &(frame, _) = seen.first()?;
+    let same = seen.iter().all(|s| *s == (frame, Access::Same));
+    match &facts.role {
+        Role::Source => (same && frame == FIRST && !group.has_source).then_some((at, FIRST)),
+        Role::Map { view: true, .. } if !joins_maps(nodes, index, n) => None,
+        Role::Map { .. } if same && frame != MANY => Some((at, frame)),
+        Role::Map { moves, .. } => {
+            let once = seen.len() == 1 && frame != MANY && group.cells <= facts.cells;
+            match (once, moves) {
+                _ if node.after_source => None,
+                (true, _) => Some((at, group.frames)),
+                (false, true) => Some((at, MANY)),
+                _ => None,
+            }
+        }
+    }
+}
+
+/// Whether a view's input is a map that could join through it, at no cost of index arithmetic.
+fn joins_maps(nodes: &[Node], index: &HashMap<u64, usize>, n: usize) -> bool {
+    let Some(Facts { role: Role::Map { divides: false, .. }, .. }) = nodes[n].facts.as_deref()
+    else {
+        return false;
+    };
+    let GraphExpr::CallTir { args, .. } = &nodes[n].binding.value else { return false };
+    let Some(GraphExpr::Var(v)) = args.first() else { return false };
+    let Some(input) = index.get(&v.id()).map(|p| &nodes[*p]) else { return false };
+    let map = matches!(input.facts.as_deref(), Some(Facts { role: Role::Map { .. }, .. }));
+    map && !input.after_source && input.readers.len() == 1
+}

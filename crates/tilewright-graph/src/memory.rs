@@ -1,0 +1,418 @@
+//! Memory planning: where every value of a graph function lies, and the kernel calls over it.
+//!
+//! Results are computed where the caller wants them; every other computed value lies in one
+//! arena, with its lifetime from the step that writes it to the last one that reads it; so do the
+//! scratch parameters of a step, during that step. A view has the memory of what it views.
+//! Constants are kept once, however often they occur.
+//!
+//! Nothing is computed in place: the arguments of a kernel do not overlap.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use tilewright_ir::tensor::byte_count;
+use tilewright_ir::{
+    Binding, Buffer, Error, Expr, ExprKind, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
+    Module, Param, Plan, Port, Result, Slot, Span, Step, Stmt, StmtKind, Tensor, TensorFunc,
+    TensorType, Visit, visit,
+};
+use tilewright_transform::lower::scratch::scratch_count;
+
+use crate::arena::{Block, place};
+use crate::normal::{normalize, output_names, results};
+use crate::prepare::Origins;
+
+/// Plans the memory of a function of a module whose tensor functions are lowered and whose graph
+/// functions went through [`prepare`](crate::prepare). A tensor function becomes a plan of one
+/// step: the parameters that it writes are the outputs, the others the inputs.
+///
+/// # Errors
+/// * `Input` for a size that is not a constant or does not fit memory.
+/// * `Unsupported` for scalar arguments, values that are not tensors, operators without a tensor
+///   function, and parameters that a tensor function reads before it writes them.
+/// * `Malformed` where an argument does not have the type of the parameter.
+/// * `Refused` where a result has no memory of its own, because the module was not prepared.
+pub fn plan_memory(module: &Module, entry: &str) -> Result<Plan> {
+    let plan = match module.functions.get(entry) {
+        Some(Function::Graph(g)) => plan_graph(module, entry, g),
+        Some(Function::Tensor(f)) => plan_tensor(entry, f),
+        None => module.graph(entry).map(|_| Plan::default()),
+    };
+    plan.map_err(|e| match &module.source {
+        Some(source) => e.in_source(source),
+        None => e,
+    })
+}
+
+/// Where a value lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    Input(usize),
+    Constant(usize),
+    /// Computed: position in [`Planner::computed`].
+    Computed(usize),
+}
+
+/// A computed value.
+struct Computed {
+    block: Block,
+    /// The result that it is.
+    output: Option<usize>,
+}
+
+/// A value: place and type.
+#[derive(Clone)]
+struct Value {
+    place: Place,
+    ty: TensorType,
+}
+
+/// Size in bytes of a tensor type.
+fn bytes(ty: &TensorType, what: impl Fn() -> String) -> Result<usize> {
+    let Some(shape) = ty.const_shape() else {
+        return Err(Error::input(format!("the size of {} is not known", what()))
+            .help("give the open sizes with --dim"));
+    };
+    byte_count(ty.dtype, &shape)
+        .ok_or_else(|| Error::input(format!("{} does not fit in memory", what())))
+}
+
+fn port(name: &Arc<str>, ty: &TensorType) -> Result<Port> {
+    bytes(ty, || format!("`{name}`"))?;
+    let shape = ty.const_shape().unwrap_or_default();
+    Ok(Port { name: name.clone(), dtype: ty.dtype, shape })
+}
+
+struct Planner<'m> {
+    module: &'m Module,
+    values: HashMap<(u64, Option<usize>), Value>,
+    constants: Vec<Tensor>,
+    constants_by_hash: HashMap<u64, Vec<usize>>,
+    computed: Vec<Computed>,
+    steps: Vec<(Arc<str>, Vec<Place>)>,
+}
+
+fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<Plan> {
+    let func = normalize(module, name, func)?;
+    let mut p = Planner {
+        module,
+        values: HashMap::new(),
+        constants: Vec::new(),
+        constants_by_hash: HashMap::new(),
+        computed: Vec::new(),
+        steps: Vec::new(),
+    };
+    let mut inputs = Vec::new();
+    for (k, v) in func.params.iter().enumerate() {
+        let ty = tensor_type(v, func.span)?;
+        inputs.push(port(v.name(), ty).map_err(|e| e.at(func.span))?);
+        p.values.insert((v.id(), None), Value { place: Place::Input(k), ty: ty.clone() });
+    }
+    let mut origins = Origins::new(module);
+    for b in func.bindings() {
+        p.binding(b, &origins).map_err(|e| e.at(b.span))?;
+        origins.bind(b);
+    }
+    let ret = results(&func.ret);
+    let names = output_names(&func, ret.len());
+    let mut outputs = Vec::new();
+    for (k, (value, name)) in ret.into_iter().zip(&names).enumerate() {
+        let value = p.value(value)?;
+        outputs.push(port(name, &value.ty).map_err(|e| e.at(func.span))?);
+        let shared = || {
+            Error::refused(format!("the result `{name}` has no memory of its own"))
+                .note("it is a parameter, a constant, or has the memory of another result")
+                .help("bring the module into the form of `prepare` first, which inserts a copy")
+                .at(func.span)
+        };
+        match value.place {
+            Place::Computed(c) if p.computed[c].output.is_none() => {
+                p.computed[c].output = Some(k);
+            }
+            _ => return Err(shared()),
+        }
+    }
+    p.finish(inputs, outputs)
+}
+
+fn tensor_type(v: &GraphVar, span: Option<Span>) -> Result<&TensorType> {
+    v.ty().as_tensor().ok_or_else(|| {
+        Error::unsupported(format!("`{}` is not a tensor of known rank", v.name())).at(span)
+    })
+}
+
+impl Planner<'_> {
+    /// The value of a variable or constant.
+    fn value(&mut self, e: &GraphExpr) -> Result<Value> {
+        match e {
+            GraphExpr::Var(v) => self.values.get(&(v.id(), None)).cloned().ok_or_else(|| {
+                let what = match v.ty() {
+                    GraphType::Tensor(_) => "is not defined",
+                    _ => "is not a tensor",
+                };
+                Error::malformed(format!("`{}` is used as a tensor and {what}", v.name()))
+            }),
+            GraphExpr::Const(t) => {
+                let ty = TensorType::fixed(t.shape(), t.dtype());
+                Ok(Value { place: Place::Constant(self.constant(t)), ty })
+            }
+            _ => Err(Error::internal("an argument is neither a variable nor a constant")),
+        }
+    }
+
+    /// The position of a constant; equal ones (in type and bytes) have one.
+    fn constant(&mut self, t: &Tensor) -> usize {
+        let mut hasher = DefaultHasher::new();
+        (t.dtype(), t.bytes()).hash(&mut hasher);
+        let known = self.constants_by_hash.entry(hasher.finish()).or_default();
+        let same = |c: &&usize| {
+            let c = &self.constants[**c];
+            c.dtype() == t.dtype() && c.bytes() == t.bytes()
+        };
+        if let Some(found) = known.iter().find(same) {
+            return *found;
+        }
+        known.push(self.constants.len());
+        self.constants.push(t.clone());
+        self.constants.len() - 1
+    }
+
+    fn binding(&mut self, b: &Binding, origins: &Origins) -> Result<()> {
+        let name = b.var.name();
+        match &b.value {
+            GraphExpr::Const(_) => {
+                let value = self.value(&b.value)?;
+                self.values.insert((b.var.id(), None), value);
+                Ok(())
+            }
+            GraphExpr::Item(of, k) => {
+                let value = match &**of {
+                    GraphExpr::Var(v) => self.values.get(&(v.id(), Some(*k))).cloned(),
+                    _ => None,
+                };
+                let value = value.ok_or_else(|| {
+                    Error::unsupported(format!("`{name}` is an item of what no call computes"))
+                })?;
+                self.values.insert((b.var.id(), None), value);
+                Ok(())
+            }
+            GraphExpr::CallTir { func, args, outs, scalars } => {
+                if let Some(s) = scalars.first() {
+                    return Err(Error::unsupported(format!(
+                        "the call of `{func}` has the scalar argument `{s}`: all sizes must be constants"
+                    )));
+                }
+                let args: Vec<Value> = args.iter().map(|a| self.value(a)).collect::<Result<_>>()?;
+                if origins.is_view(&b.value)
+                    && let ([arg], [out]) = (&args[..], &outs[..])
+                    && bytes(&arg.ty, || format!("`{name}`"))?
+                        == bytes(out, || format!("`{name}`"))?
+                {
+                    let value = Value { place: arg.place, ty: out.clone() };
+                    self.values.insert((b.var.id(), None), value);
+                    return Ok(());
+                }
+                self.call(&b.var, func, &args, outs)
+            }
+            GraphExpr::Call { op, .. } => Err(Error::unsupported(format!(
+                "`{op}` has no tensor function: only call_tir and calls of graph functions can run"
+            ))),
+            GraphExpr::Var(_) | GraphExpr::Tuple(_) => {
+                Err(Error::internal(format!("the binding of `{name}` is not in normal form")))
+            }
+        }
+    }
+
+    fn call(
+        &mut self,
+        var: &GraphVar,
+        name: &Arc<str>,
+        args: &[Value],
+        outs: &[TensorType],
+    ) -> Result<()> {
+        let func = self.module.tensor(name)?.clone();
+        let step = self.steps.len();
+        let scratch = scratch_count(&func);
+        if args.len() + outs.len() + scratch != func.params.len() {
+            return Err(Error::malformed(format!(
+                "`{name}` takes {} tensors and is given {}",
+                func.params.len() - scratch,
+                args.len() + outs.len()
+            )));
+        }
+        let params = buffers(name, &func)?;
+        let types = args.iter().map(|a| &a.ty).chain(outs);
+        for (buffer, ty) in params.iter().zip(types) {
+            let given = bytes(ty, || format!("an argument of `{name}`"))?;
+            if ty.dtype != buffer.dtype() || given != buffer_bytes(buffer)? {
+                return Err(Error::malformed(format!(
+                    "the parameter `{}` of `{name}` takes another type than it is given",
+                    buffer.name
+                )));
+            }
+        }
+        let mut places: Vec<Place> = args.iter().map(|a| a.place).collect();
+        for place in &places {
+            if let Place::Computed(c) = place {
+                let block = &mut self.computed[*c].block;
+                block.last = block.last.max(step);
+            }
+        }
+        for (k, buffer) in params[args.len()..].iter().enumerate() {
+            let block = Block { bytes: buffer_bytes(buffer)?, first: step, last: step };
+            let place = Place::Computed(self.computed.len());
+            self.computed.push(Computed { block, output: None });
+            places.push(place);
+            if let Some(ty) = outs.get(k) {
+                let item = (outs.len() > 1 || matches!(var.ty(), GraphType::Tuple(_))).then_some(k);
+                self.values.insert((var.id(), item), Value { place, ty: ty.clone() });
+            }
+        }
+        self.steps.push((name.clone(), places));
+        Ok(())
+    }
+
+    fn finish(self, inputs: Vec<Port>, outputs: Vec<Port>) -> Result<Plan> {
+        let inside: Vec<usize> =
+            (0..self.computed.len()).filter(|c| self.computed[*c].output.is_none()).collect();
+        let blocks: Vec<Block> = inside.iter().map(|c| self.computed[*c].block).collect();
+        let (offsets, arena_bytes) = place(&blocks)
+            .ok_or_else(|| Error::input("the intermediate results do not fit in memory"))?;
+        let offsets: HashMap<usize, usize> = inside.into_iter().zip(offsets).collect();
+        let slot = |place: &Place| match *place {
+            Place::Input(k) => Slot::Input(k),
+            Place::Constant(k) => Slot::Constant(k),
+            Place::Computed(c) => match self.computed[c].output {
+                Some(k) => Slot::Output(k),
+                None => Slot::Arena(offsets.get(&c).copied().unwrap_or(0)),
+            },
+        };
+        let steps = self.steps.iter().map(|(func, places)| Step {
+            func: func.clone(),
+            args: places.iter().map(slot).collect(),
+        });
+        let steps = steps.collect();
+        Ok(Plan { inputs, outputs, constants: self.constants, steps, arena_bytes })
+    }
+}
+
+/// The buffers of a function whose parameters are all tensors.
+fn buffers(name: &str, func: &TensorFunc) -> Result<Vec<Buffer>> {
+    let buffer = |p: &Param| match p {
+        Param::Buffer { buffer, .. } => Ok(buffer.clone()),
+        Param::Scalar(v) => Err(Error::unsupported(format!(
+            "`{name}` has the scalar parameter `{}`: only tensors can be planned",
+            v.name()
+        ))
+        .at(func.span)),
+    };
+    func.params.iter().map(buffer).collect()
+}
+
+/// The type of a parameter; strides and offsets need memory that a plan does not know of.
+fn buffer_type(b: &Buffer) -> Result<TensorType> {
+    if !b.strides.is_empty() || b.elem_offset.as_ref().is_some_and(|o| o.as_int() != Some(0)) {
+        return Err(Error::unsupported(format!(
+            "the parameter `{}` has strides or an offset: only compact tensors can be planned",
+            b.name
+        )));
+    }
+    Ok(TensorType { shape: b.shape.clone(), dtype: b.dtype() })
+}
+
+fn buffer_bytes(b: &Buffer) -> Result<usize> {
+    bytes(&buffer_type(b)?, || format!("the parameter `{}`", b.name))
+}
+
+/// One call of a tensor function.
+fn plan_tensor(name: &str, func: &TensorFunc) -> Result<Plan> {
+    let all = buffers(name, func)?;
+    let (tensors, scratch) = all.split_at(all.len() - scratch_count(func));
+    let touched = Touched::of(func, tensors);
+    let mut plan = Plan::default();
+    let mut args = Vec::new();
+    for (k, buffer) in tensors.iter().enumerate() {
+        let port = port(&buffer.name, &buffer_type(buffer)?).map_err(|e| e.at(func.span))?;
+        match (touched.written[k], touched.read_first[k]) {
+            (false, _) => {
+                args.push(Slot::Input(plan.inputs.len()));
+                plan.inputs.push(port);
+            }
+            (true, None) => {
+                args.push(Slot::Output(plan.outputs.len()));
+                plan.outputs.push(port);
+            }
+            (true, Some(span)) => {
+                return Err(Error::unsupported(format!(
+                    "`{name}` reads its parameter `{}` before it writes it",
+                    buffer.name
+                ))
+                .at(span)
+                .help("read one parameter and write another"));
+            }
+        }
+    }
+    let blocks = scratch
+        .iter()
+        .map(|b| Ok(Block { bytes: buffer_bytes(b)?, first: 0, last: 0 }))
+        .collect::<Result<Vec<_>>>()?;
+    let (offsets, arena_bytes) =
+        place(&blocks).ok_or_else(|| Error::input("the scratch memory does not fit in memory"))?;
+    args.extend(offsets.into_iter().map(Slot::Arena));
+    plan.steps.push(Step { func: name.into(), args });
+    plan.arena_bytes = arena_bytes;
+    Ok(plan)
+}
+
+/// Which parameters a function writes, and which it reads before it has written any of them.
+/// Views of a parameter count as the parameter.
+struct Touched {
+    by_pointer: HashMap<tilewright_ir::Var, usize>,
+    written: Vec<bool>,
+    /// Where a parameter is read before the first write, in the order of the text.
+    read_first: Vec<Option<Option<Span>>>,
+    span: Option<Span>,
+}
+
+impl Touched {
+    fn of(func: &TensorFunc, params: &[Buffer]) -> Touched {
+        let mut t = Touched {
+            by_pointer: params.iter().enumerate().map(|(k, b)| (b.data.clone(), k)).collect(),
+            written: vec![false; params.len()],
+            read_first: vec![None; params.len()],
+            span: None,
+        };
+        t.stmt(&func.body);
+        t
+    }
+}
+
+impl Visit for Touched {
+    fn expr(&mut self, e: &Expr) {
+        if let ExprKind::Load(b, _) = e.kind()
+            && let Some(k) = self.by_pointer.get(&b.data).copied()
+            && !self.written[k]
+        {
+            self.read_first[k].get_or_insert(self.span);
+        }
+        // A pointer that is passed on may be written through.
+        if let ExprKind::Var(v) = e.kind()
+            && let Some(k) = self.by_pointer.get(v).copied()
+        {
+            self.written[k] = true;
+        }
+        visit::walk_expr(self, e);
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        self.span = s.span().or(self.span);
+        visit::walk_stmt(self, s);
+        // The value is read before the element is written.
+        if let StmtKind::Store { buffer, .. } = s.kind()
+            && let Some(k) = self.by_pointer.get(&buffer.data).copied()
+        {
+            self.written[k] = true;
+        }
+    }
+}

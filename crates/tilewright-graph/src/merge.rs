@@ -1,0 +1,116 @@
+//! One tensor function from several: stages one after the other, what passes between them in
+//! buffers of the merged function, and then inlined.
+
+use std::sync::Arc;
+
+use tilewright_ir::visit::{Subst, fold_block_children};
+use tilewright_ir::{Block, Buffer, Fold, Param, Stmt, TensorFunc};
+use tilewright_transform::inline_spatial;
+
+use crate::normal::UniqueNames;
+
+/// Longest name of a merged function, in bytes, before it is made unique.
+const MAX_NAME: usize = 48;
+
+/// Where an input of a member comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The merged function's parameter.
+    Param(usize),
+    /// The result of an earlier member.
+    Member(usize),
+}
+
+/// A function with one result, its last parameter, and where its inputs come from.
+pub(crate) struct Member {
+    pub func: Arc<TensorFunc>,
+    pub sources: Vec<Source>,
+}
+
+/// The function that does what the members do in turn: parameters for the inputs that come from
+/// outside, then the result of the last member. All members are in canonical form, and an input
+/// has the type of what it comes from.
+pub(crate) fn merge(members: &[Member], params: usize) -> TensorFunc {
+    let mut inputs: Vec<Option<Buffer>> = vec![None; params];
+    let mut results: Vec<Buffer> = Vec::new();
+    let (mut allocs, mut bodies) = (Vec::new(), Vec::new());
+    let mut names = UniqueNames::default();
+    for member in members {
+        let mut subst = Subst::refresh();
+        let buffers: Vec<&Buffer> = member.func.buffers().collect();
+        for (buffer, source) in buffers.iter().zip(&member.sources) {
+            let new = match source {
+                Source::Member(m) => results[*m].clone(),
+                Source::Param(p) => {
+                    inputs[*p].get_or_insert_with(|| copy(buffer, &mut names)).clone()
+                }
+            };
+            subst.buffers.insert((*buffer).clone(), new);
+        }
+        if let Some(result) = buffers.last() {
+            let new = copy(result, &mut names);
+            subst.buffers.insert((*result).clone(), new.clone());
+            results.push(new);
+        }
+        let (inner, body) = member.func.root_parts();
+        for buffer in inner {
+            let new = copy(buffer, &mut names);
+            subst.buffers.insert(buffer.clone(), new.clone());
+            allocs.push(new);
+        }
+        bodies.push(subst.stmt(body));
+    }
+    // The last member's result is a parameter; the others live inside.
+    let result = results.pop();
+    allocs.extend(results);
+    let params = inputs.iter().flatten().chain(&result).map(Param::tensor).collect();
+    let func = TensorFunc::new(params, Stmt::nop()).with_root(allocs, Stmt::seq(bodies));
+    unique_blocks(&inline_spatial(&func))
+}
+
+/// A buffer like this one with memory and a name of its own.
+fn copy(buffer: &Buffer, names: &mut UniqueNames) -> Buffer {
+    let name = names.take(&buffer.name);
+    buffer.derive_storage(|d| d.name = name)
+}
+
+/// The function with a different name for each block, by which schedules find them.
+fn unique_blocks(func: &TensorFunc) -> TensorFunc {
+    struct Rename(UniqueNames);
+    impl Fold for Rename {
+        fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
+            let name = self.0.take(&b.name);
+            let b = fold_block_children(self, b);
+            match name == b.name {
+                true => b,
+                false => Arc::new(Block { name, ..(*b).clone() }),
+            }
+        }
+    }
+    TensorFunc { body: Rename(UniqueNames::default()).stmt(&func.body), ..func.clone() }
+}
+
+/// `conv_add_relu` for the functions `conv_3`, `add`, `relu_1`: the names without their numbers,
+/// as many as fit.
+pub(crate) fn joined_name(parts: &[&str]) -> String {
+    let mut name = String::new();
+    for (n, part) in parts.iter().enumerate() {
+        let base = match part.rsplit_once('_') {
+            Some((base, digits))
+                if !base.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) =>
+            {
+                base
+            }
+            _ => part,
+        };
+        if name.len() + 1 + base.len() > MAX_NAME {
+            let sep = if name.is_empty() { "" } else { "_" };
+            return format!("{name}{sep}and_{}_more", parts.len() - n);
+        }
+        if !name.is_empty() {
+            name.push('_');
+        }
+        name.push_str(base);
+    }
+    name
+}
