@@ -1,1 +1,41 @@
 //! ONNX models to modules.
+//!
+//! A model file is read ([`Model::read`]), asked for its inputs ([`Model::signature`]), and
+//! imported with a size for each dimension that it leaves open ([`Model::import`]):
+//!
+//! ```no_run
+//! use tilewright_onnx::{ImportOptions, import_path};
+//! let options = ImportOptions { dims: [("N".into(), 1)].into(), ..Default::default() };
+//! let module = import_path("model.onnx", &options)?;
+//! assert!(module.graph("main").is_ok());
+//! # Ok::<(), tilewright_ir::Error>(())
+//! ```
+//!
+//! * [`proto`]: the messages of the file format.
+//! * `wire`, `model`, `data`: from bytes to a decoded model and to tensors, safely.
+//! * `dims`: the sizes that a model leaves open.
+//! * `import`: the way through a graph. `node`: what an operator's importer sees. `build`: the
+//!   module that comes about. `fold`: constants that are computed on the way.
+//! * `registry`: which operators there are. `ops`: how each is imported.
+//!
+//! A file is input from a stranger: whatever is in it, importing ends in bounded time and memory
+//! with a module or an error.
+//!
+//! **Architecture invariant:** nothing behind this crate knows of ONNX; nothing in here knows of
+//! layouts, schedules or targets.
+
+mod build;
+mod data;
+mod dims;
+mod fold;
+mod import;
+mod model;
+mod node;
+mod ops;
+pub mod proto;
+mod registry;
+mod wire;
+
+pub use import::{ImportOptions, import_bytes, import_path};
+pub use model::{Dim, Model, Signature, ValueType};
+pub use registry::{OPSETS, SupportedOp, supported_ops};

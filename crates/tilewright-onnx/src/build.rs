@@ -1,0 +1,388 @@
+//! Collects calls of tensor functions while a graph is imported, and makes the module of them.
+//!
+//! A call whose arguments are all known is run at once, within limits, and leaves a constant:
+//! this is how shape arithmetic disappears. Calls with equal parameters share one function. What
+//! the outputs do not need in the end is left out of the module.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use tilewright_ir::visit::walk_stmt;
+use tilewright_ir::{
+    Attr, Binding, BindingBlock, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
+    Module, Result, Stmt, StmtKind, Tensor, TensorFunc, TensorType, Visit,
+};
+use tilewright_ops::{self as ops, Operand};
+
+use crate::dims::MAX_RANK;
+use crate::fold;
+use crate::node::Value;
+
+/// What importing may spend.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    /// Bytes of constants that are computed rather than read.
+    pub(crate) bytes: usize,
+    /// Steps of the interpreter for all constants together.
+    pub(crate) steps: u64,
+}
+
+impl Budget {
+    /// Accounts for a constant that is about to be made; an error where it is too large.
+    pub(crate) fn charge(&mut self, operand: &Operand) -> Result<()> {
+        let size = tilewright_ir::tensor::byte_count(operand.dtype, &operand.shape);
+        match size.and_then(|size| self.bytes.checked_sub(size)) {
+            Some(rest) => {
+                self.bytes = rest;
+                Ok(())
+            }
+            None => Err(Error::unsupported(format!(
+                "the constant {operand} exceeds the memory for constants that are computed at import"
+            ))
+            .note(format!("{} bytes of it are left", self.bytes))
+            .help("raise `constant_bytes` in the options of the import")),
+        }
+    }
+}
+
+/// A tensor function, once for all calls with the same parameters.
+struct Shared {
+    base: &'static str,
+    func: Arc<TensorFunc>,
+    outs: Vec<Operand>,
+    cost: u64,
+}
+
+/// A call, or nothing where it was taken back.
+struct Call {
+    func: usize,
+    args: Vec<Value>,
+    outs: Vec<GraphVar>,
+}
+
+/// Where the calls are collected.
+pub(crate) struct Builder {
+    pub(crate) budget: Budget,
+    /// Name for the variables that the next calls define.
+    pub(crate) hint: String,
+    functions: Vec<Shared>,
+    by_parameters: HashMap<String, usize>,
+    calls: Vec<Option<Call>>,
+    /// Position of the call that defines a variable, by its identity.
+    defined_by: HashMap<u64, usize>,
+    /// Convolutions whose scale may still change, by the identity of their result.
+    pub(crate) convolutions: HashMap<u64, crate::ops::contraction::Convolution>,
+}
+
+impl Builder {
+    pub(crate) fn new(budget: Budget) -> Self {
+        Builder {
+            budget,
+            hint: String::new(),
+            functions: Vec::new(),
+            by_parameters: HashMap::new(),
+            calls: Vec::new(),
+            defined_by: HashMap::new(),
+            convolutions: HashMap::new(),
+        }
+    }
+
+    /// Calls the function that `make` builds, whose one result comes back. `key` holds all
+    /// parameters of the function: equal keys mean equal functions.
+    pub(crate) fn call(
+        &mut self,
+        base: &'static str,
+        key: &dyn Debug,
+        args: &[Value],
+        make: impl FnOnce() -> Result<TensorFunc>,
+    ) -> Result<Value> {
+        self.call_many(base, key, args, make)?
+            .pop()
+            .ok_or_else(|| Error::internal(format!("`{base}` has no result")))
+    }
+
+    /// [`Builder::call`] with any number of results.
+    pub(crate) fn call_many(
+        &mut self,
+        base: &'static str,
+        key: &dyn Debug,
+        args: &[Value],
+        make: impl FnOnce() -> Result<TensorFunc>,
+    ) -> Result<Vec<Value>> {
+        let func = self.function(base, key, args.len(), make)?;
+        let shared = &self.functions[func];
+        if shared.outs.iter().all(|o| o.shape.contains(&0)) {
+            // Nothing is computed.
+            return shared
+                .outs
+                .iter()
+                .map(|o| Ok(Value::Const(Tensor::zeros(o.dtype, &o.shape)?)))
+                .collect();
+        }
+        let constants: Option<Vec<Tensor>> = args.iter().map(|a| a.constant().cloned()).collect();
+        if let (Some(constants), true) = (constants, shared.cost <= self.budget.steps)
+            && let Some(results) = fold::run(&shared.func, &constants)?
+        {
+            self.budget.steps -= shared.cost;
+            shared.outs.iter().try_for_each(|o| self.budget.charge(o))?;
+            return Ok(results.into_iter().map(Value::Const).collect());
+        }
+        Ok(self.push(func, args))
+    }
+
+    /// Copies a value, so that it has a variable of its own.
+    pub(crate) fn copy(&mut self, value: &Value) -> Result<Value> {
+        let x = operand(value);
+        let make = || ops::movement::copy(&x);
+        let func = self.function("copy", &x, 1, make)?;
+        self.push(func, std::slice::from_ref(value))
+            .pop()
+            .ok_or_else(|| Error::internal("a copy has no result"))
+    }
+
+    fn function(
+        &mut self,
+        base: &'static str,
+        key: &dyn Debug,
+        inputs: usize,
+        make: impl FnOnce() -> Result<TensorFunc>,
+    ) -> Result<usize> {
+        let key = format!("{base} {key:?}");
+        if let Some(&at) = self.by_parameters.get(&key) {
+            return Ok(at);
+        }
+        let func = make()?;
+        let outs = ops::results(&func, func.params.len().saturating_sub(inputs));
+        if outs.is_empty() {
+            return Err(Error::internal(format!("`{base}` has no result")));
+        }
+        if let Some(out) = outs.iter().find(|o| o.rank() > MAX_RANK) {
+            return Err(too_many_axes(out.rank()));
+        }
+        outs.iter().try_for_each(|o| check_extents(&o.shape))?;
+        let at = self.functions.len();
+        let cost = cost(&func);
+        self.functions.push(Shared { base, func: Arc::new(func), outs, cost });
+        self.by_parameters.insert(key, at);
+        Ok(at)
+    }
+
+    fn push(&mut self, func: usize, args: &[Value]) -> Vec<Value> {
+        let outs = &self.functions[func].outs;
+        let name = identifier(&self.hint);
+        let values: Vec<(GraphVar, Value)> = outs
+            .iter()
+            .map(|o| {
+                let var = GraphVar::tensor(name.as_str(), TensorType::fixed(&o.shape, o.dtype));
+                let value = Value::Var { var: var.clone(), shape: o.shape.clone(), dtype: o.dtype };
+                (var, value)
+            })
+            .collect();
+        let at = self.calls.len();
+        let (outs, values): (Vec<GraphVar>, Vec<Value>) = values.into_iter().unzip();
+        self.defined_by.extend(outs.iter().map(|v| (v.id(), at)));
+        self.calls.push(Some(Call { func, args: args.to_vec(), outs }));
+        values
+    }
+
+    /// Says that the graph reads a value this often, under one of its names.
+    pub(crate) fn note_uses(&mut self, value: &Value, uses: usize) {
+        if let Value::Var { var, .. } = value
+            && let Some(conv) = self.convolutions.get_mut(&var.id())
+        {
+            conv.uses = conv.uses.max(uses);
+        }
+    }
+
+    /// Takes back the call that defines a variable which nothing uses.
+    pub(crate) fn take_back(&mut self, var: &GraphVar) {
+        if let Some(at) = self.defined_by.remove(&var.id()) {
+            self.calls[at] = None;
+        }
+    }
+
+    /// The module whose graph function `main` has these parameters and outputs, each output with
+    /// the name that the user knows.
+    pub(crate) fn finish(
+        mut self,
+        params: Vec<GraphVar>,
+        outputs: Vec<(String, Value)>,
+    ) -> Result<Module> {
+        let inputs: HashSet<u64> = params.iter().map(GraphVar::id).collect();
+        let mut returned: Vec<GraphVar> = Vec::new();
+        let mut seen = HashSet::new();
+        for (name, value) in &outputs {
+            let own = match value {
+                Value::Var { var, .. } if !inputs.contains(&var.id()) && seen.insert(var.id()) => {
+                    value.clone()
+                }
+                _ => {
+                    self.hint = name.clone();
+                    self.copy(value)?
+                }
+            };
+            if let Value::Var { var, .. } = own {
+                returned.push(var);
+            }
+        }
+        let live = self.live(&returned);
+        let mut module = Module::new();
+        let mut names: HashMap<&str, usize> = HashMap::new();
+        let mut taken: HashSet<String> = HashSet::from(["main".to_owned()]);
+        let mut name_of: Vec<Option<Arc<str>>> = vec![None; self.functions.len()];
+        let mut bindings = Vec::new();
+        let calls = self.calls.iter().flatten().zip(live);
+        for (call, _) in calls.filter(|(_, live)| *live) {
+            let shared = &self.functions[call.func];
+            let func = name_of[call.func].get_or_insert_with(|| {
+                let name = fresh(shared.base, &mut names, &mut taken);
+                module.functions.insert(name.clone(), Function::Tensor(shared.func.clone()));
+                name
+            });
+            let args = call.args.iter().map(|a| match a {
+                Value::Const(t) => GraphExpr::Const(t.clone()),
+                Value::Var { var, .. } => var.expr(),
+            });
+            let outs: Vec<TensorType> =
+                shared.outs.iter().map(|o| TensorType::fixed(&o.shape, o.dtype)).collect();
+            let types = outs.iter().cloned().map(GraphType::Tensor).collect();
+            let value = GraphExpr::call_tir(func.clone(), args.collect(), outs);
+            let bind = |var: &GraphVar, value| Binding { var: var.clone(), value, span: None };
+            match call.outs.as_slice() {
+                [var] => bindings.push(bind(var, value)),
+                several => {
+                    let all = GraphVar::new("results", GraphType::Tuple(types));
+                    bindings.push(bind(&all, value));
+                    bindings.extend(
+                        several
+                            .iter()
+                            .enumerate()
+                            .map(|(i, var)| bind(var, GraphExpr::Item(Box::new(all.expr()), i))),
+                    );
+                }
+            }
+        }
+        let types: Vec<GraphType> = returned.iter().map(|v| v.ty().clone()).collect();
+        let (ret, ret_ty) = match returned.as_slice() {
+            [var] => (var.expr(), var.ty().clone()),
+            several => (
+                GraphExpr::Tuple(several.iter().map(GraphVar::expr).collect()),
+                GraphType::Tuple(types),
+            ),
+        };
+        let names = outputs.into_iter().map(|(name, _)| Attr::Str(name.into())).collect();
+        let block = BindingBlock { dataflow: true, bindings, outputs: returned };
+        let main = GraphFunc {
+            params,
+            blocks: vec![block],
+            ret,
+            ret_ty: Some(ret_ty),
+            attrs: [("output_names".into(), Attr::List(names))].into(),
+            private: false,
+            span: None,
+        };
+        module.insert("main", main);
+        Ok(module)
+    }
+
+    /// For each call that was not taken back, whether the returned values need it.
+    fn live(&self, returned: &[GraphVar]) -> Vec<bool> {
+        let mut needed: HashSet<u64> = returned.iter().map(GraphVar::id).collect();
+        let mut live: Vec<bool> = self
+            .calls
+            .iter()
+            .rev()
+            .flatten()
+            .map(|call| {
+                let live = call.outs.iter().any(|v| needed.contains(&v.id()));
+                if live {
+                    needed.extend(call.args.iter().filter_map(|a| match a {
+                        Value::Var { var, .. } => Some(var.id()),
+                        Value::Const(_) => None,
+                    }));
+                }
+                live
+            })
+            .collect();
+        live.reverse();
+        live
+    }
+}
+
+/// Shape and type of a value, as the operators take them.
+pub(crate) fn operand(value: &Value) -> Operand {
+    Operand::new(value.shape(), value.dtype())
+}
+
+/// Most elements of a tensor, where extents of zero count as ones.
+const MAX_ELEMENTS: usize = 1 << 48;
+
+/// Refuses extents whose products might not fit a number.
+pub(crate) fn check_extents(shape: &[usize]) -> Result<()> {
+    let total = shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d.max(1)));
+    match total.is_some_and(|n| n <= MAX_ELEMENTS) {
+        true => Ok(()),
+        false => Err(Error::unsupported(format!("a tensor of shape {shape:?} is too large"))),
+    }
+}
+
+/// Refuses a tensor of too many dimensions.
+pub(crate) fn too_many_axes(rank: usize) -> Error {
+    Error::unsupported(format!(
+        "a tensor of {rank} dimensions is not supported; at most {MAX_RANK} are"
+    ))
+}
+
+/// `base`, `base_1`, `base_2`, ...: the first that is free.
+fn fresh<'a>(
+    base: &'a str,
+    counts: &mut HashMap<&'a str, usize>,
+    taken: &mut HashSet<String>,
+) -> Arc<str> {
+    let count = counts.entry(base).or_insert(0);
+    loop {
+        let name = if *count == 0 { base.to_owned() } else { format!("{base}_{count}") };
+        *count += 1;
+        if taken.insert(name.clone()) {
+            return name.into();
+        }
+    }
+}
+
+/// A name in which every character that an identifier cannot have is an underscore.
+fn identifier(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let text: String = name.chars().take(64).map(plain).collect();
+    match text.chars().next() {
+        None => "v".into(),
+        Some(c) if c.is_ascii_digit() => format!("v{text}"),
+        Some(_) => text,
+    }
+}
+
+/// Number of statements that a function runs: the products of the extents around each store.
+fn cost(func: &TensorFunc) -> u64 {
+    struct Cost {
+        around: u64,
+        total: u64,
+    }
+    impl Visit for Cost {
+        fn stmt(&mut self, s: &Stmt) {
+            let around = self.around;
+            match s.kind() {
+                StmtKind::For { range, .. } => {
+                    let extent = range.extent.as_int().and_then(|e| u64::try_from(e).ok());
+                    self.around = around.saturating_mul(extent.unwrap_or(u64::MAX));
+                }
+                StmtKind::Store { .. } => self.total = self.total.saturating_add(around),
+                _ => {}
+            }
+            walk_stmt(self, s);
+            self.around = around;
+        }
+    }
+    let mut cost = Cost { around: 1, total: 0 };
+    cost.stmt(&func.body);
+    cost.total
+}

@@ -1,0 +1,428 @@
+//! Constant tensors: from a file's encoding, inside the model or in a file beside it.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Component, Path, PathBuf};
+
+use tilewright_ir::tensor::byte_count;
+use tilewright_ir::{DType, Error, Result, Tensor};
+
+use crate::ops::movement::checked_shape;
+use crate::proto::{Bytes, DataType, EXTERNAL, TensorProto};
+
+/// Element types that a model may use.
+const TYPES: [(DataType, DType); 13] = [
+    (DataType::Float, DType::F32),
+    (DataType::Double, DType::F64),
+    (DataType::Float16, DType::F16),
+    (DataType::Bfloat16, DType::BF16),
+    (DataType::Bool, DType::BOOL),
+    (DataType::Int8, DType::I8),
+    (DataType::Int16, DType::I16),
+    (DataType::Int32, DType::I32),
+    (DataType::Int64, DType::I64),
+    (DataType::Uint8, DType::U8),
+    (DataType::Uint16, DType::U16),
+    (DataType::Uint32, DType::U32),
+    (DataType::Uint64, DType::U64),
+];
+
+/// The element type of this number in the file.
+pub(crate) fn element_type(number: i32) -> Result<DType> {
+    let known = DataType::try_from(number);
+    if let Some((_, dtype)) = TYPES.iter().find(|(t, _)| Ok(*t) == known) {
+        return Ok(*dtype);
+    }
+    match known {
+        Ok(DataType::Undefined) => Err(Error::model("the element type is not given")),
+        Ok(t) => Err(Error::unsupported(format!(
+            "element type {} is not supported",
+            format!("{t:?}").to_uppercase()
+        ))
+        .note(supported_types())),
+        Err(_) => Err(Error::model(format!("there is no element type number {number}"))),
+    }
+}
+
+fn supported_types() -> String {
+    let names: Vec<String> = TYPES.iter().map(|(_, d)| d.to_string()).collect();
+    format!("supported element types: {}", names.join(", "))
+}
+
+/// Makes the tensor that `proto` describes; `folder` is where files beside the model are looked
+/// for, `None` for a model that has no place.
+///
+/// Nothing is allocated before the data was seen to be there.
+pub(crate) fn tensor(proto: &TensorProto, folder: Option<&Folder>) -> Result<Tensor> {
+    let dtype = element_type(proto.data_type)?;
+    let shape = checked_shape(&proto.dims)?;
+    if proto.segment.is_some() {
+        return Err(Error::unsupported("tensors stored in segments are not supported"));
+    }
+    let bytes = byte_count(dtype, &shape)
+        .ok_or_else(|| Error::unsupported(format!("a tensor of shape {shape:?} is too large")))?;
+    match (proto.data_location == EXTERNAL, &proto.raw_data) {
+        (true, _) => external(proto, folder, dtype, &shape, bytes),
+        (false, Some(raw)) => inline(raw, dtype, &shape, bytes),
+        (false, None) => listed(proto, dtype, &shape),
+    }
+}
+
+fn inline(raw: &Bytes, dtype: DType, shape: &[usize], bytes: usize) -> Result<Tensor> {
+    if raw.len() != bytes {
+        return Err(Error::model(format!(
+            "a {dtype} tensor of shape {shape:?} takes {bytes} bytes, but there are {}",
+            raw.len()
+        )));
+    }
+    Tensor::from_bytes(dtype, shape, raw).map(clean)
+}
+
+/// A byte of a `bool` may be anything in a file; in memory it is 0 or 1.
+fn clean(mut tensor: Tensor) -> Tensor {
+    if tensor.dtype().is_bool() && tensor.bytes().iter().any(|&b| b > 1) {
+        tensor.bytes_mut().iter_mut().for_each(|b| *b = u8::from(*b != 0));
+    }
+    tensor
+}
+
+/// A tensor whose elements are in a typed list.
+fn listed(proto: &TensorProto, dtype: DType, shape: &[usize]) -> Result<Tensor> {
+    let count = shape.iter().product::<usize>();
+    let check = |field: &str, found: usize| match found == count {
+        true => Ok(()),
+        false => Err(Error::model(format!(
+            "a tensor of shape {shape:?} has {count} elements, but `{field}` has {found}"
+        ))),
+    };
+    let out_of_range = |v: String| Error::model(format!("the element {v} does not fit {dtype}"));
+    macro_rules! narrow {
+        ($field:ident, $t:ty) => {{
+            check(stringify!($field), proto.$field.len())?;
+            let values: Result<Vec<$t>> = proto
+                .$field
+                .iter()
+                .map(|&v| <$t>::try_from(v).map_err(|_| out_of_range(v.to_string())))
+                .collect();
+            Tensor::from_slice(shape, &values?)
+        }};
+    }
+    match dtype {
+        DType::F32 => {
+            check("float_data", proto.float_data.len())?;
+            Tensor::from_slice(shape, &proto.float_data)
+        }
+        DType::F64 => {
+            check("double_data", proto.double_data.len())?;
+            Tensor::from_slice(shape, &proto.double_data)
+        }
+        DType::I64 => {
+            check("int64_data", proto.int64_data.len())?;
+            Tensor::from_slice(shape, &proto.int64_data)
+        }
+        DType::U64 => {
+            check("uint64_data", proto.uint64_data.len())?;
+            Tensor::from_slice(shape, &proto.uint64_data)
+        }
+        DType::I32 => {
+            check("int32_data", proto.int32_data.len())?;
+            Tensor::from_slice(shape, &proto.int32_data)
+        }
+        DType::BOOL => {
+            check("int32_data", proto.int32_data.len())?;
+            let values: Vec<bool> = proto.int32_data.iter().map(|&v| v != 0).collect();
+            Tensor::from_bools(shape, &values)
+        }
+        DType::U32 => narrow!(uint64_data, u32),
+        DType::I16 => narrow!(int32_data, i16),
+        DType::I8 => narrow!(int32_data, i8),
+        DType::U16 => narrow!(int32_data, u16),
+        DType::U8 => narrow!(int32_data, u8),
+        DType::F16 | DType::BF16 => {
+            let bits = narrow!(int32_data, u16)?;
+            Tensor::from_bytes(dtype, shape, bits.bytes())
+        }
+        _ => Err(Error::internal(format!("no list for elements of {dtype}"))),
+    }
+}
+
+/// Where files beside a model are looked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    /// The model's directory, as the user named it.
+    path: PathBuf,
+    /// Directories that such a file may really lie in, without links: that of the path, and
+    /// that of the file which the path leads to.
+    inside: Vec<PathBuf>,
+}
+
+impl Folder {
+    /// The folder of a model file.
+    pub(crate) fn of(model: &Path) -> Option<Folder> {
+        let path = match model.parent() {
+            Some(p) if p != Path::new("") => p.to_path_buf(),
+            _ => PathBuf::from("."),
+        };
+        let mut inside = vec![path.canonicalize().ok()?];
+        if let Some(real) =
+            model.canonicalize().ok().and_then(|p| p.parent().map(Path::to_path_buf))
+            && real != inside[0]
+        {
+            inside.push(real);
+        }
+        Some(Folder { path, inside })
+    }
+
+    /// Opens a file that the model names, which must lie below the folder.
+    fn open(&self, location: &str) -> Result<(File, u64)> {
+        let relative = Path::new(location);
+        let plain = |c| matches!(c, Component::Normal(_) | Component::CurDir);
+        if location.is_empty() || location.contains('\0') || !relative.components().all(plain) {
+            return Err(outside(location));
+        }
+        let path = self.path.join(relative);
+        let failed = |e: std::io::Error| {
+            Error::io(format!("cannot read the external data in `{}`: {e}", path.display()))
+        };
+        let real = path.canonicalize().map_err(failed)?;
+        if !self.inside.iter().any(|folder| real.starts_with(folder)) {
+            return Err(outside(location));
+        }
+        if !real.metadata().map_err(failed)?.is_file() {
+            return Err(Error::model(format!("external data `{location}` is not a plain file")));
+        }
+        let file = File::open(&real).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        Ok((file, length))
+    }
+}
+
+fn outside(location: &str) -> Error {
+    Error::model(format!("the external data `{location}` lies outside of the model's directory"))
+        .help("a model may only name files in its own directory or below, by a relative path")
+}
+
+/// Reads a tensor whose elements are in another file.
+fn external(
+    proto: &TensorProto,
+    folder: Option<&Folder>,
+    dtype: DType,
+    shape: &[usize],
+    bytes: usize,
+) -> Result<Tensor> {
+    let entry =
+        |key: &str| proto.external_data.iter().find(|e| e.key == key).map(|e| e.value.as_str());
+    let number = |key: &str| match entry(key) {
+        None => Ok(None),
+        Some(text) => text.trim().parse::<u64>().map(Some).map_err(|_| {
+            Error::model(format!("the {key} `{text}` of the external data is not a size"))
+        }),
+    };
+    let location =
+        entry("location").ok_or_else(|| Error::model("the external data has no location"))?;
+    let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?);
+    if length.is_some_and(|l| l != bytes as u64) {
+        return Err(Error::model(format!(
+            "a {dtype} tensor of shape {shape:?} takes {bytes} bytes, but the external data has {}",
+            length.unwrap_or(0)
+        )));
+    }
+    let folder = folder.ok_or_else(|| {
+        Error::input(format!("the model keeps data in `{location}`, but was not read from a file"))
+    })?;
+    let (mut file, size) = folder.open(location)?;
+    if offset.checked_add(bytes as u64).is_none_or(|end| end > size) {
+        return Err(Error::model(format!(
+            "external data `{location}` is truncated: {bytes} bytes at offset {offset} are wanted, the file has {size}"
+        )));
+    }
+    let mut tensor = Tensor::zeros(dtype, shape)?;
+    file.seek(SeekFrom::Start(offset))
+        .and_then(|_| file.read_exact(tensor.bytes_mut()))
+        .map_err(|e| Error::io(format!("cannot read the external data `{location}`: {e}")))?;
+    Ok(clean(tensor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::StringStringEntry;
+
+    fn listed_as(
+        data_type: DataType,
+        dims: &[i64],
+        edit: impl FnOnce(&mut TensorProto),
+    ) -> Result<Tensor> {
+        let mut proto =
+            TensorProto { dims: dims.to_vec(), data_type: data_type as i32, ..Default::default() };
+        edit(&mut proto);
+        tensor(&proto, None)
+    }
+
+    fn message(result: Result<Tensor>) -> String {
+        result.map_or_else(|e| e.to_string(), |t| format!("{t:?}"))
+    }
+
+    #[test]
+    fn every_list_is_read() {
+        let ints = |p: &mut TensorProto| p.int32_data = vec![0, 1, 127];
+        for t in
+            [DataType::Int8, DataType::Uint8, DataType::Int16, DataType::Uint16, DataType::Int32]
+        {
+            let got = listed_as(t, &[3], ints).map(|t| t.get_i128(2));
+            assert!(matches!(got, Ok(127)), "{t:?}");
+        }
+        let bools = listed_as(DataType::Bool, &[3], ints);
+        assert!(bools.is_ok_and(|t| t.bytes() == [0, 1, 1]));
+        let half = listed_as(DataType::Float16, &[1], |p| p.int32_data = vec![0x3c00]);
+        assert!(half.is_ok_and(|t| t.get_f64(0) == 1.0));
+        let brain = listed_as(DataType::Bfloat16, &[1], |p| p.int32_data = vec![0xc000]);
+        assert!(brain.is_ok_and(|t| t.get_f64(0) == -2.0));
+        let wide = listed_as(DataType::Uint64, &[1], |p| p.uint64_data = vec![u64::MAX]);
+        assert!(wide.is_ok_and(|t| t.get_i128(0) == i128::from(u64::MAX)));
+        let wide = listed_as(DataType::Uint32, &[1], |p| p.uint64_data = vec![7]);
+        assert!(wide.is_ok_and(|t| t.get_i128(0) == 7));
+        let double = listed_as(DataType::Double, &[2, 1], |p| p.double_data = vec![1.5, 2.5]);
+        assert!(double.is_ok_and(|t| t.shape() == [2, 1] && t.get_f64(1) == 2.5));
+        let long = listed_as(DataType::Int64, &[], |p| p.int64_data = vec![-9]);
+        assert!(long.is_ok_and(|t| t.get_i128(0) == -9));
+    }
+
+    #[test]
+    fn raw_bytes_are_read_and_bools_normalised() {
+        let raw = |bytes: &'static [u8]| {
+            move |p: &mut TensorProto| p.raw_data = Some(Bytes::from_static(bytes))
+        };
+        let t = listed_as(DataType::Int16, &[2], raw(&[1, 0, 0xff, 0xff]));
+        assert!(t.is_ok_and(|t| t.get_i128(0) == 1 && t.get_i128(1) == -1));
+        let t = listed_as(DataType::Bool, &[3], raw(&[0, 1, 0x80]));
+        assert!(t.is_ok_and(|t| t.bytes() == [0, 1, 1]));
+    }
+
+    #[test]
+    fn data_that_does_not_fit_is_refused() {
+        let none = |_: &mut TensorProto| {};
+        let raw = |p: &mut TensorProto| p.raw_data = Some(Bytes::from_static(&[1, 2, 3]));
+        for (result, said) in [
+            (
+                listed_as(DataType::Float, &[2], none),
+                "a tensor of shape [2] has 2 elements, but `float_data` has 0",
+            ),
+            (
+                listed_as(DataType::Float, &[1], raw),
+                "a float32 tensor of shape [1] takes 4 bytes, but there are 3",
+            ),
+            (listed_as(DataType::Float, &[-1], none), "the extent -1 is negative"),
+            (
+                listed_as(DataType::Float, &[i64::MAX, 4], none),
+                "a tensor of shape [9223372036854775807, 4] is too large",
+            ),
+            (
+                listed_as(DataType::Int64, &[1 << 40], none),
+                "a tensor of shape [1099511627776] has 1099511627776 elements, but `int64_data` has 0",
+            ),
+            (
+                listed_as(DataType::Uint8, &[1], |p| p.int32_data = vec![256]),
+                "the element 256 does not fit uint8",
+            ),
+            (listed_as(DataType::String, &[1], none), "element type STRING is not supported"),
+            (listed_as(DataType::Undefined, &[1], none), "the element type is not given"),
+            (
+                listed_as(DataType::Float, &[1], |p| p.data_type = 99),
+                "there is no element type number 99",
+            ),
+            (
+                listed_as(DataType::Float, &[1], |p| p.segment = Some(Bytes::new())),
+                "tensors stored in segments are not supported",
+            ),
+        ] {
+            assert_eq!(message(result), said);
+        }
+    }
+
+    fn outer(location: &str, more: &[(&str, &str)]) -> TensorProto {
+        let pair =
+            |(k, v): &(&str, &str)| StringStringEntry { key: (*k).into(), value: (*v).into() };
+        let mut external_data = vec![pair(&("location", location))];
+        external_data.extend(more.iter().map(pair));
+        TensorProto {
+            dims: vec![2],
+            data_type: DataType::Int32 as i32,
+            data_location: EXTERNAL,
+            external_data,
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn external_data_is_read_from_below_the_folder_only() -> std::io::Result<()> {
+        let root = tempfile::tempdir()?;
+        let inner = root.path().join("model");
+        std::fs::create_dir_all(inner.join("data"))?;
+        std::fs::write(root.path().join("secret"), [0; 64])?;
+        let bytes: Vec<u8> = (0..16).collect();
+        std::fs::write(inner.join("data/w"), &bytes)?;
+        let model = inner.join("m.onnx");
+        std::fs::write(&model, [])?;
+        let folder = Folder::of(&model);
+        let read = |p: &TensorProto| tensor(p, folder.as_ref());
+
+        let t = read(&outer("data/w", &[("offset", "4"), ("length", "8")]));
+        assert!(t.is_ok_and(|t| t.bytes() == &bytes[4..12]));
+        let t = read(&outer("./data/w", &[]));
+        assert!(t.is_ok_and(|t| t.bytes() == &bytes[..8]));
+
+        let absolute = root.path().join("secret").display().to_string();
+        for location in ["../secret", "data/../../secret", "", "a\0b", &absolute] {
+            let said = message(read(&outer(location, &[])));
+            assert!(said.ends_with("lies outside of the model's directory"), "{said}");
+        }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(root.path().join("secret"), inner.join("link"))?;
+            let said = message(read(&outer("link", &[])));
+            assert_eq!(said, "the external data `link` lies outside of the model's directory");
+            // A cache of models may keep files elsewhere and link to them: both links lead to one
+            // folder, which is the model's too.
+            let store = root.path().join("store");
+            std::fs::create_dir(&store)?;
+            std::fs::write(store.join("1234"), [])?;
+            std::fs::write(store.join("5678"), &bytes)?;
+            let linked = inner.join("linked.onnx");
+            std::os::unix::fs::symlink(store.join("1234"), &linked)?;
+            std::os::unix::fs::symlink(store.join("5678"), inner.join("linked.data"))?;
+            let folder = Folder::of(&linked);
+            assert!(tensor(&outer("linked.data", &[]), folder.as_ref()).is_ok());
+        }
+        for (proto, said) in [
+            (
+                outer("data/w", &[("offset", "9")]),
+                "external data `data/w` is truncated: 8 bytes at offset 9 are wanted, the file has 16",
+            ),
+            (
+                outer("data/w", &[("offset", "18446744073709551615")]),
+                "external data `data/w` is truncated: 8 bytes at offset 18446744073709551615 are wanted, the file has 16",
+            ),
+            (
+                outer("data/w", &[("length", "4")]),
+                "a int32 tensor of shape [2] takes 8 bytes, but the external data has 4",
+            ),
+            (
+                outer("data/w", &[("offset", "-4")]),
+                "the offset `-4` of the external data is not a size",
+            ),
+            (outer("data", &[]), "external data `data` is not a plain file"),
+            (
+                TensorProto { external_data: Vec::new(), ..outer("", &[]) },
+                "the external data has no location",
+            ),
+        ] {
+            assert_eq!(message(read(&proto)), said);
+        }
+        let said = message(read(&outer("data/none", &[])));
+        assert!(said.starts_with("cannot read the external data in `"), "{said}");
+        let said = message(tensor(&outer("w", &[]), None));
+        assert_eq!(said, "the model keeps data in `w`, but was not read from a file");
+        Ok(())
+    }
+}

@@ -1,0 +1,298 @@
+//! Sizes for the dimensions that a model leaves open.
+//!
+//! A size is given to a name, which stands for one extent everywhere, or to one axis of an input
+//! (`x.0`). A size for an axis that has a name counts for the name. What was given and does not
+//! fit, or fits nothing, is an error: a misspelt key must not go unnoticed.
+
+use std::collections::{BTreeMap, HashSet};
+
+use tilewright_ir::{Error, Result};
+
+use crate::model::{Dim, ValueType};
+
+/// Axes of one tensor; more than this is refused, so that loop nests stay shallow.
+pub(crate) const MAX_RANK: usize = 32;
+
+/// Where a size came from, and the size.
+type Given = (String, usize);
+
+/// The shapes of the inputs, in order. `dims` maps names and `INPUT.AXIS` to sizes, `shapes` maps
+/// inputs to whole shapes.
+pub(crate) fn resolve(
+    inputs: &[ValueType],
+    dims: &BTreeMap<String, usize>,
+    shapes: &BTreeMap<String, Vec<usize>>,
+) -> Result<Vec<Vec<usize>>> {
+    let mut names: BTreeMap<&str, Given> = BTreeMap::new();
+    for name in inputs.iter().flat_map(|v| v.dims.iter().flatten()).filter_map(named) {
+        if let Some(&size) = dims.get(name) {
+            names.insert(name, (format!("{name}={size}"), size));
+        }
+    }
+    let mut axes: Vec<BTreeMap<usize, Given>> = vec![BTreeMap::new(); inputs.len()];
+    for (key, &size) in dims.iter().filter(|(k, _)| !names.contains_key(k.as_str())) {
+        let (input, axis) = axis_key(inputs, key).ok_or_else(|| unknown_key(inputs, key))?;
+        axes[input].insert(axis, (format!("{key}={size}"), size));
+    }
+    for (name, shape) in shapes {
+        let input = inputs.iter().position(|v| v.name == *name).ok_or_else(|| {
+            let known: Vec<&str> = inputs.iter().map(|v| v.name.as_str()).collect();
+            Error::input(format!("the model has no input `{name}`"))
+                .note(format!("its inputs are: {}", known.join(", ")))
+        })?;
+        if let Some(dims) = &inputs[input].dims
+            && dims.len() != shape.len()
+        {
+            return Err(Error::input(format!(
+                "input `{name}` has {} dimensions, but {shape:?} was given",
+                dims.len()
+            )));
+        }
+        for (axis, &size) in shape.iter().enumerate() {
+            let given = (format!("the shape {shape:?} of `{name}`"), size);
+            if let Some(old) = axes[input].insert(axis, given.clone()) {
+                same(&format!("{name}.{axis}"), &old, &given)?;
+            }
+        }
+    }
+    for (input, axes) in inputs.iter().zip(&axes) {
+        for (axis, given) in axes {
+            let Some(dim) = input.dims.as_ref().and_then(|d| d.get(*axis)) else { continue };
+            match dim {
+                Dim::Fixed(size) if *size != given.1 => {
+                    return Err(Error::input(format!(
+                        "dimension {axis} of input `{}` is {size} in the model, but {} was given",
+                        input.name, given.0
+                    )));
+                }
+                Dim::Named(name) => match names.get(name.as_str()) {
+                    Some(old) => same(name, old, given)?,
+                    None => drop(names.insert(name, given.clone())),
+                },
+                Dim::Fixed(_) | Dim::Open => {}
+            }
+        }
+    }
+    let mut open = Vec::new();
+    let mut result = Vec::new();
+    for (input, axes) in inputs.iter().zip(&axes) {
+        let rank = match (&input.dims, shapes.get(&input.name)) {
+            (Some(dims), _) => dims.len(),
+            (None, Some(shape)) => shape.len(),
+            // The axes that were given make up the shape.
+            (None, None) => axes.len(),
+        };
+        let unranked = input.dims.is_none() && !shapes.contains_key(&input.name);
+        if unranked && (axes.is_empty() || axes.keys().next_back() != Some(&(rank - 1))) {
+            open.push(OpenDim { name: None, key: format!("{}.0", input.name), whole: true });
+            continue;
+        }
+        if rank > MAX_RANK {
+            return Err(Error::unsupported(format!(
+                "input `{}` has {rank} dimensions; at most {MAX_RANK} are supported",
+                input.name
+            )));
+        }
+        let mut shape = Vec::with_capacity(rank);
+        for axis in 0..rank {
+            let dim = input.dims.as_ref().map_or(&Dim::Open, |d| &d[axis]);
+            let size = match dim {
+                Dim::Fixed(size) => Some(*size),
+                Dim::Named(name) => names.get(name.as_str()).map(|g| g.1),
+                Dim::Open => axes.get(&axis).map(|g| g.1),
+            };
+            match size {
+                Some(size) => shape.push(size),
+                None => open.push(OpenDim {
+                    name: named(dim).map(str::to_owned),
+                    key: format!("{}.{axis}", input.name),
+                    whole: false,
+                }),
+            }
+        }
+        result.push(shape);
+    }
+    if open.is_empty() { Ok(result) } else { Err(still_open(&open)) }
+}
+
+/// A dimension without a size; `whole` where not even the rank is known.
+struct OpenDim {
+    name: Option<String>,
+    key: String,
+    whole: bool,
+}
+
+/// As many names as a message lists.
+const LISTED: usize = 16;
+
+fn still_open(open: &[OpenDim]) -> Error {
+    let mut seen = HashSet::new();
+    let (mut said, mut flags) = (Vec::new(), Vec::new());
+    for dim in open {
+        let key = dim.name.as_ref().unwrap_or(&dim.key);
+        if !seen.insert(key) || seen.len() > LISTED {
+            continue;
+        }
+        flags.push(format!("--dim {key}=SIZE"));
+        said.push(match (&dim.name, dim.whole) {
+            (_, true) => {
+                let input = dim.key.strip_suffix(".0").unwrap_or(&dim.key);
+                format!("the rank of `{input}` (`{key}`, `{input}.1`, ...)")
+            }
+            (Some(name), _) => format!("`{name}` (dimension {})", dim.key),
+            (None, _) => format!("`{key}`"),
+        });
+    }
+    if seen.len() > LISTED {
+        said.push(format!("and {} more", seen.len() - LISTED));
+        flags.push("...".into());
+    }
+    Error::input(format!("the model leaves these sizes open: {}", said.join(", ")))
+        .help(format!("give each a size: {}; or give the inputs", flags.join(" ")))
+}
+
+fn named(dim: &Dim) -> Option<&str> {
+    match dim {
+        Dim::Named(name) => Some(name),
+        Dim::Fixed(_) | Dim::Open => None,
+    }
+}
+
+fn same(what: &str, a: &Given, b: &Given) -> Result<()> {
+    match a.1 == b.1 {
+        true => Ok(()),
+        false => Err(Error::input(format!("two sizes for `{what}`: {} and {}", a.0, b.0))),
+    }
+}
+
+/// Reads `INPUT.AXIS`.
+fn axis_key(inputs: &[ValueType], key: &str) -> Option<(usize, usize)> {
+    let (name, axis) = key.rsplit_once('.')?;
+    let input = inputs.iter().position(|v| v.name == name)?;
+    let axis: usize = axis.parse().ok()?;
+    let rank = inputs[input].dims.as_ref().map_or(MAX_RANK, Vec::len);
+    (axis < rank).then_some((input, axis))
+}
+
+fn unknown_key(inputs: &[ValueType], key: &str) -> Error {
+    let mut known = Vec::new();
+    let mut seen = HashSet::new();
+    for input in inputs {
+        for (axis, dim) in input.dims.iter().flatten().enumerate() {
+            match dim {
+                Dim::Named(name) if seen.insert(name) => known.push(name.clone()),
+                Dim::Open => known.push(format!("{}.{axis}", input.name)),
+                _ => {}
+            }
+        }
+        if input.dims.is_none() {
+            known.push(format!("{}.AXIS", input.name));
+        }
+    }
+    if known.len() > LISTED {
+        let more = known.len() - LISTED;
+        known.truncate(LISTED);
+        known.push(format!("and {more} more"));
+    }
+    let note = match known.is_empty() {
+        true => "the model leaves no size open".to_owned(),
+        false => format!("open sizes of the model: {}", known.join(", ")),
+    };
+    Error::input(format!("no dimension of the model is called `{key}`")).note(note)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::DType;
+
+    fn input(name: &str, dims: Option<&[Dim]>) -> ValueType {
+        ValueType { name: name.into(), dtype: Some(DType::F32), dims: dims.map(<[Dim]>::to_vec) }
+    }
+
+    fn n() -> Dim {
+        Dim::Named("N".into())
+    }
+
+    fn inputs() -> Vec<ValueType> {
+        vec![
+            input("x", Some(&[n(), Dim::Fixed(3), Dim::Open])),
+            input("a.b", Some(&[n()])),
+            input("free", None),
+        ]
+    }
+
+    fn check(dims: &[(&str, usize)], shapes: &[(&str, &[usize])]) -> String {
+        let dims = dims.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect();
+        let shapes = shapes.iter().map(|(k, v)| ((*k).to_owned(), v.to_vec())).collect();
+        match resolve(&inputs(), &dims, &shapes) {
+            Ok(shapes) => format!("{shapes:?}"),
+            Err(e) => e.render(),
+        }
+    }
+
+    #[test]
+    fn names_axes_and_shapes_give_sizes() {
+        let all = "[[2, 3, 5], [2], [7, 8]]";
+        let free: (&str, &[usize]) = ("free", &[7, 8]);
+        assert_eq!(check(&[("N", 2), ("x.2", 5), ("free.0", 7), ("free.1", 8)], &[]), all);
+        assert_eq!(check(&[("x.0", 2), ("x.1", 3), ("x.2", 5)], &[free]), all);
+        assert_eq!(check(&[("a.b.0", 2), ("x.2", 5)], &[free]), all);
+        assert_eq!(check(&[("N", 2), ("a.b.0", 2)], &[free, ("x", &[2, 3, 5])]), all);
+        assert_eq!(check(&[("x.2", 0), ("N", 0)], &[("free", &[])]), "[[0, 3, 0], [0], []]");
+    }
+
+    #[test]
+    fn open_sizes_are_listed_once_each() {
+        assert_eq!(
+            check(&[], &[]),
+            "error: the model leaves these sizes open: `N` (dimension x.0), `x.2`, the rank of `free` (`free.0`, `free.1`, ...)\n\
+             help: give each a size: --dim N=SIZE --dim x.2=SIZE --dim free.0=SIZE; or give the inputs\n"
+        );
+        let said = check(&[("N", 1), ("x.2", 1), ("free.1", 1)], &[]);
+        assert!(said.contains("the rank of `free`"), "{said}");
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_refused() {
+        for (dims, shapes, said) in [
+            (
+                &[("M", 2)][..],
+                &[][..],
+                "error: no dimension of the model is called `M`\n\
+                 note: open sizes of the model: N, x.2, free.AXIS\n",
+            ),
+            (
+                &[("x.3", 2)],
+                &[],
+                "error: no dimension of the model is called `x.3`\n\
+                 note: open sizes of the model: N, x.2, free.AXIS\n",
+            ),
+            (
+                &[("x.1", 4)],
+                &[],
+                "error: dimension 1 of input `x` is 3 in the model, but x.1=4 was given\n",
+            ),
+            (&[("N", 2), ("x.0", 3)], &[], "error: two sizes for `N`: N=2 and x.0=3\n"),
+            (&[("a.b.0", 2), ("x.0", 3)], &[], "error: two sizes for `N`: x.0=3 and a.b.0=2\n"),
+            (
+                &[("x.2", 4)],
+                &[("x", &[1, 3, 5][..])],
+                "error: two sizes for `x.2`: x.2=4 and the shape [1, 3, 5] of `x`\n",
+            ),
+            (&[], &[("x", &[1, 3])], "error: input `x` has 3 dimensions, but [1, 3] was given\n"),
+            (
+                &[],
+                &[("y", &[1])],
+                "error: the model has no input `y`\nnote: its inputs are: x, a.b, free\n",
+            ),
+            (
+                &[("N", 1), ("x.2", 1)],
+                &[("free", &[1; 40])],
+                "error: input `free` has 40 dimensions; at most 32 are supported\n",
+            ),
+        ] {
+            assert_eq!(check(dims, shapes), said);
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! From a decoded model to a module: node by node, in the order of the file.
+//!
+//! Every size is a number by the time that a node is looked at: the inputs' sizes are settled
+//! first ([`crate::dims`]), and what follows from them is computed on the way. A value is either
+//! a constant or a variable of the graph function; a node with constants only becomes a constant.
+//! Nodes that no output needs are not looked at.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use tilewright_ir::{Error, GraphVar, Module, Result, TensorType};
+
+use crate::build::{Budget, Builder, check_extents};
+use crate::data;
+use crate::dims;
+use crate::model::Model;
+use crate::node::{Node, Value};
+use crate::proto::{Bytes, GraphProto, NodeProto, TensorProto};
+use crate::registry::{self, Operator};
+
+/// Choices for an import.
+#[derive(Clone, Debug)]
+pub struct ImportOptions {
+    /// Sizes of open dimensions: by name, or by input and axis as `INPUT.AXIS`.
+    pub dims: BTreeMap<String, usize>,
+    /// Shapes of inputs, where they are known as a whole.
+    pub shapes: BTreeMap<String, Vec<usize>>,
+    /// Most bytes of constants that are computed (not read) while importing.
+    pub constant_bytes: usize,
+    /// Most element operations spent on computing constants; what exceeds them is left to be
+    /// computed when the model runs.
+    pub constant_steps: u64,
+}
+
+impl Default for ImportOptions {
+    fn default() -> Self {
+        ImportOptions {
+            dims: BTreeMap::new(),
+            shapes: BTreeMap::new(),
+            constant_bytes: 4 << 30,
+            constant_steps: 1 << 25,
+        }
+    }
+}
+
+/// Reads and imports a model file: [`Model::read`], then [`Model::import`].
+pub fn import_path(path: impl AsRef<Path>, options: &ImportOptions) -> Result<Module> {
+    Model::read(path)?.import(options)
+}
+
+/// Imports a model in memory: [`Model::decode`], then [`Model::import`].
+pub fn import_bytes(
+    name: impl Into<String>,
+    bytes: impl Into<Bytes>,
+    options: &ImportOptions,
+) -> Result<Module> {
+    Model::decode(name, bytes)?.import(options)
+}
+
+impl Model {
+    /// The model as a module. Its graph function `main` has the model's inputs as parameters, in
+    /// their order and with their names, and calls one tensor function a node; the outputs' names
+    /// are in the attribute `output_names`.
+    ///
+    /// Fails with [`Error::Input`] where sizes are missing or do not fit, with
+    /// [`Error::Unsupported`] where the model uses something that is not covered, with
+    /// [`Error::Model`] where it contradicts itself, and with [`Error::Io`] where data beside the
+    /// model cannot be read. Messages name the file, the node, its operator and the opset.
+    pub fn import(&self, options: &ImportOptions) -> Result<Module> {
+        Importer::new(self, options)
+            .and_then(Importer::run)
+            .map_err(|e| e.context(format!("`{}`", self.name)))
+    }
+}
+
+/// As many operators as a message lists.
+const LISTED: usize = 16;
+
+struct Importer<'a> {
+    model: &'a Model,
+    builder: Builder,
+    params: Vec<GraphVar>,
+    /// Names of the outputs, and their element types where the file says them.
+    outputs: Vec<crate::model::ValueType>,
+    initializers: HashMap<&'a str, &'a TensorProto>,
+    /// The node that computes a value.
+    producers: HashMap<&'a str, usize>,
+    /// What is known and still needed.
+    values: HashMap<&'a str, Value>,
+    /// How often the rest of the graph reads a value.
+    uses: HashMap<&'a str, usize>,
+}
+
+impl<'a> Importer<'a> {
+    fn new(model: &'a Model, options: &ImportOptions) -> Result<Self> {
+        let (low, high) = registry::OPSETS;
+        if !(low..=high).contains(&model.opset) {
+            return Err(Error::unsupported(format!(
+                "opset {} is not supported; opsets {low} to {high} are",
+                model.opset
+            )));
+        }
+        let signature = model.read_signature()?;
+        let shapes = dims::resolve(&signature.inputs, &options.dims, &options.shapes)?;
+        let graph: &GraphProto = &model.graph;
+        let mut initializers = HashMap::new();
+        for t in &graph.initializer {
+            if initializers.insert(t.name.as_str(), t).is_some() {
+                return Err(Error::model(format!("two constants are named `{}`", t.name)));
+            }
+        }
+        let inputs: HashSet<&str> = graph.input.iter().map(|v| v.name.as_str()).collect();
+        let mut producers = HashMap::new();
+        for (at, node) in graph.node.iter().enumerate() {
+            for name in node.output.iter().filter(|n| !n.is_empty()) {
+                let known =
+                    inputs.contains(name.as_str()) || initializers.contains_key(name.as_str());
+                if known || producers.insert(name.as_str(), at).is_some() {
+                    return Err(Error::model(format!("`{name}` is defined a second time"))
+                        .context(label(node, at, model.opset)));
+                }
+            }
+        }
+        let mut params = Vec::new();
+        let mut values = HashMap::new();
+        let given = graph.input.iter().filter(|v| !initializers.contains_key(v.name.as_str()));
+        for ((input, shape), proto) in signature.inputs.iter().zip(shapes).zip(given) {
+            let Some(dtype) = input.dtype else { continue };
+            check_extents(&shape).map_err(|e| e.context(format!("input `{}`", input.name)))?;
+            let var = GraphVar::tensor(input.name.as_str(), TensorType::fixed(&shape, dtype));
+            params.push(var.clone());
+            values.insert(proto.name.as_str(), Value::Var { var, shape, dtype });
+        }
+        let budget = Budget { bytes: options.constant_bytes, steps: options.constant_steps };
+        Ok(Importer {
+            model,
+            builder: Builder::new(budget),
+            params,
+            outputs: signature.outputs,
+            initializers,
+            producers,
+            values,
+            uses: HashMap::new(),
+        })
+    }
+
+    fn run(mut self) -> Result<Module> {
+        let live = self.live();
+        self.check_operators(&live)?;
+        let nodes = self.model.graph.node.iter().enumerate();
+        for (at, node) in nodes.filter(|(at, _)| live[*at]) {
+            self.node(node).map_err(|e| {
+                // Parameters that contradict each other are the model's fault here.
+                let e = match e {
+                    Error::Input(d) => Error::Model(d),
+                    e => e,
+                };
+                e.context(label(node, at, self.model.opset))
+            })?;
+        }
+        let mut outputs = Vec::new();
+        for (output, proto) in
+            std::mem::take(&mut self.outputs).into_iter().zip(&self.model.graph.output)
+        {
+            let value = self
+                .value(&proto.name)?
+                .ok_or_else(|| Error::model("nothing computes it"))
+                .map_err(|e| e.context(format!("output `{}`", output.name)))?;
+            if let Some(declared) = output.dtype
+                && declared != value.dtype()
+            {
+                return Err(Error::model(format!(
+                    "output `{}` is declared as {declared}, but is computed as {}",
+                    output.name,
+                    value.dtype()
+                )));
+            }
+            outputs.push((output.name, value));
+        }
+        self.builder.finish(self.params, outputs)
+    }
+
+    /// Which nodes the outputs need; also counts the uses of each value.
+    fn live(&mut self) -> Vec<bool> {
+        let graph = &self.model.graph;
+        let mut live = vec![false; graph.node.len()];
+        let mut open: Vec<&str> = graph.output.iter().map(|v| v.name.as_str()).collect();
+        while let Some(name) = open.pop() {
+            *self.uses.entry(name).or_insert(0) += 1;
+            if let Some(&at) = self.producers.get(name)
+                && !live[at]
+            {
+                live[at] = true;
+                let inputs = graph.node[at].input.iter().filter(|n| !n.is_empty());
+                open.extend(inputs.map(String::as_str));
+            }
+        }
+        live
+    }
+
+    /// Refuses the first operator that is not supported, and names the others.
+    fn check_operators(&self, live: &[bool]) -> Result<()> {
+        let opset = self.model.opset;
+        let mut first = None;
+        let mut others: Vec<&str> = Vec::new();
+        let mut seen = HashSet::new();
+        for (at, node) in self.model.graph.node.iter().enumerate().filter(|(at, _)| live[*at]) {
+            if others.len() <= LISTED
+                && seen.insert((&node.domain, &node.op_type))
+                && let Err(e) = self.operator(node)
+            {
+                match first {
+                    None => first = Some(e.context(label(node, at, opset))),
+                    Some(_) => others.push(&node.op_type),
+                }
+            }
+        }
+        let Some(first) = first else { return Ok(()) };
+        Err(match others.len() {
+            0 => first,
+            count => {
+                others.truncate(LISTED);
+                let more = if count > LISTED { ", ..." } else { "" };
+                first.note(format!("the model also needs: {}{more}", others.join(", ")))
+            }
+        })
+    }
+
+    fn operator(&self, node: &NodeProto) -> Result<&'static Operator> {
+        let key = (node.domain.clone(), node.op_type.clone());
+        if self.model.functions.contains(&key) {
+            return Err(Error::unsupported(
+                "operators that a model defines itself are not supported",
+            )
+            .help("inline the model's functions, for example with `onnx.inliner`"));
+        }
+        registry::find(&node.domain, &node.op_type, self.model.opset)
+    }
+
+    fn node(&mut self, proto: &'a NodeProto) -> Result<()> {
+        let operator = self.operator(proto)?;
+        if proto.input.len() > operator.max_inputs {
+            return Err(match operator.max_inputs {
+                registry::MANY => Error::unsupported(format!(
+                    "{} inputs are not supported; at most {} are",
+                    proto.input.len(),
+                    registry::MANY
+                )),
+                most => Error::model(format!(
+                    "there are {} inputs, but the operator takes at most {most}",
+                    proto.input.len()
+                )),
+            });
+        }
+        let mut inputs = Vec::with_capacity(proto.input.len());
+        for (position, name) in proto.input.iter().enumerate() {
+            if name.is_empty() {
+                inputs.push(None);
+                continue;
+            }
+            let value = self.value(name)?.ok_or_else(|| {
+                Error::model(match self.producers.get(name.as_str()) {
+                    Some(&later) => format!(
+                        "input {position}, `{name}`, is computed only by {}: the nodes are not in order, or form a cycle",
+                        label(&self.model.graph.node[later], later, self.model.opset)
+                    ),
+                    None => format!("input {position}, `{name}`, is defined nowhere"),
+                })
+            })?;
+            inputs.push(Some(value));
+        }
+        let node = Node::new(proto, self.model.opset, inputs, self.model.folder.as_ref())?;
+        self.builder.hint = proto.output.first().cloned().unwrap_or_default();
+        let results = (operator.import)(&node, &mut self.builder)?;
+        node.finish()?;
+        if node.output_count() > results.len() {
+            return Err(Error::unsupported(format!(
+                "output {} is not supported; only the first {} are",
+                results.len(),
+                results.len()
+            )));
+        }
+        for (name, value) in proto.output.iter().zip(results) {
+            let uses = self.uses.get(name.as_str()).copied().unwrap_or(0);
+            self.builder.note_uses(&value, uses);
+            if uses > 0 {
+                self.values.insert(name, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// A value by its name, if it is known. Counts as one of its uses: the last one forgets it.
+    fn value(&mut self, name: &'a str) -> Result<Option<Value>> {
+        let left = self.uses.get_mut(name).map_or(0, |uses| {
+            *uses = uses.saturating_sub(1);
+            *uses
+        });
+        if left > 0
+            && let Some(value) = self.values.get(name)
+        {
+            return Ok(Some(value.clone()));
+        }
+        if let Some(value) = self.values.remove(name) {
+            return Ok(Some(value));
+        }
+        let Some(proto) = self.initializers.get(name) else { return Ok(None) };
+        let tensor = data::tensor(proto, self.model.folder.as_ref())
+            .map_err(|e| e.context(format!("constant `{name}`")))?;
+        if left > 0 {
+            self.values.insert(name, Value::Const(tensor.clone()));
+        }
+        Ok(Some(Value::Const(tensor)))
+    }
+}
+
+/// How messages name a node.
+fn label(node: &NodeProto, at: usize, opset: i64) -> String {
+    let name = match node.name.as_str() {
+        "" => format!("node {at}"),
+        name => format!("node `{name}`"),
+    };
+    let domain = match node.domain.as_str() {
+        "" | "ai.onnx" => String::new(),
+        domain => format!("{domain}."),
+    };
+    format!("{name} ({domain}{}, opset {opset})", node.op_type)
+}

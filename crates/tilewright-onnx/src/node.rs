@@ -1,0 +1,299 @@
+//! What an operator's importer sees: its node, with typed access that explains what is wrong.
+//!
+//! Every attribute must be asked for: [`Node::finish`] refuses one that nobody read, so that an
+//! attribute cannot be dropped silently.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+use tilewright_ir::{DType, Error, GraphVar, Result, Tensor};
+
+use crate::data::{self, Folder};
+use crate::proto::{AttributeProto, AttributeType, NodeProto, TensorProto};
+
+/// A value while a graph is imported.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    /// Known at import.
+    Const(Tensor),
+    /// Computed when the model runs; its shape is known.
+    Var {
+        /// The variable in the graph function.
+        var: GraphVar,
+        /// Extents.
+        shape: Vec<usize>,
+        /// Element type.
+        dtype: DType,
+    },
+}
+
+impl Value {
+    /// Extents.
+    pub(crate) fn shape(&self) -> &[usize] {
+        match self {
+            Value::Const(t) => t.shape(),
+            Value::Var { shape, .. } => shape,
+        }
+    }
+
+    /// Number of axes.
+    pub(crate) fn rank(&self) -> usize {
+        self.shape().len()
+    }
+
+    /// Element type.
+    pub(crate) fn dtype(&self) -> DType {
+        match self {
+            Value::Const(t) => t.dtype(),
+            Value::Var { dtype, .. } => *dtype,
+        }
+    }
+
+    /// The tensor, where it is known at import.
+    pub(crate) fn constant(&self) -> Option<&Tensor> {
+        match self {
+            Value::Const(t) => Some(t),
+            Value::Var { .. } => None,
+        }
+    }
+}
+
+/// A node with its inputs.
+pub(crate) struct Node<'a> {
+    proto: &'a NodeProto,
+    /// Version of the operator set.
+    pub(crate) opset: i64,
+    inputs: Vec<Option<Value>>,
+    folder: Option<&'a Folder>,
+    attributes: HashMap<&'a str, &'a AttributeProto>,
+    read: RefCell<HashSet<&'a str>>,
+}
+
+impl<'a> Node<'a> {
+    /// Fails where an attribute comes twice.
+    pub(crate) fn new(
+        proto: &'a NodeProto,
+        opset: i64,
+        inputs: Vec<Option<Value>>,
+        folder: Option<&'a Folder>,
+    ) -> Result<Self> {
+        let mut attributes = HashMap::new();
+        for a in &proto.attribute {
+            if !a.ref_attr_name.is_empty() {
+                return Err(Error::model(format!(
+                    "attribute `{}` refers to an attribute of a function, but stands in none",
+                    a.name
+                )));
+            }
+            if attributes.insert(a.name.as_str(), a).is_some() {
+                return Err(Error::model(format!("attribute `{}` is given twice", a.name)));
+            }
+        }
+        Ok(Node { proto, opset, inputs, folder, attributes, read: RefCell::default() })
+    }
+
+    /// The operator's name.
+    pub(crate) fn op(&self) -> &'a str {
+        &self.proto.op_type
+    }
+
+    /// Number of inputs, absent ones at the end not counted.
+    pub(crate) fn input_count(&self) -> usize {
+        self.inputs.iter().rposition(Option::is_some).map_or(0, |i| i + 1)
+    }
+
+    /// Number of outputs that the node names, absent ones at the end not counted.
+    pub(crate) fn output_count(&self) -> usize {
+        self.proto.output.iter().rposition(|n| !n.is_empty()).map_or(0, |i| i + 1)
+    }
+
+    /// The input at a position, which must be there.
+    pub(crate) fn input(&self, at: usize) -> Result<&Value> {
+        self.optional(at).ok_or_else(|| Error::model(format!("input {at} is missing")))
+    }
+
+    /// The input at a position, if there is one.
+    pub(crate) fn optional(&self, at: usize) -> Option<&Value> {
+        self.inputs.get(at).and_then(Option::as_ref)
+    }
+
+    /// All inputs, each of which must be there.
+    pub(crate) fn all_inputs(&self) -> Result<Vec<Value>> {
+        (0..self.input_count()).map(|i| self.input(i).cloned()).collect()
+    }
+
+    /// An optional input that must be known at import; `what` is its name in the specification.
+    pub(crate) fn constant(&self, at: usize, what: &str) -> Result<Option<&Tensor>> {
+        let Some(value) = self.optional(at) else { return Ok(None) };
+        value.constant().map(Some).ok_or_else(|| {
+            Error::unsupported(format!(
+                "the input `{what}` depends on the data, but must be known when the model is imported"
+            ))
+            .help("make it a constant of the model")
+        })
+    }
+
+    /// An optional input of integers that must be known at import: a list, or a scalar.
+    pub(crate) fn constant_ints(&self, at: usize, what: &str) -> Result<Option<Vec<i64>>> {
+        let Some(tensor) = self.constant(at, what)? else { return Ok(None) };
+        if tensor.shape().len() > 1 || !tensor.dtype().is_int() {
+            return Err(Error::model(format!(
+                "the input `{what}` must be a list of integers, but is {} of shape {:?}",
+                tensor.dtype(),
+                tensor.shape()
+            )));
+        }
+        if tensor.len() > MAX_INTS {
+            return Err(Error::model(format!("the input `{what}` has {} elements", tensor.len())));
+        }
+        let element = |i| {
+            i64::try_from(tensor.get_i128(i))
+                .map_err(|_| Error::model(format!("the input `{what}` is out of range")))
+        };
+        (0..tensor.len()).map(element).collect::<Result<_>>().map(Some)
+    }
+
+    /// An optional input of one number that must be known at import.
+    pub(crate) fn constant_scalar(&self, at: usize, what: &str) -> Result<Option<&Tensor>> {
+        match self.constant(at, what)? {
+            Some(t) if t.len() != 1 => Err(Error::model(format!(
+                "the input `{what}` must be one number, but has the shape {:?}",
+                t.shape()
+            ))),
+            other => Ok(other),
+        }
+    }
+
+    /// An optional attribute, checked to be of a kind.
+    fn attribute(
+        &self,
+        name: &'static str,
+        kind: AttributeType,
+    ) -> Result<Option<&'a AttributeProto>> {
+        self.read.borrow_mut().insert(name);
+        let Some(a) = self.attributes.get(name) else { return Ok(None) };
+        match AttributeType::try_from(a.r#type) {
+            // The oldest files do not say the kind.
+            Ok(AttributeType::Undefined) => Ok(Some(a)),
+            Ok(found) if found == kind => Ok(Some(a)),
+            found => Err(Error::model(format!(
+                "attribute `{name}` is of kind {}, not {kind:?}",
+                found.map_or_else(|_| a.r#type.to_string(), |f| format!("{f:?}"))
+            ))),
+        }
+    }
+
+    /// An integer attribute.
+    pub(crate) fn int(&self, name: &'static str) -> Result<Option<i64>> {
+        Ok(self.attribute(name, AttributeType::Int)?.map(|a| a.i))
+    }
+
+    /// An integer attribute with a default.
+    pub(crate) fn int_or(&self, name: &'static str, default: i64) -> Result<i64> {
+        Ok(self.int(name)?.unwrap_or(default))
+    }
+
+    /// A flag: an integer attribute that is 0 or another number.
+    pub(crate) fn flag(&self, name: &'static str, default: bool) -> Result<bool> {
+        Ok(self.int(name)?.map_or(default, |v| v != 0))
+    }
+
+    /// A list of integers.
+    pub(crate) fn ints(&self, name: &'static str) -> Result<Option<Vec<i64>>> {
+        Ok(self.attribute(name, AttributeType::Ints)?.map(|a| a.ints.clone()))
+    }
+
+    /// A number.
+    pub(crate) fn float(&self, name: &'static str) -> Result<Option<f32>> {
+        Ok(self.attribute(name, AttributeType::Float)?.map(|a| a.f))
+    }
+
+    /// A number with a default.
+    pub(crate) fn float_or(&self, name: &'static str, default: f32) -> Result<f32> {
+        Ok(self.float(name)?.unwrap_or(default))
+    }
+
+    /// A list of numbers.
+    pub(crate) fn floats(&self, name: &'static str) -> Result<Option<Vec<f32>>> {
+        Ok(self.attribute(name, AttributeType::Floats)?.map(|a| a.floats.clone()))
+    }
+
+    /// A text with a default.
+    pub(crate) fn text_or(&self, name: &'static str, default: &'static str) -> Result<&'a str> {
+        let Some(a) = self.attribute(name, AttributeType::String)? else { return Ok(default) };
+        std::str::from_utf8(&a.s)
+            .map_err(|_| Error::model(format!("attribute `{name}` is not valid UTF-8")))
+    }
+
+    /// A tensor.
+    pub(crate) fn tensor(&self, name: &'static str) -> Result<Option<Tensor>> {
+        let Some(a) = self.attribute(name, AttributeType::Tensor)? else { return Ok(None) };
+        let empty = TensorProto::default();
+        let proto = a.t.as_deref().unwrap_or(&empty);
+        data::tensor(proto, self.folder)
+            .map(Some)
+            .map_err(|e| e.context(format!("attribute `{name}`")))
+    }
+
+    /// Marks an attribute as read that does not change the result.
+    pub(crate) fn ignore(&self, name: &'static str) {
+        self.read.borrow_mut().insert(name);
+    }
+
+    /// Refuses the value of an attribute.
+    pub(crate) fn unsupported_value(
+        &self,
+        name: &str,
+        value: impl std::fmt::Display,
+        supported: &str,
+    ) -> Error {
+        Error::unsupported(format!("attribute `{name}` = {value} is not supported"))
+            .note(format!("supported: {supported}"))
+    }
+
+    /// Fails where an attribute was not read.
+    pub(crate) fn finish(&self) -> Result<()> {
+        let read = self.read.borrow();
+        let mut rest: Vec<&str> =
+            self.attributes.keys().copied().filter(|name| !read.contains(name)).collect();
+        rest.sort_unstable();
+        match rest.first() {
+            None => Ok(()),
+            Some(name) => {
+                let mut known: Vec<&str> = read.iter().copied().collect();
+                known.sort_unstable();
+                let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+                Err(Error::unsupported(format!("attribute `{name}` is not supported"))
+                    .note(format!("supported attributes of {} here: {known}", self.op())))
+            }
+        }
+    }
+}
+
+/// Longest list of integers that is a parameter; real ones have one number an axis.
+const MAX_INTS: usize = 1 << 20;
+
+/// The position of an axis that may count from the end.
+pub(crate) fn axis(axis: i64, rank: usize) -> Result<usize> {
+    position(axis, rank).ok_or_else(|| {
+        Error::model(format!("there is no axis {axis} in a tensor of {rank} dimensions"))
+    })
+}
+
+fn position(axis: i64, rank: usize) -> Option<usize> {
+    let at = if axis < 0 { axis.checked_add_unsigned(rank as u64)? } else { axis };
+    usize::try_from(at).ok().filter(|&at| at < rank)
+}
+
+/// Positions of axes that may count from the end; none may come twice.
+pub(crate) fn axes(list: &[i64], rank: usize) -> Result<Vec<usize>> {
+    let mut found = Vec::with_capacity(list.len().min(rank));
+    for &a in list {
+        let at = axis(a, rank)?;
+        if found.contains(&at) {
+            return Err(Error::model(format!("axis {a} is given twice")));
+        }
+        found.push(at);
+    }
+    Ok(found)
+}

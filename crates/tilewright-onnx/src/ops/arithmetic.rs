@@ -1,0 +1,292 @@
+//! Operators on elements: arithmetic, activations, comparisons, conversions.
+
+use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ops::elementwise::{self, Binary, Unary, Variadic};
+use tilewright_ops::{Operand, Scalar};
+
+use super::one;
+use crate::build::{Builder, operand};
+use crate::data;
+use crate::fold;
+use crate::node::{Node, Value};
+
+/// Operands that one function combines at most, so that expressions stay shallow.
+const COMBINED: usize = 64;
+
+/// The element of a tensor with one element.
+pub(crate) fn scalar(t: &Tensor) -> Scalar {
+    match t.dtype().is_float() {
+        true => Scalar::Float(t.get_f64(0)),
+        // An unsigned number above the signed range goes by its bits.
+        false => Scalar::Int(t.get_i128(0) as i64),
+    }
+}
+
+/// Calls a function of one operand.
+pub(crate) fn apply(b: &mut Builder, base: &'static str, op: Unary, x: &Value) -> Result<Value> {
+    let of = operand(x);
+    b.call(base, &(op, &of), std::slice::from_ref(x), || elementwise::unary(op, &of))
+}
+
+/// Calls a function of two operands.
+pub(crate) fn combine(
+    b: &mut Builder,
+    base: &'static str,
+    op: Binary,
+    x: &Value,
+    y: &Value,
+) -> Result<Value> {
+    let (of, with) = (operand(x), operand(y));
+    b.call(base, &(op, &of, &with), &[x.clone(), y.clone()], || elementwise::binary(op, &of, &with))
+}
+
+/// An operator of one operand without attributes.
+pub(crate) fn unary(
+    node: &Node,
+    b: &mut Builder,
+    base: &'static str,
+    op: Unary,
+) -> Result<Vec<Value>> {
+    one(apply(b, base, op, node.input(0)?)?)
+}
+
+/// An operator of two operands without attributes.
+pub(crate) fn binary(
+    node: &Node,
+    b: &mut Builder,
+    base: &'static str,
+    op: Binary,
+) -> Result<Vec<Value>> {
+    one(combine(b, base, op, node.input(0)?, node.input(1)?)?)
+}
+
+/// An operator of any number of operands.
+pub(crate) fn variadic(
+    node: &Node,
+    b: &mut Builder,
+    base: &'static str,
+    op: Variadic,
+) -> Result<Vec<Value>> {
+    let inputs = node.all_inputs()?;
+    if inputs.is_empty() {
+        return Err(Error::model("there are no inputs"));
+    }
+    if inputs.len() > COMBINED && op == Variadic::Mean {
+        return Err(Error::unsupported(format!(
+            "the mean of {} inputs is not supported; of {COMBINED} it is",
+            inputs.len()
+        )));
+    }
+    let mut rest = inputs.into_iter();
+    let mut group: Vec<Value> = rest.by_ref().take(COMBINED).collect();
+    loop {
+        let value = if let ([x], true) = (group.as_slice(), op != Variadic::Mean) {
+            // One operand comes back as it is, once its type is known to fit.
+            let of = operand(x);
+            elementwise::variadic(op, std::slice::from_ref(&of))?;
+            x.clone()
+        } else {
+            let of: Vec<Operand> = group.iter().map(operand).collect();
+            b.call(base, &(op, &of), &group, || elementwise::variadic(op, &of))?
+        };
+        group = vec![value.clone()];
+        group.extend(rest.by_ref().take(COMBINED - 1));
+        if group.len() == 1 {
+            return one(value);
+        }
+    }
+}
+
+pub(crate) fn leaky_relu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let alpha = node.float_or("alpha", 0.01)?.into();
+    unary(node, b, "leaky_relu", Unary::LeakyRelu { alpha })
+}
+
+pub(crate) fn thresholded_relu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let alpha = node.float_or("alpha", 1.0)?.into();
+    unary(node, b, "thresholded_relu", Unary::ThresholdedRelu { alpha })
+}
+
+pub(crate) fn hard_sigmoid(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let alpha = node.float_or("alpha", 0.2)?.into();
+    let beta = node.float_or("beta", 0.5)?.into();
+    unary(node, b, "hard_sigmoid", Unary::HardSigmoid { alpha, beta })
+}
+
+pub(crate) fn elu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let alpha = node.float_or("alpha", 1.0)?.into();
+    unary(node, b, "elu", Unary::Elu { alpha })
+}
+
+pub(crate) fn celu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let alpha = node.float_or("alpha", 1.0)?.into();
+    unary(node, b, "celu", Unary::Celu { alpha })
+}
+
+pub(crate) fn selu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    // The specification gives the defaults with this many digits, as float32.
+    let alpha = node.float_or("alpha", 1.673_263_2)?.into();
+    let gamma = node.float_or("gamma", 1.050_701)?.into();
+    unary(node, b, "selu", Unary::Selu { alpha, gamma })
+}
+
+pub(crate) fn swish(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let alpha = node.float_or("alpha", 1.0)?.into();
+    unary(node, b, "swish", Unary::Swish { alpha })
+}
+
+pub(crate) fn shrink(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let lambd = node.float_or("lambd", 0.5)?.into();
+    let bias = node.float_or("bias", 0.0)?.into();
+    unary(node, b, "shrink", Unary::Shrink { lambd, bias })
+}
+
+pub(crate) fn gelu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let tanh = match node.text_or("approximate", "none")? {
+        "none" => false,
+        "tanh" => true,
+        other => return Err(node.unsupported_value("approximate", other, "none, tanh")),
+    };
+    unary(node, b, "gelu", Unary::Gelu { tanh })
+}
+
+pub(crate) fn is_inf(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let negative = node.flag("detect_negative", true)?;
+    let positive = node.flag("detect_positive", true)?;
+    unary(node, b, "is_inf", Unary::IsInf { negative, positive })
+}
+
+/// Bounds are attributes before opset 11, inputs after it.
+pub(crate) fn clip(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    if node.opset < 11 {
+        let low = Some(node.float_or("min", f32::MIN)?.into());
+        let high = Some(node.float_or("max", f32::MAX)?.into());
+        return one(apply(b, "clip", Unary::Clip { low, high }, x)?);
+    }
+    let (low, high) = (node.optional(1), node.optional(2));
+    for (bound, what) in [(low, "min"), (high, "max")] {
+        if let Some(bound) = bound
+            && (bound.shape().iter().any(|&d| d != 1) || bound.dtype() != x.dtype())
+        {
+            return Err(Error::model(format!(
+                "the input `{what}` must be one {}, but is {}",
+                x.dtype(),
+                operand(bound)
+            )));
+        }
+    }
+    if [low, high].iter().flatten().all(|bound| bound.constant().is_some()) {
+        let of = |bound: Option<&Value>| bound.and_then(Value::constant).map(scalar);
+        return one(apply(b, "clip", Unary::Clip { low: of(low), high: of(high) }, x)?);
+    }
+    let mut value = x.clone();
+    for (bound, base, op) in [(low, "max", Binary::Max), (high, "min", Binary::Min)] {
+        if let Some(bound) = bound {
+            // A bound may have axes of extent one: it must not add axes.
+            let bound = super::movement::reshape_to(b, bound, &[])?;
+            value = combine(b, base, op, &value, &bound)?;
+        }
+    }
+    one(value)
+}
+
+/// A power known at import may be done by multiplication.
+pub(crate) fn pow(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (x, y) = (node.input(0)?, node.input(1)?);
+    if let Some(power) = y.constant()
+        && power.len() == 1
+        && power.shape().len() <= x.rank()
+        && x.dtype().is_float()
+    {
+        return one(apply(b, "pow", Unary::PowConst(power.get_f64(0)), x)?);
+    }
+    one(combine(b, "pow", Binary::Pow, x, y)?)
+}
+
+pub(crate) fn modulo(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    match node.int_or("fmod", 0)? {
+        0 => binary(node, b, "mod", Binary::Mod),
+        1 => binary(node, b, "fmod", Binary::Fmod),
+        other => Err(node.unsupported_value("fmod", other, "0, 1")),
+    }
+}
+
+pub(crate) fn bit_shift(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    match node.text_or("direction", "")? {
+        "LEFT" => binary(node, b, "shift_left", Binary::ShiftLeft),
+        "RIGHT" => binary(node, b, "shift_right", Binary::ShiftRight),
+        other => Err(node.unsupported_value("direction", other, "LEFT, RIGHT")),
+    }
+}
+
+pub(crate) fn select(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (c, x, y) = (node.input(0)?, node.input(1)?, node.input(2)?);
+    if !c.dtype().is_bool() {
+        return Err(Error::model(format!("the condition is {}, not bool", c.dtype())));
+    }
+    let (cond, of, with) = (c.shape().to_vec(), operand(x), operand(y));
+    let args = [c.clone(), x.clone(), y.clone()];
+    one(b.call("where", &(&cond, &of, &with), &args, || elementwise::where_(&cond, &of, &with))?)
+}
+
+/// Converts a value; a constant at once.
+pub(crate) fn convert(b: &mut Builder, x: &Value, to: DType) -> Result<Value> {
+    let of = operand(x);
+    match x {
+        _ if of.dtype == to => Ok(x.clone()),
+        Value::Const(t) => {
+            b.budget.charge(&Operand::new(&of.shape, to))?;
+            fold::cast(t, to).map(Value::Const)
+        }
+        Value::Var { .. } => {
+            b.call("cast", &(&of, to), std::slice::from_ref(x), || elementwise::cast(&of, to))
+        }
+    }
+}
+
+/// Reads the attributes that say how narrow floats round, which only types have that are refused.
+fn ignore_rounding(node: &Node) {
+    node.ignore("saturate");
+    node.ignore("round_mode");
+}
+
+pub(crate) fn cast(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    ignore_rounding(node);
+    let to = node.int("to")?.ok_or_else(|| Error::model("attribute `to` is missing"))?;
+    let number = i32::try_from(to).unwrap_or(-1);
+    let to = data::element_type(number).map_err(|e| e.context("attribute `to`"))?;
+    one(convert(b, node.input(0)?, to)?)
+}
+
+pub(crate) fn cast_like(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    ignore_rounding(node);
+    let to = node.input(1)?.dtype();
+    one(convert(b, node.input(0)?, to)?)
+}
+
+pub(crate) fn identity(node: &Node, _: &mut Builder) -> Result<Vec<Value>> {
+    one(node.input(0)?.clone())
+}
+
+/// Passes its input through, as it does outside of training; nothing was dropped.
+pub(crate) fn dropout(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    if node.opset < 12 {
+        node.ignore("ratio");
+    } else {
+        node.ignore("seed");
+        if let Some(t) = node.constant_scalar(2, "training_mode")?
+            && t.get_f64(0) != 0.0
+        {
+            return Err(Error::unsupported("training is not supported"));
+        }
+    }
+    let x = node.input(0)?.clone();
+    if node.output_count() < 2 {
+        return one(x);
+    }
+    let mask = Operand::new(x.shape(), DType::BOOL);
+    b.budget.charge(&mask)?;
+    let mask = fold::full(DType::BOOL, x.shape(), &[1])?;
+    Ok(vec![x, Value::Const(mask)])
+}

@@ -1,0 +1,232 @@
+//! Matrix products and convolutions.
+
+use tilewright_ir::{DType, Error, GraphVar, Result, Tensor};
+use tilewright_ops::contraction::{self, Conv, ConvTranspose, Gemm};
+
+use super::{one, window};
+use crate::build::{Builder, operand};
+use crate::node::{Node, Value};
+
+/// A convolution with constant weights, kept so that a batch normalisation can join it.
+pub(crate) struct Convolution {
+    params: Conv,
+    x: Value,
+    weights: Tensor,
+    bias: Option<Tensor>,
+    result: GraphVar,
+    /// How often the graph reads the result.
+    pub(crate) uses: usize,
+}
+
+pub(crate) fn matmul(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (x, y) = (node.input(0)?, node.input(1)?);
+    let (of, with) = (operand(x), operand(y));
+    let args = [x.clone(), y.clone()];
+    one(b.call("matmul", &(&of, &with), &args, || contraction::matmul(&of, &with))?)
+}
+
+pub(crate) fn gemm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (x, y) = (node.input(0)?, node.input(1)?);
+    let c = match node.opset {
+        ..11 => Some(node.input(2)?),
+        _ => node.optional(2),
+    };
+    if let Some(c) = c
+        && c.dtype() != x.dtype()
+    {
+        return Err(Error::model(format!("the inputs are {} and {}", x.dtype(), c.dtype())));
+    }
+    let params = Gemm {
+        c: c.map(|c| c.shape().to_vec()),
+        trans_a: node.flag("transA", false)?,
+        trans_b: node.flag("transB", false)?,
+        alpha: node.float_or("alpha", 1.0)?.into(),
+        beta: node.float_or("beta", 1.0)?.into(),
+        ..Gemm::new(operand(x), operand(y))
+    };
+    let args: Vec<Value> = [x, y].into_iter().chain(c).cloned().collect();
+    one(b.call("gemm", &params, &args, || contraction::gemm(&params))?)
+}
+
+/// The weights' window, which the attribute may repeat.
+fn kernel(node: &Node, w: &Value) -> Result<Vec<usize>> {
+    let of_weights = w.shape().get(2..).unwrap_or_default().to_vec();
+    let given = window::sizes(node, "kernel_shape", of_weights.len(), 1, 1)?;
+    match node.ints("kernel_shape")? {
+        Some(_) if given != of_weights => Err(Error::model(format!(
+            "attribute `kernel_shape` is {given:?}, but the weights have the shape {:?}",
+            w.shape()
+        ))),
+        _ => Ok(of_weights),
+    }
+}
+
+fn groups(node: &Node) -> Result<usize> {
+    let groups = node.int_or("group", 1)?;
+    match usize::try_from(groups) {
+        Ok(groups @ 1..) => Ok(groups),
+        _ => Err(Error::model(format!("attribute `group` is {groups}"))),
+    }
+}
+
+/// The bias must have the type of the data; the operators check all else.
+fn bias<'a>(node: &'a Node, x: &Value, channels: usize) -> Result<Option<&'a Value>> {
+    let bias = node.optional(2);
+    match bias {
+        Some(b) if b.dtype() != x.dtype() || b.shape() != [channels] => Err(Error::model(format!(
+            "the bias is {}, where {} of shape [{channels}] is needed",
+            operand(b),
+            x.dtype()
+        ))),
+        _ => Ok(bias),
+    }
+}
+
+pub(crate) fn conv(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (x, w) = (node.input(0)?, node.input(1)?);
+    let kernel = kernel(node, w)?;
+    let extents = x.shape().get(2..).unwrap_or_default();
+    let windows = window::windows(node, extents, &kernel)?;
+    let channels = w.shape().first().copied().unwrap_or(0);
+    let bias = bias(node, x, channels)?;
+    let params = Conv {
+        x: operand(x),
+        w: operand(w),
+        bias: bias.is_some(),
+        strides: windows.strides,
+        dilations: windows.dilations,
+        pads_begin: windows.begin,
+        pads_end: windows.end,
+        groups: groups(node)?,
+    };
+    let args: Vec<Value> = [x, w].into_iter().chain(bias).cloned().collect();
+    let result = b.call("conv", &params, &args, || contraction::conv(&params))?;
+    if let (Value::Var { var, .. }, Some(weights)) = (&result, w.constant())
+        && bias.is_none_or(|b| b.constant().is_some())
+        && matches!(params.w.dtype, DType::F32 | DType::F64)
+    {
+        let conv = Convolution {
+            params,
+            x: x.clone(),
+            weights: weights.clone(),
+            bias: bias.and_then(Value::constant).cloned(),
+            result: var.clone(),
+            uses: 0,
+        };
+        b.convolutions.insert(var.id(), conv);
+    }
+    one(result)
+}
+
+/// The convolution that computes `x`, changed so that its result is multiplied by `scale` and
+/// moved by `shift`, one number a channel. Nothing where there is none, or others read its result.
+pub(crate) fn rescale(
+    b: &mut Builder,
+    x: &Value,
+    scale: &[f64],
+    shift: &[f64],
+) -> Result<Option<Value>> {
+    let Value::Var { var, .. } = x else { return Ok(None) };
+    let fits = |c: &Convolution| c.uses == 1 && c.params.w.shape.first() == Some(&scale.len());
+    if !b.convolutions.get(&var.id()).is_some_and(fits) {
+        return Ok(None);
+    }
+    let Some(conv) = b.convolutions.remove(&var.id()) else { return Ok(None) };
+    b.budget.charge(&conv.params.w)?;
+    let mut weights = conv.weights;
+    let count = weights.len() / scale.len().max(1);
+    let zero = Tensor::zeros(weights.dtype(), &[scale.len()])?;
+    let mut bias = conv.bias.unwrap_or(zero);
+    // In double precision, rounded once.
+    macro_rules! multiply {
+        ($t:ty) => {{
+            let cells = weights.as_mut_slice::<$t>().unwrap_or_default();
+            for (row, &s) in cells.chunks_mut(count.max(1)).zip(scale) {
+                row.iter_mut().for_each(|w| *w = (f64::from(*w) * s) as $t);
+            }
+            let cells = bias.as_mut_slice::<$t>().unwrap_or_default();
+            for ((cell, &s), &t) in cells.iter_mut().zip(scale).zip(shift) {
+                *cell = (f64::from(*cell) * s + t) as $t;
+            }
+        }};
+    }
+    match weights.dtype() {
+        DType::F64 => multiply!(f64),
+        _ => multiply!(f32),
+    }
+    b.take_back(&conv.result);
+    let params = Conv { bias: true, ..conv.params };
+    let args = [conv.x, Value::Const(weights), Value::Const(bias)];
+    b.call("conv", &params, &args, || contraction::conv(&params)).map(Some)
+}
+
+pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (x, w) = (node.input(0)?, node.input(1)?);
+    let kernel = kernel(node, w)?;
+    let extents = x.shape().get(2..).unwrap_or_default();
+    let n = extents.len();
+    if kernel.len() != n {
+        return Err(Error::model(format!(
+            "data of shape {:?} and weights of shape {:?} do not fit",
+            x.shape(),
+            w.shape()
+        )));
+    }
+    let strides = window::sizes(node, "strides", n, 1, 1)?;
+    let dilations = window::sizes(node, "dilations", n, 1, 1)?;
+    let output_padding = window::sizes(node, "output_padding", n, 0, 0)?;
+    let auto = window::auto_pad(node)?;
+    let output_shape = node.ints("output_shape")?;
+    let explicit = window::pads(node, n)?;
+    let wanted: Option<Vec<i64>> = match (&output_shape, &auto) {
+        (Some(shape), _) => Some(shape.clone()),
+        (None, window::AutoPad::Same { .. }) => {
+            Some(extents.iter().zip(&strides).map(|(&d, &s)| d.saturating_mul(s) as i64).collect())
+        }
+        (None, _) => None,
+    };
+    let (mut pads_begin, mut pads_end) = (vec![0; n], vec![0; n]);
+    match (wanted, auto) {
+        (Some(wanted), auto) => {
+            if wanted.len() != n {
+                return Err(Error::model(format!(
+                    "attribute `output_shape` is {wanted:?} for {n} spatial dimensions"
+                )));
+            }
+            let odd_at_end = matches!(auto, window::AutoPad::Same { odd_at_end: true });
+            for k in 0..n {
+                // All numbers are below 2^31, but for the wanted extent.
+                let [extent, size, stride, dilation, more] =
+                    [extents[k], kernel[k], strides[k], dilations[k], output_padding[k]]
+                        .map(|v| v as i128);
+                let full = (extent - 1) * stride + (size - 1) * dilation + 1 + more;
+                let total = full - i128::from(wanted[k]);
+                let total = i64::from(i32::try_from(total).map_err(|_| {
+                    Error::model(format!("an output of {} cells cannot come about", wanted[k]))
+                })?);
+                (pads_begin[k], pads_end[k]) = window::halves(total, odd_at_end);
+            }
+        }
+        (None, window::AutoPad::Explicit) => {
+            pads_begin = explicit.0.iter().map(|&v| v as i64).collect();
+            pads_end = explicit.1.iter().map(|&v| v as i64).collect();
+        }
+        (None, _) => {}
+    }
+    let groups = groups(node)?;
+    let channels = w.shape().get(1).copied().unwrap_or(0).saturating_mul(groups);
+    let bias = bias(node, x, channels)?;
+    let params = ConvTranspose {
+        x: operand(x),
+        w: operand(w),
+        bias: bias.is_some(),
+        strides,
+        dilations,
+        pads_begin,
+        pads_end,
+        output_padding,
+        groups,
+    };
+    let args: Vec<Value> = [x, w].into_iter().chain(bias).cloned().collect();
+    one(b.call("conv_transpose", &params, &args, || contraction::conv_transpose(&params))?)
+}

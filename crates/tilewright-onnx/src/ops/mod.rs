@@ -1,0 +1,22 @@
+//! The importers, grouped like the operators that they call.
+//!
+//! An importer reads a node's attributes and inputs for the node's opset, and calls functions of
+//! `tilewright_ops`. What depends only on constants it may compute on the spot.
+
+pub(crate) mod arithmetic;
+pub(crate) mod constants;
+pub(crate) mod contraction;
+pub(crate) mod movement;
+pub(crate) mod norm;
+pub(crate) mod pool;
+pub(crate) mod reduce;
+pub(crate) mod window;
+
+use tilewright_ir::Result;
+
+use crate::node::Value;
+
+/// The one result of an operator.
+pub(crate) fn one(value: Value) -> Result<Vec<Value>> {
+    Ok(vec![value])
+}

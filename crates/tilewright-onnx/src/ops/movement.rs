@@ -1,0 +1,675 @@
+//! Operators that move data.
+//!
+//! A shape, an axis or a bound is a parameter of the function that is called, so an input that
+//! holds one must be known. Constants are moved at once: weights often pass through here.
+
+use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ops::movement::{self, DepthOrder, PadMode, ScatterMode};
+use tilewright_ops::{Operand, Scalar, broadcast_shapes};
+
+use super::arithmetic::scalar;
+use super::one;
+use crate::build::{Builder, check_extents, operand, too_many_axes};
+use crate::dims::MAX_RANK;
+use crate::fold::{self, View, row_major};
+use crate::node::{Node, Value, axes, axis};
+
+/// Extents that a model computes.
+pub(crate) fn checked_shape(list: &[i64]) -> Result<Vec<usize>> {
+    if list.len() > MAX_RANK {
+        return Err(too_many_axes(list.len()));
+    }
+    let extent = |&d: &i64| {
+        usize::try_from(d).map_err(|_| Error::model(format!("the extent {d} is negative")))
+    };
+    let shape = list.iter().map(extent).collect::<Result<Vec<_>>>()?;
+    check_extents(&shape)?;
+    Ok(shape)
+}
+
+/// A view of a constant as a constant.
+fn moved(b: &mut Builder, t: &Tensor, view: &View) -> Result<Value> {
+    b.budget.charge(&Operand::new(&view.shape, t.dtype()))?;
+    fold::materialize(t, view).map(Value::Const)
+}
+
+/// The same elements under another shape of as many elements.
+pub(crate) fn reshape_to(b: &mut Builder, x: &Value, shape: &[usize]) -> Result<Value> {
+    if shape.len() > MAX_RANK {
+        return Err(too_many_axes(shape.len()));
+    }
+    match x {
+        _ if x.shape() == shape => Ok(x.clone()),
+        Value::Const(t) => t.reshape(shape).map(Value::Const),
+        Value::Var { .. } => {
+            let of = operand(x);
+            b.call("reshape", &(&of, shape), std::slice::from_ref(x), || {
+                movement::reshape(&of, shape)
+            })
+        }
+    }
+}
+
+/// Zero keeps an extent (unless `allowzero`), -1 is what remains.
+pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let wanted = node
+        .constant_ints(1, "shape")?
+        .ok_or_else(|| Error::model("the input `shape` is missing"))?;
+    if wanted.len() > MAX_RANK {
+        return Err(too_many_axes(wanted.len()));
+    }
+    let keep_zero = node.opset >= 14 && node.flag("allowzero", false)?;
+    let contradiction = || {
+        Error::model(format!("a tensor of shape {:?} cannot take the shape {wanted:?}", x.shape()))
+    };
+    let mut shape = Vec::with_capacity(wanted.len());
+    let mut open = None;
+    for (k, &d) in wanted.iter().enumerate() {
+        shape.push(match d {
+            -1 if open.replace(k).is_some() => return Err(contradiction()),
+            -1 => 1,
+            0 if !keep_zero => x.shape().get(k).copied().ok_or_else(contradiction)?,
+            d => usize::try_from(d).map_err(|_| contradiction())?,
+        });
+    }
+    check_extents(&shape)?;
+    let (have, given): (usize, usize) = (x.shape().iter().product(), shape.iter().product());
+    if let Some(k) = open {
+        shape[k] = have.checked_div(given).ok_or_else(contradiction)?;
+    }
+    if shape.iter().product::<usize>() != have {
+        return Err(contradiction());
+    }
+    one(reshape_to(b, x, &shape)?)
+}
+
+pub(crate) fn flatten(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let at = match node.int_or("axis", 1)? {
+        at if at == x.rank() as i64 => x.rank(),
+        at => axis(at, x.rank())?,
+    };
+    let (rows, columns) = x.shape().split_at(at);
+    let shape = [rows.iter().product(), columns.iter().product()];
+    one(reshape_to(b, x, &shape)?)
+}
+
+/// The axes are an attribute before opset 13, an input from then on.
+fn given_axes(node: &Node) -> Result<Option<Vec<i64>>> {
+    match node.opset {
+        ..13 if node.input_count() > 1 => Err(Error::model("axes are no input before opset 13")),
+        ..13 => node.ints("axes"),
+        _ => node.constant_ints(1, "axes"),
+    }
+}
+
+pub(crate) fn squeeze(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let gone: Vec<usize> = match given_axes(node)? {
+        Some(list) => axes(&list, x.rank())?,
+        None => (0..x.rank()).filter(|&k| x.shape()[k] == 1).collect(),
+    };
+    if let Some(k) = gone.iter().find(|&&k| x.shape()[k] != 1) {
+        return Err(Error::model(format!(
+            "axis {k} of the shape {:?} is not 1 and cannot go",
+            x.shape()
+        )));
+    }
+    let left = x.shape().iter().enumerate().filter(|(k, _)| !gone.contains(k));
+    let shape: Vec<usize> = left.map(|(_, &d)| d).collect();
+    one(reshape_to(b, x, &shape)?)
+}
+
+pub(crate) fn unsqueeze(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let list = given_axes(node)?.ok_or_else(|| Error::model("the axes are not given"))?;
+    let rank = x.rank() + list.len();
+    if rank > MAX_RANK {
+        return Err(too_many_axes(rank));
+    }
+    let new = axes(&list, rank)?;
+    let mut old = x.shape().iter().copied();
+    let shape: Vec<usize> =
+        (0..rank).map(|k| if new.contains(&k) { 1 } else { old.next().unwrap_or(1) }).collect();
+    one(reshape_to(b, x, &shape)?)
+}
+
+pub(crate) fn transpose(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let rank = x.rank();
+    let order = match node.ints("perm")? {
+        None => (0..rank).rev().collect(),
+        Some(list) if list.len() != rank => {
+            return Err(Error::model(format!("the order {list:?} of {rank} axes")));
+        }
+        Some(list) => axes(&list, rank)?,
+    };
+    if let Value::Const(t) = x {
+        let steps = row_major(t.shape());
+        let view = View {
+            offset: 0,
+            shape: order.iter().map(|&k| t.shape()[k]).collect(),
+            steps: order.iter().map(|&k| steps[k]).collect(),
+        };
+        return one(moved(b, t, &view)?);
+    }
+    let of = operand(x);
+    one(b.call("transpose", &(&of, &order), std::slice::from_ref(x), || {
+        movement::transpose(&of, &order)
+    })?)
+}
+
+pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let parts = node.all_inputs()?;
+    let first = parts.first().ok_or_else(|| Error::model("there are no inputs"))?;
+    let at = node.int("axis")?.ok_or_else(|| Error::model("attribute `axis` is missing"))?;
+    let at = axis(at, first.rank())?;
+    for part in &parts {
+        let mut like = part.shape().to_vec();
+        if let Some(d) = like.get_mut(at) {
+            *d = first.shape()[at];
+        }
+        if like != first.shape() || part.dtype() != first.dtype() {
+            return Err(Error::model(format!(
+                "{} and {} cannot be joined along axis {at}",
+                operand(first),
+                operand(part)
+            )));
+        }
+    }
+    if parts.len() == 1 {
+        return one(first.clone());
+    }
+    let constants: Option<Vec<Tensor>> = parts.iter().map(|p| p.constant().cloned()).collect();
+    if let Some(constants) = constants {
+        let mut shape = first.shape().to_vec();
+        shape[at] = parts.iter().fold(0, |sum, p| p.shape()[at].saturating_add(sum));
+        check_extents(&shape)?;
+        b.budget.charge(&Operand::new(&shape, first.dtype()))?;
+        return one(Value::Const(fold::concat(&constants, at)?));
+    }
+    // A part without elements adds nothing.
+    let parts: Vec<Value> = parts.into_iter().filter(|p| p.shape()[at] > 0).collect();
+    match parts.as_slice() {
+        [only] => one(only.clone()),
+        parts => {
+            let of: Vec<Operand> = parts.iter().map(operand).collect();
+            let at = at as i64;
+            one(b.call("concat", &(&of, at), parts, || movement::concat(&of, at))?)
+        }
+    }
+}
+
+/// Sizes are an attribute before opset 13, an input from then on; without them the parts are
+/// equal, but for a smaller last one from opset 18 on.
+pub(crate) fn split(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let at = axis(node.int_or("axis", 0)?, x.rank())?;
+    let extent = x.shape()[at];
+    let given = match node.opset {
+        ..13 => node.ints("split")?,
+        _ => node.constant_ints(1, "split")?,
+    };
+    let count = match node.opset {
+        18.. => node.int("num_outputs")?,
+        _ => None,
+    };
+    let outputs = node.output_count();
+    let sizes = match given {
+        Some(_) if count.is_some() => {
+            return Err(Error::model("both sizes and their number are given"));
+        }
+        Some(list) => checked_sizes(&list)?,
+        None => {
+            let count = match count.map(usize::try_from) {
+                None => outputs,
+                Some(Ok(count @ 1..)) if count == outputs => count,
+                Some(_) => {
+                    return Err(Error::model(format!(
+                        "attribute `num_outputs` does not fit {outputs} outputs"
+                    )));
+                }
+            };
+            let each = extent.div_ceil(count.max(1));
+            let sizes: Vec<usize> =
+                (0..count).map(|k| extent.saturating_sub(k * each).min(each)).collect();
+            if node.opset < 18 && each * count != extent {
+                return Err(Error::model(format!(
+                    "{extent} elements do not split into {count} equal parts"
+                )));
+            }
+            sizes
+        }
+    };
+    let total = sizes.iter().try_fold(0usize, |sum, &d| sum.checked_add(d));
+    if total != Some(extent) || sizes.len() != outputs {
+        return Err(Error::model(format!(
+            "{extent} elements do not split into {outputs} outputs of the sizes {sizes:?}"
+        )));
+    }
+    if let Value::Const(t) = x {
+        let steps = row_major(t.shape());
+        let mut offset = 0;
+        let mut parts = Vec::with_capacity(outputs);
+        for &size in &sizes {
+            let mut shape = t.shape().to_vec();
+            shape[at] = size;
+            parts.push(moved(b, t, &View { offset, shape, steps: steps.clone() })?);
+            offset += steps[at] * size as i64;
+        }
+        return Ok(parts);
+    }
+    let of = operand(x);
+    let at = at as i64;
+    b.call_many("split", &(&of, at, &sizes), std::slice::from_ref(x), || {
+        movement::split(&of, at, &sizes)
+    })
+}
+
+/// Sizes of parts: as many as there are outputs, so their number is bounded by the file.
+fn checked_sizes(list: &[i64]) -> Result<Vec<usize>> {
+    list.iter()
+        .map(|&d| usize::try_from(d).map_err(|_| Error::model(format!("the size {d} is negative"))))
+        .collect()
+}
+
+/// Bounds are attributes before opset 10, inputs from then on.
+pub(crate) fn slice(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let missing = |what| move || Error::model(format!("`{what}` is missing"));
+    let (starts, ends, along, steps) = if node.opset < 10 {
+        (
+            node.ints("starts")?.ok_or_else(missing("starts"))?,
+            node.ints("ends")?.ok_or_else(missing("ends"))?,
+            node.ints("axes")?,
+            None,
+        )
+    } else {
+        (
+            node.constant_ints(1, "starts")?.ok_or_else(missing("starts"))?,
+            node.constant_ints(2, "ends")?.ok_or_else(missing("ends"))?,
+            node.constant_ints(3, "axes")?,
+            node.constant_ints(4, "steps")?,
+        )
+    };
+    let along = match along {
+        Some(list) => axes(&list, x.rank())?,
+        None if starts.len() <= x.rank() => (0..starts.len()).collect(),
+        None => return Err(Error::model(format!("{} bounds for {} axes", starts.len(), x.rank()))),
+    };
+    let steps = steps.unwrap_or_else(|| vec![1; starts.len()]);
+    if [ends.len(), along.len(), steps.len()] != [starts.len(); 3] {
+        return Err(Error::model("starts, ends, axes and steps differ in length"));
+    }
+    if steps.contains(&0) {
+        return Err(Error::model("a step is 0"));
+    }
+    // Smaller steps than this cannot be told apart: none reaches a second element.
+    let steps: Vec<i64> = steps.iter().map(|s| s.clamp(&-(1 << 40), &(1 << 40))).copied().collect();
+    if let Value::Const(t) = x {
+        let mut view = View { offset: 0, shape: t.shape().to_vec(), steps: row_major(t.shape()) };
+        for (k, &at) in along.iter().enumerate() {
+            let (first, count) = positions(t.shape()[at], starts[k], ends[k], steps[k]);
+            view.offset += first * view.steps[at];
+            view.shape[at] = count;
+            view.steps[at] = view.steps[at].saturating_mul(steps[k]);
+        }
+        return one(moved(b, t, &view)?);
+    }
+    let of = operand(x);
+    let along: Vec<i64> = along.into_iter().map(|a| a as i64).collect();
+    one(b.call("slice", &(&of, &starts, &ends, &along, &steps), std::slice::from_ref(x), || {
+        movement::slice(&of, &starts, &ends, &along, &steps)
+    })?)
+}
+
+/// The first position of a slice of an axis, and how many there are.
+fn positions(extent: usize, start: i64, end: i64, step: i64) -> (i64, usize) {
+    if extent == 0 {
+        return (0, 0);
+    }
+    let d = extent as i64;
+    let from_end = |v: i64| if v < 0 { v.saturating_add(d) } else { v };
+    let (first, span) = if step > 0 {
+        let (first, last) = (from_end(start).clamp(0, d), from_end(end).clamp(0, d));
+        (first, last - first)
+    } else {
+        let (first, last) = (from_end(start).clamp(0, d - 1), from_end(end).clamp(-1, d - 1));
+        (first, first - last)
+    };
+    match usize::try_from(span) {
+        Ok(span @ 1..) => (first, span.div_ceil(step.unsigned_abs() as usize)),
+        _ => (0, 0),
+    }
+}
+
+/// Amounts and value are attributes before opset 11, inputs from then on.
+pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let rank = x.rank();
+    let (amounts, value, along) = if node.opset < 11 {
+        (node.ints("pads")?, Some(node.float_or("value", 0.0)?.into()), None)
+    } else {
+        let value = node.constant_scalar(2, "constant_value")?;
+        if let Some(v) = value
+            && v.dtype() != x.dtype()
+        {
+            return Err(Error::model(format!(
+                "the data are {}, the value is {}",
+                x.dtype(),
+                v.dtype()
+            )));
+        }
+        let along = if node.opset >= 18 { node.constant_ints(3, "axes")? } else { None };
+        (node.constant_ints(1, "pads")?, value.map(scalar), along)
+    };
+    let amounts = amounts.ok_or_else(|| Error::model("`pads` is missing"))?;
+    let along = match along {
+        Some(list) => axes(&list, rank)?,
+        None => (0..rank).collect(),
+    };
+    if amounts.len() != 2 * along.len() {
+        return Err(Error::model(format!("{} amounts for {} axes", amounts.len(), along.len())));
+    }
+    let mode = match node.text_or("mode", "constant")? {
+        "constant" => PadMode::Constant(value.unwrap_or(Scalar::Int(0))),
+        "edge" => PadMode::Edge,
+        "reflect" => PadMode::Reflect,
+        "wrap" if node.opset >= 19 => PadMode::Wrap,
+        other => {
+            return Err(node.unsupported_value(
+                "mode",
+                other,
+                "constant, edge, reflect, and wrap from opset 19 on",
+            ));
+        }
+    };
+    let (mut before, mut after) = (vec![0; rank], vec![0; rank]);
+    for (k, &at) in along.iter().enumerate() {
+        (before[at], after[at]) = (amounts[k], amounts[along.len() + k]);
+    }
+    if before.iter().chain(&after).any(|v| i32::try_from(*v).is_err()) {
+        return Err(Error::model(format!("the amounts {amounts:?} are out of range")));
+    }
+    let of = operand(x);
+    one(b.call("pad", &(&of, &before, &after, mode), std::slice::from_ref(x), || {
+        movement::pad(&of, &before, &after, mode)
+    })?)
+}
+
+pub(crate) fn expand(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let wanted = node
+        .constant_ints(1, "shape")?
+        .ok_or_else(|| Error::model("the input `shape` is missing"))?;
+    let wanted = checked_shape(&wanted)?;
+    let shape = broadcast_shapes("expand", &[x.shape(), &wanted])?;
+    check_extents(&shape)?;
+    if shape == x.shape() {
+        return one(x.clone());
+    }
+    if let Value::Const(t) = x {
+        let added = shape.len() - t.shape().len();
+        let own = row_major(t.shape());
+        let step = |k: usize| match k.checked_sub(added) {
+            Some(k) if t.shape()[k] != 1 => own[k],
+            _ => 0,
+        };
+        let steps = (0..shape.len()).map(step).collect();
+        return one(moved(b, t, &View { offset: 0, shape, steps })?);
+    }
+    let of = operand(x);
+    one(b.call("expand", &(&of, &shape), std::slice::from_ref(x), || {
+        movement::expand(&of, &shape)
+    })?)
+}
+
+pub(crate) fn tile(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let repeats = node
+        .constant_ints(1, "repeats")?
+        .ok_or_else(|| Error::model("the input `repeats` is missing"))?;
+    let repeats = checked_shape(&repeats)?;
+    if repeats.len() != x.rank() {
+        return Err(Error::model(format!("{} repeats for {} axes", repeats.len(), x.rank())));
+    }
+    let sizes: Vec<usize> =
+        x.shape().iter().zip(&repeats).map(|(d, r)| d.saturating_mul(*r)).collect();
+    check_extents(&sizes)?;
+    let of = operand(x);
+    one(b.call("tile", &(&of, &repeats), std::slice::from_ref(x), || {
+        movement::tile(&of, &repeats)
+    })?)
+}
+
+/// Indices must be whole numbers; known ones must lie inside.
+fn check_indices(indices: &Value, extent: Option<usize>) -> Result<()> {
+    if !indices.dtype().is_int() {
+        return Err(Error::model(format!("the indices are {}", indices.dtype())));
+    }
+    let (Some(t), Some(extent)) = (indices.constant(), extent) else { return Ok(()) };
+    let extent = extent as i128;
+    match (0..t.len()).map(|i| t.get_i128(i)).find(|i| !(-extent..extent).contains(i)) {
+        None => Ok(()),
+        Some(i) => Err(Error::model(format!("the index {i} lies outside of {extent} elements"))),
+    }
+}
+
+pub(crate) fn gather(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (x, indices) = (node.input(0)?, node.input(1)?);
+    let at = axis(node.int_or("axis", 0)?, x.rank())?;
+    check_indices(indices, Some(x.shape()[at]))?;
+    let rank = x.rank() + indices.rank() - 1;
+    if rank > MAX_RANK {
+        return Err(too_many_axes(rank));
+    }
+    let (of, with, at) = (operand(x), operand(indices), at as i64);
+    let args = [x.clone(), indices.clone()];
+    one(b.call("gather", &(&of, &with, at), &args, || movement::gather(&of, &with, at))?)
+}
+
+pub(crate) fn gather_elements(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (x, indices) = (node.input(0)?, node.input(1)?);
+    let at = axis(node.int_or("axis", 0)?, x.rank())?;
+    check_indices(indices, Some(x.shape()[at]))?;
+    let (of, with, at) = (operand(x), operand(indices), at as i64);
+    let args = [x.clone(), indices.clone()];
+    one(b.call("gather_elements", &(&of, &with, at), &args, || {
+        movement::gather_elements(&of, &with, at)
+    })?)
+}
+
+pub(crate) fn gather_nd(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (x, indices) = (node.input(0)?, node.input(1)?);
+    check_indices(indices, None)?;
+    let batch = if node.opset >= 12 { node.int_or("batch_dims", 0)? } else { 0 };
+    let batch = usize::try_from(batch)
+        .ok()
+        .filter(|&n| n < x.rank().min(indices.rank()))
+        .ok_or_else(|| Error::model(format!("attribute `batch_dims` is {batch}")))?;
+    let (of, with) = (operand(x), operand(indices));
+    if of.rank() + with.rank() > 2 * MAX_RANK {
+        return Err(too_many_axes(of.rank() + with.rank()));
+    }
+    let args = [x.clone(), indices.clone()];
+    one(b.call("gather_nd", &(&of, &with, batch), &args, || {
+        movement::gather_nd(&of, &with, batch)
+    })?)
+}
+
+/// How a scatter combines: replacing until opset 15, more since.
+fn scatter_mode(node: &Node) -> Result<ScatterMode> {
+    if node.opset < 16 {
+        return Ok(ScatterMode::Replace);
+    }
+    match node.text_or("reduction", "none")? {
+        "none" => Ok(ScatterMode::Replace),
+        "add" => Ok(ScatterMode::Add),
+        "mul" => Ok(ScatterMode::Mul),
+        "min" if node.opset >= 18 => Ok(ScatterMode::Min),
+        "max" if node.opset >= 18 => Ok(ScatterMode::Max),
+        other => Err(node.unsupported_value(
+            "reduction",
+            other,
+            "none, add, mul, and min and max from opset 18 on",
+        )),
+    }
+}
+
+/// The updates must have the type of the data.
+fn scatter_inputs<'a>(node: &'a Node) -> Result<[&'a Value; 3]> {
+    let inputs = [node.input(0)?, node.input(1)?, node.input(2)?];
+    match inputs[2].dtype() == inputs[0].dtype() {
+        true => Ok(inputs),
+        false => Err(Error::model(format!(
+            "the data are {}, the updates {}",
+            inputs[0].dtype(),
+            inputs[2].dtype()
+        ))),
+    }
+}
+
+pub(crate) fn scatter_elements(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let [x, indices, updates] = scatter_inputs(node)?;
+    let at = axis(node.int_or("axis", 0)?, x.rank())?;
+    check_indices(indices, Some(x.shape()[at]))?;
+    if updates.shape() != indices.shape() {
+        return Err(Error::model(format!(
+            "indices of shape {:?} and updates of shape {:?}",
+            indices.shape(),
+            updates.shape()
+        )));
+    }
+    let mode = scatter_mode(node)?;
+    let (of, with, at) = (operand(x), operand(indices), at as i64);
+    let args = [x.clone(), indices.clone(), updates.clone()];
+    one(b.call("scatter_elements", &(&of, &with, at, mode), &args, || {
+        movement::scatter_elements(&of, &with, at, mode)
+    })?)
+}
+
+pub(crate) fn scatter_nd(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let [x, indices, updates] = scatter_inputs(node)?;
+    check_indices(indices, None)?;
+    let depth = indices.shape().last().copied().unwrap_or(0);
+    let outer = indices.shape().split_last().map_or(&[][..], |(_, outer)| outer);
+    let inner = x.shape().get(depth..).unwrap_or_default();
+    if updates.shape() != [outer, inner].concat() {
+        return Err(Error::model(format!(
+            "updates of shape {:?} do not fit data of shape {:?} and indices of shape {:?}",
+            updates.shape(),
+            x.shape(),
+            indices.shape()
+        )));
+    }
+    let mode = scatter_mode(node)?;
+    let (of, with) = (operand(x), operand(indices));
+    let args = [x.clone(), indices.clone(), updates.clone()];
+    one(b.call("scatter_nd", &(&of, &with, mode), &args, || {
+        movement::scatter_nd(&of, &with, mode)
+    })?)
+}
+
+fn block_size(node: &Node) -> Result<usize> {
+    match node.int("blocksize")?.map(usize::try_from) {
+        Some(Ok(size @ 1..)) => Ok(size),
+        _ => Err(Error::model("attribute `blocksize` must be a number above 0")),
+    }
+}
+
+pub(crate) fn depth_to_space(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let block = block_size(node)?;
+    let order = match node.opset {
+        ..11 => DepthOrder::Dcr,
+        _ => match node.text_or("mode", "DCR")? {
+            "DCR" => DepthOrder::Dcr,
+            "CRD" => DepthOrder::Crd,
+            other => return Err(node.unsupported_value("mode", other, "DCR, CRD")),
+        },
+    };
+    let of = operand(x);
+    one(b.call("depth_to_space", &(&of, block, order), std::slice::from_ref(x), || {
+        movement::depth_to_space(&of, block, order)
+    })?)
+}
+
+pub(crate) fn space_to_depth(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let block = block_size(node)?;
+    if node.opset >= 28 {
+        match node.text_or("mode", "DCR")? {
+            "DCR" => {}
+            other => return Err(node.unsupported_value("mode", other, "DCR")),
+        }
+    }
+    let of = operand(x);
+    one(b.call("space_to_depth", &(&of, block), std::slice::from_ref(x), || {
+        movement::space_to_depth(&of, block)
+    })?)
+}
+
+pub(crate) fn trilu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let k = match node.constant_scalar(1, "k")? {
+        Some(t) => t.get_i128(0).clamp(-(1 << 31), 1 << 31) as i64,
+        None => 0,
+    };
+    let upper = node.flag("upper", true)?;
+    let of = operand(x);
+    one(b.call("trilu", &(&of, k, upper), std::slice::from_ref(x), || {
+        movement::trilu(&of, k, upper)
+    })?)
+}
+
+pub(crate) fn reverse_sequence(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (x, lengths) = (node.input(0)?, node.input(1)?);
+    let pair = (node.int_or("batch_axis", 1)?, node.int_or("time_axis", 0)?);
+    let (batch, time) = match pair {
+        (0, 1) | (1, 0) if x.rank() >= 2 => (pair.0 as usize, pair.1 as usize),
+        _ => {
+            return Err(Error::model(format!(
+                "batch axis {} and time axis {} of {} axes",
+                pair.0,
+                pair.1,
+                x.rank()
+            )));
+        }
+    };
+    if lengths.dtype() != DType::I64 || lengths.shape() != [x.shape()[batch]] {
+        return Err(Error::model(format!(
+            "the lengths must be int64 of shape [{}], but are {}",
+            x.shape()[batch],
+            operand(lengths)
+        )));
+    }
+    let of = operand(x);
+    let args = [x.clone(), lengths.clone()];
+    one(b.call("reverse_sequence", &(&of, batch, time), &args, || {
+        movement::reverse_sequence(&of, batch, time)
+    })?)
+}
+
+pub(crate) fn one_hot(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (indices, values) = (node.input(0)?, node.input(2)?);
+    let depth = node
+        .constant_scalar(1, "depth")?
+        .ok_or_else(|| Error::model("the input `depth` is missing"))?;
+    let depth = usize::try_from(depth.get_i128(0))
+        .ok()
+        .filter(|&d| d < 1 << 31)
+        .ok_or_else(|| Error::model(format!("the depth is {}", depth.get_f64(0))))?;
+    if values.shape() != [2] {
+        return Err(Error::model(format!(
+            "the values must be two, but have the shape {:?}",
+            values.shape()
+        )));
+    }
+    let at = axis(node.int_or("axis", -1)?, indices.rank() + 1)? as i64;
+    let (of, dtype) = (operand(indices), values.dtype());
+    let args = [indices.clone(), values.clone()];
+    one(b.call("one_hot", &(&of, depth, at, dtype), &args, || {
+        movement::one_hot(&of, depth, at, dtype)
+    })?)
+}

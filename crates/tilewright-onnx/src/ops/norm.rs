@@ -1,0 +1,243 @@
+//! Softmax and the normalisations.
+
+use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ops::elementwise::Binary;
+use tilewright_ops::norm::{self, BatchNorm, LayerNorm, Lrn};
+
+use super::{arithmetic, contraction, movement, one};
+use crate::build::{Builder, operand};
+use crate::fold;
+use crate::node::{Node, Value, axes, axis};
+
+/// The functions of the softmax family: their names, and how they come about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    Softmax,
+    LogSoftmax,
+    Hardmax,
+}
+
+/// Before opset 13, all axes from the given one on count as one.
+pub(crate) fn softmax(node: &Node, b: &mut Builder, family: Family) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let of = operand(x);
+    let args = std::slice::from_ref(x);
+    if node.opset >= 13 {
+        let at = axis(node.int_or("axis", -1)?, x.rank())? as i64;
+        return one(match family {
+            Family::Softmax => b.call("softmax", &(&of, at), args, || norm::softmax(&of, at)),
+            Family::LogSoftmax => {
+                b.call("log_softmax", &(&of, at), args, || norm::log_softmax(&of, at))
+            }
+            Family::Hardmax => b.call("hardmax", &(&of, at), args, || norm::hardmax(&of, at)),
+        }?);
+    }
+    let at = match node.int_or("axis", 1)? {
+        at if at == x.rank() as i64 => x.rank(),
+        at => axis(at, x.rank())?,
+    };
+    // Over one axis, both say the same.
+    let last = at + 1 == x.rank();
+    let signed = at as i64;
+    one(match family {
+        Family::Softmax if last => {
+            b.call("softmax", &(&of, signed), args, || norm::softmax(&of, signed))
+        }
+        Family::Softmax => {
+            b.call("softmax_from", &(&of, signed), args, || norm::softmax_from(&of, signed))
+        }
+        Family::LogSoftmax if last => {
+            b.call("log_softmax", &(&of, signed), args, || norm::log_softmax(&of, signed))
+        }
+        Family::LogSoftmax => {
+            b.call("log_softmax_from", &(&of, signed), args, || norm::log_softmax_from(&of, signed))
+        }
+        Family::Hardmax => {
+            let rows: usize = of.shape[..at].iter().product();
+            let columns: usize = of.shape[at..].iter().product();
+            let flat = movement::reshape_to(b, x, &[rows, columns])?;
+            let flat_of = operand(&flat);
+            let found =
+                b.call("hardmax", &(&flat_of, 1i64), &[flat], || norm::hardmax(&flat_of, 1))?;
+            movement::reshape_to(b, &found, &of.shape)
+        }
+    }?)
+}
+
+/// With constant statistics this is a factor and an addend a channel, which go into the weights
+/// of a convolution before it where there is one.
+pub(crate) fn batch_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let parts: Vec<&Value> = (1..5).map(|i| node.input(i)).collect::<Result<_>>()?;
+    let epsilon = f64::from(node.float_or("epsilon", 1e-5)?);
+    node.ignore("momentum");
+    let training = node.opset >= 14 && node.flag("training_mode", false)?;
+    if training || node.output_count() > 1 {
+        return Err(Error::unsupported("training is not supported: only one output is computed"));
+    }
+    let channels = x.shape().get(1).copied().unwrap_or(1);
+    if let Some(p) = parts.iter().find(|p| p.shape() != [channels]) {
+        return Err(Error::model(format!(
+            "{} channels are normalised with {} numbers",
+            channels,
+            p.shape().iter().map(usize::to_string).collect::<Vec<_>>().join("x")
+        )));
+    }
+    let known: Option<Vec<&Tensor>> = parts.iter().map(|p| p.constant()).collect();
+    let wide = matches!(x.dtype(), DType::F32 | DType::F64);
+    if let (Some([gamma, beta, mean, variance]), true) = (known.as_deref(), wide)
+        && x.constant().is_none()
+    {
+        let floats = [gamma, beta, mean, variance].iter().all(|t| t.dtype().is_float());
+        if !floats {
+            return Err(Error::model("scale, bias, mean and variance must be floating-point"));
+        }
+        let scale: Vec<f64> = (0..channels)
+            .map(|c| gamma.get_f64(c) / (variance.get_f64(c) + epsilon).sqrt())
+            .collect();
+        let shift: Vec<f64> =
+            (0..channels).map(|c| beta.get_f64(c) - mean.get_f64(c) * scale[c]).collect();
+        if let Some(value) = contraction::rescale(b, x, &scale, &shift)? {
+            return one(value);
+        }
+        let mut shape = vec![channels];
+        shape.resize(x.rank().saturating_sub(1).max(1), 1);
+        let constant = |values: &[f64]| {
+            let t = Tensor::from_slice(&shape, values)?;
+            fold::cast(&t, x.dtype()).map(Value::Const)
+        };
+        let scaled = arithmetic::combine(b, "mul", Binary::Mul, x, &constant(&scale)?)?;
+        return one(arithmetic::combine(b, "add", Binary::Add, &scaled, &constant(&shift)?)?);
+    }
+    let params =
+        BatchNorm { x: operand(x), scale: parts[0].dtype(), stats: parts[2].dtype(), epsilon };
+    if parts[1].dtype() != params.scale || parts[3].dtype() != params.stats {
+        return Err(Error::model("scale and bias, and mean and variance, must have equal types"));
+    }
+    let args: Vec<Value> = [x].into_iter().chain(parts).cloned().collect();
+    one(b.call("batch_norm", &params, &args, || norm::batch_norm(&params))?)
+}
+
+/// Scale or bias must have the type of the data and this shape.
+fn check_channels(value: &Value, x: &Value, count: usize) -> Result<()> {
+    match value.dtype() == x.dtype() && value.shape() == [count] {
+        true => Ok(()),
+        false => Err(Error::model(format!(
+            "scale and bias must be {} of shape [{count}], but there is {}",
+            x.dtype(),
+            operand(value)
+        ))),
+    }
+}
+
+pub(crate) fn instance_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (x, scale, bias) = (node.input(0)?, node.input(1)?, node.input(2)?);
+    let channels = x.shape().get(1).copied().unwrap_or(0);
+    check_channels(scale, x, channels)?;
+    check_channels(bias, x, channels)?;
+    let epsilon = f64::from(node.float_or("epsilon", 1e-5)?);
+    let of = operand(x);
+    let args = [x.clone(), scale.clone(), bias.clone()];
+    one(b.call("instance_norm", &(&of, epsilon), &args, || norm::instance_norm(&of, epsilon))?)
+}
+
+/// Statistics are computed in `float32`, the only choice that is supported.
+fn stash_type(node: &Node) -> Result<()> {
+    match node.int_or("stash_type", 1)? {
+        1 => Ok(()),
+        other => Err(node.unsupported_value("stash_type", other, "1 (float32)")),
+    }
+}
+
+pub(crate) fn group_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (x, scale, bias) = (node.input(0)?, node.input(1)?, node.input(2)?);
+    let groups = match node.int("num_groups")?.map(usize::try_from) {
+        Some(Ok(groups @ 1..)) => groups,
+        _ => return Err(Error::model("attribute `num_groups` must be a number above 0")),
+    };
+    // One factor a group before opset 21, one a channel since.
+    let per_group = node.opset < 21;
+    if !per_group {
+        stash_type(node)?;
+    }
+    let count = if per_group { groups } else { x.shape().get(1).copied().unwrap_or(0) };
+    check_channels(scale, x, count)?;
+    check_channels(bias, x, count)?;
+    let epsilon = f64::from(node.float_or("epsilon", 1e-5)?);
+    let of = operand(x);
+    let args = [x.clone(), scale.clone(), bias.clone()];
+    one(b.call("group_norm", &(&of, groups, epsilon, per_group), &args, || {
+        norm::group_norm(&of, groups, epsilon, per_group)
+    })?)
+}
+
+pub(crate) fn layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (x, scale, bias) = (node.input(0)?, node.input(1)?, node.optional(2));
+    stash_type(node)?;
+    if let Some(v) = [Some(scale), bias].into_iter().flatten().find(|v| v.dtype() != x.dtype()) {
+        return Err(Error::model(format!("the inputs are {} and {}", x.dtype(), v.dtype())));
+    }
+    let params = LayerNorm {
+        axis: axis(node.int_or("axis", -1)?, x.rank())? as i64,
+        scale: scale.shape().to_vec(),
+        bias: bias.map(|v| v.shape().to_vec()),
+        epsilon: node.float_or("epsilon", 1e-5)?.into(),
+        statistics: node.output_count() > 1,
+        x: operand(x),
+    };
+    let args: Vec<Value> = [x, scale].into_iter().chain(bias).cloned().collect();
+    b.call_many("layer_norm", &params, &args, || norm::layer_norm(&params))
+}
+
+pub(crate) fn rms_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (x, scale) = (node.input(0)?, node.input(1)?);
+    stash_type(node)?;
+    if scale.dtype() != x.dtype() {
+        return Err(Error::model(format!("the inputs are {} and {}", x.dtype(), scale.dtype())));
+    }
+    let at = axis(node.int_or("axis", -1)?, x.rank())? as i64;
+    let epsilon = f64::from(node.float_or("epsilon", 1e-5)?);
+    let (of, with) = (operand(x), scale.shape().to_vec());
+    let args = [x.clone(), scale.clone()];
+    one(b.call("rms_norm", &(&of, at, &with, epsilon), &args, || {
+        norm::rms_norm(&of, at, &with, epsilon)
+    })?)
+}
+
+pub(crate) fn mean_variance_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let list = node.ints("axes")?.unwrap_or_else(|| vec![0, 2, 3]);
+    let over: Vec<i64> = axes(&list, x.rank())?.into_iter().map(|a| a as i64).collect();
+    let of = operand(x);
+    let args = std::slice::from_ref(x);
+    one(b.call("mean_variance_norm", &(&of, &over), args, || norm::mean_variance_norm(&of, &over))?)
+}
+
+pub(crate) fn lp_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let at = axis(node.int_or("axis", -1)?, x.rank())? as i64;
+    let p = match node.int_or("p", 2)? {
+        1 => 1,
+        2 => 2,
+        other => return Err(node.unsupported_value("p", other, "1, 2")),
+    };
+    let of = operand(x);
+    let args = std::slice::from_ref(x);
+    one(b.call("lp_norm", &(&of, at, p), args, || norm::lp_norm(&of, at, p))?)
+}
+
+pub(crate) fn lrn(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let size = match node.int("size")?.map(usize::try_from) {
+        Some(Ok(size @ 1..)) => size,
+        _ => return Err(Error::model("attribute `size` must be a number above 0")),
+    };
+    let params = Lrn {
+        alpha: node.float_or("alpha", 1e-4)?.into(),
+        beta: node.float_or("beta", 0.75)?.into(),
+        bias: node.float_or("bias", 1.0)?.into(),
+        ..Lrn::new(operand(x), size)
+    };
+    let args = std::slice::from_ref(x);
+    one(b.call("lrn", &params, args, || norm::lrn(&params))?)
+}

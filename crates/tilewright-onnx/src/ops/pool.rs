@@ -1,0 +1,91 @@
+//! Pools.
+
+use tilewright_ir::{Error, Result};
+use tilewright_ops::pool::{self, Pool};
+
+use super::{one, window};
+use crate::build::{Builder, operand};
+use crate::node::{Node, Value};
+
+/// Reads what all pools share.
+fn parameters(node: &Node) -> Result<Pool> {
+    let x = operand(node.input(0)?);
+    if x.rank() < 3 {
+        return Err(Error::model(format!("{x} has no spatial dimensions")));
+    }
+    let n = x.rank() - 2;
+    if node.ints("kernel_shape")?.is_none() {
+        return Err(Error::model("attribute `kernel_shape` is missing"));
+    }
+    let kernel = window::sizes(node, "kernel_shape", n, 1, 1)?;
+    let windows = window::windows(node, &x.shape[2..], &kernel)?;
+    let ceil = node.flag("ceil_mode", false)?;
+    Ok(Pool {
+        strides: windows.strides,
+        dilations: windows.dilations,
+        pads_begin: windows.begin,
+        pads_end: windows.end,
+        ceil_mode: ceil && windows.explicit,
+        ..Pool::new(x, &kernel)
+    })
+}
+
+pub(crate) fn max_pool(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let params = parameters(node)?;
+    let args = [node.input(0)?.clone()];
+    let column_major = match node.int_or("storage_order", 0)? {
+        0 => false,
+        1 => true,
+        other => return Err(node.unsupported_value("storage_order", other, "0, 1")),
+    };
+    if node.output_count() < 2 {
+        return one(b.call("max_pool", &params, &args, || pool::max_pool(&params))?);
+    }
+    b.call_many("max_pool_with_indices", &(&params, column_major), &args, || {
+        pool::max_pool_with_indices(&params, column_major)
+    })
+}
+
+pub(crate) fn average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let params = parameters(node)?;
+    let include = node.flag("count_include_pad", false)?;
+    let args = [node.input(0)?.clone()];
+    one(b.call("average_pool", &(&params, include), &args, || {
+        pool::average_pool(&params, include)
+    })?)
+}
+
+/// The power of a p-norm.
+fn norm(node: &Node) -> Result<u32> {
+    let p = node.int_or("p", 2)?;
+    match u32::try_from(p) {
+        Ok(p @ 1..) => Ok(p),
+        _ => Err(node.unsupported_value("p", p, "numbers from 1 on")),
+    }
+}
+
+pub(crate) fn lp_pool(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let params = parameters(node)?;
+    let p = norm(node)?;
+    let args = [node.input(0)?.clone()];
+    one(b.call("lp_pool", &(&params, p), &args, || pool::lp_pool(&params, p))?)
+}
+
+pub(crate) fn global_max_pool(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = operand(node.input(0)?);
+    let args = [node.input(0)?.clone()];
+    one(b.call("global_max_pool", &x, &args, || pool::global_max_pool(&x))?)
+}
+
+pub(crate) fn global_average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = operand(node.input(0)?);
+    let args = [node.input(0)?.clone()];
+    one(b.call("global_average_pool", &x, &args, || pool::global_average_pool(&x))?)
+}
+
+pub(crate) fn global_lp_pool(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = operand(node.input(0)?);
+    let p = norm(node)?;
+    let args = [node.input(0)?.clone()];
+    one(b.call("global_lp_pool", &(&x, p), &args, || pool::global_lp_pool(&x, p))?)
+}

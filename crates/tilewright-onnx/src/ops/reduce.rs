@@ -1,0 +1,70 @@
+//! Reductions, positions of extremes, running sums.
+
+use tilewright_ir::{Error, Result};
+use tilewright_ops::reduce::{self, Arg, Reduction};
+
+use super::one;
+use crate::build::{Builder, operand};
+use crate::node::{Node, Value, axes, axis};
+
+/// The axes are an attribute before the opset `inputs_from`, an input from then on.
+pub(crate) fn reduce(
+    node: &Node,
+    b: &mut Builder,
+    base: &'static str,
+    op: Reduction,
+    inputs_from: i64,
+) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let keep = node.flag("keepdims", true)?;
+    let (given, none_is_none) = if node.opset < inputs_from {
+        if node.input_count() > 1 {
+            return Err(Error::model(format!("axes are no input before opset {inputs_from}")));
+        }
+        (node.ints("axes")?, false)
+    } else {
+        (node.constant_ints(1, "axes")?, node.flag("noop_with_empty_axes", false)?)
+    };
+    let rank = x.rank();
+    let over = match given {
+        Some(list) if !list.is_empty() => axes(&list, rank)?,
+        _ if none_is_none => Vec::new(),
+        _ => (0..rank).collect(),
+    };
+    let over: Vec<i64> = over.into_iter().map(|a| a as i64).collect();
+    let of = operand(x);
+    let args = std::slice::from_ref(x);
+    one(b.call(base, &(op, &of, &over, keep), args, || reduce::reduce(op, &of, &over, keep))?)
+}
+
+pub(crate) fn arg_reduce(
+    node: &Node,
+    b: &mut Builder,
+    base: &'static str,
+    op: Arg,
+) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let at = axis(node.int_or("axis", 0)?, x.rank())? as i64;
+    let keep = node.flag("keepdims", true)?;
+    let last = node.opset >= 12 && node.flag("select_last_index", false)?;
+    let of = operand(x);
+    let args = std::slice::from_ref(x);
+    one(b.call(base, &(op, &of, at, keep, last), args, || {
+        reduce::arg_reduce(op, &of, at, keep, last)
+    })?)
+}
+
+pub(crate) fn cumsum(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let at = match node.constant_ints(1, "axis")?.as_deref() {
+        Some([at]) => axis(*at, x.rank())? as i64,
+        _ => return Err(Error::model("the input `axis` must be one number")),
+    };
+    let exclusive = node.flag("exclusive", false)?;
+    let reverse = node.flag("reverse", false)?;
+    let of = operand(x);
+    let args = std::slice::from_ref(x);
+    one(b.call("cumsum", &(&of, at, exclusive, reverse), args, || {
+        reduce::cumsum(&of, at, exclusive, reverse)
+    })?)
+}

@@ -1,0 +1,114 @@
+//! Attributes of sliding windows, which convolutions and pools share.
+
+use tilewright_ir::{Error, Result};
+
+use crate::node::Node;
+
+/// Windows over the spatial axes, with the padding settled.
+pub(crate) struct Windows {
+    pub(crate) strides: Vec<usize>,
+    pub(crate) dilations: Vec<usize>,
+    pub(crate) begin: Vec<usize>,
+    pub(crate) end: Vec<usize>,
+    /// Whether the padding was given as numbers, so that `ceil_mode` changes the size.
+    pub(crate) explicit: bool,
+}
+
+/// How the padding is found.
+pub(crate) enum AutoPad {
+    /// As the attribute `pads` says.
+    Explicit,
+    /// As many cells as keep the size, up to the strides; the odd one at the end or at the start.
+    Same { odd_at_end: bool },
+    /// None.
+    Valid,
+}
+
+/// Reads `auto_pad`.
+pub(crate) fn auto_pad(node: &Node) -> Result<AutoPad> {
+    match node.text_or("auto_pad", "NOTSET")? {
+        "NOTSET" | "" => Ok(AutoPad::Explicit),
+        "SAME_UPPER" => Ok(AutoPad::Same { odd_at_end: true }),
+        "SAME_LOWER" => Ok(AutoPad::Same { odd_at_end: false }),
+        "VALID" => Ok(AutoPad::Valid),
+        other => {
+            Err(node.unsupported_value("auto_pad", other, "NOTSET, SAME_UPPER, SAME_LOWER, VALID"))
+        }
+    }
+}
+
+/// A list of `count` numbers, none below `least`; `default` everywhere where it is absent.
+pub(crate) fn sizes(
+    node: &Node,
+    name: &'static str,
+    count: usize,
+    least: i64,
+    default: usize,
+) -> Result<Vec<usize>> {
+    let Some(list) = node.ints(name)? else { return Ok(vec![default; count]) };
+    if list.len() != count {
+        return Err(Error::model(format!(
+            "attribute `{name}` has {} numbers where {count} are needed",
+            list.len()
+        )));
+    }
+    let fits = |&v: &i64| match usize::try_from(v) {
+        Ok(size) if v >= least && v <= i64::from(i32::MAX) => Ok(size),
+        _ => Err(node.unsupported_value(name, v, &format!("numbers from {least} on"))),
+    };
+    list.iter().map(fits).collect()
+}
+
+/// The explicit padding: before and behind each axis.
+pub(crate) fn pads(node: &Node, count: usize) -> Result<(Vec<usize>, Vec<usize>)> {
+    let mut begin = sizes(node, "pads", 2 * count, 0, 0)?;
+    let end = begin.split_off(count);
+    Ok((begin, end))
+}
+
+/// Splits a padding of `total` cells.
+pub(crate) fn halves(total: i64, odd_at_end: bool) -> (i64, i64) {
+    let less = total.div_euclid(2);
+    if odd_at_end { (less, total - less) } else { (total - less, less) }
+}
+
+/// Reads strides, dilations and padding for windows of the size `kernel` over `extents`.
+pub(crate) fn windows(node: &Node, extents: &[usize], kernel: &[usize]) -> Result<Windows> {
+    let n = extents.len();
+    if kernel.len() != n {
+        return Err(Error::model(format!(
+            "a window of {} dimensions over {n} spatial dimensions",
+            kernel.len()
+        )));
+    }
+    let strides = sizes(node, "strides", n, 1, 1)?;
+    let dilations = sizes(node, "dilations", n, 1, 1)?;
+    let (begin, end, explicit) = match auto_pad(node)? {
+        AutoPad::Explicit => {
+            let (begin, end) = pads(node, n)?;
+            (begin, end, true)
+        }
+        AutoPad::Valid => {
+            node.ignore("pads");
+            (vec![0; n], vec![0; n], false)
+        }
+        AutoPad::Same { odd_at_end } => {
+            node.ignore("pads");
+            let (mut begin, mut end) = (Vec::with_capacity(n), Vec::with_capacity(n));
+            for k in 0..n {
+                // All numbers are below 2^31.
+                let [extent, size, stride, dilation] =
+                    [extents[k], kernel[k], strides[k], dilations[k]].map(|v| v as i128);
+                let count = (extent + stride - 1) / stride;
+                let total = ((count - 1) * stride + (size - 1) * dilation + 1 - extent).max(0);
+                let total = i64::try_from(total)
+                    .map_err(|_| Error::model(format!("a padding of {total} cells")))?;
+                let (b, e) = halves(total, odd_at_end);
+                begin.push(b as usize);
+                end.push(e as usize);
+            }
+            (begin, end, false)
+        }
+    };
+    Ok(Windows { strides, dilations, begin, end, explicit })
+}

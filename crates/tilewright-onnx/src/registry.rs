@@ -1,0 +1,229 @@
+//! The operators that are supported, with the opsets in which they are.
+
+use tilewright_ir::{Error, Result};
+use tilewright_ops::elementwise::{Binary, Unary, Variadic};
+use tilewright_ops::reduce::{Arg, Reduction};
+
+use crate::build::Builder;
+use crate::node::{Node, Value};
+use crate::ops::norm::Family;
+use crate::ops::{arithmetic, constants, contraction, movement, norm, pool, reduce};
+
+/// Versions of ONNX's operator set that are supported, first and last.
+pub const OPSETS: (i64, i64) = (9, 28);
+
+/// Most inputs of an operator that takes any number.
+pub(crate) const MANY: usize = 1024;
+
+/// Turns a node into values.
+pub(crate) type Import = fn(&Node, &mut Builder) -> Result<Vec<Value>>;
+
+/// A supported operator.
+pub(crate) struct Operator {
+    name: &'static str,
+    first: i64,
+    last: i64,
+    pub(crate) max_inputs: usize,
+    pub(crate) import: Import,
+}
+
+const fn op(name: &'static str, first: i64, max_inputs: usize, import: Import) -> Operator {
+    Operator { name, first, last: OPSETS.1, max_inputs, import }
+}
+
+const fn until(last: i64, operator: Operator) -> Operator {
+    Operator { last, ..operator }
+}
+
+/// All of them, sorted by name.
+static OPERATORS: &[Operator] = &[
+    op("Abs", 9, 1, |n, b| arithmetic::unary(n, b, "abs", Unary::Abs)),
+    op("Acos", 9, 1, |n, b| arithmetic::unary(n, b, "acos", Unary::Acos)),
+    op("Acosh", 9, 1, |n, b| arithmetic::unary(n, b, "acosh", Unary::Acosh)),
+    op("Add", 9, 2, |n, b| arithmetic::binary(n, b, "add", Binary::Add)),
+    op("And", 9, 2, |n, b| arithmetic::binary(n, b, "and", Binary::And)),
+    op("ArgMax", 9, 1, |n, b| reduce::arg_reduce(n, b, "argmax", Arg::Max)),
+    op("ArgMin", 9, 1, |n, b| reduce::arg_reduce(n, b, "argmin", Arg::Min)),
+    op("Asin", 9, 1, |n, b| arithmetic::unary(n, b, "asin", Unary::Asin)),
+    op("Asinh", 9, 1, |n, b| arithmetic::unary(n, b, "asinh", Unary::Asinh)),
+    op("Atan", 9, 1, |n, b| arithmetic::unary(n, b, "atan", Unary::Atan)),
+    op("Atanh", 9, 1, |n, b| arithmetic::unary(n, b, "atanh", Unary::Atanh)),
+    op("AveragePool", 9, 1, pool::average_pool),
+    op("BatchNormalization", 9, 5, norm::batch_norm),
+    op("BitShift", 11, 2, arithmetic::bit_shift),
+    op("BitwiseAnd", 18, 2, |n, b| arithmetic::binary(n, b, "bitwise_and", Binary::BitAnd)),
+    op("BitwiseNot", 18, 1, |n, b| arithmetic::unary(n, b, "bitwise_not", Unary::BitNot)),
+    op("BitwiseOr", 18, 2, |n, b| arithmetic::binary(n, b, "bitwise_or", Binary::BitOr)),
+    op("BitwiseXor", 18, 2, |n, b| arithmetic::binary(n, b, "bitwise_xor", Binary::BitXor)),
+    op("Cast", 9, 1, arithmetic::cast),
+    op("CastLike", 15, 2, arithmetic::cast_like),
+    op("Ceil", 9, 1, |n, b| arithmetic::unary(n, b, "ceil", Unary::Ceil)),
+    op("Celu", 12, 1, arithmetic::celu),
+    op("Clip", 9, 3, arithmetic::clip),
+    op("Concat", 9, MANY, movement::concat),
+    op("Constant", 9, 0, constants::constant),
+    op("ConstantOfShape", 9, 1, constants::constant_of_shape),
+    op("Conv", 9, 3, contraction::conv),
+    op("ConvTranspose", 9, 3, contraction::conv_transpose),
+    op("Cos", 9, 1, |n, b| arithmetic::unary(n, b, "cos", Unary::Cos)),
+    op("Cosh", 9, 1, |n, b| arithmetic::unary(n, b, "cosh", Unary::Cosh)),
+    op("CumSum", 11, 2, reduce::cumsum),
+    op("DepthToSpace", 9, 1, movement::depth_to_space),
+    op("Div", 9, 2, |n, b| arithmetic::binary(n, b, "div", Binary::Div)),
+    op("Dropout", 9, 3, arithmetic::dropout),
+    op("Elu", 9, 1, arithmetic::elu),
+    op("Equal", 9, 2, |n, b| arithmetic::binary(n, b, "equal", Binary::Equal)),
+    op("Erf", 9, 1, |n, b| arithmetic::unary(n, b, "erf", Unary::Erf)),
+    op("Exp", 9, 1, |n, b| arithmetic::unary(n, b, "exp", Unary::Exp)),
+    op("Expand", 9, 2, movement::expand),
+    op("EyeLike", 9, 1, constants::eye_like),
+    op("Flatten", 9, 1, movement::flatten),
+    op("Floor", 9, 1, |n, b| arithmetic::unary(n, b, "floor", Unary::Floor)),
+    op("Gather", 9, 2, movement::gather),
+    op("GatherElements", 11, 2, movement::gather_elements),
+    op("GatherND", 11, 2, movement::gather_nd),
+    op("Gelu", 20, 1, arithmetic::gelu),
+    op("Gemm", 9, 3, contraction::gemm),
+    op("GlobalAveragePool", 9, 1, pool::global_average_pool),
+    op("GlobalLpPool", 9, 1, pool::global_lp_pool),
+    op("GlobalMaxPool", 9, 1, pool::global_max_pool),
+    op("Greater", 9, 2, |n, b| arithmetic::binary(n, b, "greater", Binary::Greater)),
+    op("GreaterOrEqual", 12, 2, |n, b| {
+        arithmetic::binary(n, b, "greater_or_equal", Binary::GreaterEqual)
+    }),
+    op("GroupNormalization", 18, 3, norm::group_norm),
+    op("HardSigmoid", 9, 1, arithmetic::hard_sigmoid),
+    op("HardSwish", 14, 1, |n, b| arithmetic::unary(n, b, "hard_swish", Unary::HardSwish)),
+    op("Hardmax", 9, 1, |n, b| norm::softmax(n, b, Family::Hardmax)),
+    op("Identity", 9, 1, arithmetic::identity),
+    op("InstanceNormalization", 9, 3, norm::instance_norm),
+    op("IsInf", 10, 1, arithmetic::is_inf),
+    op("IsNaN", 9, 1, |n, b| arithmetic::unary(n, b, "is_nan", Unary::IsNan)),
+    op("LRN", 9, 1, norm::lrn),
+    op("LayerNormalization", 17, 3, norm::layer_norm),
+    op("LeakyRelu", 9, 1, arithmetic::leaky_relu),
+    op("Less", 9, 2, |n, b| arithmetic::binary(n, b, "less", Binary::Less)),
+    op("LessOrEqual", 12, 2, |n, b| arithmetic::binary(n, b, "less_or_equal", Binary::LessEqual)),
+    op("Log", 9, 1, |n, b| arithmetic::unary(n, b, "log", Unary::Log)),
+    op("LogSoftmax", 9, 1, |n, b| norm::softmax(n, b, Family::LogSoftmax)),
+    op("LpNormalization", 9, 1, norm::lp_norm),
+    op("LpPool", 9, 1, pool::lp_pool),
+    op("MatMul", 9, 2, contraction::matmul),
+    op("Max", 9, MANY, |n, b| arithmetic::variadic(n, b, "max", Variadic::Max)),
+    op("MaxPool", 9, 1, pool::max_pool),
+    op("Mean", 9, MANY, |n, b| arithmetic::variadic(n, b, "mean", Variadic::Mean)),
+    op("MeanVarianceNormalization", 9, 1, norm::mean_variance_norm),
+    op("Min", 9, MANY, |n, b| arithmetic::variadic(n, b, "min", Variadic::Min)),
+    op("Mish", 18, 1, |n, b| arithmetic::unary(n, b, "mish", Unary::Mish)),
+    op("Mod", 10, 2, arithmetic::modulo),
+    op("Mul", 9, 2, |n, b| arithmetic::binary(n, b, "mul", Binary::Mul)),
+    op("Neg", 9, 1, |n, b| arithmetic::unary(n, b, "neg", Unary::Neg)),
+    op("Not", 9, 1, |n, b| arithmetic::unary(n, b, "not", Unary::Not)),
+    op("OneHot", 9, 3, movement::one_hot),
+    op("Or", 9, 2, |n, b| arithmetic::binary(n, b, "or", Binary::Or)),
+    op("PRelu", 9, 2, |n, b| arithmetic::binary(n, b, "prelu", Binary::PRelu)),
+    op("Pad", 9, 4, movement::pad),
+    op("Pow", 9, 2, arithmetic::pow),
+    op("RMSNormalization", 23, 2, norm::rms_norm),
+    op("Range", 11, 3, constants::range),
+    op("Reciprocal", 9, 1, |n, b| arithmetic::unary(n, b, "reciprocal", Unary::Reciprocal)),
+    op("ReduceL1", 9, 2, |n, b| reduce::reduce(n, b, "reduce_l1", Reduction::L1, 18)),
+    op("ReduceL2", 9, 2, |n, b| reduce::reduce(n, b, "reduce_l2", Reduction::L2, 18)),
+    op("ReduceLogSum", 9, 2, |n, b| reduce::reduce(n, b, "reduce_log_sum", Reduction::LogSum, 18)),
+    op("ReduceLogSumExp", 9, 2, |n, b| {
+        reduce::reduce(n, b, "reduce_log_sum_exp", Reduction::LogSumExp, 18)
+    }),
+    op("ReduceMax", 9, 2, |n, b| reduce::reduce(n, b, "reduce_max", Reduction::Max, 18)),
+    op("ReduceMean", 9, 2, |n, b| reduce::reduce(n, b, "reduce_mean", Reduction::Mean, 18)),
+    op("ReduceMin", 9, 2, |n, b| reduce::reduce(n, b, "reduce_min", Reduction::Min, 18)),
+    op("ReduceProd", 9, 2, |n, b| reduce::reduce(n, b, "reduce_prod", Reduction::Prod, 18)),
+    op("ReduceSum", 9, 2, |n, b| reduce::reduce(n, b, "reduce_sum", Reduction::Sum, 13)),
+    op("ReduceSumSquare", 9, 2, |n, b| {
+        reduce::reduce(n, b, "reduce_sum_square", Reduction::SumSquare, 18)
+    }),
+    op("Relu", 9, 1, |n, b| arithmetic::unary(n, b, "relu", Unary::Relu)),
+    op("Reshape", 9, 2, movement::reshape),
+    op("ReverseSequence", 10, 2, movement::reverse_sequence),
+    op("Round", 11, 1, |n, b| arithmetic::unary(n, b, "round", Unary::Round)),
+    until(10, op("Scatter", 9, 3, movement::scatter_elements)),
+    op("ScatterElements", 11, 3, movement::scatter_elements),
+    op("ScatterND", 11, 3, movement::scatter_nd),
+    op("Selu", 9, 1, arithmetic::selu),
+    op("Shape", 9, 1, constants::shape),
+    op("Shrink", 9, 1, arithmetic::shrink),
+    op("Sigmoid", 9, 1, |n, b| arithmetic::unary(n, b, "sigmoid", Unary::Sigmoid)),
+    op("Sign", 9, 1, |n, b| arithmetic::unary(n, b, "sign", Unary::Sign)),
+    op("Sin", 9, 1, |n, b| arithmetic::unary(n, b, "sin", Unary::Sin)),
+    op("Sinh", 9, 1, |n, b| arithmetic::unary(n, b, "sinh", Unary::Sinh)),
+    op("Size", 9, 1, constants::size),
+    op("Slice", 9, 5, movement::slice),
+    op("Softmax", 9, 1, |n, b| norm::softmax(n, b, Family::Softmax)),
+    op("Softplus", 9, 1, |n, b| arithmetic::unary(n, b, "softplus", Unary::Softplus)),
+    op("Softsign", 9, 1, |n, b| arithmetic::unary(n, b, "softsign", Unary::Softsign)),
+    op("SpaceToDepth", 9, 1, movement::space_to_depth),
+    op("Split", 9, 2, movement::split),
+    op("Sqrt", 9, 1, |n, b| arithmetic::unary(n, b, "sqrt", Unary::Sqrt)),
+    op("Squeeze", 9, 2, movement::squeeze),
+    op("Sub", 9, 2, |n, b| arithmetic::binary(n, b, "sub", Binary::Sub)),
+    op("Sum", 9, MANY, |n, b| arithmetic::variadic(n, b, "sum", Variadic::Sum)),
+    op("Swish", 24, 1, arithmetic::swish),
+    op("Tan", 9, 1, |n, b| arithmetic::unary(n, b, "tan", Unary::Tan)),
+    op("Tanh", 9, 1, |n, b| arithmetic::unary(n, b, "tanh", Unary::Tanh)),
+    op("ThresholdedRelu", 10, 1, arithmetic::thresholded_relu),
+    op("Tile", 9, 2, movement::tile),
+    op("Transpose", 9, 1, movement::transpose),
+    op("Trilu", 14, 2, movement::trilu),
+    op("Unsqueeze", 9, 2, movement::unsqueeze),
+    op("Where", 9, 3, arithmetic::select),
+    op("Xor", 9, 2, |n, b| arithmetic::binary(n, b, "xor", Binary::Xor)),
+];
+
+/// An operator that can be imported, for lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SupportedOp {
+    /// ONNX's name.
+    pub name: &'static str,
+    /// First opset in which it is supported.
+    pub min: i64,
+    /// Last opset in which it is supported.
+    pub max: i64,
+}
+
+/// The operators of ONNX's own domain that can be imported, sorted by name.
+pub fn supported_ops() -> impl Iterator<Item = SupportedOp> {
+    OPERATORS.iter().map(|o| SupportedOp { name: o.name, min: o.first, max: o.last })
+}
+
+/// The operator of a domain and name; the error says what is supported.
+pub(crate) fn find(domain: &str, name: &str, opset: i64) -> Result<&'static Operator> {
+    if !matches!(domain, "" | "ai.onnx") {
+        return Err(Error::unsupported(format!(
+            "operators of the domain `{domain}` are not supported"
+        ))
+        .note("only ONNX's own operators are"));
+    }
+    let Ok(at) = OPERATORS.binary_search_by(|o| o.name.cmp(name)) else {
+        let names: Vec<&str> = OPERATORS.iter().map(|o| o.name).collect();
+        return Err(Error::unsupported("the operator is not supported")
+            .note(format!("supported operators: {}", names.join(", "))));
+    };
+    let found = &OPERATORS[at];
+    match (found.first..=found.last).contains(&opset) {
+        true => Ok(found),
+        false => Err(Error::unsupported(format!(
+            "the operator is not supported in this opset; it is in opsets {} to {}",
+            found.first, found.last
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_its_opsets_are_supported() {
+        assert!(OPERATORS.is_sorted_by(|a, b| a.name < b.name));
+        assert!(OPERATORS.iter().all(|o| o.first >= OPSETS.0 && o.last <= OPSETS.1));
+    }
+}
