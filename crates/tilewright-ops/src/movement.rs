@@ -121,7 +121,9 @@ pub fn concat(operands: &[Operand], axis: i64) -> Result<TensorFunc> {
                 "{name}: {first} and {x} do not fit together along axis {axis}"
             )));
         }
-        total = total.saturating_add(x.shape[axis]);
+        total = total.checked_add(x.shape[axis]).ok_or_else(|| {
+            Error::input(format!("{name}: the result is too long along axis {axis}"))
+        })?;
     }
     let mut shape = first.shape.clone();
     shape[axis] = total;
@@ -154,8 +156,8 @@ fn axes_of(shape: &[usize]) -> Vec<Axis> {
 pub fn split(x: &Operand, axis: i64, sizes: &[usize]) -> Result<TensorFunc> {
     let name = "split";
     let axis = normalize_axis(name, axis, x.rank())?;
-    let total = sizes.iter().fold(0usize, |n, &d| n.saturating_add(d));
-    if sizes.is_empty() || total != x.shape[axis] {
+    let total = sizes.iter().try_fold(0usize, |n, &d| n.checked_add(d));
+    if sizes.is_empty() || total != Some(x.shape[axis]) {
         return Err(Error::input(format!(
             "{name}: the sizes {sizes:?} do not add up to axis {axis} of {x}"
         )));
@@ -219,8 +221,6 @@ pub fn slice(
             _ => (-1, extent - 1),
         };
         let [start, end] = [starts[k], ends[k]].map(|v| wrap(v).max(low).min(high));
-        // A backward slice starts at an element.
-        let start = if steps[k] < 0 { start.max(0) } else { start };
         let way = if steps[k] > 0 { end - start } else { start - end };
         let step = steps[k].unsigned_abs().min(i32::MAX as u64);
         let count = u64::try_from(way).unwrap_or(0).div_ceil(step);
@@ -270,7 +270,7 @@ pub fn pad(x: &Operand, before: &[i64], after: &[i64], mode: PadMode) -> Result<
                 .filter(|p| p.kept > 0 || p.count == 0 || matches!(mode, PadMode::Constant(_)))
                 .ok_or_else(|| {
                     Error::input(format!(
-                        "{name}: {before} and {after} cells around axis {a} of {x} leave nothing"
+                        "{name}: {before} and {after} cells do not fit around axis {a} of {x}"
                     ))
                 })
         })

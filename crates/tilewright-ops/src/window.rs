@@ -41,7 +41,7 @@ impl Windows<'_> {
         let op = self.op;
         let n = self.extents.len();
         let lists = [
-            ("kernel", self.kernel),
+            ("kernel extents", self.kernel),
             ("strides", self.strides),
             ("dilations", self.dilations),
             ("pads at the begin", self.begin),

@@ -1,10 +1,11 @@
 //! From tensors to a tensor function in the canonical form: see [`func`].
 
 use std::borrow::Borrow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_ir::visit::{fold_func, free_vars, walk_expr};
+use tilewright_ir::visit::{Subst, fold_func, free_vars, walk_expr};
+use tilewright_ir::well_formed::check_tensor;
 use tilewright_ir::{
     Block, Buffer, DType, Error, Expr, ExprKind, IterKind, IterVar, Param, Range, Result, Stmt,
     TensorFunc, Var, Visit,
@@ -22,7 +23,8 @@ use super::{Stage, Tensor, invalid};
 /// Fails with [`Error::Input`] where an input is computed, an output is an input or comes twice,
 /// a tensor that is needed is not among the inputs, an access has the wrong number of indices or
 /// an index that is no integer, a stored value has the wrong type, an axis is used that the stage
-/// does not run over, or a tensor has more than 2^31 - 1 elements.
+/// does not run over, or a tensor has more than 2^31 - 1 elements; and with [`Error::Malformed`]
+/// where an expression breaks another rule of the IR, such as one type on both sides.
 pub fn func<T: Borrow<Tensor>, U: Borrow<Tensor>>(
     inputs: impl IntoIterator<Item = T>,
     outputs: impl IntoIterator<Item = U>,
@@ -51,7 +53,8 @@ pub fn func<T: Borrow<Tensor>, U: Borrow<Tensor>>(
         }
     }
 
-    let mut names = HashSet::from(["root".to_owned()]);
+    let mut names = Names::default();
+    names.fresh(&"root".into());
     let (mut nests, mut allocs) = (Vec::new(), Vec::new());
     for t in in_order(&outputs) {
         let Some(stages) = &t.0.stages else {
@@ -68,7 +71,7 @@ pub fn func<T: Borrow<Tensor>, U: Borrow<Tensor>>(
         }
         for stage in stages {
             check(&t, stage)?;
-            nests.push(nest(&t, stage, fresh_name(&mut names, t.name())));
+            nests.push(nest(&t, stage, names.fresh(t.name())));
         }
         if !params.contains(&t.buffer().id()) {
             allocs.push(t.buffer().clone());
@@ -77,7 +80,9 @@ pub fn func<T: Borrow<Tensor>, U: Borrow<Tensor>>(
     let params = inputs.iter().chain(&outputs).map(|t| Param::tensor(t.buffer())).collect();
     let func = TensorFunc::new(params, Stmt::nop()).with_root(allocs, Stmt::seq(nests));
     // Tensors may go into several functions, and a function owns its variables.
-    Ok(fold_func(&mut tilewright_ir::visit::Subst::refresh(), &func))
+    let func = fold_func(&mut Subst::refresh(), &func);
+    check_tensor(outputs[0].name(), &func)?;
+    Ok(func)
 }
 
 /// The tensors that are needed, each after those that it reads.
@@ -107,14 +112,22 @@ fn in_order(outputs: &[Tensor]) -> Vec<Tensor> {
     order
 }
 
-fn fresh_name(names: &mut HashSet<String>, base: &str) -> Arc<str> {
-    let mut name = base.to_owned();
-    let mut count = 0usize;
-    while !names.insert(name.clone()) {
-        count += 1;
-        name = format!("{base}_{count}");
+/// Names that are given out, each with the number to try next where it is wanted again.
+#[derive(Default)]
+struct Names(HashMap<Arc<str>, usize>);
+
+impl Names {
+    /// `base`, `base_1`, `base_2`, ...: the first that is free.
+    fn fresh(&mut self, base: &Arc<str>) -> Arc<str> {
+        let mut name = base.clone();
+        while self.0.contains_key(&name) {
+            let next = self.0.entry(base.clone()).or_default();
+            *next += 1;
+            name = format!("{base}_{next}").into();
+        }
+        self.0.insert(name.clone(), 0);
+        name
     }
-    name.into()
 }
 
 fn check_size(t: &Tensor) -> Result<()> {
