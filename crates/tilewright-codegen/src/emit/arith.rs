@@ -1,0 +1,270 @@
+//! Operators on values: arithmetic, division, comparisons, conversions.
+//!
+//! Integers wrap. Nothing here is undefined in LLVM's sense whatever the operands are: a division
+//! whose divisor may be zero gives some value there, and the smallest integer divided by -1 is
+//! itself. Floating-point sums, differences and products may be contracted to one instruction
+//! with one rounding, and minimum and maximum of `-0.0` and `0.0` is either; nothing else is relaxed.
+
+use tilewright_ir::{BinOp, DType, TypeKind};
+
+use super::code::{Code, Scalar, Ty, Val};
+use super::half;
+use super::range::Interval;
+use super::types::{is_narrow_float, is_signed};
+
+/// An operator on two operands of the type `dtype`. The intervals hold the operands' values.
+pub(super) struct Operands<'a> {
+    pub a: &'a Val,
+    pub b: &'a Val,
+    pub dtype: DType,
+    /// Values of both, for integers.
+    pub ranges: (Interval, Interval),
+    /// Whether an operand is a constant that is not `NaN`: the left, the right.
+    pub constant: (bool, bool),
+    /// Whether a floating-point sum may be reordered with its neighbours.
+    pub reassoc: bool,
+}
+
+/// The value of an operator; `None` where the type does not have it.
+pub(super) fn binary(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Option<Val> {
+    let dtype = x.dtype;
+    if op.is_compare() {
+        return Some(compare(c, op, x));
+    }
+    match dtype.kind {
+        TypeKind::Bool => logic(c, op, x.a, x.b),
+        TypeKind::Int | TypeKind::UInt => integer(c, op, x),
+        TypeKind::Float | TypeKind::BFloat => float(c, op, x),
+        TypeKind::Handle | TypeKind::Void => None,
+    }
+}
+
+/// Comparison; with `NaN` only `!=` holds.
+fn compare(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Val {
+    let op = match (x.dtype.is_float(), is_signed(x.dtype), op) {
+        (true, _, BinOp::Eq) => "fcmp oeq",
+        (true, _, BinOp::Ne) => "fcmp une",
+        (true, _, BinOp::Lt) => "fcmp olt",
+        (true, _, BinOp::Le) => "fcmp ole",
+        (true, _, BinOp::Gt) => "fcmp ogt",
+        (true, ..) => "fcmp oge",
+        (_, _, BinOp::Eq) => "icmp eq",
+        (_, _, BinOp::Ne) => "icmp ne",
+        (_, true, BinOp::Lt) => "icmp slt",
+        (_, true, BinOp::Le) => "icmp sle",
+        (_, true, BinOp::Gt) => "icmp sgt",
+        (_, true, _) => "icmp sge",
+        (_, _, BinOp::Lt) => "icmp ult",
+        (_, _, BinOp::Le) => "icmp ule",
+        (_, _, BinOp::Gt) => "icmp ugt",
+        _ => "icmp uge",
+    };
+    c.cmp(op, x.a, x.b)
+}
+
+/// Arithmetic of `bool` is that of 0 and 1, where everything but 0 counts as 1.
+fn logic(c: &mut Code<'_>, op: BinOp, a: &Val, b: &Val) -> Option<Val> {
+    let op = match op {
+        BinOp::And | BinOp::Mul | BinOp::Min => "and",
+        BinOp::Or | BinOp::Add | BinOp::Max => "or",
+        BinOp::Sub => "xor",
+        _ => return None,
+    };
+    Some(c.bin(op, a, b))
+}
+
+fn integer(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Option<Val> {
+    let (a, b, signed) = (x.a, x.b, is_signed(x.dtype));
+    let minmax = |c: &mut Code<'_>, signed_op, unsigned_op| {
+        Some(c.math(if signed { signed_op } else { unsigned_op }, &[a, b]))
+    };
+    match op {
+        BinOp::Add => Some(c.bin("add", a, b)),
+        BinOp::Sub => Some(c.bin("sub", a, b)),
+        BinOp::Mul => Some(c.bin("mul", a, b)),
+        BinOp::Min => minmax(c, "smin", "umin"),
+        BinOp::Max => minmax(c, "smax", "umax"),
+        BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod => {
+            Some(divide(c, op, x))
+        }
+        _ => None,
+    }
+}
+
+/// The four divisions of integers.
+fn divide(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Val {
+    let (a, ty) = (x.a, x.a.ty);
+    let quotient = matches!(op, BinOp::FloorDiv | BinOp::TruncDiv);
+    let floor = matches!(op, BinOp::FloorDiv | BinOp::FloorMod);
+    let (ra, rb) = x.ranges;
+    if !is_signed(x.dtype) || (ra.lo >= 0 && rb.lo >= 0) {
+        let b = nonzero(c, x.b, rb);
+        return c.bin(if quotient { "udiv" } else { "urem" }, a, &b);
+    }
+    if floor && rb.lo == rb.hi && rb.lo > 0 && rb.lo & (rb.lo - 1) == 0 {
+        let shift = i64::from(rb.lo.trailing_zeros());
+        return match quotient {
+            true => c.bin("ashr", a, &Val::int(ty, shift)),
+            false => c.bin("and", a, &Val::int(ty, (rb.lo - 1) as i64)),
+        };
+    }
+    // -1 is taken out as well where it meets the smallest integer, whose quotient does not exist.
+    let smallest = x.dtype.min_int().is_none_or(|m| ra.contains(m));
+    let minus_one = (smallest && rb.contains(-1)).then(|| {
+        let minus_one = Val::int(ty, -1);
+        c.cmp("icmp eq", x.b, &minus_one)
+    });
+    let mut b = nonzero(c, x.b, rb);
+    if let Some(m) = &minus_one {
+        b = c.select(m, &Val::int(ty, 1), &b);
+    }
+    let mut value = match (quotient, floor) {
+        (true, false) => c.bin("sdiv", a, &b),
+        (false, false) => c.bin("srem", a, &b),
+        _ => {
+            // Towards minus infinity: one less where the remainder has not the divisor's sign.
+            let q = c.bin("sdiv", a, &b);
+            let product = c.bin("mul", &q, &b);
+            let r = c.bin("sub", a, &product);
+            let zero = Val::zero(ty);
+            let off = c.cmp("icmp ne", &r, &zero);
+            let signs = c.bin("xor", &r, &b);
+            let differ = c.cmp("icmp slt", &signs, &zero);
+            let off = c.bin("and", &off, &differ);
+            match quotient {
+                true => {
+                    let off = c.convert("sext", &off, ty.scalar);
+                    c.bin("add", &q, &off)
+                }
+                false => {
+                    let more = c.select(&off, &b, &zero);
+                    c.bin("add", &r, &more)
+                }
+            }
+        }
+    };
+    if let Some(m) = &minus_one {
+        let zero = Val::zero(ty);
+        let exact = if quotient { c.bin("sub", &zero, a) } else { zero };
+        value = c.select(m, &exact, &value);
+    }
+    value
+}
+
+/// The divisor, or 1 instead of 0.
+fn nonzero(c: &mut Code<'_>, b: &Val, range: Interval) -> Val {
+    if !range.contains(0) {
+        return b.clone();
+    }
+    let zero = c.cmp("icmp eq", b, &Val::zero(b.ty));
+    c.select(&zero, &Val::int(b.ty, 1), b)
+}
+
+fn float(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Option<Val> {
+    let (a, b) = (x.a, x.b);
+    let flags = match (is_narrow_float(x.dtype), x.reassoc) {
+        (true, _) => "",
+        (false, true) => " reassoc contract",
+        (false, false) => " contract",
+    };
+    let value = match op {
+        BinOp::Add => c.bin(&format!("fadd{flags}"), a, b),
+        BinOp::Sub => c.bin(&format!("fsub{flags}"), a, b),
+        BinOp::Mul => c.bin(&format!("fmul{flags}"), a, b),
+        BinOp::Div => c.bin("fdiv", a, b),
+        BinOp::Min => return Some(extreme(c, "minimum", "fcmp olt", x)),
+        BinOp::Max => return Some(extreme(c, "maximum", "fcmp ogt", x)),
+        _ => return None,
+    };
+    Some(half::round(c, &value, x.dtype))
+}
+
+/// Minimum or maximum, `NaN` if either is.
+///
+/// Against a constant, one comparison that a `NaN` fails gives that, and is one instruction on
+/// x86; otherwise it is LLVM's intrinsic, three instructions there, which the vectoriser knows as
+/// a reduction.
+fn extreme(c: &mut Code<'_>, intrinsic: &str, better: &str, x: &Operands<'_>) -> Val {
+    let (a, b) = match x.constant {
+        _ if c.shared.machine.nan_min_max => return c.extreme(intrinsic, x.a, x.b),
+        (true, _) => (x.a, x.b),
+        (_, true) => (x.b, x.a),
+        _ => return c.extreme(intrinsic, x.a, x.b),
+    };
+    let cond = c.cmp(better, a, b);
+    c.select(&cond, a, b)
+}
+
+/// Conversion between types of equal lanes; `None` where there is none.
+///
+/// Integers wrap; floating point to integer rounds towards zero, takes the nearest value of the
+/// type outside its range, and 0 for `NaN`; to `bool` compares with zero.
+pub(super) fn cast(c: &mut Code<'_>, v: &Val, from: DType, to: DType, ty: Ty) -> Option<Val> {
+    use TypeKind::{BFloat, Bool, Float, Handle, Int, UInt};
+    if from == to {
+        return Some(v.clone());
+    }
+    Some(match (from.kind, to.kind) {
+        (Bool, Bool) | (Handle, Handle) => v.clone(),
+        (Int | UInt | Handle, Bool) => c.cmp("icmp ne", v, &Val::zero(v.ty)),
+        (Float | BFloat, Bool) => c.cmp("fcmp une", v, &Val::zero(v.ty)),
+        (Bool, Int | UInt) => c.convert("zext", v, ty.scalar),
+        (Bool, Float | BFloat) => c.convert("uitofp", v, ty.scalar),
+        (Int | UInt, Int | UInt) if to.bits == from.bits => v.clone(),
+        (Int | UInt, Int | UInt) if to.bits < from.bits => c.convert("trunc", v, ty.scalar),
+        (Int, Int | UInt) => c.convert("sext", v, ty.scalar),
+        (UInt, Int | UInt) => c.convert("zext", v, ty.scalar),
+        (Int | UInt, Float | BFloat) => {
+            let op = if is_signed(from) { "sitofp" } else { "uitofp" };
+            match to.kind == BFloat && from.bits > 16 {
+                // More bits than a `float` has: it must not round first.
+                true => {
+                    let v = if from.bits == 64 { sticky(c, v, from) } else { v.clone() };
+                    let wide = c.convert(op, &v, Scalar::F64);
+                    let odd = half::round_to_odd(c, &wide);
+                    half::round(c, &odd, to)
+                }
+                false => {
+                    let wide = c.convert(op, v, ty.scalar);
+                    half::round(c, &wide, to)
+                }
+            }
+        }
+        (Float | BFloat, Int | UInt) => {
+            let op = if is_signed(to) { "fptosi.sat" } else { "fptoui.sat" };
+            c.intrinsic(op, &[ty, v.ty], ty, &[v])
+        }
+        (Float | BFloat, Float | BFloat) => match (v.ty.scalar, ty.scalar) {
+            (Scalar::F32, Scalar::F64) => c.convert("fpext", v, Scalar::F64),
+            (Scalar::F64, Scalar::F32) if is_narrow_float(to) => {
+                let odd = half::round_to_odd(c, v);
+                half::round(c, &odd, to)
+            }
+            (Scalar::F64, Scalar::F32) => c.convert("fptrunc", v, Scalar::F32),
+            _ => half::round(c, v, to),
+        },
+        (Handle, Int | UInt) => c.convert("ptrtoint", v, ty.scalar),
+        (Int | UInt, Handle) => c.convert("inttoptr", v, ty.scalar),
+        _ => return None,
+    })
+}
+
+/// A 64-bit integer with the bits that a `double` has no room for folded into bit 12: it is set
+/// where one below it is. Rounding to fewer bits afterwards gives the same result.
+fn sticky(c: &mut Code<'_>, v: &Val, dtype: DType) -> Val {
+    let ty = v.ty;
+    let low = c.bin("and", v, &Val::int(ty, 0xfff));
+    let inexact = c.cmp("icmp ne", &low, &Val::zero(ty));
+    let inexact = c.convert("zext", &inexact, Scalar::I64);
+    let inexact = c.bin("shl", &inexact, &Val::int(ty, 12));
+    let high = c.bin("and", v, &Val::int(ty, -0x1000));
+    let folded = c.bin("or", &high, &inexact);
+    let limit = 1i64 << 53;
+    let shifted = match is_signed(dtype) {
+        true => c.bin("add", v, &Val::int(ty, limit)),
+        false => v.clone(),
+    };
+    let bound = if is_signed(dtype) { 2 * limit } else { limit };
+    let exact = c.cmp("icmp ult", &shifted, &Val::int(ty, bound));
+    c.select(&exact, v, &folded)
+}

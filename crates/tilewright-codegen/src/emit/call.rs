@@ -1,0 +1,254 @@
+//! Calls: built-in functions, C functions, and the little else that can be called.
+//!
+//! A call of a C function passes integers, `bool`, `float32`, `float64`, pointers (`A.data`, or
+//! `T.address_of(A[i])`) and text as C does. It may have any effect, so nothing that was read
+//! before is taken for known after it.
+
+use std::sync::Arc;
+
+use tilewright_ir::{DType, Error, Expr, ExprKind, Intrin, Result, TypeKind};
+
+use super::code::{Scalar, Ty, Val};
+use super::func::Func;
+use super::math;
+use super::names::is_identifier;
+use super::range::Interval;
+use super::types::{is_narrow_float, is_signed, register};
+
+impl Func<'_> {
+    pub(super) fn call_intrinsic(&mut self, e: &Expr, op: Intrin, args: &[Expr]) -> Result<Val> {
+        if args.len() != op.arity() {
+            return Err(Error::malformed(format!(
+                "`T.{}` takes {} arguments and is given {}",
+                op.name(),
+                op.arity(),
+                args.len()
+            )));
+        }
+        let dtype = args.first().map_or(DType::VOID, Expr::dtype);
+        if args.iter().any(|a| a.dtype() != dtype) {
+            return Err(Error::malformed(format!("the arguments of `{e}` differ in type")));
+        }
+        let values = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<Val>>>()?;
+        let done = match dtype.is_float() {
+            true => self.float_intrinsic(op, args, &values, dtype),
+            false => self.int_intrinsic(op, args, &values, dtype),
+        };
+        done.ok_or_else(|| {
+            Error::unsupported(format!("`T.{}` of values of type {dtype}", op.name()))
+        })
+    }
+
+    fn float_intrinsic(
+        &mut self,
+        op: Intrin,
+        args: &[Expr],
+        values: &[Val],
+        dtype: DType,
+    ) -> Option<Val> {
+        let x = values.first()?;
+        let c = &mut self.code;
+        let infinity = Val::float(x.ty, f64::INFINITY);
+        let value = match op {
+            Intrin::Likely => return None,
+            Intrin::IsNan => return Some(c.cmp("fcmp uno", x, x)),
+            Intrin::IsInf | Intrin::IsFinite => {
+                let magnitude = c.math("fabs", &[x]);
+                let op = if op == Intrin::IsInf { "fcmp oeq" } else { "fcmp olt" };
+                return Some(c.cmp(op, &magnitude, &infinity));
+            }
+            Intrin::Abs => return Some(c.math("fabs", &[x])),
+            // Integral values of a 16-bit type are exact in it.
+            Intrin::Floor => return Some(c.math("floor", &[x])),
+            Intrin::Ceil => return Some(c.math("ceil", &[x])),
+            Intrin::Trunc => return Some(c.math("trunc", &[x])),
+            Intrin::Round => return Some(c.math("round", &[x])),
+            Intrin::NearbyInt => return Some(c.math("nearbyint", &[x])),
+            Intrin::Pow => match constant_power(c, x, args.get(1)?) {
+                Some(v) => v,
+                None => math::call(c, op, values)?,
+            },
+            _ => math::call(c, op, values)?,
+        };
+        Some(self.rounded(&value, dtype))
+    }
+
+    fn int_intrinsic(
+        &mut self,
+        op: Intrin,
+        args: &[Expr],
+        values: &[Val],
+        dtype: DType,
+    ) -> Option<Val> {
+        let (x, signed) = (values.first()?, is_signed(dtype));
+        if !(dtype.is_int() || dtype.is_bool()) {
+            return None;
+        }
+        let bits = i64::from(x.ty.scalar.bits());
+        let amount = args.get(1).map_or(Interval::all(dtype), |a| self.ranges.of(a));
+        let in_width = amount.lo >= 0 && amount.hi < i128::from(bits);
+        let c = &mut self.code;
+        Some(match (op, values.get(1)) {
+            (Intrin::Likely, _) => x.clone(),
+            (Intrin::Floor | Intrin::Ceil | Intrin::Trunc, _) => x.clone(),
+            (Intrin::Round | Intrin::NearbyInt, _) => x.clone(),
+            (Intrin::IsFinite, _) => Val::int(x.ty.of(Scalar::I1), 1),
+            (Intrin::IsNan | Intrin::IsInf, _) => Val::int(x.ty.of(Scalar::I1), 0),
+            (Intrin::BitAnd, Some(y)) => c.bin("and", x, y),
+            (Intrin::BitOr, Some(y)) => c.bin("or", x, y),
+            (Intrin::BitXor, Some(y)) => c.bin("xor", x, y),
+            (Intrin::BitNot, _) => c.bin("xor", x, &Val::int(x.ty, -1)),
+            (Intrin::Abs | Intrin::Popcount, _) if dtype.is_bool() => x.clone(),
+            (Intrin::Popcount, _) => c.math("ctpop", &[x]),
+            (Intrin::Abs, _) if !signed => x.clone(),
+            (Intrin::Abs, _) => {
+                let may_wrap = Val::int(Ty::I1, 0);
+                c.intrinsic("abs", &[x.ty], x.ty, &[x, &may_wrap])
+            }
+            (Intrin::Shl | Intrin::Shr, Some(y)) if dtype.is_int() => {
+                let right = op == Intrin::Shr;
+                // Shifting by the width or more shifts everything out.
+                if right && signed {
+                    let most = Val::int(y.ty, bits - 1);
+                    let y = if in_width { y.clone() } else { c.math("umin", &[y, &most]) };
+                    return Some(c.bin("ashr", x, &y));
+                }
+                let op = if right { "lshr" } else { "shl" };
+                if in_width {
+                    return Some(c.bin(op, x, y));
+                }
+                let within = c.cmp("icmp ult", y, &Val::int(y.ty, bits));
+                let amount = c.bin("and", y, &Val::int(y.ty, bits - 1));
+                let shifted = c.bin(op, x, &amount);
+                c.select(&within, &shifted, &Val::zero(x.ty))
+            }
+            (Intrin::Pow, Some(y)) if dtype.is_int() => math::integer_power(c, x, y, signed),
+            _ => return None,
+        })
+    }
+
+    /// Text as a pointer to a constant that ends with a zero byte.
+    pub(super) fn string(&mut self, text: &str) -> Val {
+        let mut escaped = String::new();
+        for b in text.bytes().chain([0]) {
+            match b {
+                b' '..=b'~' if b != b'"' && b != b'\\' => escaped.push(char::from(b)),
+                _ => escaped.push_str(&format!("\\{b:02X}")),
+            }
+        }
+        let name = format!("tw.str.{}", blake3::hash(text.as_bytes()).to_hex());
+        let length = text.len() + 1;
+        self.code.shared.global(&name, || {
+            format!("@{name} = private unnamed_addr constant [{length} x i8] c\"{escaped}\"")
+        });
+        Val::new(Ty::PTR, format!("@{name}"))
+    }
+
+    /// A call of a C function; `None` where it has no result.
+    pub(super) fn call_extern(
+        &mut self,
+        name: &Arc<str>,
+        args: &[Expr],
+        ret: DType,
+    ) -> Result<Option<Val>> {
+        if !is_identifier(name) {
+            return Err(Error::unsupported(format!(
+                "a call of `{name}`, which is not the name of a C function"
+            )));
+        }
+        let values = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<Val>>>()?;
+        let mut types = Vec::new();
+        let mut written = Vec::new();
+        for (arg, value) in args.iter().zip(&values) {
+            let attr = c_attribute(name, arg.dtype())?;
+            types.push(format!("{}{attr}", value.ty));
+            written.push(format!("{}{attr} {}", value.ty, value.text));
+        }
+        let (types, written) = (types.join(", "), written.join(", "));
+        let (attr, ty) = match ret {
+            DType::VOID => (String::new(), None),
+            _ => (c_attribute(name, ret)?, Some(register(ret)?)),
+        };
+        let result = ty.map_or("void".to_owned(), |t| t.to_string());
+        let front = if attr.is_empty() { String::new() } else { format!("{} ", attr.trim()) };
+        let shared = self.code.shared;
+        shared.declare(name, || format!("declare {front}{result} @{name}({types})"));
+        let call = |f: &mut Self| {
+            let text = format_args!("call {front}{result} @{name}({written})");
+            Ok(match ty {
+                Some(ty) => f.code.emit(ty, text),
+                None => {
+                    f.code.line(text);
+                    Val::zero(Ty::I32)
+                }
+            })
+        };
+        let value = match self.mask.clone() {
+            Some(mask) if mask.lanes() != 1 => {
+                let any = self.code.any(&mask);
+                self.guarded(&any, ty.unwrap_or(Ty::I32), call)?
+            }
+            _ => call(self)?,
+        };
+        self.effect();
+        Ok(ty.map(|_| value))
+    }
+
+    /// `T.address_of(A[i])`; nothing else that is not a built-in has a meaning in native code.
+    pub(super) fn call_opaque(&mut self, name: &str, args: &[Expr]) -> Result<Val> {
+        match (name, args) {
+            ("address_of", [load]) => {
+                if let ExprKind::Load(buffer, indices) = load.kind() {
+                    return self.element_address(buffer, indices);
+                }
+                Err(Error::malformed("`T.address_of` takes an element of a buffer"))
+            }
+            _ => Err(Error::unsupported(format!("`T.{name}` in native code"))),
+        }
+    }
+}
+
+/// How C passes a type that is narrower than `int`.
+fn c_attribute(name: &str, dtype: DType) -> Result<String> {
+    let narrow = dtype.bits < 32;
+    Ok(match dtype.kind {
+        _ if dtype.lanes != 1 || is_narrow_float(dtype) || dtype.kind == TypeKind::Void => {
+            return Err(Error::unsupported(format!(
+                "a value of type {dtype} in the call of the C function `{name}`"
+            )));
+        }
+        TypeKind::Int if narrow => " signext".to_owned(),
+        TypeKind::UInt if narrow => " zeroext".to_owned(),
+        TypeKind::Bool => " zeroext".to_owned(),
+        _ => String::new(),
+    })
+}
+
+/// Powers with a constant exponent that need no logarithm.
+fn constant_power(c: &mut super::code::Code<'_>, x: &Val, exponent: &Expr) -> Option<Val> {
+    let exponent = match exponent.kind() {
+        ExprKind::Broadcast(e) => e.as_float()?,
+        _ => exponent.as_float()?,
+    };
+    let one = Val::float(x.ty, 1.0);
+    Some(match exponent {
+        0.0 => one,
+        1.0 => x.clone(),
+        2.0 => c.bin("fmul", x, x),
+        3.0 => {
+            let square = c.bin("fmul", x, x);
+            c.bin("fmul", &square, x)
+        }
+        -1.0 => c.bin("fdiv", &one, x),
+        0.5 => {
+            // Unlike the square root, the power of -0 is 0 and that of minus infinity is infinity.
+            let root = c.math("sqrt", &[x]);
+            let root = c.bin("fadd", &root, &Val::float(x.ty, 0.0));
+            let infinity = Val::float(x.ty, f64::INFINITY);
+            let negative = Val::float(x.ty, f64::NEG_INFINITY);
+            let lowest = c.cmp("fcmp oeq", x, &negative);
+            c.select(&lowest, &infinity, &root)
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,495 @@
+//! Textual LLVM IR under construction: types, values, the body of one function, and what all
+//! functions of a module share.
+//!
+//! Nothing here folds or checks; LLVM does both. Instructions that LLVM 16 does not know are
+//! avoided, and so are spellings that a later one dropped.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::rc::Rc;
+
+use super::machine::Machine;
+
+/// The type of one lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Scalar {
+    I1,
+    I8,
+    I16,
+    I32,
+    I64,
+    Half,
+    F32,
+    F64,
+    Ptr,
+}
+
+impl Scalar {
+    /// Bits of an integer or floating-point type.
+    pub fn bits(self) -> u32 {
+        match self {
+            Scalar::I1 => 1,
+            Scalar::I8 => 8,
+            Scalar::I16 | Scalar::Half => 16,
+            Scalar::I32 | Scalar::F32 => 32,
+            Scalar::I64 | Scalar::F64 | Scalar::Ptr => 64,
+        }
+    }
+
+    /// Bytes in memory; an `i1` is never stored.
+    pub fn bytes(self) -> usize {
+        self.bits().div_ceil(8) as usize
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Scalar::I1 => "i1",
+            Scalar::I8 => "i8",
+            Scalar::I16 => "i16",
+            Scalar::I32 => "i32",
+            Scalar::I64 => "i64",
+            Scalar::Half => "half",
+            Scalar::F32 => "float",
+            Scalar::F64 => "double",
+            Scalar::Ptr => "ptr",
+        }
+    }
+
+    /// As in the names of overloaded intrinsics.
+    fn suffix(self) -> &'static str {
+        match self {
+            Scalar::Half => "f16",
+            Scalar::F32 => "f32",
+            Scalar::F64 => "f64",
+            Scalar::Ptr => "p0",
+            other => other.name(),
+        }
+    }
+}
+
+/// A scalar type, or a vector of two or more lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Ty {
+    pub scalar: Scalar,
+    pub lanes: u16,
+}
+
+impl Ty {
+    pub const I1: Ty = Ty { scalar: Scalar::I1, lanes: 1 };
+    pub const I32: Ty = Ty { scalar: Scalar::I32, lanes: 1 };
+    pub const I64: Ty = Ty { scalar: Scalar::I64, lanes: 1 };
+    pub const PTR: Ty = Ty { scalar: Scalar::Ptr, lanes: 1 };
+
+    /// The same lanes of another scalar.
+    pub fn of(self, scalar: Scalar) -> Ty {
+        Ty { scalar, ..self }
+    }
+
+    /// Other lanes of the same scalar.
+    pub fn with_lanes(self, lanes: u16) -> Ty {
+        Ty { lanes, ..self }
+    }
+
+    pub fn is_float(self) -> bool {
+        matches!(self.scalar, Scalar::F32 | Scalar::F64 | Scalar::Half)
+    }
+
+    /// As in the names of overloaded intrinsics, such as `v4f32`.
+    pub fn suffix(self) -> String {
+        match self.lanes {
+            1 => self.scalar.suffix().to_owned(),
+            n => format!("v{n}{}", self.scalar.suffix()),
+        }
+    }
+}
+
+impl fmt::Display for Ty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lanes {
+            1 => f.write_str(self.scalar.name()),
+            n => write!(f, "<{n} x {}>", self.scalar.name()),
+        }
+    }
+}
+
+/// An operand: a constant, or the result of an instruction.
+#[derive(Clone, Debug)]
+pub(super) struct Val {
+    pub ty: Ty,
+    pub text: Rc<str>,
+}
+
+impl Val {
+    pub fn new(ty: Ty, text: impl Into<Rc<str>>) -> Val {
+        Val { ty, text: text.into() }
+    }
+
+    /// The same constant in each lane.
+    fn splat(ty: Ty, text: String) -> Val {
+        if ty.lanes == 1 {
+            return Val::new(ty, text);
+        }
+        let lane = format!("{} {text}", ty.scalar.name());
+        Val::new(ty, format!("<{}>", vec![lane; usize::from(ty.lanes)].join(", ")))
+    }
+
+    /// An integer constant, in each lane.
+    pub fn int(ty: Ty, value: i64) -> Val {
+        match (ty.scalar, value) {
+            (Scalar::I1, v) => Val::splat(ty, if v & 1 != 0 { "true" } else { "false" }.to_owned()),
+            (_, v) => Val::splat(ty, v.to_string()),
+        }
+    }
+
+    /// A floating-point constant that the type holds exactly, in each lane.
+    pub fn float(ty: Ty, value: f64) -> Val {
+        Val::splat(ty, format!("0x{:016X}", value.to_bits()))
+    }
+
+    /// Zero, false or null.
+    pub fn zero(ty: Ty) -> Val {
+        let text = match (ty.lanes, ty.scalar) {
+            (2.., _) => "zeroinitializer",
+            (_, Scalar::Ptr) => "null",
+            (_, Scalar::F32 | Scalar::F64 | Scalar::Half) => "0.0",
+            (_, Scalar::I1) => "false",
+            _ => "0",
+        };
+        Val::new(ty, text)
+    }
+
+    pub fn lanes(&self) -> u16 {
+        self.ty.lanes
+    }
+
+    /// Whether this is the scalar integer constant.
+    pub fn is_int(&self, value: i64) -> bool {
+        self.ty.lanes == 1 && self.text.parse() == Ok(value)
+    }
+}
+
+/// Type and name, as an argument is written.
+impl fmt::Display for Val {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.ty, self.text)
+    }
+}
+
+/// What the functions of a module share. Each part is keyed by what makes it unique.
+pub(super) struct Shared {
+    pub machine: Machine,
+    /// Declarations of intrinsics and functions from outside, by name.
+    declares: RefCell<BTreeMap<String, String>>,
+    /// Internal functions that are made on request, by name.
+    helpers: RefCell<BTreeMap<String, String>>,
+    /// Constants, by name.
+    globals: RefCell<BTreeMap<String, String>>,
+    /// Nodes in order of their number.
+    metadata: RefCell<Vec<String>>,
+    /// Function definitions in the order in which they were finished.
+    functions: RefCell<Vec<String>>,
+}
+
+impl Shared {
+    pub fn new(machine: Machine) -> Shared {
+        Shared {
+            machine,
+            declares: RefCell::default(),
+            helpers: RefCell::default(),
+            globals: RefCell::default(),
+            metadata: RefCell::default(),
+            functions: RefCell::default(),
+        }
+    }
+
+    /// Declares a function, unless one of this name is.
+    pub fn declare(&self, name: &str, declaration: impl FnOnce() -> String) {
+        let mut declares = self.declares.borrow_mut();
+        if !declares.contains_key(name) {
+            declares.insert(name.to_owned(), declaration());
+        }
+    }
+
+    /// Makes a helper function, unless it is there. `build` may ask for further ones.
+    pub fn helper(&self, name: &str, build: impl FnOnce(&Shared) -> String) {
+        if self.helpers.borrow().contains_key(name) {
+            return;
+        }
+        let text = build(self);
+        self.helpers.borrow_mut().insert(name.to_owned(), text);
+    }
+
+    /// Makes a constant, unless it is there.
+    pub fn global(&self, name: &str, build: impl FnOnce() -> String) {
+        let mut globals = self.globals.borrow_mut();
+        if !globals.contains_key(name) {
+            globals.insert(name.to_owned(), build());
+        }
+    }
+
+    /// Adds a function definition.
+    pub fn function(&self, text: String) {
+        self.functions.borrow_mut().push(text);
+    }
+
+    /// Adds a metadata node; the text is made from its number.
+    pub fn node(&self, text: impl FnOnce(usize) -> String) -> usize {
+        let mut metadata = self.metadata.borrow_mut();
+        let id = metadata.len();
+        let text = text(id);
+        metadata.push(text);
+        id
+    }
+
+    /// The whole module; `defined` are the functions that are not to be declared as well.
+    pub fn finish(&self, defined: &[String]) -> String {
+        let mut out = String::new();
+        let mut line = |text: &str| {
+            out.push_str(text);
+            out.push('\n');
+        };
+        self.globals.borrow().values().for_each(|g| line(g));
+        for (name, text) in self.declares.borrow().iter() {
+            if !defined.contains(name) {
+                line(text);
+            }
+        }
+        self.helpers.borrow().values().for_each(|h| line(h));
+        self.functions.borrow().iter().for_each(|f| line(f));
+        line(&self.machine.attributes());
+        for (id, text) in self.metadata.borrow().iter().enumerate() {
+            line(&format!("!{id} = {text}"));
+        }
+        out
+    }
+}
+
+/// The body of one function.
+pub(super) struct Code<'m> {
+    pub shared: &'m Shared,
+    body: String,
+    /// Stack memory, which belongs at the start of the entry block.
+    allocas: String,
+    next: u32,
+    /// Label of the block that is being written.
+    label: Rc<str>,
+}
+
+impl<'m> Code<'m> {
+    pub fn new(shared: &'m Shared) -> Code<'m> {
+        Code { shared, body: String::new(), allocas: String::new(), next: 0, label: "entry".into() }
+    }
+
+    /// The definition, from `define` up to and including the parameters and attributes.
+    pub fn finish(self, head: &str) -> String {
+        format!("{head} {{\nentry:\n{}{}}}\n", self.allocas, self.body)
+    }
+
+    fn fresh(&mut self) -> u32 {
+        self.next += 1;
+        self.next
+    }
+
+    /// A name for a value that is defined later, such as the next value of a loop variable.
+    pub fn name(&mut self, ty: Ty) -> Val {
+        let n = self.fresh();
+        Val::new(ty, format!("%v{n}"))
+    }
+
+    /// A new label.
+    pub fn new_label(&mut self, hint: &str) -> Rc<str> {
+        format!("{hint}{}", self.fresh()).into()
+    }
+
+    /// The label of the block that is being written.
+    pub fn label(&self) -> Rc<str> {
+        self.label.clone()
+    }
+
+    /// Starts a block.
+    pub fn begin(&mut self, label: &Rc<str>) {
+        let _ = writeln!(self.body, "{label}:");
+        self.label = label.clone();
+    }
+
+    /// An instruction without a result.
+    pub fn line(&mut self, text: fmt::Arguments<'_>) {
+        let _ = writeln!(self.body, "  {text}");
+    }
+
+    /// An instruction with a result.
+    pub fn emit(&mut self, ty: Ty, text: fmt::Arguments<'_>) -> Val {
+        let v = self.name(ty);
+        let _ = writeln!(self.body, "  {} = {text}", v.text);
+        v
+    }
+
+    /// An instruction with a result whose name was given out before.
+    pub fn define(&mut self, v: &Val, text: fmt::Arguments<'_>) {
+        let _ = writeln!(self.body, "  {} = {text}", v.text);
+    }
+
+    pub fn jump(&mut self, to: &str) {
+        self.line(format_args!("br label %{to}"));
+    }
+
+    pub fn branch(&mut self, cond: &Val, then: &str, otherwise: &str) {
+        self.line(format_args!("br {cond}, label %{then}, label %{otherwise}"));
+    }
+
+    /// Stack memory of `bytes` at a 64-byte boundary, for the whole run of the function.
+    pub fn alloca(&mut self, element: Scalar, count: usize) -> Val {
+        let v = self.name(Ty::PTR);
+        let element = element.name();
+        let _ = writeln!(self.allocas, "  {} = alloca [{count} x {element}], align 64", v.text);
+        v
+    }
+
+    /// Stack memory of a type that is written out.
+    pub fn alloca_struct(&mut self, ty: &str) -> Val {
+        let v = self.name(Ty::PTR);
+        let _ = writeln!(self.allocas, "  {} = alloca {ty}, align 64", v.text);
+        v
+    }
+
+    /// `op a, b`, with a result of the operands' type.
+    pub fn bin(&mut self, op: &str, a: &Val, b: &Val) -> Val {
+        self.emit(a.ty, format_args!("{op} {a}, {}", b.text))
+    }
+
+    /// `icmp` or `fcmp`.
+    pub fn cmp(&mut self, op: &str, a: &Val, b: &Val) -> Val {
+        self.emit(a.ty.of(Scalar::I1), format_args!("{op} {a}, {}", b.text))
+    }
+
+    pub fn select(&mut self, cond: &Val, t: &Val, f: &Val) -> Val {
+        self.emit(t.ty, format_args!("select {cond}, {t}, {f}"))
+    }
+
+    /// A conversion instruction.
+    pub fn convert(&mut self, op: &str, v: &Val, to: Scalar) -> Val {
+        let ty = v.ty.of(to);
+        self.emit(ty, format_args!("{op} {v} to {ty}"))
+    }
+
+    /// `a` converted to 64 bits, with its sign or with zeros.
+    pub fn widen(&mut self, v: &Val, signed: bool) -> Val {
+        match (v.ty.scalar, signed) {
+            (Scalar::I64, _) => v.clone(),
+            (Scalar::I1, _) | (_, false) => self.convert("zext", v, Scalar::I64),
+            (_, true) => self.convert("sext", v, Scalar::I64),
+        }
+    }
+
+    /// `a + b` of 64-bit index arithmetic, without the trivial cases.
+    pub fn add64(&mut self, a: &Val, b: &Val) -> Val {
+        match (a.is_int(0), b.is_int(0)) {
+            (true, _) => b.clone(),
+            (_, true) => a.clone(),
+            _ => self.bin("add nsw", a, b),
+        }
+    }
+
+    /// `a * b` of 64-bit index arithmetic, without the trivial cases.
+    pub fn mul64(&mut self, a: &Val, b: &Val) -> Val {
+        match () {
+            () if a.is_int(0) || b.is_int(1) => a.clone(),
+            () if b.is_int(0) || a.is_int(1) => b.clone(),
+            () => self.bin("mul nsw", a, b),
+        }
+    }
+
+    /// A scalar in each lane.
+    pub fn splat(&mut self, v: &Val, lanes: u16) -> Val {
+        if lanes == 1 || v.ty.lanes != 1 {
+            return v.clone();
+        }
+        let ty = v.ty.with_lanes(lanes);
+        let one = self.emit(ty, format_args!("insertelement {ty} poison, {v}, i64 0"));
+        let zeros = Val::zero(Ty::I32.with_lanes(lanes));
+        self.emit(ty, format_args!("shufflevector {one}, {ty} poison, {zeros}"))
+    }
+
+    /// One lane of a vector; a scalar is its own only lane.
+    pub fn extract(&mut self, v: &Val, lane: u16) -> Val {
+        match v.lanes() {
+            1 => v.clone(),
+            _ => self.emit(v.ty.with_lanes(1), format_args!("extractelement {v}, i64 {lane}")),
+        }
+    }
+
+    /// A call of an overloaded intrinsic; `over` are the types in its name.
+    pub fn intrinsic(&mut self, base: &str, over: &[Ty], ret: Ty, args: &[&Val]) -> Val {
+        let name = self.declare_intrinsic(base, over, &ret.to_string(), args);
+        let args = arguments(args);
+        self.emit(ret, format_args!("call {ret} @{name}({args})"))
+    }
+
+    /// Minimum or maximum of floats, `NaN` if either is, and either of `-0.0` and `0.0`.
+    pub fn extreme(&mut self, base: &str, a: &Val, b: &Val) -> Val {
+        let (ty, args) = (a.ty, [a, b]);
+        let name = self.declare_intrinsic(base, &[ty], &ty.to_string(), &args);
+        let args = arguments(&args);
+        self.emit(ty, format_args!("call nsz {ty} @{name}({args})"))
+    }
+
+    /// A call of an intrinsic without a result.
+    pub fn intrinsic_void(&mut self, base: &str, over: &[Ty], args: &[&Val]) {
+        let name = self.declare_intrinsic(base, over, "void", args);
+        let args = arguments(args);
+        self.line(format_args!("call void @{name}({args})"));
+    }
+
+    fn declare_intrinsic(&self, base: &str, over: &[Ty], ret: &str, args: &[&Val]) -> String {
+        let suffix: String = over.iter().map(|t| format!(".{}", t.suffix())).collect();
+        let name = format!("llvm.{base}{suffix}");
+        self.shared.declare(&name, || {
+            let args: Vec<String> = args.iter().map(|a| a.ty.to_string()).collect();
+            format!("declare {ret} @{name}({})", args.join(", "))
+        });
+        name
+    }
+
+    /// A math intrinsic that is overloaded on the type of its operands and result.
+    pub fn math(&mut self, base: &str, args: &[&Val]) -> Val {
+        let ty = args.first().map_or(Ty::I32, |a| a.ty);
+        self.intrinsic(base, &[ty], ty, args)
+    }
+
+    /// `a * b + c`, with one rounding where the machine does that in one instruction.
+    pub fn fma(&mut self, a: &Val, b: &Val, c: &Val) -> Val {
+        self.math("fmuladd", &[a, b, c])
+    }
+
+    /// A call of a function by name.
+    pub fn call(&mut self, name: &str, ret: Ty, args: &[&Val]) -> Val {
+        let args = arguments(args);
+        self.emit(ret, format_args!("call {ret} @{name}({args})"))
+    }
+
+    /// Whether any lane is true.
+    pub fn any(&mut self, v: &Val) -> Val {
+        match v.lanes() {
+            1 => v.clone(),
+            _ => self.intrinsic("vector.reduce.or", &[v.ty], Ty::I1, &[v]),
+        }
+    }
+
+    /// Complement of a truth value.
+    pub fn not(&mut self, v: &Val) -> Val {
+        self.bin("xor", v, &Val::int(v.ty, 1))
+    }
+
+    /// The value by the way that was taken here: one value for each predecessor.
+    pub fn phi(&mut self, ways: &[(&Val, &str)]) -> Val {
+        let ty = ways.first().map_or(Ty::I32, |(v, _)| v.ty);
+        let list: Vec<String> = ways.iter().map(|(v, l)| format!("[ {}, %{l} ]", v.text)).collect();
+        self.emit(ty, format_args!("phi {ty} {}", list.join(", ")))
+    }
+}
+
+/// Arguments as they are written in a call.
+pub(super) fn arguments(args: &[&Val]) -> String {
+    args.iter().map(|a| a.to_string()).collect::<Vec<_>>().join(", ")
+}

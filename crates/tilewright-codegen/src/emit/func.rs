@@ -1,0 +1,323 @@
+//! Functions: the interface, and the state while a body is written.
+//!
+//! A tensor function becomes two functions. The exported one takes the arguments as the calling
+//! convention says (see the head of [`crate::emit`]) and unpacks them; the internal one has a
+//! parameter for each, with what is known of pointers: that they do not overlap, how many bytes
+//! lie behind them, and their alignment where the function's attribute `tilewright.aligned` says
+//! that they are at 64-byte boundaries. Parallel loops become further functions, see
+//! [`super::parallel`].
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tilewright_ir::visit::{walk_expr, walk_stmt};
+use tilewright_ir::{
+    Attr, DType, Error, Expr, ExprKind, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
+};
+
+use super::code::{Code, Scalar, Shared, Ty, Val};
+use super::half;
+use super::memory::{Aliases, element_count};
+use super::range::{Interval, Ranges};
+use super::types::{is_narrow_float, is_signed, register};
+
+/// Attribute of a function whose buffers all begin at 64-byte boundaries: `Int(1)`.
+pub const ALIGNED: &str = "tilewright.aligned";
+
+/// Largest result of a function that failed: 4095 messages.
+pub(crate) const MAX_MESSAGES: usize = 4095;
+
+/// The body of one LLVM function under construction.
+pub(super) struct Func<'m> {
+    pub code: Code<'m>,
+    /// The symbol of the tensor function, from which names of outlined functions are made.
+    pub symbol: Rc<str>,
+    /// Values of variables, pointers of buffers among them.
+    pub env: HashMap<Var, Val>,
+    /// Pointers that nothing else points near: those of parameters and of allocations.
+    pub owned: HashSet<Var>,
+    /// `int32` variables as 64-bit values.
+    pub wide: HashMap<Var, Val>,
+    pub ranges: Ranges,
+    /// Values of nodes, and of nodes as 64-bit indices; one pair a branch.
+    scopes: Vec<Scope>,
+    /// The lanes that take part, inside vector conditions.
+    pub mask: Option<Val>,
+    pub aliases: Rc<Aliases>,
+    /// Messages of assertions, whose position gives the result.
+    pub messages: Rc<Vec<Arc<str>>>,
+    /// Whether sums that accumulate may be reordered.
+    pub reassoc: bool,
+    /// Whether this is the body of a parallel loop.
+    pub parallel: bool,
+    /// Bytes of stack memory so far.
+    pub stack: usize,
+    pub depth: usize,
+    /// Number of calls with effects so far.
+    pub effects: usize,
+    /// Number of parallel loops of the tensor function so far.
+    pub outlined: Rc<std::cell::Cell<usize>>,
+}
+
+/// Values by the address of the node, which is kept alive beside its value.
+#[derive(Default)]
+struct Scope {
+    values: HashMap<usize, (Expr, Val)>,
+    wide: HashMap<usize, (Expr, Val)>,
+}
+
+impl<'m> Func<'m> {
+    pub fn new(
+        shared: &'m Shared,
+        symbol: Rc<str>,
+        aliases: Rc<Aliases>,
+        messages: Rc<Vec<Arc<str>>>,
+    ) -> Func<'m> {
+        Func {
+            code: Code::new(shared),
+            symbol,
+            env: HashMap::new(),
+            owned: HashSet::new(),
+            wide: HashMap::new(),
+            ranges: Ranges::default(),
+            scopes: vec![Scope::default()],
+            mask: None,
+            aliases,
+            messages,
+            reassoc: false,
+            parallel: false,
+            stack: 0,
+            depth: 0,
+            effects: 0,
+            outlined: Rc::default(),
+        }
+    }
+
+    /// Gives a variable its value.
+    pub fn bind(&mut self, var: &Var, value: Val) {
+        if var.dtype() == DType::I32 && value.lanes() == 1 {
+            let wide = match value.text.parse::<i64>() {
+                Ok(v) => Val::int(Ty::I64, v),
+                Err(_) => self.code.widen(&value, true),
+            };
+            self.wide.insert(var.clone(), wide);
+        }
+        self.env.insert(var.clone(), value);
+    }
+
+    pub fn known(&self, e: &Expr) -> Option<Val> {
+        self.scopes.iter().rev().find_map(|s| s.values.get(&e.address())).map(|(_, v)| v.clone())
+    }
+
+    pub fn known_wide(&self, e: &Expr) -> Option<Val> {
+        self.scopes.iter().rev().find_map(|s| s.wide.get(&e.address())).map(|(_, v)| v.clone())
+    }
+
+    pub fn remember(&mut self, e: &Expr, v: &Val) {
+        // These cost nothing to look up again.
+        if matches!(e.kind(), ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_)) {
+            return;
+        }
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.values.insert(e.address(), (e.clone(), v.clone()));
+        }
+    }
+
+    pub fn remember_wide(&mut self, e: &Expr, v: &Val) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.wide.insert(e.address(), (e.clone(), v.clone()));
+        }
+    }
+
+    /// Runs a part whose values are not known after it.
+    pub fn scoped<T>(&mut self, inside: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.scopes.push(Scope::default());
+        let result = inside(self);
+        self.scopes.pop();
+        result
+    }
+
+    /// Forgets values of nodes, because memory may have changed.
+    pub fn forget(&mut self) {
+        self.scopes.iter_mut().for_each(|s| *s = Scope::default());
+    }
+
+    /// Notes that something with effects was called: what contains it has to be evaluated each
+    /// time, and nothing that was read is still known.
+    pub fn effect(&mut self) {
+        self.effects += 1;
+        self.forget();
+    }
+}
+
+/// The messages of a function's assertions, each once, in the order of the text. The function
+/// returns 1 plus the position of the one that failed.
+pub fn assert_messages(func: &TensorFunc) -> Vec<Arc<str>> {
+    struct Messages(Vec<Arc<str>>);
+    impl Visit for Messages {
+        fn expr(&mut self, _: &Expr) {}
+        fn stmt(&mut self, s: &Stmt) {
+            if let StmtKind::Assert { message, .. } = s.kind()
+                && !self.0.contains(message)
+            {
+                self.0.push(message.clone());
+            }
+            walk_stmt(self, s);
+        }
+    }
+    let mut messages = Messages(Vec::new());
+    messages.stmt(&func.body);
+    messages.0
+}
+
+/// The variables that the arguments' shapes give values to, in the order of their slots after the
+/// parameters' own.
+pub fn shape_vars(func: &TensorFunc) -> Vec<Var> {
+    struct Vars<'a> {
+        scalars: Vec<&'a Var>,
+        found: Vec<Var>,
+    }
+    impl Visit for Vars<'_> {
+        fn expr(&mut self, e: &Expr) {
+            if let ExprKind::Var(v) = e.kind()
+                && !self.found.contains(v)
+                && !self.scalars.contains(&v)
+            {
+                self.found.push(v.clone());
+            }
+            walk_expr(self, e);
+        }
+    }
+    let scalars = func.params.iter().filter_map(|p| match p {
+        Param::Scalar(v) => Some(v),
+        Param::Buffer { .. } => None,
+    });
+    let mut vars = Vars { scalars: scalars.collect(), found: Vec::new() };
+    for buffer in func.buffers() {
+        buffer.shape.iter().for_each(|e| vars.expr(e));
+    }
+    vars.found
+}
+
+/// Writes a tensor function: the exported function `symbol`, and what it calls.
+pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> Result<()> {
+    if func.ret.is_some_and(|r| r != DType::VOID) {
+        return Err(Error::unsupported("a tensor function that returns a value"));
+    }
+    let messages = assert_messages(func);
+    if messages.len() > MAX_MESSAGES {
+        return Err(Error::unsupported(format!(
+            "{} different assertion messages; {MAX_MESSAGES} are possible",
+            messages.len()
+        )));
+    }
+    let aliases = Rc::new(Aliases::find(func, shared));
+    let mut inner = Func::new(shared, symbol.into(), aliases, Rc::new(messages));
+    let mut outer = Code::new(shared);
+    let mut params = vec!["ptr %ctx".to_owned()];
+    let mut args = vec!["ptr %ctx".to_owned()];
+    let aligned = matches!(func.attrs.get(ALIGNED), Some(Attr::Int(1) | Attr::Bool(true)));
+
+    let shapes = shape_vars(func);
+    let scalar = |var: &Var, inner: &mut Func<'_>, outer: &mut Code<'_>, slot: usize| {
+        let value = unpack(outer, slot, var.dtype())?;
+        let name = Val::new(value.ty, format!("%p{slot}"));
+        inner.bind(var, name.clone());
+        Ok::<_, Error>((name.to_string(), value.to_string()))
+    };
+    for (slot, param) in func.params.iter().enumerate() {
+        let (param, arg) = match param {
+            Param::Scalar(var) => {
+                inner.ranges.bind(var, Interval::all(var.dtype()));
+                scalar(var, &mut inner, &mut outer, slot)?
+            }
+            Param::Buffer { handle, buffer } => {
+                let value = unpack(&mut outer, slot, DType::HANDLE)?;
+                let name = Val::new(Ty::PTR, format!("%p{slot}"));
+                inner.env.insert(handle.clone(), name.clone());
+                let bytes = element_count(buffer).filter(|_| buffer.strides.is_empty());
+                let bytes = bytes.map_or(0, |n| n.saturating_mul(buffer.dtype().bytes()));
+                let mut attrs = " noalias noundef".to_owned();
+                if bytes > 0 {
+                    attrs += &format!(" dereferenceable({bytes})");
+                }
+                if aligned {
+                    attrs += " align 64";
+                }
+                (format!("ptr{attrs} {}", name.text), value.to_string())
+            }
+        };
+        params.push(param);
+        args.push(arg);
+    }
+    for (k, var) in shapes.iter().enumerate() {
+        inner.ranges.bind_size(var);
+        let (param, arg) = scalar(var, &mut inner, &mut outer, func.params.len() + k)?;
+        params.push(param);
+        args.push(arg);
+    }
+    for (slot, param) in func.params.iter().enumerate() {
+        if let Param::Buffer { buffer, .. } = param {
+            let mut first = Val::new(Ty::PTR, format!("%p{slot}"));
+            // The argument points to the first element, the buffer's pointer to offset zero.
+            if let Some(offset) = &buffer.elem_offset {
+                let at = inner.index64(offset).map_err(|e| {
+                    e.note(format!("it is in the offset of parameter `{}`", buffer.name))
+                })?;
+                let size = buffer.dtype().bytes() * usize::from(buffer.dtype().lanes);
+                let back = inner.code.mul64(&at, &Val::int(Ty::I64, -(size as i64)));
+                first = inner.code.emit(Ty::PTR, format_args!("getelementptr i8, {first}, {back}"));
+            }
+            inner.env.insert(buffer.data.clone(), first);
+            inner.owned.insert(buffer.data.clone());
+        }
+    }
+
+    inner.stmt(&func.body)?;
+    inner.code.line(format_args!("ret i32 0"));
+    let implementation = format!("{symbol}.impl");
+    let head = format!("define internal i32 @{implementation}({}) noinline #0", params.join(", "));
+    shared.function(inner.code.finish(&head));
+    let call = format_args!("call i32 @{implementation}({})", args.join(", "));
+    let result = outer.emit(Ty::I32, call);
+    outer.line(format_args!("ret {result}"));
+    shared.function(outer.finish(&format!("define hidden i32 @{symbol}(ptr %ctx, ptr %args) #0")));
+    Ok(())
+}
+
+/// The value of one slot of the argument array.
+fn unpack(c: &mut Code<'_>, slot: usize, dtype: DType) -> Result<Val> {
+    let ty = register(dtype)?;
+    if ty.lanes != 1 {
+        return Err(Error::unsupported(format!("a parameter of type {dtype}")));
+    }
+    let at = Val::int(Ty::I64, slot as i64);
+    let address = c.emit(Ty::PTR, format_args!("getelementptr inbounds i64, ptr %args, {at}"));
+    if dtype == DType::HANDLE {
+        return Ok(c.emit(Ty::PTR, format_args!("load ptr, {address}, align 8")));
+    }
+    let bits = c.emit(Ty::I64, format_args!("load i64, {address}, align 8"));
+    Ok(match ty.scalar {
+        Scalar::I1 => c.cmp("icmp ne", &bits, &Val::zero(Ty::I64)),
+        Scalar::I64 => bits,
+        Scalar::F64 => c.convert("bitcast", &bits, Scalar::F64),
+        Scalar::F32 if is_narrow_float(dtype) => {
+            let scalar = super::types::memory(dtype, c.shared.machine.half)?;
+            let bits = c.convert("trunc", &bits, Scalar::I16);
+            let bits = match scalar {
+                Scalar::Half => c.convert("bitcast", &bits, Scalar::Half),
+                _ => bits,
+            };
+            half::from_memory(c, &bits, dtype)
+        }
+        Scalar::F32 => {
+            let bits = c.convert("trunc", &bits, Scalar::I32);
+            c.convert("bitcast", &bits, Scalar::F32)
+        }
+        narrow => {
+            debug_assert!(is_signed(dtype) || dtype.is_int());
+            c.convert("trunc", &bits, narrow)
+        }
+    })
+}

@@ -1,0 +1,68 @@
+//! What code generation asks of a target beyond what LLVM decides itself.
+//!
+//! Features are read from the target's list of features only: those that its CPU implies are not
+//! known here. Missing knowledge costs speed, never correctness.
+
+use crate::llvm::Target;
+
+/// Properties of the machine that is compiled for.
+#[derive(Clone, Debug)]
+pub(super) struct Machine {
+    /// Converts between `half` and `float` in hardware.
+    pub half: bool,
+    /// Has minimum and maximum instructions that propagate `NaN`.
+    pub nan_min_max: bool,
+    /// Preferred width of vectors in bits, where LLVM's own choice is not the best.
+    vector_width: Option<u32>,
+}
+
+impl Machine {
+    pub fn new(target: &Target) -> Machine {
+        let arch = target.triple.split('-').next().unwrap_or_default();
+        let arm = matches!(arch, "aarch64" | "arm64");
+        let x86 = matches!(arch, "x86_64" | "i686" | "i386");
+        let has = |name: &str| {
+            let of = |f: &str| f.get(1..) == Some(name);
+            target.features.rsplit(',').find(|f| of(f)).is_some_and(|f| f.starts_with('+'))
+        };
+        Machine {
+            half: arm || (x86 && has("f16c")),
+            nan_min_max: arm,
+            vector_width: (x86 && has("avx512f")).then_some(512),
+        }
+    }
+
+    /// The attribute groups: 0 for kernels, 1 for helpers that are always inlined, 2 for
+    /// functions of the C mathematics library.
+    pub fn attributes(&self) -> String {
+        let width = self.vector_width.map_or(String::new(), |w| {
+            format!(" \"prefer-vector-width\"=\"{w}\" \"min-legal-vector-width\"=\"{w}\"")
+        });
+        format!(
+            "attributes #0 = {{ nounwind mustprogress \"no-trapping-math\"=\"true\"{width} }}\n\
+             attributes #1 = {{ alwaysinline nounwind willreturn mustprogress \"no-trapping-math\"=\"true\"{width} }}\n\
+             attributes #2 = {{ nounwind willreturn memory(none) }}"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(triple: &str, features: &str) -> Machine {
+        let features = features.to_owned();
+        Machine::new(&Target { triple: triple.into(), cpu: String::new(), features })
+    }
+
+    #[test]
+    fn the_last_mention_of_a_feature_counts() {
+        let x86 = "x86_64-unknown-linux-gnu";
+        assert!(machine(x86, "+f16c").half);
+        assert!(!machine(x86, "").half);
+        assert!(!machine(x86, "+f16c,-f16c").half);
+        assert!(machine(x86, "-avx512f,+avx512f").vector_width == Some(512));
+        assert!(machine(x86, "+avx512fp16").vector_width.is_none());
+        assert!(machine("aarch64-unknown-linux-gnu", "").half);
+    }
+}

@@ -1,0 +1,592 @@
+//! Loads and stores: from buffers and indices to addresses.
+//!
+//! An address is computed in 64 bits. In an index, sums and products of `int32` are taken as the
+//! integers that they stand for: an index of a well-formed program does not wrap, so a loop
+//! variable can be widened once instead of each index anew.
+//!
+//! A vector index is taken apart into a first element and a stride where it has one. Stride 1 is
+//! one vector load or store with the alignment of an element, stride 0 a scalar, stride -1 a
+//! vector in reverse; everything else goes lane by lane, or through a gather or scatter where a
+//! mask says which lanes take part.
+
+use std::collections::HashMap;
+
+use tilewright_ir::visit::walk_expr;
+use tilewright_ir::{
+    BinOp, Buffer, DType, Error, Expr, ExprKind, Result, TensorFunc, TypeKind, Var, Visit,
+};
+
+use super::code::{Code, Scalar, Shared, Ty, Val};
+use super::func::Func;
+use super::half;
+use super::types::{is_narrow_float, memory, register};
+
+/// Where the lanes of an access lie, in elements.
+enum Place {
+    /// All at one.
+    One(Val),
+    /// At `base`, `base + stride`, ...
+    Strided { base: Val, stride: Val },
+    /// Each at its own.
+    Any(Val),
+}
+
+/// Alias information on accesses: the text that follows a load or store of each buffer.
+#[derive(Default)]
+pub(super) struct Aliases(HashMap<u64, String>);
+
+impl Aliases {
+    /// Finds buffers that are views of one memory at different places: loads and stores of them
+    /// never meet, which LLVM is told through alias scopes, one a view.
+    pub fn find(func: &TensorFunc, shared: &Shared) -> Aliases {
+        let mut found = Views::default();
+        found.stmt(&func.body);
+        let mut by_memory: HashMap<Var, Vec<(Buffer, i64, i64)>> = HashMap::new();
+        for b in found.buffers {
+            let (start, end) = extent_in_bytes(&b).unwrap_or((i64::MIN, i64::MAX));
+            by_memory.entry(b.data.clone()).or_default().push((b, start, end));
+        }
+        let mut groups: Vec<_> = by_memory.into_values().filter(|g| g.len() > 1).collect();
+        groups.sort_by_key(|g| g.first().map(|(b, ..)| b.id()));
+        let mut texts = HashMap::new();
+        for group in groups {
+            let domain = shared.node(|id| format!("distinct !{{!{id}}}"));
+            let scopes: Vec<usize> = group
+                .iter()
+                .map(|_| shared.node(|id| format!("distinct !{{!{id}, !{domain}}}")))
+                .collect();
+            for ((b, start, end), scope) in group.iter().zip(&scopes) {
+                let apart: Vec<String> = group
+                    .iter()
+                    .zip(&scopes)
+                    .filter(|((_, s, e), _)| s >= end || e <= start)
+                    .map(|(_, scope)| format!("!{scope}"))
+                    .collect();
+                if apart.is_empty() {
+                    continue;
+                }
+                let own = shared.node(|_| format!("!{{!{scope}}}"));
+                let others = shared.node(|_| format!("!{{{}}}", apart.join(", ")));
+                texts.insert(b.id(), format!(", !alias.scope !{own}, !noalias !{others}"));
+            }
+        }
+        Aliases(texts)
+    }
+
+    fn of(&self, b: &Buffer) -> &str {
+        self.0.get(&b.id()).map_or("", String::as_str)
+    }
+}
+
+/// Collects the buffers that are accessed, each once.
+#[derive(Default)]
+struct Views {
+    buffers: Vec<Buffer>,
+}
+
+impl Visit for Views {
+    fn buffer_use(&mut self, b: &Buffer) {
+        if !self.buffers.contains(b) {
+            self.buffers.push(b.clone());
+        }
+    }
+}
+
+/// The bytes that a buffer covers behind its pointer, where that is constant.
+fn extent_in_bytes(b: &Buffer) -> Option<(i64, i64)> {
+    let element = i64::try_from(b.dtype().bytes()).ok()?.checked_mul(b.dtype().lanes.into())?;
+    let offset = match &b.elem_offset {
+        Some(e) => e.as_int()?,
+        None => 0,
+    };
+    let shape = b.const_shape()?;
+    let count = match b.strides.is_empty() {
+        true => shape.iter().try_fold(1i64, |n, d| n.checked_mul(*d))?,
+        false => {
+            let strides: Option<Vec<i64>> = b.strides.iter().map(Expr::as_int).collect();
+            shape.iter().zip(strides?).try_fold(1i64, |n, (d, s)| {
+                if s < 0 {
+                    return None;
+                }
+                n.checked_add(d.checked_sub(1)?.checked_mul(s)?)
+            })?
+        }
+    };
+    let start = offset.checked_mul(element)?;
+    Some((start, start.checked_add(count.checked_mul(element)?)?))
+}
+
+/// Number of elements of a buffer without strides, where that is constant.
+pub(super) fn element_count(b: &Buffer) -> Option<usize> {
+    let shape = b.const_shape()?;
+    shape
+        .iter()
+        .try_fold(usize::from(b.dtype().lanes), |n, &d| n.checked_mul(usize::try_from(d).ok()?))
+}
+
+impl Func<'_> {
+    /// The value of a 32-bit or narrower index expression as a 64-bit integer.
+    pub(super) fn index64(&mut self, e: &Expr) -> Result<Val> {
+        if let Some(v) = self.known_wide(e) {
+            return Ok(v);
+        }
+        let effects = self.effects;
+        let wraps = !(e.dtype() == DType::I32 || e.dtype() == DType::I64);
+        let value = match e.kind() {
+            ExprKind::Int(v) => Val::int(Ty::I64, *v),
+            ExprKind::Var(v) => match self.wide.get(v) {
+                Some(wide) => wide.clone(),
+                None => self.wide_value(e)?,
+            },
+            ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul), a, b) if !wraps => {
+                let narrow = e.dtype() == DType::I32;
+                let (a, b) = (self.index64(a)?, self.index64(b)?);
+                match op {
+                    _ if !narrow && *op == BinOp::Add => self.code.bin("add", &a, &b),
+                    _ if !narrow && *op == BinOp::Sub => self.code.bin("sub", &a, &b),
+                    _ if !narrow => self.code.bin("mul", &a, &b),
+                    BinOp::Add => self.code.add64(&a, &b),
+                    BinOp::Mul => self.code.mul64(&a, &b),
+                    _ if b.is_int(0) => a,
+                    _ => self.code.bin("sub nsw", &a, &b),
+                }
+            }
+            ExprKind::Cast(a) if e.dtype() == DType::I64 && a.dtype() == DType::I32 => {
+                self.index64(a)?
+            }
+            _ => self.wide_value(e)?,
+        };
+        if self.effects == effects {
+            self.remember_wide(e, &value);
+        }
+        Ok(value)
+    }
+
+    fn wide_value(&mut self, e: &Expr) -> Result<Val> {
+        let dtype = e.dtype();
+        if !(dtype.is_int() || dtype.is_bool()) {
+            return Err(Error::malformed(format!("the index `{e}` is not an integer")));
+        }
+        let v = self.expr(e)?;
+        Ok(self.code.widen(&v, dtype.kind == TypeKind::Int))
+    }
+
+    /// Takes a vector index apart.
+    fn place(&mut self, e: &Expr) -> Result<Place> {
+        if e.dtype().lanes == 1 {
+            return Ok(Place::One(self.index64(e)?));
+        }
+        let scalar = e.dtype().scalar();
+        let exact = scalar == DType::I32 || scalar == DType::I64;
+        match e.kind() {
+            ExprKind::Broadcast(x) => return Ok(Place::One(self.index64(x)?)),
+            ExprKind::Ramp(base, stride) if exact => {
+                let (base, stride) = (self.index64(base)?, self.index64(stride)?);
+                return Ok(Place::Strided { base, stride });
+            }
+            ExprKind::Cast(x) if scalar == DType::I64 && x.dtype().scalar() == DType::I32 => {
+                return self.place(x);
+            }
+            ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b)
+                if exact && has_stride(a) && has_stride(b) =>
+            {
+                let (a, mut b) = (self.place(a)?, self.place(b)?);
+                if *op == BinOp::Sub {
+                    b = self.scaled(b, &Val::int(Ty::I64, -1));
+                }
+                return Ok(self.sum(a, b, e.dtype().lanes));
+            }
+            ExprKind::Binary(BinOp::Mul, a, b) if exact => match (a.kind(), b.kind()) {
+                (ExprKind::Broadcast(k), _) if has_stride(b) => {
+                    let (k, b) = (self.index64(k)?, self.place(b)?);
+                    return Ok(self.scaled(b, &k));
+                }
+                (_, ExprKind::Broadcast(k)) if has_stride(a) => {
+                    let (a, k) = (self.place(a)?, self.index64(k)?);
+                    return Ok(self.scaled(a, &k));
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        Ok(Place::Any(self.wide_value(e)?))
+    }
+
+    fn scaled(&mut self, p: Place, k: &Val) -> Place {
+        match p {
+            Place::One(v) => Place::One(self.code.mul64(&v, k)),
+            Place::Strided { base, stride } => Place::Strided {
+                base: self.code.mul64(&base, k),
+                stride: mul_constant(&mut self.code, &stride, k),
+            },
+            Place::Any(v) => {
+                let k = self.code.splat(k, v.lanes());
+                Place::Any(self.code.bin("mul nsw", &v, &k))
+            }
+        }
+    }
+
+    fn sum(&mut self, a: Place, b: Place, lanes: u16) -> Place {
+        let c = &mut self.code;
+        match (a, b) {
+            (Place::One(a), Place::One(b)) => Place::One(c.add64(&a, &b)),
+            (Place::One(a), Place::Strided { base, stride })
+            | (Place::Strided { base, stride }, Place::One(a)) => {
+                Place::Strided { base: c.add64(&base, &a), stride }
+            }
+            (Place::Strided { base: a, stride: s }, Place::Strided { base: b, stride: t }) => {
+                Place::Strided { base: c.add64(&a, &b), stride: add_constant(c, &s, &t) }
+            }
+            (a, b) => {
+                let (a, b) = (spread(c, a, lanes), spread(c, b, lanes));
+                Place::Any(c.bin("add nsw", &a, &b))
+            }
+        }
+    }
+
+    /// The place of an access in elements of the buffer's scalar type, behind its pointer.
+    fn locate(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Place> {
+        if !buffer.axis_separators.is_empty() {
+            return Err(Error::unsupported(format!(
+                "buffer `{}` has {} physical axes, and this is a flat-memory target",
+                buffer.name,
+                buffer.axis_separators.len() + 1
+            ))
+            .help("remove the axis separators, or compile for a target with such memory"));
+        }
+        if indices.len() != buffer.rank() {
+            return Err(Error::malformed(format!(
+                "buffer `{}` has {} axes and is accessed with {} indices",
+                buffer.name,
+                buffer.rank(),
+                indices.len()
+            )));
+        }
+        let lanes = indices.iter().map(|i| i.dtype().lanes).max().unwrap_or(1);
+        let mut at = Place::One(Val::int(Ty::I64, 0));
+        // Row-major: from the innermost axis outwards, `stride` is the product of the extents.
+        let mut stride = Val::int(Ty::I64, 1);
+        for (axis, index) in indices.iter().enumerate().rev() {
+            let place = self.place(index)?;
+            let factor = match buffer.strides.get(axis) {
+                Some(s) => self.index64(s)?,
+                None => stride.clone(),
+            };
+            let place = self.scaled(place, &factor);
+            at = self.sum(place, at, lanes);
+            if axis > 0 && buffer.strides.is_empty() {
+                let extent = self.index64(&buffer.shape[axis])?;
+                stride = mul_constant(&mut self.code, &stride, &extent);
+            }
+        }
+        if let Some(offset) = &buffer.elem_offset {
+            let offset = Place::One(self.index64(offset)?);
+            at = self.sum(offset, at, lanes);
+        }
+        match (buffer.dtype().lanes, at) {
+            (1, at) => Ok(at),
+            (n, Place::One(at)) => {
+                let n = Val::int(Ty::I64, n.into());
+                let base = self.code.mul64(&at, &n);
+                Ok(Place::Strided { base, stride: Val::int(Ty::I64, 1) })
+            }
+            _ => Err(Error::unsupported(format!(
+                "a vector index into buffer `{}` of type {}",
+                buffer.name,
+                buffer.dtype()
+            ))),
+        }
+    }
+
+    /// The address of an element, or a vector of addresses.
+    fn address(&mut self, buffer: &Buffer, at: &Val) -> Result<(Val, Scalar)> {
+        let base = self.pointer(buffer)?;
+        let element = memory(buffer.dtype(), self.code.shared.machine.half)?;
+        let (ty, name) = (Ty::PTR.with_lanes(at.lanes()), Ty::I1.of(element));
+        let address =
+            self.code.emit(ty, format_args!("getelementptr inbounds {name}, {base}, {at}"));
+        Ok((address, element))
+    }
+
+    /// The address of one element, for a call.
+    pub(super) fn element_address(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Val> {
+        match self.locate(buffer, indices)? {
+            Place::One(at) | Place::Strided { base: at, .. } => Ok(self.address(buffer, &at)?.0),
+            Place::Any(_) => Err(Error::unsupported("the address of a vector of elements")),
+        }
+    }
+
+    fn pointer(&self, buffer: &Buffer) -> Result<Val> {
+        self.env.get(&buffer.data).cloned().ok_or_else(|| {
+            Error::malformed(format!("buffer `{}` is used where it has no memory", buffer.name))
+        })
+    }
+
+    /// The value of a load with the register type of `dtype`.
+    pub(super) fn load(&mut self, b: &Buffer, indices: &[Expr], dtype: DType) -> Result<Val> {
+        let ty = register(dtype)?;
+        let place = self.locate(b, indices)?;
+        let alias = self.aliases.of(b).to_owned();
+        let raw = match (place, self.mask.clone()) {
+            (Place::One(at), mask) => {
+                let (address, element) = self.address(b, &at)?;
+                let plain = |f: &mut Self| {
+                    let (ty, align) = (Ty::I1.of(element), element.bytes());
+                    let text = format_args!("load {ty}, {address}, align {align}{alias}");
+                    Ok(f.code.emit(ty, text))
+                };
+                let v = match mask {
+                    Some(mask) if mask.lanes() != 1 => {
+                        let any = self.code.any(&mask);
+                        self.guarded(&any, Ty::I1.of(element), plain)?
+                    }
+                    _ => plain(self)?,
+                };
+                let v = self.in_register(&v, b.dtype());
+                return Ok(self.code.splat(&v, ty.lanes));
+            }
+            (Place::Strided { base, stride }, mask) if stride.is_int(1) => {
+                let (address, element) = self.address(b, &base)?;
+                let memory_ty = ty.of(element);
+                let align = element.bytes();
+                match self.lane_mask(mask, ty.lanes)? {
+                    None => {
+                        let text =
+                            format_args!("load {memory_ty}, {address}, align {align}{alias}");
+                        self.code.emit(memory_ty, text)
+                    }
+                    Some(mask) => {
+                        let zero = Val::zero(memory_ty);
+                        let align = Val::int(Ty::I32, align as i64);
+                        let over = [memory_ty, Ty::PTR];
+                        let args = [&address, &align, &mask, &zero];
+                        self.code.intrinsic("masked.load", &over, memory_ty, &args)
+                    }
+                }
+            }
+            (Place::Strided { base, stride }, None) if stride.is_int(-1) => {
+                let back = Val::int(Ty::I64, 1 - i64::from(ty.lanes));
+                let first = self.code.add64(&base, &back);
+                let (address, element) = self.address(b, &first)?;
+                let (memory_ty, align) = (ty.of(element), element.bytes());
+                let v = self.code.emit(
+                    memory_ty,
+                    format_args!("load {memory_ty}, {address}, align {align}{alias}"),
+                );
+                self.reverse(&v)
+            }
+            (place, mask) => {
+                let at = spread(&mut self.code, place, ty.lanes);
+                let (addresses, element) = self.address(b, &at)?;
+                let memory_ty = ty.of(element);
+                match self.lane_mask(mask, ty.lanes)? {
+                    Some(mask) => {
+                        let zero = Val::zero(memory_ty);
+                        let align = Val::int(Ty::I32, element.bytes() as i64);
+                        let over = [memory_ty, addresses.ty];
+                        let args = [&addresses, &align, &mask, &zero];
+                        self.code.intrinsic("masked.gather", &over, memory_ty, &args)
+                    }
+                    None => {
+                        let (one, align) = (Ty::I1.of(element), element.bytes());
+                        let mut v = Val::new(memory_ty, "poison");
+                        for lane in 0..ty.lanes {
+                            let p = self.code.extract(&addresses, lane);
+                            let text = format_args!("load {one}, {p}, align {align}{alias}");
+                            let x = self.code.emit(one, text);
+                            let text = format_args!("insertelement {v}, {x}, i64 {lane}");
+                            v = self.code.emit(memory_ty, text);
+                        }
+                        v
+                    }
+                }
+            }
+        };
+        Ok(self.in_register(&raw, b.dtype()))
+    }
+
+    /// Stores a value that has as many lanes as the indices.
+    pub(super) fn store(&mut self, b: &Buffer, indices: &[Expr], value: &Val) -> Result<()> {
+        let index_lanes = indices.iter().map(|i| i.dtype().lanes).max().unwrap_or(1);
+        let lanes = index_lanes.saturating_mul(b.dtype().lanes);
+        if lanes != value.lanes() {
+            return Err(Error::malformed(format!(
+                "a value of {} lanes is stored to {lanes} lanes of buffer `{}`",
+                value.lanes(),
+                b.name
+            )));
+        }
+        let place = self.locate(b, indices)?;
+        let alias = self.aliases.of(b).to_owned();
+        let raw = self.in_memory(value, b.dtype());
+        let mask = self.lane_mask(self.mask.clone(), lanes)?;
+        match (place, mask) {
+            (Place::One(at), None) if lanes == 1 => {
+                let (address, element) = self.address(b, &at)?;
+                let align = element.bytes();
+                self.code.line(format_args!("store {raw}, {address}, align {align}{alias}"));
+            }
+            (Place::Strided { base, stride }, None) if stride.is_int(1) => {
+                let (address, element) = self.address(b, &base)?;
+                let align = element.bytes();
+                self.code.line(format_args!("store {raw}, {address}, align {align}{alias}"));
+            }
+            (Place::Strided { base, stride }, Some(mask)) if stride.is_int(1) => {
+                let (address, element) = self.address(b, &base)?;
+                let align = Val::int(Ty::I32, element.bytes() as i64);
+                let args = [&raw, &address, &align, &mask];
+                self.code.intrinsic_void("masked.store", &[raw.ty, Ty::PTR], &args);
+            }
+            (Place::Strided { base, stride }, None) if stride.is_int(-1) => {
+                let back = Val::int(Ty::I64, 1 - i64::from(lanes));
+                let first = self.code.add64(&base, &back);
+                let (address, element) = self.address(b, &first)?;
+                let (raw, align) = (self.reverse(&raw), element.bytes());
+                self.code.line(format_args!("store {raw}, {address}, align {align}{alias}"));
+            }
+            (place, Some(mask)) => {
+                let at = spread(&mut self.code, place, lanes);
+                let (addresses, element) = self.address(b, &at)?;
+                let align = Val::int(Ty::I32, element.bytes() as i64);
+                let args = [&raw, &addresses, &align, &mask];
+                self.code.intrinsic_void("masked.scatter", &[raw.ty, addresses.ty], &args);
+            }
+            (place, None) => {
+                // Lane after lane, so that of several at one place the last one stays.
+                let at = spread(&mut self.code, place, lanes);
+                let (addresses, element) = self.address(b, &at)?;
+                let align = element.bytes();
+                for lane in 0..lanes {
+                    let x = self.code.extract(&raw, lane);
+                    let p = self.code.extract(&addresses, lane);
+                    self.code.line(format_args!("store {x}, {p}, align {align}{alias}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The mask of an access with this many lanes.
+    fn lane_mask(&self, mask: Option<Val>, lanes: u16) -> Result<Option<Val>> {
+        match mask {
+            Some(m) if m.lanes() != lanes => Err(Error::unsupported(format!(
+                "an access of {lanes} lanes under a condition of {} lanes",
+                m.lanes()
+            ))),
+            mask => Ok(mask),
+        }
+    }
+
+    fn reverse(&mut self, v: &Val) -> Val {
+        let order: Vec<String> = (0..v.lanes()).rev().map(|l| format!("i32 {l}")).collect();
+        let ty = Ty::I32.with_lanes(v.lanes());
+        let text = format_args!("shufflevector {v}, {} poison, {ty} <{}>", v.ty, order.join(", "));
+        self.code.emit(v.ty, text)
+    }
+
+    /// From the type of memory to that of registers.
+    fn in_register(&mut self, v: &Val, dtype: DType) -> Val {
+        match dtype.kind {
+            TypeKind::Bool => self.code.cmp("icmp ne", v, &Val::zero(v.ty)),
+            _ if is_narrow_float(dtype) => half::from_memory(&mut self.code, v, dtype),
+            _ => v.clone(),
+        }
+    }
+
+    /// From the type of registers to that of memory.
+    fn in_memory(&mut self, v: &Val, dtype: DType) -> Val {
+        match dtype.kind {
+            TypeKind::Bool => self.code.convert("zext", v, Scalar::I8),
+            _ if is_narrow_float(dtype) => half::to_memory(&mut self.code, v, dtype),
+            _ => v.clone(),
+        }
+    }
+
+    /// Whether an access lies inside a buffer whatever happens around it, so that reading there is
+    /// never wrong.
+    pub(super) fn is_inside(&mut self, buffer: &Buffer, indices: &[Expr]) -> bool {
+        let Some(shape) = buffer.const_shape() else { return false };
+        shape.len() == indices.len()
+            && shape.iter().zip(indices).all(|(&extent, index)| {
+                let range = self.ranges.of(index);
+                range.lo >= 0 && range.hi < i128::from(extent)
+            })
+    }
+}
+
+/// Whether [`Func::place`] finds a stride without computing the vector.
+fn has_stride(e: &Expr) -> bool {
+    match e.kind() {
+        ExprKind::Broadcast(_) | ExprKind::Ramp(..) => true,
+        ExprKind::Cast(x) => e.dtype().bits >= x.dtype().bits && has_stride(x),
+        ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b) => has_stride(a) && has_stride(b),
+        ExprKind::Binary(BinOp::Mul, a, b) => {
+            has_stride(a)
+                && has_stride(b)
+                && [a, b].iter().any(|e| matches!(e.kind(), ExprKind::Broadcast(_)))
+        }
+        _ => false,
+    }
+}
+
+/// The place of each lane.
+fn spread(c: &mut Code<'_>, p: Place, lanes: u16) -> Val {
+    match p {
+        Place::Any(v) => v,
+        Place::One(v) => c.splat(&v, lanes),
+        Place::Strided { base, stride } => {
+            let (base, stride) = (c.splat(&base, lanes), c.splat(&stride, lanes));
+            let steps = iota(base.ty);
+            let steps = c.bin("mul nsw", &stride, &steps);
+            c.bin("add nsw", &base, &steps)
+        }
+    }
+}
+
+/// `0, 1, 2, ...`
+pub(super) fn iota(ty: Ty) -> Val {
+    let scalar = ty.with_lanes(1);
+    let lanes: Vec<String> = (0..ty.lanes).map(|l| format!("{scalar} {l}")).collect();
+    Val::new(ty, format!("<{}>", lanes.join(", ")))
+}
+
+fn constant(v: &Val) -> Option<i64> {
+    (v.lanes() == 1).then(|| v.text.parse().ok()).flatten()
+}
+
+/// A product that is a constant where both factors are.
+fn mul_constant(c: &mut Code<'_>, a: &Val, b: &Val) -> Val {
+    match (constant(a), constant(b)) {
+        (Some(x), Some(y)) => Val::int(Ty::I64, x.wrapping_mul(y)),
+        _ => c.mul64(a, b),
+    }
+}
+
+/// A sum that is a constant where both terms are.
+fn add_constant(c: &mut Code<'_>, a: &Val, b: &Val) -> Val {
+    match (constant(a), constant(b)) {
+        (Some(x), Some(y)) => Val::int(Ty::I64, x.wrapping_add(y)),
+        _ => c.add64(a, b),
+    }
+}
+
+/// Whether an expression reads memory or calls something with effects.
+pub(super) fn touches_memory(e: &Expr) -> bool {
+    struct Touches(bool);
+    impl Visit for Touches {
+        fn expr(&mut self, e: &Expr) {
+            use tilewright_ir::CallTarget::Intrin;
+            self.0 |= match e.kind() {
+                ExprKind::Load(..) => true,
+                ExprKind::Call(target, _) => !matches!(target, Intrin(_)),
+                _ => false,
+            };
+            if !self.0 {
+                walk_expr(self, e);
+            }
+        }
+    }
+    let mut touches = Touches(false);
+    touches.expr(e);
+    touches.0
+}

@@ -1,0 +1,104 @@
+//! Lowered tensor functions to textual LLVM IR.
+//!
+//! What a lowered function may contain: stores, loops (serial, parallel, unrolled, vectorised),
+//! conditions, bindings, sequences, small allocations of constant size, views, assumptions,
+//! assertions, calls; buffers of any rank with one physical axis. Values are scalars or vectors.
+//!
+//! # Calling convention
+//!
+//! The tensor function `f` becomes `int32_t SYMBOL(const context *ctx, const uint64_t *args)`,
+//! where `SYMBOL` is [`symbol`]`(PREFIX, "f")`. `args` has one slot of eight bytes for each
+//! parameter in order: a pointer to the first element of a tensor, or a scalar (integers extended
+//! by their sign or by zeros, floats by their bits); then one for each of [`shape_vars`]. The
+//! result is 0, or 1 plus the position in [`assert_messages`] of the assertion that failed. The
+//! context begins with `void (*parallel_for)(const context *, void (*task)(const context *, void
+//! *closure, int64_t begin, int64_t end), void *closure, int64_t begin, int64_t end)`, which may
+//! be null, as may `ctx` itself: then everything runs on the calling thread.
+//!
+//! Tensors are aligned to their elements, do not overlap (unless none of those that do is written),
+//! and have as many elements behind their pointer as their shape says.
+//!
+//! Kernels are hidden symbols: code that is linked with them can call them, and two libraries with
+//! the same kernel in one process do not meet.
+//!
+//! # Numbers
+//!
+//! Results are those of the interpreter up to this: products may be contracted into sums (one
+//! rounding instead of two), `exp` and its like have the accuracy that the `math` module states, and
+//! sums are reordered where an annotation of the loop allows it (see the `stmt` module). `NaN`,
+//! infinities and subnormal numbers are respected throughout. `min` and `max` of `-0.0` and `0.0`
+//! is either. Integer division by zero, which is an error in the interpreter, gives some value.
+//!
+//! # Files
+//!
+//! * `code`: text under construction; `types`, `machine`, `names`: what it is made from.
+//! * `func`: one tensor function; `stmt`, `parallel`, `expr`, `call`, `memory`: its parts.
+//! * `arith`, `half`, `math`: operators, 16-bit floats, elementary functions.
+//! * `range`: intervals of integer expressions.
+//!
+//! **Architecture invariant:** nothing here calls LLVM; text is all that leaves.
+
+mod arith;
+mod call;
+mod code;
+mod expr;
+mod func;
+mod half;
+mod machine;
+mod math;
+mod memory;
+mod names;
+mod parallel;
+mod range;
+mod stmt;
+mod types;
+
+use std::sync::Arc;
+
+use tilewright_ir::{Error, Result, TensorFunc};
+
+use crate::llvm::Target;
+use code::Shared;
+use machine::Machine;
+
+pub(crate) use func::MAX_MESSAGES;
+pub use func::{ALIGNED, assert_messages, shape_vars};
+pub(crate) use names::check_prefix;
+pub use names::{PREFIX, symbol};
+pub use stmt::MAX_STACK;
+
+/// The LLVM IR of a module with these functions, each under its name, with symbols under
+/// [`PREFIX`].
+///
+/// # Errors
+/// [`Error::Unsupported`] for what native code for this target cannot do (several physical axes,
+/// thread axes, memory scopes, unknown calls, large local memory); [`Error::Malformed`] for a
+/// function that is not lowered or breaks a rule of the IR. The error names the function and
+/// carries the place of the statement.
+pub fn module(funcs: &[(Arc<str>, &TensorFunc)], target: &Target) -> Result<String> {
+    module_with_prefix(PREFIX, funcs, target)
+}
+
+/// Like [`module`], with symbols under a prefix of one's own, which is a C identifier.
+///
+/// # Errors
+/// As [`module`], and [`Error::Input`] if the prefix is not a C identifier.
+pub fn module_with_prefix(
+    prefix: &str,
+    funcs: &[(Arc<str>, &TensorFunc)],
+    target: &Target,
+) -> Result<String> {
+    check_prefix(prefix)?;
+    let shared = Shared::new(Machine::new(target));
+    let mut defined: Vec<String> = Vec::new();
+    for (name, func) in funcs {
+        let symbol = symbol(prefix, name);
+        if defined.contains(&symbol) {
+            return Err(Error::input(format!("two functions are called `{name}`")));
+        }
+        func::tensor_func(&shared, &symbol, func)
+            .map_err(|e| e.context(format!("function `{name}`")).at(func.span))?;
+        defined.push(symbol);
+    }
+    Ok(shared.finish(&defined))
+}

@@ -1,0 +1,279 @@
+//! Parallel loops.
+//!
+//! The body of a parallel loop becomes a function of its own that runs the iterations
+//! `begin..end`. What it uses from outside (pointers, variables) is passed through a closure on
+//! the caller's stack:
+//!
+//! ```text
+//! f.impl:      fill %closure; call parallel_for(ctx, @f.task0, %closure, begin, end)
+//! @f.task0:    load the fields; call @f.loop0(begin, end, fields...)
+//! @f.loop0:    the loop, with the pointers as `noalias` parameters
+//! ```
+//!
+//! The second function is there for the `noalias`: what LLVM knows about pointers that are loaded
+//! from a closure is nothing. Where an assertion inside fails, the loop function returns its
+//! code, the task stores it in the closure's first field, and the caller returns it after the loop;
+//! of several, any one. Without a `parallel_for`, the task is called directly.
+//!
+//! A parallel loop inside a parallel loop is an ordinary one.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use tilewright_ir::visit::{walk_buffer, walk_expr, walk_stmt};
+use tilewright_ir::{
+    Attrs, Buffer, DType, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var, Visit,
+};
+
+use super::code::{Code, Ty, Val};
+use super::func::Func;
+use super::stmt::LoopHints;
+use super::types::is_signed;
+
+impl Func<'_> {
+    pub(super) fn parallel_loop(
+        &mut self,
+        var: &Var,
+        range: &Range,
+        annotations: &Attrs,
+        body: &Stmt,
+    ) -> Result<()> {
+        let signed = is_signed(var.dtype());
+        let (min, extent) = (self.expr(&range.min)?, self.expr(&range.extent)?);
+        let (begin, extent) = (self.code.widen(&min, signed), self.code.widen(&extent, signed));
+        let end = self.code.add64(&begin, &extent);
+        let number = self.outlined.replace(self.outlined.get() + 1);
+        let task = format!("{}.task{number}", self.symbol);
+        let function = format!("{}.loop{number}", self.symbol);
+
+        let captured = captured(var, body);
+        let fields = captured
+            .iter()
+            .map(|v| {
+                self.env.get(v).cloned().ok_or_else(|| {
+                    Error::malformed(format!(
+                        "`{}` is used in a parallel loop where it is not defined",
+                        v.name()
+                    ))
+                })
+            })
+            .collect::<Result<Vec<Val>>>()?;
+        let can_fail = asserts(body);
+        self.loop_function(&function, var, &captured, annotations, body)?;
+        self.task_function(&task, &function, &fields, can_fail);
+
+        let layout = layout(&fields);
+        let closure = self.code.alloca_struct(&layout);
+        for (k, v) in fields.iter().enumerate() {
+            let at = part(&mut self.code, &layout, &closure, k + 1);
+            self.code.line(format_args!("store {v}, {at}, align 1"));
+        }
+        if can_fail {
+            self.code.line(format_args!("store i32 0, {closure}, align 4"));
+        }
+        self.run_task(&task, &closure, &begin, &end, range);
+        if can_fail {
+            let code = self.code.emit(Ty::I32, format_args!("load i32, {closure}, align 4"));
+            let bad = self.code.cmp("icmp ne", &code, &Val::zero(Ty::I32));
+            let [fail, go] = ["fail", "go"].map(|hint| self.code.new_label(hint));
+            self.code.branch(&bad, &fail, &go);
+            self.code.begin(&fail);
+            self.code.line(format_args!("ret {code}"));
+            self.code.begin(&go);
+        }
+        Ok(())
+    }
+
+    /// Calls the context's `parallel_for`, or the task itself where there is none.
+    fn run_task(&mut self, task: &str, closure: &Val, begin: &Val, end: &Val, range: &Range) {
+        let may_be_empty = self.ranges.of(&range.extent).lo <= 0;
+        let c = &mut self.code;
+        let labels = ["some", "ctx", "serial", "threads", "end"].map(|hint| c.new_label(hint));
+        let [some, with_context, serial, threads, after] = &labels;
+        if may_be_empty {
+            let any = c.cmp("icmp slt", begin, end);
+            c.branch(&any, some, after);
+            c.begin(some);
+        }
+        let context = Val::new(Ty::PTR, "%ctx");
+        let null = Val::zero(Ty::PTR);
+        let none = c.cmp("icmp eq", &context, &null);
+        c.branch(&none, serial, with_context);
+        c.begin(with_context);
+        let run = c.emit(Ty::PTR, format_args!("load ptr, {context}, align 8"));
+        let none = c.cmp("icmp eq", &run, &null);
+        c.branch(&none, serial, threads);
+        c.begin(serial);
+        c.line(format_args!("call void @{task}({context}, {closure}, {begin}, {end})"));
+        c.jump(after);
+        c.begin(threads);
+        c.line(format_args!(
+            "call void {}({context}, ptr @{task}, {closure}, {begin}, {end})",
+            run.text
+        ));
+        c.jump(after);
+        c.begin(after);
+    }
+
+    /// The function with the loop.
+    fn loop_function(
+        &mut self,
+        name: &str,
+        var: &Var,
+        captured: &[Var],
+        annotations: &Attrs,
+        body: &Stmt,
+    ) -> Result<()> {
+        let shared = self.code.shared;
+        let mut inner =
+            Func::new(shared, self.symbol.clone(), self.aliases.clone(), self.messages.clone());
+        inner.ranges = self.ranges.clone();
+        inner.parallel = true;
+        inner.reassoc = self.reassoc;
+        inner.depth = self.depth;
+        inner.outlined = Rc::clone(&self.outlined);
+        let handles = uses_handles(body);
+        let mut params = vec!["i64 %begin".to_owned(), "i64 %end".to_owned()];
+        for (k, v) in captured.iter().enumerate() {
+            let ty = self.env.get(v).map_or(Ty::PTR, |v| v.ty);
+            let param = Val::new(ty, format!("%c{k}"));
+            // A pointer that is also used as a value may be one of the others under another name.
+            let alone = self.owned.contains(v) && !handles;
+            if alone {
+                inner.owned.insert(v.clone());
+            }
+            let attrs = if alone { " noalias noundef" } else { "" };
+            params.push(format!("{ty}{attrs} {}", param.text));
+            inner.bind(v, param);
+        }
+        let begin = bound(&mut inner.code, var, "%begin")?;
+        let end = bound(&mut inner.code, var, "%end")?;
+        let hints = LoopHints { kind: &ForKind::Parallel, annotations, constant: false };
+        inner.counted(var, begin, &end, None, &hints, body)?;
+        inner.code.line(format_args!("ret i32 0"));
+        let head = format!("define internal i32 @{name}({}) noinline #0", params.join(", "));
+        shared.function(inner.code.finish(&head));
+        Ok(())
+    }
+
+    /// The function that `parallel_for` calls, for one or more iterations.
+    fn task_function(&self, name: &str, function: &str, fields: &[Val], can_fail: bool) {
+        let mut c = Code::new(self.code.shared);
+        let closure = Val::new(Ty::PTR, "%closure");
+        let layout = layout(fields);
+        let mut args = vec!["i64 %begin".to_owned(), "i64 %end".to_owned()];
+        for (k, v) in fields.iter().enumerate() {
+            let at = part(&mut c, &layout, &closure, k + 1);
+            let value = c.emit(v.ty, format_args!("load {}, {at}, align 1", v.ty));
+            args.push(value.to_string());
+        }
+        let call = format_args!("call i32 @{function}({})", args.join(", "));
+        let code = c.emit(Ty::I32, call);
+        if can_fail {
+            let bad = c.cmp("icmp ne", &code, &Val::zero(Ty::I32));
+            let [fail, done] = ["fail", "done"].map(|hint| c.new_label(hint));
+            c.branch(&bad, &fail, &done);
+            c.begin(&fail);
+            c.line(format_args!("store atomic {code}, {closure} monotonic, align 4"));
+            c.jump(&done);
+            c.begin(&done);
+        }
+        c.line(format_args!("ret void"));
+        let head = format!(
+            "define internal void @{name}(ptr %ctx, ptr %closure, i64 %begin, i64 %end) #0"
+        );
+        self.code.shared.function(c.finish(&head));
+    }
+}
+
+/// A bound of the loop in the type of its variable.
+fn bound(c: &mut Code<'_>, var: &Var, name: &str) -> Result<Val> {
+    let ty = super::types::register(var.dtype())?;
+    let v = Val::new(Ty::I64, name);
+    Ok(if ty == Ty::I64 { v } else { c.convert("trunc", &v, ty.scalar) })
+}
+
+/// The type of a closure: the code of a failed assertion, then the fields without gaps.
+fn layout(fields: &[Val]) -> String {
+    let fields: String = fields.iter().map(|v| format!(", {}", v.ty)).collect();
+    format!("<{{ i32{fields} }}>")
+}
+
+/// The address of a part of a closure.
+fn part(c: &mut Code<'_>, layout: &str, closure: &Val, k: usize) -> Val {
+    c.emit(Ty::PTR, format_args!("getelementptr inbounds {layout}, {closure}, i64 0, i32 {k}"))
+}
+
+/// What a loop uses from outside, pointers of buffers included, in the order of the text.
+fn captured(var: &Var, body: &Stmt) -> Vec<Var> {
+    #[derive(Default)]
+    struct Captured {
+        used: Vec<Var>,
+        seen: HashSet<Var>,
+        bound: HashSet<Var>,
+    }
+    impl Captured {
+        fn use_var(&mut self, v: &Var) {
+            if self.seen.insert(v.clone()) {
+                self.used.push(v.clone());
+            }
+        }
+    }
+    impl Visit for Captured {
+        fn expr(&mut self, e: &Expr) {
+            if let ExprKind::Var(v) = e.kind() {
+                self.use_var(v);
+            }
+            walk_expr(self, e);
+        }
+        fn stmt(&mut self, s: &Stmt) {
+            if let StmtKind::Allocate { buffer, .. } = s.kind() {
+                self.bound.insert(buffer.data.clone());
+            }
+            walk_stmt(self, s);
+        }
+        fn var_def(&mut self, v: &Var) {
+            self.bound.insert(v.clone());
+        }
+        fn buffer_def(&mut self, _: &Buffer) {}
+        fn buffer_use(&mut self, b: &Buffer) {
+            // Addressing reads the extents, strides and offset, wherever the buffer is defined.
+            self.use_var(&b.data);
+            walk_buffer(self, b);
+        }
+    }
+    let mut c = Captured::default();
+    c.bound.insert(var.clone());
+    c.stmt(body);
+    let bound = c.bound;
+    c.used.into_iter().filter(|v| !bound.contains(v)).collect()
+}
+
+/// Whether pointers are used other than by loads and stores.
+fn uses_handles(s: &Stmt) -> bool {
+    struct Handles(bool);
+    impl Visit for Handles {
+        fn expr(&mut self, e: &Expr) {
+            self.0 |= e.dtype() == DType::HANDLE;
+            walk_expr(self, e);
+        }
+    }
+    let mut h = Handles(false);
+    h.stmt(s);
+    h.0
+}
+
+/// Whether an assertion may fail inside.
+fn asserts(s: &Stmt) -> bool {
+    struct Asserts(bool);
+    impl Visit for Asserts {
+        fn expr(&mut self, _: &Expr) {}
+        fn stmt(&mut self, s: &Stmt) {
+            self.0 |= matches!(s.kind(), StmtKind::Assert { .. });
+            walk_stmt(self, s);
+        }
+    }
+    let mut a = Asserts(false);
+    a.stmt(s);
+    a.0
+}

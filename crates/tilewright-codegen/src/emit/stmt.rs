@@ -1,0 +1,347 @@
+//! Statements.
+//!
+//! Annotations of a loop that have a meaning here:
+//!
+//! | annotation | effect |
+//! |---|---|
+//! | `pragma_no_unroll` | LLVM does not unroll the loop |
+//! | `pragma_vectorize` | LLVM vectorises the loop: true or 1 with a width of its choice, `n` with that width, false or 0 not at all. Like a vectorised loop it may reorder the sums that the loop accumulates |
+//! | `pragma_reassoc` | sums and products that the loop accumulates in one place may be reordered |
+//!
+//! All others are left alone. Nothing else reorders floating point, and nothing assumes that there
+//! is no `NaN` or infinity.
+
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::{
+    Attr, Attrs, BinOp, Buffer, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var,
+};
+
+use super::code::{Scalar, Shared, Val};
+use super::func::Func;
+use super::memory::element_count;
+use super::types::{is_signed, memory};
+
+/// Most bytes of stack memory for the allocations of one function.
+pub const MAX_STACK: usize = 64 * 1024;
+
+impl Func<'_> {
+    pub(super) fn stmt(&mut self, s: &Stmt) -> Result<()> {
+        self.enter()?;
+        self.stmt_node(s).map_err(|e| e.at(s.span()))?;
+        self.leave();
+        Ok(())
+    }
+
+    fn stmt_node(&mut self, s: &Stmt) -> Result<()> {
+        match s.kind() {
+            StmtKind::Store { buffer, indices, value } => {
+                let v = self.stored_value(buffer, indices, value)?;
+                if value.dtype().scalar() != buffer.dtype().scalar() {
+                    return Err(Error::malformed(format!(
+                        "a value of type {} is stored to buffer `{}` of type {}",
+                        value.dtype(),
+                        buffer.name,
+                        buffer.dtype()
+                    )));
+                }
+                self.store(buffer, indices, &v)?;
+                self.forget();
+            }
+            StmtKind::For { var, range, kind, annotations, body } => {
+                self.for_loop(var, range, kind, annotations, body)?;
+                self.forget();
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                self.if_stmt(cond, then, otherwise.as_ref())?;
+                self.forget();
+            }
+            StmtKind::Let { var, value, body } => {
+                let range = self.ranges.of(value);
+                let value = self.expr(value)?;
+                self.ranges.bind(var, range);
+                self.bind(var, value);
+                self.stmt(body)?;
+            }
+            StmtKind::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s))?,
+            StmtKind::Allocate { buffer, body, .. } => {
+                self.allocate(buffer)?;
+                self.stmt(body)?;
+            }
+            StmtKind::Declare { body, .. } => self.stmt(body)?,
+            StmtKind::Block { block, .. } => {
+                return Err(Error::malformed(format!(
+                    "the block `{}` is left where code is generated",
+                    block.name
+                ))
+                .help("lower the function first"));
+            }
+            StmtKind::Assume(e) => self.assume(e)?,
+            StmtKind::Assert { cond, message } => self.assert(cond, message)?,
+            StmtKind::Evaluate(e) => match e.kind() {
+                ExprKind::Int(_) | ExprKind::Float(_) => {}
+                ExprKind::Call(tilewright_ir::CallTarget::Extern(name), args) => {
+                    self.call_extern(name, args, e.dtype())?;
+                }
+                _ => {
+                    self.expr(e)?;
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// The value of a store. Where the loop around allows it, the operator that accumulates is
+    /// marked as one that may be reordered.
+    fn stored_value(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Result<Val> {
+        if let (true, ExprKind::Binary(op @ (BinOp::Add | BinOp::Mul), a, b)) =
+            (self.reassoc, value.kind())
+        {
+            let own = |e: &Expr| {
+                matches!(e.kind(), ExprKind::Load(from, at)
+                    if from == buffer && at.len() == indices.len()
+                        && at.iter().zip(indices).all(|(x, y)| same_expr(x, y)))
+            };
+            if own(a) || own(b) {
+                return self.binary(value, *op, a, b, true);
+            }
+        }
+        self.expr(value)
+    }
+
+    fn allocate(&mut self, buffer: &Buffer) -> Result<()> {
+        if !matches!(&*buffer.scope, "global" | "local" | "") {
+            return Err(Error::unsupported(format!(
+                "buffer `{}` lives in `{}`, and this is a flat-memory target",
+                buffer.name, buffer.scope
+            ))
+            .help("use the scope `global` or `local`"));
+        }
+        let count = element_count(buffer).filter(|_| buffer.strides.is_empty());
+        let count = count.ok_or_else(|| {
+            Error::unsupported(format!("the size of buffer `{}` is not a constant", buffer.name))
+        })?;
+        let element = memory(buffer.dtype(), self.code.shared.machine.half)?;
+        let bytes = count.saturating_mul(element.bytes());
+        self.stack = self.stack.saturating_add(bytes);
+        if self.stack > MAX_STACK {
+            return Err(Error::unsupported(format!(
+                "buffer `{}` of {bytes} bytes: local memory of {} bytes in one function, at most {MAX_STACK} are possible",
+                buffer.name, self.stack
+            ))
+            .help("allocate large buffers outside the loops"));
+        }
+        let p = self.code.alloca(element, count.max(1));
+        self.env.insert(buffer.data.clone(), p);
+        self.owned.insert(buffer.data.clone());
+        Ok(())
+    }
+
+    fn if_stmt(&mut self, cond: &Expr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<()> {
+        if cond.is_true() || cond.is_false() {
+            let taken = if cond.is_true() { Some(then) } else { otherwise };
+            return taken.map_or(Ok(()), |s| self.stmt(s));
+        }
+        let c = self.expr(cond)?;
+        if c.ty.scalar != Scalar::I1 {
+            return Err(Error::malformed(format!("the condition `{cond}` is not a bool")));
+        }
+        if c.lanes() != 1 {
+            self.masked(&c, |f| f.stmt(then))?;
+            if let Some(s) = otherwise {
+                let not = self.code.not(&c);
+                self.forget();
+                self.masked(&not, |f| f.stmt(s))?;
+            }
+            return Ok(());
+        }
+        let [t, f, end] = ["then", "else", "end"].map(|hint| self.code.new_label(hint));
+        self.code.branch(&c, &t, if otherwise.is_some() { &f } else { &end });
+        self.code.begin(&t);
+        self.scoped(|func| func.stmt(then))?;
+        self.code.jump(&end);
+        if let Some(s) = otherwise {
+            self.forget();
+            self.code.begin(&f);
+            self.scoped(|func| func.stmt(s))?;
+            self.code.jump(&end);
+        }
+        self.code.begin(&end);
+        Ok(())
+    }
+
+    /// Returns the code of the message where the condition is false.
+    fn assert(&mut self, cond: &Expr, message: &str) -> Result<()> {
+        let ok = self.expr(cond)?;
+        let mut failed = self.code.not(&ok);
+        if let Some(mask) = self.mask.clone() {
+            let failed_lanes = self.code.splat(&failed, mask.lanes());
+            failed = match failed_lanes.ty == mask.ty {
+                true => self.code.bin("and", &failed_lanes, &mask),
+                false => {
+                    return Err(Error::unsupported(
+                        "an assertion under a condition of other lanes",
+                    ));
+                }
+            };
+        }
+        let failed = self.code.any(&failed);
+        let code = self.messages.iter().position(|m| **m == *message).map_or(1, |k| k + 1);
+        let [fail, go] = ["fail", "go"].map(|hint| self.code.new_label(hint));
+        self.code.branch(&failed, &fail, &go);
+        self.code.begin(&fail);
+        self.code.line(format_args!("ret i32 {code}"));
+        self.code.begin(&go);
+        Ok(())
+    }
+
+    fn for_loop(
+        &mut self,
+        var: &Var,
+        range: &Range,
+        kind: &ForKind,
+        annotations: &Attrs,
+        body: &Stmt,
+    ) -> Result<()> {
+        if let ForKind::ThreadBinding(axis) = kind {
+            return Err(Error::unsupported(format!(
+                "loop `{}` is bound to `{axis}`, and this target has no such threads",
+                var.name()
+            ))
+            .help("use a parallel loop"));
+        }
+        let dtype = var.dtype();
+        if !dtype.is_int() || range.min.dtype() != dtype || range.extent.dtype() != dtype {
+            return Err(Error::malformed(format!(
+                "loop `{}` of type {dtype} has bounds of the types {} and {}",
+                var.name(),
+                range.min.dtype(),
+                range.extent.dtype()
+            )));
+        }
+        if self.ranges.of(&range.extent).hi <= 0 {
+            return Ok(());
+        }
+        if range.extent.as_int() == Some(1) {
+            let values = self.ranges.of(&range.min);
+            let value = self.expr(&range.min)?;
+            self.ranges.bind(var, values);
+            self.bind(var, value);
+            self.forget();
+            return self.stmt(body);
+        }
+        self.ranges.bind_loop(var, range);
+        if *kind == ForKind::Parallel && !self.parallel && self.mask.is_none() {
+            return self.parallel_loop(var, range, annotations, body);
+        }
+        let (min, extent) = (self.expr(&range.min)?, self.expr(&range.extent)?);
+        let some = (self.ranges.of(&range.extent).lo <= 0).then(|| {
+            let op = if is_signed(dtype) { "icmp sgt" } else { "icmp ugt" };
+            self.code.cmp(op, &extent, &Val::zero(extent.ty))
+        });
+        let end = match min.is_int(0) {
+            true => extent,
+            false => self.code.bin("add", &min, &extent),
+        };
+        let hints = LoopHints { kind, annotations, constant: range.extent.as_int().is_some() };
+        self.counted(var, min, &end, some, &hints, body)
+    }
+
+    /// A loop over `min..end`. `some` says whether there is an iteration, where that is not known.
+    pub(super) fn counted(
+        &mut self,
+        var: &Var,
+        min: Val,
+        end: &Val,
+        some: Option<Val>,
+        hints: &LoopHints<'_>,
+        body: &Stmt,
+    ) -> Result<()> {
+        let ty = min.ty;
+        let signed = is_signed(var.dtype());
+        let [head, latch, exit] = ["loop", "next", "done"].map(|hint| self.code.new_label(hint));
+        let from = self.code.label();
+        match some {
+            Some(c) => self.code.branch(&c, &head, &exit),
+            None => self.code.jump(&head),
+        }
+        self.code.begin(&head);
+        let i = self.code.name(ty);
+        let next = self.code.name(ty);
+        let ways = format!("[ {}, %{from} ], [ {}, %{latch} ]", min.text, next.text);
+        self.code.define(&i, format_args!("phi {ty} {ways}"));
+        self.bind(var, i.clone());
+        self.forget();
+        let reassoc = self.reassoc;
+        self.reassoc |= is_set(hints.annotations, "pragma_reassoc");
+        self.scoped(|f| f.stmt(body))?;
+        self.reassoc = reassoc;
+        self.code.jump(&latch);
+        self.code.begin(&latch);
+        // The last value is within the type, so counting to it does not wrap.
+        let wrap = if signed { "nsw" } else { "nuw" };
+        self.code.define(&next, format_args!("add {wrap} {i}, 1"));
+        let more = self.code.cmp(if signed { "icmp slt" } else { "icmp ult" }, &next, end);
+        let metadata = hints.metadata(self.code.shared);
+        self.code.line(format_args!("br {more}, label %{head}, label %{exit}{metadata}"));
+        self.code.begin(&exit);
+        Ok(())
+    }
+}
+
+/// What decides the metadata of a loop.
+pub(super) struct LoopHints<'a> {
+    pub kind: &'a ForKind,
+    pub annotations: &'a Attrs,
+    /// Whether the number of iterations is constant.
+    pub constant: bool,
+}
+
+impl LoopHints<'_> {
+    /// The text that follows the loop's last branch.
+    fn metadata(&self, shared: &Shared) -> String {
+        let mut hints = Vec::new();
+        if is_set(self.annotations, "pragma_no_unroll") {
+            hints.push("!\"llvm.loop.unroll.disable\"".to_owned());
+        } else if *self.kind == ForKind::Unrolled {
+            let how = if self.constant { "full" } else { "enable" };
+            hints.push(format!("!\"llvm.loop.unroll.{how}\""));
+        }
+        let vectorized = *self.kind == ForKind::Vectorized;
+        match self.annotations.get("pragma_vectorize").map(as_number) {
+            Some(0) => hints.push("!\"llvm.loop.vectorize.enable\", i1 false".to_owned()),
+            Some(width) => {
+                hints.push("!\"llvm.loop.vectorize.enable\", i1 true".to_owned());
+                if let width @ 2..=1024 = width {
+                    hints.push(format!("!\"llvm.loop.vectorize.width\", i32 {width}"));
+                }
+            }
+            None if vectorized => {
+                hints.push("!\"llvm.loop.vectorize.enable\", i1 true".to_owned());
+            }
+            None => {}
+        }
+        if hints.is_empty() {
+            return String::new();
+        }
+        let nodes: Vec<usize> =
+            hints.iter().map(|h| shared.node(|_| format!("!{{{h}}}"))).collect();
+        let list: String = nodes.iter().map(|n| format!(", !{n}")).collect();
+        let id = shared.node(|id| format!("distinct !{{!{id}{list}}}"));
+        format!(", !llvm.loop !{id}")
+    }
+}
+
+/// Whether an annotation is there and does not say no.
+fn is_set(annotations: &Attrs, key: &str) -> bool {
+    annotations.get(key).is_some_and(|a| as_number(a) != 0)
+}
+
+/// An annotation as a number; one without a value counts as 1.
+fn as_number(a: &Attr) -> i64 {
+    match a {
+        Attr::Bool(b) => i64::from(*b),
+        Attr::Int(n) => *n,
+        Attr::Expr(e) => e.as_int().unwrap_or(1),
+        _ => 1,
+    }
+}

@@ -1,0 +1,163 @@
+//! C headers for compiled plans.
+//!
+//! Two kinds: for a shared library, which holds its constants and allocates what it needs, and for
+//! an object file with the bare function of [`crate::entry`], whose caller provides both.
+
+use std::fmt::Write;
+
+use tilewright_ir::{DType, Plan, Port, Result, TypeKind};
+
+use crate::emit::check_prefix;
+
+/// The header of a shared library under the symbol prefix `name`, see [`crate::library`].
+///
+/// # Errors
+/// [`Error::Input`](tilewright_ir::Error::Input) if the name is not a C identifier.
+pub fn library(plan: &Plan, name: &str) -> Result<String> {
+    let upper = name.to_ascii_uppercase();
+    let mut out = start(plan, name)?;
+    let _ = write!(
+        out,
+        "/* Result where there was no memory for intermediate results. */
+#define {upper}_NO_MEMORY (-1)
+
+{types}
+/* Runs the model on `inputs`, in the order above, and writes `outputs`. All are dense and
+   row-major, aligned to their elements, and do not overlap.
+
+   `arena` is {upper}_ARENA_BYTES of memory at a 64-byte boundary for intermediate results, or
+   NULL: then it is allocated for this run. Runs with different arenas may happen at the same time.
+
+   Returns 0, {upper}_NO_MEMORY, or a positive number where an assertion of the model failed. */
+int {name}_run(const void *const *inputs, void *const *outputs, void *arena);
+
+/* What a positive result of {name}_run says; NULL for other numbers. */
+const char *{name}_message(int result);
+
+/* Makes later runs share their parallel loops among threads: `parallel_for` calls `task` for
+   disjoint parts of begin..end, from as many threads as it likes, and returns when all are done.
+   It finds `user` in the context. NULL: run on the calling thread, as at the start. Not to be
+   called while a run is going on. */
+void {name}_set_parallel({name}_parallel_for parallel_for, void *user);
+",
+        types = types(name),
+    );
+    end(&mut out, name);
+    Ok(out)
+}
+
+/// The header of an object file with [`crate::entry::program`].
+///
+/// # Errors
+/// As [`library`].
+pub fn object(plan: &Plan, name: &str) -> Result<String> {
+    let upper = name.to_ascii_uppercase();
+    let mut out = start(plan, name)?;
+    let _ = writeln!(out, "/* Constants, each at a 64-byte boundary. */");
+    let _ = writeln!(out, "#define {upper}_CONSTANTS {}", plan.constants.len());
+    for (k, c) in plan.constants.iter().enumerate() {
+        let _ = writeln!(out, "#define {upper}_CONSTANT_{k}_BYTES {}", c.bytes().len());
+    }
+    let _ = write!(
+        out,
+        "
+{types}
+/* Runs the model on `inputs`, in the order above, and writes `outputs`. All are dense and
+   row-major, aligned to their elements, and do not overlap. `arena` is {upper}_ARENA_BYTES of
+   memory at a 64-byte boundary. `context` may be NULL: then everything runs on the calling thread.
+   Returns 0, or a positive number where an assertion of the model failed. */
+int32_t {name}_run(const {name}_context *context, const void *const *inputs, void *const *outputs,
+                   const void *const *constants, void *arena);
+",
+        types = types(name),
+    );
+    end(&mut out, name);
+    Ok(out)
+}
+
+/// The head of a header: inputs, outputs and sizes.
+fn start(plan: &Plan, name: &str) -> Result<String> {
+    check_prefix(name)?;
+    let upper = name.to_ascii_uppercase();
+    let mut out = format!(
+        "/* Made by Tilewright. */
+#ifndef {upper}_H
+#define {upper}_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern \"C\" {{
+#endif
+
+"
+    );
+    for (what, ports) in [("INPUT", &plan.inputs), ("OUTPUT", &plan.outputs)] {
+        let _ = writeln!(out, "#define {upper}_{what}S {}", ports.len());
+        for (k, port) in ports.iter().enumerate() {
+            let _ = writeln!(out, "\n/* {} {k}: {} */", what.to_ascii_lowercase(), describe(port));
+            let count: usize = port.shape.iter().product();
+            let _ = writeln!(out, "#define {upper}_{what}_{k}_ELEMENTS {count}");
+            let bytes = count * port.dtype.bytes();
+            let _ = writeln!(out, "#define {upper}_{what}_{k}_BYTES {bytes}");
+        }
+        out.push('\n');
+    }
+    let _ = writeln!(out, "/* Memory for intermediate results. */");
+    let _ = writeln!(out, "#define {upper}_ARENA_BYTES {}\n", plan.arena_bytes);
+    Ok(out)
+}
+
+fn types(name: &str) -> String {
+    format!(
+        "typedef struct {name}_context {name}_context;
+typedef void (*{name}_task)(const {name}_context *context, void *closure, int64_t begin,
+                            int64_t end);
+typedef void (*{name}_parallel_for)(const {name}_context *context, {name}_task task, void *closure,
+                                    int64_t begin, int64_t end);
+struct {name}_context {{
+    {name}_parallel_for parallel_for; /* may be NULL */
+    void *user;
+}};
+"
+    )
+}
+
+fn end(out: &mut String, name: &str) {
+    let upper = name.to_ascii_uppercase();
+    let _ = write!(
+        out,
+        "
+#ifdef __cplusplus
+}}
+#endif
+
+#endif /* {upper}_H */
+"
+    );
+}
+
+/// Name, C type and shape, such as `` `image`: float [1][28][28] ``.
+fn describe(port: &Port) -> String {
+    let shape: String = port.shape.iter().map(|d| format!("[{d}]")).collect();
+    let shape = if shape.is_empty() { "(one element)".to_owned() } else { shape };
+    format!("`{}`: {} {shape}", comment(&port.name), c_type(port.dtype))
+}
+
+/// Text that neither ends a comment nor breaks its line.
+fn comment(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    text.replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /")
+}
+
+fn c_type(dtype: DType) -> String {
+    match (dtype.kind, dtype.bits) {
+        (TypeKind::Bool, _) => "bool (a byte, 0 or 1)".to_owned(),
+        (TypeKind::Int, bits) => format!("int{bits}_t"),
+        (TypeKind::UInt, bits) => format!("uint{bits}_t"),
+        (TypeKind::Float, 32) => "float".to_owned(),
+        (TypeKind::Float, 64) => "double".to_owned(),
+        _ => format!("{dtype} (the bits, as uint{}_t)", dtype.bits),
+    }
+}

@@ -1,0 +1,154 @@
+//! What the tests of generated code share: compile a function, call it, compare.
+
+// Each test file uses its own part of this.
+#![allow(dead_code)]
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use tilewright_codegen::emit;
+use tilewright_codegen::llvm::{Emit, Jit, Llvm, OptLevel, Target};
+use tilewright_ir::{Buffer, DType, Expr, Param, Result, Stmt, Tensor, TensorFunc, Var};
+
+/// The part of the calling context that kernels know.
+#[repr(C)]
+pub struct Context {
+    pub parallel_for: Option<ParallelFor>,
+    pub user: *const c_void,
+}
+
+pub type Task = unsafe extern "C" fn(*const Context, *mut c_void, i64, i64);
+pub type ParallelFor = unsafe extern "C" fn(*const Context, Task, *mut c_void, i64, i64);
+pub type Kernel = unsafe extern "C" fn(*const Context, *const u64) -> i32;
+
+/// Calls of [`threads`] so far.
+pub static PARALLEL_CALLS: AtomicI64 = AtomicI64::new(0);
+
+/// A `parallel_for` with four threads, each with several chunks.
+pub unsafe extern "C" fn threads(
+    ctx: *const Context,
+    task: Task,
+    closure: *mut c_void,
+    begin: i64,
+    end: i64,
+) {
+    PARALLEL_CALLS.fetch_add(1, Ordering::Relaxed);
+    let (ctx, closure) = (ctx.expose_provenance(), closure.expose_provenance());
+    let next = &AtomicI64::new(begin);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(move || {
+                loop {
+                    let from = next.fetch_add(3, Ordering::Relaxed);
+                    if from >= end {
+                        return;
+                    }
+                    let (ctx, closure) = (
+                        std::ptr::with_exposed_provenance(ctx),
+                        std::ptr::with_exposed_provenance_mut(closure),
+                    );
+                    // SAFETY: the pointers are those that came with the task; chunks differ.
+                    unsafe { task(ctx, closure, from, (from + 3).min(end)) };
+                }
+            });
+        }
+    });
+}
+
+/// A compiled function.
+pub struct Native {
+    kernel: Kernel,
+    _jit: Jit,
+}
+
+pub fn ir(func: &TensorFunc, target: &Target) -> Result<String> {
+    emit::module(&[("f".into(), func)], target)
+}
+
+/// Compiles for this machine.
+pub fn compile(func: &TensorFunc) -> Native {
+    compile_for(func, &Llvm::get().expect("an LLVM").host(), OptLevel::Full)
+}
+
+pub fn compile_for(func: &TensorFunc, target: &Target, level: OptLevel) -> Native {
+    let llvm = Llvm::get().expect("an LLVM");
+    let text = ir(func, target).unwrap_or_else(|e| panic!("{}", e.render()));
+    let object = llvm.compile(&text, target, level, Emit::Object);
+    let object = object.unwrap_or_else(|e| panic!("{}\n{text}", e.render()));
+    let jit = Jit::new(llvm).expect("a JIT");
+    jit.add_object(&object).expect("an object for this machine");
+    let address: NonNull<c_void> =
+        jit.lookup(&emit::symbol(emit::PREFIX, "f")).unwrap_or_else(|e| panic!("{}", e.render()));
+    // SAFETY: the symbol is a kernel by the calling convention.
+    let kernel = unsafe { std::mem::transmute::<*mut c_void, Kernel>(address.as_ptr()) };
+    Native { kernel, _jit: jit }
+}
+
+/// An argument of a kernel.
+pub enum Arg<'a> {
+    /// A tensor, for reading or writing.
+    Tensor(&'a mut Tensor),
+    /// The bits of a scalar or size.
+    Bits(u64),
+}
+
+impl Native {
+    /// Calls on tensors, serially.
+    pub fn call(&self, tensors: &mut [Tensor]) -> i32 {
+        self.call_with(tensors.iter_mut().map(Arg::Tensor).collect(), None)
+    }
+
+    /// Calls on tensors with threads.
+    pub fn call_threads(&self, tensors: &mut [Tensor]) -> i32 {
+        self.call_with(tensors.iter_mut().map(Arg::Tensor).collect(), Some(threads))
+    }
+
+    pub fn call_with(&self, args: Vec<Arg<'_>>, parallel_for: Option<ParallelFor>) -> i32 {
+        let slots: Vec<u64> = args
+            .into_iter()
+            .map(|a| match a {
+                Arg::Tensor(t) => t.bytes_mut().as_mut_ptr().expose_provenance() as u64,
+                Arg::Bits(bits) => bits,
+            })
+            .collect();
+        let context = Context { parallel_for, user: std::ptr::null() };
+        // SAFETY: the tests pass as many arguments, of such sizes, as the function has.
+        unsafe { (self.kernel)(&context, slots.as_ptr()) }
+    }
+}
+
+/// A function of these buffers in order.
+pub fn func(buffers: &[&Buffer], body: Stmt) -> TensorFunc {
+    TensorFunc::new(buffers.iter().map(|b| Param::tensor(b)).collect(), body)
+}
+
+/// `for i in range(n): out[i] = value(i)`.
+pub fn elementwise(out: &Buffer, n: i64, value: impl FnOnce(&Var) -> Expr) -> Stmt {
+    let i = Var::index("i");
+    let value = value(&i);
+    Stmt::serial(&i, Expr::int(n, DType::I32), Stmt::store(out, vec![i.expr()], value))
+}
+
+pub fn buffer(name: &str, shape: &[i64], dtype: DType) -> Buffer {
+    Buffer::with_extents(name, shape, dtype)
+}
+
+pub fn floats(values: &[f32]) -> Tensor {
+    Tensor::from_slice(&[values.len()], values).expect("a tensor")
+}
+
+pub fn zeros(dtype: DType, shape: &[usize]) -> Tensor {
+    Tensor::zeros(dtype, shape).expect("a tensor")
+}
+
+/// A target without any vector extension beyond what the architecture has.
+pub fn baseline() -> Target {
+    let host = Llvm::get().expect("an LLVM").host();
+    Target { cpu: String::new(), features: String::new(), ..host }
+}
+
+pub fn name(text: &str) -> Arc<str> {
+    text.into()
+}
