@@ -1,0 +1,684 @@
+//! Domains, and questions about them.
+//!
+//! A [`Domain`] is the set of points at which a piece of code runs: variables with their ranges
+//! (loops, block iteration variables), symbolic sizes, and guards. Questions are universal: a fact
+//! is proven if it holds at every point of the domain and for every value of the symbolic sizes.
+//! The method is refutation: the set of points of the domain where the fact fails is built exactly,
+//! and the fact holds if that set is empty. If it is not, one of its points is the witness.
+//!
+//! ```
+//! # use tilewright_ir::{Expr, Var};
+//! # use tilewright_sets::Engine;
+//! let engine = Engine::new()?;
+//! let (io, ii) = (Var::index("io"), Var::index("ii"));
+//! let d = engine.box_of(&[(io.clone(), 4), (ii.clone(), 4)]);
+//! let flat = &io * 4 + &ii;
+//! assert!(d.prove(&flat.clone().floordiv(4).equal(&io)).is_yes());
+//! let refuted = d.prove(&flat.less(14));
+//! assert_eq!(refuted.to_string(), "no, at io=3, ii=2");
+//! # Ok::<(), tilewright_ir::Error>(())
+//! ```
+//!
+//! # Terms that are not affine
+//!
+//! `n * m`, `i // n` and `A[i]` become unknowns of their own, with the facts that are certain:
+//!
+//! * the range of a narrow, unsigned or `bool` type;
+//! * `0 <= a % n < n`, `n * (a // n) + a % n = a`, and `0 <= a // n <= a` where `n >= 1` and
+//!   `a >= 0` are proven;
+//! * for a product `x * y` with proven bounds `x >= a`, `y >= b` the plane
+//!   `x*y >= b*x + a*y - a*b`, and the three others (McCormick 1976, "Computability of global
+//!   solutions to factorable nonconvex programs"); and for two products that share a factor
+//!   `y >= 0`, `x1 <= x2 - k` gives `x1*y <= x2*y - k*y` for `k` 0 or 1. That is what
+//!   `i*m + j < n*m` needs.
+//!
+//! A proof with unknowns holds for whatever values they have. A refutation counts if evaluation
+//! confirms its point, or if the fact fails there for every value that the unknowns may have;
+//! otherwise the answer is [`Reason::NotAffine`], which names the terms.
+//!
+//! An element of a buffer is one value at one moment: facts about it (guards that load) are the
+//! caller's to end where the buffer may change.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use tilewright_ir::{Expr, Range, Var};
+
+use crate::answer::{Known, Proof, Reason, Unknown, Witness, not_affine};
+use crate::engine::Engine;
+use crate::eval;
+use crate::form::{Atom, Former, Nature, Pred, Sum, Term, product_of, split_by};
+use crate::frame::Frame;
+use crate::isl::api::SET;
+use crate::isl::{PwAff, Set as Raw};
+
+/// Points at which code runs. Cheap to clone.
+#[derive(Clone)]
+pub struct Domain {
+    pub(crate) engine: Engine,
+    /// The first `vars` atoms are the domain's variables in order; the rest are symbolic variables
+    /// and unknowns, as they came.
+    pub(crate) frame: Rc<Frame>,
+    pub(crate) vars: usize,
+    pub(crate) set: Raw,
+    /// Guards in normal form, for evaluation.
+    guards: Rc<Vec<Pred>>,
+    /// Why the set may be larger than the domain: a guard that could not be built.
+    vague: Option<Unknown>,
+}
+
+impl Domain {
+    pub(crate) fn unit(engine: &Engine) -> Domain {
+        let frame = Frame::new(&engine.ctx, Vec::new());
+        let made = frame.and_then(|f| Ok((f.universe()?, f)));
+        match made {
+            Ok((set, frame)) => Domain {
+                engine: engine.clone(),
+                frame: Rc::new(frame),
+                vars: 0,
+                set,
+                guards: Rc::new(Vec::new()),
+                vague: None,
+            },
+            // Making the empty tuple takes no operation and cannot fail.
+            Err(e) => unreachable!("the set of the empty tuple: {e}"),
+        }
+    }
+
+    pub(crate) fn build(engine: &Engine, ranges: &[(Var, Range)], guards: &[Expr]) -> Domain {
+        let mut domain = Domain::unit(engine);
+        let mut former = Former::default();
+        let mut preds = Vec::new();
+        let mut vague = None;
+        for (var, range) in ranges {
+            for bound in range_preds(&mut former, var, range) {
+                match bound {
+                    Ok(p) => preds.push(p),
+                    Err(e) => vague = Some(e),
+                }
+            }
+        }
+        for guard in guards {
+            match former.pred(guard) {
+                Ok(p) => preds.push(p),
+                Err(e) => vague = Some(e),
+            }
+        }
+        domain = domain.declare(ranges.iter().map(|(v, _)| v));
+        domain = domain.constrain(preds);
+        domain.vague = domain.vague.or(vague);
+        domain
+    }
+
+    /// Adds variables of the domain, without ranges.
+    fn declare<'a>(&self, vars: impl Iterator<Item = &'a Var>) -> Domain {
+        let mut atoms = self.frame.atoms.clone();
+        let mut count = self.vars;
+        let mut out = self.clone();
+        let made: Known<()> = (|| {
+            for var in vars {
+                let atom = Atom::var(var);
+                match atoms.iter().position(|a| *a == atom) {
+                    Some(at) if at < count => continue,
+                    Some(at) => {
+                        // So far a symbolic variable: it moves in front of those.
+                        let (from, to) = (at as u32, count as u32);
+                        out.set = move_dim(out.set.clone(), from, to)?;
+                        atoms.remove(at);
+                    }
+                    None => out.set = out.set.clone().insert_dims(SET, count as u32, 1)?,
+                }
+                atoms.insert(count, atom);
+                count += 1;
+            }
+            out.frame = Rc::new(Frame::new(&self.engine.ctx, atoms)?);
+            out.vars = count;
+            Ok(())
+        })();
+        match made {
+            Ok(()) => out,
+            Err(e) => Domain { vague: Some(e), ..self.clone() },
+        }
+    }
+
+    /// The domain with one more variable: `range.min <= var < range.min + range.extent`.
+    pub fn with_var(&self, var: &Var, range: &Range) -> Domain {
+        let mut former = Former::default();
+        let (mut preds, mut vague) = (Vec::new(), None);
+        for bound in range_preds(&mut former, var, range) {
+            match bound {
+                Ok(p) => preds.push(p),
+                Err(e) => vague = Some(e),
+            }
+        }
+        let mut domain = self.declare(std::iter::once(var)).constrain(preds);
+        domain.vague = domain.vague.or(vague);
+        domain
+    }
+
+    /// The part of the domain where a condition holds.
+    ///
+    /// A condition that is too hard to represent is left out: what is proven without it is proven,
+    /// and nothing is refuted any more.
+    pub fn with_guard(&self, cond: &Expr) -> Domain {
+        match Former::default().pred(cond) {
+            Ok(p) => self.constrain(vec![p]),
+            Err(e) => Domain { vague: Some(e), ..self.clone() },
+        }
+    }
+
+    /// The domain where each condition in normal form holds.
+    pub(crate) fn constrain(&self, preds: Vec<Pred>) -> Domain {
+        let made = self.engine.ask(|| {
+            let mut out = self.reach(|f| preds.iter().for_each(|p| p.atoms(f)))?;
+            let mut later = Vec::new();
+            for p in &preds {
+                // Unions last: they multiply what is intersected after them.
+                match p {
+                    Pred::Or(_) | Pred::Ne(_) => later.push(p),
+                    p => out.set = out.set.clone().intersect(out.frame.pred(p)?)?,
+                }
+            }
+            for p in later {
+                out.set = out.set.clone().intersect(out.frame.pred(p)?)?;
+            }
+            // Facts about terms that are not affine rest on the guards.
+            if out.frame.atoms.iter().any(|a| a.as_var().is_none()) {
+                out.set = out.learn(&out.frame.atoms)?;
+            }
+            let mut guards = (*self.guards).clone();
+            guards.extend(preds.iter().cloned());
+            out.guards = Rc::new(guards);
+            Ok(out)
+        });
+        made.unwrap_or_else(|e| Domain { vague: Some(e), ..self.clone() })
+    }
+
+    /// The domain with a place for every atom that `each` names.
+    pub(crate) fn reach(&self, each: impl FnOnce(&mut dyn FnMut(&Atom))) -> Known<Domain> {
+        let mut new: BTreeSet<Atom> = BTreeSet::new();
+        each(&mut |a| {
+            if self.frame.position(a).is_none() {
+                close(a, &mut new);
+            }
+        });
+        new.retain(|a| self.frame.position(a).is_none());
+        if new.is_empty() {
+            return Ok(self.clone());
+        }
+        let frame = self.frame.extended(new.iter().cloned().collect())?;
+        let set = self.frame.embed(self.set.clone(), &frame)?;
+        let mut out = Domain { frame: Rc::new(frame), set, ..self.clone() };
+        if new.iter().any(|a| a.as_var().is_none() || a.type_range().is_some()) {
+            let all: Vec<Atom> = out.frame.atoms.clone();
+            out.set = out.learn(&all)?;
+        }
+        Ok(out)
+    }
+
+    /// The set with the facts about those atoms that are not plain variables.
+    fn learn(&self, atoms: &[Atom]) -> Known<Raw> {
+        let mut set = self.set.clone();
+        let holds = |set: &Raw, p: Pred| -> Known<bool> {
+            set.clone().intersect(self.frame.pred(&p.negate()?)?)?.is_empty()
+        };
+        let bounds = |set: &Raw, s: &Sum| self.bounds_in(set, s);
+        let known = |s: &Sum| {
+            let mut all = true;
+            s.atoms(&mut |a| all &= self.frame.position(a).is_some());
+            all
+        };
+        let mut add = |set: &mut Raw, p: Pred| -> Known<()> {
+            *set = set.clone().intersect(self.frame.pred(&p)?)?;
+            Ok(())
+        };
+        for a in atoms {
+            if let Some((lo, hi)) = a.type_range() {
+                add(&mut set, Pred::ge(Sum::atom(a.clone()).offset(-lo)?))?;
+                add(&mut set, Pred::ge(Sum::constant(hi).plus(&Sum::atom(a.clone()), -1)?))?;
+            }
+        }
+        for a in atoms {
+            let value = Sum::atom(a.clone());
+            match a.nature() {
+                Nature::Var(_) | Nature::Opaque => {}
+                Nature::Quotient(x, y) | Nature::Remainder(x, y) => {
+                    if !holds(&set, Pred::ge(y.clone().offset(-1)?))? {
+                        continue;
+                    }
+                    let positive = holds(&set, Pred::ge(x.clone()))?;
+                    // (y*q + r) // y = q and (y*q + r) % y = r where 0 <= r < y.
+                    let (q, r) = split_by(x, y)?;
+                    if !q.terms.is_empty() && known(&q) && holds(&set, is_remainder(&r, y)?)? {
+                        let is = if let Nature::Quotient(..) = a.nature() { q } else { r };
+                        add(&mut set, Pred::eq(value.clone().plus(&is, -1)?))?;
+                    }
+                    if let Nature::Remainder(..) = a.nature() {
+                        add(&mut set, Pred::ge(value.clone()))?;
+                        add(&mut set, Pred::ge(y.clone().plus(&value, -1)?.offset(-1)?))?;
+                    }
+                    if positive {
+                        add(&mut set, Pred::ge(value.clone()))?;
+                        add(&mut set, Pred::ge(x.clone().plus(&value, -1)?))?;
+                    }
+                    // x = y * (x // y) + x % y
+                    for q in atoms {
+                        let Nature::Quotient(qx, qy) = q.nature() else { continue };
+                        let Some(p) = (qx == x && qy == y).then(|| times(q, y)).flatten() else {
+                            continue;
+                        };
+                        if !known(&p) {
+                            continue;
+                        }
+                        let rest = x.clone().plus(&p, -1)?;
+                        match a.nature() {
+                            Nature::Remainder(..) => {
+                                add(&mut set, Pred::eq(rest.plus(&value, -1)?))?;
+                            }
+                            _ => {
+                                add(&mut set, Pred::ge(rest.clone()))?;
+                                add(&mut set, Pred::ge(y.clone().plus(&rest, -1)?.offset(-1)?))?;
+                            }
+                        }
+                    }
+                }
+                Nature::Product(factors) => {
+                    for at in 0..factors.len() {
+                        let x = Sum::term(factors[at].clone());
+                        let mut rest = factors.clone();
+                        rest.remove(at);
+                        let y = match rest.len() {
+                            1 => Sum::term(rest.swap_remove(0)),
+                            _ => match product_of(rest) {
+                                Some(t) => Sum::term(t),
+                                None => continue,
+                            },
+                        };
+                        if !(known(&x) && known(&y)) {
+                            continue;
+                        }
+                        for p in envelope(&value, &x, bounds(&set, &x)?, &y, bounds(&set, &y)?)? {
+                            add(&mut set, p)?;
+                        }
+                        // Other products with the factor y.
+                        if !holds(&set, Pred::ge(y.clone()))? {
+                            continue;
+                        }
+                        for other in atoms {
+                            let Some(z) = cofactor(other, &y) else { continue };
+                            if other == a || !known(&z) {
+                                continue;
+                            }
+                            let gap = z.plus(&x, -1)?;
+                            let mut least = Sum::atom(other.clone()).plus(&value, -1)?;
+                            if holds(&set, Pred::ge(gap.clone().offset(-1)?))? {
+                                least = least.plus(&y, -1)?;
+                            } else if !holds(&set, Pred::ge(gap))? {
+                                continue;
+                            }
+                            add(&mut set, Pred::ge(least))?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(set)
+    }
+
+    /// Least and greatest value of a sum over a set of this frame, where there are such.
+    fn bounds_in(&self, set: &Raw, s: &Sum) -> Known<(Option<i64>, Option<i64>)> {
+        let f = self.frame.sum(s)?.on_domain(set.clone())?;
+        Ok((finite(f.clone().min_val())?, finite(f.max_val())?))
+    }
+
+    /// The domain's own variables, outermost first.
+    pub fn vars(&self) -> impl Iterator<Item = &Var> {
+        self.frame.atoms.iter().take(self.vars).filter_map(Atom::as_var)
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The same domain under another quota of operations a question.
+    pub fn with_quota(&self, operations: u64) -> Domain {
+        Domain { engine: self.engine.with_quota(operations), ..self.clone() }
+    }
+
+    /// Why the domain is only known from outside, if it is.
+    pub(crate) fn vague(&self) -> Option<&Unknown> {
+        self.vague.as_ref()
+    }
+
+    /// Whether a condition holds at every point.
+    ///
+    /// A vector condition is asked of every lane; the witness has the lane.
+    pub fn prove(&self, cond: &Expr) -> Proof {
+        self.engine
+            .ask(|| {
+                let mut former = Former::default();
+                let fails = former.pred(cond)?.negate()?;
+                self.with_lane(&former)?.refute(fails)
+            })
+            .into()
+    }
+
+    /// Whether two expressions have one value at every point: integers, or conditions.
+    pub fn equal(&self, a: &Expr, b: &Expr) -> Proof {
+        self.engine
+            .ask(|| {
+                let mut former = Former::default();
+                if a.dtype().is_bool() || b.dtype().is_bool() {
+                    let (a, b) = (former.pred(a)?, former.pred(b)?);
+                    let (not_a, not_b) = (a.negate()?, b.negate()?);
+                    let differ = Pred::or([Pred::and([a, not_b]), Pred::and([not_a, b])]);
+                    return self.with_lane(&former)?.refute(differ);
+                }
+                let d = former.sum(a)?.plus(&former.sum(b)?, -1)?;
+                self.with_lane(&former)?.refute(Pred::eq(d).negate()?)
+            })
+            .into()
+    }
+
+    /// Whether two conditions never hold together.
+    pub fn disjoint(&self, a: &Expr, b: &Expr) -> Proof {
+        self.engine
+            .ask(|| {
+                let mut former = Former::default();
+                let both = Pred::and([former.pred(a)?, former.pred(b)?]);
+                self.with_lane(&former)?.refute(both)
+            })
+            .into()
+    }
+
+    /// Whether the domain has no point; the witness of a no is one.
+    pub fn is_empty(&self) -> Proof {
+        self.engine.ask(|| self.refute(Pred::Bool(true))).into()
+    }
+
+    /// The domain with the lane that a form speaks of.
+    pub(crate) fn with_lane(&self, former: &Former) -> Known<Domain> {
+        Ok(match &former.lane {
+            None => self.clone(),
+            Some((lane, n)) => {
+                let range = Range::upto(Expr::i32(i32::from(*n)));
+                self.with_var(lane, &range)
+            }
+        })
+    }
+
+    /// Proves that a condition holds nowhere.
+    pub(crate) fn refute(&self, fails: Pred) -> Known<Proof> {
+        if fails == Pred::Bool(false) {
+            return Ok(Proof::Yes);
+        }
+        let d = self.reach(|f| fails.atoms(f))?;
+        let bad = d.set.clone().intersect(d.frame.pred(&fails)?)?;
+        if bad.is_empty()? {
+            return Ok(Proof::Yes);
+        }
+        match d.witness_of(&bad, &fails)? {
+            Some(witness) => Ok(Proof::No { witness }),
+            None => Err(d.why_vague(&fails)),
+        }
+    }
+
+    /// Whether a condition in normal form holds at every point; no witness is looked for.
+    pub(crate) fn holds(&self, p: &Pred) -> Known<bool> {
+        if let Pred::Bool(b) = p {
+            return Ok(*b);
+        }
+        let d = self.reach(|f| p.atoms(f))?;
+        d.set.clone().intersect(d.frame.pred(&p.negate()?)?)?.is_empty()
+    }
+
+    /// What kept a refutation from counting.
+    fn why_vague(&self, fails: &Pred) -> Unknown {
+        if let Some(why) = &self.vague {
+            return why.clone();
+        }
+        let mut terms: BTreeSet<Atom> = BTreeSet::new();
+        fails.atoms(&mut |a| close(a, &mut terms));
+        let mut unknown: Vec<&Atom> = terms.iter().filter(|a| a.as_var().is_none()).collect();
+        if unknown.is_empty() {
+            unknown = self.frame.atoms.iter().filter(|a| a.as_var().is_none()).collect();
+        }
+        not_affine(unknown.into_iter().map(Atom::expr))
+    }
+
+    /// A point of `bad` at which `fails` holds for certain.
+    fn witness_of(&self, bad: &Raw, fails: &Pred) -> Known<Option<Witness>> {
+        if self.vague.is_some() {
+            return Ok(None);
+        }
+        let hidden: Vec<usize> =
+            (0..self.frame.len()).filter(|i| self.frame.atoms[*i].as_var().is_none()).collect();
+        if hidden.is_empty() {
+            return self.friendly_point(bad);
+        }
+        // Points at which evaluation confirms everything.
+        for lowest in [0, 1, 2, 3, -5] {
+            let near = bad.clone().intersect(self.near(lowest, 64)?)?;
+            let near = self.project(near, &hidden)?;
+            if near.is_empty()? {
+                continue;
+            }
+            for set in [near.clone().lexmin()?, near.lexmax()?] {
+                let Some(witness) = self.read_point(&set)? else { continue };
+                let env = |v: &Var| witness.get(v).map(i128::from);
+                let guarded =
+                    self.guards.iter().try_fold(true, |all, g| Some(all & eval::pred(g, &env)?));
+                if guarded == Some(true) && eval::pred(fails, &env) == Some(true) {
+                    return Ok(Some(witness));
+                }
+            }
+        }
+        // Points at which the unknowns do not matter. What is certain of the unknowns, alone:
+        if hidden.iter().any(|i| !matches!(self.frame.atoms[*i].nature(), Nature::Opaque)) {
+            return Ok(None);
+        }
+        let free = Domain { set: self.frame.universe()?, ..self.clone() };
+        let possible = free.learn(&self.frame.atoms)?;
+        let escape = self.project(possible.clone().subtract(bad.clone())?, &hidden)?;
+        let certain = self.project(possible, &hidden)?.subtract(escape)?;
+        if certain.is_empty()? {
+            return Ok(None);
+        }
+        self.friendly_point(&self.reinsert(certain, &hidden)?)
+    }
+
+    fn project(&self, mut set: Raw, dims: &[usize]) -> Known<Raw> {
+        for at in dims.iter().rev() {
+            set = set.project_out(SET, *at as u32, 1)?;
+        }
+        Ok(set)
+    }
+
+    fn reinsert(&self, mut set: Raw, dims: &[usize]) -> Known<Raw> {
+        for at in dims {
+            set = set.insert_dims(SET, *at as u32, 1)?;
+        }
+        Ok(set)
+    }
+
+    /// Points whose variables are in `lowest..=lowest + width`.
+    fn near(&self, lowest: i128, width: i128) -> Known<Raw> {
+        let mut parts = Vec::new();
+        for a in self.frame.atoms.iter().filter(|a| a.as_var().is_some()) {
+            let value = Sum::atom(a.clone());
+            parts.push(Pred::ge(value.clone().offset(-lowest)?));
+            parts.push(Pred::ge(Sum::constant(lowest + width).plus(&value, -1)?));
+        }
+        self.frame.pred(&Pred::and(parts))
+    }
+
+    /// A point that is easy to look at: the lexicographically smallest where there is one, or one
+    /// with small numbers.
+    pub(crate) fn friendly_point(&self, set: &Raw) -> Known<Option<Witness>> {
+        let hidden: Vec<usize> =
+            (0..self.frame.len()).filter(|i| self.frame.atoms[*i].as_var().is_none()).collect();
+        let seen = self.project(set.clone(), &hidden)?;
+        if seen.is_bounded()? {
+            return self.read_point(&seen.lexmin()?);
+        }
+        for (lowest, width) in [(0, 64), (-64, 128), (-(1 << 31), (1 << 32) - 1)] {
+            let near = self.project(set.clone().intersect(self.near(lowest, width)?)?, &hidden)?;
+            if !near.is_empty()? {
+                return self.read_point(&near.lexmin()?);
+            }
+        }
+        self.read_point(&seen)
+    }
+
+    /// Some point of a set of this frame's variables alone.
+    fn read_point(&self, set: &Raw) -> Known<Option<Witness>> {
+        let point = set.clone().sample()?;
+        if point.is_void()? {
+            return Ok(None);
+        }
+        let vars = self.frame.atoms.iter().filter_map(Atom::as_var).enumerate();
+        let values = vars
+            .map(|(i, v)| Ok((v.clone(), point.coordinate(SET, i as i32)?.int()?)))
+            .collect::<Known<Vec<_>>>()?;
+        Ok(Some(Witness { values }))
+    }
+
+    /// Least and greatest value of an integer expression over the domain; `None` where it is not
+    /// bounded, or where the bound does not fit 64 bits.
+    ///
+    /// With terms that are not affine the bounds hold, and may be wider than needed.
+    ///
+    /// # Errors
+    /// [`Reason::Empty`] for a domain without points.
+    pub fn bounds(&self, e: &Expr) -> Known<(Option<i64>, Option<i64>)> {
+        self.engine.ask(|| {
+            let mut former = Former::default();
+            let s = former.sum(e)?;
+            self.with_lane(&former)?.sum_bounds(&s)
+        })
+    }
+
+    pub(crate) fn sum_bounds(&self, s: &Sum) -> Known<(Option<i64>, Option<i64>)> {
+        let d = self.reach(|f| s.atoms(f))?;
+        if d.set.is_empty()? {
+            return Err(Reason::Empty.into());
+        }
+        if let Some(k) = s.as_constant() {
+            let k = i64::try_from(k).ok();
+            return Ok((k, k));
+        }
+        d.bounds_in(&d.set, s)
+    }
+
+    /// The function that a sum is, in this domain's frame; every atom must be there.
+    pub(crate) fn function(&self, s: &Sum) -> Known<PwAff> {
+        self.frame.sum(s)
+    }
+}
+
+/// `min <= var` and `var < min + extent`.
+fn range_preds(former: &mut Former, var: &Var, range: &Range) -> [Known<Pred>; 2] {
+    let mut low = || former.sum(&range.min);
+    let min = low();
+    let below = min.clone().and_then(|m| Ok(Pred::ge(Sum::var(var).plus(&m, -1)?)));
+    let above = min.and_then(|m| {
+        let end = m.plus(&former.sum(&range.extent)?, 1)?;
+        Ok(Pred::ge(end.plus(&Sum::var(var), -1)?.offset(-1)?))
+    });
+    [below, above]
+}
+
+/// Moves dimension `from` in front of dimension `to`, which is not behind it.
+fn move_dim(set: Raw, from: u32, to: u32) -> Known<Raw> {
+    match from == to {
+        true => Ok(set),
+        // Within one kind isl moves nothing; by way of the parameters it does.
+        false => {
+            use crate::isl::api::PARAM;
+            set.move_dims(PARAM, 0, SET, from, 1)?.move_dims(SET, to, PARAM, 0, 1)
+        }
+    }
+}
+
+/// The atom, and the atoms that what is known of it speaks of.
+fn close(a: &Atom, into: &mut BTreeSet<Atom>) {
+    if !into.insert(a.clone()) {
+        return;
+    }
+    match a.nature() {
+        Nature::Var(_) | Nature::Opaque => {}
+        Nature::Quotient(x, y) | Nature::Remainder(x, y) => {
+            x.atoms(&mut |a| close(a, into));
+            y.atoms(&mut |a| close(a, into));
+        }
+        Nature::Product(parts) => {
+            for t in parts {
+                Sum::term(t.clone()).atoms(&mut |a| close(a, into));
+            }
+        }
+    }
+}
+
+/// `q * y` as a sum, where `y` is one term with coefficient one.
+fn times(q: &Atom, y: &Sum) -> Option<Sum> {
+    let (t, c) = y.terms.iter().next()?;
+    if y.terms.len() != 1 || *c != 1 || y.constant != 0 {
+        return None;
+    }
+    let mut factors = vec![Term::Atom(q.clone())];
+    match t {
+        Term::Atom(a) => match a.nature() {
+            Nature::Product(parts) => factors.extend(parts.iter().cloned()),
+            _ => factors.push(t.clone()),
+        },
+        _ => factors.push(t.clone()),
+    }
+    factors.sort();
+    Some(Sum::term(product_of(factors)?))
+}
+
+/// `z` such that the atom is the product `z * y` of two factors.
+fn cofactor(a: &Atom, y: &Sum) -> Option<Sum> {
+    let Nature::Product(parts) = a.nature() else { return None };
+    let [p, q] = parts.as_slice() else { return None };
+    let (p, q) = (Sum::term(p.clone()), Sum::term(q.clone()));
+    if p == *y {
+        Some(q)
+    } else if q == *y {
+        Some(p)
+    } else {
+        None
+    }
+}
+
+/// A bound that may be infinite.
+fn finite(value: Known<crate::isl::Val>) -> Known<Option<i64>> {
+    Ok(value?.to_i64())
+}
+
+/// `0 <= r < y`.
+pub(crate) fn is_remainder(r: &Sum, y: &Sum) -> Known<Pred> {
+    Ok(Pred::and([Pred::ge(r.clone()), Pred::ge(y.clone().plus(r, -1)?.offset(-1)?)]))
+}
+
+type Bounds = (Option<i64>, Option<i64>);
+
+/// The planes that bound a product `p = x * y`.
+fn envelope(p: &Sum, x: &Sum, bx: Bounds, y: &Sum, by: Bounds) -> Known<Vec<Pred>> {
+    let mut out = Vec::new();
+    // sign * (x - a) * (y - b) >= 0 with p for x*y.
+    let mut plane = |a: Option<i64>, b: Option<i64>, sign: i128| -> Known<()> {
+        if let (Some(a), Some(b)) = (a.map(i128::from), b.map(i128::from)) {
+            let corner = a.checked_mul(b).ok_or(Unknown::from(Reason::TooLarge))?;
+            let s = p.clone().plus(x, -b)?.plus(y, -a)?.offset(corner)?;
+            out.push(Pred::ge(s.scaled(sign)?));
+        }
+        Ok(())
+    };
+    plane(bx.0, by.0, 1)?;
+    plane(bx.1, by.1, 1)?;
+    plane(bx.1, by.0, -1)?;
+    plane(bx.0, by.1, -1)?;
+    Ok(out)
+}

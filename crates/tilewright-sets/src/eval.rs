@@ -1,0 +1,113 @@
+//! Exact evaluation at a point.
+//!
+//! The engine decides, and evaluation shows: a witness counts only where the guards hold and the
+//! fact fails when both are computed with the witness's values. For terms that are not affine this
+//! is also how a refutation is found at all.
+
+use tilewright_ir::expr::eval_int;
+use tilewright_ir::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
+
+use crate::form::{Atom, Nature, Pred, Sum, Term};
+
+/// The value of an atom, if the variables determine it.
+pub(crate) fn atom(a: &Atom, env: &dyn Fn(&Var) -> Option<i128>) -> Option<i128> {
+    match a.nature() {
+        Nature::Var(v) => env(v),
+        Nature::Product(parts) => parts.iter().try_fold(1i128, |p, t| p.checked_mul(term(t, env)?)),
+        Nature::Quotient(x, y) => floor_div(sum(x, env)?, sum(y, env)?),
+        Nature::Remainder(x, y) => {
+            let (x, y) = (sum(x, env)?, sum(y, env)?);
+            x.checked_sub(y.checked_mul(floor_div(x, y)?)?)
+        }
+        Nature::Opaque => None,
+    }
+}
+
+fn floor_div(x: i128, y: i128) -> Option<i128> {
+    let q = x.checked_div(y)?;
+    Some(if x % y != 0 && (x < 0) != (y < 0) { q - 1 } else { q })
+}
+
+fn term(t: &Term, env: &dyn Fn(&Var) -> Option<i128>) -> Option<i128> {
+    match t {
+        Term::Atom(a) => atom(a, env),
+        Term::Div(s, k) => floor_div(sum(s, env)?, *k),
+        Term::Mod(s, k) => Some(sum(s, env)?.rem_euclid(*k)),
+        Term::TruncDiv(s, k) => sum(s, env)?.checked_div(*k),
+        Term::TruncMod(s, k) => sum(s, env)?.checked_rem(*k),
+        Term::Min(a, b) => Some(sum(a, env)?.min(sum(b, env)?)),
+        Term::Max(a, b) => Some(sum(a, env)?.max(sum(b, env)?)),
+        Term::Select(c, a, b) => sum(if pred(c, env)? { a } else { b }, env),
+    }
+}
+
+/// The value of a sum, if the variables determine it.
+pub(crate) fn sum(s: &Sum, env: &dyn Fn(&Var) -> Option<i128>) -> Option<i128> {
+    s.terms
+        .iter()
+        .try_fold(s.constant, |total, (t, c)| total.checked_add(c.checked_mul(term(t, env)?)?))
+}
+
+/// Whether a condition holds, if the variables determine it.
+pub(crate) fn pred(p: &Pred, env: &dyn Fn(&Var) -> Option<i128>) -> Option<bool> {
+    Some(match p {
+        Pred::Bool(b) => *b,
+        Pred::Ge(s) => sum(s, env)? >= 0,
+        Pred::Eq(s) => sum(s, env)? == 0,
+        Pred::Ne(s) => sum(s, env)? != 0,
+        Pred::Flag(a, value) => (atom(a, env)? != 0) == *value,
+        Pred::And(parts) => parts.iter().try_fold(true, |all, p| Some(all & pred(p, env)?))?,
+        Pred::Or(parts) => parts.iter().try_fold(false, |any, p| Some(any | pred(p, env)?))?,
+    })
+}
+
+/// The value of an integer or `bool` expression at a point, with the wrap-around of its types;
+/// `None` where it reads memory, calls, divides by zero, or mentions a variable without a value.
+///
+/// Vector values, and intrinsics other than `likely` and `abs`, have none either.
+pub fn evaluate(e: &Expr, env: &dyn Fn(&Var) -> Option<i64>) -> Option<i64> {
+    let t = e.dtype();
+    if t.lanes != 1 || !(t.is_int() || t.is_bool()) {
+        return None;
+    }
+    match e.kind() {
+        ExprKind::Int(v) => Some(*v),
+        ExprKind::Var(v) => env(v),
+        ExprKind::Cast(a) => {
+            let v = evaluate(a, env)?;
+            Expr::int(v, t).as_int()
+        }
+        ExprKind::Binary(BinOp::And, a, b) => {
+            if evaluate(a, env)? == 0 {
+                Some(0)
+            } else {
+                evaluate(b, env)
+            }
+        }
+        ExprKind::Binary(BinOp::Or, a, b) => {
+            if evaluate(a, env)? != 0 {
+                Some(1)
+            } else {
+                evaluate(b, env)
+            }
+        }
+        ExprKind::Binary(op, a, b) => {
+            let of = a.dtype();
+            let value = eval_int(*op, evaluate(a, env)?, evaluate(b, env)?, of)?;
+            Some(value)
+        }
+        ExprKind::Not(a) => Some(i64::from(evaluate(a, env)? == 0)),
+        ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b) => {
+            evaluate(if evaluate(c, env)? != 0 { a } else { b }, env)
+        }
+        ExprKind::Call(CallTarget::Intrin(Intrin::Likely), args) => evaluate(args.first()?, env),
+        ExprKind::Call(CallTarget::Intrin(Intrin::Abs), args) => {
+            evaluate(args.first()?, env)?.checked_abs()
+        }
+        ExprKind::Let(v, value, body) => {
+            let value = evaluate(value, env)?;
+            evaluate(body, &|x| if x == v { Some(value) } else { env(x) })
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,926 @@
+//! Normal forms of integer expressions and conditions.
+//!
+//! Between the IR and the engine stands a small algebra. A [`Sum`] is
+//! `constant + sum(coefficient * term)`, where a [`Term`] is an [`Atom`] or one of the functions
+//! that integer sets know: floor and truncating division and remainder by a constant, `min`,
+//! `max`, and selection by a condition ([`Pred`]). Everything else is an atom: a variable, or a
+//! term that is not affine (a product of variables, a division by a variable, an element of a
+//! buffer, a comparison of floats), of which only its identity and some facts are known.
+//!
+//! Forms are values with an order of their own, so that equal sums are equal structures:
+//! `4*i + j` and `j + i*4` have one form, `n*m + m` and `(n + 1)*m` too. Identities that hold for
+//! all integers are applied on the way (`(4*i + j) // 4 = i + j // 4`,
+//! `(x // a) // b = x // (a*b)`); those that need a domain are [`crate::simplify`]'s.
+//!
+//! **Limits.** Index arithmetic of 32 and 64 bits is taken to stay in its type: that is what a
+//! valid access needs. Narrow and unsigned arithmetic wraps exactly, as a remainder. Coefficients
+//! are kept in 128 bits; what does not fit, and expressions of more than [`MAX_STEPS`] nodes or
+//! deeper than [`MAX_DEPTH`], are [`Reason::TooLarge`].
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tilewright_ir::text::{Names, expr_to_string};
+use tilewright_ir::visit::{self, Fold, Subst, Visit};
+use tilewright_ir::{BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Intrin, TypeKind, Var};
+
+use crate::answer::{Known, Reason, Unknown};
+
+/// Most nodes of an expression, shared ones counted once.
+pub(crate) const MAX_STEPS: usize = 20_000;
+/// Deepest nesting of an expression.
+pub(crate) const MAX_DEPTH: usize = 400;
+/// Most terms that multiplying out may give.
+const MAX_PRODUCT_TERMS: usize = 64;
+
+/// Something whose value is an integer that the algebra does not look into.
+#[derive(Clone, Debug)]
+pub(crate) struct Atom(Rc<AtomData>);
+
+#[derive(Debug)]
+struct AtomData {
+    key: Key,
+    expr: Expr,
+    nature: Nature,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Key {
+    Var(u64),
+    Term(String),
+}
+
+/// What is known of an atom's value.
+#[derive(Debug)]
+pub(crate) enum Nature {
+    /// A variable.
+    Var(Var),
+    /// A product of at least two terms.
+    Product(Vec<Term>),
+    /// `a // b` for a `b` that is not constant.
+    Quotient(Sum, Sum),
+    /// `a % b` for a `b` that is not constant.
+    Remainder(Sum, Sum),
+    /// Only its type.
+    Opaque,
+}
+
+impl PartialEq for Atom {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key == other.0.key
+    }
+}
+impl Eq for Atom {}
+impl PartialOrd for Atom {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Atom {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.key.cmp(&other.0.key)
+    }
+}
+impl Hash for Atom {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.key.hash(state);
+    }
+}
+
+impl Atom {
+    /// A variable.
+    pub fn var(v: &Var) -> Atom {
+        let nature = Nature::Var(v.clone());
+        Atom(Rc::new(AtomData { key: Key::Var(v.id()), expr: v.expr(), nature }))
+    }
+
+    fn term(expr: Expr, nature: Nature) -> Atom {
+        /// Names by identity, so that equal text is the same value.
+        struct Ids;
+        impl Names for Ids {
+            fn var(&mut self, v: &Var) -> String {
+                format!("v{}", v.id())
+            }
+            fn buffer(&mut self, b: &Buffer) -> String {
+                format!("b{}", b.id())
+            }
+        }
+        static FRESH: AtomicU64 = AtomicU64::new(0);
+        let mut key = expr_to_string(&expr, &mut Ids);
+        if !is_stable(&expr) {
+            key = format!("#{} {key}", FRESH.fetch_add(1, Ordering::Relaxed));
+        }
+        Atom(Rc::new(AtomData { key: Key::Term(key), expr, nature }))
+    }
+
+    /// The value as an expression.
+    pub fn expr(&self) -> &Expr {
+        &self.0.expr
+    }
+
+    /// What is known of the value.
+    pub fn nature(&self) -> &Nature {
+        &self.0.nature
+    }
+
+    /// The variable, if the atom is one.
+    pub fn as_var(&self) -> Option<&Var> {
+        match &self.0.nature {
+            Nature::Var(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// A name that is the same for equal atoms, and for no others.
+    pub fn name(&self) -> String {
+        match &self.0.key {
+            Key::Var(id) => format!("v{id}"),
+            Key::Term(text) => text.clone(),
+        }
+    }
+
+    /// Smallest and largest value by type alone, for types that say something.
+    pub fn type_range(&self) -> Option<(i128, i128)> {
+        let t = self.0.expr.dtype();
+        let narrow = t.is_bool() || t.bits < 32 || t.kind == TypeKind::UInt;
+        match narrow {
+            true => Some((t.min_int()?, t.max_int()?)),
+            false => None,
+        }
+    }
+
+    /// Whether the value can differ between points that agree in everything but `vars`, or from
+    /// one moment to the next.
+    pub fn varies_with(&self, vars: &BTreeSet<Var>) -> bool {
+        reads_memory(&self.0.expr)
+            || visit::free_vars(&self.0.expr).iter().any(|v| vars.contains(v))
+    }
+}
+
+/// Whether two evaluations at one point of a program give the same value.
+fn is_stable(e: &Expr) -> bool {
+    struct Find(bool);
+    impl Visit for Find {
+        fn expr(&mut self, e: &Expr) {
+            self.0 &= !matches!(
+                e.kind(),
+                ExprKind::Undef | ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _)
+            );
+            visit::walk_expr(self, e);
+        }
+    }
+    let mut find = Find(true);
+    find.expr(e);
+    find.0
+}
+
+/// Whether the value depends on memory or on a call.
+pub(crate) fn reads_memory(e: &Expr) -> bool {
+    struct Find(bool);
+    impl Visit for Find {
+        fn expr(&mut self, e: &Expr) {
+            self.0 |= matches!(
+                e.kind(),
+                ExprKind::Undef
+                    | ExprKind::Load(..)
+                    | ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _)
+            );
+            visit::walk_expr(self, e);
+        }
+    }
+    let mut find = Find(false);
+    find.expr(e);
+    find.0
+}
+
+/// What a sum is made of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Term {
+    /// An atom.
+    Atom(Atom),
+    /// `sum // k` with `k > 1`.
+    Div(Box<Sum>, i128),
+    /// `sum % k` with `k > 1`.
+    Mod(Box<Sum>, i128),
+    /// `truncdiv(sum, k)` with `k > 1`.
+    TruncDiv(Box<Sum>, i128),
+    /// `truncmod(sum, k)` with `k > 1`.
+    TruncMod(Box<Sum>, i128),
+    /// The smaller.
+    Min(Box<Sum>, Box<Sum>),
+    /// The larger.
+    Max(Box<Sum>, Box<Sum>),
+    /// The first sum where the condition holds, else the second.
+    Select(Box<Pred>, Box<Sum>, Box<Sum>),
+}
+
+/// `constant + sum(coefficient * term)`; no coefficient is zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Sum {
+    pub terms: BTreeMap<Term, i128>,
+    pub constant: i128,
+}
+
+/// A condition.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Pred {
+    /// Always or never.
+    Bool(bool),
+    /// The sum is at least zero.
+    Ge(Sum),
+    /// The sum is zero.
+    Eq(Sum),
+    /// The sum is not zero.
+    Ne(Sum),
+    /// An atom of type `bool` is true, or is false.
+    Flag(Atom, bool),
+    /// All hold.
+    And(Vec<Pred>),
+    /// One holds.
+    Or(Vec<Pred>),
+}
+
+fn too_large<T>(value: Option<T>) -> Known<T> {
+    value.ok_or_else(|| Unknown::from(Reason::TooLarge))
+}
+
+/// The greatest common divisor; zero of nothing.
+pub(crate) fn gcd(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i128::try_from(a).unwrap_or(1)
+}
+
+impl Sum {
+    pub fn constant(constant: i128) -> Sum {
+        Sum { constant, terms: BTreeMap::new() }
+    }
+
+    pub fn term(term: Term) -> Sum {
+        Sum { constant: 0, terms: BTreeMap::from([(term, 1)]) }
+    }
+
+    pub fn atom(atom: Atom) -> Sum {
+        Sum::term(Term::Atom(atom))
+    }
+
+    pub fn var(v: &Var) -> Sum {
+        Sum::atom(Atom::var(v))
+    }
+
+    pub fn as_constant(&self) -> Option<i128> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+
+    /// `self + k * other`.
+    pub fn plus(mut self, other: &Sum, k: i128) -> Known<Sum> {
+        let add = |a: i128, b: i128| too_large(b.checked_mul(k).and_then(|b| a.checked_add(b)));
+        self.constant = add(self.constant, other.constant)?;
+        for (term, c) in &other.terms {
+            let old = self.terms.get(term).copied().unwrap_or(0);
+            match add(old, *c)? {
+                0 => drop(self.terms.remove(term)),
+                new => drop(self.terms.insert(term.clone(), new)),
+            }
+        }
+        Ok(self)
+    }
+
+    pub fn scaled(&self, k: i128) -> Known<Sum> {
+        Sum::default().plus(self, k)
+    }
+
+    pub fn offset(mut self, k: i128) -> Known<Sum> {
+        self.constant = too_large(self.constant.checked_add(k))?;
+        Ok(self)
+    }
+
+    /// The greatest common divisor of the coefficients; zero for a constant.
+    pub fn content(&self) -> i128 {
+        self.terms.values().fold(0, |g, c| gcd(g, *c))
+    }
+
+    /// Splits into `k * quotient + rest`, where no coefficient of the rest is a multiple of `k` and
+    /// its constant is in `0..k`.
+    pub fn split(&self, k: i128) -> (Sum, Sum) {
+        let mut quotient = Sum::constant(self.constant.div_euclid(k));
+        let mut rest = Sum::constant(self.constant.rem_euclid(k));
+        for (term, c) in &self.terms {
+            let to = if c % k == 0 { &mut quotient } else { &mut rest };
+            to.terms.insert(term.clone(), if c % k == 0 { c / k } else { *c });
+        }
+        (quotient, rest)
+    }
+
+    /// `self // k` for `k > 0`.
+    pub fn div(&self, k: i128) -> Known<Sum> {
+        if k == 1 {
+            return Ok(self.clone());
+        }
+        let (quotient, rest) = self.split(k);
+        if rest.terms.is_empty() {
+            return Ok(quotient);
+        }
+        let g = gcd(rest.content(), k);
+        if g > 1 {
+            // floor((g*x + c) / k) = floor((x + floor(c/g)) / (k/g))
+            let (inner, _) = rest.split(g);
+            return quotient.plus(&inner.div(k / g)?, 1);
+        }
+        if let (Some((Term::Div(inner, j), 1)), 1) =
+            (rest.terms.iter().next().map(|(t, c)| (t, *c)), rest.terms.len())
+        {
+            // floor((floor(x/j) + c) / k) = floor((x + c*j) / (j*k))
+            let numerator = inner.as_ref().clone().plus(&Sum::constant(rest.constant), *j)?;
+            return quotient.plus(&numerator.div(too_large(j.checked_mul(k))?)?, 1);
+        }
+        quotient.plus(&Sum::term(Term::Div(Box::new(rest), k)), 1)
+    }
+
+    /// `self % k` for `k > 0`.
+    pub fn modulo(&self, k: i128) -> Known<Sum> {
+        if k == 1 {
+            return Ok(Sum::default());
+        }
+        let mut rest = Sum::constant(self.constant.rem_euclid(k));
+        for (term, c) in &self.terms {
+            if c % k != 0 {
+                rest.terms.insert(term.clone(), c % k);
+            }
+        }
+        if rest.terms.is_empty() {
+            return Ok(rest);
+        }
+        let g = gcd(rest.content(), gcd(rest.constant, k));
+        if g > 1 {
+            let (inner, _) = rest.split(g);
+            return inner.modulo(k / g)?.scaled(g);
+        }
+        if let (Some((Term::Mod(inner, j), c)), 1) = (rest.terms.iter().next(), rest.terms.len()) {
+            if j % k == 0 {
+                // x % j differs from x by a multiple of k.
+                let c = *c;
+                return inner.scaled(c)?.offset(rest.constant)?.modulo(k);
+            }
+        }
+        Ok(Sum::term(Term::Mod(Box::new(rest), k)))
+    }
+
+    fn trunc(self, k: i128, modulo: bool) -> Known<Sum> {
+        if let Some(c) = self.as_constant() {
+            return Ok(Sum::constant(if modulo { c % k } else { c / k }));
+        }
+        Ok(match (k, modulo) {
+            (1, true) => Sum::default(),
+            (1, false) => self,
+            (_, true) => Sum::term(Term::TruncMod(Box::new(self), k)),
+            (_, false) => Sum::term(Term::TruncDiv(Box::new(self), k)),
+        })
+    }
+
+    pub fn min(self, other: Sum) -> Known<Sum> {
+        self.extremum(other, true)
+    }
+
+    pub fn max(self, other: Sum) -> Known<Sum> {
+        self.extremum(other, false)
+    }
+
+    fn extremum(self, other: Sum, smaller: bool) -> Known<Sum> {
+        if let Some(d) = self.clone().plus(&other, -1)?.as_constant() {
+            return Ok(if (d <= 0) == smaller { self } else { other });
+        }
+        let (a, b) = if self <= other { (self, other) } else { (other, self) };
+        let (a, b) = (Box::new(a), Box::new(b));
+        Ok(Sum::term(if smaller { Term::Min(a, b) } else { Term::Max(a, b) }))
+    }
+
+    pub fn select(cond: Pred, yes: Sum, no: Sum) -> Sum {
+        match cond {
+            Pred::Bool(true) => yes,
+            Pred::Bool(false) => no,
+            _ if yes == no => yes,
+            _ => Sum::term(Term::Select(Box::new(cond), Box::new(yes), Box::new(no))),
+        }
+    }
+
+    /// Bounds that follow from the types of the atoms alone.
+    pub fn type_range(&self) -> Option<(i128, i128)> {
+        let (mut lo, mut hi) = (self.constant, self.constant);
+        for (term, c) in &self.terms {
+            let (l, h) = match term {
+                Term::Atom(a) => a.type_range()?,
+                Term::Mod(_, k) => (0, k - 1),
+                Term::Select(_, a, b) => {
+                    let ((l, h), (m, i)) = (a.type_range()?, b.type_range()?);
+                    (l.min(m), h.max(i))
+                }
+                _ => return None,
+            };
+            let (x, y) = (l.checked_mul(*c)?, h.checked_mul(*c)?);
+            lo = lo.checked_add(x.min(y))?;
+            hi = hi.checked_add(x.max(y))?;
+        }
+        Some((lo, hi))
+    }
+
+    /// The value in an integer type: itself where it fits by the ranges of types, else reduced
+    /// modulo the type's width.
+    fn wrapped(self, t: DType) -> Known<Sum> {
+        let (Some(lo), Some(hi)) = (t.min_int(), t.max_int()) else { return Ok(self) };
+        if self.type_range().is_some_and(|(l, h)| lo <= l && h <= hi) {
+            return Ok(self);
+        }
+        let width = hi - lo + 1;
+        self.offset(-lo)?.modulo(width)?.offset(lo)
+    }
+
+    /// Calls `f` for every atom, also those inside of terms.
+    pub fn atoms(&self, f: &mut dyn FnMut(&Atom)) {
+        for term in self.terms.keys() {
+            match term {
+                Term::Atom(a) => f(a),
+                Term::Div(s, _) | Term::Mod(s, _) | Term::TruncDiv(s, _) | Term::TruncMod(s, _) => {
+                    s.atoms(f)
+                }
+                Term::Min(a, b) | Term::Max(a, b) => {
+                    a.atoms(f);
+                    b.atoms(f);
+                }
+                Term::Select(c, a, b) => {
+                    c.atoms(f);
+                    a.atoms(f);
+                    b.atoms(f);
+                }
+            }
+        }
+    }
+}
+
+impl Pred {
+    /// `sum >= 0`.
+    pub fn ge(sum: Sum) -> Pred {
+        match sum.content() {
+            0 => Pred::Bool(sum.constant >= 0),
+            1 => Pred::Ge(sum),
+            g => Pred::Ge(sum.split(g).0),
+        }
+    }
+
+    /// `sum == 0`.
+    pub fn eq(sum: Sum) -> Pred {
+        let g = sum.content();
+        match g {
+            0 => Pred::Bool(sum.constant == 0),
+            _ if sum.constant % g != 0 => Pred::Bool(false),
+            _ => Pred::Eq(Pred::signed(sum.split(g).0)),
+        }
+    }
+
+    /// The one of `sum` and `-sum` whose first coefficient is positive.
+    fn signed(sum: Sum) -> Sum {
+        match sum.terms.values().next() {
+            Some(c) if *c < 0 => sum.scaled(-1).unwrap_or(sum),
+            _ => sum,
+        }
+    }
+
+    pub fn and(parts: impl IntoIterator<Item = Pred>) -> Pred {
+        let mut all = Vec::new();
+        for p in parts {
+            match p {
+                Pred::Bool(true) => {}
+                Pred::Bool(false) => return p,
+                Pred::And(inner) => inner.into_iter().for_each(|p| push_new(&mut all, p)),
+                p => push_new(&mut all, p),
+            }
+        }
+        match all.len() {
+            0 => Pred::Bool(true),
+            1 => all.swap_remove(0),
+            _ => Pred::And(all),
+        }
+    }
+
+    pub fn or(parts: impl IntoIterator<Item = Pred>) -> Pred {
+        let mut any = Vec::new();
+        for p in parts {
+            match p {
+                Pred::Bool(false) => {}
+                Pred::Bool(true) => return p,
+                Pred::Or(inner) => inner.into_iter().for_each(|p| push_new(&mut any, p)),
+                p => push_new(&mut any, p),
+            }
+        }
+        match any.len() {
+            0 => Pred::Bool(false),
+            1 => any.swap_remove(0),
+            _ => Pred::Or(any),
+        }
+    }
+
+    /// Where the condition does not hold.
+    pub fn negate(&self) -> Known<Pred> {
+        let all = |parts: &[Pred]| parts.iter().map(Pred::negate).collect::<Known<Vec<_>>>();
+        Ok(match self {
+            Pred::Bool(b) => Pred::Bool(!b),
+            Pred::Ge(s) => Pred::ge(s.scaled(-1)?.offset(-1)?),
+            Pred::Eq(s) => Pred::Ne(s.clone()),
+            Pred::Ne(s) => Pred::Eq(s.clone()),
+            Pred::Flag(a, value) => Pred::Flag(a.clone(), !value),
+            Pred::And(parts) => Pred::or(all(parts)?),
+            Pred::Or(parts) => Pred::and(all(parts)?),
+        })
+    }
+
+    /// Calls `f` for every atom.
+    pub fn atoms(&self, f: &mut dyn FnMut(&Atom)) {
+        match self {
+            Pred::Bool(_) => {}
+            Pred::Ge(s) | Pred::Eq(s) | Pred::Ne(s) => s.atoms(f),
+            Pred::Flag(a, _) => f(a),
+            Pred::And(parts) | Pred::Or(parts) => parts.iter().for_each(|p| p.atoms(f)),
+        }
+    }
+}
+
+fn push_new(list: &mut Vec<Pred>, p: Pred) {
+    if !list.contains(&p) {
+        list.push(p);
+    }
+}
+
+/// Brings expressions into normal form.
+#[derive(Default)]
+pub(crate) struct Former {
+    steps: usize,
+    depth: usize,
+    /// Forms by the address of the node; `kept` keeps the nodes alive.
+    sums: HashMap<usize, Sum>,
+    preds: HashMap<usize, Pred>,
+    kept: Vec<Expr>,
+    lets: HashMap<Var, Expr>,
+    /// The lane of vector values, and how many there are.
+    pub lane: Option<(Var, u16)>,
+}
+
+impl Former {
+    fn enter(&mut self) -> Known<()> {
+        self.steps += 1;
+        self.depth += 1;
+        match self.steps > MAX_STEPS || self.depth > MAX_DEPTH {
+            true => Err(Reason::TooLarge.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// The form of an integer expression; that of a `bool` is 0 or 1.
+    pub fn sum(&mut self, e: &Expr) -> Known<Sum> {
+        match e.kind() {
+            ExprKind::Int(_) => return self.sum_node(e),
+            ExprKind::Var(v) if self.lets.is_empty() && v.dtype().is_int() => {
+                return Ok(Sum::var(v));
+            }
+            _ => {}
+        }
+        if let Some(known) = self.sums.get(&e.address()) {
+            return Ok(known.clone());
+        }
+        self.enter()?;
+        let sum = self.sum_node(e)?;
+        self.depth -= 1;
+        self.sums.insert(e.address(), sum.clone());
+        self.kept.push(e.clone());
+        Ok(sum)
+    }
+
+    fn sum_node(&mut self, e: &Expr) -> Known<Sum> {
+        let t = e.dtype();
+        if t.is_bool() {
+            let p = self.pred(e)?;
+            return Ok(Sum::select(p, Sum::constant(1), Sum::constant(0)));
+        }
+        if !t.is_int() {
+            return Err(Reason::Mismatch(format!("`{e}` is not an integer")).into());
+        }
+        let lane_type = t.scalar();
+        Ok(match e.kind() {
+            ExprKind::Int(v) => Sum::constant(match t.kind {
+                TypeKind::UInt => i128::from(*v as u64),
+                _ => i128::from(*v),
+            }),
+            ExprKind::Var(v) => match self.lets.get(v).cloned() {
+                Some(value) => self.sum(&value)?,
+                None if t.lanes == 1 => Sum::var(v),
+                None => self.opaque(e),
+            },
+            ExprKind::Cast(a) if a.dtype().is_int() || a.dtype().is_bool() => {
+                let sum = self.sum(a)?;
+                let from = a.dtype().scalar();
+                let holds =
+                    lane_type.min_int() <= from.min_int() && from.max_int() <= lane_type.max_int();
+                if holds { sum } else { sum.wrapped(lane_type)? }
+            }
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (self.sum(a)?, self.sum(b)?);
+                let value = match self.binary(*op, a, b, e)? {
+                    Some(value) => value,
+                    None => self.opaque(e),
+                };
+                let wraps = lane_type.kind == TypeKind::UInt || lane_type.bits < 32;
+                let grows = matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul);
+                if wraps && grows { value.wrapped(lane_type)? } else { value }
+            }
+            ExprKind::Select(c, yes, no) | ExprKind::IfThenElse(c, yes, no) => {
+                let cond = self.pred(c)?;
+                Sum::select(cond, self.sum(yes)?, self.sum(no)?)
+            }
+            ExprKind::Call(CallTarget::Intrin(op), args) => match self.call(*op, args)? {
+                Some(value) => value,
+                None => self.opaque(e),
+            },
+            ExprKind::Let(v, value, body) => {
+                self.lets.insert(v.clone(), value.clone());
+                self.sum(body)?
+            }
+            ExprKind::Broadcast(a) => self.sum(a)?,
+            ExprKind::Ramp(base, stride) => {
+                let lane = match &self.lane {
+                    Some((lane, lanes)) if *lanes == t.lanes => lane.clone(),
+                    Some(_) => return Ok(self.opaque(e)),
+                    None => {
+                        let lane = Var::index("lane");
+                        self.lane = Some((lane.clone(), t.lanes));
+                        lane
+                    }
+                };
+                let (base, stride) = (self.sum(base)?, self.sum(stride)?);
+                match self.product(&stride, &Sum::var(&lane))? {
+                    Some(offset) => base.plus(&offset, 1)?,
+                    None => self.opaque(e),
+                }
+            }
+            _ => self.opaque(e),
+        })
+    }
+
+    fn binary(&mut self, op: BinOp, a: Sum, b: Sum, e: &Expr) -> Known<Option<Sum>> {
+        Ok(Some(match op {
+            BinOp::Add => a.plus(&b, 1)?,
+            BinOp::Sub => a.plus(&b, -1)?,
+            BinOp::Mul => return self.product(&a, &b),
+            BinOp::Min => a.min(b)?,
+            BinOp::Max => a.max(b)?,
+            BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod => {
+                let floor = matches!(op, BinOp::FloorDiv | BinOp::FloorMod);
+                let modulo = matches!(op, BinOp::FloorMod | BinOp::TruncMod);
+                match b.as_constant() {
+                    Some(0) => return Ok(None),
+                    Some(k) => {
+                        let abs = too_large(k.checked_abs())?;
+                        let negated = k < 0;
+                        match (floor, modulo) {
+                            // x // -k = -x // k,  x % -k = -(-x % k)
+                            (true, false) if negated => a.scaled(-1)?.div(abs)?,
+                            (true, true) if negated => a.scaled(-1)?.modulo(abs)?.scaled(-1)?,
+                            (true, false) => a.div(k)?,
+                            (true, true) => a.modulo(k)?,
+                            // truncdiv(x, -k) = -truncdiv(x, k),  truncmod(x, -k) = truncmod(x, k)
+                            (false, false) if negated => a.trunc(abs, false)?.scaled(-1)?,
+                            (false, _) => a.trunc(abs, modulo)?,
+                        }
+                    }
+                    None if floor && a == b => Sum::constant(i128::from(!modulo)),
+                    None if floor => {
+                        let expr = self.resolved(e);
+                        let nature = match modulo {
+                            true => Nature::Remainder(a, b),
+                            false => Nature::Quotient(a, b),
+                        };
+                        Sum::atom(Atom::term(expr, nature))
+                    }
+                    None => return Ok(None),
+                }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// The product, multiplied out; `None` if that is too long.
+    fn product(&mut self, a: &Sum, b: &Sum) -> Known<Option<Sum>> {
+        if let Some(k) = a.as_constant() {
+            return b.scaled(k).map(Some);
+        }
+        if let Some(k) = b.as_constant() {
+            return a.scaled(k).map(Some);
+        }
+        if a.terms.len().saturating_mul(b.terms.len()) > MAX_PRODUCT_TERMS {
+            return Ok(None);
+        }
+        let mut out = Sum::constant(too_large(a.constant.checked_mul(b.constant))?);
+        out = out.plus(&Sum { constant: 0, terms: a.terms.clone() }, b.constant)?;
+        out = out.plus(&Sum { constant: 0, terms: b.terms.clone() }, a.constant)?;
+        for (x, cx) in &a.terms {
+            for (y, cy) in &b.terms {
+                let Some(term) = monomial(x, y) else { return Ok(None) };
+                let k = too_large(cx.checked_mul(*cy))?;
+                out = out.plus(&Sum::term(term), k)?;
+            }
+        }
+        Ok(Some(out))
+    }
+
+    fn call(&mut self, op: Intrin, args: &[Expr]) -> Known<Option<Sum>> {
+        let [first, rest @ ..] = args else { return Ok(None) };
+        let x = match op {
+            Intrin::Likely | Intrin::Abs | Intrin::Shl | Intrin::Shr | Intrin::BitAnd => {
+                self.sum(first)?
+            }
+            _ => return Ok(None),
+        };
+        let k = rest.first().and_then(|e| e.as_int());
+        Ok(match (op, k) {
+            (Intrin::Likely, _) => Some(x),
+            (Intrin::Abs, _) => Some(x.clone().max(x.scaled(-1)?)?),
+            (Intrin::Shl, Some(k @ 0..=62)) => {
+                let t = first.dtype().scalar();
+                let value = x.scaled(1 << k)?;
+                let wraps = t.kind == TypeKind::UInt || t.bits < 32;
+                Some(if wraps { value.wrapped(t)? } else { value })
+            }
+            (Intrin::Shr, Some(k @ 0..=62)) => Some(x.div(1 << k)?),
+            (Intrin::BitAnd, Some(mask)) if mask >= 0 && (mask & (mask + 1)) == 0 => {
+                Some(x.modulo(i128::from(mask) + 1)?)
+            }
+            _ => None,
+        })
+    }
+
+    /// The form of a condition.
+    pub fn pred(&mut self, e: &Expr) -> Known<Pred> {
+        if let Some(known) = self.preds.get(&e.address()) {
+            return Ok(known.clone());
+        }
+        self.enter()?;
+        let pred = self.pred_node(e)?;
+        self.depth -= 1;
+        self.preds.insert(e.address(), pred.clone());
+        self.kept.push(e.clone());
+        Ok(pred)
+    }
+
+    fn pred_node(&mut self, e: &Expr) -> Known<Pred> {
+        if e.dtype().is_int() {
+            let sum = self.sum(e)?;
+            return Pred::eq(sum).negate();
+        }
+        if !e.dtype().is_bool() {
+            return Err(Reason::Mismatch(format!("`{e}` is not a condition")).into());
+        }
+        Ok(match e.kind() {
+            ExprKind::Int(v) => Pred::Bool(*v != 0),
+            ExprKind::Var(v) => match self.lets.get(v).cloned() {
+                Some(value) => self.pred(&value)?,
+                None if v.dtype().lanes == 1 => Pred::Flag(Atom::var(v), true),
+                None => self.flag(e),
+            },
+            ExprKind::Cast(a) if a.dtype().is_int() || a.dtype().is_bool() => self.pred(a)?,
+            ExprKind::Not(a) => self.pred(a)?.negate()?,
+            ExprKind::Binary(BinOp::And, a, b) => Pred::and([self.pred(a)?, self.pred(b)?]),
+            ExprKind::Binary(BinOp::Or, a, b) => Pred::or([self.pred(a)?, self.pred(b)?]),
+            ExprKind::Binary(op, a, b) if op.is_compare() => {
+                let t = a.dtype();
+                if t.is_bool() && matches!(op, BinOp::Eq | BinOp::Ne) {
+                    let (a, b) = (self.pred(a)?, self.pred(b)?);
+                    let (not_a, not_b) = (a.negate()?, b.negate()?);
+                    match op {
+                        BinOp::Eq => Pred::or([Pred::and([a, b]), Pred::and([not_a, not_b])]),
+                        _ => Pred::or([Pred::and([a, not_b]), Pred::and([not_a, b])]),
+                    }
+                } else if t.is_int() || t.is_bool() {
+                    let d = self.sum(a)?.plus(&self.sum(b)?, -1)?;
+                    match op {
+                        BinOp::Eq => Pred::eq(d),
+                        BinOp::Ne => Pred::eq(d).negate()?,
+                        BinOp::Ge => Pred::ge(d),
+                        BinOp::Gt => Pred::ge(d.offset(-1)?),
+                        BinOp::Le => Pred::ge(d.scaled(-1)?),
+                        _ => Pred::ge(d.scaled(-1)?.offset(-1)?),
+                    }
+                } else {
+                    self.flag(e)
+                }
+            }
+            ExprKind::Select(c, yes, no) | ExprKind::IfThenElse(c, yes, no) => {
+                let c = self.pred(c)?;
+                let not = c.negate()?;
+                Pred::or([Pred::and([c, self.pred(yes)?]), Pred::and([not, self.pred(no)?])])
+            }
+            ExprKind::Call(CallTarget::Intrin(Intrin::Likely), args) if args.len() == 1 => {
+                self.pred(&args[0])?
+            }
+            ExprKind::Let(v, value, body) => {
+                self.lets.insert(v.clone(), value.clone());
+                self.pred(body)?
+            }
+            ExprKind::Broadcast(a) => self.pred(a)?,
+            _ => self.flag(e),
+        })
+    }
+
+    /// The expression with the values of enclosing lets in place.
+    fn resolved(&self, e: &Expr) -> Expr {
+        match self.lets.is_empty() {
+            true => e.clone(),
+            false => {
+                let mut e = e.clone();
+                // A value may mention lets further out, at most all of them.
+                for _ in 0..self.lets.len() {
+                    e = Subst::vars(self.lets.iter().map(|(v, x)| (v.clone(), x.clone()))).expr(&e);
+                }
+                e
+            }
+        }
+    }
+
+    fn opaque(&self, e: &Expr) -> Sum {
+        Sum::atom(Atom::term(self.resolved(e), Nature::Opaque))
+    }
+
+    fn flag(&self, e: &Expr) -> Pred {
+        Pred::Flag(Atom::term(self.resolved(e), Nature::Opaque), true)
+    }
+}
+
+/// The product of two terms as an atom; `None` where a factor has no expression.
+fn monomial(x: &Term, y: &Term) -> Option<Term> {
+    let mut factors: Vec<Term> = Vec::new();
+    for t in [x, y] {
+        match t {
+            Term::Atom(a) => match a.nature() {
+                Nature::Product(parts) => factors.extend(parts.iter().cloned()),
+                _ => factors.push(t.clone()),
+            },
+            _ => factors.push(t.clone()),
+        }
+    }
+    factors.sort();
+    product_of(factors)
+}
+
+/// The product of sorted terms.
+pub(crate) fn product_of(factors: Vec<Term>) -> Option<Term> {
+    let mut t = DType::I32;
+    for f in &factors {
+        Sum::term(f.clone()).atoms(&mut |a| {
+            if a.expr().dtype().bits == 64 {
+                t = DType::I64;
+            }
+        });
+    }
+    let mut product: Option<Expr> = None;
+    for f in &factors {
+        let e = crate::render::sum(&Sum::term(f.clone()), t)?;
+        product = Some(match product {
+            None => e,
+            Some(p) => p * e,
+        });
+    }
+    Some(Term::Atom(Atom::term(product?, Nature::Product(factors))))
+}
+
+/// `q` and `r` with `x = y * q + r`, where `q` takes the products that have `y` as a factor.
+pub(crate) fn split_by(x: &Sum, y: &Sum) -> Known<(Sum, Sum)> {
+    let (Some((factor, 1)), 0, 1) =
+        (y.terms.iter().next().map(|(t, c)| (t, *c)), y.constant, y.terms.len())
+    else {
+        return Ok((Sum::default(), x.clone()));
+    };
+    let (mut q, mut r) = (Sum::default(), Sum::constant(x.constant));
+    for (t, c) in &x.terms {
+        let rest = match t {
+            t if t == factor => Some(Sum::constant(1)),
+            Term::Atom(a) => match a.nature() {
+                Nature::Product(parts) => parts.iter().position(|p| p == factor).and_then(|at| {
+                    let mut rest = parts.clone();
+                    rest.remove(at);
+                    match rest.len() {
+                        1 => Some(Sum::term(rest.swap_remove(0))),
+                        _ => product_of(rest).map(Sum::term),
+                    }
+                }),
+                _ => None,
+            },
+            _ => None,
+        };
+        match rest {
+            Some(s) => q = q.plus(&s, *c)?,
+            None => r = r.plus(&Sum::term(t.clone()), *c)?,
+        }
+    }
+    Ok((q, r))
+}

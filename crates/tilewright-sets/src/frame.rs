@@ -1,0 +1,217 @@
+//! Between normal forms and the engine.
+//!
+//! A [`Frame`] is a list of atoms; atom `k` is dimension `k` of the engine's sets. Symbolic sizes
+//! and terms that are not affine are dimensions like any other here: a fact that is asked of all
+//! points is asked of all their values too. Lowering goes through the engine's constructors (no
+//! text is parsed), lifting reads affine functions and constraints back.
+
+use std::collections::HashMap;
+use std::ffi::{c_int, c_uint};
+
+use crate::answer::{Known, Reason, Unknown};
+use crate::form::{Atom, Pred, Sum, Term};
+use crate::isl::api::{DIV, IN, SET};
+use crate::isl::{Aff, BasicSet, Ctx, LocalSpace, PwAff, Set, Space};
+
+/// Which atom is which dimension.
+pub(crate) struct Frame {
+    pub ctx: Ctx,
+    pub atoms: Vec<Atom>,
+    place: HashMap<Atom, c_int>,
+    space: Space,
+    local: LocalSpace,
+}
+
+impl Frame {
+    pub fn new(ctx: &Ctx, atoms: Vec<Atom>) -> Known<Frame> {
+        let space = ctx.space(std::iter::empty(), atoms.len())?;
+        let local = space.clone().local()?;
+        let place = atoms.iter().enumerate().map(|(i, a)| (a.clone(), i as c_int)).collect();
+        Ok(Frame { ctx: ctx.clone(), atoms, place, space, local })
+    }
+
+    pub fn len(&self) -> usize {
+        self.atoms.len()
+    }
+
+    pub fn position(&self, atom: &Atom) -> Option<usize> {
+        self.place.get(atom).map(|i| *i as usize)
+    }
+
+    /// All points.
+    pub fn universe(&self) -> Known<Set> {
+        self.space.clone().universe()
+    }
+
+    /// No point.
+    pub fn empty(&self) -> Known<Set> {
+        self.space.clone().empty()
+    }
+
+    fn aff(&self, s: &Sum) -> Known<Aff> {
+        let mut aff = self.local.clone().zero()?;
+        aff = match c_int::try_from(s.constant) {
+            Ok(small) => aff.set_constant_si(small)?,
+            Err(_) => aff.set_constant_val(self.ctx.val(s.constant)?)?,
+        };
+        for (term, c) in &s.terms {
+            let Term::Atom(atom) = term else { continue };
+            let Some(at) = self.place.get(atom) else {
+                return Err(Reason::Engine(format!("{} has no place", atom.name())).into());
+            };
+            aff = match c_int::try_from(*c) {
+                Ok(small) => aff.set_coefficient_si(IN, *at, small)?,
+                Err(_) => aff.set_coefficient_val(IN, *at, self.ctx.val(*c)?)?,
+            };
+        }
+        Ok(aff)
+    }
+
+    /// The function that a sum is.
+    pub fn sum(&self, s: &Sum) -> Known<PwAff> {
+        let mut total = self.aff(s)?.piecewise()?;
+        for (term, c) in &s.terms {
+            if matches!(term, Term::Atom(_)) {
+                continue;
+            }
+            let mut part = self.term(term)?;
+            if *c != 1 {
+                part = part.scale(self.ctx.val(*c)?)?;
+            }
+            total = total.add(part)?;
+        }
+        Ok(total)
+    }
+
+    fn term(&self, term: &Term) -> Known<PwAff> {
+        let floor = |p: PwAff, k: i128| p.scale_down(self.ctx.val(k)?)?.floor();
+        match term {
+            Term::Atom(a) => self.sum(&Sum::atom(a.clone())),
+            Term::Div(s, k) => floor(self.sum(s)?, *k),
+            Term::Mod(s, k) => self.sum(s)?.modulo(self.ctx.val(*k)?),
+            Term::TruncDiv(s, k) | Term::TruncMod(s, k) => {
+                let p = self.sum(s)?;
+                let (up, down) = match term {
+                    Term::TruncDiv(..) => {
+                        (floor(p.clone(), *k)?, floor(p.clone().neg()?, *k)?.neg()?)
+                    }
+                    _ => {
+                        let k = self.ctx.val(*k)?;
+                        (p.clone().modulo(k.clone())?, p.clone().neg()?.modulo(k)?.neg()?)
+                    }
+                };
+                let above = p.nonneg()?;
+                let below = above.clone().complement()?;
+                up.on_domain(above)?.union_add(down.on_domain(below)?)
+            }
+            Term::Min(a, b) => self.sum(a)?.min(self.sum(b)?),
+            Term::Max(a, b) => self.sum(a)?.max(self.sum(b)?),
+            Term::Select(c, a, b) => {
+                let (yes, no) = (self.pred(c)?, self.pred(&c.negate()?)?);
+                self.sum(a)?.on_domain(yes)?.union_add(self.sum(b)?.on_domain(no)?)
+            }
+        }
+    }
+
+    /// The points at which a condition holds.
+    pub fn pred(&self, p: &Pred) -> Known<Set> {
+        match p {
+            Pred::Bool(true) => self.universe(),
+            Pred::Bool(false) => self.empty(),
+            Pred::Ge(s) => self.sum(s)?.nonneg(),
+            Pred::Eq(s) => self.sum(s)?.zero(),
+            Pred::Ne(s) => self.sum(s)?.non_zero(),
+            Pred::Flag(a, value) => {
+                self.sum(&Sum::atom(a.clone()).offset(-i128::from(*value))?)?.zero()
+            }
+            Pred::And(parts) => {
+                let mut all = self.universe()?;
+                for p in parts {
+                    all = all.intersect(self.pred(p)?)?;
+                }
+                Ok(all)
+            }
+            Pred::Or(parts) => {
+                let mut any = self.empty()?;
+                for p in parts {
+                    any = any.union(self.pred(p)?)?;
+                }
+                Ok(any)
+            }
+        }
+    }
+
+    /// Reads a function back. Where it is not integral by itself it is where it is used, and the
+    /// floor changes nothing.
+    pub fn lift(&self, aff: &Aff) -> Known<Sum> {
+        self.lift_nested(aff, 0)
+    }
+
+    fn lift_nested(&self, aff: &Aff, depth: usize) -> Known<Sum> {
+        if depth > 16 {
+            return Err(Reason::TooLarge.into());
+        }
+        let denominator = i128::from(aff.denominator()?.int()?);
+        let whole = match denominator {
+            1 => aff.clone(),
+            k => aff.clone().scale(self.ctx.val(k)?)?,
+        };
+        let mut sum = Sum::constant(i128::from(whole.constant()?.int()?));
+        let coefficient = |kind: c_uint, at: usize| -> Known<i128> {
+            Ok(i128::from(whole.coefficient(kind, at as c_int)?.int()?))
+        };
+        for (at, atom) in self.atoms.iter().enumerate() {
+            let c = coefficient(IN, at)?;
+            if c != 0 {
+                sum = sum.plus(&Sum::atom(atom.clone()), c)?;
+            }
+        }
+        for at in 0..whole.dim(DIV)? {
+            let c = coefficient(DIV, at)?;
+            if c != 0 {
+                let inner = self.lift_nested(&whole.div(at as c_int)?, depth + 1)?;
+                sum = sum.plus(&inner, c)?;
+            }
+        }
+        sum.div(denominator)
+    }
+
+    /// Reads a conjunction back; its divisions must be known.
+    pub fn lift_basic(&self, part: &BasicSet) -> Known<Vec<Pred>> {
+        let mut out = Vec::new();
+        for constraint in part.constraints()? {
+            let sum = self.lift(&constraint.aff()?)?;
+            out.push(if constraint.is_equality()? { Pred::eq(sum) } else { Pred::ge(sum) });
+        }
+        // By the first variable, so that conditions read in the order of the loops.
+        out.sort_by_cached_key(|p| {
+            let mut first = usize::MAX;
+            p.atoms(&mut |a| first = first.min(self.position(a).unwrap_or(first)));
+            (first, p.clone())
+        });
+        Ok(out)
+    }
+
+    /// Reads a set back as a union of conjunctions.
+    pub fn lift_set(&self, set: &Set) -> Known<Vec<Vec<Pred>>> {
+        let known = set.clone().compute_divs()?;
+        let mut out =
+            known.parts()?.iter().map(|p| self.lift_basic(p)).collect::<Known<Vec<_>>>()?;
+        out.sort();
+        Ok(out)
+    }
+
+    /// A frame with more atoms behind, and what it takes to bring a set of this frame there.
+    pub fn extended(&self, more: Vec<Atom>) -> Known<Frame> {
+        Frame::new(&self.ctx, self.atoms.iter().cloned().chain(more).collect())
+    }
+
+    /// A set of this frame in an extended one.
+    pub fn embed(&self, set: Set, into: &Frame) -> Known<Set> {
+        match into.len().checked_sub(self.len()) {
+            Some(0) => Ok(set),
+            Some(n) => set.add_dims(SET, n as c_uint),
+            None => Err(Unknown::from(Reason::Engine("a frame shrank".into()))),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Normal forms back to expressions, and the measure of what is simple.
+//!
+//! A sum is written with its positive terms first, larger coefficients before smaller ones, and
+//! its constant last: `io * 4 + ii + 1`. A comparison has its variables on the left where all
+//! point one way (`io * 4 + ii < 14`), and the negative ones on the right where they do not
+//! (`i < n`).
+//!
+//! **The measure.** Of several equal expressions the one with the least [`cost`] is taken, and of
+//! several with the same cost the one that was offered first. The cost counts every node: leaves
+//! and comparisons 1, `and` 1, `or` and `not` 2, addition 2, multiplication 3, floor division and
+//! remainder 4, `min` and `max` 5, truncating division, selection, loads and calls 6. So
+//! `io == 3 and ii >= 2` (7) comes before `io * 4 + ii >= 14` (10).
+
+use std::collections::HashMap;
+
+use tilewright_ir::visit::{self, Visit};
+use tilewright_ir::{BinOp, DType, Expr, ExprKind, TypeKind};
+
+use crate::form::{Pred, Sum, Term};
+
+/// How much there is to read, evaluate and get wrong in an expression; smaller is simpler.
+///
+/// Shared nodes count each time that they stand in the text, up to a bound of 2^32.
+pub fn cost(e: &Expr) -> u64 {
+    struct Cost {
+        known: HashMap<usize, u64>,
+        sum: u64,
+    }
+    impl Visit for Cost {
+        fn expr(&mut self, e: &Expr) {
+            if let Some(known) = self.known.get(&e.address()) {
+                self.sum = (self.sum + known).min(1 << 32);
+                return;
+            }
+            let before = self.sum;
+            self.sum = 0;
+            visit::walk_expr(self, e);
+            let own = match e.kind() {
+                ExprKind::Binary(op, ..) => match op {
+                    BinOp::And => 1,
+                    BinOp::Or => 2,
+                    BinOp::Add | BinOp::Sub => 2,
+                    BinOp::Mul => 3,
+                    BinOp::FloorDiv | BinOp::FloorMod => 4,
+                    BinOp::Min | BinOp::Max => 5,
+                    BinOp::TruncDiv | BinOp::TruncMod | BinOp::Div => 6,
+                    _ => 1,
+                },
+                ExprKind::Not(_) => 2,
+                ExprKind::Select(..)
+                | ExprKind::IfThenElse(..)
+                | ExprKind::Load(..)
+                | ExprKind::Call(..) => 6,
+                _ => 1,
+            };
+            let total = (self.sum + own).min(1 << 32);
+            self.known.insert(e.address(), total);
+            self.sum = (before + total).min(1 << 32);
+        }
+    }
+    let mut cost = Cost { known: HashMap::new(), sum: 0 };
+    cost.expr(e);
+    cost.sum
+}
+
+/// A constant of a type, if it fits.
+fn constant(value: i128, t: DType) -> Option<Expr> {
+    let fits = t.min_int()? <= value && value <= t.max_int()?;
+    let bits = match t.kind {
+        TypeKind::UInt => u64::try_from(value).ok()? as i64,
+        _ => i64::try_from(value).ok()?,
+    };
+    fits.then(|| Expr::int(bits, t))
+}
+
+/// Whether sums in a type have the values of sums of integers: small and unsigned types wrap.
+fn holds_sums(t: DType) -> bool {
+    t.kind == TypeKind::Int && t.bits >= 32
+}
+
+/// The sum as an expression of an integer type; `None` where the type cannot hold it.
+pub(crate) fn sum(s: &Sum, t: DType) -> Option<Expr> {
+    let single = s.constant == 0 && s.terms.len() == 1 && s.terms.values().all(|c| *c == 1);
+    let plain = single && matches!(s.terms.keys().next(), Some(Term::Atom(_) | Term::Select(..)));
+    if !(holds_sums(t) || s.terms.is_empty() || plain) {
+        return None;
+    }
+    let mut terms: Vec<(&Term, i128)> = s.terms.iter().map(|(t, c)| (t, *c)).collect();
+    terms.sort_by_key(|(_, c)| (*c < 0, std::cmp::Reverse(c.unsigned_abs())));
+    let mut out: Option<Expr> = None;
+    let mut offset = s.constant;
+    if offset > 0 && terms.first().is_some_and(|(_, c)| *c < 0) {
+        out = Some(constant(offset, t)?);
+        offset = 0;
+    }
+    for (which, c) in terms {
+        let e = term(which, t)?;
+        out = Some(match (out, c) {
+            (None, 1) => e,
+            (None, c) => e * constant(c, t)?,
+            (Some(sum), 1) => sum + e,
+            (Some(sum), -1) => sum - e,
+            (Some(sum), c) if c < 0 => sum - e * constant(-c, t)?,
+            (Some(sum), c) => sum + e * constant(c, t)?,
+        });
+    }
+    Some(match (out, offset) {
+        (None, k) => constant(k, t)?,
+        (Some(sum), 0) => sum,
+        (Some(sum), k) if k < 0 => sum - constant(-k, t)?,
+        (Some(sum), k) => sum + constant(k, t)?,
+    })
+}
+
+fn term(which: &Term, t: DType) -> Option<Expr> {
+    let apply = |op: BinOp, a: &Sum, b: Expr| Some(Expr::binary(op, sum(a, t)?, b));
+    match which {
+        Term::Atom(a) => Some(a.expr().clone().cast(t)),
+        Term::Div(s, k) => apply(BinOp::FloorDiv, s, constant(*k, t)?),
+        Term::Mod(s, k) => apply(BinOp::FloorMod, s, constant(*k, t)?),
+        Term::TruncDiv(s, k) => apply(BinOp::TruncDiv, s, constant(*k, t)?),
+        Term::TruncMod(s, k) => apply(BinOp::TruncMod, s, constant(*k, t)?),
+        Term::Min(a, b) => apply(BinOp::Min, a, sum(b, t)?),
+        Term::Max(a, b) => apply(BinOp::Max, a, sum(b, t)?),
+        Term::Select(c, a, b) => {
+            let c = pred(c)?;
+            let flag = a.as_constant() == Some(1) && b.as_constant() == Some(0);
+            match flag {
+                true => Some(c.cast(t)),
+                false => Some(Expr::select(c, sum(a, t)?, sum(b, t)?)),
+            }
+        }
+    }
+}
+
+/// The type in which a sum can be compared; `None` where there is none.
+fn compare_type(s: &Sum) -> Option<DType> {
+    let (mut wide, mut ok) = (false, true);
+    s.atoms(&mut |a| {
+        let t = a.expr().dtype();
+        wide |= t.bits == 64 || t == DType::U32;
+        ok &= t != DType::U64;
+    });
+    let small = |v: &i128| i32::try_from(*v).is_ok();
+    wide |= !(small(&s.constant) && s.terms.values().all(small));
+    ok.then_some(if wide { DType::I64 } else { DType::I32 })
+}
+
+/// The condition as an expression; `None` where a number does not fit.
+pub(crate) fn pred(p: &Pred) -> Option<Expr> {
+    let all = |parts: &[Pred]| parts.iter().map(pred).collect::<Option<Vec<Expr>>>();
+    match p {
+        Pred::Bool(b) => Some(Expr::bool(*b)),
+        Pred::Flag(a, true) => Some(a.expr().clone()),
+        Pred::Flag(a, false) => Some(!a.expr().clone()),
+        Pred::And(parts) => all(parts)?.into_iter().reduce(|a, b| a.and(b)),
+        Pred::Or(parts) => all(parts)?.into_iter().reduce(|a, b| a.or(b)),
+        Pred::Eq(s) => compare(s, BinOp::Eq),
+        Pred::Ne(s) => compare(s, BinOp::Ne),
+        Pred::Ge(s) => compare(s, BinOp::Ge),
+    }
+}
+
+/// `s op 0` with the terms on the sides where they read best.
+fn compare(s: &Sum, op: BinOp) -> Option<Expr> {
+    let t = compare_type(s)?;
+    let side = |positive: bool| Sum {
+        constant: 0,
+        terms: (s.terms.iter())
+            .filter(|(_, c)| (**c > 0) == positive)
+            .map(|(t, c)| (t.clone(), c.abs()))
+            .collect(),
+    };
+    let (plus, minus) = (side(true), side(false));
+    let build = |op, a: &Sum, b: &Sum| Some(Expr::binary(op, sum(a, t)?, sum(b, t)?));
+    let k = s.constant;
+    let with = |s: &Sum, k: i128| Sum { constant: k, terms: s.terms.clone() };
+    match (plus.terms.is_empty(), minus.terms.is_empty()) {
+        // plus + k >= 0
+        (_, true) => build(op, &plus, &Sum::constant(-k)),
+        // k - minus >= 0
+        (true, false) => match op {
+            BinOp::Ge => build(BinOp::Lt, &minus, &Sum::constant(k.checked_add(1)?)),
+            _ => build(op, &minus, &Sum::constant(k)),
+        },
+        // plus - minus + k >= 0
+        (false, false) => match op {
+            BinOp::Ge if k == 0 => build(BinOp::Le, &minus, &plus),
+            BinOp::Ge if k > 0 => build(BinOp::Lt, &minus, &with(&plus, k.checked_add(1)?)),
+            BinOp::Ge if k == -1 => build(BinOp::Lt, &minus, &plus),
+            BinOp::Ge => build(BinOp::Ge, &plus, &with(&minus, -k)),
+            _ if k > 0 => build(op, &minus, &with(&plus, k)),
+            _ => build(op, &plus, &with(&minus, -k)),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::Former;
+    use tilewright_ir::Var;
+
+    fn shown(e: &Expr) -> String {
+        let mut former = Former::default();
+        let text = match e.dtype().is_bool() {
+            true => former.pred(e).ok().and_then(|p| pred(&p)),
+            false => former.sum(e).ok().and_then(|s| sum(&s, e.dtype())),
+        };
+        text.map_or("none".into(), |e| e.to_string())
+    }
+
+    #[test]
+    fn sums_have_one_form() {
+        let (i, j, n, m) = (Var::index("i"), Var::index("j"), Var::index("n"), Var::index("m"));
+        assert_eq!(shown(&(&j + 1 + &i * 4 - 1)), "i * 4 + j");
+        assert_eq!(shown(&((&i * 4 + &j).floordiv(4))), "i + j // 4");
+        assert_eq!(shown(&((&i * 4 + &j).floormod(4))), "j % 4");
+        assert_eq!(shown(&(i.expr().floordiv(4).floordiv(8))), "i // 32");
+        assert_eq!(shown(&((&i * 4 + 2).floordiv(8))), "i // 2");
+        assert_eq!(shown(&((&n + 1) * &m - &n * &m)), "m");
+        assert_eq!(shown(&(i.expr() - i.expr())), "0");
+        assert_eq!(shown(&(Expr::i32(3) - &i)), "3 - i");
+    }
+
+    #[test]
+    fn comparisons_read_well() {
+        let (i, j, n) = (Var::index("i"), Var::index("j"), Var::index("n"));
+        assert_eq!(shown(&(&i * 4 + &j).less(14)), "i * 4 + j < 14");
+        assert_eq!(shown(&(&i * 4 + &j).greater(13)), "i * 4 + j >= 14");
+        assert_eq!(shown(&i.expr().less(&n)), "i < n");
+        assert_eq!(shown(&(&i + 3).less(&n)), "n >= i + 4");
+        assert_eq!(shown(&(&i * 2).less(7)), "i < 4");
+        assert_eq!(shown(&(&i * 2).equal(7)), "T.bool(False)");
+        assert_eq!(shown(&!i.expr().equal(&j)), "i != j");
+    }
+
+    #[test]
+    fn the_measure_prefers_plain_comparisons() {
+        let (io, ii) = (Var::index("io"), Var::index("ii"));
+        let a = io.expr().equal(3).and(ii.expr().greater_equal(2));
+        let b = (&io * 4 + &ii).greater_equal(14);
+        assert_eq!((cost(&a), cost(&b)), (7, 10));
+    }
+}

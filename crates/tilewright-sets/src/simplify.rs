@@ -1,0 +1,565 @@
+//! The simplest equal expression under a domain.
+//!
+//! Candidates are made in several ways, the engine checks each one against the original, and the
+//! cheapest by [`cost`] that passes is taken; the original is always a candidate, so that nothing
+//! gets worse. No candidate is trusted because of how it was made. Order and ties are fixed, so
+//! that one input gives one output.
+//!
+//! **Indices.** With `x` standing for a sum and ranges from the domain:
+//!
+//! * `(k*a + r) // k = a + m` and `(k*a + r) % k = r - k*m` where `r` stays in `k*m .. k*(m+1)`;
+//! * `(g*a + r) // (g*k) = (a + m) // k` and `(g*a + r) % (g*k) = (a + m) % k * g + r - g*m`
+//!   where `r` stays in `g*m .. g*(m+1)`: `(8*a + b) // 32` is `a // 4` for `0 <= b < 8`;
+//! * `x // k * k + x % k = x`; `x - x // k * k = x % k`; `(x - 1) // k + 1 = (x + k - 1) // k`;
+//! * truncating division is floor division where the sign is known; `min`, `max` and selections
+//!   whose condition is decided go; a variable with one value is that value;
+//! * what the engine itself makes of the expression under the domain.
+//!
+//! **Conditions.** A condition is the set of points where it holds. Closed forms of one set differ
+//! (`io * 4 + ii >= 14`, `io == 3 and ii >= 2`), so these are tried:
+//!
+//! * the parts of the given condition that do not follow from the others and the domain;
+//! * the set relative to the domain (isl's *gist*), as it is, and with its equalities made explicit;
+//! * the negation of the same for the complement, one constraint after the other: a complement
+//!   that is one conjunction gives a short disjunction;
+//! * the bounding box of the set or of the complement, where that is the set.
+//!
+//! ```
+//! # use tilewright_ir::{Expr, Var};
+//! # use tilewright_sets::Engine;
+//! let engine = Engine::new()?;
+//! let (io, ii) = (Var::index("io"), Var::index("ii"));
+//! let d = engine.box_of(&[(io.clone(), 4), (ii.clone(), 4)]);
+//! let flat = &io * 4 + &ii;
+//! assert_eq!(d.simplify(&flat.clone().floormod(4)).to_string(), "ii");
+//! assert_eq!(d.simplify(&flat.greater_equal(14)).to_string(), "io == 3 and ii >= 2");
+//! # Ok::<(), tilewright_ir::Error>(())
+//! ```
+//!
+//! **Limits.** The result holds under the domain only, and under the assumption of the whole crate
+//! that index arithmetic stays in its type. Where the engine does not answer within its quota the
+//! original comes back.
+
+use tilewright_ir::{DType, Expr};
+
+use crate::answer::{Known, Proof, Reason};
+use crate::domain::{Domain, is_remainder};
+use crate::form::{Atom, Former, Nature, Pred, Sum, Term, gcd, split_by};
+use crate::isl::Set as Raw;
+use crate::render::{self, cost};
+
+/// Most pieces of a set that is written out as a disjunction.
+const MAX_PARTS: usize = 8;
+
+impl Domain {
+    /// The simplest expression that is equal at every point: an index or a condition. Other
+    /// expressions, vectors, and what cannot be analysed come back as they are.
+    pub fn simplify(&self, e: &Expr) -> Expr {
+        if e.dtype().lanes != 1 {
+            return e.clone();
+        }
+        if e.dtype().is_bool() {
+            self.simplify_predicate(e)
+        } else if e.dtype().is_int() {
+            self.simplify_index(e)
+        } else {
+            e.clone()
+        }
+    }
+
+    /// The simplest integer expression that is equal at every point.
+    pub fn simplify_index(&self, e: &Expr) -> Expr {
+        if matches!(e.as_int(), Some(_)) {
+            return e.clone();
+        }
+        let found = self.engine.ask(|| {
+            let s = Former::default().sum(e)?;
+            self.reach(|f| s.atoms(f))?.simplest(&s, e.dtype(), Some(e))
+        });
+        match found {
+            Ok(Some(better)) => better,
+            _ => e.clone(),
+        }
+    }
+
+    /// The simplest condition that holds at the same points of the domain.
+    pub fn simplify_predicate(&self, e: &Expr) -> Expr {
+        let found = self.engine.ask(|| {
+            let p = Former::default().pred(e)?;
+            let d = self.reach(|f| p.atoms(f))?;
+            let inside = d.set.clone().intersect(d.frame.pred(&p)?)?;
+            d.closed_form(&inside, Some(&p), Some(e))
+        });
+        match found {
+            Ok(Some(better)) => better,
+            _ => e.clone(),
+        }
+    }
+
+    /// The simplest expression for a sum whose atoms are all in the frame; `None` if nothing is
+    /// simpler than `original`.
+    pub(crate) fn simplest(
+        &self,
+        s: &Sum,
+        t: DType,
+        original: Option<&Expr>,
+    ) -> Known<Option<Expr>> {
+        let reduced = self.reduce(s)?;
+        let mut sums = vec![reduced.clone()];
+        push(&mut sums, canonical(&reduced)?);
+        push(&mut sums, canonical(s)?);
+        push(&mut sums, s.clone());
+        if let Ok(Some(from_engine)) = self.by_engine(s) {
+            if let Ok(r) = self.reduce(&from_engine) {
+                push(&mut sums, r);
+            }
+            push(&mut sums, from_engine);
+        }
+        for at in 0..sums.len() {
+            if let Ok(dressed) = dress(&sums[at], t) {
+                push(&mut sums, dressed);
+            }
+        }
+        let mut best: Vec<(u64, &Sum, Expr)> =
+            sums.iter().filter_map(|c| render::sum(c, t).map(|e| (cost(&e), c, e))).collect();
+        best.sort_by_key(|(c, ..)| *c);
+        for (c, candidate, e) in best {
+            if original.is_some_and(|o| cost(o) <= c) {
+                return Ok(None);
+            }
+            let d = candidate.clone().plus(s, -1)?;
+            if self.holds(&Pred::eq(d))? {
+                return Ok(Some(e));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the engine makes of a sum under the domain, if it is one piece.
+    fn by_engine(&self, s: &Sum) -> Known<Option<Sum>> {
+        let f = self.function(s)?.coalesce()?.gist(self.set.clone())?.coalesce()?;
+        match f.pieces()? {
+            1 => match f.list()?.as_slice() {
+                [(_, aff)] => self.frame.lift(aff).map(Some),
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// Applies what the domain says about ranges, from the inside out.
+    pub(crate) fn reduce(&self, s: &Sum) -> Known<Sum> {
+        let mut out = Sum::constant(s.constant);
+        for (t, c) in &s.terms {
+            out = out.plus(&self.reduce_term(t)?, *c)?;
+        }
+        Ok(out)
+    }
+
+    fn range(&self, s: &Sum) -> Known<(Option<i128>, Option<i128>)> {
+        let (lo, hi) = self.sum_bounds(s)?;
+        Ok((lo.map(i128::from), hi.map(i128::from)))
+    }
+
+    /// `m` such that the sum stays in `k*m .. k*(m+1)`.
+    fn cell(&self, s: &Sum, k: i128) -> Known<Option<i128>> {
+        Ok(match self.range(s)? {
+            (Some(lo), Some(hi)) if lo.div_euclid(k) == hi.div_euclid(k) => Some(lo.div_euclid(k)),
+            _ => None,
+        })
+    }
+
+    fn reduce_term(&self, t: &Term) -> Known<Sum> {
+        match t {
+            Term::Atom(a) => self.reduce_atom(a),
+            Term::Div(s, k) => {
+                let s = self.reduce(s)?;
+                let (quotient, rest) = s.split(*k);
+                if let Some(m) = self.cell(&rest, *k)? {
+                    return quotient.offset(m);
+                }
+                match self.grouped(&rest, *k)? {
+                    Some((g, whole, _)) => quotient.plus(&self.reduce(&whole.div(k / g)?)?, 1),
+                    None => s.div(*k),
+                }
+            }
+            Term::Mod(s, k) => {
+                let s = self.reduce(s)?;
+                let (_, rest) = s.split(*k);
+                if let Some(m) = self.cell(&rest, *k)? {
+                    return rest.offset(-m * k);
+                }
+                match self.grouped(&rest, *k)? {
+                    Some((g, whole, part)) => {
+                        self.reduce(&whole.modulo(k / g)?)?.scaled(g)?.plus(&part, 1)
+                    }
+                    None => s.modulo(*k),
+                }
+            }
+            Term::TruncDiv(s, k) | Term::TruncMod(s, k) => {
+                let s = self.reduce(s)?;
+                let divide = matches!(t, Term::TruncDiv(..));
+                let floor = |s: &Sum| if divide { s.div(*k) } else { s.modulo(*k) };
+                match self.range(&s)? {
+                    (Some(0..), _) => self.reduce(&floor(&s)?),
+                    (_, Some(..=0)) => self.reduce(&floor(&s.scaled(-1)?)?)?.scaled(-1),
+                    _ if divide => Ok(Sum::term(Term::TruncDiv(Box::new(s), *k))),
+                    _ => Ok(Sum::term(Term::TruncMod(Box::new(s), *k))),
+                }
+            }
+            Term::Min(a, b) | Term::Max(a, b) => {
+                let (a, b) = (self.reduce(a)?, self.reduce(b)?);
+                let smaller = matches!(t, Term::Min(..));
+                match self.range(&a.clone().plus(&b, -1)?)? {
+                    (_, Some(..=0)) => Ok(if smaller { a } else { b }),
+                    (Some(0..), _) => Ok(if smaller { b } else { a }),
+                    _ if smaller => a.min(b),
+                    _ => a.max(b),
+                }
+            }
+            Term::Select(c, a, b) => {
+                if self.holds(c)? {
+                    return self.reduce(a);
+                }
+                if self.holds(&c.negate()?)? {
+                    return self.reduce(b);
+                }
+                // Each side under its own condition.
+                let yes = self.constrain(vec![(**c).clone()]).reduce(a)?;
+                let no = self.constrain(vec![c.negate()?]).reduce(b)?;
+                let inside = self.set.clone().intersect(self.frame.pred(c)?)?;
+                let cond = match self.closed_form(&inside, Some(c), None)? {
+                    Some(e) => Former::default().pred(&e)?,
+                    None => (**c).clone(),
+                };
+                Ok(Sum::select(cond, yes, no))
+            }
+        }
+    }
+
+    fn reduce_atom(&self, a: &Atom) -> Known<Sum> {
+        let value = Sum::atom(a.clone());
+        if let (Some(lo), Some(hi)) = self.range(&value)? {
+            if lo == hi {
+                return Ok(Sum::constant(lo));
+            }
+        }
+        let (Nature::Quotient(x, y) | Nature::Remainder(x, y)) = a.nature() else {
+            return Ok(value);
+        };
+        let (q, r) = split_by(x, y)?;
+        match self.holds(&is_remainder(&r, y)?)? {
+            true if matches!(a.nature(), Nature::Quotient(..)) => Ok(q),
+            true => Ok(r),
+            false => Ok(value),
+        }
+    }
+
+    /// A divisor `g` of `k` such that the sum is `g * a + r` with `r` in `g*m .. g*(m+1)`:
+    /// `g`, `a + m`, `r - g*m`. The largest such divisor.
+    fn grouped(&self, rest: &Sum, k: i128) -> Known<Option<(i128, Sum, Sum)>> {
+        let mut divisors: Vec<i128> =
+            rest.terms.values().map(|c| gcd(*c, k)).filter(|g| *g > 1).collect();
+        divisors.sort_unstable_by(|a, b| b.cmp(a));
+        divisors.dedup();
+        for g in divisors {
+            let mut whole = Sum::default();
+            let mut part = Sum::constant(rest.constant);
+            for (t, c) in &rest.terms {
+                let to = if c % g == 0 { &mut whole } else { &mut part };
+                to.terms.insert(t.clone(), if c % g == 0 { c / g } else { *c });
+            }
+            if let Some(m) = self.cell(&part, g)? {
+                return Ok(Some((g, whole.offset(m)?, part.offset(-m * g)?)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The simplest condition for a part of the domain's set. `given` is a condition that is known
+    /// to describe it, `original` its expression: `None` if nothing is simpler than that.
+    pub(crate) fn closed_form(
+        &self,
+        inside: &Raw,
+        given: Option<&Pred>,
+        original: Option<&Expr>,
+    ) -> Known<Option<Expr>> {
+        if inside.is_empty()? {
+            return Ok(Some(Expr::bool(false)));
+        }
+        let outside = self.set.clone().subtract(inside.clone())?;
+        if outside.is_empty()? {
+            return Ok(Some(Expr::bool(true)));
+        }
+        let mut found: Vec<Pred> = Vec::new();
+        if let Some(p) = given {
+            push(&mut found, p.clone());
+            push(&mut found, self.pruned(p)?);
+        }
+        let shapes = |set: &Raw| -> Known<Vec<Vec<Vec<Pred>>>> {
+            let coalesced = set.clone().coalesce()?;
+            let explicit = coalesced.clone().detect_equalities()?;
+            let mut out = Vec::new();
+            for s in [coalesced, explicit] {
+                if s.basic_sets()? <= MAX_PARTS {
+                    let gist = s.gist(self.set.clone())?.coalesce()?;
+                    let gist = gist.compute_divs()?.remove_redundancies()?;
+                    push(&mut out, self.frame.lift_set(&gist)?);
+                }
+            }
+            if let Some(b) = self.as_box(set)? {
+                push(&mut out, vec![b]);
+            }
+            Ok(out)
+        };
+        for shape in shapes(inside)? {
+            push(&mut found, Pred::or(shape.into_iter().map(Pred::and)));
+        }
+        for shape in shapes(&outside)? {
+            let mut all = Vec::new();
+            for part in shape {
+                all.push(Pred::or(
+                    part.iter().map(|c| self.alone(&c.negate()?)).collect::<Known<Vec<_>>>()?,
+                ));
+            }
+            push(&mut found, Pred::and(all));
+        }
+        for at in 0..found.len() {
+            let dressed = dress_pred(&found[at])?;
+            push(&mut found, dressed);
+        }
+        let mut best: Vec<(u64, Pred, Expr)> =
+            found.into_iter().filter_map(|p| render::pred(&p).map(|e| (cost(&e), p, e))).collect();
+        best.sort_by_key(|(c, ..)| *c);
+        for (c, p, e) in best {
+            if original.is_some_and(|o| cost(o) <= c) {
+                return Ok(None);
+            }
+            if self.set.clone().intersect(self.frame.pred(&p)?)?.is_equal(inside)? {
+                return Ok(Some(e));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The simplest closed form of one condition, by its gist; itself where that is no conjunction.
+    fn alone(&self, p: &Pred) -> Known<Pred> {
+        let inside = self.set.clone().intersect(self.frame.pred(p)?)?;
+        let gist = inside.detect_equalities()?.gist(self.set.clone())?;
+        if gist.basic_sets()? != 1 {
+            return Ok(p.clone());
+        }
+        let form = self.frame.lift_set(&gist)?.into_iter().map(Pred::and).next();
+        Ok(match form {
+            Some(q) if weight(&q) <= weight(p) => q,
+            _ => p.clone(),
+        })
+    }
+
+    /// Without the parts that follow from the others and the domain, and with simpler sums.
+    fn pruned(&self, p: &Pred) -> Known<Pred> {
+        Ok(match p {
+            Pred::Ge(s) => Pred::ge(self.reduce(s)?),
+            Pred::Eq(s) => Pred::eq(self.reduce(s)?),
+            Pred::Ne(s) => Pred::eq(self.reduce(s)?).negate()?,
+            Pred::And(parts) => {
+                let parts = parts.iter().map(|p| self.pruned(p)).collect::<Known<Vec<_>>>()?;
+                Pred::and(self.needed(parts)?)
+            }
+            Pred::Or(parts) => {
+                // `a or b` without a is not (not a and not b) without not a.
+                let parts =
+                    parts.iter().map(|p| self.pruned(p)?.negate()).collect::<Known<Vec<_>>>()?;
+                Pred::and(self.needed(parts)?).negate()?
+            }
+            _ => p.clone(),
+        })
+    }
+
+    /// The members of a conjunction that do not follow from the others.
+    fn needed(&self, mut parts: Vec<Pred>) -> Known<Vec<Pred>> {
+        let mut order: Vec<usize> = (0..parts.len()).collect();
+        // The heaviest are the first to go.
+        order.sort_by_key(|i| std::cmp::Reverse((weight(&parts[*i]), *i)));
+        for at in order {
+            let kept = std::mem::replace(&mut parts[at], Pred::Bool(true));
+            let others = self.frame.pred(&Pred::and(parts.iter().cloned()))?;
+            let fails = self.frame.pred(&kept.negate()?)?;
+            if !self.set.clone().intersect(others)?.intersect(fails)?.is_empty()? {
+                parts[at] = kept;
+            }
+        }
+        Ok(parts)
+    }
+
+    /// Constant bounds of the variables that are tighter than those of the domain.
+    fn as_box(&self, set: &Raw) -> Known<Option<Vec<Pred>>> {
+        let mut parts = Vec::new();
+        for (at, a) in self.frame.atoms.iter().enumerate() {
+            if a.as_var().is_none() {
+                continue;
+            }
+            let value = Sum::atom(a.clone());
+            let ends = |s: &Raw| -> Known<(Option<i64>, Option<i64>)> {
+                let lo = s.clone().dim_min_val(at as i32)?.to_i64();
+                Ok((lo, s.clone().dim_max_val(at as i32)?.to_i64()))
+            };
+            let ((lo, hi), (all_lo, all_hi)) = (ends(set)?, ends(&self.set)?);
+            if lo == all_lo && hi == all_hi {
+                continue;
+            }
+            match (lo, hi) {
+                (Some(l), Some(h)) if l == h => {
+                    parts.push(Pred::eq(value.offset(-i128::from(l))?));
+                }
+                _ => {
+                    if let Some(l) = lo.filter(|_| lo != all_lo) {
+                        parts.push(Pred::ge(value.clone().offset(-i128::from(l))?));
+                    }
+                    if let Some(h) = hi.filter(|_| hi != all_hi) {
+                        parts.push(Pred::ge(Sum::constant(i128::from(h)).plus(&value, -1)?));
+                    }
+                }
+            }
+        }
+        Ok((!parts.is_empty()).then_some(parts))
+    }
+
+    /// Whether two conditions hold at the same points.
+    pub fn same_condition(&self, a: &Expr, b: &Expr) -> Proof {
+        match a.dtype().is_bool() && b.dtype().is_bool() {
+            true => self.equal(a, b),
+            false => Proof::Unknown(Reason::Mismatch("not conditions".into()).into()),
+        }
+    }
+}
+
+fn push<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
+    }
+}
+
+/// The cost of a condition; what cannot be written is heaviest.
+fn weight(p: &Pred) -> u64 {
+    render::pred(p).map_or(u64::MAX, |e| cost(&e))
+}
+
+/// Remainders as differences, and numerators with coefficients in `0..k`, so that what is equal
+/// cancels.
+fn canonical(s: &Sum) -> Known<Sum> {
+    let mut out = Sum::constant(s.constant);
+    for (t, c) in &s.terms {
+        let part = match t {
+            Term::Mod(inner, k) => {
+                let inner = canonical(inner)?;
+                inner.clone().plus(&canonical_div(&inner, *k)?, -k)?
+            }
+            Term::Div(inner, k) => canonical_div(&canonical(inner)?, *k)?,
+            t => Sum::term(t.clone()),
+        };
+        out = out.plus(&part, *c)?;
+    }
+    Ok(out)
+}
+
+fn canonical_div(s: &Sum, k: i128) -> Known<Sum> {
+    let mut whole = Sum::constant(s.constant.div_euclid(k));
+    let mut rest = Sum::constant(s.constant.rem_euclid(k));
+    for (t, c) in &s.terms {
+        whole = whole.plus(&Sum::term(t.clone()), c.div_euclid(k))?;
+        rest = rest.plus(&Sum::term(t.clone()), c.rem_euclid(k))?;
+    }
+    whole.plus(&rest.div(k)?, 1)
+}
+
+fn price(s: &Sum, t: DType) -> u64 {
+    render::sum(s, t).map_or(u64::MAX, |e| cost(&e))
+}
+
+/// Writes a sum as people do: differences as remainders, constants inside of divisions, wherever
+/// that is shorter.
+fn dress(s: &Sum, t: DType) -> Known<Sum> {
+    let mut out = Sum::constant(s.constant);
+    for (term, c) in &s.terms {
+        let term = match term {
+            Term::Div(inner, k) => Term::Div(Box::new(dress(inner, t)?), *k),
+            Term::Mod(inner, k) => Term::Mod(Box::new(dress(inner, t)?), *k),
+            other => other.clone(),
+        };
+        out = out.plus(&Sum::term(term), *c)?;
+    }
+    loop {
+        let mut best: Option<Sum> = None;
+        let mut least = price(&out, t);
+        for (term, d) in &out.terms {
+            let Term::Div(inner, k) = term else { continue };
+            let without = out.clone().plus(&Sum::term(term.clone()), -d)?;
+            let mut offer = |candidate: Sum| {
+                let p = price(&candidate, t);
+                if p < least {
+                    least = p;
+                    best = Some(candidate);
+                }
+            };
+            if d % k == 0 {
+                // d * (x // k) = times * (x % k - x) with times = -d / k
+                let times = -d / k;
+                let remainder = inner.modulo(*k)?;
+                offer(without.clone().plus(&remainder, times)?.plus(inner, -times)?);
+            }
+            if out.constant != 0 && out.constant % d == 0 {
+                // c + d * (x // k) = d * ((x + c/d*k) // k)
+                let shifted = inner.as_ref().clone().offset(out.constant / d * k)?;
+                let mut moved = without.clone();
+                moved.constant = 0;
+                offer(moved.plus(&Sum::term(Term::Div(Box::new(shifted), *k)), *d)?);
+            }
+        }
+        match best {
+            Some(better) => out = better,
+            None => return Ok(out),
+        }
+    }
+}
+
+fn dress_pred(p: &Pred) -> Known<Pred> {
+    let t = DType::I64;
+    Ok(match p {
+        Pred::Ge(s) | Pred::Eq(s) | Pred::Ne(s) => {
+            if let Some(flag) = as_flag(p, s) {
+                return Ok(flag);
+            }
+            let s = dress(s, t)?;
+            match p {
+                Pred::Ge(_) => Pred::Ge(s),
+                Pred::Eq(_) => Pred::Eq(s),
+                _ => Pred::Ne(s),
+            }
+        }
+        Pred::And(parts) => Pred::and(parts.iter().map(dress_pred).collect::<Known<Vec<_>>>()?),
+        Pred::Or(parts) => Pred::or(parts.iter().map(dress_pred).collect::<Known<Vec<_>>>()?),
+        p => p.clone(),
+    })
+}
+
+/// A comparison of a `bool` with a number as the `bool` itself.
+fn as_flag(p: &Pred, s: &Sum) -> Option<Pred> {
+    let (Term::Atom(a), c) = s.terms.iter().next()? else { return None };
+    if s.terms.len() != 1 || !a.expr().dtype().is_bool() {
+        return None;
+    }
+    let at = |v: i128| {
+        let value = c * v + s.constant;
+        match p {
+            Pred::Ge(_) => value >= 0,
+            Pred::Eq(_) => value == 0,
+            _ => value != 0,
+        }
+    };
+    match (at(0), at(1)) {
+        (false, true) => Some(Pred::Flag(a.clone(), true)),
+        (true, false) => Some(Pred::Flag(a.clone(), false)),
+        (both, _) => Some(Pred::Bool(both)),
+    }
+}
