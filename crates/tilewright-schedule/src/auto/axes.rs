@@ -28,9 +28,10 @@ impl Axis {
         self.parts.iter().map(|(v, _)| &**v.name()).collect::<Vec<_>>().join("_")
     }
 
-    /// By how much an access moves with one step along the axis.
-    pub fn step(&self, access: &Affine) -> i64 {
-        self.parts.last().map_or(0, |(v, _)| access.coefficient(v))
+    /// By how much an access moves with one step along the axis; `None` where it does not move
+    /// evenly.
+    pub fn step(&self, access: &Affine) -> Option<i64> {
+        self.parts.last().and_then(|(v, _)| access.coefficient(v))
     }
 
     /// The values of the fused variables where the axis has the value `at`.
@@ -85,8 +86,7 @@ impl Access {
     }
 }
 
-/// Variables that an expression uses other than through affine accesses; such variables cannot
-/// be fused without division.
+/// Variables whose values an expression uses directly, not only to say where it loads from.
 pub fn loose_vars(e: &Expr) -> HashSet<Var> {
     struct Loose(HashSet<Var>);
     impl Visit for Loose {
@@ -113,14 +113,18 @@ pub fn fuse(
     loose: &HashSet<Var>,
 ) -> Vec<Axis> {
     let mut pinned = loose.clone();
-    for access in accesses.iter().filter(|a| a.offset.is_none()) {
-        pinned.extend(access.indices.iter().flat_map(free_vars));
+    for access in accesses {
+        match &access.offset {
+            Some(a) => pinned.extend(a.opaque.iter().flat_map(|(e, _)| free_vars(e))),
+            None => pinned.extend(access.indices.iter().flat_map(free_vars)),
+        }
     }
     let joins = |outer: &(Var, i64), inner: &(Var, i64)| {
         !pinned.contains(&outer.0)
             && !pinned.contains(&inner.0)
             && accesses.iter().filter_map(|a| a.offset.as_ref()).all(|a| {
-                a.coefficient(&inner.0).checked_mul(inner.1) == Some(a.coefficient(&outer.0))
+                let step = a.coefficient(&inner.0).and_then(|k| k.checked_mul(inner.1));
+                step.is_some() && step == a.coefficient(&outer.0)
             })
     };
     let mut axes: Vec<Axis> = Vec::new();

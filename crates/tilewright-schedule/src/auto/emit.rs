@@ -14,11 +14,13 @@ pub const PARALLEL_WORK: i64 = 16 * 1024;
 /// Enough parallel iterations that chunks of them balance over a few threads.
 const PARALLEL_ITERATIONS: i64 = 32;
 
-/// Flat views of buffers, made on demand and declared around the whole body at the end.
+/// Flat views of buffers and new buffers, made on demand, which are defined around the whole body
+/// at the end.
 #[derive(Default)]
 pub struct Views {
     flat: HashMap<Buffer, Buffer>,
     order: Vec<Buffer>,
+    allocated: Vec<Buffer>,
 }
 
 impl Views {
@@ -40,12 +42,16 @@ impl Views {
         flat
     }
 
-    /// Declares every view around a body.
-    pub fn declare(self, body: Stmt) -> Stmt {
-        self.order
-            .into_iter()
-            .rev()
-            .fold(body, |body, buffer| Stmt::new(StmtKind::Declare { buffer, body }))
+    /// Gives a buffer memory for the whole body.
+    pub fn allocate(&mut self, buffer: &Buffer) {
+        self.allocated.push(buffer.clone());
+    }
+
+    /// Defines every view and new buffer around a body.
+    pub fn define(self, body: Stmt) -> Stmt {
+        let declare = |body, buffer| Stmt::new(StmtKind::Declare { buffer, body });
+        let body = self.order.into_iter().rev().fold(body, declare);
+        self.allocated.iter().rev().fold(body, |body, b| Stmt::allocate(b, body))
     }
 }
 
@@ -67,11 +73,24 @@ impl<'a> Point<'a> {
         Point { axes, vars }
     }
 
-    /// The offset of an affine access.
-    pub fn offset(&self, access: &Affine) -> Expr {
+    /// The flat offset of an access.
+    pub fn offset(&self, access: &Affine, views: &mut Views) -> Expr {
         let mut sum = Expr::i32(0);
         for (axis, at) in &self.axes {
-            sum = sum + at.clone() * axis.step(access);
+            // A variable without a coefficient is inside of the opaque terms.
+            match axis.step(access) {
+                Some(step) => sum = sum + at.clone() * step,
+                None => {
+                    for (v, _) in &axis.parts {
+                        let direct = access.vars().find(|(x, _)| *x == v);
+                        sum = sum + self.vars[v].clone() * direct.map_or(0, |(_, k)| k);
+                    }
+                }
+            }
+        }
+        for (term, factor) in &access.opaque {
+            let term = At { point: self, views, known: None }.expr(term);
+            sum = sum + term.cast(DType::I32) * *factor;
         }
         sum + access.constant
     }
@@ -84,7 +103,10 @@ impl<'a> Point<'a> {
     /// A store of the stage at this point.
     pub fn store(&self, buffer: &Buffer, indices: &[Expr], value: Expr, views: &mut Views) -> Stmt {
         match Affine::of_access(buffer, indices) {
-            Some(offset) => Stmt::store(&views.flat(buffer), vec![self.offset(&offset)], value),
+            Some(offset) => {
+                let offset = self.offset(&offset, views);
+                Stmt::store(&views.flat(buffer), vec![offset], value)
+            }
             None => {
                 let mut at = At { point: self, views, known: None };
                 Stmt::store(buffer, indices.iter().map(|i| at.expr(i)).collect(), value)
@@ -108,7 +130,10 @@ impl Fold for At<'_, '_> {
                     return value.clone();
                 }
                 match Affine::of_access(b, indices) {
-                    Some(a) => self.views.flat(b).load([self.point.offset(&a)]),
+                    Some(a) => {
+                        let offset = self.point.offset(&a, self.views);
+                        self.views.flat(b).load([offset])
+                    }
                     None => fold_expr_children(self, e),
                 }
             }

@@ -8,12 +8,14 @@
 //! * [`machine`]: what is known of the processor.
 //! * [`affine`], [`axes`]: accesses as affine functions, and the fusion of variables into axes.
 //! * [`spatial`], [`reduce`]: loops for the two kinds of stages.
+//! * [`pack`]: strided loads made contiguous by a layout of their own.
 //! * [`emit`]: building blocks of loops.
 
 pub mod affine;
 pub mod axes;
 pub mod emit;
 pub mod machine;
+pub mod pack;
 pub mod reduce;
 pub mod spatial;
 
@@ -56,7 +58,7 @@ pub fn auto(func: &TensorFunc, machine: &Machine) -> TensorFunc {
             None => out.push(stage.stmt.clone()),
         }
     }
-    let body = views.declare(Stmt::seq(out));
+    let body = views.define(Stmt::seq(out));
     let body = allocs.iter().rev().fold(body, |body, b| Stmt::allocate(b, body));
     TensorFunc { body, ..func.clone() }
 }

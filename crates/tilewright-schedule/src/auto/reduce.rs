@@ -34,6 +34,7 @@ use crate::auto::affine::Affine;
 use crate::auto::axes::{Access, Axis, fuse, loose_vars, units};
 use crate::auto::emit::{Point, Views, for_each, nest};
 use crate::auto::machine::Machine;
+use crate::auto::pack;
 
 /// What is done with the finished value of each output element.
 struct Finish {
@@ -65,10 +66,15 @@ pub fn schedule(
     machine: &Machine,
     views: &mut Views,
 ) -> Option<Stmt> {
-    let c = Contraction::new(stage, epilogue)?;
+    let mut c = Contraction::new(stage, epilogue)?;
     let v = c.vector_axis(machine);
     Some(match v {
-        Some(v) if c.axes[v].kind == IterKind::Spatial => c.spatial_vector(v, machine, views),
+        Some(v) if c.axes[v].kind == IterKind::Spatial => {
+            let packed = pack::strided_loads(&c.value, &c.axes[v]);
+            c.loads = Access::loads(&packed.value);
+            c.value = packed.value.clone();
+            Stmt::seq([packed.fill(views), c.spatial_vector(v, machine, views)])
+        }
         Some(v) => c.reduce_vector(v, machine, views),
         None => c.scalar(views),
     })
@@ -184,17 +190,9 @@ impl Contraction {
         machine.lanes(widest.max(self.dtype.bytes()))
     }
 
-    /// By how much each load moves along an axis; `None` for accesses that are not affine.
+    /// By how much each load moves along an axis; `None` where it does not move evenly.
     fn steps(&self, axis: usize) -> impl Iterator<Item = Option<i64>> {
-        self.loads.iter().map(move |l| {
-            let depends =
-                |v: &Var| l.indices.iter().any(|i| tilewright_ir::visit::free_vars(i).contains(v));
-            match &l.offset {
-                Some(a) => Some(self.axes[axis].step(a)),
-                None if self.axes[axis].parts.iter().any(|(v, _)| depends(v)) => None,
-                None => Some(0),
-            }
-        })
+        self.loads.iter().map(move |l| self.axes[axis].step(l.offset.as_ref()?))
     }
 
     /// The axis to vectorise: the one with the least estimated cost for each useful lane.
@@ -216,6 +214,7 @@ impl Contraction {
                 .map(|s| match s {
                     Some(0) => 0.5,
                     Some(1) => 1.0,
+                    Some(s) if pack::PHASES.contains(&s) => 1.5,
                     _ => lanes as f64,
                 })
                 .sum();
@@ -226,7 +225,7 @@ impl Contraction {
                     2.0 * lanes as f64 / (reduced as f64 / lanes as f64)
                 }
                 IterKind::Reduce => continue,
-                _ => match store.as_ref().map(|a| self.axes[k].step(a)) {
+                _ => match store.as_ref().and_then(|a| self.axes[k].step(a)) {
                     Some(1) => 1.0 / reduced as f64,
                     _ => lanes as f64 / reduced as f64,
                 },
@@ -258,7 +257,8 @@ impl Contraction {
     /// Elements that the loads along an axis touch in all, for those that move along it.
     fn footprint(&self, axis: usize) -> i64 {
         let size = |l: &Access| {
-            let moves = |k: &usize| l.offset.as_ref().is_none_or(|a| self.axes[*k].step(a) != 0);
+            let moves =
+                |k: &usize| l.offset.as_ref().is_none_or(|a| self.axes[*k].step(a) != Some(0));
             (0..self.axes.len()).filter(moves).map(|k| self.axes[k].extent).product::<i64>()
         };
         self.loads

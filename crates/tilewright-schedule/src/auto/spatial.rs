@@ -101,7 +101,7 @@ fn narrow(cond: &Expr, inside: &mut Box) -> Option<()> {
         BinOp::Gt => a.clone() - b - 1,
         _ => return None,
     };
-    let rest = Affine::of(&rest)?;
+    let rest = Affine::of(&rest).filter(|r| r.opaque.is_empty())?;
     let mut vars = rest.vars();
     let (Some((v, k)), None) = (vars.next(), vars.next()) else {
         return None;

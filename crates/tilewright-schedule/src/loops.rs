@@ -1,0 +1,286 @@
+//! Primitives on loops: split, fuse, how a loop runs, annotations.
+//!
+//! Splitting a loop of `n` iterations by factors whose product is not `n` runs over the larger
+//! box and guards what is beyond: each outermost block below gets the condition as part of its
+//! predicate, and statements outside of blocks get an `if`.
+
+use std::sync::Arc;
+
+use tilewright_ir::visit::{Subst, fold_stmt_children};
+use tilewright_ir::{
+    Attr, Attrs, DType, Error, Expr, Fold, ForKind, Range, Result, Stmt, StmtKind, TensorFunc, Var,
+};
+
+use crate::schedule::{Schedule, loop_site};
+use crate::site::{as_loop, replace_in};
+use crate::trace::{LoopRef, Value};
+
+impl Schedule {
+    /// Splits a loop into as many as there are factors, outermost first; one factor may be left
+    /// open and is then the smallest that covers the loop.
+    ///
+    /// # Errors
+    /// `Refused` where more than one factor is open, a factor is not positive, the factors do
+    /// not cover the loop, or the loop does not start at zero or runs in a special way.
+    pub fn split(&mut self, l: &LoopRef, factors: &[Option<Expr>]) -> Result<Vec<LoopRef>> {
+        let args = vec![
+            ("loop", l.into()),
+            ("factors", factors.iter().map(|f| f.as_ref().map(Value::from)).collect()),
+        ];
+        let out = self.edit(&l.func, "split", args, |func, _| split(func, l, factors))?;
+        Ok(loops_of(out))
+    }
+
+    /// Fuses loops that are directly inside one another, outermost first, into one.
+    ///
+    /// # Errors
+    /// `Refused` where they are not nested so, or bounds depend on an outer variable.
+    pub fn fuse(&mut self, loops: &[LoopRef]) -> Result<LoopRef> {
+        let Some(first) = loops.first() else {
+            return Err(Error::refused("`fuse` needs at least one loop"));
+        };
+        let args = loops.iter().map(|l| ("", l.into())).collect();
+        let out = self.edit(&first.func, "fuse", args, |func, _| fuse(func, loops))?;
+        loops_of(out).pop().ok_or_else(|| Error::internal("fuse returned no loop"))
+    }
+
+    /// Adds an annotation to a loop, or replaces it.
+    pub fn annotate_loop(&mut self, l: &LoopRef, key: &str, value: Attr) -> Result<()> {
+        let shown = attr_value(&value);
+        let args = vec![("block_or_loop", l.into()), ("ann_key", key.into()), ("ann_val", shown)];
+        self.edit(&l.func, "annotate", args, |func, _| {
+            edit_loop(func, l, |_, annotations| {
+                annotations.insert(key.into(), value);
+                Ok(())
+            })
+        })?;
+        Ok(())
+    }
+
+    /// Removes an annotation of a loop.
+    ///
+    /// # Errors
+    /// `Refused` where the loop has no such annotation.
+    pub fn unannotate_loop(&mut self, l: &LoopRef, key: &str) -> Result<()> {
+        let args = vec![("block_or_loop", l.into()), ("ann_key", key.into())];
+        self.edit(&l.func, "unannotate", args, |func, _| {
+            edit_loop(func, l, |_, annotations| match annotations.remove(key) {
+                Some(_) => Ok(()),
+                None => Err(Error::refused(format!(
+                    "the loop `{}` has no annotation `{key}`",
+                    l.var.name()
+                ))),
+            })
+        })?;
+        Ok(())
+    }
+}
+
+/// The loops among the outputs of an instruction.
+pub(crate) fn loops_of(values: Vec<Value>) -> Vec<LoopRef> {
+    let as_loop = |v| match v {
+        Value::Loop(l) => Some(l),
+        _ => None,
+    };
+    values.into_iter().filter_map(as_loop).collect()
+}
+
+/// An annotation as an argument of a script.
+pub(crate) fn attr_value(a: &Attr) -> Value {
+    match a {
+        Attr::None => Value::None,
+        Attr::Bool(b) => Value::Bool(*b),
+        Attr::Int(v) => Value::Int(*v),
+        Attr::Float(v) => Value::Float(*v),
+        Attr::Str(s) => Value::Str(s.clone()),
+        Attr::Expr(e) => Value::from(e),
+        Attr::List(items) => Value::List(items.iter().map(attr_value).collect()),
+        Attr::Map(items) => Value::List(
+            items
+                .iter()
+                .map(|(k, v)| Value::List(vec![Value::Str(k.clone()), attr_value(v)]))
+                .collect(),
+        ),
+    }
+}
+
+/// Changes how a loop runs or its annotations.
+pub(crate) fn edit_loop(
+    func: &TensorFunc,
+    l: &LoopRef,
+    edit: impl FnOnce(&mut ForKind, &mut Attrs) -> Result<()>,
+) -> Result<(TensorFunc, Vec<Value>)> {
+    let site = loop_site(func, l)?;
+    let StmtKind::For { var, range, kind, annotations, body } = site.stmt.kind() else {
+        return Err(Error::internal("a loop site is no loop"));
+    };
+    let (mut kind, mut annotations) = (kind.clone(), annotations.clone());
+    edit(&mut kind, &mut annotations)?;
+    let new = StmtKind::For {
+        var: var.clone(),
+        range: range.clone(),
+        kind,
+        annotations,
+        body: body.clone(),
+    };
+    let new = Stmt::spanned(new, site.stmt.span());
+    Ok((replace_in(func, &site.stmt, &new), Vec::new()))
+}
+
+/// A plain serial loop without annotations, from zero: variable, extent and body.
+fn plain_loop<'a>(stmt: &'a Stmt, what: &str) -> Result<(&'a Var, &'a Expr, &'a Stmt)> {
+    let StmtKind::For { var, range, kind, annotations, body } = stmt.kind() else {
+        return Err(Error::internal("a loop site is no loop"));
+    };
+    let refuse = |why: String| {
+        Err(Error::refused(format!("the loop `{}` cannot be {what}: {why}", var.name()))
+            .at(stmt.span()))
+    };
+    match kind {
+        ForKind::Serial if annotations.is_empty() => {}
+        ForKind::Serial => return refuse("it has annotations".into()),
+        _ => return refuse("it is not a serial loop".into()),
+    }
+    if range.min.as_int() != Some(0) {
+        return refuse(format!("it starts at {}, not at 0", range.min));
+    }
+    Ok((var, &range.extent, body))
+}
+
+fn split(
+    func: &TensorFunc,
+    l: &LoopRef,
+    factors: &[Option<Expr>],
+) -> Result<(TensorFunc, Vec<Value>)> {
+    let site = loop_site(func, l)?;
+    let (var, extent, body) = plain_loop(&site.stmt, "split")?;
+    let refuse = |why: String| Error::refused(why).at(site.stmt.span());
+    if factors.is_empty() {
+        return Err(refuse("a split needs at least one factor".into()));
+    }
+    let mut product = Expr::int(1, var.dtype());
+    for f in factors.iter().flatten() {
+        if f.as_int().is_some_and(|v| v <= 0) {
+            return Err(refuse(format!("the factor {f} is not positive")));
+        }
+        product = product * f.clone().cast(var.dtype());
+    }
+    let open = factors.iter().filter(|f| f.is_none()).count();
+    if open > 1 {
+        return Err(refuse(format!("{open} factors are open, at most one may be")));
+    }
+    let ceil = match (extent.as_int(), product.as_int()) {
+        (Some(n), Some(p)) => Expr::int(n.div_euclid(p) + i64::from(n % p != 0), var.dtype()),
+        _ => (extent + &(product.clone() - 1)).floordiv(product.clone()),
+    };
+    let factors: Vec<Expr> = factors
+        .iter()
+        .map(|f| f.clone().map_or_else(|| ceil.clone(), |f| f.cast(var.dtype())))
+        .collect();
+    let covered = if open == 1 { product * &ceil } else { product };
+    let exact = match (extent.as_int(), covered.as_int()) {
+        (Some(n), Some(c)) if c < n => {
+            return Err(refuse(format!(
+                "the factors cover {c} of the {n} iterations of the loop `{}`",
+                var.name()
+            )));
+        }
+        (Some(n), Some(c)) => c == n,
+        _ => false,
+    };
+    let vars: Vec<Var> =
+        (0..factors.len()).map(|k| Var::new(format!("{}_{k}", var.name()), var.dtype())).collect();
+    let value =
+        vars.iter().zip(&factors).fold(Expr::int(0, var.dtype()), |sum, (v, f)| sum * f + v);
+    let mut body = Subst::vars([(var.clone(), value.clone())]).stmt(body);
+    if !exact {
+        body = guard_blocks(&body, &value.less(extent));
+    }
+    let new =
+        vars.iter().zip(&factors).rev().fold(body, |body, (v, f)| Stmt::serial(v, f.clone(), body));
+    let out =
+        vars.into_iter().map(|var| Value::Loop(LoopRef { func: l.func.clone(), var })).collect();
+    Ok((replace_in(func, &site.stmt, &new), out))
+}
+
+/// Puts a condition around everything that happens in a statement: into the predicates of its
+/// outermost blocks, and as an `if` around what is outside of blocks.
+pub(crate) fn guard_blocks(stmt: &Stmt, cond: &Expr) -> Stmt {
+    struct Guard<'a>(&'a Expr);
+    impl Fold for Guard<'_> {
+        fn expr(&mut self, e: &Expr) -> Expr {
+            e.clone()
+        }
+        fn stmt(&mut self, s: &Stmt) -> Stmt {
+            match s.kind() {
+                StmtKind::Block { bindings, predicate, block } => {
+                    let predicate = predicate.clone().and(self.0);
+                    let (bindings, block) = (bindings.clone(), block.clone());
+                    Stmt::spanned(StmtKind::Block { bindings, predicate, block }, s.span())
+                }
+                StmtKind::For { .. }
+                | StmtKind::If { .. }
+                | StmtKind::Let { .. }
+                | StmtKind::Seq(_)
+                | StmtKind::Allocate { .. }
+                | StmtKind::Declare { .. }
+                    if has_block(s) =>
+                {
+                    fold_stmt_children(self, s)
+                }
+                _ => Stmt::guard(self.0.clone(), s.clone()),
+            }
+        }
+    }
+    Guard(cond).stmt(stmt)
+}
+
+fn has_block(s: &Stmt) -> bool {
+    !crate::site::find(s, |s| crate::site::as_block(s).is_some()).is_empty()
+}
+
+fn fuse(func: &TensorFunc, loops: &[LoopRef]) -> Result<(TensorFunc, Vec<Value>)> {
+    let outer = loop_site(func, &loops[0])?;
+    let mut at = outer.stmt.clone();
+    let mut parts: Vec<(Var, Expr)> = Vec::new();
+    for (k, l) in loops.iter().enumerate() {
+        let nested = as_loop(&at).is_some_and(|(v, ..)| *v == l.var);
+        if !nested {
+            let outside = loops[k.saturating_sub(1)].var.name();
+            return Err(Error::refused(format!(
+                "the loop `{}` is not directly inside the loop `{outside}`",
+                l.var.name()
+            ))
+            .at(at.span()));
+        }
+        let (var, extent, body) = plain_loop(&at, "fused")?;
+        let bound = tilewright_ir::visit::free_vars(extent);
+        if let Some((v, _)) = parts.iter().find(|(v, _)| bound.contains(v)) {
+            return Err(Error::refused(format!(
+                "the extent {extent} of the loop `{}` depends on the loop `{}`",
+                var.name(),
+                v.name()
+            ))
+            .at(at.span()));
+        }
+        parts.push((var.clone(), extent.clone()));
+        at = body.clone();
+    }
+    let dtype = parts.iter().map(|p| p.0.dtype()).max_by_key(|d| d.bits).unwrap_or(DType::I32);
+    let name: Vec<&str> = parts.iter().map(|(v, _)| &**v.name()).collect();
+    let fused = Var::new(format!("{}_fused", name.join("_")), dtype);
+    let mut inner = Expr::int(1, dtype);
+    let mut values = Vec::new();
+    for (k, (var, extent)) in parts.iter().enumerate().rev() {
+        let mut value = fused.expr().floordiv(inner.clone());
+        if k > 0 {
+            value = value.floormod(extent.clone().cast(dtype));
+        }
+        values.push((var.clone(), value.cast(var.dtype())));
+        inner = inner * extent.clone().cast(dtype);
+    }
+    let body = Subst::vars(values).stmt(&at);
+    let new = Stmt::for_loop(&fused, Range::upto(inner), ForKind::Serial, body);
+    let out = vec![Value::Loop(LoopRef { func: Arc::clone(&loops[0].func), var: fused })];
+    Ok((replace_in(func, &outer.stmt, &new), out))
+}

@@ -1,0 +1,108 @@
+//! Finding a statement with what is around it, and putting another one in its place.
+
+use std::sync::Arc;
+
+use tilewright_ir::visit::{fold_stmt_children, walk_stmt};
+use tilewright_ir::{Block, Expr, Fold, Range, Stmt, StmtKind, TensorFunc, Var, Visit};
+
+/// A statement of a function, with the statements around it.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// The statement.
+    pub stmt: Stmt,
+    /// What is around it, outermost first: loops, conditions, blocks, sequences, ...
+    pub around: Vec<Stmt>,
+}
+
+impl Site {
+    /// The loops around it up to the innermost block that encloses it, outermost first.
+    pub fn loops(&self) -> Vec<Stmt> {
+        let inner = self.around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
+        self.around[inner..].iter().filter(|s| as_loop(s).is_some()).cloned().collect()
+    }
+
+    /// The innermost block that encloses it, if there is one.
+    pub fn scope(&self) -> Option<&Stmt> {
+        self.around.iter().rev().find(|s| as_block(s).is_some())
+    }
+
+    /// Whether `other` is around it.
+    pub fn inside(&self, other: &Stmt) -> bool {
+        self.around.iter().any(|s| s.ptr_eq(other))
+    }
+}
+
+/// Every statement that satisfies a condition, in the order of the text.
+pub fn find(body: &Stmt, wanted: impl Fn(&Stmt) -> bool) -> Vec<Site> {
+    struct Find<F> {
+        wanted: F,
+        around: Vec<Stmt>,
+        found: Vec<Site>,
+    }
+    impl<F: Fn(&Stmt) -> bool> Visit for Find<F> {
+        fn expr(&mut self, _: &Expr) {}
+        fn stmt(&mut self, s: &Stmt) {
+            if (self.wanted)(s) {
+                self.found.push(Site { stmt: s.clone(), around: self.around.clone() });
+            }
+            self.around.push(s.clone());
+            walk_stmt(self, s);
+            self.around.pop();
+        }
+    }
+    let mut f = Find { wanted, around: Vec::new(), found: Vec::new() };
+    f.stmt(body);
+    f.found
+}
+
+/// Puts `new` in the place of `old` (the same node in memory) everywhere in `body`.
+pub fn replace(body: &Stmt, old: &Stmt, new: &Stmt) -> Stmt {
+    struct Replace<'a>(&'a Stmt, &'a Stmt);
+    impl Fold for Replace<'_> {
+        fn expr(&mut self, e: &Expr) -> Expr {
+            e.clone()
+        }
+        fn stmt(&mut self, s: &Stmt) -> Stmt {
+            if s.ptr_eq(self.0) { self.1.clone() } else { fold_stmt_children(self, s) }
+        }
+    }
+    Replace(old, new).stmt(body)
+}
+
+/// [`replace`] in a function.
+pub fn replace_in(func: &TensorFunc, old: &Stmt, new: &Stmt) -> TensorFunc {
+    TensorFunc { body: replace(&func.body, old, new), ..func.clone() }
+}
+
+/// The block of a block statement.
+pub fn as_block(s: &Stmt) -> Option<&Arc<Block>> {
+    match s.kind() {
+        StmtKind::Block { block, .. } => Some(block),
+        _ => None,
+    }
+}
+
+/// Variable, range and body of a loop.
+pub fn as_loop(s: &Stmt) -> Option<(&Var, &Range, &Stmt)> {
+    match s.kind() {
+        StmtKind::For { var, range, body, .. } => Some((var, range, body)),
+        _ => None,
+    }
+}
+
+/// The same loop around another body.
+pub fn with_body(s: &Stmt, new_body: Stmt) -> Stmt {
+    match s.kind() {
+        StmtKind::For { var, range, kind, annotations, .. } => Stmt::spanned(
+            StmtKind::For {
+                var: var.clone(),
+                range: range.clone(),
+                kind: kind.clone(),
+                annotations: annotations.clone(),
+                body: new_body,
+            },
+            s.span(),
+        ),
+        _ => new_body,
+    }
+}
