@@ -322,7 +322,7 @@ pub enum Binary {
     Min,
     /// The larger; `NaN` if either is.
     Max,
-    /// Remainder of integers with the sign of `b`.
+    /// Remainder with the sign of `b`.
     Mod,
     /// Remainder with the sign of `a`.
     Fmod,
@@ -348,9 +348,11 @@ pub enum Binary {
     BitOr,
     /// Bitwise exclusive or of integers.
     BitXor,
-    /// `a` shifted left by `b`, of unsigned integers.
+    /// `a` shifted left by `b`, of integers; by more bits than there are gives 0, and so does a
+    /// negative `b`.
     ShiftLeft,
-    /// `a` shifted right by `b`, of unsigned integers.
+    /// `a` shifted right by `b`, of integers, with copies of the sign; by more bits than there
+    /// are, or a negative number, leaves only those.
     ShiftRight,
     /// `a` where it is not negative, else `b * a`.
     PRelu,
@@ -388,8 +390,7 @@ fn check_binary(op: Binary, name: &str, a: DType, b: DType) -> Result<()> {
     match op {
         Equal => only(a.is_bool() || a.is_int() || a.is_float(), "numbers and bool"),
         And | Or | Xor => only(a.is_bool(), "bool"),
-        Mod | BitAnd | BitOr | BitXor => only(a.is_int(), "integers"),
-        ShiftLeft | ShiftRight => only(a.kind == TypeKind::UInt, "unsigned integers"),
+        BitAnd | BitOr | BitXor | ShiftLeft | ShiftRight => only(a.is_int(), "integers"),
         PRelu => only(a.kind != TypeKind::UInt && !a.is_bool(), "signed numbers"),
         _ => require_number(name, a),
     }
@@ -416,6 +417,17 @@ fn apply_binary(op: Binary, a: Expr, b: Expr) -> Expr {
         }
         Binary::Min => node(BinOp::Min),
         Binary::Max => node(BinOp::Max),
+        Binary::Mod if dtype.is_float() => {
+            let work = working(dtype);
+            let (a, b) = (a.cast(work), b.cast(work));
+            let zero = || Expr::constant(0.0, work);
+            let rest = Expr::intrin(Intrin::Fmod, vec![a, b.clone()]);
+            // The truncating remainder is off by one divisor where the signs differ.
+            let differs = rest.clone().less(0.0).not_equal(b.clone().less(0.0));
+            let moved = Expr::select(differs, &rest + &b, rest.clone());
+            let nothing = Expr::select(b.less(0.0), -zero(), zero());
+            Expr::select(rest.equal(0.0), nothing, moved).cast(dtype)
+        }
         Binary::Mod => node(BinOp::FloorMod),
         Binary::Fmod if dtype.is_float() => {
             let work = working(dtype);
@@ -433,8 +445,23 @@ fn apply_binary(op: Binary, a: Expr, b: Expr) -> Expr {
         Binary::BitAnd => call(Intrin::BitAnd),
         Binary::BitOr => call(Intrin::BitOr),
         Binary::BitXor => call(Intrin::BitXor),
-        Binary::ShiftLeft => call(Intrin::Shl),
-        Binary::ShiftRight => call(Intrin::Shr),
+        Binary::ShiftLeft | Binary::ShiftRight => {
+            let bits = i64::from(dtype.bits);
+            // A negative distance counts as a large one.
+            let inside = b.clone().less(bits).and(b.clone().greater_equal(0));
+            let zero = Expr::constant(0.0, dtype);
+            let last = Expr::int(bits - 1, dtype);
+            let by = Expr::select(inside.clone(), b.clone(), last);
+            match op {
+                Binary::ShiftLeft => {
+                    Expr::select(inside, Expr::intrin(Intrin::Shl, vec![a.clone(), by]), zero)
+                }
+                _ if dtype.kind == TypeKind::UInt => {
+                    Expr::select(inside, Expr::intrin(Intrin::Shr, vec![a.clone(), by]), zero)
+                }
+                _ => Expr::intrin(Intrin::Shr, vec![a.clone(), by]),
+            }
+        }
         Binary::PRelu => {
             let negative = a.clone().less(Expr::constant(0.0, dtype));
             Expr::select(negative, node(BinOp::Mul), a.clone())
