@@ -39,7 +39,7 @@ pub fn failure(result: i32) -> Option<(usize, usize)> {
 /// [`Error::Input`] if the prefix is not a C identifier, [`Error::Internal`] if the plan uses an
 /// input, output, constant or byte that it does not have.
 pub fn emit(prefix: &str, plan: &Plan) -> Result<String> {
-    let mut text = function(prefix, plan)?;
+    let mut text = function(prefix, plan, Visibility::Default)?;
     let kernels: BTreeSet<String> =
         plan.steps.iter().map(|s| emit::symbol(prefix, &s.func)).collect();
     for kernel in kernels {
@@ -59,11 +59,29 @@ pub fn program(
     funcs: &[(Arc<str>, &TensorFunc)],
     target: &Target,
 ) -> Result<String> {
+    program_with(prefix, plan, funcs, target, Visibility::Default)
+}
+
+/// Whether a symbol can be used outside the library or program that it is linked into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Visibility {
+    Default,
+    Hidden,
+}
+
+/// [`program`], where the function may stay inside the library that it is linked into.
+pub(crate) fn program_with(
+    prefix: &str,
+    plan: &Plan,
+    funcs: &[(Arc<str>, &TensorFunc)],
+    target: &Target,
+    visibility: Visibility,
+) -> Result<String> {
     if let Some(step) = plan.steps.iter().find(|s| !funcs.iter().any(|(n, _)| *n == s.func)) {
         return Err(broken(format!("there is no function `{}`", step.func)));
     }
     let kernels = emit::module_with_prefix(prefix, funcs, target)?;
-    Ok(function(prefix, plan)? + &kernels)
+    Ok(function(prefix, plan, visibility)? + &kernels)
 }
 
 fn broken(what: String) -> Error {
@@ -71,13 +89,14 @@ fn broken(what: String) -> Error {
 }
 
 /// The definition of the function.
-fn function(prefix: &str, plan: &Plan) -> Result<String> {
+fn function(prefix: &str, plan: &Plan, visibility: Visibility) -> Result<String> {
     check_prefix(prefix)?;
     if plan.steps.len() > i32::MAX as usize / STEP {
         return Err(Error::unsupported(format!("a plan of {} steps", plan.steps.len())));
     }
+    let hidden = if visibility == Visibility::Hidden { "hidden " } else { "" };
     let mut out = format!(
-        "define i32 @{}(ptr %ctx, ptr %inputs, ptr %outputs, ptr %constants, ptr %arena) nounwind {{\n",
+        "define {hidden}i32 @{}(ptr %ctx, ptr %inputs, ptr %outputs, ptr %constants, ptr %arena) nounwind {{\n",
         symbol(prefix)
     );
     let slots = plan.steps.iter().map(|s| s.args.len()).max().unwrap_or(0);

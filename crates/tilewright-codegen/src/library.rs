@@ -46,7 +46,8 @@ impl Library<'_> {
         let constants = self.constants()?;
         // The function with the kernels' interface has a prefix of its own, and stays inside.
         let inner = format!("{}_plan", self.name);
-        let ir = entry::program(&inner, self.plan, self.funcs, self.target)?;
+        let hidden = entry::Visibility::Hidden;
+        let ir = entry::program_with(&inner, self.plan, self.funcs, self.target, hidden)?;
         let object = cache.compile(llvm, &ir, self.target, OptLevel::Full)?;
 
         let directory = tempfile::tempdir().map_err(|e| io("a temporary directory", &e))?;

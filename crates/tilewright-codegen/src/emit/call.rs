@@ -35,7 +35,7 @@ impl Func<'_> {
             false => self.int_intrinsic(op, args, &values, dtype),
         };
         done.ok_or_else(|| {
-            Error::unsupported(format!("`T.{}` of values of type {dtype}", op.name()))
+            Error::unsupported(format!("`T.{}` does not take values of type {dtype}", op.name()))
         })
     }
 
@@ -153,7 +153,7 @@ impl Func<'_> {
     ) -> Result<Option<Val>> {
         if !is_identifier(name) {
             return Err(Error::unsupported(format!(
-                "a call of `{name}`, which is not the name of a C function"
+                "`{name}` is called, but is not the name of a C function"
             )));
         }
         let values = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<Val>>>()?;
@@ -203,7 +203,7 @@ impl Func<'_> {
                 }
                 Err(Error::malformed("`T.address_of` takes an element of a buffer"))
             }
-            _ => Err(Error::unsupported(format!("`T.{name}` in native code"))),
+            _ => Err(Error::unsupported(format!("native code cannot call `T.{name}`"))),
         }
     }
 }
@@ -214,7 +214,7 @@ fn c_attribute(name: &str, dtype: DType) -> Result<String> {
     Ok(match dtype.kind {
         _ if dtype.lanes != 1 || is_narrow_float(dtype) || dtype.kind == TypeKind::Void => {
             return Err(Error::unsupported(format!(
-                "a value of type {dtype} in the call of the C function `{name}`"
+                "a value of type {dtype} cannot go to or from the C function `{name}`"
             )));
         }
         TypeKind::Int if narrow => " signext".to_owned(),

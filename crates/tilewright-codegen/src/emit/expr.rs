@@ -53,7 +53,9 @@ impl Func<'_> {
     pub(super) fn enter(&mut self) -> Result<()> {
         self.depth += 1;
         match self.depth > MAX_DEPTH {
-            true => Err(Error::unsupported(format!("nesting deeper than {MAX_DEPTH} nodes"))),
+            true => {
+                Err(Error::unsupported(format!("the code is nested deeper than {MAX_DEPTH} nodes")))
+            }
             false => Ok(()),
         }
     }
@@ -89,7 +91,7 @@ impl Func<'_> {
                 let same_lanes = from.lanes == dtype.lanes;
                 let cast = same_lanes.then(|| arith::cast(&mut self.code, &v, from, dtype, ty));
                 cast.flatten().ok_or_else(|| {
-                    Error::unsupported(format!("a conversion from {from} to {dtype}"))
+                    Error::unsupported(format!("there is no conversion from {from} to {dtype}"))
                 })
             }
             ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) if a.dtype().is_bool() => {
@@ -135,7 +137,9 @@ impl Func<'_> {
                 let v = self.expr(a)?;
                 match v.lanes() {
                     1 => Ok(self.code.splat(&v, dtype.lanes)),
-                    _ => Err(Error::unsupported(format!("a broadcast of the vector `{a}`"))),
+                    _ => Err(Error::unsupported(format!(
+                        "`{a}` is a vector and cannot be broadcast"
+                    ))),
                 }
             }
             // Any fixed value is a valid choice.
@@ -168,8 +172,9 @@ impl Func<'_> {
             constant: (is_number(a), is_number(b)),
             reassoc,
         };
-        arith::binary(&mut self.code, op, &operands)
-            .ok_or_else(|| Error::unsupported(format!("`{e}` on values of type {dtype}")))
+        arith::binary(&mut self.code, op, &operands).ok_or_else(|| {
+            Error::unsupported(format!("`{e}` is not defined for values of type {dtype}"))
+        })
     }
 
     fn choose(&mut self, e: &Expr, cond: &Val, t: &Val, f: &Val) -> Result<Val> {
@@ -264,7 +269,7 @@ impl Func<'_> {
             Some(m) if m.ty == lanes.ty => self.code.bin("and", m, lanes),
             Some(m) if m.lanes() != 1 => {
                 return Err(Error::unsupported(format!(
-                    "a condition of {} lanes under one of {}",
+                    "a condition of {} lanes cannot stand under one of {}",
                     lanes.lanes(),
                     m.lanes()
                 )));

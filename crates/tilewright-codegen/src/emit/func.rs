@@ -203,7 +203,7 @@ pub fn shape_vars(func: &TensorFunc) -> Vec<Var> {
 /// Writes a tensor function: the exported function `symbol`, and what it calls.
 pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> Result<()> {
     if func.ret.is_some_and(|r| r != DType::VOID) {
-        return Err(Error::unsupported("a tensor function that returns a value"));
+        return Err(Error::unsupported("in native code a tensor function cannot return a value"));
     }
     let messages = assert_messages(func);
     if messages.len() > MAX_MESSAGES {
@@ -290,7 +290,7 @@ pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> R
 fn unpack(c: &mut Code<'_>, slot: usize, dtype: DType) -> Result<Val> {
     let ty = register(dtype)?;
     if ty.lanes != 1 {
-        return Err(Error::unsupported(format!("a parameter of type {dtype}")));
+        return Err(Error::unsupported(format!("a parameter cannot have the type {dtype}")));
     }
     let at = Val::int(Ty::I64, slot as i64);
     let address = c.emit(Ty::PTR, format_args!("getelementptr inbounds i64, ptr %args, {at}"));

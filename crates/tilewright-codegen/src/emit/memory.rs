@@ -291,7 +291,7 @@ impl Func<'_> {
                 Ok(Place::Strided { base, stride: Val::int(Ty::I64, 1) })
             }
             _ => Err(Error::unsupported(format!(
-                "a vector index into buffer `{}` of type {}",
+                "buffer `{}` of type {} takes no vector index",
                 buffer.name,
                 buffer.dtype()
             ))),
@@ -312,7 +312,9 @@ impl Func<'_> {
     pub(super) fn element_address(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Val> {
         match self.locate(buffer, indices)? {
             Place::One(at) | Place::Strided { base: at, .. } => Ok(self.address(buffer, &at)?.0),
-            Place::Any(_) => Err(Error::unsupported("the address of a vector of elements")),
+            Place::Any(_) => {
+                Err(Error::unsupported("there is no single address of a vector of elements"))
+            }
         }
     }
 
@@ -470,7 +472,7 @@ impl Func<'_> {
     fn lane_mask(&self, mask: Option<Val>, lanes: u16) -> Result<Option<Val>> {
         match mask {
             Some(m) if m.lanes() != lanes => Err(Error::unsupported(format!(
-                "an access of {lanes} lanes under a condition of {} lanes",
+                "an access of {lanes} lanes cannot stand under a condition of {} lanes",
                 m.lanes()
             ))),
             mask => Ok(mask),

@@ -179,7 +179,7 @@ impl Func<'_> {
                 true => self.code.bin("and", &failed_lanes, &mask),
                 false => {
                     return Err(Error::unsupported(
-                        "an assertion under a condition of other lanes",
+                        "an assertion cannot stand under a condition of other lanes",
                     ));
                 }
             };

@@ -26,7 +26,7 @@ pub(super) fn register(dtype: DType) -> Result<Ty> {
         (TypeKind::Float, 16 | 32) | (TypeKind::BFloat, 16) => Scalar::F32,
         (TypeKind::Float, 64) => Scalar::F64,
         (TypeKind::Handle, _) => Scalar::Ptr,
-        _ => return Err(Error::unsupported(format!("values of type {dtype} in native code"))),
+        _ => return Err(Error::unsupported(format!("native code has no values of type {dtype}"))),
     };
     match dtype.lanes {
         0 => Err(Error::malformed(format!("the type {dtype} has no lanes"))),

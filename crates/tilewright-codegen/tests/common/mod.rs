@@ -72,12 +72,30 @@ pub fn compile(func: &TensorFunc) -> Native {
     compile_for(func, &Llvm::get().expect("an LLVM").host(), OptLevel::Full)
 }
 
+/// Compiles for this machine, with functions of this process that it may call.
+pub fn compile_with(func: &TensorFunc, functions: &[(&str, *mut c_void)]) -> Native {
+    let host = Llvm::get().expect("an LLVM").host();
+    compile_all(func, &host, OptLevel::Full, functions)
+}
+
 pub fn compile_for(func: &TensorFunc, target: &Target, level: OptLevel) -> Native {
+    compile_all(func, target, level, &[])
+}
+
+fn compile_all(
+    func: &TensorFunc,
+    target: &Target,
+    level: OptLevel,
+    functions: &[(&str, *mut c_void)],
+) -> Native {
     let llvm = Llvm::get().expect("an LLVM");
     let text = ir(func, target).unwrap_or_else(|e| panic!("{}", e.render()));
     let object = llvm.compile(&text, target, level, Emit::Object);
     let object = object.unwrap_or_else(|e| panic!("{}\n{text}", e.render()));
     let jit = Jit::new(llvm).expect("a JIT");
+    for (name, address) in functions {
+        jit.define(name, NonNull::new(*address).expect("an address")).expect("a new name");
+    }
     jit.add_object(&object).expect("an object for this machine");
     let address: NonNull<c_void> =
         jit.lookup(&emit::symbol(emit::PREFIX, "f")).unwrap_or_else(|e| panic!("{}", e.render()));
@@ -103,6 +121,16 @@ impl Native {
     /// Calls on tensors with threads.
     pub fn call_threads(&self, tensors: &mut [Tensor]) -> i32 {
         self.call_with(tensors.iter_mut().map(Arg::Tensor).collect(), Some(threads))
+    }
+
+    /// Calls without any context.
+    pub fn call_without_context(&self, tensors: &mut [&mut Tensor]) -> i32 {
+        let slots: Vec<u64> = tensors
+            .iter_mut()
+            .map(|t| t.bytes_mut().as_mut_ptr().expose_provenance() as u64)
+            .collect();
+        // SAFETY: the tests pass as many arguments, of such sizes, as the function has.
+        unsafe { (self.kernel)(std::ptr::null(), slots.as_ptr()) }
     }
 
     pub fn call_with(&self, args: Vec<Arg<'_>>, parallel_for: Option<ParallelFor>) -> i32 {
