@@ -1,0 +1,157 @@
+//! Arguments of a call, matched to the names of its parameters.
+
+use ruff_python_ast as ast;
+use tilewright_ir::{Error, Result, Span};
+
+use crate::syntax::span;
+
+/// Arguments by parameter.
+pub(crate) struct Args<'a> {
+    what: String,
+    call: Span,
+    slots: Vec<(&'static str, Option<&'a ast::Expr>)>,
+    /// Positional arguments past the last parameter, where they are allowed.
+    pub(crate) rest: Vec<&'a ast::Expr>,
+}
+
+impl<'a> Args<'a> {
+    /// Matches the arguments of a call to parameters; `what` names the function in messages.
+    pub(crate) fn bind(
+        call: &'a ast::ExprCall,
+        what: impl Into<String>,
+        names: &[&'static str],
+    ) -> Result<Self> {
+        let args = Self::bind_variadic(call, what, names)?;
+        match args.rest.first() {
+            None => Ok(args),
+            Some(extra) => Err(Error::syntax(format!(
+                "`{}` takes at most {} positional arguments",
+                args.what,
+                names.len()
+            ))
+            .at(span(*extra))
+            .help(usage(&args.what, names))),
+        }
+    }
+
+    /// Like [`Args::bind`], with any number of further positional arguments in `rest`.
+    pub(crate) fn bind_variadic(
+        call: &'a ast::ExprCall,
+        what: impl Into<String>,
+        names: &[&'static str],
+    ) -> Result<Self> {
+        let mut args = Args {
+            what: what.into(),
+            call: span(call),
+            slots: names.iter().map(|n| (*n, None)).collect(),
+            rest: Vec::new(),
+        };
+        for (i, e) in call.arguments.args.iter().enumerate() {
+            if let ast::Expr::Starred(_) = e {
+                return Err(Error::syntax("`*` arguments are not supported").at(span(e)));
+            }
+            match args.slots.get_mut(i) {
+                Some(slot) => slot.1 = Some(e),
+                None => args.rest.push(e),
+            }
+        }
+        for k in &call.arguments.keywords {
+            let Some(name) = &k.arg else {
+                return Err(Error::syntax("`**` arguments are not supported").at(span(k)));
+            };
+            match args.slots.iter_mut().find(|(n, _)| *n == name.as_str()) {
+                Some((_, slot @ None)) => *slot = Some(&k.value),
+                Some(_) => {
+                    let message = format!("`{}` gets `{name}` twice", args.what);
+                    return Err(Error::syntax(message).at(span(name)));
+                }
+                None => {
+                    let message = format!("`{}` has no parameter `{name}`", args.what);
+                    return Err(Error::syntax(message)
+                        .at(span(name))
+                        .help(usage(&args.what, names)));
+                }
+            }
+        }
+        Ok(args)
+    }
+
+    /// An argument; `None` where it is missing or the literal `None`.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a ast::Expr> {
+        let slot = self.slots.iter().find(|(n, _)| *n == name)?;
+        slot.1.filter(|e| !e.is_none_literal_expr())
+    }
+
+    /// An argument that must be there.
+    pub(crate) fn need(&self, name: &str) -> Result<&'a ast::Expr> {
+        self.get(name).ok_or_else(|| {
+            let names: Vec<&'static str> = self.slots.iter().map(|(n, _)| *n).collect();
+            Error::syntax(format!("`{}` needs the argument `{name}`", self.what))
+                .at(self.call)
+                .help(usage(&self.what, &names))
+        })
+    }
+}
+
+fn usage(what: &str, names: &[&'static str]) -> String {
+    format!("the parameters are {what}({})", names.join(", "))
+}
+
+/// The text of a string literal.
+pub(crate) fn string(e: &ast::Expr) -> Result<&str> {
+    match e {
+        ast::Expr::StringLiteral(s) => Ok(s.value.to_str()),
+        _ => Err(Error::syntax("expected a string").at(span(e))),
+    }
+}
+
+/// The elements of a tuple or list; anything else is one element.
+pub(crate) fn elements(e: &ast::Expr) -> &[ast::Expr] {
+    match e {
+        ast::Expr::Tuple(t) => &t.elts,
+        ast::Expr::List(l) => &l.elts,
+        other => std::slice::from_ref(other),
+    }
+}
+
+/// The known name nearest to a misspelt one, where one is near.
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (name.len() / 3).min(3);
+    known
+        .into_iter()
+        .filter(|k| limit > 0 && k.len().abs_diff(name.len()) <= limit && k.len() < 64)
+        .map(|k| (distance(name, k), k))
+        .filter(|(d, _)| *d <= limit)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, k)| k)
+}
+
+/// Number of bytes to insert, delete or replace.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let cost = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = cost.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_found_and_a_far_one_is_not() {
+        let known = ["serial", "parallel", "if_then_else"];
+        assert_eq!(nearest("seral", known), Some("serial"));
+        assert_eq!(nearest("if_then_esle", known), Some("if_then_else"));
+        assert_eq!(nearest("xyz", known), None);
+        assert_eq!(nearest("i", ["B", "j"]), None);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+}

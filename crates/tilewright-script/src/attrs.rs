@@ -1,0 +1,109 @@
+//! Attributes and annotations: `{"key": value, ...}`.
+
+use ruff_python_ast as ast;
+use tilewright_ir::{Attr, Attrs, Buffer, DType, Error, Result, Var, text};
+
+use crate::args::string;
+use crate::expr::{ExprParser, Space};
+use crate::value::Value;
+
+/// Plain names, and plain numbers of the parser's default type.
+struct Plain(DType);
+
+impl text::Names for Plain {
+    fn var(&mut self, v: &Var) -> String {
+        v.name().to_string()
+    }
+    fn buffer(&mut self, b: &Buffer) -> String {
+        b.name.to_string()
+    }
+    fn default_int(&self) -> DType {
+        self.0
+    }
+}
+
+impl ExprParser {
+    /// A dictionary with text keys.
+    pub(crate) fn attrs(&mut self, e: &ast::Expr) -> Result<Attrs> {
+        let ast::Expr::Dict(d) = e else {
+            return Err(Error::syntax("expected a dictionary")
+                .at(self.span(e))
+                .help("write {\"key\": value}"));
+        };
+        let mut attrs = Attrs::new();
+        for item in &d.items {
+            let Some(key) = &item.key else {
+                return Err(Error::syntax("expected `\"key\": value`").at(self.span(&item.value)));
+            };
+            let value = self.attr(&item.value)?;
+            if attrs.insert(string(key)?.into(), value).is_some() {
+                let message = format!("the key `{}` stands twice", string(key)?);
+                return Err(Error::syntax(message).at(self.span(key)));
+            }
+        }
+        Ok(attrs)
+    }
+
+    /// The value of an attribute.
+    pub(crate) fn attr(&mut self, e: &ast::Expr) -> Result<Attr> {
+        match e {
+            ast::Expr::List(l) => self.attr_list(&l.elts),
+            ast::Expr::Tuple(t) => self.attr_list(&t.elts),
+            ast::Expr::Dict(_) => self.attrs(e).map(Attr::Map),
+            ast::Expr::Call(c) => match self.path(&c.func) {
+                Some((Space::T, name)) if name == "index_map" => self.index_map(c),
+                _ => self.scalar_attr(e),
+            },
+            _ => self.scalar_attr(e),
+        }
+    }
+
+    fn attr_list(&mut self, items: &[ast::Expr]) -> Result<Attr> {
+        items.iter().map(|e| self.attr(e)).collect::<Result<_>>().map(Attr::List)
+    }
+
+    fn scalar_attr(&mut self, e: &ast::Expr) -> Result<Attr> {
+        Ok(match self.value(e)? {
+            Value::None => Attr::None,
+            Value::Bool(v) => Attr::Bool(v),
+            Value::Float(v) => Attr::Float(v),
+            Value::Str(s) => Attr::Str(s),
+            Value::Int(v) => Attr::Int(i64::try_from(v).map_err(|_| {
+                Error::syntax(format!("{v} does not fit in 64 bits")).at(self.span(e))
+            })?),
+            Value::Typed(x) => Attr::Expr(x),
+            v @ (Value::Undef | Value::Buffer(_)) => {
+                Attr::Expr(v.typed(self.int).map_err(|err| err.at(self.span(e)))?)
+            }
+        })
+    }
+
+    /// `T.index_map(lambda i, j: (i, j // 4, j % 4))` as text, in which the parameters are
+    /// called `i0`, `i1`, ... and everything stands as the printer would put it.
+    fn index_map(&mut self, c: &ast::ExprCall) -> Result<Attr> {
+        let shape = || Error::syntax("expected `T.index_map(lambda i, ...: (...))`");
+        let Some(ast::Expr::Lambda(l)) = c.arguments.args.first() else {
+            return Err(shape().at(self.span(c)));
+        };
+        self.env.push();
+        let result = self.lambda_text(l);
+        self.env.pop();
+        result.map(|text| Attr::Str(text.into())).map_err(|err| err.at(self.span(l)))
+    }
+
+    fn lambda_text(&mut self, l: &ast::ExprLambda) -> Result<String> {
+        let mut names = Vec::new();
+        for (i, p) in l.parameters.iter().flat_map(|p| p.iter_non_variadic_params()).enumerate() {
+            let var = Var::new(format!("i{i}"), self.int);
+            names.push(var.name().to_string());
+            self.env.insert(p.parameter.name.as_str(), crate::env::Item::Var(var));
+        }
+        let mut results = Vec::new();
+        let mut plain = Plain(self.int);
+        for e in crate::args::elements(&l.body) {
+            results.push(text::expr_to_string(&self.expr(e)?, &mut plain));
+        }
+        let comma = if results.len() == 1 { "," } else { "" };
+        Ok(format!("lambda {}: ({}{comma})", names.join(", "), results.join(", ")))
+    }
+}

@@ -1,0 +1,258 @@
+//! Constant tensors as text.
+//!
+//! Three forms, all exact:
+//! * `R.const([[1.0, 2.0]], "float32")` for a few elements;
+//! * `R.const(b64="...", shape=(64, 3, 7, 7), dtype="float32")`: the bytes, row-major and
+//!   little-endian, in base 64, for many of them, and wherever a list could not say the bits
+//!   (`NaN`) or the shape (no elements);
+//! * `R.const_ref("c0", R.Tensor((64, 3, 7, 7), dtype="float32"))`: an entry of a
+//!   [`ConstTable`] that is kept beside the text.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use half::{bf16, f16};
+use indexmap::IndexMap;
+use ruff_python_ast as ast;
+use tilewright_ir::{DType, Error, Result, Tensor, TypeKind, text};
+
+use crate::args::{Args, elements, string};
+use crate::expr::ExprParser;
+use crate::value::{Value, int_literal};
+
+/// Most elements of a constant that is printed as a list.
+const LISTED: usize = 64;
+
+/// Constants by name, kept beside a text that names them.
+#[derive(Clone, Debug, Default)]
+pub struct ConstTable {
+    entries: IndexMap<Arc<str>, Tensor>,
+}
+
+impl ConstTable {
+    /// An empty table.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds or replaces an entry.
+    pub fn insert(&mut self, name: impl Into<Arc<str>>, tensor: Tensor) {
+        self.entries.insert(name.into(), tensor);
+    }
+
+    /// The entry of this name.
+    pub fn get(&self, name: &str) -> Option<&Tensor> {
+        self.entries.get(name)
+    }
+
+    /// The entries in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Tensor)> {
+        self.entries.iter()
+    }
+
+    /// The name of a tensor, which is added where it is new.
+    fn name_of(&mut self, tensor: &Tensor) -> Arc<str> {
+        let same = |t: &Tensor| {
+            let bytes = |t: &Tensor| (t.bytes().as_ptr(), t.dtype());
+            bytes(t) == bytes(tensor) && t.shape() == tensor.shape() && !t.is_empty()
+        };
+        if let Some((name, _)) = self.entries.iter().find(|(_, t)| same(t)) {
+            return name.clone();
+        }
+        let names = (self.entries.len()..).map(|i| format!("c{i}"));
+        let free = names.map(Arc::<str>::from).find(|n| !self.entries.contains_key(n));
+        let name = free.unwrap_or_else(|| "c".into());
+        self.entries.insert(name.clone(), tensor.clone());
+        name
+    }
+}
+
+/// The type of a constant as text.
+fn type_text(t: &Tensor) -> String {
+    format!("R.Tensor({}, dtype=\"{}\")", tuple(t.shape()), t.dtype())
+}
+
+fn tuple(shape: &[usize]) -> String {
+    match shape {
+        [one] => format!("({one},)"),
+        _ => {
+            let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
+            format!("({})", extents.join(", "))
+        }
+    }
+}
+
+/// The text of a constant; large ones go to the table, where there is one.
+pub(crate) fn print(t: &Tensor, table: Option<&mut ConstTable>) -> String {
+    let small = t.len() <= LISTED && can_be_listed(t);
+    match table {
+        Some(table) if !small => {
+            let name = table.name_of(t);
+            format!("R.const_ref({}, {})", text::quote(&name), type_text(t))
+        }
+        None if !small => format!(
+            "R.const(b64=\"{}\", shape={}, dtype=\"{}\")",
+            STANDARD.encode(t.bytes()),
+            tuple(t.shape()),
+            t.dtype()
+        ),
+        _ => {
+            let mut out = String::from("R.const(");
+            let mut next = 0;
+            print_list(t, t.shape(), &mut next, &mut out);
+            let _ = write!(out, ", \"{}\")", t.dtype());
+            out
+        }
+    }
+}
+
+/// Whether a list of numbers says every bit and the shape.
+fn can_be_listed(t: &Tensor) -> bool {
+    let kind = t.dtype().kind;
+    let known = !matches!(kind, TypeKind::Handle | TypeKind::Void) && t.dtype().lanes == 1;
+    known
+        && !t.is_empty()
+        && match kind {
+            TypeKind::Bool => t.bytes().iter().all(|b| *b <= 1),
+            TypeKind::Float | TypeKind::BFloat => (0..t.len()).all(|i| !t.get_f64(i).is_nan()),
+            _ => true,
+        }
+}
+
+fn print_list(t: &Tensor, shape: &[usize], next: &mut usize, out: &mut String) {
+    let Some((n, inner)) = shape.split_first() else {
+        let i = *next;
+        *next += 1;
+        let _ = match t.dtype().kind {
+            TypeKind::Bool => write!(out, "{}", if t.get_i128(i) != 0 { "True" } else { "False" }),
+            TypeKind::Float | TypeKind::BFloat => {
+                write!(out, "{}", float_literal(t.get_f64(i), t.dtype()))
+            }
+            _ => write!(out, "{}", t.get_i128(i)),
+        };
+        return;
+    };
+    out.push('[');
+    for i in 0..*n {
+        if i > 0 {
+            out.push_str(", ");
+        }
+        print_list(t, inner, next, out);
+    }
+    out.push(']');
+}
+
+/// Python text of a float.
+pub(crate) fn float_literal(v: f64, dtype: DType) -> String {
+    match v {
+        v if v.is_nan() => "float(\"nan\")".to_owned(),
+        f64::INFINITY => "float(\"inf\")".to_owned(),
+        f64::NEG_INFINITY => "float(\"-inf\")".to_owned(),
+        v => text::float_text(v, dtype),
+    }
+}
+
+impl ExprParser {
+    /// `R.const(...)`
+    pub(crate) fn constant_tensor(&mut self, c: &ast::ExprCall) -> Result<Tensor> {
+        let args = Args::bind(c, "R.const", &["value", "dtype", "b64", "shape"])?;
+        let Some(encoded) = args.get("b64") else {
+            if args.get("value").is_none() {
+                return Err(Error::syntax("a constant needs its elements").at(self.span(c)).help(
+                    "write R.const([[1.0, 2.0]], \"float32\"); a value that is not known \
+                     is a parameter of the function",
+                ));
+            }
+            return self.listed(&args);
+        };
+        let dtype = self.dtype(args.need("dtype")?)?;
+        let shape = elements(args.need("shape")?);
+        let shape: Vec<usize> = shape.iter().map(|e| self.count(e)).collect::<Result<_>>()?;
+        let bytes = STANDARD
+            .decode(string(encoded)?)
+            .map_err(|e| Error::syntax(format!("not base 64: {e}")).at(self.span(encoded)))?;
+        Tensor::from_bytes(dtype, &shape, &bytes)
+            .map_err(|e| Error::syntax(e.to_string()).at(self.span(c)))
+    }
+
+    fn listed(&mut self, args: &Args) -> Result<Tensor> {
+        let value = args.need("value")?;
+        let mut values = Vec::new();
+        let mut shape = Vec::new();
+        self.list(value, 0, &mut shape, &mut values)?;
+        let dtype = match args.get("dtype") {
+            Some(e) => self.dtype(e)?,
+            // As NumPy would, in the widths that models use.
+            None if values.iter().any(|(v, _)| matches!(v, Value::Float(_))) => DType::F32,
+            None if values.iter().any(|(v, _)| matches!(v, Value::Int(_))) => DType::I32,
+            None => DType::BOOL,
+        };
+        let mut bytes = Vec::with_capacity(values.len().saturating_mul(dtype.bytes()));
+        for (v, at) in &values {
+            element(v, dtype, &mut bytes).map_err(|e| e.at(*at))?;
+        }
+        Tensor::from_bytes(dtype, &shape, &bytes)
+            .map_err(|e| Error::syntax(e.to_string()).at(self.span(value)))
+    }
+
+    /// Elements of nested lists, and their shape.
+    fn list(
+        &mut self,
+        e: &ast::Expr,
+        depth: usize,
+        shape: &mut Vec<usize>,
+        values: &mut Vec<(Value, tilewright_ir::Span)>,
+    ) -> Result<()> {
+        let ragged = || Error::syntax("the lists of a constant have different lengths");
+        let inner = match e {
+            ast::Expr::List(l) => &l.elts,
+            ast::Expr::Tuple(t) => &t.elts,
+            _ => {
+                if depth < shape.len() {
+                    return Err(ragged().at(self.span(e)));
+                }
+                let at = self.span(e);
+                values.push((self.value(e)?, at));
+                return Ok(());
+            }
+        };
+        match shape.get(depth) {
+            // Only the way to the first element makes the shape longer.
+            None if values.is_empty() => shape.push(inner.len()),
+            Some(n) if *n == inner.len() => {}
+            _ => return Err(ragged().at(self.span(e))),
+        }
+        inner.iter().try_for_each(|e| self.list(e, depth + 1, shape, values))
+    }
+}
+
+/// Appends the bytes of an element.
+fn element(v: &Value, dtype: DType, bytes: &mut Vec<u8>) -> Result<()> {
+    let wrong = || Error::syntax(format!("expected a {dtype}, found {}", v.describe()));
+    let number = match v {
+        Value::Int(v) => *v as f64,
+        Value::Float(v) => *v,
+        Value::Bool(v) => f64::from(u8::from(*v)),
+        _ => return Err(wrong()),
+    };
+    match (dtype.kind, dtype.bits, dtype.lanes) {
+        (TypeKind::Float, 16, 1) => bytes.extend(f16::from_f64(number).to_le_bytes()),
+        (TypeKind::Float, 32, 1) => bytes.extend((number as f32).to_le_bytes()),
+        (TypeKind::Float, _, 1) => bytes.extend(number.to_le_bytes()),
+        (TypeKind::BFloat, _, 1) => bytes.extend(bf16::from_f64(number).to_le_bytes()),
+        (TypeKind::Bool, _, 1) => bytes.push(u8::from(number != 0.0)),
+        (TypeKind::Int | TypeKind::UInt, bits, 1) => {
+            let v = match v {
+                Value::Int(v) => *v,
+                Value::Bool(v) => i128::from(*v),
+                _ => return Err(wrong()),
+            };
+            let v = int_literal(v, dtype)?.as_int().unwrap_or(0);
+            bytes.extend(&v.to_le_bytes()[..usize::from(bits / 8)]);
+        }
+        _ => return Err(wrong()),
+    }
+    Ok(())
+}

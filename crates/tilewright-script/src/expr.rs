@@ -1,0 +1,640 @@
+//! Expressions: from Python's tree to [`Value`]s, in an environment of names.
+//!
+//! The tree of the text is kept: nothing is folded or reordered, except that Python's own
+//! arithmetic on plain numbers is carried out (see [`crate::value`]).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ruff_python_ast as ast;
+use ruff_text_size::Ranged;
+use tilewright_ir::{
+    BinOp, Buffer, CallTarget, DType, Error, Expr, ExprKind, Intrin, Range, Result, Span, TypeKind,
+    equal, text,
+};
+
+use crate::args::{Args, elements, nearest, string};
+use crate::env::{Env, Item};
+use crate::syntax;
+use crate::value::{Value, binary, int_literal};
+
+mod builtins;
+
+pub(crate) use self::builtins::special_float;
+use self::builtins::{BARE, cast, takes_integers};
+
+/// The vocabularies of TVMScript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    /// `T`: tensor functions.
+    T,
+    /// `R`: graph functions.
+    R,
+    /// `I`: modules.
+    I,
+    /// A bare name, as loose code writes `grid(...)`.
+    Bare,
+}
+
+/// Most nested constructs whose text stands for two copies of a part of it
+/// (`0 <= x < n`, `T.ceildiv(x, n)`): each level may double the tree.
+const MAX_COPIES: usize = 4;
+
+/// Reads expressions.
+pub(crate) struct ExprParser {
+    /// Names in scope.
+    pub(crate) env: Env,
+    /// The type of a plain integer that meets nothing.
+    pub(crate) int: DType,
+    /// Names of the vocabularies.
+    pub(crate) spaces: HashMap<String, Space>,
+    /// Where everything is that has no place of its own in the source: text inside a string.
+    place: Option<Span>,
+    copies: usize,
+}
+
+/// One index of a buffer.
+pub(crate) enum Index {
+    /// One element, or a vector of them.
+    Point(Expr),
+    /// `a:b` with the step.
+    Slice(Range, i64),
+}
+
+impl ExprParser {
+    /// A parser without names, whose plain integers have the given type.
+    pub(crate) fn new(int: DType) -> Self {
+        let spaces = [
+            ("T", Space::T),
+            ("tir", Space::T),
+            ("tirx", Space::T),
+            ("R", Space::R),
+            ("relax", Space::R),
+            ("I", Space::I),
+        ];
+        let spaces = spaces.into_iter().map(|(n, s)| (n.to_owned(), s)).collect();
+        ExprParser { env: Env::new(), int, spaces, place: None, copies: 0 }
+    }
+
+    /// The place of a node.
+    pub(crate) fn span(&self, node: &impl Ranged) -> Span {
+        self.place.unwrap_or_else(|| syntax::span(node))
+    }
+
+    /// Reads the text of a string literal at `place` with `read`.
+    pub(crate) fn inside<T>(
+        &mut self,
+        e: &ast::Expr,
+        read: impl FnOnce(&mut Self, &ast::Expr) -> Result<T>,
+    ) -> Result<T> {
+        let place = self.span(e);
+        let inner = syntax::parse_expression(string(e)?)
+            .map_err(|err| Error::syntax(format!("in this string: {err}")).at(place))?;
+        let outer = self.place.replace(place);
+        let result = read(self, &inner);
+        self.place = outer;
+        result
+    }
+
+    /// A typed expression; plain numbers have their default type.
+    pub(crate) fn expr(&mut self, e: &ast::Expr) -> Result<Expr> {
+        let value = self.value(e)?;
+        let described = matches!(value, Value::Str(_) | Value::Buffer(_)).then(|| value.describe());
+        match described {
+            Some(found) => {
+                Err(Error::syntax(format!("expected an expression, found {found}"))
+                    .at(self.span(e)))
+            }
+            None => value.typed(self.int).map_err(|err| err.at(self.span(e))),
+        }
+    }
+
+    /// An expression of a type: plain numbers take it, others are converted.
+    pub(crate) fn expr_of(&mut self, e: &ast::Expr, to: DType) -> Result<Expr> {
+        let value = self.value(e)?;
+        if let Value::Buffer(_) | Value::Str(_) = value {
+            let message = format!("expected {to}, found {}", value.describe());
+            return Err(Error::syntax(message).at(self.span(e)));
+        }
+        value.convert(to, self.int).map_err(|err| err.at(self.span(e)))
+    }
+
+    /// An argument of a call that may be anything: a buffer stands for its pointer.
+    pub(crate) fn argument(&mut self, e: &ast::Expr) -> Result<Expr> {
+        self.value(e)?.typed(self.int).map_err(|err| err.at(self.span(e)))
+    }
+
+    /// A condition.
+    pub(crate) fn condition(&mut self, e: &ast::Expr) -> Result<Expr> {
+        self.value(e)?.condition(self.int).map_err(|err| err.at(self.span(e)))
+    }
+
+    /// An integer, such as an index or an extent.
+    pub(crate) fn integer(&mut self, e: &ast::Expr) -> Result<Expr> {
+        let x = self.expr(e)?;
+        match x.dtype().is_int() {
+            true => Ok(x),
+            false => {
+                Err(Error::syntax(format!("expected an integer, found {}", x.dtype()))
+                    .at(self.span(e)))
+            }
+        }
+    }
+
+    /// A constant integer.
+    pub(crate) fn constant(&mut self, e: &ast::Expr) -> Result<i64> {
+        let value = match self.value(e)? {
+            Value::Int(v) => i64::try_from(v).ok(),
+            Value::Typed(x) if x.dtype().is_int() => x.as_int(),
+            _ => None,
+        };
+        value.ok_or_else(|| Error::syntax("expected a constant integer").at(self.span(e)))
+    }
+
+    /// A constant that counts something.
+    pub(crate) fn count<T: TryFrom<i64>>(&mut self, e: &ast::Expr) -> Result<T> {
+        let v = self.constant(e)?;
+        let error = || Error::syntax(format!("{v} is out of range here")).at(self.span(e));
+        if v < 0 { Err(error()) } else { T::try_from(v).map_err(|_| error()) }
+    }
+
+    /// A data type: a string, or `T.float32`.
+    pub(crate) fn dtype(&mut self, e: &ast::Expr) -> Result<DType> {
+        let name = match e {
+            ast::Expr::StringLiteral(s) => s.value.to_str().to_owned(),
+            _ => match self.path(e) {
+                Some((Space::T, name)) => name,
+                _ => {
+                    return Err(
+                        Error::syntax("expected a data type, such as \"float32\"").at(self.span(e))
+                    );
+                }
+            },
+        };
+        name.parse::<DType>().map_err(|err| err.at(self.span(e)))
+    }
+
+    /// The vocabulary and the name in it that a callee means, if it means one.
+    pub(crate) fn path(&self, e: &ast::Expr) -> Option<(Space, String)> {
+        let mut parts = Vec::new();
+        let mut at = e;
+        loop {
+            match at {
+                ast::Expr::Attribute(a) => {
+                    parts.push(a.attr.as_str());
+                    at = &a.value;
+                }
+                ast::Expr::Name(n) => {
+                    parts.push(n.id.as_str());
+                    break;
+                }
+                _ => return None,
+            }
+        }
+        parts.reverse();
+        let (root, mut rest) = parts.split_first()?;
+        if self.env.get(root).is_some() {
+            return None;
+        }
+        if *root == "tvm" {
+            // `tvm.script.ir_module`, `tvm.tir.undef`
+            if rest.first() == Some(&"script") {
+                rest = &rest[1..];
+            }
+            let space = rest.first().and_then(|s| self.spaces.get(*s));
+            return Some(match space {
+                Some(space) => (*space, rest[1..].join(".")),
+                None => (Space::I, rest.join(".")),
+            });
+        }
+        match (self.spaces.get(*root), rest.is_empty()) {
+            (Some(space), false) => Some((*space, rest.join("."))),
+            (Some(_), true) => None,
+            (None, true) => Some((Space::Bare, (*root).to_owned())),
+            (None, false) => None,
+        }
+    }
+
+    /// What an expression stands for.
+    pub(crate) fn value(&mut self, e: &ast::Expr) -> Result<Value> {
+        let result = match e {
+            ast::Expr::BinOp(_) => self.chain(e),
+            ast::Expr::BoolOp(b) => self.logic(b),
+            ast::Expr::UnaryOp(u) => self.unary(u),
+            ast::Expr::Compare(c) => self.comparison(c),
+            ast::Expr::Call(c) => self.call(c),
+            ast::Expr::Subscript(s) => self.element(s),
+            ast::Expr::Attribute(a) => self.attribute(e, a),
+            _ => self.atom(e),
+        };
+        result.map_err(|err| err.at(self.span(e)))
+    }
+
+    fn atom(&mut self, e: &ast::Expr) -> Result<Value> {
+        match e {
+            ast::Expr::NumberLiteral(n) => match &n.value {
+                ast::Number::Int(v) => match v.as_u64() {
+                    Some(v) => Ok(Value::Int(i128::from(v))),
+                    None => Err(Error::syntax("the number does not fit in 64 bits")),
+                },
+                ast::Number::Float(v) => Ok(Value::Float(*v)),
+                ast::Number::Complex { .. } => Err(Error::syntax("complex numbers are not values")),
+            },
+            ast::Expr::BooleanLiteral(b) => Ok(Value::Bool(b.value)),
+            ast::Expr::StringLiteral(s) => Ok(Value::Str(s.value.to_str().into())),
+            ast::Expr::NoneLiteral(_) => Ok(Value::None),
+            ast::Expr::Name(n) => self.name(&n.id),
+            ast::Expr::If(_) => Err(Error::syntax("`a if c else b` is not an expression here")
+                .help("write T.if_then_else(c, a, b), or T.Select(c, a, b) to evaluate both")),
+            ast::Expr::Tuple(_) => Err(Error::syntax("expected an expression, found a tuple")),
+            ast::Expr::List(_) => Err(Error::syntax("expected an expression, found a list")),
+            ast::Expr::Slice(_) => Err(Error::syntax("expected an expression, found a slice")),
+            _ => Err(Error::syntax("expected an expression")),
+        }
+    }
+
+    fn name(&self, name: &str) -> Result<Value> {
+        match self.env.get(name) {
+            Some(Item::Var(v)) => Ok(Value::Typed(v.expr())),
+            Some(Item::Buffer(b)) => Ok(Value::Buffer(b.clone())),
+            Some(Item::Graph(_)) => {
+                Err(Error::syntax(format!("`{name}` is a tensor, not a scalar expression")))
+            }
+            Some(Item::Module) => Err(Error::syntax(format!("`{name}` is the module"))),
+            Some(Item::Thread(_)) => {
+                Err(Error::syntax(format!("the thread axis `{name}` has no extent yet"))
+                    .help(format!("write `T.launch_thread({name}, extent)` first")))
+            }
+            None => Err(self.unknown(name)),
+        }
+    }
+
+    /// The error for a name that stands for nothing.
+    pub(crate) fn unknown(&self, name: &str) -> Error {
+        let error = Error::syntax(format!("unknown name `{name}`"));
+        match nearest(name, self.env.names()) {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error,
+        }
+    }
+
+    /// Operators that associate to the left, without recursion along the chain.
+    fn chain(&mut self, e: &ast::Expr) -> Result<Value> {
+        let mut links = Vec::new();
+        let mut at = e;
+        while let ast::Expr::BinOp(b) = at {
+            links.push(b);
+            at = &b.left;
+        }
+        let mut value = self.value(at)?;
+        for b in links.into_iter().rev() {
+            let right = self.value(&b.right)?;
+            value = self.operator(b.op, value, right).map_err(|err| err.at(self.span(b)))?;
+        }
+        Ok(value)
+    }
+
+    /// A Python operator on two values.
+    pub(crate) fn operator(&mut self, op: ast::Operator, a: Value, b: Value) -> Result<Value> {
+        use ast::Operator::*;
+        let op = match op {
+            Add => BinOp::Add,
+            Sub => BinOp::Sub,
+            Mult => BinOp::Mul,
+            Div => BinOp::Div,
+            FloorDiv => BinOp::FloorDiv,
+            Mod => BinOp::FloorMod,
+            LShift => return self.intrinsic(Intrin::Shl, vec![a, b]),
+            RShift => return self.intrinsic(Intrin::Shr, vec![a, b]),
+            BitAnd => return self.intrinsic(Intrin::BitAnd, vec![a, b]),
+            BitOr => return self.intrinsic(Intrin::BitOr, vec![a, b]),
+            BitXor => return self.intrinsic(Intrin::BitXor, vec![a, b]),
+            Pow => return self.intrinsic(Intrin::Pow, vec![a, b]),
+            MatMult => return Err(Error::syntax("`@` is not an operator of scalars")),
+        };
+        self.binary(op, a, b)
+    }
+
+    fn binary(&mut self, op: BinOp, a: Value, b: Value) -> Result<Value> {
+        for v in [&a, &b] {
+            if let Value::Str(_) | Value::None | Value::Buffer(_) = v {
+                let message = format!("expected an expression, found {}", v.describe());
+                return Err(Error::syntax(message));
+            }
+        }
+        binary(op, a, b, self.int)
+    }
+
+    fn logic(&mut self, b: &ast::ExprBoolOp) -> Result<Value> {
+        let op = match b.op {
+            ast::BoolOp::And => BinOp::And,
+            ast::BoolOp::Or => BinOp::Or,
+        };
+        let mut values = b.values.iter();
+        let first = values.next().ok_or_else(|| Error::internal("an empty condition"))?;
+        let mut value = self.value(first)?;
+        for (i, e) in values.enumerate() {
+            let right = self.value(e)?;
+            // A wrong operand is reported where it stands.
+            let (l, r) = (value.clone(), right.clone());
+            value = match self.binary(op, value, right) {
+                Ok(v) => v,
+                Err(err) => {
+                    let at = match (i, l.condition(self.int), r.condition(self.int)) {
+                        (0, Err(_), _) => first,
+                        _ => e,
+                    };
+                    return Err(err.at(self.span(at)));
+                }
+            };
+        }
+        Ok(value)
+    }
+
+    fn unary(&mut self, u: &ast::ExprUnaryOp) -> Result<Value> {
+        let value = self.value(&u.operand)?;
+        match (u.op, value) {
+            (ast::UnaryOp::UAdd, v @ (Value::Int(_) | Value::Float(_) | Value::Typed(_))) => Ok(v),
+            (ast::UnaryOp::USub, Value::Int(v)) => Ok(Value::Int(-v)),
+            (ast::UnaryOp::USub, Value::Float(v)) => Ok(Value::Float(-v)),
+            (ast::UnaryOp::USub, Value::Typed(e)) => match e.kind() {
+                ExprKind::Int(v) if e.dtype().is_int() => {
+                    Ok(Value::Typed(Expr::int(v.wrapping_neg(), e.dtype())))
+                }
+                ExprKind::Float(v) => Ok(Value::Typed(Expr::float(-v, e.dtype()))),
+                _ => self.binary(BinOp::Mul, Value::Typed(e), Value::Int(-1)),
+            },
+            (ast::UnaryOp::Invert, v) => self.intrinsic(Intrin::BitNot, vec![v]),
+            (ast::UnaryOp::Not, Value::Bool(v)) => Ok(Value::Bool(!v)),
+            (ast::UnaryOp::Not, v) => {
+                let e = v.condition(self.int).map_err(|err| err.at(self.span(&*u.operand)))?;
+                Ok(Value::Typed(Expr::not_node(e)))
+            }
+            (_, v) => Err(Error::syntax(format!("this operator does not take {}", v.describe()))),
+        }
+    }
+
+    /// `a < b < c` is `a < b and b < c`.
+    fn comparison(&mut self, c: &ast::ExprCompare) -> Result<Value> {
+        let chained = c.ops.len() > 1;
+        let mut left = self.value(&c.left)?;
+        let mut result: Option<Value> = None;
+        for (i, (op, e)) in c.ops.iter().zip(&c.comparators).enumerate() {
+            let op = match op {
+                ast::CmpOp::Eq => BinOp::Eq,
+                ast::CmpOp::NotEq => BinOp::Ne,
+                ast::CmpOp::Lt => BinOp::Lt,
+                ast::CmpOp::LtE => BinOp::Le,
+                ast::CmpOp::Gt => BinOp::Gt,
+                ast::CmpOp::GtE => BinOp::Ge,
+                _ => return Err(Error::syntax("`is` and `in` do not compare values")),
+            };
+            let right = match chained && i + 1 < c.ops.len() {
+                true => self.copied(|p| p.value(e))?,
+                false => self.value(e)?,
+            };
+            let term = self.binary(op, left, right.clone())?;
+            result = Some(match result {
+                None => term,
+                Some(so_far) => self.binary(BinOp::And, so_far, term)?,
+            });
+            left = right;
+        }
+        result.ok_or_else(|| Error::internal("an empty comparison"))
+    }
+
+    /// Reads a part of the text that will stand in the tree twice.
+    fn copied<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.copies += 1;
+        let result = match self.copies <= MAX_COPIES {
+            true => read(self),
+            false => Err(Error::syntax("chained comparisons are nested too deeply")),
+        };
+        self.copies -= 1;
+        result
+    }
+
+    /// `A.data`, `A.elem_offset`.
+    fn attribute(&mut self, e: &ast::Expr, a: &ast::ExprAttribute) -> Result<Value> {
+        let attr = a.attr.as_str();
+        if let ast::Expr::Name(n) = &*a.value
+            && let Some(Item::Buffer(b)) = self.env.get(&n.id)
+        {
+            return match attr {
+                "data" => Ok(Value::Typed(b.data.expr())),
+                "elem_offset" => Ok(Value::Typed(
+                    b.elem_offset.clone().unwrap_or_else(|| Expr::int(0, DType::I32)),
+                )),
+                _ => Err(Error::syntax(format!("a buffer has no attribute `{attr}` here"))
+                    .help("`data` and `elem_offset` can be used")),
+            };
+        }
+        match self.path(e) {
+            Some((Space::T, name)) => Err(Error::syntax(format!("`T.{name}` is not a value"))),
+            _ => match &*a.value {
+                ast::Expr::Name(n) if self.env.get(&n.id).is_none() => Err(self.unknown(&n.id)),
+                _ => Err(Error::syntax(format!("unknown attribute `{attr}`"))),
+            },
+        }
+    }
+
+    /// The buffer that a subscripted name means.
+    pub(crate) fn buffer(&mut self, e: &ast::Expr) -> Result<Buffer> {
+        match self.value(e)? {
+            Value::Buffer(b) => Ok(b),
+            v => Err(Error::syntax(format!("expected a buffer, found {}", v.describe()))
+                .at(self.span(e))),
+        }
+    }
+
+    /// `A[i, j]`
+    fn element(&mut self, s: &ast::ExprSubscript) -> Result<Value> {
+        let buffer = self.buffer(&s.value)?;
+        let indices = self.point(&buffer, s)?;
+        Ok(Value::Typed(Expr::load(&buffer, indices)))
+    }
+
+    /// The indices of a load or store; a slice is a vector of them.
+    pub(crate) fn point(&mut self, buffer: &Buffer, s: &ast::ExprSubscript) -> Result<Vec<Expr>> {
+        let indices = self.indices(buffer, s)?;
+        let parts = elements(&s.slice);
+        let vector = |(index, at): (Index, &ast::Expr)| match index {
+            Index::Point(e) => Ok(e),
+            Index::Slice(range, step) => {
+                let extent = range.extent.as_int().filter(|v| *v > 0 && step > 0);
+                let lanes = extent.map(|v| (v - 1) / step + 1).and_then(|v| u16::try_from(v).ok());
+                match lanes {
+                    Some(1) => Ok(range.min),
+                    Some(lanes) => {
+                        let step = Expr::int(step, range.min.dtype());
+                        Ok(Expr::ramp(range.min, step, lanes))
+                    }
+                    None => Err(Error::syntax("the number of elements of this slice is not known")
+                        .at(self.span(at))
+                        .help("write `a:a + n` with a constant n, or T.Ramp(a, step, n)")),
+                }
+            }
+        };
+        indices.into_iter().zip(parts).map(vector).collect()
+    }
+
+    /// The indices inside the brackets, as many as the buffer has axes.
+    pub(crate) fn indices(
+        &mut self,
+        buffer: &Buffer,
+        s: &ast::ExprSubscript,
+    ) -> Result<Vec<Index>> {
+        let parts = elements(&s.slice);
+        if parts.len() != buffer.rank() {
+            let count = |n: usize, one: &str, many: &str| match n {
+                1 => format!("1 {one}"),
+                n => format!("{n} {many}"),
+            };
+            let axes = count(buffer.rank(), "axis", "axes");
+            let found = count(parts.len(), "index", "indices");
+            let message = format!("`{}` has {axes}, found {found}", buffer.name);
+            return Err(Error::syntax(message).at(self.span(s)));
+        }
+        parts
+            .iter()
+            .zip(&buffer.shape)
+            .map(|(e, extent)| match e {
+                ast::Expr::Slice(s) => self.slice(s, extent),
+                _ => self.integer(e).map(Index::Point),
+            })
+            .collect()
+    }
+
+    fn slice(&mut self, s: &ast::ExprSlice, whole: &Expr) -> Result<Index> {
+        let step = match &s.step {
+            Some(step) => self.constant(step)?,
+            None => 1,
+        };
+        let (min, end) = match (&s.lower, &s.upper) {
+            (None, None) => (Value::Int(0), Value::Typed(whole.clone())),
+            (Some(a), None) => (self.value(a)?, Value::Typed(whole.clone())),
+            (None, Some(b)) => (Value::Int(0), self.value(b)?),
+            (Some(a), Some(b)) => (self.value(a)?, self.value(b)?),
+        };
+        Ok(Index::Slice(self.range(min, end).map_err(|err| err.at(self.span(s)))?, step))
+    }
+
+    /// The range from `min` up to `end`.
+    pub(crate) fn range(&mut self, min: Value, end: Value) -> Result<Range> {
+        let (min, end) = crate::value::unify(min, end, self.int)?;
+        if !min.dtype().is_int() || min.dtype().lanes != 1 {
+            return Err(Error::syntax(format!("expected integers, found {}", min.dtype())));
+        }
+        Ok(range_between(min, end))
+    }
+
+    /// Extents of a shape: a tuple, a list, or one extent. A string holds an expression.
+    pub(crate) fn extents(&mut self, e: &ast::Expr) -> Result<Vec<Expr>> {
+        elements(e)
+            .iter()
+            .map(|e| match e {
+                ast::Expr::StringLiteral(_) => self.inside(e, |p, e| p.integer(e)),
+                _ => self.integer(e),
+            })
+            .collect()
+    }
+
+    /// A call.
+    fn call(&mut self, c: &ast::ExprCall) -> Result<Value> {
+        match self.path(&c.func) {
+            Some((Space::T, name)) => self.builtin(&name, c),
+            Some((Space::Bare, name)) if BARE.contains(&name.as_str()) => self.builtin(&name, c),
+            Some((Space::Bare, name)) if name == "float" => {
+                let args = Args::bind(c, "float", &["x"])?;
+                let x = args.need("x")?;
+                match x {
+                    ast::Expr::StringLiteral(s) => {
+                        special_float(s.value.to_str()).map(Value::Float).ok_or_else(|| {
+                            Error::syntax("expected \"inf\" or \"nan\"").at(self.span(x))
+                        })
+                    }
+                    _ => match self.value(x)? {
+                        Value::Int(v) => Ok(Value::Float(v as f64)),
+                        v @ Value::Float(_) => Ok(v),
+                        v => {
+                            Err(Error::syntax(format!("expected a number, found {}", v.describe())))
+                        }
+                    },
+                }
+            }
+            Some((Space::Bare, name)) => Err(Error::syntax(format!("unknown function `{name}`"))),
+            Some((Space::R, name)) => {
+                Err(Error::syntax(format!("`R.{name}` belongs in a graph function")))
+            }
+            Some((Space::I, name)) => Err(Error::syntax(format!("`I.{name}` belongs in a module"))),
+            None => self.method(c),
+        }
+    }
+
+    /// `x.astype("float32")`
+    fn method(&mut self, c: &ast::ExprCall) -> Result<Value> {
+        let ast::Expr::Attribute(a) = &*c.func else {
+            return Err(Error::syntax("this cannot be called"));
+        };
+        if a.attr.as_str() != "astype" {
+            if let ast::Expr::Name(n) = &*a.value
+                && self.env.get(&n.id).is_none()
+            {
+                return Err(self.unknown(&n.id));
+            }
+            return Err(Error::syntax(format!("unknown method `{}`", a.attr)));
+        }
+        let args = Args::bind(c, "astype", &["dtype", "span"])?;
+        let dtype = self.dtype(args.need("dtype")?)?;
+        let value = self.expr(&a.value)?;
+        Ok(Value::Typed(cast(value, dtype)?))
+    }
+
+    /// An intrinsic, by Python operator or by name.
+    fn intrinsic(&mut self, op: Intrin, values: Vec<Value>) -> Result<Value> {
+        for v in &values {
+            if let Value::Str(_) | Value::None | Value::Buffer(_) = v {
+                let message = format!("expected an expression, found {}", v.describe());
+                return Err(Error::syntax(message));
+            }
+        }
+        let int = self.int;
+        let mut values = values.into_iter();
+        let args = match (values.next(), values.next()) {
+            (Some(Value::Typed(a)), Some(Value::Typed(b))) => vec![a, b],
+            (Some(a), Some(b)) => {
+                let (a, b) = crate::value::unify(a, b, int)?;
+                vec![a, b]
+            }
+            (Some(Value::Int(v)), None) if !takes_integers(op) => {
+                vec![Expr::float(v as f64, DType::F32)]
+            }
+            (Some(a), None) if op == Intrin::Likely => vec![a.condition(int)?],
+            (Some(a), None) => vec![a.typed(int)?],
+            (None, _) => return Err(Error::internal("an intrinsic without arguments")),
+        };
+        if let Some(bad) =
+            args.iter().find(|e| matches!(e.dtype().kind, TypeKind::Handle | TypeKind::Void))
+        {
+            let message = format!("`T.{}` does not take {}", op.name(), bad.dtype());
+            return Err(Error::syntax(message));
+        }
+        Ok(Value::Typed(Expr::intrin(op, args)))
+    }
+}
+
+/// The range from `min` up to `end`, both of one type. The extent is recognised where the text
+/// says it (`a:a + n`, two constants, from zero), and is the difference otherwise.
+pub(crate) fn range_between(min: Expr, end: Expr) -> Range {
+    let extent = match (min.kind(), end.kind()) {
+        (ExprKind::Int(0), _) => end,
+        (ExprKind::Int(a), ExprKind::Int(b)) => {
+            let n = i128::from(*b) - i128::from(*a);
+            int_literal(n, min.dtype())
+                .unwrap_or_else(|_| Expr::binary(BinOp::Sub, end, min.clone()))
+        }
+        (_, ExprKind::Binary(BinOp::Add, x, n)) if equal::same_expr(x, &min) => n.clone(),
+        _ => Expr::binary(BinOp::Sub, end, min.clone()),
+    };
+    Range { min, extent }
+}

@@ -1,0 +1,177 @@
+//! Tensor functions.
+//!
+//! A tensor parameter is `A: T.Buffer(...)` where its description is made of constants and
+//! nothing asks for the handle itself; otherwise the parameter is the handle, and
+//! `A = T.match_buffer(...)` describes the buffer after variables such as extents are declared.
+
+use std::collections::HashSet;
+
+use tilewright_ir::text::quote;
+use tilewright_ir::visit::{
+    Visit, walk_block, walk_buffer, walk_expr, walk_func, walk_range, walk_stmt,
+};
+use tilewright_ir::{Block, Buffer, Expr, ExprKind, Param, Stmt, StmtKind, TensorFunc, Var};
+
+use super::Printer;
+
+/// Variables that are used, in the order of the text, and those that are defined.
+#[derive(Default)]
+struct Uses {
+    used: Vec<Var>,
+    seen: HashSet<Var>,
+    defined: HashSet<Var>,
+}
+
+impl Visit for Uses {
+    fn expr(&mut self, e: &Expr) {
+        if let ExprKind::Var(v) = e.kind()
+            && self.seen.insert(v.clone())
+        {
+            self.used.push(v.clone());
+        }
+        walk_expr(self, e);
+    }
+
+    fn var_def(&mut self, v: &Var) {
+        self.defined.insert(v.clone());
+    }
+
+    fn buffer_def(&mut self, b: &Buffer) {
+        self.defined.insert(b.data.clone());
+        walk_buffer(self, b);
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        // A view does not define its pointer.
+        if let StmtKind::Declare { buffer, body } = s.kind() {
+            self.expr(&buffer.data.expr());
+            walk_buffer(self, buffer);
+            return self.stmt(body);
+        }
+        walk_stmt(self, s);
+    }
+
+    fn block(&mut self, b: &Block) {
+        for iter in &b.iters {
+            walk_range(self, &iter.domain);
+        }
+        walk_block(self, b);
+    }
+}
+
+/// Whether a buffer's description names variables.
+fn is_symbolic(b: &Buffer) -> bool {
+    let mut uses = Uses::default();
+    walk_buffer(&mut uses, b);
+    !uses.used.is_empty()
+}
+
+impl Printer {
+    /// A function; `key` is its name in the module, `name` the one in the text.
+    pub(super) fn tensor_func(&mut self, key: &str, name: &str, f: &TensorFunc) {
+        let mut uses = Uses::default();
+        walk_func(&mut uses, f);
+        f.attrs.values().for_each(|a| attr_uses(&mut uses, a));
+        self.names.push();
+        let mut renamed: Vec<String> = Vec::new();
+        let mut rename = |text: &str, real: &str| {
+            if text != real {
+                renamed.push(format!("{}: {}", quote(text), quote(real)));
+            }
+        };
+        let mut header = Vec::new();
+        let mut matched = Vec::new();
+        for p in &f.params {
+            match p {
+                Param::Scalar(v) => {
+                    uses.defined.insert(v.clone());
+                    let name = self.names.define(v);
+                    rename(&name, v.name());
+                    header.push(format!("{name}: T.{}", v.dtype()));
+                }
+                Param::Buffer { handle, buffer } => {
+                    uses.defined.insert(handle.clone());
+                    let name = self.names.define_buffer(buffer);
+                    rename(&name, &buffer.name);
+                    if is_symbolic(buffer) || uses.seen.contains(handle) {
+                        matched.push((header.len(), handle, buffer, name));
+                        header.push(String::new());
+                    } else {
+                        let args = self.buffer_args(buffer, None);
+                        header.push(format!("{name}: T.Buffer({args})"));
+                    }
+                }
+            }
+        }
+        for (at, handle, _, buffer_name) in &matched {
+            let hint = match handle.name().as_ref() == buffer_name.as_str() {
+                true => format!("{buffer_name}_handle"),
+                false => handle.name().to_string(),
+            };
+            let name = self.names.define_as(handle, &hint);
+            if let Some(text) = header.get_mut(*at) {
+                *text = format!("{name}: T.handle");
+            }
+        }
+        let mut decorator: Vec<String> = Vec::new();
+        if f.private {
+            decorator.push("private=True".to_owned());
+        }
+        if key != name {
+            decorator.push(format!("name={}", quote(key)));
+        }
+        if !renamed.is_empty() {
+            decorator.push(format!("names={{{}}}", renamed.join(", ")));
+        }
+        match decorator.is_empty() {
+            true => self.line("@T.prim_func"),
+            false => self.line(&format!("@T.prim_func({})", decorator.join(", "))),
+        }
+        let ret = f.ret.map_or(String::new(), |d| format!(" -> T.{d}"));
+        self.line(&format!("def {name}({}){ret}:", header.join(", ")));
+        self.indent += 1;
+        let free: Vec<Var> =
+            uses.used.iter().filter(|v| !uses.defined.contains(*v)).cloned().collect();
+        for v in free {
+            let name = self.names.define(&v);
+            self.line(&format!("{name} = T.{}()", v.dtype()));
+        }
+        for (_, handle, buffer, name) in matched {
+            let handle = self.expr(&handle.expr());
+            let args = self.buffer_args(buffer, None);
+            self.line(&format!("{name} = T.match_buffer({handle}, {args})"));
+        }
+        if !f.attrs.is_empty() {
+            let attrs = self.attrs(&f.attrs);
+            self.line(&format!("T.func_attr({attrs})"));
+        }
+        match implicit_root(f) {
+            Some(root) => {
+                root.allocs.iter().for_each(|a| self.alloc(a));
+                self.body(&root.body);
+            }
+            None => self.body(&f.body),
+        }
+        self.indent -= 1;
+        self.names.pop();
+    }
+}
+
+fn attr_uses(uses: &mut Uses, a: &tilewright_ir::Attr) {
+    use tilewright_ir::Attr;
+    match a {
+        Attr::Expr(e) => uses.expr(e),
+        Attr::List(items) => items.iter().for_each(|a| attr_uses(uses, a)),
+        Attr::Map(items) => items.values().for_each(|a| attr_uses(uses, a)),
+        _ => {}
+    }
+}
+
+/// The root block, where its buffers can be printed as those of the function.
+fn implicit_root(f: &TensorFunc) -> Option<&Block> {
+    let StmtKind::Block { bindings, predicate, .. } = f.body.kind() else { return None };
+    let root = f.root()?;
+    let inner_root = TensorFunc::new(Vec::new(), root.body.clone()).root().is_some();
+    let plain = root.is_plain_root() && bindings.is_empty() && predicate.is_true();
+    (plain && !root.allocs.is_empty() && !inner_root).then_some(root)
+}

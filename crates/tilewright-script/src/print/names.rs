@@ -1,0 +1,232 @@
+//! Names in the printed text: Python identifiers, each for one thing at a time.
+
+use std::collections::{HashMap, HashSet};
+
+use tilewright_ir::text::Names;
+use tilewright_ir::{Buffer, DType, Expr, GraphVar, Var, text};
+
+/// Python's keywords, and names that mean something in a script.
+const RESERVED: &[&str] = &[
+    "False",
+    "I",
+    "Module",
+    "None",
+    "R",
+    "T",
+    "True",
+    "abs",
+    "and",
+    "as",
+    "assert",
+    "async",
+    "await",
+    "block",
+    "break",
+    "call_tir",
+    "class",
+    "cls",
+    "continue",
+    "def",
+    "del",
+    "elif",
+    "else",
+    "except",
+    "exp",
+    "finally",
+    "float",
+    "for",
+    "from",
+    "global",
+    "grid",
+    "if",
+    "if_then_else",
+    "import",
+    "in",
+    "int",
+    "is",
+    "lambda",
+    "max",
+    "metadata",
+    "min",
+    "nonlocal",
+    "not",
+    "or",
+    "parallel",
+    "pass",
+    "pow",
+    "raise",
+    "range",
+    "relax",
+    "return",
+    "serial",
+    "sqrt",
+    "tanh",
+    "tir",
+    "tirx",
+    "try",
+    "tvm",
+    "undef",
+    "unroll",
+    "vectorized",
+    "while",
+    "with",
+    "yield",
+];
+
+/// Whether a text is a name that can be printed as it is.
+pub(crate) fn is_identifier(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !RESERVED.contains(&name)
+}
+
+/// The name itself, or an identifier like it.
+pub(crate) fn identifier(name: &str) -> String {
+    if is_identifier(name) {
+        return name.to_owned();
+    }
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let mut text: String = name.chars().take(200).map(plain).collect();
+    if text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) {
+        text.insert(0, 'v');
+    }
+    if RESERVED.contains(&text.as_str()) {
+        text.push('_');
+    }
+    text
+}
+
+/// Hands out names in nested scopes. A name is free again when its scope ends.
+#[derive(Default)]
+pub(crate) struct Namer {
+    vars: HashMap<Var, String>,
+    buffers: HashMap<Buffer, String>,
+    graph: HashMap<u64, String>,
+    used: HashSet<String>,
+    scopes: Vec<Vec<String>>,
+    /// The type of integers that are printed plainly, if not `int32`.
+    pub(crate) int: Option<DType>,
+}
+
+impl Namer {
+    /// Opens a scope.
+    pub(crate) fn push(&mut self) {
+        self.scopes.push(Vec::new());
+    }
+
+    /// Closes the innermost scope.
+    pub(crate) fn pop(&mut self) {
+        for name in self.scopes.pop().unwrap_or_default() {
+            self.used.remove(&name);
+        }
+    }
+
+    /// A name like `hint` that nothing else has now.
+    pub(crate) fn fresh(&mut self, hint: &str) -> String {
+        let base = identifier(hint);
+        let name = match self.used.contains(&base) {
+            false => base,
+            true => (1usize..)
+                .map(|i| format!("{base}_{i}"))
+                .find(|n| !self.used.contains(n))
+                .unwrap_or(base),
+        };
+        self.used.insert(name.clone());
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.push(name.clone());
+        }
+        name
+    }
+
+    /// Names a variable where it is defined.
+    pub(crate) fn define(&mut self, v: &Var) -> String {
+        let name = self.fresh(v.name());
+        self.vars.insert(v.clone(), name.clone());
+        name
+    }
+
+    /// Names a variable after `hint` instead of its own name.
+    pub(crate) fn define_as(&mut self, v: &Var, hint: &str) -> String {
+        let name = self.fresh(hint);
+        self.vars.insert(v.clone(), name.clone());
+        name
+    }
+
+    /// Names a buffer where it is defined; its pointer, unless it has a name, is `A.data`.
+    pub(crate) fn define_buffer(&mut self, b: &Buffer) -> String {
+        let name = self.fresh(&b.name);
+        self.buffers.insert(b.clone(), name.clone());
+        self.vars.entry(b.data.clone()).or_insert_with(|| format!("{name}.data"));
+        name
+    }
+
+    /// Names a graph variable where it is defined.
+    pub(crate) fn define_graph(&mut self, v: &GraphVar) -> String {
+        let name = self.fresh(v.name());
+        self.graph.insert(v.id(), name.clone());
+        name
+    }
+
+    /// Name of a graph variable.
+    pub(crate) fn graph(&mut self, v: &GraphVar) -> String {
+        match self.graph.get(&v.id()) {
+            Some(name) => name.clone(),
+            None => self.define_graph(v),
+        }
+    }
+
+    /// The text of an expression.
+    pub(crate) fn expr(&mut self, e: &Expr) -> String {
+        text::expr_to_string(e, self)
+    }
+}
+
+impl Names for Namer {
+    fn var(&mut self, v: &Var) -> String {
+        match self.vars.get(v) {
+            Some(name) => name.clone(),
+            None => self.define(v),
+        }
+    }
+
+    fn buffer(&mut self, b: &Buffer) -> String {
+        match self.buffers.get(b) {
+            Some(name) => name.clone(),
+            None => self.define_buffer(b),
+        }
+    }
+
+    fn default_int(&self) -> DType {
+        self.int.unwrap_or(DType::I32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_gets_an_identifier() {
+        assert_eq!(identifier("x1"), "x1");
+        assert_eq!(identifier("gpu_0/data_0"), "gpu_0_data_0");
+        assert_eq!(identifier("0"), "v0");
+        assert_eq!(identifier(""), "v");
+        assert_eq!(identifier("lambda"), "lambda_");
+        assert_eq!(identifier("größe"), "gr__e");
+        for name in ["T", "", "1x", "a b", "é", "for", "range", "-"] {
+            assert!(is_identifier(&identifier(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique_in_their_scope_and_free_after_it() {
+        let mut n = Namer::default();
+        n.push();
+        assert_eq!(n.fresh("i"), "i");
+        n.push();
+        assert_eq!(n.fresh("i"), "i_1");
+        n.pop();
+        assert_eq!(n.fresh("i"), "i_1");
+    }
+}

@@ -1,0 +1,334 @@
+//! Statements and blocks.
+//!
+//! A binding whose body is the rest of its suite is printed flat (`x: T.int32 = ...`), any other
+//! as a scope (`with T.LetStmt(...) as x:`), so that the text says where it ends.
+
+use std::collections::HashSet;
+
+use tilewright_ir::text::{Names, quote};
+use tilewright_ir::{
+    Block, Buffer, DType, Expr, ForKind, IterKind, Range, Region, Stmt, StmtKind, Var, equal, visit,
+};
+
+use super::Printer;
+
+impl Printer {
+    /// The statements of a suite, one level deeper, in a scope of their own.
+    pub(super) fn suite(&mut self, s: &Stmt) {
+        self.names.push();
+        self.indent += 1;
+        self.body(s);
+        self.indent -= 1;
+        self.names.pop();
+    }
+
+    /// The statements of a suite whose scope is open.
+    pub(super) fn body(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::Seq(stmts) => {
+                for (i, s) in stmts.iter().enumerate() {
+                    self.stmt(s, i + 1 == stmts.len());
+                }
+            }
+            _ => self.stmt(s, true),
+        }
+    }
+
+    /// A statement; `last` says that nothing follows it in its suite.
+    fn stmt(&mut self, s: &Stmt, last: bool) {
+        match s.kind() {
+            StmtKind::Store { buffer, indices, value } => {
+                let target = Expr::load(buffer, indices.clone());
+                let line = format!("{} = {}", self.expr(&target), self.expr(value));
+                self.line(&line);
+            }
+            StmtKind::For { .. } => self.for_loop(s),
+            StmtKind::If { cond, then, otherwise } => {
+                let line = format!("if {}:", self.expr(cond));
+                self.line(&line);
+                self.suite(then);
+                self.otherwise(otherwise.as_ref());
+            }
+            StmtKind::Let { var, value, body } => {
+                let value = self.typed(value);
+                if last {
+                    let name = self.names.define(var);
+                    self.line(&format!("{name}: T.{} = {value}", var.dtype()));
+                    self.body(body);
+                } else {
+                    self.names.push();
+                    let name = self.names.define(var);
+                    self.line(&format!("with T.LetStmt({value}) as {name}:"));
+                    self.suite(body);
+                    self.names.pop();
+                }
+            }
+            StmtKind::Seq(_) => self.body(s),
+            StmtKind::Allocate { buffer, annotations, body } => {
+                let mut args = self.buffer_args(buffer, None);
+                if !annotations.is_empty() {
+                    args += &format!(", annotations={}", self.attrs(annotations));
+                }
+                self.binding(buffer, &format!("T.decl_buffer({args})"), body, last);
+            }
+            StmtKind::Declare { buffer, body } => {
+                let data = self.names.var(&buffer.data);
+                let args = self.buffer_args(buffer, Some(&data));
+                self.binding(buffer, &format!("T.decl_buffer({args})"), body, last);
+            }
+            StmtKind::Block { bindings, predicate, block } => {
+                self.block(bindings, predicate, block);
+            }
+            StmtKind::Assume(e) => {
+                let line = format!("T.assume({})", self.expr(e));
+                self.line(&line);
+            }
+            StmtKind::Assert { cond, message } => {
+                let line = format!("assert {}, {}", self.expr(cond), quote(message));
+                self.line(&line);
+            }
+            StmtKind::Evaluate(e) => {
+                let line = format!("T.evaluate({})", self.expr(e));
+                self.line(&line);
+            }
+        }
+    }
+
+    /// The value of a binding; a constant with its type.
+    fn typed(&mut self, e: &Expr) -> String {
+        match e.as_int() {
+            Some(v) if e.dtype() == DType::I32 => format!("T.int32({v})"),
+            _ => self.expr(e),
+        }
+    }
+
+    fn binding(&mut self, buffer: &Buffer, value: &str, body: &Stmt, last: bool) {
+        if last {
+            let name = self.names.define_buffer(buffer);
+            self.line(&format!("{name} = {value}"));
+            self.body(body);
+        } else {
+            self.names.push();
+            let name = self.names.define_buffer(buffer);
+            self.line(&format!("with {value} as {name}:"));
+            self.suite(body);
+            self.names.pop();
+        }
+    }
+
+    fn otherwise(&mut self, otherwise: Option<&Stmt>) {
+        let mut next = otherwise;
+        while let Some(s) = next {
+            match s.kind() {
+                StmtKind::If { cond, then, otherwise } => {
+                    let line = format!("elif {}:", self.expr(cond));
+                    self.line(&line);
+                    self.suite(then);
+                    next = otherwise.as_ref();
+                }
+                _ => {
+                    self.line("else:");
+                    self.suite(s);
+                    next = None;
+                }
+            }
+        }
+    }
+
+    /// A loop; nested serial loops from zero whose extents do not depend on each other are one
+    /// `T.grid`.
+    fn for_loop(&mut self, s: &Stmt) {
+        let mut vars: Vec<&Var> = Vec::new();
+        let mut extents = Vec::new();
+        let mut inner = s;
+        while let StmtKind::For { var, range, kind: ForKind::Serial, annotations, body } =
+            inner.kind()
+        {
+            let free = visit::free_vars(&range.extent);
+            let own = vars.iter().any(|v| free.contains(*v));
+            if !annotations.is_empty() || range.min.as_int() != Some(0) || own {
+                break;
+            }
+            vars.push(var);
+            extents.push(range.extent.clone());
+            inner = body;
+        }
+        self.names.push();
+        if vars.len() > 1 {
+            let extents_text = self.exprs(&extents);
+            let names: Vec<String> = vars.iter().map(|v| self.names.define(v)).collect();
+            self.line(&format!("for {} in T.grid({extents_text}):", names.join(", ")));
+            for (v, e) in vars.iter().zip(extents) {
+                self.loops.insert((*v).clone(), Range::upto(e));
+            }
+            self.suite(inner);
+        } else if let StmtKind::For { var, range, kind, annotations, body } = s.kind() {
+            let mut args = match self.bounds(range) {
+                (None, end) => end,
+                (Some(min), end) => format!("{min}, {end}"),
+            };
+            if let ForKind::ThreadBinding(tag) = kind {
+                args += &format!(", thread={}", quote(tag));
+            }
+            if !annotations.is_empty() {
+                args += &format!(", annotations={}", self.attrs(annotations));
+            }
+            let callee = match kind {
+                ForKind::Serial if annotations.is_empty() => "range",
+                ForKind::Serial => "T.serial",
+                ForKind::Parallel => "T.parallel",
+                ForKind::Vectorized => "T.vectorized",
+                ForKind::Unrolled => "T.unroll",
+                ForKind::ThreadBinding(_) => "T.thread_binding",
+            };
+            let name = self.names.define(var);
+            self.line(&format!("for {name} in {callee}({args}):"));
+            self.loops.insert(var.clone(), range.clone());
+            self.suite(body);
+        }
+        self.names.pop();
+    }
+
+    /// `A[i, 0:4]`
+    fn region(&mut self, r: &Region) -> String {
+        let buffer = self.names.buffer(&r.buffer);
+        if r.ranges.is_empty() {
+            return format!("{buffer}[()]");
+        }
+        let ranges: Vec<String> = r
+            .ranges
+            .iter()
+            .map(|r| match r.is_point() {
+                true => self.expr(&r.min),
+                false => match self.bounds(r) {
+                    (None, end) => format!("0:{end}"),
+                    (Some(min), end) => format!("{min}:{end}"),
+                },
+            })
+            .collect();
+        format!("{buffer}[{}]", ranges.join(", "))
+    }
+
+    fn regions(&mut self, name: &str, regions: Option<&Vec<Region>>) {
+        if let Some(regions) = regions {
+            let regions: Vec<String> = regions.iter().map(|r| self.region(r)).collect();
+            self.line(&format!("T.{name}({})", regions.join(", ")));
+        }
+    }
+
+    fn block(&mut self, bindings: &[Expr], predicate: &Expr, b: &Block) {
+        self.line(&format!("with T.block({}):", quote(&b.name)));
+        self.names.push();
+        self.indent += 1;
+        self.axes(bindings, b);
+        if !predicate.is_true() {
+            let line = format!("T.where({})", self.expr(predicate));
+            self.line(&line);
+        }
+        // Regions are printed first, unless they are of buffers that the block itself defines.
+        let own: HashSet<&Buffer> =
+            b.allocs.iter().chain(b.matches.iter().map(|m| &m.buffer)).collect();
+        let regions = b.reads.iter().chain(&b.writes).flatten();
+        let late = regions.into_iter().any(|r| own.contains(&r.buffer));
+        if !late {
+            self.regions("reads", b.reads.as_ref());
+            self.regions("writes", b.writes.as_ref());
+        }
+        if !b.annotations.is_empty() {
+            let line = format!("T.block_attr({})", self.attrs(&b.annotations));
+            self.line(&line);
+        }
+        for a in &b.allocs {
+            self.alloc(a);
+        }
+        for m in &b.matches {
+            let source = self.region(&m.source);
+            let args = self.buffer_args(&m.buffer, None);
+            let name = self.names.define_buffer(&m.buffer);
+            self.line(&format!("{name} = T.match_buffer({source}, {args})"));
+        }
+        if late {
+            self.regions("reads", b.reads.as_ref());
+            self.regions("writes", b.writes.as_ref());
+        }
+        if let Some(init) = &b.init {
+            self.line("with T.init():");
+            self.suite(init);
+        }
+        self.body(&b.body);
+        self.indent -= 1;
+        self.names.pop();
+    }
+
+    /// `A = T.alloc_buffer(...)`
+    pub(super) fn alloc(&mut self, b: &Buffer) {
+        let args = self.buffer_args(b, None);
+        let name = self.names.define_buffer(b);
+        self.line(&format!("{name} = T.alloc_buffer({args})"));
+    }
+
+    /// The iteration variables. Where each stands for a loop with the loop's own range, they are
+    /// one `T.axis.remap`.
+    fn axes(&mut self, bindings: &[Expr], b: &Block) {
+        let is_loop = |range: &Range, e: &Expr| {
+            let around = e.as_var().and_then(|v| self.loops.get(v));
+            around.is_some_and(|r| {
+                equal::same_expr(&r.min, &range.min) && equal::same_expr(&r.extent, &range.extent)
+            })
+        };
+        let pairs = || b.iters.iter().zip(bindings);
+        let letter = |kind| match kind {
+            IterKind::Spatial => 'S',
+            IterKind::Reduce => 'R',
+            IterKind::Opaque => 'O',
+        };
+        if b.iters.len() > 1 && pairs().all(|(i, e)| is_loop(&i.domain, e)) {
+            let values = self.exprs(bindings);
+            let kinds: String = b.iters.iter().map(|i| letter(i.kind)).collect();
+            let names: Vec<String> = b.iters.iter().map(|i| self.names.define(&i.var)).collect();
+            self.line(&format!("{} = T.axis.remap(\"{kinds}\", [{values}])", names.join(", ")));
+            return;
+        }
+        for (iter, value) in pairs() {
+            let value = self.expr(value);
+            let domain = match self.bounds(&iter.domain) {
+                (None, end) => end,
+                (Some(min), end) => format!("({min}, {end})"),
+            };
+            let kind = match iter.kind {
+                IterKind::Spatial => "spatial",
+                IterKind::Reduce => "reduce",
+                IterKind::Opaque => "opaque",
+            };
+            let name = self.names.define(&iter.var);
+            self.line(&format!("{name} = T.axis.{kind}({domain}, {value})"));
+        }
+    }
+
+    /// The arguments that describe a buffer: shape, type, and what is not usual.
+    pub(super) fn buffer_args(&mut self, b: &Buffer, data: Option<&str>) -> String {
+        let mut args = format!("{}, \"{}\"", self.tuple(&b.shape), b.dtype());
+        if let Some(data) = data {
+            args += &format!(", data={data}");
+        }
+        if !b.strides.is_empty() {
+            args += &format!(", strides={}", self.tuple(&b.strides));
+        }
+        if let Some(e) = &b.elem_offset {
+            args += &format!(", elem_offset={}", self.expr(e));
+        }
+        if &*b.scope != "global" {
+            args += &format!(", scope={}", quote(&b.scope));
+        }
+        if b.align != 0 {
+            args += &format!(", align={}", b.align);
+        }
+        if b.offset_factor != 0 {
+            args += &format!(", offset_factor={}", b.offset_factor);
+        }
+        if !b.axis_separators.is_empty() {
+            args += &format!(", axis_separators={:?}", b.axis_separators);
+        }
+        args
+    }
+}

@@ -1,0 +1,584 @@
+//! Tensor functions: `@T.prim_func`.
+//!
+//! A binding (`x: T.int32 = ...`, `A = T.decl_buffer(...)`, `i = T.launch_thread(...)`) holds for
+//! the rest of its suite, and becomes a statement around that rest. A suite is read in one pass
+//! into pieces and closed from its end.
+//!
+//! `T.alloc_buffer` has two meanings. In the older dialect it allocates in the block (or the
+//! function) whose suite it stands in. In the newer one that is `T.sblock_alloc_buffer`, and
+//! `T.alloc_buffer` is memory for the rest of the suite, as `T.decl_buffer` without `data` is.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use ruff_python_ast as ast;
+use ruff_text_size::Ranged;
+use tilewright_ir::{
+    Attrs, Block, Buffer, CallTarget, DType, Error, Expr, ForKind, IterKind, IterVar, MatchRegion,
+    Param, Range, Region, Result, Span, Stmt, StmtKind, TensorFunc, Var,
+};
+
+use crate::args::{Args, elements, string};
+use crate::env::Item;
+use crate::expr::{ExprParser, Index, Space};
+use crate::module::FuncHead;
+use crate::value::{Value, unify};
+
+mod blocks;
+mod buffers;
+mod params;
+mod scopes;
+
+use self::blocks::Frame;
+use self::buffers::BUFFER;
+pub(crate) use self::params::{declared_types, define_dimensions};
+
+/// Deepest statement: loops, conditions, blocks and bindings around each other.
+const MAX_NESTING: usize = 300;
+
+/// Where a suite stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// Directly in the function.
+    Function,
+    /// Directly in a block.
+    Block,
+    /// In a loop, a condition, ...
+    Inner,
+}
+
+/// A binding that holds for the rest of its suite.
+enum Wrap {
+    Let(Var, Expr),
+    Allocate(Buffer, Attrs),
+    Declare(Buffer),
+    Thread(Var, Range, Arc<str>),
+}
+
+enum Piece {
+    Stmt(Stmt),
+    Wrap(Wrap, Span),
+}
+
+struct Handle {
+    var: Var,
+    buffer: Option<Buffer>,
+}
+
+enum ParamSlot {
+    Ready(Param),
+    /// Position among the handles.
+    Handle(usize),
+}
+
+/// Reads one tensor function.
+pub(crate) struct TensorParser<'a> {
+    x: &'a mut ExprParser,
+    newer: bool,
+    head: &'a FuncHead,
+    loops: HashMap<Var, Range>,
+    handles: Vec<Handle>,
+    blocks: Vec<Frame>,
+    attrs: Attrs,
+    allocs: Vec<Buffer>,
+    /// Buffers whose offset the text names: it gets a variable of its own.
+    offsets: HashSet<String>,
+    depth: usize,
+}
+
+/// Reads a function. `newer` is the dialect; see the head of this file.
+pub(crate) fn tensor_func(
+    x: &mut ExprParser,
+    text: &str,
+    newer: bool,
+    head: &FuncHead,
+    f: &ast::StmtFunctionDef,
+) -> Result<TensorFunc> {
+    x.env.push();
+    let mut parser = TensorParser {
+        x,
+        newer,
+        head,
+        loops: HashMap::new(),
+        handles: Vec::new(),
+        blocks: Vec::new(),
+        attrs: Attrs::new(),
+        allocs: Vec::new(),
+        offsets: named_offsets(text, f),
+        depth: 0,
+    };
+    let result = parser.function(f);
+    x.env.pop();
+    result
+}
+
+/// Names `A` of which the function says `A.elem_offset`.
+fn named_offsets(text: &str, f: &ast::StmtFunctionDef) -> HashSet<String> {
+    let span = crate::syntax::span(f);
+    let body = text.get(span.start as usize..span.end as usize).unwrap_or("");
+    let owner = |(at, _): (usize, &str)| {
+        let before = body.get(..at).unwrap_or("");
+        let name = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next();
+        name.unwrap_or("").to_owned()
+    };
+    body.match_indices(".elem_offset").map(owner).collect()
+}
+
+/// Statements one after the other, nothing dropped.
+fn sequence(stmts: Vec<Stmt>) -> Stmt {
+    let mut flat = Vec::with_capacity(stmts.len());
+    for s in stmts {
+        match s.kind() {
+            StmtKind::Seq(inner) => flat.extend(inner.iter().cloned()),
+            _ => flat.push(s),
+        }
+    }
+    match (flat.pop(), flat.is_empty()) {
+        (None, _) => Stmt::nop(),
+        (Some(only), true) => only,
+        (Some(last), false) => {
+            let span = flat.first().and_then(Stmt::span);
+            flat.push(last);
+            Stmt::spanned(StmtKind::Seq(flat), span)
+        }
+    }
+}
+
+impl TensorParser<'_> {
+    fn function(&mut self, f: &ast::StmtFunctionDef) -> Result<TensorFunc> {
+        let slots = self.parameters(f)?;
+        let ret = match f.returns.as_deref() {
+            None | Some(ast::Expr::NoneLiteral(_)) => None,
+            Some(e) => Some(self.x.dtype(e)?).filter(|d| *d != DType::VOID),
+        };
+        let body = self.suite(&f.body, Level::Function)?;
+        let span = crate::syntax::span(&f.name);
+        let body = sequence(body);
+        let params = slots
+            .into_iter()
+            .map(|slot| match slot {
+                ParamSlot::Ready(p) => p,
+                ParamSlot::Handle(i) => match self.handles.get(i) {
+                    Some(Handle { var, buffer: Some(buffer) }) => {
+                        Param::Buffer { handle: var.clone(), buffer: buffer.clone() }
+                    }
+                    Some(Handle { var, .. }) => Param::Scalar(var.clone()),
+                    None => Param::Scalar(Var::new("handle", DType::HANDLE)),
+                },
+            })
+            .collect();
+        let mut func = TensorFunc::new(params, body);
+        func.attrs = std::mem::take(&mut self.attrs);
+        func.ret = ret;
+        func.private = self.head.private;
+        func.span = Some(span);
+        if !self.allocs.is_empty() {
+            let (before, inner) = func.root_parts();
+            let allocs = before.iter().chain(&self.allocs).cloned().collect();
+            let inner = inner.clone();
+            func = func.with_root(allocs, inner);
+            if func.body.span().is_none() {
+                func.body = Stmt::spanned(func.body.kind().clone(), Some(span));
+            }
+        }
+        Ok(func)
+    }
+
+    /// Goes one level deeper.
+    fn deeper(&mut self, at: Span) -> Result<()> {
+        self.depth += 1;
+        match self.depth > MAX_NESTING {
+            true => Err(Error::syntax("statements are nested too deeply").at(at).note(format!(
+                "at most {MAX_NESTING} loops, conditions, blocks and bindings may be around each other"
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// Statements with a common indentation, in a scope of their own.
+    fn suite(&mut self, stmts: &[ast::Stmt], level: Level) -> Result<Vec<Stmt>> {
+        let before = self.depth;
+        self.x.env.push();
+        let mut pieces = Vec::new();
+        let mut read = || {
+            for s in stmts {
+                self.statement(s, level, &mut pieces)?;
+            }
+            Ok(())
+        };
+        let result = read();
+        self.x.env.pop();
+        self.depth = before;
+        result?;
+        // From the end, with the statements of the tail in reverse order.
+        let mut tail: Vec<Stmt> = Vec::new();
+        for piece in pieces.into_iter().rev() {
+            match piece {
+                Piece::Stmt(s) => tail.push(s),
+                Piece::Wrap(wrap, span) => {
+                    tail.reverse();
+                    let body = sequence(std::mem::take(&mut tail));
+                    tail.push(Stmt::spanned(wrap.around(body), Some(span)));
+                }
+            }
+        }
+        tail.reverse();
+        Ok(tail)
+    }
+
+    fn wrap(&mut self, wrap: Wrap, span: Span, out: &mut Vec<Piece>) -> Result<()> {
+        self.deeper(span)?;
+        out.push(Piece::Wrap(wrap, span));
+        Ok(())
+    }
+
+    fn statement(&mut self, s: &ast::Stmt, level: Level, out: &mut Vec<Piece>) -> Result<()> {
+        let span = self.x.span(s);
+        let mut push = |kind| out.push(Piece::Stmt(Stmt::spanned(kind, Some(span))));
+        match s {
+            ast::Stmt::Pass(_) => Ok(()),
+            ast::Stmt::Expr(e) => self.expression(&e.value, span, level, out),
+            ast::Stmt::Assign(a) => match a.targets.as_slice() {
+                [target] => self.assign(target, None, &a.value, span, level, out),
+                _ => Err(Error::syntax("expected one target of the assignment").at(span)),
+            },
+            ast::Stmt::AnnAssign(a) => match &a.value {
+                Some(value) => self.assign(&a.target, Some(&a.annotation), value, span, level, out),
+                None => self.declare(&a.target, &a.annotation),
+            },
+            ast::Stmt::AugAssign(a) => {
+                let ast::Expr::Subscript(target) = &*a.target else {
+                    return Err(Error::syntax("expected an element of a buffer")
+                        .at(self.x.span(&*a.target)));
+                };
+                let buffer = self.x.buffer(&target.value)?;
+                let indices = self.x.point(&buffer, target)?;
+                let old = Expr::load(&buffer, indices.clone());
+                let dtype = old.dtype();
+                let right = self.x.value(&a.value)?;
+                let value = self.x.operator(a.op, Value::Typed(old), right);
+                let value = value.and_then(|v| v.convert(dtype, self.x.int));
+                let value = value.map_err(|err| err.at(span))?;
+                push(StmtKind::Store { buffer, indices, value });
+                Ok(())
+            }
+            ast::Stmt::For(f) => {
+                let stmt = self.for_loop(f)?;
+                out.push(Piece::Stmt(stmt));
+                Ok(())
+            }
+            ast::Stmt::If(i) => {
+                let stmt = self.conditional(i)?;
+                out.push(Piece::Stmt(stmt));
+                Ok(())
+            }
+            ast::Stmt::With(w) => self.with(w, level, out),
+            ast::Stmt::Assert(a) => {
+                let message = match &a.msg {
+                    Some(e) => string(e)?.into(),
+                    None => "".into(),
+                };
+                push(StmtKind::Assert { cond: self.x.condition(&a.test)?, message });
+                Ok(())
+            }
+            ast::Stmt::Return(r) => {
+                let args = match r.value.as_deref() {
+                    None | Some(ast::Expr::NoneLiteral(_)) => Vec::new(),
+                    Some(e) => vec![self.x.expr(e)?],
+                };
+                let call = Expr::call(CallTarget::Opaque("ret".into()), args, DType::HANDLE);
+                push(StmtKind::Evaluate(call));
+                Ok(())
+            }
+            ast::Stmt::While(_) => {
+                Err(Error::unsupported("`while` loops are not supported").at(keyword(span, 5)))
+            }
+            _ => Err(Error::syntax("expected a statement of a tensor function").at(span)),
+        }
+    }
+
+    /// A call, or another expression, that stands as a statement.
+    fn expression(
+        &mut self,
+        e: &ast::Expr,
+        span: Span,
+        level: Level,
+        out: &mut Vec<Piece>,
+    ) -> Result<()> {
+        let mut push = |kind| {
+            out.push(Piece::Stmt(Stmt::spanned(kind, Some(span))));
+            Ok(())
+        };
+        let c = match e {
+            ast::Expr::StringLiteral(_) | ast::Expr::EllipsisLiteral(_) => return Ok(()),
+            ast::Expr::Call(c) => c,
+            _ => return push(StmtKind::Evaluate(self.x.expr(e)?)),
+        };
+        let Some((Space::T | Space::Bare, name)) = self.x.path(&c.func) else {
+            return push(StmtKind::Evaluate(self.x.expr(e)?));
+        };
+        match name.as_str() {
+            "evaluate" => {
+                let args = Args::bind(c, "T.evaluate", &["value"])?;
+                push(StmtKind::Evaluate(self.x.argument(args.need("value")?)?))
+            }
+            "assume" => {
+                let args = Args::bind(c, "T.assume", &["condition"])?;
+                push(StmtKind::Assume(self.x.condition(args.need("condition")?)?))
+            }
+            "buffer_store" => {
+                let args = Args::bind(c, "T.buffer_store", &["buffer", "value", "indices"])?;
+                let buffer = self.x.buffer(args.need("buffer")?)?;
+                let at = args.need("indices")?;
+                let indices: Vec<Expr> =
+                    elements(at).iter().map(|e| self.x.integer(e)).collect::<Result<_>>()?;
+                if indices.len() != buffer.rank() {
+                    let message = format!("expected {} indices", buffer.rank());
+                    return Err(Error::syntax(message).at(self.x.span(at)));
+                }
+                let dtype = Expr::load(&buffer, indices.clone()).dtype();
+                let value = self.x.expr_of(args.need("value")?, dtype)?;
+                push(StmtKind::Store { buffer, indices, value })
+            }
+            "launch_thread" => {
+                let (var, range, tag, name) = self.launch_thread(c, None)?;
+                self.x.env.insert(name, Item::Var(var.clone()));
+                self.wrap(Wrap::Thread(var, range, tag), span, out)
+            }
+            "func_attr" => {
+                let args = Args::bind(c, "T.func_attr", &["attrs"])?;
+                let at = args.need("attrs")?;
+                let attrs = self.x.attrs(at)?;
+                match level {
+                    Level::Function => {
+                        self.attrs.extend(attrs);
+                        Ok(())
+                    }
+                    _ => Err(Error::syntax("`T.func_attr` belongs directly in the function")
+                        .at(self.x.span(at))),
+                }
+            }
+            "reads" | "writes" | "where" | "block_attr" | "sblock_attr" => {
+                self.block_clause(&name, c, level)
+            }
+            "attr" | "realize" | "prefetch" => Err(unsupported(&name).at(span)),
+            _ => push(StmtKind::Evaluate(self.x.expr(e)?)),
+        }
+    }
+
+    fn assign(
+        &mut self,
+        target: &ast::Expr,
+        annotation: Option<&ast::Expr>,
+        value: &ast::Expr,
+        span: Span,
+        level: Level,
+        out: &mut Vec<Piece>,
+    ) -> Result<()> {
+        match target {
+            ast::Expr::Subscript(s) => {
+                let buffer = self.x.buffer(&s.value)?;
+                let indices = self.x.point(&buffer, s)?;
+                let dtype = Expr::load(&buffer, indices.clone()).dtype();
+                let value = self.x.expr_of(value, dtype)?;
+                let kind = StmtKind::Store { buffer, indices, value };
+                out.push(Piece::Stmt(Stmt::spanned(kind, Some(span))));
+                Ok(())
+            }
+            ast::Expr::Name(n) => {
+                if let ast::Expr::Call(c) = value
+                    && self.special(&n.id, c, span, level, out)?
+                {
+                    return Ok(());
+                }
+                self.let_binding(&n.id, annotation, value, span, out)
+            }
+            ast::Expr::Tuple(_) | ast::Expr::List(_) => match value {
+                ast::Expr::Call(c) if self.is_call(c, "axis.remap") => {
+                    self.remap(elements(target), c, level)
+                }
+                _ => Err(Error::syntax("expected `T.axis.remap(...)` on the right")
+                    .at(self.x.span(value))),
+            },
+            _ => {
+                Err(Error::syntax("expected a name or an element of a buffer")
+                    .at(self.x.span(target)))
+            }
+        }
+    }
+
+    fn is_call(&self, c: &ast::ExprCall, name: &str) -> bool {
+        matches!(self.x.path(&c.func), Some((Space::T, n)) if n == name)
+    }
+
+    /// `x: T.int32` without a value declares a variable.
+    fn declare(&mut self, target: &ast::Expr, annotation: &ast::Expr) -> Result<()> {
+        let ast::Expr::Name(n) = target else {
+            return Err(Error::syntax("expected a name").at(self.x.span(target)));
+        };
+        match self.annotated(annotation)? {
+            Some(dtype) => {
+                self.declare_var(&n.id, dtype);
+                Ok(())
+            }
+            None => Err(Error::syntax("expected a type of a scalar").at(self.x.span(annotation))),
+        }
+    }
+
+    /// A variable that something else defines, such as an extent of a parameter. Declaring what
+    /// a shape has named already changes nothing.
+    fn declare_var(&mut self, name: &str, dtype: DType) {
+        match self.x.env.get(name) {
+            Some(Item::Var(v)) if v.dtype() == dtype => {}
+            _ => self.x.env.insert(name, Item::Var(Var::new(name, dtype))),
+        }
+    }
+
+    /// The type of an annotation: `T.int32`, `T.let[T.int32]`, `T.handle("float32")`.
+    fn annotated(&self, e: &ast::Expr) -> Result<Option<DType>> {
+        if let ast::Expr::Subscript(s) = e
+            && matches!(self.x.path(&s.value), Some((Space::T, n)) if n == "let")
+        {
+            return self.scalar_type(&s.slice);
+        }
+        if matches!(self.x.path(e), Some((Space::T, n)) if n == "let") {
+            return Ok(None);
+        }
+        self.scalar_type(e)
+    }
+
+    fn let_binding(
+        &mut self,
+        name: &str,
+        annotation: Option<&ast::Expr>,
+        value: &ast::Expr,
+        span: Span,
+        out: &mut Vec<Piece>,
+    ) -> Result<()> {
+        let dtype = annotation.map(|a| self.annotated(a)).transpose()?.flatten();
+        let value = match dtype {
+            Some(dtype) => self.x.expr_of(value, dtype)?,
+            None => self.x.expr(value)?,
+        };
+        let var = Var::new(name, value.dtype());
+        self.x.env.insert(name, Item::Var(var.clone()));
+        self.wrap(Wrap::Let(var, value), span, out)
+    }
+
+    /// Right-hand sides that are not values: buffers, block axes, declarations. Says whether the
+    /// call was one.
+    fn special(
+        &mut self,
+        name: &str,
+        c: &ast::ExprCall,
+        span: Span,
+        level: Level,
+        out: &mut Vec<Piece>,
+    ) -> Result<bool> {
+        if let ast::Expr::Attribute(a) = &*c.func
+            && a.attr.as_str() == "view"
+            && let ast::Expr::Name(owner) = &*a.value
+            && let Some(Item::Buffer(b)) = self.x.env.get(&owner.id)
+        {
+            let b = b.clone();
+            let buffer = self.view(name, &b, c)?;
+            self.wrap(Wrap::Declare(buffer), span, out)?;
+            return Ok(true);
+        }
+        let Some((Space::T, callee)) = self.x.path(&c.func) else { return Ok(false) };
+        let what = format!("T.{callee}");
+        match callee.as_str() {
+            "match_buffer" => self.match_buffer(name, c, level)?,
+            "alloc_buffer" | "sblock_alloc_buffer" => {
+                let (buffer, annotations) = self.alloc(name, &what, c)?;
+                let older = !self.newer || callee == "sblock_alloc_buffer";
+                match (older && annotations.is_empty(), level) {
+                    (true, Level::Function) => self.allocs.push(buffer),
+                    (true, Level::Block) => self.frame(span)?.allocs.push(buffer),
+                    _ => self.wrap(Wrap::Allocate(buffer, annotations), span, out)?,
+                }
+            }
+            "allocate" | "alloc_local" | "alloc_shared" => {
+                let (buffer, annotations) = self.allocate(name, &callee, c)?;
+                self.wrap(Wrap::Allocate(buffer, annotations), span, out)?;
+            }
+            "decl_buffer" | "buffer_decl" | "Buffer" => {
+                let wrap = self.decl_buffer(name, &what, c)?;
+                self.wrap(wrap, span, out)?;
+            }
+            "launch_thread" => {
+                let (var, range, tag, _) = self.launch_thread(c, Some(name))?;
+                self.x.env.insert(name, Item::Var(var.clone()));
+                self.wrap(Wrap::Thread(var, range, tag), span, out)?;
+            }
+            "env_thread" => {
+                let args = Args::bind(c, what, &["thread_tag", "dtype"])?;
+                let tag = string(args.need("thread_tag")?)?;
+                self.x.env.insert(name, Item::Thread(tag.into()));
+            }
+            "allocate_const" => {
+                return Err(unsupported("allocate_const")
+                    .at(span)
+                    .help("pass the constant as a parameter of the function"));
+            }
+            "axis.spatial" | "axis.S" => self.axis(name, IterKind::Spatial, c, level)?,
+            "axis.reduce" | "axis.R" => self.axis(name, IterKind::Reduce, c, level)?,
+            "axis.opaque" => self.axis(name, IterKind::Opaque, c, level)?,
+            "axis.scan" => return Err(unsupported("axis.scan").at(span)),
+            "axis.remap" => {
+                let target = ast::Expr::Name(ast::ExprName {
+                    node_index: ast::AtomicNodeIndex::NONE,
+                    range: c.range(),
+                    id: name.into(),
+                    ctx: ast::ExprContext::Store,
+                });
+                self.remap(std::slice::from_ref(&target), c, level)?;
+            }
+            "var" | "Var" | "SizeVar" => {
+                let names: &[&str] =
+                    if callee == "var" { &["dtype", "name"] } else { &["name", "dtype"] };
+                let args = Args::bind(c, what, names)?;
+                let dtype = self.x.dtype(args.need("dtype")?)?;
+                self.declare_var(name, dtype);
+            }
+            _ => match callee.parse::<DType>() {
+                Ok(dtype) if c.arguments.args.is_empty() || dtype == DType::HANDLE => {
+                    let is_declaration =
+                        c.arguments.args.iter().all(|e| e.is_string_literal_expr());
+                    if !is_declaration {
+                        return Ok(false);
+                    }
+                    self.declare_var(name, dtype);
+                }
+                _ => return Ok(false),
+            },
+        }
+        Ok(true)
+    }
+}
+
+impl Wrap {
+    /// The statement around the rest of the suite.
+    fn around(self, body: Stmt) -> StmtKind {
+        match self {
+            Wrap::Let(var, value) => StmtKind::Let { var, value, body },
+            Wrap::Allocate(buffer, annotations) => StmtKind::Allocate { buffer, annotations, body },
+            Wrap::Declare(buffer) => StmtKind::Declare { buffer, body },
+            Wrap::Thread(var, range, tag) => StmtKind::For {
+                var,
+                range,
+                kind: ForKind::ThreadBinding(tag),
+                annotations: Attrs::new(),
+                body,
+            },
+        }
+    }
+}
+
+fn keyword(span: Span, length: u32) -> Span {
+    Span::new(span.start, (span.start + length).min(span.end))
+}
+
+fn unsupported(name: &str) -> Error {
+    Error::unsupported(format!("`T.{name}` is not supported"))
+}

@@ -1,0 +1,272 @@
+//! Blocks, and what their suites say about them.
+
+use super::*;
+
+/// What the suite of a block says about it.
+#[derive(Default)]
+pub(super) struct Frame {
+    pub(super) iters: Vec<IterVar>,
+    pub(super) bindings: Vec<Expr>,
+    pub(super) predicate: Option<Expr>,
+    pub(super) reads: Option<Vec<Region>>,
+    pub(super) writes: Option<Vec<Region>>,
+    pub(super) annotations: Option<Attrs>,
+    pub(super) allocs: Vec<Buffer>,
+    pub(super) matches: Vec<MatchRegion>,
+    pub(super) init: Option<Stmt>,
+}
+
+impl TensorParser<'_> {
+    /// What a block says about itself.
+    pub(super) fn block_clause(
+        &mut self,
+        name: &str,
+        c: &ast::ExprCall,
+        level: Level,
+    ) -> Result<()> {
+        let what = format!("T.{name}");
+        let twice =
+            |span| Err(Error::syntax(format!("`{what}` stands twice in this block")).at(span));
+        let span = self.x.span(c);
+        if level != Level::Block {
+            return Err(Error::syntax(format!("`{what}` belongs directly in a block"))
+                .at(span)
+                .help("write it as a statement of `with T.block(...):`"));
+        }
+        match name {
+            "where" => {
+                let args = Args::bind(c, what.as_str(), &["predicate"])?;
+                let cond = self.x.condition(args.need("predicate")?)?;
+                match self.frame(span)?.predicate.replace(cond) {
+                    None => Ok(()),
+                    Some(_) => twice(span),
+                }
+            }
+            "reads" | "writes" => {
+                let args = Args::bind_variadic(c, what.as_str(), &[])?;
+                let mut regions = Vec::new();
+                for e in args.rest {
+                    let parts = match e {
+                        ast::Expr::List(l) => l.elts.as_slice(),
+                        ast::Expr::Tuple(t) => t.elts.as_slice(),
+                        other => std::slice::from_ref(other),
+                    };
+                    for e in parts {
+                        regions.push(self.region(e)?);
+                    }
+                }
+                let frame = self.frame(span)?;
+                let slot = if name == "reads" { &mut frame.reads } else { &mut frame.writes };
+                match slot.replace(regions) {
+                    None => Ok(()),
+                    Some(_) => twice(span),
+                }
+            }
+            _ => {
+                // Loose code writes `T.block_attr("key", value)`.
+                let args = Args::bind(c, what.as_str(), &["attrs", "value"])?;
+                let (first, second) = (args.need("attrs")?, args.get("value"));
+                let attrs = match second {
+                    Some(v) => Attrs::from([(string(first)?.into(), self.x.attr(v)?)]),
+                    None => self.x.attrs(first)?,
+                };
+                let frame = self.frame(span)?;
+                frame.annotations.get_or_insert_default().extend(attrs);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn frame(&mut self, at: Span) -> Result<&mut Frame> {
+        self.blocks.last_mut().ok_or_else(|| Error::syntax("expected a block around this").at(at))
+    }
+
+    /// `A[i, 0:4]`, or `A` for all of it.
+    pub(super) fn region(&mut self, e: &ast::Expr) -> Result<Region> {
+        if let ast::Expr::Subscript(s) = e {
+            let buffer = self.x.buffer(&s.value)?;
+            let ranges = self.x.indices(&buffer, s)?.into_iter().zip(elements(&s.slice));
+            let ranges = ranges
+                .map(|(index, at)| match index {
+                    Index::Point(e) => Ok(Range::point(e)),
+                    Index::Slice(range, 1) => Ok(range),
+                    Index::Slice(..) => {
+                        Err(Error::unsupported("regions have no steps").at(self.x.span(at)))
+                    }
+                })
+                .collect::<Result<_>>()?;
+            return Ok(Region { buffer, ranges });
+        }
+        let buffer = self.x.buffer(e)?;
+        let ranges = buffer.shape.iter().cloned().map(Range::upto).collect();
+        Ok(Region { buffer, ranges })
+    }
+
+    /// `vi = T.axis.spatial(16, i)`
+    pub(super) fn axis(
+        &mut self,
+        name: &str,
+        kind: IterKind,
+        c: &ast::ExprCall,
+        level: Level,
+    ) -> Result<()> {
+        let args = Args::bind(c, "T.axis.spatial", &["dom", "binding", "dtype"])?;
+        let span = self.x.span(c);
+        self.in_block(level, span)?;
+        let dom = args.need("dom")?;
+        let binding = self.x.value(args.need("binding")?)?;
+        let (domain, binding) = match dom {
+            ast::Expr::Tuple(t) => match t.elts.as_slice() {
+                [min, end] => {
+                    let (min, end) = (self.x.value(min)?, self.x.value(end)?);
+                    let range = self.x.range(min, end).map_err(|err| err.at(self.x.span(dom)))?;
+                    let dtype = range.min.dtype();
+                    (range, binding.convert(dtype, self.x.int))
+                }
+                _ => {
+                    return Err(
+                        Error::syntax("expected an extent or `(begin, end)`").at(self.x.span(dom))
+                    );
+                }
+            },
+            _ => {
+                let extent = self.x.value(dom)?;
+                let (extent, binding) = match (extent, binding) {
+                    (Value::Typed(e), b) => {
+                        let dtype = e.dtype();
+                        (e, b.convert(dtype, self.x.int))
+                    }
+                    (e, b) => {
+                        let (e, b) = unify(e, b, self.x.int).map_err(|err| err.at(span))?;
+                        (e, Ok(b))
+                    }
+                };
+                if !extent.dtype().is_int() {
+                    let message = format!("expected an integer, found {}", extent.dtype());
+                    return Err(Error::syntax(message).at(self.x.span(dom)));
+                }
+                (Range::upto(extent), binding)
+            }
+        };
+        let binding = binding.map_err(|err| err.at(span))?;
+        self.add_axis(name, kind, domain, binding, span)
+    }
+
+    /// `vi, vj = T.axis.remap("SR", [i, j])`: the domains are those of the loops.
+    pub(super) fn remap(
+        &mut self,
+        targets: &[ast::Expr],
+        c: &ast::ExprCall,
+        level: Level,
+    ) -> Result<()> {
+        let span = self.x.span(c);
+        let args = Args::bind(c, "T.axis.remap", &["kinds", "bindings", "dtype"])?;
+        self.in_block(level, span)?;
+        let at = args.need("kinds")?;
+        let kinds = string(at)?;
+        let bindings = elements(args.need("bindings")?);
+        if kinds.chars().count() != targets.len() || bindings.len() != targets.len() {
+            let message = format!(
+                "expected {} kinds and bindings, found {} and {}",
+                targets.len(),
+                kinds.chars().count(),
+                bindings.len()
+            );
+            return Err(Error::syntax(message).at(span));
+        }
+        for ((target, kind), binding) in targets.iter().zip(kinds.chars()).zip(bindings) {
+            let ast::Expr::Name(n) = target else {
+                return Err(Error::syntax("expected a name").at(self.x.span(target)));
+            };
+            let kind = match kind {
+                'S' => IterKind::Spatial,
+                'R' => IterKind::Reduce,
+                'O' => IterKind::Opaque,
+                _ => {
+                    return Err(Error::syntax(format!("unknown kind `{kind}` of a block axis"))
+                        .at(self.x.span(at))
+                        .help("S is spatial, R is reduce, O is opaque"));
+                }
+            };
+            let value = self.x.integer(binding)?;
+            let range = value.as_var().and_then(|v| self.loops.get(v)).cloned();
+            let range = range.ok_or_else(|| {
+                Error::syntax("expected the variable of a loop")
+                    .at(self.x.span(binding))
+                    .help("write `T.axis.spatial(extent, value)` for another value")
+            })?;
+            self.add_axis(&n.id, kind, range, value, span)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn in_block(&self, level: Level, at: Span) -> Result<()> {
+        match level {
+            Level::Block => Ok(()),
+            _ => Err(Error::syntax("a block axis belongs directly in a block").at(at)),
+        }
+    }
+
+    pub(super) fn add_axis(
+        &mut self,
+        name: &str,
+        kind: IterKind,
+        domain: Range,
+        binding: Expr,
+        at: Span,
+    ) -> Result<()> {
+        let var = Var::new(name, domain.min.dtype());
+        self.x.env.insert(name, Item::Var(var.clone()));
+        let frame = self.frame(at)?;
+        frame.iters.push(IterVar { var, domain, kind });
+        frame.bindings.push(binding);
+        Ok(())
+    }
+
+    pub(super) fn block(
+        &mut self,
+        c: &ast::ExprCall,
+        body: &[ast::Stmt],
+        span: Span,
+    ) -> Result<Stmt> {
+        let args = Args::bind(c, "T.block", &["name_hint", "no_realize"])?;
+        let name = match args.get("name_hint") {
+            Some(e @ (ast::Expr::List(_) | ast::Expr::Tuple(_))) => {
+                return Err(Error::unsupported(
+                    "blocks with extents in the header are not supported",
+                )
+                .at(self.x.span(e))
+                .help("write `vi = T.axis.spatial(16, i)` in the block"));
+            }
+            Some(e) => string(e)?,
+            None => "",
+        };
+        if let Some(e) = args.get("no_realize")
+            && !matches!(e, ast::Expr::BooleanLiteral(b) if !b.value)
+        {
+            return Err(
+                Error::unsupported("blocks without bindings are not supported").at(self.x.span(e))
+            );
+        }
+        self.blocks.push(Frame::default());
+        let result = self.suite(body, Level::Block);
+        let frame = self.blocks.pop().unwrap_or_default();
+        let block = Block {
+            name: name.into(),
+            iters: frame.iters,
+            reads: frame.reads,
+            writes: frame.writes,
+            annotations: frame.annotations.unwrap_or_default(),
+            allocs: frame.allocs,
+            matches: frame.matches,
+            init: frame.init,
+            body: sequence(result?),
+        };
+        let kind = StmtKind::Block {
+            bindings: frame.bindings,
+            predicate: frame.predicate.unwrap_or_else(|| Expr::bool(true)),
+            block: Arc::new(block),
+        };
+        Ok(Stmt::spanned(kind, Some(span)))
+    }
+}

@@ -1,0 +1,290 @@
+//! Buffers: parameters, allocations, views.
+
+use super::*;
+
+/// Arguments that describe a buffer.
+pub(super) const BUFFER: &[&str] = &[
+    "shape",
+    "dtype",
+    "data",
+    "strides",
+    "elem_offset",
+    "scope",
+    "align",
+    "offset_factor",
+    "buffer_type",
+    "axis_separators",
+    "layout",
+    "annotations",
+];
+
+impl TensorParser<'_> {
+    /// A buffer with the given shape and whatever else the arguments say.
+    pub(super) fn buffer_from(
+        &mut self,
+        name: &str,
+        shape: Vec<Expr>,
+        args: &Args,
+    ) -> Result<Buffer> {
+        let dtype = match args.get("dtype") {
+            Some(e) => self.x.dtype(e)?,
+            None => DType::F32,
+        };
+        if let Some(e) = args.get("buffer_type")
+            && !matches!(string(e)?, "" | "default")
+        {
+            return Err(
+                Error::unsupported("broadcasting buffers are not supported").at(self.x.span(e))
+            );
+        }
+        let strides = args.get("strides").map(|e| self.x.extents(e)).transpose()?;
+        let elem_offset = args.get("elem_offset").map(|e| match e {
+            ast::Expr::StringLiteral(_) => self.x.inside(e, |p, e| p.integer(e)),
+            _ => self.x.integer(e),
+        });
+        let elem_offset = elem_offset.transpose()?;
+        let scope = args.get("scope").map(string).transpose()?;
+        let align = match args.get("align") {
+            Some(e) => match self.x.constant(e)? {
+                -1 => 0,
+                _ => self.x.count(e)?,
+            },
+            None => 0,
+        };
+        let offset_factor = match args.get("offset_factor") {
+            Some(e) => self.x.count(e)?,
+            None => 0,
+        };
+        let axis_separators = match args.get("axis_separators") {
+            Some(e) => elements(e).iter().map(|e| self.x.count(e)).collect::<Result<_>>()?,
+            None => Vec::new(),
+        };
+        let data = match args.get("data") {
+            Some(e) => Some(self.pointer(e)?),
+            None => None,
+        };
+        if let (Some(s), Some(e)) = (&strides, args.get("strides"))
+            && !s.is_empty()
+            && s.len() != shape.len()
+        {
+            let message = format!("expected {} strides, found {}", shape.len(), s.len());
+            return Err(Error::syntax(message).at(self.x.span(e)));
+        }
+        let own_offset = elem_offset.is_none() && self.offsets.contains(name);
+        Ok(Buffer::new(name, shape, dtype).derive(|d| {
+            d.strides = strides.unwrap_or_default();
+            d.elem_offset = elem_offset;
+            d.scope = scope.unwrap_or("global").into();
+            d.align = align;
+            d.offset_factor = offset_factor;
+            d.axis_separators = axis_separators;
+            if let Some(data) = data {
+                d.data = data;
+            }
+            if own_offset {
+                d.elem_offset = Some(Var::index(format!("{name}_elem_offset")).expr());
+            }
+        }))
+    }
+
+    /// A pointer: a handle variable, `A.data`, or a buffer for its pointer.
+    pub(super) fn pointer(&mut self, e: &ast::Expr) -> Result<Var> {
+        let x = self.x.argument(e)?;
+        match x.as_var() {
+            Some(v) if v.dtype() == DType::HANDLE => Ok(v.clone()),
+            _ => Err(Error::syntax("expected a pointer")
+                .at(self.x.span(e))
+                .help("write `A.data`, or the name of a handle")),
+        }
+    }
+
+    /// `A.view(256)`: the same memory under another shape.
+    pub(super) fn view(&mut self, name: &str, b: &Buffer, c: &ast::ExprCall) -> Result<Buffer> {
+        let args = Args::bind_variadic(c, "view", &[])?;
+        let mut shape = Vec::new();
+        for e in &args.rest {
+            shape.extend(self.x.extents(e)?);
+        }
+        let view = b.derive(|d| {
+            d.name = name.into();
+            d.shape = shape;
+            d.strides.clear();
+            d.axis_separators.clear();
+        });
+        self.x.env.insert(name, Item::Buffer(view.clone()));
+        Ok(view)
+    }
+
+    /// `T.alloc_buffer(shape, dtype, ...)`; loose code gives the extents one by one.
+    pub(super) fn alloc(
+        &mut self,
+        name: &str,
+        what: &str,
+        c: &ast::ExprCall,
+    ) -> Result<(Buffer, Attrs)> {
+        let numbers = c.arguments.args.len() > 1
+            && c.arguments.args.iter().all(|e| e.is_number_literal_expr());
+        let (args, shape) = match numbers {
+            true => {
+                let args = Args::bind_variadic(c, what, &[])?;
+                let shape = args.rest.iter().map(|e| self.x.integer(e)).collect::<Result<_>>()?;
+                (args, shape)
+            }
+            false => {
+                let args = Args::bind(c, what, BUFFER)?;
+                let shape = self.x.extents(args.need("shape")?)?;
+                (args, shape)
+            }
+        };
+        let buffer = self.buffer_from(name, shape, &args)?;
+        let annotations = match args.get("annotations") {
+            Some(e) => self.x.attrs(e)?,
+            None => Attrs::new(),
+        };
+        self.x.env.insert(name, Item::Buffer(buffer.clone()));
+        Ok((buffer, annotations))
+    }
+
+    /// `T.allocate(extents, dtype, scope)`, `T.alloc_local(extents, dtype)`.
+    pub(super) fn allocate(
+        &mut self,
+        name: &str,
+        callee: &str,
+        c: &ast::ExprCall,
+    ) -> Result<(Buffer, Attrs)> {
+        let what = format!("T.{callee}");
+        if callee != "allocate" {
+            let (buffer, annotations) = self.alloc(name, &what, c)?;
+            let scope = callee.strip_prefix("alloc_").unwrap_or("global");
+            let buffer = buffer.derive(|d| d.scope = scope.into());
+            self.x.env.insert(name, Item::Buffer(buffer.clone()));
+            return Ok((buffer, annotations));
+        }
+        let args = Args::bind(c, what, &["extents", "dtype", "scope", "condition", "annotations"])?;
+        if let Some(e) = args.get("condition")
+            && !self.x.condition(e)?.is_true()
+        {
+            return Err(Error::unsupported("allocation under a condition is not supported")
+                .at(self.x.span(e)));
+        }
+        let shape = self.x.extents(args.need("extents")?)?;
+        let dtype = self.x.dtype(args.need("dtype")?)?;
+        let scope = args.get("scope").map(string).transpose()?.unwrap_or("global");
+        let annotations = match args.get("annotations") {
+            Some(e) => self.x.attrs(e)?,
+            None => Attrs::new(),
+        };
+        let buffer = Buffer::new(name, shape, dtype).derive(|d| d.scope = scope.into());
+        self.x.env.insert(name, Item::Buffer(buffer.clone()));
+        Ok((buffer, annotations))
+    }
+
+    /// `T.decl_buffer(...)`: a view of `data`, or memory of its own.
+    pub(super) fn decl_buffer(
+        &mut self,
+        name: &str,
+        what: &str,
+        c: &ast::ExprCall,
+    ) -> Result<Wrap> {
+        let args = Args::bind(c, what, BUFFER)?;
+        let shape = self.x.extents(args.need("shape")?)?;
+        let buffer = self.buffer_from(name, shape, &args)?;
+        let annotations = match args.get("annotations") {
+            Some(e) => self.x.attrs(e)?,
+            None => Attrs::new(),
+        };
+        self.x.env.insert(name, Item::Buffer(buffer.clone()));
+        Ok(match args.get("data") {
+            Some(_) => Wrap::Declare(buffer),
+            None => Wrap::Allocate(buffer, annotations),
+        })
+    }
+
+    /// `T.match_buffer(handle, shape, ...)` of a parameter, or of a region in a block.
+    pub(super) fn match_buffer(
+        &mut self,
+        name: &str,
+        c: &ast::ExprCall,
+        level: Level,
+    ) -> Result<()> {
+        const NAMES: &[&str] = &[
+            "param",
+            "shape",
+            "dtype",
+            "data",
+            "strides",
+            "elem_offset",
+            "scope",
+            "align",
+            "offset_factor",
+            "buffer_type",
+            "axis_separators",
+            "layout",
+        ];
+        let span = self.x.span(c);
+        let args = Args::bind(c, "T.match_buffer", NAMES)?;
+        let shape = match args.get("shape") {
+            Some(e) => Some(self.x.extents(e)?),
+            None => None,
+        };
+        let source = args.get("param");
+        let handle = match source {
+            // Loose code leaves the handle out: they come in the order of the parameters.
+            None => {
+                Some(self.handles.iter().position(|h| h.buffer.is_none()).ok_or_else(|| {
+                    Error::syntax("every handle of the function has its buffer already").at(span)
+                })?)
+            }
+            Some(ast::Expr::Name(n)) => match self.x.env.get(&n.id) {
+                Some(Item::Var(v)) => {
+                    let found = self.handles.iter().position(|h| h.var == *v);
+                    Some(found.ok_or_else(|| {
+                        Error::syntax(format!("`{}` is not a handle among the parameters", n.id))
+                            .at(self.x.span(n))
+                    })?)
+                }
+                Some(Item::Buffer(_)) => None,
+                _ => return Err(self.x.unknown(&n.id).at(self.x.span(n))),
+            },
+            Some(_) => None,
+        };
+        let missing = || Error::syntax("`T.match_buffer` needs the argument `shape`").at(span);
+        let buffer = match (handle, source) {
+            (Some(i), _) => {
+                let name = self.head.real_name(name);
+                let buffer = self.buffer_from(name, shape.ok_or_else(missing)?, &args)?;
+                let Some(h) = self.handles.get_mut(i) else {
+                    return Err(Error::internal("a handle without a number"));
+                };
+                if h.buffer.is_some() {
+                    let message = format!("`{}` has its buffer already", h.var.name());
+                    return Err(Error::syntax(message).at(span));
+                }
+                h.buffer = Some(buffer.clone());
+                buffer
+            }
+            (None, Some(source)) => {
+                if level != Level::Block {
+                    return Err(
+                        Error::syntax("a view of a region belongs directly in a block").at(span)
+                    );
+                }
+                let region = self.region(source)?;
+                let shape = shape
+                    .unwrap_or_else(|| region.ranges.iter().map(|r| r.extent.clone()).collect());
+                let buffer = self.buffer_from(name, shape, &args)?;
+                let given = args.get("dtype").is_some();
+                let buffer = match given || buffer.dtype() == region.buffer.dtype() {
+                    true => buffer,
+                    false => buffer.derive(|d| d.dtype = region.buffer.dtype()),
+                };
+                let view = MatchRegion { buffer: buffer.clone(), source: region };
+                self.frame(span)?.matches.push(view);
+                buffer
+            }
+            (None, None) => return Err(missing()),
+        };
+        self.x.env.insert(name, Item::Buffer(buffer));
+        Ok(())
+    }
+}

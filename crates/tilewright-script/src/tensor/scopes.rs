@@ -1,0 +1,301 @@
+//! Statements with suites: loops, conditions, `with`.
+
+use super::*;
+
+impl TensorParser<'_> {
+    /// `T.launch_thread("threadIdx.x", 128)`: variable, range, thread axis and name.
+    pub(super) fn launch_thread(
+        &mut self,
+        c: &ast::ExprCall,
+        name: Option<&str>,
+    ) -> Result<(Var, Range, Arc<str>, String)> {
+        let args = Args::bind(c, "T.launch_thread", &["thread", "extent"])?;
+        let thread = args.need("thread")?;
+        let extent = self.x.integer(args.need("extent")?)?;
+        let (tag, own): (Arc<str>, String) = match thread {
+            ast::Expr::Name(n) => match self.x.env.get(&n.id) {
+                Some(Item::Thread(tag)) => (tag.clone(), n.id.to_string()),
+                _ => return Err(Error::syntax("expected a thread axis").at(self.x.span(thread))),
+            },
+            _ => {
+                let tag = string(thread)?;
+                (tag.into(), tag.replace('.', "_"))
+            }
+        };
+        let name = name.map_or(own, str::to_owned);
+        let var = Var::new(name.as_str(), extent.dtype());
+        let range = Range::upto(extent);
+        self.loops.insert(var.clone(), range.clone());
+        Ok((var, range, tag, name))
+    }
+
+    pub(super) fn for_loop(&mut self, f: &ast::StmtFor) -> Result<Stmt> {
+        let span = Span::new(self.x.span(f).start, self.x.span(&*f.iter).end);
+        if f.is_async || !f.orelse.is_empty() {
+            return Err(Error::syntax("a loop has no `async` and no `else`").at(span));
+        }
+        let targets = match &*f.target {
+            ast::Expr::Tuple(t) => t.elts.as_slice(),
+            other => std::slice::from_ref(other),
+        };
+        let expected = || {
+            Error::syntax("expected a kind of loop").at(self.x.span(&*f.iter)).help(
+                "write range, T.serial, T.parallel, T.vectorized, T.unroll, T.thread_binding or T.grid",
+            )
+        };
+        let ast::Expr::Call(c) = &*f.iter else { return Err(expected()) };
+        let Some((Space::T | Space::Bare, name)) = self.x.path(&c.func) else {
+            return Err(expected());
+        };
+        let (ranges, kind, annotations) = match name.as_str() {
+            "grid" => {
+                let args = Args::bind_variadic(c, "T.grid", &[])?;
+                let mut ranges = Vec::new();
+                for e in args.rest {
+                    ranges.push(Range::upto(self.x.integer(e)?));
+                }
+                (ranges, ForKind::Serial, Attrs::new())
+            }
+            "range" | "serial" => self.one_loop(&name, ForKind::Serial, c)?,
+            "parallel" => self.one_loop(&name, ForKind::Parallel, c)?,
+            "vectorized" => self.one_loop(&name, ForKind::Vectorized, c)?,
+            "unroll" => self.one_loop(&name, ForKind::Unrolled, c)?,
+            "thread_binding" => self.one_loop(&name, ForKind::ThreadBinding("".into()), c)?,
+            _ => return Err(expected()),
+        };
+        if ranges.len() != targets.len() {
+            let message = format!("{} loop variables for {} extents", targets.len(), ranges.len());
+            return Err(Error::syntax(message).at(span));
+        }
+        let before = self.depth;
+        self.x.env.push();
+        let mut vars = Vec::new();
+        let mut read = || {
+            for (target, range) in targets.iter().zip(&ranges) {
+                let ast::Expr::Name(n) = target else {
+                    return Err(Error::syntax("expected a name").at(self.x.span(target)));
+                };
+                self.deeper(span)?;
+                let var = Var::new(n.id.as_str(), range.min.dtype());
+                self.x.env.insert(n.id.as_str(), Item::Var(var.clone()));
+                self.loops.insert(var.clone(), range.clone());
+                vars.push(var);
+            }
+            self.suite(&f.body, Level::Inner)
+        };
+        let body = read();
+        self.x.env.pop();
+        self.depth = before;
+        let mut stmt = sequence(body?);
+        for (var, range) in vars.into_iter().zip(ranges).rev() {
+            let (kind, annotations) = (kind.clone(), annotations.clone());
+            let node = StmtKind::For { var, range, kind, annotations, body: stmt };
+            stmt = Stmt::spanned(node, Some(span));
+        }
+        Ok(stmt)
+    }
+
+    /// The range, kind and annotations of a loop of one variable.
+    pub(super) fn one_loop(
+        &mut self,
+        name: &str,
+        kind: ForKind,
+        c: &ast::ExprCall,
+    ) -> Result<(Vec<Range>, ForKind, Attrs)> {
+        let thread = matches!(kind, ForKind::ThreadBinding(_));
+        let what = if name == "range" { "range".to_owned() } else { format!("T.{name}") };
+        let names: &[&'static str] = match thread {
+            true => &["start", "stop", "thread", "annotations"],
+            false if name == "range" => &["start", "stop", "step"],
+            false => &["start", "stop", "annotations", "step"],
+        };
+        let args = Args::bind(c, what, names)?;
+        let start = args.need("start")?;
+        let mut stop = args.get("stop");
+        let mut tag = args.get("thread");
+        // `T.thread_binding(128, "threadIdx.x")`
+        if thread && tag.is_none() && stop.is_some_and(|e| e.is_string_literal_expr()) {
+            tag = stop.take();
+        }
+        if names.contains(&"step")
+            && let Some(e) = args.get("step")
+            && self.x.constant(e)? != 1
+        {
+            return Err(Error::unsupported("loops have the step 1").at(self.x.span(e)));
+        }
+        let range = match stop {
+            None => Range::upto(self.x.integer(start)?),
+            Some(stop) => {
+                let (a, b) = (self.x.value(start)?, self.x.value(stop)?);
+                let at = Span::new(self.x.span(start).start, self.x.span(stop).end);
+                self.x.range(a, b).map_err(|err| err.at(at))?
+            }
+        };
+        if range.min.dtype().lanes != 1 {
+            return Err(Error::syntax("the bounds of a loop are scalars").at(self.x.span(start)));
+        }
+        let annotations = match names.contains(&"annotations").then(|| args.get("annotations")) {
+            Some(Some(e)) => self.x.attrs(e)?,
+            _ => Attrs::new(),
+        };
+        let kind = match (thread, tag) {
+            (true, Some(e)) => ForKind::ThreadBinding(string(e)?.into()),
+            (true, None) => {
+                return Err(Error::syntax("`T.thread_binding` needs the argument `thread`")
+                    .at(self.x.span(c))
+                    .help("write T.thread_binding(extent, thread=\"threadIdx.x\")"));
+            }
+            (false, _) => kind,
+        };
+        Ok((vec![range], kind, annotations))
+    }
+
+    pub(super) fn conditional(&mut self, i: &ast::StmtIf) -> Result<Stmt> {
+        let before = self.depth;
+        let stmt = self.branches(i);
+        self.depth = before;
+        stmt
+    }
+
+    pub(super) fn branches(&mut self, i: &ast::StmtIf) -> Result<Stmt> {
+        let span = Span::new(self.x.span(i).start, self.x.span(&*i.test).end);
+        let mut parts: Vec<(Span, Expr, Stmt)> = Vec::new();
+        self.deeper(span)?;
+        let cond = self.x.condition(&i.test)?;
+        parts.push((span, cond, sequence(self.suite(&i.body, Level::Inner)?)));
+        let mut otherwise = None;
+        for clause in &i.elif_else_clauses {
+            let start = self.x.span(clause).start;
+            match &clause.test {
+                Some(test) => {
+                    let span = Span::new(start, self.x.span(test).end);
+                    self.deeper(span)?;
+                    let cond = self.x.condition(test)?;
+                    parts.push((span, cond, sequence(self.suite(&clause.body, Level::Inner)?)));
+                }
+                None => otherwise = Some(sequence(self.suite(&clause.body, Level::Inner)?)),
+            }
+        }
+        for (span, cond, then) in parts.into_iter().rev() {
+            let kind = StmtKind::If { cond, then, otherwise: otherwise.take() };
+            otherwise = Some(Stmt::spanned(kind, Some(span)));
+        }
+        otherwise.ok_or_else(|| Error::internal("a condition without branches"))
+    }
+
+    pub(super) fn with(
+        &mut self,
+        w: &ast::StmtWith,
+        level: Level,
+        out: &mut Vec<Piece>,
+    ) -> Result<()> {
+        let end = w.items.last().map_or(self.x.span(w).end, |i| self.x.span(i).end);
+        let span = Span::new(self.x.span(w).start, end);
+        let before = self.depth;
+        self.x.env.push();
+        let result = self.with_items(&w.items, &w.body, span, level);
+        self.x.env.pop();
+        self.depth = before;
+        out.extend(result?.into_iter().map(Piece::Stmt));
+        Ok(())
+    }
+
+    /// The first of several items, around the rest.
+    pub(super) fn with_items(
+        &mut self,
+        items: &[ast::WithItem],
+        body: &[ast::Stmt],
+        span: Span,
+        level: Level,
+    ) -> Result<Vec<Stmt>> {
+        let Some((item, rest)) = items.split_first() else {
+            return self.suite(body, Level::Inner);
+        };
+        let at = self.x.span(&item.context_expr);
+        let expected = || {
+            Error::syntax("expected a block or another scope").at(at).help(
+                "write T.block, T.init, T.launch_thread, T.LetStmt, T.allocate, T.decl_buffer or T.Assert",
+            )
+        };
+        let ast::Expr::Call(c) = &item.context_expr else { return Err(expected()) };
+        let Some((Space::T | Space::Bare, name)) = self.x.path(&c.func) else {
+            return Err(expected());
+        };
+        let bound = match item.optional_vars.as_deref() {
+            None => None,
+            Some(ast::Expr::Name(n)) => Some(n.id.as_str()),
+            Some(e) => return Err(Error::syntax("expected a name").at(self.x.span(e))),
+        };
+        self.deeper(span)?;
+        let wrap = match name.as_str() {
+            "block" | "sblock" => {
+                if !rest.is_empty() {
+                    return Err(Error::syntax("a block is the last item of `with`").at(span));
+                }
+                return self.block(c, body, span).map(|s| vec![s]);
+            }
+            "init" => {
+                if level != Level::Block || !rest.is_empty() {
+                    return Err(Error::syntax("`T.init` belongs directly in a block").at(span));
+                }
+                Args::bind(c, "T.init", &[])?;
+                let init = sequence(self.suite(body, Level::Inner)?);
+                return match self.frame(span)?.init.replace(init) {
+                    None => Ok(Vec::new()),
+                    Some(_) => Err(Error::syntax("`T.init` stands twice in this block").at(span)),
+                };
+            }
+            "launch_thread" => {
+                let (var, range, tag, own) = self.launch_thread(c, bound)?;
+                self.x.env.insert(own, Item::Var(var.clone()));
+                Wrap::Thread(var, range, tag)
+            }
+            "LetStmt" | "let" => {
+                let (name, value) = if name == "let" {
+                    let args = Args::bind(c, "T.let", &["var", "value"])?;
+                    (args.need("var")?, args.need("value")?)
+                } else {
+                    let args = Args::bind(c, "T.LetStmt", &["value", "type_annotation", "var"])?;
+                    let value = args.need("value")?;
+                    (item.optional_vars.as_deref().or(args.get("var")).unwrap_or(value), value)
+                };
+                let ast::Expr::Name(n) = name else {
+                    return Err(Error::syntax("expected `with T.LetStmt(value) as x`").at(span));
+                };
+                let value = self.x.expr(value)?;
+                let var = Var::new(n.id.as_str(), value.dtype());
+                self.x.env.insert(n.id.as_str(), Item::Var(var.clone()));
+                Wrap::Let(var, value)
+            }
+            "allocate" | "alloc_local" | "alloc_shared" | "decl_buffer" | "alloc_buffer" => {
+                let bound = bound.ok_or_else(|| {
+                    Error::syntax(format!("expected `with T.{name}(...) as A`")).at(span)
+                })?;
+                match name.as_str() {
+                    "decl_buffer" => self.decl_buffer(bound, "T.decl_buffer", c)?,
+                    "alloc_buffer" => {
+                        let (buffer, annotations) = self.alloc(bound, "T.alloc_buffer", c)?;
+                        Wrap::Allocate(buffer, annotations)
+                    }
+                    _ => {
+                        let (buffer, annotations) = self.allocate(bound, &name, c)?;
+                        Wrap::Allocate(buffer, annotations)
+                    }
+                }
+            }
+            "Assert" => {
+                let args = Args::bind(c, "T.Assert", &["condition", "message"])?;
+                let cond = self.x.condition(args.need("condition")?)?;
+                let message = string(args.need("message")?)?.into();
+                let check = Stmt::spanned(StmtKind::Assert { cond, message }, Some(span));
+                let mut stmts = vec![check];
+                stmts.extend(self.with_items(rest, body, span, Level::Inner)?);
+                return Ok(stmts);
+            }
+            "attr" | "realize" | "While" => return Err(unsupported(&name).at(span)),
+            _ => return Err(expected()),
+        };
+        let inner = sequence(self.with_items(rest, body, span, Level::Inner)?);
+        Ok(vec![Stmt::spanned(wrap.around(inner), Some(span))])
+    }
+}

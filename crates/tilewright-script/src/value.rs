@@ -1,0 +1,405 @@
+//! What an expression of the text stands for, and how types meet.
+//!
+//! Python evaluates arithmetic on plain numbers itself (`4 * 4` is the number 16), and a plain
+//! number that meets a typed expression takes its type. So a [`Value`] is either typed or still a
+//! plain Python literal. A literal that meets nothing becomes `int32` (`int64` in graph functions
+//! or where it does not fit), `float32` or `bool`. Typed operands of different types meet by TVM's
+//! rules: a scalar is broadcast to the lanes of the other, integers go to the wider width (signed
+//! if either is), an integer meets a float as that float, and the wider float wins.
+
+use std::sync::Arc;
+
+use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, Result, TypeKind};
+
+/// The value of an expression of the text.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    /// An expression that has a type.
+    Typed(Expr),
+    /// A plain integer.
+    Int(i128),
+    /// A plain float.
+    Float(f64),
+    /// `True` or `False`.
+    Bool(bool),
+    /// `T.undef()` without a type.
+    Undef,
+    /// Text.
+    Str(Arc<str>),
+    /// `None`.
+    None,
+    /// A buffer itself, not an element.
+    Buffer(Buffer),
+}
+
+impl Value {
+    /// What this is, for messages.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Value::Typed(e) => format!("an expression of type {}", e.dtype()),
+            Value::Int(v) => format!("the number {v}"),
+            Value::Float(v) => format!("the number {v:?}"),
+            Value::Bool(true) => "True".to_owned(),
+            Value::Bool(false) => "False".to_owned(),
+            Value::Undef => "T.undef()".to_owned(),
+            Value::Str(_) => "a string".to_owned(),
+            Value::None => "None".to_owned(),
+            Value::Buffer(b) => format!("the buffer `{}`", b.name),
+        }
+    }
+
+    /// Whether this is a plain number or truth value, or an untyped undef.
+    fn is_literal(&self) -> bool {
+        matches!(self, Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Undef)
+    }
+
+    /// The expression, with the default type for a literal; `int` is the default integer type.
+    /// A buffer stands for its pointer.
+    pub(crate) fn typed(self, int: DType) -> Result<Expr> {
+        Ok(match self {
+            Value::Typed(e) => e,
+            Value::Int(v) => match (i32::try_from(v), i64::try_from(v), u64::try_from(v)) {
+                (Ok(v), ..) => Expr::int(i64::from(v), int),
+                (_, Ok(v), _) => Expr::int(v, DType::I64),
+                (.., Ok(v)) => Expr::int(v as i64, DType::U64),
+                _ => return Err(Error::syntax(format!("{v} does not fit in 64 bits"))),
+            },
+            Value::Float(v) => Expr::float(v, DType::F32),
+            Value::Bool(v) => Expr::bool(v),
+            Value::Undef => Expr::undef(int),
+            Value::Str(s) => Expr::str(s),
+            Value::Buffer(b) => b.data.expr(),
+            Value::None => {
+                return Err(Error::syntax("expected an expression, found None"));
+            }
+        })
+    }
+
+    /// The expression as a value of a type: literals take the type, others are converted.
+    pub(crate) fn convert(self, to: DType, int: DType) -> Result<Expr> {
+        let scalar = to.scalar();
+        let literal = match &self {
+            Value::Int(v) if scalar.is_float() => Some(Expr::float(*v as f64, scalar)),
+            Value::Int(v) if scalar.is_bool() => Some(Expr::bool(*v != 0)),
+            Value::Int(v) if scalar.is_int() => Some(int_literal(*v, scalar)?),
+            Value::Float(v) if scalar.is_float() => Some(Expr::float(*v, scalar)),
+            Value::Float(v) if scalar.is_int() && v.fract() == 0.0 && v.abs() < 1e18 => {
+                Some(int_literal(*v as i128, scalar)?)
+            }
+            Value::Bool(v) if scalar.is_float() => {
+                Some(Expr::float(f64::from(u8::from(*v)), scalar))
+            }
+            Value::Bool(v) if scalar.is_int() || scalar.is_bool() => {
+                Some(Expr::int(i64::from(*v), scalar))
+            }
+            Value::Undef => return Ok(Expr::undef(to)),
+            _ => None,
+        };
+        let value = match literal {
+            Some(e) => e,
+            None => self.typed(int)?,
+        };
+        let from = value.dtype();
+        if from == to {
+            return Ok(value);
+        }
+        let (a, b) = (from.kind, to.kind);
+        let bare = [TypeKind::Handle, TypeKind::Void];
+        if bare.contains(&a) || bare.contains(&b) || (from.lanes != to.lanes && from.lanes != 1) {
+            return Err(Error::syntax(format!("expected {to}, found {from}")));
+        }
+        let value = if from.scalar() == scalar {
+            value
+        } else {
+            Expr::cast_node(value, to.with_lanes(from.lanes))
+        };
+        Ok(if from.lanes == to.lanes { value } else { Expr::broadcast(value, to.lanes) })
+    }
+
+    /// The value as a condition.
+    pub(crate) fn condition(self, int: DType) -> Result<Expr> {
+        let e = match self {
+            Value::Int(v @ 0..=1) => Expr::bool(v == 1),
+            Value::Undef => Expr::undef(DType::BOOL),
+            other => other.typed(int)?,
+        };
+        match e.dtype().is_bool() {
+            true => Ok(e),
+            false => Err(Error::syntax(format!("expected a condition, found {}", e.dtype()))
+                .help("write a comparison, such as `x != 0`")),
+        }
+    }
+}
+
+/// A constant of an integer type, checked to fit.
+pub(crate) fn int_literal(v: i128, dtype: DType) -> Result<Expr> {
+    let fits = dtype.min_int().is_some_and(|lo| v >= lo) && dtype.max_int().is_some_and(|h| v <= h);
+    match fits {
+        true => Ok(Expr::int(v as i64, dtype)),
+        false => Err(Error::syntax(format!("{v} does not fit in {dtype}"))),
+    }
+}
+
+/// Two operands of one type.
+pub(crate) fn unify(a: Value, b: Value, int: DType) -> Result<(Expr, Expr)> {
+    match (&a, &b) {
+        (Value::Typed(x), y) if y.is_literal() => {
+            if let Some(to) = literal_type(y, x.dtype()) {
+                return Ok((a.typed(int)?, b.convert(to, int)?));
+            }
+        }
+        (x, Value::Typed(y)) if x.is_literal() => {
+            if let Some(to) = literal_type(x, y.dtype()) {
+                return Ok((a.convert(to, int)?, b.typed(int)?));
+            }
+        }
+        (Value::Undef, y) if y.is_literal() && !matches!(y, Value::Undef) => {
+            let y = b.typed(int)?;
+            return Ok((Expr::undef(y.dtype()), y));
+        }
+        (x, Value::Undef) if x.is_literal() => {
+            let x = a.typed(int)?;
+            let dtype = x.dtype();
+            return Ok((x, Expr::undef(dtype)));
+        }
+        _ => {}
+    }
+    let (a, b) = (a.typed(int)?, b.typed(int)?);
+    let to = common(a.dtype(), b.dtype())?;
+    Ok((Value::Typed(a).convert(to, int)?, Value::Typed(b).convert(to, int)?))
+}
+
+/// The type that a literal takes beside a typed operand; `None` where the two meet as if the
+/// literal had its default type.
+fn literal_type(literal: &Value, other: DType) -> Option<DType> {
+    let takes = match literal {
+        Value::Int(v) => {
+            other.is_float() || other.is_int() && int_literal(*v, other.scalar()).is_ok()
+        }
+        Value::Float(_) => other.is_float(),
+        Value::Bool(_) => other.is_bool(),
+        Value::Undef => other.kind != TypeKind::Handle,
+        _ => false,
+    };
+    takes.then_some(other)
+}
+
+/// The type at which two typed operands meet.
+fn common(a: DType, b: DType) -> Result<DType> {
+    let error = || Error::syntax(format!("the types {a} and {b} do not go together"));
+    let lanes = match (a.lanes, b.lanes) {
+        (x, y) if x == y => x,
+        (1, y) => y,
+        (x, 1) => x,
+        _ => return Err(error()),
+    };
+    let (x, y) = (a.scalar(), b.scalar());
+    if x == y {
+        return Ok(x.with_lanes(lanes));
+    }
+    let bare = |d: DType| matches!(d.kind, TypeKind::Handle | TypeKind::Void);
+    if bare(x) || bare(y) {
+        return Err(error());
+    }
+    let scalar = match (x.is_float(), y.is_float()) {
+        (true, false) => x,
+        (false, true) => y,
+        (true, true) if x.bits == y.bits => DType::F32,
+        (true, true) => {
+            if x.bits > y.bits {
+                x
+            } else {
+                y
+            }
+        }
+        (false, false) => {
+            let bits = x.bits.max(y.bits);
+            let kind = match (x.kind, y.kind) {
+                (TypeKind::Bool, k) | (k, TypeKind::Bool) => k,
+                (p, q) if p == q => p,
+                _ => TypeKind::Int,
+            };
+            DType { kind, bits, lanes: 1 }
+        }
+    };
+    Ok(scalar.with_lanes(lanes))
+}
+
+/// A binary operator on two values: folded where both are plain numbers, as Python would.
+pub(crate) fn binary(op: BinOp, a: Value, b: Value, int: DType) -> Result<Value> {
+    if let Some(v) = fold(op, &a, &b)? {
+        return Ok(v);
+    }
+    if op.is_logic() {
+        let (a, b) = (a.condition(int)?, b.condition(int)?);
+        let to = common(a.dtype(), b.dtype())?;
+        let a = Value::Typed(a).convert(to, int)?;
+        return Ok(Value::Typed(Expr::binary(op, a, Value::Typed(b).convert(to, int)?)));
+    }
+    let (a, b) = unify(a, b, int)?;
+    let dtype = a.dtype();
+    let wrong = |help: &str| {
+        Err(Error::syntax(format!("`{}` does not take {dtype}", symbol(op))).help(help))
+    };
+    let arithmetic = !op.is_compare() && !matches!(op, BinOp::Min | BinOp::Max);
+    match op {
+        _ if matches!(dtype.kind, TypeKind::Void) => wrong("use a value"),
+        BinOp::Eq | BinOp::Ne => Ok(()),
+        _ if dtype.kind == TypeKind::Handle => wrong("use a number"),
+        BinOp::Div if !dtype.is_float() => {
+            wrong("write `//` for floor division or T.truncdiv for truncating division")
+        }
+        BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod
+            if !dtype.is_int() =>
+        {
+            wrong("write `/` for the division of floats and T.fmod for its remainder")
+        }
+        _ if arithmetic && dtype.is_bool() => wrong("convert it with T.Cast(\"int32\", ...) first"),
+        _ => Ok(()),
+    }?;
+    Ok(Value::Typed(Expr::binary(op, a, b)))
+}
+
+/// The text of an operator, for messages.
+fn symbol(op: BinOp) -> &'static str {
+    match op {
+        BinOp::Add => "+",
+        BinOp::Sub => "-",
+        BinOp::Mul => "*",
+        BinOp::Div => "/",
+        BinOp::FloorDiv => "//",
+        BinOp::FloorMod => "%",
+        BinOp::TruncDiv => "T.truncdiv",
+        BinOp::TruncMod => "T.truncmod",
+        BinOp::Min => "T.min",
+        BinOp::Max => "T.max",
+        BinOp::Eq => "==",
+        BinOp::Ne => "!=",
+        BinOp::Lt => "<",
+        BinOp::Le => "<=",
+        BinOp::Gt => ">",
+        BinOp::Ge => ">=",
+        BinOp::And => "and",
+        BinOp::Or => "or",
+    }
+}
+
+/// Python's arithmetic on plain numbers; `None` where an operand is not one.
+fn fold(op: BinOp, a: &Value, b: &Value) -> Result<Option<Value>> {
+    let overflow = || Error::syntax("the number is too large");
+    let zero = || Error::syntax("division by zero");
+    Ok(Some(match (a, b) {
+        (Value::Bool(x), Value::Bool(y)) if op.is_logic() => match op {
+            BinOp::And => Value::Bool(*x && *y),
+            _ => Value::Bool(*x || *y),
+        },
+        (Value::Int(x), Value::Int(y)) => {
+            let (x, y) = (*x, *y);
+            let divides = |v: Option<i128>| match v {
+                Some(v) => Ok(Value::Int(v)),
+                None if y == 0 => Err(zero()),
+                None => Err(overflow()),
+            };
+            let int = |v: Option<i128>| v.map(Value::Int).ok_or_else(overflow);
+            let rest = |x: i128, y: i128| {
+                x.checked_rem(y).map(|r| if r != 0 && (r < 0) != (y < 0) { r + y } else { r })
+            };
+            match op {
+                BinOp::Add => int(x.checked_add(y))?,
+                BinOp::Sub => int(x.checked_sub(y))?,
+                BinOp::Mul => int(x.checked_mul(y))?,
+                BinOp::Div if y == 0 => return Err(zero()),
+                BinOp::Div => Value::Float(x as f64 / y as f64),
+                BinOp::FloorDiv => divides(
+                    rest(x, y).and_then(|r| x.checked_sub(r)).and_then(|d| d.checked_div(y)),
+                )?,
+                BinOp::FloorMod => divides(rest(x, y))?,
+                BinOp::Eq => Value::Bool(x == y),
+                BinOp::Ne => Value::Bool(x != y),
+                BinOp::Lt => Value::Bool(x < y),
+                BinOp::Le => Value::Bool(x <= y),
+                BinOp::Gt => Value::Bool(x > y),
+                BinOp::Ge => Value::Bool(x >= y),
+                _ => return Ok(None),
+            }
+        }
+        (Value::Int(x), Value::Float(y)) => return fold_floats(op, *x as f64, *y),
+        (Value::Float(x), Value::Int(y)) => return fold_floats(op, *x, *y as f64),
+        (Value::Float(x), Value::Float(y)) => return fold_floats(op, *x, *y),
+        _ => return Ok(None),
+    }))
+}
+
+fn fold_floats(op: BinOp, x: f64, y: f64) -> Result<Option<Value>> {
+    Ok(Some(match op {
+        BinOp::Add => Value::Float(x + y),
+        BinOp::Sub => Value::Float(x - y),
+        BinOp::Mul => Value::Float(x * y),
+        BinOp::Div if y == 0.0 => return Err(Error::syntax("division by zero")),
+        BinOp::Div => Value::Float(x / y),
+        BinOp::Eq => Value::Bool(x == y),
+        BinOp::Ne => Value::Bool(x != y),
+        BinOp::Lt => Value::Bool(x < y),
+        BinOp::Le => Value::Bool(x <= y),
+        BinOp::Gt => Value::Bool(x > y),
+        BinOp::Ge => Value::Bool(x >= y),
+        _ => return Ok(None),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::Var;
+
+    fn meet(a: Value, b: Value) -> String {
+        match unify(a, b, DType::I32) {
+            Ok((a, b)) => format!("{a} | {b}: {}", b.dtype()),
+            Err(e) => e.to_string(),
+        }
+    }
+
+    fn var(name: &str, dtype: DType) -> Value {
+        Value::Typed(Var::new(name, dtype).expr())
+    }
+
+    #[test]
+    fn literals_take_the_type_of_the_other_side() {
+        let x = |d| var("x", d);
+        assert_eq!(meet(x(DType::I64), Value::Int(3)), "x | T.int64(3): int64");
+        assert_eq!(meet(Value::Int(3), x(DType::F16)), "T.float16(3.0) | x: float16");
+        assert_eq!(meet(x(DType::F32), Value::Undef), "x | T.undef(dtype=\"float32\"): float32");
+        let wide = "T.Cast(\"int64\", x) | T.int64(5000000000): int64";
+        assert_eq!(meet(x(DType::I32), Value::Int(5_000_000_000)), wide);
+        let float = "T.Cast(\"float32\", x) | T.float32(0.5): float32";
+        assert_eq!(meet(x(DType::I32), Value::Float(0.5)), float);
+    }
+
+    #[test]
+    fn typed_operands_meet_at_the_wider_type() {
+        let (i, l) = (var("i", DType::I32), var("l", DType::I64));
+        assert_eq!(meet(i.clone(), l), "T.Cast(\"int64\", i) | l: int64");
+        assert_eq!(meet(i.clone(), var("u", DType::U32)), "i | T.Cast(\"int32\", u): int32");
+        let vector = var("v", DType::I32.with_lanes(4));
+        assert_eq!(meet(i.clone(), vector), "T.Broadcast(i, 4) | v: int32x4");
+        let h = var("h", DType::HANDLE);
+        assert_eq!(meet(i, h), "the types int32 and handle do not go together");
+    }
+
+    #[test]
+    fn plain_numbers_are_folded_as_python_does() {
+        let f = |op, a, b| match fold(op, &Value::Int(a), &Value::Int(b)) {
+            Ok(Some(v)) => v.describe(),
+            Ok(None) => "not folded".to_owned(),
+            Err(e) => e.to_string(),
+        };
+        assert_eq!(f(BinOp::FloorDiv, -7, 2), "the number -4");
+        assert_eq!(f(BinOp::FloorMod, -7, 2), "the number 1");
+        assert_eq!(f(BinOp::FloorMod, 7, -2), "the number -1");
+        assert_eq!(f(BinOp::FloorDiv, 7, 0), "division by zero");
+        assert_eq!(f(BinOp::Mul, i128::MAX, 2), "the number is too large");
+        assert_eq!(f(BinOp::Div, 1, 4), "the number 0.25");
+        assert_eq!(f(BinOp::Lt, 1, 4), "True");
+        assert_eq!(f(BinOp::Min, 1, 4), "not folded");
+    }
+}
