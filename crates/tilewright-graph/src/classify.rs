@@ -2,12 +2,13 @@
 //!
 //! A *map* computes each element of its result on its own: one spatial stage over the whole
 //! result. A *source* is anything else in canonical form whose last stage, and no other, writes
-//! the result: contractions, pooling, softmax. A map may follow a source in one function; other
-//! functions stay alone.
+//! the result: contractions, pooling, softmax. A map may follow a source in one function, or come
+//! before it where the source reads nothing twice; other functions stay alone.
 
 use std::sync::Arc;
 
 use tilewright_ir::{Attr, Buffer, CallTarget, Expr, ExprKind, TensorFunc, Var, Visit, visit};
+use tilewright_transform::index::same_all;
 use tilewright_transform::{Stage, inline_spatial, stages};
 
 use crate::view::relabels;
@@ -121,11 +122,41 @@ pub enum Role {
         moves: bool,
         /// A load's index has a division or remainder.
         divides: bool,
+        /// Chooses lazily, as padding does.
+        branches: bool,
         /// The result is the input in row-major order, under another shape.
         view: bool,
     },
     /// A reduction or several stages, of which only the last one writes the result.
-    Source,
+    Source {
+        /// For each input, the one place that reads it, where each cell is read at most once.
+        inlets: Vec<Option<Inlet>>,
+    },
+}
+
+/// A stage inside of a function that reads an input, no cell more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inlet {
+    /// Number of cells that are read.
+    pub cells: i128,
+    /// The stage is a reduction.
+    pub reduction: bool,
+}
+
+impl Inlet {
+    fn of(stages: &[Stage], input: &Buffer) -> Option<Inlet> {
+        let mut reading = stages.iter().filter(|s| s.loads().iter().any(|l| l.0 == *input));
+        let (Some(stage), None) = (reading.next(), reading.next()) else { return None };
+        let from_init = stage.init.as_ref().is_some_and(loads_anything);
+        let mut loads = stage.loads().into_iter().filter(|l| l.0 == *input).map(|l| l.1);
+        let first = loads.next()?;
+        let cells: i128 = stage.loops.iter().map(|l| i128::from(l.1)).product();
+        let all: i128 = input.const_shape()?.iter().map(|d| i128::from(*d)).product();
+        let reduction = stage.is_reduction();
+        let once = cells <= all && loads.all(|at| same_all(&at, &first));
+        let plain = !from_init && (!reduction || stage.reduction().is_some());
+        (once && plain).then_some(Inlet { cells, reduction })
+    }
 }
 
 impl Facts {
@@ -164,7 +195,9 @@ impl Facts {
         let mut shape = Shape::default();
         shape.expr(&last.value);
         let role = match before.is_empty() && kind != StageKind::Reduction {
-            false => Role::Source,
+            false => {
+                Role::Source { inlets: inputs.iter().map(|p| Inlet::of(&stages, p)).collect() }
+            }
             true => Role::Map {
                 reads: inputs
                     .iter()
@@ -175,6 +208,7 @@ impl Facts {
                     .collect(),
                 moves: !shape.computes,
                 divides: shape.divides,
+                branches: shape.branches,
                 view: relabels(&func),
             },
         };
@@ -198,6 +232,7 @@ struct Shape {
     nodes: usize,
     computes: bool,
     divides: bool,
+    branches: bool,
     in_index: bool,
 }
 
@@ -211,6 +246,7 @@ impl Visit for Shape {
                 indices.iter().for_each(|i| self.expr(i));
             }
             ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
+                self.branches |= matches!(e.kind(), ExprKind::IfThenElse(..));
                 self.in_index |= !loads_anything(c);
                 self.expr(c);
                 self.in_index = outer;

@@ -5,15 +5,17 @@
 //! one group and nothing else, the function's result included, needs its value. So every path from
 //! a member ends in the sink without leaving the group: groups are convex, and no cycle can arise.
 //!
-//! Inside of a group everything is to become one expression at the sink's indices. What a member
-//! is read at, seen from the sink, is its *frame*: the same cell as the sink's (the first frame),
-//! some other cell that is read once (a frame of its own), or many cells.
+//! What a member is read at, seen from the loops in which it will be computed, is its *frame*:
+//! the sink's own cell (the first frame), some other cell that is read once (a frame of its own),
+//! or many cells.
 //!
 //! * A map in some frame costs nothing extra: each of its cells is computed once.
 //! * A map that is read at many cells joins only if it just moves data.
 //! * A source (contraction, pooling, softmax) joins only in the first frame, one a group: the
 //!   result is a reduction with one elementwise stage behind it, which the scheduler computes from
-//!   registers. Maps that follow a source stay with it rather than join a transposition after it.
+//!   registers. Maps that follow a source stay with it rather than join what comes after.
+//! * A source may be the sink. A map before a source joins where the source reads each cell once;
+//!   that opens a frame inside of the source.
 //! * A view is free and stays one, unless that would part two maps.
 //!
 //! The work is linear in the number of calls and arguments; groups are bounded.
@@ -62,11 +64,24 @@ pub fn fuse(module: &Module) -> Result<Module> {
     Ok(fuser.finish(&graphs))
 }
 
-/// What a group's cells look like to a member; the first frame is the sink's own.
+/// Position in [`Group::frames`], or [`MANY`].
 type Frame = usize;
 
+/// The sink's own cell.
 const FIRST: Frame = 0;
+
+/// More than one cell, or one cell more than once.
 const MANY: Frame = usize::MAX;
+
+/// The loops that a frame's cells are computed in.
+#[derive(Clone, Copy)]
+struct Loops {
+    /// Number of iterations.
+    cells: i128,
+    /// They are those of a reduction, in which nothing may be computed twice and no branches
+    /// may stand.
+    reduction: bool,
+}
 
 struct Group {
     /// Positions of the members, last first; the sink is the first.
@@ -75,8 +90,13 @@ struct Group {
     closed: bool,
     has_source: bool,
     nodes: usize,
-    cells: i128,
-    frames: usize,
+    frames: Vec<Loops>,
+}
+
+/// How a call joins a group.
+enum Place {
+    In(Frame),
+    New(Loops),
 }
 
 /// A call and its surroundings.
@@ -89,7 +109,7 @@ struct Node<'f> {
     readers: Vec<Option<(usize, usize)>>,
     group: usize,
     frame: Frame,
-    /// The result comes from a source through maps that nobody else reads.
+    /// All that some source computes comes through here, cell by cell.
     after_source: bool,
 }
 
@@ -333,24 +353,45 @@ fn callees(e: &GraphExpr, f: &mut dyn FnMut(&Arc<str>)) {
     }
 }
 
-/// Marks the calls whose result comes from a source through maps, cell by cell, where nobody else
-/// reads what is between.
+/// Marks the calls through which everything that a source computes has to go, cell by cell.
+///
+/// The maps that are reached from a source make up its *region*. As long as some reader of a value
+/// in the region has not been met, the region is open; a reader that does not read cell by cell
+/// is never met. A map at which the region is closed has all of the source's result behind it.
 fn mark_after_source(nodes: &mut [Node], index: &HashMap<u64, usize>) {
+    let mut region: Vec<Option<usize>> = vec![None; nodes.len()];
+    // Readers that have not been met, by the region's source.
+    let mut open: Vec<usize> = vec![0; nodes.len()];
     for n in 0..nodes.len() {
-        let after = match nodes[n].facts.as_deref() {
-            None => false,
-            Some(Facts { role: Role::Source, .. }) => true,
-            Some(Facts { role: Role::Map { reads, .. }, .. }) => {
-                let GraphExpr::CallTir { args, .. } = &nodes[n].binding.value else { continue };
-                args.iter().zip(reads).any(|(arg, reads)| {
-                    let GraphExpr::Var(v) = arg else { return false };
-                    let from = index.get(&v.id()).map(|p| &nodes[*p]);
-                    reads.iter().all(|r| *r == Access::Same)
-                        && from.is_some_and(|p| p.after_source && p.readers.len() == 1)
-                })
+        let (GraphExpr::CallTir { args, .. }, Some(facts)) =
+            (&nodes[n].binding.value, nodes[n].facts.as_deref())
+        else {
+            continue;
+        };
+        let (source, closed) = match &facts.role {
+            Role::Source { .. } => (Some(n), true),
+            Role::Map { reads, .. } => {
+                let mut sources: Vec<usize> = Vec::new();
+                for (arg, reads) in args.iter().zip(reads) {
+                    let from = match arg {
+                        GraphExpr::Var(v) => index.get(&v.id()).and_then(|p| region[*p]),
+                        _ => None,
+                    };
+                    if let Some(source) = from
+                        && reads.iter().all(|r| *r == Access::Same)
+                    {
+                        open[source] -= 1;
+                        sources.push(source);
+                    }
+                }
+                let closed = sources.iter().find(|s| open[**s] == 0).copied();
+                (closed.or(sources.first().copied()), closed.is_some())
             }
         };
-        nodes[n].after_source = after;
+        if let Some(source) = source {
+            open[source] += nodes[n].readers.len();
+        }
+        (region[n], nodes[n].after_source) = (source, closed);
     }
 }
 
@@ -358,40 +399,44 @@ fn mark_after_source(nodes: &mut [Node], index: &HashMap<u64, usize>) {
 fn collect(nodes: &mut [Node], index: &HashMap<u64, usize>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for n in (0..nodes.len()).rev() {
-        if let Some((group, frame)) = joins(nodes, &groups, index, n) {
+        let source = |f: &Facts| matches!(f.role, Role::Source { .. });
+        if let Some((group, place)) = joins(nodes, &groups, index, n) {
             let g = &mut groups[group];
             if let Some(facts) = &nodes[n].facts {
                 g.nodes += facts.nodes;
-                g.has_source |= matches!(facts.role, Role::Source);
+                g.has_source |= source(facts);
             }
             g.members.push(n);
-            // A frame that has not been seen is one more.
-            g.frames = g.frames.max(if frame == MANY { 0 } else { frame + 1 });
-            (nodes[n].group, nodes[n].frame) = (group, frame);
+            nodes[n].group = group;
+            nodes[n].frame = match place {
+                Place::In(frame) => frame,
+                Place::New(loops) => {
+                    g.frames.push(loops);
+                    g.frames.len() - 1
+                }
+            };
             continue;
         }
         let facts = nodes[n].facts.as_deref();
-        let open = facts.is_some_and(|f| matches!(f.role, Role::Map { view: false, .. }));
         nodes[n].group = groups.len();
         groups.push(Group {
             members: vec![n],
-            closed: !open,
-            has_source: false,
+            closed: facts.is_none_or(|f| matches!(f.role, Role::Map { view: true, .. })),
+            has_source: facts.is_some_and(source),
             nodes: facts.map_or(0, |f| f.nodes),
-            cells: facts.map_or(0, |f| f.cells),
-            frames: 1,
+            frames: vec![Loops { cells: facts.map_or(0, |f| f.cells), reduction: false }],
         });
     }
     groups
 }
 
-/// The group that node `n` joins, and its frame in there.
+/// The group that node `n` joins, and how.
 fn joins(
     nodes: &[Node],
     groups: &[Group],
     index: &HashMap<u64, usize>,
     n: usize,
-) -> Option<(usize, Frame)> {
+) -> Option<(usize, Place)> {
     let node = &nodes[n];
     let facts = node.facts.as_deref()?;
     let readers: Vec<(usize, usize)> = node.readers.iter().copied().collect::<Option<_>>()?;
@@ -401,27 +446,45 @@ fn joins(
     if group.closed || full || readers.iter().any(|r| nodes[r.0].group != at) {
         return None;
     }
+    if let Role::Map { view: true, .. } = facts.role
+        && !joins_maps(nodes, index, n)
+    {
+        return None;
+    }
     // How the members read it, each with its own frame.
     let mut seen: Vec<(Frame, Access)> = Vec::new();
-    for (reader, k) in readers {
-        let Role::Map { reads, .. } = &nodes[reader].facts.as_deref()?.role else { return None };
-        seen.extend(reads.get(k)?.iter().map(|a| (nodes[reader].frame, *a)));
+    for &(reader, k) in &readers {
+        match &nodes[reader].facts.as_deref()?.role {
+            Role::Map { reads, .. } => {
+                seen.extend(reads.get(k)?.iter().map(|a| (nodes[reader].frame, *a)));
+            }
+            Role::Source { inlets } => {
+                let inlet = inlets.get(k).copied().flatten()?;
+                let Role::Map { branches, .. } = facts.role else { return None };
+                let alone = readers.len() == 1 && !node.after_source;
+                let loops = Loops { cells: inlet.cells, reduction: inlet.reduction };
+                let fits = alone && !(branches && inlet.reduction);
+                return fits.then_some((at, Place::New(loops)));
+            }
+        }
     }
     let &(frame, _) = seen.first()?;
     let same = seen.iter().all(|s| *s == (frame, Access::Same));
+    let loops = group.frames.get(frame);
     match &facts.role {
-        Role::Source => (same && frame == FIRST && !group.has_source).then_some((at, FIRST)),
-        Role::Map { view: true, .. } if !joins_maps(nodes, index, n) => None,
-        Role::Map { .. } if same && frame != MANY => Some((at, frame)),
-        Role::Map { moves, .. } => {
-            let once = seen.len() == 1 && frame != MANY && group.cells <= facts.cells;
-            match (once, moves) {
-                _ if node.after_source => None,
-                (true, _) => Some((at, group.frames)),
-                (false, true) => Some((at, MANY)),
-                _ => None,
-            }
+        Role::Source { .. } => {
+            (same && frame == FIRST && !group.has_source).then_some((at, Place::In(FIRST)))
         }
+        Role::Map { branches: true, .. } if loops.is_some_and(|l| l.reduction) => None,
+        Role::Map { .. } if same && loops.is_some() => Some((at, Place::In(frame))),
+        Role::Map { .. } if node.after_source => None,
+        Role::Map { moves, .. } => match loops {
+            Some(l) if seen.len() == 1 && l.cells <= facts.cells => Some((at, Place::New(*l))),
+            Some(Loops { reduction: true, .. }) => None,
+            _ if seen.iter().any(|s| group.frames.get(s.0).is_some_and(|l| l.reduction)) => None,
+            _ if *moves => Some((at, Place::In(MANY))),
+            _ => None,
+        },
     }
 }
 

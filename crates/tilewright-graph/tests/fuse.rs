@@ -9,6 +9,7 @@ use tilewright_ops::contraction::{Conv, Gemm, conv, gemm, matmul};
 use tilewright_ops::elementwise::{Binary, Unary, binary, cast, unary};
 use tilewright_ops::movement::{concat, expand, reshape, slice, transpose};
 use tilewright_ops::norm::softmax;
+use tilewright_ops::reduce::{Reduction, reduce};
 use tilewright_ops::{Operand, Scalar};
 
 fn un(g: &mut Graph, name: &str, op: Unary, x: &GraphVar) -> GraphVar {
@@ -245,6 +246,7 @@ fn a_long_chain_is_cut_into_bounded_functions_in_good_time() {
     let start = std::time::Instant::now();
     let m = fused(&m);
     let time = start.elapsed();
+    eprintln!("{time:?}");
     let count = calls(&m).len();
     assert!((2000 / 48..=80).contains(&count), "{count}");
     assert!(time.as_secs() < 5, "{time:?}");
@@ -275,4 +277,102 @@ fn a_cast_between_maps_keeps_its_rounding() {
     assert_eq!(calls(&m), ["cast = cast_cast(x)"]);
     let text = stage_texts(&m, "cast_cast");
     assert!(text[0].ends_with(r#"T.Cast("float32", T.Cast("int32", x[vi0]))"#), "{text:?}");
+}
+
+/// Blocks in which every layer reads all layers before it: normalisation, relu, convolution, and a
+/// concatenation that grows.
+fn dense(layers: usize) -> Module {
+    let mut g = Graph::default();
+    let mut v = g.input("x", &[1, 8, 6, 6]);
+    for n in 0..layers {
+        let x = operand(&v);
+        let channels = x.shape[1];
+        let scale = g.input("s", &[1, channels, 1, 1]);
+        let a = bin(&mut g, "mul", Binary::Mul, &v, &scale);
+        let a = bin(&mut g, "add", Binary::Add, &a, &scale);
+        let a = un(&mut g, "relu", Unary::Relu, &a);
+        let w = g.input("w", &[8, channels, 3, 3]);
+        let b = g.input("b", &[8]);
+        let c = conv_of(&mut g, &a, &w, Some(&b));
+        let c = un(&mut g, "relu", Unary::Relu, &c);
+        let f = if n % 24 == 23 { None } else { concat(&[x, operand(&c)], 1).ok() };
+        v = match f {
+            Some(f) => g.call("concat", f, &[&v, &c]),
+            None => c,
+        };
+    }
+    g.returns(&[&v])
+}
+
+#[test]
+fn a_network_of_nine_hundred_calls_fuses_in_good_time() {
+    let m = dense(150);
+    assert!(calls(&m).len() >= 890);
+    let start = std::time::Instant::now();
+    let m = fused(&m);
+    let time = start.elapsed();
+    eprintln!("{time:?}");
+    // A map, a convolution with what follows, and mostly a concatenation.
+    assert_eq!(calls(&m).len(), 150 * 3 - 6);
+    assert!(time.as_secs() < 5, "{time:?}");
+}
+
+#[test]
+fn a_map_joins_the_reduction_that_reads_each_cell_once() {
+    let mut g = Graph::default();
+    let (x, y) = (g.input("x", &[6, 4]), g.input("y", &[6, 4]));
+    let p = bin(&mut g, "sub", Binary::Sub, &x, &y);
+    let p = bin(&mut g, "mul", Binary::Mul, &p, &p);
+    let f = reduce(Reduction::Sum, &operand(&p), &[1], false).expect("valid");
+    let s = g.call("sum", f, &[&p]);
+    let r = un(&mut g, "sqrt", Unary::Sqrt, &s);
+    let m = fused(&g.returns(&[&r]));
+    assert_eq!(calls(&m), ["sqrt = sub_mul_sum_sqrt(x, y)"]);
+    let text = stage_texts(&m, "sub_mul_sum_sqrt");
+    assert_eq!(text.len(), 2, "{text:#?}");
+    assert!(text[0].contains("a[vi0, vk1] - b[vi0, vk1]"), "{text:#?}");
+    // A product reads a row again for every column: the map stays outside.
+    let mut g = Graph::default();
+    let (x, w) = (g.input("x", &[5, 7]), g.input("w", &[7, 9]));
+    let e = un(&mut g, "exp", Unary::Exp, &x);
+    let f = matmul(&operand(&e), &operand(&w)).expect("valid");
+    let p = g.call("matmul", f, &[&e, &w]);
+    let m = fused(&g.returns(&[&p]));
+    assert_eq!(calls(&m), ["exp = exp(x)", "matmul = matmul(exp, w)"]);
+    // What follows a contraction stays with it.
+    let mut g = Graph::default();
+    let (x, w) = (g.input("x", &[5, 7]), g.input("w", &[7, 9]));
+    let f = matmul(&operand(&x), &operand(&w)).expect("valid");
+    let p = g.call("matmul", f, &[&x, &w]);
+    let e = un(&mut g, "exp", Unary::Exp, &p);
+    let f = reduce(Reduction::Max, &operand(&e), &[0], false).expect("valid");
+    let s = g.call("max", f, &[&e]);
+    let m = fused(&g.returns(&[&s]));
+    assert_eq!(calls(&m), ["exp = matmul_exp(x, w)", "max = max(exp)"]);
+}
+
+#[test]
+fn a_diamond_stays_with_its_contraction_rather_than_join_what_follows() {
+    let mut g = Graph::default();
+    let (x, w) = (g.input("x", &[5, 7]), g.input("w", &[7, 9]));
+    let f = matmul(&operand(&x), &operand(&w)).expect("valid");
+    let p = g.call("matmul", f, &[&x, &w]);
+    let s = hard_swish(&mut g, &p);
+    let f = transpose(&operand(&s), &[1, 0]).expect("valid");
+    let t = g.call("transpose", f, &[&s]);
+    let m = fused(&g.returns(&[&t]));
+    assert_eq!(
+        calls(&m),
+        ["div = matmul_add_clip_mul_div(x, w, three, six)", "transpose = transpose(div)"]
+    );
+    // Where the product is needed as well, the maps are free to go on.
+    let mut g = Graph::default();
+    let (x, w) = (g.input("x", &[5, 7]), g.input("w", &[7, 9]));
+    let f = matmul(&operand(&x), &operand(&w)).expect("valid");
+    let p = g.call("matmul", f, &[&x, &w]);
+    let r = un(&mut g, "relu", Unary::Relu, &p);
+    let f = transpose(&operand(&r), &[1, 0]).expect("valid");
+    let t = g.call("transpose", f, &[&r]);
+    let m = fused(&g.returns(&[&p, &t]));
+    assert_eq!(calls(&m), ["matmul = matmul(x, w)", "transpose = relu_transpose(matmul)"]);
 }

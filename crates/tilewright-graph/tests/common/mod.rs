@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tilewright_graph::normal;
 use tilewright_ir::{
-    Attrs, Binding, BindingBlock, Function, GraphExpr, GraphFunc, GraphVar, Module, Tensor,
+    Attrs, Binding, BindingBlock, DType, Function, GraphExpr, GraphFunc, GraphVar, Module, Tensor,
     TensorFunc, TensorType,
 };
 use tilewright_ops::{Operand, results};
@@ -53,6 +53,16 @@ impl Graph {
         };
         let t = Tensor::from_slice(&[], &[value]).expect("small");
         self.bind(name, TensorType::fixed(&[], t.dtype()), GraphExpr::Const(t))
+    }
+
+    /// A scalar constant of a type.
+    pub fn constant_of(&mut self, dtype: DType, value: f32) -> GraphVar {
+        let t = match dtype {
+            DType::I32 => Tensor::from_slice(&[], &[value as i32]),
+            _ => Tensor::from_slice(&[], &[value]),
+        };
+        let t = t.expect("small");
+        self.bind("c", TensorType::fixed(&[], t.dtype()), GraphExpr::Const(t))
     }
 
     /// Adds a function of one result and calls it.
