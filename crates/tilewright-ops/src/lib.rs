@@ -5,11 +5,12 @@
 //! [`TensorFunc`](tilewright_ir::TensorFunc) in the operator's logical layout:
 //!
 //! * [`elementwise`]: one element of the result from one element of each operand.
-//! * [`contraction`]: sums of products: matmul, gemm, convolutions.
+//! * [`contraction`]: sums of products: matmul, gemm, convolutions; [`einsum`]: any other.
 //! * [`pool`]: windows that slide.
 //! * [`reduce`]: axes that go: sums, extremes, their positions, running sums.
 //! * [`norm`]: softmax and the normalisations.
-//! * [`movement`]: data that only moves.
+//! * [`movement`]: data that only moves; [`resize`]: interpolated images.
+//! * [`quantize`]: integers that stand for floats.
 //! * [`creation`]: tensors from nothing but parameters.
 //!
 //! All shapes are constants. A function's parameters are the operands in the order of the
@@ -24,12 +25,15 @@
 
 pub mod contraction;
 pub mod creation;
+pub mod einsum;
 pub mod elementwise;
 pub mod movement;
 pub mod norm;
 mod operand;
 pub mod pool;
+pub mod quantize;
 pub mod reduce;
+pub mod resize;
 pub mod te;
 mod window;
 

@@ -180,7 +180,10 @@ pub fn average_pool(p: &Pool, count_include_pad: bool) -> Result<TensorFunc> {
         let varying = varying.filter(|((_, c), _)| c.constant.is_none());
         let mean = match varying.map(|((w, c), o)| c.expr(w, o)).reduce(|a, b| a * b) {
             None => acc.at(i) * (1.0 / constant),
-            Some(count) => acc.at(i) / (count.cast(work) * constant),
+            Some(count) => {
+                let count = count.cast(work);
+                acc.at(i) / if constant == 1.0 { count } else { count * constant }
+            }
         };
         mean.cast(p.x.dtype)
     });

@@ -1,0 +1,349 @@
+//! Resizing by interpolation.
+//!
+//! Interpolation is separable: along each axis, cell `o` of the result is a weighted sum of a few
+//! elements, its *taps*. Which elements and weights is known once the sizes are, so they are
+//! computed here in `f64` and become constant tables that the function takes as parameters. An
+//! axis whose every cell has one tap of weight one only picks elements; where the index has a
+//! closed form `(o * a + b) // c`, it is written so and needs no table, which keeps the access
+//! open to analysis.
+//!
+//! For a coordinate `x` between elements, tap `k` has the weight `f((k - x) * s)` with the filter
+//! `f` of the mode: a triangle (linear) or Keys' cubic kernel ("Cubic convolution interpolation
+//! for digital image processing", 1981). `s` is one, or below one to widen the filter against
+//! aliasing when shrinking.
+
+use tilewright_ir::{DType, Error, Expr, Result, Tensor as Data, TensorFunc};
+
+use crate::operand::{Operand, require_float, rounded, working};
+use crate::te::{self, Axis, Reducer, Tensor};
+
+/// How a cell's coordinate among the elements is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Coordinates {
+    /// `(o + 1/2) / scale - 1/2`.
+    HalfPixel,
+    /// Half pixels around the common centre, where `scale` times the extent is no integer.
+    HalfPixelSymmetric,
+    /// Half pixels, or zero for a result of extent one.
+    PytorchHalfPixel,
+    /// First on first and last on last.
+    AlignCorners,
+    /// `o / scale`.
+    Asymmetric,
+}
+
+/// Which of two neighbours is nearest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Nearest {
+    /// The closer one, the lower one of equally close ones.
+    RoundPreferFloor,
+    /// The closer one, the upper one of equally close ones.
+    RoundPreferCeil,
+    /// The lower one.
+    Floor,
+    /// The upper one.
+    Ceil,
+}
+
+/// How values between elements are made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Interpolation {
+    /// One element.
+    Nearest(Nearest),
+    /// Straight lines.
+    Linear,
+    /// Keys' cubic kernel with this constant (ONNX's default is -0.75).
+    Cubic(f64),
+}
+
+/// A change of extents by interpolation. Cells outside take the value at the edge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resize {
+    /// What is resized.
+    pub x: Operand,
+    /// Extents of the result, one an axis.
+    pub sizes: Vec<usize>,
+    /// Extent of the result over that of `x`, one an axis, before rounding.
+    pub scales: Vec<f64>,
+    /// How values are made.
+    pub mode: Interpolation,
+    /// Where they are taken.
+    pub coordinates: Coordinates,
+    /// Whether elements outside have no weight, and the others share it.
+    pub exclude_outside: bool,
+    /// Whether to widen the filter when shrinking; not for nearest neighbours.
+    pub antialias: bool,
+}
+
+impl Resize {
+    /// To the given extents, with scales that follow from them, to nearest neighbours (lower ones
+    /// where equally close) of half-pixel coordinates.
+    pub fn new(x: Operand, sizes: &[usize]) -> Self {
+        let scales = x.shape.iter().zip(sizes).map(|(&d, &s)| s as f64 / d as f64).collect();
+        Resize {
+            x,
+            sizes: sizes.to_vec(),
+            scales,
+            mode: Interpolation::Nearest(Nearest::RoundPreferFloor),
+            coordinates: Coordinates::HalfPixel,
+            exclude_outside: false,
+            antialias: false,
+        }
+    }
+}
+
+/// Entries of a table above which a resize is refused.
+const TABLE_LIMIT: f64 = (1u64 << 24) as f64;
+
+/// One tap: an element and its weight.
+type Tap = (usize, f64);
+
+/// What happens along one axis.
+enum Along {
+    /// Nothing.
+    Keep,
+    /// Each cell is the element `clamp((o * a + b) // c)`.
+    Affine { a: i64, b: i64, c: i64, low: bool, high: bool },
+    /// Each cell is the element that the table says.
+    Pick(Vec<usize>),
+    /// Each cell is a weighted sum of equally many taps.
+    Weigh(Vec<Vec<Tap>>),
+}
+
+/// See [`Resize`]. Parameters: `x`, the tables, the result. The tables are constants that come
+/// with the function; any other value of them is another function.
+///
+/// Nearest neighbours take every type, the other modes floats.
+pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
+    let name = "resize";
+    let rank = p.x.rank();
+    if p.sizes.len() != rank || p.scales.len() != rank {
+        return Err(Error::input(format!(
+            "{name}: {} sizes and {} scales for {}",
+            p.sizes.len(),
+            p.scales.len(),
+            p.x
+        )));
+    }
+    if !matches!(p.mode, Interpolation::Nearest(_)) {
+        require_float(name, p.x.dtype)?;
+    }
+    let along: Vec<Along> = (0..rank).map(|a| p.along(a)).collect::<Result<_>>()?;
+
+    let x = p.x.placeholder("x");
+    let work = working(p.x.dtype);
+    let mut inputs = vec![x.clone()];
+    let mut data = Vec::new();
+    let mut table = |name: String, shape: &[usize], values: Data| {
+        let t = te::placeholder(name, shape, values.dtype());
+        inputs.push(t.clone());
+        data.push(values);
+        t
+    };
+
+    // All axes that pick, in one stage.
+    let mut shape = p.x.shape.clone();
+    let mut picked = Vec::new();
+    for (a, along) in along.iter().enumerate() {
+        if !matches!(along, Along::Weigh(_)) {
+            shape[a] = p.sizes[a];
+        }
+        picked.push(match along {
+            Along::Pick(indices) => {
+                let indices: Vec<i32> = indices.iter().map(|&i| i as i32).collect();
+                let len = [indices.len()];
+                Some(table(format!("index_{a}"), &len, Data::from_slice(&len, &indices)?))
+            }
+            _ => None,
+        });
+    }
+    let from = |a: usize, o: &Expr| match (&along[a], &picked[a]) {
+        (_, Some(table)) => table.at([o]),
+        (&Along::Affine { a: factor, b, c, low, high }, _) => {
+            let at = (o * factor + b).floordiv(c);
+            let at = if low { at.max(0) } else { at };
+            if high { at.min(p.x.shape[a] as i64 - 1) } else { at }
+        }
+        _ => o.clone(),
+    };
+    let picks = along.iter().any(|a| !matches!(a, Along::Keep | Along::Weigh(_)));
+    let weighs = along.iter().filter(|a| matches!(a, Along::Weigh(_))).count();
+    let mut value = x;
+    if picks || weighs == 0 {
+        let stage = if weighs == 0 { name } else { "resize_pick" };
+        value =
+            te::compute(stage, &shape, |i| value.at(i.iter().enumerate().map(|(a, o)| from(a, o))));
+    }
+
+    // Each axis that weighs, in a stage of its own.
+    let mut left = weighs;
+    for (a, along) in along.iter().enumerate() {
+        let Along::Weigh(taps) = along else { continue };
+        let count = taps.first().map_or(0, Vec::len);
+        let len = [taps.len(), count];
+        let indices: Vec<i32> = taps.iter().flatten().map(|t| t.0 as i32).collect();
+        let index = table(format!("index_{a}"), &len, Data::from_slice(&len, &indices)?);
+        let weights = taps.iter().flatten().map(|t| t.1);
+        let weights = match work {
+            DType::F64 => Data::from_slice(&len, &weights.collect::<Vec<f64>>())?,
+            _ => Data::from_slice(&len, &weights.map(|w| w as f32).collect::<Vec<f32>>())?,
+        };
+        let weight = table(format!("weight_{a}"), &len, weights);
+        left -= 1;
+        let stage = match left == 0 && work == p.x.dtype {
+            true => name.to_owned(),
+            false => format!("resize_{a}"),
+        };
+        shape[a] = p.sizes[a];
+        let tap: Axis = te::reduce_axis(count, "tap");
+        value = te::compute(stage, &shape, |i| {
+            let mut at = i.to_vec();
+            at[a] = index.at([&i[a], &tap.expr()]);
+            let term = value.at(at).cast(work) * weight.at([&i[a], &tap.expr()]);
+            te::reduce(Reducer::Sum, term, [&tap])
+        });
+    }
+    let out: Tensor = rounded(name, value, p.x.dtype);
+    Ok((te::func(&inputs, [&out])?, data))
+}
+
+impl Resize {
+    fn along(&self, axis: usize) -> Result<Along> {
+        let (extent, size, scale) = (self.x.shape[axis], self.sizes[axis], self.scales[axis]);
+        if extent == size && scale == 1.0 {
+            return Ok(Along::Keep);
+        }
+        let refuse = |why: String| Err(Error::input(format!("resize: axis {axis}: {why}")));
+        if extent == 0 || size == 0 {
+            return match size {
+                0 => Ok(Along::Pick(Vec::new())),
+                _ => refuse(format!("there is nothing to make {size} cells from")),
+            };
+        }
+        if !(scale > 0.0 && scale.is_finite()) {
+            return refuse(format!("the scale is {scale}"));
+        }
+        let squeeze = if self.antialias { scale.min(1.0) } else { 1.0 };
+        let reach = match self.mode {
+            Interpolation::Nearest(_) => 0.5,
+            Interpolation::Linear => 1.0,
+            Interpolation::Cubic(_) => 2.0,
+        };
+        if size as f64 * (2.0 * reach / squeeze + 2.0) > TABLE_LIMIT {
+            return refuse(format!("a resize from {extent} to {size} needs too large a table"));
+        }
+        let coordinate = |o: usize| self.coordinate(extent, size, scale, o as f64);
+        if let Interpolation::Nearest(nearest) = self.mode {
+            let pick = |o| nearest.of(coordinate(o)).clamp(0.0, (extent - 1) as f64) as usize;
+            let slope = coordinate(1) - coordinate(0);
+            return Ok(Along::from_picks((0..size).map(pick).collect(), extent, slope));
+        }
+        let taps: Vec<Vec<Tap>> =
+            (0..size).map(|o| self.taps(coordinate(o), extent, squeeze, reach)).collect();
+        // Where interpolation meets elements only, nothing needs to be weighed.
+        let whole = |taps: &Vec<Tap>| {
+            let mut heavy = taps.iter().filter(|t| t.1 != 0.0);
+            heavy.next().filter(|t| t.1 == 1.0 && heavy.next().is_none()).map(|t| t.0)
+        };
+        match taps.iter().map(whole).collect::<Option<Vec<usize>>>() {
+            Some(picks) => Ok(Along::from_picks(picks, extent, coordinate(1) - coordinate(0))),
+            None => Ok(Along::Weigh(taps)),
+        }
+    }
+
+    /// Where cell `o` of the result lies among the elements.
+    fn coordinate(&self, extent: usize, size: usize, scale: f64, o: f64) -> f64 {
+        let half = (o + 0.5) / scale - 0.5;
+        let (extent, width) = (extent as f64, scale * extent as f64);
+        match self.coordinates {
+            Coordinates::HalfPixel => half,
+            Coordinates::PytorchHalfPixel => {
+                if size > 1 {
+                    half
+                } else {
+                    0.0
+                }
+            }
+            Coordinates::HalfPixelSymmetric => half + extent / 2.0 * (1.0 - size as f64 / width),
+            Coordinates::AlignCorners if width == 1.0 || size == 1 => 0.0,
+            Coordinates::AlignCorners => o * (extent - 1.0) / (width - 1.0),
+            Coordinates::Asymmetric => o / scale,
+        }
+    }
+
+    /// The taps around a coordinate: as many for each coordinate.
+    fn taps(&self, x: f64, extent: usize, squeeze: f64, reach: f64) -> Vec<Tap> {
+        let first = (-reach / squeeze).floor() as i64 + 1;
+        let base = x.floor();
+        let last = extent as i64 - 1;
+        let mut taps: Vec<Tap> = (first..2 - first)
+            .map(|k| {
+                let at = base as i64 + k;
+                let weight = self.filter((k as f64 - (x - base)) * squeeze);
+                let outside = self.exclude_outside && !(0..=last).contains(&at);
+                (at.clamp(0, last) as usize, if outside { 0.0 } else { weight })
+            })
+            .collect();
+        let sum: f64 = taps.iter().map(|t| t.1).sum();
+        if (self.antialias || self.exclude_outside) && sum != 0.0 {
+            taps.iter_mut().for_each(|t| t.1 /= sum);
+        }
+        taps
+    }
+
+    fn filter(&self, distance: f64) -> f64 {
+        let d = distance.abs();
+        match self.mode {
+            Interpolation::Cubic(a) if d <= 1.0 => ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0,
+            Interpolation::Cubic(a) if d < 2.0 => ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a,
+            Interpolation::Cubic(_) => 0.0,
+            _ => (1.0 - d).max(0.0),
+        }
+    }
+}
+
+impl Nearest {
+    fn of(self, x: f64) -> f64 {
+        match self {
+            Nearest::RoundPreferFloor => (x - 0.5).ceil(),
+            Nearest::RoundPreferCeil => (x + 0.5).floor(),
+            Nearest::Floor => x.floor(),
+            Nearest::Ceil => x.ceil(),
+        }
+    }
+}
+
+impl Along {
+    /// Picks in closed form, where there is one for every cell.
+    fn from_picks(picks: Vec<usize>, extent: usize, slope: f64) -> Self {
+        if picks.len() == extent && picks.iter().enumerate().all(|(o, &p)| o == p) {
+            return Along::Keep;
+        }
+        let last = extent as i64 - 1;
+        let denominators = (1..=64i64).map(|c| ((slope * c as f64).round() as i64, c));
+        for (a, c) in denominators.filter(|(a, _)| *a >= 0) {
+            // Each pick bounds `b`; the first and the last element only from one side.
+            let (mut least, mut most) = (i64::MIN, i64::MAX);
+            for (o, &p) in (0..).zip(&picks) {
+                let p = p as i64;
+                if p > 0 {
+                    least = least.max(c * p - o * a);
+                }
+                if p < last {
+                    most = most.min(c * (p + 1) - 1 - o * a);
+                }
+            }
+            if least > most {
+                continue;
+            }
+            let b = 0i64.clamp(least, most);
+            let end = (picks.len() as i64 - 1) * a + b;
+            let fits = |v: i64| i32::try_from(v).is_ok();
+            if fits(b) && fits(end) && fits(a) {
+                let (low, high) = (b < 0, end.div_euclid(c) > last);
+                return Along::Affine { a, b, c, low, high };
+            }
+        }
+        Along::Pick(picks)
+    }
+}
