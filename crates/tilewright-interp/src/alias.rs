@@ -1,0 +1,240 @@
+//! Which buffers share a memory, and which memories may hold arbitrary values.
+
+use std::collections::{HashMap, HashSet};
+
+use tilewright_ir::visit::{walk_block, walk_expr, walk_stmt};
+use tilewright_ir::{
+    BinOp, Block, Buffer, Expr, ExprKind, Param, Stmt, StmtKind, TensorFunc, Var, Visit,
+};
+
+/// How the argument of a tensor parameter comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Every element has a value.
+    Given,
+    /// Some elements are arbitrary or were never written.
+    Partial,
+    /// Nothing was written.
+    Fresh,
+}
+
+/// One memory of a program.
+#[derive(Clone, Debug)]
+pub struct Info {
+    /// Bytes of a cell: the smallest element that is accessed.
+    pub cell: usize,
+    /// Whether it is written.
+    pub written: bool,
+    /// Whether it may hold arbitrary values.
+    pub undef: bool,
+    /// Whether the state of its cells is kept; without, all are written.
+    pub tracked: bool,
+}
+
+/// The memories of a function.
+#[derive(Debug, Default)]
+pub struct Memories {
+    /// Number of the memory that a pointer points to.
+    pub numbers: HashMap<Var, usize>,
+    /// By number; those of the tensor parameters come first, in order.
+    pub info: Vec<Info>,
+    /// Variables bound to values that may be arbitrary.
+    pub undef_vars: HashSet<Var>,
+}
+
+impl Memories {
+    /// Finds the memories of a function. `modes` has one entry a tensor parameter; `lenient` says
+    /// that a cell which was never written may be read as an arbitrary value.
+    pub fn new(func: &TensorFunc, modes: &[Mode], lenient: bool) -> Self {
+        let mut m = Memories::default();
+        for p in &func.params {
+            if let Param::Buffer { handle, buffer } = p {
+                m.own(&buffer.data);
+                let number = m.number(buffer);
+                m.numbers.insert(handle.clone(), number);
+            }
+        }
+        Collect { memories: &mut m }.stmt(&func.body);
+        for info in &mut m.info {
+            if info.cell == usize::MAX {
+                info.cell = 1;
+            }
+        }
+        for (i, info) in m.info.iter_mut().enumerate() {
+            let mode = modes.get(i).copied().unwrap_or(Mode::Fresh);
+            info.undef = mode == Mode::Partial || (lenient && mode != Mode::Given);
+            info.tracked = mode != Mode::Given;
+        }
+        loop {
+            let mut spread = Spread { memories: &mut m, changed: false };
+            spread.stmt(&func.body);
+            if !spread.changed {
+                break;
+            }
+        }
+        for info in &mut m.info {
+            info.tracked |= info.undef;
+        }
+        m
+    }
+
+    /// The memory that a buffer views.
+    pub fn number(&self, b: &Buffer) -> usize {
+        self.numbers.get(&b.data).copied().unwrap_or(0)
+    }
+
+    fn own(&mut self, data: &Var) {
+        if !self.numbers.contains_key(data) {
+            self.numbers.insert(data.clone(), self.info.len());
+            let new = Info { cell: usize::MAX, written: false, undef: false, tracked: true };
+            self.info.push(new);
+        }
+    }
+
+    /// Whether an expression may have an arbitrary value.
+    fn may_be_undef(&self, e: &Expr) -> bool {
+        struct Find<'a> {
+            memories: &'a Memories,
+            found: bool,
+            seen: HashSet<usize>,
+        }
+        impl Visit for Find<'_> {
+            fn expr(&mut self, e: &Expr) {
+                if self.found || !self.seen.insert(e.address()) {
+                    return;
+                }
+                self.found = match e.kind() {
+                    ExprKind::Undef => true,
+                    ExprKind::Var(v) => self.memories.undef_vars.contains(v),
+                    ExprKind::Load(b, _) => {
+                        self.memories.info.get(self.memories.number(b)).is_some_and(|i| i.undef)
+                    }
+                    _ => false,
+                };
+                walk_expr(self, e);
+            }
+        }
+        let mut find = Find { memories: self, found: false, seen: HashSet::new() };
+        find.expr(e);
+        find.found
+    }
+}
+
+/// Numbers the memories and finds how they are accessed.
+struct Collect<'a> {
+    memories: &'a mut Memories,
+}
+
+impl Collect<'_> {
+    fn access(&mut self, b: &Buffer, write: bool) {
+        let number = self.memories.number(b);
+        if let Some(info) = self.memories.info.get_mut(number) {
+            info.cell = info.cell.min(b.dtype().bytes().max(1));
+            info.written |= write;
+        }
+    }
+}
+
+impl Visit for Collect<'_> {
+    fn expr(&mut self, e: &Expr) {
+        if let ExprKind::Load(b, _) = e.kind() {
+            self.access(b, false);
+        }
+        walk_expr(self, e);
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::Store { buffer, .. } => self.access(buffer, true),
+            StmtKind::Let { var, value, .. } => {
+                let of = value.as_var().and_then(|v| self.memories.numbers.get(v));
+                if let Some(number) = of.copied() {
+                    self.memories.numbers.insert(var.clone(), number);
+                }
+            }
+            _ => {}
+        }
+        walk_stmt(self, s);
+    }
+
+    fn block(&mut self, b: &Block) {
+        b.allocs.iter().for_each(|a| self.memories.own(&a.data));
+        for m in &b.matches {
+            let number = self.memories.number(&m.source.buffer);
+            self.memories.numbers.entry(m.buffer.data.clone()).or_insert(number);
+        }
+        walk_block(self, b);
+    }
+
+    fn buffer_def(&mut self, b: &Buffer) {
+        self.memories.own(&b.data);
+    }
+}
+
+/// One step of spreading arbitrary values through stores and bindings.
+struct Spread<'a> {
+    memories: &'a mut Memories,
+    changed: bool,
+}
+
+impl Spread<'_> {
+    fn bind(&mut self, v: &Var, value: &Expr) {
+        if self.memories.may_be_undef(value) {
+            self.changed |= self.memories.undef_vars.insert(v.clone());
+        }
+    }
+
+    fn taint(&mut self, b: &Buffer) {
+        let number = self.memories.number(b);
+        if let Some(info) = self.memories.info.get_mut(number) {
+            self.changed |= !info.undef;
+            info.undef = true;
+        }
+    }
+}
+
+impl Visit for Spread<'_> {
+    fn expr(&mut self, e: &Expr) {
+        if let ExprKind::Let(v, value, _) = e.kind() {
+            self.bind(v, value);
+        }
+        walk_expr(self, e);
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::Store { buffer, value, .. } if self.memories.may_be_undef(value) => {
+                self.taint(buffer);
+            }
+            StmtKind::Let { var, value, .. } => self.bind(var, value),
+            StmtKind::Assume(e) => Permitted { spread: self }.expr(e),
+            _ => {}
+        }
+        walk_stmt(self, s);
+    }
+}
+
+/// Finds `A[i] == T.undef()` in an assumption: permission to read what was never written.
+struct Permitted<'a, 'b> {
+    spread: &'a mut Spread<'b>,
+}
+
+impl Visit for Permitted<'_, '_> {
+    fn expr(&mut self, e: &Expr) {
+        if let Some((b, _)) = permission(e) {
+            self.spread.taint(b);
+        }
+        walk_expr(self, e);
+    }
+}
+
+/// The buffer and indices of `A[i] == T.undef()`.
+pub fn permission(e: &Expr) -> Option<(&Buffer, &[Expr])> {
+    let ExprKind::Binary(BinOp::Eq, a, b) = e.kind() else { return None };
+    match (a.kind(), b.kind()) {
+        (ExprKind::Load(b, i), ExprKind::Undef) | (ExprKind::Undef, ExprKind::Load(b, i)) => {
+            Some((b, i))
+        }
+        _ => None,
+    }
+}

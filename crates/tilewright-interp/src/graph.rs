@@ -1,0 +1,417 @@
+//! Running modules: graph functions, and tensor functions by themselves.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tilewright_ir::{
+    Attr, Error, Expr, Function, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param, Result,
+    Tensor, TensorFunc, TensorType, Var, well_formed,
+};
+
+use crate::alias::{Memories, Mode};
+use crate::compile::Compiler;
+use crate::expr::range_of;
+use crate::machine::Machine;
+use crate::scalar::Scalar;
+use crate::{Arg, Options, Outcome, Output, Program, State, written_params};
+
+/// Runs a function of a module on its inputs and returns its outputs, with default options.
+///
+/// A tuple is given and returned as its parts. A scalar parameter takes a tensor of one element.
+/// Outputs must be written everywhere; arbitrary elements come as zero. See [`Interpreter::run`]
+/// for the errors.
+pub fn run_module(module: &Module, entry: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+    let outputs = Interpreter::new(module, Options::default())?.run(entry, inputs)?;
+    outputs.into_iter().map(Output::into_tensor).collect()
+}
+
+/// A module that is being run; functions are compiled at their first call.
+pub struct Interpreter<'m> {
+    module: &'m Module,
+    options: Options,
+    programs: HashMap<(Arc<str>, Vec<Mode>), Arc<Program>>,
+}
+
+/// A value of a graph function.
+#[derive(Clone)]
+enum Value {
+    Tensor(Tensor, Option<Arc<Vec<State>>>),
+    Tuple(Vec<Value>),
+}
+
+impl<'m> Interpreter<'m> {
+    /// Prepares a module. Fails with [`Error::Malformed`] where it breaks a rule of the IR.
+    pub fn new(module: &'m Module, options: Options) -> Result<Self> {
+        well_formed::check_module(module)?;
+        Ok(Interpreter { module, options, programs: HashMap::new() })
+    }
+
+    /// Runs a function on its inputs and returns its outputs with the state of their elements.
+    ///
+    /// Fails with [`Error::Input`] where the inputs do not fit, [`Error::Unsupported`] where the
+    /// module does something that the interpreter does not know, and [`Error::Execution`] where
+    /// it does something illegal.
+    pub fn run(&mut self, entry: &str, inputs: &[Tensor]) -> Result<Vec<Output>> {
+        let run = match self.module.functions.get_key_value(entry) {
+            Some((name, Function::Graph(f))) => self.run_entry(name, f, inputs),
+            _ => self.module.tensor(entry).cloned().and_then(|f| {
+                let name: Arc<str> = entry.into();
+                self.run_bare(&name, &f, inputs)
+            }),
+        };
+        run.map_err(|e| match &self.module.source {
+            Some(source) => e.in_source(source),
+            None => e,
+        })
+    }
+
+    /// Runs a tensor function on one argument a parameter.
+    pub fn call(&mut self, name: &str, args: &[Arg]) -> Result<Outcome> {
+        let func = self.module.tensor(name)?.clone();
+        self.call_func(&name.into(), &func, args)
+    }
+
+    fn call_func(&mut self, name: &Arc<str>, func: &TensorFunc, args: &[Arg]) -> Result<Outcome> {
+        let modes: Vec<Mode> = args.iter().filter_map(Arg::mode).collect();
+        let key = (name.clone(), modes);
+        let program = match self.programs.get(&key) {
+            Some(program) => program.clone(),
+            None => {
+                let program = Arc::new(Program::new(name, func, &key.1, &self.options)?);
+                self.programs.insert(key, program.clone());
+                program
+            }
+        };
+        program.run(args)
+    }
+
+    /// A tensor function as entry: its inputs are the parameters that it does not write, or all.
+    fn run_bare(
+        &mut self,
+        name: &Arc<str>,
+        func: &TensorFunc,
+        inputs: &[Tensor],
+    ) -> Result<Vec<Output>> {
+        let written = written_params(func);
+        let wanted = written.iter().filter(|w| !**w).count();
+        let all = inputs.len() == written.len();
+        if inputs.len() != wanted && !all {
+            return Err(Error::input(format!(
+                "function `{name}` takes {wanted} inputs, not {}",
+                inputs.len()
+            ))
+            .help("give those parameters that are not written, or all where one is updated"));
+        }
+        let mut rest = inputs.iter();
+        let mut args = Vec::new();
+        for (p, written) in func.params.iter().zip(&written) {
+            let input = if all || !written { rest.next() } else { None };
+            args.push(match (p, input) {
+                (Param::Scalar(v), Some(t)) => Arg::Scalar(as_scalar(v, t)?),
+                (Param::Buffer { .. }, Some(t)) => Arg::Tensor(t.clone()),
+                (_, None) => Arg::Fresh(None),
+            });
+        }
+        let outcome = self.call_func(name, func, &args)?;
+        Ok(outcome.outputs)
+    }
+
+    fn run_entry(
+        &mut self,
+        name: &Arc<str>,
+        func: &GraphFunc,
+        inputs: &[Tensor],
+    ) -> Result<Vec<Output>> {
+        let mut rest = inputs.iter();
+        let mut args = Vec::new();
+        for p in &func.params {
+            match collect(p.ty(), &mut rest) {
+                Some(value) => args.push(value),
+                None => break,
+            }
+        }
+        let mut wanted = 0;
+        func.params.iter().for_each(|p| count(p.ty(), &mut wanted));
+        if inputs.len() != wanted {
+            return Err(Error::input(format!(
+                "function `{name}` takes {wanted} inputs, not {}",
+                inputs.len()
+            )));
+        }
+        let result = self.run_graph(name, func, args)?;
+        let mut outputs = Vec::new();
+        flatten(result, &mut outputs);
+        let names = match func.attrs.get("output_names") {
+            Some(Attr::List(names)) => names.as_slice(),
+            _ => &[],
+        };
+        let name = |i: usize| match names.get(i) {
+            Some(Attr::Str(name)) => name.clone(),
+            _ => format!("{i}").into(),
+        };
+        let outputs = outputs.into_iter().enumerate().map(|(i, (tensor, states))| Output {
+            param: i,
+            name: name(i),
+            tensor,
+            states: states.map(|s| s.to_vec()),
+        });
+        Ok(outputs.collect())
+    }
+
+    fn run_graph(&mut self, name: &str, func: &GraphFunc, args: Vec<Value>) -> Result<Value> {
+        let context = |e: Error| e.context(format!("function `{name}`"));
+        let mut run = GraphRun {
+            interpreter: self,
+            dims: HashMap::new(),
+            values: HashMap::new(),
+            uses: HashMap::new(),
+        };
+        func.bindings().for_each(|b| run.count_uses(&b.value));
+        run.count_uses(&func.ret);
+        for (p, value) in func.params.iter().zip(args) {
+            run.bind_type(p.ty(), &value)
+                .map_err(|e| context(e.context(format!("argument `{}`", p.name()))))?;
+            run.values.insert(p.clone(), value);
+        }
+        for b in func.bindings() {
+            let place = |e: Error| e.at(b.span);
+            let value = run.eval(&b.value).map_err(place)?;
+            run.bind_type(b.var.ty(), &value)
+                .map_err(|e| context(e.context(format!("binding `{}`", b.var.name()))))
+                .map_err(place)?;
+            run.values.insert(b.var.clone(), value);
+        }
+        run.eval(&func.ret)
+    }
+}
+
+/// One run of a graph function.
+struct GraphRun<'r, 'm> {
+    interpreter: &'r mut Interpreter<'m>,
+    /// Values of the variables in shapes.
+    dims: HashMap<Var, i64>,
+    values: HashMap<GraphVar, Value>,
+    /// Uses that are still to come, so that a value goes with its last one.
+    uses: HashMap<GraphVar, usize>,
+}
+
+impl GraphRun<'_, '_> {
+    fn count_uses(&mut self, e: &GraphExpr) {
+        match e {
+            GraphExpr::Var(v) => *self.uses.entry(v.clone()).or_default() += 1,
+            GraphExpr::Const(_) => {}
+            GraphExpr::CallTir { args, .. }
+            | GraphExpr::Call { args, .. }
+            | GraphExpr::Tuple(args) => args.iter().for_each(|a| self.count_uses(a)),
+            GraphExpr::Item(e, _) => self.count_uses(e),
+        }
+    }
+
+    /// Checks a value against a type, and gives variables in the type their values.
+    fn bind_type(&mut self, ty: &GraphType, value: &Value) -> Result<()> {
+        match (ty, value) {
+            (GraphType::Tensor(ty), Value::Tensor(t, _)) => self.bind_tensor(ty, t),
+            (GraphType::Tuple(types), Value::Tuple(values)) if types.len() == values.len() => {
+                types.iter().zip(values).try_for_each(|(t, v)| self.bind_type(t, v))
+            }
+            (GraphType::Opaque(_), _) => Ok(()),
+            _ => Err(Error::input("a tensor and a tuple do not fit each other")),
+        }
+    }
+
+    fn bind_tensor(&mut self, ty: &TensorType, t: &Tensor) -> Result<()> {
+        if ty.dtype != t.dtype() {
+            let (want, got) = (ty.dtype, t.dtype());
+            return Err(Error::input(format!("is {got}, but {want} is declared")));
+        }
+        let differs = |want: String| {
+            Err(Error::input(format!("has shape {:?}, but {want} is declared", t.shape())))
+        };
+        if ty.shape.len() != t.shape().len() {
+            return differs(shape_text(&ty.shape));
+        }
+        for (e, &n) in ty.shape.iter().zip(t.shape()) {
+            if let (Some(v), Ok(n)) = (e.as_var(), i64::try_from(n)) {
+                self.dims.entry(v.clone()).or_insert(n);
+            }
+        }
+        let declared = self.shape(&ty.shape)?;
+        if declared != t.shape() {
+            let text = shape_text(&ty.shape);
+            return differs(match ty.shape.iter().all(|e| e.as_int().is_some()) {
+                true => text,
+                false => format!("{text}, that is {declared:?},"),
+            });
+        }
+        Ok(())
+    }
+
+    fn eval(&mut self, e: &GraphExpr) -> Result<Value> {
+        match e {
+            GraphExpr::Var(v) => {
+                let left = self.uses.get_mut(v).map_or(0, |n| {
+                    *n = n.saturating_sub(1);
+                    *n
+                });
+                let value = match left {
+                    0 => self.values.remove(v),
+                    _ => self.values.get(v).cloned(),
+                };
+                value.ok_or_else(|| Error::internal(format!("`{}` has no value", v.name())))
+            }
+            GraphExpr::Const(t) => Ok(Value::Tensor(t.clone(), None)),
+            GraphExpr::Tuple(items) => {
+                let items: Result<Vec<Value>> = items.iter().map(|e| self.eval(e)).collect();
+                Ok(Value::Tuple(items?))
+            }
+            GraphExpr::Item(e, i) => match self.eval(e)? {
+                Value::Tuple(mut items) if *i < items.len() => Ok(items.swap_remove(*i)),
+                _ => Err(Error::input(format!("there is no item {i}"))),
+            },
+            GraphExpr::CallTir { func, args, outs, scalars } => {
+                self.call_tir(func, args, outs, scalars)
+            }
+            GraphExpr::Call { op, args, .. } => {
+                let args: Result<Vec<Value>> = args.iter().map(|a| self.eval(a)).collect();
+                let callee = op.strip_prefix("cls.").map(|name| {
+                    let module = self.interpreter.module;
+                    module.graph(name).map(|f| (name, f.clone()))
+                });
+                match callee {
+                    Some(callee) => {
+                        let (name, f) = callee?;
+                        self.interpreter.run_graph(name, &f, args?)
+                    }
+                    None => Err(Error::unsupported(format!(
+                        "the interpreter does not know the operator `{op}`"
+                    ))),
+                }
+            }
+        }
+    }
+
+    fn call_tir(
+        &mut self,
+        func: &Arc<str>,
+        args: &[GraphExpr],
+        outs: &[TensorType],
+        scalars: &[Expr],
+    ) -> Result<Value> {
+        let callee = self.interpreter.module.tensor(func)?.clone();
+        let mut actual = Vec::new();
+        for a in args {
+            actual.push(match self.eval(a)? {
+                Value::Tensor(t, None) => Arg::Tensor(t),
+                Value::Tensor(t, Some(states)) => Arg::Partial(t, states.to_vec()),
+                Value::Tuple(_) => return Err(Error::input("an argument is a tuple")),
+            });
+        }
+        for out in outs {
+            actual.push(Arg::Fresh(Some(self.shape(&out.shape)?)));
+        }
+        for e in scalars {
+            actual.push(Arg::Scalar(evaluate(e, &self.dims)?));
+        }
+        let outcome = self.interpreter.call_func(func, &callee, &actual)?;
+        let first = args.len();
+        let mut values: Vec<Value> = outcome
+            .outputs
+            .into_iter()
+            .filter(|o| o.param >= first)
+            .map(|o| Value::Tensor(o.tensor, o.states.map(Arc::new)))
+            .collect();
+        Ok(match values.len() {
+            1 => values.swap_remove(0),
+            _ => Value::Tuple(values),
+        })
+    }
+
+    fn shape(&self, shape: &[Expr]) -> Result<Vec<usize>> {
+        let extent = |e: &Expr| {
+            let value = match e.as_int() {
+                Some(v) => i128::from(v),
+                None => evaluate(e, &self.dims)?.as_i128(),
+            };
+            usize::try_from(value)
+                .map_err(|_| Error::input(format!("extent `{e}` is {value}, which is negative")))
+        };
+        shape.iter().map(extent).collect()
+    }
+}
+
+/// The value of an expression over variables.
+fn evaluate(e: &Expr, vars: &HashMap<Var, i64>) -> Result<Scalar> {
+    let options = Options::default();
+    let mut c = Compiler::new(&options, Memories::default());
+    let mut frame = Vec::new();
+    for (v, value) in vars {
+        let (lo, hi) = range_of(v.dtype());
+        c.define(v, lo, hi);
+        frame.push(*value as u64);
+    }
+    let code = c.value(e)?.cell();
+    frame.resize(c.slots, 0);
+    let mut m = Machine {
+        undef: vec![false; frame.len()],
+        frame,
+        memories: Vec::new(),
+        lane: 0,
+        trap: None,
+        steps: u64::MAX,
+        budget: 0,
+        fill: options.fill,
+        ret: None,
+    };
+    let cell = code(&mut m);
+    match m.trap {
+        None => Ok(Scalar::from_bits(cell.bits, e.dtype())),
+        Some(_) => Err(m.error()),
+    }
+}
+
+fn shape_text(shape: &[Expr]) -> String {
+    let shape: Vec<String> =
+        shape.iter().map(|e| e.as_int().map_or_else(|| e.to_string(), |v| v.to_string())).collect();
+    format!("[{}]", shape.join(", "))
+}
+
+fn as_scalar(v: &Var, t: &Tensor) -> Result<Scalar> {
+    if t.len() != 1 || t.dtype() != v.dtype() {
+        return Err(Error::input(format!(
+            "`{}` is a {} scalar, but a {} tensor of shape {:?} is given",
+            v.name(),
+            v.dtype(),
+            t.dtype(),
+            t.shape()
+        )));
+    }
+    Ok(Scalar::from_bits(crate::machine::decode(t.bytes(), t.dtype()), t.dtype()))
+}
+
+/// Number of tensors in a type.
+fn count(ty: &GraphType, n: &mut usize) {
+    match ty {
+        GraphType::Tuple(items) => items.iter().for_each(|t| count(t, n)),
+        _ => *n += 1,
+    }
+}
+
+/// Takes the tensors of a type from a list.
+fn collect<'t>(ty: &GraphType, rest: &mut impl Iterator<Item = &'t Tensor>) -> Option<Value> {
+    match ty {
+        GraphType::Tuple(items) => {
+            let items: Option<Vec<Value>> = items.iter().map(|t| collect(t, rest)).collect();
+            items.map(Value::Tuple)
+        }
+        _ => rest.next().map(|t| Value::Tensor(t.clone(), None)),
+    }
+}
+
+type Flat = Vec<(Tensor, Option<Arc<Vec<State>>>)>;
+
+fn flatten(value: Value, out: &mut Flat) {
+    match value {
+        Value::Tensor(t, states) => out.push((t, states)),
+        Value::Tuple(items) => items.into_iter().for_each(|v| flatten(v, out)),
+    }
+}

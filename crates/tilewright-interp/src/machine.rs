@@ -1,0 +1,229 @@
+//! What a running program consists of: variables, memories, and the first thing that went wrong.
+//!
+//! A memory is a row of bytes, cut into equal *cells* of which each knows whether it was
+//! written. A cell is as large as the smallest element with which anything in the program looks
+//! at the memory, so that views of different types may share it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use tilewright_ir::{DType, Error, Span, TypeKind};
+
+use crate::scalar::{self, Scalar};
+
+/// Never written.
+pub const UNWRITTEN: u8 = 0;
+/// Written with an arbitrary value.
+pub const UNDEF: u8 = 1;
+/// Written.
+pub const WRITTEN: u8 = 2;
+
+/// A value that may be arbitrary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Bits as in [`crate::scalar`].
+    pub bits: u64,
+    /// Whether any other value would do as well.
+    pub undef: bool,
+}
+
+impl Cell {
+    /// A value that is not arbitrary.
+    pub fn new(bits: u64) -> Self {
+        Cell { bits, undef: false }
+    }
+}
+
+/// One memory.
+#[derive(Default)]
+pub struct Memory<'a> {
+    /// The bytes; borrowed where the program does not write them.
+    pub data: Cow<'a, [u8]>,
+    /// State of each cell; empty where all are written from the start and nothing else happens.
+    pub state: Vec<u8>,
+}
+
+/// What arbitrary values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Fill {
+    /// Zero.
+    #[default]
+    Zero,
+    /// `NaN`; for integers the largest value.
+    Nan,
+    /// Any bits, from a seed.
+    Random(u64),
+}
+
+impl Fill {
+    /// The next arbitrary value of a scalar type.
+    pub fn next(&mut self, dtype: DType) -> u64 {
+        match self {
+            Fill::Zero => 0,
+            Fill::Nan if dtype.is_float() => scalar::from_f64(f64::NAN, dtype),
+            Fill::Nan => dtype.max_int().unwrap_or(0) as u64,
+            Fill::Random(state) => {
+                // SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
+                // generators, 2014).
+                *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mut z = *state;
+                z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                z ^= z >> 31;
+                match dtype.is_float() {
+                    true if dtype.bits < 64 => z & ((1 << dtype.bits) - 1),
+                    true => z,
+                    false => Scalar::int(z as i64, dtype).bits(),
+                }
+            }
+        }
+    }
+}
+
+/// Where a statement stands, for messages.
+#[derive(Debug, Default)]
+pub struct Site {
+    /// Place in the source.
+    pub span: Option<Span>,
+    /// Innermost block.
+    pub block: Option<Arc<str>>,
+    /// Names and slots of the loop variables around.
+    pub loops: Vec<(Arc<str>, usize)>,
+}
+
+/// The first thing that went wrong.
+#[derive(Debug)]
+pub struct Trap {
+    /// What, without the place.
+    pub message: String,
+    /// What the user can do.
+    pub help: Option<&'static str>,
+    /// Where; known once the statement ends.
+    pub site: Option<Arc<Site>>,
+}
+
+/// A running program.
+pub struct Machine<'a> {
+    /// Values of variables by slot, as in [`crate::scalar`].
+    pub frame: Vec<u64>,
+    /// Which of them are arbitrary.
+    pub undef: Vec<bool>,
+    /// Memories by number.
+    pub memories: Vec<Memory<'a>>,
+    /// The lane that is being evaluated.
+    pub lane: usize,
+    /// What went wrong. Expressions go on with some value; statements stop.
+    pub trap: Option<Box<Trap>>,
+    /// Steps that are left.
+    pub steps: u64,
+    /// Bytes of memory that are left.
+    pub budget: usize,
+    /// Arbitrary values.
+    pub fill: Fill,
+    /// The value of `T.ret`.
+    pub ret: Option<u64>,
+}
+
+impl Machine<'_> {
+    /// Notes what went wrong, unless something already did.
+    #[cold]
+    pub fn fail(&mut self, message: impl Into<String>) {
+        if self.trap.is_none() {
+            self.trap = Some(Box::new(Trap { message: message.into(), help: None, site: None }));
+        }
+    }
+
+    /// Whether nothing went wrong; notes the place if something did.
+    #[inline]
+    pub fn fine(&mut self, site: &Arc<Site>) -> bool {
+        match &mut self.trap {
+            None => true,
+            Some(trap) => {
+                trap.site.get_or_insert_with(|| site.clone());
+                false
+            }
+        }
+    }
+
+    /// Counts a step.
+    #[inline]
+    pub fn step(&mut self) {
+        match self.steps.checked_sub(1) {
+            Some(left) => self.steps = left,
+            None => self.fail("too many steps"),
+        }
+    }
+
+    /// Makes a memory of `bytes` bytes in cells of `cell` bytes, never written.
+    pub fn allocate(&mut self, number: usize, bytes: usize, cell: usize, state: u8) {
+        let old = self.memories[number].data.len() + self.memories[number].state.len();
+        self.memories[number] = Memory::default();
+        self.budget = self.budget.saturating_add(old);
+        let cells = bytes.div_ceil(cell.max(1));
+        let total = bytes.saturating_add(cells);
+        if total > self.budget {
+            return self.fail(format!("allocation of {bytes} bytes is over the memory limit"));
+        }
+        let (mut data, mut states) = (Vec::new(), Vec::new());
+        if data.try_reserve_exact(bytes).is_err() || states.try_reserve_exact(cells).is_err() {
+            return self.fail(format!("no memory for an allocation of {bytes} bytes"));
+        }
+        self.budget -= total;
+        data.resize(bytes, 0);
+        states.resize(cells, state);
+        self.memories[number] = Memory { data: Cow::Owned(data), state: states };
+    }
+
+    /// Fills a memory with arbitrary values of a type.
+    pub fn scramble(&mut self, number: usize, dtype: DType) {
+        let mut fill = self.fill;
+        let data = self.memories[number].data.to_mut();
+        for bytes in data.chunks_mut(dtype.bytes().max(1)) {
+            encode(fill.next(dtype), bytes);
+        }
+        self.fill = fill;
+    }
+
+    /// The error for what went wrong.
+    pub fn error(&mut self) -> Error {
+        let Some(trap) = self.trap.take() else {
+            return Error::internal("a run stopped without a reason");
+        };
+        let site = trap.site.unwrap_or_default();
+        let message = match &site.block {
+            Some(block) => format!("{} in block `{block}`", trap.message),
+            None => trap.message,
+        };
+        let mut e = Error::execution(message).at(site.span);
+        let value = |slot: usize| self.frame.get(slot).map_or(0, |v| *v as i64);
+        let loops: Vec<String> =
+            site.loops.iter().map(|(name, slot)| format!("{name} = {}", value(*slot))).collect();
+        if !loops.is_empty() {
+            e = e.note(format!("with {}", loops.join(", ")));
+        }
+        match trap.help {
+            Some(help) => e.help(help),
+            None => e,
+        }
+    }
+}
+
+/// Reads an element's bits from its bytes; both have the size of the type.
+pub fn decode(bytes: &[u8], dtype: DType) -> u64 {
+    let mut raw = [0; 8];
+    let n = bytes.len().min(8);
+    raw[..n].copy_from_slice(&bytes[..n]);
+    let bits = u64::from_le_bytes(raw);
+    match dtype.kind {
+        TypeKind::Int => tilewright_ir::expr::wrap(bits as i64, dtype) as u64,
+        TypeKind::Bool => u64::from(bits != 0),
+        _ => bits,
+    }
+}
+
+/// Writes an element's bits to its bytes.
+pub fn encode(bits: u64, bytes: &mut [u8]) {
+    let raw = bits.to_le_bytes();
+    let n = bytes.len().min(8);
+    bytes[..n].copy_from_slice(&raw[..n]);
+}

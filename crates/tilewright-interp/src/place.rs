@@ -1,0 +1,324 @@
+//! Where the elements of a buffer are, and compiled accesses to them.
+
+use std::sync::Arc;
+
+use tilewright_ir::DType;
+
+use crate::code::{Affine, Int};
+use crate::machine::{Cell, Machine, UNDEF, UNWRITTEN, WRITTEN, decode, encode};
+
+/// A number that is known when the program is compiled, or when its scope is entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ext {
+    /// Known.
+    Const(i64),
+    /// In the frame.
+    Slot(usize),
+}
+
+impl Ext {
+    /// The number.
+    #[inline]
+    pub fn get(self, m: &Machine<'_>) -> i64 {
+        match self {
+            Ext::Const(v) => v,
+            Ext::Slot(slot) => m.frame[slot] as i64,
+        }
+    }
+
+    /// The number, where it is known when the program is compiled.
+    pub fn known(self) -> Option<i64> {
+        match self {
+            Ext::Const(v) => Some(v),
+            Ext::Slot(_) => None,
+        }
+    }
+}
+
+/// No memory has as many elements; a multiple by lanes and bytes does not wrap.
+const FAR: usize = 1 << 40;
+
+/// One axis of a buffer.
+#[derive(Clone, Debug)]
+pub struct Dim {
+    /// Number of indices.
+    pub extent: Ext,
+    /// Distance of neighbours in elements.
+    pub stride: Ext,
+    /// For a view of a region: first index of the region and extent of the source, outermost
+    /// source last.
+    pub outer: Vec<(Ext, Ext)>,
+}
+
+/// A buffer as a part of a memory.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Name, for messages.
+    pub name: Arc<str>,
+    /// Number of the memory.
+    pub memory: usize,
+    /// Type of the elements; may have lanes.
+    pub dtype: DType,
+    /// The axes.
+    pub dims: Vec<Dim>,
+    /// Position of the first element, in elements.
+    pub offset: Ext,
+}
+
+impl Place {
+    /// Number of elements that the memory must have, or `None` where it is no sane number.
+    pub fn span(&self, m: &Machine<'_>) -> Option<usize> {
+        let mut last = i128::from(self.offset.get(m));
+        for d in &self.dims {
+            let extent = d.extent.get(m);
+            if extent <= 0 {
+                return Some(0);
+            }
+            last = last.checked_add(i128::from(extent - 1) * i128::from(d.stride.get(m)))?;
+        }
+        usize::try_from(last).ok()?.checked_add(1)
+    }
+
+    /// Bytes of the memory.
+    pub fn bytes(&self, m: &Machine<'_>) -> Option<usize> {
+        let element = self.dtype.bytes().checked_mul(usize::from(self.dtype.lanes))?;
+        self.span(m)?.checked_mul(element).filter(|n| isize::try_from(*n).is_ok())
+    }
+}
+
+/// An element of a buffer at compiled indices.
+pub struct Access {
+    place: Arc<Place>,
+    indices: Vec<Int>,
+    /// Position in elements, where it is known to be within bounds.
+    direct: Option<Affine>,
+    size: usize,
+    /// Cells of an element; none where the memory does not keep their state.
+    cells: Option<usize>,
+}
+
+impl Access {
+    /// An access; `cell` is the size of the memory's cells where their state is kept.
+    pub fn new(place: &Arc<Place>, indices: Vec<Int>, cell: Option<usize>) -> Self {
+        let size = place.dtype.bytes();
+        let direct = (place.dtype.lanes == 1).then(|| direct(place, &indices)).flatten();
+        let cells = cell.map(|c| (size / c.max(1)).max(1));
+        Access { place: place.clone(), indices, direct, size, cells }
+    }
+
+    /// Type of a lane of an element.
+    pub fn dtype(&self) -> DType {
+        self.place.dtype.scalar()
+    }
+
+    /// Position of the lane of the element, in lanes from the start of the memory.
+    #[inline]
+    fn position(&self, m: &mut Machine<'_>) -> Option<usize> {
+        match &self.direct {
+            Some(a) => Some(a.eval(m) as usize),
+            None => self.checked(m),
+        }
+    }
+
+    fn checked(&self, m: &mut Machine<'_>) -> Option<usize> {
+        let lanes = usize::from(self.place.dtype.lanes);
+        let lane = m.lane;
+        m.lane = lane / lanes;
+        let mut at = self.place.offset.get(m);
+        let mut ok = m.trap.is_none();
+        for (axis, (index, d)) in self.indices.iter().zip(&self.place.dims).enumerate() {
+            let i = index.eval(m);
+            let extent = d.extent.get(m);
+            ok &= m.trap.is_none();
+            if ok && !(0..extent).contains(&i) {
+                self.out_of_range(m, axis, extent);
+                ok = false;
+            }
+            let mut shifted = i;
+            for (first, extent) in &d.outer {
+                shifted = shifted.wrapping_add(first.get(m));
+                let extent = extent.get(m);
+                if ok && !(0..extent).contains(&shifted) {
+                    let text = self.text(m);
+                    m.fail(format!("`{text}` is out of range: it is a view of index {shifted} of an axis with extent {extent}"));
+                    ok = false;
+                }
+            }
+            at = at.wrapping_add(i.wrapping_mul(d.stride.get(m)));
+        }
+        m.lane = lane;
+        if !ok {
+            return None;
+        }
+        match usize::try_from(at) {
+            Ok(at) if at < FAR => Some(at * lanes + lane % lanes),
+            _ => {
+                self.outside(m);
+                None
+            }
+        }
+    }
+
+    #[cold]
+    fn out_of_range(&self, m: &mut Machine<'_>, axis: usize, extent: i64) {
+        let text = self.text(m);
+        m.fail(format!("`{text}` is out of range: axis {axis} has extent {extent}"));
+    }
+
+    #[cold]
+    fn outside(&self, m: &mut Machine<'_>) {
+        let text = self.text(m);
+        m.fail(format!("`{text}` lies outside of the memory that it is in"));
+    }
+
+    #[cold]
+    fn unwritten(&self, m: &mut Machine<'_>) {
+        let text = self.text(m);
+        m.fail(format!("read of uninitialised `{text}`"));
+    }
+
+    /// The access with the values of its indices.
+    fn text(&self, m: &mut Machine<'_>) -> String {
+        let indices: Vec<String> = self.indices.iter().map(|i| i.eval(m).to_string()).collect();
+        let indices = if indices.is_empty() { "()".to_owned() } else { indices.join(", ") };
+        format!("{}[{indices}]", self.place.name)
+    }
+
+    /// The bytes of an element that must have been written, with a value that is not arbitrary.
+    #[inline]
+    pub fn read<const N: usize>(&self, m: &mut Machine<'_>) -> Option<[u8; N]> {
+        let at = self.position(m)?;
+        let memory = &m.memories[self.place.memory];
+        let written = match self.cells {
+            None => true,
+            Some(1) => memory.state.get(at).is_none_or(|s| *s == WRITTEN),
+            Some(n) => {
+                let states = memory.state.get(at * n..at * n + n);
+                states.is_none_or(|s| s.iter().all(|s| *s == WRITTEN))
+            }
+        };
+        let bytes = memory.data.get(at.wrapping_mul(N)..).and_then(|b| b.first_chunk::<N>());
+        match (written, bytes) {
+            (true, Some(bytes)) => Some(*bytes),
+            (_, None) => {
+                self.outside(m);
+                None
+            }
+            (false, _) => {
+                self.unwritten(m);
+                None
+            }
+        }
+    }
+
+    /// The element.
+    pub fn load(&self, m: &mut Machine<'_>) -> Cell {
+        let zero = Cell::new(0);
+        let Some(at) = self.position(m) else { return zero };
+        let memory = &m.memories[self.place.memory];
+        let state = match self.cells {
+            None => WRITTEN,
+            Some(n) => {
+                let states = memory.state.get(at * n..at * n + n).unwrap_or_default();
+                states.iter().copied().min().unwrap_or(WRITTEN)
+            }
+        };
+        let Some(bytes) = memory.data.get(at * self.size..(at + 1) * self.size) else {
+            self.outside(m);
+            return zero;
+        };
+        if state == UNWRITTEN {
+            self.unwritten(m);
+            return zero;
+        }
+        Cell { bits: decode(bytes, self.dtype()), undef: state == UNDEF }
+    }
+
+    /// Writes an element that is not arbitrary.
+    #[inline]
+    pub fn write<const N: usize>(&self, m: &mut Machine<'_>, bytes: [u8; N]) {
+        let Some(at) = self.position(m) else { return };
+        self.write_at(m, at, bytes);
+    }
+
+    #[inline]
+    fn write_at<const N: usize>(&self, m: &mut Machine<'_>, at: usize, bytes: [u8; N]) {
+        let memory = &mut m.memories[self.place.memory];
+        let data = memory.data.to_mut();
+        let Some(to) = data.get_mut(at.wrapping_mul(N)..).and_then(|b| b.first_chunk_mut::<N>())
+        else {
+            return self.outside(m);
+        };
+        *to = bytes;
+        match self.cells {
+            None => {}
+            Some(1) => {
+                if let Some(s) = memory.state.get_mut(at) {
+                    *s = WRITTEN;
+                }
+            }
+            Some(n) => {
+                if let Some(s) = memory.state.get_mut(at * n..at * n + n) {
+                    s.fill(WRITTEN);
+                }
+            }
+        }
+    }
+
+    /// Position for [`Access::store_at`]; checks the bounds.
+    pub fn locate(&self, m: &mut Machine<'_>) -> Option<usize> {
+        self.position(m)
+    }
+
+    /// Writes an element at a position of [`Access::locate`].
+    pub fn store_at(&self, m: &mut Machine<'_>, at: usize, value: Cell) {
+        let size = self.size;
+        let memory = &mut m.memories[self.place.memory];
+        let Some(to) = memory.data.to_mut().get_mut(at * size..(at + 1) * size) else {
+            return self.outside(m);
+        };
+        encode(value.bits, to);
+        let state = if value.undef { UNDEF } else { WRITTEN };
+        if let Some(n) = self.cells
+            && let Some(s) = memory.state.get_mut(at * n..at * n + n)
+        {
+            s.fill(state);
+        }
+    }
+
+    /// Permits reading the element: if it was never written, it becomes arbitrary.
+    pub fn permit(&self, m: &mut Machine<'_>) {
+        let Some(at) = self.position(m) else { return };
+        let state = match self.cells {
+            None => WRITTEN,
+            Some(n) => {
+                let memory = &m.memories[self.place.memory];
+                let states = memory.state.get(at * n..at * n + n).unwrap_or_default();
+                states.iter().copied().min().unwrap_or(WRITTEN)
+            }
+        };
+        if state == UNWRITTEN {
+            let bits = m.fill.next(self.dtype());
+            self.store_at(m, at, Cell { bits, undef: true });
+        }
+    }
+}
+
+/// The position as a sum of multiples of variables, if all indices are such sums and within
+/// bounds whatever the variables are.
+fn direct(place: &Place, indices: &[Int]) -> Option<Affine> {
+    let mut at = Affine { base: place.offset.known()?, terms: Vec::new() };
+    let mut last = i128::from(at.base);
+    if at.base < 0 {
+        return None;
+    }
+    for (index, d) in indices.iter().zip(&place.dims) {
+        let (extent, stride) = (d.extent.known()?, d.stride.known()?);
+        if index.lo < 0 || index.hi >= extent || stride < 0 || !d.outer.is_empty() {
+            return None;
+        }
+        at = at.plus(index.affine()?, stride)?;
+        last += i128::from(extent - 1) * i128::from(stride);
+    }
+    (last < FAR as i128).then_some(at)
+}
