@@ -121,11 +121,10 @@ impl Builder {
                 .collect();
         }
         let constants: Option<Vec<Tensor>> = args.iter().map(|a| a.constant().cloned()).collect();
-        if let (Some(constants), true) = (constants, shared.cost <= self.budget.steps)
-            && let Some(results) = fold::run(&shared.func, &constants)?
-        {
+        if let (Some(constants), true) = (constants, shared.cost <= self.budget.steps) {
             self.budget.steps -= shared.cost;
             shared.outs.iter().try_for_each(|o| self.budget.charge(o))?;
+            let results = fold::run(&shared.func, &constants, &shared.outs)?;
             return Ok(results.into_iter().map(Value::Const).collect());
         }
         Ok(self.push(func, args))

@@ -71,7 +71,7 @@ pub(crate) fn tensor(proto: &TensorProto, folder: Option<&Folder>) -> Result<Ten
 fn inline(raw: &Bytes, dtype: DType, shape: &[usize], bytes: usize) -> Result<Tensor> {
     if raw.len() != bytes {
         return Err(Error::model(format!(
-            "a {dtype} tensor of shape {shape:?} takes {bytes} bytes, but there are {}",
+            "{bytes} bytes are needed for {dtype} of shape {shape:?}, but there are {}",
             raw.len()
         )));
     }
@@ -223,7 +223,7 @@ fn external(
     let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?);
     if length.is_some_and(|l| l != bytes as u64) {
         return Err(Error::model(format!(
-            "a {dtype} tensor of shape {shape:?} takes {bytes} bytes, but the external data has {}",
+            "{bytes} bytes are needed for {dtype} of shape {shape:?}, but the external data has {}",
             length.unwrap_or(0)
         )));
     }
@@ -310,7 +310,7 @@ mod tests {
             ),
             (
                 listed_as(DataType::Float, &[1], raw),
-                "a float32 tensor of shape [1] takes 4 bytes, but there are 3",
+                "4 bytes are needed for float32 of shape [1], but there are 3",
             ),
             (listed_as(DataType::Float, &[-1], none), "the extent -1 is negative"),
             (
@@ -405,7 +405,7 @@ mod tests {
             ),
             (
                 outer("data/w", &[("length", "4")]),
-                "a int32 tensor of shape [2] takes 8 bytes, but the external data has 4",
+                "8 bytes are needed for int32 of shape [2], but the external data has 4",
             ),
             (
                 outer("data/w", &[("offset", "-4")]),

@@ -5,12 +5,25 @@
 //! such operators often.
 
 use half::{bf16, f16};
+use tilewright_interp::{Arg, Options, Output, run_func};
 use tilewright_ir::{DType, Error, Result, Tensor, TensorFunc, TypeKind};
+use tilewright_ops::Operand;
 
-/// Runs a function on constants; its last parameters are the results. Nothing where that is left
-/// to be done when the model runs.
-pub(crate) fn run(_func: &TensorFunc, _args: &[Tensor]) -> Result<Option<Vec<Tensor>>> {
-    Ok(None)
+/// Runs a function on constants; its last parameters, of these shapes, are the results.
+pub(crate) fn run(func: &TensorFunc, args: &[Tensor], outs: &[Operand]) -> Result<Vec<Tensor>> {
+    let inputs = args.iter().cloned().map(Arg::Tensor);
+    let fresh = outs.iter().map(|o| Arg::Fresh(Some(o.shape.clone())));
+    let args: Vec<Arg> = inputs.chain(fresh).collect();
+    let outcome = run_func(func, &args, &Options::default()).map_err(|e| match e {
+        Error::Execution(d) => Error::Model(d).context("computing a constant"),
+        e => e,
+    })?;
+    let results: Vec<Tensor> =
+        outcome.outputs.into_iter().map(Output::into_tensor).collect::<Result<_>>()?;
+    match results.len() == outs.len() {
+        true => Ok(results),
+        false => Err(Error::internal("a function writes another number of results")),
+    }
 }
 
 /// Where the elements of a view lie in a tensor: an offset and a step for each axis of the view,

@@ -7,7 +7,9 @@ use tilewright_ops::reduce::{Arg, Reduction};
 use crate::build::Builder;
 use crate::node::{Node, Value};
 use crate::ops::norm::Family;
-use crate::ops::{arithmetic, constants, contraction, movement, norm, pool, reduce};
+use crate::ops::{
+    arithmetic, constants, contraction, movement, norm, pool, quantize, reduce, resize,
+};
 
 /// Versions of ONNX's operator set that are supported, first and last.
 pub const OPSETS: (i64, i64) = (9, 28);
@@ -69,8 +71,10 @@ static OPERATORS: &[Operator] = &[
     op("Cosh", 9, 1, |n, b| arithmetic::unary(n, b, "cosh", Unary::Cosh)),
     op("CumSum", 11, 2, reduce::cumsum),
     op("DepthToSpace", 9, 1, movement::depth_to_space),
+    op("DequantizeLinear", 10, 3, quantize::dequantize_linear),
     op("Div", 9, 2, |n, b| arithmetic::binary(n, b, "div", Binary::Div)),
     op("Dropout", 9, 3, arithmetic::dropout),
+    op("Einsum", 12, MANY, contraction::einsum),
     op("Elu", 9, 1, arithmetic::elu),
     op("Equal", 9, 2, |n, b| arithmetic::binary(n, b, "equal", Binary::Equal)),
     op("Erf", 9, 1, |n, b| arithmetic::unary(n, b, "erf", Unary::Erf)),
@@ -109,6 +113,7 @@ static OPERATORS: &[Operator] = &[
     op("LpNormalization", 9, 1, norm::lp_norm),
     op("LpPool", 9, 1, pool::lp_pool),
     op("MatMul", 9, 2, contraction::matmul),
+    op("MatMulInteger", 10, 4, quantize::matmul_integer),
     op("Max", 9, MANY, |n, b| arithmetic::variadic(n, b, "max", Variadic::Max)),
     op("MaxPool", 9, 1, pool::max_pool),
     op("Mean", 9, MANY, |n, b| arithmetic::variadic(n, b, "mean", Variadic::Mean)),
@@ -124,6 +129,7 @@ static OPERATORS: &[Operator] = &[
     op("PRelu", 9, 2, |n, b| arithmetic::binary(n, b, "prelu", Binary::PRelu)),
     op("Pad", 9, 4, movement::pad),
     op("Pow", 9, 2, arithmetic::pow),
+    op("QuantizeLinear", 10, 3, quantize::quantize_linear),
     op("RMSNormalization", 23, 2, norm::rms_norm),
     op("Range", 11, 3, constants::range),
     op("Reciprocal", 9, 1, |n, b| arithmetic::unary(n, b, "reciprocal", Unary::Reciprocal)),
@@ -143,6 +149,7 @@ static OPERATORS: &[Operator] = &[
     }),
     op("Relu", 9, 1, |n, b| arithmetic::unary(n, b, "relu", Unary::Relu)),
     op("Reshape", 9, 2, movement::reshape),
+    op("Resize", 10, 4, resize::resize),
     op("ReverseSequence", 10, 2, movement::reverse_sequence),
     op("Round", 11, 1, |n, b| arithmetic::unary(n, b, "round", Unary::Round)),
     until(10, op("Scatter", 9, 3, movement::scatter_elements)),
@@ -166,14 +173,17 @@ static OPERATORS: &[Operator] = &[
     op("Squeeze", 9, 2, movement::squeeze),
     op("Sub", 9, 2, |n, b| arithmetic::binary(n, b, "sub", Binary::Sub)),
     op("Sum", 9, MANY, |n, b| arithmetic::variadic(n, b, "sum", Variadic::Sum)),
+    op("SwiGLU", 28, 2, arithmetic::swiglu),
     op("Swish", 24, 1, arithmetic::swish),
     op("Tan", 9, 1, |n, b| arithmetic::unary(n, b, "tan", Unary::Tan)),
     op("Tanh", 9, 1, |n, b| arithmetic::unary(n, b, "tanh", Unary::Tanh)),
     op("ThresholdedRelu", 10, 1, arithmetic::thresholded_relu),
     op("Tile", 9, 2, movement::tile),
+    op("TopK", 10, 2, reduce::top_k),
     op("Transpose", 9, 1, movement::transpose),
     op("Trilu", 14, 2, movement::trilu),
     op("Unsqueeze", 9, 2, movement::unsqueeze),
+    until(9, op("Upsample", 9, 2, resize::upsample)),
     op("Where", 9, 3, arithmetic::select),
     op("Xor", 9, 2, |n, b| arithmetic::binary(n, b, "xor", Binary::Xor)),
 ];

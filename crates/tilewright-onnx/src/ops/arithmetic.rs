@@ -135,6 +135,17 @@ pub(crate) fn swish(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     unary(node, b, "swish", Unary::Swish { alpha })
 }
 
+/// The second input, gated by the first.
+pub(crate) fn swiglu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (gate, x) = (node.input(0)?, node.input(1)?);
+    if gate.shape() != x.shape() {
+        return Err(Error::model(format!("{} and {} differ", operand(gate), operand(x))));
+    }
+    let alpha = node.float_or("alpha", 1.0)?.into();
+    let gate = apply(b, "swish", Unary::Swish { alpha }, gate)?;
+    one(combine(b, "mul", Binary::Mul, &gate, x)?)
+}
+
 pub(crate) fn shrink(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     let lambd = node.float_or("lambd", 0.5)?.into();
     let bias = node.float_or("bias", 0.0)?.into();

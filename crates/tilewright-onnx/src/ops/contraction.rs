@@ -2,6 +2,7 @@
 
 use tilewright_ir::{DType, Error, GraphVar, Result, Tensor};
 use tilewright_ops::contraction::{self, Conv, ConvTranspose, Gemm};
+use tilewright_ops::{Operand, einsum};
 
 use super::{one, window};
 use crate::build::{Builder, operand};
@@ -46,6 +47,14 @@ pub(crate) fn gemm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     };
     let args: Vec<Value> = [x, y].into_iter().chain(c).cloned().collect();
     one(b.call("gemm", &params, &args, || contraction::gemm(&params))?)
+}
+
+/// A sum of products in Einstein's notation.
+pub(crate) fn einsum(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let inputs = node.all_inputs()?;
+    let equation = node.text_or("equation", "")?;
+    let of: Vec<Operand> = inputs.iter().map(operand).collect();
+    one(b.call("einsum", &(equation, &of), &inputs, || einsum::einsum(equation, &of))?)
 }
 
 /// The weights' window, which the attribute may repeat.
@@ -204,7 +213,11 @@ pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Value>>
                 let total = i64::from(i32::try_from(total).map_err(|_| {
                     Error::model(format!("an output of {} cells cannot come about", wanted[k]))
                 })?);
-                (pads_begin[k], pads_end[k]) = window::halves(total, odd_at_end);
+                (pads_begin[k], pads_end[k]) = match auto {
+                    // What is missing lies at the end, unless both sides are asked for.
+                    window::AutoPad::Explicit if total < 0 => (0, total),
+                    _ => window::halves(total, odd_at_end),
+                };
             }
         }
         (None, window::AutoPad::Explicit) => {

@@ -9,7 +9,9 @@ pub(crate) mod contraction;
 pub(crate) mod movement;
 pub(crate) mod norm;
 pub(crate) mod pool;
+pub(crate) mod quantize;
 pub(crate) mod reduce;
+pub(crate) mod resize;
 pub(crate) mod window;
 
 use tilewright_ir::Result;

@@ -3,9 +3,9 @@
 //! A shape, an axis or a bound is a parameter of the function that is called, so an input that
 //! holds one must be known. Constants are moved at once: weights often pass through here.
 
-use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ir::{DType, Error, Expr, Result, Tensor, TensorFunc};
 use tilewright_ops::movement::{self, DepthOrder, PadMode, ScatterMode};
-use tilewright_ops::{Operand, Scalar, broadcast_shapes};
+use tilewright_ops::{Operand, Scalar, broadcast_shapes, te};
 
 use super::arithmetic::scalar;
 use super::one;
@@ -145,6 +145,11 @@ pub(crate) fn transpose(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
         }
         Some(list) => axes(&list, rank)?,
     };
+    one(transpose_by(b, x, &order)?)
+}
+
+/// Axes in another order.
+fn transpose_by(b: &mut Builder, x: &Value, order: &[usize]) -> Result<Value> {
     if let Value::Const(t) = x {
         let steps = row_major(t.shape());
         let view = View {
@@ -152,12 +157,10 @@ pub(crate) fn transpose(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
             shape: order.iter().map(|&k| t.shape()[k]).collect(),
             steps: order.iter().map(|&k| steps[k]).collect(),
         };
-        return one(moved(b, t, &view)?);
+        return moved(b, t, &view);
     }
     let of = operand(x);
-    one(b.call("transpose", &(&of, &order), std::slice::from_ref(x), || {
-        movement::transpose(&of, &order)
-    })?)
+    b.call("transpose", &(&of, order), std::slice::from_ref(x), || movement::transpose(&of, order))
 }
 
 pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
@@ -456,6 +459,18 @@ fn check_indices(indices: &Value, extent: Option<usize>) -> Result<()> {
     }
 }
 
+/// Slices of a value along an axis.
+pub(crate) fn gather_along(
+    b: &mut Builder,
+    x: &Value,
+    indices: &Value,
+    at: usize,
+) -> Result<Value> {
+    let (of, with, at) = (operand(x), operand(indices), at as i64);
+    let args = [x.clone(), indices.clone()];
+    b.call("gather", &(&of, &with, at), &args, || movement::gather(&of, &with, at))
+}
+
 pub(crate) fn gather(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     let (x, indices) = (node.input(0)?, node.input(1)?);
     let at = axis(node.int_or("axis", 0)?, x.rank())?;
@@ -464,9 +479,7 @@ pub(crate) fn gather(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     if rank > MAX_RANK {
         return Err(too_many_axes(rank));
     }
-    let (of, with, at) = (operand(x), operand(indices), at as i64);
-    let args = [x.clone(), indices.clone()];
-    one(b.call("gather", &(&of, &with, at), &args, || movement::gather(&of, &with, at))?)
+    one(gather_along(b, x, indices, at)?)
 }
 
 pub(crate) fn gather_elements(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
@@ -595,32 +608,80 @@ pub(crate) fn depth_to_space(node: &Node, b: &mut Builder) -> Result<Vec<Value>>
     })?)
 }
 
+/// The order of the channels can be chosen from opset 28 on.
 pub(crate) fn space_to_depth(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     let x = node.input(0)?;
     let block = block_size(node)?;
-    if node.opset >= 28 {
-        match node.text_or("mode", "DCR")? {
-            "DCR" => {}
-            other => return Err(node.unsupported_value("mode", other, "DCR")),
+    let mode = if node.opset >= 28 { node.text_or("mode", "DCR")? } else { "DCR" };
+    match mode {
+        "DCR" => {
+            let of = operand(x);
+            one(b.call("space_to_depth", &(&of, block), std::slice::from_ref(x), || {
+                movement::space_to_depth(&of, block)
+            })?)
         }
+        "CRD" => {
+            let &[n, c, h, w] = x.shape() else {
+                return Err(Error::model(format!("{} is no image", operand(x))));
+            };
+            if h % block != 0 || w % block != 0 {
+                return Err(Error::model(format!(
+                    "{} does not split into blocks of {block}",
+                    operand(x)
+                )));
+            }
+            let cut = reshape_to(b, x, &[n, c, h / block, block, w / block, block])?;
+            let moved = transpose_by(b, &cut, &[0, 1, 3, 5, 2, 4])?;
+            let depth = c.saturating_mul(block).saturating_mul(block);
+            one(reshape_to(b, &moved, &[n, depth, h / block, w / block])?)
+        }
+        other => Err(node.unsupported_value("mode", other, "DCR, CRD")),
     }
-    let of = operand(x);
-    one(b.call("space_to_depth", &(&of, block), std::slice::from_ref(x), || {
-        movement::space_to_depth(&of, block)
-    })?)
 }
 
+/// The diagonal may be data.
 pub(crate) fn trilu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     let x = node.input(0)?;
-    let k = match node.constant_scalar(1, "k")? {
-        Some(t) => t.get_i128(0).clamp(-(1 << 31), 1 << 31) as i64,
-        None => 0,
-    };
     let upper = node.flag("upper", true)?;
     let of = operand(x);
+    let k = match node.optional(1) {
+        None => 0,
+        Some(k) if k.shape().iter().any(|&d| d != 1) || k.dtype() != DType::I64 => {
+            return Err(Error::model(format!(
+                "the input `k` must be one int64, but is {}",
+                operand(k)
+            )));
+        }
+        Some(Value::Const(k)) => k.get_i128(0) as i64,
+        Some(k) => {
+            let k = reshape_to(b, k, &[])?;
+            return one(
+                b.call("trilu_at", &(&of, upper), &[x.clone(), k], || trilu_at(&of, upper))?
+            );
+        }
+    };
     one(b.call("trilu", &(&of, k, upper), std::slice::from_ref(x), || {
         movement::trilu(&of, k, upper)
     })?)
+}
+
+/// The last two axes' upper or lower triangle, with the diagonal that the second operand, an
+/// `int64` without axes, says.
+fn trilu_at(x: &Operand, upper: bool) -> Result<TensorFunc> {
+    if x.rank() < 2 {
+        return Err(Error::input(format!("trilu: {x} has no matrices")));
+    }
+    let t = te::placeholder("x", &x.shape, x.dtype);
+    let k = te::placeholder("k", &[], DType::I64);
+    let out = te::compute("trilu", &x.shape, |i| {
+        let [row, column] = [&i[i.len() - 2], &i[i.len() - 1]].map(|e| e.clone().cast(DType::I64));
+        let kept = match upper {
+            true => (column - row).greater_equal(k.scalar()),
+            false => (column - row).less_equal(k.scalar()),
+        };
+        Expr::select(kept, t.at(i), Scalar::Int(0).expr(x.dtype))
+    });
+    te::func([&t, &k], [&out])
 }
 
 pub(crate) fn reverse_sequence(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {

@@ -54,6 +54,27 @@ pub(crate) fn arg_reduce(
     })?)
 }
 
+/// The number of elements is an input; the opsets before 11 know the largest only.
+pub(crate) fn top_k(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let at = axis(node.int_or("axis", -1)?, x.rank())?;
+    let count = match node.constant_ints(1, "K")?.as_deref() {
+        Some([count]) => usize::try_from(*count).ok().filter(|&k| k <= x.shape()[at]),
+        _ => return Err(Error::model("the input `K` must be one number")),
+    };
+    let count = count.ok_or_else(|| {
+        Error::model(format!("the input `K` does not fit {} elements", x.shape()[at]))
+    })?;
+    let largest = node.opset < 11 || node.flag("largest", true)?;
+    // Without an order asked for, any order will do.
+    node.ignore("sorted");
+    let (of, at) = (operand(x), at as i64);
+    let args = std::slice::from_ref(x);
+    b.call_many("top_k", &(&of, at, count, largest), args, || {
+        reduce::top_k(&of, at, count, largest)
+    })
+}
+
 pub(crate) fn cumsum(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     let x = node.input(0)?;
     let at = match node.constant_ints(1, "axis")?.as_deref() {

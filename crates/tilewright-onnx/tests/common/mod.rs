@@ -40,6 +40,10 @@ pub fn model() -> M {
 }
 
 impl M {
+    pub fn copy(&self) -> Self {
+        M { opset: self.opset, graph: self.graph.clone() }
+    }
+
     pub fn opset(mut self, opset: i64) -> Self {
         self.opset = opset;
         self
@@ -94,7 +98,10 @@ impl M {
 
     /// A list of `int64`.
     pub fn ints(self, name: &str, values: &[i64]) -> Self {
-        self.constant(TensorProto { name: name.into(), ..int_tensor(&[values.len() as i64], values) })
+        self.constant(TensorProto {
+            name: name.into(),
+            ..int_tensor(&[values.len() as i64], values)
+        })
     }
 
     pub fn constant(mut self, t: TensorProto) -> Self {

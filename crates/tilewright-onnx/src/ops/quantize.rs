@@ -1,0 +1,170 @@
+//! Integers that stand for numbers.
+
+use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ops::quantize::{self, Quantization};
+
+use super::{arithmetic, movement, one};
+use crate::build::{Builder, operand};
+use crate::data;
+use crate::node::{Node, Value, axis};
+
+/// Inputs of a quantisation in the form that the operators take.
+struct Parts {
+    x: Value,
+    scale: Value,
+    zero: Option<Value>,
+    quantization: Quantization,
+    /// The shape of the result, where `x` was flattened.
+    shape: Vec<usize>,
+}
+
+/// Reads scale and zero point: for the whole tensor, for each position of an axis (from opset 13
+/// on), or for blocks along an axis (from opset 21 on). Blocks become one pair an element.
+fn parts(node: &Node, b: &mut Builder) -> Result<Parts> {
+    let (x, scale, zero) = (node.input(0)?, node.input(1)?, node.optional(2));
+    if let Some(zero) = zero
+        && zero.shape() != scale.shape()
+    {
+        return Err(Error::model(format!(
+            "the scale has the shape {:?}, the zero point {:?}",
+            scale.shape(),
+            zero.shape()
+        )));
+    }
+    let at = if node.opset >= 13 { node.int_or("axis", 1)? } else { 1 };
+    let block = if node.opset >= 21 { node.int_or("block_size", 0)? } else { 0 };
+    let quantization =
+        |along| Quantization { scale: scale.dtype(), axis: along, zero_point: zero.is_some() };
+    let shape = x.shape().to_vec();
+    if scale.shape().iter().all(|&d| d == 1) && scale.rank() <= 1 {
+        let zero = zero.map(|z| movement::reshape_to(b, z, &[])).transpose()?;
+        let scale = movement::reshape_to(b, scale, &[])?;
+        return Ok(Parts { x: x.clone(), scale, zero, quantization: quantization(None), shape });
+    }
+    let at = axis(at, x.rank())?;
+    if scale.rank() == 1 && node.opset >= 13 && block == 0 {
+        return Ok(Parts {
+            x: x.clone(),
+            scale: scale.clone(),
+            zero: zero.cloned(),
+            quantization: quantization(Some(at as i64)),
+            shape,
+        });
+    }
+    let mut blocks = shape.clone();
+    let size = match usize::try_from(block) {
+        Ok(size @ 1..) => size,
+        _ => {
+            return Err(Error::model(format!(
+                "a scale of shape {:?} for data of shape {shape:?}",
+                scale.shape()
+            )));
+        }
+    };
+    blocks[at] = shape[at].div_ceil(size);
+    if scale.shape() != blocks {
+        return Err(Error::model(format!(
+            "a scale of shape {:?} for data of shape {shape:?} in blocks of {size} along axis {at}",
+            scale.shape()
+        )));
+    }
+    let count: usize = shape.iter().product();
+    let indices: Vec<i64> = (0..shape[at]).map(|i| (i / size) as i64).collect();
+    let indices = Value::Const(Tensor::from_slice(&[shape[at]], &indices)?);
+    let mut repeated = |value: &Value| {
+        let all = movement::gather_along(b, value, &indices, at)?;
+        movement::reshape_to(b, &all, &[count])
+    };
+    let scale = repeated(scale)?;
+    let zero = zero.map(&mut repeated).transpose()?;
+    let x = movement::reshape_to(b, x, &[count])?;
+    Ok(Parts {
+        x,
+        scale,
+        zero,
+        quantization: Quantization { axis: Some(0), ..quantization(None) },
+        shape,
+    })
+}
+
+/// The type that an attribute names; 0 is none.
+fn named_type(node: &Node, name: &'static str) -> Result<Option<DType>> {
+    match node.int_or(name, 0)? {
+        0 => Ok(None),
+        number => data::element_type(i32::try_from(number).unwrap_or(-1))
+            .map(Some)
+            .map_err(|e| e.context(format!("attribute `{name}`"))),
+    }
+}
+
+pub(crate) fn quantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    node.ignore("saturate");
+    let p = parts(node, b)?;
+    let stated = if node.opset >= 21 { named_type(node, "output_dtype")? } else { None };
+    let to = match (&p.zero, stated) {
+        (Some(zero), Some(to)) if to != zero.dtype() => {
+            return Err(Error::model(format!(
+                "attribute `output_dtype` is {to}, but the zero point is {}",
+                zero.dtype()
+            )));
+        }
+        (Some(zero), _) => zero.dtype(),
+        (None, stated) => stated.unwrap_or(DType::U8),
+    };
+    if node.opset >= 23
+        && let Some(precision) = named_type(node, "precision")?
+        && precision != DType::F32
+    {
+        return Err(node.unsupported_value("precision", precision, "float32"));
+    }
+    let of = operand(&p.x);
+    let args: Vec<Value> = [p.x, p.scale].into_iter().chain(p.zero).collect();
+    let y = b.call("quantize_linear", &(&of, &p.quantization, to), &args, || {
+        quantize::quantize_linear(&of, &p.quantization, to)
+    })?;
+    one(movement::reshape_to(b, &y, &p.shape)?)
+}
+
+pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let p = parts(node, b)?;
+    if let Some(zero) = &p.zero
+        && zero.dtype() != p.x.dtype()
+    {
+        return Err(Error::model(format!(
+            "the data are {}, the zero point is {}",
+            p.x.dtype(),
+            zero.dtype()
+        )));
+    }
+    let to = if node.opset >= 23 { named_type(node, "output_dtype")? } else { None };
+    let of = operand(&p.x);
+    let args: Vec<Value> = [p.x, p.scale].into_iter().chain(p.zero).collect();
+    let y = b.call("dequantize_linear", &(&of, &p.quantization), &args, || {
+        quantize::dequantize_linear(&of, &p.quantization)
+    })?;
+    let y = movement::reshape_to(b, &y, &p.shape)?;
+    let to = to.unwrap_or(y.dtype());
+    one(arithmetic::convert(b, &y, to)?)
+}
+
+pub(crate) fn matmul_integer(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let (x, y) = (node.input(0)?, node.input(1)?);
+    let (x_zero, y_zero) = (node.optional(2), node.optional(3));
+    for (value, zero) in [(x, x_zero), (y, y_zero)] {
+        if let Some(zero) = zero
+            && zero.dtype() != value.dtype()
+        {
+            return Err(Error::model(format!(
+                "the data are {}, the zero point is {}",
+                value.dtype(),
+                zero.dtype()
+            )));
+        }
+    }
+    let (of, with) = (operand(x), operand(y));
+    let (of_zero, with_zero) = (x_zero.map(Value::shape), y_zero.map(Value::shape));
+    let args: Vec<Value> = [x, y].into_iter().chain(x_zero).chain(y_zero).cloned().collect();
+    one(b.call("matmul_integer", &(&of, &with, of_zero, with_zero), &args, || {
+        quantize::matmul_integer(&of, &with, of_zero, with_zero)
+    })?)
+}

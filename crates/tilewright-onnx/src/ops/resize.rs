@@ -1,0 +1,178 @@
+//! Resizing by interpolation.
+
+use tilewright_ir::{Error, Result};
+use tilewright_ops::resize::{self, Coordinates, Interpolation, Nearest, Resize};
+
+use super::{movement, one};
+use crate::build::{Builder, operand};
+use crate::node::{Node, Value, axes};
+
+/// Calls the function, whose tables are constants.
+fn call(b: &mut Builder, x: &Value, params: &Resize) -> Result<Vec<Value>> {
+    if params.sizes == x.shape() && params.scales.iter().all(|&s| s == 1.0) {
+        return one(x.clone());
+    }
+    let (func, tables) = resize::resize(params)?;
+    let args: Vec<Value> =
+        [x.clone()].into_iter().chain(tables.into_iter().map(Value::Const)).collect();
+    one(b.call("resize", params, &args, || Ok(func))?)
+}
+
+/// Numbers of a constant input of floats; nothing where it is absent or empty.
+fn floats(node: &Node, at: usize, what: &str) -> Result<Option<Vec<f64>>> {
+    match node.constant(at, what)? {
+        None => Ok(None),
+        Some(t) if t.is_empty() => Ok(None),
+        Some(t) if t.shape().len() == 1 && t.dtype().is_float() => {
+            Ok(Some((0..t.len()).map(|i| t.get_f64(i)).collect()))
+        }
+        Some(t) => Err(Error::model(format!(
+            "the input `{what}` must be a list of numbers, but is {} of shape {:?}",
+            t.dtype(),
+            t.shape()
+        ))),
+    }
+}
+
+/// The extents that scales lead to.
+fn scaled(x: &Value, scales: &[f64]) -> Result<Vec<usize>> {
+    let extents: Vec<i64> = x
+        .shape()
+        .iter()
+        .zip(scales)
+        .map(|(&d, &s)| if s > 0.0 { (d as f64 * s).floor() as i64 } else { -1 })
+        .collect();
+    if extents.contains(&-1) || scales.len() != x.rank() {
+        return Err(Error::model(format!("the scales {scales:?} for the shape {:?}", x.shape())));
+    }
+    movement::checked_shape(&extents)
+}
+
+/// The operator before opset 11, which says less: coordinates are divided by the scale, and the
+/// neighbour at the lower one (when shrinking at the upper one) is taken.
+fn old(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    let x = node.input(0)?;
+    let scales =
+        floats(node, 1, "scales")?.ok_or_else(|| Error::model("the input `scales` is missing"))?;
+    let sizes = scaled(x, &scales)?;
+    let shrinks = scales.iter().any(|&s| s < 1.0);
+    let mode = match node.text_or("mode", "nearest")? {
+        "nearest" if shrinks && scales.iter().any(|&s| s > 1.0) => {
+            return Err(Error::unsupported(
+                "shrinking and growing at once is not supported before opset 11",
+            ));
+        }
+        "nearest" if shrinks => Interpolation::Nearest(Nearest::Ceil),
+        "nearest" => Interpolation::Nearest(Nearest::Floor),
+        "linear" => Interpolation::Linear,
+        other => return Err(node.unsupported_value("mode", other, "nearest, linear")),
+    };
+    let coordinates = Coordinates::Asymmetric;
+    call(b, x, &Resize { scales, mode, coordinates, ..Resize::new(operand(x), &sizes) })
+}
+
+pub(crate) fn upsample(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    old(node, b)
+}
+
+pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+    if node.opset < 11 {
+        return old(node, b);
+    }
+    let x = node.input(0)?;
+    let rank = x.rank();
+    let along = match if node.opset >= 18 { node.ints("axes")? } else { None } {
+        Some(list) => axes(&list, rank)?,
+        None => (0..rank).collect(),
+    };
+    let fits = |count: usize| match count == along.len() {
+        true => Ok(()),
+        false => Err(Error::model(format!("{count} sizes or scales for {} axes", along.len()))),
+    };
+    let policy = match node.opset {
+        18.. => node.text_or("keep_aspect_ratio_policy", "stretch")?,
+        _ => "stretch",
+    };
+    let mut scales = vec![1.0; rank];
+    let mut sizes = x.shape().to_vec();
+    let given = node.constant_ints(3, "sizes")?.filter(|s| !s.is_empty());
+    match (floats(node, 2, "scales")?, given) {
+        (Some(_), Some(_)) => return Err(Error::model("both scales and sizes are given")),
+        (None, None) => return Err(Error::model("neither scales nor sizes are given")),
+        (Some(list), None) => {
+            fits(list.len())?;
+            along.iter().zip(list).for_each(|(&a, s)| scales[a] = s);
+            sizes = scaled(x, &scales)?;
+        }
+        (None, Some(list)) => {
+            fits(list.len())?;
+            let wanted = movement::checked_shape(&list)?;
+            let ratio = |(&a, &d): (&usize, &usize)| d as f64 / x.shape()[a] as f64;
+            let ratios = along.iter().zip(&wanted).map(ratio);
+            // One scale for all axes, that of the tightest or the loosest.
+            let common = match policy {
+                "stretch" => None,
+                "not_larger" => Some(ratios.fold(f64::INFINITY, f64::min)),
+                "not_smaller" => Some(ratios.fold(0.0, f64::max)),
+                other => {
+                    return Err(node.unsupported_value(
+                        "keep_aspect_ratio_policy",
+                        other,
+                        "stretch, not_larger, not_smaller",
+                    ));
+                }
+            };
+            for (&a, &d) in along.iter().zip(&wanted) {
+                (sizes[a], scales[a]) = match common {
+                    Some(s) => ((s * x.shape()[a] as f64 + 0.5).floor() as usize, s),
+                    None => (d, d as f64 / x.shape()[a] as f64),
+                };
+            }
+        }
+    }
+    let coordinates = match node.text_or("coordinate_transformation_mode", "half_pixel")? {
+        "half_pixel" => Coordinates::HalfPixel,
+        "half_pixel_symmetric" if node.opset >= 19 => Coordinates::HalfPixelSymmetric,
+        "pytorch_half_pixel" => Coordinates::PytorchHalfPixel,
+        "align_corners" => Coordinates::AlignCorners,
+        "asymmetric" => Coordinates::Asymmetric,
+        other => {
+            return Err(node.unsupported_value(
+                "coordinate_transformation_mode",
+                other,
+                "half_pixel, half_pixel_symmetric from opset 19 on, pytorch_half_pixel, align_corners, asymmetric",
+            ));
+        }
+    };
+    let nearest = match node.text_or("nearest_mode", "round_prefer_floor")? {
+        "round_prefer_floor" => Nearest::RoundPreferFloor,
+        "round_prefer_ceil" => Nearest::RoundPreferCeil,
+        "floor" => Nearest::Floor,
+        "ceil" => Nearest::Ceil,
+        other => {
+            return Err(node.unsupported_value(
+                "nearest_mode",
+                other,
+                "round_prefer_floor, round_prefer_ceil, floor, ceil",
+            ));
+        }
+    };
+    let cubic = f64::from(node.float_or("cubic_coeff_a", -0.75)?);
+    let mode = match node.text_or("mode", "nearest")? {
+        "nearest" => Interpolation::Nearest(nearest),
+        "linear" => Interpolation::Linear,
+        "cubic" => Interpolation::Cubic(cubic),
+        other => return Err(node.unsupported_value("mode", other, "nearest, linear, cubic")),
+    };
+    // What counts only for coordinates that are refused above.
+    node.ignore("extrapolation_value");
+    let params = Resize {
+        scales,
+        mode,
+        coordinates,
+        exclude_outside: node.flag("exclude_outside", false)?,
+        antialias: node.opset >= 18 && node.flag("antialias", false)?,
+        ..Resize::new(operand(x), &sizes)
+    };
+    call(b, x, &params)
+}
