@@ -1,0 +1,16 @@
+//! Every operator in the interpreter, against plain loops that say what it computes.
+
+mod canonical;
+mod contraction;
+mod creation;
+mod einsum;
+mod elementwise;
+mod movement;
+mod nd;
+mod norm;
+mod pool;
+mod quantize;
+mod reduce;
+mod resize;
+mod te;
+mod text;
