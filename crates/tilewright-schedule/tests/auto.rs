@@ -1,0 +1,169 @@
+//! The automatic schedule against the interpreter: operators of ragged sizes, before and after.
+//!
+//! Inputs are small whole numbers, so that sums are exact in any order and results must be equal.
+
+use proptest::prelude::*;
+use tilewright_interp::run_module;
+use tilewright_ir::{DType, Module, Result, Tensor, TensorFunc};
+use tilewright_ops::contraction::{Conv, Gemm, conv, gemm, matmul};
+use tilewright_ops::elementwise::{Binary, Unary, binary, unary};
+use tilewright_ops::pool::{Pool, average_pool, max_pool};
+use tilewright_ops::{Operand, movement, norm, reduce};
+use tilewright_schedule::{Machine, auto};
+use tilewright_transform::lower;
+
+const MACHINES: [Machine; 3] = [Machine::AVX512, Machine::AVX2, Machine::SSE2];
+
+/// Small whole numbers in an order without a period.
+fn inputs(func: &TensorFunc) -> Result<Vec<Tensor>> {
+    let mut seed = 7u64;
+    let mut buffers: Vec<_> = func.buffers().cloned().collect();
+    buffers.pop();
+    buffers
+        .iter()
+        .map(|b| {
+            let shape: Vec<usize> =
+                b.const_shape().unwrap_or_default().iter().map(|d| *d as usize).collect();
+            let mut next = || {
+                seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (seed >> 33) as i64 % 9 - 4
+            };
+            let n: usize = shape.iter().product();
+            match b.dtype() {
+                DType::I32 => {
+                    let data: Vec<i32> = (0..n).map(|_| next() as i32).collect();
+                    Tensor::from_slice(&shape, &data)
+                }
+                _ => {
+                    let data: Vec<f32> = (0..n).map(|_| next() as f32).collect();
+                    Tensor::from_slice(&shape, &data)
+                }
+            }
+        })
+        .collect()
+}
+
+fn run(func: TensorFunc, inputs: &[Tensor]) -> Result<Tensor> {
+    let mut module = Module::new();
+    module.insert("main", func);
+    Ok(run_module(&module, "main", inputs)?.swap_remove(0))
+}
+
+/// Runs a function as it is, scheduled, and scheduled and lowered, on every machine.
+fn check(func: &TensorFunc, tolerance: f64) {
+    let inputs = inputs(func).expect("inputs");
+    let expected = run(func.clone(), &inputs).expect("the function runs");
+    for machine in &MACHINES {
+        let scheduled = auto(func, machine);
+        let mut lowered = lower(&scheduled).expect("lowers");
+        // The interpreter takes scratch parameters for outputs; give them memory again.
+        let scratch = tilewright_transform::lower::scratch::scratch_count(&lowered);
+        let split = lowered.params.len() - scratch;
+        let taken: Vec<_> =
+            lowered.params.split_off(split).iter().filter_map(|p| p.buffer().cloned()).collect();
+        for b in &taken {
+            lowered.body = tilewright_ir::Stmt::allocate(b, lowered.body);
+        }
+        for (what, f) in [("scheduled", scheduled), ("lowered", lowered)] {
+            let found = run(f, &inputs).unwrap_or_else(|e| panic!("{what}: {}", e.render()));
+            assert_eq!(found.shape(), expected.shape());
+            for i in 0..found.len() {
+                let (x, y) = (found.get_f64(i), expected.get_f64(i));
+                let near = (x - y).abs() <= tolerance * (1.0 + y.abs());
+                assert!(near || x == y, "{what} on {machine:?}: element {i} is {x}, not {y}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn convolutions(
+        (n, groups, ic, oc) in (1usize..3, 1usize..3, 1usize..4, 1usize..8),
+        kernel in [1usize..4, 1usize..4],
+        more in [0usize..6, 0usize..38],
+        strides in [1usize..4, 1usize..6],
+        dilations in [1usize..3, 1usize..3],
+        pads in [0usize..3, 0usize..3, 0usize..3, 0usize..3],
+        bias in any::<bool>(),
+    ) {
+        let extent = |k: usize| (kernel[k] - 1) * dilations[k] + 1 + more[k];
+        let x = Operand::f32(&[n, ic * groups, extent(0), extent(1)]);
+        let w = Operand::f32(&[oc * groups, ic, kernel[0], kernel[1]]);
+        let mut c = Conv::new(x, w);
+        c.groups = groups;
+        c.bias = bias;
+        c.strides = strides.to_vec();
+        c.dilations = dilations.to_vec();
+        c.pads_begin = pads[..2].to_vec();
+        c.pads_end = pads[2..].to_vec();
+        check(&conv(&c).expect("a convolution"), 0.0);
+    }
+
+    #[test]
+    fn matrix_products(
+        (m, k, n) in (1usize..20, 1usize..90, 1usize..70),
+        trans in any::<[bool; 2]>(),
+        addend in any::<bool>(),
+        int in any::<bool>(),
+    ) {
+        let dtype = if int { DType::I32 } else { DType::F32 };
+        let shape = |t: bool, a, b| Operand::new(&if t { [b, a] } else { [a, b] }, dtype);
+        let mut g = Gemm::new(shape(trans[0], m, k), shape(trans[1], k, n));
+        (g.trans_a, g.trans_b) = (trans[0], trans[1]);
+        g.c = addend.then(|| vec![n]);
+        check(&gemm(&g).expect("a product"), 0.0);
+    }
+
+    #[test]
+    fn batched_products(b in 1usize..4, (m, k, n) in (1usize..9, 1usize..40, 1usize..40)) {
+        let f = matmul(&Operand::f32(&[b, 1, m, k]), &Operand::f32(&[3, k, n]));
+        check(&f.expect("a product"), 0.0);
+    }
+
+    #[test]
+    fn pools(
+        (c, h, w) in (1usize..4, 4usize..9, 4usize..40),
+        kernel in [1usize..4, 1usize..4],
+        strides in [1usize..4, 1usize..4],
+        pads in [0usize..3, 0usize..3],
+        ceil_mode in any::<bool>(),
+    ) {
+        let mut p = Pool::new(Operand::f32(&[1, c, h, w]), &kernel);
+        p.strides = strides.to_vec();
+        let pad = |k: usize| pads[k].min(kernel[k] - 1);
+        p.pads_begin = vec![pad(0), pad(1)];
+        p.pads_end = vec![pad(1).min(kernel[0] - 1), pad(0).min(kernel[1] - 1)];
+        p.ceil_mode = ceil_mode;
+        check(&max_pool(&p).expect("a pool"), 0.0);
+        check(&average_pool(&p, false).expect("a pool"), 1e-6);
+        check(&average_pool(&p, true).expect("a pool"), 1e-6);
+    }
+
+    #[test]
+    fn reductions(shape in prop::array::uniform3(1usize..24), axes in 1usize..8, keep in any::<bool>()) {
+        let axes: Vec<i64> = (0..3).filter(|a| axes >> a & 1 == 1).collect();
+        let x = Operand::f32(&shape);
+        for op in [reduce::Reduction::Sum, reduce::Reduction::Max, reduce::Reduction::Mean] {
+            check(&reduce::reduce(op, &x, &axes, keep).expect("a reduction"), 1e-6);
+        }
+        check(&norm::softmax(&x, axes[0]).expect("a softmax"), 1e-5);
+    }
+
+    #[test]
+    fn maps(shape in prop::array::uniform3(1usize..20), pads in prop::array::uniform3(-1i64..4)) {
+        let x = Operand::f32(&shape);
+        check(&unary(Unary::Relu, &x).expect("a map"), 0.0);
+        let row = Operand::f32(&[shape[1], 1]);
+        check(&binary(Binary::Mul, &x, &row).expect("a map"), 0.0);
+        check(&movement::transpose(&x, &[2, 0, 1]).expect("a permutation"), 0.0);
+        let after = [pads[2], pads[0], pads[1]];
+        let cut = |k: usize| shape[k] as i64 + pads[k] + after[k] > 0;
+        if (0..3).all(cut) {
+            let mode = movement::PadMode::Constant(tilewright_ops::Scalar::Float(3.0));
+            check(&movement::pad(&x, &pads, &after, mode).expect("padding"), 0.0);
+        }
+    }
+}
