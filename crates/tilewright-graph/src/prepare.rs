@@ -201,7 +201,7 @@ fn copy_func(dtype: DType, shape: &[usize]) -> Result<TensorFunc> {
     let iters: Vec<(Var, i64, IterKind)> = extents
         .iter()
         .enumerate()
-        .map(|(k, e)| (Var::index(format!("i{k}")), *e, IterKind::Spatial))
+        .map(|(k, e)| (Var::index(format!("vi{k}")), *e, IterKind::Spatial))
         .collect();
     let at: Vec<Expr> = iters.iter().map(|i| i.0.expr()).collect();
     let stage = Stage::build("copy", &iters, &to, at.clone(), from.load(at), None);

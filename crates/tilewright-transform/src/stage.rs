@@ -55,7 +55,7 @@ pub struct Reduction {
 
 impl Stage {
     /// Builds the loop nest for a block over `iters` (variable, extent, kind; spatial ones
-    /// first). The loop variables are new and named after the iteration variables.
+    /// first). The loop variables are new and named after the iteration variables: `i` for `vi`.
     pub fn build(
         name: impl Into<Arc<str>>,
         iters: &[(Var, i64, IterKind)],
@@ -74,7 +74,11 @@ impl Stage {
             })
             .collect();
         block.init = init.clone().map(|e| Stmt::store(buffer, indices.clone(), e));
-        let loops = iters.iter().map(|(var, extent, _)| (var.fresh(), *extent)).collect();
+        let loop_var = |var: &Var| match var.name().strip_prefix('v') {
+            Some(rest) if !rest.is_empty() => Var::new(rest, var.dtype()),
+            _ => var.fresh(),
+        };
+        let loops = iters.iter().map(|(var, extent, _)| (loop_var(var), *extent)).collect();
         Stage::assemble(loops, Arc::new(block), buffer.clone(), indices, value, init)
     }
 
