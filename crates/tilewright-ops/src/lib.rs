@@ -20,6 +20,21 @@
 //! covered. `float16` and `bfloat16` are computed and accumulated in `float32` and rounded at the
 //! end. Shapes of results are found by asking the function: see [`results`].
 //!
+//! ```
+//! use tilewright_ops::contraction::{Conv, conv};
+//! use tilewright_ops::{Operand, results};
+//! let p = Conv {
+//!     strides: vec![2, 2],
+//!     pads_begin: vec![1, 1],
+//!     pads_end: vec![1, 1],
+//!     bias: true,
+//!     ..Conv::new(Operand::f32(&[1, 3, 65, 77]), Operand::f32(&[16, 3, 3, 3]))
+//! };
+//! let func = conv(&p)?;
+//! assert_eq!(results(&func, 1), [Operand::f32(&[1, 16, 33, 39])]);
+//! # Ok::<(), tilewright_ir::Error>(())
+//! ```
+//!
 //! **Architecture invariant:** an operator knows nothing of models, files, layouts or targets,
 //! and no other crate looks at an operator's name to learn what it does.
 

@@ -1,7 +1,8 @@
 //! Arrays of `f64` for reference loops, and the comparison with an operator in the interpreter.
 
 use tilewright_interp::run_module;
-use tilewright_ir::{DType, Module, Result, Tensor, TensorFunc};
+use tilewright_ir::{Block, DType, IterKind, Module, Result, Tensor, TensorFunc, Visit, visit};
+use tilewright_transform::stage::stages;
 
 /// A dense array.
 #[derive(Clone, Debug)]
@@ -115,9 +116,24 @@ impl Nd {
     }
 }
 
-/// Runs a tensor function in the interpreter.
+/// Whether a block has an axis whose order counts, which the canonical form does not know.
+fn scans(func: &TensorFunc) -> bool {
+    struct Scans(bool);
+    impl Visit for Scans {
+        fn block(&mut self, b: &Block) {
+            self.0 |= b.iters.iter().any(|i| i.kind == IterKind::Opaque);
+            visit::walk_block(self, b);
+        }
+    }
+    let mut scans = Scans(false);
+    scans.stmt(&func.body);
+    scans.0
+}
+
+/// Runs a tensor function in the interpreter. It must consist of stages in canonical form.
 pub fn run(func: Result<TensorFunc>, inputs: &[Tensor]) -> Vec<Tensor> {
     let func = func.unwrap_or_else(|e| panic!("{}", e.render()));
+    assert!(scans(&func) || stages(&func).is_some(), "not in canonical form: {:?}", func.body);
     let mut module = Module::new();
     module.insert("main", func);
     run_module(&module, "main", inputs).unwrap_or_else(|e| panic!("{}", e.render()))
