@@ -376,3 +376,27 @@ fn a_diamond_stays_with_its_contraction_rather_than_join_what_follows() {
     let m = fused(&g.returns(&[&p, &t]));
     assert_eq!(calls(&m), ["matmul = matmul(x, w)", "transpose = relu_transpose(matmul)"]);
 }
+
+#[test]
+fn a_contraction_is_not_computed_at_other_indices() {
+    let product = |g: &mut Graph| {
+        let (x, w) = (g.input("x", &[5, 7]), g.input("w", &[7, 9]));
+        let f = matmul(&operand(&x), &operand(&w)).expect("valid");
+        g.call("matmul", f, &[&x, &w])
+    };
+    let mut g = Graph::default();
+    let p = product(&mut g);
+    let f = transpose(&operand(&p), &[1, 0]).expect("valid");
+    let t = g.call("transpose", f, &[&p]);
+    let m = fused(&g.returns(&[&t]));
+    assert_eq!(calls(&m), ["matmul = matmul(x, w)", "transpose = transpose(matmul)"]);
+
+    let mut g = Graph::default();
+    let p = product(&mut g);
+    let row = g.input("row", &[5, 1]);
+    let f = slice(&operand(&p), &[0], &[1], &[1], &[1]).expect("valid");
+    let s = g.call("slice", f, &[&p]);
+    let z = bin(&mut g, "mul", Binary::Mul, &s, &row);
+    let m = fused(&g.returns(&[&z]));
+    assert_eq!(calls(&m), ["matmul = matmul(x, w)", "mul = slice_mul(matmul, row)"]);
+}

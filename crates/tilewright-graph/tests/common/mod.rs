@@ -89,7 +89,10 @@ impl Graph {
     }
 
     pub fn returns_expr(mut self, ret: GraphExpr) -> Module {
-        let outputs = normal_outputs(&ret);
+        let mut outputs = normal_outputs(&ret);
+        outputs.retain(|o| self.bindings.iter().any(|b| b.var == *o));
+        outputs.sort_by_key(GraphVar::id);
+        outputs.dedup();
         let block = BindingBlock { dataflow: true, bindings: self.bindings, outputs };
         self.module.insert(
             "main",
