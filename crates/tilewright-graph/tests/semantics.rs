@@ -28,8 +28,8 @@ fn picks(most: usize) -> impl Strategy<Value = Vec<Pick>> {
 /// A value of the same type as `like`, if there is one at or after `from`, cyclically.
 fn partner(values: &[GraphVar], from: &Index, fits: impl Fn(&Operand) -> bool) -> Option<GraphVar> {
     let start = from.index(values.len());
-    let order = (0..values.len()).map(|k| &values[(start + k) % values.len()]);
-    order.filter(|v| fits(&operand(v))).next().cloned()
+    let mut order = (0..values.len()).map(|k| &values[(start + k) % values.len()]);
+    order.find(|v| fits(&operand(v))).cloned()
 }
 
 /// The graph that the picks describe over a few ragged shapes.
