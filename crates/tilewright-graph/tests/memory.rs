@@ -276,6 +276,30 @@ fn what_cannot_be_planned_is_refused_with_its_reason() {
 
     let m = Graph::default().module;
     assert!(error(&m).contains("the module has no function `main`"));
+
+    let mut g = Graph::default();
+    let object = || tilewright_ir::GraphType::Opaque("R.Object".into());
+    let x = g.input_var(GraphVar::new("x", object()));
+    assert!(error(&g.returns(&[&x])).contains("`x` is not a tensor of known rank"));
+
+    let mut g = Graph::default();
+    g.input("x", &[4]);
+    let free = GraphVar::new("free", object());
+    let first = GraphExpr::Item(Box::new(free.expr()), 0);
+    let m = g.returns_expr(GraphExpr::Tuple(vec![first]));
+    assert!(error(&m).contains("`free_0` is an item of what no call computes"));
+
+    let mut g = Graph::default();
+    g.input("x", &[4]);
+    assert!(error(&g.returns(&[&free])).contains("`free` is used as a tensor and is not a tensor"));
+
+    let mut g = Graph::default();
+    let (x, ty) = (g.input("x", &[4]), TensorType::fixed(&[4], DType::F32));
+    let b = Buffer::new("b", vec![Var::index("n").expr()], DType::F32);
+    let params = vec![Param::tensor(&b), Param::tensor(&b)];
+    g.module.insert("f", TensorFunc::new(params, Stmt::nop()));
+    let y = g.bind("y", ty.clone(), GraphExpr::call_tir("f", vec![x.expr()], vec![ty]));
+    assert!(error(&g.returns(&[&y])).contains("the size of the parameter `b` is not known"));
 }
 
 /// `y[i] = f(i)` over four elements, for tests of single tensor functions.
