@@ -55,6 +55,15 @@ impl Memories {
             }
         }
         Collect { memories: &mut m }.stmt(&func.body);
+        // States that come from outside belong to elements of the parameter.
+        for (b, mode) in func.buffers().zip(modes) {
+            let number = m.number(b);
+            if *mode == Mode::Partial
+                && let Some(info) = m.info.get_mut(number)
+            {
+                info.cell = info.cell.min(b.dtype().bytes().max(1));
+            }
+        }
         for info in &mut m.info {
             if info.cell == usize::MAX {
                 info.cell = 1;

@@ -277,7 +277,6 @@ impl Program {
         }
         let Some(t) = tensor else { return Ok(()) };
         let size = place.dtype.bytes();
-        let cells = (size / info.cell.max(1)).max(1);
         let offsets = Offsets::new(place, m, &shape);
         let memory = &mut m.memories[place.memory];
         let data = memory.data.to_mut();
@@ -291,7 +290,7 @@ impl Program {
             if let Some(to) = data.get_mut(at * size..(at + 1) * size) {
                 to.copy_from_slice(from);
             }
-            if let Some(s) = memory.state.get_mut(at * cells..(at + 1) * cells) {
+            if let Some(s) = memory.state.get_mut(cells(at, size, info.cell)) {
                 s.fill(state);
             }
         }
@@ -304,7 +303,6 @@ impl Program {
         let info = &self.memories.info[place.memory];
         let memory = &m.memories[place.memory];
         let size = place.dtype.bytes();
-        let cells = (size / info.cell.max(1)).max(1);
         let mut tensor = Tensor::zeros(place.dtype, &shape)?;
         let mut states = Vec::new();
         let all_written = memory.state.iter().all(|s| *s == WRITTEN);
@@ -320,7 +318,7 @@ impl Program {
                 let state = match info.tracked {
                     false => WRITTEN,
                     true => {
-                        let states = memory.state.get(at * cells..(at + 1) * cells);
+                        let states = memory.state.get(cells(at, size, info.cell));
                         states.unwrap_or_default().iter().copied().min().unwrap_or(WRITTEN)
                     }
                 };
@@ -389,6 +387,12 @@ fn is_dense(place: &Place, m: &Machine<'_>, shape: &[usize]) -> bool {
         fits
     });
     place.offset.get(m) == 0 && strides
+}
+
+/// The cells of a memory that an element at a position covers or lies in.
+fn cells(at: usize, size: usize, cell: usize) -> std::ops::Range<usize> {
+    let cell = cell.max(1);
+    at * size / cell..((at + 1) * size).div_ceil(cell)
 }
 
 /// Positions of the elements of a buffer in its memory, in row-major order.

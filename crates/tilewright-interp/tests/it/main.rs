@@ -1,0 +1,9 @@
+//! The interpreter on functions built by hand.
+
+mod arithmetic;
+mod blocks;
+mod build;
+mod errors;
+mod graph;
+mod memory;
+mod undef;
