@@ -107,6 +107,11 @@ fn walk_attr<V: Visit + ?Sized>(v: &mut V, a: &Attr) {
     }
 }
 
+/// Visits the expressions among annotations.
+pub fn walk_attrs<V: Visit + ?Sized>(v: &mut V, attrs: &Attrs) {
+    attrs.values().for_each(|a| walk_attr(v, a));
+}
+
 /// Visits the parts of a block.
 pub fn walk_block<V: Visit + ?Sized>(v: &mut V, b: &Block) {
     for iter in &b.iters {
@@ -119,7 +124,7 @@ pub fn walk_block<V: Visit + ?Sized>(v: &mut V, b: &Block) {
         v.buffer_def(&m.buffer);
     }
     b.reads.iter().chain(&b.writes).flatten().for_each(|r| walk_region(v, r));
-    b.annotations.values().for_each(|a| walk_attr(v, a));
+    walk_attrs(v, &b.annotations);
     b.init.iter().for_each(|s| v.stmt(s));
     v.stmt(&b.body);
 }
@@ -134,7 +139,7 @@ pub fn walk_stmt<V: Visit + ?Sized>(v: &mut V, s: &Stmt) {
         }
         StmtKind::For { var, range, annotations, body, .. } => {
             walk_range(v, range);
-            annotations.values().for_each(|a| walk_attr(v, a));
+            walk_attrs(v, annotations);
             v.var_def(var);
             v.stmt(body);
         }
@@ -151,7 +156,7 @@ pub fn walk_stmt<V: Visit + ?Sized>(v: &mut V, s: &Stmt) {
         StmtKind::Seq(stmts) => stmts.iter().for_each(|s| v.stmt(s)),
         StmtKind::Allocate { buffer, annotations, body } => {
             v.buffer_def(buffer);
-            annotations.values().for_each(|a| walk_attr(v, a));
+            walk_attrs(v, annotations);
             v.stmt(body);
         }
         StmtKind::Declare { buffer, body } => {

@@ -16,7 +16,7 @@ use tilewright_ir::{
 use crate::args::{Args, elements, nearest, string};
 use crate::env::{Env, Item};
 use crate::syntax;
-use crate::value::{Value, binary, int_literal};
+use crate::value::{Value, binary, constant_value, int_literal};
 
 mod builtins;
 
@@ -626,15 +626,14 @@ impl ExprParser {
 /// The range from `min` up to `end`, both of one type. The extent is recognised where the text
 /// says it (`a:a + n`, two constants, from zero), and is the difference otherwise.
 pub(crate) fn range_between(min: Expr, end: Expr) -> Range {
-    let extent = match (min.kind(), end.kind()) {
-        (ExprKind::Int(0), _) => end,
-        (ExprKind::Int(a), ExprKind::Int(b)) => {
-            let n = i128::from(*b) - i128::from(*a);
-            int_literal(n, min.dtype())
-                .unwrap_or_else(|_| Expr::binary(BinOp::Sub, end, min.clone()))
+    let difference = |end, min: &Expr| Expr::binary(BinOp::Sub, end, min.clone());
+    let extent = match (constant_value(&min), constant_value(&end), end.kind()) {
+        (Some(0), ..) => end,
+        (Some(a), Some(b), _) => {
+            int_literal(b - a, min.dtype()).unwrap_or_else(|_| difference(end, &min))
         }
-        (_, ExprKind::Binary(BinOp::Add, x, n)) if equal::same_expr(x, &min) => n.clone(),
-        _ => Expr::binary(BinOp::Sub, end, min.clone()),
+        (.., ExprKind::Binary(BinOp::Add, x, n)) if equal::same_expr(x, &min) => n.clone(),
+        _ => difference(end, &min),
     };
     Range { min, extent }
 }

@@ -131,6 +131,15 @@ impl Value {
     }
 }
 
+/// The value of an integer constant.
+pub(crate) fn constant_value(e: &Expr) -> Option<i128> {
+    let v = e.as_int().filter(|_| e.dtype().is_int())?;
+    Some(match e.dtype().kind {
+        TypeKind::UInt => i128::from(v as u64),
+        _ => i128::from(v),
+    })
+}
+
 /// A constant of an integer type, checked to fit.
 pub(crate) fn int_literal(v: i128, dtype: DType) -> Result<Expr> {
     let fits = dtype.min_int().is_some_and(|lo| v >= lo) && dtype.max_int().is_some_and(|h| v <= h);

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use tilewright_ir::text::quote;
 use tilewright_ir::visit::{
-    Visit, walk_block, walk_buffer, walk_expr, walk_func, walk_range, walk_stmt,
+    Visit, walk_attrs, walk_block, walk_buffer, walk_expr, walk_func, walk_range, walk_stmt,
 };
 use tilewright_ir::{Block, Buffer, Expr, ExprKind, Param, Stmt, StmtKind, TensorFunc, Var};
 
@@ -20,6 +20,8 @@ struct Uses {
     used: Vec<Var>,
     seen: HashSet<Var>,
     defined: HashSet<Var>,
+    /// Whether elements of buffers are read.
+    loads: bool,
 }
 
 impl Visit for Uses {
@@ -34,6 +36,10 @@ impl Visit for Uses {
 
     fn var_def(&mut self, v: &Var) {
         self.defined.insert(v.clone());
+    }
+
+    fn buffer_use(&mut self, _: &Buffer) {
+        self.loads = true;
     }
 
     fn buffer_def(&mut self, b: &Buffer) {
@@ -59,11 +65,11 @@ impl Visit for Uses {
     }
 }
 
-/// Whether a buffer's description names variables.
+/// Whether a buffer's description is not made of constants.
 fn is_symbolic(b: &Buffer) -> bool {
     let mut uses = Uses::default();
     walk_buffer(&mut uses, b);
-    !uses.used.is_empty()
+    uses.loads || !uses.used.is_empty()
 }
 
 impl Printer {
@@ -71,7 +77,7 @@ impl Printer {
     pub(super) fn tensor_func(&mut self, key: &str, name: &str, f: &TensorFunc) {
         let mut uses = Uses::default();
         walk_func(&mut uses, f);
-        f.attrs.values().for_each(|a| attr_uses(&mut uses, a));
+        walk_attrs(&mut uses, &f.attrs);
         self.names.push();
         let mut renamed: Vec<String> = Vec::new();
         let mut rename = |text: &str, real: &str| {
@@ -154,16 +160,6 @@ impl Printer {
         }
         self.indent -= 1;
         self.names.pop();
-    }
-}
-
-fn attr_uses(uses: &mut Uses, a: &tilewright_ir::Attr) {
-    use tilewright_ir::Attr;
-    match a {
-        Attr::Expr(e) => uses.expr(e),
-        Attr::List(items) => items.iter().for_each(|a| attr_uses(uses, a)),
-        Attr::Map(items) => items.values().for_each(|a| attr_uses(uses, a)),
-        _ => {}
     }
 }
 

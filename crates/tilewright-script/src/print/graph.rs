@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use tilewright_ir::text::quote;
-use tilewright_ir::visit::{Visit, walk_expr};
+use tilewright_ir::visit::{Visit, walk_attrs, walk_expr};
 use tilewright_ir::{
-    Attr, Attrs, Binding, DType, Expr, ExprKind, GraphExpr, GraphFunc, GraphType, TensorType, Var,
+    Attrs, Binding, DType, Expr, ExprKind, GraphExpr, GraphFunc, GraphType, TensorType, Var,
 };
 
 use super::{Printer, is_identifier};
@@ -59,19 +59,6 @@ impl Symbols {
         }
     }
 
-    fn attrs(&mut self, attrs: &Attrs) {
-        attrs.values().for_each(|a| self.attr(a));
-    }
-
-    fn attr(&mut self, a: &Attr) {
-        match a {
-            Attr::Expr(e) => self.expr(e),
-            Attr::List(items) => items.iter().for_each(|a| self.attr(a)),
-            Attr::Map(items) => self.attrs(items),
-            Attr::None | Attr::Bool(_) | Attr::Int(_) | Attr::Float(_) | Attr::Str(_) => {}
-        }
-    }
-
     fn value(&mut self, e: &GraphExpr) {
         match e {
             GraphExpr::Var(_) | GraphExpr::Const(_) => {}
@@ -82,7 +69,7 @@ impl Symbols {
             }
             GraphExpr::Call { args, attrs, .. } => {
                 args.iter().for_each(|a| self.value(a));
-                self.attrs(attrs);
+                walk_attrs(self, attrs);
             }
             GraphExpr::Tuple(items) => items.iter().for_each(|e| self.value(e)),
             GraphExpr::Item(e, _) => self.value(e),
@@ -115,7 +102,7 @@ impl Printer {
         let mut symbols = Symbols::default();
         f.params.iter().for_each(|p| symbols.ty(p.ty()));
         f.ret_ty.iter().for_each(|t| symbols.ty(t));
-        symbols.attrs(&f.attrs);
+        walk_attrs(&mut symbols, &f.attrs);
         for b in f.bindings() {
             symbols.value(&b.value);
             symbols.ty(b.var.ty());

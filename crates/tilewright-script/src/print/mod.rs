@@ -20,6 +20,7 @@ use tilewright_ir::{BinOp, text};
 
 use self::names::{Namer, identifier};
 use crate::consts::{ConstTable, float_literal};
+use crate::value::{constant_value, int_literal};
 
 pub(crate) use self::names::is_identifier;
 
@@ -93,16 +94,9 @@ impl Printer {
 
     /// First value, unless it is zero, and end of a range.
     fn bounds(&mut self, r: &Range) -> (Option<String>, String) {
-        let sum = |a: i64, b: i64| {
-            let sum = i128::from(a) + i128::from(b);
-            let dtype = r.min.dtype();
-            let fits = dtype.min_int().is_some_and(|lo| sum >= lo)
-                && dtype.max_int().is_some_and(|hi| sum <= hi);
-            fits.then(|| Expr::int(sum as i64, dtype))
-        };
-        let end = match (r.min.as_int(), r.extent.as_int()) {
+        let end = match (constant_value(&r.min), constant_value(&r.extent)) {
             (Some(0), _) => return (None, self.expr(&r.extent)),
-            (Some(a), Some(b)) => sum(a, b),
+            (Some(a), Some(b)) => int_literal(a + b, r.min.dtype()).ok(),
             _ => None,
         };
         let end = end.unwrap_or_else(|| Expr::binary(BinOp::Add, r.min.clone(), r.extent.clone()));

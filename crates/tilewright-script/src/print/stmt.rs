@@ -7,10 +7,36 @@ use std::collections::HashSet;
 
 use tilewright_ir::text::{Names, quote};
 use tilewright_ir::{
-    Block, Buffer, DType, Expr, ForKind, IterKind, Range, Region, Stmt, StmtKind, Var, equal, visit,
+    Block, Buffer, DType, Expr, ForKind, IterKind, Range, Region, Stmt, StmtKind, Var, Visit,
+    equal, visit,
 };
 
 use super::Printer;
+
+/// Whether regions or annotations of a block name buffers, or pointers of buffers, that the block
+/// defines.
+fn names_own_buffers(b: &Block) -> bool {
+    struct Find<'a> {
+        buffers: HashSet<&'a Buffer>,
+        pointers: HashSet<&'a Var>,
+        found: bool,
+    }
+    impl Visit for Find<'_> {
+        fn expr(&mut self, e: &Expr) {
+            self.found |= e.as_var().is_some_and(|v| self.pointers.contains(v));
+            visit::walk_expr(self, e);
+        }
+        fn buffer_use(&mut self, b: &Buffer) {
+            self.found |= self.buffers.contains(b);
+        }
+    }
+    let own = || b.allocs.iter().chain(b.matches.iter().map(|m| &m.buffer));
+    let mut find =
+        Find { buffers: own().collect(), pointers: own().map(|b| &b.data).collect(), found: false };
+    b.reads.iter().chain(&b.writes).flatten().for_each(|r| visit::walk_region(&mut find, r));
+    visit::walk_attrs(&mut find, &b.annotations);
+    find.found
+}
 
 impl Printer {
     /// The statements of a suite, one level deeper, in a scope of their own.
@@ -225,18 +251,10 @@ impl Printer {
             let line = format!("T.where({})", self.expr(predicate));
             self.line(&line);
         }
-        // Regions are printed first, unless they are of buffers that the block itself defines.
-        let own: HashSet<&Buffer> =
-            b.allocs.iter().chain(b.matches.iter().map(|m| &m.buffer)).collect();
-        let regions = b.reads.iter().chain(&b.writes).flatten();
-        let late = regions.into_iter().any(|r| own.contains(&r.buffer));
+        // Regions and annotations come first, unless they name what the block itself defines.
+        let late = names_own_buffers(b);
         if !late {
-            self.regions("reads", b.reads.as_ref());
-            self.regions("writes", b.writes.as_ref());
-        }
-        if !b.annotations.is_empty() {
-            let line = format!("T.block_attr({})", self.attrs(&b.annotations));
-            self.line(&line);
+            self.clauses(b);
         }
         for a in &b.allocs {
             self.alloc(a);
@@ -248,8 +266,7 @@ impl Printer {
             self.line(&format!("{name} = T.match_buffer({source}, {args})"));
         }
         if late {
-            self.regions("reads", b.reads.as_ref());
-            self.regions("writes", b.writes.as_ref());
+            self.clauses(b);
         }
         if let Some(init) = &b.init {
             self.line("with T.init():");
@@ -258,6 +275,16 @@ impl Printer {
         self.body(&b.body);
         self.indent -= 1;
         self.names.pop();
+    }
+
+    /// What a block says about its regions, and its annotations.
+    fn clauses(&mut self, b: &Block) {
+        self.regions("reads", b.reads.as_ref());
+        self.regions("writes", b.writes.as_ref());
+        if !b.annotations.is_empty() {
+            let line = format!("T.block_attr({})", self.attrs(&b.annotations));
+            self.line(&line);
+        }
     }
 
     /// `A = T.alloc_buffer(...)`

@@ -241,6 +241,7 @@ impl TensorParser<'_> {
             Some(e) => string(e)?,
             None => "",
         };
+        let name = if name.is_empty() { "block" } else { name };
         if let Some(e) = args.get("no_realize")
             && !matches!(e, ast::Expr::BooleanLiteral(b) if !b.value)
         {
