@@ -222,11 +222,9 @@ impl Fuser<'_> {
             };
             bindings.push(Binding { value, ..node.binding.clone() });
         }
-        let outputs = func.blocks.iter().flat_map(|b| b.outputs.clone()).collect();
-        let blocks = match bindings.is_empty() {
-            true => Vec::new(),
-            false => vec![BindingBlock { dataflow: true, bindings, outputs }],
-        };
+        // The normal form has one block.
+        let one = func.blocks.first().map(|b| BindingBlock { bindings, ..b.clone() });
+        let blocks = one.into_iter().collect();
         GraphFunc { blocks, ..func.clone() }
     }
 

@@ -1,6 +1,6 @@
 //! The normal form of a graph function, which all passes here start from.
 //!
-//! One dataflow block; every binding is a constant, one item of a call's several results, or a
+//! One block, a dataflow block unless there are operators that may have effects; every binding is a constant, one item of a call's several results, or a
 //! call whose arguments are variables and constants; no variable is another name of a value; calls
 //! of other graph functions are expanded; what nobody needs is gone. The result is a variable, a
 //! constant, or a tuple of them.
@@ -36,14 +36,16 @@ pub fn normalize(module: &Module, name: &str, func: &GraphFunc) -> Result<GraphF
     let bindings = drop_unused(n.bindings, &ret, &n.kept);
     let bound: HashSet<u64> = bindings.iter().map(|b| b.var.id()).collect();
     let mut outputs: Vec<GraphVar> = Vec::new();
+    let dataflow = n.kept.is_empty();
+    let mut seen: HashSet<u64> = HashSet::new();
     needed(&ret, &mut |v| {
-        if bound.contains(&v.id()) && !outputs.contains(v) {
+        if dataflow && bound.contains(&v.id()) && seen.insert(v.id()) {
             outputs.push(v.clone());
         }
     });
     let blocks = match bindings.is_empty() {
         true => Vec::new(),
-        false => vec![BindingBlock { dataflow: true, bindings, outputs }],
+        false => vec![BindingBlock { dataflow, bindings, outputs }],
     };
     let mut attrs = func.attrs.clone();
     let names = output_names(func, results(&ret).len());

@@ -6,7 +6,7 @@ use common::{Graph, calls, operand};
 use tilewright_graph::normal::{normalize, output_names};
 use tilewright_graph::{fuse, plan_memory, prepare};
 use tilewright_ir::{
-    Attr, Buffer, DType, Error, Expr, GraphExpr, GraphType, GraphVar, Module, Param, Stmt,
+    Attr, Attrs, Buffer, DType, Error, Expr, GraphExpr, GraphType, GraphVar, Module, Param, Stmt,
     TensorFunc, TensorType, Var, well_formed,
 };
 use tilewright_ops::Operand;
@@ -59,6 +59,28 @@ fn a_constant_keeps_its_variable() {
     let y = g.call("add", f, &[&x, &c]);
     let m = normal(&g.returns(&[&y])).expect("normal");
     assert_eq!(calls(&m), ["add = add(x, three)"]);
+}
+
+#[test]
+fn an_operator_that_may_have_effects_stays() {
+    let mut g = Graph::default();
+    let x = g.input("x", &[4]);
+    let op = GraphExpr::Call { op: "R.print".into(), args: vec![x.expr()], attrs: Attrs::new() };
+    g.bind("unused", TensorType::fixed(&[4], DType::F32), op);
+    let f = unary(Unary::Exp, &operand(&x)).expect("valid");
+    let y = g.call("exp", f, &[&x]);
+    let mut m = g.returns(&[&y]);
+    let bindings = |m: &Module| m.graph("main").expect("main").bindings().count();
+    // Inside of a dataflow region nothing has effects.
+    assert_eq!(bindings(&normal(&m).expect("normal")), 1);
+    let mut main = (**m.graph("main").expect("main")).clone();
+    main.blocks[0].dataflow = false;
+    main.blocks[0].outputs.clear();
+    m.insert("main", main);
+    m = fuse(&m).expect("fuses");
+    m = prepare(&fuse(&m).expect("fuses")).expect("prepares");
+    assert_eq!(bindings(&m), 2);
+    assert!(!m.graph("main").expect("main").blocks[0].dataflow);
 }
 
 #[test]
