@@ -254,43 +254,63 @@ pub enum PadMode {
 /// Adds cells before and behind each axis; negative numbers cut off, which comes first.
 /// Parameters: `x`, the result.
 pub fn pad(x: &Operand, before: &[i64], after: &[i64], mode: PadMode) -> Result<TensorFunc> {
-    let name = "pad";
+    let axes = paddings(x, before, after)?;
+    let t = x.placeholder("x");
+    let PadMode::Constant(fill) = mode else {
+        if let Some(a) = axes.iter().position(|p| p.kept == 0 && p.count > 0) {
+            return Err(Error::input(format!("pad: axis {a} of {x} has no element to repeat")));
+        }
+        let shape: Vec<usize> = axes.iter().map(|p| p.count).collect();
+        return injective("pad", x, &shape, |i| {
+            i.iter().zip(&axes).map(|(e, p)| p.nearest(e, mode)).collect()
+        });
+    };
+    let out = filled(&t, &axes, || fill.expr(x.dtype));
+    te::func([&t], [&out])
+}
+
+/// [`pad`] with the one element of an operand of shape `value` (ones, or no axes) as the constant.
+/// Parameters: `x`, the value, the result.
+pub fn pad_with(x: &Operand, before: &[i64], after: &[i64], value: &[usize]) -> Result<TensorFunc> {
+    if value.iter().any(|&d| d != 1) {
+        return Err(Error::input(format!("pad: a value of shape {value:?} is not one element")));
+    }
+    let axes = paddings(x, before, after)?;
+    let (t, v) = (x.placeholder("x"), te::placeholder("value", value, x.dtype));
+    let out = filled(&t, &axes, || v.at(value.iter().map(|_| 0i64)));
+    te::func([&t, &v], [&out])
+}
+
+fn paddings(x: &Operand, before: &[i64], after: &[i64]) -> Result<Vec<Padding>> {
     if before.len() != x.rank() || after.len() != x.rank() {
         return Err(Error::input(format!(
-            "{name}: {} numbers before and {} behind the axes of {x}",
+            "pad: {} numbers before and {} behind the axes of {x}",
             before.len(),
             after.len()
         )));
     }
-    let axes: Vec<Padding> = (0..x.rank())
-        .map(|a| {
-            let (before, after) = (before[a], after[a]);
-            let padding = Padding::new(x.shape[a], before, after);
-            padding
-                .filter(|p| p.kept > 0 || p.count == 0 || matches!(mode, PadMode::Constant(_)))
-                .ok_or_else(|| {
-                    Error::input(format!(
-                        "{name}: {before} and {after} cells do not fit around axis {a} of {x}"
-                    ))
-                })
+    let along = |a: usize| {
+        let (before, after) = (before[a], after[a]);
+        Padding::new(x.shape[a], before, after).ok_or_else(|| {
+            Error::input(format!(
+                "pad: {before} and {after} cells do not fit around axis {a} of {x}"
+            ))
         })
-        .collect::<Result<_>>()?;
-    let shape: Vec<usize> = axes.iter().map(|p| p.count).collect();
-    let PadMode::Constant(fill) = mode else {
-        return injective(name, x, &shape, |i| {
-            i.iter().zip(&axes).map(|(e, p)| p.nearest(e, mode)).collect()
-        });
     };
-    let t = x.placeholder("x");
-    let out = te::compute(name, &shape, |i| {
-        let inside = i.iter().zip(&axes).fold(Expr::bool(true), |c, (e, p)| c.and(p.inside(e)));
-        let at: Vec<Expr> = i.iter().zip(&axes).map(|(e, p)| p.shifted(e)).collect();
+    (0..x.rank()).map(along).collect()
+}
+
+/// The tensor with `fill` around it.
+fn filled(t: &Tensor, axes: &[Padding], fill: impl Fn() -> Expr) -> Tensor {
+    let shape: Vec<usize> = axes.iter().map(|p| p.count).collect();
+    te::compute("pad", &shape, |i| {
+        let inside = i.iter().zip(axes).fold(Expr::bool(true), |c, (e, p)| c.and(p.inside(e)));
+        let at: Vec<Expr> = i.iter().zip(axes).map(|(e, p)| p.shifted(e)).collect();
         match inside.is_true() {
             true => t.at(at),
-            false => Expr::if_then_else(inside, t.at(at), fill.expr(x.dtype)),
+            false => Expr::if_then_else(inside, t.at(at), fill()),
         }
-    });
-    te::func([&t], [&out])
+    })
 }
 
 /// One padded axis: `lead` new cells, then the `kept` elements from `first` on.

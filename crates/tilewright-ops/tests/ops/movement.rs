@@ -3,8 +3,8 @@ use tilewright_ir::{DType, Result, TensorFunc};
 use tilewright_ops::Operand;
 use tilewright_ops::movement::{
     DepthOrder, PadMode, ScatterMode, concat, copy, depth_to_space, expand, gather,
-    gather_elements, gather_nd, one_hot, pad, reshape, reverse_sequence, scatter_elements,
-    scatter_nd, slice, space_to_depth, split, tile, transpose, trilu,
+    gather_elements, gather_nd, one_hot, pad, pad_with, reshape, reverse_sequence,
+    scatter_elements, scatter_nd, slice, space_to_depth, split, tile, transpose, trilu,
 };
 
 use crate::nd::{Nd, check, check_f32, refused};
@@ -244,6 +244,12 @@ fn pads_put_cells_around() {
             });
             moves(|o| pad(o, &before, &after, mode), &x, &expected);
         }
+    }
+    for shape in [vec![], vec![1], vec![1, 1]] {
+        let (x, value) = (distinct(&[2]), Nd::build(&shape, |_| 9.0));
+        let expected = Nd { shape: vec![4], data: vec![9.0, 1.0, 2.0, 9.0] };
+        let func = pad_with(&Operand::f32(&[2]), &[1], &[1], &shape);
+        check_f32(func, &[x.f32(), value.f32()], &expected);
     }
     let empty = distinct(&[0]);
     let filled = Nd::build(&[3], |_| -1.0);
@@ -497,6 +503,8 @@ fn what_does_not_fit_is_refused() {
         refused(pad(&x, &[-2, 0], &[1, 3], PadMode::Wrap)),
         refused(pad(&x, &[i64::MAX, 0], &[1, 0], PadMode::Edge)),
         refused(pad(&x, &[i64::MIN, 0], &[1, 0], PadMode::Edge)),
+        refused(pad_with(&x, &[1, 0], &[1, 0], &[2])),
+        refused(pad_with(&x, &[1], &[1, 0], &[])),
         refused(expand(&x, &[2])),
         refused(tile(&x, &[2])),
         refused(tile(&x, &[usize::MAX, 2])),
@@ -544,9 +552,11 @@ fn what_does_not_fit_is_refused() {
         input: slice: 1 starts, 2 ends, 1 axes and 1 steps
         input: pad: 1 numbers before and 2 behind the axes of float32[2, 3]
         input: pad: -1 and -2 cells do not fit around axis 0 of float32[2, 3]
-        input: pad: -2 and 1 cells do not fit around axis 0 of float32[2, 3]
+        input: pad: axis 0 of float32[2, 3] has no element to repeat
         input: pad: 9223372036854775807 and 1 cells do not fit around axis 0 of float32[2, 3]
         input: pad: -9223372036854775808 and 1 cells do not fit around axis 0 of float32[2, 3]
+        input: pad: a value of shape [2] is not one element
+        input: pad: 1 numbers before and 2 behind the axes of float32[2, 3]
         input: expand: the shapes [[2, 3], [2]] do not broadcast together
         input: tile: the repeats [2] do not fit float32[2, 3]
         input: tensor `tile`: the shape [18446744073709551615, 6] has more than 2^31 - 1 elements
