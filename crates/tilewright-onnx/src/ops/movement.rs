@@ -351,11 +351,12 @@ fn positions(extent: usize, start: i64, end: i64, step: i64) -> (i64, usize) {
 pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     let x = node.input(0)?;
     let rank = x.rank();
+    // A value that is known only when the model runs.
+    let late = node.optional(2).filter(|v| node.opset >= 11 && v.constant().is_none());
     let (amounts, value, along) = if node.opset < 11 {
         (node.ints("pads")?, Some(node.float_or("value", 0.0)?.into()), None)
     } else {
-        let value = node.constant_scalar(2, "constant_value")?;
-        if let Some(v) = value
+        if let Some(v) = node.optional(2)
             && v.dtype() != x.dtype()
         {
             return Err(Error::model(format!(
@@ -364,6 +365,10 @@ pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
                 v.dtype()
             )));
         }
+        let value = match late {
+            Some(_) => None,
+            None => node.constant_scalar(2, "constant_value")?,
+        };
         let along = if node.opset >= 18 { node.constant_ints(3, "axes")? } else { None };
         (node.constant_ints(1, "pads")?, value.map(scalar), along)
     };
@@ -396,6 +401,12 @@ pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
         return Err(Error::model(format!("the amounts {amounts:?} are out of range")));
     }
     let of = operand(x);
+    if let (Some(v), PadMode::Constant(_)) = (late, mode) {
+        let key = (&of, &before, &after, v.shape());
+        return one(b.call("pad", &key, &[x.clone(), v.clone()], || {
+            movement::pad_with(&of, &before, &after, v.shape())
+        })?);
+    }
     one(b.call("pad", &(&of, &before, &after, mode), std::slice::from_ref(x), || {
         movement::pad(&of, &before, &after, mode)
     })?)
