@@ -39,7 +39,7 @@
 //! An element of a buffer is one value at one moment: facts about it (guards that load) are the
 //! caller's to end where the buffer may change.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use tilewright_ir::{Expr, Range, Var};
@@ -47,7 +47,7 @@ use tilewright_ir::{Expr, Range, Var};
 use crate::answer::{Known, Proof, Reason, Unknown, Witness, not_affine};
 use crate::engine::Engine;
 use crate::eval;
-use crate::form::{Atom, Former, Nature, Pred, Sum, Term, product_of, split_by};
+use crate::form::{Atom, Former, Nature, Pred, Sum, Term, product_of, reads_memory, split_by};
 use crate::frame::Frame;
 use crate::isl::api::SET;
 use crate::isl::{PwAff, Set as Raw};
@@ -108,6 +108,117 @@ impl Domain {
         domain = domain.constrain(preds);
         domain.vague = domain.vague.or(vague);
         domain
+    }
+
+    /// The domain whose points are a given set over `atoms`, of which the first `vars` are its
+    /// variables.
+    pub(crate) fn of_raw(
+        engine: &Engine,
+        atoms: Vec<Atom>,
+        vars: usize,
+        set: Raw,
+    ) -> Known<Domain> {
+        Ok(Domain {
+            frame: Rc::new(Frame::new(&engine.ctx, atoms)?),
+            vars,
+            set,
+            ..Domain::unit(engine)
+        })
+    }
+
+    /// The domain with other names for variables. What is not affine and mentions one of them is
+    /// forgotten.
+    pub(crate) fn renamed(&self, names: &HashMap<Var, Var>) -> Domain {
+        let old: BTreeSet<Var> = names.keys().cloned().collect();
+        let keeps = |a: &&Atom| a.as_var().is_some() || !a.varies_with(&old);
+        let kept: Vec<Atom> = self.frame.atoms.iter().filter(keeps).cloned().collect();
+        let lost = self.frame.atoms.iter().filter(|a| !kept.contains(a));
+        let mut lost = lost.map(Atom::expr).peekable();
+        let why = lost.peek().is_some().then(|| not_affine(lost));
+        let made = self.engine.ask(|| {
+            let set = self.frame.scatter(self.set.clone(), &kept)?;
+            let atoms = kept.iter().map(|a| match a.as_var().and_then(|v| names.get(v)) {
+                Some(new) => Atom::var(new),
+                None => a.clone(),
+            });
+            let atoms: Vec<Atom> = atoms.collect();
+            let mut out = Domain::of_raw(&self.engine, atoms, self.vars, set)?;
+            let env = |a: &Atom| a.as_var().and_then(|v| names.get(v)).map(Atom::var);
+            let mut guards = Vec::new();
+            for g in self.guards.iter() {
+                guards.push(g.renamed(&env)?);
+            }
+            out.guards = Rc::new(guards);
+            Ok(out)
+        });
+        match made {
+            Ok(out) => out.blurred(self.vague.clone().or(why)),
+            Err(e) => self.clone().blurred(Some(e)),
+        }
+    }
+
+    /// The part of the domain that is a set of its frame.
+    pub(crate) fn within(&self, set: Raw) -> Domain {
+        Domain { set, ..self.clone() }
+    }
+
+    /// The atoms whose values differ from point to point without being variables.
+    pub(crate) fn hidden(&self) -> Vec<Atom> {
+        let vars: BTreeSet<Var> = self.vars().cloned().collect();
+        let hidden = |a: &&Atom| a.as_var().is_none() && a.varies_with(&vars);
+        self.frame.atoms.iter().filter(hidden).cloned().collect()
+    }
+
+    /// Points of both domains, which share the variables that they have in common. What is read
+    /// from memory may differ between the two, and is forgotten.
+    pub(crate) fn join(&self, other: &Domain) -> Known<Domain> {
+        let (a, b) = (self.without_memory()?, other.without_memory()?);
+        let mut vars: Vec<Atom> = a.frame.atoms[..a.vars].to_vec();
+        let mut rest: Vec<Atom> = a.frame.atoms[a.vars..].to_vec();
+        vars.extend(
+            b.frame.atoms[..b.vars]
+                .iter()
+                .filter(|x| !vars.contains(x))
+                .cloned()
+                .collect::<Vec<_>>(),
+        );
+        rest.extend(b.frame.atoms[b.vars..].iter().cloned());
+        let mut seen: BTreeSet<Atom> = vars.iter().cloned().collect();
+        rest.retain(|x| seen.insert(x.clone()));
+        let count = vars.len();
+        vars.extend(rest);
+        let frame = Frame::new(&self.engine.ctx, vars)?;
+        let left = frame.gather(a.set, &a.frame.atoms)?;
+        let set = left.intersect(frame.gather(b.set, &b.frame.atoms)?)?;
+        let guards = a.guards.iter().chain(b.guards.iter()).cloned().collect();
+        Ok(Domain {
+            engine: self.engine.clone(),
+            frame: Rc::new(frame),
+            vars: count,
+            set,
+            guards: Rc::new(guards),
+            vague: a.vague.or(b.vague),
+        })
+    }
+
+    /// The domain without what it knows of memory; vague if that was anything.
+    fn without_memory(&self) -> Known<Domain> {
+        let reads = |a: &&Atom| a.as_var().is_none() && reads_memory(a.expr());
+        let memory: Vec<&Atom> = self.frame.atoms.iter().filter(reads).collect();
+        if memory.is_empty() {
+            return Ok(self.clone());
+        }
+        let why = not_affine(memory.iter().map(|a| a.expr()));
+        let atoms: Vec<Atom> =
+            self.frame.atoms.iter().filter(|a| !memory.contains(a)).cloned().collect();
+        let set = self.frame.scatter(self.set.clone(), &atoms)?;
+        let vague = self.vague.clone().or(Some(why));
+        Ok(Domain { vague, ..Domain::of_raw(&self.engine, atoms, self.vars, set)? })
+    }
+
+    /// The domain, known only from outside for this reason.
+    pub(crate) fn blurred(self, why: Option<Unknown>) -> Domain {
+        Domain { vague: self.vague.or(why), ..self }
     }
 
     /// Adds variables of the domain, without ranges.
@@ -228,7 +339,7 @@ impl Domain {
             s.atoms(&mut |a| all &= self.frame.position(a).is_some());
             all
         };
-        let mut add = |set: &mut Raw, p: Pred| -> Known<()> {
+        let add = |set: &mut Raw, p: Pred| -> Known<()> {
             *set = set.clone().intersect(self.frame.pred(&p)?)?;
             Ok(())
         };
@@ -328,7 +439,16 @@ impl Domain {
     /// Least and greatest value of a sum over a set of this frame, where there are such.
     fn bounds_in(&self, set: &Raw, s: &Sum) -> Known<(Option<i64>, Option<i64>)> {
         let f = self.frame.sum(s)?.on_domain(set.clone())?;
-        Ok((finite(f.clone().min_val())?, finite(f.max_val())?))
+        match (f.clone().min_val(), f.max_val()) {
+            (Ok(lo), Ok(hi)) => Ok((lo.to_i64(), hi.to_i64())),
+            // isl does not optimise a function whose pieces have become fractions by equalities
+            // of the set; the set of its values it does.
+            _ => {
+                let values = set.clone().apply(self.frame.graph(std::slice::from_ref(s))?)?;
+                let lo = values.clone().dim_min_val(0)?.to_i64();
+                Ok((lo, values.dim_max_val(0)?.to_i64()))
+            }
+        }
     }
 
     /// The domain's own variables, outermost first.
@@ -650,11 +770,6 @@ fn cofactor(a: &Atom, y: &Sum) -> Option<Sum> {
     } else {
         None
     }
-}
-
-/// A bound that may be infinite.
-fn finite(value: Known<crate::isl::Val>) -> Known<Option<i64>> {
-    Ok(value?.to_i64())
 }
 
 /// `0 <= r < y`.

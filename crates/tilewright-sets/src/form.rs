@@ -394,7 +394,10 @@ impl Sum {
         if let Some(d) = self.clone().plus(&other, -1)?.as_constant() {
             return Ok(if (d <= 0) == smaller { self } else { other });
         }
-        let (a, b) = if self <= other { (self, other) } else { (other, self) };
+        // A constant stands on the right.
+        let key = |s: &Sum| s.terms.is_empty();
+        let ordered = (key(&self), &self) <= (key(&other), &other);
+        let (a, b) = if ordered { (self, other) } else { (other, self) };
         let (a, b) = (Box::new(a), Box::new(b));
         Ok(Sum::term(if smaller { Term::Min(a, b) } else { Term::Max(a, b) }))
     }
@@ -545,6 +548,46 @@ impl Pred {
             Pred::Flag(a, _) => f(a),
             Pred::And(parts) | Pred::Or(parts) => parts.iter().for_each(|p| p.atoms(f)),
         }
+    }
+}
+
+impl Sum {
+    /// With other atoms in the place of those for which `new` has one.
+    pub fn renamed(&self, new: &dyn Fn(&Atom) -> Option<Atom>) -> Known<Sum> {
+        let boxed = |s: &Sum| Ok::<_, Unknown>(Box::new(s.renamed(new)?));
+        let mut out = Sum::constant(self.constant);
+        for (term, c) in &self.terms {
+            let term = match term {
+                Term::Atom(a) => Term::Atom(new(a).unwrap_or_else(|| a.clone())),
+                Term::Div(s, k) => Term::Div(boxed(s)?, *k),
+                Term::Mod(s, k) => Term::Mod(boxed(s)?, *k),
+                Term::TruncDiv(s, k) => Term::TruncDiv(boxed(s)?, *k),
+                Term::TruncMod(s, k) => Term::TruncMod(boxed(s)?, *k),
+                Term::Min(a, b) => Term::Min(boxed(a)?, boxed(b)?),
+                Term::Max(a, b) => Term::Max(boxed(a)?, boxed(b)?),
+                Term::Select(c, a, b) => {
+                    Term::Select(Box::new(c.renamed(new)?), boxed(a)?, boxed(b)?)
+                }
+            };
+            out = out.plus(&Sum::term(term), *c)?;
+        }
+        Ok(out)
+    }
+}
+
+impl Pred {
+    /// With other atoms in the place of those for which `new` has one.
+    pub fn renamed(&self, new: &dyn Fn(&Atom) -> Option<Atom>) -> Known<Pred> {
+        let all = |parts: &[Pred]| parts.iter().map(|p| p.renamed(new)).collect::<Known<Vec<_>>>();
+        Ok(match self {
+            Pred::Bool(_) => self.clone(),
+            Pred::Ge(s) => Pred::Ge(s.renamed(new)?),
+            Pred::Eq(s) => Pred::Eq(s.renamed(new)?),
+            Pred::Ne(s) => Pred::Ne(s.renamed(new)?),
+            Pred::Flag(a, value) => Pred::Flag(new(a).unwrap_or_else(|| a.clone()), *value),
+            Pred::And(parts) => Pred::And(all(parts)?),
+            Pred::Or(parts) => Pred::Or(all(parts)?),
+        })
     }
 }
 

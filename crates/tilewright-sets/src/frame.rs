@@ -10,8 +10,8 @@ use std::ffi::{c_int, c_uint};
 
 use crate::answer::{Known, Reason, Unknown};
 use crate::form::{Atom, Pred, Sum, Term};
-use crate::isl::api::{DIV, IN, SET};
-use crate::isl::{Aff, BasicSet, Ctx, LocalSpace, PwAff, Set, Space};
+use crate::isl::api::{DIV, IN, PARAM, SET};
+use crate::isl::{Aff, BasicSet, Ctx, LocalSpace, Map, PwAff, Set, Space};
 
 /// Which atom is which dimension.
 pub(crate) struct Frame {
@@ -144,10 +144,15 @@ impl Frame {
     /// Reads a function back. Where it is not integral by itself it is where it is used, and the
     /// floor changes nothing.
     pub fn lift(&self, aff: &Aff) -> Known<Sum> {
-        self.lift_nested(aff, 0)
+        self.lift_nested(aff, IN, 0)
     }
 
-    fn lift_nested(&self, aff: &Aff, depth: usize) -> Known<Sum> {
+    /// Reads back a function of parameters, where parameter `k` is atom `k`.
+    pub fn lift_params(&self, aff: &Aff) -> Known<Sum> {
+        self.lift_nested(aff, PARAM, 0)
+    }
+
+    fn lift_nested(&self, aff: &Aff, input: c_uint, depth: usize) -> Known<Sum> {
         if depth > 16 {
             return Err(Reason::TooLarge.into());
         }
@@ -161,7 +166,7 @@ impl Frame {
             Ok(i128::from(whole.coefficient(kind, at as c_int)?.int()?))
         };
         for (at, atom) in self.atoms.iter().enumerate() {
-            let c = coefficient(IN, at)?;
+            let c = coefficient(input, at)?;
             if c != 0 {
                 sum = sum.plus(&Sum::atom(atom.clone()), c)?;
             }
@@ -169,7 +174,7 @@ impl Frame {
         for at in 0..whole.dim(DIV)? {
             let c = coefficient(DIV, at)?;
             if c != 0 {
-                let inner = self.lift_nested(&whole.div(at as c_int)?, depth + 1)?;
+                let inner = self.lift_nested(&whole.div(at as c_int)?, input, depth + 1)?;
                 sum = sum.plus(&inner, c)?;
             }
         }
@@ -197,13 +202,49 @@ impl Frame {
         let known = set.clone().compute_divs()?;
         let mut out =
             known.parts()?.iter().map(|p| self.lift_basic(p)).collect::<Known<Vec<_>>>()?;
-        out.sort();
+        // Smaller values first: `i == 0 or i == 3`.
+        let of = |s: &Sum| (s.terms.clone(), s.constant.saturating_neg());
+        out.sort_by_cached_key(|part| {
+            let key = |p: &Pred| match p {
+                Pred::Eq(s) => (0, of(s)),
+                Pred::Ge(s) => (1, of(s)),
+                _ => (2, Default::default()),
+            };
+            part.iter().map(key).collect::<Vec<_>>()
+        });
         Ok(out)
     }
 
     /// A frame with more atoms behind, and what it takes to bring a set of this frame there.
     pub fn extended(&self, more: Vec<Atom>) -> Known<Frame> {
         Frame::new(&self.ctx, self.atoms.iter().cloned().chain(more).collect())
+    }
+
+    /// The relation from each point of this frame to the values of some sums.
+    pub fn graph(&self, sums: &[Sum]) -> Known<Map> {
+        let mut map = self.universe()?.to_nothing()?;
+        for s in sums {
+            map = map.flat_range_product(self.sum(s)?.graph()?)?;
+        }
+        Ok(map)
+    }
+
+    /// A set over `atoms` as a set of this frame, which has all of them.
+    pub fn gather(&self, set: Set, atoms: &[Atom]) -> Known<Set> {
+        if self.atoms == atoms {
+            return Ok(set);
+        }
+        let sums: Vec<Sum> = atoms.iter().cloned().map(Sum::atom).collect();
+        set.apply(self.graph(&sums)?.reverse()?)
+    }
+
+    /// A set of this frame as the set of the values that some atoms take.
+    pub fn scatter(&self, set: Set, atoms: &[Atom]) -> Known<Set> {
+        if self.atoms == atoms {
+            return Ok(set);
+        }
+        let sums: Vec<Sum> = atoms.iter().cloned().map(Sum::atom).collect();
+        set.apply(self.graph(&sums)?)
     }
 
     /// A set of this frame in an extended one.

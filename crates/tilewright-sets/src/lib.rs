@@ -5,8 +5,33 @@
 //! back:
 //!
 //! * [`Domain`]: variables with ranges, symbolic sizes and guards; `prove`, `equal`, `disjoint`,
-//!   `bounds`, and [`Proof`]s with a witness.
+//!   bounds (constant and symbolic), and [`Proof`]s with a witness.
 //! * [`simplify`]: the simplest equal index or condition under a domain.
+//! * [`Relation`]: index maps; injectivity with the points that collide, physical shape, padding,
+//!   inverse, composition.
+//! * [`Set`]: sets by themselves, and back to conditions.
+//! * [`Access`]: touched cells with their condition, and independence of two accesses.
+//! * [`Flow`]: who wrote what I read; reads of nothing, writes for nobody.
+//!
+//! One way through, for a guard that a layout has brought (`i -> [i // 4, i % 4]`, 14 elements):
+//!
+//! ```
+//! use tilewright_ir::Var;
+//! use tilewright_sets::{Access, Engine};
+//! let engine = Engine::new()?;
+//! let (io, ii) = (Var::index("io"), Var::index("ii"));
+//! let loops = engine.box_of(&[(io.clone(), 4), (ii.clone(), 4)]);
+//! let guarded = loops.with_guard(&(&io * 4 + &ii).less(14));
+//! // Under the guard the flat index stays in range, and the guard does not follow from the loops.
+//! assert!(guarded.prove(&(&io * 4 + &ii).less_equal(13)).is_yes());
+//! assert_eq!(loops.prove(&(&io * 4 + &ii).less(14)).to_string(), "no, at io=3, ii=2");
+//! // What a store under it touches, and what it leaves out.
+//! let cells = [Var::index("a"), Var::index("b")];
+//! let touched = Access::new(&guarded, &[io.expr(), ii.expr()]).touched(&cells)?;
+//! let all = engine.box_of(&[(cells[0].clone(), 4), (cells[1].clone(), 4)]);
+//! assert_eq!(touched.condition(&all)?.to_string(), "a < 3 or b < 2");
+//! # Ok::<(), tilewright_ir::Error>(())
+//! ```
 //!
 //! The engine is isl, the library of GCC and LLVM's Polly (Verdoolaege 2010, "isl: An Integer Set
 //! Library for the Polyhedral Model"), loaded at run time; [`Engine::new`] says how to get it where
@@ -16,19 +41,30 @@
 //!
 //! **Architecture invariant:** no other crate keeps rewrite rules for indices or talks to isl.
 
+mod access;
 mod answer;
+mod bounds;
 mod domain;
 mod engine;
 mod eval;
+mod flow;
 mod form;
 mod frame;
+mod inverse;
 mod isl;
+mod relation;
 mod render;
+mod set;
 pub mod simplify;
 
+pub use access::Access;
 pub use answer::{Known, Proof, Reason, Unknown, Witness};
+pub use bounds::Bounds;
 pub use domain::Domain;
 pub use engine::{DEFAULT_QUOTA, Engine};
 pub use eval::evaluate;
+pub use flow::{AccessId, DeadWrite, Edge, Flow, Statement, Step, Touch, Uninitialised};
 pub use isl::find::OVERRIDE;
+pub use relation::{Collision, Image, Relation};
 pub use render::cost;
+pub use set::Set;

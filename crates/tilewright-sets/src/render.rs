@@ -185,6 +185,10 @@ fn compare(s: &Sum, op: BinOp) -> Option<Expr> {
         },
         // plus - minus + k >= 0
         (false, false) => match op {
+            // The longer side stands on the left.
+            BinOp::Ge if k <= 0 && plus.terms.len() > minus.terms.len() => {
+                build(BinOp::Ge, &plus, &with(&minus, -k))
+            }
             BinOp::Ge if k == 0 => build(BinOp::Le, &minus, &plus),
             BinOp::Ge if k > 0 => build(BinOp::Lt, &minus, &with(&plus, k.checked_add(1)?)),
             BinOp::Ge if k == -1 => build(BinOp::Lt, &minus, &plus),

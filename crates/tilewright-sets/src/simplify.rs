@@ -447,7 +447,7 @@ fn weight(p: &Pred) -> u64 {
 
 /// Remainders as differences, and numerators with coefficients in `0..k`, so that what is equal
 /// cancels.
-fn canonical(s: &Sum) -> Known<Sum> {
+pub(crate) fn canonical(s: &Sum) -> Known<Sum> {
     let mut out = Sum::constant(s.constant);
     for (t, c) in &s.terms {
         let part = match t {

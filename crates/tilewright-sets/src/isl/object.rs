@@ -375,9 +375,7 @@ makes!(Set {
     detect_equalities = isl_set_detect_equalities() -> Set;
     remove_redundancies = isl_set_remove_redundancies() -> Set;
     compute_divs = isl_set_compute_divs() -> Set;
-    make_disjoint = isl_set_make_disjoint() -> Set;
     gist = isl_set_gist(context: Set) -> Set;
-    params = isl_set_params() -> Set;
     from_params = isl_set_from_params() -> Set;
     apply = isl_set_apply(map: Map) -> Set;
     add_dims = isl_set_add_dims(kind: c_uint, n: c_uint) -> Set;
@@ -392,29 +390,20 @@ makes!(Set {
     dim_max = isl_set_dim_max(at: c_int) -> PwAff;
     dim_min_val = isl_set_dim_min_val(at: c_int) -> Val;
     dim_max_val = isl_set_dim_max_val(at: c_int) -> Val;
-    simple_hull = isl_set_simple_hull() -> BasicSet;
-    unwrap_map = isl_set_unwrap() -> Map;
+    flatten = isl_set_flatten() -> Set;
     identity = isl_set_identity() -> Map;
-    set_tuple = isl_set_set_tuple_name(name: &CStr) -> Set;
     reset_tuple = isl_set_reset_tuple_id() -> Set;
 });
-gets!(Set { space = isl_set_get_space() -> Space; });
 tests!(Set {
     is_empty = isl_set_is_empty();
     is_equal = isl_set_is_equal(other: &Set);
-    is_subset = isl_set_is_subset(other: &Set);
-    is_disjoint = isl_set_is_disjoint(other: &Set);
     is_bounded = isl_set_is_bounded();
-    plain_is_universe = isl_set_plain_is_universe();
-    involves = isl_set_involves_dims(kind: c_uint, at: c_uint, n: c_uint);
 });
 counts!(Set {
     dim = isl_set_dim(kind: c_uint);
     basic_sets = isl_set_n_basic_set();
 });
 
-makes!(BasicSet { set = isl_set_from_basic_set() -> Set; });
-makes!(Constraint { basic_set = isl_basic_set_from_constraint() -> BasicSet; });
 gets!(Constraint { aff = isl_constraint_get_aff() -> Aff; });
 tests!(Constraint {
     is_equality = isl_constraint_is_equality();
@@ -427,34 +416,25 @@ gets!(Point { coordinate = isl_point_get_coordinate_val(kind: c_uint, at: c_int)
 makes!(Map {
     flat_range_product = isl_map_flat_range_product(other: Map) -> Map;
     on_domain = isl_map_intersect_domain(domain: Set) -> Map;
-    on_range = isl_map_intersect_range(range: Set) -> Map;
     reverse = isl_map_reverse() -> Map;
     then = isl_map_apply_range(other: Map) -> Map;
     subtract = isl_map_subtract(other: Map) -> Map;
-    intersect = isl_map_intersect(other: Map) -> Map;
     coalesce = isl_map_coalesce() -> Map;
     domain = isl_map_domain() -> Set;
-    range = isl_map_range() -> Set;
     wrap = isl_map_wrap() -> Set;
-    flatten = isl_map_flatten() -> Map;
     move_dims = isl_map_move_dims(
         to_kind: c_uint, to: c_uint, from_kind: c_uint, from: c_uint, n: c_uint) -> Map;
     insert_dims = isl_map_insert_dims(kind: c_uint, at: c_uint, n: c_uint) -> Map;
     project_out = isl_map_project_out(kind: c_uint, at: c_uint, n: c_uint) -> Map;
     function = isl_map_as_pw_multi_aff() -> PwMultiAff;
     set_tuple = isl_map_set_tuple_name(kind: c_uint, name: &CStr) -> Map;
-    reset_tuple = isl_map_reset_tuple_id(kind: c_uint) -> Map;
     union_map = isl_union_map_from_map() -> UnionMap;
 });
 tests!(Map {
     is_injective = isl_map_is_injective();
-    is_single_valued = isl_map_is_single_valued();
-    is_equal = isl_map_is_equal(other: &Map);
     is_subset = isl_map_is_subset(other: &Map);
     is_empty = isl_map_is_empty();
 });
-
-counts!(Map { dim = isl_map_dim(kind: c_uint); });
 
 makes!(UnionMap {
     union = isl_union_map_union(other: UnionMap) -> UnionMap;
@@ -499,14 +479,20 @@ fn name_of(raw: *const std::ffi::c_char) -> Option<String> {
     (!raw.is_null()).then(|| unsafe { CStr::from_ptr(raw) }.to_string_lossy().into_owned())
 }
 
-impl Aff {
-    /// The context.
-    pub fn ctx(&self) -> &Ctx {
-        &self.ctx
-    }
-}
-
 impl Set {
+    /// The name of a parameter.
+    fn param(&self, at: usize) -> Option<String> {
+        let f = self.ctx.api();
+        // SAFETY: a valid object; positions out of range give null.
+        name_of(unsafe { (f.isl_set_get_dim_name)(self.raw.as_ptr(), PARAM, at as c_uint) })
+    }
+
+    /// The names of all parameters.
+    pub fn param_names(&self) -> Known<Vec<String>> {
+        let named = |i| self.param(i).ok_or_else(|| Reason::Engine("no name".into()).into());
+        (0..self.dim(PARAM)?).map(named).collect()
+    }
+
     /// The relation from each point to the empty tuple.
     pub fn to_nothing(self) -> Known<Map> {
         let ctx = self.ctx.clone();
@@ -603,13 +589,6 @@ impl Map {
         // SAFETY: both are handed over.
         let raw = unsafe { (ctx.api().isl_map_set_dim_id)(self.raw(), PARAM, at as c_uint, id) };
         Map::own(&ctx, raw)
-    }
-
-    /// The name of parameter `at`.
-    pub fn param(&self, at: usize) -> Option<String> {
-        let f = self.ctx.api();
-        // SAFETY: a valid object; positions out of range give null.
-        name_of(unsafe { (f.isl_map_get_dim_name)(self.raw.as_ptr(), PARAM, at as c_uint) })
     }
 
     /// The name of the input or output tuple.

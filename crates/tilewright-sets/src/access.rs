@@ -1,0 +1,100 @@
+//! Accesses: what a load or store touches, and when two of them meet.
+//!
+//! An [`Access`] is indices on a [`Domain`]: the loops and guards around a load or store. *Touched*
+//! is its image, with the condition that describes it and not just a box. Two accesses conflict
+//! where they name one cell; they are independent, under a condition on both iterations, if the
+//! set of conflicting pairs is empty. Variables that occur in both domains stand for one value
+//! (loops around both); iterations that may differ need variables of their own
+//! ([`Access::elsewhere`]).
+//!
+//! ```
+//! # use tilewright_ir::Var;
+//! # use tilewright_sets::{Access, Engine};
+//! let engine = Engine::new()?;
+//! let i = Var::index("i");
+//! // for i in range(8): A[i] = ...      for i in range(8): ... = A[i + 1]
+//! let d = engine.box_of(&[(i.clone(), 8)]);
+//! let write = Access::new(&d, &[i.expr()]);
+//! let (read, names) = Access::new(&d, &[&i + 1]).elsewhere();
+//! let j = names[&i].clone();
+//! // In one loop, would an iteration read what a later one writes?
+//! let conflict = write.independent(&read, &[i.expr().greater(&j)]);
+//! assert_eq!(conflict.to_string(), "no, at i=1, i=0");
+//! // Does an iteration read what an earlier one wrote?
+//! assert!(write.independent(&read, &[i.expr().less(&j)]).is_yes());
+//! # Ok::<(), tilewright_ir::Error>(())
+//! ```
+//!
+//! **Limits.** An index that loads may be anything: the touched set is then only known from
+//! outside, and a conflict is [`Reason::NotAffine`](crate::Reason::NotAffine).
+
+use std::collections::HashMap;
+
+use tilewright_ir::visit::{Fold, Subst};
+use tilewright_ir::{Expr, Var};
+
+use crate::answer::{Known, Proof, Unknown, not_affine};
+use crate::domain::Domain;
+use crate::form::{Former, Pred, Sum, reads_memory};
+use crate::set::Set;
+
+/// A load or store with the points at which it runs.
+#[derive(Clone)]
+pub struct Access {
+    /// The points.
+    pub domain: Domain,
+    /// One index an axis.
+    pub indices: Vec<Expr>,
+}
+
+impl Access {
+    /// Indices on a domain.
+    pub fn new(domain: &Domain, indices: &[Expr]) -> Access {
+        Access { domain: domain.clone(), indices: indices.to_vec() }
+    }
+
+    /// The same access at another iteration: every variable of the domain renamed. Second, the
+    /// new variables by the old ones.
+    pub fn elsewhere(&self) -> (Access, HashMap<Var, Var>) {
+        let vars: Vec<Var> = self.domain.vars().cloned().collect();
+        self.elsewhere_in(&vars)
+    }
+
+    /// The same with only some variables renamed; the others stay common.
+    pub fn elsewhere_in(&self, vars: &[Var]) -> (Access, HashMap<Var, Var>) {
+        let names: HashMap<Var, Var> = vars.iter().map(|v| (v.clone(), v.fresh())).collect();
+        let mut subst = Subst::vars(names.iter().map(|(v, w)| (v.clone(), w.expr())));
+        let indices = self.indices.iter().map(|e| subst.expr(e)).collect();
+        (Access { domain: self.domain.renamed(&names), indices }, names)
+    }
+
+    /// The cells that are touched, over one variable an axis.
+    pub fn touched(&self, cells: &[Var]) -> Known<Set> {
+        self.domain.map(&self.indices)?.range(cells)
+    }
+
+    /// Whether no point of one and point of the other touch the same cell while all of `when`
+    /// holds. The witness of a no is the pair: the variables of this access first.
+    pub fn independent(&self, other: &Access, when: &[Expr]) -> Proof {
+        let ask = || -> Known<Proof> {
+            let mut former = Former::default();
+            let mut both = self.domain.join(&other.domain)?;
+            let mut meet = Vec::new();
+            let mut why: Option<Unknown> = None;
+            for (a, b) in self.indices.iter().zip(&other.indices) {
+                if let Some(e) = [a, b].into_iter().find(|e| reads_memory(e)) {
+                    why = Some(not_affine([e]));
+                    continue;
+                }
+                let d: Sum = former.sum(a)?.plus(&former.sum(b)?, -1)?;
+                meet.push(Pred::eq(d));
+            }
+            for cond in when {
+                meet.push(former.pred(cond)?);
+            }
+            both = both.blurred(why);
+            both.refute(Pred::and(meet))
+        };
+        self.domain.engine().ask(ask).into()
+    }
+}

@@ -1,0 +1,170 @@
+//! Tightest bounds, constant and symbolic.
+//!
+//! The largest value of `e` over a domain, as an expression of the symbolic sizes and of those
+//! variables that are kept: the engine eliminates the others exactly (parametric integer
+//! programming) and gives a piecewise affine function, which is written as one sum, a `min` or
+//! `max`, or a selection. For `i` with `0 <= 4*i < n` the bounds are `0` and `(n + 3) // 4 - 1`;
+//! inside a loop over `io < 4` the guard `4*io + ii < 14` gives `ii <= min(3, 13 - 4*io)`.
+//!
+//! **Limits.** Terms that are not affine and depend on what is eliminated are eliminated with it:
+//! bounds then hold but may be wider than needed.
+
+use std::collections::BTreeSet;
+
+use tilewright_ir::{DType, Expr, Range, Var};
+
+use crate::answer::{Known, Reason};
+use crate::domain::Domain;
+use crate::form::{Atom, Former, Pred, Sum};
+use crate::isl::api::{PARAM, SET};
+use crate::isl::{PwAff, Set as Raw};
+use crate::render;
+
+/// Most pieces of a function that is written out.
+const MAX_PIECES: usize = 6;
+
+/// Inclusive bounds.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    /// The least value.
+    pub min: Expr,
+    /// The greatest value.
+    pub max: Expr,
+}
+
+impl Domain {
+    /// The tightest bounds of an integer expression that hold at every point of the domain with
+    /// the same values of `kept` and of the symbolic sizes. Both are reached wherever there is
+    /// such a point.
+    ///
+    /// # Errors
+    /// [`Reason::Unbounded`], [`Reason::Empty`], [`Reason::NoClosedForm`].
+    pub fn tight_bounds(&self, e: &Expr, kept: &[Var]) -> Known<Bounds> {
+        self.engine.ask(|| {
+            let s = Former::default().sum(e)?;
+            let d = self.reach(|f| s.atoms(f))?;
+            let t = e.dtype();
+            Ok(Bounds { min: d.extreme(&s, kept, false, t)?, max: d.extreme(&s, kept, true, t)? })
+        })
+    }
+
+    /// The smallest range of a variable of the domain that loses no point, for given values of
+    /// `kept` (the loops outside) and of the symbolic sizes.
+    pub fn tight_range(&self, var: &Var, kept: &[Var]) -> Known<Range> {
+        self.engine.ask(|| {
+            let value = Sum::var(var);
+            let d = self.reach(|f| value.atoms(f))?;
+            let t = var.dtype();
+            let min = d.extreme(&value, kept, false, t)?;
+            let count = value.offset(1)?.plus(&Former::default().sum(&min)?, -1)?;
+            let extent = d.reach(|f| count.atoms(f))?.extreme(&count, kept, true, t)?;
+            Ok(Range { min, extent })
+        })
+    }
+
+    /// The domain of what stays: the kept variables and what is symbolic. Second, its atoms.
+    pub(crate) fn outer(&self, kept: &[Var]) -> Known<(Domain, Vec<Atom>)> {
+        let gone: BTreeSet<Var> = self.vars().filter(|v| !kept.contains(v)).cloned().collect();
+        let stays = |a: &&Atom| match a.as_var() {
+            Some(v) => !gone.contains(v),
+            None => !a.varies_with(&gone),
+        };
+        let atoms: Vec<Atom> = self.frame.atoms.iter().filter(stays).cloned().collect();
+        let set = self.frame.scatter(self.set.clone(), &atoms)?;
+        let vars = atoms.iter().filter(|a| a.as_var().is_some_and(|v| kept.contains(v))).count();
+        Ok((Domain::of_raw(&self.engine, atoms.clone(), vars, set)?, atoms))
+    }
+
+    /// The extreme of a sum over everything but `kept` and what is symbolic.
+    pub(crate) fn extreme(&self, s: &Sum, kept: &[Var], largest: bool, t: DType) -> Known<Expr> {
+        let (outer, atoms) = self.outer(kept)?;
+        if outer.set.is_empty()? {
+            return Err(Reason::Empty.into());
+        }
+        let mut sums: Vec<Sum> = atoms.iter().cloned().map(Sum::atom).collect();
+        sums.push(s.clone());
+        let n = atoms.len() as u32;
+        let graph = self.set.clone().apply(self.frame.graph(&sums)?)?;
+        let graph = graph.coalesce()?.move_dims(PARAM, 0, SET, 0, n)?;
+        // The engine fails where there is no bound.
+        let f = if largest { graph.dim_max(0) } else { graph.dim_min(0) };
+        let f = f.map_err(|e| match e.reason() {
+            Reason::Engine(_) => Reason::Unbounded.into(),
+            _ => e,
+        })?;
+        outer.write_params(&f, t)
+    }
+
+    /// A function of this domain's atoms, given as one of parameters, as an expression.
+    pub(crate) fn write_params(&self, f: &PwAff, t: DType) -> Known<Expr> {
+        let n = self.frame.len() as u32;
+        let f = f.clone().coalesce()?;
+        let mut pieces = Vec::new();
+        for (set, aff) in f.list()? {
+            let set = set.from_params()?.move_dims(SET, 0, PARAM, 0, n)?;
+            pieces.push((set, self.frame.lift_params(&aff)?));
+        }
+        self.write_pieces(pieces, t)
+    }
+
+    /// A function that is given piece by piece, as an expression under the domain.
+    pub(crate) fn write_pieces(&self, pieces: Vec<(Raw, Sum)>, t: DType) -> Known<Expr> {
+        let mut live: Vec<(Raw, Sum)> = Vec::new();
+        for (set, sum) in pieces {
+            let set = set.intersect(self.set.clone())?;
+            if set.is_empty()? {
+                continue;
+            }
+            match live.iter().position(|(_, s)| *s == sum) {
+                Some(at) => live[at].0 = live[at].0.clone().union(set)?.coalesce()?,
+                None => live.push((set, sum)),
+            }
+        }
+        if live.len() > MAX_PIECES {
+            return Err(Reason::NoClosedForm.into());
+        }
+        let no_form = || crate::answer::Unknown::from(Reason::NoClosedForm);
+        let [(_, first), rest @ ..] = live.as_slice() else {
+            return Err(Reason::Empty.into());
+        };
+        let agrees = |s: &Sum| -> Known<bool> {
+            for (set, value) in &live {
+                let differ = Pred::eq(s.clone().plus(value, -1)?).negate()?;
+                if !set.clone().intersect(self.frame.pred(&differ)?)?.is_empty()? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        for smaller in [true, false] {
+            let folded = rest.iter().try_fold(first.clone(), |a, (_, b)| {
+                if smaller { a.min(b.clone()) } else { a.max(b.clone()) }
+            })?;
+            if agrees(&folded)? {
+                let simple = self.simplest(&folded, t, None)?;
+                return simple.or_else(|| render::sum(&folded, t)).ok_or_else(no_form);
+            }
+        }
+        // Where one piece's function is right everywhere, the others are the same there.
+        for (_, s) in &live {
+            if agrees(s)? {
+                let simple = self.simplest(s, t, None)?;
+                return simple.or_else(|| render::sum(s, t)).ok_or_else(no_form);
+            }
+        }
+        let mut out: Option<Expr> = None;
+        for (set, sum) in live.iter().rev() {
+            let within = self.within(set.clone());
+            let simple = within.simplest(sum, t, None)?;
+            let value = simple.or_else(|| render::sum(sum, t)).ok_or_else(no_form)?;
+            out = Some(match out {
+                None => value,
+                Some(other) => {
+                    let cond = self.closed_form(set, None, None)?.ok_or_else(no_form)?;
+                    Expr::select(cond, value, other)
+                }
+            });
+        }
+        out.ok_or_else(no_form)
+    }
+}

@@ -1,0 +1,208 @@
+//! Inverses of index maps.
+//!
+//! For an injective map `y = f(x)` the inverse gives each `x` as an expression of `y` that is right
+//! on the image. Two ways:
+//!
+//! **By structure.** The terms of `f` (variables, quotients) are unknowns of a linear system. Each
+//! output is an equation: with remainders written as differences, `y1 = x % 4` is
+//! `x - 4 * (x // 4) = y1`, and with `y0 = x // 4` elimination gives `x = 4*y0 + y1`. An output
+//! that packs several terms, `y = 12*a + 4*b + c` with `0 <= c < 4` and `0 <= 4*b + c < 12`, gives
+//! an equation a digit: `a = y // 12`, `b = y % 12 // 4`, `c = y % 4`. That covers splits, fusions,
+//! permutations, offsets, and their compositions. The result is checked: substituting `f` for `y`
+//! must give `x` back at every point of the domain, which also proves that `f` is injective.
+//!
+//! **By the engine**, where the structure does not show or does not check: the reversed relation as
+//! a piecewise affine function, simplified under the image.
+
+use std::collections::BTreeMap;
+
+use tilewright_ir::visit::{Fold, Subst};
+use tilewright_ir::{Expr, Var};
+
+use crate::answer::{Known, Reason, Unknown};
+use crate::domain::Domain;
+use crate::form::{Atom, Pred, Sum, Term};
+use crate::isl::api::{PARAM, SET};
+use crate::relation::Relation;
+use crate::render;
+use crate::simplify::canonical;
+
+/// `left = right`, with terms of the map on the left and cells on the right.
+type Equation = (Sum, Sum);
+
+impl Relation {
+    /// The inverse on the image: one expression of `cells` for each variable of the domain.
+    ///
+    /// # Errors
+    /// [`Reason::Mismatch`] for a map that is not injective, with two points that collide.
+    pub fn inverse(&self, cells: &[Var]) -> Known<Vec<Expr>> {
+        if cells.len() != self.sums.len() {
+            let what = format!("{} variables for {} indices", cells.len(), self.sums.len());
+            return Err(Reason::Mismatch(what).into());
+        }
+        self.domain.engine.ask(|| {
+            if let Some(why) = self.hidden_terms() {
+                return Err(why);
+            }
+            match self.by_structure(cells)? {
+                Some(found) => Ok(found),
+                None => self.by_engine(cells),
+            }
+        })
+    }
+
+    fn by_structure(&self, cells: &[Var]) -> Known<Option<Vec<Expr>>> {
+        let d = &self.domain;
+        let mut equations: Vec<Equation> = Vec::new();
+        for (s, cell) in self.sums.iter().zip(cells) {
+            let s = d.reduce(s)?;
+            let y = Sum::var(cell);
+            equations.push((canonical(&s)?, y.clone()));
+            for (term, digit) in digits(d, &s, &y)? {
+                equations.push((canonical(&term)?, digit));
+            }
+        }
+        let mut subst = Subst::vars(cells.iter().cloned().zip(self.exprs.iter().cloned()));
+        let mut out = Vec::new();
+        for v in d.vars() {
+            let Some(solved) = solve(&equations, &Term::Atom(Atom::var(v)))? else {
+                return Ok(None);
+            };
+            let Some(e) = render::sum(&solved, v.dtype()) else { return Ok(None) };
+            let back = subst.expr(&e);
+            let mut former = crate::form::Former::default();
+            let difference = former.sum(&back)?.plus(&Sum::var(v), -1)?;
+            if !d.holds(&Pred::eq(difference))? {
+                return Ok(None);
+            }
+            out.push(e);
+        }
+        // What is known of the cells makes the digits shorter: the outermost needs no remainder.
+        let image = self.range(cells)?.domain()?;
+        Ok(Some(out.iter().map(|e| image.simplify(e)).collect()))
+    }
+
+    fn by_engine(&self, cells: &[Var]) -> Known<Vec<Expr>> {
+        if let Some(collision) = self.collision()? {
+            return Err(Reason::Mismatch(collision.to_string()).into());
+        }
+        let d = &self.domain;
+        let image = self.range(cells)?.domain()?;
+        let mut sums = self.sums.clone();
+        sums.extend(image.frame.atoms[cells.len()..].iter().cloned().map(Sum::atom));
+        let graph = d.frame.graph(&sums)?.on_domain(d.set.clone())?;
+        let function = graph.reverse()?.coalesce()?.function();
+        let mut out = Vec::new();
+        for (at, v) in d.vars().enumerate() {
+            let mut pieces = Vec::new();
+            match &function {
+                Ok(function) => {
+                    for (set, aff) in function.at(at as i32)?.coalesce()?.list()? {
+                        pieces.push((set, image.frame.lift(&aff)?));
+                    }
+                    out.push(image.write_pieces(pieces, v.dtype())?);
+                }
+                // isl does not write every relation that is a function as one. The variable is
+                // also the largest of its only value.
+                Err(e) if matches!(e.reason(), Reason::Engine(_)) => {
+                    let mut columns = sums.clone();
+                    columns.push(Sum::var(v));
+                    let points = d.set.clone().apply(d.frame.graph(&columns)?)?;
+                    let points = points.move_dims(PARAM, 0, SET, 0, sums.len() as u32)?;
+                    out.push(image.write_params(&points.dim_max(0)?, v.dtype())?);
+                }
+                Err(e) => return Err(e.clone()),
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// The terms that a sum packs, each as an expression of the whole; empty where their ranges
+/// overlap.
+fn digits(d: &Domain, s: &Sum, y: &Sum) -> Known<Vec<Equation>> {
+    let mut terms: Vec<(&Term, i128)> = s.terms.iter().map(|(t, c)| (t, *c)).collect();
+    terms.sort_by_key(|(t, c)| (std::cmp::Reverse(*c), (*t).clone()));
+    if terms.len() < 2 || terms.iter().any(|(_, c)| *c <= 0) {
+        return Ok(Vec::new());
+    }
+    // The whole without its constant is a number in the mixed radix of the coefficients, with
+    // each term counted from its least value.
+    let mut lowest = Vec::new();
+    for (t, _) in &terms {
+        match d.sum_bounds(&Sum::term((*t).clone()))?.0 {
+            Some(lo) => lowest.push(i128::from(lo)),
+            None => return Ok(Vec::new()),
+        }
+    }
+    let overflow = || Unknown::from(Reason::TooLarge);
+    let mut number = y.clone().offset(-s.constant)?;
+    for ((_, c), lo) in terms.iter().zip(&lowest) {
+        let shift = c.checked_mul(*lo).ok_or_else(overflow)?;
+        number = number.offset(shift.checked_neg().ok_or_else(overflow)?)?;
+    }
+    let mut out = Vec::new();
+    for (at, (t, c)) in terms.iter().enumerate() {
+        // What lies below this digit must be less than one of it.
+        let mut below = Sum::default();
+        for ((t, c), lo) in terms[at + 1..].iter().zip(&lowest[at + 1..]) {
+            below = below.plus(&Sum::term((*t).clone()).offset(-lo)?, *c)?;
+        }
+        let fits = Pred::ge(Sum::constant(c - 1).plus(&below, -1)?);
+        if !d.holds(&fits)? {
+            return Ok(Vec::new());
+        }
+        let mut digit = number.clone();
+        if let Some((_, above)) = at.checked_sub(1).and_then(|i| terms.get(i)) {
+            if above % c != 0 {
+                return Ok(Vec::new());
+            }
+            digit = digit.modulo(*above)?;
+        }
+        out.push((Sum::term((*t).clone()), digit.div(*c)?.offset(lowest[at])?));
+    }
+    Ok(out)
+}
+
+/// The value of one term as a sum of right sides: elimination over the rationals, with a result
+/// only where it is integral.
+fn solve(equations: &[Equation], wanted: &Term) -> Known<Option<Sum>> {
+    let mut rows: Vec<Equation> = equations.to_vec();
+    let columns: Vec<Term> = {
+        let all: BTreeMap<Term, ()> =
+            rows.iter().flat_map(|(l, _)| l.terms.keys().map(|t| (t.clone(), ()))).collect();
+        all.into_keys().filter(|t| t != wanted).collect()
+    };
+    for column in columns {
+        // The row with the smallest coefficient eliminates the column from the others.
+        let pivot = rows
+            .iter()
+            .enumerate()
+            .filter_map(|(i, (l, _))| {
+                Some((l.terms.get(&column)?.unsigned_abs(), l.terms.len(), i))
+            })
+            .min();
+        let Some((_, _, pivot)) = pivot else { continue };
+        let (left, right) = rows.swap_remove(pivot);
+        let Some(p) = left.terms.get(&column).copied() else { continue };
+        for (l, r) in &mut rows {
+            let Some(c) = l.terms.get(&column).copied() else { continue };
+            // p * row - c * pivot row
+            let g = crate::form::gcd(p, c);
+            *l = l.scaled(p / g)?.plus(&left, -c / g)?;
+            *r = r.scaled(p / g)?.plus(&right, -c / g)?;
+        }
+    }
+    for (l, r) in rows {
+        let Some(c) = l.terms.get(wanted).copied().filter(|_| l.terms.len() == 1) else { continue };
+        let total = r.offset(-l.constant)?;
+        if total.content() % c == 0 && total.constant % c == 0 {
+            let mut out = Sum::constant(total.constant / c);
+            for (t, k) in total.terms {
+                out = out.plus(&Sum::term(t), k / c)?;
+            }
+            return Ok(Some(out));
+        }
+    }
+    Ok(None)
+}

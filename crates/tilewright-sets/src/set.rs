@@ -1,0 +1,271 @@
+//! Sets of integer points, by themselves.
+//!
+//! A [`Set`] has dimensions, which are variables, and may depend on symbolic sizes. It comes from
+//! a [`Domain`] or from what a relation touches, and goes back into a condition. Operations are
+//! exact; a set that is only known from outside (terms that are not affine had to be eliminated)
+//! says so, and answers that would not be certain are [`Reason::NotAffine`].
+
+use std::rc::Rc;
+
+use tilewright_ir::{Expr, Var};
+
+use crate::answer::{Known, Proof, Reason, Unknown, Witness};
+use crate::bounds::Bounds;
+use crate::domain::Domain;
+use crate::engine::Engine;
+use crate::form::Atom;
+use crate::frame::Frame;
+use crate::isl::Set as Raw;
+
+/// A set of integer points. Cheap to clone.
+#[derive(Clone)]
+pub struct Set {
+    pub(crate) engine: Engine,
+    /// The dimensions, then what is symbolic.
+    pub(crate) frame: Rc<Frame>,
+    pub(crate) dims: usize,
+    pub(crate) raw: Raw,
+    /// Why the set may be larger than what it stands for.
+    pub(crate) vague: Option<Unknown>,
+}
+
+impl Domain {
+    /// The points of the domain as a set over its variables.
+    pub fn to_set(&self) -> Known<Set> {
+        self.engine.ask(|| {
+            let vars: Vec<Var> = self.vars().cloned().collect();
+            let (outer, atoms) = self.outer(&vars)?;
+            let dropped = self.frame.atoms.iter().filter(|a| !atoms.contains(a));
+            let mut dropped = dropped.map(Atom::expr).peekable();
+            let vague = match (self.vague(), dropped.peek()) {
+                (Some(why), _) => Some(why.clone()),
+                (None, Some(_)) => Some(crate::answer::not_affine(dropped)),
+                (None, None) => None,
+            };
+            let set = outer.set.clone();
+            Ok(Set {
+                engine: self.engine.clone(),
+                frame: outer.frame,
+                dims: self.vars,
+                raw: set,
+                vague,
+            })
+        })
+    }
+}
+
+impl Set {
+    /// The dimensions.
+    pub fn vars(&self) -> impl Iterator<Item = &Var> {
+        self.frame.atoms.iter().take(self.dims).filter_map(Atom::as_var)
+    }
+
+    /// Whether the set is exactly what it stands for, and not larger.
+    pub fn is_exact(&self) -> bool {
+        self.vague.is_none()
+    }
+
+    /// The points as a domain, for questions about expressions.
+    pub fn domain(&self) -> Known<Domain> {
+        Domain::of_raw(&self.engine, self.frame.atoms.clone(), self.dims, self.raw.clone())
+    }
+
+    fn certain(&self) -> Known<()> {
+        self.vague.clone().map_or(Ok(()), Err)
+    }
+
+    /// Both sets in one frame.
+    fn aligned(&self, other: &Set) -> Known<(Rc<Frame>, Raw, Raw)> {
+        if !self.vars().eq(other.vars()) {
+            return Err(Reason::Mismatch("sets over different variables".into()).into());
+        }
+        if self.frame.atoms == other.frame.atoms {
+            return Ok((self.frame.clone(), self.raw.clone(), other.raw.clone()));
+        }
+        let mut atoms = self.frame.atoms.clone();
+        for a in &other.frame.atoms {
+            if !atoms.contains(a) {
+                atoms.push(a.clone());
+            }
+        }
+        let frame = Frame::new(&self.engine.ctx, atoms)?;
+        let a = frame.gather(self.raw.clone(), &self.frame.atoms)?;
+        let b = frame.gather(other.raw.clone(), &other.frame.atoms)?;
+        Ok((Rc::new(frame), a, b))
+    }
+
+    fn combine(&self, other: &Set, operation: impl FnOnce(Raw, Raw) -> Known<Raw>) -> Known<Set> {
+        self.engine.ask(|| {
+            let (frame, a, b) = self.aligned(other)?;
+            let vague = self.vague.clone().or_else(|| other.vague.clone());
+            let raw = operation(a, b)?.coalesce()?;
+            Ok(Set { engine: self.engine.clone(), frame, dims: self.dims, raw, vague })
+        })
+    }
+
+    /// Points of both.
+    pub fn intersect(&self, other: &Set) -> Known<Set> {
+        self.combine(other, Raw::intersect)
+    }
+
+    /// Points of either.
+    pub fn union(&self, other: &Set) -> Known<Set> {
+        self.combine(other, Raw::union)
+    }
+
+    /// Points of this one that are not of the other, which must be exact.
+    pub fn subtract(&self, other: &Set) -> Known<Set> {
+        other.certain()?;
+        self.combine(other, Raw::subtract)
+    }
+
+    /// All integer points that are not in the set, which must be exact.
+    pub fn complement(&self) -> Known<Set> {
+        self.certain()?;
+        self.engine.ask(|| Ok(Set { raw: self.raw.clone().complement()?, ..self.clone() }))
+    }
+
+    /// The values that `vars` take, in the order given.
+    pub fn project(&self, vars: &[Var]) -> Known<Set> {
+        self.engine.ask(|| {
+            let mut atoms: Vec<Atom> = vars.iter().map(Atom::var).collect();
+            if let Some(a) = atoms.iter().find(|a| !self.frame.atoms[..self.dims].contains(a)) {
+                return Err(Reason::Mismatch(format!("no dimension `{}`", a.expr())).into());
+            }
+            atoms.extend(self.frame.atoms[self.dims..].iter().cloned());
+            let raw = self.frame.scatter(self.raw.clone(), &atoms)?.coalesce()?;
+            let frame = Rc::new(Frame::new(&self.engine.ctx, atoms)?);
+            Ok(Set { frame, dims: vars.len(), raw, ..self.clone() })
+        })
+    }
+
+    fn decide(
+        &self,
+        holds: Known<bool>,
+        witness: impl FnOnce() -> Known<Option<Witness>>,
+    ) -> Proof {
+        let proof: Known<Proof> = holds.and_then(|holds| {
+            if holds {
+                return Ok(Proof::Yes);
+            }
+            self.certain()?;
+            let witness = witness()?.ok_or_else(|| Unknown::from(Reason::TooLarge))?;
+            Ok(Proof::No { witness })
+        });
+        proof.into()
+    }
+
+    /// Whether there is no point; the witness of a no is one.
+    pub fn is_empty(&self) -> Proof {
+        let ask = || self.engine.ask(|| self.raw.is_empty());
+        self.decide(ask(), || self.point())
+    }
+
+    /// Whether every point is one of the other, which must be exact for a yes.
+    pub fn is_subset(&self, other: &Set) -> Proof {
+        let difference = match (self.combine(other, Raw::subtract), &other.vague) {
+            (Ok(d), _) => Set { vague: self.vague.clone(), ..d },
+            (Err(e), _) => return Proof::Unknown(e),
+        };
+        match (difference.is_empty(), &other.vague) {
+            (Proof::Yes, Some(why)) => Proof::Unknown(why.clone()),
+            (proof, _) => proof,
+        }
+    }
+
+    /// Whether both have the same points; both must be exact for a yes.
+    pub fn is_equal(&self, other: &Set) -> Proof {
+        match self.is_subset(other) {
+            Proof::Yes => other.is_subset(self),
+            proof => proof,
+        }
+    }
+
+    /// Whether no point is in both.
+    pub fn is_disjoint(&self, other: &Set) -> Proof {
+        match self.intersect(other) {
+            Ok(both) => both.is_empty(),
+            Err(e) => Proof::Unknown(e),
+        }
+    }
+
+    /// Some point, with values for the symbolic sizes; `None` for the empty set.
+    pub fn point(&self) -> Known<Option<Witness>> {
+        self.engine.ask(|| match self.raw.is_empty()? {
+            true => Ok(None),
+            false => self.domain()?.friendly_point(&self.raw),
+        })
+    }
+
+    /// The lexicographically smallest point, one expression of the symbolic sizes a dimension.
+    pub fn lexmin(&self) -> Known<Vec<Expr>> {
+        self.lexicographic(false)
+    }
+
+    /// The lexicographically largest point.
+    pub fn lexmax(&self) -> Known<Vec<Expr>> {
+        self.lexicographic(true)
+    }
+
+    fn lexicographic(&self, largest: bool) -> Known<Vec<Expr>> {
+        use crate::isl::api::{PARAM, SET};
+        self.certain()?;
+        self.engine.ask(|| {
+            let symbolic = (self.frame.len() - self.dims) as u32;
+            let dims = self.dims as u32;
+            if self.raw.is_empty()? {
+                return Err(Reason::Empty.into());
+            }
+            let raw = self.raw.clone().move_dims(PARAM, 0, SET, dims, symbolic)?;
+            let best = if largest { raw.lexmax() } else { raw.lexmin() };
+            let best = best.map_err(|e| match e.reason() {
+                Reason::Engine(_) => Reason::Unbounded.into(),
+                _ => e,
+            })?;
+            let raw = best.move_dims(SET, dims, PARAM, 0, symbolic)?;
+            let d = Domain::of_raw(&self.engine, self.frame.atoms.clone(), self.dims, raw)?;
+            let vars: Vec<Var> = self.vars().cloned().collect();
+            vars.iter().map(|v| Ok(d.tight_bounds(&v.expr(), &[])?.min)).collect()
+        })
+    }
+
+    /// The smallest box around the set: bounds of each dimension in the symbolic sizes.
+    pub fn hull(&self) -> Known<Vec<Bounds>> {
+        let d = self.domain()?;
+        self.vars().map(|v| d.tight_bounds(&v.expr(), &[])).collect()
+    }
+
+    /// At most how many points there are: the number of points of the smallest box. `None` where
+    /// that depends on symbolic sizes without bound, or exceeds 64 bits.
+    pub fn size_bound(&self) -> Known<Option<u64>> {
+        self.engine.ask(|| {
+            if self.raw.is_empty()? {
+                return Ok(Some(0));
+            }
+            let d = self.domain()?;
+            let mut size = Some(1u64);
+            for v in self.vars() {
+                let extent = match d.bounds(&v.expr())? {
+                    (Some(lo), Some(hi)) => hi.checked_sub(lo).and_then(|n| n.checked_add(1)),
+                    _ => None,
+                };
+                let extent = extent.and_then(|n| u64::try_from(n).ok());
+                size = size.zip(extent).and_then(|(a, b)| a.checked_mul(b));
+            }
+            Ok(size)
+        })
+    }
+
+    /// The simplest condition that holds at those points of `within` that are in the set.
+    ///
+    /// The set must be exact, and its dimensions variables of the domain.
+    pub fn condition(&self, within: &Domain) -> Known<Expr> {
+        self.certain()?;
+        self.engine.ask(|| {
+            let d = within.reach(|f| self.frame.atoms.iter().for_each(f))?;
+            let inside = d.frame.gather(self.raw.clone(), &self.frame.atoms)?;
+            let inside = inside.intersect(d.set.clone())?;
+            d.closed_form(&inside, None, None)?.ok_or_else(|| Reason::NoClosedForm.into())
+        })
+    }
+}
