@@ -1,1 +1,48 @@
 //! Compile and run tensor programs: the library and the command line.
+//!
+//! A [`Module`] comes from an ONNX model or from TVMScript ([`load`]), or is built with
+//! [`ops::te`]. [`compile`] turns it into native code in this process, an [`Executable`]:
+//!
+//! ```
+//! use tilewright::{Options, Sizes, Tensor, compile, load};
+//! # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");
+//! let module = load(model, &Sizes::new().dim("N", 2))?;
+//! let executable = compile(&module, &Options::default())?;
+//! let images = Tensor::from_slice(&[2, 1, 8, 8], &[0.5f32; 128])?;
+//! let outputs = executable.run(&[images])?;
+//! assert_eq!(outputs[0].shape(), [2, 10]);
+//! # Ok::<(), tilewright::Error>(())
+//! ```
+//!
+//! * [`load`](mod@load), [`sizes`]: files to modules, and the sizes that they leave open.
+//! * [`pipeline`], [`compile`](mod@compile): modules to native code, stage by stage.
+//! * [`passes`]: every pass by its name.
+//! * [`compare`], [`random`]: comparing outputs, making inputs.
+//!
+//! The other crates of the project are re-exported: [`ir`], [`script`], [`interp`], [`ops`],
+//! [`onnx`], [`transform`], [`schedule`], [`graph`], [`codegen`], [`runtime`].
+
+pub mod compare;
+pub mod compile;
+pub mod load;
+pub mod passes;
+pub mod pipeline;
+pub mod random;
+pub mod sizes;
+
+pub use compile::compile;
+pub use load::{ModuleExt, load};
+pub use pipeline::Options;
+pub use sizes::Sizes;
+pub use tilewright_codegen as codegen;
+pub use tilewright_graph as graph;
+pub use tilewright_interp as interp;
+pub use tilewright_ir as ir;
+pub use tilewright_ir::{DType, Error, Module, Result, Tensor};
+pub use tilewright_onnx as onnx;
+pub use tilewright_ops as ops;
+pub use tilewright_runtime as runtime;
+pub use tilewright_runtime::Executable;
+pub use tilewright_schedule as schedule;
+pub use tilewright_script as script;
+pub use tilewright_transform as transform;

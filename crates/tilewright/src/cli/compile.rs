@@ -1,0 +1,233 @@
+//! `tilewright compile`: a model to a file of native code, or of one of the texts on the way there.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use tilewright::codegen::cache::ObjectCache;
+use tilewright::codegen::library::Library;
+use tilewright::codegen::llvm::{Emit, Llvm, OptLevel};
+use tilewright::codegen::{entry, header};
+use tilewright::compile::{Program, lower_program};
+use tilewright::ir::TensorFunc;
+use tilewright::pipeline::{Stage, run_stages};
+use tilewright::{Error, Module, ModuleExt, Options, Result, Sizes};
+
+use super::native::Native;
+use super::progress::Bar;
+use super::{Answer, Outcome, read_module, size, talk};
+
+/// Compile a model to a shared library with a C header, or to one of the forms on the way there.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// An ONNX model, TVMScript with a graph or tensor function, or `-` for TVMScript from standard
+    /// input.
+    model: PathBuf,
+    /// Where to write; text goes to standard output without it. A library or object gets a C header
+    /// beside it, with the ending `.h`.
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// What to write; by the ending of OUT unless said: .so, .o, .ll, .s, .py.
+    #[arg(long, value_enum)]
+    emit: Option<Form>,
+    /// Prefix of the symbols of a library or object, a C identifier; from the name of OUT unless
+    /// said.
+    #[arg(long, value_name = "PREFIX")]
+    name: Option<String>,
+    /// For TVMScript: the last stage that the module goes through; none unless said.
+    #[arg(long, value_name = "STAGE", value_parser = stage)]
+    after: Option<Stage>,
+    /// A size that the model leaves open; a dimension's name, or `INPUT.AXIS`.
+    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = size)]
+    dims: Vec<(String, usize)>,
+    #[command(flatten)]
+    native: Native,
+}
+
+/// What can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// A shared library.
+    So,
+    /// An object file.
+    Obj,
+    /// LLVM IR after LLVM's optimisations (before them with --opt-level 0).
+    LlvmIr,
+    /// Assembly.
+    Asm,
+    /// The module as text.
+    Tvmscript,
+}
+
+impl Form {
+    /// By the ending of a file.
+    fn of_ending(path: &Path) -> Option<Form> {
+        match path.extension().and_then(OsStr::to_str)? {
+            "so" | "dylib" => Some(Form::So),
+            "o" | "obj" => Some(Form::Obj),
+            "ll" => Some(Form::LlvmIr),
+            "s" | "asm" => Some(Form::Asm),
+            "py" => Some(Form::Tvmscript),
+            _ => None,
+        }
+    }
+}
+
+fn stage(text: &str) -> std::result::Result<Stage, String> {
+    let names = Stage::ALL.map(Stage::name);
+    let found = Stage::ALL.into_iter().find(|stage| stage.name() == text);
+    found.ok_or_else(|| format!("the stages are {}", names.join(", ")))
+}
+
+pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
+    let output = arguments.output.as_deref();
+    let form = arguments.emit.or_else(|| output.and_then(Form::of_ending)).ok_or_else(|| {
+        Error::input("what to write is not said")
+            .help("give --emit, or --output with one of the endings .so, .o, .ll, .s, .py")
+    })?;
+    if arguments.after.is_some() && form != Form::Tvmscript {
+        return Err(Error::input("--after is for --emit tvmscript").into());
+    }
+    let bar = Bar::new("load");
+    let options = arguments.native.options(&bar)?;
+    let sizes = Sizes { dims: super::sizes(&arguments.dims)?, ..Sizes::new() };
+    let module = read_module(&arguments.model, &sizes)?;
+    let text = match form {
+        Form::So | Form::Obj => {
+            let path = output.ok_or_else(|| {
+                Error::input("a library or object is not written to standard output")
+                    .help("give --output")
+            })?;
+            let header = binary(arguments, form, path, &module, &options)?;
+            drop(bar);
+            talk!("note: wrote {} and {}", path.display(), header.display());
+            return Ok(Answer::Yes);
+        }
+        Form::Tvmscript => script(arguments.after, module, &options)?,
+        Form::LlvmIr | Form::Asm => {
+            let name = name(arguments, output)?;
+            native_text(form, &name, &module, &options)?
+        }
+    };
+    drop(bar);
+    match output {
+        Some(path) => write_file(path, text.as_bytes())?,
+        None => out.write_all(text.as_bytes())?,
+    }
+    Ok(Answer::Yes)
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    std::fs::write(path, bytes).map_err(|e| Error::io(e.to_string()).context(path.display()))
+}
+
+fn script(after: Option<Stage>, module: Module, options: &Options) -> Result<String> {
+    let module = match after {
+        Some(until) => run_stages(&module, options, until, |_, _| Ok(()))?,
+        None => module,
+    };
+    let mut text = module.to_script();
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// The prefix of symbols.
+fn name(arguments: &Arguments, output: Option<&Path>) -> Result<String> {
+    if let Some(name) = &arguments.name {
+        return Ok(name.clone());
+    }
+    let from = output.unwrap_or(&arguments.model);
+    let stem = from.file_stem().unwrap_or_default().to_string_lossy();
+    let stem = stem.strip_prefix("lib").filter(|rest| !rest.is_empty()).unwrap_or(&stem);
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let name: String = stem.chars().map(plain).collect();
+    let is_word = name.contains(|c: char| c.is_ascii_alphabetic());
+    Ok(match name.chars().next() {
+        Some(first) if is_word && !first.is_ascii_digit() => name,
+        Some(_) if is_word => format!("m_{name}"),
+        _ => "model".to_owned(),
+    })
+}
+
+/// The functions of a program, as code generation takes them.
+fn funcs(program: &Program) -> Vec<(Arc<str>, &TensorFunc)> {
+    program.kernels.list.iter().map(|(name, f, _)| (name.clone(), &**f)).collect()
+}
+
+/// The whole program as LLVM IR or assembly.
+fn native_text(form: Form, name: &str, module: &Module, options: &Options) -> Result<String> {
+    let program = lower_program(module, options, name)?;
+    let target = options.target()?;
+    let ir = entry::program(name, &program.plan, &funcs(&program), &target)?;
+    let emit = match form {
+        Form::Asm => Emit::Assembly,
+        _ if options.level == OptLevel::None => return Ok(ir),
+        _ => Emit::OptimizedIr,
+    };
+    let bytes = Llvm::get()?.compile(&ir, &target, options.level, emit)?;
+    String::from_utf8(bytes).map_err(|_| Error::internal("LLVM's text is not UTF-8"))
+}
+
+/// Writes a library or object, and its header, whose path is the result.
+fn binary(
+    arguments: &Arguments,
+    form: Form,
+    path: &Path,
+    module: &Module,
+    options: &Options,
+) -> Result<PathBuf> {
+    let name = name(arguments, Some(path))?;
+    let program = lower_program(module, options, &name)?;
+    let target = options.target()?;
+    let funcs = funcs(&program);
+    let cache = if options.cache { ObjectCache::from_env() } else { ObjectCache::off() };
+    let llvm = Llvm::get()?;
+    if form == Form::So {
+        let library = Library { name: &name, plan: &program.plan, funcs: &funcs, target: &target };
+        return library.build(llvm, &cache, path);
+    }
+    let header = header::object(&program.plan, &name)?;
+    let ir = entry::program(&name, &program.plan, &funcs, &target)?;
+    let object = cache.compile(llvm, &ir, &target, options.level)?;
+    write_file(path, &object.bytes)?;
+    let header_path = path.with_extension("h");
+    write_file(&header_path, header.as_bytes())?;
+    Ok(header_path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_become_prefixes() {
+        let of = |file: &str| {
+            let arguments = Arguments {
+                model: "net.onnx".into(),
+                output: None,
+                emit: None,
+                name: None,
+                after: None,
+                dims: Vec::new(),
+                native: Native::default(),
+            };
+            name(&arguments, Some(Path::new(file))).expect("a name")
+        };
+        for (file, expected) in [
+            ("out/resnet50.so", "resnet50"),
+            ("libdigits.so", "digits"),
+            ("lib.so", "lib"),
+            ("my-net v2.o", "my_net_v2"),
+            ("3d.so", "m_3d"),
+            ("42.so", "model"),
+            ("...", "model"),
+            ("é.so", "model"),
+        ] {
+            assert_eq!(of(file), expected, "{file}");
+        }
+    }
+}

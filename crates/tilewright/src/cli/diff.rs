@@ -1,0 +1,65 @@
+//! `tilewright diff`: are two modules structurally equal?
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use tilewright::ir::equal::{self, Difference};
+use tilewright::ir::{Source, Span};
+use tilewright::{Module, Sizes};
+
+use super::{Answer, Outcome, read_module};
+
+/// Compare two modules: exit code 0 if they are structurally equal, 1 and the first difference if
+/// not.
+///
+/// Names of variables, buffers, functions and blocks do not count.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// TVMScript, an ONNX model, or `-` for TVMScript from standard input.
+    a: PathBuf,
+    /// The same.
+    b: PathBuf,
+    /// Names of functions and blocks, the order of functions and the declared regions of blocks
+    /// count, too.
+    #[arg(long)]
+    strict: bool,
+}
+
+pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
+    let read = |path| read_module(path, &Sizes::new());
+    let (a, b) = (read(&arguments.a)?, read(&arguments.b)?);
+    let options = match arguments.strict {
+        true => equal::Options::default(),
+        false => equal::Options::loose(),
+    };
+    match equal::modules(&a, &b, &options) {
+        Ok(()) => Ok(Answer::Yes),
+        Err(difference) => {
+            write_difference(&difference, &a, &b, out)?;
+            Ok(Answer::No)
+        }
+    }
+}
+
+fn write_difference(
+    difference: &Difference,
+    a: &Module,
+    b: &Module,
+    out: &mut impl Write,
+) -> std::io::Result<()> {
+    writeln!(out, "{difference}")?;
+    write_place(difference.left_span, a.source.as_deref(), out)?;
+    write_place(difference.right_span, b.source.as_deref(), out)
+}
+
+/// The first line of what a span covers.
+fn write_place(
+    span: Option<Span>,
+    source: Option<&Source>,
+    out: &mut impl Write,
+) -> std::io::Result<()> {
+    let (Some(span), Some(source)) = (span, source) else { return Ok(()) };
+    let (line, column) = source.line_col(span.start);
+    writeln!(out, "  --> {}:{line}:{column}", source.name)?;
+    writeln!(out, "{line:4} | {}", source.line(line))
+}

@@ -1,0 +1,121 @@
+//! `tilewright doctor`: what was found on this machine, and what is missing.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tilewright::codegen::cache::ObjectCache;
+use tilewright::codegen::llvm::{Llvm, Status};
+use tilewright::runtime::pool::cores;
+
+use super::{Answer, Outcome};
+
+/// Show what was found on this machine: LLVM, the C compiler, isl, the CPU.
+///
+/// Exit code 1 if something is missing without which models cannot run.
+#[derive(clap::Args)]
+pub struct Arguments {}
+
+pub fn execute(_: &Arguments, out: &mut impl Write) -> Outcome {
+    writeln!(out, "tilewright {}", env!("CARGO_PKG_VERSION"))?;
+    let answer = llvm(out)?;
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    tool(out, "rustc", Command::new(rustc), "only needed for its LLVM")?;
+    tool(out, "cc", Command::new("cc"), "needed for `compile --emit so`")?;
+    isl(out)?;
+    writeln!(out, "cores: {}", cores())?;
+    cache(out)?;
+    Ok(answer)
+}
+
+/// LLVM, and the machine that it sees.
+fn llvm(out: &mut impl Write) -> std::io::Result<Answer> {
+    let answer = match Llvm::get() {
+        Ok(llvm) => {
+            writeln!(out, "LLVM: {}, {}", llvm.version(), llvm.path().display())?;
+            writeln!(out, "  targets: {}", llvm.families().join(", "))?;
+            let host = llvm.host();
+            let vectors =
+                ["avx2", "fma", "avx512f", "avx512bf16", "avx512vnni", "amx-tile", "neon", "sve"];
+            let has = |name: &&&str| {
+                host.features.split(',').any(|f| f.strip_prefix('+') == Some(**name))
+            };
+            let found: Vec<&str> = vectors.iter().filter(has).copied().collect();
+            writeln!(out, "CPU: {} ({})", host.cpu, host.triple)?;
+            writeln!(
+                out,
+                "  vectors: {}",
+                if found.is_empty() { "none".to_owned() } else { found.join(", ") }
+            )?;
+            Answer::Yes
+        }
+        Err(error) => {
+            writeln!(out, "LLVM: MISSING: {error}")?;
+            for note in &error.diagnostic().notes {
+                writeln!(out, "  {note}")?;
+            }
+            if let Some(help) = &error.diagnostic().help {
+                writeln!(out, "  {help}")?;
+            }
+            Answer::No
+        }
+    };
+    for place in Llvm::survey() {
+        for (file, status) in &place.files {
+            let status = match status {
+                Status::Used => continue,
+                Status::Refused(why) => format!("cannot be used: {why}"),
+                Status::SameAs(other) => format!("the same as {}", other.display()),
+                Status::NotNeeded => "not needed".to_owned(),
+            };
+            writeln!(out, "  also {} ({}): {status}", file.display(), place.origin)?;
+        }
+    }
+    Ok(answer)
+}
+
+/// A program, by the first line of what it says to `--version`.
+fn tool(out: &mut impl Write, name: &str, mut command: Command, use_: &str) -> std::io::Result<()> {
+    command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
+    let said = command.output().ok().filter(|output| output.status.success());
+    let said = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    match said.as_deref().and_then(|text| text.lines().next()) {
+        Some(line) => writeln!(out, "{name}: {line}"),
+        None => writeln!(out, "{name}: missing ({use_})"),
+    }
+}
+
+/// isl is looked for by its file; nothing is loaded.
+fn isl(out: &mut impl Write) -> std::io::Result<()> {
+    let multiarch = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    let places =
+        [multiarch.as_str(), "/usr/lib64", "/usr/lib", "/usr/local/lib", "/opt/homebrew/lib"];
+    match places.iter().find_map(|place| library(Path::new(place), "libisl.")) {
+        Some(path) => writeln!(out, "isl: {}", path.display()),
+        None => {
+            writeln!(out, "isl: not found (needed for proofs about indices; it comes with gcc)")
+        }
+    }
+}
+
+/// The newest shared library in a directory whose name starts like this.
+fn library(directory: &Path, name: &str) -> Option<PathBuf> {
+    let files = std::fs::read_dir(directory).ok()?.flatten().map(|file| file.path());
+    let is_it = |path: &PathBuf| {
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        file.starts_with(name) && (file.contains(".so") || file.ends_with(".dylib"))
+    };
+    files.filter(is_it).max()
+}
+
+fn cache(out: &mut impl Write) -> std::io::Result<()> {
+    let cache = ObjectCache::from_env();
+    match cache.directory() {
+        Some(directory) => {
+            let (entries, bytes) = cache.usage();
+            let mib = bytes as f64 / f64::from(1 << 20);
+            writeln!(out, "cache: {}: {entries} objects, {mib:.1} MiB", directory.display())
+        }
+        None => writeln!(out, "cache: off"),
+    }
+}

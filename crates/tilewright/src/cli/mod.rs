@@ -1,0 +1,180 @@
+//! The command line.
+//!
+//! Data goes to standard output, talk to standard error. Exit code 0 means done, 1 "no" (it
+//! differs, something is missing), 2 refused or bad input, 3 undecided.
+
+mod compile;
+mod diff;
+mod doctor;
+mod native;
+mod ops;
+mod opt;
+mod progress;
+mod report;
+mod run;
+mod summary;
+mod timing;
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tilewright::{Error, Module, Sizes, load};
+
+/// Compile and run tensor programs.
+///
+/// MODEL is an ONNX model, or TVMScript with a graph or tensor function.
+#[derive(Parser)]
+#[command(name = "tilewright", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Run(run::Arguments),
+    Compile(compile::Arguments),
+    Opt(opt::Arguments),
+    Diff(diff::Arguments),
+    Doctor(doctor::Arguments),
+    Ops(ops::Arguments),
+}
+
+/// What a command has to say by its exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// It is done, or the answer is yes.
+    Yes,
+    /// The answer is no.
+    No,
+}
+
+/// Why a command ended early.
+enum Failure {
+    /// It refused.
+    Error(Box<Error>),
+    /// Standard output cannot be written.
+    Output(io::Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Error(Box::new(error))
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Output(error)
+    }
+}
+
+/// What a command gives.
+type Outcome = Result<Answer, Failure>;
+
+/// Refused or bad input.
+const REFUSED: u8 = 2;
+
+/// Stack of the thread that does the work: trees are walked by recursion, and a tree may be as deep
+/// as its text is long. Pages are taken only as they are used.
+const STACK_BYTES: usize = 1 << 30;
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are answers, and go to standard output.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { REFUSED } else { 0 });
+        }
+    };
+    let work = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(|| execute(arguments));
+    // A panic has printed its message.
+    let code = work.map(|thread| thread.join().unwrap_or(101)).unwrap_or_else(|error| {
+        report::draw(&Error::io(format!("cannot start a thread: {error}")));
+        REFUSED
+    });
+    ExitCode::from(code)
+}
+
+fn execute(arguments: Arguments) -> u8 {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let outcome = match arguments.command {
+        Command::Run(a) => run::execute(&a, &mut out),
+        Command::Compile(a) => compile::execute(&a, &mut out),
+        Command::Opt(a) => opt::execute(&a, &mut out),
+        Command::Diff(a) => diff::execute(&a, &mut out),
+        Command::Doctor(a) => doctor::execute(&a, &mut out),
+        Command::Ops(a) => ops::execute(&a, &mut out),
+    };
+    let flushed = out.flush().map_err(Failure::from);
+    match outcome.and_then(|answer| flushed.map(|()| answer)) {
+        Ok(Answer::Yes) => 0,
+        Ok(Answer::No) => 1,
+        Err(Failure::Error(error)) => {
+            report::draw(&error);
+            REFUSED
+        }
+        // Whoever reads has seen enough.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            // What is still buffered would fail again when the buffer is dropped.
+            let _ = out.into_parts();
+            0
+        }
+        Err(Failure::Output(error)) => {
+            report::draw(&Error::io(format!("cannot write to standard output: {error}")));
+            REFUSED
+        }
+    }
+}
+
+/// Says something on standard error. What cannot be said is not said.
+macro_rules! talk {
+    ($($part:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($part)*);
+    }};
+}
+use talk;
+
+/// Reads `NAME=VALUE`; the name may contain `=` itself.
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.rsplit_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
+}
+
+/// Reads `NAME=SIZE`.
+fn size(text: &str) -> Result<(String, usize), String> {
+    let (name, size) =
+        text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or("expected NAME=SIZE")?;
+    let size = size.parse().map_err(|_| format!("`{size}` is not a size"))?;
+    Ok((name.to_owned(), size))
+}
+
+/// Sizes by name; one that is given twice is an error.
+fn sizes(given: &[(String, usize)]) -> Result<BTreeMap<String, usize>, Error> {
+    let mut sizes = BTreeMap::new();
+    for (name, size) in given {
+        if sizes.insert(name.clone(), *size).is_some_and(|old| old != *size) {
+            return Err(Error::input(format!("--dim {name} is given twice")));
+        }
+    }
+    Ok(sizes)
+}
+
+/// Loads a file; `-` stands for TVMScript from standard input.
+fn read_module(path: &Path, sizes: &Sizes) -> Result<Module, Error> {
+    if path != Path::new("-") {
+        return load(path, sizes);
+    }
+    let mut text = String::new();
+    let read = io::stdin().lock().read_to_string(&mut text);
+    read.map_err(|e| Error::io(format!("cannot read standard input: {e}")))?;
+    load::parse("<stdin>", text, sizes)
+}

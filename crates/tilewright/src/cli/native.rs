@@ -1,0 +1,92 @@
+//! Choices that all commands have which make native code.
+
+use tilewright::codegen::llvm::{Llvm, OptLevel, Target};
+use tilewright::{Error, Options, Result};
+
+use super::progress::Bar;
+
+/// How native code is made.
+#[derive(clap::Args, Default)]
+pub struct Native {
+    /// Threads that share the work; one a core unless said otherwise.
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// The CPU to generate code for, as LLVM calls it: `native`, `x86-64-v3`, `znver4`.
+    #[arg(long, value_name = "NAME", default_value = "native")]
+    cpu: String,
+    /// How much LLVM optimises.
+    #[arg(long = "opt-level", value_name = "0|1|3", default_value = "3", value_parser = ["0", "1", "3"])]
+    level: String,
+    /// Keep functions apart instead of fusing elementwise work.
+    #[arg(long)]
+    no_fuse: bool,
+    /// Keep the loops as they are written.
+    #[arg(long)]
+    no_schedule: bool,
+    /// Check the module's rules after every stage.
+    #[arg(long)]
+    check: bool,
+    /// Neither read nor write the cache of compiled code.
+    #[arg(long)]
+    no_cache: bool,
+    /// How the tensors of the model lie in memory.
+    #[arg(long, value_name = "none|nhwc|nchw8c|nchw16c|plan", default_value = "none")]
+    layout: String,
+}
+
+impl Native {
+    /// The library's options.
+    pub fn options(&self, bar: &Bar) -> Result<Options> {
+        match self.layout.as_str() {
+            "none" => {}
+            "nhwc" | "nchw8c" | "nchw16c" | "plan" => {
+                return Err(Error::refused(format!(
+                    "--layout {} is not available yet",
+                    self.layout
+                ))
+                .help("leave out --layout: tensors lie in memory as the model has them"));
+            }
+            other => {
+                return Err(Error::input(format!("there is no layout `{other}`"))
+                    .note("the layouts are: none, nhwc, nchw8c, nchw16c, plan"));
+            }
+        }
+        if self.threads == Some(0) {
+            return Err(Error::input("--threads 0: at least one thread is needed"));
+        }
+        let target = match self.cpu.as_str() {
+            "native" => None,
+            cpu => Some(target(cpu)?),
+        };
+        Ok(Options {
+            threads: self.threads.unwrap_or(0),
+            target,
+            level: match self.level.as_str() {
+                "0" => OptLevel::None,
+                "1" => OptLevel::Less,
+                _ => OptLevel::Full,
+            },
+            fuse: !self.no_fuse,
+            schedule: !self.no_schedule,
+            check: self.check || cfg!(debug_assertions),
+            cache: !self.no_cache,
+            progress: bar.watcher(),
+        })
+    }
+}
+
+/// This machine's kind with another CPU.
+///
+/// LLVM knows what a CPU can do, and the scheduler has to be told: for the levels of x86-64, which
+/// are the useful ones here, the features are named.
+fn target(cpu: &str) -> Result<Target> {
+    let features = match cpu {
+        "x86-64-v3" => "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe",
+        "x86-64-v4" => {
+            "+avx,+avx2,+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"
+        }
+        _ => "",
+    };
+    let host = Llvm::get()?.host();
+    Ok(Target { triple: host.triple, cpu: cpu.to_owned(), features: features.to_owned() })
+}

@@ -1,0 +1,189 @@
+//! `tilewright run`: runs a model.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use tilewright::compare::{Tolerance, compare};
+use tilewright::ir::Port;
+use tilewright::random::Random;
+use tilewright::runtime::npy;
+use tilewright::runtime::npz::{self, Arrays};
+use tilewright::{Error, Executable, Result, Sizes, Tensor, compile};
+
+use super::native::Native;
+use super::progress::Bar;
+use super::timing::{self, Show, Times};
+use super::{Answer, Outcome, pair, read_module, size, summary, talk};
+
+/// Run a model.
+///
+/// Inputs that are not given are random. Without --output and --expect, a summary of the outputs is
+/// printed.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// An ONNX model, TVMScript with a graph or tensor function, or `-` for TVMScript from standard
+    /// input.
+    model: PathBuf,
+    /// Inputs, by name.
+    #[arg(long, value_name = "FILE.npz")]
+    inputs: Vec<PathBuf>,
+    /// One input.
+    #[arg(long, value_name = "NAME=FILE.npy", value_parser = pair)]
+    input: Vec<(String, String)>,
+    /// A size that the model leaves open; a dimension's name, or `INPUT.AXIS`.
+    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = size)]
+    dims: Vec<(String, usize)>,
+    /// Seed of random inputs.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Write the outputs there.
+    #[arg(long, value_name = "FILE.npz")]
+    output: Option<PathBuf>,
+    /// Compare the outputs with these; exit code 1 if they differ.
+    #[arg(long, value_name = "FILE.npz")]
+    expect: Option<PathBuf>,
+    /// Allowed error of floats, relative to the expected value.
+    #[arg(long, value_name = "R", default_value_t = 1e-4, value_parser = tolerance)]
+    rtol: f64,
+    /// Allowed error of floats, on top of that.
+    #[arg(long, value_name = "A", default_value_t = 1e-5, value_parser = tolerance)]
+    atol: f64,
+    /// Say how long a run takes: the median of many.
+    #[arg(long)]
+    time: bool,
+    /// Say which functions a run spends its time in.
+    #[arg(long)]
+    profile: bool,
+    #[command(flatten)]
+    native: Native,
+}
+
+fn tolerance(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value >= 0.0 => Ok(value),
+        _ => Err("expected a number that is not negative".to_owned()),
+    }
+}
+
+pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
+    let bar = Bar::new("load");
+    let options = arguments.native.options(&bar)?;
+    let given = read_inputs(arguments)?;
+    let expected = arguments.expect.as_ref().map(npz::read).transpose()?;
+    let mut sizes = Sizes { dims: super::sizes(&arguments.dims)?, ..Sizes::new() };
+    for (name, tensor) in &given {
+        sizes = sizes.shape(name, tensor.shape());
+    }
+    let start = Instant::now();
+    let module = read_module(&arguments.model, &sizes)?;
+    let imported = start.elapsed();
+    let start = Instant::now();
+    let executable = compile(&module, &options)?;
+    let compiled = start.elapsed();
+    drop(bar);
+    // Constants are shared with the executable; the rest is not needed any more.
+    drop(module);
+
+    let inputs = inputs(&executable, given, arguments.seed)?;
+    let mut outputs = executable.run(&inputs)?;
+    if arguments.time {
+        talk!("time: import {}, compile {}", Show(imported), Show(compiled));
+        let times = Times::measure(|| executable.run_into(&inputs, &mut outputs))?;
+        talk!("time: {times}, {} threads", executable.threads());
+    }
+    if arguments.profile {
+        for line in timing::profile(&executable, &inputs, &mut outputs)? {
+            talk!("{line}");
+        }
+    }
+    let named = || executable.outputs().iter().zip(&outputs);
+    if let Some(path) = &arguments.output {
+        npz::write(path, named().map(|(port, tensor)| (&*port.name, tensor)))?;
+    }
+    if let Some(expected) = expected {
+        let tolerance = Tolerance { relative: arguments.rtol, absolute: arguments.atol };
+        return check(&executable, &outputs, &expected, tolerance, out);
+    }
+    if arguments.output.is_none() {
+        for (port, tensor) in named() {
+            summary::write(&port.name, tensor, out)?;
+        }
+    }
+    Ok(Answer::Yes)
+}
+
+fn read_inputs(arguments: &Arguments) -> Result<Arrays> {
+    let mut given = Arrays::new();
+    let mut add = |name: String, tensor: Tensor| match given.contains_key(&name) {
+        true => Err(Error::input(format!("input `{name}` is given twice"))),
+        false => {
+            given.insert(name, tensor);
+            Ok(())
+        }
+    };
+    for path in &arguments.inputs {
+        npz::read(path)?.into_iter().try_for_each(|(name, tensor)| add(name, tensor))?;
+    }
+    for (name, path) in &arguments.input {
+        add(name.clone(), npy::read(path)?)?;
+    }
+    Ok(given)
+}
+
+/// The inputs in order; those that were not given are random.
+fn inputs(executable: &Executable, mut given: Arrays, seed: u64) -> Result<Vec<Tensor>> {
+    let mut random = Random::new(seed);
+    let mut inputs = Vec::with_capacity(executable.inputs().len());
+    for port in executable.inputs() {
+        let Port { name, dtype, shape } = port;
+        inputs.push(match given.shift_remove(&**name) {
+            Some(tensor) => tensor,
+            None => {
+                talk!("note: input `{name}` is random (seed {seed}): {dtype} {shape:?}");
+                random.tensor(*dtype, shape)?
+            }
+        });
+    }
+    match given.keys().next() {
+        None => Ok(inputs),
+        Some(name) => {
+            let names: Vec<_> =
+                executable.inputs().iter().map(|port| format!("`{}`", port.name)).collect();
+            Err(Error::input(format!("`{name}` was given, and is not an input"))
+                .note(format!("the inputs are: {}", names.join(", "))))
+        }
+    }
+}
+
+/// Compares the outputs with what was expected, and says for each what came of it.
+fn check(
+    executable: &Executable,
+    outputs: &[Tensor],
+    expected: &Arrays,
+    tolerance: Tolerance,
+    out: &mut impl Write,
+) -> Outcome {
+    if expected.is_empty() {
+        return Err(Error::input("the file with the expected outputs holds no arrays").into());
+    }
+    let mut answer = Answer::Yes;
+    let ports = executable.outputs();
+    for (port, output) in ports.iter().zip(outputs) {
+        match expected.get(&*port.name) {
+            Some(expected) => {
+                let comparison = compare(output, expected, tolerance);
+                writeln!(out, "{}: {comparison}", port.name)?;
+                if !comparison.agrees() {
+                    answer = Answer::No;
+                }
+            }
+            None => talk!("note: output `{}` is not compared: nothing is expected", port.name),
+        }
+    }
+    for name in expected.keys().filter(|name| ports.iter().all(|port| *port.name != ***name)) {
+        writeln!(out, "{name}: is expected, and there is no such output")?;
+        answer = Answer::No;
+    }
+    Ok(answer)
+}

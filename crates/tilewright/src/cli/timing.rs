@@ -1,0 +1,163 @@
+//! `run --time` and `run --profile`: how long a compiled module takes.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use tilewright::{Executable, Result, Tensor};
+
+/// Runs that are not counted: caches, pages and clocks settle.
+const WARM_UP: (usize, Duration) = (2, Duration::from_millis(100));
+/// Runs that are counted: at least so many, for at least so long ...
+const LEAST: (usize, Duration) = (10, Duration::from_secs(1));
+/// ... unless it takes longer than this, for a run that takes seconds.
+const MOST: Duration = Duration::from_secs(20);
+
+/// Times of repeated runs, shortest first; never empty.
+pub struct Times(Vec<Duration>);
+
+impl Times {
+    /// Repeats runs until enough are counted.
+    pub fn measure(mut run: impl FnMut() -> Result<()>) -> Result<Times> {
+        let start = Instant::now();
+        let mut runs = 0;
+        while runs < WARM_UP.0 || start.elapsed() < WARM_UP.1 {
+            run()?;
+            runs += 1;
+        }
+        let start = Instant::now();
+        let mut times = Vec::new();
+        loop {
+            let before = Instant::now();
+            run()?;
+            times.push(before.elapsed());
+            let spent = start.elapsed();
+            if (times.len() >= LEAST.0 && spent >= LEAST.1) || spent > MOST {
+                break;
+            }
+        }
+        times.sort();
+        Ok(Times(times))
+    }
+
+    /// The time that this part of the runs stays below.
+    fn quantile(&self, part: f64) -> Duration {
+        let at = (part * self.0.len() as f64) as usize;
+        self.0.get(at.min(self.0.len().saturating_sub(1))).copied().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [low, middle, high] = [0.1, 0.5, 0.9].map(|part| self.quantile(part));
+        write!(
+            f,
+            "median {}, min {}, p90 {}, spread {}, {} runs",
+            Show(middle),
+            Show(self.quantile(0.0)),
+            Show(high),
+            // Between the fast and the slow tenth.
+            Show(high.saturating_sub(low)),
+            self.0.len()
+        )
+    }
+}
+
+/// A time in four digits.
+pub struct Show(pub Duration);
+
+impl fmt::Display for Show {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.as_secs_f64();
+        let (value, unit) = match seconds {
+            s if s >= 1.0 => (s, "s"),
+            s if s >= 1e-3 => (s * 1e3, "ms"),
+            s => (s * 1e6, "us"),
+        };
+        let decimals = match value {
+            v if v >= 100.0 => 1,
+            v if v >= 10.0 => 2,
+            _ => 3,
+        };
+        write!(f, "{value:.decimals$} {unit}")
+    }
+}
+
+/// Lines that say which functions a run spends its time in, the longest first.
+pub fn profile(
+    executable: &Executable,
+    inputs: &[Tensor],
+    outputs: &mut [Tensor],
+) -> Result<Vec<String>> {
+    let steps = &executable.plan().steps;
+    let mut times = vec![Duration::ZERO; steps.len()];
+    executable.run_into(inputs, outputs)?;
+    let (start, mut runs) = (Instant::now(), 0u32);
+    while runs < 3 || start.elapsed() < LEAST.1 {
+        executable.run_profiled(inputs, outputs, &mut times)?;
+        runs += 1;
+        if start.elapsed() > MOST {
+            break;
+        }
+    }
+    let mut functions: HashMap<&str, (Duration, usize)> = HashMap::new();
+    for (step, time) in steps.iter().zip(&times) {
+        let entry = functions.entry(&*step.func).or_default();
+        *entry = (entry.0 + *time / runs, entry.1 + 1);
+    }
+    let total: Duration = functions.values().map(|f| f.0).sum();
+    let mut functions: Vec<_> = functions.into_iter().collect();
+    functions.sort_by(|a, b| b.1.0.cmp(&a.1.0).then_with(|| a.0.cmp(b.0)));
+    let mut lines =
+        vec![format!("profile: {} in {} steps, mean of {runs} runs", Show(total), steps.len())];
+    for (name, (time, calls)) in functions {
+        let share = 100.0 * time.as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE);
+        let time = Show(time).to_string();
+        lines.push(format!("profile: {share:5.1} % {time:>10} {calls:4} x {name}"));
+    }
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_four_digits_and_a_unit() {
+        for (nanos, text) in [
+            (0, "0.000 us"),
+            (1_234, "1.234 us"),
+            (123_456, "123.5 us"),
+            (12_345_678, "12.35 ms"),
+            (2_000_000_000, "2.000 s"),
+        ] {
+            assert_eq!(Show(Duration::from_nanos(nanos)).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn quantiles_come_from_the_sorted_times() {
+        let times = Times((1..=20).map(Duration::from_millis).collect());
+        assert_eq!(
+            times.to_string(),
+            "median 11.00 ms, min 1.000 ms, p90 19.00 ms, spread 16.00 ms, 20 runs"
+        );
+        let one = Times(vec![Duration::from_millis(3)]);
+        assert_eq!(
+            one.to_string(),
+            "median 3.000 ms, min 3.000 ms, p90 3.000 ms, spread 0.000 us, 1 runs"
+        );
+    }
+
+    #[test]
+    fn enough_runs_are_counted() {
+        let mut runs = 0;
+        let times = Times::measure(|| {
+            runs += 1;
+            std::thread::sleep(Duration::from_millis(110));
+            Ok(())
+        });
+        assert_eq!(times.expect("it runs").0.len(), LEAST.0);
+        assert_eq!(runs, LEAST.0 + WARM_UP.0);
+    }
+}

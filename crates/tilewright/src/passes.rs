@@ -1,0 +1,192 @@
+//! Every pass by its name: what `tilewright opt --pass` can run.
+//!
+//! A pass takes a module and gives a module. Passes over tensor functions run on each of them.
+
+use std::collections::BTreeMap;
+
+use tilewright_ir::{Error, Module, Result};
+use tilewright_schedule::{Machine, auto};
+use tilewright_transform::lower::{blocks, flatten, scratch, vectorize};
+use tilewright_transform::{inline, lower};
+
+use crate::pipeline::{check_after, each_tensor};
+
+/// Settings of passes by name, as the user wrote them.
+pub type Config = BTreeMap<String, String>;
+
+/// A pass.
+#[derive(Clone, Copy)]
+pub struct Pass {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in a few words.
+    pub about: &'static str,
+    /// Settings that it takes, each with what it means.
+    pub settings: &'static [(&'static str, &'static str)],
+    run: fn(&Module, &Settings<'_>) -> Result<Module>,
+}
+
+impl std::fmt::Debug for Pass {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The settings that were given, for one pass.
+struct Settings<'a>(&'a Config);
+
+impl Settings<'_> {
+    fn text(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
+    }
+}
+
+/// The features of a target, for `auto_schedule`.
+const FEATURES: (&str, &str) =
+    ("auto_schedule.features", "CPU features in LLVM's notation; default +avx2,+fma");
+
+/// Every pass, sorted by name.
+pub static PASSES: &[Pass] = &[
+    Pass {
+        name: "auto_schedule",
+        about: "give functions in canonical form loops that suit a processor",
+        settings: &[FEATURES],
+        run: |module, settings| {
+            // Not this machine's: the result of a pass does not hang on where it runs.
+            let features = settings.text(FEATURES.0).unwrap_or("+avx2,+fma");
+            let machine = Machine::of_target("x86_64-unknown-linux-gnu", features);
+            each_tensor(module, |f| Ok(auto(f, &machine)))
+        },
+    },
+    Pass {
+        name: "flatten_buffer",
+        about: "one index for each physical axis of a buffer; blocks must be lowered",
+        settings: &[],
+        run: |module, _| each_tensor(module, flatten::flatten_buffers),
+    },
+    Pass {
+        name: "fuse",
+        about: "join elementwise work with the functions that make its operands",
+        settings: &[],
+        run: |module, _| tilewright_graph::fuse(module),
+    },
+    Pass {
+        name: "inline",
+        about: "substitute spatial stages into their consumers where that repeats no work",
+        settings: &[],
+        run: |module, _| each_tensor(module, |f| Ok(inline::inline_spatial(f))),
+    },
+    Pass {
+        name: "lift_scratch",
+        about: "turn allocations outside of parallel work into parameters; buffers must be flat",
+        settings: &[],
+        run: |module, _| each_tensor(module, scratch::lift_scratch),
+    },
+    Pass {
+        name: "lower",
+        about: "all of: lower_blocks, flatten_buffer, vectorize_loop, lift_scratch",
+        settings: &[],
+        run: |module, _| each_tensor(module, lower),
+    },
+    Pass {
+        name: "lower_blocks",
+        about: "turn blocks into plain statements",
+        settings: &[],
+        run: |module, _| each_tensor(module, blocks::lower_blocks),
+    },
+    Pass {
+        name: "prepare",
+        about: "bring graph functions into the form that memory planning needs",
+        settings: &[],
+        run: |module, _| tilewright_graph::prepare(module),
+    },
+    Pass {
+        name: "vectorize_loop",
+        about: "turn vectorised loops into vector expressions; buffers must be flat",
+        settings: &[],
+        run: |module, _| each_tensor(module, |f| Ok(vectorize::vectorize_loops(f))),
+    },
+];
+
+/// The pass of this name.
+///
+/// # Errors
+/// [`Error::Input`] that lists those there are.
+pub fn find(name: &str) -> Result<&'static Pass> {
+    PASSES.iter().find(|p| p.name == name).ok_or_else(|| {
+        let names: Vec<&str> = PASSES.iter().map(|p| p.name).collect();
+        Error::input(format!("there is no pass `{name}`"))
+            .note(format!("the passes are: {}", names.join(", ")))
+    })
+}
+
+/// The settings that some of the passes take.
+///
+/// # Errors
+/// [`Error::Input`] for a setting that none of them takes.
+pub fn check_config(config: &Config, passes: &[&Pass]) -> Result<()> {
+    let known: Vec<&str> =
+        passes.iter().flat_map(|p| p.settings.iter().map(|(key, _)| *key)).collect();
+    match config.keys().find(|key| !known.contains(&key.as_str())) {
+        None => Ok(()),
+        Some(key) => {
+            let names: Vec<&str> = passes.iter().map(|p| p.name).collect();
+            let error = Error::input(format!("none of the passes has a setting `{key}`"))
+                .note(format!("the passes are: {}", names.join(", ")));
+            Err(error.note(match known.is_empty() {
+                true => "they have no settings".to_owned(),
+                false => format!("their settings are: {}", known.join(", ")),
+            }))
+        }
+    }
+}
+
+impl Pass {
+    /// Runs the pass.
+    ///
+    /// # Errors
+    /// Those of the pass, with the place in the module's source where there is one;
+    /// [`Error::Internal`] if the result breaks a rule of the IR.
+    pub fn run(&self, module: &Module, config: &Config) -> Result<Module> {
+        let result = (self.run)(module, &Settings(config));
+        let new =
+            result.map_err(|e| module.source.iter().fold(e, |e, source| e.in_source(source)))?;
+        check_after(self.name, &new)?;
+        Ok(new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_settings_carry_the_name_of_their_pass() {
+        assert!(PASSES.is_sorted_by_key(|p| p.name));
+        for pass in PASSES {
+            assert_eq!(find(pass.name).map(|p| p.name).ok(), Some(pass.name));
+            for (key, _) in pass.settings {
+                assert!(key.starts_with(&format!("{}.", pass.name)), "{key}");
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_passes_and_settings_are_errors_that_list_what_there_is() {
+        let error = find("lower_block").expect_err("no such pass").render();
+        assert!(error.starts_with("error: there is no pass `lower_block`\n"), "{error}");
+        assert!(error.contains("lower_blocks, "), "{error}");
+        let config = Config::from([("x.y".to_owned(), "1".to_owned())]);
+        let lower = find("lower").expect("it is there");
+        let auto = find("auto_schedule").expect("it is there");
+        let text = |passes: &[&Pass]| check_config(&config, passes).expect_err("unknown").render();
+        assert_eq!(
+            text(&[lower]),
+            "error: none of the passes has a setting `x.y`\n\
+             note: the passes are: lower\nnote: they have no settings\n"
+        );
+        assert!(text(&[lower, auto]).contains("their settings are: auto_schedule.features\n"));
+        let known = Config::from([(FEATURES.0.to_owned(), String::new())]);
+        assert!(check_config(&known, &[lower, auto]).is_ok());
+    }
+}

@@ -1,0 +1,350 @@
+//! The way from a module to native code, with its stages in sight.
+//!
+//! | stage | what it does |
+//! |---|---|
+//! | [`Stage::Fuse`] | elementwise work joins the functions that make its operands |
+//! | [`Stage::Prepare`] | the graph takes the form that memory planning needs |
+//! | [`Stage::Schedule`] | every function gets loops that suit the processor |
+//! | [`Stage::Lower`] | blocks and multi-dimensional buffers become loops over flat memory |
+//!
+//! Each takes a module and gives a module, which can be printed and read back. Then the graph
+//! function becomes a [`Plan`], the tensor functions that it calls become LLVM IR, and LLVM makes
+//! them objects, several at a time.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tilewright_codegen::cache::ObjectCache;
+use tilewright_codegen::emit;
+use tilewright_codegen::llvm::{Llvm, OptLevel, Target};
+use tilewright_graph as graph;
+use tilewright_ir::{Error, Function, Module, Plan, Result, TensorFunc, well_formed};
+use tilewright_runtime::Symbol;
+use tilewright_runtime::pool::cores;
+use tilewright_schedule::{Machine, auto};
+use tilewright_transform::lower;
+use tilewright_transform::lower::scratch::scratch_count;
+
+use crate::sizes;
+
+/// A stage from module to module, in the order in which they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    /// Elementwise work joins the functions that make its operands.
+    Fuse,
+    /// The graph takes the form that memory planning needs.
+    Prepare,
+    /// Functions get loops that suit the processor.
+    Schedule,
+    /// Blocks and multi-dimensional buffers become loops over flat memory.
+    Lower,
+}
+
+impl Stage {
+    /// Every stage, in order.
+    pub const ALL: [Stage; 4] = [Stage::Fuse, Stage::Prepare, Stage::Schedule, Stage::Lower];
+
+    /// Its name, for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Fuse => "fuse",
+            Stage::Prepare => "prepare",
+            Stage::Schedule => "schedule",
+            Stage::Lower => "lower",
+        }
+    }
+
+    /// Runs it for a target.
+    ///
+    /// # Errors
+    /// Those of the stage.
+    pub fn run(self, module: &Module, target: &Target) -> Result<Module> {
+        match self {
+            Stage::Fuse => graph::fuse(module),
+            Stage::Prepare => graph::prepare(module),
+            Stage::Schedule => {
+                let machine = Machine::of_target(&target.triple, &target.features);
+                each_tensor(module, |f| Ok(auto(f, &machine)))
+            }
+            Stage::Lower => each_tensor(module, lower),
+        }
+    }
+}
+
+/// Progress of a compilation: `done` of `total` parts of what `what` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is going on: the name of a stage, or `compile`.
+    pub what: &'static str,
+    /// How many parts are done.
+    pub done: usize,
+    /// How many there are.
+    pub total: usize,
+}
+
+/// What is told about progress, possibly from several threads.
+pub type Watcher = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// Choices for a compilation.
+#[derive(Clone)]
+pub struct Options {
+    /// Threads that a run uses; 0 for one a core.
+    pub threads: usize,
+    /// The machine to generate code for; `None` for this one.
+    pub target: Option<Target>,
+    /// How much LLVM optimises.
+    pub level: OptLevel,
+    /// Fuse elementwise work.
+    pub fuse: bool,
+    /// Find schedules; without, loops stay as they are written.
+    pub schedule: bool,
+    /// Check the module's rules after every stage, not only at first.
+    pub check: bool,
+    /// Keep compiled code on disk.
+    pub cache: bool,
+    /// Is told about progress.
+    pub progress: Option<Watcher>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            threads: 0,
+            target: None,
+            level: OptLevel::Full,
+            fuse: true,
+            schedule: true,
+            check: cfg!(debug_assertions),
+            cache: true,
+            progress: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Options { threads, target, level, fuse, schedule, check, cache, progress } = self;
+        f.debug_struct("Options")
+            .field("threads", threads)
+            .field("target", target)
+            .field("level", level)
+            .field("fuse", fuse)
+            .field("schedule", schedule)
+            .field("check", check)
+            .field("cache", cache)
+            .field("progress", &progress.is_some())
+            .finish()
+    }
+}
+
+impl Options {
+    /// Options with a number of threads.
+    pub fn with_threads(threads: usize) -> Self {
+        Options { threads, ..Self::default() }
+    }
+
+    /// The machine to generate code for.
+    ///
+    /// # Errors
+    /// [`Error::Toolchain`] if it is this one and there is no LLVM to ask about it.
+    pub fn target(&self) -> Result<Target> {
+        match &self.target {
+            Some(target) => Ok(target.clone()),
+            None => Ok(Llvm::get()?.host()),
+        }
+    }
+
+    /// Threads that a run uses.
+    pub fn threads(&self) -> usize {
+        if self.threads == 0 { cores() } else { self.threads }
+    }
+
+    fn wants(&self, stage: Stage) -> bool {
+        match stage {
+            Stage::Fuse => self.fuse,
+            Stage::Schedule => self.schedule,
+            Stage::Prepare | Stage::Lower => true,
+        }
+    }
+
+    fn tell(&self, what: &'static str, done: usize, total: usize) {
+        if let Some(watcher) = &self.progress {
+            watcher(Progress { what, done, total });
+        }
+    }
+}
+
+/// Applies a change to every tensor function of a module.
+///
+/// # Errors
+/// Those of the change, with the function's name and the module's source.
+pub fn each_tensor(
+    module: &Module,
+    change: impl Fn(&TensorFunc) -> Result<TensorFunc>,
+) -> Result<Module> {
+    let mut new = module.clone();
+    for (name, function) in &mut new.functions {
+        if let Function::Tensor(f) = function {
+            let changed = change(f).map_err(|e| {
+                let e = e.context(format_args!("function `{name}`"));
+                module.source.iter().fold(e, |e, source| e.in_source(source))
+            })?;
+            *f = Arc::new(changed);
+        }
+    }
+    Ok(new)
+}
+
+/// Checks the rules of the IR. In a lowered module, whose functions may take more memory than their
+/// callers know of, only the tensor functions are checked.
+///
+/// # Errors
+/// [`Error::Malformed`] with the place.
+pub fn check(module: &Module) -> Result<()> {
+    if module.tensors().all(|(_, f)| scratch_count(f) == 0) {
+        return well_formed::check_module(module);
+    }
+    let mut tensors = module.tensors();
+    tensors.try_for_each(|(name, f)| {
+        let checked = well_formed::check_tensor(name, f);
+        checked.map_err(|e| module.source.iter().fold(e, |e, source| e.in_source(source)))
+    })
+}
+
+/// [`check`] where a failure is a bug of what gave the module.
+pub(crate) fn check_after(what: &str, module: &Module) -> Result<()> {
+    check(module)
+        .map_err(|e| Error::internal(format!("`{what}` broke a rule: {}", e.diagnostic().message)))
+}
+
+/// Runs the stages up to and including `until`. `after` sees the module after each.
+///
+/// # Errors
+/// [`Error::Malformed`] if the module breaks a rule, [`Error::Input`] if it leaves sizes open,
+/// those of the stages, and [`Error::Internal`] if a stage breaks a rule
+/// ([`Options::check`]).
+pub fn run_stages(
+    module: &Module,
+    options: &Options,
+    until: Stage,
+    mut after: impl FnMut(Stage, &Module) -> Result<()>,
+) -> Result<Module> {
+    check(module)?;
+    let open = sizes::open(module);
+    if !open.is_empty() {
+        let (mut said, mut flags) = (Vec::new(), String::new());
+        for name in &open {
+            said.push(format!("`{name}`"));
+            flags += &format!(" --dim {name}=SIZE");
+        }
+        return Err(Error::input(format!(
+            "the module leaves these sizes open: {}",
+            said.join(", ")
+        ))
+        .help(format!("give each a size:{flags}; or give the inputs")));
+    }
+    let target = options.target()?;
+    let mut module = module.clone();
+    let stages = Stage::ALL.into_iter().filter(|stage| *stage <= until);
+    for stage in stages.filter(|stage| options.wants(*stage)) {
+        options.tell(stage.name(), 0, 1);
+        module = stage.run(&module, &target)?;
+        if options.check {
+            check_after(stage.name(), &module)?;
+        }
+        after(stage, &module)?;
+    }
+    Ok(module)
+}
+
+/// The tensor functions that a plan calls, each once, and what its kernel is called.
+#[derive(Clone, Debug)]
+pub struct Kernels {
+    /// Name, function, symbol.
+    pub list: Vec<(Arc<str>, Arc<TensorFunc>, Symbol)>,
+}
+
+impl Kernels {
+    /// Those of a plan over a lowered module, with symbols under a prefix.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if the plan calls a function that the module does not have.
+    pub fn of_plan(plan: &Plan, lowered: &Module, prefix: &str) -> Result<Kernels> {
+        let mut seen = HashSet::new();
+        let mut list = Vec::new();
+        for step in &plan.steps {
+            if !seen.insert(step.func.clone()) {
+                continue;
+            }
+            let f = lowered.tensor(&step.func).map_err(|e| Error::internal(e.to_string()))?;
+            let symbol = Symbol {
+                name: emit::symbol(prefix, &step.func),
+                messages: emit::assert_messages(f),
+            };
+            list.push((step.func.clone(), f.clone(), symbol));
+        }
+        Ok(Kernels { list })
+    }
+
+    /// One module of LLVM IR for each kernel: so that they compile at the same time, and one that
+    /// several models have is compiled once.
+    ///
+    /// # Errors
+    /// Those of [`emit::module`].
+    pub fn llvm_ir(&self, prefix: &str, target: &Target) -> Result<Vec<String>> {
+        let one = |(name, f, _): &(Arc<str>, Arc<TensorFunc>, Symbol)| {
+            emit::module_with_prefix(prefix, &[(name.clone(), &**f)], target)
+        };
+        self.list.iter().map(one).collect()
+    }
+}
+
+/// Compiles modules of LLVM IR to object files, as many at a time as there are cores.
+///
+/// # Errors
+/// Those of [`Llvm::compile`]; the first one in the order of the modules.
+pub fn compile_objects(modules: &[String], options: &Options) -> Result<Vec<Vec<u8>>> {
+    let llvm = Llvm::get()?;
+    let target = options.target()?;
+    let cache = if options.cache { ObjectCache::from_env() } else { ObjectCache::off() };
+    // The longest first, so that no thread is left alone with one at the end.
+    let mut order: Vec<usize> = (0..modules.len()).collect();
+    order.sort_by_key(|i| std::cmp::Reverse(modules[*i].len()));
+    let objects: Vec<Mutex<Option<Result<Vec<u8>>>>> =
+        modules.iter().map(|_| Mutex::new(None)).collect();
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    options.tell("compile", 0, modules.len());
+    let work = || {
+        while let Some(&i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let object = cache.compile(llvm, &modules[i], &target, options.level);
+            let failed = object.is_err();
+            let object = object.map(|object| object.bytes);
+            *objects[i].lock().unwrap_or_else(PoisonError::into_inner) = Some(object);
+            if failed {
+                next.store(order.len(), Ordering::Relaxed);
+            }
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            options.tell("compile", done, modules.len());
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..cores().min(modules.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut results = Vec::with_capacity(objects.len());
+    let mut missing = false;
+    for object in objects {
+        match object.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(object) => results.push(object?),
+            // Not compiled, because another one failed.
+            None => missing = true,
+        }
+    }
+    match missing {
+        false => Ok(results),
+        true => Err(Error::internal("a module was not compiled, and none failed")),
+    }
+}

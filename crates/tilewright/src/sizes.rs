@@ -1,0 +1,635 @@
+//! Sizes for what a module leaves open.
+//!
+//! A shape in TVMScript may hold variables (`T.Buffer((n, 128))`), and so may the types of a graph
+//! function. Code is generated for constant sizes, so they are filled in here: from the shapes of
+//! the inputs, and from sizes that were given for a variable's name or for one axis of an input
+//! (`A.0`). A scalar parameter of a tensor function counts as a size as well.
+//!
+//! Only the entry of a module has open sizes of its own. What it calls gets them from the types of
+//! the arguments: a function that is called with other sizes in another place becomes two.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use tilewright_ir::visit::{fold_expr_children, fold_func};
+use tilewright_ir::{
+    Binding, BindingBlock, Buffer, Error, Expr, ExprKind, Fold, Function, GraphExpr, GraphFunc,
+    GraphType, GraphVar, Module, Param, Result, TensorFunc, TensorType, Var, expr,
+};
+
+/// What is known of the sizes that a model or module leaves open.
+///
+/// ```
+/// use tilewright::Sizes;
+/// let sizes = Sizes::new().dim("N", 4).shape("x", &[4, 3]);
+/// assert_eq!(sizes.dims["N"], 4);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Sizes by the name of a dimension, or by input and axis as `INPUT.AXIS`.
+    pub dims: BTreeMap<String, usize>,
+    /// Whole shapes by the name of an input.
+    pub shapes: BTreeMap<String, Vec<usize>>,
+}
+
+impl Sizes {
+    /// Nothing is known.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a size, for a name or for `INPUT.AXIS`.
+    pub fn dim(mut self, name: impl Into<String>, size: usize) -> Self {
+        self.dims.insert(name.into(), size);
+        self
+    }
+
+    /// Adds the shape of an input.
+    pub fn shape(mut self, input: impl Into<String>, shape: &[usize]) -> Self {
+        self.shapes.insert(input.into(), shape.into());
+        self
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.dims.is_empty() && self.shapes.is_empty()
+    }
+}
+
+/// The values of variables, each with where it is from.
+type Values = HashMap<Var, (i64, String)>;
+
+/// A parameter of the entry, as its user sees it.
+struct Input {
+    name: Arc<str>,
+    shape: Vec<Expr>,
+}
+
+/// Fills in sizes. The module's entry and what it calls are specialised; other functions stay.
+///
+/// # Errors
+/// [`Error::Input`] if a size is given for something that is not there, twice differently, or
+/// against a constant of the module.
+pub fn fill(module: &Module, sizes: &Sizes) -> Result<Module> {
+    let entry = match module.entry() {
+        Ok(entry) => entry.clone(),
+        Err(_) if sizes.is_empty() => return Ok(module.clone()),
+        Err(e) => return Err(e),
+    };
+    let (inputs, scalars) = signature(module, &entry);
+    let values = solve(&inputs, &scalars, sizes)?;
+    let values = values.into_iter().map(|(var, (value, _))| (var, value)).collect();
+    let mut fill = Fill { module, out: Module::new(), done: HashMap::new(), depth: 0 };
+    fill.out.attrs = module.attrs.clone();
+    fill.out.source = module.source.clone();
+    // In the order of the module: functions keep their places, copies come at the end.
+    for (name, function) in &module.functions {
+        fill.out.functions.insert(name.clone(), function.clone());
+    }
+    let function = fill.function(&entry, &values)?;
+    fill.out.functions.insert(entry, function);
+    Ok(fill.out)
+}
+
+/// The sizes that the entry of a module still leaves open.
+pub fn open(module: &Module) -> Vec<Arc<str>> {
+    let Ok(entry) = module.entry() else { return Vec::new() };
+    let (inputs, scalars) = signature(module, entry);
+    let mut names: Vec<Arc<str>> = Vec::new();
+    let vars = inputs.iter().flat_map(|i| &i.shape).flat_map(tilewright_ir::visit::free_vars);
+    for var in vars.chain(scalars) {
+        if !names.contains(var.name()) {
+            names.push(var.name().clone());
+        }
+    }
+    names.sort();
+    names
+}
+
+/// The tensor and the scalar parameters of a function.
+fn signature(module: &Module, name: &str) -> (Vec<Input>, Vec<Var>) {
+    let mut inputs = Vec::new();
+    let mut scalars = Vec::new();
+    match module.functions.get(name) {
+        Some(Function::Tensor(f)) => {
+            for p in &f.params {
+                match p {
+                    Param::Buffer { buffer, .. } => inputs
+                        .push(Input { name: buffer.name.clone(), shape: buffer.shape.clone() }),
+                    Param::Scalar(var) => scalars.push(var.clone()),
+                }
+            }
+        }
+        Some(Function::Graph(f)) => {
+            for p in &f.params {
+                if let GraphType::Tensor(ty) = p.ty() {
+                    inputs.push(Input { name: p.name().clone(), shape: ty.shape.clone() });
+                }
+            }
+        }
+        None => {}
+    }
+    (inputs, scalars)
+}
+
+/// The values of the variables in the shapes of the inputs.
+fn solve(inputs: &[Input], scalars: &[Var], sizes: &Sizes) -> Result<Values> {
+    let mut values = Values::new();
+    // Equations between an extent and a number that cannot be solved before other sizes are known.
+    let mut later: Vec<(&Input, usize, i64, String)> = Vec::new();
+    let number = |size: usize| {
+        i64::try_from(size).map_err(|_| Error::input(format!("the size {size} is too large")))
+    };
+    for (key, &size) in &sizes.dims {
+        let from = format!("{key}={size}");
+        let vars: Vec<Var> = named(inputs, scalars, key);
+        if !vars.is_empty() {
+            for var in vars {
+                set(&mut values, &var, number(size)?, &from)?;
+            }
+            continue;
+        }
+        let axis = key.rsplit_once('.').and_then(|(name, axis)| {
+            let input = inputs.iter().find(|i| *i.name == *name)?;
+            let axis = axis.parse().ok().filter(|axis| *axis < input.shape.len())?;
+            Some((input, axis))
+        });
+        let (input, axis) = axis.ok_or_else(|| unknown(inputs, scalars, key))?;
+        later.push((input, axis, number(size)?, from));
+    }
+    for (name, shape) in &sizes.shapes {
+        let input = inputs.iter().find(|i| *i.name == **name).ok_or_else(|| {
+            let known: Vec<_> = inputs.iter().map(|i| format!("`{}`", i.name)).collect();
+            Error::input(format!("there is no input `{name}`"))
+                .note(format!("the parameters are: {}", known.join(", ")))
+        })?;
+        if input.shape.len() != shape.len() {
+            return Err(Error::input(format!(
+                "`{name}` has {} dimensions, and was given the shape {shape:?}",
+                input.shape.len()
+            )));
+        }
+        for (axis, &size) in shape.iter().enumerate() {
+            later.push((input, axis, number(size)?, format!("the shape {shape:?} of `{name}`")));
+        }
+    }
+    for (input, axis, size, from) in &later {
+        if let Some(var) = input.shape[*axis].as_var() {
+            set(&mut values, var, *size, from)?;
+        }
+    }
+    for (input, axis, size, from) in &later {
+        let plain = values.iter().map(|(var, (value, _))| (var.clone(), *value)).collect();
+        let extent = Bind::new(&plain).expr(&input.shape[*axis]);
+        match extent.as_int() {
+            Some(known) if known != *size => {
+                return Err(Error::input(format!(
+                    "dimension {axis} of `{}` is {known}, but {from} was given",
+                    input.name
+                )));
+            }
+            Some(_) => {}
+            None => {
+                return Err(Error::input(format!(
+                    "dimension {axis} of `{}` is `{}`, which {from} does not determine",
+                    input.name, input.shape[*axis]
+                ))
+                .help("give the size of each variable"));
+            }
+        }
+    }
+    Ok(values)
+}
+
+/// The variables of this name.
+fn named(inputs: &[Input], scalars: &[Var], name: &str) -> Vec<Var> {
+    let free = inputs.iter().flat_map(|i| &i.shape).flat_map(tilewright_ir::visit::free_vars);
+    let mut vars: Vec<Var> = free.chain(scalars.iter().cloned()).collect();
+    vars.retain(|v| **v.name() == *name && v.dtype().is_int());
+    vars.sort();
+    vars.dedup();
+    vars
+}
+
+fn unknown(inputs: &[Input], scalars: &[Var], key: &str) -> Error {
+    let free = inputs.iter().flat_map(|i| &i.shape).flat_map(tilewright_ir::visit::free_vars);
+    let mut names: Vec<String> =
+        free.chain(scalars.iter().cloned()).map(|v| format!("`{}`", v.name())).collect();
+    names.sort();
+    names.dedup();
+    Error::input(format!("there is no size `{key}` to be given")).note(match names.is_empty() {
+        true => "no size is open".to_owned(),
+        false => format!("open sizes: {}", names.join(", ")),
+    })
+}
+
+fn set(values: &mut Values, var: &Var, value: i64, from: &str) -> Result<()> {
+    match values.get(var) {
+        Some((old, by)) if *old != value => {
+            Err(Error::input(format!("two sizes for `{}`: {by} and {from}", var.name())))
+        }
+        Some(_) => Ok(()),
+        None => {
+            values.insert(var.clone(), (value, from.to_owned()));
+            Ok(())
+        }
+    }
+}
+
+/// Replaces variables by numbers, and computes what becomes constant, in shapes above all.
+struct Bind<'a> {
+    values: &'a HashMap<Var, i64>,
+    buffers: HashMap<Buffer, Buffer>,
+}
+
+impl<'a> Bind<'a> {
+    fn new(values: &'a HashMap<Var, i64>) -> Self {
+        Bind { values, buffers: HashMap::new() }
+    }
+
+    fn ty(&mut self, ty: &TensorType) -> TensorType {
+        TensorType { shape: ty.shape.iter().map(|e| self.expr(e)).collect(), dtype: ty.dtype }
+    }
+
+    fn graph_type(&mut self, ty: &GraphType) -> GraphType {
+        match ty {
+            GraphType::Tensor(ty) => GraphType::Tensor(self.ty(ty)),
+            GraphType::Tuple(items) => {
+                GraphType::Tuple(items.iter().map(|t| self.graph_type(t)).collect())
+            }
+            GraphType::Opaque(_) => ty.clone(),
+        }
+    }
+}
+
+impl Fold for Bind<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        if let ExprKind::Var(v) = e.kind() {
+            return match self.values.get(v) {
+                Some(value) => Expr::int(*value, v.dtype()),
+                None => e.clone(),
+            };
+        }
+        let folded = fold_expr_children(self, e);
+        if folded.ptr_eq(e) {
+            return folded;
+        }
+        let value = match folded.kind() {
+            ExprKind::Binary(op, a, b) if a.as_int().is_some() && b.as_int().is_some() => {
+                expr::fold_binary(*op, a, b)
+            }
+            ExprKind::Cast(a) if a.as_int().is_some() && folded.dtype().is_int() => {
+                Some(a.clone().cast(folded.dtype()))
+            }
+            _ => None,
+        };
+        value.unwrap_or(folded)
+    }
+
+    fn buffer_def(&mut self, b: &Buffer) -> Buffer {
+        if let Some(new) = self.buffers.get(b) {
+            return new.clone();
+        }
+        let list = |this: &mut Self, es: &[Expr]| es.iter().map(|e| this.expr(e)).collect();
+        let shape: Vec<Expr> = list(self, &b.shape);
+        let strides: Vec<Expr> = list(self, &b.strides);
+        let offset = b.elem_offset.as_ref().map(|e| self.expr(e));
+        let same = |a: &[Expr], b: &[Expr]| a.iter().zip(b).all(|(a, b)| a.ptr_eq(b));
+        let same_offset = match (&offset, &b.elem_offset) {
+            (Some(a), Some(b)) => a.ptr_eq(b),
+            _ => true,
+        };
+        if same(&shape, &b.shape) && same(&strides, &b.strides) && same_offset {
+            return b.clone();
+        }
+        let new = b.derive(|d| {
+            d.shape = shape;
+            d.strides = strides;
+            d.elem_offset = offset;
+        });
+        self.buffers.insert(b.clone(), new.clone());
+        new
+    }
+
+    fn buffer_use(&mut self, b: &Buffer) -> Buffer {
+        self.buffers.get(b).cloned().unwrap_or_else(|| b.clone())
+    }
+}
+
+/// Deepest chain of graph functions that call one another.
+const MAX_DEPTH: usize = 100;
+
+/// A function, and values for its variables in the order of the variables.
+type Call = (Arc<str>, Vec<(Var, i64)>);
+
+struct Fill<'a> {
+    module: &'a Module,
+    out: Module,
+    /// Names of the callees that are specialised.
+    done: HashMap<Call, Arc<str>>,
+    depth: usize,
+}
+
+impl Fill<'_> {
+    /// A function of the module with values for its variables.
+    fn function(&mut self, name: &str, values: &HashMap<Var, i64>) -> Result<Function> {
+        match self.module.functions.get(name) {
+            Some(Function::Tensor(f)) => Ok(tensor(f, values).into()),
+            Some(Function::Graph(f)) => Ok(self.graph(f, values)?.into()),
+            // The well-formedness check reports this with its place.
+            None => self.module.tensor(name).map(|f| Function::Tensor(f.clone())),
+        }
+    }
+
+    /// The name of a callee for arguments of these types and these values of scalar parameters.
+    fn callee(
+        &mut self,
+        name: &Arc<str>,
+        args: &[Option<TensorType>],
+        scalars: &[Expr],
+    ) -> Result<Arc<str>> {
+        let (inputs, params) = signature(self.module, name);
+        let mut values = Values::new();
+        for (input, arg) in inputs.iter().zip(args) {
+            let Some(arg) = arg else { continue };
+            for (extent, given) in input.shape.iter().zip(&arg.shape) {
+                if let (Some(var), Some(value)) = (extent.as_var(), given.as_int()) {
+                    let from = format!("the arguments of a call of `{name}`");
+                    set(&mut values, var, value, &from)?;
+                }
+            }
+        }
+        for (param, value) in params.iter().zip(scalars) {
+            if let Some(value) = value.as_int() {
+                set(&mut values, param, value, &format!("the scalars of a call of `{name}`"))?;
+            }
+        }
+        let is_graph = matches!(self.module.functions.get(name), Some(Function::Graph(_)));
+        if values.is_empty() && !is_graph {
+            return Ok(name.clone());
+        }
+        let values: HashMap<Var, i64> = values.into_iter().map(|(v, (n, _))| (v, n)).collect();
+        let mut key: Vec<(Var, i64)> = values.iter().map(|(v, n)| (v.clone(), *n)).collect();
+        key.sort();
+        let key = (name.clone(), key);
+        if let Some(done) = self.done.get(&key) {
+            return Ok(done.clone());
+        }
+        if self.depth == MAX_DEPTH {
+            return Err(Error::unsupported(format!(
+                "graph functions that call one another {MAX_DEPTH} deep, as `{name}`"
+            )));
+        }
+        self.depth += 1;
+        let function = self.function(name, &values);
+        self.depth -= 1;
+        let function = function?;
+        // The first takes the place of the open function, which cannot run any more.
+        let first = !self.done.keys().any(|(other, _)| other == name);
+        let new = if first { name.clone() } else { self.out.fresh_name(name) };
+        self.out.functions.insert(new.clone(), function);
+        self.done.insert(key, new.clone());
+        Ok(new)
+    }
+
+    fn graph(&mut self, f: &GraphFunc, values: &HashMap<Var, i64>) -> Result<GraphFunc> {
+        let mut names = Names { bind: Bind::new(values), vars: HashMap::new() };
+        let params = f.params.iter().map(|p| names.define(p)).collect();
+        let mut blocks: Vec<BindingBlock> = Vec::with_capacity(f.blocks.len());
+        for block in &f.blocks {
+            let mut bindings = Vec::with_capacity(block.bindings.len());
+            for b in &block.bindings {
+                let value = self.graph_expr(&b.value, &mut names)?;
+                bindings.push(Binding { var: names.define(&b.var), value, span: b.span });
+            }
+            let outputs = block.outputs.iter().map(|v| names.var(v)).collect();
+            blocks.push(BindingBlock { dataflow: block.dataflow, bindings, outputs });
+        }
+        let ret = self.graph_expr(&f.ret, &mut names)?;
+        let ret_ty = f.ret_ty.as_ref().map(|t| names.bind.graph_type(t));
+        Ok(GraphFunc { params, blocks, ret, ret_ty, ..f.clone() })
+    }
+
+    fn graph_expr(&mut self, e: &GraphExpr, names: &mut Names<'_>) -> Result<GraphExpr> {
+        let mut list = |this: &mut Self, items: &[GraphExpr]| -> Result<Vec<GraphExpr>> {
+            items.iter().map(|e| this.graph_expr(e, names)).collect()
+        };
+        Ok(match e {
+            GraphExpr::Var(v) => GraphExpr::Var(names.var(v)),
+            GraphExpr::Const(_) => e.clone(),
+            GraphExpr::Tuple(items) => GraphExpr::Tuple(list(self, items)?),
+            GraphExpr::Item(tuple, i) => {
+                GraphExpr::Item(Box::new(self.graph_expr(tuple, names)?), *i)
+            }
+            GraphExpr::CallTir { func, args, outs, scalars } => {
+                let args = list(self, args)?;
+                let outs: Vec<TensorType> = outs.iter().map(|t| names.bind.ty(t)).collect();
+                let mut scalars: Vec<Expr> = scalars.iter().map(|e| names.bind.expr(e)).collect();
+                let types = args.iter().map(tensor_type).chain(outs.iter().cloned().map(Some));
+                let func = self.callee(func, &types.collect::<Vec<_>>(), &scalars)?;
+                // Those with a value have become part of the callee.
+                scalars.retain(|e| e.as_int().is_none());
+                GraphExpr::CallTir { func, args, outs, scalars }
+            }
+            GraphExpr::Call { op, args, attrs } => {
+                let args = list(self, args)?;
+                let op = match op.strip_prefix("cls.") {
+                    Some(func) => {
+                        let types: Vec<_> = args.iter().map(tensor_type).collect();
+                        format!("cls.{}", self.callee(&func.into(), &types, &[])?).into()
+                    }
+                    None => op.clone(),
+                };
+                GraphExpr::Call { op, args, attrs: attrs.clone() }
+            }
+        })
+    }
+}
+
+/// The variables of a graph function, with their new types.
+struct Names<'a> {
+    bind: Bind<'a>,
+    vars: HashMap<GraphVar, GraphVar>,
+}
+
+impl Names<'_> {
+    fn define(&mut self, old: &GraphVar) -> GraphVar {
+        let new = GraphVar::new(old.name().clone(), self.bind.graph_type(old.ty()));
+        self.vars.insert(old.clone(), new.clone());
+        new
+    }
+
+    fn var(&self, old: &GraphVar) -> GraphVar {
+        self.vars.get(old).unwrap_or(old).clone()
+    }
+}
+
+/// The type of an argument, where it is a tensor whose type stands in the expression.
+fn tensor_type(e: &GraphExpr) -> Option<TensorType> {
+    fn ty(e: &GraphExpr) -> Option<GraphType> {
+        Some(match e {
+            GraphExpr::Var(v) => v.ty().clone(),
+            GraphExpr::Const(t) => GraphType::Tensor(TensorType::fixed(t.shape(), t.dtype())),
+            GraphExpr::CallTir { outs, .. } => match &outs[..] {
+                [one] => GraphType::Tensor(one.clone()),
+                _ => GraphType::Tuple(outs.iter().cloned().map(GraphType::Tensor).collect()),
+            },
+            GraphExpr::Tuple(items) => {
+                GraphType::Tuple(items.iter().map(ty).collect::<Option<_>>()?)
+            }
+            GraphExpr::Item(tuple, i) => match ty(tuple)? {
+                GraphType::Tuple(items) => items.get(*i)?.clone(),
+                GraphType::Tensor(_) | GraphType::Opaque(_) => return None,
+            },
+            GraphExpr::Call { .. } => return None,
+        })
+    }
+    ty(e)?.as_tensor().cloned()
+}
+
+/// A tensor function with values for its variables; scalar parameters with a value go.
+fn tensor(f: &TensorFunc, values: &HashMap<Var, i64>) -> TensorFunc {
+    let mut f = fold_func(&mut Bind::new(values), f);
+    f.params.retain(|p| !matches!(p, Param::Scalar(var) if values.contains_key(var)));
+    f
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::{DType, ForKind, Range, Stmt, StmtKind};
+
+    /// `B[i] = A[i] + k` over `n` elements of `A`, of `2 * n` in all.
+    fn symbolic() -> TensorFunc {
+        let n = Var::index("n");
+        let k = Var::index("k");
+        let a = Buffer::new("A", vec![n.expr() * 2], DType::I32);
+        let b = Buffer::new("B", vec![n.expr()], DType::I32);
+        let i = Var::index("i");
+        let body = Stmt::store(&b, vec![i.expr()], a.load([i.expr()]) + k.expr());
+        let body = Stmt::for_loop(&i, Range::upto(n.expr()), ForKind::Serial, body);
+        TensorFunc::new(vec![Param::tensor(&a), Param::tensor(&b), Param::Scalar(k)], body)
+    }
+
+    fn module() -> Module {
+        let mut module = Module::new();
+        module.insert("f", symbolic());
+        module
+    }
+
+    fn shapes(f: &TensorFunc) -> Vec<Option<Vec<i64>>> {
+        f.buffers().map(Buffer::const_shape).collect()
+    }
+
+    #[test]
+    fn sizes_reach_shapes_loops_and_scalars() {
+        assert_eq!(open(&module()), ["k".into(), "n".into()]);
+        for sizes in [
+            Sizes::new().dim("n", 5).dim("k", 7),
+            Sizes::new().shape("B", &[5]).dim("k", 7),
+            Sizes::new().shape("B", &[5]).shape("A", &[10]).dim("n", 5).dim("k", 7),
+            Sizes::new().dim("B.0", 5).dim("A.0", 10).dim("k", 7),
+        ] {
+            let filled = fill(&module(), &sizes).expect("sizes that fit");
+            assert!(open(&filled).is_empty());
+            let f = filled.tensor("f").expect("it is there");
+            assert_eq!(shapes(f), [Some(vec![10]), Some(vec![5])]);
+            assert_eq!(f.params.len(), 2);
+            let StmtKind::For { range, body, .. } = f.body.kind() else { panic!("{:?}", f.body) };
+            assert_eq!(range.extent.as_int(), Some(5));
+            let StmtKind::Store { buffer, value, .. } = body.kind() else { panic!("{body:?}") };
+            assert_eq!(Some(buffer), f.buffers().nth(1));
+            assert_eq!(value.to_string(), "A[i] + 7");
+        }
+    }
+
+    #[test]
+    fn without_sizes_nothing_changes() {
+        let filled = fill(&module(), &Sizes::new()).expect("nothing to do");
+        assert_eq!(open(&filled), ["k".into(), "n".into()]);
+        assert!(fill(&Module::new(), &Sizes::new()).is_ok());
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_errors() {
+        for (sizes, message) in [
+            (Sizes::new().dim("m", 1), "there is no size `m` to be given"),
+            (Sizes::new().dim("A.1", 1), "there is no size `A.1` to be given"),
+            (Sizes::new().shape("C", &[1]), "there is no input `C`"),
+            (
+                Sizes::new().shape("A", &[1, 2]),
+                "`A` has 1 dimensions, and was given the shape [1, 2]",
+            ),
+            (Sizes::new().dim("n", 3).dim("B.0", 4), "two sizes for `n`: n=3 and B.0=4"),
+            (
+                Sizes::new().dim("n", 3).shape("A", &[7]),
+                "dimension 0 of `A` is 6, but the shape [7] of `A` was given",
+            ),
+            (
+                Sizes::new().dim("A.0", 6),
+                "dimension 0 of `A` is `n * 2`, which A.0=6 does not determine",
+            ),
+            (Sizes::new().dim("n", usize::MAX), "the size 18446744073709551615 is too large"),
+        ] {
+            let error = fill(&module(), &sizes).expect_err(message);
+            assert_eq!(error.to_string(), message);
+            assert!(matches!(error, Error::Input(_)));
+        }
+        let error = fill(&module(), &Sizes::new().dim("m", 1)).expect_err("no such size");
+        assert_eq!(error.diagnostic().notes, ["open sizes: `k`, `n`"]);
+    }
+
+    #[test]
+    fn callees_are_specialised_for_each_size() {
+        let mut module = module();
+        let ty = |e: Expr| TensorType { shape: vec![e], dtype: DType::I32 };
+        let m = Var::new("m", DType::I64);
+        let x = GraphVar::tensor("x", ty(m.expr() * 4));
+        let y = GraphVar::tensor("y", ty(m.expr() * 2));
+        let z = GraphVar::tensor("z", ty(m.expr()));
+        let call = |arg: &GraphVar, out: &GraphVar| Binding {
+            var: out.clone(),
+            value: GraphExpr::CallTir {
+                func: "f".into(),
+                args: vec![arg.expr()],
+                outs: vec![out.ty().as_tensor().expect("a tensor").clone()],
+                scalars: vec![Expr::i32(1)],
+            },
+            span: None,
+        };
+        let bindings = vec![call(&x, &y), call(&y, &z)];
+        module.insert(
+            "main",
+            GraphFunc {
+                params: vec![x],
+                blocks: vec![BindingBlock { dataflow: true, bindings, outputs: vec![z.clone()] }],
+                ret: z.expr(),
+                ret_ty: Some(z.ty().clone()),
+                attrs: Default::default(),
+                private: false,
+                span: None,
+            },
+        );
+        assert_eq!(open(&module), ["m".into()]);
+        let filled = fill(&module, &Sizes::new().dim("m", 3)).expect("sizes that fit");
+        let names: Vec<&str> = filled.functions.keys().map(|k| &**k).collect();
+        assert_eq!(names, ["f", "main", "f_1"]);
+        let of = |name| shapes(filled.tensor(name).expect("it is there"));
+        assert_eq!(of("f"), [Some(vec![12]), Some(vec![6])]);
+        assert_eq!(of("f_1"), [Some(vec![6]), Some(vec![3])]);
+        let main = filled.graph("main").expect("it is there");
+        let called: Vec<_> = main
+            .bindings()
+            .map(|b| match &b.value {
+                GraphExpr::CallTir { func, scalars, .. } => {
+                    assert!(scalars.is_empty());
+                    func.to_string()
+                }
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(called, ["f", "f_1"]);
+        let ret = main.ret_ty.as_ref().and_then(GraphType::as_tensor).expect("a tensor");
+        assert_eq!(ret.const_shape(), Some(vec![3]));
+    }
+}

@@ -1,0 +1,145 @@
+//! `compile`.
+
+use std::process::Command;
+
+use tilewright::Tensor;
+use tilewright::runtime::npz;
+
+use super::{Done, Scratch, digits, tilewright};
+
+/// Compiles the digits model for so many images.
+fn compile_digits(images: usize, more: &[&str]) -> Done {
+    let (model, dim) = (digits("digits.onnx"), format!("N={images}"));
+    tilewright(&[&["compile", &model, "--dim", &dim], more].concat())
+}
+
+/// Runs the library on the images of a file, and writes what it gives to others.
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include "digits.h"
+
+static float image[DIGITS_INPUT_0_ELEMENTS];
+static float logits[DIGITS_OUTPUT_0_ELEMENTS];
+static float probabilities[DIGITS_OUTPUT_1_ELEMENTS];
+
+static int write_all(const char *path, const void *from, size_t bytes) {
+    FILE *file = fopen(path, "wb");
+    return file && fwrite(from, 1, bytes, file) == bytes && fclose(file) == 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 4) return 10;
+    FILE *file = fopen(argv[1], "rb");
+    if (!file || fread(image, 1, sizeof image, file) != sizeof image) return 11;
+    const void *inputs[DIGITS_INPUTS] = {image};
+    void *outputs[DIGITS_OUTPUTS] = {logits, probabilities};
+    int result = digits_run(inputs, outputs, NULL);
+    if (result != 0) {
+        fprintf(stderr, "%d: %s\n", result, digits_message(result));
+        return 12;
+    }
+    if (sizeof logits != DIGITS_OUTPUT_0_BYTES) return 13;
+    return write_all(argv[2], logits, sizeof logits)
+        && write_all(argv[3], probabilities, sizeof probabilities) ? 0 : 14;
+}
+"#;
+
+#[test]
+fn a_c_program_runs_the_library() {
+    let scratch = Scratch::new();
+    let library = scratch.path("libdigits.so");
+    compile_digits(97, &["-o", &library]).code(0).complains("note: wrote ");
+    // The header stands beside the library, under the library's name.
+    std::fs::rename(scratch.path("libdigits.h"), scratch.path("digits.h")).expect("a header");
+
+    let source = scratch.file("main.c", PROGRAM);
+    let program = scratch.path("main");
+    let built = Command::new("cc")
+        .args(["-std=c99", "-Wall", "-Wextra", "-Werror", &source, &library, "-o", &program])
+        .output()
+        .expect("there is a C compiler");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+
+    let images = npz::read(digits("test_inputs.npz")).expect("it is there");
+    let input = scratch.file("in.bin", images["image"].bytes());
+    let outputs = ["logits", "probabilities"].map(|name| scratch.path(name));
+    let ran = Command::new(&program).arg(&input).args(&outputs).output().expect("it starts");
+    assert!(ran.status.success(), "{:?} {}", ran.status, String::from_utf8_lossy(&ran.stderr));
+
+    let expected = npz::read(digits("test_expected.npz")).expect("it is there");
+    for (name, path) in ["logits", "probabilities"].iter().zip(&outputs) {
+        let bytes = std::fs::read(path).expect("the program wrote it");
+        let expected = &expected[*name];
+        let got = Tensor::from_bytes(expected.dtype(), expected.shape(), &bytes).expect("it fits");
+        let tolerance = tilewright::compare::Tolerance::default();
+        let comparison = tilewright::compare::compare(&got, expected, tolerance);
+        assert!(comparison.agrees(), "{name}: {comparison}");
+    }
+}
+
+#[test]
+fn an_object_has_a_header_and_the_symbols_of_its_name() {
+    let scratch = Scratch::new();
+    let object = scratch.path("x.o");
+    compile_digits(1, &["--output", &object, "--name", "my_net"]).code(0);
+    let bytes = std::fs::read(&object).expect("it was written");
+    let symbol = b"my_net_run\0";
+    assert!(bytes.windows(symbol.len()).any(|part| part == symbol));
+    let header = std::fs::read_to_string(scratch.path("x.h")).expect("it was written");
+    assert!(header.contains("my_net_run("), "{header}");
+    compile_digits(1, &["-o", &object, "--name", "my-net"]).code(2).complains("`my-net`");
+}
+
+#[test]
+fn llvm_ir_and_assembly_come_out_as_text() {
+    let ir = compile_digits(1, &["--emit", "llvm-ir"]).code(0).says("define ");
+    let ir = ir.says("@digits_run(");
+    assert_eq!(ir.err, "");
+    let raw = compile_digits(1, &["--emit", "llvm-ir", "--opt-level", "0"]).code(0);
+    raw.says("@digits_run(");
+    let assembly = compile_digits(1, &["--emit", "asm", "--cpu", "x86-64-v3"]).code(0);
+    let assembly = assembly.says("digits_run:");
+    assert!(!assembly.out.contains("zmm"), "AVX2 has no such registers");
+    let scratch = Scratch::new();
+    let path = scratch.path("x.ll");
+    assert_eq!(compile_digits(1, &["-o", &path]).code(0).out, "");
+    let written = std::fs::read_to_string(&path).expect("it was written");
+    assert!(written.contains("@x_run("));
+}
+
+#[test]
+fn text_of_a_model_runs_like_the_model() {
+    let scratch = Scratch::new();
+    let (inputs, expected) = (digits("test_inputs.npz"), digits("test_expected.npz"));
+    for more in [
+        &[][..],
+        &["--after", "fuse"],
+        &["--after", "prepare"],
+        &["--after", "schedule"],
+        &["--after", "lower"],
+    ] {
+        let path = scratch.path("digits.py");
+        compile_digits(97, &[&["-o", &path], more].concat()).code(0);
+        let run = ["run", &path, "--inputs", &inputs, "--expect", &expected];
+        tilewright(&run).code(0).says("logits: agrees");
+    }
+    let lowered = compile_digits(1, &["--emit", "tvmscript", "--after", "lower"]).code(0);
+    assert!(!lowered.out.contains("T.block"), "{}", lowered.out);
+}
+
+#[test]
+fn what_cannot_be_written_is_refused() {
+    compile_digits(1, &[]).code(2).complains("what to write is not said").complains("--emit");
+    compile_digits(1, &["-o", "model.xyz"]).code(2).complains("what to write is not said");
+    compile_digits(1, &["--emit", "so"]).code(2).complains("not written to standard output");
+    compile_digits(1, &["-o", "/nowhere/x.ll"]).code(2).complains("/nowhere/x.ll");
+    compile_digits(1, &["-o", "/nowhere/x.so"]).code(2).complains("/nowhere/x");
+    compile_digits(1, &["--emit", "asm", "--after", "fuse"]).code(2).complains("--after is for");
+    compile_digits(1, &["--emit", "ptx"]).code(2).complains("llvm-ir");
+    compile_digits(1, &["--emit", "tvmscript", "--after", "x"]).code(2).complains("prepare");
+    compile_digits(1, &["--emit", "asm", "--layout", "nhwc"])
+        .code(2)
+        .complains("not available yet");
+    let model = digits("digits.onnx");
+    tilewright(&["compile", &model, "--emit", "asm"]).code(2).complains("--dim N=SIZE");
+}

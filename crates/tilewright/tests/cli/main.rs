@@ -1,0 +1,168 @@
+//! The command line from outside: exit codes, what is on which stream, messages.
+
+mod compile;
+mod opt;
+mod run;
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+/// What came of a command.
+pub(crate) struct Done {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Done {
+    /// It ended with this code, or the test fails with what it said.
+    #[track_caller]
+    pub(crate) fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.out, self.err);
+        self
+    }
+
+    /// This is part of its standard output.
+    #[track_caller]
+    pub(crate) fn says(self, part: &str) -> Self {
+        assert!(self.out.contains(part), "`{part}` is not in stdout: {}", self.out);
+        self
+    }
+
+    /// This is part of its standard error.
+    #[track_caller]
+    pub(crate) fn complains(self, part: &str) -> Self {
+        assert!(self.err.contains(part), "`{part}` is not in stderr: {}", self.err);
+        self
+    }
+}
+
+/// Runs the program on arguments, with this standard input.
+pub(crate) fn tilewright_on<S: AsRef<OsStr>>(stdin: &str, arguments: &[S]) -> Done {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    if let Some(mut pipe) = child.stdin.take() {
+        // A program that does not read its input may be gone already.
+        let _ = pipe.write_all(stdin.as_bytes());
+    }
+    let done = child.wait_with_output().expect("the program ends");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program prints text");
+    Done {
+        code: done.status.code().expect("the program is not killed"),
+        out: text(done.stdout),
+        err: text(done.stderr),
+    }
+}
+
+/// Runs the program on arguments.
+pub(crate) fn tilewright<S: AsRef<OsStr>>(arguments: &[S]) -> Done {
+    tilewright_on("", arguments)
+}
+
+/// A file of the digits example.
+pub(crate) fn digits(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/digits").join(name);
+    path.to_str().expect("the path of the project is text").to_owned()
+}
+
+pub(crate) struct Scratch(TempDir);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        Scratch(tempfile::tempdir().expect("a temporary directory"))
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        let path: PathBuf = self.0.path().join(name);
+        path.to_str().expect("a temporary path is text").to_owned()
+    }
+
+    /// Writes a file and gives its path.
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        std::fs::write(&path, content).expect("a file can be written");
+        path
+    }
+}
+
+#[test]
+fn help_and_version_are_answers() {
+    tilewright(&["--version"]).code(0).says("tilewright ");
+    tilewright(&["--help"]).code(0).says("Usage: tilewright");
+    for command in ["run", "compile", "opt", "diff", "doctor", "ops"] {
+        tilewright(&["help", command]).code(0).says(&format!("Usage: tilewright {command}"));
+    }
+    tilewright(&["opt", "--help"]).code(0).says("lower_blocks ");
+}
+
+#[test]
+fn wrong_arguments_are_refused() {
+    tilewright::<&str>(&[]).code(2).complains("Usage: tilewright");
+    tilewright(&["fly"]).code(2).complains("fly");
+    tilewright(&["run"]).code(2).complains("<MODEL>");
+    tilewright(&["run", "x.onnx", "--dim", "N"]).code(2).complains("expected NAME=SIZE");
+    tilewright(&["run", "x.onnx", "--dim", "N=-1"]).code(2).complains("`-1` is not a size");
+    tilewright(&["run", "x.onnx", "--rtol=-1"]).code(2).complains("not negative");
+    tilewright(&["run", "x.onnx", "--input", "x"]).code(2).complains("expected NAME=VALUE");
+    tilewright(&["ops"]).code(2).complains("--onnx");
+}
+
+#[test]
+fn doctor_finds_llvm() {
+    let done = tilewright(&["doctor"]).code(0);
+    let done = done.says("LLVM: ").says("CPU: ").says("cores: ").says("cc: ").says("cache");
+    assert_eq!(done.err, "");
+}
+
+#[test]
+fn doctor_says_what_is_missing() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+    let done = command.arg("doctor").env("TILEWRIGHT_LLVM", "/nowhere/libLLVM.so").output();
+    let done = done.expect("the program runs");
+    assert_eq!(done.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(
+        text.contains("LLVM: MISSING: cannot use the LLVM that TILEWRIGHT_LLVM names"),
+        "{text}"
+    );
+}
+
+#[test]
+fn ops_lists_name_oldest_and_newest_opset() {
+    let done = tilewright(&["ops", "--onnx"]).code(0);
+    for line in done.out.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [_, min, max] = words[..] else { panic!("{line}") };
+        let (min, max): (u32, u32) = (min.parse().expect(line), max.parse().expect(line));
+        assert!((9..=max).contains(&min), "{line}");
+    }
+    for name in ["Conv", "MatMul", "Relu", "Softmax"] {
+        let found = done.out.lines().any(|line| line.starts_with(&format!("{name} ")));
+        assert!(found, "{name} is not in {}", done.out);
+    }
+}
+
+#[test]
+fn a_pipe_that_closes_is_no_error() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+    let mut child = command
+        .args(["opt", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // Nobody reads when it begins to write.
+    drop(child.stdout.take());
+    let text = "@T.prim_func\ndef f(A: T.Buffer((4,), \"float32\")):\n    A[0] = T.float32(1)\n";
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(text.as_bytes()).expect("the program reads");
+    drop(stdin);
+    let done = child.wait_with_output().expect("the program ends");
+    assert_eq!((done.status.code(), done.stderr.as_slice()), (Some(0), &b""[..]));
+}

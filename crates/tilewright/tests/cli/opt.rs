@@ -1,0 +1,88 @@
+//! `opt` and `diff`.
+
+use super::{Scratch, tilewright, tilewright_on};
+
+const ADD: &str = r#"
+@T.prim_func
+def add(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            B[vi] = A[vi] + T.float32(1)
+"#;
+
+#[test]
+fn a_module_comes_out_as_text_that_reads_back() {
+    let printed = tilewright_on(ADD, &["opt", "-"]).code(0);
+    assert_eq!(printed.err, "");
+    let again = tilewright_on(&printed.out, &["opt", "-"]).code(0);
+    assert_eq!(again.out, printed.out);
+    let scratch = Scratch::new();
+    let (a, b) = (scratch.file("a.py", ADD), scratch.file("b.py", printed.out));
+    assert_eq!(tilewright(&["diff", &a, &b]).code(0).out, "");
+}
+
+#[test]
+fn passes_run_in_order_and_every_result_can_be_printed() {
+    let lowered =
+        tilewright_on(ADD, &["opt", "-", "--pass", "lower_blocks,flatten_buffer"]).code(0);
+    assert!(!lowered.out.contains("T.block"), "{}", lowered.out);
+    let two = ["opt", "-", "--pass", "lower_blocks", "--pass", "flatten_buffer"];
+    assert_eq!(tilewright_on(ADD, &two).code(0).out, lowered.out);
+    let all =
+        tilewright_on(ADD, &["opt", "-", "--pass", "lower_blocks,lower", "--print-after-all"]);
+    let all = all.code(0).says("# after lower_blocks\n").says("# after lower\n");
+    assert_eq!(all.out.matches("def add").count(), 2);
+    let none = tilewright_on(ADD, &["opt", "-", "--print-after-all"]).code(0);
+    assert_eq!(none.out.matches("def add").count(), 1);
+}
+
+#[test]
+fn unknown_passes_and_settings_say_what_there_is() {
+    let done = tilewright_on(ADD, &["opt", "-", "--pass", "fly"]).code(2);
+    let done = done.complains("there is no pass `fly`").complains("lower_blocks");
+    assert_eq!(done.out, "");
+    tilewright_on(ADD, &["opt", "-", "--pass", "lower", "--pass-config", "x=1"])
+        .code(2)
+        .complains("none of the passes has a setting `x`");
+    tilewright_on(ADD, &["opt", "-", "--pass-config", "x"]).code(2).complains("NAME=VALUE");
+}
+
+#[test]
+fn a_schedule_is_refused_for_now() {
+    tilewright_on(ADD, &["opt", "-", "--schedule", "t.py"])
+        .code(2)
+        .complains("t.py: schedules are not available yet");
+}
+
+#[test]
+fn bad_text_is_refused_with_its_place() {
+    let text = ADD.replace("A[vi]", "C[vi]");
+    let done = tilewright_on(&text, &["opt", "-"]).code(2);
+    let done = done.complains("--> <stdin>:7:21\n").complains("B[vi] = C[vi]");
+    assert!(!done.err.contains('\x1b'), "no colours where nobody looks: {}", done.err);
+    tilewright_on("def f(:", &["opt", "-"]).code(2).complains("--> <stdin>:1:");
+}
+
+#[test]
+fn files_that_are_not_there_or_not_text_are_refused() {
+    tilewright(&["opt", "/nowhere/x.py"]).code(2).complains("/nowhere/x.py: ");
+    let scratch = Scratch::new();
+    let path = scratch.file("x.py", [b'x', 0xff]);
+    tilewright(&["opt", &path]).code(2).complains("not UTF-8 text, at byte 1");
+}
+
+#[test]
+fn diff_shows_the_first_difference_and_where_it_is() {
+    let scratch = Scratch::new();
+    let a = scratch.file("a.py", ADD);
+    let names = scratch.file("names.py", ADD.replace("vi", "k").replace("add", "plus"));
+    let other = scratch.file("other.py", ADD.replace("T.float32(1)", "T.float32(2)"));
+    tilewright(&["diff", &a, &names]).code(0);
+    tilewright(&["diff", "--strict", &a, &names]).code(1);
+    let done = tilewright(&["diff", &a, &other]).code(1);
+    let done = done.says("T.float32(1.0)").says("T.float32(2.0)");
+    let done = done.says("a.py:7:13\n").says("other.py:7:13\n");
+    assert_eq!(done.err, "");
+    tilewright(&["diff", &a, "/nowhere/b.py"]).code(2).complains("/nowhere/b.py");
+}

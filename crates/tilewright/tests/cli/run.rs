@@ -1,0 +1,267 @@
+//! `run`.
+
+use tilewright::Tensor;
+use tilewright::runtime::{npy, npz};
+
+use super::{Done, Scratch, digits, tilewright, tilewright_on};
+
+/// Runs the digits model on its test images, with more arguments.
+fn run_digits(more: &[&str]) -> Done {
+    let (model, inputs) = (digits("digits.onnx"), digits("test_inputs.npz"));
+    tilewright(&[&["run", &model, "--inputs", &inputs], more].concat())
+}
+
+/// The expected outputs with a change, in a file.
+fn expected(scratch: &Scratch, change: impl FnOnce(&mut npz::Arrays)) -> String {
+    let mut arrays = npz::read(digits("test_expected.npz")).expect("it is there");
+    change(&mut arrays);
+    write(scratch, "expected.npz", &arrays)
+}
+
+fn write(scratch: &Scratch, name: &str, arrays: &npz::Arrays) -> String {
+    let path = scratch.path(name);
+    npz::write(&path, arrays.iter().map(|(n, t)| (n.as_str(), t))).expect("it can be written");
+    path
+}
+
+fn floats(shape: &[usize], value: f32) -> Tensor {
+    let n = shape.iter().product();
+    Tensor::from_slice(shape, &vec![value; n]).expect("a tensor")
+}
+
+#[test]
+fn digits_give_what_is_expected() {
+    let done = run_digits(&["--expect", &digits("test_expected.npz")]).code(0);
+    let lines: Vec<&str> = done.out.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", done.out);
+    assert!(lines[0].starts_with("logits: agrees: largest error "), "{}", done.out);
+    assert!(lines[1].starts_with("probabilities: agrees: largest error "), "{}", done.out);
+    assert_eq!(done.err, "");
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same() {
+    for threads in ["1", "2", "5"] {
+        let expected = digits("test_expected.npz");
+        run_digits(&["--threads", threads, "--expect", &expected]).code(0);
+    }
+    run_digits(&["--threads", "0"]).code(2).complains("at least one thread");
+}
+
+#[test]
+fn a_difference_is_shown_with_its_place() {
+    let scratch = Scratch::new();
+    let path = expected(&scratch, |arrays| {
+        let logits = arrays["logits"].as_mut_slice::<f32>().expect("floats");
+        logits[3 * 10 + 4] += 0.5;
+    });
+    let done = run_digits(&["--expect", &path]).code(1);
+    let done = done.says("logits: differs in 1 of 970 elements: largest error 0.5 at [3, 4]");
+    let done = done.says("; at [3, 4] it is ").says("probabilities: agrees");
+    assert_eq!(done.err, "");
+    run_digits(&["--expect", &path, "--atol", "0.6"]).code(0);
+    run_digits(&["--expect", &path, "--rtol", "100"]).code(0);
+}
+
+#[test]
+fn names_that_are_missing_or_not_expected_are_reported() {
+    let scratch = Scratch::new();
+    let part = expected(&scratch, |arrays| drop(arrays.shift_remove("logits")));
+    let done = run_digits(&["--expect", &part]).code(0).says("probabilities: agrees");
+    done.complains("note: output `logits` is not compared");
+    let more = expected(&scratch, |arrays| drop(arrays.insert("x".into(), floats(&[1], 0.0))));
+    run_digits(&["--expect", &more]).code(1).says("x: is expected, and there is no such output");
+    let none = expected(&scratch, npz::Arrays::clear);
+    run_digits(&["--expect", &none]).code(2).complains("holds no arrays");
+}
+
+#[test]
+fn expected_outputs_of_another_type_or_shape_differ() {
+    let scratch = Scratch::new();
+    let path = expected(&scratch, |arrays| {
+        arrays["logits"] = floats(&[97, 11], 0.0);
+        let wide = Tensor::from_slice(&[1], &[0.0f64]).expect("a tensor");
+        arrays["probabilities"] = wide;
+    });
+    run_digits(&["--expect", &path])
+        .code(1)
+        .says("logits: has the shape [97, 10], expected [97, 11]")
+        .says("probabilities: has elements of type float32, expected float64");
+}
+
+#[test]
+fn outputs_are_written_and_are_the_same_again() {
+    let scratch = Scratch::new();
+    let path = scratch.path("out.npz");
+    let done = run_digits(&["--output", &path]).code(0);
+    assert_eq!((done.out.as_str(), done.err.as_str()), ("", ""));
+    let arrays = npz::read(&path).expect("it was written");
+    assert_eq!(arrays.keys().collect::<Vec<_>>(), ["logits", "probabilities"]);
+    assert_eq!(arrays["logits"].shape(), [97, 10]);
+    run_digits(&["--expect", &path, "--rtol", "0", "--atol", "0"])
+        .code(0)
+        .says("logits: agrees exactly\nprobabilities: agrees exactly\n");
+    run_digits(&["--output", "/nowhere/out.npz"]).code(2).complains("/nowhere/out.npz");
+}
+
+#[test]
+fn a_summary_shows_the_best_classes() {
+    let done = run_digits(&[]).code(0).says("logits: float32 [97, 10] ").says("  row 0: ");
+    assert!(done.out.contains("... 93 rows more"), "{}", done.out);
+}
+
+#[test]
+fn sizes_come_from_arguments_or_from_inputs() {
+    let model = digits("digits.onnx");
+    tilewright(&["run", &model]).code(2).complains("`N`").complains("--dim N=SIZE");
+    for key in ["N", "image.0"] {
+        tilewright(&["run", &model, "--dim", &format!("{key}=3")])
+            .code(0)
+            .says("logits: float32 [3, 10]")
+            .complains("note: input `image` is random (seed 0): float32 [3, 1, 8, 8]");
+    }
+    tilewright(&["run", &model, "--dim", "M=3"]).code(2).complains("`M`");
+    tilewright(&["run", &model, "--dim", "N=3", "--dim", "N=4"]).code(2).complains("given twice");
+    run_digits(&["--dim", "N=3"]).code(2).complains("N=3").complains("[97, 1, 8, 8]");
+    run_digits(&["--dim", "N=97"]).code(0);
+}
+
+#[test]
+fn random_inputs_follow_the_seed() {
+    let model = digits("digits.onnx");
+    let run = |seed| tilewright(&["run", &model, "--dim", "N=1", "--seed", seed]).code(0).out;
+    assert_eq!(run("1"), run("1"));
+    assert_ne!(run("1"), run("2"));
+}
+
+#[test]
+fn inputs_may_come_one_by_one() {
+    let scratch = Scratch::new();
+    let image = npz::read(digits("test_inputs.npz")).expect("it is there")["image"].clone();
+    let path = scratch.path("image.npy");
+    npy::write(&path, &image).expect("it can be written");
+    let (model, expected) = (digits("digits.onnx"), digits("test_expected.npz"));
+    let input = format!("image={path}");
+    tilewright(&["run", &model, "--input", &input, "--expect", &expected]).code(0);
+    run_digits(&["--input", &input]).code(2).complains("input `image` is given twice");
+    let other = format!("picture={path}");
+    tilewright(&["run", &model, "--input", &other]).code(2).complains("no input `picture`");
+    tilewright(&["run", &model, "--input", "image=/nowhere.npy"]).code(2).complains("/nowhere.npy");
+}
+
+#[test]
+fn inputs_of_another_type_or_shape_are_refused() {
+    let scratch = Scratch::new();
+    let model = digits("digits.onnx");
+    let run = |tensor: Tensor| {
+        let inputs = write(&scratch, "in.npz", &[("image".to_owned(), tensor)].into());
+        tilewright(&["run", &model, "--inputs", &inputs])
+    };
+    run(Tensor::from_slice(&[1, 1, 8, 8], &[0.0f64; 64]).expect("a tensor"))
+        .code(2)
+        .complains("input `image` has elements of type float32, and was given float64");
+    run(floats(&[1, 1, 8, 9], 0.0)).code(2).complains("image");
+    run(floats(&[1, 1, 8], 0.0)).code(2).complains("image");
+}
+
+#[test]
+fn files_that_are_missing_or_damaged_are_refused() {
+    let scratch = Scratch::new();
+    let (model, inputs) = (digits("digits.onnx"), digits("test_inputs.npz"));
+    let whole = std::fs::read(&inputs).expect("it is there");
+    let cut = scratch.file("cut.npz", &whole[..whole.len() / 2]);
+    let text = scratch.file("text.npz", "hello");
+    tilewright(&["run", "/nowhere/m.onnx"]).code(2).complains("/nowhere/m.onnx");
+    tilewright(&["run", &model, "--inputs", "/nowhere/i.npz"]).code(2).complains("/nowhere/i.npz");
+    for bad in [&cut, &text] {
+        tilewright(&["run", &model, "--inputs", bad]).code(2).complains("not a `.npz` file");
+        run_digits(&["--expect", bad]).code(2).complains("not a `.npz` file");
+    }
+    let bytes = std::fs::read(&model).expect("it is there");
+    let half = scratch.file("half.onnx", &bytes[..bytes.len() / 2]);
+    tilewright(&["run", &half]).code(2).complains("half.onnx");
+    let empty = scratch.file("empty.onnx", "");
+    tilewright(&["run", &empty]).code(2).complains("empty.onnx");
+}
+
+#[test]
+fn layouts_other_than_none_are_refused_for_now() {
+    run_digits(&["--layout", "none"]).code(0);
+    for layout in ["nhwc", "nchw8c", "nchw16c", "plan"] {
+        run_digits(&["--layout", layout]).code(2).complains("is not available yet");
+    }
+    run_digits(&["--layout", "round"]).code(2).complains("there is no layout `round`");
+}
+
+#[test]
+fn times_are_said_and_the_outputs_stay_right() {
+    let expected = digits("test_expected.npz");
+    let done =
+        run_digits(&["--time", "--profile", "--threads", "1", "--expect", &expected]).code(0);
+    let line = |start: &str| {
+        let found = done.err.lines().find(|line| line.starts_with(start));
+        found.unwrap_or_else(|| panic!("no `{start}` in {}", done.err)).to_owned()
+    };
+    assert!(line("time: import ").contains(", compile "), "{}", done.err);
+    for part in [", min ", ", p90 ", ", spread ", " runs, 1 threads"] {
+        assert!(line("time: median ").contains(part), "{}", done.err);
+    }
+    assert!(line("profile: ").contains(" steps, mean of "), "{}", done.err);
+    assert!(done.err.lines().filter(|line| line.contains(" x ")).count() > 3, "{}", done.err);
+}
+
+#[test]
+fn choices_of_native_code_change_nothing_in_the_results() {
+    let expected = digits("test_expected.npz");
+    for choice in [
+        &["--no-fuse"][..],
+        &["--no-schedule"],
+        &["--no-fuse", "--no-schedule", "--opt-level", "0"],
+        &["--check"],
+        &["--no-cache", "--opt-level", "1"],
+    ] {
+        run_digits(&[choice, &["--expect", &expected]].concat()).code(0);
+    }
+}
+
+/// `B[i] = A[i] + 1` for `n` elements.
+const SYMBOLIC: &str = r#"
+@T.prim_func
+def f(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    for i in range(n):
+        with T.block("B"):
+            vi = T.axis.spatial(n, i)
+            B[vi] = A[vi] + T.float32(1)
+"#;
+
+#[test]
+fn a_tensor_function_takes_its_sizes_from_the_inputs() {
+    let scratch = Scratch::new();
+    let inputs = write(&scratch, "in.npz", &[("A".to_owned(), floats(&[7], 2.5))].into());
+    tilewright_on(SYMBOLIC, &["run", "-", "--inputs", &inputs])
+        .code(0)
+        .says("B: float32 [7] 3.5 3.5 3.5 3.5 3.5 3.5 3.5\n");
+    tilewright_on(SYMBOLIC, &["run", "-", "--dim", "n=3"]).code(0).says("B: float32 [3] ");
+    tilewright_on(SYMBOLIC, &["run", "-"])
+        .code(2)
+        .complains("the module leaves these sizes open: `n`")
+        .complains("--dim n=SIZE");
+    let output = write(&scratch, "out.npz", &[("B".to_owned(), floats(&[7], 2.5))].into());
+    tilewright_on(SYMBOLIC, &["run", "-", "--inputs", &output])
+        .code(2)
+        .complains("`B` was given, and is not an input");
+}
+
+#[test]
+fn a_failing_assertion_is_an_error() {
+    let text = r#"
+@T.prim_func
+def f(A: T.Buffer((1,), "float32"), B: T.Buffer((1,), "float32")):
+    assert A[0] > T.float32(2), "A is large"
+    B[0] = A[0]
+"#;
+    tilewright_on(text, &["run", "-"]).code(2).complains("an assertion of `f` failed: A is large");
+}

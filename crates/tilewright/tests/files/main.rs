@@ -1,0 +1,237 @@
+//! File tests: each `tests/cases/**/*.py` says what is run and what comes of it.
+//!
+//! ```python
+//! # run: opt --pass lower_blocks
+//! @T.prim_func
+//! def f(A: T.Buffer((4,), "float32")):
+//!     ...
+//!
+//! # ---- expected
+//! ...
+//! ```
+//!
+//! The command runs with the part before the first section as its file. What it prints stands under
+//! `# ---- expected`: text of TVMScript as it is, anything else as comments. An exit code other than
+//! 0 stands there as `# exit: 1`. A diagnostic stands in the input, below the line that it points
+//! to; the comment begins under the place and is as wide as it:
+//!
+//! ```python
+//!     B[0] = C[0]
+//!            #^^^ error: unknown name `C`
+//!            # help: ...
+//! ```
+//!
+//! A command of two files gets the section `# ---- other` as its second one. With `UPDATE_EXPECT=1`
+//! the files are rewritten to what comes out.
+//!
+//! A module that a pass gave is also checked: it reads back as the same module, and it computes the
+//! same as the input, run by the reference interpreter on seeded random data. Sizes that are open
+//! are taken from `# sizes: n=5, m=3`, or else are 5. A transformation whose results may differ, or
+//! cannot be interpreted, says why: `# semantics: not compared, because ...`. Where the text of the
+//! result is not the point, `# output: not compared, because ...` leaves it out.
+
+mod annotate;
+mod semantics;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use annotate::{annotate, strip};
+
+/// A section of a file.
+const SECTION: &str = "# ---- ";
+
+#[test]
+fn files() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases");
+    let mut paths = Vec::new();
+    collect(&cases, &mut paths);
+    paths.sort();
+    assert!(!paths.is_empty(), "there are no file tests in {}", cases.display());
+    let update = std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1");
+    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..tilewright::runtime::pool::cores() {
+            scope.spawn(|| {
+                while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let name = path.strip_prefix(&cases).unwrap_or(path).display().to_string();
+                    if let Err(why) = check(path, update) {
+                        failures.lock().expect("no panic").push(format!("{name}: {why}"));
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().expect("no panic");
+    failures.sort();
+    let (failed, all) = (failures.len(), paths.len());
+    assert!(
+        failures.is_empty(),
+        "{}\n{failed} of {all} file tests failed; UPDATE_EXPECT=1 rewrites what is expected",
+        failures.join("\n")
+    );
+}
+
+fn collect(directory: &Path, paths: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(directory).expect("the directory of the cases can be read");
+    for entry in entries {
+        let path = entry.expect("an entry of a directory").path();
+        if path.is_dir() {
+            collect(&path, paths);
+        } else if path.extension().is_some_and(|e| e == "py") {
+            paths.push(path);
+        }
+    }
+}
+
+/// A file, taken apart.
+struct Case {
+    /// The part before the first section, without diagnostics.
+    input: String,
+    /// The second file.
+    other: Option<String>,
+    /// The command, in words.
+    command: Vec<String>,
+    /// `NAME=SIZE`.
+    sizes: Vec<(String, usize)>,
+    /// Whether what the result computes is compared with what the input computes.
+    compare: bool,
+    /// Whether the output is expected to be the text in the file.
+    show: bool,
+}
+
+impl Case {
+    fn parse(text: &str) -> Result<Case, String> {
+        let mut sections = Vec::from([(String::new(), String::new())]);
+        for line in text.lines() {
+            match line.strip_prefix(SECTION) {
+                Some(name) => sections.push((name.trim().to_owned(), String::new())),
+                None => {
+                    if let Some((_, body)) = sections.last_mut() {
+                        *body += line;
+                        body.push('\n');
+                    }
+                }
+            }
+        }
+        let mut sections = sections.into_iter();
+        let (_, input) = sections.next().unwrap_or_default();
+        let input = format!("{}\n", strip(&input).trim_end());
+        let mut other = None;
+        for (name, body) in sections {
+            match name.as_str() {
+                "other" => other = Some(format!("{}\n", body.trim())),
+                "expected" => {}
+                _ => return Err(format!("a section `{name}`, where other and expected are known")),
+            }
+        }
+        let header = |key: &str| {
+            let prefix = format!("# {key}: ");
+            input.lines().find_map(|line| line.strip_prefix(&prefix)).map(str::trim)
+        };
+        let command = header("run").ok_or("there is no line `# run: COMMAND`")?;
+        let command = command.split_whitespace().map(str::to_owned).collect();
+        let mut sizes = Vec::new();
+        for pair in header("sizes").into_iter().flat_map(|s| s.split(',')) {
+            let (name, size) = pair.trim().split_once('=').ok_or("expected `NAME=SIZE`")?;
+            sizes.push((name.to_owned(), size.parse().map_err(|e| format!("{pair}: {e}"))?));
+        }
+        let (compare, show) = (header("semantics").is_none(), header("output").is_none());
+        Ok(Case { input, other, command, sizes, compare, show })
+    }
+}
+
+/// Runs a case. An error says what is wrong with it.
+fn check(path: &Path, update: bool) -> Result<(), String> {
+    let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
+    let case = Case::parse(&text)?;
+    let run = run(&case)?;
+    if !case.show && run.code != 0 {
+        return Err(format!("exit code {}\n{}", run.code, run.stderr));
+    }
+    let mut now = match run.code {
+        2 => annotate(&case.input, &run.stderr)?,
+        _ => case.input.clone(),
+    };
+    if let Some(other) = &case.other {
+        let _ = write!(now, "\n{SECTION}other\n{other}");
+    }
+    let is_script = case.command.first().is_some_and(|word| word == "opt");
+    if run.code != 2 && case.show {
+        let _ = write!(now, "\n{SECTION}expected\n");
+        if run.code != 0 {
+            let _ = writeln!(now, "# exit: {}", run.code);
+        }
+        for line in run.stdout.lines() {
+            let comment = if is_script { "" } else { "# " };
+            let _ = writeln!(now, "{}", format!("{comment}{line}").trim_end());
+        }
+    }
+    if is_script && run.code == 0 {
+        semantics::round_trips(&run.stdout)?;
+        if case.compare {
+            semantics::computes_the_same(&case.input, &run.stdout, &case.sizes)?;
+        }
+    }
+    match () {
+        _ if now == text => Ok(()),
+        _ if update => std::fs::write(path, now).map_err(|e| e.to_string()),
+        _ => Err(format!("something else came out:\n{}", difference(&text, &now))),
+    }
+}
+
+struct Run {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+/// Runs the command of a case on its input.
+fn run(case: &Case) -> Result<Run, String> {
+    let (name, options) = case.command.split_first().ok_or("an empty command")?;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+    command.arg(name).arg("-").args(options);
+    let directory = tempfile::tempdir().map_err(|e| e.to_string())?;
+    if let Some(other) = &case.other {
+        let path = directory.path().join("other.py");
+        std::fs::write(&path, other).map_err(|e| e.to_string())?;
+        // By its bare name, which stands in the output.
+        command.arg("other.py").current_dir(directory.path());
+    }
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = child.map_err(|e| e.to_string())?;
+    // A file is smaller than a pipe, or the command reads it all before it writes.
+    let stdin = child.stdin.take();
+    let written = stdin.map_or(Ok(()), |mut stdin| stdin.write_all(case.input.as_bytes()));
+    let done = child.wait_with_output().map_err(|e| e.to_string())?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let (stdout, stderr) = (text(done.stdout), text(done.stderr));
+    match done.status.code() {
+        Some(code @ 0..=3) => {
+            written.map_err(|e| e.to_string())?;
+            Ok(Run { code, stdout, stderr })
+        }
+        _ => Err(format!("the command crashed: {}\n{stderr}", done.status)),
+    }
+}
+
+/// The first lines that differ, with some before them.
+fn difference(old: &str, new: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let mut text = String::new();
+    let from = same.saturating_sub(2);
+    for line in &old[from..same] {
+        let _ = writeln!(text, "    {line}");
+    }
+    for (mark, lines) in [("-", &old), ("+", &new)] {
+        for line in lines.iter().skip(same).take(12) {
+            let _ = writeln!(text, "  {mark} {line}");
+        }
+    }
+    text
+}

@@ -1,0 +1,6 @@
+# run: opt --pass lower_block
+@T.prim_func
+def f(A: T.Buffer((4,), "float32")):
+    A[0] = 1.0
+# error: there is no pass `lower_block`
+# note: the passes are: auto_schedule, flatten_buffer, fuse, inline, lift_scratch, lower, lower_blocks, prepare, vectorize_loop
