@@ -35,6 +35,7 @@ pub enum Reduction {
 
 /// Reduces over the axes, which may count from the end; none leaves every element on its own.
 /// Parameters: `x`, the result, whose reduced axes are gone or (`keepdims`) have extent one.
+/// `float32` is summed in `float64`.
 pub fn reduce(op: Reduction, x: &Operand, axes: &[i64], keepdims: bool) -> Result<TensorFunc> {
     let name = format!("reduce_{}", snake(op));
     let dtype = x.dtype;
@@ -62,9 +63,16 @@ pub(crate) fn reduced(
     keepdims: bool,
 ) -> Tensor {
     let dtype = x.dtype();
-    // Truth values are compared as bytes.
-    let work = if dtype.is_bool() { DType::U8 } else { working(dtype) };
     let exact = matches!(op, Reduction::Max | Reduction::Min);
+    let summed = !exact && !matches!(op, Reduction::Prod | Reduction::LogSumExp);
+    let work = match dtype {
+        // Truth values are compared as bytes.
+        DType::BOOL => DType::U8,
+        // Long sums lose digits, and models take differences of them (a variance as the mean of
+        // squares less the square of the mean).
+        DType::F32 if summed => DType::F64,
+        _ => working(dtype),
+    };
     let acc_type = if exact && !dtype.is_bool() { dtype } else { work };
     let value = |i: &[Expr]| x.at(i).cast(acc_type);
     let count = positions(x.shape(), axes);
@@ -76,6 +84,7 @@ pub(crate) fn reduced(
     };
     let square = |i: &[Expr]| value(i) * value(i);
     let with_suffix = || format!("{name}_acc");
+    let acc_name = || if acc_type == dtype { name.to_owned() } else { with_suffix() };
     let call = |f: Intrin, e: Expr| Expr::intrin(f, vec![e]);
     match op {
         Reduction::Sum | Reduction::Max | Reduction::Min | Reduction::Prod => {
@@ -85,9 +94,7 @@ pub(crate) fn reduced(
                 Reduction::Min => Reducer::Min,
                 _ => Reducer::Prod,
             };
-            let direct = acc_type == dtype;
-            let acc = run(if direct { name.to_owned() } else { with_suffix() }, reducer, &value);
-            rounded(name, acc, dtype)
+            rounded(name, run(acc_name(), reducer, &value), dtype)
         }
         Reduction::Mean => {
             let acc = run(with_suffix(), Reducer::Sum, &value);
@@ -98,15 +105,13 @@ pub(crate) fn reduced(
                 }
             }
         }
-        Reduction::SumSquare => {
-            rounded(name, run(accumulator(name, dtype), Reducer::Sum, &square), dtype)
-        }
+        Reduction::SumSquare => rounded(name, run(acc_name(), Reducer::Sum, &square), dtype),
         Reduction::L1 => {
             let magnitude = |i: &[Expr]| match dtype.min_int() {
                 Some(0) => value(i),
                 _ => call(Intrin::Abs, value(i)),
             };
-            rounded(name, run(accumulator(name, dtype), Reducer::Sum, &magnitude), dtype)
+            rounded(name, run(acc_name(), Reducer::Sum, &magnitude), dtype)
         }
         Reduction::L2 => {
             let root = if dtype.is_float() { work } else { DType::F64 };
