@@ -79,6 +79,11 @@ impl Affine {
         Some(sum)
     }
 
+    /// The coefficient of a variable.
+    pub fn coefficient(&self, slot: usize) -> i64 {
+        self.terms.iter().find(|(s, _)| *s == slot).map_or(0, |(_, c)| *c)
+    }
+
     /// The value, where there are no variables.
     pub fn as_const(&self) -> Option<i64> {
         self.terms.is_empty().then_some(self.base)

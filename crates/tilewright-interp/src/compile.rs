@@ -20,10 +20,12 @@ use crate::place::{Access, Dim, Ext, Place};
 const NODES: usize = 20_000_000;
 
 /// A compiled variable.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Bound {
     /// First slot; one a lane.
     pub slot: usize,
+    /// A sum of multiples of other variables, where it is that instead.
+    pub affine: Option<Affine>,
     /// Smallest value, of integers.
     pub lo: i64,
     /// Largest value, of integers.
@@ -43,6 +45,8 @@ pub struct Compiler<'o> {
     pub slots: usize,
     /// Whether an assumption is being compiled, in which `A[i] == T.undef()` is a permission.
     pub assuming: bool,
+    /// Whether loop nests may run in batches.
+    pub batching: bool,
     loops: Vec<(Arc<str>, usize)>,
     block: Option<Arc<str>>,
     span: Option<Span>,
@@ -59,6 +63,7 @@ impl<'o> Compiler<'o> {
             places: HashMap::new(),
             slots: 0,
             assuming: false,
+            batching: options.batches,
             loops: Vec::new(),
             block: None,
             span: None,
@@ -78,7 +83,7 @@ impl<'o> Compiler<'o> {
     /// Gives a variable slots.
     pub fn define(&mut self, v: &Var, lo: i64, hi: i64) -> usize {
         let slot = self.slot(usize::from(v.dtype().lanes));
-        self.vars.insert(v.clone(), Bound { slot, lo, hi });
+        self.vars.insert(v.clone(), Bound { slot, lo, hi, affine: None });
         slot
     }
 
@@ -303,33 +308,17 @@ impl<'o> Compiler<'o> {
         let site = self.site();
         match s.kind() {
             StmtKind::Store { buffer, indices, value } => self.store(buffer, indices, value),
-            StmtKind::For { var, range, body, .. } => {
-                let (min, extent) = (self.int(&range.min)?, self.int(&range.extent)?);
-                let (least, most) = range_of(var.dtype());
-                let hi = min.hi.saturating_add(extent.hi.saturating_sub(1).max(0)).min(most);
-                let slot = self.define(var, min.lo.max(least), hi);
-                self.loops.push((var.name().clone(), slot));
-                let body = self.stmt(body);
-                self.loops.pop();
-                let (body, min, extent) = (body?, min.code(), extent.code());
-                let name = var.name().clone();
-                Ok(Box::new(move |m| {
-                    let (first, count) = (min(m), extent(m));
-                    if count > 0 && first.checked_add(count - 1).is_none_or(|last| last > most) {
-                        m.fail(format!("loop variable `{name}` does not fit its type"));
-                    }
-                    if !m.fine(&site) {
-                        return false;
-                    }
-                    for i in 0..count {
-                        m.frame[slot] = (first + i) as u64;
-                        m.step();
-                        if !m.fine(&site) || !body(m) {
-                            return false;
-                        }
-                    }
-                    true
-                }))
+            StmtKind::For { .. } => {
+                let nest = self.batches(s);
+                // With batches, the loops only report what goes wrong.
+                let inner = self.batching && nest.is_none();
+                let before = std::mem::replace(&mut self.batching, inner);
+                let loops = self.serial(s, site);
+                self.batching = before;
+                Ok(match nest {
+                    Some(nest) => nest.or(loops?),
+                    None => loops?,
+                })
             }
             StmtKind::If { cond, then, otherwise } => {
                 let cond = self.int(cond)?.code();
@@ -417,6 +406,39 @@ impl<'o> Compiler<'o> {
             }
             StmtKind::Evaluate(e) => self.evaluate(e, site),
         }
+    }
+
+    /// A loop, one iteration after the other.
+    fn serial(&mut self, s: &Stmt, site: Arc<Site>) -> Result<Run> {
+        let StmtKind::For { var, range, body, .. } = s.kind() else {
+            return Err(Error::internal("a loop that is none"));
+        };
+        let (min, extent) = (self.int(&range.min)?, self.int(&range.extent)?);
+        let (least, most) = range_of(var.dtype());
+        let hi = min.hi.saturating_add(extent.hi.saturating_sub(1).max(0)).min(most);
+        let slot = self.define(var, min.lo.max(least), hi);
+        self.loops.push((var.name().clone(), slot));
+        let body = self.stmt(body);
+        self.loops.pop();
+        let (body, min, extent) = (body?, min.code(), extent.code());
+        let name = var.name().clone();
+        Ok(Box::new(move |m| {
+            let (first, count) = (min(m), extent(m));
+            if count > 0 && first.checked_add(count - 1).is_none_or(|last| last > most) {
+                m.fail(format!("loop variable `{name}` does not fit its type"));
+            }
+            if !m.fine(&site) {
+                return false;
+            }
+            for i in 0..count {
+                m.frame[slot] = (first + i) as u64;
+                m.step();
+                if !m.fine(&site) || !body(m) {
+                    return false;
+                }
+            }
+            true
+        }))
     }
 
     fn evaluate(&mut self, e: &Expr, site: Arc<Site>) -> Result<Run> {
@@ -507,7 +529,7 @@ impl<'o> Compiler<'o> {
         self.block = Some(block.name.clone()).filter(|_| !block.is_plain_root());
         let site = self.site();
         let mut enter: Vec<Run> = Vec::new();
-        let mut first: Vec<(usize, Code<i64>)> = Vec::new();
+        let mut first: Vec<(Var, Code<i64>)> = Vec::new();
         for (iter, binding) in block.iters.iter().zip(bindings) {
             let value = self.int(binding)?;
             let (min, extent) = (self.int(&iter.domain.min)?, self.int(&iter.domain.extent)?);
@@ -520,24 +542,21 @@ impl<'o> Compiler<'o> {
                 Some((lo, hi)) => (value.lo.max(lo), value.hi.min(hi)),
                 None => (value.lo, value.hi),
             };
-            let slot = match value.affine().and_then(Affine::as_slot) {
-                Some(slot) => {
-                    self.vars.insert(iter.var.clone(), Bound { slot, lo, hi });
-                    slot
-                }
-                None => {
-                    let slot = self.define(&iter.var, lo, hi);
-                    let code = value.code();
-                    enter.push(Box::new(move |m| {
-                        m.frame[slot] = code(m) as u64;
-                        true
-                    }));
-                    slot
-                }
-            };
             if iter.kind == IterKind::Reduce {
-                first.push((slot, self.int(&iter.domain.min)?.code()));
+                let min = self.int(&iter.domain.min)?.code();
+                first.push((iter.var.clone(), min));
             }
+            if let Some(affine) = value.affine().filter(|_| inside).cloned() {
+                let bound = Bound { slot: 0, lo, hi, affine: Some(affine) };
+                self.vars.insert(iter.var.clone(), bound);
+                continue;
+            }
+            let slot = self.define(&iter.var, lo, hi);
+            let code = value.code();
+            enter.push(Box::new(move |m| {
+                m.frame[slot] = code(m) as u64;
+                true
+            }));
             if !inside {
                 let (name, site) = (iter.var.name().clone(), site.clone());
                 let (min, extent) = (min.code(), extent.code());
@@ -559,6 +578,10 @@ impl<'o> Compiler<'o> {
             enter.push(self.view(view)?);
         }
         let init = block.init.as_ref().map(|s| self.stmt(s)).transpose()?;
+        let mut starts: Vec<(Code<i64>, Code<i64>)> = Vec::new();
+        for (v, min) in first {
+            starts.push((self.int(&v.expr())?.code(), min));
+        }
         let body = self.stmt(&block.body)?;
         let inner: Run = match (enter.is_empty(), init) {
             (true, None) => body,
@@ -567,8 +590,8 @@ impl<'o> Compiler<'o> {
                     return false;
                 }
                 if let Some(init) = &init {
-                    let starts = first.iter().all(|(slot, min)| m.frame[*slot] as i64 == min(m));
-                    if !m.fine(&site) || (starts && !init(m)) {
+                    let start = starts.iter().all(|(v, min)| v(m) == min(m));
+                    if !m.fine(&site) || (start && !init(m)) {
                         return false;
                     }
                 }

@@ -98,7 +98,11 @@ impl Compiler<'_> {
         let Some(bound) = self.vars.get(v) else {
             return Err(Error::unsupported(format!("`{}` has no value that computes", v.name())));
         };
-        let Bound { slot, lo, hi, .. } = *bound;
+        let Bound { slot, lo, hi, ref affine } = *bound;
+        if let Some(affine) = affine {
+            let code = IntCode::Affine(affine.clone());
+            return Ok(Value::Int(Int { code, lo, hi }));
+        }
         let dtype = v.dtype();
         let at = move |m: &Machine<'_>| slot + m.lane;
         let vector = dtype.lanes > 1;

@@ -60,11 +60,13 @@ use std::sync::Arc;
 use tilewright_ir::{Error, Result, Tensor, TensorFunc};
 
 mod alias;
+mod batch;
 mod code;
 mod compile;
 mod expr;
 mod graph;
 mod machine;
+mod nest;
 mod place;
 mod program;
 pub mod scalar;
@@ -104,6 +106,8 @@ pub struct Options {
     pub memory: usize,
     /// Functions outside of the program.
     pub externs: Externs,
+    /// Whether loop nests of a common form run in batches: the same results, much faster.
+    pub batches: bool,
 }
 
 impl Default for Options {
@@ -115,6 +119,7 @@ impl Default for Options {
             steps: None,
             memory: 16 << 30,
             externs: Externs::new(),
+            batches: true,
         }
     }
 }

@@ -106,6 +106,21 @@ impl Access {
         Access { place: place.clone(), indices, direct, size, cells }
     }
 
+    /// Position in elements, where it is known to be within bounds.
+    pub fn direct(&self) -> Option<&Affine> {
+        self.direct.as_ref()
+    }
+
+    /// Number of the memory.
+    pub fn memory(&self) -> usize {
+        self.place.memory
+    }
+
+    /// Cells of an element; none where the memory does not keep their state.
+    pub fn cells(&self) -> Option<usize> {
+        self.cells
+    }
+
     /// Type of a lane of an element.
     pub fn dtype(&self) -> DType {
         self.place.dtype.scalar()

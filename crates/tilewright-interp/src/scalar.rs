@@ -148,37 +148,35 @@ pub fn from_f64(value: f64, dtype: DType) -> u64 {
     }
 }
 
-/// IEEE 754-2019 `minimum`: `NaN` if either is, and `-0.0` is below `0.0`.
-pub fn minimum(a: f64, b: f64) -> f64 {
-    if a < b || (a == b && a.is_sign_negative()) {
-        a
-    } else if b <= a {
-        b
-    } else {
-        f64::NAN
-    }
-}
+macro_rules! extrema {
+    ($t:ident $minimum:ident $maximum:ident) => {
+        /// IEEE 754-2019 `minimum`: `NaN` if either is, and `-0.0` is below `0.0`.
+        #[inline]
+        pub fn $minimum(a: $t, b: $t) -> $t {
+            if a < b || (a == b && a.is_sign_negative()) {
+                a
+            } else if b <= a {
+                b
+            } else {
+                $t::NAN
+            }
+        }
 
-/// IEEE 754-2019 `maximum`: `NaN` if either is, and `0.0` is above `-0.0`.
-pub fn maximum(a: f64, b: f64) -> f64 {
-    if a > b || (a == b && a.is_sign_positive()) {
-        a
-    } else if b >= a {
-        b
-    } else {
-        f64::NAN
-    }
+        /// IEEE 754-2019 `maximum`: `NaN` if either is, and `0.0` is above `-0.0`.
+        #[inline]
+        pub fn $maximum(a: $t, b: $t) -> $t {
+            if a > b || (a == b && a.is_sign_positive()) {
+                a
+            } else if b >= a {
+                b
+            } else {
+                $t::NAN
+            }
+        }
+    };
 }
-
-/// The same for `f32`; comparison is exact at any width.
-pub fn minimum32(a: f32, b: f32) -> f32 {
-    minimum(f64::from(a), f64::from(b)) as f32
-}
-
-/// The same for `f32`.
-pub fn maximum32(a: f32, b: f32) -> f32 {
-    maximum(f64::from(a), f64::from(b)) as f32
-}
+extrema!(f32 minimum32 maximum32);
+extrema!(f64 minimum maximum);
 
 /// An operator on two values of a type. Comparisons give `bool`.
 pub fn binary(op: BinOp, dtype: DType, a: u64, b: u64) -> Result<u64, Fault> {

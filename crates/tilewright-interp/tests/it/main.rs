@@ -1,6 +1,7 @@
 //! The interpreter on functions built by hand.
 
 mod arithmetic;
+mod batches;
 mod blocks;
 mod build;
 mod errors;

@@ -1,0 +1,484 @@
+//! Running a perfect nest of loops around one `float32` store in batches.
+//!
+//! Most of the work of a model is of this form: `C[i, j] = C[i, j] + A[i, k] * B[k, j]`. Taking
+//! one loop as innermost and computing its iterations together costs a closure call for some
+//! hundred elements instead of for each one.
+//!
+//! This gives the same bits as the loops in their order. The *spatial* loops are those that move
+//! the stored element, the others *reduce*. A nest is taken only if
+//! * different values of the spatial loops store different elements, so that these loops may be
+//!   interchanged with each other and with those that reduce;
+//! * what reduces is `element = element op rest`, and the loops that reduce keep their order, so
+//!   that each element goes through the same operations in the same order;
+//! * `rest` does not read the memory that is stored to, and nothing has side effects;
+//! * all accesses are within bounds whatever the loop variables are.
+//!
+//! What may still go wrong (reading what was never written) sends the nest back to the loops as
+//! they stand, which report it.
+
+use std::collections::HashSet;
+
+use tilewright_ir::{
+    BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, IterKind, Range, Result, Stmt,
+    StmtKind, Var, Visit, visit,
+};
+
+use crate::batch::{
+    BATCH, Batch, Fold, Lanes, Loop, Nest, Operand, combine, one_by_one, with_operator,
+};
+use crate::code::{Affine, Value};
+use crate::compile::{Bound, Compiler};
+use crate::place::Access;
+use crate::scalar;
+
+/// A nest as it stands in the tree.
+struct Shape<'s> {
+    loops: Vec<(&'s Var, &'s Range)>,
+    block: Option<(&'s [Expr], &'s Block)>,
+    init: Option<&'s Stmt>,
+    body: &'s Stmt,
+}
+
+/// Takes a statement apart, where it is a nest around one store.
+fn shape(s: &Stmt) -> Option<Shape<'_>> {
+    let mut loops = Vec::new();
+    let mut s = s;
+    while let StmtKind::For { var, range, body, .. } = s.kind() {
+        loops.push((var, range));
+        s = body;
+    }
+    let (block, init, body) = match s.kind() {
+        StmtKind::Store { .. } => (None, None, s),
+        StmtKind::Block { bindings, predicate, block } => {
+            let plain = predicate.is_true() && block.allocs.is_empty() && block.matches.is_empty();
+            let store = matches!(block.body.kind(), StmtKind::Store { .. });
+            if !plain || !store {
+                return None;
+            }
+            (Some((bindings.as_slice(), &**block)), block.init.as_ref(), &block.body)
+        }
+        _ => return None,
+    };
+    Some(Shape { loops, block, init, body })
+}
+
+impl Compiler<'_> {
+    /// Compiles a loop nest to batches, if it is of the form that they take.
+    pub fn batches(&mut self, s: &Stmt) -> Option<Nest> {
+        let shape = self.batching.then(|| shape(s)).flatten()?;
+        self.nest(&shape).ok().flatten()
+    }
+
+    fn nest(&mut self, s: &Shape<'_>) -> Result<Option<Nest>> {
+        let mut all = Vec::new();
+        for (var, range) in &s.loops {
+            let (Some(min), Some(extent)) = (range.min.as_int(), range.extent.as_int()) else {
+                return Ok(None);
+            };
+            let last = min.checked_add(extent.saturating_sub(1));
+            let (_, most) = crate::expr::range_of(var.dtype());
+            if extent < 1 || last.is_none_or(|last| last > most) {
+                return Ok(None);
+            }
+            let slot = self.define(var, min, last.unwrap_or(min));
+            all.push(Loop { slot, min, extent });
+        }
+        let mut firsts = Vec::new();
+        if let Some((bindings, block)) = s.block {
+            for (iter, binding) in block.iters.iter().zip(bindings) {
+                let value = self.int(binding)?;
+                let domain = iter.domain.min.as_int().zip(iter.domain.extent.as_int());
+                let Some((min, extent)) = domain else { return Ok(None) };
+                let inside = min <= value.lo && value.hi - min < extent;
+                let Some(affine) = value.affine().filter(|_| inside).cloned() else {
+                    return Ok(None);
+                };
+                if iter.kind == IterKind::Reduce {
+                    firsts.push((affine.clone(), min));
+                }
+                let bound = Bound { slot: 0, lo: value.lo, hi: value.hi, affine: Some(affine) };
+                self.vars.insert(iter.var.clone(), bound);
+            }
+        }
+        let StmtKind::Store { buffer, indices, value } = s.body.kind() else { return Ok(None) };
+        if buffer.dtype() != DType::F32 || has_effects(value) {
+            return Ok(None);
+        }
+        let number = self.memories.number(buffer);
+        if self.memories.info.get(number).is_none_or(|i| i.undef) {
+            return Ok(None);
+        }
+        let access = self.access(buffer, indices)?;
+        let Some(at) = access.direct().cloned() else { return Ok(None) };
+        let moves = |l: &Loop| at.coefficient(l.slot) != 0;
+        let (spatial, reduce): (Vec<Loop>, Vec<Loop>) = all.iter().partition(|l| moves(l));
+        if !injective(&at, &spatial) {
+            return Ok(None);
+        }
+        let folded = self.fold_of(buffer, &access, value)?;
+        let (fold, rest) = match &folded {
+            Some((fold, rest)) => (Some(*fold), rest),
+            None => (None, value),
+        };
+        // Without a fold, only the last value of what reduces would stay; with one, the rest
+        // must not see the elements change.
+        let reads_own = self.reads(rest, number);
+        let runs = reduce.iter().any(|l| l.extent > 1);
+        if (fold.is_none() && (runs || s.init.is_some())) || (reads_own && (runs || fold.is_some()))
+        {
+            return Ok(None);
+        }
+        if reads_own && !self.reads_only(rest, buffer, &at)? {
+            return Ok(None);
+        }
+        let init = match s.init.map(Stmt::kind) {
+            None => None,
+            Some(StmtKind::Store { buffer: b, indices, value }) => {
+                let same = b == buffer && self.access(b, indices)?.direct() == Some(&at);
+                if !same || has_effects(value) || self.reads(value, number) {
+                    return Ok(None);
+                }
+                Some(value)
+            }
+            Some(_) => return Ok(None),
+        };
+        // The init runs where every reduction variable is at its first value: that must be the
+        // first iteration of the loops that reduce, and no other.
+        if init.is_some() && !starts(&firsts, &reduce, &spatial) {
+            return Ok(None);
+        }
+        let Some((batched, across)) = self.choose(rest, &at, &spatial, &reduce)? else {
+            return Ok(None);
+        };
+        let others = |loops: Vec<Loop>| -> Vec<Loop> {
+            loops.into_iter().filter(|l| l.slot != batched.slot).collect()
+        };
+        let Some(value) = self.operand(rest, batched.slot)? else { return Ok(None) };
+        let init = match init {
+            None => None,
+            Some(e) => match self.operand(e, batched.slot)? {
+                Some(operand) => Some(operand),
+                None => return Ok(None),
+            },
+        };
+        let Some(to) = Lanes::new(&access, batched.slot) else { return Ok(None) };
+        let steps = steps(&all, &spatial, init.is_some());
+        let (spatial, reduce) = (others(spatial), others(reduce));
+        Ok(steps.map(|steps| Nest {
+            spatial,
+            reduce,
+            batched,
+            across,
+            to,
+            init,
+            fold,
+            value,
+            steps,
+        }))
+    }
+
+    /// `element op rest`, where the value is that.
+    fn fold_of(
+        &mut self,
+        buffer: &Buffer,
+        to: &Access,
+        value: &Expr,
+    ) -> Result<Option<(Fold, Expr)>> {
+        let ExprKind::Binary(op, a, b) = value.kind() else { return Ok(None) };
+        if !matches!(op, BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max) {
+            return Ok(None);
+        }
+        for (element, rest, element_first) in [(a, b, true), (b, a, false)] {
+            if let ExprKind::Load(b, indices) = element.kind()
+                && b == buffer
+                && self.access(b, indices)?.direct() == to.direct()
+            {
+                return Ok(Some((Fold { op: *op, element_first }, rest.clone())));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether an expression reads a memory.
+    fn reads(&self, e: &Expr, number: usize) -> bool {
+        let mut found = false;
+        each_load(e, &mut |b, _| found |= self.memories.number(b) == number);
+        found
+    }
+
+    /// Whether an expression reads the memory of a buffer only at one place.
+    fn reads_only(&mut self, e: &Expr, buffer: &Buffer, at: &Affine) -> Result<bool> {
+        let mut loads = Vec::new();
+        each_load(e, &mut |b, indices| loads.push((b.clone(), indices.to_vec())));
+        let number = self.memories.number(buffer);
+        for (b, indices) in loads {
+            if self.memories.number(&b) == number
+                && (b != *buffer || self.access(&b, &indices)?.direct() != Some(at))
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The loop whose batches cost least, and whether it is spatial; `None` if none is long
+    /// enough to be worth it.
+    fn choose(
+        &mut self,
+        value: &Expr,
+        at: &Affine,
+        spatial: &[Loop],
+        reduce: &[Loop],
+    ) -> Result<Option<(Loop, bool)>> {
+        let mut loads = Vec::new();
+        each_load(value, &mut |b, indices| loads.push((b.clone(), indices.to_vec())));
+        let mut places = Vec::new();
+        for (b, indices) in loads {
+            places.extend(self.access(&b, &indices)?.direct().cloned());
+        }
+        // In nanoseconds, roughly: a batch, an element of a load, one of a serial reduction.
+        let cost = |l: &Loop, across: bool| {
+            let element = |a: &Affine| match a.coefficient(l.slot) {
+                0 => 0.1,
+                1 => 0.3,
+                _ => 1.2,
+            };
+            let loads: f64 = places.iter().map(element).sum();
+            let last = if across { 0.1 * element(at) } else { 1.2 };
+            40.0 / l.extent.min(BATCH as i64) as f64 + loads + last
+        };
+        let mut best: Option<(Loop, bool, f64)> = None;
+        let last = reduce.iter().rev().find(|l| l.extent > 1).map(|l| (l, false));
+        for (l, across) in spatial.iter().map(|l| (l, true)).chain(last) {
+            let cost = cost(l, across);
+            if l.extent >= 4 && best.is_none_or(|(_, _, c)| cost < c) {
+                best = Some((*l, across, cost));
+            }
+        }
+        Ok(best.map(|(l, across, _)| (l, across)))
+    }
+
+    /// Compiles an expression to batches over a loop.
+    fn operand(&mut self, e: &Expr, slot: usize) -> Result<Option<Operand>> {
+        self.spend()?;
+        match e.kind() {
+            _ if e.dtype() != DType::F32 => return Ok(None),
+            ExprKind::Float(v) => return Ok(Some(Operand::Const(*v as f32))),
+            ExprKind::Load(b, indices) if b.dtype() == DType::F32 => {
+                let access = self.access(b, indices)?;
+                let undef =
+                    self.memories.info.get(self.memories.number(b)).is_some_and(|i| i.undef);
+                if let Some(lanes) = Lanes::new(&access, slot).filter(|_| !undef) {
+                    return Ok(Some(Operand::Lanes(lanes)));
+                }
+            }
+            ExprKind::Binary(op, a, b) if !op.is_compare() && !op.is_logic() => {
+                let (a, b) = (self.operand(a, slot)?, self.operand(b, slot)?);
+                let Some((a, b)) = a.zip(b) else { return Ok(None) };
+                let batch: Option<Batch> = with_operator!(op, f => combine(f, a, b));
+                return Ok(batch.map(Operand::Batch));
+            }
+            ExprKind::Call(CallTarget::Intrin(op), args) => {
+                if let ([a], Some(f)) = (args.as_slice(), scalar::float_function(*op)) {
+                    let Some(a) = self.operand(a, slot)? else { return Ok(None) };
+                    return Ok(Some(Operand::Batch(Box::new(move |m, out| {
+                        a.eval(m, out);
+                        out.iter_mut().for_each(|x| *x = f(f64::from(*x)) as f32);
+                    }))));
+                }
+            }
+            _ => {}
+        }
+        // Anything else, element by element.
+        let Value::F32(code) = self.value(e)? else { return Ok(None) };
+        Ok(Some(Operand::Batch(one_by_one(code, slot))))
+    }
+}
+
+/// Whether different values of the loops give different positions: sorted by size, each step is
+/// larger than what all smaller ones reach together.
+fn injective(at: &Affine, loops: &[Loop]) -> bool {
+    let mut steps: Vec<(i128, i128)> = loops
+        .iter()
+        .map(|l| (i128::from(at.coefficient(l.slot)).abs(), i128::from(l.extent)))
+        .filter(|(_, n)| *n > 1)
+        .collect();
+    steps.sort_unstable();
+    let mut reach = 0;
+    steps.iter().all(|(step, n)| {
+        let fits = *step > reach;
+        reach += step * (n - 1);
+        fits
+    })
+}
+
+/// Whether the reduction variables are all at their first values exactly in the first iteration
+/// of the loops that reduce: each loop that reduces is a variable of its own.
+fn starts(firsts: &[(Affine, i64)], reduce: &[Loop], spatial: &[Loop]) -> bool {
+    let fixed = |a: &Affine| spatial.iter().all(|l| a.coefficient(l.slot) == 0);
+    let first_value = |a: &Affine| {
+        a.terms.iter().try_fold(a.base, |sum, &(slot, c)| {
+            let l = reduce.iter().find(|l| l.slot == slot)?;
+            sum.checked_add(l.min.checked_mul(c)?)
+        })
+    };
+    let at_start = |(a, min): &(Affine, i64)| fixed(a) && first_value(a) == Some(*min);
+    // Every value is above the first one, and each loop moves some variable; then all variables
+    // are at their first values only where every loop is.
+    let rises = |(a, _): &(Affine, i64)| a.terms.iter().all(|(_, c)| *c > 0);
+    let moved = |l: &Loop| l.extent == 1 || firsts.iter().any(|(a, _)| a.coefficient(l.slot) != 0);
+    firsts.iter().all(|f| at_start(f) && rises(f)) && reduce.iter().all(moved)
+}
+
+/// Steps that the loops of a nest take: one an iteration and one a store.
+fn steps(all: &[Loop], spatial: &[Loop], init: bool) -> Option<u64> {
+    let mut points = 1u64;
+    let mut steps = 0u64;
+    for l in all {
+        points = points.checked_mul(u64::try_from(l.extent).ok()?)?;
+        steps = steps.checked_add(points)?;
+    }
+    let mut inits = u64::from(init);
+    for l in spatial {
+        inits = inits.checked_mul(u64::try_from(l.extent).ok()?)?;
+    }
+    steps.checked_add(points)?.checked_add(inits)
+}
+
+/// Whether a call may do more than compute.
+fn has_effects(e: &Expr) -> bool {
+    struct Find {
+        found: bool,
+        seen: HashSet<usize>,
+    }
+    impl Visit for Find {
+        fn expr(&mut self, e: &Expr) {
+            if let ExprKind::Call(target, _) = e.kind() {
+                self.found |= !matches!(target, CallTarget::Intrin(_));
+            }
+            if !self.found && self.seen.insert(e.address()) {
+                visit::walk_expr(self, e);
+            }
+        }
+    }
+    let mut find = Find { found: false, seen: HashSet::new() };
+    find.expr(e);
+    find.found
+}
+
+/// Calls back for each load; for a shared one once.
+fn each_load(e: &Expr, f: &mut dyn FnMut(&Buffer, &[Expr])) {
+    struct Loads<'f> {
+        f: &'f mut dyn FnMut(&Buffer, &[Expr]),
+        seen: HashSet<usize>,
+    }
+    impl Visit for Loads<'_> {
+        fn expr(&mut self, e: &Expr) {
+            if !self.seen.insert(e.address()) {
+                return;
+            }
+            if let ExprKind::Load(b, indices) = e.kind() {
+                (self.f)(b, indices);
+            }
+            visit::walk_expr(self, e);
+        }
+    }
+    Loads { f, seen: HashSet::new() }.expr(e);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use crate::alias::{Memories, Mode};
+    use tilewright_ir::{IterVar, Param, TensorFunc};
+
+    /// Whether a nest of `loops` around `B[at] = value` runs in batches. `A` has 64 by 64
+    /// elements and is given, `B` has as many and is an output.
+    fn taken(
+        loops: &[(&Var, i32)],
+        value: impl Fn(&Buffer, &Buffer) -> Expr,
+        at: [Expr; 2],
+    ) -> bool {
+        taken_with(loops, value, at, None)
+    }
+
+    /// The same in a block with an init, where `reduce` are the reduction variables.
+    fn taken_with(
+        loops: &[(&Var, i32)],
+        value: impl Fn(&Buffer, &Buffer) -> Expr,
+        at: [Expr; 2],
+        reduce: Option<&[&Var]>,
+    ) -> bool {
+        let [a, b] = ["A", "B"].map(|n| Buffer::with_extents(n, &[64, 64], DType::F32));
+        let mut body = Stmt::store(&b, at.to_vec(), value(&a, &b));
+        if let Some(reduce) = reduce {
+            let mut block = Block::new("block", body);
+            block.init = Some(Stmt::store(&b, at.to_vec(), Expr::float(0.0, DType::F32)));
+            let mut bindings = Vec::new();
+            let mut renamed = visit::Subst::default();
+            for (v, n) in loops {
+                let kind = match reduce.contains(v) {
+                    true => IterKind::Reduce,
+                    false => IterKind::Spatial,
+                };
+                let var = v.fresh();
+                renamed.vars.insert((*v).clone(), var.expr());
+                bindings.push(v.expr());
+                block.iters.push(IterVar { var, domain: Range::upto(Expr::i32(*n)), kind });
+            }
+            use tilewright_ir::Fold;
+            block.body = renamed.stmt(&block.body);
+            block.init = block.init.as_ref().map(|s| renamed.stmt(s));
+            body = Stmt::block(bindings, Expr::bool(true), block);
+        }
+        let body = loops.iter().rev().fold(body, |s, (v, n)| Stmt::serial(v, Expr::i32(*n), s));
+        let f = TensorFunc::new(vec![Param::tensor(&a), Param::tensor(&b)], body.clone());
+        assert_eq!(
+            tilewright_ir::well_formed::check_tensor("f", &f).map_err(|e| e.render()),
+            Ok(())
+        );
+        let options = Options::default();
+        let memories = Memories::new(&f, &[Mode::Given, Mode::Fresh], false);
+        let mut c = Compiler::new(&options, memories);
+        for (i, b) in [&a, &b].into_iter().enumerate() {
+            assert!(c.place(b, i, &mut Vec::new()).is_ok());
+        }
+        c.batches(&body).is_some()
+    }
+
+    #[test]
+    fn what_runs_in_batches() {
+        let [i, j, k] = ["i", "j", "k"].map(Var::index);
+        let ij = || [i.expr(), j.expr()];
+        let two = [(&i, 64), (&j, 64)];
+        let three = [(&i, 64), (&j, 64), (&k, 64)];
+        let product = |a: &Buffer| a.load([i.expr(), k.expr()]) * a.load([k.expr(), j.expr()]);
+        let sum = |a: &Buffer, b: &Buffer| b.load(ij()) + product(a);
+        assert!(taken(&two, |a, _| a.load([j.expr(), i.expr()]) * 2.0, ij()));
+        assert!(taken(&two, |_, b| b.load(ij()) * 2.0, ij()));
+        assert!(taken(&three, sum, ij()));
+        assert!(taken_with(&three, sum, ij(), Some(&[&k])));
+        assert!(taken_with(
+            &[(&k, 64)],
+            |a, b| { b.load([Expr::i32(0), Expr::i32(1)]).max(a.load([k.expr(), k.expr()])) },
+            [Expr::i32(0), Expr::i32(1)],
+            Some(&[&k])
+        ));
+        // Not: too short, elements that are stored twice, a reduction that is none, reads of
+        // other elements of what is stored to, an init that runs elsewhere, a guard needed.
+        assert!(!taken(&[(&i, 3), (&j, 2)], |a, _| a.load(ij()), ij()));
+        assert!(!taken(&[(&i, 30), (&j, 30)], |a, _| a.load(ij()), [&i + &j, Expr::i32(0)]));
+        assert!(!taken(&three, |a, _| product(a), ij()));
+        assert!(!taken(&three, |a, b| product(a) - b.load(ij()), ij()));
+        assert!(!taken(&two, |_, b| b.load([j.expr(), i.expr()]), ij()));
+        assert!(!taken(
+            &three,
+            |a, b| b.load(ij()) + b.load([k.expr(), k.expr()]) * product(a),
+            ij()
+        ));
+        assert!(!taken_with(&three, sum, ij(), Some(&[&j])));
+        assert!(!taken_with(&three, sum, ij(), Some(&[])));
+        assert!(!taken(&two, |a, _| a.load([&i + 1, j.expr()]), [&i + 1, j.expr()]));
+    }
+}
