@@ -1,7 +1,7 @@
 //! Expressions.
 //!
 //! An [`Expr`] is a shared immutable tree whose every node knows its type. Two ways to build one:
-//! the *raw* constructors ([`Expr::binary`], [`Expr::unary`], ...) make exactly the node that is
+//! the *raw* constructors ([`Expr::binary`], [`Expr::not_node`], ...) make exactly the node that is
 //! asked for, and the operators (`a + b`, [`Expr::floordiv`], ...) first bring both sides to one
 //! type and fold constants and neutral elements of **integers** (`i + 0`, `i * 1`, `3 * 4`).
 //! Nothing here folds floating point.
@@ -594,7 +594,11 @@ impl IntoExpr for &Var {
 }
 impl IntoExpr for i64 {
     fn into_expr(self, like: DType) -> Expr {
-        splat(Expr::constant(self as f64, like.scalar()), like.lanes)
+        let scalar = match like.is_float() {
+            true => Expr::float(self as f64, like.scalar()),
+            false => Expr::int(self, like.scalar()),
+        };
+        splat(scalar, like.lanes)
     }
 }
 impl IntoExpr for f64 {
