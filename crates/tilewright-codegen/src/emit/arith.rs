@@ -2,8 +2,8 @@
 //!
 //! Integers wrap. Nothing here is undefined in LLVM's sense whatever the operands are: a division
 //! whose divisor may be zero gives some value there, and the smallest integer divided by -1 is
-//! itself. Floating-point sums, differences and products may be contracted to one instruction
-//! with one rounding, and minimum and maximum of `-0.0` and `0.0` is either; nothing else is relaxed.
+//! itself. Floating-point products may round together with the sum that accumulates them, and
+//! minimum and maximum of `-0.0` and `0.0` is either; nothing else is relaxed.
 
 use tilewright_ir::{BinOp, DType, TypeKind};
 
@@ -162,10 +162,10 @@ fn nonzero(c: &mut Code<'_>, b: &Val, range: Interval) -> Val {
 
 fn float(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Option<Val> {
     let (a, b) = (x.a, x.b);
-    let flags = match (is_narrow_float(x.dtype), x.reassoc) {
-        (true, _) => "",
-        (false, true) => " reassoc contract",
-        (false, false) => " contract",
+    let flags = match (is_narrow_float(x.dtype), x.reassoc, c.contract) {
+        (true, ..) | (false, false, false) => "",
+        (false, true, _) => " reassoc contract",
+        (false, false, true) => " contract",
     };
     let value = match op {
         BinOp::Add => c.bin(&format!("fadd{flags}"), a, b),

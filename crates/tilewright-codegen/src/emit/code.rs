@@ -274,11 +274,20 @@ pub(super) struct Code<'m> {
     next: u32,
     /// Label of the block that is being written.
     label: Rc<str>,
+    /// Whether a product and the sum that it goes into may round once.
+    pub contract: bool,
 }
 
 impl<'m> Code<'m> {
     pub fn new(shared: &'m Shared) -> Code<'m> {
-        Code { shared, body: String::new(), allocas: String::new(), next: 0, label: "entry".into() }
+        Code {
+            shared,
+            body: String::new(),
+            allocas: String::new(),
+            next: 0,
+            label: "entry".into(),
+            contract: false,
+        }
     }
 
     /// The definition, from `define` up to and including the parameters and attributes.

@@ -10,6 +10,10 @@
 //!
 //! All others are left alone. Nothing else reorders floating point, and nothing assumes that there
 //! is no `NaN` or infinity.
+//!
+//! A product may round together with the sum that it goes into only where a store accumulates into
+//! the place that it reads (`C[i] = C[i] + a * b`). Elsewhere every operation rounds by itself:
+//! models compute `mean(x * x) - mean * mean` and rely on both products rounding alike.
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::{
@@ -93,19 +97,23 @@ impl Func<'_> {
     /// The value of a store. Where the loop around allows it, the operator that accumulates is
     /// marked as one that may be reordered.
     fn stored_value(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Result<Val> {
-        if let (true, ExprKind::Binary(op @ (BinOp::Add | BinOp::Mul), a, b)) =
-            (self.reassoc, value.kind())
-        {
-            let own = |e: &Expr| {
-                matches!(e.kind(), ExprKind::Load(from, at)
-                    if from == buffer && at.len() == indices.len()
-                        && at.iter().zip(indices).all(|(x, y)| same_expr(x, y)))
-            };
-            if own(a) || own(b) {
-                return self.binary(value, *op, a, b, true);
-            }
+        let ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul), a, b) = value.kind()
+        else {
+            return self.expr(value);
+        };
+        let own = |e: &Expr| {
+            matches!(e.kind(), ExprKind::Load(from, at)
+                if from == buffer && at.len() == indices.len()
+                    && at.iter().zip(indices).all(|(x, y)| same_expr(x, y)))
+        };
+        if !(own(a) || own(b)) {
+            return self.expr(value);
         }
-        self.expr(value)
+        let reassoc = self.reassoc && *op != BinOp::Sub;
+        let contract = std::mem::replace(&mut self.code.contract, true);
+        let sum = self.binary(value, *op, a, b, reassoc);
+        self.code.contract = contract;
+        sum
     }
 
     fn allocate(&mut self, buffer: &Buffer) -> Result<()> {
