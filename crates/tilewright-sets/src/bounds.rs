@@ -101,7 +101,7 @@ impl Domain {
         let f = f.clone().coalesce()?;
         let mut pieces = Vec::new();
         for (set, aff) in f.list()? {
-            let set = set.from_params()?.move_dims(SET, 0, PARAM, 0, n)?;
+            let set = set.pointwise()?.move_dims(SET, 0, PARAM, 0, n)?;
             pieces.push((set, self.frame.lift_params(&aff)?));
         }
         self.write_pieces(pieces, t)

@@ -390,10 +390,10 @@ impl Common {
         let mut out = BTreeMap::new();
         for map in union.list()? {
             let end = |kind| map.tuple(kind).and_then(|n| number(&n));
-            if let (Some(from), Some(to)) = (end(IN), end(SET)) {
-                if !map.is_empty()? {
-                    out.insert((from, to), map);
-                }
+            if let (Some(from), Some(to)) = (end(IN), end(SET))
+                && !map.is_empty()?
+            {
+                out.insert((from, to), map);
             }
         }
         Ok(out)

@@ -360,12 +360,11 @@ impl Sum {
             let (inner, _) = rest.split(g);
             return inner.modulo(k / g)?.scaled(g);
         }
-        if let (Some((Term::Mod(inner, j), c)), 1) = (rest.terms.iter().next(), rest.terms.len()) {
-            if j % k == 0 {
-                // x % j differs from x by a multiple of k.
-                let c = *c;
-                return inner.scaled(c)?.offset(rest.constant)?.modulo(k);
-            }
+        if let (Some((Term::Mod(inner, j), c)), 1) = (rest.terms.iter().next(), rest.terms.len())
+            && j % k == 0
+        {
+            // x % j differs from x by a multiple of k.
+            return inner.scaled(*c)?.offset(rest.constant)?.modulo(k);
         }
         Ok(Sum::term(Term::Mod(Box::new(rest), k)))
     }
@@ -393,6 +392,35 @@ impl Sum {
     fn extremum(self, other: Sum, smaller: bool) -> Known<Sum> {
         if let Some(d) = self.clone().plus(&other, -1)?.as_constant() {
             return Ok(if (d <= 0) == smaller { self } else { other });
+        }
+        // min(x + s, y + s) = min(x, y) + s
+        let shared = self.terms.iter().filter(|(t, c)| other.terms.get(t) == Some(c));
+        let shared: BTreeMap<Term, i128> = shared.map(|(t, c)| (t.clone(), *c)).collect();
+        if !shared.is_empty() {
+            let shared = Sum { constant: 0, terms: shared };
+            let (a, b) = (self.plus(&shared, -1)?, other.plus(&shared, -1)?);
+            return a.extremum(b, smaller)?.plus(&shared, 1);
+        }
+        // min(min(x, a), b) = min(x, min(a, b)) for constants a and b
+        for (nested, k) in [(&self, &other), (&other, &self)] {
+            let (Some((t, 1)), 1, 0) = (
+                nested.terms.iter().next().map(|(t, c)| (t, *c)),
+                nested.terms.len(),
+                nested.constant,
+            ) else {
+                continue;
+            };
+            let inner = match t {
+                Term::Min(x, y) if smaller => Some((x, y)),
+                Term::Max(x, y) if !smaller => Some((x, y)),
+                _ => None,
+            };
+            if let (Some((x, y)), Some(_)) = (inner, k.as_constant())
+                && y.as_constant().is_some()
+            {
+                let constant = (**y).clone().extremum(k.clone(), smaller)?;
+                return (**x).clone().extremum(constant, smaller);
+            }
         }
         // A constant stands on the right.
         let key = |s: &Sum| s.terms.is_empty();
@@ -668,6 +696,15 @@ impl Former {
                     lane_type.min_int() <= from.min_int() && from.max_int() <= lane_type.max_int();
                 if holds { sum } else { sum.wrapped(lane_type)? }
             }
+            ExprKind::Cast(a) if a.as_float().is_some() => {
+                let whole = a.as_float().map(|v| v.trunc() as i128);
+                match whole
+                    .filter(|v| lane_type.min_int() <= Some(*v) && Some(*v) <= lane_type.max_int())
+                {
+                    Some(whole) => Sum::constant(whole),
+                    None => self.opaque(e),
+                }
+            }
             ExprKind::Binary(op, a, b) => {
                 let (a, b) = (self.sum(a)?, self.sum(b)?);
                 let value = match self.binary(*op, a, b, e)? {
@@ -832,6 +869,7 @@ impl Former {
                 None => self.flag(e),
             },
             ExprKind::Cast(a) if a.dtype().is_int() || a.dtype().is_bool() => self.pred(a)?,
+            ExprKind::Cast(a) if a.as_float().is_some() => Pred::Bool(a.as_float() != Some(0.0)),
             ExprKind::Not(a) => self.pred(a)?.negate()?,
             ExprKind::Binary(BinOp::And, a, b) => Pred::and([self.pred(a)?, self.pred(b)?]),
             ExprKind::Binary(BinOp::Or, a, b) => Pred::or([self.pred(a)?, self.pred(b)?]),

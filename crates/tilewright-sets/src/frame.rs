@@ -222,7 +222,7 @@ impl Frame {
 
     /// The relation from each point of this frame to the values of some sums.
     pub fn graph(&self, sums: &[Sum]) -> Known<Map> {
-        let mut map = self.universe()?.to_nothing()?;
+        let mut map = self.universe()?.nothing()?;
         for s in sums {
             map = map.flat_range_product(self.sum(s)?.graph()?)?;
         }

@@ -89,7 +89,9 @@ pub(crate) fn sum(s: &Sum, t: DType) -> Option<Expr> {
     terms.sort_by_key(|(_, c)| (*c < 0, std::cmp::Reverse(c.unsigned_abs())));
     let mut out: Option<Expr> = None;
     let mut offset = s.constant;
-    if offset > 0 && terms.first().is_some_and(|(_, c)| *c < 0) {
+    let negated = matches!(terms.first(), Some((_, -1)));
+    if negated || (offset > 0 && terms.first().is_some_and(|(_, c)| *c < 0)) {
+        // `14 - x`, and `0 - x` where there is nothing to subtract from.
         out = Some(constant(offset, t)?);
         offset = 0;
     }
@@ -99,7 +101,8 @@ pub(crate) fn sum(s: &Sum, t: DType) -> Option<Expr> {
             (None, 1) => e,
             (None, c) => e * constant(c, t)?,
             (Some(sum), 1) => sum + e,
-            (Some(sum), -1) => sum - e,
+            // Not by the operator: it would fold `0 - x`.
+            (Some(sum), -1) => Expr::binary(BinOp::Sub, sum, e),
             (Some(sum), c) if c < 0 => sum - e * constant(-c, t)?,
             (Some(sum), c) => sum + e * constant(c, t)?,
         });

@@ -11,6 +11,7 @@
 //! * `(g*a + r) // (g*k) = (a + m) // k` and `(g*a + r) % (g*k) = (a + m) % k * g + r - g*m`
 //!   where `r` stays in `g*m .. g*(m+1)`: `(8*a + b) // 32` is `a // 4` for `0 <= b < 8`;
 //! * `x // k * k + x % k = x`; `x - x // k * k = x % k`; `(x - 1) // k + 1 = (x + k - 1) // k`;
+//! * `min(a, b) + s` is `min(a + s, b + s)`, either way round;
 //! * truncating division is floor division where the sign is known; `min`, `max` and selections
 //!   whose condition is decided go; a variable with one value is that value;
 //! * what the engine itself makes of the expression under the domain.
@@ -69,7 +70,7 @@ impl Domain {
 
     /// The simplest integer expression that is equal at every point.
     pub fn simplify_index(&self, e: &Expr) -> Expr {
-        if matches!(e.as_int(), Some(_)) {
+        if e.as_int().is_some() {
             return e.clone();
         }
         let found = self.engine.ask(|| {
@@ -239,10 +240,10 @@ impl Domain {
 
     fn reduce_atom(&self, a: &Atom) -> Known<Sum> {
         let value = Sum::atom(a.clone());
-        if let (Some(lo), Some(hi)) = self.range(&value)? {
-            if lo == hi {
-                return Ok(Sum::constant(lo));
-            }
+        if let (Some(lo), Some(hi)) = self.range(&value)?
+            && lo == hi
+        {
+            return Ok(Sum::constant(lo));
         }
         let (Nature::Quotient(x, y) | Nature::Remainder(x, y)) = a.nature() else {
             return Ok(value);
@@ -492,23 +493,39 @@ fn dress(s: &Sum, t: DType) -> Known<Sum> {
     loop {
         let mut best: Option<Sum> = None;
         let mut least = price(&out, t);
-        for (term, d) in &out.terms {
-            let Term::Div(inner, k) = term else { continue };
-            let without = out.clone().plus(&Sum::term(term.clone()), -d)?;
-            let mut offer = |candidate: Sum| {
-                let p = price(&candidate, t);
-                if p < least {
-                    least = p;
-                    best = Some(candidate);
-                }
-            };
-            if d % k == 0 {
-                // d * (x // k) = times * (x % k - x) with times = -d / k
-                let times = -d / k;
-                let remainder = inner.modulo(*k)?;
-                offer(without.clone().plus(&remainder, times)?.plus(inner, -times)?);
+        let mut offer = |candidate: Sum| {
+            let p = price(&candidate, t);
+            if p < least {
+                least = p;
+                best = Some(candidate);
             }
-            if out.constant != 0 && out.constant % d == 0 {
+        };
+        for (term, d) in &out.terms {
+            let without = out.clone().plus(&Sum::term(term.clone()), -d)?;
+            match term {
+                // d * (x // k) = times * (x % k - x) with times = -d / k, truncating or not
+                Term::Div(inner, k) | Term::TruncDiv(inner, k) if d % k == 0 => {
+                    let remainder = match term {
+                        Term::Div(..) => inner.modulo(*k)?,
+                        _ => Sum::term(Term::TruncMod(inner.clone(), *k)),
+                    };
+                    let times = -d / k;
+                    offer(without.clone().plus(&remainder, times)?.plus(inner, -times)?);
+                }
+                // min(a, b) + s = min(a + s, b + s), s - min(a, b) = max(s - a, s - b)
+                Term::Min(a, b) | Term::Max(a, b) if d.abs() == 1 => {
+                    let (a, b) = (without.clone().plus(a, *d)?, without.clone().plus(b, *d)?);
+                    let (a, b) = (Box::new(a), Box::new(b));
+                    let smaller = matches!(term, Term::Min(..)) == (*d == 1);
+                    let moved = if smaller { Term::Min(a, b) } else { Term::Max(a, b) };
+                    offer(Sum::term(moved));
+                }
+                _ => {}
+            }
+            if let Term::Div(inner, k) = term
+                && out.constant != 0
+                && out.constant % d == 0
+            {
                 // c + d * (x // k) = d * ((x + c/d*k) // k)
                 let shifted = inner.as_ref().clone().offset(out.constant / d * k)?;
                 let mut moved = without.clone();

@@ -127,8 +127,8 @@ proptest! {
         (case, (a, b, later)) in with(|n| (index(n), index(n), any::<bool>()).boxed())
     ) {
         let d = case.domain();
-        let one = Access::new(&d, &[a.clone()]);
-        let (two, names) = Access::new(&d, &[b.clone()]).elsewhere();
+        let one = Access::new(&d, std::slice::from_ref(&a));
+        let (two, names) = Access::new(&d, std::slice::from_ref(&b)).elsewhere();
         let x = &case.vars()[0];
         let when = if later { vec![x.expr().less(&names[x])] } else { vec![] };
         let points = case.points();
@@ -172,7 +172,7 @@ fn symbolic_loop_bounds() {
     let ranges =
         [(io.clone(), Range::upto((&n + 3).floordiv(4))), (ii.clone(), Range::upto(Expr::i32(4)))];
     let d = e.domain_of(&ranges, &[(&io * 4 + &ii).less(&n)]);
-    let r = d.tight_range(&ii, &[io.clone()]).unwrap();
+    let r = d.tight_range(&ii, std::slice::from_ref(&io)).unwrap();
     assert_eq!(
         (r.min.to_string(), r.extent.to_string()),
         ("0".into(), "T.min(n - io * 4, 4)".into())
@@ -202,7 +202,7 @@ fn data_dependent_accesses_are_known_from_outside() {
     let idx = Buffer::with_extents("idx", &[8], DType::U8);
     let d = e.box_of(&[(i.clone(), 8)]);
     let scatter = Access::new(&d, &[idx.load([i.expr()]).cast(DType::I32)]);
-    let touched = scatter.touched(&[c.clone()]).unwrap();
+    let touched = scatter.touched(std::slice::from_ref(&c)).unwrap();
     assert!(!touched.is_exact());
     let hull = touched.hull().unwrap();
     assert_eq!((hull[0].min.as_int(), hull[0].max.as_int()), (Some(0), Some(255)));
@@ -226,7 +226,7 @@ fn shared_loops_are_one_value() {
     let (i, j) = (Var::index("i"), Var::index("j"));
     let d = e.box_of(&[(i.clone(), 8), (j.clone(), 8)]);
     let write = Access::new(&d, &[&i * 8 + &j]);
-    let (read, _) = write.elsewhere_in(&[j.clone()]);
+    let (read, _) = write.elsewhere_in(std::slice::from_ref(&j));
     let (anywhere, _) = write.elsewhere();
     let different = [j.expr().not_equal(read.domain.vars().nth(1).unwrap())];
     assert!(write.independent(&read, &different).is_yes());

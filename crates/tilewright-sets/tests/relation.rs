@@ -225,7 +225,7 @@ fn inverses_read_as_people_write() {
     assert_eq!(texts(&inverse), ["p * 16 + q * 4 + r"]);
     // Fusion, permutation.
     let fused = relation(&[(&i, 3), (&j, 4), (&k, 5)], &[&i * 20 + &j * 5 + &k]);
-    let inverse = fused.inverse(&[p.clone()]).unwrap();
+    let inverse = fused.inverse(std::slice::from_ref(&p)).unwrap();
     assert_eq!(texts(&inverse), ["p // 20", "p % 20 // 5", "p % 5"]);
     let permuted = relation(&[(&i, 3), (&j, 4)], &[j.expr(), i.expr()]);
     assert_eq!(texts(&permuted.inverse(&two).unwrap()), ["q", "p"]);
@@ -239,9 +239,9 @@ fn inverses_read_as_people_write() {
     assert_eq!(texts(&skewed.inverse(&two).unwrap()), ["p", "q - p"]);
     // A tangle, by the engine.
     let tangled = relation(&[(&i, 12)], &[(&i * 5).floormod(12)]);
-    let inverse = tangled.inverse(&[t.clone()]).unwrap();
+    let inverse = tangled.inverse(std::slice::from_ref(&t)).unwrap();
     for x in 0..12 {
-        assert_eq!(at(&inverse[0], &[t.clone()], &[x * 5 % 12]), x, "{}", inverse[0]);
+        assert_eq!(at(&inverse[0], std::slice::from_ref(&t), &[x * 5 % 12]), x, "{}", inverse[0]);
     }
 }
 

@@ -376,7 +376,7 @@ makes!(Set {
     remove_redundancies = isl_set_remove_redundancies() -> Set;
     compute_divs = isl_set_compute_divs() -> Set;
     gist = isl_set_gist(context: Set) -> Set;
-    from_params = isl_set_from_params() -> Set;
+    pointwise = isl_set_from_params() -> Set;
     apply = isl_set_apply(map: Map) -> Set;
     add_dims = isl_set_add_dims(kind: c_uint, n: c_uint) -> Set;
     insert_dims = isl_set_insert_dims(kind: c_uint, at: c_uint, n: c_uint) -> Set;
@@ -494,7 +494,7 @@ impl Set {
     }
 
     /// The relation from each point to the empty tuple.
-    pub fn to_nothing(self) -> Known<Map> {
+    pub fn nothing(self) -> Known<Map> {
         let ctx = self.ctx.clone();
         // SAFETY: handed over.
         let raw = unsafe { (ctx.api().isl_map_from_domain)(self.raw()) };
