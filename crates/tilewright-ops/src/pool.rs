@@ -205,15 +205,13 @@ impl Count {
             true => (0, w.begin + w.extent + w.end),
             false => (w.begin, w.begin + w.extent),
         };
-        let number = |o: usize| {
-            let cells = (0..w.kernel).map(|k| o * w.stride + k * w.dilation);
-            cells.filter(|c| (low..high).contains(c)).count()
-        };
+        // Cells of the first window before a position.
+        let within = |at: usize| at.div_ceil(w.dilation).min(w.kernel);
         // Only the first and the last windows can reach out.
         let inner = low == 0 && w.reach() <= high;
         let constant = match (inner, w.count) {
             (true, _) => Some(w.kernel),
-            (false, 1) => Some(number(0)),
+            (false, 1) => Some(within(high).saturating_sub(within(low))),
             (false, _) => None,
         };
         Count { low, high, constant }

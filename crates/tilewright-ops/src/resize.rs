@@ -229,10 +229,15 @@ impl Resize {
             Interpolation::Linear => 1.0,
             Interpolation::Cubic(_) => 2.0,
         };
-        if size as f64 * (2.0 * reach / squeeze + 2.0) > TABLE_LIMIT {
+        if extent > i32::MAX as usize || size as f64 * (2.0 * reach / squeeze + 2.0) > TABLE_LIMIT {
             return refuse(format!("a resize from {extent} to {size} needs too large a table"));
         }
-        let coordinate = |o: usize| self.coordinate(extent, size, scale, o as f64);
+        // Far outside, everything is the edge.
+        let far = (1u64 << 40) as f64;
+        let coordinate = |o: usize| self.coordinate(extent, size, scale, o as f64).clamp(-far, far);
+        if coordinate(0).is_nan() || coordinate(size - 1).is_nan() {
+            return refuse(format!("the scale {scale:e} leads nowhere"));
+        }
         if let Interpolation::Nearest(nearest) = self.mode {
             let pick = |o| nearest.of(coordinate(o)).clamp(0.0, (extent - 1) as f64) as usize;
             let slope = coordinate(1) - coordinate(0);
@@ -321,7 +326,10 @@ impl Along {
         }
         let last = extent as i64 - 1;
         let denominators = (1..=64i64).map(|c| ((slope * c as f64).round() as i64, c));
-        for (a, c) in denominators.filter(|(a, _)| *a >= 0) {
+        // A fraction that drifts away from the slope cannot fit.
+        let drift = |&(a, c): &(i64, i64)| (a as f64 / c as f64 - slope).abs() * picks.len() as f64;
+        let fits = |v: i64| i32::try_from(v).is_ok();
+        for (a, c) in denominators.filter(|f| f.0 >= 0 && fits(f.0) && drift(f) < 2.0) {
             // Each pick bounds `b`; the first and the last element only from one side.
             let (mut least, mut most) = (i64::MIN, i64::MAX);
             for (o, &p) in (0..).zip(&picks) {
@@ -338,8 +346,7 @@ impl Along {
             }
             let b = 0i64.clamp(least, most);
             let end = (picks.len() as i64 - 1) * a + b;
-            let fits = |v: i64| i32::try_from(v).is_ok();
-            if fits(b) && fits(end) && fits(a) {
+            if fits(b) && fits(end) {
                 let (low, high) = (b < 0, end.div_euclid(c) > last);
                 return Along::Affine { a, b, c, low, high };
             }

@@ -21,7 +21,7 @@ use super::{Stage, Tensor, invalid};
 /// are named after their tensors; a number is added where a name comes twice.
 ///
 /// Fails with [`Error::Input`] where an input is computed, an output is an input or comes twice,
-/// a tensor that is needed is not among the inputs, an access has the wrong number of indices or
+/// a tensor that is needed is not among the inputs, a type is none of elements, an access has the wrong number of indices or
 /// an index that is no integer, a stored value has the wrong type, an axis is used that the stage
 /// does not run over, or a tensor has more than 2^31 - 1 elements; and with [`Error::Malformed`]
 /// where an expression breaks another rule of the IR, such as one type on both sides.
@@ -42,7 +42,7 @@ pub fn func<T: Borrow<Tensor>, U: Borrow<Tensor>>(
         if !params.insert(t.buffer().id()) {
             return Err(invalid(t, "it is an input twice"));
         }
-        check_size(t)?;
+        check_type(t)?;
     }
     for t in &outputs {
         if t.0.stages.is_none() {
@@ -63,7 +63,7 @@ pub fn func<T: Borrow<Tensor>, U: Borrow<Tensor>>(
                 false => return Err(invalid(&t, "it is needed, but is not among the inputs")),
             }
         };
-        check_size(&t)?;
+        check_type(&t)?;
         if let Some(name) = t.0.lost.first() {
             let what = format!("it reads `{name}`, a tensor that does not exist any more");
             return Err(invalid(&t, what)
@@ -130,7 +130,11 @@ impl Names {
     }
 }
 
-fn check_size(t: &Tensor) -> Result<()> {
+fn check_type(t: &Tensor) -> Result<()> {
+    let dtype = t.dtype();
+    if dtype.lanes != 1 || !(dtype.is_bool() || dtype.is_int() || dtype.is_float()) {
+        return Err(invalid(t, format!("{dtype} is no type of an element")));
+    }
     let count = t.shape().iter().try_fold(1usize, |n, &d| n.checked_mul(d));
     let fits = |n: usize| i32::try_from(n).is_ok();
     match t.shape().iter().all(|&d| fits(d)) && count.is_some_and(fits) {
@@ -146,9 +150,6 @@ fn check(t: &Tensor, stage: &Stage) -> Result<()> {
     let value = stage.value.dtype();
     if value != t.dtype() {
         return Err(invalid(t, format!("a {value} value does not fit its type {}", t.dtype())));
-    }
-    if value.lanes != 1 || value == DType::VOID {
-        return Err(invalid(t, format!("{value} is no type of an element")));
     }
     if let Some(axis) = stage.axes.iter().find(|a| i32::try_from(a.extent).is_err()) {
         return Err(invalid(t, format!("the axis `{}` is longer than 2^31 - 1", axis.name)));

@@ -337,6 +337,10 @@ fn what_does_not_fit_is_refused() {
         refused(conv(&Conv { pads_end: vec![usize::MAX, 1], ..image.clone() })),
         refused(conv(&Conv { dilations: vec![usize::MAX, 1], ..image.clone() })),
         refused(conv_transpose(&ConvTranspose { groups: 3, ..up.clone() })),
+        refused(conv_transpose(&ConvTranspose {
+            groups: usize::MAX,
+            ..ConvTranspose::new(f(&[1, 0, 5]), f(&[0, 6, 3]))
+        })),
         refused(conv_transpose(&ConvTranspose { strides: vec![], ..up.clone() })),
         refused(conv_transpose(&ConvTranspose { strides: vec![0], ..up.clone() })),
         refused(conv_transpose(&ConvTranspose { pads_end: vec![7], ..up.clone() })),
@@ -365,6 +369,7 @@ fn what_does_not_fit_is_refused() {
         input: conv: 18446744073709551615 among the pads at the end is too large
         input: conv: 18446744073709551615 among the dilations is too large
         input: conv_transpose: weights float32[4, 6, 3] do not fit float32[1, 4, 5] with 3 groups
+        input: conv_transpose: 18446744073709551615 groups are too many
         input: conv_transpose: strides, dilations, pads and output padding must each have 1 numbers
         input: conv_transpose: no output along spatial axis 0: extent 5, kernel 3, stride 0, dilation 1, pads 0 and 0, output padding 0
         input: conv_transpose: no output along spatial axis 0: extent 5, kernel 3, stride 1, dilation 1, pads 0 and 7, output padding 0

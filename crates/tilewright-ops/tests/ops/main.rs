@@ -5,6 +5,7 @@ mod contraction;
 mod creation;
 mod einsum;
 mod elementwise;
+mod hostile;
 mod movement;
 mod nd;
 mod norm;

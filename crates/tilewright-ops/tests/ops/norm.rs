@@ -282,6 +282,7 @@ fn what_does_not_fit_is_refused() {
         refused(layer_norm(&LayerNorm { bias: Some(vec![2, 2, 3]), ..layer })),
         refused(rms_norm(&f(&[2, 3]), 1, &[2], 1e-5)),
         refused(instance_norm(&f(&[3]), 1e-5)),
+        refused(group_norm(&f(&[6]), 2, 1e-5, false)),
         refused(group_norm(&f(&[1, 6]), 4, 1e-5, false)),
         refused(group_norm(&f(&[1, 6]), 0, 1e-5, false)),
         refused(mean_variance_norm(&f(&[1, 6]), &[0, 0])),
@@ -304,6 +305,7 @@ fn what_does_not_fit_is_refused() {
         input: layer_norm: the bias's shape [2, 2, 3] does not broadcast to [2, 3]
         input: rms_norm: the scale's shape [2] does not broadcast to [2, 3]
         input: instance_norm: float32[3] must be [N, C, ...]
+        input: group_norm: float32[6] must be [N, C, ...]
         input: group_norm: 6 channels in 4 groups
         input: group_norm: 6 channels in 0 groups
         input: mean_variance_norm: the axis 0 comes twice

@@ -185,6 +185,11 @@ fn what_does_not_fit_is_refused() {
         of(Resize { sizes: vec![6, 1], ..p.clone() }),
         of(Resize { scales: vec![0.0], ..p.clone() }),
         of(Resize { scales: vec![f64::NAN], ..p.clone() }),
+        of(Resize {
+            scales: vec![1e-320],
+            coordinates: Coordinates::HalfPixelSymmetric,
+            ..p.clone()
+        }),
         of(Resize { x: Operand::f32(&[0]), ..p.clone() }),
         of(Resize { sizes: vec![1 << 40], ..p.clone() }),
         of(Resize {
@@ -199,6 +204,7 @@ fn what_does_not_fit_is_refused() {
         input: resize: 2 sizes and 1 scales for float32[4]
         input: resize: axis 0: the scale is 0
         input: resize: axis 0: the scale is NaN
+        input: resize: axis 0: the scale 1e-320 leads nowhere
         input: resize: axis 0: there is nothing to make 6 cells from
         input: resize: axis 0: a resize from 4 to 1099511627776 needs too large a table
         input: resize: axis 0: a resize from 4 to 6 needs too large a table

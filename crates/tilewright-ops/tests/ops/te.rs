@@ -270,6 +270,8 @@ fn mistakes_are_named() {
     let stray = te::axis(3, "stray");
     all.push(of(&te::compute("axis", &[3], |i| x.at(i) + x.at([&stray]))));
     all.push(of(&te::compute("wide", &[3], |i| Expr::broadcast(x.at(i), 4))));
+    let handle = te::placeholder("handle", &[3], DType::HANDLE);
+    all.push(message(te::func([&handle], [&te::compute("y", &[3], |i| handle.at(i))])));
     all.push(of(&te::compute("huge", &[1 << 16, 1 << 15], |_| x.at([0i64]))));
     all.push(of(&te::compute("long", &[0, 1 << 31], |_| x.at([0i64]))));
     let k = te::reduce_axis(1 << 40, "k");
@@ -292,6 +294,7 @@ fn mistakes_are_named() {
         input: tensor `store`: `store` has 1 axes, not 2
         input: tensor `axis`: it uses `vstray`, which is none of its axes
         input: tensor `wide`: float32x4 is no type of an element
+        input: tensor `handle`: handle is no type of an element
         input: tensor `huge`: the shape [65536, 32768] has more than 2^31 - 1 elements
         input: tensor `long`: the shape [0, 2147483648] has more than 2^31 - 1 elements
         input: tensor `far`: the axis `k` is longer than 2^31 - 1
