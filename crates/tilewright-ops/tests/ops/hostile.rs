@@ -65,12 +65,12 @@ impl Source {
 
     /// As many as asked for, mostly.
     fn sizes_of(&mut self, n: usize) -> Vec<usize> {
-        let n = if self.bits() % 16 == 0 { n + 1 } else { n };
+        let n = if self.bits().is_multiple_of(16) { n + 1 } else { n };
         (0..n).map(|_| self.size()).collect()
     }
 
     fn signed_of(&mut self, n: usize) -> Vec<i64> {
-        let n = if self.bits() % 16 == 0 { n + 1 } else { n };
+        let n = if self.bits().is_multiple_of(16) { n + 1 } else { n };
         (0..n).map(|_| self.signed()).collect()
     }
 
@@ -96,7 +96,7 @@ impl Source {
     }
 
     fn flag(&mut self) -> bool {
-        self.bits() % 2 == 0
+        self.bits().is_multiple_of(2)
     }
 }
 
