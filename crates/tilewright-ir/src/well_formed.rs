@@ -15,6 +15,7 @@
 //! * A load names a buffer in scope with one integer index an axis, of which only the last may
 //!   have lanes; its type has the buffer's lanes times those of the index.
 //! * `T.undef()` is never part of an index, a loop bound or a shape.
+//! * It is nested at most [`EXPR_DEPTH`] deep, so that recursion over it ends before the stack.
 //!
 //! Statements
 //! * A stored value has the type that a load at the same place has.
@@ -23,7 +24,8 @@
 //! * A block has a name, one binding an iteration variable, and regions of as many ranges as
 //!   the buffer has axes. A view has the type of its source and the extents of its region, of
 //!   which leading ones may be left out where they are one.
-//! * Sequences have at least two statements and hold no sequence.
+//! * Sequences have at least two statements and hold no sequence; statements are nested at most
+//!   [`STMT_DEPTH`] deep.
 //! * Shapes, strides and offsets are integers, known extents are not negative, strides are none
 //!   or one an axis, axis separators increase from 0 to the rank at most.
 //!
@@ -46,6 +48,11 @@ mod tensor;
 mod tests;
 
 pub use tensor::intrinsic_operands;
+
+/// Levels of an expression.
+pub const EXPR_DEPTH: usize = 1500;
+/// Levels of a statement.
+pub const STMT_DEPTH: usize = 500;
 
 /// Checks every function of a module. Fails with [`Error::Malformed`] at the first node that
 /// breaks a rule.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Display;
 
+use super::{EXPR_DEPTH, STMT_DEPTH};
 use crate::buffer::Buffer;
 use crate::dtype::{DType, TypeKind};
 use crate::equal::describe;
@@ -108,6 +109,9 @@ struct Checker {
     stmt: Option<Stmt>,
     /// Whether the next buffer definition brings memory of its own.
     owns: bool,
+    /// Levels of expressions and statements around.
+    expr_depth: usize,
+    stmt_depth: usize,
 }
 
 impl Checker {
@@ -460,6 +464,10 @@ impl Visit for Checker {
         if self.error.is_some() || self.checked.contains(&e.address()) {
             return;
         }
+        if self.expr_depth >= EXPR_DEPTH {
+            return self.fail(format!("an expression is nested deeper than {EXPR_DEPTH} levels"));
+        }
+        self.expr_depth += 1;
         let mark = self.stack.len();
         match e.kind() {
             ExprKind::Call(_, args) => {
@@ -477,6 +485,7 @@ impl Visit for Checker {
             }
             _ => walk_expr(self, e),
         }
+        self.expr_depth -= 1;
         self.leave(mark);
         self.node(e);
         self.checked.insert(e.address());
@@ -488,10 +497,15 @@ impl Visit for Checker {
         }
         self.checked.clear();
         let mark = self.stack.len();
+        if self.stmt_depth >= STMT_DEPTH {
+            return self.fail(format!("statements are nested deeper than {STMT_DEPTH} levels"));
+        }
+        self.stmt_depth += 1;
         let outer = self.stmt.replace(s.clone());
         self.stmt_rules(s);
         self.owns = matches!(s.kind(), StmtKind::Allocate { .. });
         walk_stmt(self, s);
+        self.stmt_depth -= 1;
         self.leave(mark);
         self.stmt = outer;
         self.error = self.error.take().map(|e| e.at(s.span()));
@@ -578,12 +592,16 @@ fn has_undef(e: &Expr) -> bool {
     struct Find {
         found: bool,
         seen: HashSet<usize>,
+        depth: usize,
     }
     impl Visit for Find {
         fn expr(&mut self, e: &Expr) {
             self.found |= matches!(e.kind(), ExprKind::Undef);
-            if !self.found && self.seen.insert(e.address()) {
+            // What is too deep is reported where the whole expression is checked.
+            if !self.found && self.depth < EXPR_DEPTH && self.seen.insert(e.address()) {
+                self.depth += 1;
                 walk_expr(self, e);
+                self.depth -= 1;
             }
         }
     }

@@ -546,6 +546,20 @@ fn shapes_of_parameters_bind_variables() {
 }
 
 #[test]
+fn trees_are_not_too_deep() {
+    let deep = |n: usize| move |i: &Names| (0..n).fold(i.i.expr(), |e, _| e + &i.i);
+    check_expr(deep(EXPR_DEPTH - 1), expect!["ok"]);
+    let e = text(check_tensor("f", &func(|n| Stmt::new(StmtKind::Evaluate(deep(EXPR_DEPTH)(n))))));
+    assert!(e.starts_with("function `f`: an expression is nested deeper than 1500 levels"), "{e}");
+    let nested = |n: &Names| {
+        let guard = |s, _| Stmt::guard(n.i.expr().less(2), s);
+        (0..STMT_DEPTH).fold(Stmt::store(&n.b, vec![n.i.expr(), n.j.expr()], zero()), guard)
+    };
+    let e = text(check_tensor("f", &func(nested)));
+    assert!(e.starts_with("function `f`: statements are nested deeper than 500 levels"), "{e}");
+}
+
+#[test]
 fn errors_point_at_the_statement() -> Result<()> {
     let source = Source::new("f.py", "B[i] = k\n");
     let b = Buffer::with_extents("B", &[4], DType::I32);
