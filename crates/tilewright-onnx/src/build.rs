@@ -124,7 +124,7 @@ impl Builder {
         if let (Some(constants), true) = (constants, shared.cost <= self.budget.steps) {
             self.budget.steps -= shared.cost;
             shared.outs.iter().try_for_each(|o| self.budget.charge(o))?;
-            let results = fold::run(&shared.func, &constants, &shared.outs)?;
+            let results = fold::run(shared.base, &shared.func, &constants, &shared.outs)?;
             return Ok(results.into_iter().map(Value::Const).collect());
         }
         Ok(self.push(func, args))

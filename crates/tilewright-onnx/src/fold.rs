@@ -5,16 +5,28 @@
 //! such operators often.
 
 use half::{bf16, f16};
-use tilewright_interp::{Arg, Options, Output, run_func};
+use tilewright_interp::{Arg, Mode, Options, Output, Program};
 use tilewright_ir::{DType, Error, Result, Tensor, TensorFunc, TypeKind};
 use tilewright_ops::Operand;
 
-/// Runs a function on constants; its last parameters, of these shapes, are the results.
-pub(crate) fn run(func: &TensorFunc, args: &[Tensor], outs: &[Operand]) -> Result<Vec<Tensor>> {
+/// Runs a function on constants; its last parameters, of these shapes, are the results. `name` is
+/// for messages.
+pub(crate) fn run(
+    name: &str,
+    func: &TensorFunc,
+    args: &[Tensor],
+    outs: &[Operand],
+) -> Result<Vec<Tensor>> {
+    let mode = |arg: &Arg| match arg {
+        Arg::Fresh(_) => Mode::Fresh,
+        _ => Mode::Given,
+    };
     let inputs = args.iter().cloned().map(Arg::Tensor);
     let fresh = outs.iter().map(|o| Arg::Fresh(Some(o.shape.clone())));
     let args: Vec<Arg> = inputs.chain(fresh).collect();
-    let outcome = run_func(func, &args, &Options::default()).map_err(|e| match e {
+    let modes: Vec<Mode> = args.iter().map(mode).collect();
+    let program = Program::new(name, func, &modes, &Options::default())?;
+    let outcome = program.run(&args).map_err(|e| match e {
         Error::Execution(d) => Error::Model(d).context("computing a constant"),
         e => e,
     })?;

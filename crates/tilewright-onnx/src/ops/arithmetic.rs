@@ -286,10 +286,13 @@ pub(crate) fn dropout(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
         node.ignore("ratio");
     } else {
         node.ignore("seed");
-        if let Some(t) = node.constant_scalar(2, "training_mode")?
-            && t.get_f64(0) != 0.0
-        {
-            return Err(Error::unsupported("training is not supported"));
+        let training = node.constant_scalar(2, "training_mode")?;
+        if training.is_some_and(|t| t.get_f64(0) != 0.0) {
+            // Training that drops nothing is no different.
+            let ratio = node.constant_scalar(1, "ratio")?;
+            if ratio.is_none_or(|t| t.get_f64(0) != 0.0) {
+                return Err(Error::unsupported("training is not supported"));
+            }
         }
     }
     let x = node.input(0)?.clone();
