@@ -172,7 +172,7 @@ impl ExprParser {
         let shape: Vec<usize> = shape.iter().map(|e| self.count(e)).collect::<Result<_>>()?;
         let bytes = STANDARD
             .decode(string(encoded)?)
-            .map_err(|e| Error::syntax(format!("not base 64: {e}")).at(self.span(encoded)))?;
+            .map_err(|_| Error::syntax("the text is not base 64").at(self.span(encoded)))?;
         Tensor::from_bytes(dtype, &shape, &bytes)
             .map_err(|e| Error::syntax(e.to_string()).at(self.span(c)))
     }
@@ -230,7 +230,7 @@ impl ExprParser {
 
 /// Appends the bytes of an element.
 fn element(v: &Value, dtype: DType, bytes: &mut Vec<u8>) -> Result<()> {
-    let wrong = || Error::syntax(format!("expected a {dtype}, found {}", v.describe()));
+    let wrong = || Error::syntax(format!("expected {dtype}, found {}", v.describe()));
     let number = match v {
         Value::Int(v) => *v as f64,
         Value::Float(v) => *v,

@@ -607,7 +607,9 @@ impl GraphParser<'_> {
 
     /// One type, a list of types, or (in loose code) a shape.
     fn outputs(&mut self, e: &ast::Expr) -> Result<Vec<TensorType>> {
-        let is_type = |e: &ast::Expr| matches!(e, ast::Expr::Call(_) | ast::Expr::Subscript(_));
+        let is_type = |e: &ast::Expr| {
+            matches!(e, ast::Expr::Call(_) | ast::Expr::Subscript(_) | ast::Expr::Attribute(_))
+        };
         let tensor = |p: &mut Self, e: &ast::Expr| match p.graph_type(e)? {
             GraphType::Tensor(t) => Ok(t),
             _ => Err(Error::syntax("expected the type of a tensor with its shape").at(p.x.span(e))),

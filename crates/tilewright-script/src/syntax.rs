@@ -16,14 +16,19 @@ use ruff_python_parser::{Mode, ParseErrorType, ParseOptions, parse_unchecked};
 use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::{Error, Result, Span};
 
-/// Deepest expression: nested brackets plus chained operators.
-const MAX_DEPTH: usize = 800;
-/// Deepest indentation, in blocks.
-const MAX_INDENT: usize = 100;
-/// Longest text in bytes. Constants may be stored in the text, so this is generous.
-const MAX_BYTES: usize = 1 << 30;
-/// Most tokens; what the tree needs in memory is proportional to them.
-const MAX_TOKENS: usize = 4_000_000;
+/// What a text may have.
+struct Limits {
+    /// Deepest expression: nested brackets plus chained operators.
+    depth: usize,
+    /// Deepest indentation, in blocks.
+    indent: usize,
+    /// Longest text in bytes. Constants may be stored in the text, so this is generous.
+    bytes: usize,
+    /// Most tokens; what the tree needs in memory is proportional to them.
+    tokens: usize,
+}
+
+const LIMITS: Limits = Limits { depth: 800, indent: 100, bytes: 1 << 30, tokens: 4_000_000 };
 
 /// The span of a node.
 pub(crate) fn span(node: &impl Ranged) -> Span {
@@ -36,7 +41,7 @@ fn range_span(range: TextRange) -> Span {
 
 /// The statements of a text.
 pub(crate) fn parse_suite(text: &str) -> Result<Vec<ast::Stmt>> {
-    check(text)?;
+    check(text, &LIMITS)?;
     match parse(text, Mode::Module)? {
         ast::Mod::Module(m) => Ok(m.body.into_iter().collect()),
         ast::Mod::Expression(_) => Err(Error::internal("an expression instead of a module")),
@@ -45,7 +50,7 @@ pub(crate) fn parse_suite(text: &str) -> Result<Vec<ast::Stmt>> {
 
 /// The expression that a text is.
 pub(crate) fn parse_expression(text: &str) -> Result<ast::Expr> {
-    check(text)?;
+    check(text, &LIMITS)?;
     match parse(text, Mode::Expression)? {
         ast::Mod::Expression(e) => Ok(*e.body),
         ast::Mod::Module(_) => Err(Error::internal("a module instead of an expression")),
@@ -94,9 +99,9 @@ struct Level {
 }
 
 /// Refuses texts whose tree would be too deep or too large; see the head of this file.
-fn check(text: &str) -> Result<()> {
-    if text.len() > MAX_BYTES {
-        return Err(Error::syntax(format!("the text is longer than {MAX_BYTES} bytes")));
+fn check(text: &str, limits: &Limits) -> Result<()> {
+    if text.len() > limits.bytes {
+        return Err(Error::syntax(format!("the text is longer than {} bytes", limits.bytes)));
     }
     let bytes = text.as_bytes();
     let at = |i: usize| Span::new(i as u32, (i + 1).min(bytes.len()) as u32);
@@ -116,7 +121,7 @@ fn check(text: &str) -> Result<()> {
                     indents.pop();
                 }
                 indents.push(width);
-                if indents.len() > MAX_INDENT {
+                if indents.len() > limits.indent {
                     return Err(Error::syntax("the code is indented too deeply").at(at(i)));
                 }
             }
@@ -217,13 +222,16 @@ fn check(text: &str) -> Result<()> {
             }
         }
         tokens += 1;
-        if depth > MAX_DEPTH {
+        if depth > limits.depth {
             return Err(Error::syntax("the expression is nested too deeply").at(at(start)).note(
-                format!("at most {MAX_DEPTH} nested brackets and chained operators are allowed"),
+                format!(
+                    "at most {} nested brackets and chained operators are allowed",
+                    limits.depth
+                ),
             ));
         }
-        if tokens > MAX_TOKENS {
-            return Err(Error::syntax(format!("the text has more than {MAX_TOKENS} tokens")));
+        if tokens > limits.tokens {
+            return Err(Error::syntax(format!("the text has more than {} tokens", limits.tokens)));
         }
     }
     match levels.last() {
@@ -297,6 +305,16 @@ mod tests {
         assert_eq!(message(&format!("x = 1{}", " \\\n + 1".repeat(3000))), deep);
         let blocks: String = (0..200).map(|i| format!("{}if x:\n", " ".repeat(i))).collect();
         assert_eq!(message(&blocks), "the code is indented too deeply");
+    }
+
+    #[test]
+    fn size_is_limited() {
+        let limits = Limits { bytes: 20, tokens: 6, ..LIMITS };
+        let message =
+            |text| check(text, &limits).map_or_else(|e| e.to_string(), |()| "fine".to_owned());
+        assert_eq!(message("x = 1 + 2 + 3 + 4 + 5"), "the text is longer than 20 bytes");
+        assert_eq!(message("x=1+2+3+4"), "the text has more than 6 tokens");
+        assert_eq!(message("x = 1 # + 2 + 3 + 4"), "fine");
     }
 
     #[test]

@@ -416,13 +416,10 @@ impl TensorParser<'_> {
         let ast::Expr::Name(n) = target else {
             return Err(Error::syntax("expected a name").at(self.x.span(target)));
         };
-        match self.annotated(annotation)? {
-            Some(dtype) => {
-                self.declare_var(&n.id, dtype);
-                Ok(())
-            }
-            None => Err(Error::syntax("expected a type of a scalar").at(self.x.span(annotation))),
+        if let Some(dtype) = self.annotated(annotation)? {
+            self.declare_var(&n.id, dtype);
         }
+        Ok(())
     }
 
     /// A variable that something else defines, such as an extent of a parameter. Declaring what
@@ -434,17 +431,19 @@ impl TensorParser<'_> {
         }
     }
 
-    /// The type of an annotation: `T.int32`, `T.let[T.int32]`, `T.handle("float32")`.
+    /// The type of an annotation: `T.int32`, `T.let[T.int32]`, `T.handle("float32")`; `None` for
+    /// `T.let`, which leaves it open.
     fn annotated(&self, e: &ast::Expr) -> Result<Option<DType>> {
-        if let ast::Expr::Subscript(s) = e
-            && matches!(self.x.path(&s.value), Some((Space::T, n)) if n == "let")
-        {
-            return self.scalar_type(&s.slice);
+        let is_let = |e| matches!(self.x.path(e), Some((Space::T, n)) if n == "let");
+        let scalar = match e {
+            e if is_let(e) => return Ok(None),
+            ast::Expr::Subscript(s) if is_let(&s.value) => &*s.slice,
+            e => e,
+        };
+        match self.scalar_type(scalar)? {
+            Some(dtype) => Ok(Some(dtype)),
+            None => Err(Error::syntax("expected a type of a scalar").at(self.x.span(e))),
         }
-        if matches!(self.x.path(e), Some((Space::T, n)) if n == "let") {
-            return Ok(None);
-        }
-        self.scalar_type(e)
     }
 
     fn let_binding(
@@ -455,7 +454,10 @@ impl TensorParser<'_> {
         span: Span,
         out: &mut Vec<Piece>,
     ) -> Result<()> {
-        let dtype = annotation.map(|a| self.annotated(a)).transpose()?.flatten();
+        let dtype = match annotation {
+            Some(a) => self.annotated(a)?,
+            None => None,
+        };
         let value = match dtype {
             Some(dtype) => self.x.expr_of(value, dtype)?,
             None => self.x.expr(value)?,

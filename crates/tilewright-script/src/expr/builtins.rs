@@ -360,8 +360,9 @@ impl ExprParser {
         let value = match (e, dtype.kind) {
             (ast::Expr::StringLiteral(s), _) => {
                 let special = special_float(s.value.to_str()).filter(|_| dtype.is_float());
-                let v = special
-                    .ok_or_else(|| Error::syntax(format!("expected a {dtype}")).at(self.span(e)))?;
+                let v = special.ok_or_else(|| {
+                    Error::syntax(format!("expected {dtype}, found a string")).at(self.span(e))
+                })?;
                 Expr::float(v, dtype.scalar())
             }
             (_, TypeKind::Handle) => match self.value(e)? {
@@ -379,7 +380,7 @@ impl ExprParser {
                     cast(x, dtype.with_lanes(lanes))?
                 }
                 v @ (Value::Str(_) | Value::None | Value::Buffer(_)) => {
-                    let message = format!("expected a {dtype}, found {}", v.describe());
+                    let message = format!("expected {dtype}, found {}", v.describe());
                     return Err(Error::syntax(message).at(self.span(e)));
                 }
                 v => {

@@ -16,7 +16,7 @@ mod stmt;
 use std::collections::HashMap;
 
 use tilewright_ir::{Attr, Attrs, Expr, ExprKind, Function, Module, Range, Stmt, TensorFunc, Var};
-use tilewright_ir::{BinOp, text};
+use tilewright_ir::{BinOp, equal, text};
 
 use self::names::{Namer, identifier};
 use crate::consts::{ConstTable, float_literal};
@@ -56,6 +56,11 @@ pub fn print_stmt(stmt: &Stmt) -> String {
     p.out
 }
 
+/// Whether an expression is `start + ...`.
+fn is_sum_from(e: &Expr, start: &Expr) -> bool {
+    matches!(e.kind(), ExprKind::Binary(BinOp::Add, x, _) if equal::same_expr(x, start))
+}
+
 /// Text under construction.
 #[derive(Default)]
 struct Printer {
@@ -92,14 +97,25 @@ impl Printer {
         format!("({}{comma})", self.exprs(items))
     }
 
-    /// First value, unless it is zero, and end of a range.
+    /// First value, unless it is zero, and end of a range, so that they read back as the range
+    /// (`range_between` of the reader).
     fn bounds(&mut self, r: &Range) -> (Option<String>, String) {
-        let end = match (constant_value(&r.min), constant_value(&r.extent)) {
-            (Some(0), _) => return (None, self.expr(&r.extent)),
-            (Some(a), Some(b)) => int_literal(a + b, r.min.dtype()).ok(),
-            _ => None,
+        let sum = |n: &Expr| Expr::binary(BinOp::Add, r.min.clone(), n.clone());
+        let end = match (constant_value(&r.min), constant_value(&r.extent), r.extent.kind()) {
+            (Some(0), ..) => return (None, self.expr(&r.extent)),
+            (Some(a), Some(b), _) => {
+                int_literal(a + b, r.min.dtype()).unwrap_or_else(|_| sum(&r.extent))
+            }
+            // The extent `end - min` is what two other bounds stand for.
+            (a, _, ExprKind::Binary(BinOp::Sub, end, min))
+                if equal::same_expr(min, &r.min)
+                    && (a.is_none() || constant_value(end).is_none())
+                    && !is_sum_from(end, min) =>
+            {
+                end.clone()
+            }
+            _ => sum(&r.extent),
         };
-        let end = end.unwrap_or_else(|| Expr::binary(BinOp::Add, r.min.clone(), r.extent.clone()));
         (Some(self.expr(&r.min)), self.expr(&end))
     }
 

@@ -78,7 +78,9 @@ impl TensorParser<'_> {
     }
 
     pub(super) fn frame(&mut self, at: Span) -> Result<&mut Frame> {
-        self.blocks.last_mut().ok_or_else(|| Error::syntax("expected a block around this").at(at))
+        self.blocks
+            .last_mut()
+            .ok_or_else(|| Error::internal("a block clause without a block").at(at))
     }
 
     /// `A[i, 0:4]`, or `A` for all of it.

@@ -67,7 +67,7 @@ impl TensorParser<'_> {
             && !s.is_empty()
             && s.len() != shape.len()
         {
-            let message = format!("expected {} strides, found {}", shape.len(), s.len());
+            let message = format!("the buffer has {} axes and {} strides", shape.len(), s.len());
             return Err(Error::syntax(message).at(self.x.span(e)));
         }
         let own_offset = elem_offset.is_none() && self.offsets.contains(name);

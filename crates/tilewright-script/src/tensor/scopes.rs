@@ -221,6 +221,13 @@ impl TensorParser<'_> {
         let Some((Space::T | Space::Bare, name)) = self.x.path(&c.func) else {
             return Err(expected());
         };
+        if matches!(name.as_str(), "block" | "sblock") {
+            if !rest.is_empty() {
+                return Err(Error::syntax("a block is the last item of `with`").at(span));
+            }
+            self.deeper(span)?;
+            return self.block(c, body, span).map(|s| vec![s]);
+        }
         let bound = match item.optional_vars.as_deref() {
             None => None,
             Some(ast::Expr::Name(n)) => Some(n.id.as_str()),
@@ -228,12 +235,6 @@ impl TensorParser<'_> {
         };
         self.deeper(span)?;
         let wrap = match name.as_str() {
-            "block" | "sblock" => {
-                if !rest.is_empty() {
-                    return Err(Error::syntax("a block is the last item of `with`").at(span));
-                }
-                return self.block(c, body, span).map(|s| vec![s]);
-            }
             "init" => {
                 if level != Level::Block || !rest.is_empty() {
                     return Err(Error::syntax("`T.init` belongs directly in a block").at(span));
