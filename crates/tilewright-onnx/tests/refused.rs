@@ -740,14 +740,6 @@ fn constants_that_contradict_the_data() {
             "Pad",
             13,
             &[2],
-            &[&[1, 1], &[5, 5]],
-            vec![],
-            "the input `constant_value` must be one number, but has the shape [2]",
-        ),
-        (
-            "Pad",
-            13,
-            &[2],
             &[&[1, 1]],
             vec![text("mode", "wrap")],
             "attribute `mode` = wrap is not supported",
@@ -812,6 +804,13 @@ fn constants_that_contradict_the_data() {
     );
     let m = model().input("x", [2]).node("Reshape", &["x"], &["out"]).output("out");
     node_says(&m, "the input `shape` is missing");
+    let m = model()
+        .input("x", [2])
+        .ints("pads", &[1, 1])
+        .floats("v", &[2], &[1.0, 2.0])
+        .node("Pad", &["x", "pads", "v"], &["out"])
+        .output("out");
+    node_says(&m, "the input `constant_value` must be one number, but has the shape [2]");
 }
 
 #[test]
