@@ -124,6 +124,24 @@ pub enum Error {
     Internal(Box<Diagnostic>),
 }
 
+/// The same expression for the diagnostic of every variant.
+macro_rules! any_variant {
+    ($error:expr, $d:ident => $value:expr) => {
+        match $error {
+            Error::Syntax($d)
+            | Error::Malformed($d)
+            | Error::Model($d)
+            | Error::Unsupported($d)
+            | Error::Input($d)
+            | Error::Refused($d)
+            | Error::Execution($d)
+            | Error::Toolchain($d)
+            | Error::Io($d)
+            | Error::Internal($d) => $value,
+        }
+    };
+}
+
 macro_rules! constructors {
     ($($name:ident $variant:ident),*) => { $(
         #[doc = concat!("A new [`Error::", stringify!($variant), "`] with this message.")]
@@ -141,33 +159,11 @@ impl Error {
 
     /// The message with its place.
     pub fn diagnostic(&self) -> &Diagnostic {
-        match self {
-            Error::Syntax(d)
-            | Error::Malformed(d)
-            | Error::Model(d)
-            | Error::Unsupported(d)
-            | Error::Input(d)
-            | Error::Refused(d)
-            | Error::Execution(d)
-            | Error::Toolchain(d)
-            | Error::Io(d)
-            | Error::Internal(d) => d,
-        }
+        any_variant!(self, d => d)
     }
 
     fn edit(mut self, edit: impl FnOnce(&mut Diagnostic)) -> Self {
-        match &mut self {
-            Error::Syntax(d)
-            | Error::Malformed(d)
-            | Error::Model(d)
-            | Error::Unsupported(d)
-            | Error::Input(d)
-            | Error::Refused(d)
-            | Error::Execution(d)
-            | Error::Toolchain(d)
-            | Error::Io(d)
-            | Error::Internal(d) => edit(d),
-        }
+        any_variant!(&mut self, d => edit(d));
         self
     }
 
