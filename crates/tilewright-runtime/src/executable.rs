@@ -10,6 +10,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use indexmap::IndexMap;
 use tilewright_codegen::llvm::Jit;
 use tilewright_ir::{DType, Error, Plan, Port, Result, Slot, Tensor};
 
@@ -157,6 +158,31 @@ impl Executable {
         let mut outputs = self.empty_outputs()?;
         self.run_into(inputs, &mut outputs)?;
         Ok(outputs)
+    }
+
+    /// Runs on inputs by name, and gives the outputs by name, in order.
+    ///
+    /// # Errors
+    /// As [`Executable::run`], and [`Error::Input`] if an input is missing or unknown.
+    pub fn run_named<'a>(
+        &self,
+        inputs: impl IntoIterator<Item = (&'a str, Tensor)>,
+    ) -> Result<IndexMap<Arc<str>, Tensor>> {
+        let mut given: IndexMap<&str, Tensor> = inputs.into_iter().collect();
+        let mut list = Vec::with_capacity(self.plan.inputs.len());
+        for port in &self.plan.inputs {
+            list.push(given.shift_remove(&*port.name).ok_or_else(|| {
+                Error::input(format!("no tensor was given for input `{}`", port.name))
+            })?);
+        }
+        if let Some(name) = given.keys().next() {
+            let names: Vec<_> =
+                self.plan.inputs.iter().map(|port| format!("`{}`", port.name)).collect();
+            return Err(Error::input(format!("there is no input `{name}`"))
+                .note(format!("the inputs are: {}", names.join(", "))));
+        }
+        let outputs = self.run(&list)?;
+        Ok(self.plan.outputs.iter().map(|port| port.name.clone()).zip(outputs).collect())
     }
 
     /// Tensors that fit the outputs, for [`Executable::run_into`].

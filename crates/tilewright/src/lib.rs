@@ -14,6 +14,26 @@
 //! # Ok::<(), tilewright::Error>(())
 //! ```
 //!
+//! A function of one's own is written element by element, over logical indices:
+//!
+//! ```
+//! use tilewright::ops::te::{self, Reducer};
+//! use tilewright::{DType, Module, Options, Tensor, compile};
+//! let a = te::placeholder("a", &[5, 7], DType::F32);
+//! let b = te::placeholder("b", &[7, 3], DType::F32);
+//! let k = te::reduce_axis(7, "k");
+//! let c = te::compute("c", &[5, 3], |i| {
+//!     te::reduce(Reducer::Sum, a.at([&i[0], &k.expr()]) * b.at([&k.expr(), &i[1]]), [&k])
+//! });
+//! let mut module = Module::new();
+//! module.insert("matmul", te::func([&a, &b], [&c])?);
+//! let executable = compile(&module, &Options::default())?;
+//! let ones = |shape: &[usize]| Tensor::from_slice(shape, &vec![1.0f32; shape.iter().product()]);
+//! let outputs = executable.run(&[ones(&[5, 7])?, ones(&[7, 3])?])?;
+//! assert_eq!(outputs[0].as_slice::<f32>(), Some(&[7.0; 15][..]));
+//! # Ok::<(), tilewright::Error>(())
+//! ```
+//!
 //! * [`load`](mod@load), [`sizes`]: files to modules, and the sizes that they leave open.
 //! * [`pipeline`], [`compile`](mod@compile): modules to native code, stage by stage.
 //! * [`passes`]: every pass by its name.

@@ -300,6 +300,10 @@ impl Kernels {
     }
 }
 
+/// Stack of a thread that runs LLVM, which walks expressions by recursion. Pages are taken only as
+/// they are used.
+const STACK_BYTES: usize = 64 << 20;
+
 /// Compiles modules of LLVM IR to object files, as many at a time as there are cores.
 ///
 /// # Errors
@@ -329,10 +333,14 @@ pub fn compile_objects(modules: &[String], options: &Options) -> Result<Vec<Vec<
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..cores().min(modules.len()) {
-            scope.spawn(work);
+        let mut threads = Vec::new();
+        for _ in 0..cores().min(modules.len()) {
+            let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+            threads.extend(thread.spawn_scoped(scope, work));
         }
-        work();
+        if threads.is_empty() {
+            work();
+        }
     });
     let mut results = Vec::with_capacity(objects.len());
     let mut missing = false;

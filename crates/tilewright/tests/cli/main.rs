@@ -41,9 +41,16 @@ impl Done {
     }
 }
 
+/// The program, with a cache that is not the user's.
+pub(crate) fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+    command.env("TILEWRIGHT_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
+    command
+}
+
 /// Runs the program on arguments, with this standard input.
 pub(crate) fn tilewright_on<S: AsRef<OsStr>>(stdin: &str, arguments: &[S]) -> Done {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+    let mut command = program();
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");
     if let Some(mut pipe) = child.stdin.take() {
@@ -121,7 +128,7 @@ fn doctor_finds_llvm() {
 
 #[test]
 fn doctor_says_what_is_missing() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+    let mut command = program();
     let done = command.arg("doctor").env("TILEWRIGHT_LLVM", "/nowhere/libLLVM.so").output();
     let done = done.expect("the program runs");
     assert_eq!(done.status.code(), Some(1));
@@ -130,6 +137,21 @@ fn doctor_says_what_is_missing() {
         text.contains("LLVM: MISSING: cannot use the LLVM that TILEWRIGHT_LLVM names"),
         "{text}"
     );
+}
+
+#[test]
+fn doctor_says_where_the_cache_is() {
+    let scratch = Scratch::new();
+    let cache = scratch.path("cache");
+    let run = |arguments: &[&str]| {
+        let done = program().args(arguments).env("TILEWRIGHT_CACHE", &cache).output();
+        String::from_utf8(done.expect("the program runs").stdout).expect("text")
+    };
+    assert!(run(&["doctor"]).contains(&format!("cache: {cache}: 0 objects, 0.0 MiB")));
+    run(&["run", &digits("digits.onnx"), "--dim", "N=1", "--no-cache"]);
+    assert!(run(&["doctor"]).contains(": 0 objects"));
+    run(&["run", &digits("digits.onnx"), "--dim", "N=1"]);
+    assert!(!run(&["doctor"]).contains(": 0 objects"));
 }
 
 #[test]
@@ -149,7 +171,7 @@ fn ops_lists_name_oldest_and_newest_opset() {
 
 #[test]
 fn a_pipe_that_closes_is_no_error() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+    let mut command = program();
     let mut child = command
         .args(["opt", "-"])
         .stdin(Stdio::piped())

@@ -195,6 +195,7 @@ fn run(case: &Case) -> Result<Run, String> {
     let (name, options) = case.command.split_first().ok_or("an empty command")?;
     let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
     command.arg(name).arg("-").args(options);
+    command.env("TILEWRIGHT_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
     let directory = tempfile::tempdir().map_err(|e| e.to_string())?;
     if let Some(other) = &case.other {
         let path = directory.path().join("other.py");

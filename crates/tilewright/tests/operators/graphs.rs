@@ -1,0 +1,202 @@
+//! Random graphs of small operators: what fusion, memory planning, schedules and native code make
+//! of several functions together.
+
+use tilewright::ir::{GraphExpr, GraphVar, TensorFunc, TensorType};
+use tilewright::ops::contraction::{Conv, conv, matmul};
+use tilewright::ops::elementwise::{Binary, Unary, binary, unary};
+use tilewright::ops::movement::{concat, expand, reshape, slice, transpose};
+use tilewright::ops::norm::softmax;
+use tilewright::ops::pool::{Pool, average_pool, max_pool};
+use tilewright::ops::reduce::{Reduction, reduce};
+use tilewright::ops::{Operand, results};
+use tilewright::random::Random;
+use tilewright::{DType, Result, Tensor};
+
+use super::{Graph, compare_module, input};
+
+/// Graphs that are tried, unless the environment variable `TILEWRIGHT_FUZZ_ITERS` says how many.
+const GRAPHS: u64 = 40;
+/// Functions of a graph.
+const CALLS: usize = 12;
+/// Elements that no tensor has more of: a graph of convolutions grows fast.
+const LARGEST: usize = 4000;
+
+#[test]
+fn random_graphs_compute_what_they_mean() {
+    let asked = std::env::var("TILEWRIGHT_FUZZ_ITERS").ok().and_then(|n| n.parse().ok());
+    for seed in 0..asked.unwrap_or(GRAPHS) {
+        let mut maker =
+            Maker { random: Random::new(seed), graph: Graph::new(Vec::new()), values: Vec::new() };
+        if let Err(e) = maker.make().and_then(|()| maker.check(seed)) {
+            panic!("graph {seed}: {}", e.render());
+        }
+    }
+}
+
+struct Maker {
+    random: Random,
+    graph: Graph,
+    /// What has been computed, the inputs among it.
+    values: Vec<(GraphVar, Operand)>,
+}
+
+impl Maker {
+    /// A number below `n`.
+    fn below(&mut self, n: usize) -> usize {
+        (self.random.bits() % n.max(1) as u64) as usize
+    }
+
+    fn make(&mut self) -> Result<()> {
+        for i in 0..1 + self.below(3) {
+            let shape =
+                [1 + self.below(2), 1 + self.below(5), 3 + self.below(6), 3 + self.below(6)];
+            let var = GraphVar::tensor(format!("x{i}"), TensorType::fixed(&shape, DType::F32));
+            self.graph.params.push(var.clone());
+            self.values.push((var, Operand::f32(&shape)));
+        }
+        let mut calls = 0;
+        while calls < CALLS {
+            calls += usize::from(self.add()?);
+        }
+        Ok(())
+    }
+
+    /// A value that was computed, the last ones more often.
+    fn any(&mut self) -> (GraphVar, Operand) {
+        let n = self.values.len();
+        let back = self.below(n).min(self.below(n));
+        self.values[n - 1 - back].clone()
+    }
+
+    fn call(&mut self, func: TensorFunc, args: &[GraphVar]) -> bool {
+        let out = results(&func, 1).remove(0);
+        if out.shape.iter().product::<usize>() > LARGEST {
+            return false;
+        }
+        let ty = TensorType::fixed(&out.shape, out.dtype);
+        let mut vars = self.graph.call(func, args, &[ty]);
+        self.values.push((vars.remove(0), out));
+        true
+    }
+
+    /// A constant, as a variable of the graph.
+    fn constant(&mut self, shape: &[usize]) -> Result<(GraphVar, Operand)> {
+        let tensor = input(&mut self.random, DType::F32, shape)?;
+        let ty = TensorType::fixed(shape, DType::F32);
+        let var = self.graph.bind(tilewright::ir::GraphType::Tensor(ty), GraphExpr::Const(tensor));
+        Ok((var, Operand::f32(shape)))
+    }
+
+    /// Adds a call, or nothing where what was drawn does not fit together.
+    fn add(&mut self) -> Result<bool> {
+        let (x, of) = self.any();
+        let shape = of.shape.clone();
+        let rank = shape.len();
+        match self.below(12) {
+            0 | 1 => {
+                let ops = [Unary::Relu, Unary::Sigmoid, Unary::HardSwish, Unary::Neg, Unary::Abs];
+                let op = ops[self.below(ops.len())];
+                Ok(self.call(unary(op, &of)?, &[x]))
+            }
+            2 | 3 => {
+                let (y, other) = self.any();
+                let ops = [Binary::Add, Binary::Sub, Binary::Mul, Binary::Max];
+                match binary(ops[self.below(ops.len())], &of, &other) {
+                    Ok(func) => Ok(self.call(func, &[x, y])),
+                    // Shapes that do not broadcast.
+                    Err(_) => Ok(false),
+                }
+            }
+            4 => {
+                let mut axes = vec![1; rank];
+                axes[self.below(rank)] = 0;
+                let shape: Vec<usize> = shape
+                    .iter()
+                    .zip(&axes)
+                    .map(|(d, keep)| if *keep == 0 { *d } else { 1 })
+                    .collect();
+                let (b, bias) = self.constant(&shape)?;
+                Ok(self.call(binary(Binary::Add, &of, &bias)?, &[x, b]))
+            }
+            5 if rank == 4 => {
+                let kernel = 1 + 2 * self.below(2);
+                let (w, weights) = {
+                    let out = 1 + self.below(9);
+                    self.constant(&[out, shape[1], kernel, kernel])?
+                };
+                let pads = vec![kernel / 2; 2];
+                let p = Conv { pads_begin: pads.clone(), pads_end: pads, ..Conv::new(of, weights) };
+                Ok(self.call(conv(&p)?, &[x, w]))
+            }
+            6 if rank == 4 && shape[2] >= 2 && shape[3] >= 2 => {
+                let p = Pool { strides: vec![1 + self.below(2), 1], ..Pool::new(of, &[2, 2]) };
+                let func = if self.below(2) == 0 { max_pool(&p)? } else { average_pool(&p, true)? };
+                Ok(self.call(func, &[x]))
+            }
+            7 => {
+                let mut perm: Vec<usize> = (0..rank).collect();
+                perm.rotate_left(self.below(rank));
+                Ok(self.call(transpose(&of, &perm)?, &[x]))
+            }
+            8 => {
+                let total = shape.iter().product::<usize>();
+                let to = if self.below(2) == 0 {
+                    vec![shape[0], total / shape[0]]
+                } else {
+                    vec![1, total, 1, 1]
+                };
+                Ok(self.call(reshape(&of, &to)?, &[x]))
+            }
+            9 if rank == 2 => {
+                let (w, weights) = {
+                    let out = 1 + self.below(20);
+                    self.constant(&[shape[1], out])?
+                };
+                Ok(self.call(matmul(&of, &weights)?, &[x, w]))
+            }
+            9 => {
+                let axis = self.below(rank) as i64;
+                Ok(self.call(softmax(&of, axis)?, &[x]))
+            }
+            10 => {
+                let axis = self.below(rank) as i64;
+                let (func, args) = match self.below(3) {
+                    0 => (reduce(Reduction::Mean, &of, &[axis], true)?, vec![x]),
+                    1 => (concat(&[of.clone(), of], axis)?, vec![x.clone(), x]),
+                    _ => (slice(&of, &[1], &[i64::MAX], &[axis], &[2])?, vec![x]),
+                };
+                // Nothing may be left of a short axis.
+                if results(&func, 1)[0].shape.contains(&0) {
+                    return Ok(false);
+                }
+                Ok(self.call(func, &args))
+            }
+            11 if shape[0] == 1 => {
+                let mut to = shape.clone();
+                to[0] = 1 + self.below(3);
+                Ok(self.call(expand(&of, &to)?, &[x]))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Returns some of the values, and runs the module.
+    fn check(&mut self, seed: u64) -> Result<()> {
+        let mut outputs = Vec::new();
+        if let Some((last, _)) = self.values.last() {
+            outputs.push(last.expr());
+        }
+        for _ in 0..self.below(4) {
+            // The same one twice, or an input, may be among them.
+            outputs.push(self.any().0.expr());
+        }
+        let mut inputs: Vec<Tensor> = Vec::new();
+        for param in &self.graph.params {
+            let shape =
+                param.ty().as_tensor().and_then(TensorType::const_shape).unwrap_or_default();
+            inputs.push(input(&mut self.random, DType::F32, &shape)?);
+        }
+        let graph = std::mem::replace(&mut self.graph, Graph::new(Vec::new()));
+        compare_module(&format!("graph {seed}"), &graph.returning(outputs), &inputs)
+    }
+}

@@ -1,0 +1,72 @@
+//! Axes that go.
+
+use tilewright::DType;
+use tilewright::ops::Operand;
+use tilewright::ops::reduce::{Arg, Reduction, arg_reduce, cumsum, reduce, top_k};
+
+use super::{RAGGED, check};
+
+const ALL: [Reduction; 10] = [
+    Reduction::Sum,
+    Reduction::Mean,
+    Reduction::Max,
+    Reduction::Min,
+    Reduction::Prod,
+    Reduction::L1,
+    Reduction::L2,
+    Reduction::SumSquare,
+    Reduction::LogSum,
+    Reduction::LogSumExp,
+];
+
+#[test]
+fn reductions_over_every_set_of_axes() {
+    let x = Operand::f32(&[3, 5, 17]);
+    for op in ALL {
+        for axes in [&[0][..], &[1], &[2], &[0, 2], &[-1, -2], &[0, 1, 2], &[]] {
+            for keepdims in [false, true] {
+                check(&format!("{op:?} over {axes:?}, {keepdims}"), reduce(op, &x, axes, keepdims));
+            }
+        }
+    }
+}
+
+#[test]
+fn reductions_at_every_ragged_length() {
+    for n in RAGGED {
+        for op in [Reduction::Sum, Reduction::Max] {
+            check(&format!("{op:?} of {n}"), reduce(op, &Operand::f32(&[4, n]), &[1], false));
+            check(&format!("{op:?} to {n}"), reduce(op, &Operand::f32(&[9, n]), &[0], false));
+        }
+    }
+}
+
+#[test]
+fn reductions_of_other_types() {
+    for dtype in [DType::F64, DType::F16, DType::BF16, DType::I32, DType::I64, DType::U8, DType::I8]
+    {
+        let x = Operand::new(&[4, 11], dtype);
+        for op in [Reduction::Sum, Reduction::Max, Reduction::Min, Reduction::Prod] {
+            check(&format!("{op:?} of {x}"), reduce(op, &x, &[1], true));
+        }
+    }
+}
+
+#[test]
+fn positions_sums_and_the_best() {
+    for dtype in [DType::F32, DType::I64] {
+        let x = Operand::new(&[3, 7, 5], dtype);
+        for axis in [0, 1, -1] {
+            for last in [false, true] {
+                for op in [Arg::Max, Arg::Min] {
+                    let what = format!("{op:?} of {x} along {axis}, {last}");
+                    check(&what, arg_reduce(op, &x, axis, last, last));
+                }
+                check(&format!("sums of {x} along {axis}, {last}"), cumsum(&x, axis, last, false));
+                check(&format!("back of {x} along {axis}, {last}"), cumsum(&x, axis, last, true));
+            }
+            check(&format!("best of {x} along {axis}"), top_k(&x, axis, 2, true));
+            check(&format!("worst of {x} along {axis}"), top_k(&x, axis, 3, false));
+        }
+    }
+}
