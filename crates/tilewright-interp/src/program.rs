@@ -91,6 +91,12 @@ impl Program {
         let mut number = 0;
         for p in &func.params {
             params.push(match p {
+                Param::Scalar(v) if v.dtype() == DType::HANDLE => {
+                    return Err(Error::unsupported(format!(
+                        "parameter `{}` is a pointer to memory of unknown size",
+                        v.name()
+                    )));
+                }
                 Param::Scalar(v) => Parameter::Scalar {
                     name: v.name().clone(),
                     slot: c.vars.get(v).map_or(0, |b| b.slot),

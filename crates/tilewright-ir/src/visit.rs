@@ -506,14 +506,24 @@ pub fn fold_stmt_children<F: Fold + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
 
 /// Folds the parameters' buffers and the body of a function.
 pub fn fold_func<F: Fold + ?Sized>(f: &mut F, func: &TensorFunc) -> TensorFunc {
-    let params = func
+    // Scalars first: the shape of a tensor may name a scalar that comes after it.
+    let scalars: Vec<Option<Var>> = func
         .params
         .iter()
         .map(|p| match p {
+            Param::Scalar(v) => Some(f.var_def(v)),
+            Param::Buffer { .. } => None,
+        })
+        .collect();
+    let params = func
+        .params
+        .iter()
+        .zip(scalars)
+        .map(|(p, scalar)| match p {
             Param::Buffer { handle, buffer } => {
                 Param::Buffer { handle: f.var_def(handle), buffer: f.buffer_def(buffer) }
             }
-            Param::Scalar(v) => Param::Scalar(f.var_def(v)),
+            Param::Scalar(v) => Param::Scalar(scalar.unwrap_or_else(|| v.clone())),
         })
         .collect();
     let body = f.stmt(&func.body);
@@ -684,6 +694,18 @@ mod tests {
         let StmtKind::For { var, .. } = t.kind() else { panic!("{t:?}") };
         assert_ne!(*var, i);
         assert_eq!(accessed(&t), (vec![b.clone()], vec![b]));
+    }
+
+    #[test]
+    fn a_scalar_parameter_is_renewed_in_shapes_before_it() {
+        let n = Var::index("n");
+        let a = Buffer::new("A", vec![n.expr()], DType::F32);
+        let params = vec![Param::tensor(&a), Param::Scalar(n.clone())];
+        let f = fold_func(&mut Subst::refresh(), &TensorFunc::new(params, Stmt::nop()));
+        let [Param::Buffer { buffer, .. }, Param::Scalar(m)] = f.params.as_slice() else {
+            panic!("{f:?}")
+        };
+        assert!(*m != n && buffer.shape[0].as_var() == Some(m));
     }
 
     #[test]

@@ -59,10 +59,20 @@ pub const STMT_DEPTH: usize = 500;
 ///
 /// [`Error::Malformed`]: crate::Error::Malformed
 pub fn check_module(module: &Module) -> Result<()> {
+    check_functions(module, false)
+}
+
+/// [`check_module`], except that tensor functions may use integers and `bool`s that nothing
+/// defines: they stand for any value. Such a function can be transformed, but not run.
+pub fn check_open_module(module: &Module) -> Result<()> {
+    check_functions(module, true)
+}
+
+fn check_functions(module: &Module, open: bool) -> Result<()> {
     let check = || {
         for (name, f) in &module.functions {
             match f {
-                Function::Tensor(f) => check_tensor(name, f)?,
+                Function::Tensor(f) => check_func(name, f, open)?,
                 Function::Graph(f) => check_graph(module, name, f)?,
             }
         }
@@ -74,9 +84,13 @@ pub fn check_module(module: &Module) -> Result<()> {
     })
 }
 
+fn check_func(name: &str, func: &TensorFunc, open: bool) -> Result<()> {
+    tensor::check(func, open).map_err(|e| e.context(format!("function `{name}`")).at(func.span))
+}
+
 /// Checks a tensor function. `name` is for the message.
 pub fn check_tensor(name: &str, func: &TensorFunc) -> Result<()> {
-    tensor::check(func).map_err(|e| e.context(format!("function `{name}`")).at(func.span))
+    check_func(name, func, false)
 }
 
 /// Checks a graph function and its calls of other functions of the module. `name` is for the

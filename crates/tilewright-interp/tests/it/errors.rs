@@ -353,6 +353,15 @@ fn calls_that_the_interpreter_does_not_know() {
 }
 
 #[test]
+fn pointers_of_unknown_extent_are_refused() {
+    let p = Var::new("p", DType::HANDLE);
+    let f = TensorFunc::new(vec![Param::Scalar(p)], Stmt::nop());
+    let e = run_func(&f, &[Arg::Scalar(0i32.into())], &Options::default()).map(|_| ());
+    expect!["function `main`: parameter `p` is a pointer to memory of unknown size"]
+        .assert_eq(&e.map_err(|e| e.to_string()).err().unwrap_or_default());
+}
+
+#[test]
 fn malformed_functions_are_refused() {
     let b = buffer("B", &[1], DType::F32);
     let f = func(&[&b], Stmt::store(&b, vec![Expr::i32(0)], Expr::i32(0)));

@@ -79,9 +79,9 @@ fn binary_operands(op: BinOp) -> Operands {
     }
 }
 
-/// Checks a function.
-pub fn check(func: &TensorFunc) -> Result<()> {
-    let mut c = Checker::default();
+/// Checks a function; `open` says that integers and `bool`s need no definition.
+pub fn check(func: &TensorFunc, open: bool) -> Result<()> {
+    let mut c = Checker { open, ..Checker::default() };
     c.params(&func.params);
     c.stmt(&func.body);
     c.error.map_or(Ok(()), Err)
@@ -109,6 +109,8 @@ struct Checker {
     stmt: Option<Stmt>,
     /// Whether the next buffer definition brings memory of its own.
     owns: bool,
+    /// Whether integers and `bool`s need no definition.
+    open: bool,
     /// Levels of expressions and statements around.
     expr_depth: usize,
     stmt_depth: usize,
@@ -329,7 +331,8 @@ impl Checker {
             ExprKind::Var(v) => {
                 let defined = self.vars.contains(v);
                 let ever = self.ever_vars.contains(v);
-                self.require(defined, || match ever {
+                let free = self.open && !ever && Operands::Bits.admit(v.dtype());
+                self.require(defined || free, || match ever {
                     true => format!("variable `{}` is used outside of its scope", v.name()),
                     false => format!("variable `{}` is not defined", v.name()),
                 });

@@ -86,6 +86,20 @@ fn variables_are_in_scope() {
 }
 
 #[test]
+fn open_functions_use_integers_without_a_definition() {
+    let open = |value: &dyn Fn(&Names) -> Expr| {
+        let mut m = Module::new();
+        let body = |n: &Names| Stmt::store(&n.b, vec![n.i.expr(), n.j.expr()], value(n));
+        m.insert("f", func(body));
+        text(check_open_module(&m))
+    };
+    let (k, x) = (Var::index("k"), Var::new("x", DType::F32));
+    expect!["ok"].assert_eq(&open(&|n| n.a.load([n.i.expr(), k.expr()])));
+    expect!["function `f`: variable `x` is not defined (in `B[i, j] = x`)"]
+        .assert_eq(&open(&|_| x.expr()));
+}
+
+#[test]
 fn variables_are_defined_once() {
     let k = Var::index("k");
     check(
