@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use tilewright_interp::Program;
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
     Attr, Binding, BindingBlock, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
@@ -52,6 +53,8 @@ struct Shared {
     func: Arc<TensorFunc>,
     outs: Vec<Operand>,
     cost: u64,
+    /// Ready to run on constants, once that was needed.
+    program: Option<Program>,
 }
 
 /// A call, or nothing where it was taken back.
@@ -111,7 +114,7 @@ impl Builder {
         make: impl FnOnce() -> Result<TensorFunc>,
     ) -> Result<Vec<Value>> {
         let func = self.function(base, key, args.len(), make)?;
-        let shared = &self.functions[func];
+        let shared = &mut self.functions[func];
         if shared.outs.iter().all(|o| o.shape.contains(&0)) {
             // Nothing is computed.
             return shared
@@ -124,7 +127,13 @@ impl Builder {
         if let (Some(constants), true) = (constants, shared.cost <= self.budget.steps) {
             self.budget.steps -= shared.cost;
             shared.outs.iter().try_for_each(|o| self.budget.charge(o))?;
-            let results = fold::run(shared.base, &shared.func, &constants, &shared.outs)?;
+            let program = match shared.program.take() {
+                Some(program) => program,
+                None => fold::compile(shared.base, &shared.func, constants.len())?,
+            };
+            let results = fold::run(&program, &constants, &shared.outs);
+            shared.program = Some(program);
+            let results = results?;
             return Ok(results.into_iter().map(Value::Const).collect());
         }
         Ok(self.push(func, args))
@@ -162,7 +171,7 @@ impl Builder {
         outs.iter().try_for_each(|o| check_extents(&o.shape))?;
         let at = self.functions.len();
         let cost = cost(&func);
-        self.functions.push(Shared { base, func: Arc::new(func), outs, cost });
+        self.functions.push(Shared { base, func: Arc::new(func), outs, cost, program: None });
         self.by_parameters.insert(key, at);
         Ok(at)
     }

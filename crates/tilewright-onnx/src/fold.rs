@@ -9,23 +9,19 @@ use tilewright_interp::{Arg, Mode, Options, Output, Program};
 use tilewright_ir::{DType, Error, Result, Tensor, TensorFunc, TypeKind};
 use tilewright_ops::Operand;
 
-/// Runs a function on constants; its last parameters, of these shapes, are the results. `name` is
-/// for messages.
-pub(crate) fn run(
-    name: &str,
-    func: &TensorFunc,
-    args: &[Tensor],
-    outs: &[Operand],
-) -> Result<Vec<Tensor>> {
-    let mode = |arg: &Arg| match arg {
-        Arg::Fresh(_) => Mode::Fresh,
-        _ => Mode::Given,
-    };
+/// Makes a function ready to run on constants: `inputs` of them come before the results. `name`
+/// is for messages.
+pub(crate) fn compile(name: &str, func: &TensorFunc, inputs: usize) -> Result<Program> {
+    let mode = |at| if at < inputs { Mode::Given } else { Mode::Fresh };
+    let modes: Vec<Mode> = (0..func.params.len()).map(mode).collect();
+    Program::new(name, func, &modes, &Options::default())
+}
+
+/// Runs a function on constants; its last parameters, of these shapes, are the results.
+pub(crate) fn run(program: &Program, args: &[Tensor], outs: &[Operand]) -> Result<Vec<Tensor>> {
     let inputs = args.iter().cloned().map(Arg::Tensor);
     let fresh = outs.iter().map(|o| Arg::Fresh(Some(o.shape.clone())));
     let args: Vec<Arg> = inputs.chain(fresh).collect();
-    let modes: Vec<Mode> = args.iter().map(mode).collect();
-    let program = Program::new(name, func, &modes, &Options::default())?;
     let outcome = program.run(&args).map_err(|e| match e {
         Error::Execution(d) => Error::Model(d).context("computing a constant"),
         e => e,
@@ -203,4 +199,147 @@ pub(crate) fn cast(t: &Tensor, to: DType) -> Result<Tensor> {
 fn write<T: bytemuck::Pod>(out: &mut Tensor, values: impl Iterator<Item = T>) {
     let cells = bytemuck::cast_slice_mut::<u8, T>(out.bytes_mut());
     cells.iter_mut().zip(values).for_each(|(cell, v)| *cell = v);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ops::{elementwise, movement};
+
+    fn bytes(count: usize, seed: u32) -> Vec<u8> {
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    /// The result of a function of one operand in the interpreter.
+    fn interpreted(func: Result<TensorFunc>, x: &Tensor, out: &Operand) -> Result<Tensor> {
+        let program = compile("f", &func?, 1)?;
+        run(&program, std::slice::from_ref(x), std::slice::from_ref(out))?
+            .pop()
+            .ok_or_else(|| Error::internal("no result"))
+    }
+
+    #[test]
+    fn conversions_agree_with_the_interpreter() -> Result<()> {
+        let types = [
+            DType::BOOL,
+            DType::I8,
+            DType::I16,
+            DType::I32,
+            DType::I64,
+            DType::U8,
+            DType::U16,
+            DType::U32,
+            DType::U64,
+            DType::F16,
+            DType::BF16,
+            DType::F32,
+            DType::F64,
+        ];
+        for from in types {
+            // Any bits, so that infinities, NaN and numbers out of range are among them.
+            let mut raw = bytes(257 * from.bytes(), 7);
+            if from.is_bool() {
+                raw.iter_mut().for_each(|b| *b &= 1);
+            }
+            let t = Tensor::from_bytes(from, &[257], &raw)?;
+            // And numbers that fit.
+            let small: Vec<f64> = (0..257).map(|i| f64::from(i) / 2.0 - 60.0).collect();
+            let small = cast(&Tensor::from_slice(&[257], &small)?, from)?;
+            for to in types {
+                for t in [&t, &small] {
+                    let of = Operand::new(&[257], from);
+                    let expected =
+                        interpreted(elementwise::cast(&of, to), t, &Operand::new(&[257], to))?;
+                    let got = cast(t, to)?;
+                    for i in 0..257 {
+                        let same = match to.is_float() {
+                            true => {
+                                let (a, b) = (got.get_f64(i), expected.get_f64(i));
+                                a == b || (a.is_nan() && b.is_nan())
+                            }
+                            false => got.get_i128(i) == expected.get_i128(i),
+                        };
+                        assert!(
+                            same,
+                            "{from} to {to} of {:?}: {:?}, expected {:?}",
+                            t.get_f64(i),
+                            got.get_f64(i),
+                            expected.get_f64(i)
+                        );
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn views_agree_with_the_interpreter() -> Result<()> {
+        for dtype in [DType::U8, DType::F16, DType::F32, DType::I64] {
+            let shape = [3, 1, 5, 4];
+            let t = Tensor::from_bytes(dtype, &shape, &bytes(60 * dtype.bytes(), 3))?;
+            let of = Operand::new(&shape, dtype);
+            let own = row_major(&shape);
+            assert_eq!(own, [20, 20, 4, 1]);
+            let turned = View {
+                offset: 0,
+                shape: vec![4, 3, 1, 5],
+                steps: vec![own[3], own[0], own[1], own[2]],
+            };
+            let expected = interpreted(
+                movement::transpose(&of, &[3, 0, 1, 2]),
+                &t,
+                &Operand::new(&turned.shape, dtype),
+            )?;
+            assert!(materialize(&t, &turned)?.same(&expected));
+            // Every second row from the end, and every column backwards.
+            let cut =
+                View { offset: 40 + 16 + 3, shape: vec![2, 1, 3, 4], steps: vec![-40, 20, -8, -1] };
+            let expected = interpreted(
+                movement::slice(
+                    &of,
+                    &[-1, -1, -1],
+                    &[i64::MIN, i64::MIN, i64::MIN],
+                    &[0, 2, 3],
+                    &[-2, -2, -1],
+                ),
+                &t,
+                &Operand::new(&cut.shape, dtype),
+            )?;
+            assert!(materialize(&t, &cut)?.same(&expected));
+            let stretched =
+                View { offset: 0, shape: vec![2, 3, 7, 5, 4], steps: vec![0, 20, 0, 4, 1] };
+            let expected = interpreted(
+                movement::expand(&of, &stretched.shape),
+                &t,
+                &Operand::new(&stretched.shape, dtype),
+            )?;
+            assert!(materialize(&t, &stretched)?.same(&expected));
+            let outside = View { offset: 1, shape: vec![60], steps: vec![1] };
+            assert!(materialize(&t, &outside).is_err());
+            let scalar = View { offset: 59, shape: vec![], steps: vec![] };
+            assert!(materialize(&t, &scalar)?.bytes() == &t.bytes()[59 * dtype.bytes()..]);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn joined_parts_keep_their_order() -> Result<()> {
+        let a = Tensor::from_slice(&[2, 1, 2], &[1i16, 2, 3, 4])?;
+        let b = Tensor::from_slice(&[2, 2, 2], &[5i16, 6, 7, 8, 9, 10, 11, 12])?;
+        let joined = concat(&[a.clone(), b], 1)?;
+        assert_eq!(joined.shape(), [2, 3, 2]);
+        let expected = [1i16, 2, 5, 6, 7, 8, 3, 4, 9, 10, 11, 12];
+        assert_eq!(joined.as_slice(), Some(&expected[..]));
+        let stacked = concat(&[a.clone(), a], 0)?;
+        assert_eq!(stacked.as_slice(), Some(&[1i16, 2, 3, 4, 1, 2, 3, 4][..]));
+        let filled = full(DType::F32, &[3], &1.5f32.to_le_bytes())?;
+        assert_eq!(filled.as_slice(), Some(&[1.5f32; 3][..]));
+        Ok(())
+    }
 }

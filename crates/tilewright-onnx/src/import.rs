@@ -252,6 +252,13 @@ impl<'a> Importer<'a> {
                 )),
             });
         }
+        if proto.output.len() > registry::MANY {
+            return Err(Error::unsupported(format!(
+                "{} outputs are not supported; at most {} are",
+                proto.output.len(),
+                registry::MANY
+            )));
+        }
         let mut inputs = Vec::with_capacity(proto.input.len());
         for (position, name) in proto.input.iter().enumerate() {
             if name.is_empty() {

@@ -14,7 +14,7 @@ use crate::ops::{
 /// Versions of ONNX's operator set that are supported, first and last.
 pub const OPSETS: (i64, i64) = (9, 28);
 
-/// Most inputs of an operator that takes any number.
+/// Most inputs of an operator that takes any number, and most outputs.
 pub(crate) const MANY: usize = 1024;
 
 /// Turns a node into values.

@@ -887,10 +887,14 @@ fn more_outputs_than_are_supported() {
 }
 
 #[test]
-fn as_many_inputs_as_are_sane() {
+fn as_many_inputs_and_outputs_as_are_sane() {
     let names = vec!["x"; 2000];
     let m = model().input("x", [1]).node("Sum", &names, &["y"]).output("y");
     node_says(&m, "2000 inputs are not supported; at most 1024 are");
+    let outputs: Vec<String> = (0..2000).map(|i| format!("y{i}")).collect();
+    let outputs: Vec<&str> = outputs.iter().map(String::as_str).collect();
+    let m = model().input("x", [2000]).node("Split", &["x"], &outputs).output("y0");
+    node_says(&m, "2000 outputs are not supported; at most 1024 are");
     let m = model().input("x", [1]).node("Mean", &names[..100], &["y"]).output("y");
     node_says(&m, "the mean of 100 inputs is not supported; of 64 it is");
 }
