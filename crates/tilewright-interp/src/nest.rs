@@ -75,7 +75,7 @@ impl Compiler<'_> {
             let (Some(min), Some(extent)) = (range.min.as_int(), range.extent.as_int()) else {
                 return Ok(None);
             };
-            let last = min.checked_add(extent.saturating_sub(1));
+            let last = min.checked_add(extent).and_then(|end| end.checked_sub(1));
             let (_, most) = crate::expr::range_of(var.dtype());
             if extent < 1 || last.is_none_or(|last| last > most) {
                 return Ok(None);
@@ -89,7 +89,8 @@ impl Compiler<'_> {
                 let value = self.int(binding)?;
                 let domain = iter.domain.min.as_int().zip(iter.domain.extent.as_int());
                 let Some((min, extent)) = domain else { return Ok(None) };
-                let inside = min <= value.lo && value.hi - min < extent;
+                let inside =
+                    min <= value.lo && value.hi.checked_sub(min).is_some_and(|d| d < extent);
                 let Some(affine) = value.affine().filter(|_| inside).cloned() else {
                     return Ok(None);
                 };

@@ -68,15 +68,16 @@ pub struct Place {
 impl Place {
     /// Number of elements that the memory must have, or `None` where it is no sane number.
     pub fn span(&self, m: &Machine<'_>) -> Option<usize> {
-        let mut last = i128::from(self.offset.get(m));
-        for d in &self.dims {
-            let extent = d.extent.get(m);
-            if extent <= 0 {
-                return Some(0);
-            }
-            last = last.checked_add(i128::from(extent - 1) * i128::from(d.stride.get(m)))?;
+        let mut last = usize::try_from(self.offset.get(m)).ok()?;
+        if self.dims.iter().any(|d| d.extent.get(m) <= 0) {
+            return Some(0);
         }
-        usize::try_from(last).ok()?.checked_add(1)
+        for d in self.dims.iter().filter(|d| d.extent.get(m) > 1) {
+            let steps = usize::try_from(d.extent.get(m) - 1).ok()?;
+            let stride = usize::try_from(d.stride.get(m)).ok()?;
+            last = last.checked_add(steps.checked_mul(stride)?)?;
+        }
+        last.checked_add(1)
     }
 
     /// Bytes of the memory.

@@ -430,11 +430,12 @@ impl Iterator for Offsets {
         let at = usize::try_from(self.at).ok();
         for axis in (0..self.shape.len()).rev() {
             self.index[axis] += 1;
-            self.at += self.strides[axis];
+            self.at = self.at.wrapping_add(self.strides[axis]);
             if self.index[axis] < self.shape[axis] {
                 break;
             }
-            self.at -= self.strides[axis] * self.shape[axis] as i64;
+            let back = self.strides[axis].wrapping_mul(self.shape[axis] as i64);
+            self.at = self.at.wrapping_sub(back);
             self.index[axis] = 0;
         }
         at

@@ -215,6 +215,30 @@ fn parameters_may_have_strides_and_an_offset() {
 }
 
 #[test]
+fn hostile_strides_are_refused_or_harmless() {
+    let a = |strides: &[i64], offset: i64| {
+        buffer("A", &[1, 2], DType::F32).derive(|d| {
+            d.strides = strides.iter().map(|&s| Expr::int(s, DType::I64)).collect();
+            d.elem_offset = Some(Expr::int(offset, DType::I64));
+        })
+    };
+    let run_of = |a: &Buffer| {
+        let b = buffer("B", &[1], DType::F32);
+        let zero = || ints(&[0]);
+        let f = func(&[a, &b], Stmt::store(&b, zero(), a.load(ints(&[0, 1]))));
+        run(&f, &[iota(&[1, 2])]).map(|o| o[0].get_f64(0)).map_err(|e| e.to_string())
+    };
+    // The stride of an axis of extent one does not matter.
+    assert_eq!(run_of(&a(&[i64::MAX, 1], 0)), Ok(1.0));
+    assert_eq!(run_of(&a(&[i64::MIN, 1], 0)), Ok(1.0));
+    let refused = Err("function `main`: argument `A` has no sane size".to_owned());
+    assert_eq!(run_of(&a(&[1, -1], 0)), refused);
+    assert_eq!(run_of(&a(&[1, i64::MAX], 0)), refused);
+    assert_eq!(run_of(&a(&[1, 1], -1)), refused);
+    assert_eq!(run_of(&a(&[1, 1], i64::MAX)), refused);
+}
+
+#[test]
 fn a_pointer_may_be_bound_to_a_name() {
     let (a, b) = (buffer("A", &[4], DType::F32), buffer("B", &[4], DType::F32));
     let p = Var::new("p", DType::HANDLE);
