@@ -44,6 +44,7 @@ mod module;
 mod print;
 mod syntax;
 mod tensor;
+pub mod trace;
 mod value;
 
 use std::sync::Arc;
