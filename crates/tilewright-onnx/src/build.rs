@@ -51,6 +51,7 @@ impl Budget {
 struct Shared {
     base: &'static str,
     func: Arc<TensorFunc>,
+    inputs: Vec<Operand>,
     outs: Vec<Operand>,
     cost: u64,
     /// Ready to run on constants, once that was needed.
@@ -115,6 +116,13 @@ impl Builder {
     ) -> Result<Vec<Value>> {
         let func = self.function(base, key, args.len(), make)?;
         let shared = &mut self.functions[func];
+        // Operators that take types only do not see the shapes of all their operands.
+        for (need, arg) in shared.inputs.iter().zip(args) {
+            let given = operand(arg);
+            if *need != given {
+                return Err(Error::model(format!("there is {given} where {need} is needed")));
+            }
+        }
         if shared.outs.iter().all(|o| o.shape.contains(&0)) {
             // Nothing is computed.
             return shared
@@ -161,7 +169,9 @@ impl Builder {
             return Ok(at);
         }
         let func = make()?;
-        let outs = ops::results(&func, func.params.len().saturating_sub(inputs));
+        let mut params = ops::results(&func, func.params.len());
+        let outs = params.split_off(inputs.min(params.len()));
+        let inputs = params;
         if outs.is_empty() {
             return Err(Error::internal(format!("`{base}` has no result")));
         }
@@ -171,7 +181,14 @@ impl Builder {
         outs.iter().try_for_each(|o| check_extents(&o.shape))?;
         let at = self.functions.len();
         let cost = cost(&func);
-        self.functions.push(Shared { base, func: Arc::new(func), outs, cost, program: None });
+        self.functions.push(Shared {
+            base,
+            func: Arc::new(func),
+            inputs,
+            outs,
+            cost,
+            program: None,
+        });
         self.by_parameters.insert(key, at);
         Ok(at)
     }

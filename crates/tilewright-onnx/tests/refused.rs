@@ -563,6 +563,13 @@ fn parameters_that_contradict_each_other() {
             "scale and bias must be float32 of shape [2], but there is float32[3]",
         ),
         (
+            "QuantizeLinear",
+            13,
+            &[&[2, 3], &[2]],
+            vec![],
+            "there is float32[2] where float32[3] is needed",
+        ),
+        (
             "GroupNormalization",
             21,
             &[&[1, 4, 3], &[4], &[4]],
