@@ -344,6 +344,18 @@ fn deep_nesting_is_an_error_and_not_the_end_of_the_stack() {
 }
 
 #[test]
+fn a_tree_that_doubles_at_each_step_is_an_error_and_not_the_end_of_memory() {
+    let (b, n) = (a(), Expr::i32(0));
+    let choice = |e: &Expr, k: i64| {
+        let cond = b.load([n.clone()]).less(k as f64);
+        Expr::if_then_else(cond, Expr::intrin(Intrin::Exp, vec![e.clone()]), x())
+    };
+    let doubled = (0..40).fold(x(), |e, k| Expr::binary(BinOp::Add, choice(&e, k), choice(&e, -k)));
+    let text = error(&func(&[&b], store(&b, doubled)));
+    assert!(text.starts_with("error: function `f`: the code evaluates more than"), "{text}");
+}
+
+#[test]
 fn signatures() {
     let b = a();
     let mut f = func(&[&b], store(&b, x()));

@@ -9,6 +9,8 @@
 //! evaluated and one is selected, which lets LLVM vectorise. Where the condition is a vector, the
 //! sides are evaluated under a *mask*: their loads touch only the lanes that take part.
 
+use std::collections::HashSet;
+
 use tilewright_ir::visit::walk_expr;
 use tilewright_ir::{BinOp, CallTarget, DType, Error, Expr, ExprKind, Intrin, Result, Visit};
 
@@ -24,6 +26,10 @@ const CHEAP: usize = 12;
 
 /// Deepest nesting of nodes.
 const MAX_DEPTH: usize = 2000;
+
+/// Most nodes that one function evaluates. (A tree that shares its parts can stand for far more
+/// than it holds.)
+const MAX_NODES: usize = 500_000;
 
 impl Func<'_> {
     /// The value of an expression in its register type.
@@ -49,15 +55,20 @@ impl Func<'_> {
         Ok(v)
     }
 
-    /// Counts nesting, so that a hostile program is an error and not the end of the stack.
+    /// Counts nesting and nodes, so that a hostile program is an error and not the end of the stack
+    /// or of memory.
     pub(super) fn enter(&mut self) -> Result<()> {
         self.depth += 1;
-        match self.depth > MAX_DEPTH {
-            true => {
-                Err(Error::unsupported(format!("the code is nested deeper than {MAX_DEPTH} nodes")))
-            }
-            false => Ok(()),
+        self.nodes += 1;
+        if self.depth > MAX_DEPTH {
+            let text = format!("the code is nested deeper than {MAX_DEPTH} nodes");
+            return Err(Error::unsupported(text));
         }
+        if self.nodes > MAX_NODES {
+            let text = format!("the code evaluates more than {MAX_NODES} nodes");
+            return Err(Error::unsupported(text));
+        }
+        Ok(())
     }
 
     pub(super) fn leave(&mut self) {
@@ -215,6 +226,9 @@ impl Func<'_> {
             let (t, f) = (self.expr(t)?, self.expr(f)?);
             return self.choose(e, &c, &t, &f);
         }
+        for common in shared_parts(t, f) {
+            self.expr(&common)?;
+        }
         if c.lanes() != 1 {
             let x = self.masked(&c, |func| func.expr(t))?;
             let not = self.code.not(&c);
@@ -348,6 +362,44 @@ impl Func<'_> {
         }
         Ok(())
     }
+}
+
+/// The largest parts that are evaluated on both sides of a choice, whatever else happens there:
+/// they are computed before the choice instead of twice.
+fn shared_parts(t: &Expr, f: &Expr) -> Vec<Expr> {
+    /// Visits what an expression certainly evaluates, each node once. Bodies of bindings are left
+    /// out, because what they bind is not there outside.
+    struct Certain<'a> {
+        seen: HashSet<usize>,
+        found: Vec<Expr>,
+        /// Nodes to look for; without, nothing is found.
+        wanted: Option<&'a HashSet<usize>>,
+    }
+    impl Visit for Certain<'_> {
+        fn expr(&mut self, e: &Expr) {
+            if !self.seen.insert(e.address()) {
+                return;
+            }
+            if self.wanted.is_some_and(|w| w.contains(&e.address())) {
+                self.found.push(e.clone());
+                return;
+            }
+            match e.kind() {
+                ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) => {
+                    self.seen.remove(&e.address());
+                }
+                ExprKind::IfThenElse(cond, ..) => self.expr(cond),
+                ExprKind::Binary(BinOp::And | BinOp::Or, a, _) => self.expr(a),
+                ExprKind::Let(_, value, _) => self.expr(value),
+                _ => walk_expr(self, e),
+            }
+        }
+    }
+    let mut first = Certain { seen: HashSet::new(), found: Vec::new(), wanted: None };
+    first.expr(t);
+    let mut second = Certain { seen: HashSet::new(), found: Vec::new(), wanted: Some(&first.seen) };
+    second.expr(f);
+    second.found
 }
 
 /// Operations that an intrinsic counts for.

@@ -54,6 +54,8 @@ pub(super) struct Func<'m> {
     /// Bytes of stack memory so far.
     pub stack: usize,
     pub depth: usize,
+    /// Nodes so far.
+    pub nodes: usize,
     /// Number of calls with effects so far.
     pub effects: usize,
     /// Number of parallel loops of the tensor function so far.
@@ -89,6 +91,7 @@ impl<'m> Func<'m> {
             parallel: false,
             stack: 0,
             depth: 0,
+            nodes: 0,
             effects: 0,
             outlined: Rc::default(),
         }

@@ -9,7 +9,7 @@
 //! vector in reverse; everything else goes lane by lane, or through a gather or scatter where a
 //! mask says which lanes take part.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tilewright_ir::visit::walk_expr;
 use tilewright_ir::{
@@ -82,9 +82,16 @@ impl Aliases {
 #[derive(Default)]
 struct Views {
     buffers: Vec<Buffer>,
+    /// Nodes that were visited; they may be shared many times.
+    seen: HashSet<usize>,
 }
 
 impl Visit for Views {
+    fn expr(&mut self, e: &Expr) {
+        if self.seen.insert(e.address()) {
+            walk_expr(self, e);
+        }
+    }
     fn buffer_use(&mut self, b: &Buffer) {
         if !self.buffers.contains(b) {
             self.buffers.push(b.clone());

@@ -211,6 +211,8 @@ fn captured(var: &Var, body: &Stmt) -> Vec<Var> {
         used: Vec<Var>,
         seen: HashSet<Var>,
         bound: HashSet<Var>,
+        /// Nodes that were visited; they may be shared many times.
+        nodes: HashSet<usize>,
     }
     impl Captured {
         fn use_var(&mut self, v: &Var) {
@@ -224,7 +226,9 @@ fn captured(var: &Var, body: &Stmt) -> Vec<Var> {
             if let ExprKind::Var(v) = e.kind() {
                 self.use_var(v);
             }
-            walk_expr(self, e);
+            if self.nodes.insert(e.address()) {
+                walk_expr(self, e);
+            }
         }
         fn stmt(&mut self, s: &Stmt) {
             if let StmtKind::Allocate { buffer, .. } = s.kind() {
@@ -251,16 +255,22 @@ fn captured(var: &Var, body: &Stmt) -> Vec<Var> {
 
 /// Whether pointers are used other than by loads and stores.
 fn uses_handles(s: &Stmt) -> bool {
-    struct Handles(bool);
+    #[derive(Default)]
+    struct Handles {
+        found: bool,
+        nodes: HashSet<usize>,
+    }
     impl Visit for Handles {
         fn expr(&mut self, e: &Expr) {
-            self.0 |= e.dtype() == DType::HANDLE;
-            walk_expr(self, e);
+            self.found |= e.dtype() == DType::HANDLE;
+            if self.nodes.insert(e.address()) {
+                walk_expr(self, e);
+            }
         }
     }
-    let mut h = Handles(false);
+    let mut h = Handles::default();
     h.stmt(s);
-    h.0
+    h.found
 }
 
 /// Whether an assertion may fail inside.

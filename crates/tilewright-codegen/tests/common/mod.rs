@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use tilewright_codegen::emit;
 use tilewright_codegen::llvm::{Emit, Jit, Llvm, OptLevel, Target};
-use tilewright_ir::{Buffer, DType, Expr, Param, Result, Stmt, Tensor, TensorFunc, Var};
+use tilewright_interp::{self as interp, Options};
+use tilewright_ir::{Buffer, DType, Expr, Param, Result, Stmt, Tensor, TensorFunc, TypeKind, Var};
 
 /// The part of the calling context that kernels know.
 #[repr(C)]
@@ -179,4 +180,79 @@ pub fn baseline() -> Target {
 
 pub fn name(text: &str) -> Arc<str> {
     text.into()
+}
+
+/// A tensor of small numbers without pattern: multiples of 1/8 between -4 and 4 for floats.
+pub fn random(dtype: DType, shape: &[usize], seed: u64) -> Tensor {
+    let mut t = zeros(dtype, shape);
+    let (n, size) = (t.len(), dtype.bytes());
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    for k in 0..n {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let x = ((state >> 33) % 65) as i64 - 32;
+        let value = match dtype.kind {
+            TypeKind::Bool => interp::Scalar::int(x & 1, dtype),
+            TypeKind::Float | TypeKind::BFloat => interp::Scalar::float(x as f64 / 8.0, dtype),
+            _ => interp::Scalar::int(x, dtype),
+        };
+        let bytes = value.bits().to_le_bytes();
+        t.bytes_mut()[k * size..(k + 1) * size].copy_from_slice(&bytes[..size]);
+    }
+    t
+}
+
+/// Tensors for the parameters of a function with constant shapes.
+pub fn arguments(func: &TensorFunc, seed: u64) -> Vec<Tensor> {
+    let tensor = |(k, b): (usize, &Buffer)| {
+        let shape: Vec<usize> =
+            b.const_shape().expect("constant extents").iter().map(|&d| d as usize).collect();
+        random(b.dtype(), &shape, seed + k as u64)
+    };
+    func.buffers().enumerate().map(tensor).collect()
+}
+
+/// Runs a function in the interpreter and as native code (for this machine serially and with
+/// threads, for one without extensions, and without optimisation), and compares every tensor
+/// parameter. Gives the tensors.
+#[track_caller]
+pub fn compare(func: &TensorFunc, tensors: &[Tensor]) -> Vec<Tensor> {
+    compare_within(func, tensors, 1e-5)
+}
+
+#[track_caller]
+pub fn compare_within(func: &TensorFunc, tensors: &[Tensor], tolerance: f64) -> Vec<Tensor> {
+    let args: Vec<interp::Arg> = tensors.iter().cloned().map(interp::Arg::Tensor).collect();
+    let outcome = interp::run_func(func, &args, &Options::default());
+    let outcome = outcome.unwrap_or_else(|e| panic!("{}", e.render()));
+    let mut expected = tensors.to_vec();
+    for output in outcome.outputs {
+        expected[output.param] = output.tensor;
+    }
+    let host = Llvm::get().expect("an LLVM").host();
+    let ways = [
+        ("this machine", &host, OptLevel::Full, false),
+        ("threads", &host, OptLevel::Full, true),
+        ("no extensions", &baseline(), OptLevel::Less, false),
+        ("no optimisation", &host, OptLevel::None, false),
+    ];
+    for (way, target, level, threads) in ways {
+        let native = compile_for(func, target, level);
+        let mut got = tensors.to_vec();
+        let code = if threads { native.call_threads(&mut got) } else { native.call(&mut got) };
+        assert_eq!(code, 0, "{way}");
+        for (k, (got, expected)) in got.iter().zip(&expected).enumerate() {
+            for i in 0..got.len() {
+                let (x, y) = (got.get_f64(i), expected.get_f64(i));
+                let close = match got.dtype().is_float() {
+                    true => {
+                        let same = x == y || (x.is_nan() && y.is_nan());
+                        same || (x - y).abs() <= tolerance * (1.0 + y.abs())
+                    }
+                    false => got.get_i128(i) == expected.get_i128(i),
+                };
+                assert!(close, "{way}: parameter {k}, element {i}: {x} is not {y}");
+            }
+        }
+    }
+    expected
 }
