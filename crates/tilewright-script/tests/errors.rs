@@ -266,7 +266,7 @@ fn types_of_parameters() {
               --> a.py:2:10
                2 | def f(A: T.Buffer(dtype="float32")):
                  |          ^^^^^^^^^^^^^^^^^^^^^^^^^
-            help: the parameters are T.Buffer(shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type, axis_separators, layout, annotations)
+            help: the parameters are T.Buffer(shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type, axis_separators, layout)
 
             error: unknown data type `float33`
               --> a.py:2:25
@@ -283,7 +283,7 @@ fn types_of_parameters() {
               --> a.py:2:36
                2 | def f(A: T.Buffer((4,), "float32", color=3)):
                  |                                    ^^^^^
-            help: the parameters are T.Buffer(shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type, axis_separators, layout, annotations)
+            help: the parameters are T.Buffer(shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type, axis_separators, layout)
 
             error: the buffer has 1 axes and 2 strides
               --> a.py:2:44
@@ -658,6 +658,9 @@ fn buffers_and_indices() {
             "B = T.allocate_const([1.0], \"float32\", [1])",
             "B = T.allocate([4], \"float32\", \"global\", condition=n > 0)",
             "T.reads(A[0, 0])",
+            "B = T.alloc_buffer((4,), \"float32\", data=A.data)",
+            "B = T.Buffer((4,), \"float32\")",
+            "B = T.decl_buffer((4,), \"float32\", layout=n)",
         ],
         expect![[r#"
             error: `A` has 2 axes, found 1 index
@@ -733,6 +736,23 @@ fn buffers_and_indices() {
                3 |     T.reads(A[0, 0])
                  |     ^^^^^^^^^^^^^^^^
             help: write it as a statement of `with T.block(...):`
+
+            error: an allocation makes its own pointer
+              --> a.py:3:46
+               3 |     B = T.alloc_buffer((4,), "float32", data=A.data)
+                 |                                              ^^^^^^
+            help: a view of other memory is T.decl_buffer(shape, dtype, data=...)
+
+            error: `T.Buffer` needs the argument `data`
+              --> a.py:3:9
+               3 |     B = T.Buffer((4,), "float32")
+                 |         ^^^^^^^^^^^^^^^^^^^^^^^^^
+            help: the parameters are T.Buffer(shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type, axis_separators, layout, annotations)
+
+            error: layouts of buffers are not supported
+              --> a.py:3:47
+               3 |     B = T.decl_buffer((4,), "float32", layout=n)
+                 |                                               ^
         "#]],
     );
 }
@@ -754,6 +774,7 @@ fn clauses_of_blocks() {
             "vi = T.axis.spatial(4.5, i)",
             "vi = T.axis.spatial(4)",
             "vi = T.axis.scan(4, i)",
+            "vi = T.axis.spatial(4, i, dtype=\"int64\")",
             "for j in range(4):\n    vj = T.axis.spatial(4, j)",
             "for j in range(4):\n    T.where(j < 2)",
             "with T.init():\n    A[0, 0] = 0.0\nwith T.init():\n    A[0, 0] = 1.0",
@@ -828,6 +849,11 @@ fn clauses_of_blocks() {
               --> a.py:5:13
                5 |             vi = T.axis.scan(4, i)
                  |             ^^^^^^^^^^^^^^^^^^^^^^
+
+            error: the type of the axis is int32
+              --> a.py:5:45
+               5 |             vi = T.axis.spatial(4, i, dtype="int64")
+                 |                                             ^^^^^^^
 
             error: a block axis belongs directly in a block
               --> a.py:6:22

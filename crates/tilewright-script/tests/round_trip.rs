@@ -404,9 +404,17 @@ impl Gen<'_> {
             4 if !self.buffers.is_empty() => {
                 let owners = self.buffers.clone();
                 let owner = self.of(&owners);
-                let buffer = self.new_buffer().derive(|b| b.data = owner.data.clone());
+                let pointer = match self.chance(2) {
+                    true => Var::new(self.name(), DType::HANDLE),
+                    false => owner.data.clone(),
+                };
+                let buffer = self.new_buffer().derive(|b| b.data = pointer.clone());
                 let body = self.with_buffer(&buffer, d);
-                Stmt::new(StmtKind::Declare { buffer, body })
+                let view = Stmt::new(StmtKind::Declare { buffer, body });
+                match pointer == owner.data {
+                    true => view,
+                    false => Stmt::let_in(&pointer, owner.data.expr(), view),
+                }
             }
             _ => self.block(d),
         }
@@ -528,7 +536,11 @@ impl Gen<'_> {
             if !negative {
                 let view = Buffer::new(self.name(), shape, source.buffer.dtype());
                 let offset = self.chance(2).then(|| Var::index("off").expr());
-                let view = view.derive(|v| v.elem_offset = offset.clone());
+                let shared = self.chance(3).then(|| source.buffer.data.clone());
+                let view = view.derive(|v| {
+                    v.elem_offset = offset.clone();
+                    v.data = shared.unwrap_or_else(|| v.data.clone());
+                });
                 if let Some(v) = offset.as_ref().and_then(Expr::as_var) {
                     self.vars.push(v.clone());
                 }

@@ -7,9 +7,7 @@
 use std::collections::HashSet;
 
 use tilewright_ir::text::quote;
-use tilewright_ir::visit::{
-    Visit, walk_attrs, walk_block, walk_buffer, walk_expr, walk_func, walk_range, walk_stmt,
-};
+use tilewright_ir::visit::{Visit, walk_attrs, walk_buffer, walk_expr, walk_func, walk_stmt};
 use tilewright_ir::{Block, Buffer, Expr, ExprKind, Param, Stmt, StmtKind, TensorFunc, Var};
 
 use super::Printer;
@@ -55,13 +53,6 @@ impl Visit for Uses {
             return self.stmt(body);
         }
         walk_stmt(self, s);
-    }
-
-    fn block(&mut self, b: &Block) {
-        for iter in &b.iters {
-            walk_range(self, &iter.domain);
-        }
-        walk_block(self, b);
     }
 }
 

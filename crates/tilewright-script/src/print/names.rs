@@ -97,6 +97,14 @@ pub(crate) fn identifier(name: &str) -> String {
     text
 }
 
+/// `x`, `x_1`, `x_2`, ...
+fn numbered(base: &str, number: usize) -> String {
+    match number {
+        0 => base.to_owned(),
+        _ => format!("{base}_{number}"),
+    }
+}
+
 /// Hands out names in nested scopes. A name is free again when its scope ends.
 #[derive(Default)]
 pub(crate) struct Namer {
@@ -104,7 +112,10 @@ pub(crate) struct Namer {
     buffers: HashMap<Buffer, String>,
     graph: HashMap<u64, String>,
     used: HashSet<String>,
-    scopes: Vec<Vec<String>>,
+    /// Where to look for the next free number after a name.
+    numbers: HashMap<String, usize>,
+    /// Names of each open scope: base and number.
+    scopes: Vec<Vec<(String, usize)>>,
     /// The type of integers that are printed plainly, if not `int32`.
     pub(crate) int: Option<DType>,
 }
@@ -117,24 +128,29 @@ impl Namer {
 
     /// Closes the innermost scope.
     pub(crate) fn pop(&mut self) {
-        for name in self.scopes.pop().unwrap_or_default() {
-            self.used.remove(&name);
+        for (base, number) in self.scopes.pop().unwrap_or_default() {
+            self.used.remove(&numbered(&base, number));
+            if let Some(next) = self.numbers.get_mut(&base) {
+                *next = (*next).min(number.max(1));
+            }
         }
     }
 
     /// A name like `hint` that nothing else has now.
     pub(crate) fn fresh(&mut self, hint: &str) -> String {
         let base = identifier(hint);
-        let name = match self.used.contains(&base) {
-            false => base,
-            true => (1usize..)
-                .map(|i| format!("{base}_{i}"))
-                .find(|n| !self.used.contains(n))
-                .unwrap_or(base),
-        };
+        let mut number = 0;
+        if self.used.contains(&base) {
+            number = self.numbers.get(&base).copied().unwrap_or(1);
+            while self.used.contains(&numbered(&base, number)) {
+                number += 1;
+            }
+            self.numbers.insert(base.clone(), number + 1);
+        }
+        let name = numbered(&base, number);
         self.used.insert(name.clone());
         if let Some(scope) = self.scopes.last_mut() {
-            scope.push(name.clone());
+            scope.push((base, number));
         }
         name
     }
@@ -166,6 +182,11 @@ impl Namer {
         let name = self.fresh(v.name());
         self.graph.insert(v.id(), name.clone());
         name
+    }
+
+    /// Name of a variable, if it has one.
+    pub(crate) fn known(&self, v: &Var) -> Option<&str> {
+        self.vars.get(v).map(String::as_str)
     }
 
     /// Name of a graph variable.
@@ -226,7 +247,19 @@ mod tests {
         assert_eq!(n.fresh("i"), "i");
         n.push();
         assert_eq!(n.fresh("i"), "i_1");
+        assert_eq!(n.fresh("i"), "i_2");
+        assert_eq!(n.fresh("i_1"), "i_1_1");
         n.pop();
         assert_eq!(n.fresh("i"), "i_1");
+        assert_eq!(n.fresh("i"), "i_2");
+    }
+
+    #[test]
+    fn many_names_take_no_quadratic_time() {
+        let mut n = Namer::default();
+        for i in 1..50_000 {
+            n.fresh("x");
+            assert_eq!(n.used.len(), i);
+        }
     }
 }

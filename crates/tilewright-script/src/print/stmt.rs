@@ -261,7 +261,9 @@ impl Printer {
         }
         for m in &b.matches {
             let source = self.region(&m.source);
-            let args = self.buffer_args(&m.buffer, None);
+            // A view may share a pointer that is known already.
+            let data = self.names.known(&m.buffer.data).map(str::to_owned);
+            let args = self.buffer_args(&m.buffer, data.as_deref());
             let name = self.names.define_buffer(&m.buffer);
             self.line(&format!("{name} = T.match_buffer({source}, {args})"));
         }

@@ -151,6 +151,12 @@ impl TensorParser<'_> {
             }
         };
         let binding = binding.map_err(|err| err.at(span))?;
+        if let Some(e) = args.get("dtype")
+            && self.x.dtype(e)? != domain.min.dtype()
+        {
+            let message = format!("the type of the axis is {}", domain.min.dtype());
+            return Err(Error::syntax(message).at(self.x.span(e)));
+        }
         self.add_axis(name, kind, domain, binding, span)
     }
 

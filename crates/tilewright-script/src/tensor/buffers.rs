@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Arguments that describe a buffer.
-pub(super) const BUFFER: &[&str] = &[
+/// Arguments that describe memory.
+pub(super) const MEMORY: &[&str] = &[
     "shape",
     "dtype",
     "data",
@@ -17,6 +17,9 @@ pub(super) const BUFFER: &[&str] = &[
     "layout",
     "annotations",
 ];
+
+/// Arguments that describe a buffer.
+pub(super) const BUFFER: &[&str] = MEMORY.split_at(11).0;
 
 impl TensorParser<'_> {
     /// A buffer with the given shape and whatever else the arguments say.
@@ -35,6 +38,11 @@ impl TensorParser<'_> {
         {
             return Err(
                 Error::unsupported("broadcasting buffers are not supported").at(self.x.span(e))
+            );
+        }
+        if let Some(e) = args.get("layout") {
+            return Err(
+                Error::unsupported("layouts of buffers are not supported").at(self.x.span(e))
             );
         }
         let strides = args.get("strides").map(|e| self.x.extents(e)).transpose()?;
@@ -131,11 +139,16 @@ impl TensorParser<'_> {
                 (args, shape)
             }
             false => {
-                let args = Args::bind(c, what, BUFFER)?;
+                let args = Args::bind(c, what, MEMORY)?;
                 let shape = self.x.extents(args.need("shape")?)?;
                 (args, shape)
             }
         };
+        if let Some(e) = args.get("data") {
+            return Err(Error::syntax("an allocation makes its own pointer")
+                .at(self.x.span(e))
+                .help("a view of other memory is T.decl_buffer(shape, dtype, data=...)"));
+        }
         let buffer = self.buffer_from(name, shape, &args)?;
         let annotations = match args.get("annotations") {
             Some(e) => self.x.attrs(e)?,
@@ -186,7 +199,10 @@ impl TensorParser<'_> {
         what: &str,
         c: &ast::ExprCall,
     ) -> Result<Wrap> {
-        let args = Args::bind(c, what, BUFFER)?;
+        let args = Args::bind(c, what, MEMORY)?;
+        if what == "T.Buffer" {
+            args.need("data")?;
+        }
         let shape = self.x.extents(args.need("shape")?)?;
         let buffer = self.buffer_from(name, shape, &args)?;
         let annotations = match args.get("annotations") {
