@@ -10,9 +10,10 @@
 //! thread, runs serially on its own thread.
 
 use std::cell::UnsafeCell;
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -127,6 +128,22 @@ impl Pool {
                 Error::io(format!("cannot start thread {i} of {}: {e}", threads - 1))
             })?);
         }
+        Ok(pool)
+    }
+
+    /// The pool of so many threads that everybody in this process shares; it ends when nobody uses it
+    /// any more.
+    ///
+    /// # Errors
+    /// As [`Pool::new`].
+    pub fn shared(threads: usize) -> Result<Arc<Pool>> {
+        static POOLS: Mutex<BTreeMap<usize, Weak<Pool>>> = Mutex::new(BTreeMap::new());
+        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = pools.get(&threads).and_then(Weak::upgrade) {
+            return Ok(pool);
+        }
+        let pool = Arc::new(Pool::new(threads)?);
+        pools.insert(threads, Arc::downgrade(&pool));
         Ok(pool)
     }
 
@@ -403,6 +420,17 @@ mod tests {
                 });
             }
         });
+    }
+
+    #[test]
+    fn a_pool_is_shared_while_it_is_in_use() {
+        let pool = Pool::shared(6).expect("a pool");
+        assert!(Arc::ptr_eq(&pool, &Pool::shared(6).expect("the same pool")));
+        assert!(!Arc::ptr_eq(&pool, &Pool::shared(7).expect("another pool")));
+        let weak = Arc::downgrade(&pool);
+        drop(pool);
+        assert!(weak.upgrade().is_none());
+        assert_eq!(counts(&Pool::shared(6).expect("a new pool").context(), 9), vec![1; 9]);
     }
 
     #[test]

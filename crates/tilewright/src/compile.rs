@@ -65,7 +65,7 @@ pub fn compile(module: &Module, options: &Options) -> Result<Executable> {
     objects.iter().try_for_each(|object| jit.add_object(object))?;
     let symbols: HashMap<Arc<str>, Symbol> =
         kernels.list.into_iter().map(|(name, _, symbol)| (name, symbol)).collect();
-    let pool = Arc::new(Pool::new(options.threads())?);
+    let pool = Pool::shared(options.threads())?;
     // SAFETY: the objects were made from the functions of this plan, or are the cached ones for the
     // very same text.
     unsafe { Executable::new(plan, Arc::new(jit), &symbols, pool) }
