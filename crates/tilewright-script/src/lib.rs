@@ -26,9 +26,9 @@
 //! # Ok::<(), tilewright_ir::Error>(())
 //! ```
 //!
-//! The way of a text: [`syntax`] guards and runs Python's parser, [`module`] finds the functions,
-//! [`tensor`] and [`graph`] read them, [`expr`] reads their expressions in an [`env`] of names
-//! with the types of [`value`].
+//! The way of a text: `syntax` guards and runs Python's parser, `module` finds the functions,
+//! `tensor` and `graph` read them, `expr` reads their expressions in an `env` of names with the
+//! types of `value`. `print` is the way back.
 //!
 //! **Architecture invariant:** this crate reads and writes text and does nothing else to a
 //! program: no simplification, no check beyond what the text itself must satisfy.

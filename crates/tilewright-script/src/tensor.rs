@@ -30,7 +30,7 @@ mod params;
 mod scopes;
 
 use self::blocks::Frame;
-use self::buffers::{BUFFER, MEMORY};
+use self::buffers::BUFFER;
 pub(crate) use self::params::{declared_types, define_dimensions};
 
 /// Deepest statement: loops, conditions, blocks and bindings around each other.
