@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use tilewright_ir::{Buffer, DType, Expr, Range, Var};
-use tilewright_sets::{Access, Engine, Flow, Statement, Step};
+use tilewright_sets::{Access, Engine, Flow, Statement, Time};
 
 /// `stages` stages in a row, each an initialisation and a guarded accumulation over a padded
 /// buffer that the next stage reads.
@@ -17,13 +17,13 @@ fn chain(engine: &Engine, stages: i64) -> Vec<Statement> {
             let [i, j, f] = ["i", "j", "f"].map(Var::index);
             let flat = &i * 16 + &j;
             let mut extents = vec![(i.clone(), 16), (j.clone(), 16)];
-            let mut at = vec![Step::At(2 * k + pass / 2)];
-            at.extend([Step::Loop(i.clone()), Step::Loop(j.clone()), Step::At(pass)]);
+            let mut at = vec![Time::At(2 * k + pass / 2)];
+            at.extend([Time::Loop(i.clone()), Time::Loop(j.clone()), Time::At(pass)]);
             let guard = match pass {
                 0 => Expr::bool(true),
                 1 => {
                     extents.push((f.clone(), 3));
-                    at.push(Step::Loop(f.clone()));
+                    at.push(Time::Loop(f.clone()));
                     (&flat + &f).less(250)
                 }
                 _ => flat.clone().greater_equal(250),

@@ -51,6 +51,7 @@ use crate::form::{Atom, Former, Nature, Pred, Sum, Term, product_of, reads_memor
 use crate::frame::Frame;
 use crate::isl::api::SET;
 use crate::isl::{PwAff, Set as Raw};
+use crate::simplify::canonical;
 
 /// Points at which code runs. Cheap to clone.
 #[derive(Clone)]
@@ -495,7 +496,8 @@ impl Domain {
                     let differ = Pred::or([Pred::and([a, not_b]), Pred::and([not_a, b])]);
                     return self.with_lane(&former)?.refute(differ);
                 }
-                let d = former.sum(a)?.plus(&former.sum(b)?, -1)?;
+                // With remainders as differences, most of what is equal cancels.
+                let d = canonical(&former.sum(a)?.plus(&former.sum(b)?, -1)?)?;
                 self.with_lane(&former)?.refute(Pred::eq(d).negate()?)
             })
             .into()

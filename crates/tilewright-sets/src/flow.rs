@@ -37,7 +37,7 @@ use crate::set::Set;
 
 /// One component of a schedule vector.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum Time {
     /// The place among the statements of a sequence.
     At(i64),
     /// The iteration of a loop.
@@ -61,7 +61,7 @@ pub struct Statement {
     /// The points, over the loops around the statement.
     pub domain: Domain,
     /// When it runs.
-    pub schedule: Vec<Step>,
+    pub schedule: Vec<Time>,
     /// What it reads and writes.
     pub touches: Vec<Touch>,
 }
@@ -77,7 +77,7 @@ pub struct AccessId {
 
 impl Statement {
     /// A statement without accesses.
-    pub fn new(domain: &Domain, schedule: Vec<Step>) -> Statement {
+    pub fn new(domain: &Domain, schedule: Vec<Time>) -> Statement {
         Statement { domain: domain.clone(), schedule, touches: Vec::new() }
     }
 
@@ -105,8 +105,8 @@ impl Statement {
             })
             .collect();
         let indices: Vec<Expr> = ranges.iter().map(|(v, _)| v.expr()).collect();
-        let mut schedule = vec![Step::At(at)];
-        schedule.extend(ranges.iter().map(|(v, _)| Step::Loop(v.clone())));
+        let mut schedule = vec![Time::At(at)];
+        schedule.extend(ranges.iter().map(|(v, _)| Time::Loop(v.clone())));
         let domain = engine.domain_of(&ranges, &[]);
         Statement::new(&domain, schedule).reads(buffer, &indices)
     }
@@ -237,8 +237,8 @@ fn analyse(engine: &Engine, program: &[Statement]) -> Known<Flow> {
         let mut times = Vec::new();
         for step in &s.schedule {
             times.push(match step {
-                Step::At(k) => Sum::constant(i128::from(*k)),
-                Step::Loop(v) => Sum::var(v),
+                Time::At(k) => Sum::constant(i128::from(*k)),
+                Time::Loop(v) => Sum::var(v),
             });
         }
         times.resize(length, Sum::default());

@@ -697,7 +697,7 @@ impl Former {
                 if holds { sum } else { sum.wrapped(lane_type)? }
             }
             ExprKind::Cast(a) if a.as_float().is_some() => {
-                let whole = a.as_float().map(|v| v.trunc() as i128);
+                let whole = a.as_float().filter(|v| v.is_finite()).map(|v| v.trunc() as i128);
                 match whole
                     .filter(|v| lane_type.min_int() <= Some(*v) && Some(*v) <= lane_type.max_int())
                 {

@@ -202,16 +202,7 @@ impl Frame {
         let known = set.clone().compute_divs()?;
         let mut out =
             known.parts()?.iter().map(|p| self.lift_basic(p)).collect::<Known<Vec<_>>>()?;
-        // Smaller values first: `i == 0 or i == 3`.
-        let of = |s: &Sum| (s.terms.clone(), s.constant.saturating_neg());
-        out.sort_by_cached_key(|part| {
-            let key = |p: &Pred| match p {
-                Pred::Eq(s) => (0, of(s)),
-                Pred::Ge(s) => (1, of(s)),
-                _ => (2, Default::default()),
-            };
-            part.iter().map(key).collect::<Vec<_>>()
-        });
+        out.sort_by_cached_key(|part| reading_order(part));
         Ok(out)
     }
 
@@ -255,4 +246,15 @@ impl Frame {
             None => Err(Unknown::from(Reason::Engine("a frame shrank".into()))),
         }
     }
+}
+
+/// A key that puts smaller values first: `i == 0 or i == 3`.
+pub(crate) fn reading_order(part: &[Pred]) -> impl Ord + use<> {
+    let of = |s: &Sum| (s.terms.clone(), s.constant.saturating_neg());
+    let key = |p: &Pred| match p {
+        Pred::Eq(s) => (0, of(s)),
+        Pred::Ge(s) => (1, of(s)),
+        _ => (2, Default::default()),
+    };
+    part.iter().map(key).collect::<Vec<_>>()
 }

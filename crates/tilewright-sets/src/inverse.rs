@@ -58,17 +58,22 @@ impl Relation {
             let s = d.reduce(s)?;
             let y = Sum::var(cell);
             equations.push((canonical(&s)?, y.clone()));
-            for (term, digit) in digits(d, &s, &y)? {
+            for (term, digit) in packed(d, &s, &y)? {
                 equations.push((canonical(&term)?, digit));
             }
         }
         let mut subst = Subst::vars(cells.iter().cloned().zip(self.exprs.iter().cloned()));
         let mut out = Vec::new();
+        let mut digits = false;
         for v in d.vars() {
-            let Some(solved) = solve(&equations, &Term::Atom(Atom::var(v)))? else {
-                return Ok(None);
+            // A variable with one value need not show in the image.
+            let solved = match d.reduce(&Sum::var(v))?.as_constant() {
+                Some(only) => Some(Sum::constant(only)),
+                None => solve(&equations, &Term::Atom(Atom::var(v)))?,
             };
+            let Some(solved) = solved else { return Ok(None) };
             let Some(e) = render::sum(&solved, v.dtype()) else { return Ok(None) };
+            digits |= solved.terms.keys().any(|t| !matches!(t, Term::Atom(_)));
             let back = subst.expr(&e);
             let mut former = crate::form::Former::default();
             let difference = former.sum(&back)?.plus(&Sum::var(v), -1)?;
@@ -76,6 +81,9 @@ impl Relation {
                 return Ok(None);
             }
             out.push(e);
+        }
+        if !digits {
+            return Ok(Some(out));
         }
         // What is known of the cells makes the digits shorter: the outermost needs no remainder.
         let image = self.range(cells)?.domain()?;
@@ -120,7 +128,7 @@ impl Relation {
 
 /// The terms that a sum packs, each as an expression of the whole; empty where their ranges
 /// overlap.
-fn digits(d: &Domain, s: &Sum, y: &Sum) -> Known<Vec<Equation>> {
+fn packed(d: &Domain, s: &Sum, y: &Sum) -> Known<Vec<Equation>> {
     let mut terms: Vec<(&Term, i128)> = s.terms.iter().map(|(t, c)| (t, *c)).collect();
     terms.sort_by_key(|(t, c)| (std::cmp::Reverse(*c), (*t).clone()));
     if terms.len() < 2 || terms.iter().any(|(_, c)| *c <= 0) {

@@ -63,7 +63,7 @@ pub use bounds::Bounds;
 pub use domain::Domain;
 pub use engine::{DEFAULT_QUOTA, Engine};
 pub use eval::evaluate;
-pub use flow::{AccessId, DeadWrite, Edge, Flow, Statement, Step, Touch, Uninitialised};
+pub use flow::{AccessId, DeadWrite, Edge, Flow, Statement, Time, Touch, Uninitialised};
 pub use isl::find::OVERRIDE;
 pub use relation::{Collision, Image, Relation};
 pub use render::cost;

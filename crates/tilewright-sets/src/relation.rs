@@ -57,6 +57,8 @@ pub struct Image {
     /// The cells that are reached.
     pub reached: Set,
     /// Holds at the cells of the box that are not reached; the constant false without padding.
+    /// Where the reached cells are one conjunction of constraints, this is the disjunction of
+    /// their negations, each in its shortest form.
     pub padding: Expr,
 }
 
@@ -248,8 +250,13 @@ impl Relation {
             let cells = context.constrain(in_box);
             let frame = cells.frame.clone();
             let inside = frame.gather(reached.raw.clone(), &reached.frame.atoms)?;
-            let outside = cells.set.clone().subtract(inside)?.coalesce()?;
-            let padding = cells.closed_form(&outside, None, None)?;
+            let padding = match cells.complement_form(&inside)? {
+                Some(padding) => Some(padding),
+                None => {
+                    let outside = cells.set.clone().subtract(inside)?.coalesce()?;
+                    cells.closed_form(&outside, None, None)?
+                }
+            };
             let padding = padding.ok_or_else(|| Unknown::from(Reason::NoClosedForm))?;
             Ok(Image { shape, cells, reached, padding })
         })

@@ -46,6 +46,7 @@ use tilewright_ir::{DType, Expr};
 use crate::answer::{Known, Proof, Reason};
 use crate::domain::{Domain, is_remainder};
 use crate::form::{Atom, Former, Nature, Pred, Sum, Term, gcd, split_by};
+use crate::frame::reading_order;
 use crate::isl::Set as Raw;
 use crate::render::{self, cost};
 
@@ -341,6 +342,24 @@ impl Domain {
             }
         }
         Ok(None)
+    }
+
+    /// The domain without a part of it, where that part is one conjunction relative to the domain:
+    /// one of its constraints fails. `None` where it is not.
+    pub(crate) fn complement_form(&self, part: &Raw) -> Known<Option<Expr>> {
+        let gist = part.clone().coalesce()?.gist(self.set.clone())?;
+        if gist.basic_sets()? != 1 {
+            return Ok(None);
+        }
+        let mut any = Vec::new();
+        for constraint in self.frame.lift_set(&gist)?.into_iter().flatten() {
+            any.push(dress_pred(&self.alone(&constraint.negate()?)?)?);
+        }
+        any.sort_by_cached_key(|p| match p {
+            Pred::And(parts) => reading_order(parts),
+            p => reading_order(std::slice::from_ref(p)),
+        });
+        Ok(render::pred(&Pred::or(any)))
     }
 
     /// The simplest closed form of one condition, by its gist; itself where that is no conjunction.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use common::*;
 use proptest::prelude::*;
 use tilewright_ir::{Buffer, DType, Expr, Range, Var};
-use tilewright_sets::{AccessId, Flow, Statement, Step, Witness, evaluate};
+use tilewright_sets::{AccessId, Flow, Statement, Time, Witness, evaluate};
 
 /// Random statements on one buffer: each in a nest of its own, one after the other or in one loop.
 #[derive(Clone, Debug)]
@@ -53,9 +53,9 @@ proptest! {
                 case.ranges().into_iter().zip(&vars).map(|((_, r), v)| (v.clone(), r)).collect();
             let guards: Vec<Expr> = case.guards.iter().map(|g| own(g, case, &vars)).collect();
             let d = e.domain_of(&ranges, &guards);
-            let loops = vars.iter().map(|v| Step::Loop(v.clone()));
-            let at = Step::At(k as i64);
-            let mut schedule: Vec<Step> = Vec::new();
+            let loops = vars.iter().map(|v| Time::Loop(v.clone()));
+            let at = Time::At(k as i64);
+            let mut schedule: Vec<Time> = Vec::new();
             if program.fused {
                 schedule.extend(loops.clone().take(1));
                 schedule.push(at);
@@ -66,8 +66,8 @@ proptest! {
             }
             for p in case.points() {
                 let times = schedule.iter().map(|s| match s {
-                    Step::At(k) => *k,
-                    Step::Loop(v) => p[vars.iter().position(|x| x == v).unwrap()],
+                    Time::At(k) => *k,
+                    Time::Loop(v) => p[vars.iter().position(|x| x == v).unwrap()],
                 });
                 order.push((times.collect(), (k, p)));
             }
@@ -191,17 +191,17 @@ fn conv1d(with_pad: bool) -> Flow {
     let mut program = Vec::new();
     for guard in [inside as fn(Expr) -> Expr, outside] {
         let (d, io, ii, _) = nest(guard, false);
-        let at = vec![Step::At(0), Step::Loop(io.clone()), Step::Loop(ii.clone()), Step::At(0)];
+        let at = vec![Time::At(0), Time::Loop(io.clone()), Time::Loop(ii.clone()), Time::At(0)];
         program.push(Statement::new(&d, at).writes(&b, &[io.expr(), ii.expr()]));
         let (d, io, ii, f) = nest(guard, true);
-        let mut at = vec![Step::At(0), Step::Loop(io.clone()), Step::Loop(ii.clone())];
-        at.extend([Step::At(1), Step::Loop(f)]);
+        let mut at = vec![Time::At(0), Time::Loop(io.clone()), Time::Loop(ii.clone())];
+        at.extend([Time::At(1), Time::Loop(f)]);
         let cell = [io.expr(), ii.expr()];
         program.push(Statement::new(&d, at).reads(&b, &cell).writes(&b, &cell));
     }
     if with_pad {
         let (d, io, ii, _) = nest(outside, false);
-        let at = vec![Step::At(1), Step::Loop(io.clone()), Step::Loop(ii.clone())];
+        let at = vec![Time::At(1), Time::Loop(io.clone()), Time::Loop(ii.clone())];
         program.push(Statement::new(&d, at).writes(&b, &[io.expr(), ii.expr()]));
     }
     program.push(Statement::observe(&e, &b, 2));
@@ -229,7 +229,7 @@ fn symbolic_sizes() {
     let [n, i, j, k] = ["n", "i", "j", "k"].map(Var::index);
     let b = Buffer::new("B", vec![n.expr()], DType::F32);
     let over = |v: &Var, extent: Expr| e.domain_of(&[(v.clone(), Range::upto(extent))], &[]);
-    let at = |k: i64, v: &Var| vec![Step::At(k), Step::Loop(v.clone())];
+    let at = |k: i64, v: &Var| vec![Time::At(k), Time::Loop(v.clone())];
     let program = [
         Statement::new(&over(&i, n.expr()), at(0, &i)).writes(&b, &[i.expr()]),
         Statement::new(&over(&j, &n - 1), at(1, &j)).writes(&b, &[&j + 1]),
@@ -260,7 +260,7 @@ fn writes_that_may_not_happen_hide_nothing() {
     let b = Buffer::with_extents("B", &[8], DType::F32);
     let mask = Buffer::with_extents("M", &[8], DType::BOOL);
     let over = |v: &Var| e.box_of(&[(v.clone(), 8)]);
-    let at = |k: i64, v: &Var| vec![Step::At(k), Step::Loop(v.clone())];
+    let at = |k: i64, v: &Var| vec![Time::At(k), Time::Loop(v.clone())];
     let masked = over(&j).with_guard(&mask.load([j.expr()]));
     let program = [
         Statement::new(&over(&i), at(0, &i)).writes(&b, &[i.expr()]),
@@ -284,7 +284,7 @@ fn views_of_different_rank_are_refused() {
     let b = Buffer::with_extents("B", &[8], DType::F32);
     let view = b.derive(|d| d.shape = vec![Expr::i32(2), Expr::i32(4)]);
     let d = e.box_of(&[(i.clone(), 8)]);
-    let at = |k: i64| vec![Step::At(k), Step::Loop(i.clone())];
+    let at = |k: i64| vec![Time::At(k), Time::Loop(i.clone())];
     let program = [
         Statement::new(&d, at(0)).writes(&b, &[i.expr()]),
         Statement::new(&d, at(1)).reads(&view, &[i.expr().floordiv(4), i.expr().floormod(4)]),
