@@ -1,17 +1,22 @@
 //! Schedules: how the loops of a tensor function run, and how its buffers lie in memory.
 //!
 //! * [`auto`]: a schedule for CPUs, found from the structure of a function.
+//! * [`cache`]: copies of buffers.
 //! * [`schedule`]: a module under change; primitives are its methods.
 //! * [`loops`]: primitives on loops.
 //! * [`trace`]: the record of what was applied, which prints as a script.
 //! * [`site`]: finding and replacing statements.
 
 pub mod auto;
+pub mod cache;
+mod copying;
+mod footprint;
 pub mod loops;
 pub mod schedule;
 pub mod site;
 pub mod trace;
 
 pub use auto::{Machine, auto};
+pub use cache::Pick;
 pub use schedule::{Permissions, Schedule};
 pub use trace::{BlockRef, LoopRef, Trace};

@@ -1,0 +1,727 @@
+//! Copies of buffers: `cache_read`, `cache_write`, `cache_inplace`, also with another layout.
+//!
+//! A cache is a new buffer that lives in the scope of a block (the block around it, or the whole
+//! function), a block that copies between it and the buffer, and the accesses of some blocks that
+//! go to the cache instead:
+//!
+//! ```text
+//! cache_read:     A_local[..] = A[..]  before the first consumer, after every earlier write of A
+//! cache_write:    A[..] = A_local[..]  after the block, before the next access of A
+//! cache_inplace:  both, directly around the block
+//! ```
+//!
+//! Where the copy stands directly in its scope, the cache has the size of the region that is
+//! copied; where it stands in a loop, it has the size of the buffer, and each iteration copies its
+//! part. What is legal follows from what lies between the copy and the accesses: a cache for
+//! reading must hold what is read, and nothing may write the buffer in between; a cache for
+//! writing must be written as a whole, or the copy would overwrite cells with garbage. Cells that
+//! nobody wrote may be copied into a cache for reading, where nobody reads them.
+
+use std::sync::Arc;
+
+use tilewright_ir::visit::{accessed, fold_stmt_children, free_vars};
+use tilewright_ir::{
+    Block, Error, Expr, Fold, IterKind, Range, Region, Result, Stmt, StmtKind, TensorFunc, Var,
+};
+use tilewright_transform::regions::declared_or_inferred;
+
+use crate::copying::{Change, Copying, Place, Redirect, fit, hull, join};
+use crate::footprint::{
+    Footprint, cover, is_writer, known_around, reads_own_writes, touches, within,
+};
+use crate::schedule::{Edited, Schedule, block_site, fresh_block_name};
+use crate::site::{Site, as_block, as_loop, find};
+use crate::trace::{Args, BlockRef, Value};
+
+/// A buffer of a block: its position among what the block reads or writes, or its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// Position.
+    Index(usize),
+    /// Name.
+    Name(Arc<str>),
+}
+
+impl From<usize> for Pick {
+    fn from(index: usize) -> Self {
+        Pick::Index(index)
+    }
+}
+impl From<&str> for Pick {
+    fn from(name: &str) -> Self {
+        Pick::Name(name.into())
+    }
+}
+impl From<&Pick> for Value {
+    fn from(pick: &Pick) -> Value {
+        match pick {
+            Pick::Index(k) => Value::Int(i64::try_from(*k).unwrap_or(i64::MAX)),
+            Pick::Name(n) => Value::Str(n.clone()),
+        }
+    }
+}
+
+impl Schedule {
+    /// Copies a buffer that a block reads into a cache of a storage scope, and lets the consumers
+    /// read from there: the given blocks, or every block of the scope that only reads the buffer
+    /// between the same two writes. Returns the block that copies.
+    ///
+    /// # Errors
+    /// `Refused` where the storage scope is not known, the block does not read the buffer or also
+    /// writes it, a consumer stands outside of where the copy is valid, or its pointer is used in
+    /// a way that the cache cannot serve.
+    pub fn cache_read(
+        &mut self,
+        block: &BlockRef,
+        buffer: impl Into<Pick>,
+        storage_scope: &str,
+        consumers: &[BlockRef],
+    ) -> Result<BlockRef> {
+        let pick = buffer.into();
+        let mut args = vec![
+            ("block", block.into()),
+            ("read_buffer_index", Value::from(&pick)),
+            ("storage_scope", storage_scope.into()),
+        ];
+        if !consumers.is_empty() {
+            args.push(("consumer_blocks", consumers.iter().map(Value::from).collect()));
+        }
+        let out = self.edit(&block.func, "cache_read", args, |f, _| {
+            cache_read(f, block, &pick, storage_scope, consumers)
+        })?;
+        one_block(out)
+    }
+
+    /// Lets a block write a cache of a storage scope, which is then copied to the buffer; the
+    /// given consumers read the cache. Returns the block that copies.
+    ///
+    /// # Errors
+    /// `Refused` where the storage scope is not known, the block does not write the buffer, reads
+    /// of it what it has not written itself, or does not write its region as a whole.
+    pub fn cache_write(
+        &mut self,
+        block: &BlockRef,
+        buffer: impl Into<Pick>,
+        storage_scope: &str,
+        consumers: &[BlockRef],
+    ) -> Result<BlockRef> {
+        let pick = buffer.into();
+        let mut args = vec![
+            ("block", block.into()),
+            ("write_buffer_index", Value::from(&pick)),
+            ("storage_scope", storage_scope.into()),
+        ];
+        if !consumers.is_empty() {
+            args.push(("consumer_blocks", consumers.iter().map(Value::from).collect()));
+        }
+        let out = self.edit(&block.func, "cache_write", args, |f, _| {
+            cache_write(f, block, &pick, storage_scope, consumers)
+        })?;
+        one_block(out)
+    }
+
+    /// Lets a block work on a cache of a storage scope that is filled before it and copied back
+    /// after it. Returns the two blocks that copy.
+    ///
+    /// # Errors
+    /// `Refused` where the storage scope is not known, or the block does not both read and write
+    /// the buffer.
+    pub fn cache_inplace(
+        &mut self,
+        block: &BlockRef,
+        buffer: impl Into<Pick>,
+        storage_scope: &str,
+    ) -> Result<(BlockRef, BlockRef)> {
+        let pick = buffer.into();
+        let args = vec![
+            ("block", block.into()),
+            ("read_buffer_index", Value::from(&pick)),
+            ("storage_scope", storage_scope.into()),
+        ];
+        let mut out = self.edit(&block.func, "cache_inplace", args, |f, _| {
+            cache_inplace(f, block, &pick, storage_scope)
+        })?;
+        let back = one_block(out.split_off(1))?;
+        Ok((one_block(out)?, back))
+    }
+}
+
+/// The only block that an instruction returned.
+pub(crate) fn one_block(mut values: Vec<Value>) -> Result<BlockRef> {
+    match values.pop() {
+        Some(Value::Block(b)) => Ok(b),
+        _ => Err(Error::internal("an instruction returned no block")),
+    }
+}
+
+/// `cache_read(block, read_buffer_index, storage_scope, consumer_blocks=None)` of a script.
+#[allow(dead_code)]
+pub(crate) fn cache_read_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    let pick = pick_arg(&mut args, "read_buffer_index")?;
+    let scope = args.str(&["storage_scope"])?;
+    let consumers = blocks_arg(&mut args, "consumer_blocks")?;
+    args.finish()?;
+    Ok(vec![(&sch.cache_read(&block, pick, &scope, &consumers)?).into()])
+}
+
+/// `cache_write(block, write_buffer_index, storage_scope, consumer_blocks=None)` of a script.
+#[allow(dead_code)]
+pub(crate) fn cache_write_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    let pick = pick_arg(&mut args, "write_buffer_index")?;
+    let scope = args.str(&["storage_scope"])?;
+    let consumers = blocks_arg(&mut args, "consumer_blocks")?;
+    args.finish()?;
+    Ok(vec![(&sch.cache_write(&block, pick, &scope, &consumers)?).into()])
+}
+
+/// `cache_inplace(block, read_buffer_index, storage_scope)` of a script.
+#[allow(dead_code)]
+pub(crate) fn cache_inplace_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    let pick = pick_arg(&mut args, "read_buffer_index")?;
+    let scope = args.str(&["storage_scope"])?;
+    args.finish()?;
+    let (fill, back) = sch.cache_inplace(&block, pick, &scope)?;
+    Ok(vec![(&fill).into(), (&back).into()])
+}
+
+/// A buffer of a block, by position or name.
+pub(crate) fn pick_arg(args: &mut Args, name: &str) -> Result<Pick> {
+    match args.required(&[name, "buffer", "buffer_index"])? {
+        Value::Int(k) if k >= 0 => Ok(Pick::Index(usize::try_from(k).unwrap_or(usize::MAX))),
+        Value::Str(s) => Ok(Pick::Name(s)),
+        other => Err(args.wrong(name, "a position from zero or a name", &other)),
+    }
+}
+
+fn blocks_arg(args: &mut Args, name: &str) -> Result<Vec<BlockRef>> {
+    match args.optional(&[name]) {
+        None | Some(Value::None) => Ok(Vec::new()),
+        Some(Value::Block(b)) => Ok(vec![b]),
+        Some(Value::List(items)) => items
+            .into_iter()
+            .map(|v| match v {
+                Value::Block(b) => Ok(b),
+                other => Err(args.wrong(name, "a list of blocks", &other)),
+            })
+            .collect(),
+        Some(other) => Err(args.wrong(name, "a list of blocks", &other)),
+    }
+}
+
+/// Refuses storage scopes that no part of the system knows.
+pub(crate) fn check_storage_scope(scope: &str) -> Result<()> {
+    const KNOWN: [&str; 14] = [
+        "global",
+        "local",
+        "shared",
+        "shared.dyn",
+        "warp",
+        "wmma.matrix_a",
+        "wmma.matrix_b",
+        "wmma.accumulator",
+        "m16n8k8.matrixA",
+        "m16n8k8.matrixB",
+        "m16n8k8.matrixC",
+        "global.vtcm",
+        "global.workspace",
+        "texture",
+    ];
+    if KNOWN.contains(&scope) || scope.starts_with("global.texture") {
+        return Ok(());
+    }
+    Err(Error::refused(format!("the storage scope `{scope}` is not known"))
+        .note(format!("known are: {}, global.texture*", KNOWN.join(", "))))
+}
+
+/// The buffer of a region list that is meant.
+pub(crate) fn pick_region<'a>(
+    list: &'a [Region],
+    pick: &Pick,
+    block: &str,
+    does: &str,
+) -> Result<&'a Region> {
+    let found = match pick {
+        Pick::Index(k) => list.get(*k),
+        Pick::Name(n) => list.iter().find(|r| r.buffer.name == *n),
+    };
+    found.ok_or_else(|| {
+        let names: Vec<&str> = list.iter().map(|r| &*r.buffer.name).collect();
+        let what = match pick {
+            Pick::Index(k) => format!("no buffer of number {k}"),
+            Pick::Name(n) => format!("no buffer `{n}`"),
+        };
+        Error::refused(format!("the block `{block}` {does} {what}"))
+            .note(format!("it {does}: {}", names.join(", ")))
+    })
+}
+
+/// The block of a reference with its site.
+pub(crate) fn the_block(func: &TensorFunc, block: &BlockRef) -> Result<(Site, Arc<Block>)> {
+    let site = block_site(func, &block.name)?;
+    let b = as_block(&site.stmt).ok_or_else(|| Error::internal("a block site is no block"))?;
+    let b = b.clone();
+    Ok((site, b))
+}
+
+/// The body of the scope around a site, inside of what only defines buffers and values.
+fn scope_body(func: &TensorFunc, scope: Option<&Stmt>) -> Stmt {
+    let mut at = match scope.and_then(as_block) {
+        Some(b) => b.body.clone(),
+        None => func.body.clone(),
+    };
+    while let StmtKind::Allocate { body, .. }
+    | StmtKind::Declare { body, .. }
+    | StmtKind::Let { body, .. } = at.kind()
+    {
+        at = body.clone();
+    }
+    at
+}
+
+/// A sequence around a statement: the sequence, and which of its elements holds the statement.
+struct InSeq {
+    elements: Vec<Stmt>,
+    at: usize,
+    /// Statements around the sequence, outermost first.
+    around: Vec<Stmt>,
+}
+
+/// The sequences around a site up to its scope, innermost first.
+fn sequences(site: &Site) -> Vec<InSeq> {
+    let mut out = Vec::new();
+    for (k, s) in site.around.iter().enumerate().rev() {
+        if as_block(s).is_some() {
+            break;
+        }
+        if let StmtKind::Seq(elements) = s.kind() {
+            let inner = site.around.get(k + 1).unwrap_or(&site.stmt);
+            if let Some(at) = elements.iter().position(|e| e.ptr_eq(inner)) {
+                let around = site.around[..k].to_vec();
+                out.push(InSeq { elements: elements.clone(), at, around });
+            }
+        }
+    }
+    out
+}
+
+/// Whether one of the loops inside the scope runs more than once, as far as known.
+fn repeats(around: &[Stmt]) -> bool {
+    let inner = around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
+    around[inner..]
+        .iter()
+        .filter_map(as_loop)
+        .any(|(_, range, _)| range.extent.as_int().is_none_or(|n| n > 1))
+}
+
+/// The blocks directly in a scope.
+fn blocks_in(func: &TensorFunc, scope: Option<&Stmt>) -> Vec<Site> {
+    let here = |s: &Site| match (s.scope(), scope) {
+        (None, None) => true,
+        (Some(a), Some(b)) => a.ptr_eq(b),
+        _ => false,
+    };
+    find(&func.body, |s| as_block(s).is_some()).into_iter().filter(here).collect()
+}
+
+/// What around a statement of the scope's body is outside of that body.
+fn around_body(func: &TensorFunc, body: &Stmt) -> Vec<Stmt> {
+    find(&func.body, |s| s.ptr_eq(body)).into_iter().next().map_or_else(Vec::new, |s| s.around)
+}
+
+fn cache_read(
+    func: &TensorFunc,
+    block: &BlockRef,
+    pick: &Pick,
+    storage_scope: &str,
+    consumers: &[BlockRef],
+) -> Result<Edited> {
+    check_storage_scope(storage_scope)?;
+    let (site, b) = the_block(func, block)?;
+    let (reads, _) = declared_or_inferred(&b);
+    let buffer = pick_region(&reads, pick, &b.name, "reads")?.buffer.clone();
+    if touches(&site.stmt, &buffer).1 {
+        return Err(Error::refused(format!(
+            "the block `{}` also writes `{}`, and would not see that in a copy",
+            b.name, buffer.name
+        ))
+        .at(site.stmt.span())
+        .help("use cache_inplace"));
+    }
+    let scope = site.scope().cloned();
+    let listed: Vec<Site> =
+        consumers.iter().map(|c| Ok(the_block(func, c)?.0)).collect::<Result<_>>()?;
+    let in_scope = blocks_in(func, scope.as_ref());
+    if let Some(other) = listed.iter().find(|l| !in_scope.iter().any(|s| s.stmt.ptr_eq(&l.stmt))) {
+        return Err(Error::refused(format!(
+            "the consumer `{}` is not in the same scope as the block `{}`",
+            as_block(&other.stmt).map_or("", |b| &*b.name),
+            b.name
+        ))
+        .at(other.stmt.span()));
+    }
+    // The innermost sequence around the block in which something else writes the buffer before,
+    // or after it in a loop.
+    let anchor = listed.first().map_or(&site, |l| l);
+    let writes = |s: &Stmt| touches(s, &buffer).1;
+    let found = sequences(anchor).into_iter().find(|q| {
+        let earlier = q.elements[..q.at].iter().any(writes);
+        earlier || (repeats(&q.around) && q.elements[q.at..].iter().any(writes))
+    });
+    let body = scope_body(func, scope.as_ref());
+    let wanted: Vec<Site> = match listed.is_empty() {
+        true => in_scope
+            .into_iter()
+            .filter(|s| {
+                let (r, w) = touches(&s.stmt, &buffer);
+                r && !w
+            })
+            .collect(),
+        false => listed.clone(),
+    };
+    // Elements from `first` on may read the copy.
+    let (elements, first, around, writers) = match &found {
+        Some(q) => {
+            let first = q.elements[..q.at].iter().rposition(writes).map_or(0, |k| k + 1);
+            let writers = q.elements[..first].to_vec();
+            (q.elements.clone(), first, q.around.clone(), writers)
+        }
+        None => (vec![body.clone()], 0, around_body(func, &body), Vec::new()),
+    };
+    let element_of = |s: &Site| {
+        elements
+            .iter()
+            .position(|e| e.ptr_eq(&s.stmt) || s.around.iter().any(|a| a.ptr_eq(e)))
+            .filter(|k| *k >= first)
+    };
+    // A write before a consumer, or in a loop with it, would be missed.
+    let later: Vec<Site> =
+        elements[first..].iter().flat_map(|e| find(e, |s| is_writer(s, &buffer))).collect();
+    let missed = |s: &Site| {
+        later.iter().find(|w| {
+            let shared = w.around.iter().filter_map(as_loop).any(|(v, range, _)| {
+                range.extent.as_int().is_none_or(|n| n > 1)
+                    && s.around.iter().filter_map(as_loop).any(|(x, ..)| x == v)
+            });
+            shared || !comes_after(&body, &w.stmt, &s.stmt)
+        })
+    };
+    let mut redirected: Vec<(usize, Stmt)> = Vec::new();
+    for s in &wanted {
+        let needed = !listed.is_empty() || s.stmt.ptr_eq(&site.stmt);
+        match (element_of(s), missed(s)) {
+            (Some(k), None) => redirected.push((k, s.stmt.clone())),
+            (_, at) if needed => {
+                return Err(Error::refused(format!(
+                    "`{}` is written between any place for its copy and the consumer `{}`",
+                    buffer.name,
+                    as_block(&s.stmt).map_or("", |b| &*b.name)
+                ))
+                .at(at.map_or(s.stmt.span(), |w| w.stmt.span())));
+            }
+            _ => {}
+        }
+    }
+    let start = redirected.iter().map(|(k, _)| *k).min().unwrap_or(first);
+    let place = match &found {
+        Some(_) => Place { node: elements[start].clone(), before: true, around },
+        None => Place { node: body.clone(), before: true, around },
+    };
+    let known = known_around(&place.around);
+    let nodes: Vec<Stmt> = redirected.iter().map(|(_, s)| s.clone()).collect();
+    let mut touched: Vec<Stmt> = redirected.iter().map(|(k, _)| elements[*k].clone()).collect();
+    touched.dedup_by(|a, b| a.ptr_eq(b));
+    let reads: Vec<_> = touched.iter().flat_map(|s| Footprint::of(s, &buffer).reads).collect();
+    let holds = |r: &Region| {
+        let (r, _) = fit(r, &known);
+        within(&reads, &r, &known)
+    };
+    // What was written; failing that, what the scope reads; failing that, what is read.
+    let written = join(writers.iter().filter_map(|s| hull(s, &buffer, true)).collect());
+    let of_scope = || match (scope.as_ref().and_then(as_block), &found) {
+        (Some(s), None) if !s.is_plain_root() && !s.iters.is_empty() => {
+            let (reads, _) = declared_or_inferred(s);
+            reads.into_iter().find(|r| r.buffer == buffer)
+        }
+        _ => None,
+    };
+    let whole = Region {
+        buffer: buffer.clone(),
+        ranges: buffer.shape.iter().cloned().map(Range::upto).collect(),
+    };
+    let region = written
+        .filter(&holds)
+        .or_else(|| of_scope().filter(&holds))
+        .or_else(|| {
+            found.as_ref()?;
+            join(touched.iter().filter_map(|s| hull(s, &buffer, false)).collect()).filter(&holds)
+        })
+        .unwrap_or(whole);
+    let copy = Copying::new(func, &region, storage_scope, place.in_scope_directly(), &known);
+    copy.check_pointers(func, &nodes)?;
+    Ok(finish(func, block, scope.as_ref(), &copy, &nodes, vec![(place, true)]))
+}
+
+/// Applies a change and returns the blocks that copy.
+fn finish(
+    func: &TensorFunc,
+    block: &BlockRef,
+    scope: Option<&Stmt>,
+    copy: &Copying,
+    nodes: &[Stmt],
+    places: Vec<(Place, bool)>,
+) -> Edited {
+    let redirect = |s: &Stmt| {
+        (s.clone(), Redirect { from: &copy.region.buffer, to: &copy.cache, offsets: &copy.offsets })
+    };
+    let change = Change {
+        scope,
+        allocs: vec![copy.cache.clone()],
+        swap: Vec::new(),
+        redirect: nodes.iter().map(redirect).collect(),
+        insert: places
+            .into_iter()
+            .map(|(place, into_cache)| (place, copy.block(into_cache)))
+            .collect(),
+    };
+    let new = BlockRef { func: block.func.clone(), name: copy.name.clone() };
+    (change.apply(func), vec![Value::Block(new)])
+}
+
+fn cache_write(
+    func: &TensorFunc,
+    block: &BlockRef,
+    pick: &Pick,
+    storage_scope: &str,
+    consumers: &[BlockRef],
+) -> Result<Edited> {
+    check_storage_scope(storage_scope)?;
+    let (site, b) = the_block(func, block)?;
+    let (_, writes) = declared_or_inferred(&b);
+    let buffer = pick_region(&writes, pick, &b.name, "writes")?.buffer.clone();
+    let scope = site.scope().cloned();
+    let known_block = known_around(&site.around);
+    reads_own_writes(&site.stmt, &buffer, &known_block).map_err(|e| {
+        e.context(format!("the block `{}` needs what was in `{}` before", b.name, buffer.name))
+            .help("use cache_inplace, which fills the cache first")
+    })?;
+    let body = scope_body(func, scope.as_ref());
+    let mut listed: Vec<Site> = Vec::new();
+    for c in consumers {
+        let (consumer, cb) = the_block(func, c)?;
+        let same_scope = match (consumer.scope(), &scope) {
+            (None, None) => true,
+            (Some(a), Some(b)) => a.ptr_eq(b),
+            _ => false,
+        };
+        let why = match (same_scope, touches(&consumer.stmt, &buffer)) {
+            (false, _) => "it is in another scope",
+            (_, (_, true)) => "it writes the buffer",
+            (_, (false, _)) => "it does not read the buffer",
+            _ => {
+                listed.push(consumer);
+                continue;
+            }
+        };
+        return Err(Error::refused(format!(
+            "`{}` is no consumer of `{}` in the scope of `{}`: {why}",
+            cb.name, buffer.name, b.name
+        ))
+        .at(consumer.stmt.span()));
+    }
+    let nodes: Vec<Stmt> = std::iter::once(&site).chain(&listed).map(|s| s.stmt.clone()).collect();
+    // Accesses by others, and by others than the listed consumers, which will read the cache.
+    let but = |s: &Stmt, hidden: &[Stmt]| touches(&Hide(hidden).stmt(s), &buffer);
+    let any = |s: &Stmt| but(s, &nodes[..1]) != (false, false);
+    let others = |s: &Stmt| but(s, &nodes);
+    let found = sequences(&site).into_iter().find(|q| q.elements.iter().any(any));
+    let (element, place) = match &found {
+        Some(q) => {
+            let meets = |s: &Stmt| others(s) != (false, false);
+            let next = q.elements[q.at + 1..].iter().position(meets).map(|k| q.at + 1 + k);
+            let (node, before) = match next {
+                Some(k) => (&q.elements[k], true),
+                None => (&q.elements[q.elements.len() - 1], false),
+            };
+            (
+                q.elements[q.at].clone(),
+                Place { node: node.clone(), before, around: q.around.clone() },
+            )
+        }
+        None => {
+            let around = around_body(func, &body);
+            (body.clone(), Place { node: body.clone(), before: false, around })
+        }
+    };
+    let others_write = others(&body).1;
+    if others_write && !listed.is_empty() {
+        return Err(Error::refused(format!(
+            "other blocks write `{}` too, so that its cache does not hold all that a consumer \
+             reads",
+            buffer.name
+        ))
+        .at(site.stmt.span()));
+    }
+    check_reduction(&site, &b, &place, others_write)?;
+    let known = known_around(&place.around);
+    // Only what the block itself writes counts: the others in the element are hidden by `found`.
+    let region = hull(&element, &buffer, true)
+        .ok_or_else(|| Error::internal("the block writes nothing of its buffer"))?;
+    let (fitted, _) = fit(&region, &known);
+    let footprint = Footprint::of(&element, &buffer);
+    let opaque = !accessed(&b.body).1.contains(&buffer);
+    if !opaque {
+        cover(&footprint.writes, &fitted, &known).map_err(|e| {
+            e.context(format!(
+                "the block `{}` must write all that is copied from the cache to `{}`",
+                b.name, buffer.name
+            ))
+            .at(site.stmt.span())
+        })?;
+    }
+    let copy = Copying::new(func, &region, storage_scope, place.in_scope_directly(), &known);
+    for s in &listed {
+        let inside = s.around.iter().any(|a| a.ptr_eq(&element));
+        let cells = Footprint::of(&s.stmt, &buffer).reads;
+        let known = [known.clone(), known_around(&s.around)].concat();
+        if inside
+            || !comes_after(&body, &s.stmt, &site.stmt)
+            || !within(&cells, &copy.region, &known)
+        {
+            return Err(Error::refused(format!(
+                "the consumer `{}` reads more of `{}` than the cache is known to hold then",
+                as_block(&s.stmt).map_or("", |b| &*b.name),
+                buffer.name
+            ))
+            .at(s.stmt.span()));
+        }
+    }
+    copy.check_pointers(func, &nodes)?;
+    Ok(finish(func, block, scope.as_ref(), &copy, &nodes, vec![(place, false)]))
+}
+
+/// Takes statements out.
+struct Hide<'a>(&'a [Stmt]);
+
+impl Fold for Hide<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        e.clone()
+    }
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        match self.0.iter().any(|n| n.ptr_eq(s)) {
+            true => Stmt::nop(),
+            false => fold_stmt_children(self, s),
+        }
+    }
+}
+
+/// Whether a statement comes after another one in the text.
+fn comes_after(body: &Stmt, s: &Stmt, other: &Stmt) -> bool {
+    let order = find(body, |x| x.ptr_eq(s) || x.ptr_eq(other));
+    order.first().is_some_and(|first| first.stmt.ptr_eq(other)) && order.len() == 2
+}
+
+/// A cache that is copied before its block has come to an end must keep its values meanwhile.
+fn check_reduction(site: &Site, b: &Block, place: &Place, others_write: bool) -> Result<()> {
+    let StmtKind::Block { bindings, .. } = site.stmt.kind() else { return Ok(()) };
+    let inner = site.around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
+    let loops: Vec<&Var> =
+        site.around[inner..].iter().filter_map(|s| as_loop(s).map(|l| l.0)).collect();
+    let outside: Vec<&Var> = place.around.iter().filter_map(|s| as_loop(s).map(|l| l.0)).collect();
+    for (iter, value) in b.iters.iter().zip(bindings) {
+        if iter.kind == IterKind::Spatial || b.init.is_none() {
+            continue;
+        }
+        for v in free_vars(value) {
+            let is_loop = loops.contains(&&v);
+            if !is_loop && scope_var(site, &v) {
+                return Err(Error::refused(format!(
+                    "the reduction of `{}` over `{}` goes on from one instance of its scope to the \
+                     next, and a cache lives for one",
+                    b.name,
+                    v.name()
+                ))
+                .at(site.stmt.span()));
+            }
+            if outside.contains(&&v) && others_write {
+                return Err(Error::refused(format!(
+                    "the loop `{}` over the reduction of `{}` also holds other writes of the \
+                     buffer",
+                    v.name(),
+                    b.name
+                ))
+                .at(site.stmt.span()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a variable is one of the loops or iteration variables outside of the scope's body.
+fn scope_var(site: &Site, v: &Var) -> bool {
+    site.around.iter().any(|s| match s.kind() {
+        StmtKind::Block { block, .. } => block.iters.iter().any(|i| i.var == *v),
+        StmtKind::For { var, .. } => var == v,
+        _ => false,
+    })
+}
+
+fn cache_inplace(
+    func: &TensorFunc,
+    block: &BlockRef,
+    pick: &Pick,
+    storage_scope: &str,
+) -> Result<Edited> {
+    check_storage_scope(storage_scope)?;
+    let (site, b) = the_block(func, block)?;
+    let (reads, writes) = declared_or_inferred(&b);
+    let buffer = pick_region(&reads, pick, &b.name, "reads")?.buffer.clone();
+    if !writes.iter().any(|r| r.buffer == buffer) {
+        return Err(Error::refused(format!(
+            "the block `{}` reads `{}` and does not write it",
+            b.name, buffer.name
+        ))
+        .at(site.stmt.span())
+        .help("use cache_read"));
+    }
+    let scope = site.scope().cloned();
+    let known = known_around(&site.around);
+    // All that is copied back was filled before, so that nothing else changes.
+    let both = join(
+        [hull(&site.stmt, &buffer, false), hull(&site.stmt, &buffer, true)]
+            .into_iter()
+            .flatten()
+            .collect(),
+    )
+    .ok_or_else(|| Error::internal("the block touches nothing of its buffer"))?;
+    let place = |before| Place { node: site.stmt.clone(), before, around: site.around.clone() };
+    let cropped = place(true).in_scope_directly();
+    let copy = Copying::new(func, &both, storage_scope, cropped, &known);
+    copy.check_pointers(func, std::slice::from_ref(&site.stmt))?;
+    let (func, mut out) = finish(
+        func,
+        block,
+        scope.as_ref(),
+        &copy,
+        std::slice::from_ref(&site.stmt),
+        vec![(place(true), true)],
+    );
+    // The copy back has a name of its own.
+    let back_name = fresh_block_name(&func, &copy.name);
+    let back = Copying { name: back_name.clone(), ..copy };
+    let copied = back.block(false);
+    let (site, _) = the_block(&func, block)?;
+    let around = site.around.clone();
+    let mut change = Change {
+        scope: None,
+        allocs: Vec::new(),
+        swap: Vec::new(),
+        redirect: Vec::new(),
+        insert: vec![(Place { node: site.stmt, before: false, around }, copied)],
+    };
+    let body = change.stmt(&func.body);
+    out.push(Value::Block(BlockRef { func: block.func.clone(), name: back_name }));
+    Ok((TensorFunc { body, ..func }, out))
+}

@@ -1,0 +1,370 @@
+//! Copies of buffers in a function: the block that copies, and accesses that go to the copy.
+//!
+//! A [`Copying`] is a region of a buffer, a buffer that holds it, and the loops that copy between
+//! the two. A [`Change`] redirects statements, puts copies before or after others, and allocates
+//! in the scope.
+
+use std::sync::Arc;
+
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::visit::{fold_block_children, fold_stmt_children};
+use tilewright_ir::{
+    Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Region, Result, Stmt,
+    StmtKind, TensorFunc, Var,
+};
+use tilewright_transform::index::{Ranges, simplify};
+use tilewright_transform::regions::infer;
+
+use crate::footprint::{uses_pointer, view_of};
+use crate::schedule::{fresh_block_name, with_block};
+use crate::site::{as_block, as_loop, find};
+
+/// A copy to be inserted.
+pub(crate) struct Place {
+    pub node: Stmt,
+    pub before: bool,
+    /// What is around the node, outermost first.
+    pub around: Vec<Stmt>,
+}
+
+impl Place {
+    /// Whether no loop of the scope is around it.
+    pub fn in_scope_directly(&self) -> bool {
+        let inner = self.around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
+        self.around[inner..].iter().all(|s| as_loop(s).is_none())
+    }
+}
+
+/// Accesses of `from` go to `to`, at indices less `offsets`.
+pub(crate) struct Redirect<'a> {
+    pub from: &'a Buffer,
+    pub to: &'a Buffer,
+    pub offsets: &'a [Expr],
+}
+
+impl Redirect<'_> {
+    fn shift(&self, k: usize, e: &Expr) -> Expr {
+        match self.offsets.get(k) {
+            Some(offset) if offset.as_int() != Some(0) => {
+                let moved = e.clone() - &offset.clone().cast(e.dtype().scalar());
+                simplify(&moved, &Ranges::default())
+            }
+            _ => e.clone(),
+        }
+    }
+
+    fn moved(&mut self, indices: &[Expr]) -> Vec<Expr> {
+        let indices: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
+        indices.iter().enumerate().map(|(k, i)| self.shift(k, i)).collect()
+    }
+
+    fn region(&mut self, r: &Region) -> Region {
+        if r.buffer != *self.from {
+            return r.clone();
+        }
+        let ranges = r
+            .ranges
+            .iter()
+            .enumerate()
+            .map(|(k, r)| Range { min: self.shift(k, &r.min), extent: r.extent.clone() })
+            .collect();
+        Region { buffer: self.to.clone(), ranges }
+    }
+}
+
+impl Fold for Redirect<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        match e.kind() {
+            ExprKind::Var(v) if *v == self.from.data => self.to.data.expr(),
+            ExprKind::Load(b, indices) if b == self.from => {
+                let indices = self.moved(indices);
+                Expr::load(self.to, indices)
+            }
+            _ => tilewright_ir::visit::fold_expr_children(self, e),
+        }
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::Store { buffer, indices, value } if buffer == self.from => {
+                let indices = self.moved(indices);
+                let value = self.expr(value);
+                Stmt::spanned(StmtKind::Store { buffer: self.to.clone(), indices, value }, s.span())
+            }
+            _ => fold_stmt_children(self, s),
+        }
+    }
+
+    fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
+        let mut new = (**b).clone();
+        for list in [&mut new.reads, &mut new.writes].into_iter().flatten() {
+            *list = list.iter().map(|r| self.region(r)).collect();
+        }
+        for m in &mut new.matches {
+            m.source = self.region(&m.source);
+        }
+        fold_block_children(self, &Arc::new(new))
+    }
+}
+
+/// One change of a function: statements redirected to a copy or swapped for others, copies
+/// inserted, buffers allocated in the scope (of a block, or of the whole function).
+#[derive(Default)]
+pub(crate) struct Change<'a> {
+    pub scope: Option<&'a Stmt>,
+    pub allocs: Vec<Buffer>,
+    pub swap: Vec<(Stmt, Stmt)>,
+    pub redirect: Vec<(Stmt, Redirect<'a>)>,
+    pub insert: Vec<(Place, Stmt)>,
+}
+
+impl Change<'_> {
+    pub fn apply(mut self, func: &TensorFunc) -> TensorFunc {
+        let body = self.stmt(&func.body);
+        let new = TensorFunc { body, ..func.clone() };
+        match self.scope {
+            Some(_) => new,
+            None if self.allocs.is_empty() => new,
+            None => new.with_root(self.allocs, new.body.clone()),
+        }
+    }
+}
+
+impl Fold for Change<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        e.clone()
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        let mut out = match self.redirect.iter_mut().find(|(node, _)| node.ptr_eq(s)) {
+            Some((_, redirect)) => redirect.stmt(s),
+            None => match self.swap.iter().find(|(node, _)| node.ptr_eq(s)) {
+                Some((_, new)) => new.clone(),
+                None => fold_stmt_children(self, s),
+            },
+        };
+        if self.scope.is_some_and(|scope| scope.ptr_eq(s))
+            && let Some(b) = as_block(&out)
+        {
+            let mut b = (**b).clone();
+            b.allocs.extend(self.allocs.iter().cloned());
+            out = with_block(&out, b);
+        }
+        for (place, copy) in self.insert.iter().filter(|(p, _)| p.node.ptr_eq(s)) {
+            out = match place.before {
+                true => Stmt::seq([copy.clone(), out]),
+                false => Stmt::seq([out, copy.clone()]),
+            };
+        }
+        out
+    }
+}
+
+/// A region with bounds of the types of its buffer's extents, cut to the buffer where both are
+/// known; the buffer's own extent stands for itself. Second, the conditions without which a cell
+/// of the region might lie outside the buffer, as functions of a cell.
+pub(crate) fn fit(region: &Region, known: &[Expr]) -> (Region, Vec<(usize, Bound)>) {
+    let mut bounds = Vec::new();
+    let ranges = region
+        .ranges
+        .iter()
+        .zip(&region.buffer.shape)
+        .enumerate()
+        .map(|(k, (r, extent))| {
+            let dtype = extent.dtype();
+            let min = r.min.clone().cast(dtype);
+            let length = r.extent.clone().cast(dtype);
+            if min.as_int() == Some(0) && same_expr(&length, extent) {
+                return Range { min, extent: extent.clone() };
+            }
+            if let (Some(a), Some(n), Some(e)) = (min.as_int(), length.as_int(), extent.as_int()) {
+                let (first, end) = (a.max(0), a.saturating_add(n).min(e));
+                return Range {
+                    min: Expr::int(first, dtype),
+                    extent: Expr::int((end - first).max(0), dtype),
+                };
+            }
+            let domain = tilewright_sets::Engine::new().map(|e| e.domain_of(&[], known));
+            let proven = |e: Expr| domain.as_ref().is_ok_and(|d| d.prove(&e).is_yes());
+            if !proven(min.clone().greater_equal(0)) {
+                bounds.push((k, Bound::Low));
+            }
+            if !proven((min.clone() + &length).less_equal(extent)) {
+                bounds.push((k, Bound::High));
+            }
+            Range { min, extent: length }
+        })
+        .collect();
+    (Region { buffer: region.buffer.clone(), ranges }, bounds)
+}
+
+/// A side of a buffer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bound {
+    Low,
+    High,
+}
+
+/// The cache of a region and the block that copies.
+pub(crate) struct Copying {
+    pub cache: Buffer,
+    /// Taken from the indices of the buffer for those of the cache.
+    pub offsets: Vec<Expr>,
+    pub region: Region,
+    pub bounds: Vec<(usize, Bound)>,
+    /// The cache has the size of the region, not that of the buffer.
+    pub cropped: bool,
+    pub name: Arc<str>,
+}
+
+impl Copying {
+    pub fn new(
+        func: &TensorFunc,
+        region: &Region,
+        storage_scope: &str,
+        cropped: bool,
+        known: &[Expr],
+    ) -> Copying {
+        let (region, bounds) = fit(region, known);
+        let base = format!("{}_{}", region.buffer.name, storage_scope.replace('.', "_"));
+        let cache = region.buffer.derive_storage(|d| {
+            d.name = base.as_str().into();
+            d.scope = storage_scope.into();
+            d.strides = Vec::new();
+            d.elem_offset = None;
+            d.offset_factor = 0;
+            if cropped {
+                d.shape = region.ranges.iter().map(|r| r.extent.clone()).collect();
+            }
+        });
+        let offset = |r: &Range| match cropped {
+            true => r.min.clone(),
+            false => Expr::int(0, r.min.dtype()),
+        };
+        let offsets = region.ranges.iter().map(offset).collect();
+        Copying { cache, offsets, region, bounds, cropped, name: fresh_block_name(func, &base) }
+    }
+
+    /// The block that copies, in loops over the region.
+    pub fn block(&self, into_cache: bool) -> Stmt {
+        let cropped = self.cropped;
+        let mut loops = Vec::new();
+        let mut iters = Vec::new();
+        let mut bindings = Vec::new();
+        let mut predicate = Expr::bool(true);
+        let (mut outside, mut inside) = (Vec::new(), Vec::new());
+        for (k, (r, full)) in self.region.ranges.iter().zip(&self.region.buffer.shape).enumerate() {
+            let dtype = r.extent.dtype();
+            let ax = Var::new(format!("ax{k}"), dtype);
+            let v = Var::new(format!("v{k}"), dtype);
+            let extent = if cropped { &r.extent } else { full };
+            iters.push(IterVar {
+                var: v.clone(),
+                domain: Range::upto(extent.clone()),
+                kind: IterKind::Spatial,
+            });
+            let simple = |e: Expr| simplify(&e, &Ranges::default());
+            let cell = simple(r.min.clone() + &ax);
+            bindings.push(if cropped { ax.expr() } else { cell.clone() });
+            outside.push(if cropped { simple(r.min.clone() + &v) } else { v.expr() });
+            inside.push(v.expr());
+            for (axis, bound) in &self.bounds {
+                if *axis == k {
+                    predicate = predicate.and(match bound {
+                        Bound::Low => cell.clone().greater_equal(0),
+                        Bound::High => cell.clone().less(full),
+                    });
+                }
+            }
+            loops.push((ax, r.extent.clone()));
+        }
+        let point = |b: &Buffer, at: &[Expr]| Region {
+            buffer: b.clone(),
+            ranges: at.iter().cloned().map(Range::point).collect(),
+        };
+        let buffer = &self.region.buffer;
+        let ((from, at), (to, there)) = match into_cache {
+            true => ((buffer, outside), (&self.cache, inside)),
+            false => ((&self.cache, inside), (buffer, outside)),
+        };
+        let mut block = Block::new(
+            self.name.clone(),
+            Stmt::store(to, there.clone(), Expr::load(from, at.clone())),
+        );
+        block.iters = iters;
+        block.reads = Some(vec![point(from, &at)]);
+        block.writes = Some(vec![point(to, &there)]);
+        let body = Stmt::block(bindings, predicate, block);
+        loops.iter().rev().fold(body, |body, (ax, extent)| Stmt::serial(ax, extent.clone(), body))
+    }
+
+    /// Whether a cell lies elsewhere in the cache than in the buffer.
+    pub fn is_part(&self) -> bool {
+        self.offsets.iter().any(|o| o.as_int() != Some(0))
+            || !self.cache.shape.iter().zip(&self.region.buffer.shape).all(|(a, b)| same_expr(a, b))
+    }
+
+    /// Refuses where code uses the pointer of a buffer whose cache is only a part of it.
+    pub fn check_pointers(&self, func: &TensorFunc, nodes: &[Stmt]) -> Result<()> {
+        let buffer = &self.region.buffer;
+        if let Some(view) = view_of(&func.body, buffer) {
+            return Err(Error::refused(format!(
+                "`{}` is a view of the memory of `{}`, which a cache would not serve",
+                view.name, buffer.name
+            )));
+        }
+        for s in nodes {
+            let strided = find(s, |s| {
+                as_block(s).is_some_and(|b| {
+                    b.matches
+                        .iter()
+                        .any(|m| m.source.buffer == *buffer && !m.buffer.strides.is_empty())
+                })
+            });
+            if self.is_part() && (uses_pointer(s, buffer) || !strided.is_empty()) {
+                return Err(Error::refused(format!(
+                    "the block uses the pointer or the strides of `{}`, and its cache would be \
+                     smaller",
+                    buffer.name
+                ))
+                .at(s.span()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The box that a statement reads, or writes, of a buffer; the whole buffer where it cannot be
+/// said in terms of what is defined outside.
+pub(crate) fn hull(s: &Stmt, buffer: &Buffer, write: bool) -> Option<Region> {
+    let (reads, writes) = infer(&Block::new("", s.clone()));
+    let list = if write { writes } else { reads };
+    list.into_iter().find(|r| r.buffer == *buffer)
+}
+
+/// One box around several of a buffer.
+pub(crate) fn join(regions: Vec<Region>) -> Option<Region> {
+    let mut all = regions.into_iter();
+    let first = all.next()?;
+    let whole = || first.buffer.shape.iter().cloned().map(Range::upto).collect::<Vec<_>>();
+    // The inference joins the accesses of a block, so it is asked about a block that has them all.
+    let rest: Vec<Region> = all.collect();
+    if rest.is_empty() {
+        return Some(first);
+    }
+    let mut block = Block::new("", Stmt::nop());
+    let buffer = first.buffer.clone();
+    let ranges = whole();
+    let list: Vec<Stmt> = std::iter::once(first.clone())
+        .chain(rest)
+        .map(|r| {
+            let mut b = Block::new("", Stmt::nop());
+            b.reads = Some(vec![r]);
+            b.writes = Some(Vec::new());
+            Stmt::block(Vec::new(), Expr::bool(true), b)
+        })
+        .collect();
+    block.body = Stmt::seq(list);
+    let joined = infer(&block).0.into_iter().find(|r| r.buffer == buffer);
+    Some(joined.unwrap_or(Region { buffer, ranges }))
+}

@@ -1,0 +1,502 @@
+//! What statements do to one buffer: whether they read or write it, and which cells.
+//!
+//! Two views. [`touches`] says whether a statement may read or write a buffer at all, declared
+//! regions and pointers included. [`Footprint`] lists every access with the loops and conditions
+//! around it, from which the set engine answers whether a box is written as a whole, or holds
+//! everything that is read.
+//!
+//! What a block does through a pointer cannot be seen; its declared regions are taken at their
+//! word there.
+
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
+use tilewright_ir::{
+    Block, Buffer, Error, Expr, ExprKind, Fold, Range, Region, Result, Stmt, StmtKind, Var, Visit,
+};
+use tilewright_sets::{Access, Domain, Engine, Proof};
+use tilewright_transform::regions::declared_or_inferred;
+
+/// Whether a statement may read, and whether it may write the buffer.
+pub(crate) fn touches(s: &Stmt, buffer: &Buffer) -> (bool, bool) {
+    struct Touch<'a> {
+        buffer: &'a Buffer,
+        reads: bool,
+        writes: bool,
+        declared: bool,
+    }
+    impl Visit for Touch<'_> {
+        fn expr(&mut self, e: &Expr) {
+            match e.kind() {
+                ExprKind::Load(b, _) => self.reads |= b == self.buffer,
+                // A pointer that leaves the sight of declared regions may do anything.
+                ExprKind::Var(v) if *v == self.buffer.data && !self.declared => {
+                    self.reads = true;
+                    self.writes = true;
+                }
+                _ => {}
+            }
+            walk_expr(self, e);
+        }
+        fn stmt(&mut self, s: &Stmt) {
+            if let StmtKind::Store { buffer, .. } = s.kind() {
+                self.writes |= buffer == self.buffer;
+            }
+            walk_stmt(self, s);
+        }
+        fn block(&mut self, b: &Block) {
+            let names = |list: &Option<Vec<Region>>| {
+                list.as_ref().is_some_and(|l| l.iter().any(|r| r.buffer == *self.buffer))
+            };
+            self.reads |= names(&b.reads);
+            self.writes |= names(&b.writes);
+            let viewed = b.matches.iter().any(|m| m.source.buffer == *self.buffer);
+            if viewed && (b.reads.is_none() || b.writes.is_none()) {
+                self.reads = true;
+                self.writes = true;
+            }
+            let before = self.declared;
+            self.declared |= b.reads.is_some() && b.writes.is_some();
+            b.init.iter().for_each(|s| self.stmt(s));
+            self.stmt(&b.body);
+            self.declared = before;
+        }
+    }
+    let mut t = Touch { buffer, reads: false, writes: false, declared: false };
+    t.stmt(s);
+    (t.reads, t.writes)
+}
+
+/// A store to the buffer, or a block that declares to write it.
+pub(crate) fn is_writer(s: &Stmt, buffer: &Buffer) -> bool {
+    match s.kind() {
+        StmtKind::Store { buffer: b, .. } => b == buffer,
+        StmtKind::Block { .. } | StmtKind::Evaluate(_) => touches(s, buffer).1,
+        _ => false,
+    }
+}
+
+/// Whether the pointer of the buffer, or a view of it other than by blocks, is used in a
+/// statement.
+pub(crate) fn uses_pointer(s: &Stmt, buffer: &Buffer) -> bool {
+    struct Pointer<'a>(&'a Buffer, bool);
+    impl Visit for Pointer<'_> {
+        fn expr(&mut self, e: &Expr) {
+            self.1 |= e.as_var() == Some(&self.0.data);
+            walk_expr(self, e);
+        }
+        fn buffer_def(&mut self, b: &Buffer) {
+            self.1 |= b != self.0 && b.data == self.0.data;
+        }
+        fn buffer_use(&mut self, b: &Buffer) {
+            self.1 |= b != self.0 && b.data == self.0.data;
+        }
+    }
+    let mut p = Pointer(buffer, false);
+    p.stmt(s);
+    p.1
+}
+
+/// Another buffer of the function over the same memory, as declared with `data=`.
+pub(crate) fn view_of(s: &Stmt, buffer: &Buffer) -> Option<Buffer> {
+    struct View<'a>(&'a Buffer, Option<Buffer>);
+    impl Visit for View<'_> {
+        fn buffer_use(&mut self, b: &Buffer) {
+            if b != self.0 && b.data == self.0.data {
+                self.1 = Some(b.clone());
+            }
+        }
+    }
+    let mut v = View(buffer, None);
+    v.stmt(s);
+    v.1
+}
+
+/// One access with what is around it.
+#[derive(Clone)]
+pub(crate) struct Cells {
+    /// Loops, outermost first; a box that is accessed as a whole has a variable for each axis.
+    pub vars: Vec<(Var, Range)>,
+    /// Conditions under which it runs.
+    pub guards: Vec<Expr>,
+    /// One index an axis.
+    pub indices: Vec<Expr>,
+}
+
+/// The accesses of a buffer in a statement; variables that are defined outside stay free.
+#[derive(Default)]
+pub(crate) struct Footprint {
+    /// What is read, accumulators of blocks with an initialisation excepted.
+    pub reads: Vec<Cells>,
+    /// What is written.
+    pub writes: Vec<Cells>,
+}
+
+impl Footprint {
+    /// The accesses of `buffer` in `s`.
+    pub fn of(s: &Stmt, buffer: &Buffer) -> Footprint {
+        let mut c = Collect {
+            buffer,
+            vars: Vec::new(),
+            guards: Vec::new(),
+            bind: Subst::default(),
+            accumulator: false,
+            out: Footprint::default(),
+        };
+        c.stmt(s);
+        c.out
+    }
+}
+
+struct Collect<'a> {
+    buffer: &'a Buffer,
+    vars: Vec<(Var, Range)>,
+    guards: Vec<Expr>,
+    bind: Subst,
+    /// Loads of the buffer are of an accumulator.
+    accumulator: bool,
+    out: Footprint,
+}
+
+impl Collect<'_> {
+    fn cells(&mut self, indices: &[Expr]) -> Cells {
+        let indices = indices.iter().map(|i| self.bind.expr(i)).collect();
+        Cells { vars: self.vars.clone(), guards: self.guards.clone(), indices }
+    }
+
+    fn boxed(&mut self, region: &Region) -> Cells {
+        let mut vars = Vec::new();
+        let mut indices = Vec::new();
+        for r in &region.ranges {
+            let range = Range { min: self.bind.expr(&r.min), extent: self.bind.expr(&r.extent) };
+            if range.is_point() {
+                indices.push(range.min);
+                continue;
+            }
+            let v = Var::new("c", range.min.dtype());
+            indices.push(v.expr());
+            vars.push((v, range));
+        }
+        let vars = self.vars.iter().cloned().chain(vars).collect();
+        Cells { vars, guards: self.guards.clone(), indices }
+    }
+
+    fn under(&mut self, cond: Expr, work: impl FnOnce(&mut Self)) {
+        self.guards.push(cond);
+        work(self);
+        self.guards.pop();
+    }
+}
+
+impl Visit for Collect<'_> {
+    fn expr(&mut self, e: &Expr) {
+        match e.kind() {
+            ExprKind::Load(b, indices) => {
+                if b == self.buffer && !self.accumulator {
+                    let cells = self.cells(indices);
+                    self.out.reads.push(cells);
+                }
+                walk_expr(self, e);
+            }
+            ExprKind::IfThenElse(c, t, f) => {
+                self.expr(c);
+                let c = self.bind.expr(c);
+                self.under(c.clone(), |s| s.expr(t));
+                self.under(!c, |s| s.expr(f));
+            }
+            ExprKind::Let(var, value, body) => {
+                self.expr(value);
+                let value = self.bind.expr(value);
+                self.bind.vars.insert(var.clone(), value);
+                self.expr(body);
+            }
+            _ => walk_expr(self, e),
+        }
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::Store { buffer, indices, value } => {
+                indices.iter().for_each(|i| self.expr(i));
+                self.expr(value);
+                if buffer == self.buffer {
+                    let cells = self.cells(indices);
+                    self.out.writes.push(cells);
+                }
+            }
+            StmtKind::For { var, range, body, .. } => {
+                let range = Range {
+                    min: self.bind.expr(&range.min),
+                    extent: self.bind.expr(&range.extent),
+                };
+                self.vars.push((var.clone(), range));
+                self.stmt(body);
+                self.vars.pop();
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                self.expr(cond);
+                let cond = self.bind.expr(cond);
+                self.under(cond.clone(), |c| c.stmt(then));
+                if let Some(other) = otherwise {
+                    self.under(!cond, |c| c.stmt(other));
+                }
+            }
+            StmtKind::Let { var, value, body } => {
+                self.expr(value);
+                let value = self.bind.expr(value);
+                self.bind.vars.insert(var.clone(), value);
+                self.stmt(body);
+            }
+            StmtKind::Block { bindings, predicate, block } => {
+                bindings.iter().for_each(|b| self.expr(b));
+                let predicate = self.bind.expr(predicate);
+                for (iter, b) in block.iters.iter().zip(bindings) {
+                    let value = self.bind.expr(b);
+                    self.bind.vars.insert(iter.var.clone(), value);
+                }
+                let guarded = !predicate.is_true();
+                if guarded {
+                    self.guards.push(predicate);
+                }
+                self.inside(block);
+                if guarded {
+                    self.guards.pop();
+                }
+            }
+            _ => walk_stmt(self, s),
+        }
+    }
+}
+
+impl Collect<'_> {
+    fn inside(&mut self, block: &Block) {
+        let (loads, stores) = tilewright_ir::visit::accessed(&block.body);
+        let (reads, writes) = declared_or_inferred(block);
+        let whole = |list: &[Region], seen: &[Buffer]| -> Vec<Region> {
+            let hidden = |r: &&Region| r.buffer == *self.buffer && !seen.contains(&r.buffer);
+            list.iter().filter(hidden).cloned().collect()
+        };
+        for r in whole(&reads, &loads) {
+            let cells = self.boxed(&r);
+            self.out.reads.push(cells);
+        }
+        for r in whole(&writes, &stores) {
+            let cells = self.boxed(&r);
+            self.out.writes.push(cells);
+        }
+        let accumulates = block.init.is_some() && !reads.iter().any(|r| r.buffer == *self.buffer);
+        let before = self.accumulator;
+        self.accumulator |= accumulates;
+        self.stmt(&block.body);
+        self.accumulator = before;
+    }
+}
+
+/// What is known where a statement runs: the values of loops and of iteration variables around
+/// it, and the conditions.
+pub(crate) fn known_around(around: &[Stmt]) -> Vec<Expr> {
+    let mut known = Vec::new();
+    let mut range = |v: &Var, r: &Range| {
+        known.push(v.expr().greater_equal(r.min.clone().cast(v.dtype())));
+        known.push(v.expr().less((r.min.clone() + &r.extent).cast(v.dtype())));
+    };
+    for s in around {
+        match s.kind() {
+            StmtKind::For { var, range: r, .. } => range(var, r),
+            StmtKind::Block { block, .. } => {
+                block.iters.iter().for_each(|i| range(&i.var, &i.domain));
+            }
+            _ => {}
+        }
+    }
+    known
+}
+
+fn domain(engine: &Engine, cells: &Cells, known: &[Expr]) -> Domain {
+    let guards: Vec<Expr> = cells.guards.iter().chain(known).cloned().collect();
+    engine.domain_of(&cells.vars, &guards)
+}
+
+/// Whether the accesses touch every cell of a box, whatever the variables outside are.
+///
+/// # Errors
+/// `Refused` where they do not, with a cell that is left out, or where it is not known, with the
+/// reason.
+pub(crate) fn cover(cells: &[Cells], region: &Region, known: &[Expr]) -> Result<()> {
+    if cells.iter().any(|c| plainly_covers(c, region)) {
+        return Ok(());
+    }
+    let engine = Engine::new()?;
+    let vars: Vec<Var> = region.ranges.iter().map(|r| Var::new("cell", r.min.dtype())).collect();
+    let ranges: Vec<(Var, Range)> =
+        vars.iter().cloned().zip(region.ranges.iter().cloned()).collect();
+    let wanted = engine.domain_of(&ranges, known).to_set()?;
+    let mut all = None;
+    for c in cells {
+        let touched = Access::new(&domain(&engine, c, known), &c.indices).touched(&vars)?;
+        all = Some(match all {
+            None => touched,
+            Some(sum) => touched.union(&sum)?,
+        });
+    }
+    let name = &region.buffer.name;
+    let Some(all) = all else {
+        return Err(Error::refused(format!("`{name}` is not accessed")));
+    };
+    match wanted.is_subset(&all) {
+        Proof::Yes => Ok(()),
+        Proof::No { witness } => {
+            let at: Vec<String> = vars
+                .iter()
+                .map(|v| witness.get(v).map_or_else(|| "?".to_owned(), |x| x.to_string()))
+                .collect();
+            Err(Error::refused(format!("`{name}[{}]` is left out", at.join(", "))))
+        }
+        Proof::Unknown(why) => Err(Error::from(why)
+            .context(format!("it is not known whether all of `{name}` in question is accessed"))),
+    }
+}
+
+/// Whether a statement reads of the buffer only what it has written itself before.
+///
+/// # Errors
+/// `Refused` with a cell that it reads first, or with the reason why it is not known.
+pub(crate) fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()> {
+    if Footprint::of(s, buffer).reads.is_empty() {
+        return Ok(());
+    }
+    let deeper = |inside: &Stmt, known: &[Expr]| reads_own_writes(inside, buffer, known);
+    let with = |more: &Stmt| [known, &known_around(std::slice::from_ref(more))].concat();
+    match s.kind() {
+        StmtKind::Seq(list) => {
+            let mut written: Vec<Cells> = Vec::new();
+            for s in list {
+                let own = Footprint::of(s, buffer);
+                if !fed(buffer, &own.reads, &written, known)? {
+                    deeper(s, known)?;
+                }
+                written.extend(own.writes);
+            }
+            Ok(())
+        }
+        StmtKind::For { body, .. } => deeper(body, &with(s)),
+        StmtKind::Block { block, .. }
+            if block.matches.iter().all(|m| m.source.buffer != *buffer) =>
+        {
+            deeper(&block.body, &with(s))
+        }
+        StmtKind::If { then, otherwise, .. } => {
+            deeper(then, known)?;
+            otherwise.iter().try_for_each(|o| deeper(o, known))
+        }
+        StmtKind::Let { body, .. }
+        | StmtKind::Allocate { body, .. }
+        | StmtKind::Declare { body, .. } => deeper(body, known),
+        _ => Err(Error::refused(format!(
+            "`{}` is read before all that is read is written",
+            buffer.name
+        ))
+        .at(s.span())),
+    }
+}
+
+/// Whether all that is read was written; what is not known counts as a no.
+fn fed(buffer: &Buffer, reads: &[Cells], writes: &[Cells], known: &[Expr]) -> Result<bool> {
+    if reads.is_empty() {
+        return Ok(true);
+    }
+    if writes.is_empty() {
+        return Ok(false);
+    }
+    let engine = Engine::new()?;
+    let vars: Vec<Var> = buffer.shape.iter().map(|e| Var::new("cell", e.dtype())).collect();
+    let touched = |c: &Cells| Access::new(&domain(&engine, c, known), &c.indices).touched(&vars);
+    let ask = || {
+        let mut all = touched(&writes[0])?;
+        for w in &writes[1..] {
+            all = all.union(&touched(w)?)?;
+        }
+        for r in reads {
+            if !touched(r)?.is_subset(&all).is_yes() {
+                return Ok(false);
+            }
+        }
+        Ok::<bool, tilewright_sets::Unknown>(true)
+    };
+    Ok(ask().unwrap_or(false))
+}
+
+/// Whether every access lies in a box, whatever the variables outside are. What is not known
+/// counts as a no.
+pub(crate) fn within(cells: &[Cells], region: &Region, known: &[Expr]) -> bool {
+    let simply = |c: &Cells| {
+        c.indices.iter().zip(&region.ranges).zip(&region.buffer.shape).all(|((i, r), extent)| {
+            let whole = r.min.as_int() == Some(0) && same_expr(&r.extent, extent);
+            whole || r.is_point() && same_expr(i, &r.min)
+        })
+    };
+    if cells.iter().all(simply) {
+        return true;
+    }
+    let Ok(engine) = Engine::new() else { return false };
+    cells.iter().all(|c| {
+        let d = domain(&engine, c, known);
+        c.indices.iter().zip(&region.ranges).all(|(i, r)| {
+            let i = i.clone().cast(r.min.dtype());
+            let end = r.min.clone() + &r.extent.clone().cast(r.min.dtype());
+            d.prove(&i.clone().greater_equal(&r.min)).is_yes() && d.prove(&i.less(end)).is_yes()
+        })
+    })
+}
+
+/// Whether an access is a loop for each axis over exactly the range, without conditions.
+fn plainly_covers(c: &Cells, region: &Region) -> bool {
+    let mut used: Vec<&Var> = Vec::new();
+    c.guards.is_empty()
+        && c.indices.len() == region.ranges.len()
+        && c.indices.iter().zip(&region.ranges).all(|(i, r)| {
+            if r.is_point() && same_expr(i, &r.min) {
+                return true;
+            }
+            let Some(v) = i.as_var() else { return false };
+            let fresh = !used.contains(&v);
+            used.push(v);
+            let equal = |a: &Expr, b: &Expr| {
+                same_expr(a, b) || (a.as_int().is_some() && a.as_int() == b.as_int())
+            };
+            fresh
+                && c.vars.iter().any(|(x, range)| {
+                    x == v && equal(&range.min, &r.min) && equal(&range.extent, &r.extent)
+                })
+        })
+        // A loop that does not run touches nothing.
+        && c.vars.iter().all(|(v, r)| {
+            used.contains(&v) || r.extent.as_int().is_some_and(|n| n > 0)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::DType;
+
+    #[test]
+    fn a_guarded_store_leaves_cells_out() {
+        let a = Buffer::with_extents("A", &[14], DType::F32);
+        let (i, j) = (Var::index("i"), Var::index("j"));
+        let at = &i * 4 + &j;
+        let store = |below: i64| {
+            let s = Stmt::store(&a, vec![at.clone()], Expr::float(0.0, DType::F32));
+            let s = Stmt::guard(at.clone().less(below), s);
+            Stmt::serial(&i, Expr::i32(4), Stmt::serial(&j, Expr::i32(4), s))
+        };
+        let region = Region { buffer: a.clone(), ranges: vec![Range::upto(Expr::i32(14))] };
+        let full = Footprint::of(&store(14), &a);
+        assert!(cover(&full.writes, &region, &[]).is_ok());
+        assert!(within(&full.writes, &region, &[]));
+        let part = Footprint::of(&store(13), &a);
+        let e = cover(&part.writes, &region, &[]).map_err(|e| e.to_string());
+        assert_eq!(e, Err("`A[13]` is left out".to_owned()));
+        assert!(!within(&Footprint::of(&store(15), &a).writes, &region, &[]));
+        assert_eq!(touches(&store(1), &a), (false, true));
+    }
+}
