@@ -2,6 +2,7 @@
 //!
 //! * [`auto`]: a schedule for CPUs, found from the structure of a function.
 //! * [`cache`]: copies of buffers.
+//! * [`pad_einsum`]: contractions over padded copies.
 //! * [`schedule`]: a module under change; primitives are its methods.
 //! * [`loops`]: primitives on loops.
 //! * [`trace`]: the record of what was applied, which prints as a script.
@@ -12,6 +13,7 @@ pub mod cache;
 mod copying;
 mod footprint;
 pub mod loops;
+pub mod pad_einsum;
 pub mod schedule;
 pub mod site;
 pub mod trace;

@@ -1,0 +1,467 @@
+//! `pad_einsum`: the iterations of a contraction rounded up to multiples.
+//!
+//! ```text
+//! for i, j, k in grid(128, n, 128): C[i, j] += A[i, k] * B[j, k]        padding [32, 32, 32]
+//!
+//! B_pad[j, k] = if_then_else(j < n, B[j, k], 0)                         over (n + 31)//32*32 rows
+//! for i, j, k in grid(128, (n + 31)//32*32, 128): C_pad[i, j] += A[i, k] * B_pad[j, k]
+//! C[i, j] = C_pad[i, j]                                                 over n columns
+//! ```
+//!
+//! The iterations that are added to a spatial axis write cells of their own, which nobody reads.
+//! Those added to a reduction must add nothing: every value there has to be zero, which is
+//! checked by the form of the value. A product of floats counts as zero only where both sides
+//! are, since zero times infinity is not.
+
+use std::sync::Arc;
+
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::visit::{free_vars, walk_expr};
+use tilewright_ir::{
+    BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Region, Result,
+    Stmt, StmtKind, TensorFunc, TypeKind, Var, Visit,
+};
+
+use crate::cache::the_block;
+use crate::copying::Change;
+use crate::schedule::{Edited, Schedule, fresh_block_name};
+use crate::trace::{Args, BlockRef, Value};
+
+impl Schedule {
+    /// Rounds the extent of each iteration variable of a block up to a multiple, with padded
+    /// copies of the buffers for which that makes a difference.
+    ///
+    /// # Errors
+    /// `Refused` where there is not one positive multiple for each variable, the block is not
+    /// directly in loops that are bound to its variables one by one, an access that would be
+    /// padded is not at the plain variable over the whole axis, or an added iteration of a
+    /// reduction might not add zero.
+    pub fn pad_einsum(&mut self, block: &BlockRef, padding: &[i64]) -> Result<()> {
+        let args =
+            vec![("block", block.into()), ("padding", padding.iter().copied().collect::<Value>())];
+        self.edit(&block.func, "pad_einsum", args, |f, _| pad_einsum(f, block, padding))?;
+        Ok(())
+    }
+}
+
+/// `pad_einsum(block, padding)` of a script.
+#[allow(dead_code)]
+pub(crate) fn pad_einsum_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    let padding = match args.required(&["padding"])? {
+        Value::List(items) => items
+            .into_iter()
+            .map(|v| match v {
+                Value::Int(k) => Ok(k),
+                other => Err(args.wrong("padding", "a list of whole numbers", &other)),
+            })
+            .collect::<Result<Vec<i64>>>()?,
+        other => return Err(args.wrong("padding", "a list of whole numbers", &other)),
+    };
+    args.finish()?;
+    sch.pad_einsum(&block, &padding)?;
+    Ok(Vec::new())
+}
+
+/// An iteration variable with its loop.
+struct Axis {
+    iter: IterVar,
+    /// The extent after padding.
+    padded: Expr,
+    /// Whether that is another one.
+    grows: bool,
+}
+
+fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Edited> {
+    let (site, b) = the_block(func, block)?;
+    let StmtKind::Block { bindings, predicate, .. } = site.stmt.kind() else {
+        return Err(Error::internal("a block site is no block"));
+    };
+    let refuse = |why: String| Error::refused(why).at(site.stmt.span());
+    let shape_of_block = |why: &str| refuse(format!("the block `{}` {why}", b.name));
+    if padding.len() != b.iters.len() {
+        return Err(refuse(format!(
+            "{} multiples for the {} iteration variables of `{}`",
+            padding.len(),
+            b.iters.len(),
+            b.name
+        )));
+    }
+    if let Some(p) = padding.iter().find(|p| **p <= 0) {
+        return Err(refuse(format!("the multiple {p} is not positive")));
+    }
+    let StmtKind::Store { buffer: out, indices, value } = b.body.kind() else {
+        return Err(shape_of_block("does not consist of one store"));
+    };
+    if !predicate.is_true() {
+        return Err(shape_of_block("runs under a predicate"));
+    }
+    if !b.allocs.is_empty() || !b.matches.is_empty() {
+        return Err(shape_of_block("allocates or views buffers"));
+    }
+    // The loops, from the block outwards, as long as they hold nothing else.
+    let mut loops: Vec<(Stmt, Var, Range)> = Vec::new();
+    for s in site.around.iter().rev() {
+        let StmtKind::For { var, range, .. } = s.kind() else { break };
+        loops.push((s.clone(), var.clone(), range.clone()));
+    }
+    loops.reverse();
+    let bound = |e: &Expr, iter: &IterVar| {
+        let v = e.as_var()?;
+        let (_, _, range) = loops.iter().find(|(_, x, _)| x == v)?;
+        let zero = range.min.as_int() == Some(0) && iter.domain.min.as_int() == Some(0);
+        (zero && same_extent(&range.extent, &iter.domain.extent)).then(|| v.clone())
+    };
+    let mut vars: Vec<Var> = Vec::new();
+    for (iter, e) in b.iters.iter().zip(bindings) {
+        match bound(e, iter) {
+            Some(v) if !vars.contains(&v) => vars.push(v),
+            _ if e.as_int() == Some(0) && iter.domain.extent.as_int() == Some(1) => {}
+            _ => {
+                return Err(shape_of_block(&format!(
+                    "binds `{}` to `{e}`, which is not a loop of its own directly around the \
+                     block with the same extent",
+                    iter.var.name()
+                )));
+            }
+        }
+    }
+    let Some(first) = loops.iter().position(|(_, v, _)| vars.contains(v)) else {
+        return Err(shape_of_block("is not in a loop"));
+    };
+    let loops = &loops[first..];
+    if let Some((_, v, _)) = loops.iter().find(|(_, v, _)| !vars.contains(v)) {
+        return Err(shape_of_block(&format!(
+            "is in the loop `{}`, which it does not use",
+            v.name()
+        )));
+    }
+    let axes: Vec<Axis> = b
+        .iters
+        .iter()
+        .zip(padding)
+        .map(|(iter, p)| {
+            let extent = &iter.domain.extent;
+            let padded = round_up(extent, *p);
+            Axis { iter: iter.clone(), grows: !same_extent(&padded, extent), padded }
+        })
+        .collect();
+    if let Some(a) = axes.iter().find(|a| a.grows && a.iter.kind == IterKind::Opaque) {
+        return Err(shape_of_block(&format!("has the opaque variable `{}`", a.iter.var.name())));
+    }
+    if let Some((a, e)) = axes.iter().zip(bindings).find(|(a, e)| a.grows && e.as_var().is_none()) {
+        return Err(shape_of_block(&format!(
+            "binds `{}` to `{e}`, not to a loop",
+            a.iter.var.name()
+        )));
+    }
+    check_reduction(&b, out, indices, value, &axes).map_err(|e| e.at(site.stmt.span()))?;
+
+    // Buffers and how they are padded.
+    let mut inputs: Vec<(Buffer, Vec<Option<Expr>>)> = Vec::new();
+    for (buffer, at) in loads(value) {
+        if buffer == *out {
+            continue;
+        }
+        let pads = pads_of(&buffer, &at, &axes).map_err(|e| e.at(site.stmt.span()))?;
+        match inputs.iter().find(|(x, _)| *x == buffer) {
+            None => inputs.push((buffer, pads)),
+            Some((_, other)) => {
+                let same = |a: &Option<Expr>, b: &Option<Expr>| match (a, b) {
+                    (Some(a), Some(b)) => same_extent(a, b),
+                    (a, b) => a.is_none() == b.is_none(),
+                };
+                if !other.iter().zip(&pads).all(|(a, b)| same(a, b)) {
+                    return Err(refuse(format!(
+                        "two accesses of `{}` would be padded in two ways",
+                        buffer.name
+                    )));
+                }
+            }
+        }
+    }
+    inputs.retain(|(_, pads)| pads.iter().any(Option::is_some));
+    let out_pads = pads_of(out, indices, &axes).map_err(|e| e.at(site.stmt.span()))?;
+    let pads_output = out_pads.iter().any(Option::is_some);
+    if pads_output {
+        check_output(&b, out, indices, &axes).map_err(|e| e.at(site.stmt.span()))?;
+    }
+
+    // The padded copies.
+    let mut allocs = Vec::new();
+    let mut stmts = Vec::new();
+    let mut to = Vec::new();
+    for (buffer, pads) in &inputs {
+        let pad = padded_buffer(buffer, pads);
+        let name = fresh_block_name(func, &pad.name);
+        let zero = Expr::constant(0.0, buffer.dtype());
+        stmts.push(copy_block(name, &pad, &pad.shape, |at| {
+            let mut inside = Expr::bool(true);
+            for ((v, p), extent) in at.iter().zip(pads).zip(&buffer.shape) {
+                if p.is_some() {
+                    inside = inside.and(v.clone().less(extent));
+                }
+            }
+            (buffer.clone(), Expr::if_then_else(inside, buffer.load(at.to_vec()), zero))
+        }));
+        allocs.push(pad.clone());
+        to.push((buffer.clone(), pad));
+    }
+    let mut back = None;
+    if pads_output {
+        let pad = padded_buffer(out, &out_pads);
+        let name = fresh_block_name(func, &pad.name);
+        back = Some(copy_block(name, out, &out.shape, |at| (pad.clone(), pad.load(at.to_vec()))));
+        allocs.push(pad.clone());
+        to.push((out.clone(), pad));
+    }
+    // The nest with its new extents.
+    let mut rename = Rename(&to);
+    let mut new = (*b).clone();
+    for (iter, axis) in new.iters.iter_mut().zip(&axes) {
+        iter.domain = Range::upto(axis.padded.clone());
+    }
+    new.reads = None;
+    new.writes = None;
+    new.init = b.init.as_ref().map(|s| rename.stmt(s));
+    new.body = rename.stmt(&b.body);
+    let mut nest = Stmt::block(bindings.clone(), predicate.clone(), new);
+    for (s, v, range) in loops.iter().rev() {
+        let axis = axes.iter().zip(bindings).find(|(_, e)| e.as_var() == Some(v));
+        let extent =
+            axis.map_or_else(|| range.extent.clone(), |(a, _)| a.padded.clone().cast(v.dtype()));
+        let StmtKind::For { kind, annotations, .. } = s.kind() else { continue };
+        let range = Range { min: range.min.clone(), extent };
+        let (var, kind, annotations) = (v.clone(), kind.clone(), annotations.clone());
+        nest = Stmt::spanned(StmtKind::For { var, range, kind, annotations, body: nest }, s.span());
+    }
+    stmts.push(nest);
+    stmts.extend(back);
+    let scope = site.scope().cloned();
+    let outer = loops[0].0.clone();
+    let change = Change {
+        scope: scope.as_ref(),
+        allocs,
+        swap: vec![(outer, Stmt::seq(stmts))],
+        ..Change::default()
+    };
+    Ok((change.apply(func), Vec::new()))
+}
+
+fn same_extent(a: &Expr, b: &Expr) -> bool {
+    same_expr(a, b) || (a.as_int().is_some() && a.as_int() == b.as_int())
+}
+
+/// The smallest multiple that is not less.
+fn round_up(extent: &Expr, multiple: i64) -> Expr {
+    if multiple == 1 {
+        return extent.clone();
+    }
+    match extent.as_int() {
+        Some(n) => Expr::int(n + (multiple - n.rem_euclid(multiple)) % multiple, extent.dtype()),
+        None => (extent.clone() + (multiple - 1)).floordiv(multiple) * multiple,
+    }
+}
+
+fn loads(value: &Expr) -> Vec<(Buffer, Vec<Expr>)> {
+    struct Loads(Vec<(Buffer, Vec<Expr>)>);
+    impl Visit for Loads {
+        fn expr(&mut self, e: &Expr) {
+            if let ExprKind::Load(b, indices) = e.kind() {
+                self.0.push((b.clone(), indices.clone()));
+            }
+            walk_expr(self, e);
+        }
+    }
+    let mut l = Loads(Vec::new());
+    l.expr(value);
+    l.0
+}
+
+/// The new extent of each axis of a buffer, where it gets one.
+fn pads_of(buffer: &Buffer, indices: &[Expr], axes: &[Axis]) -> Result<Vec<Option<Expr>>> {
+    indices
+        .iter()
+        .zip(&buffer.shape)
+        .map(|(i, extent)| {
+            let vars = free_vars(i);
+            let Some(axis) = axes.iter().find(|a| a.grows && vars.contains(&a.iter.var)) else {
+                return Ok(None);
+            };
+            if i.as_var() != Some(&axis.iter.var) {
+                return Err(Error::refused(format!(
+                    "`{}` is accessed at `{i}`, not at `{}` alone, which is to be padded",
+                    buffer.name,
+                    axis.iter.var.name()
+                )));
+            }
+            if !same_extent(extent, &axis.iter.domain.extent) {
+                return Err(Error::refused(format!(
+                    "an axis of `{}` has the extent {extent}, and `{}`, by which it is accessed, \
+                     the extent {}",
+                    buffer.name,
+                    axis.iter.var.name(),
+                    axis.iter.domain.extent
+                )));
+            }
+            Ok(Some(axis.padded.clone().cast(extent.dtype())))
+        })
+        .collect()
+}
+
+/// A padded output is copied back as a whole, so the block must write it as a whole and need
+/// nothing of what was in it.
+fn check_output(b: &Block, out: &Buffer, indices: &[Expr], axes: &[Axis]) -> Result<()> {
+    let mut seen: Vec<&Var> = Vec::new();
+    for (i, extent) in indices.iter().zip(&out.shape) {
+        let axis = i.as_var().and_then(|v| axes.iter().find(|a| a.iter.var == *v));
+        let whole = axis.is_some_and(|a| {
+            a.iter.kind == IterKind::Spatial
+                && !seen.contains(&&a.iter.var)
+                && same_extent(extent, &a.iter.domain.extent)
+        });
+        if !whole {
+            return Err(Error::refused(format!(
+                "the block `{}` does not write every cell of `{}`: index `{i}` of an axis of \
+                 extent {extent}",
+                b.name, out.name
+            )));
+        }
+        seen.extend(axis.map(|a| &a.iter.var));
+    }
+    let StmtKind::Store { value, .. } = b.body.kind() else { return Ok(()) };
+    if b.init.is_none() && loads(value).iter().any(|(x, _)| x == out) {
+        return Err(Error::refused(format!(
+            "the block `{}` reads `{}` without an initialisation",
+            b.name, out.name
+        )));
+    }
+    Ok(())
+}
+
+/// Added iterations of a reduction must add zero.
+fn check_reduction(
+    b: &Block,
+    out: &Buffer,
+    indices: &[Expr],
+    value: &Expr,
+    axes: &[Axis],
+) -> Result<()> {
+    let added: Vec<&Var> = axes
+        .iter()
+        .filter(|a| a.grows && a.iter.kind == IterKind::Reduce)
+        .map(|a| &a.iter.var)
+        .collect();
+    if added.is_empty() {
+        return Ok(());
+    }
+    let accumulator = |e: &Expr| {
+        matches!(e.kind(), ExprKind::Load(x, at) if x == out
+            && at.len() == indices.len()
+            && at.iter().zip(indices).all(|(a, b)| same_expr(a, b)))
+    };
+    let term = match value.kind() {
+        ExprKind::Binary(BinOp::Add, acc, term) if accumulator(acc) => term,
+        ExprKind::Binary(BinOp::Add, term, acc) if accumulator(acc) => term,
+        ExprKind::Binary(BinOp::Sub, acc, term) if accumulator(acc) => term,
+        _ => {
+            return Err(Error::refused(format!(
+                "the block `{}` does not add up, and a padded reduction must add zero",
+                b.name
+            )));
+        }
+    };
+    for v in added {
+        if !is_zero(term, v) {
+            return Err(Error::refused(format!(
+                "`{term}` is not known to be zero where `{}` is in the padding",
+                v.name()
+            ))
+            .note("a product of floats is zero for certain where both sides are"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a value is zero where loads that use a variable are.
+fn is_zero(e: &Expr, v: &Var) -> bool {
+    match e.kind() {
+        ExprKind::Load(_, indices) => indices.iter().any(|i| i.as_var() == Some(v)),
+        ExprKind::Int(k) => *k == 0,
+        ExprKind::Float(x) => *x == 0.0,
+        ExprKind::Cast(a) => is_zero(a, v),
+        ExprKind::Binary(BinOp::Mul, a, b) => {
+            let exact = matches!(e.dtype().kind, TypeKind::Int | TypeKind::UInt);
+            match exact {
+                true => is_zero(a, v) || is_zero(b, v),
+                false => is_zero(a, v) && is_zero(b, v),
+            }
+        }
+        ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Min | BinOp::Max, a, b)
+        | ExprKind::Select(_, a, b)
+        | ExprKind::IfThenElse(_, a, b) => is_zero(a, v) && is_zero(b, v),
+        _ => false,
+    }
+}
+
+fn padded_buffer(buffer: &Buffer, pads: &[Option<Expr>]) -> Buffer {
+    buffer.derive_storage(|d| {
+        d.name = format!("{}_pad", buffer.name).into();
+        d.shape = d
+            .shape
+            .iter()
+            .zip(pads)
+            .map(|(old, new)| new.clone().unwrap_or_else(|| old.clone()))
+            .collect();
+        d.strides = Vec::new();
+        d.elem_offset = None;
+        d.offset_factor = 0;
+    })
+}
+
+/// A block that stores, for every cell of `to` within the extents, the value that `value` gives
+/// together with the buffer that it reads.
+fn copy_block(
+    name: Arc<str>,
+    to: &Buffer,
+    extents: &[Expr],
+    value: impl FnOnce(&[Expr]) -> (Buffer, Expr),
+) -> Stmt {
+    let axes: Vec<(Var, Var, Expr)> = extents
+        .iter()
+        .enumerate()
+        .map(|(k, e)| {
+            let dtype = e.dtype();
+            (Var::new(format!("i{k}"), dtype), Var::new(format!("v{k}"), dtype), e.clone())
+        })
+        .collect();
+    let at: Vec<Expr> = axes.iter().map(|(_, v, _)| v.expr()).collect();
+    let point = |b: &Buffer| Region {
+        buffer: b.clone(),
+        ranges: at.iter().cloned().map(Range::point).collect(),
+    };
+    let (from, value) = value(&at);
+    let mut block = Block::new(name, Stmt::store(to, at.clone(), value));
+    block.reads = Some(vec![point(&from)]);
+    block.writes = Some(vec![point(to)]);
+    block.iters = axes
+        .iter()
+        .map(|(_, v, e)| IterVar {
+            var: v.clone(),
+            domain: Range::upto(e.clone()),
+            kind: IterKind::Spatial,
+        })
+        .collect();
+    let bindings = axes.iter().map(|(i, ..)| i.expr()).collect();
+    let body = Stmt::block(bindings, Expr::bool(true), block);
+    axes.iter().rev().fold(body, |body, (i, _, e)| Stmt::serial(i, e.clone(), body))
+}
+
+/// Other buffers at the same indices.
+struct Rename<'a>(&'a [(Buffer, Buffer)]);
+
+impl Fold for Rename<'_> {
+    fn buffer_use(&mut self, b: &Buffer) -> Buffer {
+        self.0.iter().find(|(from, _)| from == b).map_or_else(|| b.clone(), |(_, to)| to.clone())
+    }
+}
