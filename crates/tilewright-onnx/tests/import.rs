@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use common::*;
 use tilewright_interp::run_module;
-use tilewright_ir::{Attr, Error, Function, GraphExpr, Module, Result, Tensor, well_formed};
+use tilewright_ir::{Attr, DType, Error, Function, GraphExpr, Module, Result, Tensor, well_formed};
 use tilewright_onnx::proto::{DataType, EXTERNAL, StringStringEntry, TensorProto};
 use tilewright_onnx::{Dim, ImportOptions, Model, import_path};
 
@@ -452,6 +452,25 @@ fn transposed_convolutions_take_an_output_shape() {
     assert_eq!(run(vec![ints("output_shape", &[8])]), all[1..]);
     assert_eq!(run(vec![upper]), all);
     assert_eq!(run(vec![ints("pads", &[1, 2]), ints("output_padding", &[1])]), all[1..8]);
+}
+
+#[test]
+fn dropout_drops_nothing() -> Result<()> {
+    let m = |opset| {
+        model()
+            .opset(opset)
+            .input("x", [3])
+            .node("Dropout", &["x"], &["y", "mask"])
+            .output("y")
+            .output("mask")
+    };
+    let x = vector(&[1.0, 2.0, 3.0]);
+    for (opset, mask) in [(9, F32), (10, DType::BOOL), (13, DType::BOOL)] {
+        let out = run(&m(opset), std::slice::from_ref(&x))?;
+        assert!(out[0].same(&x));
+        assert_eq!((out[1].dtype(), out[1].get_f64(2)), (mask, 1.0));
+    }
+    Ok(())
 }
 
 #[test]

@@ -913,3 +913,270 @@ fn tensors_that_are_too_large() {
     let m = model().input("x", vec![1i64; 33]).node("Relu", &["x"], &["y"]).output("y");
     says(&m, "input `x` has 33 dimensions; at most 32 are supported");
 }
+
+/// A node with the input `x` and constants of any type, named in order.
+fn with_tensors(
+    op: &str,
+    opset: i64,
+    x: &[i64],
+    constants: &[Option<TensorProto>],
+    attributes: &[AttributeProto],
+) -> M {
+    let names = ["p", "q", "r", "s"];
+    let mut m = model().opset(opset).input("x", x.iter().copied());
+    let mut inputs = vec!["x"];
+    for (name, t) in names.iter().zip(constants) {
+        inputs.push(if t.is_some() { name } else { "" });
+        if let Some(t) = t {
+            m = m.constant(TensorProto { name: (*name).into(), ..t.clone() });
+        }
+    }
+    m.node_with(op, &inputs, &["out"], attributes.to_vec()).output("out")
+}
+
+/// An 8-bit tensor of zeros.
+fn bytes(dims: &[i64], data_type: DataType) -> TensorProto {
+    let count = dims.iter().product::<i64>() as usize;
+    TensorProto {
+        dims: dims.to_vec(),
+        data_type: data_type as i32,
+        int32_data: vec![0; count],
+        ..Default::default()
+    }
+}
+
+#[test]
+fn resizes_that_do_not_fit() {
+    let floats = |values: &[f32]| Some(float_tensor(&[values.len() as i64], values));
+    let ints = |values: &[i64]| Some(int_tensor(&[values.len() as i64], values));
+    let up = || vec![None, floats(&[1.0, 2.0])];
+    for (opset, constants, attributes, said) in [
+        (13, vec![None, None], vec![], "neither scales nor sizes are given"),
+        (
+            13,
+            vec![None, floats(&[1.0, 1.0]), ints(&[2, 3])],
+            vec![],
+            "both scales and sizes are given",
+        ),
+        (13, vec![None, floats(&[1.0])], vec![], "1 sizes or scales for 2 axes"),
+        (13, vec![None, None, ints(&[1])], vec![], "1 sizes or scales for 2 axes"),
+        (
+            13,
+            vec![None, floats(&[1.0, -2.0])],
+            vec![],
+            "the scales [1.0, -2.0] for the shape [2, 3]",
+        ),
+        (
+            13,
+            vec![None, floats(&[1.0, f32::NAN])],
+            vec![],
+            "the scales [1.0, NaN] for the shape [2, 3]",
+        ),
+        (
+            13,
+            vec![None, ints(&[1, 2])],
+            vec![],
+            "the input `scales` must be a list of numbers, but is int64 of shape [2]",
+        ),
+        (10, vec![], vec![], "the input `scales` is missing"),
+        (
+            10,
+            vec![floats(&[0.5, 2.0])],
+            vec![],
+            "shrinking and growing at once is not supported before opset 11",
+        ),
+        (
+            10,
+            vec![floats(&[1.0, 2.0])],
+            vec![text("mode", "cubic")],
+            "attribute `mode` = cubic is not supported",
+        ),
+        (13, up(), vec![text("mode", "area")], "attribute `mode` = area is not supported"),
+        (
+            13,
+            up(),
+            vec![text("nearest_mode", "any")],
+            "attribute `nearest_mode` = any is not supported",
+        ),
+        (
+            13,
+            up(),
+            vec![text("coordinate_transformation_mode", "tf_crop_and_resize")],
+            "attribute `coordinate_transformation_mode` = tf_crop_and_resize is not supported",
+        ),
+        (
+            18,
+            vec![None, None, ints(&[2, 3])],
+            vec![text("keep_aspect_ratio_policy", "any")],
+            "attribute `keep_aspect_ratio_policy` = any is not supported",
+        ),
+    ] {
+        node_says(&with_tensors("Resize", opset, &[2, 3], &constants, &attributes), said);
+    }
+    let m = model()
+        .input("x", [2, 3])
+        .input("s", [2])
+        .node("Resize", &["x", "", "s"], &["out"])
+        .output("out");
+    node_says(
+        &m,
+        "the input `scales` depends on the data, but must be known when the model is imported",
+    );
+}
+
+#[test]
+fn quantisations_that_do_not_fit() {
+    let one = || Some(float_tensor(&[], &[0.5]));
+    let row = || Some(float_tensor(&[3], &[0.5, 1.0, 2.0]));
+    let u8s = |dims: &[i64]| Some(bytes(dims, DataType::Uint8));
+    let block = Some(float_tensor(&[2, 2], &[1.0; 4]));
+    for (opset, constants, attributes, said) in [
+        (13, vec![one(), u8s(&[1])], vec![], "the scale has the shape [], the zero point [1]"),
+        (10, vec![row()], vec![], "a scale of shape [3] for data of shape [2, 3]"),
+        (21, vec![block.clone()], vec![], "a scale of shape [2, 2] for data of shape [2, 3]"),
+        (
+            21,
+            vec![block],
+            vec![int("block_size", 1)],
+            "a scale of shape [2, 2] for data of shape [2, 3] in blocks of 1 along axis 1",
+        ),
+        (
+            21,
+            vec![one(), u8s(&[])],
+            vec![int("output_dtype", 3)],
+            "attribute `output_dtype` is int8, but the zero point is uint8",
+        ),
+        (
+            23,
+            vec![one()],
+            vec![int("precision", 10)],
+            "attribute `precision` = float16 is not supported",
+        ),
+        (
+            21,
+            vec![one()],
+            vec![int("output_dtype", 21)],
+            "attribute `output_dtype`: element type UINT4 is not supported",
+        ),
+    ] {
+        node_says(&with_tensors("QuantizeLinear", opset, &[2, 3], &constants, &attributes), said);
+    }
+    let m = model()
+        .typed_input("x", DataType::Int8, [2])
+        .floats("s", &[], &[1.0])
+        .constant(TensorProto { name: "z".into(), ..bytes(&[], DataType::Uint8) })
+        .node("DequantizeLinear", &["x", "s", "z"], &["out"])
+        .output("out");
+    node_says(&m, "the data are int8, the zero point is uint8");
+    let m = model()
+        .typed_input("x", DataType::Int8, [2, 2])
+        .constant(TensorProto { name: "z".into(), ..bytes(&[], DataType::Uint8) })
+        .node("MatMulInteger", &["x", "x", "z"], &["out"])
+        .output("out");
+    node_says(&m, "the data are int8, the zero point is uint8");
+}
+
+#[test]
+fn inputs_that_do_not_fit_each_other() {
+    let f = |dims: &[i64]| {
+        let count = dims.iter().product::<i64>() as usize;
+        Some(float_tensor(dims, &vec![1.0; count]))
+    };
+    let i = |values: &[i64]| Some(int_tensor(&[values.len() as i64], values));
+    for (op, opset, x, constants, attributes, said) in [
+        ("Tile", 13, &[2][..], vec![], vec![], "the input `repeats` is missing"),
+        (
+            "ScatterElements",
+            18,
+            &[3],
+            vec![i(&[0, 1]), f(&[3])],
+            vec![],
+            "indices of shape [2] and updates of shape [3]",
+        ),
+        (
+            "ScatterElements",
+            16,
+            &[3],
+            vec![i(&[0]), f(&[1])],
+            vec![text("reduction", "max")],
+            "attribute `reduction` = max is not supported",
+        ),
+        (
+            "ScatterND",
+            13,
+            &[3, 2],
+            vec![i(&[0]), f(&[3])],
+            vec![],
+            "updates of shape [3] do not fit data of shape [3, 2] and indices of shape [1]",
+        ),
+        (
+            "SpaceToDepth",
+            28,
+            &[1, 4],
+            vec![],
+            vec![int("blocksize", 2), text("mode", "CRD")],
+            "float32[1, 4] is no image",
+        ),
+        (
+            "SpaceToDepth",
+            28,
+            &[1, 1, 4, 3],
+            vec![],
+            vec![int("blocksize", 2), text("mode", "CRD")],
+            "float32[1, 1, 4, 3] does not split into blocks of 2",
+        ),
+        (
+            "SpaceToDepth",
+            28,
+            &[1, 1, 4, 4],
+            vec![],
+            vec![int("blocksize", 2), text("mode", "X")],
+            "attribute `mode` = X is not supported",
+        ),
+        (
+            "Trilu",
+            14,
+            &[2, 2],
+            vec![f(&[1])],
+            vec![],
+            "the input `k` must be one int64, but is float32[1]",
+        ),
+        ("TopK", 13, &[3], vec![i(&[1, 2])], vec![], "the input `K` must be one number"),
+        ("TopK", 13, &[3], vec![i(&[4])], vec![], "the input `K` does not fit 3 elements"),
+        ("SwiGLU", 28, &[3], vec![f(&[1])], vec![], "float32[3] and float32[1] differ"),
+        (
+            "Einsum",
+            13,
+            &[3],
+            vec![],
+            vec![text("equation", "ij->i")],
+            "einsum: `ij->i`: the term `ij` does not have 1 axes",
+        ),
+    ] {
+        node_says(&with_tensors(op, opset, x, &constants, &attributes), said);
+    }
+    let m = model()
+        .input("x", [2])
+        .typed_input("k", DataType::Int64, Vec::<i64>::new())
+        .opset(14)
+        .node("Trilu", &["x", "k"], &["out"])
+        .output("out");
+    node_says(&m, "trilu: float32[2] has no matrices");
+    let wide = TensorProto {
+        name: "axes".into(),
+        dims: vec![1],
+        data_type: DataType::Uint64 as i32,
+        uint64_data: vec![u64::MAX],
+        ..Default::default()
+    };
+    let m = model()
+        .input("x", [2])
+        .constant(wide)
+        .node("ReduceSum", &["x", "axes"], &["out"])
+        .output("out");
+    node_says(&m, "the input `axes` is out of range");
+    let mut m = model().input("x", [1, 2]).input("s", [2]);
+    m = m.typed_input("d", DataType::Double, [2]);
+    let m = m.node("BatchNormalization", &["x", "s", "d", "s", "s"], &["out"]).output("out");
+    node_says(&m, "scale and bias, and mean and variance, must have equal types");
+}

@@ -301,6 +301,9 @@ pub(crate) fn dropout(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     }
     let mask = Operand::new(x.shape(), DType::BOOL);
     b.budget.charge(&mask)?;
-    let mask = fold::full(DType::BOOL, x.shape(), &[1])?;
-    Ok(vec![x, Value::Const(mask)])
+    let mask = Value::Const(fold::full(DType::BOOL, x.shape(), &[1])?);
+    // The mask was of the data's type at first.
+    let of = if node.opset < 10 { x.dtype() } else { DType::BOOL };
+    let mask = convert(b, &mask, of)?;
+    Ok(vec![x, mask])
 }

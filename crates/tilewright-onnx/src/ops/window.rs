@@ -96,13 +96,11 @@ pub(crate) fn windows(node: &Node, extents: &[usize], kernel: &[usize]) -> Resul
             node.ignore("pads");
             let (mut begin, mut end) = (Vec::with_capacity(n), Vec::with_capacity(n));
             for k in 0..n {
-                // All numbers are below 2^31.
+                // Extents are below 2^48, the others below 2^31: nothing overflows.
                 let [extent, size, stride, dilation] =
-                    [extents[k], kernel[k], strides[k], dilations[k]].map(|v| v as i128);
+                    [extents[k], kernel[k], strides[k], dilations[k]].map(|v| v as i64);
                 let count = (extent + stride - 1) / stride;
                 let total = ((count - 1) * stride + (size - 1) * dilation + 1 - extent).max(0);
-                let total = i64::try_from(total)
-                    .map_err(|_| Error::model(format!("a padding of {total} cells")))?;
                 let (b, e) = halves(total, odd_at_end);
                 begin.push(b as usize);
                 end.push(e as usize);
