@@ -540,10 +540,42 @@ impl Domain {
         if bad.is_empty()? {
             return Ok(Proof::Yes);
         }
+        let fits = |w: &Witness| {
+            w.values.iter().all(|(v, x)| {
+                let x = Some(i128::from(*x));
+                v.dtype().min_int() <= x && x <= v.dtype().max_int()
+            })
+        };
+        match d.witness_of(&bad, &fails) {
+            Ok(Some(witness)) if fits(&witness) => return Ok(Proof::No { witness }),
+            Ok(None) => return Err(d.why_vague(&fails)),
+            Err(e) if *e.reason() != Reason::TooLarge => return Err(e),
+            _ => {}
+        }
+        // The point is none that the variables' types allow. These bounds would burden every
+        // question, and hardly ever matter.
+        let bad = bad.intersect(d.frame.pred(&d.typed()?)?)?;
+        if bad.is_empty()? {
+            return Ok(Proof::Yes);
+        }
         match d.witness_of(&bad, &fails)? {
             Some(witness) => Ok(Proof::No { witness }),
             None => Err(d.why_vague(&fails)),
         }
+    }
+
+    /// Every variable is in the range of its type.
+    fn typed(&self) -> Known<Pred> {
+        let mut parts = Vec::new();
+        for a in &self.frame.atoms {
+            let t = a.expr().dtype();
+            if let (Some(lo), Some(hi)) = (t.min_int(), t.max_int()) {
+                let value = Sum::atom(a.clone());
+                parts.push(Pred::ge(value.clone().offset(-lo)?));
+                parts.push(Pred::ge(Sum::constant(hi).plus(&value, -1)?));
+            }
+        }
+        Ok(Pred::and(parts))
     }
 
     /// Whether a condition in normal form holds at every point; no witness is looked for.

@@ -250,6 +250,16 @@ fn narrow_and_unsigned_arithmetic_wraps() {
 }
 
 #[test]
+fn witnesses_are_values_of_their_types() {
+    let x = Var::index("x");
+    let d = engine().domain();
+    // 2^31 would be a solution, and is no int32.
+    assert!(d.prove(&(&x - i64::from(i32::MAX)).not_equal(1)).is_yes());
+    let no = d.prove(&(&x - i64::from(i32::MAX)).not_equal(0));
+    assert_eq!(no.to_string(), "no, at x=2147483647");
+}
+
+#[test]
 fn vectors_are_asked_lane_by_lane() {
     let e = engine();
     let i = Var::index("i");
