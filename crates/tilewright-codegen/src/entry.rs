@@ -91,8 +91,10 @@ fn broken(what: String) -> Error {
 /// The definition of the function.
 fn function(prefix: &str, plan: &Plan, visibility: Visibility) -> Result<String> {
     check_prefix(prefix)?;
-    if plan.steps.len() > i32::MAX as usize / STEP {
-        return Err(Error::unsupported(format!("a plan of {} steps", plan.steps.len())));
+    let most = i32::MAX as usize / STEP;
+    if plan.steps.len() > most {
+        let text = format!("a plan of {} steps, at most {most} are possible", plan.steps.len());
+        return Err(Error::unsupported(text));
     }
     let hidden = if visibility == Visibility::Hidden { "hidden " } else { "" };
     let mut out = format!(
@@ -164,6 +166,15 @@ mod tests {
         assert_eq!(failure(1), Some((0, 0)));
         assert_eq!(failure(3 * 4096 + 5), Some((3, 4)));
         assert_eq!(failure(4096), None);
+    }
+
+    #[test]
+    fn a_plan_without_end_is_refused() {
+        let step = Step { func: "f".into(), args: Vec::new() };
+        let endless = Plan { steps: vec![step; i32::MAX as usize / STEP + 1], ..Plan::default() };
+        let error = emit("m", &endless).expect_err("too many steps");
+        assert!(matches!(error, Error::Unsupported(_)));
+        assert_eq!(error.to_string(), "a plan of 524288 steps, at most 524287 are possible");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! object file that LLVM makes, an assembler file that includes the constants, and a small C file
 //! with the interface that [`crate::header::library`] describes.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -78,7 +78,7 @@ impl Library<'_> {
             object.into(),
             "-lm".into(),
         ];
-        compile(directory, &arguments)?;
+        compile(&compiler(), directory, &arguments)?;
         let header = out.with_extension("h");
         std::fs::write(&header, header_text).map_err(|e| io(&header.display().to_string(), &e))?;
         Ok(header)
@@ -88,12 +88,7 @@ impl Library<'_> {
     fn constants(&self) -> Result<Vec<u8>> {
         let offsets = self.offsets();
         let total = offsets.last().copied().unwrap_or(0);
-        if total > MAX_CONSTANTS {
-            return Err(Error::unsupported(format!(
-                "{total} bytes of constants in a shared library, at most {MAX_CONSTANTS} are possible"
-            ))
-            .help("compile to an object file, whose caller provides the constants"));
-        }
+        check_size(total)?;
         let mut bytes = vec![0; total];
         for (constant, &at) in self.plan.constants.iter().zip(&offsets) {
             let from = constant.bytes();
@@ -192,11 +187,26 @@ PUBLIC void {name}_set_parallel({name}_parallel_for parallel_for, void *user) {{
     }
 }
 
-/// Runs the C compiler in a directory.
-fn compile(directory: &Path, arguments: &[OsString]) -> Result<()> {
-    let compiler = std::env::var_os("CC").filter(|c| !c.is_empty()).unwrap_or_else(|| "cc".into());
+/// Whether a library can hold so many bytes of constants.
+fn check_size(total: usize) -> Result<()> {
+    if total <= MAX_CONSTANTS {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!(
+        "{total} bytes of constants in a shared library, at most {MAX_CONSTANTS} are possible"
+    ))
+    .help("compile to an object file, whose caller provides the constants"))
+}
+
+/// The C compiler that the environment asks for.
+fn compiler() -> OsString {
+    std::env::var_os("CC").filter(|c| !c.is_empty()).unwrap_or_else(|| "cc".into())
+}
+
+/// Runs a C compiler in a directory.
+fn compile(compiler: &OsStr, directory: &Path, arguments: &[OsString]) -> Result<()> {
     let shown = compiler.to_string_lossy().into_owned();
-    let output = Command::new(&compiler)
+    let output = Command::new(compiler)
         .args(arguments)
         .current_dir(directory)
         .env("LC_ALL", "C")
@@ -249,9 +259,29 @@ mod tests {
     fn a_compiler_that_fails_says_why() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let arguments = ["-o".into(), "x".into(), "missing_file.c".into()];
-        let error = compile(directory.path(), &arguments).expect_err("there is no such file");
+        let error = compile(OsStr::new("cc"), directory.path(), &arguments);
+        let error = error.expect_err("there is no such file");
         assert!(matches!(error, Error::Toolchain(_)));
         let text = error.render();
         assert!(text.contains("failed: ") && text.contains("missing_file.c"), "{text}");
+    }
+
+    #[test]
+    fn a_compiler_that_is_not_there_is_an_error_with_help() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let error = compile(OsStr::new("no-such-cc"), directory.path(), &[]);
+        let error = error.expect_err("there is no such compiler");
+        assert!(matches!(error, Error::Toolchain(_)));
+        let text = error.render();
+        assert!(text.contains("the C compiler `no-such-cc` cannot be run: "), "{text}");
+        assert!(text.contains("help: install gcc or clang"), "{text}");
+    }
+
+    #[test]
+    fn too_many_constants_are_refused() {
+        assert!(check_size(MAX_CONSTANTS).is_ok());
+        let error = check_size(MAX_CONSTANTS + 1).expect_err("too many");
+        assert!(matches!(error, Error::Unsupported(_)));
+        assert!(error.render().contains("help: compile to an object file"), "{}", error.render());
     }
 }

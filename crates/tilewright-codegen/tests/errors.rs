@@ -334,6 +334,141 @@ fn vector_conditions() {
 }
 
 #[test]
+fn vectors_where_there_can_be_none() {
+    let b = a();
+    let four = |e: Expr| Expr::broadcast(e, 4);
+    check(
+        &[&b],
+        store(&b, Expr::new(ExprKind::Broadcast(four(x())), DType::F32.with_lanes(8))),
+        expect![[r#"
+            error: function `f`: `T.Broadcast(T.float32(1.0), 4)` is a vector and cannot be broadcast
+              --> f.py:1:1
+               1 | A[i] = 1
+                 | ^^^^
+        "#]],
+    );
+    check(
+        &[&b],
+        store(&b, Expr::ramp(x(), x(), 4)),
+        expect![[r#"
+        error: function `f`: `T.Ramp(T.float32(1.0), T.float32(1.0), 4)` is not a ramp of integers
+          --> f.py:1:1
+           1 | A[i] = 1
+             | ^^^^
+    "#]],
+    );
+    let vectors = buffer("V", &[4], DType::F32.with_lanes(4));
+    check(
+        &[&b],
+        store(&b, vectors.load([Expr::ramp(Expr::i32(0), Expr::i32(1), 4)])),
+        expect![[r#"
+        error: function `f`: buffer `V` of type float32x4 takes no vector index
+          --> f.py:1:1
+           1 | A[i] = 1
+             | ^^^^
+    "#]],
+    );
+    let ramp = Expr::ramp(Expr::i32(0), Expr::i32(1), 4);
+    let scattered = Expr::binary(BinOp::FloorDiv, ramp, four(Expr::i32(2)));
+    let address = CallTarget::Opaque("address_of".into());
+    check(
+        &[&b],
+        Stmt::new(StmtKind::Evaluate(Expr::call(
+            address,
+            vec![b.load([scattered])],
+            DType::HANDLE,
+        ))),
+        expect![[r#"
+            error: function `f`: there is no single address of a vector of elements
+              --> f.py:1:1
+               1 | A[i] = 1
+                 | ^^^^
+        "#]],
+    );
+    let message = "no".into();
+    let assert =
+        Stmt::new(StmtKind::Assert { cond: Expr::broadcast(Expr::bool(false), 8), message });
+    let under = |lanes: u16, s: Stmt| Stmt::guard(Expr::broadcast(Expr::bool(true), lanes), s);
+    check(
+        &[&b],
+        under(4, assert),
+        expect![[r#"
+        error: function `f`: an assertion cannot stand under a condition of other lanes
+          --> f.py:1:1
+           1 | A[i] = 1
+             | ^^^^
+    "#]],
+    );
+    check(
+        &[&b],
+        under(4, under(8, store(&b, x()))),
+        expect![[r#"
+        error: function `f`: a condition of 8 lanes cannot stand under one of 4
+          --> f.py:1:1
+           1 | A[i] = 1
+             | ^^^^
+    "#]],
+    );
+}
+
+#[test]
+fn conditions_and_bounds_of_wrong_types() {
+    let (b, i) = (a(), Var::index("i"));
+    check(
+        &[&b],
+        Stmt::guard(Expr::i32(1), store(&b, x())),
+        expect![[r#"
+        error: function `f`: the condition `1` is not a bool
+          --> f.py:1:1
+           1 | A[i] = 1
+             | ^^^^
+    "#]],
+    );
+    check(
+        &[&b],
+        store(&b, Expr::if_then_else(Expr::i32(1), x(), x())),
+        expect![[r#"
+        error: function `f`: the types in `T.if_then_else(1, T.float32(1.0), T.float32(1.0))` do not fit together
+          --> f.py:1:1
+           1 | A[i] = 1
+             | ^^^^
+    "#]],
+    );
+    let body = Stmt::store(&b, vec![i.expr()], x());
+    let range = Range::upto(Expr::int(4, DType::I64));
+    check(
+        &[&b],
+        Stmt::for_loop(&i, range, ForKind::Serial, body),
+        expect![[r#"
+        error: function `f`: loop `i` of type int32 has bounds of the types int64 and int64
+          --> f.py:1:1
+           1 | A[i] = 1
+             | ^^^^
+    "#]],
+    );
+    check(
+        &[&b],
+        store(&b, Expr::new(ExprKind::Int(1), DType::F32)),
+        expect![[r#"
+            error: function `f`: the integer constant `T.float32(1)` cannot have the type float32
+              --> f.py:1:1
+               1 | A[i] = 1
+                 | ^^^^
+        "#]],
+    );
+    check(
+        &[&b],
+        store(&b, Expr::new(ExprKind::Float(1.0), DType::I32)),
+        expect![[r#"
+            error: function `f`: the float constant `T.int32(1.0)` cannot have the type int32
+              --> f.py:1:1
+               1 | A[i] = 1
+                 | ^^^^
+        "#]],
+    );
+}
+
+#[test]
 fn deep_nesting_is_an_error_and_not_the_end_of_the_stack() {
     let b = a();
     let deep = (0..6_000).fold(x(), |e, _| Expr::binary(BinOp::Add, e, x()));

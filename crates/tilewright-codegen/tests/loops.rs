@@ -111,6 +111,23 @@ fn annotations_reach_llvm_and_keep_the_result() {
 }
 
 #[test]
+fn only_what_accumulates_is_contracted() {
+    let [a, b, c] = ["A", "B", "C"].map(|name| buffer(name, &[64], DType::F32));
+    let i = Var::index("i");
+    let at = || vec![i.expr()];
+    let product = || a.load(at()) * b.load(at());
+    let nest =
+        |value: Expr| func(&[&a, &b, &c], Stmt::serial(&i, int(64), Stmt::store(&c, at(), value)));
+    let text = |f: &TensorFunc| ir(f, &baseline()).expect("it is lowered");
+    let sum = nest(c.load(at()) + product());
+    assert!(text(&sum).contains("fadd contract") && text(&sum).contains("fmul contract"));
+    compare(&sum, &arguments(&sum, 8));
+    let difference = nest(product() - product());
+    assert!(!text(&difference).contains("contract"));
+    compare_within(&difference, &arguments(&difference, 8), 0.0);
+}
+
+#[test]
 fn a_tile_of_accumulators_lives_in_registers() {
     // C[8, 16] = A[k, 8] * B[k, 16] through a local tile, unrolled, one vector a row.
     let (kk, rows, n) = (50, 8, 16u16);

@@ -169,6 +169,26 @@ fn sizes_come_after_the_parameters_in_the_order_of_their_first_mention() {
 }
 
 #[test]
+fn what_is_known_of_pointers_is_told() {
+    let a = buffer("A", &[6, 5], DType::F16);
+    let n = Var::index("n");
+    let open = Buffer::new("B", vec![n.expr()], DType::F32);
+    let empty = buffer("C", &[0], DType::F32);
+    let strided = buffer("D", &[4], DType::F32).derive(|d| d.strides = vec![Expr::i32(2)]);
+    let mut f = func(&[&a, &open, &empty, &strided], Stmt::nop());
+    let text = ir(&f, &baseline()).expect("it is lowered");
+    let line = |text: &str| text.lines().find(|l| l.contains("@tw_k_f.impl(")).map(str::to_owned);
+    let expected = "(ptr %ctx, ptr noalias noundef dereferenceable(60) %p0, ptr noalias noundef %p1, \
+                    ptr noalias noundef %p2, ptr noalias noundef %p3, i32 %p4)";
+    assert!(line(&text).is_some_and(|l| l.contains(expected)), "{text}");
+    f.attrs.insert(tilewright_codegen::emit::ALIGNED.into(), tilewright_ir::Attr::Int(1));
+    let text = ir(&f, &baseline()).expect("it is lowered");
+    let expected =
+        "ptr noalias noundef dereferenceable(60) align 64 %p0, ptr noalias noundef align 64 %p1";
+    assert!(line(&text).is_some_and(|l| l.contains(expected)), "{text}");
+}
+
+#[test]
 fn scalars_of_every_type_are_unpacked() {
     let types = [
         (DType::BOOL, 1u64, 1.0),

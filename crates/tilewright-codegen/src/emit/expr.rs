@@ -81,7 +81,9 @@ impl Func<'_> {
             ExprKind::Int(v) => {
                 let ty = register(dtype)?;
                 match ty.is_float() || ty.scalar == Scalar::Ptr {
-                    true => Err(Error::malformed(format!("an integer constant of type {dtype}"))),
+                    true => Err(Error::malformed(format!(
+                        "the integer constant `{e}` cannot have the type {dtype}"
+                    ))),
                     false => Ok(Val::int(ty, *v)),
                 }
             }
@@ -89,7 +91,9 @@ impl Func<'_> {
                 let ty = register(dtype)?;
                 match ty.is_float() {
                     true => Ok(Val::float(ty, tilewright_ir::expr::round_to(*v, dtype))),
-                    false => Err(Error::malformed(format!("a float constant of type {dtype}"))),
+                    false => Err(Error::malformed(format!(
+                        "the float constant `{e}` cannot have the type {dtype}"
+                    ))),
                 }
             }
             ExprKind::Str(text) => Ok(self.string(text)),

@@ -23,9 +23,9 @@
 //!
 //! # Numbers
 //!
-//! Results are those of the interpreter up to this: a product and the sum that accumulates it
-//! may round once instead of twice, `exp` and its like have the accuracy that the `math` module states, and
-//! sums are reordered where an annotation of the loop allows it (see the `stmt` module). `NaN`,
+//! Results are those of the interpreter up to this: a product and the sum that accumulates it may
+//! round once instead of twice, `exp` and its like have the accuracy that the `math` module states,
+//! and sums are reordered where an annotation of the loop allows it (see the `stmt` module). `NaN`,
 //! infinities and subnormal numbers are respected throughout. `min` and `max` of `-0.0` and `0.0`
 //! is either. Integer division by zero, which is an error in the interpreter, gives some value.
 //!
