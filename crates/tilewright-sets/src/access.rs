@@ -35,7 +35,8 @@ use tilewright_ir::{Expr, Var};
 
 use crate::answer::{Known, Proof, Unknown, not_affine};
 use crate::domain::Domain;
-use crate::form::{Former, Pred, Sum, reads_memory};
+use crate::form::{Pred, Sum, reads_memory};
+use crate::former::Former;
 use crate::set::Set;
 
 /// A load or store with the points at which it runs.

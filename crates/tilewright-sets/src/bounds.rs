@@ -15,7 +15,8 @@ use tilewright_ir::{DType, Expr, Range, Var};
 
 use crate::answer::{Known, Reason};
 use crate::domain::Domain;
-use crate::form::{Atom, Former, Pred, Sum};
+use crate::form::{Atom, Pred, Sum};
+use crate::former::Former;
 use crate::isl::api::{PARAM, SET};
 use crate::isl::{PwAff, Set as Raw};
 use crate::render;

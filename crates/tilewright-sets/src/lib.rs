@@ -49,6 +49,7 @@ mod engine;
 mod eval;
 mod flow;
 mod form;
+mod former;
 mod frame;
 mod inverse;
 mod isl;

@@ -35,7 +35,8 @@ use tilewright_ir::{Expr, Range, Var};
 
 use crate::answer::{Known, Proof, Reason, Unknown, Witness, not_affine};
 use crate::domain::Domain;
-use crate::form::{Atom, Former, Pred, Sum};
+use crate::form::{Atom, Pred, Sum};
+use crate::former::Former;
 use crate::render;
 use crate::set::Set;
 

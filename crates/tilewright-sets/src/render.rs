@@ -205,7 +205,7 @@ fn compare(s: &Sum, op: BinOp) -> Option<Expr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::form::Former;
+    use crate::former::Former;
     use tilewright_ir::Var;
 
     fn shown(e: &Expr) -> String {

@@ -45,7 +45,8 @@ use tilewright_ir::{DType, Expr};
 
 use crate::answer::{Known, Proof, Reason};
 use crate::domain::{Domain, is_remainder};
-use crate::form::{Atom, Former, Nature, Pred, Sum, Term, gcd, split_by};
+use crate::form::{Atom, Nature, Pred, Sum, Term, gcd, split_by};
+use crate::former::Former;
 use crate::frame::reading_order;
 use crate::isl::Set as Raw;
 use crate::render::{self, cost};

@@ -1,0 +1,338 @@
+//! Expressions into normal form.
+//!
+//! [`Former`] walks an expression once, with a memo for shared nodes, and gives its
+//! [`Sum`] or [`Pred`]. Lets are looked through, vectors are read lane by lane, and what integer
+//! sets do not know becomes an atom.
+//!
+//! **Limits.** Index arithmetic of 32 and 64 bits is taken to stay in its type: that is what a
+//! valid access needs. Narrow and unsigned arithmetic wraps exactly, as a remainder. Coefficients
+//! are kept in 128 bits; what does not fit, and expressions of more than [`MAX_STEPS`] nodes or
+//! deeper than [`MAX_DEPTH`], are [`Reason::TooLarge`]. Divisions of vectors by vectors that are
+//! not constant are opaque.
+
+use std::collections::HashMap;
+
+use tilewright_ir::visit::{Fold, Subst};
+use tilewright_ir::{BinOp, CallTarget, Expr, ExprKind, Intrin, TypeKind, Var};
+
+use crate::answer::{Known, Reason};
+use crate::form::{Atom, Nature, Pred, Sum, monomial, too_large};
+
+/// Most nodes of an expression, shared ones counted once.
+pub(crate) const MAX_STEPS: usize = 20_000;
+/// Deepest nesting of an expression.
+pub(crate) const MAX_DEPTH: usize = 400;
+/// Most terms that multiplying out may give.
+const MAX_PRODUCT_TERMS: usize = 64;
+
+/// Brings expressions into normal form.
+#[derive(Default)]
+pub(crate) struct Former {
+    steps: usize,
+    depth: usize,
+    /// Forms by the address of the node; `kept` keeps the nodes alive.
+    sums: HashMap<usize, Sum>,
+    preds: HashMap<usize, Pred>,
+    kept: Vec<Expr>,
+    lets: HashMap<Var, Expr>,
+    /// The lane of vector values, and how many there are.
+    pub lane: Option<(Var, u16)>,
+}
+
+impl Former {
+    fn enter(&mut self) -> Known<()> {
+        self.steps += 1;
+        self.depth += 1;
+        match self.steps > MAX_STEPS || self.depth > MAX_DEPTH {
+            true => Err(Reason::TooLarge.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// The form of an integer expression; that of a `bool` is 0 or 1.
+    pub fn sum(&mut self, e: &Expr) -> Known<Sum> {
+        match e.kind() {
+            ExprKind::Int(_) => return self.sum_node(e),
+            ExprKind::Var(v) if self.lets.is_empty() && v.dtype().is_int() => {
+                return Ok(Sum::var(v));
+            }
+            _ => {}
+        }
+        if let Some(known) = self.sums.get(&e.address()) {
+            return Ok(known.clone());
+        }
+        self.enter()?;
+        let sum = self.sum_node(e)?;
+        self.depth -= 1;
+        self.sums.insert(e.address(), sum.clone());
+        self.kept.push(e.clone());
+        Ok(sum)
+    }
+
+    fn sum_node(&mut self, e: &Expr) -> Known<Sum> {
+        let t = e.dtype();
+        if t.is_bool() {
+            let p = self.pred(e)?;
+            return Ok(Sum::select(p, Sum::constant(1), Sum::constant(0)));
+        }
+        if !t.is_int() {
+            return Err(Reason::Mismatch(format!("`{e}` is not an integer")).into());
+        }
+        let lane_type = t.scalar();
+        Ok(match e.kind() {
+            ExprKind::Int(v) => Sum::constant(match t.kind {
+                TypeKind::UInt => i128::from(*v as u64),
+                _ => i128::from(*v),
+            }),
+            ExprKind::Var(v) => match self.lets.get(v).cloned() {
+                Some(value) => self.sum(&value)?,
+                None if t.lanes == 1 => Sum::var(v),
+                None => self.opaque(e),
+            },
+            ExprKind::Cast(a) if a.dtype().is_int() || a.dtype().is_bool() => {
+                let sum = self.sum(a)?;
+                let from = a.dtype().scalar();
+                let holds =
+                    lane_type.min_int() <= from.min_int() && from.max_int() <= lane_type.max_int();
+                if holds { sum } else { sum.wrapped(lane_type)? }
+            }
+            ExprKind::Cast(a) if a.as_float().is_some() => {
+                let whole = a.as_float().filter(|v| v.is_finite()).map(|v| v.trunc() as i128);
+                match whole
+                    .filter(|v| lane_type.min_int() <= Some(*v) && Some(*v) <= lane_type.max_int())
+                {
+                    Some(whole) => Sum::constant(whole),
+                    None => self.opaque(e),
+                }
+            }
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (self.sum(a)?, self.sum(b)?);
+                let value = match self.binary(*op, a, b, e)? {
+                    Some(value) => value,
+                    None => self.opaque(e),
+                };
+                let wraps = lane_type.kind == TypeKind::UInt || lane_type.bits < 32;
+                let grows = matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul);
+                if wraps && grows { value.wrapped(lane_type)? } else { value }
+            }
+            ExprKind::Select(c, yes, no) | ExprKind::IfThenElse(c, yes, no) => {
+                let cond = self.pred(c)?;
+                Sum::select(cond, self.sum(yes)?, self.sum(no)?)
+            }
+            ExprKind::Call(CallTarget::Intrin(op), args) => match self.call(*op, args)? {
+                Some(value) => value,
+                None => self.opaque(e),
+            },
+            ExprKind::Let(v, value, body) => {
+                self.lets.insert(v.clone(), value.clone());
+                self.sum(body)?
+            }
+            ExprKind::Broadcast(a) => self.sum(a)?,
+            ExprKind::Ramp(base, stride) => {
+                let lane = match &self.lane {
+                    Some((lane, lanes)) if *lanes == t.lanes => lane.clone(),
+                    Some(_) => return Ok(self.opaque(e)),
+                    None => {
+                        let lane = Var::index("lane");
+                        self.lane = Some((lane.clone(), t.lanes));
+                        lane
+                    }
+                };
+                let (base, stride) = (self.sum(base)?, self.sum(stride)?);
+                match self.product(&stride, &Sum::var(&lane))? {
+                    Some(offset) => base.plus(&offset, 1)?,
+                    None => self.opaque(e),
+                }
+            }
+            _ => self.opaque(e),
+        })
+    }
+
+    fn binary(&mut self, op: BinOp, a: Sum, b: Sum, e: &Expr) -> Known<Option<Sum>> {
+        Ok(Some(match op {
+            BinOp::Add => a.plus(&b, 1)?,
+            BinOp::Sub => a.plus(&b, -1)?,
+            BinOp::Mul => return self.product(&a, &b),
+            BinOp::Min => a.min(b)?,
+            BinOp::Max => a.max(b)?,
+            BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod => {
+                let floor = matches!(op, BinOp::FloorDiv | BinOp::FloorMod);
+                let modulo = matches!(op, BinOp::FloorMod | BinOp::TruncMod);
+                match b.as_constant() {
+                    Some(0) => return Ok(None),
+                    Some(k) => {
+                        let abs = too_large(k.checked_abs())?;
+                        let negated = k < 0;
+                        match (floor, modulo) {
+                            // x // -k = -x // k,  x % -k = -(-x % k)
+                            (true, false) if negated => a.scaled(-1)?.div(abs)?,
+                            (true, true) if negated => a.scaled(-1)?.modulo(abs)?.scaled(-1)?,
+                            (true, false) => a.div(k)?,
+                            (true, true) => a.modulo(k)?,
+                            // truncdiv(x, -k) = -truncdiv(x, k),  truncmod(x, -k) = truncmod(x, k)
+                            (false, false) if negated => a.trunc(abs, false)?.scaled(-1)?,
+                            (false, _) => a.trunc(abs, modulo)?,
+                        }
+                    }
+                    None if floor && a == b => Sum::constant(i128::from(!modulo)),
+                    None if floor => {
+                        let expr = self.resolved(e);
+                        let nature = match modulo {
+                            true => Nature::Remainder(a, b),
+                            false => Nature::Quotient(a, b),
+                        };
+                        Sum::atom(Atom::term(expr, nature))
+                    }
+                    None => return Ok(None),
+                }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// The product, multiplied out; `None` if that is too long.
+    fn product(&mut self, a: &Sum, b: &Sum) -> Known<Option<Sum>> {
+        if let Some(k) = a.as_constant() {
+            return b.scaled(k).map(Some);
+        }
+        if let Some(k) = b.as_constant() {
+            return a.scaled(k).map(Some);
+        }
+        if a.terms.len().saturating_mul(b.terms.len()) > MAX_PRODUCT_TERMS {
+            return Ok(None);
+        }
+        let mut out = Sum::constant(too_large(a.constant.checked_mul(b.constant))?);
+        out = out.plus(&Sum { constant: 0, terms: a.terms.clone() }, b.constant)?;
+        out = out.plus(&Sum { constant: 0, terms: b.terms.clone() }, a.constant)?;
+        for (x, cx) in &a.terms {
+            for (y, cy) in &b.terms {
+                let Some(term) = monomial(x, y) else { return Ok(None) };
+                let k = too_large(cx.checked_mul(*cy))?;
+                out = out.plus(&Sum::term(term), k)?;
+            }
+        }
+        Ok(Some(out))
+    }
+
+    fn call(&mut self, op: Intrin, args: &[Expr]) -> Known<Option<Sum>> {
+        let [first, rest @ ..] = args else { return Ok(None) };
+        let x = match op {
+            Intrin::Likely | Intrin::Abs | Intrin::Shl | Intrin::Shr | Intrin::BitAnd => {
+                self.sum(first)?
+            }
+            _ => return Ok(None),
+        };
+        let k = rest.first().and_then(|e| e.as_int());
+        Ok(match (op, k) {
+            (Intrin::Likely, _) => Some(x),
+            (Intrin::Abs, _) => Some(x.clone().max(x.scaled(-1)?)?),
+            (Intrin::Shl, Some(k @ 0..=62)) => {
+                let t = first.dtype().scalar();
+                let value = x.scaled(1 << k)?;
+                let wraps = t.kind == TypeKind::UInt || t.bits < 32;
+                Some(if wraps { value.wrapped(t)? } else { value })
+            }
+            (Intrin::Shr, Some(k @ 0..=62)) => Some(x.div(1 << k)?),
+            (Intrin::BitAnd, Some(mask)) if mask >= 0 && (mask & (mask + 1)) == 0 => {
+                Some(x.modulo(i128::from(mask) + 1)?)
+            }
+            _ => None,
+        })
+    }
+
+    /// The form of a condition.
+    pub fn pred(&mut self, e: &Expr) -> Known<Pred> {
+        if let Some(known) = self.preds.get(&e.address()) {
+            return Ok(known.clone());
+        }
+        self.enter()?;
+        let pred = self.pred_node(e)?;
+        self.depth -= 1;
+        self.preds.insert(e.address(), pred.clone());
+        self.kept.push(e.clone());
+        Ok(pred)
+    }
+
+    fn pred_node(&mut self, e: &Expr) -> Known<Pred> {
+        if e.dtype().is_int() {
+            let sum = self.sum(e)?;
+            return Pred::eq(sum).negate();
+        }
+        if !e.dtype().is_bool() {
+            return Err(Reason::Mismatch(format!("`{e}` is not a condition")).into());
+        }
+        Ok(match e.kind() {
+            ExprKind::Int(v) => Pred::Bool(*v != 0),
+            ExprKind::Var(v) => match self.lets.get(v).cloned() {
+                Some(value) => self.pred(&value)?,
+                None if v.dtype().lanes == 1 => Pred::Flag(Atom::var(v), true),
+                None => self.flag(e),
+            },
+            ExprKind::Cast(a) if a.dtype().is_int() || a.dtype().is_bool() => self.pred(a)?,
+            ExprKind::Cast(a) if a.as_float().is_some() => Pred::Bool(a.as_float() != Some(0.0)),
+            ExprKind::Not(a) => self.pred(a)?.negate()?,
+            ExprKind::Binary(BinOp::And, a, b) => Pred::and([self.pred(a)?, self.pred(b)?]),
+            ExprKind::Binary(BinOp::Or, a, b) => Pred::or([self.pred(a)?, self.pred(b)?]),
+            ExprKind::Binary(op, a, b) if op.is_compare() => {
+                let t = a.dtype();
+                if t.is_bool() && matches!(op, BinOp::Eq | BinOp::Ne) {
+                    let (a, b) = (self.pred(a)?, self.pred(b)?);
+                    let (not_a, not_b) = (a.negate()?, b.negate()?);
+                    match op {
+                        BinOp::Eq => Pred::or([Pred::and([a, b]), Pred::and([not_a, not_b])]),
+                        _ => Pred::or([Pred::and([a, not_b]), Pred::and([not_a, b])]),
+                    }
+                } else if t.is_int() || t.is_bool() {
+                    let d = self.sum(a)?.plus(&self.sum(b)?, -1)?;
+                    match op {
+                        BinOp::Eq => Pred::eq(d),
+                        BinOp::Ne => Pred::eq(d).negate()?,
+                        BinOp::Ge => Pred::ge(d),
+                        BinOp::Gt => Pred::ge(d.offset(-1)?),
+                        BinOp::Le => Pred::ge(d.scaled(-1)?),
+                        _ => Pred::ge(d.scaled(-1)?.offset(-1)?),
+                    }
+                } else {
+                    self.flag(e)
+                }
+            }
+            ExprKind::Select(c, yes, no) | ExprKind::IfThenElse(c, yes, no) => {
+                let c = self.pred(c)?;
+                let not = c.negate()?;
+                Pred::or([Pred::and([c, self.pred(yes)?]), Pred::and([not, self.pred(no)?])])
+            }
+            ExprKind::Call(CallTarget::Intrin(Intrin::Likely), args) if args.len() == 1 => {
+                self.pred(&args[0])?
+            }
+            ExprKind::Let(v, value, body) => {
+                self.lets.insert(v.clone(), value.clone());
+                self.pred(body)?
+            }
+            ExprKind::Broadcast(a) => self.pred(a)?,
+            _ => self.flag(e),
+        })
+    }
+
+    /// The expression with the values of enclosing lets in place.
+    fn resolved(&self, e: &Expr) -> Expr {
+        match self.lets.is_empty() {
+            true => e.clone(),
+            false => {
+                let mut e = e.clone();
+                // A value may mention lets further out, at most all of them.
+                for _ in 0..self.lets.len() {
+                    e = Subst::vars(self.lets.iter().map(|(v, x)| (v.clone(), x.clone()))).expr(&e);
+                }
+                e
+            }
+        }
+    }
+
+    fn opaque(&self, e: &Expr) -> Sum {
+        Sum::atom(Atom::term(self.resolved(e), Nature::Opaque))
+    }
+
+    fn flag(&self, e: &Expr) -> Pred {
+        Pred::Flag(Atom::term(self.resolved(e), Nature::Opaque), true)
+    }
+}
