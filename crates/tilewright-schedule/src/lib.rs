@@ -2,6 +2,7 @@
 //!
 //! * [`auto`]: a schedule for CPUs, found from the structure of a function.
 //! * [`cache`]: copies of buffers.
+//! * [`decompose_padding`]: a padded copy as a fill and a copy.
 //! * [`pad_einsum`]: contractions over padded copies.
 //! * [`schedule`]: a module under change; primitives are its methods.
 //! * [`loops`]: primitives on loops.
@@ -11,6 +12,7 @@
 pub mod auto;
 pub mod cache;
 mod copying;
+pub mod decompose_padding;
 mod footprint;
 pub mod loops;
 pub mod pad_einsum;

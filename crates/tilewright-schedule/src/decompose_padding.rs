@@ -1,0 +1,375 @@
+//! `decompose_padding`: a padded copy as a fill with the pad value and a copy without conditions.
+//!
+//! ```text
+//! for i in range(140): y[i] = if_then_else(6 <= i and i < 134, x[i - 6], 0)
+//!
+//! for i in range(140): y[i] = 0
+//! for i in range(128): y[i + 6] = x[i]
+//! ```
+//!
+//! The condition must be a box: bounds of single iteration variables by constants. Each variable
+//! shrinks to its bounds and starts at zero; so does its loop, where the loop is at or below the
+//! given one and serves that variable alone. Elsewhere the bounds become the predicate of the
+//! block. A cell is written for one value of the variables only, so the fill can never destroy
+//! what another iteration has copied without that one copying it again.
+
+use tilewright_ir::visit::{Subst, free_vars};
+use tilewright_ir::{
+    BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt,
+    StmtKind, TensorFunc, Var, Visit,
+};
+use tilewright_transform::index::{Ranges, simplify, simplify_indices};
+
+use crate::cache::{one_block, the_block};
+use crate::schedule::{Edited, Schedule, fresh_block_name, loop_site};
+use crate::site::{as_loop, replace_in};
+use crate::trace::{Args, BlockRef, LoopRef, Value};
+
+impl Schedule {
+    /// Splits a block that copies with padding at a loop into a fill with the pad value and a
+    /// copy of what is inside. Returns the block that fills; the copy keeps the name.
+    ///
+    /// # Errors
+    /// `Refused` where the loop is not around the block alone, the block is not one store of a
+    /// padded value, the pad value reads memory, or the condition is not a box with constant
+    /// bounds.
+    pub fn decompose_padding(&mut self, block: &BlockRef, l: &LoopRef) -> Result<BlockRef> {
+        let args = vec![("block", block.into()), ("loop", l.into())];
+        let out =
+            self.edit(&block.func, "decompose_padding", args, |f, _| decompose(f, block, l))?;
+        one_block(out)
+    }
+}
+
+/// `decompose_padding(block, loop)` of a script.
+#[allow(dead_code)]
+pub(crate) fn decompose_padding_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    let l = args.loop_ref()?;
+    args.finish()?;
+    Ok(vec![(&sch.decompose_padding(&block, &l)?).into()])
+}
+
+/// Where a condition holds: `from <= var < end`.
+struct Bounds {
+    from: i64,
+    end: i64,
+}
+
+fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited> {
+    let (site, b) = the_block(func, block)?;
+    let outer = loop_site(func, l)?;
+    let StmtKind::Block { bindings, predicate, .. } = site.stmt.kind() else {
+        return Err(Error::internal("a block site is no block"));
+    };
+    let refuse = |why: String| Error::refused(why).at(site.stmt.span());
+    let of_block = |why: &str| refuse(format!("the block `{}` {why}", b.name));
+    let Some(first) = site.around.iter().position(|s| s.ptr_eq(&outer.stmt)) else {
+        return Err(of_block(&format!("is not in the loop `{}`", l.var.name())));
+    };
+    let nest = &site.around[first..];
+    if let Some(s) = nest.iter().find(|s| as_loop(s).is_none()) {
+        return Err(Error::refused(format!(
+            "the loop `{}` holds more than the block `{}`",
+            l.var.name(),
+            b.name
+        ))
+        .at(s.span()));
+    }
+    let StmtKind::Store { buffer, indices, value } = b.body.kind() else {
+        return Err(of_block("does not consist of one store"));
+    };
+    if b.init.is_some() || !b.allocs.is_empty() || !b.matches.is_empty() {
+        return Err(of_block("has an initialisation, allocations or views"));
+    }
+    let (ExprKind::IfThenElse(cond, inside, pad) | ExprKind::Select(cond, inside, pad)) =
+        value.kind()
+    else {
+        return Err(of_block("does not store an `if_then_else`"));
+    };
+    if reads_memory(pad) {
+        return Err(refuse(format!("the pad value `{pad}` is not a constant")));
+    }
+    if reads(value, buffer) {
+        return Err(of_block(&format!("reads `{}`, which it writes", buffer.name)));
+    }
+    for iter in &b.iters {
+        if iter.kind != IterKind::Spatial {
+            return Err(of_block(&format!("has `{}`, which is not spatial", iter.var.name())));
+        }
+        let point = iter.domain.extent.as_int() == Some(1);
+        if !point && !indices.iter().any(|i| i.as_var() == Some(&iter.var)) {
+            return Err(of_block(&format!(
+                "may write a cell for several values of `{}`, which is not an index of `{}`",
+                iter.var.name(),
+                buffer.name
+            )));
+        }
+    }
+    let bounds = box_of(cond, &b.iters).map_err(|e| e.at(site.stmt.span()))?;
+
+    // Loops of one iteration stand for zero.
+    let ones: Vec<(Var, Expr)> = site
+        .around
+        .iter()
+        .filter_map(as_loop)
+        .filter(|(_, r, _)| r.min.as_int() == Some(0) && r.extent.as_int() == Some(1))
+        .map(|(v, ..)| (v.clone(), Expr::int(0, v.dtype())))
+        .collect();
+    let mut ones = Subst::vars(ones);
+    let plain = |e: &Expr| simplify(e, &Ranges::default());
+    let bindings: Vec<Expr> = bindings.iter().map(|e| plain(&ones.expr(e))).collect();
+    let predicate = ones.expr(predicate);
+
+    // The fill: everything as it was, with the pad value.
+    let name = fresh_block_name(func, &format!("{}_pad_const", b.name));
+    let fill = Block {
+        name: name.clone(),
+        reads: None,
+        writes: None,
+        body: Stmt::store(buffer, indices.clone(), pad.clone()),
+        ..(*b).clone()
+    };
+    let fill = Stmt::block(bindings.clone(), predicate.clone(), fill);
+    let fill = nest.iter().rev().fold(fill, |body, s| crate::site::with_body(s, body));
+    let fill = Subst::refresh().stmt(&fill);
+
+    // The copy: each variable from its lower bound.
+    let mut moved = Subst::default();
+    let mut ranges = Ranges::default();
+    let mut iters = Vec::new();
+    let mut new_bindings = Vec::new();
+    let mut inner_predicate = Expr::bool(true);
+    let mut extents: Vec<(Var, Expr)> = Vec::new();
+    for (k, (iter, bound)) in b.iters.iter().zip(&bounds).enumerate() {
+        let Some(Bounds { from, end }) = bound else {
+            if let Some(n) = iter.domain.extent.as_int() {
+                ranges.insert(&iter.var, 0, n - 1);
+            }
+            iters.push(iter.clone());
+            new_bindings.push(bindings[k].clone());
+            continue;
+        };
+        let dtype = iter.var.dtype();
+        let extent = Expr::int(end - from, dtype);
+        let var = iter.var.fresh();
+        ranges.insert(&var, 0, end - from - 1);
+        moved.vars.insert(iter.var.clone(), var.expr() + *from);
+        let domain = Range::upto(extent.clone());
+        iters.push(IterVar { var, domain, kind: iter.kind });
+        let at = &bindings[k];
+        let own = at.as_var().filter(|v| {
+            let elsewhere = bindings.iter().enumerate().any(|(j, e)| j != k && uses(e, v))
+                || uses(&predicate, v)
+                || nest.iter().filter_map(as_loop).any(|(_, r, _)| uses(&r.extent, v));
+            let whole = nest.iter().filter_map(as_loop).any(|(x, r, _)| {
+                x == *v
+                    && r.min.as_int() == Some(0)
+                    && r.extent.as_int() == iter.domain.extent.as_int()
+            });
+            whole && !elsewhere
+        });
+        match own {
+            Some(v) => {
+                extents.push((v.clone(), extent.cast(v.dtype())));
+                new_bindings.push(at.clone());
+            }
+            None => {
+                if *from > 0 {
+                    inner_predicate =
+                        inner_predicate.and(Expr::int(*from, at.dtype()).less_equal(at));
+                }
+                if iter.domain.extent.as_int() != Some(*end) {
+                    inner_predicate = inner_predicate.and(at.clone().less(*end));
+                }
+                new_bindings.push(plain(&(at.clone() - *from)));
+            }
+        }
+    }
+    let store = Stmt::store(
+        buffer,
+        indices.iter().map(|i| simplify(&moved.expr(i), &ranges)).collect(),
+        simplify_indices(&moved.expr(inside), &ranges),
+    );
+    let copy = Block { iters, reads: None, writes: None, body: store, ..(*b).clone() };
+    let copy = Stmt::spanned(
+        Stmt::block(new_bindings, inner_predicate.and(predicate), copy).kind().clone(),
+        site.stmt.span(),
+    );
+    let copy = nest.iter().rev().fold(copy, |body, s| match s.kind() {
+        StmtKind::For { var, range, kind, annotations, .. } => {
+            let extent = extents.iter().find(|(v, _)| v == var);
+            let extent = extent.map_or_else(|| range.extent.clone(), |(_, e)| e.clone());
+            let range = Range { min: range.min.clone(), extent };
+            let (var, kind, annotations) = (var.clone(), kind.clone(), annotations.clone());
+            Stmt::spanned(StmtKind::For { var, range, kind, annotations, body }, s.span())
+        }
+        _ => body,
+    });
+    let new = replace_in(func, &outer.stmt, &Stmt::seq([fill, copy]));
+    Ok((new, vec![Value::Block(BlockRef { func: block.func.clone(), name })]))
+}
+
+fn uses(e: &Expr, v: &Var) -> bool {
+    free_vars(e).contains(v)
+}
+
+fn reads_memory(e: &Expr) -> bool {
+    struct Reads(bool);
+    impl Visit for Reads {
+        fn expr(&mut self, e: &Expr) {
+            self.0 |= matches!(e.kind(), ExprKind::Load(..) | ExprKind::Call(..));
+            tilewright_ir::visit::walk_expr(self, e);
+        }
+    }
+    let mut r = Reads(false);
+    r.expr(e);
+    r.0
+}
+
+fn reads(e: &Expr, buffer: &Buffer) -> bool {
+    struct Reads<'a>(&'a Buffer, bool);
+    impl Visit for Reads<'_> {
+        fn expr(&mut self, e: &Expr) {
+            tilewright_ir::visit::walk_expr(self, e);
+        }
+        fn buffer_use(&mut self, b: &Buffer) {
+            self.1 |= b == self.0 || b.data == self.0.data;
+        }
+    }
+    let mut r = Reads(buffer, false);
+    r.expr(e);
+    r.1
+}
+
+/// The bounds that a condition sets to each variable, where they are tighter than its domain.
+fn box_of(cond: &Expr, iters: &[IterVar]) -> Result<Vec<Option<Bounds>>> {
+    let mut parts = Vec::new();
+    conjuncts(cond, &mut parts);
+    let mut out: Vec<Option<Bounds>> = iters.iter().map(|_| None).collect();
+    for part in parts {
+        let (k, from, end) = bound_of(&part, iters).ok_or_else(|| {
+            Error::refused(format!(
+                "the condition `{part}` is no constant bound of one iteration variable"
+            ))
+        })?;
+        let iter = &iters[k];
+        let (Some(0), Some(n)) = (iter.domain.min.as_int(), iter.domain.extent.as_int()) else {
+            return Err(Error::refused(format!(
+                "the extent {} of `{}` is not a constant from zero",
+                iter.domain.extent,
+                iter.var.name()
+            )));
+        };
+        let old = out[k].get_or_insert(Bounds { from: 0, end: n });
+        old.from = old.from.max(from.unwrap_or(0));
+        old.end = old.end.min(end.unwrap_or(n));
+        if old.from >= old.end {
+            return Err(Error::refused(format!("the condition `{cond}` never holds")));
+        }
+    }
+    for (b, iter) in out.iter_mut().zip(iters) {
+        let whole = |b: &Bounds| b.from == 0 && iter.domain.extent.as_int() == Some(b.end);
+        if b.as_ref().is_some_and(whole) {
+            *b = None;
+        }
+    }
+    Ok(out)
+}
+
+fn conjuncts(e: &Expr, out: &mut Vec<Expr>) {
+    match e.kind() {
+        ExprKind::Binary(BinOp::And, a, b) => {
+            conjuncts(a, out);
+            conjuncts(b, out);
+        }
+        _ if e.is_true() => {}
+        _ => out.push(e.clone()),
+    }
+}
+
+/// Which variable a comparison bounds: its first value, or the one after its last.
+fn bound_of(e: &Expr, iters: &[IterVar]) -> Option<(usize, Option<i64>, Option<i64>)> {
+    let ExprKind::Binary(op, a, b) = e.kind() else { return None };
+    let k = iters.iter().position(|i| uses(a, &i.var) || uses(b, &i.var))?;
+    let var = &iters[k].var;
+    let ((ka, ca), (kb, cb)) = (linear(a, var)?, linear(b, var)?);
+    // Brought to `factor * var + constant >= 0`.
+    let (factor, constant) = match op {
+        BinOp::Ge => (ka.checked_sub(kb)?, ca.checked_sub(cb)?),
+        BinOp::Gt => (ka.checked_sub(kb)?, ca.checked_sub(cb)?.checked_sub(1)?),
+        BinOp::Le => (kb.checked_sub(ka)?, cb.checked_sub(ca)?),
+        BinOp::Lt => (kb.checked_sub(ka)?, cb.checked_sub(ca)?.checked_sub(1)?),
+        _ => return None,
+    };
+    match factor {
+        f if f > 0 => {
+            let first = constant.checked_neg()?.checked_add(f - 1)?.div_euclid(f);
+            Some((k, Some(first), None))
+        }
+        f if f < 0 => {
+            let last = constant.div_euclid(f.checked_neg()?);
+            Some((k, None, Some(last.checked_add(1)?)))
+        }
+        _ => None,
+    }
+}
+
+/// Factor and constant of an expression that is affine in one variable and has no other.
+fn linear(e: &Expr, var: &Var) -> Option<(i64, i64)> {
+    match e.kind() {
+        ExprKind::Int(c) => Some((0, *c)),
+        ExprKind::Var(v) if v == var => Some((1, 0)),
+        ExprKind::Cast(a) if e.dtype().bits >= a.dtype().bits && e.dtype().is_int() => {
+            linear(a, var)
+        }
+        ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul), a, b) => {
+            let ((ka, ca), (kb, cb)) = (linear(a, var)?, linear(b, var)?);
+            match op {
+                BinOp::Add => Some((ka.checked_add(kb)?, ca.checked_add(cb)?)),
+                BinOp::Sub => Some((ka.checked_sub(kb)?, ca.checked_sub(cb)?)),
+                _ if ka == 0 => Some((ca.checked_mul(kb)?, ca.checked_mul(cb)?)),
+                _ if kb == 0 => Some((cb.checked_mul(ka)?, cb.checked_mul(ca)?)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_as_boxes() {
+        let (i, j) = (Var::index("i"), Var::index("j"));
+        let iter = |v: &Var, n| IterVar {
+            var: v.clone(),
+            domain: Range::upto(Expr::i32(n)),
+            kind: IterKind::Spatial,
+        };
+        let iters = [iter(&i, 20), iter(&j, 10)];
+        let text = |e: Expr| match box_of(&e, &iters) {
+            Ok(list) => list
+                .iter()
+                .map(|b| b.as_ref().map_or("-".into(), |b| format!("{}..{}", b.from, b.end)))
+                .collect::<Vec<_>>()
+                .join(" "),
+            Err(e) => e.to_string(),
+        };
+        let at_least = i.expr().greater_equal(6);
+        assert_eq!(text(at_least.clone().and(i.expr().less(14))), "6..14 -");
+        assert_eq!(text((&i * 2 + 1).greater(6).and(Expr::i32(3).greater(&j))), "3..20 0..3");
+        assert_eq!(text((Expr::i32(7) - &j * 2).greater_equal(0)), "- 0..4");
+        assert_eq!(text(i.expr().less(20)), "- -");
+        assert_eq!(
+            text(at_least.and(i.expr().less(5))),
+            "the condition `i >= 6 and i < 5` never holds"
+        );
+        assert_eq!(
+            text(i.expr().less(&j)),
+            "the condition `i < j` is no constant bound of one iteration variable"
+        );
+    }
+}
