@@ -4,6 +4,7 @@
 //! * [`cache`]: copies of buffers.
 //! * [`decompose_padding`]: a padded copy as a fill and a copy.
 //! * [`pad_einsum`]: contractions over padded copies.
+//! * [`storage`]: where buffers live, and annotations of blocks.
 //! * [`schedule`]: a module under change; primitives are its methods.
 //! * [`loops`]: primitives on loops.
 //! * [`trace`]: the record of what was applied, which prints as a script.
@@ -18,6 +19,7 @@ pub mod loops;
 pub mod pad_einsum;
 pub mod schedule;
 pub mod site;
+pub mod storage;
 pub mod trace;
 
 pub use auto::{Machine, auto};
