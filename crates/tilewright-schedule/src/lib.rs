@@ -9,18 +9,33 @@
 //! * [`loops`]: primitives on loops.
 //! * [`trace`]: the record of what was applied, which prints as a script.
 //! * [`site`]: finding and replacing statements.
+//! * [`block_layout`]: iteration spaces of blocks.
+//! * [`buffer_arg`]: which buffer of a block is meant.
+//! * [`index_map`]: index maps and the layouts they give.
+//! * [`loop_layout`]: iteration spaces of loops.
+//! * [`sequential_buffer_access`]: loops in the order of a buffer.
+//! * [`transform_layout`]: how buffers lie in memory.
 
 pub mod auto;
+pub mod block_layout;
+pub mod buffer_arg;
 pub mod cache;
 mod copying;
 pub mod decompose_padding;
+mod dependence;
 mod footprint;
+pub mod index_map;
+pub mod loop_layout;
 pub mod loops;
 pub mod pad_einsum;
+mod padding;
+mod relayout;
 pub mod schedule;
+pub mod sequential_buffer_access;
 pub mod site;
 pub mod storage;
 pub mod trace;
+pub mod transform_layout;
 
 pub use auto::{Machine, auto};
 pub use cache::Pick;

@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tilewright_ir::text::{float_text, quote};
-use tilewright_ir::{DType, Error, Expr, Result, Var};
+use tilewright_ir::{Buffer, DType, Error, Expr, Result, Var};
 
 /// A block, by function and name. Names of blocks are unique within a scheduled function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +43,7 @@ pub struct Lambda {
     text: Arc<str>,
 }
 
-type BindLambda = dyn Fn(&[DType]) -> Result<LambdaBody> + Send + Sync;
+type BindLambda = dyn Fn(&[DType], &[Buffer]) -> Result<LambdaBody> + Send + Sync;
 
 /// A lambda with its parameters.
 #[derive(Clone, Debug)]
@@ -74,12 +74,27 @@ impl Lambda {
         text: impl Into<Arc<str>>,
         bind: impl Fn(&[DType]) -> Result<LambdaBody> + Send + Sync + 'static,
     ) -> Self {
+        Lambda::over_buffers(text, move |dtypes, _| bind(dtypes))
+    }
+
+    /// Like [`Lambda::new`], for a body that may read buffers by name: those that it is given come
+    /// before all others of the same name.
+    pub fn over_buffers(
+        text: impl Into<Arc<str>>,
+        bind: impl Fn(&[DType], &[Buffer]) -> Result<LambdaBody> + Send + Sync + 'static,
+    ) -> Self {
         Lambda { bind: Arc::new(bind), text: text.into() }
     }
 
     /// The body over new parameters of these types.
     pub fn bind(&self, params: &[DType]) -> Result<LambdaBody> {
-        (self.bind)(params)
+        self.bind_with(params, &[])
+    }
+
+    /// The body over new parameters of these types, where names of buffers mean these first: a pad
+    /// value reads the buffer as it lies after the transformation.
+    pub fn bind_with(&self, params: &[DType], buffers: &[Buffer]) -> Result<LambdaBody> {
+        (self.bind)(params, buffers)
     }
 }
 
@@ -328,6 +343,22 @@ impl Args {
         match self.required(&["loop"])? {
             Value::Loop(l) => Ok(l),
             other => Err(self.wrong("loop", "a loop", &other)),
+        }
+    }
+
+    /// An argument that is a loop.
+    pub fn as_loop(&self, value: &Value) -> Result<LoopRef> {
+        match value {
+            Value::Loop(l) => Ok(l.clone()),
+            other => Err(self.wrong("loops", "loops", other)),
+        }
+    }
+
+    /// A truth value that is only given by name, if it is.
+    pub fn named_bool(&mut self, name: &str) -> Result<Option<bool>> {
+        match self.named.iter().any(|(n, _)| &**n == name) {
+            true => self.bool_or(&[name], false).map(Some),
+            false => Ok(None),
         }
     }
 

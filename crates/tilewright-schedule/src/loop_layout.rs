@@ -1,0 +1,308 @@
+//! Primitives that give loops another iteration space: `transform_loops` and `fission`.
+//!
+//! ```text
+//! transform_loops([i], lambda i: [i // 4, i % 4])
+//!
+//! for i in range(14):              for i_0, i_1 in T.grid(4, 4):
+//!     A[i // 4, i % 4] = i             if i_0 * 4 + i_1 < 14:
+//!                                          A[i_0, i_1] = i_0 * 4 + i_1
+//! ```
+//!
+//! Any injective index map may be given: splits, fusions, reorders, offsets, skews. Old indices
+//! become the map's inverse; what the box has in addition is guarded. Every pair of iterations that
+//! depend on each other must keep its order.
+
+use std::sync::Arc;
+
+use tilewright_ir::visit::Subst;
+use tilewright_ir::{
+    DType, Error, Expr, Fold, ForKind, Range, Result, Stmt, StmtKind, TensorFunc, Var,
+};
+use tilewright_sets::{Access, Domain, Engine};
+
+use crate::dependence::{keeps_order, refuse, touches};
+use crate::index_map::IndexMap;
+use crate::loops::{guard_blocks, loops_of};
+use crate::relayout::{Tidy, simplify_under};
+use crate::schedule::{Edited, Schedule, loop_site};
+use crate::site::{Site, as_block, as_loop, find, replace_in, with_body};
+use crate::trace::{Args, Lambda, LoopRef, Value};
+
+impl Schedule {
+    /// Lets loops that are directly inside one another, outermost first, run over the physical box
+    /// of an index map of their variables.
+    ///
+    /// # Errors
+    /// `Refused` where the loops are not nested so or run in a special way, the map is not
+    /// injective, or iterations that depend on each other would change their order.
+    pub fn transform_loops(
+        &mut self,
+        loops: &[LoopRef],
+        index_map: &Lambda,
+    ) -> Result<Vec<LoopRef>> {
+        let Some(first) = loops.first() else {
+            return Err(Error::refused("`transform_loops` needs at least one loop"));
+        };
+        let args = vec![
+            ("loops", loops.iter().map(Value::from).collect()),
+            ("index_map", Value::Lambda(index_map.clone())),
+        ];
+        let out = self.edit(&first.func, "transform_loops", args, |func, _| {
+            transform_loops(func, loops, index_map)
+        })?;
+        Ok(loops_of(out))
+    }
+
+    /// Splits the body of a loop in two: the statements before position `at`, and the rest, each
+    /// in a loop of its own. The second one keeps the loop's variable.
+    ///
+    /// # Errors
+    /// `Refused` where the body is not a sequence with such a position, or an iteration of the
+    /// first part depends on an earlier one of the second.
+    pub fn fission(&mut self, l: &LoopRef, at: usize) -> Result<(LoopRef, LoopRef)> {
+        let position = Value::Int(i64::try_from(at).unwrap_or(i64::MAX));
+        let args = vec![("loop", l.into()), ("at", position)];
+        let out = self.edit(&l.func, "fission", args, |func, _| fission(func, l, at))?;
+        let mut out = loops_of(out).into_iter();
+        match (out.next(), out.next()) {
+            (Some(a), Some(b)) => Ok((a, b)),
+            _ => Err(Error::internal("fission returned no two loops")),
+        }
+    }
+}
+
+/// `transform_loops(loops, index_map)` of a script.
+pub(crate) fn transform_loops_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let loops = match args.required(&["loops"])? {
+        Value::List(items) => {
+            let as_ref = |v: &Value| match v {
+                Value::Loop(l) => Ok(l.clone()),
+                other => Err(args.wrong("loops", "loops", other)),
+            };
+            items.iter().map(as_ref).collect::<Result<Vec<LoopRef>>>()?
+        }
+        Value::Loop(l) => vec![l],
+        other => return Err(args.wrong("loops", "a list of loops", &other)),
+    };
+    let map = match args.required(&["index_map"])? {
+        Value::Lambda(l) => l,
+        other => return Err(args.wrong("index_map", "a lambda", &other)),
+    };
+    args.finish()?;
+    Ok(sch.transform_loops(&loops, &map)?.iter().map(Value::from).collect())
+}
+
+/// `fission(loop, at)` of a script.
+pub(crate) fn fission_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let l = args.loop_ref()?;
+    let at = args.int(&["at"])?;
+    args.finish()?;
+    let at = usize::try_from(at)
+        .map_err(|_| Error::refused(format!("{at} is no position in a loop's body")))?;
+    let (a, b) = sch.fission(&l, at)?;
+    Ok(vec![(&a).into(), (&b).into()])
+}
+
+/// Variable, range and body of a serial loop without annotations.
+fn serial<'a>(s: &'a Stmt, what: &str) -> Result<(&'a Var, &'a Range, &'a Stmt)> {
+    let StmtKind::For { var, range, kind, annotations, body } = s.kind() else {
+        return Err(Error::internal("a loop site is no loop"));
+    };
+    let refuse = |why: &str| {
+        Err(Error::refused(format!("the loop `{}` cannot be {what}: {why}", var.name()))
+            .at(s.span()))
+    };
+    match kind {
+        ForKind::Serial if annotations.is_empty() => Ok((var, range, body)),
+        ForKind::Serial => refuse("it has annotations"),
+        _ => refuse("it is not a serial loop"),
+    }
+}
+
+/// Loops and iteration variables around a site, with their values.
+pub(crate) fn ranges_around(site: &Site) -> Vec<(Var, Range)> {
+    let mut out = Vec::new();
+    for s in &site.around {
+        if let Some((v, r, _)) = as_loop(s) {
+            out.push((v.clone(), r.clone()));
+        }
+        if let Some(b) = as_block(s) {
+            out.extend(b.iters.iter().map(|i| (i.var.clone(), i.domain.clone())));
+        }
+    }
+    out
+}
+
+/// What holds around a site: the ranges as conditions, so that their variables are the same for
+/// every iteration inside.
+fn around(engine: &Engine, site: &Site) -> Domain {
+    let guards: Vec<Expr> = ranges_around(site)
+        .into_iter()
+        .flat_map(|(v, r)| {
+            let end = r.min.clone() + &r.extent;
+            [v.expr().greater_equal(r.min), v.expr().less(end)]
+        })
+        .collect();
+    engine.domain_of(&[], &guards)
+}
+
+fn transform_loops(func: &TensorFunc, loops: &[LoopRef], lambda: &Lambda) -> Result<Edited> {
+    let Some(first) = loops.first() else {
+        return Err(Error::internal("no loops"));
+    };
+    let outer = loop_site(func, first)?;
+    let mut ranges: Vec<(Var, Range)> = Vec::new();
+    let mut body = outer.stmt.clone();
+    for l in loops {
+        if as_loop(&body).is_none_or(|(v, ..)| *v != l.var) {
+            let outside =
+                ranges.last().map_or_else(|| l.var.name().clone(), |(v, _)| v.name().clone());
+            return Err(Error::refused(format!(
+                "the loop `{}` is not directly inside the loop `{outside}`",
+                l.var.name()
+            ))
+            .at(body.span()));
+        }
+        let (v, r, inner) = serial(&body, "transformed")?;
+        ranges.push((v.clone(), r.clone()));
+        body = inner.clone();
+    }
+    let engine = Engine::new()?;
+    let vars: Vec<Var> = ranges.iter().map(|(v, _)| v.clone()).collect();
+    let dtypes: Vec<DType> = vars.iter().map(Var::dtype).collect();
+    let map = IndexMap::bind(lambda, &dtypes)?;
+    let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
+    let new_order = map.apply(&at);
+    let nest = ranges.iter().fold(around(&engine, &outer), |d, (v, r)| d.with_var(v, r));
+    let relation = nest.map(&new_order)?;
+    if let Some(c) = relation.collision()? {
+        return Err(Error::refused("the index map is not injective").note(c.to_string()));
+    }
+    let cells = map.cells();
+    let image = relation.image(&cells)?;
+    let inverse = relation.inverse(&cells)?;
+    keeps_order(&nest, &touches(&body, &nest)?, &vars, (&at, &new_order), None)
+        .map_err(|e| e.at(outer.stmt.span()))?;
+    let cell_ranges: Vec<(Var, Range)> = cells
+        .iter()
+        .zip(&image.shape)
+        .map(|(c, e)| (c.clone(), Range::upto(e.clone().cast(c.dtype()))))
+        .collect();
+    let known = [ranges_around(&outer), cell_ranges.clone()].concat();
+    let guard = match image.padding.is_false() {
+        true => Expr::bool(true),
+        false => guard(&engine, &ranges, &inverse, &known, &image)?,
+    };
+    let subst: Vec<(Var, Expr)> = vars.iter().cloned().zip(inverse).collect();
+    let body = Subst::vars(subst).stmt(&body);
+    let guards = if guard.is_true() { Vec::new() } else { vec![guard.clone()] };
+    let mut tidy = Tidy::within(&engine, known, cells.clone(), guards);
+    let mut body = tidy.stmt(&body);
+    if !guard.is_true() {
+        body = guard_blocks(&body, &guard);
+    }
+    let new = cell_ranges
+        .iter()
+        .rev()
+        .fold(body, |body, (c, r)| Stmt::for_loop(c, r.clone(), ForKind::Serial, body));
+    let refs = cells.into_iter().map(|var| LoopRef { func: first.func.clone(), var });
+    Ok((replace_in(func, &outer.stmt, &new), refs.map(Value::Loop).collect()))
+}
+
+/// Where in the box an iteration of the loops is: the ranges of the loops, of the inverse, where
+/// that says it; or else the cells that are reached.
+fn guard(
+    engine: &Engine,
+    ranges: &[(Var, Range)],
+    inverse: &[Expr],
+    known: &[(Var, Range)],
+    image: &tilewright_sets::Image,
+) -> Result<Expr> {
+    let reached = image.reached.condition(&image.cells)?;
+    let mut to_cells =
+        Subst::vars(ranges.iter().map(|(v, _)| v.clone()).zip(inverse.iter().cloned()));
+    let domain = engine.domain_of(known, &[]);
+    let mut parts: Vec<Expr> = Vec::new();
+    for ((_, r), value) in ranges.iter().zip(inverse) {
+        let min = to_cells.expr(&r.min).cast(value.dtype());
+        let end = min.clone() + &to_cells.expr(&r.extent).cast(value.dtype());
+        for part in [value.clone().greater_equal(min), value.clone().less(end)] {
+            if !domain.prove(&part).is_yes() {
+                parts.push(part);
+            }
+        }
+    }
+    let all = parts.iter().cloned().reduce(|a, b| a.and(b));
+    match all {
+        Some(all) if domain.equal(&all, &reached).is_yes() => {
+            // Of one part, the simplest form; of several, each as it is.
+            let single = parts.len() == 1;
+            let simple = parts.iter().map(|p| match single {
+                true => p.clone(),
+                false => simplify_part(engine, known, p),
+            });
+            Ok(simple.reduce(|a, b| a.and(b)).unwrap_or(reached))
+        }
+        _ => Ok(reached),
+    }
+}
+
+/// A comparison in its simplest form, unless that is another kind of condition.
+fn simplify_part(engine: &Engine, known: &[(Var, Range)], p: &Expr) -> Expr {
+    let simple = simplify_under(engine, known, &[], p);
+    match simple.kind() {
+        tilewright_ir::ExprKind::Binary(op, ..) if op.is_compare() => simple,
+        _ => p.clone(),
+    }
+}
+
+fn fission(func: &TensorFunc, l: &LoopRef, at: usize) -> Result<Edited> {
+    let site = loop_site(func, l)?;
+    let (var, range, body) = serial(&site.stmt, "split in two")?;
+    let StmtKind::Seq(list) = body.kind() else {
+        return Err(Error::refused(format!(
+            "the body of the loop `{}` is one statement",
+            var.name()
+        ))
+        .at(site.stmt.span()));
+    };
+    if at == 0 || at >= list.len() {
+        return Err(Error::refused(format!(
+            "the body of the loop `{}` has {} statements and cannot be split at {at}",
+            var.name(),
+            list.len()
+        ))
+        .at(site.stmt.span()));
+    }
+    let (first, rest) = (Stmt::seq(list[..at].to_vec()), Stmt::seq(list[at..].to_vec()));
+    let engine = Engine::new()?;
+    let inside = around(&engine, &site).with_var(var, range);
+    let (a, b) = (touches(&first, &inside)?, touches(&rest, &inside)?);
+    for x in &a {
+        for y in b.iter().filter(|y| y.buffer == x.buffer && (x.write || y.write)) {
+            // The first part of a later iteration would run before the rest of an earlier one.
+            let all: Vec<Var> = y.at.domain.vars().cloned().collect();
+            let (other, names) = y.at.elsewhere_in(&all);
+            let Some(earlier) = names.get(var) else { continue };
+            let when = [earlier.expr().less(var.expr())];
+            let proof = Access::independent(&x.at, &other, &when);
+            refuse(&proof, x, y, std::slice::from_ref(var), &names)
+                .map_err(|e| e.at(site.stmt.span()))?;
+        }
+    }
+    let mut copy = Subst::refresh();
+    let new_var = var.fresh();
+    copy.vars.insert(var.clone(), new_var.expr());
+    let head = Stmt::for_loop(&new_var, range.clone(), ForKind::Serial, copy.stmt(&first));
+    let new = Stmt::seq([head, with_body(&site.stmt, rest)]);
+    let out = [new_var, var.clone()]
+        .into_iter()
+        .map(|var| Value::Loop(LoopRef { func: Arc::clone(&l.func), var }))
+        .collect();
+    Ok((replace_in(func, &site.stmt, &new), out))
+}
+
+/// Where in a statement the loops are that have these variables.
+pub(crate) fn is_loop_over(s: &Stmt, var: &Var) -> bool {
+    !find(s, |s| as_loop(s).is_some_and(|(v, ..)| v == var)).is_empty()
+}

@@ -1,0 +1,486 @@
+//! What a layout's padding holds, and the code that says so.
+//!
+//! * A buffer that the function writes: the padding is written, too. Where one plain loop nest
+//!   writes every cell, it becomes a nest over the physical box whose store selects between the
+//!   pad value and the value (*folding*); elsewhere a nest of its own follows the last write.
+//!   Undefined padding is always a nest of its own: a store of `T.undef()` is dropped when
+//!   lowering, an expression that selects it would stay.
+//! * An argument that is only read: a nest at the start assumes it.
+
+use std::sync::Arc;
+
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::visit::{Subst, free_vars, walk_expr, walk_stmt};
+use tilewright_ir::{
+    Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, Intrin, IterKind,
+    IterVar, Param, Range, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
+};
+use tilewright_sets::{Engine, Proof};
+use tilewright_transform::regions::infer;
+
+use crate::index_map::{Known, Layout};
+use crate::relayout::Tidy;
+use crate::schedule::fresh_block_name;
+use crate::site::{as_block, as_loop, find, replace_in};
+use crate::trace::{LambdaItem, Value};
+
+/// The padding of one buffer.
+pub(crate) struct Padding<'a> {
+    pub layout: &'a Layout,
+    pub known: &'a Known,
+    /// The pad value over the cells of the layout.
+    pub value: Expr,
+    pub old: &'a Buffer,
+    pub new: &'a Buffer,
+    pub engine: &'a Engine,
+}
+
+/// The pad value as an expression of the cells, with loads of the buffer under its new layout;
+/// `None` where the padding is not to be accessed.
+pub(crate) fn pad_value(
+    value: &Value,
+    func: &TensorFunc,
+    layout: &Layout,
+    old: &Buffer,
+    new: &Buffer,
+) -> Result<Option<Expr>> {
+    let dtype = old.dtype();
+    let item = match value {
+        Value::None => return Ok(None),
+        Value::Int(v) => return int_constant(i128::from(*v), dtype).map(Some),
+        Value::Bool(v) => return int_constant(i128::from(*v), dtype).map(Some),
+        Value::Float(v) => return constant(*v, dtype).map(Some),
+        Value::Expr(e) => LambdaItem::Expr(e.clone()),
+        Value::Lambda(l) => {
+            let dtypes: Vec<DType> = layout.cells.iter().map(Var::dtype).collect();
+            let body = l.bind_with(&dtypes, std::slice::from_ref(new))?;
+            let [item] = body.items.as_slice() else {
+                return Err(Error::input("a pad value is one value"));
+            };
+            match item {
+                LambdaItem::Expr(e) => {
+                    let cells = layout.cells.iter().map(Var::expr);
+                    let mut place = Subst::vars(body.params.into_iter().zip(cells));
+                    place.buffers.insert(new.clone(), old.clone());
+                    LambdaItem::Expr(place.expr(e))
+                }
+                other => other.clone(),
+            }
+        }
+        other => {
+            let what = format!("a pad value is {}, not a value or lambda", other.describe());
+            return Err(Error::input(what));
+        }
+    };
+    let e = match item {
+        LambdaItem::None => return Ok(None),
+        LambdaItem::Number(v) => return constant(v, dtype).map(Some),
+        LambdaItem::Separator => return Err(Error::input("a pad value is no axis separator")),
+        LambdaItem::Expr(e) => e,
+    };
+    let e = match (e.kind(), e.as_int(), e.as_float()) {
+        (ExprKind::Undef, ..) => Expr::undef(dtype),
+        _ if e.dtype() == dtype => e,
+        (_, Some(v), _) => int_constant(i128::from(v), dtype)?,
+        (_, _, Some(v)) => constant(v, dtype)?,
+        _ => {
+            let what =
+                format!("the pad value `{e}` is {}, but `{}` is {dtype}", e.dtype(), old.name);
+            return Err(Error::refused(what));
+        }
+    };
+    check_value(&e, func, layout, old)?;
+    Ok(Some(Subst { buffers: [(old.clone(), new.clone())].into(), ..Subst::default() }.expr(&e)))
+}
+
+fn int_constant(v: i128, dtype: DType) -> Result<Expr> {
+    let fits = match (dtype.min_int(), dtype.max_int()) {
+        (Some(lo), Some(hi)) => (lo..=hi).contains(&v),
+        _ => dtype.is_float(),
+    };
+    match fits {
+        true if dtype.is_float() => Ok(Expr::float(v as f64, dtype)),
+        true => Ok(Expr::int(v as i64, dtype)),
+        false => Err(Error::refused(format!("the pad value {v} does not fit {dtype}"))),
+    }
+}
+
+fn constant(v: f64, dtype: DType) -> Result<Expr> {
+    match dtype.is_float() {
+        true => Ok(Expr::float(v, dtype)),
+        false if v.fract() == 0.0 && v.abs() < 1.8e19 => int_constant(v as i128, dtype),
+        false => Err(Error::refused(format!("the pad value {v} does not fit {dtype}"))),
+    }
+}
+
+/// A pad value is made of constants, the cells, sizes, and the buffer itself.
+fn check_value(e: &Expr, func: &TensorFunc, layout: &Layout, old: &Buffer) -> Result<()> {
+    struct Check<'a> {
+        old: &'a Buffer,
+        loads: Vec<Vec<Expr>>,
+        error: Option<Error>,
+    }
+    impl Visit for Check<'_> {
+        fn expr(&mut self, e: &Expr) {
+            match e.kind() {
+                ExprKind::Load(b, indices) if b == self.old => self.loads.push(indices.clone()),
+                ExprKind::Load(b, _) => {
+                    self.error = Some(Error::refused(format!(
+                        "the pad value of `{}` depends on another buffer, `{}`",
+                        self.old.name, b.name
+                    )));
+                }
+                ExprKind::Call(CallTarget::Extern(name) | CallTarget::Opaque(name), _) => {
+                    let what = format!("the pad value calls `{name}`, which may have any effect");
+                    self.error = Some(Error::refused(what));
+                }
+                _ => {}
+            }
+            walk_expr(self, e);
+        }
+    }
+    let mut c = Check { old, loads: Vec::new(), error: None };
+    c.expr(e);
+    if let Some(e) = c.error {
+        return Err(e);
+    }
+    let outside = known_everywhere(func);
+    let mut free: Vec<Var> = free_vars(e).into_iter().collect();
+    free.sort();
+    if let Some(v) = free.iter().find(|v| !layout.cells.contains(v) && !outside.contains(v)) {
+        return Err(Error::refused(format!(
+            "the pad value depends on `{}`, which is not known everywhere",
+            v.name()
+        )));
+    }
+    let Ok(known) = &layout.known else { return Ok(()) };
+    let engine = Engine::new()?;
+    let padding = engine.domain_of(&layout.ranges(), std::slice::from_ref(&known.padding));
+    for indices in c.loads {
+        if indices.len() != layout.cells.len() {
+            return Err(Error::refused(format!(
+                "the pad value reads `{}` with {} indices, but it has {} physical axes",
+                old.name,
+                indices.len(),
+                layout.cells.len()
+            )));
+        }
+        let mut at = Subst::vars(layout.cells.iter().cloned().zip(indices.iter().cloned()));
+        let mut inside = !at.expr(&known.padding);
+        for (i, extent) in indices.iter().zip(&layout.physical) {
+            let extent = extent.clone().cast(i.dtype());
+            inside = inside.and(i.clone().greater_equal(0)).and(i.clone().less(extent));
+        }
+        let text: Vec<String> = indices.iter().map(Expr::to_string).collect();
+        let text = format!("`{}[{}]`", old.name, text.join(", "));
+        match padding.prove(&inside) {
+            Proof::Yes => {}
+            Proof::No { witness } => {
+                return Err(Error::refused(format!(
+                    "the pad value reads {text}, which is not data"
+                ))
+                .note(format!("at {witness}")));
+            }
+            Proof::Unknown(why) => {
+                let what = format!("it is not known whether {text} in the pad value is data");
+                return Err(Error::refused(what).note(why.to_string()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Scalar parameters, and the variables that shapes of parameters bind.
+fn known_everywhere(func: &TensorFunc) -> Vec<Var> {
+    let mut out = Vec::new();
+    for p in &func.params {
+        match p {
+            Param::Scalar(v) => out.push(v.clone()),
+            Param::Buffer { buffer, .. } => {
+                buffer.shape.iter().for_each(|e| out.extend(free_vars(e)));
+            }
+        }
+    }
+    out
+}
+
+/// The buffer and what views it by `T.match_buffer` in a block.
+fn views(func: &TensorFunc, buffer: &Buffer) -> Vec<Buffer> {
+    let mut all = vec![buffer.clone()];
+    for s in find(&func.body, |s| as_block(s).is_some_and(|b| !b.matches.is_empty())) {
+        for m in as_block(&s.stmt).iter().flat_map(|b| &b.matches) {
+            if all.contains(&m.source.buffer) {
+                all.push(m.buffer.clone());
+            }
+        }
+    }
+    all
+}
+
+fn stores_to(s: &Stmt, buffers: &[Buffer]) -> bool {
+    !find(s, |s| matches!(s.kind(), StmtKind::Store { buffer, .. } if buffers.contains(buffer)))
+        .is_empty()
+}
+
+/// Whether the function writes the buffer.
+pub(crate) fn is_written(func: &TensorFunc, buffer: &Buffer) -> bool {
+    stores_to(&func.body, &views(func, buffer))
+}
+
+/// The part of the function in which the buffer exists.
+fn scope_of(func: &TensorFunc, buffer: &Buffer) -> Stmt {
+    let defines = |s: &Stmt| match s.kind() {
+        StmtKind::Block { block, .. } => block.allocs.contains(buffer),
+        StmtKind::Allocate { buffer: b, .. } => b == buffer,
+        _ => false,
+    };
+    let inside = |s: &Stmt| match s.kind() {
+        StmtKind::Block { block, .. } => Some(block.body.clone()),
+        StmtKind::Allocate { body, .. } => Some(body.clone()),
+        _ => None,
+    };
+    let found = find(&func.body, defines);
+    found.first().and_then(|s| inside(&s.stmt)).unwrap_or_else(|| func.body.clone())
+}
+
+/// The last statement that writes one of the buffers, among those that run one after the other:
+/// inside of named regions and of what only defines buffers and values.
+fn last_writer(s: &Stmt, buffers: &[Buffer]) -> Stmt {
+    let writes = |s: &Stmt| stores_to(s, buffers);
+    match s.kind() {
+        StmtKind::Seq(list) => match list.iter().rfind(|s| writes(s)) {
+            Some(last) => last_writer(last, buffers),
+            None => s.clone(),
+        },
+        StmtKind::Allocate { body, .. }
+        | StmtKind::Declare { body, .. }
+        | StmtKind::Let { body, .. } => last_writer(body, buffers),
+        StmtKind::Block { predicate, block, .. }
+            if block.iters.is_empty() && block.init.is_none() && predicate.is_true() =>
+        {
+            let nest = |s: &Stmt| (as_loop(s).is_some() || as_block(s).is_some()) && writes(s);
+            match find(&block.body, nest).is_empty() {
+                true => s.clone(),
+                false => last_writer(&block.body, buffers),
+            }
+        }
+        _ => s.clone(),
+    }
+}
+
+impl Padding<'_> {
+    /// The iteration variables of a block over the physical box, with the block's statement over
+    /// them inside a nest of loops.
+    fn nest(
+        &self,
+        name: Arc<str>,
+        predicate: Expr,
+        body: impl FnOnce(&mut Subst, Vec<Expr>) -> Stmt,
+    ) -> Stmt {
+        let cells = &self.layout.cells;
+        let iters: Vec<IterVar> = self
+            .layout
+            .ranges()
+            .into_iter()
+            .map(|(c, domain)| {
+                let var = Var::new(format!("v_{}", c.name()), c.dtype());
+                IterVar { var, domain, kind: IterKind::Spatial }
+            })
+            .collect();
+        let at: Vec<Expr> = iters.iter().map(|i| i.var.expr()).collect();
+        let mut to_iters = Subst::vars(cells.iter().cloned().zip(at.iter().cloned()));
+        let body = body(&mut to_iters, at);
+        let block = Block { iters, ..Block::new(name, body) };
+        let bindings = cells.iter().map(Var::expr).collect();
+        self.loops(Stmt::block(bindings, predicate, block))
+    }
+
+    fn loops(&self, body: Stmt) -> Stmt {
+        let loops = self.layout.ranges().into_iter().rev();
+        loops.fold(body, |body, (c, r)| Stmt::for_loop(&c, r, ForKind::Serial, body))
+    }
+
+    /// The function, whose accesses have the new layout already, with a nest that writes the
+    /// padding after the last write.
+    pub fn written_after(&self, func: &TensorFunc) -> TensorFunc {
+        let last = last_writer(&scope_of(func, self.new), &views(func, self.new));
+        let name = fresh_block_name(func, &format!("buffer_{}_padding", self.new.name));
+        let stage = self.nest(name, self.known.padding.clone(), |to_iters, at| {
+            Stmt::store(self.new, at, to_iters.expr(&self.value))
+        });
+        replace_in(func, &last, &Stmt::seq([last.clone(), stage]))
+    }
+
+    /// The function with the padding assumed at its start.
+    pub fn assumed(&self, func: &TensorFunc) -> TensorFunc {
+        let name = fresh_block_name(func, &format!("buffer_{}_assumption", self.new.name));
+        let stage = self.nest(name, Expr::bool(true), |to_iters, at| {
+            let value = to_iters.expr(&self.value);
+            let cell = self.new.load(at);
+            let holds = match value.as_float() {
+                Some(v) if v.is_nan() => Expr::intrin(Intrin::IsNan, vec![cell]),
+                _ => Expr::binary(tilewright_ir::BinOp::Eq, cell, value),
+            };
+            let data = Expr::not_node(to_iters.expr(&self.known.padding));
+            Stmt::new(StmtKind::Assume(data.or(holds)))
+        });
+        let (allocs, body) = func.root_parts();
+        func.with_root(allocs.to_vec(), Stmt::seq([stage, body.clone()]))
+    }
+
+    /// The one nest that writes the buffer, and a nest over the physical box in its place; `None`
+    /// where the padding cannot be written so.
+    pub fn folded(&self, func: &TensorFunc) -> Option<(Stmt, Stmt)> {
+        let buffers = views(func, self.old);
+        let is_store = |s: &Stmt| matches!(s.kind(), StmtKind::Store { buffer, .. } if buffers.contains(buffer));
+        if buffers.len() > 1 || find(&func.body, is_store).len() != 1 || !is_plain(&self.value) {
+            return None;
+        }
+        let nest = last_writer(&scope_of(func, self.old), &buffers);
+        let mut at = nest.clone();
+        let mut loops: Vec<(Var, Range)> = Vec::new();
+        while let StmtKind::For { var, range, kind, annotations, body } = at.kind() {
+            if *kind != ForKind::Serial || !annotations.is_empty() {
+                return None;
+            }
+            loops.push((var.clone(), range.clone()));
+            at = body.clone();
+        }
+        let mut block = None;
+        // Iteration variables by the loop that each one stands for.
+        let mut names: Vec<(Var, Var)> = Vec::new();
+        if let StmtKind::Block { bindings, predicate, block: b } = at.kind() {
+            let plain = predicate.is_true() && b.init.is_none() && b.allocs.is_empty();
+            if !plain || !b.matches.is_empty() {
+                return None;
+            }
+            for (iter, binding) in b.iters.iter().zip(bindings) {
+                let (v, r) = loops.iter().find(|(v, _)| Some(v) == binding.as_var())?;
+                let same = same_extent(&r.min, &iter.domain.min)
+                    && same_extent(&r.extent, &iter.domain.extent);
+                let new = !names.iter().any(|(_, w)| w == v);
+                if !same || !new || iter.kind != IterKind::Spatial {
+                    return None;
+                }
+                names.push((iter.var.clone(), v.clone()));
+            }
+            if !b.iters.is_empty() && names.len() != loops.len() {
+                return None;
+            }
+            block = Some(b.clone());
+            at = b.body.clone();
+        }
+        let StmtKind::Store { indices, value, .. } = at.kind() else { return None };
+        if loops.is_empty() || !pure_without(value, self.old) {
+            return None;
+        }
+        if indices.iter().any(|i| !is_plain(i)) {
+            return None;
+        }
+        let mut to_loops = Subst::vars(names.iter().map(|(i, l)| (i.clone(), l.expr())));
+        let indices: Vec<Expr> = indices.iter().map(|i| to_loops.expr(i)).collect();
+        let value = to_loops.expr(value);
+        let inverse = self.inverse(&loops, &indices)?;
+        let value = Subst::vars(loops.iter().map(|(v, _)| v.clone()).zip(inverse)).expr(&value);
+        let data = !self.known.padding.clone();
+        let value = Tidy::new(self.engine, self.layout.ranges(), vec![data]).expr(&value);
+        let value = Expr::if_then_else(self.known.padding.clone(), self.value.clone(), value);
+        let store = |at, value| {
+            Stmt::spanned(
+                StmtKind::Store { buffer: self.new.clone(), indices: at, value },
+                find(&nest, is_store).first().and_then(|s| s.stmt.span()),
+            )
+        };
+        let cells: Vec<Expr> = self.layout.cells.iter().map(Var::expr).collect();
+        let Some(b) = block else { return Some((nest.clone(), self.loops(store(cells, value)))) };
+        let declare = |new: &mut Block| {
+            let (reads, writes) = infer(new);
+            new.reads = b.reads.as_ref().map(|_| reads);
+            new.writes = b.writes.as_ref().map(|_| writes);
+            new.annotations = b.annotations.clone();
+        };
+        if b.iters.is_empty() {
+            let mut new = Block::new(b.name.clone(), store(cells, value));
+            declare(&mut new);
+            return Some((nest.clone(), self.loops(Stmt::block(vec![], Expr::bool(true), new))));
+        }
+        let made = self.nest(b.name.clone(), Expr::bool(true), |to_iters, at| {
+            let value = to_iters.expr(&value);
+            store(at, value)
+        });
+        let inner = find(&made, |s| as_block(s).is_some()).into_iter().next()?;
+        let mut new = (**as_block(&inner.stmt)?).clone();
+        declare(&mut new);
+        let with = crate::schedule::with_block(&inner.stmt, new);
+        Some((nest.clone(), crate::site::replace(&made, &inner.stmt, &with)))
+    }
+
+    /// The loop variables by the cells, if the loops write every logical cell exactly once.
+    fn inverse(&self, loops: &[(Var, Range)], indices: &[Expr]) -> Option<Vec<Expr>> {
+        let mut params = self.layout.map.params.iter();
+        if !indices.iter().all(|i| params.next().is_some_and(|p| p.dtype() == i.dtype())) {
+            return None;
+        }
+        // A loop for each axis, over just that axis.
+        let axis = |(v, r): &(Var, Range)| {
+            let at = indices.iter().position(|i| i.as_var() == Some(v))?;
+            let whole = r.min.as_int() == Some(0) && same_extent(&r.extent, &self.old.shape[at]);
+            whole.then(|| self.known.inverse[at].clone())
+        };
+        if loops.len() == indices.len()
+            && let Some(found) = loops.iter().map(axis).collect::<Option<Vec<Expr>>>()
+        {
+            return Some(found);
+        }
+        let domain = self.engine.domain_of(loops, &[]);
+        let logical = domain.map(indices).ok()?;
+        let names: Vec<Var> = indices.iter().map(|i| Var::new("i", i.dtype())).collect();
+        let all: Vec<(Var, Range)> = names
+            .iter()
+            .zip(&self.old.shape)
+            .map(|(v, e)| (v.clone(), Range::upto(e.clone().cast(v.dtype()))))
+            .collect();
+        let once = logical.collision().ok()?.is_none();
+        let every = self.engine.domain_of(&all, &[]).to_set().ok()?;
+        if !once || !every.is_subset(&logical.range(&names).ok()?).is_yes() {
+            return None;
+        }
+        domain.map(&self.layout.map.apply(indices)).ok()?.inverse(&self.layout.cells).ok()
+    }
+}
+
+/// Whether two extents are the same expression, or the same number of any type.
+pub(crate) fn same_extent(a: &Expr, b: &Expr) -> bool {
+    same_expr(a, b) || (a.as_int().is_some() && a.as_int() == b.as_int())
+}
+
+/// Whether an expression reads no memory, is defined, and has no effect.
+fn is_plain(e: &Expr) -> bool {
+    scan(e, &|k| matches!(k, ExprKind::Load(..) | ExprKind::Undef))
+}
+
+/// Whether an expression has no effect and does not read the buffer.
+fn pure_without(e: &Expr, buffer: &Buffer) -> bool {
+    scan(e, &|k| matches!(k, ExprKind::Load(b, _) if b == buffer))
+}
+
+/// Whether no node of an expression is forbidden or calls what may have an effect.
+fn scan(e: &Expr, forbidden: &dyn Fn(&ExprKind) -> bool) -> bool {
+    struct Scan<'a>(&'a dyn Fn(&ExprKind) -> bool, bool);
+    impl Visit for Scan<'_> {
+        fn expr(&mut self, e: &Expr) {
+            let effect = matches!(
+                e.kind(),
+                ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _)
+            );
+            self.1 &= !effect && !(self.0)(e.kind());
+            walk_expr(self, e);
+        }
+        fn stmt(&mut self, s: &Stmt) {
+            walk_stmt(self, s);
+        }
+    }
+    let mut s = Scan(forbidden, true);
+    s.expr(e);
+    s.1
+}

@@ -1,0 +1,223 @@
+//! `sequential_buffer_access`: loops in the order in which a buffer lies in memory.
+//!
+//! The physical indices of the buffer become loops of their own; loops that the indices do not
+//! determine stay inside. It is sugar: the trace shows a `fission` for each statement that stands
+//! between the loops (an initialisation), and one `transform_loops`.
+//!
+//! ```text
+//! for i in range(14):                                  for i in range(14):
+//!     B[i] = 0                                             B[i] = 0
+//!     for f in range(3):                               for io, ii, f in T.grid(4, 4, 3):
+//!         B[i] += F[f] * A[(i + f) // 4, (i + f) % 4]      if 0 <= io * 4 + ii - f < 14:
+//!                                                              B[io * 4 + ii - f] += F[f] * A[io, ii]
+//! ```
+//!
+//! Semantics: Apache TVM RFC 0077, "Reorder Loops According to Buffer".
+
+use std::collections::HashSet;
+
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::visit::{Subst, free_vars};
+use tilewright_ir::{Buffer, Error, Expr, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var};
+use tilewright_sets::Engine;
+
+use crate::buffer_arg::BufferArg;
+use crate::dependence::{touches, uses};
+use crate::loop_layout::is_loop_over;
+use crate::schedule::{Schedule, block_site};
+use crate::site::{Site, as_block, as_loop, find};
+use crate::trace::{Args, BlockRef, Lambda, LambdaBody, LambdaItem, LoopRef, Value};
+
+impl Schedule {
+    /// Rewrites the loops of a block so that they follow the axes of a buffer.
+    ///
+    /// # Errors
+    /// `Refused` where the block accesses the buffer in several ways, the indices do not tell the
+    /// loops apart, what stands between the loops cannot be split off, or iterations that depend on
+    /// each other would change their order. Then nothing has changed.
+    pub fn sequential_buffer_access(
+        &mut self,
+        block: &BlockRef,
+        buffer: impl Into<BufferArg>,
+    ) -> Result<Vec<LoopRef>> {
+        let buffer = buffer.into();
+        let mut trial = self.clone();
+        let loops = trial
+            .sequential(block, &buffer)
+            .map_err(|e| e.context("`sequential_buffer_access`"))?;
+        *self = trial;
+        Ok(loops)
+    }
+
+    fn sequential(&mut self, block: &BlockRef, buffer: &BufferArg) -> Result<Vec<LoopRef>> {
+        let plan = plan(self.func(&block.func)?, block, buffer)?;
+        let as_ref = |v: &Var| LoopRef { func: block.func.clone(), var: v.clone() };
+        if plan.is_done() {
+            return Ok(plan.nest.iter().map(|(v, _)| as_ref(v)).collect());
+        }
+        // What stands between two loops of the nest gets loops of its own.
+        for pair in plan.nest.windows(2) {
+            let (outer, inner) = (&pair[0].0, &pair[1].0);
+            loop {
+                let func = self.func(&block.func)?;
+                let site = crate::schedule::loop_site(func, &as_ref(outer))?;
+                let Some((.., body)) = as_loop(&site.stmt) else { break };
+                let StmtKind::Seq(list) = body.kind() else { break };
+                let Some(at) = list.iter().position(|s| is_loop_over(s, inner)) else { break };
+                match at {
+                    0 => {
+                        // The copy of the first part has the loops of the nest under new names.
+                        return Err(Error::refused(format!(
+                            "statements follow the loop `{}` inside the loop `{}`",
+                            inner.name(),
+                            outer.name()
+                        ))
+                        .at(site.stmt.span()));
+                    }
+                    at => self.fission(&as_ref(outer), at)?,
+                };
+            }
+        }
+        let loops: Vec<LoopRef> = plan.nest.iter().map(|(v, _)| as_ref(v)).collect();
+        self.transform_loops(&loops, &plan.map())
+    }
+}
+
+/// `sequential_buffer_access(block, buffer)` of a script.
+pub(crate) fn sequential_buffer_access_call(
+    sch: &mut Schedule,
+    mut args: Args,
+) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    let buffer = BufferArg::take(&mut args)?;
+    args.finish()?;
+    sch.sequential_buffer_access(&block, buffer)?;
+    Ok(Vec::new())
+}
+
+/// What is to be done.
+struct Plan {
+    /// The loops, outermost first.
+    nest: Vec<(Var, Range)>,
+    /// The new loops in terms of them: the buffer's indices, then the loops that stay.
+    order: Vec<Expr>,
+}
+
+impl Plan {
+    fn is_done(&self) -> bool {
+        self.nest.len() == self.order.len()
+            && self.nest.iter().zip(&self.order).all(|((v, _), e)| e.as_var() == Some(v))
+    }
+
+    /// The order as a lambda that can be printed.
+    fn map(&self) -> Lambda {
+        let mut names: HashSet<String> = HashSet::new();
+        let mut params = Vec::new();
+        for (v, _) in &self.nest {
+            let mut name = v.name().to_string();
+            while !names.insert(name.clone()) {
+                name.push('_');
+            }
+            params.push(Var::new(name, v.dtype()));
+        }
+        let old = self.nest.iter().map(|(v, _)| v.clone());
+        let mut named = Subst::vars(old.zip(params.iter().map(Var::expr)));
+        let items: Vec<Expr> = self.order.iter().map(|e| named.expr(e)).collect();
+        let list = |l: Vec<String>| l.join(", ");
+        let text = format!(
+            "lambda {}: [{}]",
+            list(params.iter().map(|p| p.name().to_string()).collect()),
+            list(items.iter().map(Expr::to_string).collect())
+        );
+        Lambda::new(text, move |dtypes| {
+            if dtypes.len() != params.len() {
+                return Err(Error::input(format!("the map takes {} indices", params.len())));
+            }
+            let new: Vec<Var> =
+                params.iter().zip(dtypes).map(|(p, d)| Var::new(p.name().clone(), *d)).collect();
+            let values = new.iter().zip(&params).map(|(n, p)| n.expr().cast(p.dtype()));
+            let mut subst = Subst::vars(params.iter().cloned().zip(values));
+            let items = items.iter().map(|e| LambdaItem::Expr(subst.expr(e))).collect();
+            Ok(LambdaBody { params: new, items })
+        })
+    }
+}
+
+/// The loops in terms of which a block works: those inside of a named region, or else those
+/// around it.
+fn loops_of_block(func: &TensorFunc, site: &Site, buffer: &Buffer) -> Vec<Stmt> {
+    let Some(block) = as_block(&site.stmt) else { return Vec::new() };
+    if block.iters.is_empty() {
+        let stores = |s: &Stmt| match s.kind() {
+            StmtKind::Store { .. } => {
+                let (reads, writes) = tilewright_ir::visit::accessed(s);
+                reads.contains(buffer) || writes.contains(buffer)
+            }
+            _ => false,
+        };
+        let mut inside: Vec<Stmt> = Vec::new();
+        for s in find(&block.body, stores) {
+            for l in s.around.iter().filter(|s| as_loop(s).is_some()) {
+                if !inside.iter().any(|x| x.ptr_eq(l)) {
+                    inside.push(l.clone());
+                }
+            }
+        }
+        if !inside.is_empty() {
+            return inside;
+        }
+    }
+    let _ = func;
+    site.loops()
+}
+
+fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan> {
+    let site = block_site(func, &block.name)?;
+    let refuse = |why: String| Error::refused(why).at(site.stmt.span());
+    let b = as_block(&site.stmt).ok_or_else(|| Error::internal("a block site is no block"))?;
+    let buffer = buffer.find(func, b).map_err(|e| e.at(site.stmt.span()))?;
+    let engine = Engine::new()?;
+    let mut ways: Vec<Vec<Expr>> = Vec::new();
+    for t in touches(&site.stmt, &engine.domain())?.into_iter().filter(|t| t.buffer == buffer) {
+        let same = |w: &Vec<Expr>| w.iter().zip(&t.indices).all(|(a, b)| same_expr(a, b));
+        if !ways.iter().any(same) {
+            ways.push(t.indices);
+        }
+    }
+    let text = |w: &[Expr]| {
+        let list: Vec<String> = w.iter().map(Expr::to_string).collect();
+        format!("`{}[{}]`", buffer.name, list.join(", "))
+    };
+    let indices = match ways.as_slice() {
+        [one] => one.clone(),
+        [] => return Err(refuse(format!("the block does not access `{}`", buffer.name))),
+        many => {
+            let list: Vec<String> = many.iter().map(|w| text(w)).collect();
+            return Err(refuse(format!("the block accesses {}", list.join(" and "))));
+        }
+    };
+    let loops = loops_of_block(func, &site, &buffer);
+    let all: Vec<(Var, Range)> =
+        loops.iter().filter_map(as_loop).map(|(v, r, _)| (v.clone(), r.clone())).collect();
+    let used: HashSet<Var> = indices.iter().flat_map(free_vars).collect();
+    let first = all.iter().position(|(v, _)| used.contains(v));
+    let last = all.iter().rposition(|(v, _)| used.contains(v));
+    let (Some(first), Some(last)) = (first, last) else {
+        return Err(refuse(format!("no loop of the block is in {}", text(&indices))));
+    };
+    let nest = all[first..=last].to_vec();
+    let vars: Vec<Var> = nest.iter().map(|(v, _)| v.clone()).collect();
+    let axes: Vec<Expr> = indices.iter().filter(|e| uses(e, &vars)).cloned().collect();
+    // The fewest loops that stay, inner ones first, such that the order tells iterations apart.
+    let domain = nest.iter().fold(engine.domain(), |d, (v, r)| d.with_var(v, r));
+    let mut choices: Vec<u32> = (0..1u32 << vars.len().min(10)).collect();
+    choices.sort_by_key(|c| (c.count_ones(), std::cmp::Reverse(*c)));
+    for kept in choices {
+        let stays = vars.iter().enumerate().filter(|(k, _)| *k < 10 && kept >> k & 1 == 1);
+        let order: Vec<Expr> = axes.iter().cloned().chain(stays.map(|(_, v)| v.expr())).collect();
+        if domain.map(&order)?.collision()?.is_none() {
+            return Ok(Plan { nest, order });
+        }
+    }
+    Err(refuse(format!("{} does not tell the iterations apart", text(&indices))))
+}

@@ -1,0 +1,253 @@
+//! `transform_layout` and `set_axis_separator`: how a buffer lies in memory.
+//!
+//! ```text
+//! transform_layout(block, ("write", 0), lambda i: [i // 4, i % 4], pad_value=0)
+//!
+//! B: (14,)                                     B: (4, 4)
+//! for i in range(14):                          for io, ii in T.grid(4, 4):
+//!     B[i] = A[i]                                  B[io, ii] = T.if_then_else(io == 3 and ii >= 2,
+//!                                                      0, A[io * 4 + ii])
+//! ```
+//!
+//! Without padding only indices change. With padding, `pad_value` says what it holds: nothing
+//! (`None`: it exists and is never accessed), a value of the physical indices, `T.undef()`, or
+//! elements of the buffer itself. See the module `padding` for how code is derived from it.
+//!
+//! Semantics: Apache TVM RFC 0039 (buffer physical layout) and RFC 0077 (layout transform padding).
+
+use tilewright_ir::visit::{Subst, fold_func, free_vars};
+use tilewright_ir::{Buffer, DType, Error, Expr, Param, Region, Result, TensorFunc, Var};
+use tilewright_sets::Engine;
+
+use crate::buffer_arg::{BufferArg, caller, check_interface};
+use crate::index_map::IndexMap;
+use crate::padding::{Padding, is_written, pad_value};
+use crate::relayout::relayout;
+use crate::schedule::{Edited, Permissions, Schedule, block_site};
+use crate::site::{as_block, find};
+use crate::trace::{Args, BlockRef, Lambda, Value};
+
+impl Schedule {
+    /// Lays a buffer of a block out by an index map, everywhere in the function.
+    ///
+    /// `pad_value` is `None`, a number, an expression, or a lambda over the physical indices.
+    ///
+    /// # Errors
+    /// `Refused` where the map is not injective (unless `assume_injective`) or gives negative
+    /// indices, the buffer is an argument whose layout may not change, its accesses cannot be
+    /// followed, or the pad value depends on another buffer.
+    pub fn transform_layout(
+        &mut self,
+        block: &BlockRef,
+        buffer: impl Into<BufferArg>,
+        index_map: &Lambda,
+        pad_value: &Value,
+        assume_injective: bool,
+    ) -> Result<()> {
+        let buffer = buffer.into();
+        let args = vec![
+            ("block", block.into()),
+            ("buffer", (&buffer).into()),
+            ("index_map", Value::Lambda(index_map.clone())),
+            ("pad_value", pad_value.clone()),
+            ("assume_injective_transform", assume_injective.into()),
+        ];
+        let caller = caller(self.module(), &block.func);
+        self.edit(&block.func, "transform_layout", args, |func, permissions| {
+            let old = buffer_of(func, block, &buffer)?;
+            check_interface(func, &old, &block.func, permissions, caller.as_ref())?;
+            transform(func, &old, index_map, pad_value, assume_injective)
+        })?;
+        Ok(())
+    }
+
+    /// Groups the axes of a buffer into physical axes: each separator is a position between axes
+    /// where one ends. Views of the buffer follow.
+    ///
+    /// # Errors
+    /// `Refused` where positions are not ascending or out of range, or the buffer is an argument
+    /// whose type may not change.
+    pub fn set_axis_separator(
+        &mut self,
+        block: &BlockRef,
+        buffer: impl Into<BufferArg>,
+        separators: &[usize],
+    ) -> Result<()> {
+        let buffer = buffer.into();
+        let position = |s: &usize| Value::Int(i64::try_from(*s).unwrap_or(i64::MAX));
+        let args = vec![
+            ("block", block.into()),
+            ("buffer", (&buffer).into()),
+            ("axis_separators", separators.iter().map(position).collect()),
+        ];
+        let caller = caller(self.module(), &block.func);
+        self.edit(&block.func, "set_axis_separator", args, |func, permissions: &Permissions| {
+            let old = buffer_of(func, block, &buffer)?;
+            check_interface(func, &old, &block.func, permissions, caller.as_ref())?;
+            separate(func, &old, separators)
+        })?;
+        Ok(())
+    }
+}
+
+/// `transform_layout(block, buffer, index_map, pad_value=None, axis_separators=None,
+/// assume_injective_transform=False)` of a script. Separators beside the map are as if they stood
+/// in it.
+pub(crate) fn transform_layout_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    let buffer = BufferArg::take(&mut args)?;
+    let map = match args.required(&["index_map"])? {
+        Value::Lambda(l) => l,
+        other => return Err(args.wrong("index_map", "a lambda", &other)),
+    };
+    let pad = args.optional(&["pad_value"]).unwrap_or(Value::None);
+    let assume = args.bool_or(&["assume_injective_transform"], false)?;
+    let separators = match args.optional(&["axis_separators"]) {
+        None | Some(Value::None) => Vec::new(),
+        Some(list) => positions(&args, &list)?,
+    };
+    args.finish()?;
+    let named = match (&buffer, separators.is_empty()) {
+        (_, true) => None,
+        (b, false) => {
+            let func = sch.func(&block.func)?;
+            Some(buffer_of(func, &block, b)?.name.clone())
+        }
+    };
+    sch.transform_layout(&block, buffer, &map, &pad, assume)?;
+    if let Some(name) = named {
+        sch.set_axis_separator(&block, BufferArg::Name(name), &separators)?;
+    }
+    Ok(Vec::new())
+}
+
+/// `set_axis_separator(block, buffer, axis_separators)` of a script.
+pub(crate) fn set_axis_separator_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    let buffer = BufferArg::take(&mut args)?;
+    let list = args.required(&["axis_separators"])?;
+    let separators = positions(&args, &list)?;
+    args.finish()?;
+    sch.set_axis_separator(&block, buffer, &separators)?;
+    Ok(Vec::new())
+}
+
+fn positions(args: &Args, list: &Value) -> Result<Vec<usize>> {
+    let wrong = || args.wrong("axis_separators", "a list of positions", list);
+    let Value::List(items) = list else { return Err(wrong()) };
+    let position = |v: &Value| match v {
+        Value::Int(k) => usize::try_from(*k).map_err(|_| wrong()),
+        _ => Err(wrong()),
+    };
+    items.iter().map(position).collect()
+}
+
+fn buffer_of(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Buffer> {
+    let site = block_site(func, &block.name)?;
+    let b = as_block(&site.stmt).ok_or_else(|| Error::internal("a block site is no block"))?;
+    buffer.find(func, b).map_err(|e| e.at(site.stmt.span()))
+}
+
+fn transform(
+    func: &TensorFunc,
+    old: &Buffer,
+    lambda: &Lambda,
+    pad: &Value,
+    assume_injective: bool,
+) -> Result<Edited> {
+    let dtypes: Vec<DType> = old.shape.iter().map(Expr::dtype).collect();
+    let map = IndexMap::bind(lambda, &dtypes)?;
+    let layout = map.on(&old.shape, assume_injective)?;
+    let new = old.derive(|d| {
+        d.shape = layout.physical.clone();
+        d.axis_separators = map.separators.clone();
+    });
+    check_sizes(func, old, &new)?;
+    let value = pad_value(pad, func, &layout, old, &new)?;
+    let known = match (&layout.known, &value) {
+        (Ok(known), Some(_)) if !known.padding.is_false() => known,
+        (Err(why), Some(_)) => return Err(why.clone()),
+        _ => return Ok((relayout(func, old, &new, lambda)?, Vec::new())),
+    };
+    let Some(value) = value else { return Err(Error::internal("padding without a value")) };
+    let engine = Engine::new()?;
+    let padding = Padding { layout: &layout, known, value, old, new: &new, engine: &engine };
+    let out = if !is_written(func, old) {
+        if !crate::buffer_arg::is_param(func, old) {
+            return Err(Error::refused(format!("`{}` is never written", old.name)));
+        }
+        padding.assumed(&relayout(func, old, &new, lambda)?)
+    } else if let Some((nest, folded)) = padding.folded(func) {
+        relayout(&crate::site::replace_in(func, &nest, &folded), old, &new, lambda)?
+    } else {
+        padding.written_after(&relayout(func, old, &new, lambda)?)
+    };
+    Ok((plain_root(&out), Vec::new()))
+}
+
+/// What the root block declares is what is accessed: it declares nothing.
+fn plain_root(func: &TensorFunc) -> TensorFunc {
+    let Some(root) = func.root() else { return func.clone() };
+    if root.reads.is_none() && root.writes.is_none() {
+        return func.clone();
+    }
+    let bare = tilewright_ir::Block { reads: None, writes: None, ..root.clone() };
+    let body = tilewright_ir::Stmt::block(Vec::new(), Expr::bool(true), bare);
+    let out = TensorFunc { body, ..func.clone() };
+    let (allocs, body) = out.root_parts();
+    out.with_root(allocs.to_vec(), body.clone())
+}
+
+/// A size that only the shape of this argument tells must stay readable there.
+fn check_sizes(func: &TensorFunc, old: &Buffer, new: &Buffer) -> Result<()> {
+    if !func.params.iter().filter_map(Param::buffer).any(|b| b == old) {
+        return Ok(());
+    }
+    let told = |v: &Var| {
+        func.params.iter().any(|p| match p {
+            Param::Scalar(s) => s == v,
+            Param::Buffer { buffer, .. } => {
+                let b = if buffer == old { new } else { buffer };
+                b.shape.iter().any(|e| e.as_var() == Some(v))
+            }
+        })
+    };
+    let mut sizes: Vec<Var> = old.shape.iter().flat_map(free_vars).collect();
+    sizes.sort();
+    match sizes.iter().find(|v| !told(v)) {
+        None => Ok(()),
+        Some(v) => Err(Error::refused(format!(
+            "the size `{}` is known from the shape of `{}` alone, and the new shape does not tell it",
+            v.name(),
+            old.name
+        ))),
+    }
+}
+
+fn separate(func: &TensorFunc, old: &Buffer, separators: &[usize]) -> Result<Edited> {
+    let rank = old.rank();
+    if !separators.is_sorted() || separators.iter().any(|s| *s > rank) {
+        return Err(Error::refused(format!(
+            "axis separators {separators:?} do not fit the {rank} axes of `{}`",
+            old.name
+        )));
+    }
+    let mut subst = Subst::default();
+    let mut with = |b: &Buffer, separators: Vec<usize>| {
+        subst.buffers.insert(b.clone(), b.derive(|d| d.axis_separators = separators));
+    };
+    with(old, separators.to_vec());
+    // A view has the last axes of its region; the first ones may be left out.
+    let mut known = vec![(old.clone(), separators.to_vec())];
+    for s in find(&func.body, |s| as_block(s).is_some_and(|b| !b.matches.is_empty())) {
+        for m in as_block(&s.stmt).iter().flat_map(|b| &b.matches) {
+            let Region { buffer: source, .. } = &m.source;
+            let Some((_, of_source)) = known.iter().find(|(b, _)| b == source) else { continue };
+            let left_out = source.rank().saturating_sub(m.buffer.rank());
+            let moved: Vec<usize> = of_source.iter().map(|s| s.saturating_sub(left_out)).collect();
+            with(&m.buffer, moved.clone());
+            known.push((m.buffer.clone(), moved));
+        }
+    }
+    Ok((fold_func(&mut subst, func), Vec::new()))
+}
