@@ -21,7 +21,8 @@ use std::sync::Arc;
 
 use tilewright_ir::visit::{accessed, fold_stmt_children, free_vars};
 use tilewright_ir::{
-    Block, Error, Expr, Fold, IterKind, Range, Region, Result, Stmt, StmtKind, TensorFunc, Var,
+    Block, Buffer, Error, Expr, Fold, IterKind, Range, Region, Result, Stmt, StmtKind, TensorFunc,
+    Var,
 };
 use tilewright_transform::regions::declared_or_inferred;
 
@@ -331,14 +332,27 @@ fn around_body(func: &TensorFunc, body: &Stmt) -> Vec<Stmt> {
     find(&func.body, |s| s.ptr_eq(body)).into_iter().next().map_or_else(Vec::new, |s| s.around)
 }
 
-fn cache_read(
+/// Where a copy for reading goes, and who reads it.
+pub(crate) struct ReadPlace {
+    pub site: Site,
+    pub block: Arc<Block>,
+    pub buffer: Buffer,
+    pub place: Place,
+    /// The blocks that read the copy.
+    pub nodes: Vec<Stmt>,
+    /// The statements beside the copy that hold them.
+    touched: Vec<Stmt>,
+    /// The statements beside the copy that come before it, where the scope writes the buffer.
+    writers: Option<Vec<Stmt>>,
+}
+
+/// Finds the place of a copy for reading.
+pub(crate) fn read_place(
     func: &TensorFunc,
     block: &BlockRef,
     pick: &Pick,
-    storage_scope: &str,
     consumers: &[BlockRef],
-) -> Result<Edited> {
-    check_storage_scope(storage_scope)?;
+) -> Result<ReadPlace> {
     let (site, b) = the_block(func, block)?;
     let (reads, _) = declared_or_inferred(&b);
     let buffer = pick_region(&reads, pick, &b.name, "reads")?.buffer.clone();
@@ -429,18 +443,34 @@ fn cache_read(
         Some(_) => Place { node: elements[start].clone(), before: true, around },
         None => Place { node: body.clone(), before: true, around },
     };
-    let known = known_around(&place.around);
     let nodes: Vec<Stmt> = redirected.iter().map(|(_, s)| s.clone()).collect();
     let mut touched: Vec<Stmt> = redirected.iter().map(|(k, _)| elements[*k].clone()).collect();
     touched.dedup_by(|a, b| a.ptr_eq(b));
+    let writers = found.map(|_| writers);
+    Ok(ReadPlace { site, block: b, buffer, place, nodes, touched, writers })
+}
+
+fn cache_read(
+    func: &TensorFunc,
+    block: &BlockRef,
+    pick: &Pick,
+    storage_scope: &str,
+    consumers: &[BlockRef],
+) -> Result<Edited> {
+    check_storage_scope(storage_scope)?;
+    let found = read_place(func, block, pick, consumers)?;
+    let ReadPlace { site, buffer, place, nodes, touched, writers, .. } = found;
+    let scope = site.scope().cloned();
+    let known = known_around(&place.around);
     let reads: Vec<_> = touched.iter().flat_map(|s| Footprint::of(s, &buffer).reads).collect();
     let holds = |r: &Region| {
         let (r, _) = fit(r, &known);
         within(&reads, &r, &known)
     };
     // What was written; failing that, what the scope reads; failing that, what is read.
-    let written = join(writers.iter().filter_map(|s| hull(s, &buffer, true)).collect());
-    let of_scope = || match (scope.as_ref().and_then(as_block), &found) {
+    let before = writers.iter().flatten();
+    let written = join(before.filter_map(|s| hull(s, &buffer, true)).collect());
+    let of_scope = || match (scope.as_ref().and_then(as_block), &writers) {
         (Some(s), None) if !s.is_plain_root() && !s.iters.is_empty() => {
             let (reads, _) = declared_or_inferred(s);
             reads.into_iter().find(|r| r.buffer == buffer)
@@ -455,7 +485,7 @@ fn cache_read(
         .filter(&holds)
         .or_else(|| of_scope().filter(&holds))
         .or_else(|| {
-            found.as_ref()?;
+            writers.as_ref()?;
             join(touched.iter().filter_map(|s| hull(s, &buffer, false)).collect()).filter(&holds)
         })
         .unwrap_or(whole);
@@ -490,14 +520,29 @@ fn finish(
     (change.apply(func), vec![Value::Block(new)])
 }
 
-fn cache_write(
+/// Where the copy back of a block's writes goes.
+pub(crate) struct WritePlace {
+    pub site: Site,
+    pub block: Arc<Block>,
+    pub buffer: Buffer,
+    pub place: Place,
+    /// What holds the block, beside or before the copy; nothing else in it accesses the buffer.
+    element: Stmt,
+    /// The body of the scope.
+    body: Stmt,
+    /// The consumers that will read the cache.
+    listed: Vec<Site>,
+    /// The block and those consumers.
+    pub nodes: Vec<Stmt>,
+}
+
+/// Finds the place of the copy back of a block's writes.
+pub(crate) fn write_place(
     func: &TensorFunc,
     block: &BlockRef,
     pick: &Pick,
-    storage_scope: &str,
     consumers: &[BlockRef],
-) -> Result<Edited> {
-    check_storage_scope(storage_scope)?;
+) -> Result<WritePlace> {
     let (site, b) = the_block(func, block)?;
     let (_, writes) = declared_or_inferred(&b);
     let buffer = pick_region(&writes, pick, &b.name, "writes")?.buffer.clone();
@@ -565,6 +610,20 @@ fn cache_write(
         .at(site.stmt.span()));
     }
     check_reduction(&site, &b, &place, others_write)?;
+    Ok(WritePlace { site, block: b, buffer, place, element, body, listed, nodes })
+}
+
+fn cache_write(
+    func: &TensorFunc,
+    block: &BlockRef,
+    pick: &Pick,
+    storage_scope: &str,
+    consumers: &[BlockRef],
+) -> Result<Edited> {
+    check_storage_scope(storage_scope)?;
+    let found = write_place(func, block, pick, consumers)?;
+    let WritePlace { site, block: b, buffer, place, element, body, listed, nodes } = found;
+    let scope = site.scope().cloned();
     let known = known_around(&place.around);
     // Only what the block itself writes counts: the others in the element are hidden by `found`.
     let region = hull(&element, &buffer, true)

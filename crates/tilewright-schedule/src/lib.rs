@@ -1,34 +1,40 @@
 //! Schedules: how the loops of a tensor function run, and how its buffers lie in memory.
 //!
 //! * [`auto`]: a schedule for CPUs, found from the structure of a function.
-//! * [`cache`]: copies of buffers.
 //! * [`decompose_padding`]: a padded copy as a fill and a copy.
 //! * [`pad_einsum`]: contractions over padded copies.
-//! * [`storage`]: where buffers live, and annotations of blocks.
+//! * [`reindex_cache`]: caches with an order of their own.
 //! * [`schedule`]: a module under change; primitives are its methods.
-//! * [`loops`]: primitives on loops.
-//! * [`trace`]: the record of what was applied, which prints as a script.
-//! * [`site`]: finding and replacing statements.
-//! * [`block_layout`]: iteration spaces of blocks.
+//! * [`cache`]: copies of buffers.
+//! * [`call`]: primitives by name.
 //! * [`buffer_arg`]: which buffer of a block is meant.
 //! * [`index_map`]: index maps and the layouts they give.
+//! * [`inline`]: stages that disappear into their neighbours.
+//! * [`loops`]: primitives on loops.
+//! * [`storage`]: where buffers live, and annotations of blocks.
+//! * [`trace`]: the record of what was applied, which prints as a script.
+//! * [`block_layout`]: iteration spaces of blocks.
 //! * [`loop_layout`]: iteration spaces of loops.
 //! * [`sequential_buffer_access`]: loops in the order of a buffer.
 //! * [`transform_layout`]: how buffers lie in memory.
+//! * [`site`]: finding and replacing statements.
 
 pub mod auto;
 pub mod block_layout;
 pub mod buffer_arg;
 pub mod cache;
+pub mod call;
 mod copying;
 pub mod decompose_padding;
 mod dependence;
 mod footprint;
 pub mod index_map;
+pub mod inline;
 pub mod loop_layout;
 pub mod loops;
 pub mod pad_einsum;
 mod padding;
+pub mod reindex_cache;
 mod relayout;
 pub mod schedule;
 pub mod sequential_buffer_access;

@@ -6,14 +6,15 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::visit::{Subst, fold_stmt_children};
+use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
 use tilewright_ir::{
-    Attr, Attrs, DType, Error, Expr, Fold, ForKind, Range, Result, Stmt, StmtKind, TensorFunc, Var,
+    Attr, Attrs, DType, Error, Expr, Fold, ForKind, IterKind, Range, Result, Stmt, StmtKind,
+    TensorFunc, Var,
 };
 
 use crate::schedule::{Schedule, loop_site};
-use crate::site::{as_loop, replace_in};
-use crate::trace::{LoopRef, Value};
+use crate::site::{as_block, as_loop, replace_in, with_body};
+use crate::trace::{Args, LoopRef, Value};
 
 impl Schedule {
     /// Splits a loop into as many as there are factors, outermost first; one factor may be left
@@ -283,4 +284,297 @@ fn fuse(func: &TensorFunc, loops: &[LoopRef]) -> Result<(TensorFunc, Vec<Value>)
     let new = Stmt::for_loop(&fused, Range::upto(inner), ForKind::Serial, body);
     let out = vec![Value::Loop(LoopRef { func: Arc::clone(&loops[0].func), var: fused })];
     Ok((replace_in(func, &outer.stmt, &new), out))
+}
+
+/// A loop whose iterations may run in any order or at once, as [`Schedule::parallel`] and its
+/// like promise: every iteration variable that depends on it is spatial.
+fn check_independent(func: &TensorFunc, l: &LoopRef, what: &str) -> Result<()> {
+    let site = loop_site(func, l)?;
+    let refuse = |why: String, span| {
+        Err(Error::refused(format!("the loop `{}` cannot be {what}: {why}", l.var.name())).at(span))
+    };
+    let blocks = outer_blocks(&site.stmt).map_err(|s| {
+        let why =
+            "a statement outside of blocks is inside of it, whose order is not known to be free";
+        refuse(why.into(), s.span()).err().unwrap_or_else(|| Error::internal(why))
+    })?;
+    for s in blocks {
+        let StmtKind::Block { bindings, block, .. } = s.kind() else { continue };
+        if block.iters.is_empty() {
+            return refuse(
+                format!(
+                    "the block `{}` has no iteration variables that say what depends on it",
+                    block.name
+                ),
+                s.span(),
+            );
+        }
+        for (iter, binding) in block.iters.iter().zip(bindings) {
+            let depends = free_vars(binding).contains(&l.var);
+            if depends && iter.kind != IterKind::Spatial {
+                let kind = if iter.kind == IterKind::Reduce { "reduced" } else { "opaque" };
+                return refuse(
+                    format!(
+                        "the iteration variable `{}` of the block `{}` depends on it and is {kind}",
+                        iter.var.name(),
+                        block.name
+                    ),
+                    s.span(),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The outermost blocks of a statement, or a statement outside of them that does something.
+fn outer_blocks(stmt: &Stmt) -> Result<Vec<Stmt>, Stmt> {
+    match stmt.kind() {
+        StmtKind::Block { .. } => Ok(vec![stmt.clone()]),
+        StmtKind::For { body, .. }
+        | StmtKind::Let { body, .. }
+        | StmtKind::Allocate { body, .. }
+        | StmtKind::Declare { body, .. } => outer_blocks(body),
+        StmtKind::If { then, otherwise, .. } => {
+            let mut blocks = outer_blocks(then)?;
+            if let Some(o) = otherwise {
+                blocks.extend(outer_blocks(o)?);
+            }
+            Ok(blocks)
+        }
+        StmtKind::Seq(stmts) => {
+            let lists: Result<Vec<Vec<Stmt>>, Stmt> = stmts.iter().map(outer_blocks).collect();
+            Ok(lists?.into_iter().flatten().collect())
+        }
+        _ if stmt.is_nop() => Ok(Vec::new()),
+        _ => Err(stmt.clone()),
+    }
+}
+
+impl Schedule {
+    /// Runs the iterations of a loop on several threads.
+    ///
+    /// # Errors
+    /// `Refused` where an iteration variable that is not spatial depends on the loop.
+    pub fn parallel(&mut self, l: &LoopRef) -> Result<()> {
+        self.set_kind(l, "parallel", "parallel", ForKind::Parallel, vec![("loop", l.into())])
+    }
+
+    /// Runs the iterations of a loop as lanes of vectors. Errors as [`Schedule::parallel`].
+    pub fn vectorize(&mut self, l: &LoopRef) -> Result<()> {
+        self.set_kind(l, "vectorize", "vectorised", ForKind::Vectorized, vec![("loop", l.into())])
+    }
+
+    /// Makes a copy of the body for each iteration of a loop.
+    pub fn unroll(&mut self, l: &LoopRef) -> Result<()> {
+        let args = vec![("loop", l.into())];
+        self.edit(&l.func, "unroll", args, |func, _| {
+            edit_loop(func, l, |kind, _| {
+                *kind = ForKind::Unrolled;
+                Ok(())
+            })
+        })?;
+        Ok(())
+    }
+
+    /// Binds a loop to a thread axis such as `threadIdx.x`. Errors as [`Schedule::parallel`].
+    pub fn bind(&mut self, l: &LoopRef, thread_axis: &str) -> Result<()> {
+        let args = vec![("loop", l.into()), ("thread_axis", thread_axis.into())];
+        let kind = ForKind::ThreadBinding(thread_axis.into());
+        self.set_kind(l, "bind", "bound to threads", kind, args)
+    }
+
+    fn set_kind(
+        &mut self,
+        l: &LoopRef,
+        name: &'static str,
+        what: &str,
+        to: ForKind,
+        args: Vec<(&'static str, Value)>,
+    ) -> Result<()> {
+        self.edit(&l.func, name, args, |func, _| {
+            check_independent(func, l, what)?;
+            edit_loop(func, l, |kind, _| {
+                *kind = to;
+                Ok(())
+            })
+        })?;
+        Ok(())
+    }
+
+    /// Puts loops of one perfect nest into the given order, outermost first; loops between them
+    /// that are not named stay where they are.
+    ///
+    /// # Errors
+    /// `Refused` where something other than loops stands between them, a bound depends on a loop
+    /// that would move inside, or what is inside is not one block of spatial and reduced
+    /// iteration variables.
+    pub fn reorder(&mut self, loops: &[LoopRef]) -> Result<()> {
+        let Some(first) = loops.first() else {
+            return Err(Error::refused("`reorder` needs at least one loop"));
+        };
+        let args = loops.iter().map(|l| ("", l.into())).collect();
+        self.edit(&first.func, "reorder", args, |func, _| reorder(func, loops))?;
+        Ok(())
+    }
+}
+
+fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<(TensorFunc, Vec<Value>)> {
+    let mut sites = Vec::new();
+    for (k, l) in loops.iter().enumerate() {
+        if loops[..k].contains(l) {
+            return Err(Error::refused(format!("the loop `{}` is named twice", l.var.name())));
+        }
+        sites.push(loop_site(func, l)?);
+    }
+    let outer = sites.iter().min_by_key(|s| s.around.len()).map(|s| s.stmt.clone());
+    let outer = outer.ok_or_else(|| Error::internal("no loop to reorder"))?;
+    let named = |s: &Stmt| loops.iter().position(|l| as_loop(s).is_some_and(|(v, ..)| *v == l.var));
+
+    // The nest from the outermost named loop to the innermost one.
+    let mut nest = vec![outer.clone()];
+    let mut left = loops.len() - usize::from(named(&outer).is_some());
+    while left > 0 {
+        let Some((_, _, body)) = nest.last().and_then(as_loop) else {
+            let at = nest.last().and_then(Stmt::span);
+            return Err(Error::refused(
+                "the loops are not directly inside one another: other statements stand between",
+            )
+            .at(at));
+        };
+        let body = body.clone();
+        left -= usize::from(named(&body).is_some());
+        nest.push(body);
+    }
+    let inside = nest.last().and_then(as_loop).map(|(_, _, body)| body.clone());
+    let inside = inside.ok_or_else(|| Error::internal("the innermost loop has no body"))?;
+
+    let refuse = |why: String, s: &Stmt| Err(Error::refused(why).at(s.span()));
+    match outer_blocks(&inside) {
+        Ok(blocks) if blocks.len() == 1 => {
+            let block = as_block(&blocks[0]).ok_or_else(|| Error::internal("no block"))?;
+            let free = block.iters.iter().all(|i| i.kind != IterKind::Opaque);
+            if block.iters.is_empty() || !free {
+                let why = "has no iteration variables that say which order is free";
+                return refuse(format!("the block `{}` {why}", block.name), &blocks[0]);
+            }
+        }
+        Ok(blocks) => {
+            let why = format!("{} blocks are inside of the loops, not one", blocks.len());
+            return refuse(why, &inside);
+        }
+        Err(s) => return refuse("a statement outside of blocks is inside of the loops".into(), &s),
+    }
+
+    // The named loops take the places of the named loops, in the new order.
+    let mut order = loops.iter();
+    let mut new = Vec::new();
+    for s in &nest {
+        let at = match named(s) {
+            None => s.clone(),
+            Some(_) => {
+                let l = order.next().ok_or_else(|| Error::internal("a loop is missing"))?;
+                let site = sites.iter().find(|x| named(&x.stmt).is_some_and(|k| loops[k] == *l));
+                site.map(|s| s.stmt.clone()).ok_or_else(|| Error::internal("a loop is missing"))?
+            }
+        };
+        new.push(at);
+    }
+    let mut bound: Vec<&Var> = Vec::new();
+    for s in new.iter().rev() {
+        if let Some((var, range, _)) = as_loop(s) {
+            let mut used = free_vars(&range.min);
+            used.extend(free_vars(&range.extent));
+            if let Some(v) = bound.iter().find(|v| used.contains(**v)) {
+                let why = format!(
+                    "the bounds of the loop `{}` depend on the loop `{}`, which would be inside",
+                    var.name(),
+                    v.name()
+                );
+                return refuse(why, s);
+            }
+            bound.push(var);
+        }
+    }
+    let stmt = new.iter().rev().fold(inside, |body, s| with_body(s, body));
+    Ok((replace_in(func, &outer, &stmt), Vec::new()))
+}
+
+pub(crate) fn split_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let l = args.loop_ref()?;
+    let factors = match args.required(&["factors"])? {
+        Value::List(items) => items,
+        other => return Err(args.wrong("factors", "a list", &other)),
+    };
+    let factors: Vec<Option<Expr>> = factors
+        .into_iter()
+        .map(|f| match f {
+            Value::None => Ok(None),
+            Value::Int(v) => Ok(Some(Expr::int(v, l.var.dtype()))),
+            Value::Expr(e) => Ok(Some(e)),
+            other => Err(args.wrong("factors", "numbers and None", &other)),
+        })
+        .collect::<Result<_>>()?;
+    keep_units(&mut args)?;
+    args.finish()?;
+    Ok(sch.split(&l, &factors)?.iter().map(Value::from).collect())
+}
+
+pub(crate) fn fuse_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    keep_units(&mut args)?;
+    let loops = loop_list(&mut args)?;
+    args.finish()?;
+    Ok(vec![Value::from(&sch.fuse(&loops)?)])
+}
+
+/// Flags of TVM's traces whose default is what we do; another value is refused.
+fn keep_units(args: &mut Args) -> Result<()> {
+    for (name, expected) in [("preserve_unit_iters", true), ("disable_predication", false)] {
+        if args.named_bool(name)?.is_some_and(|v| v != expected) {
+            return Err(Error::refused(format!("`{name}={}` is not supported", !expected)));
+        }
+    }
+    Ok(())
+}
+
+fn loop_list(args: &mut Args) -> Result<Vec<LoopRef>> {
+    let mut values = Vec::new();
+    for v in args.rest() {
+        match v {
+            Value::List(items) => values.extend(items),
+            other => values.push(other),
+        }
+    }
+    values.iter().map(|v| args.as_loop(v)).collect()
+}
+
+pub(crate) fn reorder_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let loops = loop_list(&mut args)?;
+    args.finish()?;
+    sch.reorder(&loops).map(|()| Vec::new())
+}
+
+pub(crate) fn parallel_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let l = args.loop_ref()?;
+    args.finish()?;
+    sch.parallel(&l).map(|()| Vec::new())
+}
+
+pub(crate) fn vectorize_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let l = args.loop_ref()?;
+    args.finish()?;
+    sch.vectorize(&l).map(|()| Vec::new())
+}
+
+pub(crate) fn unroll_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let l = args.loop_ref()?;
+    args.finish()?;
+    sch.unroll(&l).map(|()| Vec::new())
+}
+
+pub(crate) fn bind_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let l = args.loop_ref()?;
+    let axis = args.str(&["thread_axis"])?;
+    args.finish()?;
+    sch.bind(&l, &axis).map(|()| Vec::new())
 }

@@ -89,8 +89,8 @@ impl Schedule {
 
     fn placed(&self, e: Error) -> Error {
         match &self.module.source {
-            Some(source) => e.in_source(source),
-            None => e,
+            Some(source) if e.diagnostic().span.is_some() => e.in_source(source),
+            _ => e,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Compile and run tensor programs: the library and the command line.
 //!
-//! A [`Module`] comes from an ONNX model or from TVMScript ([`load`]), or is built with
-//! [`ops::te`]. [`compile`] turns it into native code in this process, an [`Executable`]:
+//! A [`Module`] comes from an ONNX model or from TVMScript ([`load()`]), or is built with
+//! [`ops::te`]. [`compile()`] turns it into native code in this process, an [`Executable`]:
 //!
 //! ```
 //! use tilewright::{Options, Sizes, Tensor, compile, load};
@@ -37,6 +37,7 @@
 //! * [`load`](mod@load), [`sizes`]: files to modules, and the sizes that they leave open.
 //! * [`pipeline`], [`compile`](mod@compile): modules to native code, stage by stage.
 //! * [`passes`]: every pass by its name.
+//! * [`schedule_script`]: schedules written as scripts.
 //! * [`compare`], [`random`]: comparing outputs, making inputs.
 //!
 //! The other crates of the project are re-exported: [`ir`], [`script`], [`interp`], [`ops`],
@@ -48,6 +49,7 @@ pub mod load;
 pub mod passes;
 pub mod pipeline;
 pub mod random;
+pub mod schedule_script;
 pub mod sizes;
 
 pub use compile::compile;

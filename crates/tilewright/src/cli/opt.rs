@@ -1,13 +1,16 @@
 //! `tilewright opt`: runs passes over a module.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use tilewright::ir::Source;
 use tilewright::passes::{self, Config};
-use tilewright::pipeline::check;
-use tilewright::{Error, ModuleExt, Sizes};
+use tilewright::pipeline::check_open;
+use tilewright::schedule::{Permissions, Schedule};
+use tilewright::schedule_script::apply;
+use tilewright::{Error, Module, ModuleExt, Sizes};
 
-use super::{Answer, Outcome, pair, read_module, size};
+use super::{Answer, Failure, Outcome, pair, read_module, size};
 
 /// Run passes over a module of TVMScript and print the result.
 #[derive(clap::Args)]
@@ -44,17 +47,16 @@ fn passes_help() -> String {
 }
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
-    if let Some(path) = &arguments.schedule {
-        let error = Error::refused(format!("{}: schedules are not available yet", path.display()));
-        return Err(error.help("leave out --schedule").into());
-    }
     let passes: Vec<&passes::Pass> =
         arguments.passes.iter().map(|name| passes::find(name.trim())).collect::<Result<_, _>>()?;
     let config: Config = arguments.config.iter().cloned().collect();
     passes::check_config(&config, &passes)?;
     let sizes = Sizes { dims: super::sizes(&arguments.dims)?, ..Sizes::new() };
     let mut module = read_module(&arguments.file, &sizes)?;
-    check(&module)?;
+    check_open(&module)?;
+    if let Some(path) = &arguments.schedule {
+        module = apply_schedule(module, path, arguments.print_after_all, out)?;
+    }
     for pass in &passes {
         module = pass.run(&module, &config)?;
         if arguments.print_after_all {
@@ -62,8 +64,38 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             writeln!(out, "{}", module.to_script().trim_end())?;
         }
     }
-    if passes.is_empty() || !arguments.print_after_all {
+    let steps = !passes.is_empty() || arguments.schedule.is_some();
+    if !steps || !arguments.print_after_all {
         writeln!(out, "{}", module.to_script().trim_end())?;
     }
     Ok(Answer::Yes)
+}
+
+/// The module after a schedule script.
+///
+/// A module that stands alone has no callers, so that arguments of its functions may be
+/// transformed; where a graph function calls them they may not.
+fn apply_schedule(
+    module: Module,
+    path: &Path,
+    print: bool,
+    out: &mut impl Write,
+) -> Result<Module, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Error::io(format!("cannot read `{}`: {e}", path.display())))?;
+    let source = Source::new(path.display().to_string(), text);
+    let alone = module.graphs().next().is_none();
+    let mut schedule = Schedule::new(module, Permissions { change_interface: alone });
+    let mut failed = None;
+    apply(&mut schedule, &source, |call, module| {
+        if print && failed.is_none() {
+            let text = format!("# after {call}\n{}", module.to_script().trim_end());
+            failed = writeln!(out, "{text}").err();
+        }
+        Ok(())
+    })?;
+    match failed {
+        Some(e) => Err(e.into()),
+        None => Ok(schedule.module().clone()),
+    }
 }

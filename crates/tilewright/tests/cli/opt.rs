@@ -49,10 +49,10 @@ fn unknown_passes_and_settings_say_what_there_is() {
 }
 
 #[test]
-fn a_schedule_is_refused_for_now() {
-    tilewright_on(ADD, &["opt", "-", "--schedule", "t.py"])
+fn a_schedule_that_is_not_there_is_refused() {
+    tilewright_on(ADD, &["opt", "-", "--schedule", "nowhere.py"])
         .code(2)
-        .complains("t.py: schedules are not available yet");
+        .complains("cannot read `nowhere.py`");
 }
 
 #[test]

@@ -21,8 +21,9 @@
 //!            # help: ...
 //! ```
 //!
-//! A command of two files gets the section `# ---- other` as its second one. With `UPDATE_EXPECT=1`
-//! the files are rewritten to what comes out.
+//! A command of two files gets the section `# ---- other` as its second one. The section
+//! `# ---- schedule` is a schedule script, which `opt` applies; a diagnostic that points into it
+//! stands there. With `UPDATE_EXPECT=1` the files are rewritten to what comes out.
 //!
 //! A module that a pass gave is also checked: it reads back as the same module, and it computes the
 //! same as the input, run by the reference interpreter on seeded random data. Sizes that are open
@@ -44,6 +45,9 @@ use annotate::{annotate, strip};
 
 /// A section of a file.
 const SECTION: &str = "# ---- ";
+
+/// Name of the schedule script, as diagnostics show it.
+const SCRIPT: &str = "trace.py";
 
 #[test]
 fn files() {
@@ -94,6 +98,8 @@ struct Case {
     input: String,
     /// The second file.
     other: Option<String>,
+    /// The schedule script, without diagnostics.
+    schedule: Option<String>,
     /// The command, in words.
     command: Vec<String>,
     /// `NAME=SIZE`.
@@ -121,12 +127,17 @@ impl Case {
         let mut sections = sections.into_iter();
         let (_, input) = sections.next().unwrap_or_default();
         let input = format!("{}\n", strip(&input).trim_end());
-        let mut other = None;
+        let (mut other, mut schedule) = (None, None);
         for (name, body) in sections {
             match name.as_str() {
                 "other" => other = Some(format!("{}\n", body.trim())),
+                "schedule" => schedule = Some(format!("{}\n", strip(&body).trim())),
                 "expected" => {}
-                _ => return Err(format!("a section `{name}`, where other and expected are known")),
+                _ => {
+                    return Err(format!(
+                        "a section `{name}`, where other, schedule and expected are known"
+                    ));
+                }
             }
         }
         let header = |key: &str| {
@@ -141,7 +152,7 @@ impl Case {
             sizes.push((name.to_owned(), size.parse().map_err(|e| format!("{pair}: {e}"))?));
         }
         let (compare, show) = (header("semantics").is_none(), header("output").is_none());
-        Ok(Case { input, other, command, sizes, compare, show })
+        Ok(Case { input, other, schedule, command, sizes, compare, show })
     }
 }
 
@@ -153,10 +164,18 @@ fn check(path: &Path, update: bool) -> Result<(), String> {
     if !case.show && run.code != 0 {
         return Err(format!("exit code {}\n{}", run.code, run.stderr));
     }
+    let in_script = run.stderr.contains(&format!("--> {SCRIPT}:"));
     let mut now = match run.code {
-        2 => annotate(&case.input, &run.stderr)?,
+        2 if !in_script => annotate(&case.input, &run.stderr)?,
         _ => case.input.clone(),
     };
+    if let Some(schedule) = &case.schedule {
+        let shown = match run.code {
+            2 if in_script => annotate(schedule, &run.stderr.replace(SCRIPT, "<stdin>"))?,
+            _ => schedule.clone(),
+        };
+        let _ = write!(now, "\n{SECTION}schedule\n{shown}");
+    }
     if let Some(other) = &case.other {
         let _ = write!(now, "\n{SECTION}other\n{other}");
     }
@@ -202,6 +221,11 @@ fn run(case: &Case) -> Result<Run, String> {
         std::fs::write(&path, other).map_err(|e| e.to_string())?;
         // By its bare name, which stands in the output.
         command.arg("other.py").current_dir(directory.path());
+    }
+    if let Some(schedule) = &case.schedule {
+        let path = directory.path().join(SCRIPT);
+        std::fs::write(&path, schedule).map_err(|e| e.to_string())?;
+        command.args(["--schedule", SCRIPT]).current_dir(directory.path());
     }
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = child.map_err(|e| e.to_string())?;

@@ -1,0 +1,155 @@
+//! Primitives by name: what a schedule script can call.
+//!
+//! One table maps names to handlers; each handler stands beside its primitive and takes its
+//! arguments from [`Args`].
+
+use std::sync::Arc;
+
+use tilewright_ir::{Error, Result};
+
+use crate::schedule::{Schedule, loop_site};
+use crate::site::{as_loop, find};
+use crate::trace::{Args, BlockRef, LoopRef, Value};
+use crate::{
+    block_layout, cache, decompose_padding, loop_layout, loops, pad_einsum,
+    sequential_buffer_access, storage, transform_layout,
+};
+
+type Handler = fn(&mut Schedule, Args) -> Result<Vec<Value>>;
+
+/// Every primitive; several names may stand for one.
+const PRIMITIVES: &[(&str, Handler)] = &[
+    ("get_block", get_block),
+    ("get_sblock", get_block),
+    ("get_loops", get_loops),
+    ("work_on", work_on),
+    ("split", loops::split_call),
+    ("fuse", loops::fuse_call),
+    ("reorder", loops::reorder_call),
+    ("parallel", loops::parallel_call),
+    ("vectorize", loops::vectorize_call),
+    ("unroll", loops::unroll_call),
+    ("bind", loops::bind_call),
+    ("cache_read", cache::cache_read_call),
+    ("cache_write", cache::cache_write_call),
+    ("cache_inplace", cache::cache_inplace_call),
+    ("transform_layout", transform_layout::transform_layout_call),
+    ("set_axis_separator", transform_layout::set_axis_separator_call),
+    ("transform_block_layout", block_layout::transform_block_layout_call),
+    ("transform_loops", loop_layout::transform_loops_call),
+    ("fission", loop_layout::fission_call),
+    ("sequential_buffer_access", sequential_buffer_access::sequential_buffer_access_call),
+    ("decompose_padding", decompose_padding::decompose_padding_call),
+    ("pad_einsum", pad_einsum::pad_einsum_call),
+    ("set_scope", storage::set_scope_call),
+    ("annotate", storage::annotate_call),
+    ("unannotate", storage::unannotate_call),
+];
+
+impl Schedule {
+    /// The names that [`Schedule::call`] knows.
+    pub fn primitives() -> impl Iterator<Item = &'static str> {
+        PRIMITIVES.iter().map(|(name, _)| *name)
+    }
+
+    /// Calls a primitive by name. Blocks and loops may be given by their names: those of the
+    /// function that the script works on, see [`Schedule::current`].
+    ///
+    /// # Errors
+    /// [`Error::Input`] for a name or arguments that do not fit; those of the primitive.
+    pub fn call(
+        &mut self,
+        name: &str,
+        positional: Vec<Value>,
+        named: Vec<(Arc<str>, Value)>,
+    ) -> Result<Vec<Value>> {
+        let Some((name, handler)) = PRIMITIVES.iter().find(|(n, _)| *n == name) else {
+            let known: Vec<&str> = Schedule::primitives().collect();
+            return Err(Error::input(format!("there is no primitive `{name}`"))
+                .note(format!("the primitives are: {}", known.join(", "))));
+        };
+        let mut resolved = Vec::new();
+        for (key, value) in named {
+            let value = match (&*key, value) {
+                ("block", Value::Str(s)) => Value::Block(self.block_named(&s)?),
+                ("loop", Value::Str(s)) => Value::Loop(self.loop_named(&s)?),
+                (_, value) => value,
+            };
+            resolved.push((key, value));
+        }
+        handler(self, Args::new(name, positional, resolved))
+    }
+
+    /// The function that names in a script refer to: `main`, or the only tensor function.
+    pub fn current(&self) -> Result<Arc<str>> {
+        let module = self.module();
+        if let Some((name, _)) = module.tensors().find(|(n, _)| &***n == "main") {
+            return Ok(name.clone());
+        }
+        let mut all = module.tensors();
+        match (all.next(), all.next()) {
+            (Some((name, _)), None) => Ok(name.clone()),
+            (None, _) => Err(Error::input("the module has no tensor function to schedule")),
+            _ => Err(Error::input(
+                "the module has several tensor functions and none is called `main`",
+            )),
+        }
+    }
+
+    fn block_named(&self, name: &str) -> Result<BlockRef> {
+        let func = self.current()?;
+        crate::schedule::block_site(self.func(&func)?, name)?;
+        Ok(BlockRef { func, name: name.into() })
+    }
+
+    fn loop_named(&self, name: &str) -> Result<LoopRef> {
+        let func = self.current()?;
+        let sites = find(&self.func(&func)?.body, |s| {
+            as_loop(s).is_some_and(|(v, ..)| &**v.name() == name)
+        });
+        match (sites.len(), sites.first().and_then(|s| as_loop(&s.stmt))) {
+            (1, Some((var, ..))) => {
+                let l = LoopRef { func: func.clone(), var: var.clone() };
+                loop_site(self.func(&func)?, &l).map(|_| l)
+            }
+            (0, _) => Err(Error::refused(format!("there is no loop `{name}`"))),
+            (n, _) => Err(Error::refused(format!("{n} loops are called `{name}`"))),
+        }
+    }
+}
+
+fn get_block(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let name = args.str(&["name"])?;
+    let func = match args.optional(&["func_name"]) {
+        None | Some(Value::None) => None,
+        Some(Value::Str(s)) => Some(s),
+        Some(other) => return Err(args.wrong("func_name", "a string", &other)),
+    };
+    args.finish()?;
+    // A trace calls a bare function `main`.
+    let func = match func {
+        Some(f) if sch.module().functions.contains_key(&*f) => f,
+        Some(f) if &*f != "main" => {
+            return Err(sch
+                .module()
+                .tensor(&f)
+                .err()
+                .unwrap_or_else(|| Error::input(format!("there is no function `{f}`"))));
+        }
+        _ => sch.current()?,
+    };
+    Ok(vec![Value::from(&sch.get_block(&name, &func)?)])
+}
+
+fn get_loops(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    args.finish()?;
+    Ok(sch.get_loops(&block)?.iter().map(Value::from).collect())
+}
+
+/// `sch.work_on(name)`: traces say it, and every reference here carries its function.
+fn work_on(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let name = args.str(&["func_name"])?;
+    args.finish()?;
+    sch.func(&name).map(|_| Vec::new())
+}

@@ -1,0 +1,596 @@
+//! `compute_inline` and `reverse_compute_inline`: a stage that disappears into its neighbour.
+//!
+//! ```text
+//! for i: B[i] = A[i] * 2
+//! for i: C[i] = B[i] + 1         both give        for i: C[i] = A[i] * 2 + 1
+//! ```
+//!
+//! The first puts the value of a block where its buffer is read, the second puts what a block
+//! makes of a buffer where that is written. Either way the buffer must be internal, written by
+//! one block as a whole, each cell with a value that depends on nothing but the cell; and what
+//! the value reads must still be there where it is now computed.
+
+use std::sync::Arc;
+
+use tilewright_ir::visit::{
+    Subst, fold_block_children, fold_expr_children, fold_stmt_children, free_vars, walk_expr,
+};
+use tilewright_ir::{
+    Block, Buffer, CallTarget, Error, Expr, ExprKind, Fold, IterKind, Range, Region, Result, Stmt,
+    StmtKind, TensorFunc, Var, Visit,
+};
+use tilewright_transform::index::{Ranges, simplify_indices};
+
+use crate::cache::the_block;
+use crate::footprint::{Footprint, cover, known_around, touches, uses_pointer};
+use crate::schedule::{Edited, Schedule, with_block};
+use crate::site::{Site, as_block, as_loop, find};
+use crate::trace::{Args, BlockRef, Value};
+
+impl Schedule {
+    /// Puts the value of a block where its buffer is read; the block and the buffer go.
+    ///
+    /// # Errors
+    /// `Refused` where the block is not one store at its iteration variables that fills an
+    /// internal buffer alone, where the buffer is read before or through a pointer, or where what
+    /// the value reads may have changed by then.
+    pub fn compute_inline(&mut self, block: &BlockRef) -> Result<()> {
+        let args = vec![("block", block.into())];
+        self.edit(&block.func, "compute_inline", args, |f, _| compute_inline(f, block))?;
+        Ok(())
+    }
+
+    /// Puts what a block makes of its producer's buffer where the producer writes it; the block
+    /// and the buffer go.
+    ///
+    /// # Errors
+    /// `Refused` where the block does not read a buffer at its iteration variables alone, the
+    /// producer is not one block that fills the buffer without reading it, the buffer has another
+    /// reader, or the results would be written too early for others.
+    pub fn reverse_compute_inline(&mut self, block: &BlockRef) -> Result<()> {
+        let args = vec![("block", block.into())];
+        self.edit(&block.func, "reverse_compute_inline", args, |f, _| reverse_inline(f, block))?;
+        Ok(())
+    }
+}
+
+/// `compute_inline(block)` of a script.
+#[allow(dead_code)]
+pub(crate) fn compute_inline_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    args.finish()?;
+    sch.compute_inline(&block)?;
+    Ok(Vec::new())
+}
+
+/// `reverse_compute_inline(block)` of a script.
+#[allow(dead_code)]
+pub(crate) fn reverse_compute_inline_call(
+    sch: &mut Schedule,
+    mut args: Args,
+) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    args.finish()?;
+    sch.reverse_compute_inline(&block)?;
+    Ok(Vec::new())
+}
+
+/// A block that is one store, spatial, without anything of its own.
+struct Stage {
+    site: Site,
+    block: Arc<Block>,
+    buffer: Buffer,
+    indices: Vec<Expr>,
+    value: Expr,
+}
+
+fn stage(func: &TensorFunc, block: &BlockRef) -> Result<Stage> {
+    let (site, b) = the_block(func, block)?;
+    let refuse =
+        |why: &str| Error::refused(format!("the block `{}` {why}", b.name)).at(site.stmt.span());
+    let StmtKind::Store { buffer, indices, value } = b.body.kind() else {
+        return Err(refuse("does not consist of one store"));
+    };
+    if b.init.is_some() || b.iters.iter().any(|i| i.kind != IterKind::Spatial) {
+        return Err(refuse("is not spatial"));
+    }
+    if !b.allocs.is_empty() || !b.matches.is_empty() {
+        return Err(refuse("allocates or views buffers"));
+    }
+    if let Some(what) = not_repeatable(value) {
+        return Err(refuse(&format!("computes `{what}`, which may differ each time")));
+    }
+    let (buffer, indices, value) = (buffer.clone(), indices.clone(), value.clone());
+    Ok(Stage { site, block: b, buffer, indices, value })
+}
+
+/// A part of a value that cannot be computed again.
+fn not_repeatable(e: &Expr) -> Option<Expr> {
+    struct Find(Option<Expr>);
+    impl Visit for Find {
+        fn expr(&mut self, e: &Expr) {
+            let foreign = |t: &CallTarget| !matches!(t, CallTarget::Intrin(_));
+            match e.kind() {
+                ExprKind::Undef => self.0 = Some(e.clone()),
+                ExprKind::Call(target, _) if foreign(target) => self.0 = Some(e.clone()),
+                _ => {}
+            }
+            walk_expr(self, e);
+        }
+    }
+    let mut f = Find(None);
+    f.expr(e);
+    f.0
+}
+
+fn loaded(e: &Expr) -> Vec<Buffer> {
+    struct Loaded(Vec<Buffer>);
+    impl Visit for Loaded {
+        fn expr(&mut self, e: &Expr) {
+            if let ExprKind::Load(b, _) = e.kind()
+                && !self.0.contains(b)
+            {
+                self.0.push(b.clone());
+            }
+            walk_expr(self, e);
+        }
+    }
+    let mut l = Loaded(Vec::new());
+    l.expr(e);
+    l.0
+}
+
+/// The expression that each iteration variable has where the indices are `at`: the indices must
+/// be these variables, each once, and the others have one value only.
+fn solve(b: &Block, indices: &[Expr], buffer: &Buffer) -> Result<Vec<Var>> {
+    let mut vars: Vec<Var> = Vec::new();
+    for i in indices {
+        let v = i.as_var().filter(|v| b.iters.iter().any(|x| x.var == **v) && !vars.contains(v));
+        vars.push(v.cloned().ok_or_else(|| {
+            Error::refused(format!(
+                "the block `{}` accesses `{}` at `{i}`, not at an iteration variable of its own \
+                 for each axis",
+                b.name, buffer.name
+            ))
+        })?);
+    }
+    for iter in &b.iters {
+        if !vars.contains(&iter.var) && iter.domain.extent.as_int() != Some(1) {
+            return Err(Error::refused(format!(
+                "the block `{}` accesses a cell of `{}` for several values of `{}`",
+                b.name,
+                buffer.name,
+                iter.var.name()
+            )));
+        }
+    }
+    Ok(vars)
+}
+
+/// The body of the scope of a site, and the refusal unless the buffer lives in that scope.
+fn scope_of(func: &TensorFunc, site: &Site, buffer: &Buffer) -> Result<Stmt> {
+    let (body, allocs) = match site.scope().and_then(as_block) {
+        Some(b) => (b.body.clone(), b.allocs.clone()),
+        None => (func.body.clone(), Vec::new()),
+    };
+    if !allocs.contains(buffer) {
+        return Err(Error::refused(format!(
+            "`{}` is not allocated by the scope of the block, and others may see it",
+            buffer.name
+        ))
+        .at(site.stmt.span()));
+    }
+    if uses_pointer(&func.body, buffer) {
+        return Err(Error::refused(format!(
+            "the memory of `{}` is used through a pointer or a view",
+            buffer.name
+        ))
+        .at(site.stmt.span()));
+    }
+    Ok(body)
+}
+
+/// The innermost statements that do something to a buffer: stores and blocks.
+fn users(body: &Stmt, buffer: &Buffer, wanted: impl Fn((bool, bool)) -> bool) -> Vec<Site> {
+    let ours = |s: &Stmt| {
+        let simple = match s.kind() {
+            StmtKind::Block { .. }
+            | StmtKind::Store { .. }
+            | StmtKind::Evaluate(_)
+            | StmtKind::Assume(_)
+            | StmtKind::Assert { .. } => true,
+            StmtKind::If { cond, .. } => loaded(cond).contains(buffer),
+            StmtKind::Let { value, .. } => loaded(value).contains(buffer),
+            StmtKind::For { range, .. } => {
+                loaded(&range.min).contains(buffer) || loaded(&range.extent).contains(buffer)
+            }
+            _ => false,
+        };
+        simple && wanted(touches(s, buffer))
+    };
+    // What is inside a block belongs to it.
+    find(body, ours)
+        .into_iter()
+        .filter(|s| !s.around.iter().any(|a| as_block(a).is_some() && ours(a)))
+        .collect()
+}
+
+fn shares_loop(a: &Site, b: &Site) -> bool {
+    a.around.iter().filter_map(as_loop).any(|(v, r, _)| {
+        r.extent.as_int().is_none_or(|n| n > 1)
+            && b.around.iter().filter_map(as_loop).any(|(x, ..)| x == v)
+    })
+}
+
+/// Refuses where an access of a buffer by others comes between two statements, in the order of
+/// the text or by way of a loop.
+fn nothing_between(
+    body: &Stmt,
+    from: &Site,
+    to: &[Site],
+    buffer: &Buffer,
+    wanted: impl Fn((bool, bool)) -> bool,
+    does: &str,
+) -> Result<()> {
+    let order = |s: &Stmt| {
+        let all = find(body, |x| as_block(x).is_some() || x.ptr_eq(s));
+        move |x: &Stmt| all.iter().position(|y| y.stmt.ptr_eq(x))
+    };
+    for w in users(body, buffer, wanted) {
+        if w.stmt.ptr_eq(&from.stmt) || to.iter().any(|t| t.stmt.ptr_eq(&w.stmt)) {
+            continue;
+        }
+        let at = order(&w.stmt);
+        let (w_at, from_at) = (at(&w.stmt), at(&from.stmt));
+        let before = w_at < from_at;
+        let after = to.iter().all(|t| at(&t.stmt) < w_at);
+        let looped = shares_loop(&w, from) || to.iter().any(|t| shares_loop(&w, t));
+        if looped || !(before || after) {
+            return Err(Error::refused(format!(
+                "`{}` {does} between the block `{}` and where its result is used",
+                buffer.name,
+                as_block(&from.stmt).map_or("", |b| &*b.name)
+            ))
+            .at(w.stmt.span()));
+        }
+    }
+    Ok(())
+}
+
+fn site_in(body: &Stmt, s: &Stmt) -> Result<Site> {
+    find(body, |x| x.ptr_eq(s))
+        .into_iter()
+        .next()
+        .ok_or_else(|| Error::internal("a block is not in its scope"))
+}
+
+fn whole(buffer: &Buffer) -> Region {
+    Region {
+        buffer: buffer.clone(),
+        ranges: buffer.shape.iter().cloned().map(Range::upto).collect(),
+    }
+}
+
+/// Values that the loops of a scope have do not exist elsewhere.
+fn check_vars(st: &Stage) -> Result<()> {
+    let free = free_vars(&st.value);
+    let inner = st.site.around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
+    for s in &st.site.around[inner..] {
+        let bound = match s.kind() {
+            StmtKind::For { var, .. } | StmtKind::Let { var, .. } => var,
+            _ => continue,
+        };
+        if free.contains(bound) {
+            return Err(Error::refused(format!(
+                "the value of the block `{}` uses `{}`, which is not one of its variables",
+                st.block.name,
+                bound.name()
+            ))
+            .at(st.site.stmt.span()));
+        }
+    }
+    Ok(())
+}
+
+fn compute_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
+    let st = stage(func, block)?;
+    let span = st.site.stmt.span();
+    let vars = solve(&st.block, &st.indices, &st.buffer).map_err(|e| e.at(span))?;
+    let body = scope_of(func, &st.site, &st.buffer)?;
+    let inputs = loaded(&st.value);
+    if inputs.contains(&st.buffer) {
+        return Err(Error::refused(format!(
+            "the block `{}` reads `{}`, which it writes",
+            st.block.name, st.buffer.name
+        ))
+        .at(span));
+    }
+    check_vars(&st)?;
+    let own = site_in(&body, &st.site.stmt)?;
+    let known = known_around(&st.site.around[..st.site.around.len() - own.around.len()]);
+    only_writer(&body, &st, &own)?;
+    cover(&Footprint::of(&body, &st.buffer).writes, &whole(&st.buffer), &known)
+        .map_err(|e| e.context("the buffer must be filled as a whole").at(span))?;
+    let readers = users(&body, &st.buffer, |(r, _)| r);
+    if readers.is_empty() {
+        return Err(Error::refused(format!("nothing reads `{}`", st.buffer.name)).at(span));
+    }
+    let text = find(&body, |s| s.ptr_eq(&own.stmt) || readers.iter().any(|r| r.stmt.ptr_eq(s)));
+    if text.first().is_some_and(|first| !first.stmt.ptr_eq(&own.stmt)) {
+        return Err(Error::refused(format!(
+            "`{}` is read before the block `{}` writes it",
+            st.buffer.name, st.block.name
+        ))
+        .at(text[0].stmt.span()));
+    }
+    for x in &inputs {
+        nothing_between(&body, &own, &readers, x, |(_, w)| w, "is written")?;
+    }
+    let mut point = Subst::default();
+    for iter in &st.block.iters {
+        if !vars.contains(&iter.var) {
+            point.vars.insert(iter.var.clone(), iter.domain.min.clone().cast(iter.var.dtype()));
+        }
+    }
+    let value = point.expr(&st.value);
+    let mut inline = Inline {
+        gone: removed(&own),
+        buffer: &st.buffer,
+        put: &mut |at: &[Expr]| {
+            let mut s = Subst::refresh();
+            for (v, e) in vars.iter().zip(at) {
+                s.vars.insert(v.clone(), e.clone().cast(v.dtype()));
+            }
+            simplify_indices(&s.expr(&value), &Ranges::default())
+        },
+        opaque: None,
+    };
+    let body = inline.stmt(&func.body);
+    if let Some(name) = inline.opaque {
+        return Err(Error::refused(format!(
+            "the block `{name}` reads `{}` and also works through pointers, so that what it reads \
+             cannot be told",
+            st.buffer.name
+        ))
+        .at(span));
+    }
+    Ok((without_root(TensorFunc { body, ..func.clone() }), Vec::new()))
+}
+
+/// A root block that holds nothing any more goes.
+fn without_root(func: TensorFunc) -> TensorFunc {
+    let (allocs, body) = func.root_parts();
+    let (allocs, body) = (allocs.to_vec(), body.clone());
+    match func.root() {
+        Some(_) => func.with_root(allocs, body),
+        None => func,
+    }
+}
+
+fn only_writer(body: &Stmt, st: &Stage, own: &Site) -> Result<()> {
+    match users(body, &st.buffer, |(_, w)| w).iter().find(|w| !w.stmt.ptr_eq(&own.stmt)) {
+        None => Ok(()),
+        Some(w) => Err(Error::refused(format!(
+            "`{}` is not written by the block `{}` alone",
+            st.buffer.name, st.block.name
+        ))
+        .at(w.stmt.span())),
+    }
+}
+
+/// The largest statement that holds nothing but a block.
+fn removed(own: &Site) -> Stmt {
+    let mut gone = own.stmt.clone();
+    for s in own.around.iter().rev() {
+        match s.kind() {
+            StmtKind::For { .. } | StmtKind::Let { .. } => gone = s.clone(),
+            StmtKind::If { otherwise: None, .. } => gone = s.clone(),
+            _ => break,
+        }
+    }
+    gone
+}
+
+/// Takes a statement out and puts values where a buffer is read.
+struct Inline<'a> {
+    gone: Stmt,
+    buffer: &'a Buffer,
+    put: &'a mut dyn FnMut(&[Expr]) -> Expr,
+    /// A block whose regions cannot be inferred.
+    opaque: Option<Arc<str>>,
+}
+
+impl Fold for Inline<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        match e.kind() {
+            ExprKind::Load(b, indices) if b == self.buffer => {
+                let at: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
+                (self.put)(&at)
+            }
+            _ => fold_expr_children(self, e),
+        }
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        if s.ptr_eq(&self.gone) { Stmt::nop() } else { fold_stmt_children(self, s) }
+    }
+
+    fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
+        let named = |l: &Option<Vec<Region>>| {
+            l.as_ref().is_some_and(|l| l.iter().any(|r| r.buffer == *self.buffer))
+        };
+        let mut new = (**b).clone();
+        if named(&b.reads) {
+            new.reads = None;
+        }
+        if named(&b.writes) {
+            new.writes = None;
+        }
+        if (named(&b.reads) || named(&b.writes)) && has_pointers(&b.body) {
+            self.opaque = Some(b.name.clone());
+        }
+        new.allocs.retain(|a| a != self.buffer);
+        fold_block_children(self, &Arc::new(new))
+    }
+}
+
+fn has_pointers(s: &Stmt) -> bool {
+    struct Pointers(bool);
+    impl Visit for Pointers {
+        fn expr(&mut self, e: &Expr) {
+            self.0 |= e.as_var().is_some_and(|v| v.dtype() == tilewright_ir::DType::HANDLE);
+            walk_expr(self, e);
+        }
+    }
+    let mut p = Pointers(false);
+    p.stmt(s);
+    p.0
+}
+
+fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
+    let consumer = stage(func, block)?;
+    let span = consumer.site.stmt.span();
+    check_vars(&consumer)?;
+    // The buffer that disappears: internal, and written by a block of the same scope.
+    let mut why = Error::refused(format!(
+        "the block `{}` reads no buffer that its scope allocates",
+        consumer.block.name
+    ));
+    let mut found = None;
+    for b in loaded(&consumer.value) {
+        match scope_of(func, &consumer.site, &b) {
+            Ok(body) => match producer_of(func, block, &body, &consumer, &b) {
+                Ok(p) => found = found.or(Some((b, body, p))),
+                Err(e) => why = e,
+            },
+            Err(e) if consumer.site.scope().is_some() => why = e,
+            Err(_) => {}
+        }
+    }
+    let Some((buffer, body, producer)) = found else { return Err(why.at(span)) };
+    let out = &consumer.buffer;
+    let from = site_in(&body, &producer.site.stmt)?;
+    let to = site_in(&body, &consumer.site.stmt)?;
+    if touches(&producer.site.stmt, out) != (false, false) {
+        return Err(Error::refused(format!(
+            "the block `{}` uses `{}`, which would be written too early",
+            producer.block.name, out.name
+        ))
+        .at(span));
+    }
+    if loaded(&consumer.value).contains(out) {
+        return Err(Error::refused(format!(
+            "the block `{}` reads `{}`, which it writes",
+            consumer.block.name, out.name
+        ))
+        .at(span));
+    }
+    let list = std::slice::from_ref(&to);
+    nothing_between(&body, &from, list, out, |(r, w)| r || w, "is used")?;
+    for x in loaded(&consumer.value).iter().filter(|x| **x != buffer) {
+        nothing_between(&body, &from, list, x, |(_, w)| w, "is written")?;
+    }
+    // The producer's store, seen from the consumer.
+    let at = read_at(&consumer, &buffer)?;
+    let vars = solve(&consumer.block, &at, &buffer).map_err(|e| e.at(span))?;
+    let mut subst = Subst::refresh();
+    for iter in &consumer.block.iters {
+        let value = match vars.iter().position(|v| *v == iter.var) {
+            Some(k) => producer.indices[k].clone(),
+            None => iter.domain.min.clone(),
+        };
+        subst.vars.insert(iter.var.clone(), value.cast(iter.var.dtype()));
+    }
+    let mut replace = Inline {
+        gone: removed(&to),
+        buffer: &buffer,
+        put: &mut |_| producer.value.clone(),
+        opaque: None,
+    };
+    let value = simplify_indices(&subst.expr(&consumer.value), &Ranges::default());
+    let value = replace.expr(&value);
+    let indices = consumer.indices.iter().map(|i| subst.expr(i)).collect();
+    let new = Block {
+        reads: None,
+        writes: None,
+        body: Stmt::spanned(
+            StmtKind::Store { buffer: out.clone(), indices, value },
+            producer.block.body.span(),
+        ),
+        ..(*producer.block).clone()
+    };
+    let new = with_block(&producer.site.stmt, new);
+    let body = crate::site::replace(&func.body, &producer.site.stmt, &new);
+    let body = replace.stmt(&body);
+    Ok((without_root(TensorFunc { body, ..func.clone() }), Vec::new()))
+}
+
+/// The indices at which a consumer reads a buffer, everywhere the same.
+fn read_at(consumer: &Stage, buffer: &Buffer) -> Result<Vec<Expr>> {
+    struct At<'a>(&'a Buffer, Vec<Vec<Expr>>);
+    impl Visit for At<'_> {
+        fn expr(&mut self, e: &Expr) {
+            if let ExprKind::Load(b, indices) = e.kind()
+                && b == self.0
+            {
+                self.1.push(indices.clone());
+            }
+            walk_expr(self, e);
+        }
+    }
+    let mut at = At(buffer, Vec::new());
+    at.expr(&consumer.value);
+    let first = at.1.first().cloned().unwrap_or_default();
+    if at.1.iter().any(|x| !tilewright_transform::index::same_all(x, &first)) {
+        return Err(Error::refused(format!(
+            "the block `{}` reads several cells of `{}`",
+            consumer.block.name, buffer.name
+        ))
+        .at(consumer.site.stmt.span()));
+    }
+    Ok(first)
+}
+
+/// The one block that fills a buffer for a consumer.
+fn producer_of(
+    func: &TensorFunc,
+    block: &BlockRef,
+    body: &Stmt,
+    consumer: &Stage,
+    buffer: &Buffer,
+) -> Result<Stage> {
+    let refuse = |why: String| Error::refused(why).at(consumer.site.stmt.span());
+    let writers = users(body, buffer, |(_, w)| w);
+    let writer = match &writers[..] {
+        [one] => one,
+        _ => return Err(refuse(format!("`{}` is not written by one block", buffer.name))),
+    };
+    let Some(b) = as_block(&writer.stmt) else {
+        return Err(refuse(format!("`{}` is written outside of blocks", buffer.name)));
+    };
+    let name = BlockRef { func: block.func.clone(), name: b.name.clone() };
+    let producer = stage(func, &name)?;
+    if !producer.site.stmt.ptr_eq(&writer.stmt) || producer.buffer != *buffer {
+        return Err(refuse(format!("`{}` is written inside of another block", buffer.name)));
+    }
+    let readers = users(body, buffer, |(r, _)| r);
+    if let Some(other) = readers.iter().find(|r| !r.stmt.ptr_eq(&consumer.site.stmt)) {
+        return Err(Error::refused(format!("`{}` is read by others, too", buffer.name))
+            .at(other.stmt.span()));
+    }
+    let order = find(body, |s| s.ptr_eq(&writer.stmt) || s.ptr_eq(&consumer.site.stmt));
+    if order.first().is_some_and(|s| !s.stmt.ptr_eq(&writer.stmt)) {
+        return Err(refuse(format!("`{}` is read before it is written", buffer.name)));
+    }
+    let own = site_in(body, &consumer.site.stmt)?;
+    let outside = consumer.site.around.len() - own.around.len();
+    let known = known_around(&consumer.site.around[..outside]);
+    let cells = Footprint::of(body, buffer);
+    let all = whole(buffer);
+    cover(&cells.writes, &all, &known)
+        .map_err(|e| e.context(format!("the block `{}` must fill the buffer", b.name)))?;
+    cover(&cells.reads, &all, &known).map_err(|e| {
+        e.context(format!("the block `{}` must read the whole buffer", consumer.block.name))
+    })?;
+    Ok(producer)
+}

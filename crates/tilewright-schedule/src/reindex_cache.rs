@@ -1,0 +1,410 @@
+//! Caches with an order of their own: `reindex_cache_read` and `reindex_cache_write`.
+//!
+//! The cell of such a cache is a function of the block's iteration variables:
+//!
+//! ```text
+//! for i, j: B[i, j] = A[i, j] * 2          reindex_cache_write(B, lambda i, j: (j, i))
+//!
+//! for i, j: B_shared[j, i] = A[i, j] * 2
+//! for i, j: B[i, j] = B_shared[j, i]
+//! ```
+//!
+//! The block must access the buffer at one cell only, and that cell and the one of the cache must
+//! determine each other: the map takes only variables that are in the indices, and sends no two
+//! of their values to one cell.
+
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::visit::{Subst, free_vars};
+use tilewright_ir::{
+    Block, Buffer, DType, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Region, Result,
+    Stmt, StmtKind, TensorFunc, Var,
+};
+use tilewright_sets::Engine;
+use tilewright_transform::regions::declared_or_inferred;
+
+use crate::cache::{Pick, check_storage_scope, one_block, pick_arg, read_place, write_place};
+use crate::copying::{Change, Place};
+use crate::footprint::{uses_pointer, view_of};
+use crate::schedule::{Edited, Schedule, fresh_block_name};
+use crate::site::{Site, as_loop};
+use crate::trace::{Args, BlockRef, Lambda, LambdaItem, Value};
+
+impl Schedule {
+    /// Copies what a block reads of a buffer into a cache that is indexed by a map of the block's
+    /// iteration variables. Returns the block that copies.
+    ///
+    /// # Errors
+    /// Those of [`Schedule::cache_read`], and `Refused` where the block reads more than one cell,
+    /// or the map does not fit the cells one to one.
+    pub fn reindex_cache_read(
+        &mut self,
+        block: &BlockRef,
+        buffer: impl Into<Pick>,
+        storage_scope: &str,
+        index_map: &Lambda,
+    ) -> Result<BlockRef> {
+        let pick = buffer.into();
+        let args = arguments(block, "read_buffer_index", &pick, storage_scope, index_map);
+        let out = self.edit(&block.func, "reindex_cache_read", args, |f, _| {
+            reindex(f, block, &pick, storage_scope, index_map, true)
+        })?;
+        one_block(out)
+    }
+
+    /// Lets a block write a cache that is indexed by a map of its iteration variables, and copies
+    /// that to the buffer. Returns the block that copies.
+    ///
+    /// # Errors
+    /// Those of [`Schedule::cache_write`], and `Refused` where the block writes more than one
+    /// cell, or the map does not fit the cells one to one.
+    pub fn reindex_cache_write(
+        &mut self,
+        block: &BlockRef,
+        buffer: impl Into<Pick>,
+        storage_scope: &str,
+        index_map: &Lambda,
+    ) -> Result<BlockRef> {
+        let pick = buffer.into();
+        let args = arguments(block, "write_buffer_index", &pick, storage_scope, index_map);
+        let out = self.edit(&block.func, "reindex_cache_write", args, |f, _| {
+            reindex(f, block, &pick, storage_scope, index_map, false)
+        })?;
+        one_block(out)
+    }
+}
+
+fn arguments(
+    block: &BlockRef,
+    index: &'static str,
+    pick: &Pick,
+    storage_scope: &str,
+    index_map: &Lambda,
+) -> Vec<(&'static str, Value)> {
+    vec![
+        ("block", block.into()),
+        (index, pick.into()),
+        ("storage_scope", storage_scope.into()),
+        ("index_map", Value::Lambda(index_map.clone())),
+    ]
+}
+
+/// `reindex_cache_read(block, read_buffer_index, storage_scope, index_map)` of a script.
+#[allow(dead_code)]
+pub(crate) fn reindex_cache_read_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    let pick = pick_arg(&mut args, "read_buffer_index")?;
+    let scope = args.str(&["storage_scope"])?;
+    let map = map_arg(&mut args)?;
+    args.finish()?;
+    Ok(vec![(&sch.reindex_cache_read(&block, pick, &scope, &map)?).into()])
+}
+
+/// `reindex_cache_write(block, write_buffer_index, storage_scope, index_map)` of a script.
+#[allow(dead_code)]
+pub(crate) fn reindex_cache_write_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    let pick = pick_arg(&mut args, "write_buffer_index")?;
+    let scope = args.str(&["storage_scope"])?;
+    let map = map_arg(&mut args)?;
+    args.finish()?;
+    Ok(vec![(&sch.reindex_cache_write(&block, pick, &scope, &map)?).into()])
+}
+
+fn map_arg(args: &mut Args) -> Result<Lambda> {
+    match args.required(&["index_map"])? {
+        Value::Lambda(l) => Ok(l),
+        other => Err(args.wrong("index_map", "a lambda over the iteration variables", &other)),
+    }
+}
+
+fn reindex(
+    func: &TensorFunc,
+    block: &BlockRef,
+    pick: &Pick,
+    storage_scope: &str,
+    index_map: &Lambda,
+    read: bool,
+) -> Result<Edited> {
+    check_storage_scope(storage_scope)?;
+    let (site, b, buffer, place) = match read {
+        true => {
+            let p = read_place(func, block, pick, std::slice::from_ref(block))?;
+            (p.site, p.block, p.buffer, p.place)
+        }
+        false => {
+            let p = write_place(func, block, pick, &[])?;
+            (p.site, p.block, p.buffer, p.place)
+        }
+    };
+    let span = site.stmt.span();
+    let at = one_cell(&b, &buffer, read).map_err(|e| e.at(span))?;
+    if uses_pointer(&b.body, &buffer) || view_of(&func.body, &buffer).is_some() {
+        return Err(Error::refused(format!(
+            "the memory of `{}` is also used through a pointer or a view",
+            buffer.name
+        ))
+        .at(span));
+    }
+    let indices = bind(&b, index_map).map_err(|e| e.at(span))?;
+    let shape = cache_shape(&b, &buffer, &at, &indices).map_err(|e| e.at(span))?;
+    let name = format!("{}_{}", buffer.name, storage_scope.replace('.', "_"));
+    let cache = buffer.derive_storage(|d| {
+        d.name = name.as_str().into();
+        d.scope = storage_scope.into();
+        d.shape = shape;
+        d.strides = Vec::new();
+        d.elem_offset = None;
+        d.offset_factor = 0;
+        d.axis_separators = Vec::new();
+    });
+    let name = fresh_block_name(func, &name);
+    let (from, to) = match read {
+        true => ((&buffer, &at[..]), (&cache, &indices[..])),
+        false => ((&cache, &indices[..]), (&buffer, &at[..])),
+    };
+    let copy = copy_block(&site, &b, &place, &at, from, to, &name).map_err(|e| e.at(span))?;
+    let mut to_cache = ToCache { from: &buffer, to: &cache, indices: &indices };
+    let scope = site.scope().cloned();
+    let change = Change {
+        scope: scope.as_ref(),
+        allocs: vec![cache.clone()],
+        swap: vec![(site.stmt.clone(), to_cache.stmt(&site.stmt))],
+        insert: vec![(place, copy)],
+        ..Change::default()
+    };
+    let new = BlockRef { func: block.func.clone(), name };
+    Ok((change.apply(func), vec![Value::Block(new)]))
+}
+
+/// The one cell that a block accesses, in terms of its iteration variables.
+fn one_cell(b: &Block, buffer: &Buffer, read: bool) -> Result<Vec<Expr>> {
+    let (reads, writes) = declared_or_inferred(b);
+    let list = if read { reads } else { writes };
+    let region = list.into_iter().find(|r| r.buffer == *buffer);
+    let several = || {
+        Error::refused(format!(
+            "the block `{}` does not access a single cell of `{}`",
+            b.name, buffer.name
+        ))
+    };
+    let region = region.ok_or_else(several)?;
+    if !region.ranges.iter().all(Range::is_point) {
+        return Err(several());
+    }
+    let at: Vec<Expr> = region.ranges.into_iter().map(|r| r.min).collect();
+    let mut seen = Seen { buffer, at: &at, other: false };
+    seen.block(&std::sync::Arc::new(b.clone()));
+    if seen.other { Err(several()) } else { Ok(at) }
+}
+
+/// Whether an access is at other indices.
+struct Seen<'a> {
+    buffer: &'a Buffer,
+    at: &'a [Expr],
+    other: bool,
+}
+
+impl Seen<'_> {
+    fn look(&mut self, buffer: &Buffer, indices: &[Expr]) {
+        let same = indices.iter().zip(self.at).all(|(a, b)| same_expr(a, b));
+        self.other |= buffer == self.buffer && !same;
+    }
+}
+
+impl Fold for Seen<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        if let ExprKind::Load(b, indices) = e.kind() {
+            self.look(b, indices);
+        }
+        tilewright_ir::visit::fold_expr_children(self, e)
+    }
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::Store { buffer, indices, .. } => self.look(buffer, indices),
+            // Inside another block the indices are in other variables.
+            StmtKind::Block { .. } => self.other = true,
+            _ => {}
+        }
+        tilewright_ir::visit::fold_stmt_children(self, s)
+    }
+}
+
+/// The map over the block's iteration variables.
+fn bind(b: &Block, map: &Lambda) -> Result<Vec<Expr>> {
+    let types: Vec<DType> = b.iters.iter().map(|i| i.var.dtype()).collect();
+    let body = map.bind(&types)?;
+    let mut subst =
+        Subst::vars(body.params.iter().zip(&b.iters).map(|(p, i)| (p.clone(), i.var.expr())));
+    let dtype = types.first().copied().unwrap_or(DType::I32);
+    body.items
+        .into_iter()
+        .map(|item| match item {
+            LambdaItem::Expr(e) => Ok(subst.expr(&e)),
+            LambdaItem::Number(x) if x.fract() == 0.0 && x.abs() < 1e9 => {
+                Ok(Expr::int(x as i64, dtype))
+            }
+            _ => Err(Error::refused("an index map gives whole numbers")),
+        })
+        .collect()
+}
+
+/// The shape of the cache; refuses a map that does not fit the cells one to one.
+fn cache_shape(b: &Block, buffer: &Buffer, at: &[Expr], indices: &[Expr]) -> Result<Vec<Expr>> {
+    let used: Vec<&IterVar> =
+        b.iters.iter().filter(|i| at.iter().any(|e| free_vars(e).contains(&i.var))).collect();
+    for e in indices {
+        if let Some(v) = free_vars(e).iter().find(|v| !used.iter().any(|i| i.var == **v)) {
+            return Err(Error::refused(format!(
+                "the map uses `{}`, on which the cell of `{}` does not depend",
+                v.name(),
+                buffer.name
+            )));
+        }
+    }
+    let engine = Engine::new()?;
+    let ranges: Vec<(Var, Range)> =
+        used.iter().map(|i| (i.var.clone(), i.domain.clone())).collect();
+    let domain = engine.domain_of(&ranges, &[]);
+    let map = domain.map(indices)?;
+    // What is one cell of the buffer need not be told apart.
+    if let Some(c) = map.collision()? {
+        let value = |w: &tilewright_sets::Witness| {
+            let mut subst =
+                Subst::vars(w.values.iter().map(|(v, x)| (v.clone(), Expr::int(*x, v.dtype()))));
+            at.iter().map(|e| subst.expr(e)).collect::<Vec<_>>()
+        };
+        let differ = value(&c.first).iter().zip(&value(&c.second)).any(|(a, b)| !same_expr(a, b));
+        let why = match differ {
+            true => "the map sends two cells of the buffer to one of the cache",
+            false => "the map is not known to tell the cells of the buffer apart",
+        };
+        return Err(Error::refused(why).note(c.to_string()));
+    }
+    // Two instances that share a cell of the buffer would have two in the cache.
+    if let Some(c) = domain.map(at)?.collision()? {
+        return Err(Error::refused(format!(
+            "the block `{}` accesses one cell of `{}` for several values of its variables",
+            b.name, buffer.name
+        ))
+        .note(c.to_string()));
+    }
+    for e in indices {
+        if !domain.prove(&e.clone().greater_equal(0)).is_yes() {
+            return Err(Error::refused(format!("the index `{e}` may be negative")));
+        }
+    }
+    Ok(map.physical_shape()?)
+}
+
+/// The block that copies one cell for each instance of the block that there is at its place.
+fn copy_block(
+    site: &Site,
+    b: &Block,
+    place: &Place,
+    at: &[Expr],
+    from: (&Buffer, &[Expr]),
+    to: (&Buffer, &[Expr]),
+    name: &str,
+) -> Result<Stmt> {
+    let StmtKind::Block { bindings, predicate, .. } = site.stmt.kind() else {
+        return Err(Error::internal("a block site is no block"));
+    };
+    let inner = &site.around[place.around.len().min(site.around.len())..];
+    let loops: Vec<(&Var, &Range)> =
+        inner.iter().filter_map(as_loop).map(|(v, r, _)| (v, r)).collect();
+    let used = |i: &IterVar| at.iter().any(|e| free_vars(e).contains(&i.var));
+    let mut needed: Vec<Var> = Vec::new();
+    for (i, e) in b.iters.iter().zip(bindings) {
+        if used(i) {
+            needed.extend(free_vars(e));
+        }
+    }
+    let extra = |v: &Var| loops.iter().any(|(x, _)| *x == v) && !needed.contains(v);
+    if inner.iter().any(|s| matches!(s.kind(), StmtKind::If { .. } | StmtKind::Let { .. })) {
+        return Err(Error::refused(format!(
+            "the block `{}` runs under a condition or a binding that its copy would not have",
+            b.name
+        )));
+    }
+    if let Some(v) = free_vars(predicate).into_iter().find(extra) {
+        return Err(Error::refused(format!(
+            "the predicate of `{}` depends on the loop `{}`, over which the copy does not run",
+            b.name,
+            v.name()
+        )));
+    }
+    let mut outside = Subst::default();
+    let mut inside = Subst::default();
+    let mut new_loops = Vec::new();
+    for (v, r) in loops.iter().filter(|(v, _)| needed.contains(v)) {
+        if free_vars(&r.extent).iter().chain(&free_vars(&r.min)).any(extra) {
+            return Err(Error::refused(format!(
+                "the loop `{}` depends on a loop over which the copy does not run",
+                v.name()
+            )));
+        }
+        let fresh = v.fresh();
+        let range = Range { min: outside.expr(&r.min), extent: outside.expr(&r.extent) };
+        outside.vars.insert((*v).clone(), fresh.expr());
+        new_loops.push((fresh, range));
+    }
+    let mut iters = Vec::new();
+    let mut new_bindings = Vec::new();
+    for (i, e) in b.iters.iter().zip(bindings).filter(|(i, _)| used(i)) {
+        let var = i.var.fresh();
+        inside.vars.insert(i.var.clone(), var.expr());
+        iters.push(IterVar { var, domain: i.domain.clone(), kind: IterKind::Spatial });
+        new_bindings.push(outside.expr(e));
+    }
+    let mut point = |(buffer, at): (&Buffer, &[Expr])| Region {
+        buffer: buffer.clone(),
+        ranges: at.iter().map(|e| Range::point(inside.expr(e))).collect(),
+    };
+    let (from, to) = (point(from), point(to));
+    let index = |r: &Region| r.ranges.iter().map(|r| r.min.clone()).collect::<Vec<_>>();
+    let store = Stmt::store(&to.buffer, index(&to), Expr::load(&from.buffer, index(&from)));
+    let mut block = Block::new(name, store);
+    block.iters = iters;
+    block.reads = Some(vec![from]);
+    block.writes = Some(vec![to]);
+    let body = Stmt::block(new_bindings, outside.expr(predicate), block);
+    Ok(new_loops.into_iter().rev().fold(body, |body, (v, range)| {
+        Stmt::for_loop(&v, range, tilewright_ir::ForKind::Serial, body)
+    }))
+}
+
+/// Accesses of the buffer, all at one cell, go to the cell of the cache.
+struct ToCache<'a> {
+    from: &'a Buffer,
+    to: &'a Buffer,
+    indices: &'a [Expr],
+}
+
+impl Fold for ToCache<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        match e.kind() {
+            ExprKind::Load(b, _) if b == self.from => Expr::load(self.to, self.indices.to_vec()),
+            _ => tilewright_ir::visit::fold_expr_children(self, e),
+        }
+    }
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::Store { buffer, value, .. } if buffer == self.from => {
+                let (buffer, indices) = (self.to.clone(), self.indices.to_vec());
+                let value = self.expr(value);
+                Stmt::spanned(StmtKind::Store { buffer, indices, value }, s.span())
+            }
+            _ => tilewright_ir::visit::fold_stmt_children(self, s),
+        }
+    }
+    fn block(&mut self, b: &std::sync::Arc<Block>) -> std::sync::Arc<Block> {
+        let mut new = (**b).clone();
+        for r in [&mut new.reads, &mut new.writes].into_iter().flatten().flatten() {
+            if r.buffer == *self.from {
+                r.buffer = self.to.clone();
+                r.ranges = self.indices.iter().cloned().map(Range::point).collect();
+            }
+        }
+        tilewright_ir::visit::fold_block_children(self, &std::sync::Arc::new(new))
+    }
+}

@@ -1,0 +1,16 @@
+# run: opt
+@T.prim_func
+def main(A: T.Buffer((6, 10), "float32"), B: T.Buffer((10, 9), "float32"), C: T.Buffer((6, 9), "float32")):
+    for i, j, k in T.grid(6, 9, 10):
+        with T.block("C"):
+        #^^^^^^^^^^^^^^^^ error: `parallel`: the loop `k` cannot be parallel: the iteration variable `vk` of the block `C` depends on it and is reduced
+        # note: trace.py:3 asked for it: sch.parallel(l3)
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0.0
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+
+# ---- schedule
+b0 = sch.get_block(name="C")
+l1, l2, l3 = sch.get_loops(b0)
+sch.parallel(l3)
