@@ -4,13 +4,17 @@
 //! writes. Another order of iterations is legal if every dependent pair keeps its order. The set
 //! engine answers it exactly: the pairs that meet in a cell, ran in one order before and run in the
 //! other one after, must be none; one of them is the witness of a refusal.
+//!
+//! Updates `B[i] = B[i] + x` of one cell (also by `*`, `min` and `max`) may change their order among
+//! themselves: whoever asks for another order of iterations asks for another order of the sum.
 
 use std::collections::HashMap;
 
-use tilewright_ir::visit::{Subst, free_vars, walk_expr, walk_stmt};
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::visit::{Subst, accessed, free_vars, walk_expr, walk_stmt};
 use tilewright_ir::{
-    Block, Buffer, CallTarget, Error, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind, Var,
-    Visit,
+    BinOp, Block, Buffer, CallTarget, Error, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind,
+    Var, Visit,
 };
 use tilewright_sets::{Access, Domain, Proof};
 
@@ -19,6 +23,8 @@ pub(crate) struct Touch {
     pub buffer: Buffer,
     pub write: bool,
     pub at: Access,
+    /// The operator of the update `B[i] = B[i] op x` that this is a part of.
+    pub update: Option<BinOp>,
     /// The indices as they stand in the text, with iteration variables replaced by their bindings.
     pub indices: Vec<Expr>,
 }
@@ -32,6 +38,7 @@ pub(crate) fn touches(s: &Stmt, around: &Domain) -> Result<Vec<Touch>> {
         domain: around.clone(),
         bind: Subst::default(),
         local: Vec::new(),
+        update: None,
         out: Vec::new(),
         error: None,
     };
@@ -47,6 +54,8 @@ struct Collect {
     domain: Domain,
     bind: Subst,
     local: Vec<Buffer>,
+    /// The buffer and operator of the update that is being looked at.
+    update: Option<(Buffer, BinOp)>,
     out: Vec<Touch>,
     error: Option<Error>,
 }
@@ -58,7 +67,8 @@ impl Collect {
             self.fail(format!("`{}` is accessed by vectors", buffer.name));
         }
         let at = Access::new(&self.domain, &indices);
-        self.out.push(Touch { buffer: buffer.clone(), write, at, indices });
+        let update = self.update.as_ref().filter(|(b, _)| b == buffer).map(|(_, op)| *op);
+        self.out.push(Touch { buffer: buffer.clone(), write, at, update, indices });
     }
 
     fn fail(&mut self, why: String) {
@@ -106,8 +116,10 @@ impl Visit for Collect {
         match s.kind() {
             StmtKind::Store { buffer, indices, value } => {
                 indices.iter().for_each(|i| self.expr(i));
+                self.update = update(buffer, indices, value).map(|op| (buffer.clone(), op));
                 self.expr(value);
                 self.touch(buffer, indices, true);
+                self.update = None;
             }
             StmtKind::For { var, range, body, .. } => {
                 self.expr(&range.min);
@@ -167,6 +179,24 @@ impl Collect {
     }
 }
 
+/// The operator of a store that is an update of its own cell, where its order does not matter.
+fn update(buffer: &Buffer, indices: &[Expr], value: &Expr) -> Option<BinOp> {
+    let ExprKind::Binary(op @ (BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max), a, b) =
+        value.kind()
+    else {
+        return None;
+    };
+    let cell = |e: &Expr| match e.kind() {
+        ExprKind::Load(l, at) => {
+            l == buffer && at.iter().zip(indices).all(|(x, y)| same_expr(x, y))
+        }
+        _ => false,
+    };
+    let other = if cell(a) { b } else { a };
+    let reads = accessed(&Stmt::new(StmtKind::Evaluate(other.clone()))).0;
+    ((cell(a) || cell(b)) && !reads.contains(buffer)).then_some(*op)
+}
+
 /// `a < b` in lexicographic order.
 pub(crate) fn before(a: &[Expr], b: &[Expr]) -> Expr {
     let mut less = Expr::bool(false);
@@ -213,7 +243,11 @@ pub(crate) fn keeps_order(
         return Ok(());
     }
     for a in touches {
-        for b in touches.iter().filter(|b| b.buffer == a.buffer && (a.write || b.write)) {
+        let conflicts = |b: &&Touch| {
+            let one_sum = a.update.is_some() && a.update == b.update;
+            b.buffer == a.buffer && (a.write || b.write) && !one_sum
+        };
+        for b in touches.iter().filter(conflicts) {
             let all: Vec<Var> = b.at.domain.vars().cloned().collect();
             let (other, names) = b.at.elsewhere_in(&all);
             let proof = a.at.independent(&other, &swapped(&names));

@@ -17,8 +17,10 @@
 use std::collections::HashSet;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{Subst, free_vars};
-use tilewright_ir::{Buffer, Error, Expr, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var};
+use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
+use tilewright_ir::{
+    Block, Buffer, Error, Expr, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var,
+};
 use tilewright_sets::Engine;
 
 use crate::buffer_arg::BufferArg;
@@ -145,7 +147,7 @@ impl Plan {
 
 /// The loops in terms of which a block works: those inside of a named region, or else those
 /// around it.
-fn loops_of_block(func: &TensorFunc, site: &Site, buffer: &Buffer) -> Vec<Stmt> {
+fn loops_of_block(site: &Site, buffer: &Buffer, own: bool) -> Vec<Stmt> {
     let Some(block) = as_block(&site.stmt) else { return Vec::new() };
     if block.iters.is_empty() {
         let stores = |s: &Stmt| match s.kind() {
@@ -157,6 +159,9 @@ fn loops_of_block(func: &TensorFunc, site: &Site, buffer: &Buffer) -> Vec<Stmt> 
         };
         let mut inside: Vec<Stmt> = Vec::new();
         for s in find(&block.body, stores) {
+            if own && s.around.iter().any(|s| as_block(s).is_some()) {
+                continue;
+            }
             for l in s.around.iter().filter(|s| as_loop(s).is_some()) {
                 if !inside.iter().any(|x| x.ptr_eq(l)) {
                     inside.push(l.clone());
@@ -167,8 +172,18 @@ fn loops_of_block(func: &TensorFunc, site: &Site, buffer: &Buffer) -> Vec<Stmt> 
             return inside;
         }
     }
-    let _ = func;
     site.loops()
+}
+
+/// What a block does outside of blocks inside of it.
+fn without_blocks(b: &Block) -> Stmt {
+    struct Drop;
+    impl Fold for Drop {
+        fn stmt(&mut self, s: &Stmt) -> Stmt {
+            if as_block(s).is_some() { Stmt::nop() } else { fold_stmt_children(self, s) }
+        }
+    }
+    Drop.stmt(&b.body)
 }
 
 fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan> {
@@ -178,7 +193,11 @@ fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan>
     let buffer = buffer.find(func, b).map_err(|e| e.at(site.stmt.span()))?;
     let engine = Engine::new()?;
     let mut ways: Vec<Vec<Expr>> = Vec::new();
-    for t in touches(&site.stmt, &engine.domain())?.into_iter().filter(|t| t.buffer == buffer) {
+    // Blocks inside of a named region are its own only where it does nothing else.
+    let whole = touches(&site.stmt, &engine.domain())?;
+    let direct = touches(&without_blocks(b), &engine.domain())?;
+    let own = b.iters.is_empty() && direct.iter().any(|t| t.buffer == buffer);
+    for t in if own { direct } else { whole }.into_iter().filter(|t| t.buffer == buffer) {
         let same = |w: &Vec<Expr>| w.iter().zip(&t.indices).all(|(a, b)| same_expr(a, b));
         if !ways.iter().any(same) {
             ways.push(t.indices);
@@ -196,7 +215,7 @@ fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan>
             return Err(refuse(format!("the block accesses {}", list.join(" and "))));
         }
     };
-    let loops = loops_of_block(func, &site, &buffer);
+    let loops = loops_of_block(&site, &buffer, own);
     let all: Vec<(Var, Range)> =
         loops.iter().filter_map(as_loop).map(|(v, r, _)| (v.clone(), r.clone())).collect();
     let used: HashSet<Var> = indices.iter().flat_map(free_vars).collect();

@@ -2,5 +2,6 @@
 
 mod common;
 mod random;
+mod rfc;
 mod sequential;
 mod transform;

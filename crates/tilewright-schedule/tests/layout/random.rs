@@ -89,7 +89,7 @@ struct Case {
 fn cases() -> impl Strategy<Value = Case> {
     let layout = || proptest::option::weighted(0.6, (steps(), 0..4u8));
     let shape = proptest::collection::vec(1..7i64, 1..4);
-    (shape, 0..6u8, [layout(), layout(), layout()], 0..4u8)
+    (shape, 0..8u8, [layout(), layout(), layout()], 0..4u8)
         .prop_map(|(shape, nest, layouts, follow)| Case { shape, nest, layouts, follow })
 }
 
@@ -142,6 +142,25 @@ fn text(c: &Case) -> String {
             grid("j"),
             remap("j", &spatial)
         ),
+        // A running sum along the last axis.
+        5 => {
+            let at = loops("i");
+            let before = list(&|k| if k + 1 == n { format!("i{k} - 1") } else { format!("i{k}") });
+            format!(
+                "    with T.block(\"compute\"):\n        {g}:\n            T_[{at}] = A[{at}]\n            if i{} > 0:\n                T_[{at}] = T_[{at}] + T_[{before}]\n",
+                n - 1
+            )
+        }
+        // A window that wraps around, with its initialisation beside the loop.
+        6 => {
+            let at = loops("i");
+            let seen = list(&|k| {
+                if k == 0 { format!("(i0 + k) % {}", c.shape[0]) } else { format!("i{k}") }
+            });
+            format!(
+                "    with T.block(\"compute\"):\n        {g}:\n            T_[{at}] = 0\n            for k in range(2):\n                T_[{at}] = T_[{at}] + A[{seen}] * (k + 1)\n"
+            )
+        }
         // Opaque blocks.
         _ => format!(
             "    {g}:\n        with T.block(\"compute\"):\n            T_[{0}] = A[{0}] - 2\n",
