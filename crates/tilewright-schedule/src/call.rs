@@ -11,7 +11,7 @@ use crate::schedule::{Schedule, loop_site};
 use crate::site::{as_loop, find};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
 use crate::{
-    block_layout, cache, decompose_padding, loop_layout, loops, pad_einsum,
+    block_layout, cache, decompose_padding, inline, loop_layout, loops, pad_einsum, reindex_cache,
     sequential_buffer_access, storage, transform_layout,
 };
 
@@ -44,6 +44,10 @@ const PRIMITIVES: &[(&str, Handler)] = &[
     ("set_scope", storage::set_scope_call),
     ("annotate", storage::annotate_call),
     ("unannotate", storage::unannotate_call),
+    ("reindex_cache_read", reindex_cache::reindex_cache_read_call),
+    ("reindex_cache_write", reindex_cache::reindex_cache_write_call),
+    ("compute_inline", inline::compute_inline_call),
+    ("reverse_compute_inline", inline::reverse_compute_inline_call),
 ];
 
 impl Schedule {

@@ -1,0 +1,38 @@
+# run: opt
+@T.prim_func
+def func(A: T.Buffer[14, "float32"], B: T.Buffer[14, "float32"]):
+    A_cache = T.alloc_buffer(14, "float32")
+    for i in T.serial(14):
+        with T.block("A_cache"):
+            A_cache[i] = A[i]
+    B_cache = T.alloc_buffer(14, "float32")
+    for i in T.serial(14):
+        with T.block("compute"):
+            B_cache[i] = 2 * A_cache[i]
+    for i in T.serial(14):
+        with T.block("B_cache"):
+            B[i] = B_cache[i]
+
+# ---- schedule
+sched.transform_layout(block='compute', buffer='A_cache', lambda i: [(i+2)//8, (i+2)%8], pad_value=0)
+
+# ---- expected
+from tvm.script import ir as I
+from tvm.script import tir as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def func(A: T.Buffer((14,), "float32"), B: T.Buffer((14,), "float32")):
+        A_cache = T.alloc_buffer((2, 8), "float32")
+        B_cache = T.alloc_buffer((14,), "float32")
+        for i_0, i_1 in T.grid(2, 8):
+            with T.block("A_cache"):
+                A_cache[i_0, i_1] = T.if_then_else(i_0 == 0 and i_1 < 2, T.float32(0.0), A[i_0 * 8 + i_1 - 2])
+        for i in range(14):
+            with T.block("compute"):
+                B_cache[i] = T.float32(2.0) * A_cache[(i + 2) // 8, (i + 2) % 8]
+        for i in range(14):
+            with T.block("B_cache"):
+                B[i] = B_cache[i]

@@ -1,0 +1,34 @@
+# run: opt
+# semantics: not compared, because the interface changes
+@T.prim_func
+def func(
+    A: T.Buffer[(16,), "int32"],
+    F: T.Buffer[(3,), "int32"],
+    B: T.Buffer[(14,), "int32"],
+):
+    with T.block('compute'):
+        for i in T.serial(14):
+            B[i] = 0
+            for f in T.serial(3):
+                B[i] = B[i] + F[f] * A[i + f]
+
+# ---- schedule
+sched.transform_layout(block='compute', buffer='A', lambda i: [i//4, i%4])
+sched.transform_layout(block='compute', buffer='B', lambda i: [i//4, i%4])
+sched.sequential_buffer_access(block='compute', buffer='B')
+
+# ---- expected
+from tvm.script import ir as I
+from tvm.script import tir as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def func(A: T.Buffer((4, 4), "int32"), F: T.Buffer((3,), "int32"), B: T.Buffer((4, 4), "int32")):
+        with T.block("compute"):
+            for i_0, i_1 in T.grid(4, 4):
+                if i_0 * 4 + i_1 < 14:
+                    B[i_0, i_1] = 0
+                    for f in range(3):
+                        B[i_0, i_1] = B[i_0, i_1] + F[f] * A[i_0 + (f + i_1) // 4, (f + i_1) % 4]

@@ -1,0 +1,32 @@
+# run: opt
+# semantics: not compared, because the interface changes
+@T.prim_func
+def func(A: T.Buffer[14, "float32"], B: T.Buffer[14, "float32"]):
+    for i in T.serial(14):
+        with T.block("compute"):
+            B[i] = 2 * A[i]
+
+# ---- schedule
+sched.transform_layout(block='compute', buffer='A', lambda i: [i//4, i%4], pad_value=0)
+sched.transform_layout(block='compute', buffer='A', lambda i, j: [(i*4 + j)//5, (i*4 + j)%5], pad_value=1)
+
+# ---- expected
+from tvm.script import ir as I
+from tvm.script import tir as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def func(A: T.Buffer((4, 5), "float32"), B: T.Buffer((14,), "float32")):
+        for i_j_0, i_j_1 in T.grid(4, 5):
+            with T.block("buffer_A_assumption_1"):
+                v_i_j_0, v_i_j_1 = T.axis.remap("SS", [i_j_0, i_j_1])
+                T.assume(not (v_i_j_0 == 3 and v_i_j_1 >= 1) or A[v_i_j_0, v_i_j_1] == T.float32(1.0))
+        for i_0, i_1 in T.grid(4, 4):
+            with T.block("buffer_A_assumption"):
+                v_i_0, v_i_1 = T.axis.remap("SS", [i_0, i_1])
+                T.assume(not (v_i_0 == 3 and v_i_1 >= 2) or A[v_i_0 + (v_i_1 - v_i_0) // 5, (v_i_1 - v_i_0) % 5] == T.float32(0.0))
+        for i in range(14):
+            with T.block("compute"):
+                B[i] = T.float32(2.0) * A[i // 5, i % 5]
