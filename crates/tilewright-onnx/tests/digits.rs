@@ -2,23 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use npyz::npz::NpzArchive;
 use tilewright_interp::run_module;
-use tilewright_ir::{Error, Result, Tensor, well_formed};
+use tilewright_ir::{Result, Tensor, well_formed};
 use tilewright_onnx::{ImportOptions, Model};
+use tilewright_runtime::npz;
 
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/digits").join(name)
 }
 
-/// A `float32` array of an archive.
+/// An array of an archive.
 fn array(archive: &str, name: &str) -> Result<Tensor> {
-    let failed = |e: std::io::Error| Error::io(format!("{archive}: {e}"));
-    let mut archive = NpzArchive::open(file(archive)).map_err(failed)?;
-    let array = archive.by_name(name).map_err(failed)?;
-    let array = array.ok_or_else(|| Error::io(format!("no array `{name}`")))?;
-    let shape: Vec<usize> = array.shape().iter().map(|&d| d as usize).collect();
-    Tensor::from_slice(&shape, &array.into_vec::<f32>().map_err(failed)?)
+    npz::Archive::open(file(archive))?.read(name)
 }
 
 #[test]
