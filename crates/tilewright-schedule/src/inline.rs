@@ -324,6 +324,13 @@ fn compute_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
         .at(text[0].stmt.span()));
     }
     for x in &inputs {
+        if let Some(r) = readers.iter().find(|r| touches(&r.stmt, x).1) {
+            return Err(Error::refused(format!(
+                "`{}` is written where the value of the block `{}` would be computed from it",
+                x.name, st.block.name
+            ))
+            .at(r.stmt.span()));
+        }
         nothing_between(&body, &own, &readers, x, |(_, w)| w, "is written")?;
     }
     let mut point = Subst::default();
@@ -457,14 +464,17 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
         consumer.block.name
     ));
     let mut found = None;
+    let scope = consumer.site.scope().and_then(as_block).cloned();
     for b in loaded(&consumer.value) {
-        match scope_of(func, &consumer.site, &b) {
-            Ok(body) => match producer_of(func, block, &body, &consumer, &b) {
-                Ok(p) => found = found.or(Some((b, body, p))),
-                Err(e) => why = e,
-            },
-            Err(e) if consumer.site.scope().is_some() => why = e,
-            Err(_) => {}
+        if !scope.as_ref().is_some_and(|s| s.allocs.contains(&b)) {
+            continue;
+        }
+        let producer = scope_of(func, &consumer.site, &b).and_then(|body| {
+            Ok((b.clone(), body.clone(), producer_of(func, block, &body, &consumer, &b)?))
+        });
+        match producer {
+            Ok(p) => found = found.or(Some(p)),
+            Err(e) => why = e,
         }
     }
     let Some((buffer, body, producer)) = found else { return Err(why.at(span)) };
