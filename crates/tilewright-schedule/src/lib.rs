@@ -3,6 +3,7 @@
 //! * [`auto`]: a schedule for CPUs, found from the structure of a function.
 //! * [`decompose_padding`]: a padded copy as a fill and a copy.
 //! * [`pad_einsum`]: contractions over padded copies.
+//! * [`reduction`]: primitives on reductions.
 //! * [`reindex_cache`]: caches with an order of their own.
 //! * [`schedule`]: a module under change; primitives are its methods.
 //! * [`cache`]: copies of buffers.
@@ -34,6 +35,7 @@ pub mod loop_layout;
 pub mod loops;
 pub mod pad_einsum;
 mod padding;
+pub mod reduction;
 pub mod reindex_cache;
 mod relayout;
 pub mod schedule;

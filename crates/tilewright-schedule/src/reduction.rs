@@ -1,0 +1,347 @@
+//! Primitives on reductions: `decompose_reduction`.
+//!
+//! ```text
+//! for i, k: with init: C[i] = 0              for i: C[i] = 0
+//!           C[i] = C[i] + A[i, k]            for i, k: C[i] = C[i] + A[i, k]
+//! ```
+
+use tilewright_ir::visit::{Subst, free_vars};
+use tilewright_ir::{
+    Block, Error, Expr, Fold, IterKind, IterVar, Range, Result, Stmt, StmtKind, TensorFunc, Var,
+};
+use tilewright_sets::Engine;
+use tilewright_transform::index::{Ranges, simplify};
+
+use crate::cache::{one_block, the_block};
+use crate::footprint::{known_around, touches};
+use crate::schedule::{Edited, Schedule, fresh_block_name, loop_site, with_block};
+use crate::site::{as_loop, replace_in};
+use crate::trace::{Args, BlockRef, LoopRef, Value};
+
+impl Schedule {
+    /// Moves the initialisation of a reduction into a block of its own before a loop. Returns that
+    /// block; what is left updates and keeps the name.
+    ///
+    /// # Errors
+    /// `Refused` where the block has no initialisation, the loop is not around it or lies inside
+    /// of a loop over the reduction, or something else in the loop uses what is initialised.
+    pub fn decompose_reduction(&mut self, block: &BlockRef, l: &LoopRef) -> Result<BlockRef> {
+        let args = vec![("block", block.into()), ("loop", l.into())];
+        let out =
+            self.edit(&block.func, "decompose_reduction", args, |f, _| decompose(f, block, l))?;
+        one_block(out)
+    }
+}
+
+/// `decompose_reduction(block, loop)` of a script.
+#[allow(dead_code)]
+pub(crate) fn decompose_reduction_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    let l = args.loop_ref()?;
+    args.finish()?;
+    Ok(vec![(&sch.decompose_reduction(&block, &l)?).into()])
+}
+
+fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited> {
+    let (site, b) = the_block(func, block)?;
+    let outer = loop_site(func, l)?;
+    let StmtKind::Block { bindings, predicate, .. } = site.stmt.kind() else {
+        return Err(Error::internal("a block site is no block"));
+    };
+    let refuse = |why: String| Error::refused(why).at(site.stmt.span());
+    let Some(init) = &b.init else {
+        return Err(refuse(format!("the block `{}` has no initialisation", b.name)));
+    };
+    if !b.matches.is_empty() || !b.allocs.is_empty() {
+        return Err(refuse(format!("the block `{}` allocates or views buffers", b.name)));
+    }
+    let scope_loops = site.loops();
+    let Some(first) = scope_loops.iter().position(|s| s.ptr_eq(&outer.stmt)) else {
+        return Err(refuse(format!(
+            "the loop `{}` is not around the block `{}`",
+            l.var.name(),
+            b.name
+        )));
+    };
+    let reduces = |v: &Var| {
+        b.iters
+            .iter()
+            .zip(bindings)
+            .any(|(i, e)| i.kind == IterKind::Reduce && free_vars(e).contains(v))
+    };
+    if let Some(i) = b.iters.iter().find(|i| i.kind == IterKind::Opaque) {
+        return Err(refuse(format!("`{}` of `{}` is opaque", i.var.name(), b.name)));
+    }
+    for s in &scope_loops[..first] {
+        if let Some((v, ..)) = as_loop(s)
+            && reduces(v)
+        {
+            return Err(refuse(format!(
+                "the loop `{}` is over the reduction and around the loop `{}`, so that the \
+                 initialisation would run again and again",
+                v.name(),
+                l.var.name()
+            )));
+        }
+    }
+    // The reduction must be whole inside of its scope, so that it begins once.
+    for (i, e) in b.iters.iter().zip(bindings).filter(|(i, _)| i.kind == IterKind::Reduce) {
+        let free = free_vars(e);
+        let local = |v: &Var| scope_loops.iter().filter_map(as_loop).any(|(x, ..)| x == v);
+        if let Some(v) = free.iter().find(|v| !local(v)) {
+            return Err(refuse(format!(
+                "the reduction over `{}` depends on `{}`, which is outside of the scope",
+                i.var.name(),
+                v.name()
+            )));
+        }
+    }
+    // Nothing else in the loop may see the cells early.
+    let target = match init.kind() {
+        StmtKind::Store { buffer, .. } => buffer.clone(),
+        _ => {
+            return Err(refuse(format!("the initialisation of `{}` is not one store", b.name)));
+        }
+    };
+    struct Without<'a>(&'a Stmt);
+    impl Fold for Without<'_> {
+        fn expr(&mut self, e: &Expr) -> Expr {
+            e.clone()
+        }
+        fn stmt(&mut self, s: &Stmt) -> Stmt {
+            match s.ptr_eq(self.0) {
+                true => Stmt::nop(),
+                false => tilewright_ir::visit::fold_stmt_children(self, s),
+            }
+        }
+    }
+    if touches(&Without(&site.stmt).stmt(&outer.stmt), &target) != (false, false) {
+        return Err(refuse(format!(
+            "the loop `{}` holds more that uses `{}`, which would find it initialised too early",
+            l.var.name(),
+            target.name
+        )));
+    }
+    let inner = &site.around[site.around.len() - inner_len(&site.around, &outer.stmt)..];
+    if let Some(s) =
+        inner.iter().find(|s| !matches!(s.kind(), StmtKind::For { .. } | StmtKind::Seq(_)))
+    {
+        return Err(Error::refused(format!(
+            "the block `{}` runs under a condition or a binding inside the loop `{}`",
+            b.name,
+            l.var.name()
+        ))
+        .at(s.span()));
+    }
+    // The initialisation over the loops that its spatial variables use.
+    let spatial = |i: &IterVar| i.kind != IterKind::Reduce;
+    let mut needed: Vec<Var> = Vec::new();
+    for (_, e) in b.iters.iter().zip(bindings).filter(|(i, _)| spatial(i)) {
+        needed.extend(free_vars(e));
+    }
+    let loops: Vec<&Stmt> = scope_loops[first..].iter().collect();
+    let dropped: Vec<Var> = loops
+        .iter()
+        .filter_map(|s| as_loop(s))
+        .filter(|(v, ..)| !needed.contains(v))
+        .map(|(v, ..)| v.clone())
+        .collect();
+    // A loop over both kinds of variables starts some reductions late.
+    for s in &loops {
+        if let Some((v, ..)) = as_loop(s)
+            && needed.contains(v)
+            && reduces(v)
+        {
+            return Err(refuse(format!(
+                "the loop `{}` is over spatial and reduction variables at once",
+                v.name()
+            )));
+        }
+    }
+    let mut first_of = First::of(&loops, &dropped);
+    for (i, e) in b.iters.iter().zip(bindings).filter(|(i, _)| i.kind == IterKind::Reduce) {
+        let start = first_of.expr_at(&e.clone().equal(i.domain.min.clone()));
+        if !start.is_true() {
+            return Err(refuse(format!(
+                "`{}` is not known to begin at {} where the loops begin, so that the \
+                 initialisation may run at another time or never",
+                i.var.name(),
+                i.domain.min
+            )));
+        }
+    }
+    let mut parts = Vec::new();
+    conjuncts(predicate, &mut parts);
+    let mut kept = Expr::bool(true);
+    for p in parts {
+        let free = free_vars(&p);
+        match dropped.iter().any(|v| free.contains(v)) {
+            // What an instance misses for lack of iterations, it initialises in vain.
+            true if needed.iter().any(|v| free.contains(v)) => {
+                return Err(refuse(format!(
+                    "the predicate `{p}` is over spatial and reduction loops at once"
+                )));
+            }
+            true if !first_of.expr_at(&p).is_true() => {
+                return Err(refuse(format!(
+                    "the predicate `{p}` is not known to hold where the reduction begins"
+                )));
+            }
+            true => {}
+            false => kept = kept.and(&p),
+        }
+    }
+    for s in &loops {
+        if let Some((v, r, _)) = as_loop(s) {
+            let free: Vec<Var> =
+                free_vars(&r.min).into_iter().chain(free_vars(&r.extent)).collect();
+            let extent = r.extent.as_int();
+            let mixed = needed.contains(v) && dropped.iter().any(|d| free.contains(d));
+            if mixed || (dropped.contains(v) && extent.is_none_or(|n| n < 1)) {
+                return Err(refuse(format!(
+                    "the loop `{}` may run for no iteration, or depends on one over the reduction",
+                    v.name()
+                )));
+            }
+        }
+    }
+    check_once(&b, bindings, init, &loops, &dropped, predicate, &known_around(&outer.around))
+        .map_err(|e| e.at(site.stmt.span()))?;
+    let name = fresh_block_name(func, &format!("{}_init", b.name));
+    let mut rename = Subst::refresh();
+    let mut iters = Vec::new();
+    let mut init_bindings = Vec::new();
+    for (i, e) in b.iters.iter().zip(bindings).filter(|(i, _)| spatial(i)) {
+        iters.push(i.clone());
+        init_bindings.push(e.clone());
+    }
+    let new = Block {
+        name: name.clone(),
+        iters,
+        reads: None,
+        writes: None,
+        init: None,
+        body: init.clone(),
+        ..(*b).clone()
+    };
+    let mut first_nest = Stmt::block(init_bindings, kept, new);
+    for s in loops.iter().rev() {
+        if let StmtKind::For { var, range, kind, .. } = s.kind()
+            && needed.contains(var)
+        {
+            first_nest = Stmt::for_loop(var, range.clone(), kind.clone(), first_nest);
+        }
+    }
+    let first_nest = rename.stmt(&first_nest);
+    let update = Block { init: None, reads: None, writes: None, ..(*b).clone() };
+    let update = with_block(&site.stmt, update);
+    let updated = crate::site::replace(&outer.stmt, &site.stmt, &update);
+    let func = replace_in(func, &outer.stmt, &Stmt::seq([first_nest, updated]));
+    Ok((func, vec![Value::Block(BlockRef { func: block.func.clone(), name })]))
+}
+
+/// Loops at their first values.
+struct First(Subst);
+
+impl First {
+    fn of(loops: &[&Stmt], which: &[Var]) -> First {
+        let mins = loops
+            .iter()
+            .filter_map(|s| as_loop(s))
+            .filter(|(v, ..)| which.contains(v))
+            .map(|(v, r, _)| (v.clone(), r.min.clone().cast(v.dtype())));
+        First(Subst::vars(mins))
+    }
+
+    fn expr_at(&mut self, e: &Expr) -> Expr {
+        simplify(&self.0.expr(e), &Ranges::default())
+    }
+}
+
+/// Each cell must be initialised for one value of the loops only: in the block as it was at one
+/// point of the loops over the reduction, and by one of the others.
+fn check_once(
+    b: &Block,
+    bindings: &[Expr],
+    init: &Stmt,
+    loops: &[&Stmt],
+    dropped: &[Var],
+    predicate: &Expr,
+    known: &[Expr],
+) -> Result<()> {
+    let StmtKind::Store { indices, value, .. } = init.kind() else {
+        return Err(Error::internal("the initialisation is not a store"));
+    };
+    let reduced = |e: &Expr| {
+        let free = free_vars(e);
+        b.iters.iter().find(|i| i.kind == IterKind::Reduce && free.contains(&i.var))
+    };
+    if let Some(i) = indices.iter().chain([value]).find_map(reduced) {
+        return Err(Error::refused(format!(
+            "the initialisation of `{}` depends on `{}`",
+            b.name,
+            i.var.name()
+        )));
+    }
+    let all: Vec<(&Var, &Range)> =
+        loops.iter().filter_map(|s| as_loop(s)).map(|(v, r, _)| (v, r)).collect();
+    let one = |r: &Range| r.extent.as_int() == Some(1);
+    // Loops one to one with variables, and those of the cells one to one with indices.
+    let plain = predicate.is_true()
+        && all.iter().all(|(v, r)| {
+            let binds = b.iters.iter().zip(bindings).find(|(_, e)| e.as_var() == Some(v));
+            one(r)
+                || binds.is_some_and(|(i, _)| {
+                    dropped.contains(v) || indices.iter().any(|e| e.as_var() == Some(&i.var))
+                })
+        });
+    if plain {
+        return Ok(());
+    }
+    let mut bind =
+        Subst::vars(b.iters.iter().zip(bindings).map(|(i, e)| (i.var.clone(), e.clone())));
+    let engine = Engine::new()?;
+    let ranges: Vec<(Var, Range)> = all.iter().map(|(v, r)| ((*v).clone(), (*r).clone())).collect();
+    let mut guards: Vec<Expr> = known.to_vec();
+    guards.push(predicate.clone());
+    let cells: Vec<Expr> = indices.iter().map(|e| bind.expr(e)).collect();
+    let kept: Vec<(Var, Range)> =
+        ranges.iter().filter(|(v, _)| !dropped.contains(v)).cloned().collect();
+    if let Some(c) = engine.domain_of(&kept, known).map(&cells)?.collision()? {
+        return Err(Error::refused(format!(
+            "the block `{}` reduces into one cell for several values of its loops",
+            b.name
+        ))
+        .note(c.to_string()));
+    }
+    for (i, e) in b.iters.iter().zip(bindings).filter(|(i, _)| i.kind == IterKind::Reduce) {
+        guards.push(e.clone().equal(i.domain.min.clone()));
+    }
+    let starts = engine.domain_of(&ranges, &guards);
+    for (v, r) in all.iter().filter(|(v, r)| dropped.contains(v) && !one(r)) {
+        if !starts.prove(&v.expr().equal(r.min.clone())).is_yes() {
+            return Err(Error::refused(format!(
+                "the initialisation of `{}` runs for several values of the loop `{}`",
+                b.name,
+                v.name()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// How many statements are inside of `outer`.
+fn inner_len(around: &[Stmt], outer: &Stmt) -> usize {
+    around.iter().rev().take_while(|s| !s.ptr_eq(outer)).count()
+}
+
+fn conjuncts(e: &Expr, out: &mut Vec<Expr>) {
+    match e.kind() {
+        tilewright_ir::ExprKind::Binary(tilewright_ir::BinOp::And, a, b) => {
+            conjuncts(a, out);
+            conjuncts(b, out);
+        }
+        _ if e.is_true() => {}
+        _ => out.push(e.clone()),
+    }
+}
