@@ -38,6 +38,7 @@ const PRIMITIVES: &[(&str, Handler)] = &[
     ("transform_block_layout", block_layout::transform_block_layout_call),
     ("transform_loops", loop_layout::transform_loops_call),
     ("fission", loop_layout::fission_call),
+    ("get_inner_loops", loop_layout::get_inner_loops_call),
     ("sequential_buffer_access", sequential_buffer_access::sequential_buffer_access_call),
     ("decompose_padding", decompose_padding::decompose_padding_call),
     ("pad_einsum", pad_einsum::pad_einsum_call),
@@ -77,6 +78,13 @@ impl Schedule {
             let value = match (&*key, value) {
                 ("block", Value::Str(s)) => Value::Block(self.block_named(&s)?),
                 ("loop", Value::Str(s)) => Value::Loop(self.loop_named(&s)?),
+                ("loops", Value::List(items)) => {
+                    let named = |v| match v {
+                        Value::Str(s) => Ok(Value::Loop(self.loop_named(&s)?)),
+                        other => Ok(other),
+                    };
+                    Value::List(items.into_iter().map(named).collect::<Result<Vec<Value>>>()?)
+                }
                 (_, value) => value,
             };
             resolved.push((key, value));

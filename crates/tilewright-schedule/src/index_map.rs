@@ -245,7 +245,13 @@ impl IndexMap {
 
     fn by_engine(&self, relation: &Relation, cells: &[Var]) -> Result<(Vec<Expr>, Known), Unknown> {
         let image = relation.image(cells)?;
-        let inverse = relation.inverse(cells)?;
+        let mut inverse = relation.inverse(cells)?;
+        for (p, value) in self.params.iter().zip(&mut inverse) {
+            // An index that is a parameter as it is tells it, also where it has one value only.
+            if let Some(at) = self.indices.iter().position(|e| e.as_var() == Some(p)) {
+                *value = cells[at].expr();
+            }
+        }
         Ok((image.shape, Known { padding: image.padding, inverse, ordered: false }))
     }
 

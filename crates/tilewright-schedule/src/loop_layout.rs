@@ -24,9 +24,9 @@ use crate::dependence::{keeps_order, refuse, touches};
 use crate::index_map::IndexMap;
 use crate::loops::{guard_blocks, loops_of};
 use crate::relayout::{Tidy, simplify_under};
-use crate::schedule::{Edited, Schedule, loop_site};
+use crate::schedule::{Edited, Schedule, block_site, loop_site};
 use crate::site::{Site, as_block, as_loop, find, replace_in, with_body};
-use crate::trace::{Args, Lambda, LoopRef, Value};
+use crate::trace::{Args, BlockRef, Lambda, LoopRef, Value};
 
 impl Schedule {
     /// Lets loops that are directly inside one another, outermost first, run over the physical box
@@ -51,6 +51,23 @@ impl Schedule {
             transform_loops(func, loops, index_map)
         })?;
         Ok(loops_of(out))
+    }
+
+    /// The loops inside a block, in the order of the text.
+    ///
+    /// # Errors
+    /// `Refused` where there is no such block.
+    pub fn get_inner_loops(&mut self, block: &BlockRef) -> Result<Vec<LoopRef>> {
+        let site = block_site(self.func(&block.func)?, &block.name)?;
+        let inside = find(&site.stmt, |s| as_loop(s).is_some());
+        let loops: Vec<LoopRef> = inside
+            .iter()
+            .filter_map(|s| as_loop(&s.stmt))
+            .map(|(var, ..)| LoopRef { func: block.func.clone(), var: var.clone() })
+            .collect();
+        let outputs = loops.iter().map(Value::from).collect();
+        self.record("get_inner_loops", vec![("block", block.into())], outputs);
+        Ok(loops)
     }
 
     /// Splits the body of a loop in two: the statements before position `at`, and the rest, each
@@ -90,6 +107,13 @@ pub(crate) fn transform_loops_call(sch: &mut Schedule, mut args: Args) -> Result
     };
     args.finish()?;
     Ok(sch.transform_loops(&loops, &map)?.iter().map(Value::from).collect())
+}
+
+/// `get_inner_loops(block)` of a script.
+pub(crate) fn get_inner_loops_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    args.finish()?;
+    Ok(sch.get_inner_loops(&block)?.iter().map(Value::from).collect())
 }
 
 /// `fission(loop, at)` of a script.

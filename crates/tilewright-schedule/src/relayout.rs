@@ -11,9 +11,10 @@
 use std::sync::Arc;
 
 use tilewright_ir::equal::same_expr;
+use tilewright_ir::expr::fold_binary;
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::visit::{
-    fold_block_children, fold_expr_children, fold_func, fold_stmt_children,
+    Subst, fold_block_children, fold_expr_children, fold_func, fold_stmt_children,
 };
 use tilewright_ir::{
     Block, Buffer, DType, Error, Expr, ExprKind, Fold, MatchRegion, Range, Region, Result, Stmt,
@@ -81,8 +82,13 @@ impl Relayout<'_> {
                 self.maps.len() - 1
             }
         };
-        let physical = self.maps[at].1.apply(logical);
-        Ok(physical.iter().map(|e| self.simple(e)).collect())
+        let map = self.maps[at].1.clone();
+        let simple = |(e, index): (Expr, &Expr)| match index.as_var() {
+            // The index as it was.
+            Some(_) => e,
+            None => self.simple(&e),
+        };
+        Ok(map.apply(logical).into_iter().zip(&map.indices).map(simple).collect())
     }
 
     /// The physical indices of an access.
@@ -187,7 +193,26 @@ pub(crate) fn simplify_under(
         }
     }
     used.reverse();
-    engine.domain_of(&used, guards).simplify(e)
+    let single = |r: &Range| r.extent.as_int() == Some(1) && r.min.as_int().is_some();
+    let values = used.iter().filter(|(_, r)| single(r)).map(|(v, r)| (v.clone(), r.min.clone()));
+    let e = Folded(Subst::vars(values)).expr(e);
+    engine.domain_of(&used, guards).simplify(&e)
+}
+
+/// Replaces variables, and folds what becomes constant; the order of terms stays.
+struct Folded(Subst);
+
+impl Fold for Folded {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        let e = match e.kind() {
+            ExprKind::Var(_) => self.0.expr(e),
+            _ => fold_expr_children(self, e),
+        };
+        match e.kind() {
+            ExprKind::Binary(op, a, b) => fold_binary(*op, a, b).unwrap_or(e),
+            _ => e,
+        }
+    }
 }
 
 impl Fold for Relayout<'_> {

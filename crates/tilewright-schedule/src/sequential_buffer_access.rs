@@ -1,8 +1,8 @@
 //! `sequential_buffer_access`: loops in the order in which a buffer lies in memory.
 //!
 //! The physical indices of the buffer become loops of their own; loops that the indices do not
-//! determine stay inside. It is sugar: the trace shows a `fission` for each statement that stands
-//! between the loops (an initialisation), and one `transform_loops`.
+//! determine stay inside. It is sugar: the trace shows how the loops are found, a `fission` for each
+//! statement that stands between them (an initialisation), and one `transform_loops`.
 //!
 //! ```text
 //! for i in range(14):                                  for i in range(14):
@@ -57,6 +57,11 @@ impl Schedule {
         if plan.is_done() {
             return Ok(plan.nest.iter().map(|(v, _)| as_ref(v)).collect());
         }
+        // The trace names loops by what returned them.
+        match plan.inside {
+            true => self.get_inner_loops(block)?,
+            false => self.get_loops(block)?,
+        };
         // What stands between two loops of the nest gets loops of its own.
         for pair in plan.nest.windows(2) {
             let (outer, inner) = (&pair[0].0, &pair[1].0);
@@ -103,6 +108,8 @@ struct Plan {
     nest: Vec<(Var, Range)>,
     /// The new loops in terms of them: the buffer's indices, then the loops that stay.
     order: Vec<Expr>,
+    /// Whether the loops are inside the block.
+    inside: bool,
 }
 
 impl Plan {
@@ -235,7 +242,8 @@ fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan>
         let stays = vars.iter().enumerate().filter(|(k, _)| *k < 10 && kept >> k & 1 == 1);
         let order: Vec<Expr> = axes.iter().cloned().chain(stays.map(|(_, v)| v.expr())).collect();
         if domain.map(&order)?.collision()?.is_none() {
-            return Ok(Plan { nest, order });
+            let inside = vars.first().is_some_and(|v| is_loop_over(&site.stmt, v));
+            return Ok(Plan { nest, order, inside });
         }
     }
     Err(refuse(format!("{} does not tell the iterations apart", text(&indices))))

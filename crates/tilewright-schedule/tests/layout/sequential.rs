@@ -96,7 +96,8 @@ fn by_output() {
             b0 = sch.get_block(name="compute", func_name="main")
             sch.transform_layout(block=b0, buffer="A", index_map=lambda i: i // 4, i % 4, pad_value=None, assume_injective_transform=False)
             sch.transform_layout(block=b0, buffer="B", index_map=lambda i: i // 4, i % 4, pad_value=None, assume_injective_transform=False)
-            l1, l2 = sch.transform_loops(loops=["i"], index_map=lambda i: [i // 4, i % 4])
+            l1, l2 = sch.get_inner_loops(block=b0)
+            l3, l4 = sch.transform_loops(loops=[l1], index_map=lambda i: [i // 4, i % 4])
     "#]].assert_eq(&sch.trace().to_string());
     verify(CONV, &sch, &[moved(0, MAP, Pad::Nothing), moved(2, MAP, Pad::Nothing)]);
 }
@@ -129,8 +130,9 @@ fn by_input_with_the_initialisation_split_off() {
             b0 = sch.get_block(name="compute", func_name="main")
             sch.transform_layout(block=b0, buffer="A", index_map=lambda i: i // 4, i % 4, pad_value=None, assume_injective_transform=False)
             sch.transform_layout(block=b0, buffer="B", index_map=lambda i: i // 4, i % 4, pad_value=None, assume_injective_transform=False)
-            l1, l2 = sch.fission(loop="i", at=1)
-            l3, l4, l5 = sch.transform_loops(loops=[l2, "f"], index_map=lambda i, f: [(i + f) // 4, (i + f) % 4, f])
+            l1, l2 = sch.get_inner_loops(block=b0)
+            l3, l4 = sch.fission(loop=l1, at=1)
+            l5, l6, l7 = sch.transform_loops(loops=[l4, l2], index_map=lambda i, f: [(i + f) // 4, (i + f) % 4, f])
     "#]].assert_eq(&sch.trace().to_string());
     verify(CONV, &sch, &[moved(0, MAP, Pad::Nothing), moved(2, MAP, Pad::Nothing)]);
 }
@@ -292,4 +294,43 @@ def main(A: T.Buffer((6, 8), "int32"), B: T.Buffer((6, 8), "int32")):
              |     ^^^^^^^^^^^^^^^^^
     "#]]
     .assert_eq(&e.render());
+}
+
+/// What sugar leaves in the trace does the same when it is called by name.
+#[test]
+fn the_trace_replays() {
+    let mut sch = schedule(CONV);
+    let b = block(&mut sch, "compute");
+    sch.transform_layout(&b, "B", &lambda(MAP), &Value::Int(0), false).unwrap();
+    sch.sequential_buffer_access(&b, "A").unwrap();
+    let mut again = schedule(CONV);
+    let mut known: Vec<(Value, Value)> = Vec::new();
+    for i in &sch.trace().instructions {
+        let now = |v: &Value| replaced(v, &known);
+        let (mut positional, mut named) = (Vec::new(), Vec::new());
+        for (name, value) in &i.args {
+            match *name {
+                "" => positional.push(now(value)),
+                name => named.push((name.into(), now(value))),
+            }
+        }
+        let outputs = again.call(i.name, positional, named).unwrap();
+        known.extend(i.outputs.iter().cloned().zip(outputs));
+    }
+    assert_eq!(shown(&again), shown(&sch));
+}
+
+/// The value that the second run has in place of one of the first.
+fn replaced(v: &Value, known: &[(Value, Value)]) -> Value {
+    let same = |k: &Value| match (k, v) {
+        (Value::Loop(a), Value::Loop(b)) => a == b,
+        (Value::Block(a), Value::Block(b)) => a == b,
+        _ => false,
+    };
+    match v {
+        Value::List(items) => Value::List(items.iter().map(|v| replaced(v, known)).collect()),
+        v => {
+            known.iter().rev().find(|(k, _)| same(k)).map_or_else(|| v.clone(), |(_, n)| n.clone())
+        }
+    }
 }
