@@ -105,7 +105,7 @@ fn stage(func: &TensorFunc, block: &BlockRef) -> Result<Stage> {
 }
 
 /// A part of a value that cannot be computed again.
-fn not_repeatable(e: &Expr) -> Option<Expr> {
+pub(crate) fn not_repeatable(e: &Expr) -> Option<Expr> {
     struct Find(Option<Expr>);
     impl Visit for Find {
         fn expr(&mut self, e: &Expr) {
@@ -123,7 +123,7 @@ fn not_repeatable(e: &Expr) -> Option<Expr> {
     f.0
 }
 
-fn loaded(e: &Expr) -> Vec<Buffer> {
+pub(crate) fn loaded(e: &Expr) -> Vec<Buffer> {
     struct Loaded(Vec<Buffer>);
     impl Visit for Loaded {
         fn expr(&mut self, e: &Expr) {
@@ -142,7 +142,7 @@ fn loaded(e: &Expr) -> Vec<Buffer> {
 
 /// The expression that each iteration variable has where the indices are `at`: the indices must
 /// be these variables, each once, and the others have one value only.
-fn solve(b: &Block, indices: &[Expr], buffer: &Buffer) -> Result<Vec<Var>> {
+pub(crate) fn solve(b: &Block, indices: &[Expr], buffer: &Buffer) -> Result<Vec<Var>> {
     let mut vars: Vec<Var> = Vec::new();
     for i in indices {
         let v = i.as_var().filter(|v| b.iters.iter().any(|x| x.var == **v) && !vars.contains(v));
@@ -168,7 +168,7 @@ fn solve(b: &Block, indices: &[Expr], buffer: &Buffer) -> Result<Vec<Var>> {
 }
 
 /// The body of the scope of a site, and the refusal unless the buffer lives in that scope.
-fn scope_of(func: &TensorFunc, site: &Site, buffer: &Buffer) -> Result<Stmt> {
+pub(crate) fn scope_of(func: &TensorFunc, site: &Site, buffer: &Buffer) -> Result<Stmt> {
     let (body, allocs) = match site.scope().and_then(as_block) {
         Some(b) => (b.body.clone(), b.allocs.clone()),
         None => (func.body.clone(), Vec::new()),
@@ -191,7 +191,11 @@ fn scope_of(func: &TensorFunc, site: &Site, buffer: &Buffer) -> Result<Stmt> {
 }
 
 /// The innermost statements that do something to a buffer: stores and blocks.
-fn users(body: &Stmt, buffer: &Buffer, wanted: impl Fn((bool, bool)) -> bool) -> Vec<Site> {
+pub(crate) fn users(
+    body: &Stmt,
+    buffer: &Buffer,
+    wanted: impl Fn((bool, bool)) -> bool,
+) -> Vec<Site> {
     let ours = |s: &Stmt| {
         let simple = match s.kind() {
             StmtKind::Block { .. }
@@ -224,7 +228,7 @@ fn shares_loop(a: &Site, b: &Site) -> bool {
 
 /// Refuses where an access of a buffer by others comes between two statements, in the order of
 /// the text or by way of a loop.
-fn nothing_between(
+pub(crate) fn nothing_between(
     body: &Stmt,
     from: &Site,
     to: &[Site],
@@ -257,7 +261,7 @@ fn nothing_between(
     Ok(())
 }
 
-fn site_in(body: &Stmt, s: &Stmt) -> Result<Site> {
+pub(crate) fn site_in(body: &Stmt, s: &Stmt) -> Result<Site> {
     find(body, |x| x.ptr_eq(s))
         .into_iter()
         .next()
@@ -386,7 +390,7 @@ fn only_writer(body: &Stmt, st: &Stage, own: &Site) -> Result<()> {
 }
 
 /// The largest statement that holds nothing but a block.
-fn removed(own: &Site) -> Stmt {
+pub(crate) fn removed(own: &Site) -> Stmt {
     let mut gone = own.stmt.clone();
     for s in own.around.iter().rev() {
         match s.kind() {

@@ -1,6 +1,7 @@
 //! Schedules: how the loops of a tensor function run, and how its buffers lie in memory.
 //!
 //! * [`auto`]: a schedule for CPUs, found from the structure of a function.
+//! * [`compute`]: stages computed where they are needed.
 //! * [`decompose_padding`]: a padded copy as a fill and a copy.
 //! * [`pad_einsum`]: contractions over padded copies.
 //! * [`reduction`]: primitives on reductions.
@@ -25,6 +26,7 @@ pub mod block_layout;
 pub mod buffer_arg;
 pub mod cache;
 pub mod call;
+pub mod compute;
 mod copying;
 pub mod decompose_padding;
 mod dependence;

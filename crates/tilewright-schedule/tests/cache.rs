@@ -203,7 +203,7 @@ fn what_is_not_there_is_refused() {
         expect!["`cache_inplace`: the block `B` reads `A` and does not write it"],
     );
     refused(
-        s.cache_write(&b, 0, "local", &[b.clone()]),
+        s.cache_write(&b, 0, "local", std::slice::from_ref(&b)),
         expect![
             "`cache_write`: `B` is no consumer of `B` in the scope of `B`: it writes the buffer"
         ],
@@ -258,7 +258,7 @@ fn illegal_caches_are_refused_with_the_missing_fact() {
         ],
     );
     refused(
-        s.cache_read(&even, "B", "local", &[b.clone()]),
+        s.cache_read(&even, "B", "local", std::slice::from_ref(&b)),
         expect!["`cache_read`: `B` is written between any place for its copy and the consumer `B`"],
     );
     refused(
@@ -266,7 +266,7 @@ fn illegal_caches_are_refused_with_the_missing_fact() {
         expect!["`cache_read`: `B` is written between any place for its copy and the consumer `U`"],
     );
     refused(
-        s.cache_write(&b, "B", "local", &[even.clone()]),
+        s.cache_write(&b, "B", "local", std::slice::from_ref(&even)),
         expect![
             "`cache_write`: other blocks write `B` too, so that its cache does not hold all that a consumer reads"
         ],
@@ -314,7 +314,7 @@ fn program(n: i64, tile: i64, shape: u8, window: i64, halves: bool) -> String {
             format!("            T.where(i0 * {tile} + i1 < {n})\n"),
         ),
     };
-    let row = if shape % 3 == 0 { "i".to_owned() } else { format!("i0 * {tile} + i1") };
+    let row = if shape.is_multiple_of(3) { "i".to_owned() } else { format!("i0 * {tile} + i1") };
     let m = n + window;
     let mut out = format!(
         "@T.prim_func\ndef main(A: T.Buffer(({m}, 3), \"float32\"), C: T.Buffer(({n}, 3), \

@@ -1,0 +1,267 @@
+//! `compute_at`: a stage that is computed where it is needed.
+//!
+//! ```text
+//! for i, j in grid(8, 8): B[i, j] = A[i, j] * 2
+//! for i in range(8):                                for i in range(8):
+//!     for j in range(8): C[i, j] = B[i, j] + 1          for j in range(8): B[i, j] = A[i, j] * 2
+//!                                                       for j in range(8): C[i, j] = B[i, j] + 1
+//! ```
+//!
+//! In each iteration of the loop the block runs for the box of cells that the rest of the iteration
+//! reads, whether another iteration has computed some of them or not: the value of a cell depends
+//! on nothing but the cell.
+
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::visit::{Subst, free_vars};
+use tilewright_ir::{
+    Block, Error, Expr, Fold, ForKind, IterKind, Range, Region, Result, Stmt, StmtKind, TensorFunc,
+    Var,
+};
+use tilewright_transform::index::{Ranges, simplify};
+
+use crate::cache::the_block;
+use crate::copying::{Bound, Change, Place, fit, hull};
+use crate::footprint::{Footprint, cover, known_around, reads_own_writes, touches, within};
+use crate::inline::{
+    loaded, not_repeatable, nothing_between, removed, scope_of, site_in, solve, users,
+};
+use crate::schedule::{Edited, Schedule, loop_site};
+use crate::site::{as_block, as_loop, find};
+use crate::trace::{Args, BlockRef, LoopRef, Value};
+
+impl Schedule {
+    /// Moves a block under a loop, in front of the first that reads its buffer there; it then runs
+    /// for what is read in one iteration.
+    ///
+    /// # Errors
+    /// `Refused` where the block is not one store that alone writes an internal buffer at its
+    /// spatial variables, something outside of the loop reads that buffer, or what the block reads
+    /// may have changed by then.
+    pub fn compute_at(&mut self, block: &BlockRef, l: &LoopRef) -> Result<()> {
+        let args = vec![("block", block.into()), ("loop", l.into())];
+        self.edit(&block.func, "compute_at", args, |f, _| compute_at(f, block, l))?;
+        Ok(())
+    }
+}
+
+/// `compute_at(block, loop, preserve_unit_loops=False, index=-1)` of a script.
+#[allow(dead_code)]
+pub(crate) fn compute_at_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    let l = args.loop_ref()?;
+    if args.bool_or(&["preserve_unit_loops"], false)? {
+        return Err(Error::unsupported("`compute_at` does not preserve loops of one iteration"));
+    }
+    match args.optional(&["index"]) {
+        None | Some(Value::None | Value::Int(-1)) => {}
+        Some(_) => {
+            return Err(Error::unsupported(
+                "`compute_at` puts a block before its first consumer, which is index -1",
+            ));
+        }
+    }
+    args.finish()?;
+    sch.compute_at(&block, &l)?;
+    Ok(Vec::new())
+}
+
+fn compute_at(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited> {
+    let (site, b) = the_block(func, block)?;
+    let target = loop_site(func, l)?;
+    let span = site.stmt.span();
+    let refuse = |why: String| Error::refused(why).at(span);
+    let StmtKind::Block { bindings, predicate, .. } = site.stmt.kind() else {
+        return Err(Error::internal("a block site is no block"));
+    };
+    let StmtKind::Store { buffer, indices, value } = b.body.kind() else {
+        return Err(refuse(format!("the block `{}` does not consist of one store", b.name)));
+    };
+    if !b.allocs.is_empty() || !b.matches.is_empty() {
+        return Err(refuse(format!("the block `{}` allocates or views buffers", b.name)));
+    }
+    if let Some(what) = not_repeatable(value) {
+        return Err(refuse(format!("the block `{}` computes `{what}`", b.name)));
+    }
+    let body = scope_of(func, &site, buffer)?;
+    let (own, at) = (site_in(&body, &site.stmt)?, site_in(&body, &target.stmt));
+    let at = at.map_err(|_| {
+        refuse(format!("the loop `{}` is in another scope than `{}`", l.var.name(), b.name))
+    })?;
+    let in_scope = |s: &crate::site::Site| s.around.iter().all(|s| as_block(s).is_none());
+    if !in_scope(&at) || own.around.iter().any(|s| s.ptr_eq(&at.stmt)) {
+        return Err(refuse(format!(
+            "the loop `{}` is around the block `{}` or in another scope",
+            l.var.name(),
+            b.name
+        )));
+    }
+    // Every cell is a function of itself.
+    let spatial = Block {
+        iters: b.iters.iter().filter(|i| i.kind == IterKind::Spatial).cloned().collect(),
+        ..(*b).clone()
+    };
+    solve(&spatial, indices, buffer).map_err(|e| e.at(span))?;
+    if b.iters.iter().any(|i| i.kind == IterKind::Opaque) {
+        return Err(refuse(format!("the block `{}` has opaque variables", b.name)));
+    }
+    reads_own_writes(&site.stmt, buffer, &known_around(&site.around))
+        .map_err(|e| e.context("the block updates its buffer").at(span))?;
+    for (i, e) in b.iters.iter().zip(bindings).filter(|(i, _)| i.kind == IterKind::Reduce) {
+        let own_loop = own.around.iter().filter_map(as_loop).any(|(v, r, _)| {
+            e.as_var() == Some(v)
+                && same_expr(&r.min, &i.domain.min)
+                && same_expr(&r.extent, &i.domain.extent)
+        });
+        if !own_loop {
+            return Err(refuse(format!(
+                "`{}` of `{}` is bound to `{e}`, not to a loop of its own",
+                i.var.name(),
+                b.name
+            )));
+        }
+    }
+    if let Some(s) = own.around.iter().find(|s| matches!(s.kind(), StmtKind::If { .. })) {
+        return Err(
+            Error::refused(format!("the block `{}` runs under a condition", b.name)).at(s.span())
+        );
+    }
+    let loops: Vec<&Var> = own.around.iter().filter_map(as_loop).map(|(v, ..)| v).collect();
+    let reduces = |i: &&tilewright_ir::IterVar| i.kind == IterKind::Reduce;
+    let over = free_vars(predicate);
+    let mut reduced = b.iters.iter().zip(bindings).filter(|(i, _)| reduces(i));
+    if reduced.any(|(_, e)| free_vars(e).iter().any(|v| over.contains(v))) {
+        return Err(refuse(format!("the predicate of `{}` is over its reduction", b.name)));
+    }
+    // Iterations at the same time must not compute one cell twice.
+    for s in at.around.iter().chain([&at.stmt]) {
+        if let StmtKind::For { var, kind, .. } = s.kind()
+            && !matches!(kind, ForKind::Serial | ForKind::Unrolled)
+        {
+            return Err(refuse(format!(
+                "the iterations of the loop `{}` run at the same time, and might compute the same \
+                 cells of `{}`",
+                var.name(),
+                buffer.name
+            ))
+            .help("compute the block there first, and let the loop run so afterwards"));
+        }
+    }
+    // Then the value is defined for every cell.
+    let outside = known_around(&site.around[..site.around.len() - own.around.len()]);
+    let whole = buffer.shape.iter().cloned().map(Range::upto).collect();
+    let whole = Region { buffer: buffer.clone(), ranges: whole };
+    cover(&Footprint::of(&removed(&own), buffer).writes, &whole, &outside)
+        .map_err(|e| e.context("the buffer must be filled as a whole").at(span))?;
+    let free = free_vars(value);
+    if let Some(v) = loops.iter().find(|v| free.contains(v)) {
+        return Err(refuse(format!("the block `{}` uses the loop `{}`", b.name, v.name())));
+    }
+    // Others: none writes the buffer, all that read it are in the loop and come later.
+    for w in users(&body, buffer, |(r, w)| r || w) {
+        if w.stmt.ptr_eq(&own.stmt) {
+            continue;
+        }
+        let (_, writes) = touches(&w.stmt, buffer);
+        let inside = w.around.iter().any(|s| s.ptr_eq(&at.stmt));
+        if writes || !inside {
+            return Err(Error::refused(format!(
+                "`{}` is {} outside of the loop `{}` or by another block",
+                buffer.name,
+                if writes { "written" } else { "read" },
+                l.var.name()
+            ))
+            .at(w.stmt.span()));
+        }
+    }
+    let order = find(&body, |s| s.ptr_eq(&own.stmt) || s.ptr_eq(&at.stmt));
+    if order.first().is_some_and(|s| !s.stmt.ptr_eq(&own.stmt)) {
+        return Err(refuse(format!("the loop `{}` comes before `{}`", l.var.name(), b.name)));
+    }
+    let readers = users(&body, buffer, |(r, w)| r && !w);
+    let Some(reader) = readers.first() else {
+        return Err(refuse(format!("nothing reads `{}`", buffer.name)));
+    };
+    let mut inputs = loaded(value);
+    inputs.retain(|x| x != buffer);
+    for x in &inputs {
+        if let Some(r) = readers.iter().find(|r| touches(&r.stmt, x).1) {
+            return Err(
+                Error::refused(format!("`{}` is written by a consumer", x.name)).at(r.stmt.span())
+            );
+        }
+        nothing_between(&body, &own, &readers, x, |(_, w)| w, "is written")?;
+    }
+    // What one iteration reads, in terms of what is outside of it.
+    let Some((_, _, inner)) = as_loop(&target.stmt) else {
+        return Err(Error::internal("a loop site is no loop"));
+    };
+    let mut around = target.around.clone();
+    around.push(target.stmt.clone());
+    let known = known_around(&around);
+    let region =
+        hull(inner, buffer, false).ok_or_else(|| Error::internal("the readers read nothing"))?;
+    let (region, bounds) = fit(&region, &known);
+    if bounds.is_empty() && !within(&Footprint::of(inner, buffer).reads, &region, &known) {
+        return Err(refuse(format!(
+            "it is not known which cells of `{}` an iteration of `{}` reads",
+            buffer.name,
+            l.var.name()
+        )));
+    }
+    // The block over that box.
+    let mut nest = Vec::new();
+    let mut values: Vec<(Var, Expr)> = Vec::new();
+    let mut inside = Expr::bool(true);
+    let plain = |e: &Expr| simplify(e, &Ranges::default());
+    for (k, (i, r)) in indices.iter().zip(&region.ranges).enumerate() {
+        let Some(v) = i.as_var() else { continue };
+        let at = match r.extent.as_int() {
+            Some(1) => r.min.clone(),
+            _ => {
+                let ax = Var::new(format!("ax{}", nest.len()), r.extent.dtype());
+                let at = plain(&(r.min.clone() + &ax));
+                nest.push((ax, Range::upto(r.extent.clone())));
+                at
+            }
+        };
+        for (_, bound) in bounds.iter().filter(|(axis, _)| *axis == k) {
+            inside = inside.and(match bound {
+                Bound::Low => at.clone().greater_equal(0),
+                Bound::High => at.clone().less(&buffer.shape[k]),
+            });
+        }
+        values.push((v.clone(), at));
+    }
+    let mut new_bindings = Vec::new();
+    for i in &b.iters {
+        let value = values.iter().find(|(v, _)| *v == i.var).map(|(_, e)| e.clone());
+        new_bindings.push(match (value, i.kind) {
+            (Some(value), _) => value.cast(i.var.dtype()),
+            (None, IterKind::Reduce) => {
+                let v = Var::new(format!("ax{}", nest.len()), i.var.dtype());
+                nest.push((v.clone(), i.domain.clone()));
+                v.expr()
+            }
+            (None, _) => i.domain.min.clone(),
+        });
+    }
+    let moved = Block { reads: None, writes: None, ..(*b).clone() };
+    let moved = Stmt::block(new_bindings, inside, moved);
+    let moved =
+        nest.into_iter().rev().fold(moved, |s, (v, r)| Stmt::for_loop(&v, r, ForKind::Serial, s));
+    let moved = Subst::refresh().stmt(&moved);
+    // In front of the first reader, directly in the loop.
+    let elements = match inner.kind() {
+        StmtKind::Seq(list) => list.clone(),
+        _ => vec![inner.clone()],
+    };
+    let holds = |e: &Stmt| e.ptr_eq(&reader.stmt) || reader.around.iter().any(|a| a.ptr_eq(e));
+    let node = elements.into_iter().find(holds).unwrap_or_else(|| inner.clone());
+    let change = Change {
+        scope: None,
+        swap: vec![(removed(&own), Stmt::nop())],
+        insert: vec![(Place { node, before: true, around }, moved)],
+        ..Change::default()
+    };
+    Ok((change.apply(func), Vec::new()))
+}
