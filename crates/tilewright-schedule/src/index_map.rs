@@ -24,10 +24,12 @@
 //! **Limits.** Other maps that are not affine are refused with the term; an injective transform may
 //! be assumed, and then only the box has to be known.
 
+use std::collections::HashSet;
+
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars, walk_expr};
 use tilewright_ir::{BinOp, DType, Error, Expr, ExprKind, Fold, Range, Result, Var, Visit};
-use tilewright_sets::{Domain, Engine, Reason, Relation, Unknown, Witness};
+use tilewright_sets::{Domain, Engine, Reason, Unknown, Witness};
 
 use crate::trace::{Lambda, LambdaItem};
 
@@ -53,7 +55,7 @@ pub struct Layout {
     pub physical: Vec<Expr>,
     /// Names for the physical indices, in which padding and inverse are written.
     pub cells: Vec<Var>,
-    /// What the engine could not say under `assume_injective` is missing here.
+    /// Padding and inverse, or why the engine cannot say them.
     pub known: Result<Known>,
 }
 
@@ -186,19 +188,23 @@ impl IndexMap {
             known,
         };
         let relation = domain.map(&self.indices)?;
-        if !assume_injective && let Ok(Some(c)) = relation.collision() {
-            let at = |w: &Witness| self.indices_at(w);
-            return Err(Error::refused("the index map is not injective").note(format!(
-                "the logical indices {} and {} have one physical index",
-                at(&c.first),
-                at(&c.second)
-            )));
-        }
-        let exact = self.by_engine(&relation, &cells);
+        let exact = self.by_engine(&engine, &ranges, &cells);
         let why = match exact {
             Ok((shape, known)) => return Ok(layout(shape, Ok(known))),
             Err(why) => why,
         };
+        let mut injective = assume_injective;
+        if !assume_injective && let Ok(collision) = relation.collision() {
+            injective = collision.is_none();
+            if let Some(c) = collision {
+                let at = |w: &Witness| self.indices_at(w);
+                return Err(Error::refused("the index map is not injective").note(format!(
+                    "the logical indices {} and {} have one physical index",
+                    at(&c.first),
+                    at(&c.second)
+                )));
+            }
+        }
         if let Some((physical, known)) = self.by_structure(&engine, &domain, shape, &cells)? {
             return Ok(layout(physical, Ok(known)));
         }
@@ -206,7 +212,7 @@ impl IndexMap {
         let how = if open { "cannot be analysed" } else { "is no layout" };
         let why = Error::from(why).context(format!("the index map {how}"));
         match relation.physical_shape() {
-            Ok(physical) if assume_injective => Ok(layout(physical, Err(why))),
+            Ok(physical) if injective => Ok(layout(physical, Err(why))),
             _ => Err(why),
         }
     }
@@ -243,16 +249,46 @@ impl IndexMap {
         format!("[{}]{sizes}", all.join(", "))
     }
 
-    fn by_engine(&self, relation: &Relation, cells: &[Var]) -> Result<(Vec<Expr>, Known), Unknown> {
-        let image = relation.image(cells)?;
-        let mut inverse = relation.inverse(cells)?;
-        for (p, value) in self.params.iter().zip(&mut inverse) {
-            // An index that is a parameter as it is tells it, also where it has one value only.
-            if let Some(at) = self.indices.iter().position(|e| e.as_var() == Some(p)) {
-                *value = cells[at].expr();
-            }
+    /// Box, padding and inverse. An index that is one parameter, which no other index has, is an
+    /// axis of its own; only the others are put to the engine.
+    fn by_engine(
+        &self,
+        engine: &Engine,
+        ranges: &[(Var, Range)],
+        cells: &[Var],
+    ) -> Result<(Vec<Expr>, Known), Unknown> {
+        let free: Vec<HashSet<Var>> = self.indices.iter().map(free_vars).collect();
+        let axis = |e: &Expr| {
+            let p = e.as_var()?;
+            let alone = free.iter().filter(|f| f.contains(p)).count() == 1;
+            self.params.iter().position(|q| q == p).filter(|_| alone)
+        };
+        let axes: Vec<Option<usize>> = self.indices.iter().map(axis).collect();
+        let mixed = || axes.iter().zip(&self.indices).zip(cells).filter(|((a, _), _)| a.is_none());
+        let rest: Vec<usize> =
+            (0..self.params.len()).filter(|p| !axes.contains(&Some(*p))).collect();
+        let rest_ranges: Vec<(Var, Range)> =
+            rest.iter().filter_map(|p| ranges.get(*p).cloned()).collect();
+        let indices: Vec<Expr> = mixed().map(|((_, e), _)| e.clone()).collect();
+        let mixed_cells: Vec<Var> = mixed().map(|(_, c)| c.clone()).collect();
+        let relation = engine.domain_of(&rest_ranges, &self.defined()).map(&indices)?;
+        // An inverse proves that the map is injective.
+        let mut found = relation.inverse(&mixed_cells)?.into_iter();
+        let image = relation.image(&mixed_cells)?;
+        let mut extents = image.shape.into_iter();
+        let mut physical = Vec::new();
+        for axis in &axes {
+            let plain = axis.and_then(|p| ranges.get(p)).map(|(_, r)| r.extent.clone());
+            physical.extend(plain.or_else(|| extents.next()));
         }
-        Ok((image.shape, Known { padding: image.padding, inverse, ordered: false }))
+        let mut inverse = Vec::new();
+        for (p, param) in self.params.iter().enumerate() {
+            let value = if rest.contains(&p) { found.next() } else { None };
+            // An index that is a parameter as it is tells it, also where it has one value only.
+            let plain = self.indices.iter().zip(cells).find(|(e, _)| e.as_var() == Some(param));
+            inverse.extend(plain.map(|(_, c)| c.expr()).or(value));
+        }
+        Ok((physical, Known { padding: image.padding, inverse, ordered: false }))
     }
 
     /// Fusions and splits with symbolic factors.
