@@ -156,7 +156,6 @@ pub(crate) fn one_block(mut values: Vec<Value>) -> Result<BlockRef> {
 }
 
 /// `cache_read(block, read_buffer_index, storage_scope, consumer_blocks=None)` of a script.
-#[allow(dead_code)]
 pub(crate) fn cache_read_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let block = args.block()?;
     let pick = pick_arg(&mut args, "read_buffer_index")?;
@@ -167,7 +166,6 @@ pub(crate) fn cache_read_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<
 }
 
 /// `cache_write(block, write_buffer_index, storage_scope, consumer_blocks=None)` of a script.
-#[allow(dead_code)]
 pub(crate) fn cache_write_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let block = args.block()?;
     let pick = pick_arg(&mut args, "write_buffer_index")?;
@@ -178,7 +176,6 @@ pub(crate) fn cache_write_call(sch: &mut Schedule, mut args: Args) -> Result<Vec
 }
 
 /// `cache_inplace(block, read_buffer_index, storage_scope)` of a script.
-#[allow(dead_code)]
 pub(crate) fn cache_inplace_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let block = args.block()?;
     let pick = pick_arg(&mut args, "read_buffer_index")?;

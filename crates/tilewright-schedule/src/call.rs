@@ -11,8 +11,8 @@ use crate::schedule::{Schedule, loop_site};
 use crate::site::{as_loop, find};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
 use crate::{
-    block_layout, cache, decompose_padding, inline, loop_layout, loops, pad_einsum, reindex_cache,
-    sequential_buffer_access, storage, transform_layout,
+    block_layout, cache, compute, decompose_padding, inline, loop_layout, loops, pad_einsum,
+    reduction, reindex_cache, sequential_buffer_access, storage, transform_layout,
 };
 
 type Handler = fn(&mut Schedule, Args) -> Result<Vec<Value>>;
@@ -47,8 +47,10 @@ const PRIMITIVES: &[(&str, Handler)] = &[
     ("unannotate", storage::unannotate_call),
     ("reindex_cache_read", reindex_cache::reindex_cache_read_call),
     ("reindex_cache_write", reindex_cache::reindex_cache_write_call),
+    ("compute_at", compute::compute_at_call),
     ("compute_inline", inline::compute_inline_call),
     ("reverse_compute_inline", inline::reverse_compute_inline_call),
+    ("decompose_reduction", reduction::decompose_reduction_call),
 ];
 
 impl Schedule {

@@ -45,7 +45,6 @@ impl Schedule {
 }
 
 /// `compute_at(block, loop, preserve_unit_loops=False, index=-1)` of a script.
-#[allow(dead_code)]
 pub(crate) fn compute_at_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let block = args.block()?;
     let l = args.loop_ref()?;

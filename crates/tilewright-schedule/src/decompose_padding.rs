@@ -42,7 +42,6 @@ impl Schedule {
 }
 
 /// `decompose_padding(block, loop)` of a script.
-#[allow(dead_code)]
 pub(crate) fn decompose_padding_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let block = args.block()?;
     let l = args.loop_ref()?;

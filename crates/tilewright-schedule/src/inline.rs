@@ -55,7 +55,6 @@ impl Schedule {
 }
 
 /// `compute_inline(block)` of a script.
-#[allow(dead_code)]
 pub(crate) fn compute_inline_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let block = args.block()?;
     args.finish()?;
@@ -64,7 +63,6 @@ pub(crate) fn compute_inline_call(sch: &mut Schedule, mut args: Args) -> Result<
 }
 
 /// `reverse_compute_inline(block)` of a script.
-#[allow(dead_code)]
 pub(crate) fn reverse_compute_inline_call(
     sch: &mut Schedule,
     mut args: Args,

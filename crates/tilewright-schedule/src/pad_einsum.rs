@@ -45,7 +45,6 @@ impl Schedule {
 }
 
 /// `pad_einsum(block, padding)` of a script.
-#[allow(dead_code)]
 pub(crate) fn pad_einsum_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let block = args.block()?;
     let padding = match args.required(&["padding"])? {

@@ -34,7 +34,6 @@ impl Schedule {
 }
 
 /// `decompose_reduction(block, loop)` of a script.
-#[allow(dead_code)]
 pub(crate) fn decompose_reduction_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let block = args.block()?;
     let l = args.loop_ref()?;

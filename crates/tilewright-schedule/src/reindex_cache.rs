@@ -89,7 +89,6 @@ fn arguments(
 }
 
 /// `reindex_cache_read(block, read_buffer_index, storage_scope, index_map)` of a script.
-#[allow(dead_code)]
 pub(crate) fn reindex_cache_read_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let block = args.block()?;
     let pick = pick_arg(&mut args, "read_buffer_index")?;
@@ -100,7 +99,6 @@ pub(crate) fn reindex_cache_read_call(sch: &mut Schedule, mut args: Args) -> Res
 }
 
 /// `reindex_cache_write(block, write_buffer_index, storage_scope, index_map)` of a script.
-#[allow(dead_code)]
 pub(crate) fn reindex_cache_write_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let block = args.block()?;
     let pick = pick_arg(&mut args, "write_buffer_index")?;

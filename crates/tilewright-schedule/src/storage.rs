@@ -71,7 +71,6 @@ impl Schedule {
 }
 
 /// `set_scope(block, buffer_index, storage_scope)` of a script.
-#[allow(dead_code)]
 pub(crate) fn set_scope_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let block = args.block()?;
     let pick = pick_arg(&mut args, "buffer_index")?;
@@ -82,7 +81,6 @@ pub(crate) fn set_scope_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<V
 }
 
 /// `annotate(block_or_loop, ann_key, ann_val)` of a script.
-#[allow(dead_code)]
 pub(crate) fn annotate_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let target = args.required(&["block_or_loop", "block", "loop"])?;
     let key = args.str(&["ann_key"])?;
@@ -103,7 +101,6 @@ pub(crate) fn annotate_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Va
 }
 
 /// `unannotate(block_or_loop, ann_key)` of a script.
-#[allow(dead_code)]
 pub(crate) fn unannotate_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let target = args.required(&["block_or_loop", "block", "loop"])?;
     let key = args.str(&["ann_key"])?;
