@@ -4,12 +4,14 @@
 //! * [`inline`]: spatial stages substituted into the stages that read them.
 //! * [`lower`]: from blocks over multi-dimensional buffers to loops over flat memory.
 //! * [`regions`]: the boxes of each buffer that a block reads and writes.
+//! * [`simplify`]: whole functions simplified by exact sets.
 //! * [`stage`]: the canonical form of a tensor function before scheduling, as a view.
 
 pub mod index;
 pub mod inline;
 pub mod lower;
 pub mod regions;
+pub mod simplify;
 pub mod stage;
 
 pub use inline::inline_spatial;

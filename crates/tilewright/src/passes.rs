@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use tilewright_ir::{Error, Module, Result};
 use tilewright_schedule::{Machine, auto};
-use tilewright_transform::lower::{blocks, flatten, scratch, vectorize};
-use tilewright_transform::{inline, lower};
+use tilewright_transform::lower::{blocks, flatten, opaque, scratch, vectorize};
+use tilewright_transform::{inline, lower, simplify};
 
 use crate::pipeline::{check_after, each_tensor};
 
@@ -37,13 +37,28 @@ struct Settings<'a>(&'a Config);
 
 impl Settings<'_> {
     fn text(&self, key: &str) -> Option<&str> {
-        self.0.get(key).map(String::as_str)
+        self.0.iter().find(|(given, _)| names(given, key)).map(|(_, value)| value.as_str())
     }
+}
+
+/// Whether the user's key means a setting: its whole name, or the part after the pass.
+fn names(given: &str, setting: &str) -> bool {
+    given == setting || setting.split_once('.').is_some_and(|(_, last)| last == given)
 }
 
 /// The features of a target, for `auto_schedule`.
 const FEATURES: (&str, &str) =
     ("auto_schedule.features", "CPU features in LLVM's notation; default +avx2,+fma");
+
+/// What TVM lets one switch on in `simplify`. Exact sets have no use for the first three, and the
+/// values of buffers are not followed yet.
+const SIMPLIFY: &[(&str, &str)] = &[
+    ("simplify.transitively_prove_inequalities", "no effect: always done"),
+    ("simplify.convert_boolean_to_and_of_ors", "no effect: the shortest form is taken"),
+    ("simplify.apply_constraints_to_boolean_branches", "no effect: always done"),
+    ("simplify.propagate_knowns_to_prove_conditional", "no effect"),
+    ("simplify.propagate_knowns_to_simplify_expressions", "no effect"),
+];
 
 /// Every pass, sorted by name.
 pub static PASSES: &[Pass] = &[
@@ -95,10 +110,28 @@ pub static PASSES: &[Pass] = &[
         run: |module, _| each_tensor(module, blocks::lower_blocks),
     },
     Pass {
+        name: "lower_opaque_block",
+        about: "lower_blocks, without loops of one iteration, with rows aligned and annotations",
+        settings: &[],
+        run: |module, _| each_tensor(module, opaque::lower_opaque_blocks),
+    },
+    Pass {
         name: "prepare",
         about: "bring graph functions into the form that memory planning needs",
         settings: &[],
         run: |module, _| tilewright_graph::prepare(module),
+    },
+    Pass {
+        name: "simplify",
+        about: "simplify indices, conditions, branches and loops by what is known at each place",
+        settings: SIMPLIFY,
+        run: |module, _| each_tensor(module, simplify::simplify),
+    },
+    Pass {
+        name: "storage_flatten",
+        about: "flatten_buffer for the functions that say from_legacy_te_schedule, as TVM had it",
+        settings: &[("storage_flatten.cache_line_size", "taken for TVM's sake; has no effect")],
+        run: |module, _| each_tensor(module, flatten::flatten_legacy),
     },
     Pass {
         name: "vectorize_loop",
@@ -127,7 +160,7 @@ pub fn find(name: &str) -> Result<&'static Pass> {
 pub fn check_config(config: &Config, passes: &[&Pass]) -> Result<()> {
     let known: Vec<&str> =
         passes.iter().flat_map(|p| p.settings.iter().map(|(key, _)| *key)).collect();
-    match config.keys().find(|key| !known.contains(&key.as_str())) {
+    match config.keys().find(|key| !known.iter().any(|setting| names(key, setting))) {
         None => Ok(()),
         Some(key) => {
             let names: Vec<&str> = passes.iter().map(|p| p.name).collect();
@@ -188,5 +221,8 @@ mod tests {
         assert!(text(&[lower, auto]).contains("their settings are: auto_schedule.features\n"));
         let known = Config::from([(FEATURES.0.to_owned(), String::new())]);
         assert!(check_config(&known, &[lower, auto]).is_ok());
+        let short = Config::from([("features".to_owned(), "+avx2".to_owned())]);
+        assert!(check_config(&short, &[auto]).is_ok() && check_config(&short, &[lower]).is_err());
+        assert_eq!(Settings(&short).text(FEATURES.0), Some("+avx2"));
     }
 }

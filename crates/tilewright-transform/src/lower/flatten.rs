@@ -12,7 +12,8 @@ use std::collections::HashMap;
 
 use tilewright_ir::visit::{fold_block_children, fold_expr_children, fold_stmt_children};
 use tilewright_ir::{
-    Block, Buffer, DType, Error, Expr, ExprKind, Fold, Result, Stmt, StmtKind, TensorFunc,
+    Attr, Block, Buffer, DType, Error, Expr, ExprKind, Fold, Result, Stmt, StmtKind, TensorFunc,
+    Var,
 };
 
 /// Flattens every buffer of a function; declared regions of blocks are dropped.
@@ -20,7 +21,7 @@ use tilewright_ir::{
 /// # Errors
 /// `Unsupported` for a buffer that has both strides and axis separators.
 pub fn flatten_buffers(func: &TensorFunc) -> Result<TensorFunc> {
-    let mut flatten = Flatten { flat: HashMap::new(), error: None };
+    let mut flatten = Flatten { flat: HashMap::new(), allocated: HashMap::new(), error: None };
     let mut views = Vec::new();
     for buffer in func.buffers() {
         let flat = flatten.define(buffer);
@@ -35,6 +36,23 @@ pub fn flatten_buffers(func: &TensorFunc) -> Result<TensorFunc> {
     let declare = |body, buffer| Stmt::new(StmtKind::Declare { buffer, body });
     let body = views.into_iter().rev().fold(body, declare);
     Ok(TensorFunc { body, ..func.clone() })
+}
+
+/// Attribute of functions that came from a schedule before TensorIR.
+const LEGACY: &str = "from_legacy_te_schedule";
+
+/// Flattens functions that are marked `from_legacy_te_schedule`; others come back as they are.
+///
+/// # Errors
+/// Those of [`flatten_buffers`].
+pub fn flatten_legacy(func: &TensorFunc) -> Result<TensorFunc> {
+    let marked = match func.attrs.get(LEGACY) {
+        Some(Attr::Bool(marked)) => *marked,
+        Some(Attr::Int(marked)) => *marked != 0,
+        Some(Attr::Expr(e)) => e.as_int().is_some_and(|v| v != 0),
+        _ => false,
+    };
+    if marked { flatten_buffers(func) } else { Ok(func.clone()) }
 }
 
 /// Distance between neighbours along each axis of a compact row-major box.
@@ -53,12 +71,56 @@ pub fn physical_groups(buffer: &Buffer) -> Vec<std::ops::Range<usize>> {
     std::iter::once(0).chain(inner).zip(ends).map(|(a, b)| a..b.max(a)).collect()
 }
 
+/// Number of elements of a box: the constant extents are multiplied and come last. In 64 bits
+/// where a constant does not fit 32.
+pub fn dim_product(dims: &[Expr]) -> Expr {
+    let narrow =
+        |n: i64| Expr::int(n, if i32::try_from(n).is_ok() { DType::I32 } else { DType::I64 });
+    let known = dims.iter().filter_map(Expr::as_int).try_fold(1i64, |n, d| n.checked_mul(d));
+    let Some(known) = known else {
+        return dims.iter().cloned().reduce(|a, d| a * d).unwrap_or(Expr::i32(1));
+    };
+    let open = dims.iter().filter(|d| d.as_int().is_none()).cloned().reduce(|a, d| a * d);
+    match open {
+        Some(open) if known == 1 => open,
+        Some(open) => open * narrow(known),
+        None => narrow(known),
+    }
+}
+
 struct Flatten {
     flat: HashMap<Buffer, Buffer>,
+    /// Sizes of allocations by their pointers, in elements of a type, where they are constants.
+    allocated: HashMap<Var, (i64, DType)>,
     error: Option<Error>,
 }
 
 impl Flatten {
+    /// Elements that a buffer with strides spans: whole rows where the memory of an allocation is
+    /// known to have them, and else not beyond the last element.
+    fn strided_size(&self, b: &Buffer) -> Expr {
+        let axes = || b.shape.iter().zip(&b.strides);
+        let least = axes().map(|(d, s)| (d - 1) * s).fold(Expr::i32(1), |a, x| a + x);
+        let Some(rows) = axes().next().map(|(d, s)| d * s) else { return least };
+        let whole = |(_, dtype): &&(i64, DType)| *dtype == b.dtype && b.elem_offset.is_none();
+        let room = self.allocated.get(&b.data).filter(whole);
+        match (rows.as_int(), least.as_int(), room) {
+            (Some(n), Some(l), Some((room, _))) if l <= n && n <= *room => rows,
+            _ => least,
+        }
+    }
+
+    /// Takes down how much memory an allocation has.
+    fn allocate(&mut self, b: &Buffer) {
+        let size = match (b.shape.first(), b.strides.first()) {
+            (Some(extent), Some(stride)) => extent * stride,
+            _ => dim_product(&b.shape),
+        };
+        if let (Some(n), None) = (size.as_int(), &b.elem_offset) {
+            self.allocated.insert(b.data.clone(), (n, b.dtype));
+        }
+    }
+
     fn define(&mut self, b: &Buffer) -> Buffer {
         if let Some(f) = self.flat.get(b) {
             return f.clone();
@@ -75,19 +137,10 @@ impl Flatten {
         let flat = if is_flat && b.strides.is_empty() && b.elem_offset.is_none() {
             b.clone()
         } else {
-            let size = |dims: &[Expr]| {
-                let fits = |n: i64| i32::try_from(n).is_ok();
-                let n = dims.iter().map(Expr::as_int).try_fold(1i64, |n, d| n.checked_mul(d?));
-                match n {
-                    Some(n) => Expr::int(n, if fits(n) { DType::I32 } else { DType::I64 }),
-                    None => dims.iter().cloned().reduce(|a, d| a * d).unwrap_or(Expr::i32(1)),
-                }
-            };
             let mut shape: Vec<Expr> =
-                physical_groups(b).into_iter().map(|g| size(&b.shape[g])).collect();
+                physical_groups(b).into_iter().map(|g| dim_product(&b.shape[g])).collect();
             if !b.strides.is_empty() {
-                let last = b.shape.iter().zip(&b.strides).map(|(d, s)| (d - 1) * s);
-                shape = vec![last.fold(Expr::i32(1), |a, x| a + x)];
+                shape = vec![self.strided_size(b)];
             }
             if let (Some(offset), [first, ..]) = (&b.elem_offset, &mut shape[..]) {
                 *first = &*first + offset;
@@ -142,6 +195,7 @@ impl Fold for Flatten {
     }
 
     fn block(&mut self, b: &std::sync::Arc<Block>) -> std::sync::Arc<Block> {
+        b.allocs.iter().for_each(|a| self.allocate(a));
         let block = Block { reads: None, writes: None, ..(**b).clone() };
         fold_block_children(self, &std::sync::Arc::new(block))
     }
@@ -165,6 +219,10 @@ impl Fold for Flatten {
                 let indices = self.index(buffer, &flat, &indices);
                 let value = self.expr(value);
                 Stmt::spanned(StmtKind::Store { buffer: flat, indices, value }, s.span())
+            }
+            StmtKind::Allocate { buffer, .. } => {
+                self.allocate(buffer);
+                fold_stmt_children(self, s)
             }
             _ => fold_stmt_children(self, s),
         }

@@ -13,6 +13,7 @@
 
 pub mod blocks;
 pub mod flatten;
+pub mod opaque;
 pub mod scratch;
 pub mod vectorize;
 
