@@ -340,7 +340,7 @@ impl GraphRun<'_, '_> {
 }
 
 /// The value of an expression over variables.
-fn evaluate(e: &Expr, vars: &HashMap<Var, i64>) -> Result<Scalar> {
+pub(crate) fn evaluate(e: &Expr, vars: &HashMap<Var, i64>) -> Result<Scalar> {
     let options = Options::default();
     let mut c = Compiler::new(&options, Memories::default());
     let mut frame = Vec::new();

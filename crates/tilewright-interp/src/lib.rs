@@ -70,6 +70,7 @@ mod nest;
 mod place;
 mod program;
 pub mod scalar;
+pub mod symbolic;
 
 pub use alias::Mode;
 pub use graph::{Interpreter, run_module};

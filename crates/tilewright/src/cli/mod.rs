@@ -14,6 +14,7 @@ mod report;
 mod run;
 mod summary;
 mod timing;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Read, Write};
@@ -39,6 +40,7 @@ enum Command {
     Compile(compile::Arguments),
     Opt(opt::Arguments),
     Diff(diff::Arguments),
+    Verify(verify::Arguments),
     Doctor(doctor::Arguments),
     Ops(ops::Arguments),
 }
@@ -50,6 +52,8 @@ enum Answer {
     Yes,
     /// The answer is no.
     No,
+    /// There is no answer.
+    Undecided,
 }
 
 /// Why a command ended early.
@@ -77,6 +81,9 @@ type Outcome = Result<Answer, Failure>;
 
 /// Refused or bad input.
 const REFUSED: u8 = 2;
+
+/// The question has no answer that could be found.
+const UNDECIDED: u8 = 3;
 
 /// Stack of the thread that does the work: trees are walked by recursion, and a tree may be as deep
 /// as its text is long. Pages are taken only as they are used.
@@ -108,6 +115,7 @@ fn execute(arguments: Arguments) -> u8 {
         Command::Compile(a) => compile::execute(&a, &mut out),
         Command::Opt(a) => opt::execute(&a, &mut out),
         Command::Diff(a) => diff::execute(&a, &mut out),
+        Command::Verify(a) => verify::execute(&a, &mut out),
         Command::Doctor(a) => doctor::execute(&a, &mut out),
         Command::Ops(a) => ops::execute(&a, &mut out),
     };
@@ -115,6 +123,7 @@ fn execute(arguments: Arguments) -> u8 {
     match outcome.and_then(|answer| flushed.map(|()| answer)) {
         Ok(Answer::Yes) => 0,
         Ok(Answer::No) => 1,
+        Ok(Answer::Undecided) => UNDECIDED,
         Err(Failure::Error(error)) => {
             report::draw(&error);
             REFUSED

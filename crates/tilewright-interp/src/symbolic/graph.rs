@@ -1,0 +1,168 @@
+//! Running a graph function on symbols: its calls, one after the other.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use tilewright_ir::{
+    Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Tensor, TensorType, Var,
+};
+
+use super::run::{Argument, Cells, Ran, Shared, Stop, is_data, run, undecided};
+use super::term::{Terms, Val};
+
+/// Calls of graph functions inside each other.
+const DEPTH: usize = 64;
+
+/// A value of a graph function.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// One tensor.
+    Cells(Cells),
+    /// Several values.
+    Tuple(Vec<Value>),
+}
+
+impl Value {
+    /// The tensors inside, in order.
+    pub fn flatten(self, out: &mut Vec<Cells>) {
+        match self {
+            Value::Cells(c) => out.push(c),
+            Value::Tuple(values) => values.into_iter().for_each(|v| v.flatten(out)),
+        }
+    }
+}
+
+/// The cells of a tensor that is known.
+fn constant(t: &Tensor) -> Cells {
+    let size = t.dtype().bytes().max(1);
+    let chunks = t.bytes().chunks_exact(size).take(t.len());
+    let cells = chunks.map(|b| Val::Known(crate::machine::decode(b, t.dtype()))).collect();
+    Cells { dtype: t.dtype(), shape: t.shape().to_vec(), cells: Rc::new(cells) }
+}
+
+struct GraphRun<'s, 'm> {
+    shared: &'s mut Shared,
+    module: &'m Module,
+    values: HashMap<GraphVar, Value>,
+    dims: HashMap<Var, i64>,
+    depth: usize,
+}
+
+/// Runs a graph function.
+pub fn run_graph(
+    shared: &mut Shared,
+    module: &Module,
+    func: &GraphFunc,
+    args: Vec<Value>,
+    depth: usize,
+) -> Ran<Value> {
+    if depth > DEPTH {
+        return undecided("graph functions call each other too deeply");
+    }
+    let mut r = GraphRun { shared, module, values: HashMap::new(), dims: HashMap::new(), depth };
+    for (p, v) in func.params.iter().zip(args) {
+        r.bind_type(p.ty(), &v);
+        r.values.insert(p.clone(), v);
+    }
+    for b in func.bindings() {
+        let v = r.eval(&b.value).map_err(|stop| match stop {
+            Stop::Undecided(why, span) => Stop::Undecided(why, span.or(b.span)),
+            Stop::Error(e) => Stop::Error(e.at(b.span)),
+        })?;
+        r.bind_type(b.var.ty(), &v);
+        r.values.insert(b.var.clone(), v);
+    }
+    r.eval(&func.ret)
+}
+
+impl GraphRun<'_, '_> {
+    /// Gives variables in shapes their values.
+    fn bind_type(&mut self, ty: &GraphType, v: &Value) {
+        match (ty, v) {
+            (GraphType::Tensor(ty), Value::Cells(c)) => {
+                for (e, n) in ty.shape.iter().zip(&c.shape) {
+                    if let (Some(v), Ok(n)) = (e.as_var(), i64::try_from(*n)) {
+                        self.dims.entry(v.clone()).or_insert(n);
+                    }
+                }
+            }
+            (GraphType::Tuple(types), Value::Tuple(values)) => {
+                types.iter().zip(values).for_each(|(t, v)| self.bind_type(t, v));
+            }
+            _ => {}
+        }
+    }
+
+    fn shape(&self, ty: &TensorType) -> Ran<Vec<usize>> {
+        let extent = |e: &Expr| {
+            let n = match e.as_int() {
+                Some(n) => n,
+                None => crate::graph::evaluate(e, &self.dims)?.as_i128() as i64,
+            };
+            usize::try_from(n).map_err(|_| Stop::Error(Error::input("a negative extent")))
+        };
+        ty.shape.iter().map(extent).collect()
+    }
+
+    fn eval(&mut self, e: &GraphExpr) -> Ran<Value> {
+        match e {
+            GraphExpr::Var(v) => match self.values.get(v) {
+                Some(value) => Ok(value.clone()),
+                None => Err(Error::internal(format!("`{}` has no value", v.name())).into()),
+            },
+            GraphExpr::Const(t) if is_data(t.dtype()) => Ok(Value::Cells(constant(t))),
+            GraphExpr::Const(t) => undecided(format!("a constant of type {}", t.dtype())),
+            GraphExpr::Tuple(items) => {
+                let items: Ran<Vec<Value>> = items.iter().map(|e| self.eval(e)).collect();
+                Ok(Value::Tuple(items?))
+            }
+            GraphExpr::Item(e, i) => match self.eval(e)? {
+                Value::Tuple(mut items) if *i < items.len() => Ok(items.swap_remove(*i)),
+                _ => Err(Error::input(format!("there is no item {i}")).into()),
+            },
+            GraphExpr::CallTir { func, args, outs, scalars } => {
+                let callee = self.module.tensor(func)?.clone();
+                let mut actual = Vec::new();
+                for a in args {
+                    match self.eval(a)? {
+                        Value::Cells(c) => actual.push(Argument::Cells(c)),
+                        Value::Tuple(_) => {
+                            return Err(Error::input("an argument is a tuple").into());
+                        }
+                    }
+                }
+                for out in outs {
+                    let shape = self.shape(out)?;
+                    actual.push(Argument::Cells(fresh(out.dtype, shape)?));
+                }
+                for e in scalars {
+                    let value = crate::graph::evaluate(e, &self.dims)?;
+                    actual.push(Argument::Scalar(Val::Known(value.bits())));
+                }
+                let (mut cells, _) = run(self.shared, &callee, &actual)?;
+                let mut given = cells.split_off(args.len().min(cells.len()));
+                given.truncate(outs.len());
+                let mut values: Vec<Value> = given.into_iter().map(Value::Cells).collect();
+                Ok(match values.len() {
+                    1 => values.swap_remove(0),
+                    _ => Value::Tuple(values),
+                })
+            }
+            GraphExpr::Call { op, args, .. } => {
+                let Some(name) = op.strip_prefix("cls.") else {
+                    return undecided(format!("the operator `{op}` is not known"));
+                };
+                let callee = self.module.graph(name)?.clone();
+                let args: Ran<Vec<Value>> = args.iter().map(|a| self.eval(a)).collect();
+                run_graph(self.shared, self.module, &callee, args?, self.depth + 1)
+            }
+        }
+    }
+}
+
+/// A tensor that was never written.
+pub fn fresh(dtype: tilewright_ir::DType, shape: Vec<usize>) -> Ran<Cells> {
+    let count = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d)).filter(|n| *n <= 1 << 28);
+    let Some(count) = count else { return undecided("a tensor is larger than what is allowed") };
+    Ok(Cells { dtype, shape, cells: Rc::new(vec![Terms::unwritten(); count]) })
+}

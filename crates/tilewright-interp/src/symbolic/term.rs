@@ -1,0 +1,410 @@
+//! Terms: what a cell holds as a function of the inputs, each different term stored once.
+//!
+//! Terms are built through constructors that normalise what is equal for all data: constants fold
+//! as in the interpreter, neutral elements go, operands of commutative operators are ordered,
+//! comparisons have two forms (`<`, `<=`, and the negation of `==`). Floats follow the rule that
+//! `x + 0`, `x * 1` and the sign of zero do not matter. Nothing is reassociated here.
+//!
+//! The children of a term have smaller numbers than the term itself, so that walks over all terms
+//! go by number and need no recursion.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use tilewright_ir::{BinOp, DType, Intrin};
+
+use crate::scalar::{self, Fault};
+
+/// A hasher for small keys of integers: multiply and rotate each word.
+#[derive(Default)]
+pub struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.write_u64(u64::from(*b)));
+    }
+    fn write_u8(&mut self, v: u8) {
+        self.write_u64(u64::from(v));
+    }
+    fn write_u16(&mut self, v: u16) {
+        self.write_u64(u64::from(v));
+    }
+    fn write_u32(&mut self, v: u32) {
+        self.write_u64(u64::from(v));
+    }
+    fn write_u64(&mut self, v: u64) {
+        // The odd multiplier is 2^64 divided by the golden ratio (Knuth, TAOCP 3, 6.4).
+        self.0 = (self.0.rotate_left(23) ^ v).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+    fn write_usize(&mut self, v: usize) {
+        self.write_u64(v as u64);
+    }
+    fn write_isize(&mut self, v: isize) {
+        self.write_u64(v as u64);
+    }
+}
+
+/// A map with [`Mix`].
+pub type Fast<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
+
+/// Number of a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Term(pub u32);
+
+/// What a term is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// Bits as in [`crate::scalar`].
+    Const(u64),
+    /// An element of an input: parameter, and position in row-major order.
+    Input(u32, u32),
+    /// Some arbitrary value; every use is another one.
+    Undef,
+    /// What is in memory that was never written.
+    Unwritten,
+    /// An operator on two operands of the type that is given.
+    Binary(BinOp, DType, Term, Term),
+    /// Negation of a `bool`.
+    Not(Term),
+    /// Conversion from a type.
+    Cast(DType, Term),
+    /// A selection.
+    Ite(Term, Term, Term),
+    /// An intrinsic of operands of a type; functions of one argument have it twice.
+    Intrin(Intrin, DType, Term, Term),
+    /// An associative and commutative operator on many operands, by number.
+    Many(BinOp, u32),
+}
+
+/// A term that is known, or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Val {
+    /// Bits as in [`crate::scalar`].
+    Known(u64),
+    /// A term that is no constant.
+    Term(Term),
+}
+
+/// Why a term cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// The operator has no value for its operands.
+    Fault(Fault),
+    /// There are too many terms.
+    Full,
+}
+
+type Made<T> = Result<T, Wrong>;
+
+/// All terms.
+pub struct Terms {
+    nodes: Vec<(Node, DType)>,
+    known: Fast<(Node, DType), Term>,
+    lists: Vec<Vec<Term>>,
+    list_numbers: HashMap<Vec<Term>, u32>,
+    limit: usize,
+}
+
+/// `Undef`, the term with number 0.
+const UNDEF: Term = Term(0);
+/// `Unwritten`, the term with number 1.
+const UNWRITTEN: Term = Term(1);
+
+impl Terms {
+    /// A store for this many terms.
+    pub fn new(limit: usize) -> Self {
+        let fixed = [(Node::Undef, DType::VOID), (Node::Unwritten, DType::VOID)];
+        Terms {
+            nodes: fixed.to_vec(),
+            known: Fast::default(),
+            lists: Vec::new(),
+            list_numbers: HashMap::new(),
+            limit: limit.min(u32::MAX as usize),
+        }
+    }
+
+    /// How many terms there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// What a term is.
+    pub fn node(&self, t: Term) -> Node {
+        self.nodes.get(t.0 as usize).map_or(Node::Undef, |n| n.0)
+    }
+
+    /// The type of its value.
+    pub fn dtype(&self, t: Term) -> DType {
+        self.nodes.get(t.0 as usize).map_or(DType::VOID, |n| n.1)
+    }
+
+    /// The operands of [`Node::Many`].
+    pub fn list(&self, number: u32) -> &[Term] {
+        self.lists.get(number as usize).map_or(&[], Vec::as_slice)
+    }
+
+    fn intern(&mut self, node: Node, dtype: DType) -> Made<Term> {
+        if let Some(t) = self.known.get(&(node, dtype)) {
+            return Ok(*t);
+        }
+        if self.nodes.len() >= self.limit {
+            return Err(Wrong::Full);
+        }
+        let t = Term(self.nodes.len() as u32);
+        self.nodes.push((node, dtype));
+        self.known.insert((node, dtype), t);
+        Ok(t)
+    }
+
+    fn made(&mut self, node: Node, dtype: DType) -> Made<Val> {
+        self.intern(node, dtype).map(Val::Term)
+    }
+
+    /// An arbitrary value.
+    pub fn undef() -> Val {
+        Val::Term(UNDEF)
+    }
+
+    /// The content of memory that was never written.
+    pub fn unwritten() -> Val {
+        Val::Term(UNWRITTEN)
+    }
+
+    /// An element of an input.
+    pub fn input(&mut self, param: u32, element: u32, dtype: DType) -> Made<Val> {
+        self.made(Node::Input(param, element), dtype)
+    }
+
+    /// The term of a value.
+    pub fn term(&mut self, v: Val, dtype: DType) -> Made<Term> {
+        match v {
+            Val::Term(t) => Ok(t),
+            Val::Known(bits) => self.intern(Node::Const(bits), dtype),
+        }
+    }
+
+    /// The value of a term: known, where it is a constant.
+    pub fn val(&self, t: Term) -> Val {
+        match self.node(t) {
+            Node::Const(bits) => Val::Known(bits),
+            _ => Val::Term(t),
+        }
+    }
+
+    /// An operator on two operands of a type.
+    pub fn binary(&mut self, op: BinOp, dtype: DType, a: Val, b: Val) -> Made<Val> {
+        if let (Val::Known(x), Val::Known(y)) = (a, b) {
+            return scalar::binary(op, dtype, x, y).map(Val::Known).map_err(Wrong::Fault);
+        }
+        match op {
+            BinOp::Gt => return self.binary(BinOp::Lt, dtype, b, a),
+            BinOp::Ge => return self.binary(BinOp::Le, dtype, b, a),
+            BinOp::Ne => {
+                let equal = self.binary(BinOp::Eq, dtype, a, b)?;
+                return self.not(equal);
+            }
+            _ => {}
+        }
+        if let Some(v) = self.neutral(op, dtype, a, b) {
+            return Ok(v);
+        }
+        if a == Terms::undef() || b == Terms::undef() {
+            return Ok(Terms::undef());
+        }
+        let divides =
+            matches!(op, BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod);
+        if divides && b == Val::Known(0) {
+            return Err(Wrong::Fault(Fault::DivisionByZero));
+        }
+        let (mut x, mut y) = (self.term(a, dtype)?, self.term(b, dtype)?);
+        if commutes(op) && y < x {
+            std::mem::swap(&mut x, &mut y);
+        }
+        let to = if op.is_compare() || op.is_logic() { DType::BOOL } else { dtype };
+        self.made(Node::Binary(op, dtype, x, y), to)
+    }
+
+    /// The result of an operator that does not need a term of its own.
+    fn neutral(&self, op: BinOp, dtype: DType, a: Val, b: Val) -> Option<Val> {
+        let float = dtype.is_float();
+        let is = |v: Val, n: i64| match v {
+            Val::Known(bits) if float => scalar::to_f64(bits, dtype) == n as f64,
+            Val::Known(bits) => bits == n as u64,
+            Val::Term(_) => false,
+        };
+        let undef = |v: Val| v == Terms::undef();
+        let same = a == b && !undef(a);
+        let zero = Val::Known(0);
+        match op {
+            BinOp::Add if is(a, 0) => Some(b),
+            BinOp::Add | BinOp::Sub if is(b, 0) => Some(a),
+            BinOp::Sub if same && !float => Some(zero),
+            BinOp::Mul if !float && (is(a, 0) || is(b, 0)) => Some(zero),
+            BinOp::Mul if is(a, 1) => Some(b),
+            BinOp::Mul | BinOp::Div | BinOp::FloorDiv | BinOp::TruncDiv if is(b, 1) => Some(a),
+            BinOp::FloorMod | BinOp::TruncMod if is(b, 1) && !undef(a) => Some(zero),
+            BinOp::Min | BinOp::Max if same => Some(a),
+            BinOp::And if is(a, 0) || is(b, 0) => Some(zero),
+            BinOp::And if is(a, 1) => Some(b),
+            BinOp::And if is(b, 1) || same => Some(a),
+            BinOp::Or if is(a, 1) || is(b, 1) => Some(Val::Known(1)),
+            BinOp::Or if is(a, 0) => Some(b),
+            BinOp::Or if is(b, 0) || same => Some(a),
+            BinOp::Eq | BinOp::Le if same && !float => Some(Val::Known(1)),
+            // Of floats too: nothing is below itself.
+            BinOp::Lt if same => Some(zero),
+            _ => None,
+        }
+    }
+
+    /// The negation of a `bool`.
+    pub fn not(&mut self, a: Val) -> Made<Val> {
+        let t = match a {
+            Val::Known(bits) => return Ok(Val::Known(u64::from(bits == 0))),
+            Val::Term(t) => t,
+        };
+        match self.node(t) {
+            Node::Undef => Ok(a),
+            Node::Not(inner) => Ok(self.val(inner)),
+            // Not of floats: neither order holds for NaN.
+            Node::Binary(op @ (BinOp::Lt | BinOp::Le), dtype, x, y) if !dtype.is_float() => {
+                let op = if op == BinOp::Lt { BinOp::Le } else { BinOp::Lt };
+                let (x, y) = (self.val(x), self.val(y));
+                self.binary(op, dtype, y, x)
+            }
+            _ => self.made(Node::Not(t), DType::BOOL),
+        }
+    }
+
+    /// A conversion.
+    pub fn cast(&mut self, from: DType, to: DType, a: Val) -> Made<Val> {
+        match a {
+            _ if from == to || a == Terms::undef() => Ok(a),
+            Val::Known(bits) => Ok(Val::Known(scalar::cast(bits, from, to))),
+            Val::Term(t) => self.made(Node::Cast(from, t), to),
+        }
+    }
+
+    /// `c ? t : f`.
+    pub fn ite(&mut self, c: Val, t: Val, f: Val, dtype: DType) -> Made<Val> {
+        let c = match c {
+            Val::Known(0) => return Ok(f),
+            Val::Known(_) => return Ok(t),
+            Val::Term(c) => c,
+        };
+        if let Node::Not(inner) = self.node(c) {
+            let inner = self.val(inner);
+            return self.ite(inner, f, t, dtype);
+        }
+        let pick = |v: Val, truth: bool| match v {
+            Val::Term(n) => match self.node(n) {
+                Node::Ite(d, t, f) if d == c => self.val(if truth { t } else { f }),
+                _ => v,
+            },
+            Val::Known(_) => v,
+        };
+        let (t, f) = (pick(t, true), pick(f, false));
+        if t == f {
+            return Ok(t);
+        }
+        if c == UNDEF {
+            return Ok(Terms::undef());
+        }
+        if dtype == DType::BOOL {
+            match (t, f) {
+                (Val::Known(1), Val::Known(0)) => return Ok(Val::Term(c)),
+                (Val::Known(0), Val::Known(1)) => return self.not(Val::Term(c)),
+                _ => {}
+            }
+        }
+        let (t, f) = (self.term(t, dtype)?, self.term(f, dtype)?);
+        self.made(Node::Ite(c, t, f), dtype)
+    }
+
+    /// An intrinsic on operands of a type; the second is the first again where there is none.
+    pub fn intrin(&mut self, op: Intrin, dtype: DType, a: Val, b: Val) -> Made<Val> {
+        if op == Intrin::Likely {
+            return Ok(a);
+        }
+        if let (Val::Known(x), Val::Known(y)) = (a, b) {
+            return scalar::intrinsic(op, dtype, x, y).map(Val::Known).map_err(Wrong::Fault);
+        }
+        if a == Terms::undef() || b == Terms::undef() {
+            return Ok(Terms::undef());
+        }
+        let (mut x, mut y) = (self.term(a, dtype)?, self.term(b, dtype)?);
+        if matches!(op, Intrin::BitAnd | Intrin::BitOr | Intrin::BitXor) && y < x {
+            std::mem::swap(&mut x, &mut y);
+        }
+        let to = if op.is_predicate() { DType::BOOL } else { dtype };
+        self.made(Node::Intrin(op, dtype, x, y), to)
+    }
+
+    /// An associative and commutative operator on operands in order, of which there are two or
+    /// more.
+    pub fn many(&mut self, op: BinOp, dtype: DType, operands: Vec<Term>) -> Made<Val> {
+        let number = match self.list_numbers.get(&operands) {
+            Some(n) => *n,
+            None => {
+                let n = self.lists.len() as u32;
+                self.lists.push(operands.clone());
+                self.list_numbers.insert(operands, n);
+                n
+            }
+        };
+        self.made(Node::Many(op, number), dtype)
+    }
+
+    /// Gives each child of a term to a function.
+    pub fn children(&self, t: Term, mut f: impl FnMut(Term)) {
+        match self.node(t) {
+            Node::Const(_) | Node::Input(..) | Node::Undef | Node::Unwritten => {}
+            Node::Not(a) | Node::Cast(_, a) => f(a),
+            Node::Binary(_, _, a, b) | Node::Intrin(_, _, a, b) => {
+                f(a);
+                f(b);
+            }
+            Node::Ite(a, b, c) => {
+                f(a);
+                f(b);
+                f(c);
+            }
+            Node::Many(_, list) => self.list(list).iter().copied().for_each(f),
+        }
+    }
+
+    /// All terms below the roots, roots included, children before their parents.
+    pub fn below(&self, roots: impl IntoIterator<Item = Term>) -> Vec<Term> {
+        let mut seen = vec![false; self.nodes.len()];
+        let mut left: Vec<Term> = roots.into_iter().collect();
+        let mut found = Vec::new();
+        while let Some(t) = left.pop() {
+            if let Some(seen) = seen.get_mut(t.0 as usize)
+                && !std::mem::replace(seen, true)
+            {
+                found.push(t);
+                self.children(t, |c| left.push(c));
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+}
+
+/// Whether the operands may be exchanged, up to which `NaN` it is.
+fn commutes(op: BinOp) -> bool {
+    matches!(
+        op,
+        BinOp::Add
+            | BinOp::Mul
+            | BinOp::Min
+            | BinOp::Max
+            | BinOp::And
+            | BinOp::Or
+            | BinOp::Eq
+            | BinOp::Ne
+    )
+}
