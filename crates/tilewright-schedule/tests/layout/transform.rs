@@ -445,7 +445,7 @@ def main(A: T.Buffer((6, 4, 3), "int32"), B: T.Buffer((6, 4), "int32")):
                         B[v_i_j // 4, v_i_j % 4] = B[v_i_j // 4, v_i_j % 4] + A[v_i_j // 4, v_i_j % 4, v_k]
     "#]].assert_eq(&shown(&sch));
     verify(text, &sch, &[]);
-    let mut refuse = |map: &str, expected: Expect| {
+    let refuse = |map: &str, expected: Expect| {
         let mut sch = schedule(text);
         let b = block(&mut sch, "compute");
         let e = sch.transform_block_layout(&b, &lambda(map)).unwrap_err();
