@@ -1,0 +1,41 @@
+# run: opt
+# semantics: not compared, because the arguments lie in another way; the tests of the schedule crate compare cell by cell
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), F: T.Buffer((3,), "float32"), B: T.Buffer((18,), "float32")):
+    with T.block("compute"):
+        for Bi in range(18):
+            B[Bi] = 0.0
+            for fi in range(3):
+                if 0 <= Bi - fi and Bi - fi < 16:
+                    B[Bi] = B[Bi] + F[fi] * A[Bi - fi]
+
+# ---- schedule
+sched.transform_layout(block='compute', buffer='A', lambda i: [(i + 2) // 8, (i + 2) % 8], pad_value=0.0)
+sched.transform_layout(block='compute', buffer='B', lambda i: [(i + 2) // 8, (i + 2) % 8], pad_value=0.0)
+sched.sequential_buffer_access(block='compute', buffer='B')
+
+# ---- expected
+from tvm.script import ir as I
+from tvm.script import tir as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((3, 8), "float32"), F: T.Buffer((3,), "float32"), B: T.Buffer((3, 8), "float32")):
+        for i_0, i_1 in T.grid(3, 8):
+            with T.block("buffer_A_assumption"):
+                v_i_0, v_i_1 = T.axis.remap("SS", [i_0, i_1])
+                T.assume(not (v_i_0 == 0 and v_i_1 < 2 or v_i_0 == 2 and v_i_1 >= 2) or A[v_i_0, v_i_1] == T.float32(0.0))
+        with T.block("compute"):
+            for Bi_0, Bi_1 in T.grid(3, 8):
+                if Bi_0 * 8 + Bi_1 - 2 >= 0 and Bi_0 * 8 + Bi_1 - 2 < 18:
+                    B[Bi_0, Bi_1] = T.float32(0.0)
+                    for fi in range(3):
+                        if (Bi_0 >= 1 or Bi_1 >= fi + 2) and (Bi_0 < 2 or Bi_1 < fi + 2):
+                            B[Bi_0, Bi_1] = B[Bi_0, Bi_1] + F[fi] * A[Bi_0 + (Bi_1 - fi) // 8, (Bi_1 - fi) % 8]
+            for i_0, i_1 in T.grid(3, 8):
+                with T.block("buffer_B_padding"):
+                    v_i_0, v_i_1 = T.axis.remap("SS", [i_0, i_1])
+                    T.where(i_0 == 0 and i_1 < 2 or i_0 == 2 and i_1 >= 4)
+                    B[v_i_0, v_i_1] = T.float32(0.0)

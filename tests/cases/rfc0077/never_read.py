@@ -1,0 +1,27 @@
+# run: opt
+# semantics: not compared, because the arguments lie in another way; the tests of the schedule crate compare cell by cell
+@T.prim_func
+def main(A: T.Buffer((14,), "int32"), B: T.Buffer((1,), "int32")):
+    with T.block("compute"):
+        B[0] = 0
+        for i in range(14):
+            B[0] = B[0] + A[i]
+
+# ---- schedule
+sched.transform_layout(block='compute', buffer='A', lambda i: [i // 4, i % 4])
+sched.sequential_buffer_access(block='compute', buffer='A')
+
+# ---- expected
+from tvm.script import ir as I
+from tvm.script import tir as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((4, 4), "int32"), B: T.Buffer((1,), "int32")):
+        with T.block("compute"):
+            B[0] = 0
+            for i_0, i_1 in T.grid(4, 4):
+                if i_0 * 4 + i_1 < 14:
+                    B[0] = B[0] + A[i_0, i_1]
