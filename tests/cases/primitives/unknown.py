@@ -11,4 +11,4 @@ def main(A: T.Buffer((6, 10), "float32"), B: T.Buffer((10, 9), "float32"), C: T.
 # ---- schedule
 sch.make_it_fast()
 #^^^^^^^^^^^^^^^^^ error: there is no primitive `make_it_fast`
-# note: the primitives are: get_block, get_sblock, get_loops, work_on, split, fuse, reorder, parallel, vectorize, unroll, bind, cache_read, cache_write, cache_inplace, transform_layout, set_axis_separator, transform_block_layout, transform_loops, fission, sequential_buffer_access, decompose_padding, pad_einsum, set_scope, annotate, unannotate, reindex_cache_read, reindex_cache_write, compute_inline, reverse_compute_inline
+# note: the primitives are: get_block, get_sblock, get_loops, work_on, split, fuse, reorder, parallel, vectorize, unroll, bind, cache_read, cache_write, cache_inplace, transform_layout, set_axis_separator, transform_block_layout, transform_loops, fission, get_inner_loops, sequential_buffer_access, decompose_padding, pad_einsum, set_scope, annotate, unannotate, reindex_cache_read, reindex_cache_write, compute_at, compute_inline, reverse_compute_inline, decompose_reduction
