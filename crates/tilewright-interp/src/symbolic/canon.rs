@@ -106,12 +106,33 @@ impl<'t> Canon<'t> {
                 let (a, b) = (self.form(a), self.form(b));
                 self.terms.intrin(op, of, a, b)
             }
+            Node::Many(op, list) => {
+                let list = self.terms.list(list).to_vec();
+                return self.again(op, dtype, &list);
+            }
             _ => Ok(self.terms.val(t)),
         };
         match made {
             // What has no value under the assumptions stays as it was.
             Err(Wrong::Fault(_)) => Ok(Val::Term(t)),
             made => made,
+        }
+    }
+
+    /// A list whose operands may have changed.
+    fn again(&mut self, op: BinOp, dtype: DType, list: &[Term]) -> Result<Val, Wrong> {
+        let mut all: Option<Val> = None;
+        for t in list {
+            let v = self.form(*t);
+            all = Some(match all {
+                Some(sum) => self.terms.binary(op, dtype, sum, v)?,
+                None => v,
+            });
+        }
+        match all {
+            Some(Val::Term(t)) if self.chain(t) == Some((op, dtype)) => self.spread(t, op, dtype),
+            Some(v) => Ok(v),
+            None => Err(Wrong::Full),
         }
     }
 

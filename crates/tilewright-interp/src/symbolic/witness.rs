@@ -46,6 +46,8 @@ pub fn find(
     let below = terms.below(roots);
     let mut worth = vec![Worth::Undef; terms.len()];
     let mut random = Fill::Random(1);
+    // That of the first pair for which there is one.
+    let mut best: Option<Witness> = None;
     for sample in 0..SAMPLES {
         for &t in &below {
             let w = match terms.node(t) {
@@ -63,7 +65,8 @@ pub fn find(
         if constraints.iter().any(|c| of(*c) != Worth::Bits(1)) {
             continue;
         }
-        for (pair, &(a, b, dtype)) in pairs.iter().enumerate() {
+        let before = best.as_ref().map_or(pairs.len(), |w| w.pair);
+        for (pair, &(a, b, dtype)) in pairs.iter().enumerate().take(before) {
             let values = (of(a), of(b));
             let differs = match values {
                 (Worth::Undef | Worth::Fault, _) | (_, Worth::Fault) => false,
@@ -76,11 +79,15 @@ pub fn find(
                     (Node::Input(..), Worth::Bits(bits)) => Some((t, bits)),
                     _ => None,
                 });
-                return Some(Witness { pair, values, inputs: inputs.collect() });
+                best = Some(Witness { pair, values, inputs: inputs.collect() });
+                break;
             }
         }
+        if best.as_ref().is_some_and(|w| w.pair == 0) {
+            break;
+        }
     }
-    None
+    best
 }
 
 /// A value of a type: small whole numbers at first, then fractions, then anything.

@@ -7,4 +7,5 @@ mod build;
 mod errors;
 mod graph;
 mod memory;
+mod symbolic;
 mod undef;
