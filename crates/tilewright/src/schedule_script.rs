@@ -28,7 +28,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tilewright_ir::visit::{Visit, walk_buffer, walk_func};
-use tilewright_ir::{Buffer, Error, Expr, ExprKind, Module, Result, Source, TensorFunc, Var};
+use tilewright_ir::{Buffer, Error, Expr, ExprKind, Module, Result, Source, Var};
 use tilewright_schedule::Schedule;
 use tilewright_schedule::trace::{Lambda, LambdaBody, LambdaItem, Value};
 use tilewright_script::trace::{Argument, ArgumentKind, BoundItem, Call, LambdaText, parse_script};
@@ -69,7 +69,7 @@ fn run(
     names: &HashMap<Arc<str>, Value>,
     source: &Arc<Source>,
 ) -> Result<Vec<Value>> {
-    let context = Arc::new(Context::new(schedule)?);
+    let context = Arc::new(Context::new(schedule));
     let value = |a: &Argument| value(a, names, &context).map_err(|e| e.in_source(source));
     let mut positional = Vec::new();
     let mut named = Vec::new();
@@ -115,11 +115,13 @@ struct Context {
 }
 
 impl Context {
-    fn new(schedule: &Schedule) -> Result<Self> {
+    /// Empty where the module does not say which function is meant.
+    fn new(schedule: &Schedule) -> Self {
         let mut found = Found { vars: Vec::new(), buffers: Vec::new() };
-        let func: &Arc<TensorFunc> = schedule.func(&schedule.current()?)?;
-        walk_func(&mut found, func);
-        Ok(Context { vars: found.vars, buffers: found.buffers })
+        if let Ok(func) = schedule.current().and_then(|name| schedule.func(&name).cloned()) {
+            walk_func(&mut found, &func);
+        }
+        Context { vars: found.vars, buffers: found.buffers }
     }
 }
 

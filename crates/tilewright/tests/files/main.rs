@@ -23,7 +23,7 @@
 //!
 //! A command of two files gets the section `# ---- other` as its second one. The section
 //! `# ---- schedule` is a schedule script, which `opt` applies; a diagnostic that points into it
-//! stands there. With `UPDATE_EXPECT=1` the files are rewritten to what comes out.
+//! stands there, and the trace that it leaves must give the same module again. With `UPDATE_EXPECT=1` the files are rewritten to what comes out.
 //!
 //! A module that a pass gave is also checked: it reads back as the same module, and it computes the
 //! same as the input, run by the reference interpreter on seeded random data. Sizes that are open
@@ -33,6 +33,7 @@
 
 mod annotate;
 mod semantics;
+mod trace;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -195,6 +196,9 @@ fn check(path: &Path, update: bool) -> Result<(), String> {
         if case.compare {
             semantics::computes_the_same(&case.input, &run.stdout, &case.sizes)?;
         }
+    }
+    if let (Some(schedule), 0) = (&case.schedule, run.code) {
+        trace::reproduces(&case.input, schedule)?;
     }
     match () {
         _ if now == text => Ok(()),

@@ -1,6 +1,7 @@
 //! What a pass gives computes the same as what it was given.
 
 use tilewright::compare::{Tolerance, compare};
+use tilewright::interp::symbolic::{self, Verdict};
 use tilewright::interp::{Arg, Fill, Interpreter, Options, Outcome, Output, State};
 use tilewright::ir::{Function, Module, Param, TensorFunc, equal};
 use tilewright::random::Random;
@@ -113,6 +114,7 @@ fn tensor(
         let (dtype, shape) = extents(p)?;
         args.push(Arg::Tensor(random.tensor(dtype, &shape).map_err(error)?));
     }
+    symbolic(&before, &after, name)?;
     let old = call(&before, name, &args)?;
     let scratch = g.params.len() - scratch_count(&g);
     if scratch != args.len() {
@@ -123,6 +125,21 @@ fn tensor(
     }
     let new = call(&after, name, &args)?;
     outputs(&f, &old, &new)
+}
+
+/// Fails where inputs are found for which the results differ. What is undecided is left to data.
+fn symbolic(before: &Module, after: &Module, name: &str) -> Result<(), String> {
+    // A schedule may ask for another order of a sum.
+    let options = symbolic::Options {
+        reassociate: true,
+        terms: 1 << 20,
+        steps: STEPS,
+        ..symbolic::Options::default()
+    };
+    match symbolic::functions(before, name, after, name, &options).map_err(error)? {
+        Verdict::Differ(d) => Err(format!("{d:?}")),
+        Verdict::Equal(_) | Verdict::Undecided(_) => Ok(()),
+    }
 }
 
 fn lowered(module: &Module) -> bool {
@@ -195,6 +212,7 @@ fn graph(
         let shape = ty.const_shape().ok_or("a parameter without a constant shape")?;
         inputs.push(random.tensor(ty.dtype, &shape).map_err(error)?);
     }
+    symbolic(&before, &after, name)?;
     let run = |module: &Module| -> Result<Vec<Output>, String> {
         Interpreter::new(module, options()).and_then(|mut i| i.run(name, &inputs)).map_err(error)
     };
