@@ -608,8 +608,8 @@ impl Run<'_> {
     fn branch(
         &mut self,
         c: Term,
-        then: &mut dyn FnMut(&mut Self) -> Ran<()>,
-        otherwise: Option<&mut dyn FnMut(&mut Self) -> Ran<()>>,
+        then: impl FnOnce(&mut Self) -> Ran<()>,
+        otherwise: Option<&Stmt>,
     ) -> Ran<()> {
         self.logs.push(Vec::new());
         self.enter(c, true);
@@ -631,7 +631,7 @@ impl Run<'_> {
         self.logs.push(Vec::new());
         if let Some(otherwise) = otherwise {
             self.enter(c, false);
-            let ran = otherwise(self);
+            let ran = self.stmt(otherwise);
             self.path.pop();
             if ran.is_err() {
                 self.logs.pop();
@@ -699,10 +699,7 @@ impl Run<'_> {
             StmtKind::If { cond, then, otherwise } => match self.condition(cond)? {
                 Val::Known(0) => otherwise.as_ref().map_or(Ok(()), |s| self.stmt(s)),
                 Val::Known(_) => self.stmt(then),
-                Val::Term(c) => match otherwise {
-                    Some(s) => self.branch(c, &mut |r| r.stmt(then), Some(&mut |r| r.stmt(s))),
-                    None => self.branch(c, &mut |r| r.stmt(then), None),
-                },
+                Val::Term(c) => self.branch(c, |r| r.stmt(then), otherwise.as_ref()),
             },
             StmtKind::Let { var, value, body } => {
                 let pointer = value.as_var().and_then(|v| self.pointers.get(&v.id()).copied());
@@ -740,7 +737,7 @@ impl Run<'_> {
                 match self.condition(predicate)? {
                     Val::Known(0) => Ok(()),
                     Val::Known(_) => self.block(bindings, block),
-                    Val::Term(c) => self.branch(c, &mut |r| r.block(bindings, block), None),
+                    Val::Term(c) => self.branch(c, |r| r.block(bindings, block), None),
                 }
             }
             StmtKind::Assume(e) => self.assume(e, e),
