@@ -7,7 +7,7 @@
 
 use tilewright_ir::{BinOp, DType, TypeKind};
 
-use super::code::{Code, Scalar, Ty, Val};
+use super::code::{Code, Scalar, Shared, Ty, Val};
 use super::half;
 use super::range::Interval;
 use super::types::{is_narrow_float, is_signed};
@@ -97,58 +97,111 @@ fn divide(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Val {
     let quotient = matches!(op, BinOp::FloorDiv | BinOp::TruncDiv);
     let floor = matches!(op, BinOp::FloorDiv | BinOp::FloorMod);
     let (ra, rb) = x.ranges;
-    if !is_signed(x.dtype) || (ra.lo >= 0 && rb.lo >= 0) {
-        let b = nonzero(c, x.b, rb);
+    let constant = rb.lo == rb.hi && rb.lo != 0;
+    let b = if constant { Val::int(ty, rb.lo as i64) } else { x.b.clone() };
+    let unsigned = !is_signed(x.dtype) || (ra.lo >= 0 && rb.lo >= 0);
+    if unsigned && constant {
         return c.bin(if quotient { "udiv" } else { "urem" }, a, &b);
     }
-    if floor && rb.lo == rb.hi && rb.lo > 0 && rb.lo & (rb.lo - 1) == 0 {
+    if floor && constant && rb.lo > 0 && rb.lo & (rb.lo - 1) == 0 {
         let shift = i64::from(rb.lo.trailing_zeros());
         return match quotient {
             true => c.bin("ashr", a, &Val::int(ty, shift)),
             false => c.bin("and", a, &Val::int(ty, (rb.lo - 1) as i64)),
         };
     }
-    // -1 is taken out as well where it meets the smallest integer, whose quotient does not exist.
-    let smallest = x.dtype.min_int().is_none_or(|m| ra.contains(m));
-    let minus_one = (smallest && rb.contains(-1)).then(|| {
-        let minus_one = Val::int(ty, -1);
-        c.cmp("icmp eq", x.b, &minus_one)
-    });
-    let mut b = nonzero(c, x.b, rb);
-    if let Some(m) = &minus_one {
-        b = c.select(m, &Val::int(ty, 1), &b);
+    let q = match constant {
+        true if rb.lo == -1 => c.bin("sub", &Val::zero(ty), a),
+        true => c.bin("sdiv", a, &b),
+        false => variable_quotient(c, x, unsigned),
+    };
+    if quotient && (unsigned || !floor) {
+        return q;
     }
-    let mut value = match (quotient, floor) {
-        (true, false) => c.bin("sdiv", a, &b),
-        (false, false) => c.bin("srem", a, &b),
+    let product = c.bin("mul", &q, &b);
+    let r = c.bin("sub", a, &product);
+    if unsigned || !floor {
+        return r;
+    }
+    // Towards minus infinity: one less where the remainder has not the divisor's sign.
+    let zero = Val::zero(ty);
+    let off = c.cmp("icmp ne", &r, &zero);
+    let signs = c.bin("xor", &r, &b);
+    let differ = c.cmp("icmp slt", &signs, &zero);
+    let off = c.bin("and", &off, &differ);
+    if quotient {
+        let off = c.convert("sext", &off, ty.scalar);
+        return c.bin("add", &q, &off);
+    }
+    let more = c.select(&off, &b, &zero);
+    c.bin("add", &r, &more)
+}
+
+/// The truncated quotient by a divisor that is not constant: some value for a divisor of zero, and
+/// the smallest integer for it divided by -1.
+///
+/// Never a division instruction in the middle of other code: those may trap, so LLVM's vectoriser
+/// has to guard each one, and where all operands are the same for every lane it guards the one
+/// division for all lanes by the condition of the first (LLVM 22). Up to 32 bits the quotient of
+/// two `double` is exact after truncation, because a quotient that is not an integer differs from
+/// the next one by more than 2^-32 of itself; and that vectorises. 64 bits go through a function
+/// that cannot fail, so that it may be called unconditionally.
+fn variable_quotient(c: &mut Code<'_>, x: &Operands<'_>, unsigned: bool) -> Val {
+    let (a, b, ty) = (x.a, x.b, x.a.ty);
+    let (ra, rb) = x.ranges;
+    if ty.scalar == Scalar::I64 {
+        let name = if unsigned { "udiv" } else { "sdiv" };
+        let name = format!("tw.{name}.{}", ty.suffix());
+        c.shared.helper(&name, |shared| quotient_function(shared, &name, ty, unsigned));
+        return c.call(&name, ty, &[a, b]);
+    }
+    let b = nonzero(c, b, rb);
+    // Where both are not negative, the signed conversions are the cheaper ones.
+    let signed = is_signed(x.dtype) || ty.scalar != Scalar::I32;
+    let (to, from) = if signed { ("sitofp", "fptosi") } else { ("uitofp", "fptoui") };
+    let wide = |c: &mut Code<'_>, v: &Val| match ty.scalar {
+        Scalar::I32 => c.convert(to, v, Scalar::F64),
         _ => {
-            // Towards minus infinity: one less where the remainder has not the divisor's sign.
-            let q = c.bin("sdiv", a, &b);
-            let product = c.bin("mul", &q, &b);
-            let r = c.bin("sub", a, &product);
-            let zero = Val::zero(ty);
-            let off = c.cmp("icmp ne", &r, &zero);
-            let signs = c.bin("xor", &r, &b);
-            let differ = c.cmp("icmp slt", &signs, &zero);
-            let off = c.bin("and", &off, &differ);
-            match quotient {
-                true => {
-                    let off = c.convert("sext", &off, ty.scalar);
-                    c.bin("add", &q, &off)
-                }
-                false => {
-                    let more = c.select(&off, &b, &zero);
-                    c.bin("add", &r, &more)
-                }
-            }
+            let v = c.convert(if is_signed(x.dtype) { "sext" } else { "zext" }, v, Scalar::I32);
+            c.convert(to, &v, Scalar::F64)
         }
     };
-    if let Some(m) = &minus_one {
-        let zero = Val::zero(ty);
-        let exact = if quotient { c.bin("sub", &zero, a) } else { zero };
-        value = c.select(m, &exact, &value);
+    let (p, q) = (wide(c, a), wide(c, &b));
+    let value = c.bin("fdiv", &p, &q);
+    if ty.scalar != Scalar::I32 {
+        let value = c.convert(from, &value, Scalar::I32);
+        return c.convert("trunc", &value, ty.scalar);
     }
-    value
+    let smallest = i128::from(i32::MIN);
+    if signed && ra.contains(smallest) && rb.contains(-1) {
+        // 2^31 is not an `int32`.
+        let value = c.convert(from, &value, Scalar::I64);
+        return c.convert("trunc", &value, Scalar::I32);
+    }
+    c.convert(from, &value, Scalar::I32)
+}
+
+/// A function for the quotient of 64-bit integers that has a value for all operands.
+fn quotient_function(shared: &Shared, name: &str, ty: Ty, unsigned: bool) -> String {
+    let mut c = Code::new(shared);
+    let [a, b] = ["%a", "%b"].map(|name| {
+        let v = Val::new(ty, name);
+        c.emit(ty, format_args!("freeze {v}"))
+    });
+    let all = Interval { lo: i128::MIN, hi: i128::MAX };
+    let mut divisor = nonzero(&mut c, &b, all);
+    let q = match unsigned {
+        true => c.bin("udiv", &a, &divisor),
+        false => {
+            let minus_one = c.cmp("icmp eq", &b, &Val::int(ty, -1));
+            divisor = c.select(&minus_one, &Val::int(ty, 1), &divisor);
+            let q = c.bin("sdiv", &a, &divisor);
+            let negated = c.bin("sub", &Val::zero(ty), &a);
+            c.select(&minus_one, &negated, &q)
+        }
+    };
+    c.line(format_args!("ret {q}"));
+    c.finish(&format!("define internal {ty} @{name}({ty} %a, {ty} %b) #3"))
 }
 
 /// The divisor, or 1 instead of 0.

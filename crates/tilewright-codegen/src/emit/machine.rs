@@ -33,7 +33,8 @@ impl Machine {
     }
 
     /// The attribute groups: 0 for kernels, 1 for helpers that are always inlined, 2 for
-    /// functions of the C mathematics library.
+    /// functions of the C mathematics library, 3 for functions of ours that may be called at any
+    /// time.
     pub fn attributes(&self) -> String {
         let width = self.vector_width.map_or(String::new(), |w| {
             format!(" \"prefer-vector-width\"=\"{w}\" \"min-legal-vector-width\"=\"{w}\"")
@@ -41,7 +42,8 @@ impl Machine {
         format!(
             "attributes #0 = {{ nounwind mustprogress \"no-trapping-math\"=\"true\"{width} }}\n\
              attributes #1 = {{ alwaysinline nounwind willreturn mustprogress \"no-trapping-math\"=\"true\"{width} }}\n\
-             attributes #2 = {{ nounwind willreturn memory(none) }}"
+             attributes #2 = {{ nounwind willreturn speculatable memory(none) }}\n\
+             attributes #3 = {{ noinline nounwind willreturn speculatable memory(none) }}"
         )
     }
 }

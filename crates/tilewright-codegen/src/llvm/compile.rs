@@ -256,7 +256,11 @@ impl<'a> Machine<'a> {
         let f = llvm.functions();
         let triple = c_string("the target triple", &target.triple)?;
         let cpu = c_string("the name of the CPU", &target.cpu)?;
-        let features = c_string("the list of CPU features", &target.features)?;
+        let features = match target.triple.starts_with("x86_64") {
+            true => format!("{},{}", target.features, llvm.avoided_features()),
+            false => target.features.clone(),
+        };
+        let features = c_string("the list of CPU features", features.trim_matches(','))?;
         let unsupported = |reason: &str| {
             Error::unsupported(format!("no code generator for target `{}`", target.triple))
                 .note(reason.trim_end())
@@ -508,6 +512,29 @@ exit:
                 .compile(SUM, &target, OptLevel::Full, Emit::Assembly)
                 .expect("it has the family");
             assert!(String::from_utf8_lossy(&text).contains(mark), "{triple}");
+        }
+    }
+
+    #[test]
+    fn features_that_give_wrong_code_are_not_used() {
+        if llvm().version().major < 22 || !llvm().families().contains(&"X86") {
+            return;
+        }
+        let ir = "define <4 x i32> @f(<4 x i32> %x, <4 x i32> %a, <4 x i32> %b) {
+                    %c = icmp slt <4 x i32> %x, zeroinitializer
+                    %s = select <4 x i1> %c, <4 x i32> %a, <4 x i32> %b
+                    ret <4 x i32> %s
+                  }";
+        for features in ["", "+avx512f,+avx512dq,+avx512vl"] {
+            let target = Target {
+                triple: "x86_64-unknown-linux-gnu".into(),
+                cpu: "skylake-avx512".into(),
+                features: features.into(),
+            };
+            let text = llvm().compile(ir, &target, OptLevel::Full, Emit::Assembly);
+            let text = String::from_utf8(text.expect("the IR is right")).expect("text");
+            assert!(!text.contains("vpmovd2m"), "{text}");
+            assert!(text.contains("%k1"), "AVX-512 itself is used: {text}");
         }
     }
 

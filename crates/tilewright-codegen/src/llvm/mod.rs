@@ -126,10 +126,22 @@ impl Llvm {
     }
 
     /// The version and the name of the file behind all links: what tells this LLVM from a patched
-    /// build of the same version.
+    /// build of the same version; and what is kept from it.
     pub(crate) fn identity(&self) -> String {
         let file = self.resolved.file_name().unwrap_or_default();
-        format!("{} {}", self.version(), file.to_string_lossy())
+        format!("{} {} {}", self.version(), file.to_string_lossy(), self.avoided_features())
+    }
+
+    /// Features of x86 CPUs that this LLVM generates wrong code with.
+    ///
+    /// From LLVM 22 on, `vpmov[bdq]2m` followed by a move of the mask to a general register
+    /// becomes `vmovmsk`, which does not have the registers above 15: it reads another one (LLVM
+    /// issue 191304). Without these two features there is no `vpmov[bdq]2m`.
+    fn avoided_features(&self) -> &'static str {
+        match self.version().major {
+            22.. => "-avx512dq,-avx512bw",
+            _ => "",
+        }
     }
 
     /// The target families that this library can generate code for, as LLVM names them: `X86`,
