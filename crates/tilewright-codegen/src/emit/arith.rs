@@ -94,6 +94,14 @@ fn integer(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Option<Val> {
 /// The four divisions of integers.
 fn divide(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Val {
     let (a, ty) = (x.a, x.a.ty);
+    if ty.scalar.bits() < 32 {
+        // All values are `int32` values, and the low bits of the result are the result.
+        let extend = if is_signed(x.dtype) { "sext" } else { "zext" };
+        let (a, b) = (c.convert(extend, a, Scalar::I32), c.convert(extend, x.b, Scalar::I32));
+        let dtype = DType::I32.with_lanes(x.dtype.lanes);
+        let wide = divide(c, op, &Operands { a: &a, b: &b, dtype, ..*x });
+        return c.convert("trunc", &wide, ty.scalar);
+    }
     let quotient = matches!(op, BinOp::FloorDiv | BinOp::TruncDiv);
     let floor = matches!(op, BinOp::FloorDiv | BinOp::FloorMod);
     let (ra, rb) = x.ranges;
@@ -156,24 +164,13 @@ fn variable_quotient(c: &mut Code<'_>, x: &Operands<'_>, unsigned: bool) -> Val 
         return c.call(&name, ty, &[a, b]);
     }
     let b = nonzero(c, b, rb);
-    // Where both are not negative, the signed conversions are the cheaper ones.
-    let signed = is_signed(x.dtype) || ty.scalar != Scalar::I32;
-    let (to, from) = if signed { ("sitofp", "fptosi") } else { ("uitofp", "fptoui") };
-    let wide = |c: &mut Code<'_>, v: &Val| match ty.scalar {
-        Scalar::I32 => c.convert(to, v, Scalar::F64),
-        _ => {
-            let v = c.convert(if is_signed(x.dtype) { "sext" } else { "zext" }, v, Scalar::I32);
-            c.convert(to, &v, Scalar::F64)
-        }
+    let (to, from) = match is_signed(x.dtype) {
+        true => ("sitofp", "fptosi"),
+        false => ("uitofp", "fptoui"),
     };
-    let (p, q) = (wide(c, a), wide(c, &b));
+    let (p, q) = (c.convert(to, a, Scalar::F64), c.convert(to, &b, Scalar::F64));
     let value = c.bin("fdiv", &p, &q);
-    if ty.scalar != Scalar::I32 {
-        let value = c.convert(from, &value, Scalar::I32);
-        return c.convert("trunc", &value, ty.scalar);
-    }
-    let smallest = i128::from(i32::MIN);
-    if signed && ra.contains(smallest) && rb.contains(-1) {
+    if is_signed(x.dtype) && ra.contains(i32::MIN.into()) && rb.contains(-1) {
         // 2^31 is not an `int32`.
         let value = c.convert(from, &value, Scalar::I64);
         return c.convert("trunc", &value, Scalar::I32);

@@ -134,12 +134,14 @@ impl Llvm {
 
     /// Features of x86 CPUs that this LLVM generates wrong code with.
     ///
-    /// From LLVM 22 on, `vpmov[bdq]2m` followed by a move of the mask to a general register
-    /// becomes `vmovmsk`, which does not have the registers above 15: it reads another one (LLVM
-    /// issue 191304). Without these two features there is no `vpmov[bdq]2m`.
+    /// From LLVM 22 on, `vpmov*2m` followed by a move of the mask to a general register becomes
+    /// `vmovmsk`, which does not have the registers above 15: it reads another one (LLVM issue
+    /// 191304). Without AVX512DQ there is no such instruction for lanes of 32 and 64 bits. For
+    /// those of 8 bits it would take leaving out AVX512BW, without which other code does not
+    /// compile.
     fn avoided_features(&self) -> &'static str {
         match self.version().major {
-            22.. => "-avx512dq,-avx512bw",
+            22.. => "-avx512dq",
             _ => "",
         }
     }
