@@ -22,7 +22,7 @@
 //! #         Buffer::with_extents("B", &[6], DType::F32),
 //! #     );
 //! #     let (i, j) = (Var::index("i"), Var::index("j"));
-//! #     let at = i.expr() * step + j.expr();
+//! #     let at = i.expr() * i64::from(step) + j.expr();
 //! #     let body = Stmt::store(&b, vec![at.clone()], a.load([at]) * 2.0);
 //! #     let body = Stmt::serial(&i, Expr::i32(n), Stmt::serial(&j, Expr::i32(step), body));
 //! #     let mut module = Module::new();
