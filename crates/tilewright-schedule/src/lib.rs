@@ -1,25 +1,25 @@
 //! Schedules: how the loops of a tensor function run, and how its buffers lie in memory.
 //!
 //! * [`auto`]: a schedule for CPUs, found from the structure of a function.
+//! * [`block_layout`]: iteration spaces of blocks.
+//! * [`buffer_arg`]: which buffer of a block is meant.
+//! * [`cache`]: copies of buffers.
+//! * [`call`]: primitives by name.
 //! * [`compute`]: stages computed where they are needed.
 //! * [`decompose_padding`]: a padded copy as a fill and a copy.
+//! * [`index_map`]: index maps and the layouts they give.
+//! * [`inline`]: stages that disappear into their neighbours.
+//! * [`loop_layout`]: iteration spaces of loops.
+//! * [`loops`]: primitives on loops.
 //! * [`pad_einsum`]: contractions over padded copies.
 //! * [`reduction`]: primitives on reductions.
 //! * [`reindex_cache`]: caches with an order of their own.
 //! * [`schedule`]: a module under change; primitives are its methods.
-//! * [`cache`]: copies of buffers.
-//! * [`call`]: primitives by name.
-//! * [`buffer_arg`]: which buffer of a block is meant.
-//! * [`index_map`]: index maps and the layouts they give.
-//! * [`inline`]: stages that disappear into their neighbours.
-//! * [`loops`]: primitives on loops.
+//! * [`sequential_buffer_access`]: loops in the order of a buffer.
+//! * [`site`]: finding and replacing statements.
 //! * [`storage`]: where buffers live, and annotations of blocks.
 //! * [`trace`]: the record of what was applied, which prints as a script.
-//! * [`block_layout`]: iteration spaces of blocks.
-//! * [`loop_layout`]: iteration spaces of loops.
-//! * [`sequential_buffer_access`]: loops in the order of a buffer.
 //! * [`transform_layout`]: how buffers lie in memory.
-//! * [`site`]: finding and replacing statements.
 
 pub mod auto;
 pub mod block_layout;

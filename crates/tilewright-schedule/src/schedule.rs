@@ -157,7 +157,6 @@ pub(crate) fn loop_site(func: &TensorFunc, l: &LoopRef) -> Result<Site> {
 }
 
 /// A name for a new block that no block of the function has: `base`, `base_1`, ...
-#[allow(dead_code)]
 pub(crate) fn fresh_block_name(func: &TensorFunc, base: &str) -> Arc<str> {
     let taken = |name: &str| {
         !find(&func.body, |s| as_block(s).is_some_and(|b| &*b.name == name)).is_empty()
@@ -172,7 +171,6 @@ pub(crate) fn fresh_block_name(func: &TensorFunc, base: &str) -> Arc<str> {
 }
 
 /// The same block statement with another block.
-#[allow(dead_code)]
 pub(crate) fn with_block(s: &Stmt, block: Block) -> Stmt {
     match s.kind() {
         StmtKind::Block { bindings, predicate, .. } => Stmt::spanned(
