@@ -17,6 +17,10 @@ use std::sync::Arc;
 /// Result with the project's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Why something was left as it was: refusals of what would only have been an improvement, each
+/// with the fact that was missing and a witness where there is one.
+pub type Remarks = Vec<Error>;
+
 /// A half-open range of byte offsets in a [`Source`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
@@ -204,9 +208,14 @@ impl Error {
     ///
     /// The command line draws the same facts with colours; this form is for tests and logs.
     pub fn render(&self) -> String {
+        self.render_as("error")
+    }
+
+    /// [`Error::render`] with another word before the message: `remark` for [`Remarks`].
+    pub fn render_as(&self, level: &str) -> String {
         use fmt::Write;
         let d = self.diagnostic();
-        let mut out = format!("error: {}\n", d.message);
+        let mut out = format!("{level}: {}\n", d.message);
         let places = d.span.map(|s| (s, "")).into_iter();
         let places = places.chain(d.labels.iter().map(|(s, t)| (*s, t.as_str())));
         if let Some(source) = &d.source {

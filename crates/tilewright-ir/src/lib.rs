@@ -33,7 +33,7 @@ pub mod well_formed;
 
 pub use buffer::Buffer;
 pub use dtype::{DType, TypeKind};
-pub use error::{Diagnostic, Error, Result, Source, Span};
+pub use error::{Diagnostic, Error, Remarks, Result, Source, Span};
 pub use expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
 pub use func::{Param, TensorFunc};
 pub use graph::{Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, TensorType};

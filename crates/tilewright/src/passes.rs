@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_ir::{Error, Module, Result};
+use tilewright_ir::{Error, Module, Remarks, Result};
 use tilewright_schedule::{Machine, auto};
 use tilewright_transform::lower::{blocks, flatten, opaque, scratch, vectorize};
 use tilewright_transform::{inline, lower, simplify};
@@ -23,7 +23,7 @@ pub struct Pass {
     pub about: &'static str,
     /// Settings that it takes, each with what it means.
     pub settings: &'static [(&'static str, &'static str)],
-    run: fn(&Module, &Settings<'_>) -> Result<Module>,
+    run: fn(&Module, &Settings<'_>, &mut Remarks) -> Result<Module>,
 }
 
 impl std::fmt::Debug for Pass {
@@ -66,7 +66,7 @@ pub static PASSES: &[Pass] = &[
         name: "auto_schedule",
         about: "give functions in canonical form loops that suit a processor",
         settings: &[FEATURES],
-        run: |module, settings| {
+        run: |module, settings, _| {
             // Not this machine's: the result of a pass does not hang on where it runs.
             let features = settings.text(FEATURES.0).unwrap_or("+avx2,+fma");
             let machine = Machine::of_target("x86_64-unknown-linux-gnu", features);
@@ -77,67 +77,67 @@ pub static PASSES: &[Pass] = &[
         name: "flatten_buffer",
         about: "one index for each physical axis of a buffer; blocks must be lowered",
         settings: &[],
-        run: |module, _| each_tensor(module, flatten::flatten_buffers),
+        run: |module, _, _| each_tensor(module, flatten::flatten_buffers),
     },
     Pass {
         name: "fuse",
         about: "join elementwise work with the functions that make its operands",
         settings: &[],
-        run: |module, _| tilewright_graph::fuse(module),
+        run: |module, _, _| tilewright_graph::fuse(module),
     },
     Pass {
         name: "inline",
         about: "substitute spatial stages into their consumers where that repeats no work",
         settings: &[],
-        run: |module, _| each_tensor(module, |f| Ok(inline::inline_spatial(f))),
+        run: |module, _, _| each_tensor(module, |f| Ok(inline::inline_spatial(f))),
     },
     Pass {
         name: "lift_scratch",
         about: "turn allocations outside of parallel work into parameters; buffers must be flat",
         settings: &[],
-        run: |module, _| each_tensor(module, scratch::lift_scratch),
+        run: |module, _, _| each_tensor(module, scratch::lift_scratch),
     },
     Pass {
         name: "lower",
         about: "all of: lower_blocks, flatten_buffer, vectorize_loop, lift_scratch",
         settings: &[],
-        run: |module, _| each_tensor(module, lower),
+        run: |module, _, _| each_tensor(module, lower),
     },
     Pass {
         name: "lower_blocks",
         about: "turn blocks into plain statements",
         settings: &[],
-        run: |module, _| each_tensor(module, blocks::lower_blocks),
+        run: |module, _, _| each_tensor(module, blocks::lower_blocks),
     },
     Pass {
         name: "lower_opaque_block",
         about: "lower_blocks, without loops of one iteration, with rows aligned and annotations",
         settings: &[],
-        run: |module, _| each_tensor(module, opaque::lower_opaque_blocks),
+        run: |module, _, _| each_tensor(module, opaque::lower_opaque_blocks),
     },
     Pass {
         name: "prepare",
         about: "bring graph functions into the form that memory planning needs",
         settings: &[],
-        run: |module, _| tilewright_graph::prepare(module),
+        run: |module, _, _| tilewright_graph::prepare(module),
     },
     Pass {
         name: "simplify",
         about: "simplify indices, conditions, branches and loops by what is known at each place",
         settings: SIMPLIFY,
-        run: |module, _| each_tensor(module, simplify::simplify),
+        run: |module, _, _| each_tensor(module, simplify::simplify),
     },
     Pass {
         name: "storage_flatten",
         about: "flatten_buffer for the functions that say from_legacy_te_schedule, as TVM had it",
         settings: &[("storage_flatten.cache_line_size", "taken for TVM's sake; has no effect")],
-        run: |module, _| each_tensor(module, flatten::flatten_legacy),
+        run: |module, _, _| each_tensor(module, flatten::flatten_legacy),
     },
     Pass {
         name: "vectorize_loop",
         about: "turn vectorised loops into vector expressions; buffers must be flat",
         settings: &[],
-        run: |module, _| each_tensor(module, |f| Ok(vectorize::vectorize_loops(f))),
+        run: |module, _, _| each_tensor(module, |f| Ok(vectorize::vectorize_loops(f))),
     },
 ];
 
@@ -175,15 +175,17 @@ pub fn check_config(config: &Config, passes: &[&Pass]) -> Result<()> {
 }
 
 impl Pass {
-    /// Runs the pass.
+    /// Runs the pass; what it left as it was, and why, is added to `why`.
     ///
     /// # Errors
     /// Those of the pass, with the place in the module's source where there is one;
     /// [`Error::Internal`] if the result breaks a rule of the IR.
-    pub fn run(&self, module: &Module, config: &Config) -> Result<Module> {
-        let result = (self.run)(module, &Settings(config));
-        let new =
-            result.map_err(|e| module.source.iter().fold(e, |e, source| e.in_source(source)))?;
+    pub fn run(&self, module: &Module, config: &Config, why: &mut Remarks) -> Result<Module> {
+        let sourced = |e: Error| module.source.iter().fold(e, |e, source| e.in_source(source));
+        let mut said = Remarks::new();
+        let result = (self.run)(module, &Settings(config), &mut said);
+        why.extend(said.into_iter().map(sourced));
+        let new = result.map_err(sourced)?;
         check_after(self.name, &new)?;
         Ok(new)
     }

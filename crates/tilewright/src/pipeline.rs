@@ -181,7 +181,7 @@ impl Options {
 /// Those of the change, with the function's name and the module's source.
 pub fn each_tensor(
     module: &Module,
-    change: impl Fn(&TensorFunc) -> Result<TensorFunc>,
+    mut change: impl FnMut(&TensorFunc) -> Result<TensorFunc>,
 ) -> Result<Module> {
     let mut new = module.clone();
     for (name, function) in &mut new.functions {

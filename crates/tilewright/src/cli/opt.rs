@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use tilewright::ir::Source;
+use tilewright::ir::{Remarks, Source};
 use tilewright::passes::{self, Config};
 use tilewright::pipeline::check_open;
 use tilewright::schedule::{Permissions, Schedule};
 use tilewright::schedule_script::apply;
 use tilewright::{Error, Module, ModuleExt, Sizes};
 
-use super::{Answer, Failure, Outcome, pair, read_module, size};
+use super::{Answer, Failure, Outcome, pair, read_module, size, talk};
 
 /// Run passes over a module of TVMScript and print the result.
 #[derive(clap::Args)]
@@ -27,6 +27,9 @@ pub struct Arguments {
     /// Print the module after each pass.
     #[arg(long)]
     print_after_all: bool,
+    /// Say on standard error what passes left as it was, and why.
+    #[arg(long)]
+    explain: bool,
     /// A size that the module leaves open; a variable's name, or `INPUT.AXIS`.
     #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = size)]
     dims: Vec<(String, usize)>,
@@ -58,7 +61,12 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         module = apply_schedule(module, path, arguments.print_after_all, out)?;
     }
     for pass in &passes {
-        module = pass.run(&module, &config)?;
+        let mut why = Remarks::new();
+        let result = pass.run(&module, &config, &mut why);
+        if arguments.explain {
+            why.iter().for_each(|remark| talk!("{}", remark.render_as("remark").trim_end()));
+        }
+        module = result?;
         if arguments.print_after_all {
             writeln!(out, "# after {}", pass.name)?;
             writeln!(out, "{}", module.to_script().trim_end())?;
