@@ -22,8 +22,8 @@ use tilewright_ir::{
     TensorFunc, Var,
 };
 use tilewright_sets::Engine;
+use tilewright_transform::dependence::{keeps_order, touches};
 
-use crate::dependence::{keeps_order, touches};
 use crate::index_map::IndexMap;
 use crate::padding::same_extent;
 use crate::relayout::Tidy;

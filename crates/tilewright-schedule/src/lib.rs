@@ -29,7 +29,6 @@ pub mod call;
 pub mod compute;
 mod copying;
 pub mod decompose_padding;
-mod dependence;
 mod footprint;
 pub mod index_map;
 pub mod inline;

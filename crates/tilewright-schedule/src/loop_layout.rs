@@ -19,8 +19,8 @@ use tilewright_ir::{
     DType, Error, Expr, Fold, ForKind, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_sets::{Access, Domain, Engine};
+use tilewright_transform::dependence::{keeps_order, refuse, touches};
 
-use crate::dependence::{keeps_order, refuse, touches};
 use crate::index_map::IndexMap;
 use crate::loops::{guard_blocks, loops_of};
 use crate::relayout::{Tidy, simplify_under};

@@ -22,9 +22,9 @@ use tilewright_ir::{
     Block, Buffer, Error, Expr, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_sets::Engine;
+use tilewright_transform::dependence::{touches, uses};
 
 use crate::buffer_arg::BufferArg;
-use crate::dependence::{touches, uses};
 use crate::loop_layout::is_loop_over;
 use crate::schedule::{Schedule, block_site};
 use crate::site::{Site, as_block, as_loop, find};

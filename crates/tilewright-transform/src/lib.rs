@@ -1,5 +1,6 @@
 //! Passes over tensor functions.
 //!
+//! * [`dependence`]: which cells are touched, and whether iterations may run in another order.
 //! * [`index`]: index arithmetic simplified by intervals.
 //! * [`inline`]: spatial stages substituted into the stages that read them.
 //! * [`lower`]: from blocks over multi-dimensional buffers to loops over flat memory.
@@ -7,6 +8,7 @@
 //! * [`simplify`]: whole functions simplified by exact sets.
 //! * [`stage`]: the canonical form of a tensor function before scheduling, as a view.
 
+pub mod dependence;
 pub mod index;
 pub mod inline;
 pub mod lower;

@@ -19,9 +19,13 @@ use tilewright_ir::{
 use tilewright_sets::{Access, Domain, Proof};
 
 /// One load or store, in terms of loops.
-pub(crate) struct Touch {
+#[derive(Clone)]
+pub struct Touch {
+    /// The buffer.
     pub buffer: Buffer,
+    /// Whether it is a store.
     pub write: bool,
+    /// Where, and the points at which it runs.
     pub at: Access,
     /// The operator of the update `B[i] = B[i] op x` that this is a part of.
     pub update: Option<BinOp>,
@@ -33,7 +37,7 @@ pub(crate) struct Touch {
 ///
 /// # Errors
 /// `Refused` where accesses cannot be seen: pointers, views, calls with effects.
-pub(crate) fn touches(s: &Stmt, around: &Domain) -> Result<Vec<Touch>> {
+pub fn touches(s: &Stmt, around: &Domain) -> Result<Vec<Touch>> {
     let mut c = Collect {
         domain: around.clone(),
         bind: Subst::default(),
@@ -198,7 +202,7 @@ fn update(buffer: &Buffer, indices: &[Expr], value: &Expr) -> Option<BinOp> {
 }
 
 /// `a < b` in lexicographic order.
-pub(crate) fn before(a: &[Expr], b: &[Expr]) -> Expr {
+pub fn before(a: &[Expr], b: &[Expr]) -> Expr {
     let mut less = Expr::bool(false);
     for (x, y) in a.iter().zip(b).rev() {
         let here = x.clone().less(y.clone());
@@ -216,7 +220,7 @@ pub(crate) fn before(a: &[Expr], b: &[Expr]) -> Expr {
 ///
 /// # Errors
 /// `Refused` with the two accesses and the iterations, or with the reason why it is not known.
-pub(crate) fn keeps_order(
+pub fn keeps_order(
     nest: &Domain,
     touches: &[Touch],
     vars: &[Var],
@@ -258,7 +262,7 @@ pub(crate) fn keeps_order(
 }
 
 /// Turns a proof that two accesses do not meet into a result.
-pub(crate) fn refuse(
+pub fn refuse(
     proof: &Proof,
     a: &Touch,
     b: &Touch,
@@ -297,7 +301,7 @@ pub(crate) fn refuse(
 }
 
 /// Variables of `vars` that an expression depends on.
-pub(crate) fn uses(e: &Expr, vars: &[Var]) -> bool {
+pub fn uses(e: &Expr, vars: &[Var]) -> bool {
     let free = free_vars(e);
     vars.iter().any(|v| free.contains(v))
 }
