@@ -4,6 +4,7 @@
 //! * [`index`]: index arithmetic simplified by intervals.
 //! * [`inline`]: spatial stages substituted into the stages that read them.
 //! * [`lower`]: from blocks over multi-dimensional buffers to loops over flat memory.
+//! * [`program`]: a function as the list of things that it does, for questions of flow.
 //! * [`regions`]: the boxes of each buffer that a block reads and writes.
 //! * [`simplify`]: whole functions simplified by exact sets.
 //! * [`stage`]: the canonical form of a tensor function before scheduling, as a view.
@@ -12,6 +13,7 @@ pub mod dependence;
 pub mod index;
 pub mod inline;
 pub mod lower;
+pub mod program;
 pub mod regions;
 pub mod simplify;
 pub mod stage;

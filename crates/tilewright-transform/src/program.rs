@@ -1,0 +1,916 @@
+//! A function as the list of things that it does, for questions of flow.
+//!
+//! A [`Program`] has a [`Step`] for each store, each assumption about a cell, each read that
+//! decides something and each call: when it runs (its loops and guards as a
+//! [`Domain`], its place in time as a schedule vector) and what it touches. That is what
+//! [`tilewright_sets::Flow`] wants; [`Program::statement`] cuts out what concerns one memory,
+//! [`Program::observer`] reads what the caller will see at the end.
+//!
+//! ```text
+//! for i in range(8):           place 1
+//!     if i < 6:                place 2
+//!         B[i] = A[i]          place 3: 0 <= i < 8, i < 6; at (0, i); reads A[i], writes B[i]
+//! ```
+//!
+//! Memories are independent of each other, so every question is asked of one at a time; a
+//! function of many blocks stays cheap.
+//!
+//! * Iteration variables of blocks and `let` variables are replaced by their values, so that all
+//!   is said in terms of loops.
+//! * `T.assume(c or B[i] == v)` reads `B[i]` and then counts as a write of the known value `v` to it
+//!   where `c` is false ([`Act::Fact`]). It reads, because it speaks of what was written.
+//!   `B[i] == T.undef()` says nothing of the value: it is a permission to read ([`Act::Permit`]).
+//! * Memory that is allocated inside of loops is new in each iteration: the variables of those
+//!   loops come before the indices of its touches ([`Program::lifetime`]).
+//! * What was read from memory that may change (in a condition, an index, a bound, a `let`) is a
+//!   value of its own from then on: no two of them count as equal. What depends on them *may*
+//!   happen.
+//! * Memory that is seen through two buffers, through views or through its pointer is not
+//!   followed ([`Program::follows`]): no step touches it. A call may read and write every
+//!   parameter.
+//! * Loops run in order, as far as this goes. Iterations of a parallel loop are promised not to
+//!   depend on each other; whoever adds work to one has to keep that promise.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tilewright_ir::visit::{Subst, fold_expr_children, fold_stmt_children, walk_expr, walk_stmt};
+use tilewright_ir::{
+    BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, Fold, ForKind, IterKind, Range,
+    Result, Span, Stmt, StmtKind, TensorFunc, Var, Visit,
+};
+use tilewright_sets::{Domain, Engine, Statement, Time, Touch};
+
+/// A function, or a part of one, as steps in the order of the text.
+#[derive(Clone)]
+pub struct Program {
+    /// What it does.
+    pub steps: Vec<Step>,
+    engine: Engine,
+    memory: Memory,
+    /// What holds everywhere: sizes are not negative, what the caller knows.
+    base: Domain,
+    /// Numbers of loops around allocations, by pointer.
+    lifetime: HashMap<Var, usize>,
+    /// The buffers whose content is seen at the end.
+    observed: Vec<Buffer>,
+}
+
+/// A loop around a step.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// Its variable.
+    pub var: Var,
+    /// Its values, in terms of the loops around it.
+    pub range: Range,
+    /// How it runs.
+    pub kind: ForKind,
+}
+
+/// A condition in the text: an `if`, the predicate of a block, or an `if_then_else` in a stored
+/// value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GuardId {
+    /// The statement.
+    pub place: usize,
+    /// 0 for the condition of the statement itself, `k` for the `k`th `if_then_else` of its value.
+    pub part: usize,
+}
+
+/// A condition under which a step runs.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    /// Where it stands. `None` for what cannot be taken away: other sides, initialisations.
+    pub id: Option<GuardId>,
+    /// The condition, in terms of loops.
+    pub cond: Expr,
+}
+
+/// What a step does with what it touches.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// Writes this value, in terms of loops, to its last touch.
+    Store(Expr),
+    /// Knows that its last touch, which counts as a write, has this value.
+    Fact(Expr),
+    /// Allows its last touch, which counts as a write, to be read.
+    Permit,
+    /// Evaluates something.
+    Read,
+    /// Calls something that may do anything.
+    Call,
+}
+
+/// One thing that a function does.
+#[derive(Clone)]
+pub struct Step {
+    /// The statement of the text: its number, outermost first, in the order of the text.
+    pub place: usize,
+    /// Its place in the source.
+    pub span: Option<Span>,
+    /// The name of the innermost block around it.
+    pub block: Option<Arc<str>>,
+    /// What it does.
+    pub act: Act,
+    /// The loops around it, outermost first.
+    pub loops: Vec<Loop>,
+    /// The conditions around it, outermost first.
+    pub guards: Vec<Guard>,
+    /// The loops under the conditions.
+    pub domain: Domain,
+    /// When it runs, among the others.
+    pub schedule: Vec<Time>,
+    /// What it reads and writes. Writes come last.
+    pub touches: Vec<Touch>,
+}
+
+impl Step {
+    /// The cell that is stored to or known.
+    pub fn target(&self) -> Option<&Touch> {
+        self.touches.last().filter(|t| t.is_write)
+    }
+
+    /// Whether the step runs under a condition.
+    pub fn under(&self, id: GuardId) -> bool {
+        self.guards.iter().any(|g| g.id == Some(id))
+    }
+}
+
+impl Program {
+    /// A whole function. Every parameter is observed at the end.
+    ///
+    /// # Errors
+    /// `Toolchain` where libisl is missing.
+    pub fn of(func: &TensorFunc) -> Result<Program> {
+        let engine = Engine::new()?;
+        let mut base = engine.domain();
+        for dim in func.buffers().flat_map(|b| &b.shape) {
+            if dim.as_int().is_none() {
+                base = base.with_guard(&dim.clone().greater_equal(0));
+            }
+        }
+        let params: Vec<Buffer> = func.buffers().cloned().collect();
+        Ok(Program::build(engine, base, &func.body, params))
+    }
+
+    /// A part of a function. What holds around it comes as a domain, whose variables are loops
+    /// outside: they have one value. All memory that is not allocated inside is observed at the
+    /// end.
+    pub fn of_part(body: &Stmt, around: &Domain) -> Program {
+        Program::build(around.engine().clone(), around.clone(), body, Vec::new())
+    }
+
+    fn build(engine: Engine, base: Domain, body: &Stmt, params: Vec<Buffer>) -> Program {
+        let memory = Memory::of(body, params);
+        let mut program = Program {
+            steps: Vec::new(),
+            engine,
+            memory,
+            base: base.clone(),
+            lifetime: HashMap::new(),
+            observed: Vec::new(),
+        };
+        let mut c = Collect {
+            program: &mut program,
+            domain: base,
+            bind: Subst::default(),
+            phantoms: HashSet::new(),
+            loops: Vec::new(),
+            guards: Vec::new(),
+            time: vec![Time::At(0)],
+            block: None,
+            next: 0,
+        };
+        c.stmt(body);
+        let outside = |b: &&Buffer| !program.memory.local.contains(&b.data);
+        let seen = program.memory.buffers.values().filter(outside).cloned();
+        program.observed = seen.filter(|b| program.memory.follows(&b.data)).collect();
+        program.observed.sort_by_key(Buffer::id);
+        program
+    }
+
+    /// The engine that all domains are built with.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The memories that are followed, by their pointers, in the order of their buffers.
+    pub fn memories(&self) -> Vec<&Buffer> {
+        let mut all: Vec<&Buffer> = self.memory.buffers.values().collect();
+        all.retain(|b| self.follows(b));
+        all.sort_by_key(|b| b.id());
+        all
+    }
+
+    /// Whether every access of this memory is known.
+    pub fn follows(&self, buffer: &Buffer) -> bool {
+        self.memory.follows(&buffer.data)
+    }
+
+    /// Whether the memory may change while the program runs.
+    pub fn changes(&self, buffer: &Buffer) -> bool {
+        self.memory.changes(&buffer.data)
+    }
+
+    /// Whether the memory was there before, and is seen afterwards.
+    pub fn is_observed(&self, buffer: &Buffer) -> bool {
+        !self.memory.local.contains(&buffer.data)
+    }
+
+    /// How many of the indices of its touches say which allocation it is.
+    pub fn lifetime(&self, buffer: &Buffer) -> usize {
+        self.lifetime.get(&buffer.data).copied().unwrap_or(0)
+    }
+
+    /// The part of a step that concerns one memory, and which of its touches these are.
+    pub fn statement(&self, step: &Step, memory: &Buffer) -> Option<(Statement, Vec<usize>)> {
+        let mut statement = Statement::new(&step.domain, step.schedule.clone());
+        let mut which = Vec::new();
+        for (k, t) in step.touches.iter().enumerate() {
+            if t.buffer.data == memory.data {
+                statement.touches.push(t.clone());
+                which.push(k);
+            }
+        }
+        (!which.is_empty()).then_some((statement, which))
+    }
+
+    /// A read of all of a memory after everything else, where somebody will see it.
+    pub fn observer(&self, memory: &Buffer) -> Option<Statement> {
+        let seen = self.observed.iter().find(|b| b.data == memory.data)?;
+        Some(Statement::observe(&self.engine, seen, 1))
+    }
+
+    /// The points that a step would have more if a condition around it were not there: those where
+    /// it is false and the others hold.
+    pub fn without(&self, step: &Step, id: GuardId) -> Domain {
+        let loops = step.loops.iter().fold(self.base.clone(), |d, l| d.with_var(&l.var, &l.range));
+        step.guards.iter().fold(loops, |d, g| match g.id == Some(id) {
+            true => d.with_guard(&!g.cond.clone()),
+            false => d.with_guard(&g.cond),
+        })
+    }
+}
+
+/// What memory there is, and how it is seen.
+#[derive(Clone, Default)]
+struct Memory {
+    /// The buffer by which a memory is accessed, by pointer.
+    buffers: HashMap<Var, Buffer>,
+    /// Memory that is not followed.
+    opaque: HashSet<Var>,
+    /// Allocated inside.
+    local: HashSet<Var>,
+    written: HashSet<Var>,
+    calls: bool,
+}
+
+impl Memory {
+    fn of(body: &Stmt, params: Vec<Buffer>) -> Memory {
+        let mut m = Memory::default();
+        params.iter().for_each(|b| m.access(b));
+        m.stmt(body);
+        m
+    }
+
+    fn access(&mut self, b: &Buffer) {
+        let first = self.buffers.entry(b.data.clone()).or_insert_with(|| b.clone());
+        // With strides, two indices may name one cell.
+        if first != b || !b.strides.is_empty() {
+            self.opaque.insert(b.data.clone());
+        }
+    }
+
+    fn follows(&self, data: &Var) -> bool {
+        !self.opaque.contains(data)
+    }
+
+    fn changes(&self, data: &Var) -> bool {
+        self.written.contains(data)
+            || self.opaque.contains(data)
+            || (self.calls && !self.local.contains(data))
+    }
+}
+
+impl Visit for Memory {
+    fn expr(&mut self, e: &Expr) {
+        match e.kind() {
+            ExprKind::Load(b, _) => self.access(b),
+            ExprKind::Var(v) if v.dtype() == DType::HANDLE => {
+                self.opaque.insert(v.clone());
+            }
+            ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => self.calls = true,
+            _ => {}
+        }
+        walk_expr(self, e);
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::Store { buffer, .. } => {
+                self.access(buffer);
+                self.written.insert(buffer.data.clone());
+            }
+            StmtKind::Allocate { buffer, .. } => {
+                self.local.insert(buffer.data.clone());
+            }
+            _ => {}
+        }
+        walk_stmt(self, s);
+    }
+
+    fn block(&mut self, b: &Block) {
+        self.local.extend(b.allocs.iter().map(|a| a.data.clone()));
+        for m in &b.matches {
+            self.opaque.extend([m.buffer.data.clone(), m.source.buffer.data.clone()]);
+        }
+        b.init.iter().for_each(|s| self.stmt(s));
+        self.stmt(&b.body);
+    }
+}
+
+struct Collect<'a> {
+    program: &'a mut Program,
+    domain: Domain,
+    /// Values of iteration variables and of `let`.
+    bind: Subst,
+    /// Buffers that stand for values that were read.
+    phantoms: HashSet<Buffer>,
+    loops: Vec<Loop>,
+    guards: Vec<Guard>,
+    time: Vec<Time>,
+    block: Option<Arc<str>>,
+    next: usize,
+}
+
+/// Loads of an expression, apart by the conditions under which they happen.
+struct Reads<'a, 'b> {
+    collect: &'a mut Collect<'b>,
+    place: usize,
+    /// Conditions, and the touches under them. The first has no conditions.
+    parts: Vec<(Vec<Guard>, Vec<Touch>)>,
+    current: usize,
+    /// Number of `if_then_else` so far; `None` where they have no number.
+    choices: Option<usize>,
+    calls: bool,
+}
+
+impl Reads<'_, '_> {
+    fn under(&mut self, id: Option<GuardId>, cond: Expr, e: &Expr) {
+        let cond = self.collect.frozen(&cond);
+        let before = self.current;
+        let mut guards = self.parts[before].0.clone();
+        guards.push(Guard { id, cond });
+        self.parts.push((guards, Vec::new()));
+        self.current = self.parts.len() - 1;
+        self.expr(e);
+        self.current = before;
+    }
+}
+
+impl Visit for Reads<'_, '_> {
+    fn expr(&mut self, e: &Expr) {
+        match e.kind() {
+            ExprKind::Load(b, indices) => {
+                if !self.collect.phantoms.contains(b)
+                    && let Some(touch) = self.collect.touch(b, indices, false)
+                {
+                    self.parts[self.current].1.push(touch);
+                }
+                walk_expr(self, e);
+            }
+            ExprKind::IfThenElse(c, yes, no) => {
+                let id = self.choices.as_mut().map(|k| {
+                    *k += 1;
+                    GuardId { place: self.place, part: *k }
+                });
+                self.expr(c);
+                self.under(id, c.clone(), yes);
+                self.under(None, !c.clone(), no);
+            }
+            ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
+                self.expr(a);
+                let cond = if *op == BinOp::And { a.clone() } else { !a.clone() };
+                self.under(None, cond, b);
+            }
+            ExprKind::Let(v, value, body) => {
+                self.expr(value);
+                let value = self.collect.frozen(value);
+                let body = Subst::vars([(v.clone(), value)]).expr(body);
+                self.expr(&body);
+            }
+            ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => {
+                self.calls = true;
+                walk_expr(self, e);
+            }
+            _ => walk_expr(self, e),
+        }
+    }
+}
+
+/// Replaces what was read from memory that may change by a value of its own.
+struct Freeze<'a> {
+    memory: &'a Memory,
+    phantoms: &'a mut HashSet<Buffer>,
+    loops: &'a [Loop],
+}
+
+impl Fold for Freeze<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        let changes = match e.kind() {
+            ExprKind::Load(b, _) => self.memory.changes(&b.data) && !self.phantoms.contains(b),
+            ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => true,
+            ExprKind::Undef => true,
+            _ => false,
+        };
+        if !changes {
+            return fold_expr_children(self, e);
+        }
+        phantom(self.phantoms, self.loops, e.dtype())
+    }
+}
+
+/// An unknown value: an element of a buffer that nobody has, one for each iteration.
+fn phantom(phantoms: &mut HashSet<Buffer>, loops: &[Loop], dtype: DType) -> Expr {
+    let shape = loops.iter().map(|l| l.range.extent.clone()).collect();
+    let unknown = Buffer::new("unknown", shape, dtype);
+    phantoms.insert(unknown.clone());
+    unknown.load(loops.iter().map(|l| l.var.expr()))
+}
+
+impl Collect<'_> {
+    /// An expression over loops, which means the same wherever it stands.
+    fn frozen(&mut self, e: &Expr) -> Expr {
+        let mut freeze = Freeze {
+            memory: &self.program.memory,
+            phantoms: &mut self.phantoms,
+            loops: &self.loops,
+        };
+        freeze.expr(e)
+    }
+
+    fn unknown(&mut self) -> Expr {
+        phantom(&mut self.phantoms, &self.loops, DType::I32)
+    }
+
+    /// An access, where the memory is followed. The indices are in terms of loops.
+    fn touch(&mut self, buffer: &Buffer, indices: &[Expr], is_write: bool) -> Option<Touch> {
+        if !self.program.follows(buffer) {
+            return None;
+        }
+        let outer = self.program.lifetime(buffer);
+        let mut at: Vec<Expr> = self.loops.iter().take(outer).map(|l| l.var.expr()).collect();
+        for i in indices {
+            at.push(match i.dtype().lanes {
+                1 => self.frozen(i),
+                _ => self.unknown(),
+            });
+        }
+        Some(Touch { buffer: buffer.clone(), indices: at, is_write })
+    }
+
+    fn reads(&mut self, place: usize, choices: bool, exprs: &[&Expr]) -> Vec<Part> {
+        let choices = choices.then_some(0);
+        let parts = vec![(Vec::new(), Vec::new())];
+        let mut r = Reads { collect: self, place, parts, current: 0, choices, calls: false };
+        exprs.iter().for_each(|e| r.expr(e));
+        let (parts, calls) = (r.parts, r.calls);
+        if calls {
+            self.call(place);
+        }
+        parts
+    }
+
+    /// A call that may touch any cell of every parameter, before the rest of its statement.
+    fn call(&mut self, place: usize) {
+        let mut all: Vec<Buffer> = self.program.memories().into_iter().cloned().collect();
+        all.retain(|b| self.program.is_observed(b));
+        let mut touches = Vec::new();
+        for is_write in [false, true] {
+            for b in &all {
+                let at: Vec<Expr> = b.shape.iter().map(|_| self.unknown()).collect();
+                touches.extend(self.touch(b, &at, is_write));
+            }
+        }
+        self.time.push(Time::At(0));
+        self.emit(place, None, Act::Call, &[], touches);
+        self.time.pop();
+        self.time.push(Time::At(1));
+    }
+
+    fn emit(
+        &mut self,
+        place: usize,
+        span: Option<Span>,
+        act: Act,
+        more: &[Guard],
+        touches: Vec<Touch>,
+    ) {
+        let domain = more.iter().fold(self.domain.clone(), |d, g| d.with_guard(&g.cond));
+        self.program.steps.push(Step {
+            place,
+            span,
+            block: self.block.clone(),
+            act,
+            loops: self.loops.clone(),
+            guards: self.guards.iter().chain(more).cloned().collect(),
+            domain,
+            schedule: self.time.clone(),
+            touches,
+        });
+    }
+
+    /// Emits the loads of expressions.
+    fn evaluate(&mut self, place: usize, s: &Stmt, parts: Vec<Part>) {
+        for (guards, touches) in parts {
+            if !touches.is_empty() {
+                self.emit(place, s.span(), Act::Read, &guards, touches);
+            }
+        }
+    }
+
+    /// Evaluates what decides about the statements inside; `inside` comes after that.
+    fn head(&mut self, place: usize, s: &Stmt, exprs: &[&Expr], inside: impl FnOnce(&mut Self)) {
+        let length = self.time.len();
+        let exprs: Vec<Expr> = exprs.iter().map(|e| self.bind.expr(e)).collect();
+        let parts = self.reads(place, false, &exprs.iter().collect::<Vec<_>>());
+        if parts.iter().any(|(_, touches)| !touches.is_empty()) {
+            self.time.push(Time::At(0));
+            self.evaluate(place, s, parts);
+            self.time.pop();
+            self.time.push(Time::At(1));
+        }
+        inside(self);
+        self.time.truncate(length);
+    }
+
+    fn at(&mut self, place: i64, inside: impl FnOnce(&mut Self)) {
+        self.time.push(Time::At(place));
+        inside(self);
+        self.time.pop();
+    }
+
+    fn under(&mut self, id: Option<GuardId>, cond: Expr, inside: impl FnOnce(&mut Self)) {
+        if cond.is_true() {
+            return inside(self);
+        }
+        let before = self.domain.clone();
+        self.domain = before.with_guard(&cond);
+        self.guards.push(Guard { id, cond });
+        inside(self);
+        self.guards.pop();
+        self.domain = before;
+    }
+
+    fn bind(&mut self, var: &Var, value: &Expr) {
+        let value = self.bind.expr(value);
+        let value = self.frozen(&value);
+        self.bind.vars.insert(var.clone(), value);
+    }
+
+    fn store(&mut self, place: usize, s: &Stmt, buffer: &Buffer, at: &[Expr], value: &Expr) {
+        let length = self.time.len();
+        let at: Vec<Expr> = at.iter().map(|i| self.bind.expr(i)).collect();
+        let value = self.bind.expr(value);
+        let mut parts = self.reads(place, true, &[&value]);
+        let places = self.reads(place, false, &at.iter().collect::<Vec<_>>());
+        let (mut touches, rest) = (std::mem::take(&mut parts[0].1), places);
+        for (k, (guards, more)) in rest.into_iter().enumerate() {
+            match k {
+                0 => touches.extend(more),
+                _ => parts.push((guards, more)),
+            }
+        }
+        self.evaluate(place, s, parts);
+        touches.extend(self.touch(buffer, &at, true));
+        self.emit(place, s.span(), Act::Store(value), &[], touches);
+        self.time.truncate(length);
+    }
+
+    fn assume(&mut self, place: usize, s: &Stmt, cond: &Expr) {
+        let cond = self.bind.expr(cond);
+        match cond.kind() {
+            ExprKind::Binary(BinOp::And, a, b) => {
+                self.at(0, |c| c.assume(place, s, a));
+                self.at(1, |c| c.assume(place, s, b));
+            }
+            _ => {
+                let length = self.time.len();
+                let fact = cell_fact(&cond);
+                // A permission does not look at the cell.
+                let looked_at = match &fact {
+                    Some((unless, _, _, value)) if is_undef(value) => unless,
+                    _ => &cond,
+                };
+                let parts = self.reads(place, false, &[looked_at]);
+                self.evaluate(place, s, parts);
+                if let Some((unless, buffer, at, value)) = fact
+                    && let Some(touch) = self.touch(&buffer, &at, true)
+                {
+                    let act = match is_undef(&value) {
+                        true => Act::Permit,
+                        false => Act::Fact(self.frozen(&value)),
+                    };
+                    let guard = Guard { id: None, cond: self.frozen(&!unless) };
+                    self.emit(place, s.span(), act, &[guard], vec![touch]);
+                }
+                self.time.truncate(length);
+            }
+        }
+    }
+}
+
+/// Loads that happen under the same conditions.
+type Part = (Vec<Guard>, Vec<Touch>);
+
+fn is_undef(e: &Expr) -> bool {
+    matches!(e.kind(), ExprKind::Undef)
+}
+
+/// The one comparison of a cell with a value in `c or ... or B[i] == v`: when it need not hold, the
+/// cell, and the value.
+fn cell_fact(cond: &Expr) -> Option<(Expr, Buffer, Vec<Expr>, Expr)> {
+    match cond.kind() {
+        ExprKind::Binary(BinOp::Eq, a, b) => match (a.kind(), b.kind()) {
+            (ExprKind::Load(buffer, at), _) => {
+                Some((Expr::bool(false), buffer.clone(), at.clone(), b.clone()))
+            }
+            (_, ExprKind::Load(buffer, at)) => {
+                Some((Expr::bool(false), buffer.clone(), at.clone(), a.clone()))
+            }
+            _ => None,
+        },
+        ExprKind::Binary(BinOp::Or, a, b) => {
+            let with = |e: &Expr, other: &Expr| {
+                let (unless, buffer, at, value) = cell_fact(e)?;
+                Some((other.clone().or(unless), buffer, at, value))
+            };
+            with(b, a).or_else(|| with(a, b))
+        }
+        _ => None,
+    }
+}
+
+impl Visit for Collect<'_> {
+    fn stmt(&mut self, s: &Stmt) {
+        let place = self.next;
+        self.next += 1;
+        match s.kind() {
+            StmtKind::Store { buffer, indices, value } => {
+                self.store(place, s, buffer, indices, value);
+            }
+            StmtKind::For { var, range, kind, body, .. } => {
+                self.head(place, s, &[&range.min, &range.extent], |c| {
+                    let mut bound = |e: &Expr| {
+                        let e = c.bind.expr(e);
+                        c.frozen(&e)
+                    };
+                    let range = Range { min: bound(&range.min), extent: bound(&range.extent) };
+                    let before = c.domain.clone();
+                    c.domain = before.with_var(var, &range);
+                    c.loops.push(Loop { var: var.clone(), range, kind: kind.clone() });
+                    c.time.push(Time::Loop(var.clone()));
+                    c.stmt(body);
+                    c.time.pop();
+                    c.loops.pop();
+                    c.domain = before;
+                });
+            }
+            StmtKind::If { cond, then, otherwise } => self.head(place, s, &[cond], |c| {
+                let cond = c.bind.expr(cond);
+                let cond = c.frozen(&cond);
+                let id = GuardId { place, part: 0 };
+                c.under(Some(id), cond.clone(), |c| c.at(0, |c| c.stmt(then)));
+                if let Some(o) = otherwise {
+                    c.under(None, !cond, |c| c.at(1, |c| c.stmt(o)));
+                }
+            }),
+            StmtKind::Let { var, value, body } => self.head(place, s, &[value], |c| {
+                c.bind(var, value);
+                c.stmt(body);
+            }),
+            StmtKind::Seq(list) => {
+                for (k, s) in list.iter().enumerate() {
+                    self.at(k as i64, |c| c.stmt(s));
+                }
+            }
+            StmtKind::Allocate { buffer, body, .. } => {
+                self.program.lifetime.insert(buffer.data.clone(), self.loops.len());
+                self.stmt(body);
+            }
+            StmtKind::Declare { body, .. } => self.stmt(body),
+            StmtKind::Block { bindings, predicate, block } => {
+                let exprs: Vec<&Expr> = bindings.iter().chain([predicate]).collect();
+                self.head(place, s, &exprs, |c| c.enter(place, bindings, predicate, block));
+            }
+            StmtKind::Assume(cond) => self.assume(place, s, cond),
+            StmtKind::Assert { cond: e, .. } | StmtKind::Evaluate(e) => {
+                self.head(place, s, &[e], |_| ());
+            }
+        }
+    }
+}
+
+impl Collect<'_> {
+    fn enter(&mut self, place: usize, bindings: &[Expr], predicate: &Expr, block: &Block) {
+        let mut first = Expr::bool(true);
+        for (iter, value) in block.iters.iter().zip(bindings) {
+            self.bind(&iter.var, value);
+            if iter.kind == IterKind::Reduce {
+                let start = iter.var.expr().equal(iter.domain.min.clone());
+                first = first.and(self.bind.expr(&start));
+            }
+        }
+        for a in &block.allocs {
+            self.program.lifetime.insert(a.data.clone(), self.loops.len());
+        }
+        let predicate = self.bind.expr(predicate);
+        let predicate = self.frozen(&predicate);
+        let outer = self.block.replace(block.name.clone());
+        self.under(Some(GuardId { place, part: 0 }), predicate, |c| match &block.init {
+            None => c.stmt(&block.body),
+            Some(init) => {
+                c.at(0, |c| c.under(None, first, |c| c.stmt(init)));
+                c.at(1, |c| c.stmt(&block.body));
+            }
+        });
+        self.block = outer;
+    }
+}
+
+/// Rebuilds a statement by places: `edit` gets each statement with its place, after those inside,
+/// and gives another one for it.
+pub fn rewrite(s: &Stmt, edit: &mut dyn FnMut(usize, &Stmt) -> Option<Stmt>) -> Stmt {
+    struct Rewrite<'a> {
+        next: usize,
+        edit: &'a mut dyn FnMut(usize, &Stmt) -> Option<Stmt>,
+    }
+    impl Fold for Rewrite<'_> {
+        fn stmt(&mut self, s: &Stmt) -> Stmt {
+            let place = self.next;
+            self.next += 1;
+            let s = fold_stmt_children(self, s);
+            (self.edit)(place, &s).unwrap_or(s)
+        }
+    }
+    Rewrite { next: 0, edit }.stmt(s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::Param;
+    use tilewright_sets::Flow;
+
+    fn ints(name: &str) -> Buffer {
+        Buffer::with_extents(name, &[16], DType::I32)
+    }
+
+    fn program(params: &[&Buffer], body: Stmt) -> Program {
+        let params = params.iter().map(|b| Param::tensor(b)).collect();
+        Program::of(&TensorFunc::new(params, body)).expect("libisl is there")
+    }
+
+    /// The last writers of what each step reads of a memory, as `reader<-writer` by places; the
+    /// observer has no place.
+    fn sources(p: &Program, b: &Buffer) -> Vec<String> {
+        let mut list: Vec<(Option<usize>, Statement)> = Vec::new();
+        for s in &p.steps {
+            list.extend(p.statement(s, b).map(|(st, _)| (Some(s.place), st)));
+        }
+        list.extend(p.observer(b).map(|st| (None, st)));
+        let all: Vec<Statement> = list.iter().map(|(_, s)| s.clone()).collect();
+        let flow = Flow::compute(p.engine(), &all).expect("decided");
+        let name = |k: usize| list[k].0.map_or("end".to_owned(), |p| p.to_string());
+        let text = |e: &tilewright_sets::Edge| {
+            let sure = if e.certain { "" } else { "?" };
+            format!("{}<-{}{sure}", name(e.reader.statement), name(e.writer.statement))
+        };
+        flow.edges.iter().map(text).collect()
+    }
+
+    #[test]
+    fn places_are_those_of_a_rewrite() {
+        let b = ints("B");
+        let i = Var::index("i");
+        let set = |v: i32| Stmt::store(&b, vec![i.expr()], Expr::i32(v));
+        let both = Stmt::if_else(i.expr().less(4), set(1), set(2));
+        let body = Stmt::serial(&i, Expr::i32(16), Stmt::seq([both, set(3)]));
+        let p = program(&[&b], body.clone());
+        let places: Vec<usize> = p.steps.iter().map(|s| s.place).collect();
+        let mut stores = Vec::new();
+        rewrite(&body, &mut |place, s| {
+            if matches!(s.kind(), StmtKind::Store { .. }) {
+                stores.push(place);
+            }
+            None
+        });
+        assert_eq!((places, stores), (vec![3, 4, 5], vec![3, 4, 5]));
+        assert_eq!(sources(&p, &b), ["end<-5"]);
+    }
+
+    #[test]
+    fn an_initialisation_runs_where_the_reduction_starts() {
+        let (a, b) = (ints("A"), ints("B"));
+        let (i, k, vi, vk) = (Var::index("i"), Var::index("k"), Var::index("vi"), Var::index("vk"));
+        let at = || vec![vi.expr()];
+        let sum = Stmt::store(&b, at(), b.load(at()) + a.load([vk.expr()]));
+        let mut block = Block::new("sum", sum);
+        block.init = Some(Stmt::store(&b, at(), Expr::i32(0)));
+        for (var, kind) in [(&vi, IterKind::Spatial), (&vk, IterKind::Reduce)] {
+            let domain = Range::upto(Expr::i32(4));
+            block.iters.push(tilewright_ir::IterVar { var: var.clone(), domain, kind });
+        }
+        let block = Stmt::block(vec![i.expr(), k.expr()], Expr::bool(true), block);
+        let body = Stmt::serial(&i, Expr::i32(4), Stmt::serial(&k, Expr::i32(4), block));
+        let p = program(&[&a, &b], body);
+        assert_eq!(sources(&p, &b), ["4<-3", "4<-4", "end<-4"]);
+    }
+
+    #[test]
+    fn memory_inside_of_a_loop_is_new_each_time() {
+        let (b, l) = (ints("B"), ints("L"));
+        let i = Var::index("i");
+        let at = || vec![Expr::i32(0)];
+        let use_it = Stmt::store(&b, vec![i.expr()], l.load(at()));
+        let fill = Stmt::guard(i.expr().equal(0), Stmt::store(&l, at(), Expr::i32(1)));
+        let inner = Stmt::seq([fill, use_it]);
+        let p = program(&[&b], Stmt::serial(&i, Expr::i32(4), Stmt::allocate(&l, inner.clone())));
+        let flow = |p: &Program| {
+            let steps = p.steps.iter().filter_map(|s| p.statement(s, &l).map(|(s, _)| s));
+            let steps: Vec<Statement> = steps.collect();
+            let flow = Flow::compute(p.engine(), &steps).expect("decided");
+            flow.uninitialised.iter().map(|u| u.instances.size_bound()).collect::<Vec<_>>()
+        };
+        assert_eq!(flow(&p), [Ok(Some(3))]);
+        let p = program(&[&b], Stmt::allocate(&l, Stmt::serial(&i, Expr::i32(4), inner)));
+        assert_eq!(flow(&p), []);
+    }
+
+    #[test]
+    fn what_was_read_before_a_write_is_not_what_is_read_after_it() {
+        // if A[0] == 0: A[0] = 1      if A[0] == 0: B[0] = 1      B[0] = 2 if not (A[0] == 0)
+        let (a, b) = (ints("A"), ints("B"));
+        let at = || vec![Expr::i32(0)];
+        let zero = || a.load(at()).equal(0);
+        let set = |b: &Buffer, v: i32| Stmt::store(b, at(), Expr::i32(v));
+        let body = Stmt::seq([
+            set(&b, 9),
+            Stmt::guard(zero(), set(&a, 1)),
+            Stmt::guard(zero(), set(&b, 1)),
+            Stmt::guard(!zero(), set(&b, 2)),
+        ]);
+        let p = program(&[&a, &b], body);
+        // Each store of `B` may be the last one.
+        assert_eq!(sources(&p, &b), ["end<-1?", "end<-5?", "end<-7?"]);
+    }
+
+    #[test]
+    fn an_assumption_is_a_write_of_a_known_value_and_reads_what_was_there() {
+        let b = ints("B");
+        let i = Var::index("i");
+        let here = || b.load([i.expr()]);
+        let fact = i.expr().less(14).or(here().equal(0));
+        let assume = Stmt::serial(&i, Expr::i32(16), Stmt::new(StmtKind::Assume(fact)));
+        let set = Stmt::store(&b, vec![Expr::i32(15)], Expr::i32(0));
+        let p = program(&[&b], Stmt::seq([set.clone(), assume]));
+        let value = p.steps.iter().find_map(|s| match &s.act {
+            Act::Fact(v) => v.as_int(),
+            _ => None,
+        });
+        assert_eq!(value, Some(0));
+        assert_eq!(sources(&p, &b), ["3<-1", "end<-3"]);
+        let any = i.expr().less(14).or(here().equal(Expr::new(ExprKind::Undef, DType::I32)));
+        let permit = Stmt::serial(&i, Expr::i32(16), Stmt::new(StmtKind::Assume(any)));
+        let p = program(&[&b], Stmt::seq([set, permit]));
+        assert!(matches!(p.steps.last().map(|s| &s.act), Some(Act::Permit)));
+        assert_eq!(sources(&p, &b), ["end<-3"]);
+    }
+
+    #[test]
+    fn a_call_may_change_every_parameter_and_nothing_else() {
+        let (b, l) = (ints("B"), ints("L"));
+        let at = || vec![Expr::i32(0)];
+        let call = Expr::call(CallTarget::Extern("f".into()), vec![], DType::I32);
+        let body = Stmt::seq([
+            Stmt::store(&b, at(), Expr::i32(1)),
+            Stmt::store(&l, at(), Expr::i32(1)),
+            Stmt::store(&b, at(), call + l.load(at())),
+            Stmt::store(&b, at(), b.load(at()) + 1),
+        ]);
+        let p = program(&[&b], Stmt::allocate(&l, body));
+        assert_eq!(sources(&p, &b), ["4<-2?", "end<-4?", "5<-4", "end<-5"]);
+        assert_eq!(sources(&p, &l), ["4<-3"]);
+    }
+
+    #[test]
+    fn memory_with_two_faces_is_not_followed() {
+        let b = ints("B");
+        let view = b.derive(|d| d.shape = vec![Expr::i32(8)]);
+        let set = |b: &Buffer| Stmt::store(b, vec![Expr::i32(0)], Expr::i32(1));
+        let inner = Stmt::new(StmtKind::Declare { buffer: view.clone(), body: set(&view) });
+        let p = program(&[&b], Stmt::seq([set(&b), inner]));
+        assert!(!p.follows(&b) && p.memories().is_empty());
+        assert!(p.steps.iter().all(|s| s.touches.is_empty()));
+    }
+}
