@@ -53,6 +53,9 @@ pub enum Regions {
 pub enum Free {
     /// They must be the same ones on both sides.
     Identical,
+    /// Those of one name and type are the same: two texts that were read on their own have no
+    /// other way to mean the same variable.
+    Named,
     /// They are paired where both sides first use one.
     Paired,
 }
@@ -82,7 +85,13 @@ impl Options {
     /// What matters for what a program does: names of functions and blocks do not count, and
     /// regions only where both sides declare them.
     pub fn loose() -> Self {
-        Options { names: false, block_names: false, regions: Regions::WhereBoth, ..Self::default() }
+        let regions = Regions::WhereBoth;
+        Options { names: false, block_names: false, regions, ..Self::texts() }
+    }
+
+    /// Everything counts, in modules that were read on their own.
+    pub fn texts() -> Self {
+        Options { free: Free::Named, ..Self::default() }
     }
 }
 

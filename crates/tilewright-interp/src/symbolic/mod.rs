@@ -1,7 +1,7 @@
 //! Whether two functions give the same outputs for every input, at constant shapes.
 //!
-//! Both run on symbols: every element of an input is one, and every element of an output becomes a
-//! term over them. Terms are stored once, so that equal ones are recognised at once; they are
+//! Both run on symbols: every element of an input is one, every variable that nothing defines is one
+//! for its name, and every element of an output becomes a term over them. Terms are stored once, so that equal ones are recognised at once; they are
 //! normalised only by what holds for all data. So *equal* is a proof for all inputs at the shapes of
 //! the functions. *Different* always comes with inputs for which the interpreter's arithmetic
 //! gives different results. Everything else is *undecided*, with its reason.
@@ -36,9 +36,11 @@
 //! # Ok::<(), tilewright_ir::Error>(())
 //! ```
 
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use tilewright_ir::well_formed::check_open_module;
 use tilewright_ir::{
     Attr, DType, Error, Function, GraphType, Module, Param, Result, Span, TensorFunc,
 };
@@ -183,22 +185,19 @@ pub fn functions(
     name_b: &str,
     options: &Options,
 ) -> Result<Verdict> {
-    let check = |m: &Module, name: &str| match m.functions.get(name) {
-        Some(Function::Tensor(f)) => tilewright_ir::well_formed::check_tensor(name, f),
-        _ => tilewright_ir::well_formed::check_module(m),
-    };
     let sourced = |m: &Module, e: Error| match &m.source {
         Some(source) => e.in_source(source),
         None => e,
     };
-    check(a, name_a).map_err(|e| sourced(a, e))?;
-    check(b, name_b).map_err(|e| sourced(b, e))?;
+    check_open_module(a)?;
+    check_open_module(b)?;
     let (Some(left), Some(right)) = (ports(a, name_a)?, ports(b, name_b)?) else {
         return Ok(undecided("a size of the interface is open, or a parameter is no tensor"));
     };
     if let Some(verdict) = interfaces(&left, &right)? {
         return Ok(verdict);
     }
+    let names = left.iter().map(|p| (p.name.to_string(), p.shape.clone().unwrap_or_default()));
     let mut shared = Shared {
         terms: Terms::new(options.terms),
         steps: options.steps,
@@ -206,6 +205,8 @@ pub fn functions(
         constraints: Vec::new(),
         assumed: Fast::default(),
         relied: Vec::new(),
+        names: names.collect(),
+        free: HashMap::new(),
     };
     let mut inputs = Vec::new();
     for (i, p) in left.iter().enumerate() {
@@ -229,8 +230,7 @@ pub fn functions(
     let (Some(second), Some(first)) = (sides.pop(), sides.pop()) else {
         return Err(Error::internal("two sides that are not two"));
     };
-    let names = left.iter().map(|p| (p.name.to_string(), p.shape.clone().unwrap_or_default()));
-    let compare = Compare { shared, options, names: names.collect(), relied, splits: SPLITS };
+    let compare = Compare { shared, options, relied, splits: SPLITS };
     Ok(match compare.outputs(&first, &second) {
         Ok(verdict) => verdict,
         Err(Wrong::Full) => undecided("the programs need more terms than are allowed"),
@@ -377,7 +377,6 @@ fn side(shared: &mut Shared, m: &Module, name: &str, inputs: &[Cells]) -> run::R
 struct Compare<'o> {
     shared: Shared,
     options: &'o Options,
-    names: Vec<(String, Vec<usize>)>,
     relied: [Vec<String>; 2],
     splits: usize,
 }
@@ -442,7 +441,7 @@ impl Compare<'_> {
             None => String::new(),
         };
         let text = |t: Term, dtype: DType| {
-            witness::text(&self.shared.terms, self.shared.terms.val(t), dtype, &self.names)
+            witness::text(&self.shared.terms, self.shared.terms.val(t), dtype, &self.shared.names)
         };
         let Some(found) = found else {
             let (a, b) = (text(x, dtype(output)), text(y, dtype(output)));

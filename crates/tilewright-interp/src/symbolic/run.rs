@@ -4,6 +4,7 @@
 //! Where a condition is a term both sides run, and every cell that either of them wrote becomes a
 //! selection. What needs a number and has a term ends the run undecided.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -84,6 +85,25 @@ pub struct Shared {
     pub assumed: Fast<Term, u64>,
     /// Texts of the assumptions on inputs of the side that runs.
     pub relied: Vec<String>,
+    /// Names and shapes of the inputs: the parameters, then variables that nothing defines.
+    pub names: Vec<(String, Vec<usize>)>,
+    /// Symbols of variables that nothing defines.
+    pub free: HashMap<(Arc<str>, DType), Val>,
+}
+
+impl Shared {
+    /// The symbol of a variable that nothing defines: one for each name and type.
+    fn free(&mut self, v: &Var) -> Result<Val, Wrong> {
+        let key = (v.name().clone(), v.dtype());
+        if let Some(value) = self.free.get(&key) {
+            return Ok(*value);
+        }
+        let number = u32::try_from(self.names.len()).map_err(|_| Wrong::Full)?;
+        let value = self.terms.input(number, 0, v.dtype())?;
+        self.names.push((v.name().to_string(), Vec::new()));
+        self.free.insert(key, value);
+        Ok(value)
+    }
 }
 
 struct Memory {
@@ -495,10 +515,16 @@ impl Run<'_> {
 
     fn variable(&mut self, v: &Var) -> Ran<Val> {
         let lane = if v.dtype().lanes > 1 { self.lane } else { 0 };
-        match self.vars.get(&(v.id(), lane)) {
-            Some(value) => Ok(*value),
-            None => undecided(format!("`{}` has no value that computes", v.name())),
+        if let Some(value) = self.vars.get(&(v.id(), lane)) {
+            return Ok(*value);
         }
+        if !is_data(v.dtype()) {
+            return undecided(format!("`{}` has no value that computes", v.name()));
+        }
+        let made = self.shared.free(v);
+        let value = self.made(made)?;
+        self.vars.insert((v.id(), lane), value);
+        Ok(value)
     }
 
     fn binary(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Ran<Val> {

@@ -49,10 +49,11 @@ impl Matcher<'_> {
     }
 
     fn var(&mut self, a: &Var, b: &Var) -> Check {
+        let named = self.options.free == Free::Named && a.name() == b.name();
         let ok = match self.vars.paired(a, b) {
             Some(paired) => paired,
             None if a.dtype() != b.dtype() => false,
-            None if self.pairing || a == b => {
+            None if self.pairing || a == b || named => {
                 self.vars.define(a, b);
                 true
             }

@@ -12,7 +12,8 @@ use super::{Answer, Outcome, read_module};
 /// Compare two modules: exit code 0 if they are structurally equal, 1 and the first difference if
 /// not.
 ///
-/// Names of variables, buffers, functions and blocks do not count.
+/// Names of variables, buffers, functions and blocks do not count, except those of variables that
+/// nothing defines.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// TVMScript, an ONNX model, or `-` for TVMScript from standard input.
@@ -29,7 +30,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let read = |path| read_module(path, &Sizes::new());
     let (a, b) = (read(&arguments.a)?, read(&arguments.b)?);
     let options = match arguments.strict {
-        true => equal::Options::default(),
+        true => equal::Options::texts(),
         false => equal::Options::loose(),
     };
     match equal::modules(&a, &b, &options) {
