@@ -13,7 +13,8 @@ use crate::answer::{Known, Proof, Reason, Unknown, Witness};
 use crate::bounds::Bounds;
 use crate::domain::Domain;
 use crate::engine::Engine;
-use crate::form::Atom;
+use crate::form::{Atom, Sum};
+use crate::former::Former;
 use crate::frame::Frame;
 use crate::isl::Set as Raw;
 
@@ -50,6 +51,40 @@ impl Domain {
                 raw: set,
                 vague,
             })
+        })
+    }
+}
+
+impl Domain {
+    /// The points at which the values of `exprs`, one a dimension of the set, are not in it.
+    ///
+    /// With a set that is only known from outside, these are points at which they are certainly
+    /// not in what it stands for.
+    ///
+    /// ```
+    /// # use tilewright_ir::Var;
+    /// # use tilewright_sets::Engine;
+    /// let engine = Engine::new()?;
+    /// let (i, c) = (Var::index("i"), Var::index("c"));
+    /// let cells = engine.box_of(&[(c, 6)]).to_set()?;
+    /// let rest = engine.box_of(&[(i.clone(), 8)]).outside(&[&i * 2], &cells)?;
+    /// assert!(rest.prove(&i.expr().greater_equal(3)).is_yes());
+    /// assert_eq!(rest.bounds(&i.expr())?, (Some(3), Some(7)));
+    /// # Ok::<(), tilewright_ir::Error>(())
+    /// ```
+    pub fn outside(&self, exprs: &[Expr], set: &Set) -> Known<Domain> {
+        if exprs.len() != set.dims {
+            let what = format!("{} expressions for {} dimensions", exprs.len(), set.dims);
+            return Err(Reason::Mismatch(what).into());
+        }
+        self.engine.ask(|| {
+            let mut former = Former::default();
+            let mut sums = exprs.iter().map(|e| former.sum(e)).collect::<Known<Vec<_>>>()?;
+            let symbolic = &set.frame.atoms[set.dims..];
+            sums.extend(symbolic.iter().cloned().map(Sum::atom));
+            let d = self.reach(|f| sums.iter().for_each(|s| s.atoms(f)))?;
+            let inside = set.raw.clone().apply(d.frame.graph(&sums)?.reverse()?)?;
+            Ok(d.within(d.set.clone().subtract(inside)?.coalesce()?))
         })
     }
 }

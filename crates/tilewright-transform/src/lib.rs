@@ -1,6 +1,7 @@
 //! Passes over tensor functions.
 //!
 //! * [`dependence`]: which cells are touched, and whether iterations may run in another order.
+//! * [`facts`]: the values that memory holds at a place.
 //! * [`index`]: index arithmetic simplified by intervals.
 //! * [`inline`]: spatial stages substituted into the stages that read them.
 //! * [`lower`]: from blocks over multi-dimensional buffers to loops over flat memory.
@@ -10,6 +11,7 @@
 //! * [`stage`]: the canonical form of a tensor function before scheduling, as a view.
 
 pub mod dependence;
+pub mod facts;
 pub mod index;
 pub mod inline;
 pub mod lower;
