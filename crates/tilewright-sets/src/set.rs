@@ -174,6 +174,19 @@ impl Set {
         })
     }
 
+    /// The same points over other variables, one for each dimension.
+    pub fn over(&self, vars: impl IntoIterator<Item = Var>) -> Known<Set> {
+        let new: Vec<Atom> = vars.into_iter().map(|v| Atom::var(&v)).collect();
+        let symbolic = self.frame.atoms[self.dims..].iter();
+        let clash = symbolic.clone().any(|a| new.contains(a));
+        if clash || new.len() != self.dims {
+            return Err(Reason::Mismatch("not one new variable for each dimension".into()).into());
+        }
+        let atoms = new.into_iter().chain(symbolic.cloned()).collect();
+        let frame = Rc::new(Frame::new(&self.engine.ctx, atoms)?);
+        Ok(Set { frame, ..self.clone() })
+    }
+
     fn decide(
         &self,
         holds: Known<bool>,

@@ -2,20 +2,26 @@
 //!
 //! * [`dependence`]: which cells are touched, and whether iterations may run in another order.
 //! * [`facts`]: the values that memory holds at a place.
+//! * [`flow`]: who wrote what a step reads.
 //! * [`index`]: index arithmetic simplified by intervals.
 //! * [`inline`]: spatial stages substituted into the stages that read them.
 //! * [`lower`]: from blocks over multi-dimensional buffers to loops over flat memory.
+//! * [`no_op`]: what changes nothing goes.
 //! * [`program`]: a function as the list of things that it does, for questions of flow.
+//! * [`prune`]: what does nothing, by the text alone, goes.
 //! * [`regions`]: the boxes of each buffer that a block reads and writes.
 //! * [`simplify`]: whole functions simplified by exact sets.
 //! * [`stage`]: the canonical form of a tensor function before scheduling, as a view.
 
 pub mod dependence;
 pub mod facts;
+pub mod flow;
 pub mod index;
 pub mod inline;
 pub mod lower;
+pub mod no_op;
 pub mod program;
+pub mod prune;
 pub mod regions;
 pub mod simplify;
 pub mod stage;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use tilewright_ir::{Error, Module, Remarks, Result};
 use tilewright_schedule::{Machine, auto};
 use tilewright_transform::lower::{blocks, flatten, opaque, scratch, vectorize};
-use tilewright_transform::{inline, lower, simplify};
+use tilewright_transform::{inline, lower, no_op, simplify};
 
 use crate::pipeline::{check_after, each_tensor};
 
@@ -58,6 +58,16 @@ const SIMPLIFY: &[(&str, &str)] = &[
     ("simplify.apply_constraints_to_boolean_branches", "no effect: always done"),
     ("simplify.propagate_knowns_to_prove_conditional", "no effect"),
     ("simplify.propagate_knowns_to_simplify_expressions", "no effect"),
+];
+
+/// Whether `remove_no_op` follows values through memory.
+const FLOW: &str = "remove_no_op.use_dataflow_analysis";
+
+/// What TVM lets one say to `remove_no_op`.
+const REMOVE_NO_OP: &[(&str, &str)] = &[
+    (FLOW, "0: look at the text only; default 1"),
+    ("remove_no_op.max_simplification_steps", "no effect: every question has a quota of its own"),
+    ("remove_no_op.ignore_profiler_call", "no effect"),
 ];
 
 /// Every pass, sorted by name.
@@ -120,6 +130,15 @@ pub static PASSES: &[Pass] = &[
         about: "bring graph functions into the form that memory planning needs",
         settings: &[],
         run: |module, _, _| tilewright_graph::prepare(module),
+    },
+    Pass {
+        name: "remove_no_op",
+        about: "remove stores that nobody uses or that change nothing, and what is empty then",
+        settings: REMOVE_NO_OP,
+        run: |module, settings, why| {
+            let options = no_op::Options { flow: settings.text(FLOW) != Some("0") };
+            each_tensor(module, |f| no_op::remove_no_op(f, &options, why))
+        },
     },
     Pass {
         name: "simplify",

@@ -1,0 +1,277 @@
+//! Who wrote what a step reads, for one memory of a [`Program`].
+//!
+//! A [`Traffic`] is [`tilewright_sets::Flow`] together with what takes part in it: steps of the
+//! program, steps that somebody thinks of adding, and the reader at the end. It knows the values
+//! that were written, and so what a cell holds where a read sees it.
+
+use tilewright_ir::visit::Subst;
+use tilewright_ir::{Buffer, Expr, ExprKind, Fold, Var, Visit, visit};
+use tilewright_sets::{
+    AccessId, Domain, Edge, Flow, Known, Set, Statement, Touch, Witness, evaluate,
+};
+
+use crate::program::{Act, Program, Step};
+
+/// Who takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// A step of the program, by its number.
+    Step(usize),
+    /// What a step would do besides, by its number.
+    Added(usize),
+    /// The reader of everything, at the end.
+    End,
+}
+
+impl Who {
+    /// The step, unless it is the reader at the end.
+    pub fn step(self) -> Option<usize> {
+        match self {
+            Who::Step(k) | Who::Added(k) => Some(k),
+            Who::End => None,
+        }
+    }
+}
+
+/// One that takes part.
+#[derive(Clone)]
+pub struct Run {
+    /// Who it is.
+    pub who: Who,
+    /// When it runs, and what it does to the memory.
+    pub statement: Statement,
+    /// For each of its touches: which touch of the step it is. `None` for a look at the cell that is
+    /// about to be written ([`Run::looking`]).
+    pub touches: Vec<Option<usize>>,
+}
+
+impl Run {
+    /// The step, where it touches the memory.
+    pub fn of(program: &Program, k: usize, memory: &Buffer) -> Option<Run> {
+        let (statement, touches) = program.statement(program.steps.get(k)?, memory)?;
+        let touches = touches.into_iter().map(Some).collect();
+        Some(Run { who: Who::Step(k), statement, touches })
+    }
+
+    /// The same, also looking at the cell before it is written, if it is a store.
+    pub fn looking(mut self, program: &Program) -> Run {
+        let step = self.who.step().and_then(|k| program.steps.get(k));
+        if let Some(Step { act: Act::Store(_), .. }) = step
+            && let Some(last) = self.statement.touches.last().filter(|t| t.is_write).cloned()
+        {
+            self.statement.touches.push(Touch { is_write: false, ..last });
+            self.touches.push(None);
+        }
+        self
+    }
+}
+
+/// The flow through one memory.
+pub struct Traffic<'a> {
+    program: &'a Program,
+    /// Who takes part.
+    pub runs: Vec<Run>,
+    /// Who gets what from whom.
+    pub flow: Flow,
+}
+
+impl<'a> Traffic<'a> {
+    /// The flow between these.
+    ///
+    /// # Errors
+    /// What the engine could not decide.
+    pub fn between(program: &'a Program, runs: Vec<Run>) -> Known<Traffic<'a>> {
+        let statements: Vec<Statement> = runs.iter().map(|r| r.statement.clone()).collect();
+        let flow = Flow::compute(program.engine(), &statements)?;
+        Ok(Traffic { program, runs, flow })
+    }
+
+    /// Every step that touches a memory, each store looking at its cell first, and the end.
+    pub fn runs(program: &Program, memory: &Buffer) -> Vec<Run> {
+        let steps = 0..program.steps.len();
+        let mut runs: Vec<Run> = steps
+            .filter_map(|k| Some(Run::of(program, k, memory)?.looking(program)))
+            .collect();
+        runs.extend(Traffic::end(program, memory));
+        runs
+    }
+
+    /// The reader at the end, where somebody sees the memory then.
+    pub fn end(program: &Program, memory: &Buffer) -> Option<Run> {
+        let statement = program.observer(memory)?;
+        Some(Run { who: Who::End, statement, touches: vec![Some(0)] })
+    }
+
+    /// The touch of a step that an access is; `None` for a look.
+    pub fn touch(&self, access: AccessId) -> Option<usize> {
+        self.runs.get(access.statement)?.touches.get(access.touch).copied().flatten()
+    }
+
+    /// Whether an access only looks at what a store overwrites.
+    pub fn is_look(&self, access: AccessId) -> bool {
+        let run = self.runs.get(access.statement);
+        run.is_some_and(|r| matches!(r.touches.get(access.touch), Some(None)))
+    }
+
+    /// The look of a run.
+    pub fn look(&self, run: usize) -> Option<AccessId> {
+        let touch = self.runs.get(run)?.touches.iter().position(Option::is_none)?;
+        Some(AccessId { statement: run, touch })
+    }
+
+    /// Who an access belongs to.
+    pub fn who(&self, access: AccessId) -> Who {
+        self.runs.get(access.statement).map_or(Who::End, |r| r.who)
+    }
+
+    fn step(&self, access: AccessId) -> Option<&'a Step> {
+        self.program.steps.get(self.who(access).step()?)
+    }
+
+    /// Whether it is certain, for all that an access reads, which write it sees.
+    pub fn is_certain(&self, reader: AccessId) -> bool {
+        self.flow.sources(reader).all(|e| e.certain)
+            && self.flow.uninitialised.iter().all(|u| u.reader != reader)
+    }
+
+    /// Whether every cell that an access reads holds `value`, which is in terms of its loops.
+    pub fn holds(&self, reader: AccessId, value: &Expr) -> bool {
+        self.is_certain(reader)
+            && self.flow.sources(reader).all(|e| {
+                self.written(e).is_some_and(|(domain, vars, written)| {
+                    same(self.program, &domain, &written, &Subst::vars(vars).expr(value))
+                })
+            })
+    }
+
+    /// The value that is written at an edge; before it the pairs, and the reader's variables in
+    /// terms of them.
+    #[allow(clippy::type_complexity)]
+    fn written(&self, e: &Edge) -> Option<(Domain, Vec<(Var, Expr)>, Expr)> {
+        let writer = self.step(e.writer)?;
+        let (Act::Store(value) | Act::Fact(value)) = &writer.act else { return None };
+        let split = self.runs.get(e.writer.statement)?.statement.domain.vars().count();
+        let reader = &self.runs.get(e.reader.statement)?.statement.domain;
+        let vars = reader.vars().cloned().zip(e.pairs.vars().skip(split).map(Var::expr));
+        Some((e.pairs.domain().ok()?, vars.collect(), value.clone()))
+    }
+
+    /// A pair of iterations at an edge, as text: who reads what of the first.
+    pub fn witness(&self, e: &Edge) -> Option<String> {
+        let (at_write, at_read) = e.witness().ok()?;
+        let writer = self.step(e.writer)?;
+        let cell = cell(self.program, writer.touches.get(self.touch(e.writer)?)?, &at_write);
+        let mut text = match at_write.values.is_empty() {
+            true => String::new(),
+            false => format!("at {at_write}: "),
+        };
+        match self.step(e.reader) {
+            None => text += &format!("{cell} is seen by the caller"),
+            Some(reader) => {
+                text += &format!("{cell} is read");
+                if let Some(block) = &reader.block {
+                    text += &format!(" by block \"{block}\"");
+                }
+                if !at_read.values.is_empty() {
+                    text += &format!(" at {at_read}");
+                }
+            }
+        }
+        Some(text)
+    }
+
+    /// A constant that an access reads, and where it certainly does: points of its loops. Of several
+    /// constants the first.
+    pub fn constant(&self, reader: AccessId) -> Option<(Expr, Set)> {
+        let mut found: Option<(Expr, Set)> = None;
+        let loops = &self.runs.get(reader.statement)?.statement.domain;
+        for e in self.flow.sources(reader).filter(|e| e.certain && e.pairs.is_exact()) {
+            let Some((_, vars, value)) = self.written(e) else { continue };
+            if !matches!(value.kind(), ExprKind::Int(_) | ExprKind::Float(_)) {
+                continue;
+            }
+            if found.as_ref().is_some_and(|(known, _)| !same_constant(known, &value)) {
+                continue;
+            }
+            let names: Vec<Var> = vars.iter().filter_map(|(_, e)| e.as_var().cloned()).collect();
+            let points = e.pairs.project(&names).ok()?.over(loops.vars().cloned()).ok()?;
+            found = Some(match found {
+                None => (value, points),
+                Some((known, before)) => (known, before.union(&points).ok()?),
+            });
+        }
+        found
+    }
+}
+
+/// The cell of a touch at a point, as text: `B[3, 2]`.
+pub fn cell(program: &Program, touch: &Touch, at: &Witness) -> String {
+    let indices = touch.indices.iter().skip(program.lifetime(&touch.buffer));
+    let index = |e: &Expr| match evaluate(e, &|v| at.get(v)) {
+        Some(value) => value.to_string(),
+        None => e.to_string(),
+    };
+    let indices: Vec<String> = indices.map(index).collect();
+    format!("{}[{}]", touch.buffer.name, indices.join(", "))
+}
+
+/// Whether two constants are one value, to the bit.
+pub fn same_constant(a: &Expr, b: &Expr) -> bool {
+    match (a.kind(), b.kind()) {
+        (ExprKind::Int(x), ExprKind::Int(y)) => x == y,
+        (ExprKind::Float(x), ExprKind::Float(y)) => x.to_bits() == y.to_bits(),
+        _ => false,
+    }
+}
+
+/// Whether two values are the same at every point of a domain, whenever they are computed.
+pub fn same(program: &Program, domain: &Domain, a: &Expr, b: &Expr) -> bool {
+    let all = |x: &[Expr], y: &[Expr]| {
+        x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(program, domain, x, y))
+    };
+    let both = |pairs: [(&Expr, &Expr); 2]| pairs.iter().all(|(x, y)| same(program, domain, x, y));
+    if a.dtype() != b.dtype() {
+        return false;
+    }
+    let counts = a.dtype().lanes == 1 && (a.dtype().is_int() || a.dtype().is_bool());
+    if counts && is_index(a) && is_index(b) {
+        return domain.equal(a, b).is_yes();
+    }
+    match (a.kind(), b.kind()) {
+        (ExprKind::Int(_) | ExprKind::Float(_), _) => same_constant(a, b),
+        (ExprKind::Var(x), ExprKind::Var(y)) => x == y,
+        (ExprKind::Cast(x), ExprKind::Cast(y))
+        | (ExprKind::Not(x), ExprKind::Not(y))
+        | (ExprKind::Broadcast(x), ExprKind::Broadcast(y)) => same(program, domain, x, y),
+        (ExprKind::Binary(f, x, y), ExprKind::Binary(g, u, v)) => f == g && both([(x, u), (y, v)]),
+        (ExprKind::Ramp(x, y), ExprKind::Ramp(u, v)) => both([(x, u), (y, v)]),
+        (ExprKind::Select(c, x, y), ExprKind::Select(d, u, v))
+        | (ExprKind::IfThenElse(c, x, y), ExprKind::IfThenElse(d, u, v)) => {
+            same(program, domain, c, d) && both([(x, u), (y, v)])
+        }
+        (ExprKind::Load(x, i), ExprKind::Load(y, j)) => x == y && !program.changes(x) && all(i, j),
+        (ExprKind::Call(f, x), ExprKind::Call(g, y)) => {
+            f == g && matches!(f, tilewright_ir::CallTarget::Intrin(_)) && all(x, y)
+        }
+        _ => false,
+    }
+}
+
+/// Whether an integer is made of variables and constants only.
+fn is_index(e: &Expr) -> bool {
+    struct Index(bool);
+    impl Visit for Index {
+        fn expr(&mut self, e: &Expr) {
+            match e.kind() {
+                ExprKind::Load(..) | ExprKind::Undef | ExprKind::Call(..) | ExprKind::Let(..) => {
+                    self.0 = false;
+                }
+                _ if e.dtype().is_float() => self.0 = false,
+                _ => visit::walk_expr(self, e),
+            }
+        }
+    }
+    let mut index = Index(true);
+    index.expr(e);
+    index.0
+}

@@ -1,0 +1,203 @@
+//! What changes nothing goes: dead stores, stores of what is there, and what is empty afterwards.
+//!
+//! By exact flow over the whole function ([`crate::flow`]):
+//!
+//! * a store whose value nobody uses goes: each of its cells is written again, or dies, before
+//!   anything looks at it that is used itself. So a chain of stages without a reader goes as a
+//!   whole;
+//! * a store of the value that its cell holds already goes: what was just loaded from it, what was
+//!   written or assumed before.
+//!
+//! What an output holds at the end is used, and so is what decides a branch, an index or a bound of
+//! something used, and what an assumption or an assertion speaks of. Effects stay: of a store whose
+//! value calls C, the call is left. What is empty after that goes by the rules of [`crate::prune`].
+//!
+//! A store that some iterations need stays for all of them, with a remark that shows one.
+
+use std::collections::{HashMap, HashSet};
+
+use tilewright_ir::{Buffer, Error, Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc};
+use tilewright_sets::AccessId;
+
+use crate::flow::{Traffic, Who, same};
+use crate::program::{Act, Program, Step, rewrite};
+use crate::prune::{only_effects, prune};
+
+/// What to look at.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Follow values through memory, and not only the text.
+    pub flow: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { flow: true }
+    }
+}
+
+/// Removes what changes nothing.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn remove_no_op(
+    func: &TensorFunc,
+    options: &Options,
+    why: &mut Remarks,
+) -> Result<TensorFunc> {
+    let mut func = TensorFunc { body: prune(&func.body), ..func.clone() };
+    let mut stale: Option<HashSet<Buffer>> = None;
+    loop {
+        let program = Program::of(&func)?;
+        let mut idle = Idle::default();
+        idle.copies(&program);
+        if options.flow {
+            idle.flow(&program, stale.as_ref());
+        }
+        if idle.places.is_empty() {
+            why.append(&mut idle.remarks);
+            return Ok(func);
+        }
+        stale = Some(idle.touched);
+        let mut edit = |place: usize, s: &Stmt| match s.kind() {
+            StmtKind::Store { indices, value, .. } if idle.places.contains(&place) => {
+                Some(only_effects(indices.iter().chain([value])))
+            }
+            _ => None,
+        };
+        let body = prune(&rewrite(&func.body, &mut edit));
+        func = TensorFunc { body, ..func };
+    }
+}
+
+/// Stores that change nothing.
+#[derive(Default)]
+struct Idle {
+    places: HashSet<usize>,
+    /// Memories whose flow is another one without these stores.
+    touched: HashSet<Buffer>,
+    remarks: Remarks,
+}
+
+impl Idle {
+    fn add(&mut self, program: &Program, step: &Step) {
+        if self.places.insert(step.place) {
+            let all = program.steps.iter().filter(|s| s.place == step.place);
+            self.touched.extend(all.flat_map(|s| &s.touches).map(|t| t.buffer.clone()));
+        }
+    }
+
+    /// Stores of what was just loaded from the same cell.
+    fn copies(&mut self, program: &Program) {
+        for step in &program.steps {
+            if let (Act::Store(value), Some(target)) = (&step.act, step.target())
+                && let ExprKind::Load(from, at) = value.kind()
+                && *from == target.buffer
+            {
+                let at_target = &target.indices[program.lifetime(from)..];
+                let equal = |(x, y): (&Expr, &Expr)| same(program, &step.domain, x, y);
+                if at.iter().zip(at_target).all(equal) {
+                    self.add(program, step);
+                }
+            }
+        }
+    }
+
+    /// Stores that nobody uses, and stores of what is known to be there. `stale` are the memories
+    /// to look at again; `None` for all.
+    fn flow(&mut self, program: &Program, stale: Option<&HashSet<Buffer>>) {
+        let mut traffic = Vec::new();
+        for memory in program.memories() {
+            let written = program.changes(memory);
+            if written && stale.is_none_or(|s| s.contains(memory)) {
+                let runs = Traffic::runs(program, memory);
+                traffic.push((memory, Traffic::between(program, runs)));
+            }
+        }
+        let known: HashMap<&Buffer, &Traffic<'_>> =
+            traffic.iter().filter_map(|(b, t)| Some((*b, t.as_ref().ok()?))).collect();
+        let dead = dead(program, &known);
+        for k in &dead {
+            if let Some(step) = program.steps.get(*k) {
+                self.add(program, step);
+            }
+        }
+        for (_, t) in &traffic {
+            let Ok(t) = t else { continue };
+            self.redundant(program, t);
+        }
+    }
+
+    /// Stores of a value that is there. Where a store of the memory has gone already, what is there
+    /// may rest on it.
+    fn redundant(&mut self, program: &Program, t: &Traffic<'_>) {
+        let gone = |r: &crate::flow::Run| {
+            let step = r.who.step().and_then(|k| program.steps.get(k));
+            step.is_some_and(|s| self.places.contains(&s.place))
+        };
+        if t.runs.iter().any(gone) {
+            return;
+        }
+        for (k, run) in t.runs.iter().enumerate() {
+            let Some(step) = run.who.step().and_then(|k| program.steps.get(k)) else { continue };
+            let (Act::Store(value), Some(look)) = (&step.act, t.look(k)) else { continue };
+            if t.flow.sources(look).next().is_some() && t.holds(look, value) {
+                self.add(program, step);
+            } else {
+                self.remarks.extend(needed(t, k, step));
+            }
+        }
+    }
+}
+
+/// The stores whose values nobody uses, by steps. Memories that are not known are used.
+fn dead(program: &Program, known: &HashMap<&Buffer, &Traffic<'_>>) -> Vec<usize> {
+    // The steps of one statement are used or not as one.
+    let mut stores: HashMap<usize, usize> = HashMap::new();
+    for (k, step) in program.steps.iter().enumerate() {
+        if let (Act::Store(_), Some(t)) = (&step.act, step.target())
+            && known.contains_key(&t.buffer)
+        {
+            stores.insert(step.place, k);
+        }
+    }
+    let reader = |t: &Traffic<'_>, a: AccessId| match t.who(a) {
+        Who::Step(k) => program.steps.get(k).map(|s| s.place),
+        _ => None,
+    };
+    // For each statement, who it reads from.
+    let mut sources: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
+    for t in known.values() {
+        for e in t.flow.edges.iter().filter(|e| !t.is_look(e.reader)) {
+            if let Some(writer) = reader(t, e.writer) {
+                sources.entry(reader(t, e.reader)).or_default().push(writer);
+            }
+        }
+    }
+    let mut used: HashSet<usize> = HashSet::new();
+    // Who is used by itself: the reader at the end, calls, and all but known stores.
+    let by_itself = |s: &&Step| matches!(s.act, Act::Call) || !stores.contains_key(&s.place);
+    let mut work: Vec<Option<usize>> = vec![None];
+    work.extend(program.steps.iter().filter(by_itself).map(|s| Some(s.place)));
+    let mut seen: HashSet<Option<usize>> = work.iter().copied().collect();
+    while let Some(place) = work.pop() {
+        for writer in sources.get(&place).into_iter().flatten() {
+            used.insert(*writer);
+            if seen.insert(Some(*writer)) {
+                work.push(Some(*writer));
+            }
+        }
+    }
+    stores.into_iter().filter(|(place, _)| !used.contains(place)).map(|(_, k)| k).collect()
+}
+
+/// Why a store stays that some iterations do not need.
+fn needed(t: &Traffic<'_>, run: usize, step: &Step) -> Option<Error> {
+    let partly = t.flow.dead.iter().any(|d| d.writer.statement == run && !d.entirely);
+    let mut edges = t.flow.edges.iter();
+    let edge = edges.find(|e| e.writer.statement == run && !t.is_look(e.reader));
+    let (edge, true) = (edge?, partly) else { return None };
+    let buffer = &step.target()?.buffer.name;
+    let remark = Error::refused(format!("the store to `{buffer}` stays: some iterations need it"));
+    Some(remark.at(step.span).note(t.witness(edge)?))
+}
