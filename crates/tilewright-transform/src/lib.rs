@@ -7,6 +7,7 @@
 //! * [`inline`]: spatial stages substituted into the stages that read them.
 //! * [`lower`]: from blocks over multi-dimensional buffers to loops over flat memory.
 //! * [`no_op`]: what changes nothing goes.
+//! * [`placeholder`]: the end of `T.assume` and `T.undef()`.
 //! * [`program`]: a function as the list of things that it does, for questions of flow.
 //! * [`prune`]: what does nothing, by the text alone, goes.
 //! * [`regions`]: the boxes of each buffer that a block reads and writes.
@@ -20,6 +21,7 @@ pub mod index;
 pub mod inline;
 pub mod lower;
 pub mod no_op;
+pub mod placeholder;
 pub mod program;
 pub mod prune;
 pub mod regions;

@@ -16,10 +16,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tilewright_ir::{Buffer, Error, Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc};
-use tilewright_sets::AccessId;
+use tilewright_ir::{Buffer, Error, Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var};
+use tilewright_sets::{AccessId, Edge};
 
-use crate::flow::{Traffic, Who, same};
+use crate::flow::{Traffic, same};
 use crate::program::{Act, Program, Step, rewrite};
 use crate::prune::{only_effects, prune};
 
@@ -161,16 +161,14 @@ fn dead(program: &Program, known: &HashMap<&Buffer, &Traffic<'_>>) -> Vec<usize>
             stores.insert(step.place, k);
         }
     }
-    let reader = |t: &Traffic<'_>, a: AccessId| match t.who(a) {
-        Who::Step(k) => program.steps.get(k).map(|s| s.place),
-        _ => None,
-    };
+    let step = |t: &Traffic<'_>, a: AccessId| program.steps.get(t.who(a).step()?);
     // For each statement, who it reads from.
     let mut sources: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
     for t in known.values() {
         for e in t.flow.edges.iter().filter(|e| !t.is_look(e.reader)) {
-            if let Some(writer) = reader(t, e.writer) {
-                sources.entry(reader(t, e.reader)).or_default().push(writer);
+            if let Some(writer @ Step { act: Act::Store(_), .. }) = step(t, e.writer) {
+                let reader = step(t, e.reader).map(|s| s.place);
+                sources.entry(reader).or_default().push(writer.place);
             }
         }
     }
@@ -193,11 +191,15 @@ fn dead(program: &Program, known: &HashMap<&Buffer, &Traffic<'_>>) -> Vec<usize>
 
 /// Why a store stays that some iterations do not need.
 fn needed(t: &Traffic<'_>, run: usize, step: &Step) -> Option<Error> {
-    let partly = t.flow.dead.iter().any(|d| d.writer.statement == run && !d.entirely);
-    let mut edges = t.flow.edges.iter();
-    let edge = edges.find(|e| e.writer.statement == run && !t.is_look(e.reader));
-    let (edge, true) = (edge?, partly) else { return None };
+    let (overwritten, used): (Vec<&Edge>, Vec<&Edge>) =
+        t.flow.edges.iter().filter(|e| e.writer.statement == run).partition(|e| t.is_look(e.reader));
+    overwritten.first()?;
+    let loops: Vec<Var> = step.domain.vars().cloned().collect();
+    let mut points = used.iter().map(|e| e.pairs.project(&loops).ok());
+    let first = points.next()??;
+    let used_at = points.try_fold(first, |all, p| all.union(&p?).ok())?;
+    let partly = step.domain.to_set().ok()?.is_subset(&used_at).is_no();
     let buffer = &step.target()?.buffer.name;
     let remark = Error::refused(format!("the store to `{buffer}` stays: some iterations need it"));
-    Some(remark.at(step.span).note(t.witness(edge)?))
+    partly.then_some(remark.at(step.span).note(t.witness(used.first()?)?))
 }

@@ -144,10 +144,11 @@ impl Fold for Prune {
                 if view.1 { s } else { body.clone() }
             }
             StmtKind::Block { bindings, predicate, block } => {
-                match block.body.is_nop() && block.init.is_none() {
-                    true => only_effects(bindings.iter().chain([predicate])),
-                    false => s,
+                if block.body.is_nop() && block.init.is_none() {
+                    return only_effects(bindings.iter().chain([predicate]));
                 }
+                let bare = block.is_plain_root() && block.allocs.is_empty();
+                if bare && predicate.is_true() { block.body.clone() } else { s }
             }
             StmtKind::Evaluate(e) if !has_effects(e) => Stmt::nop(),
             StmtKind::Assert { cond: e, .. } | StmtKind::Assume(e) if e.is_true() => Stmt::nop(),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use tilewright_ir::{Error, Module, Remarks, Result};
 use tilewright_schedule::{Machine, auto};
 use tilewright_transform::lower::{blocks, flatten, opaque, scratch, vectorize};
-use tilewright_transform::{inline, lower, no_op, simplify};
+use tilewright_transform::{inline, lower, no_op, placeholder, simplify};
 
 use crate::pipeline::{check_after, each_tensor};
 
@@ -109,7 +109,7 @@ pub static PASSES: &[Pass] = &[
     },
     Pass {
         name: "lower",
-        about: "all of: lower_blocks, flatten_buffer, vectorize_loop, lift_scratch",
+        about: "all that code generation needs, from remove_assume to lift_scratch",
         settings: &[],
         run: |module, _, _| each_tensor(module, lower),
     },
@@ -132,6 +132,12 @@ pub static PASSES: &[Pass] = &[
         run: |module, _, _| tilewright_graph::prepare(module),
     },
     Pass {
+        name: "remove_assume",
+        about: "drop assumptions",
+        settings: &[],
+        run: |module, _, _| each_tensor(module, |f| Ok(placeholder::remove_assume(f))),
+    },
+    Pass {
         name: "remove_no_op",
         about: "remove stores that nobody uses or that change nothing, and what is empty then",
         settings: REMOVE_NO_OP,
@@ -139,6 +145,12 @@ pub static PASSES: &[Pass] = &[
             let options = no_op::Options { flow: settings.text(FLOW) != Some("0") };
             each_tensor(module, |f| no_op::remove_no_op(f, &options, why))
         },
+    },
+    Pass {
+        name: "remove_store_undef",
+        about: "drop stores of arbitrary values; what is arbitrary elsewhere becomes zero",
+        settings: &[],
+        run: |module, _, _| each_tensor(module, |f| Ok(placeholder::remove_store_undef(f))),
     },
     Pass {
         name: "simplify",
