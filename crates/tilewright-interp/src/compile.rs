@@ -362,6 +362,18 @@ impl<'o> Compiler<'o> {
                 let body = self.stmt(body)?;
                 Ok(Box::new(move |m| make(m) && body(m)))
             }
+            StmtKind::Constant { buffer, value, body } => {
+                let make = self.allocation(buffer)?;
+                let (number, value) = (self.memories.number(buffer), value.clone());
+                let body = self.stmt(body)?;
+                Ok(Box::new(move |m| {
+                    if !make(m) {
+                        return false;
+                    }
+                    m.fill(number, value.bytes());
+                    body(m)
+                }))
+            }
             StmtKind::Declare { buffer, body } => {
                 let mut setup = Vec::new();
                 let number = self.memories.number(buffer);

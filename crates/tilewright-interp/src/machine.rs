@@ -174,6 +174,16 @@ impl Machine<'_> {
         self.memories[number] = Memory { data: Cow::Owned(data), state: states };
     }
 
+    /// Fills a memory with what is given.
+    pub fn fill(&mut self, number: usize, bytes: &[u8]) {
+        let memory = &mut self.memories[number];
+        // An allocation that failed is empty, and has been reported.
+        if memory.data.len() == bytes.len() {
+            memory.data.to_mut().copy_from_slice(bytes);
+            memory.state.fill(WRITTEN);
+        }
+    }
+
     /// Fills a memory with arbitrary values of a type.
     pub fn scramble(&mut self, number: usize, dtype: DType) {
         let mut fill = self.fill;

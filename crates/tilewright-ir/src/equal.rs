@@ -391,6 +391,7 @@ pub(crate) fn describe(s: &Stmt) -> String {
         StmtKind::Let { var, value, .. } => format!("`{} = {}`", var.name(), brief(value)),
         StmtKind::Seq(stmts) => format!("a sequence of {} statements", stmts.len()),
         StmtKind::Allocate { buffer, .. } => format!("allocation of `{}`", buffer.name),
+        StmtKind::Constant { buffer, .. } => format!("constant `{}`", buffer.name),
         StmtKind::Declare { buffer, .. } => format!("declaration of `{}`", buffer.name),
         StmtKind::Block { block, .. } => format!("block `{}`", block.name),
         StmtKind::Assume(e) => format!("`T.assume({})`", brief(e)),

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::buffer::Buffer;
 use crate::error::Span;
 use crate::expr::{Expr, Var};
+use crate::tensor::Tensor;
 
 /// A statement: a shared immutable tree.
 #[derive(Clone, Debug)]
@@ -231,6 +232,15 @@ pub enum StmtKind {
         buffer: Buffer,
         /// Annotations.
         annotations: Attrs,
+        /// Where it lives.
+        body: Stmt,
+    },
+    /// Memory that holds a tensor while the body runs; nothing writes it.
+    Constant {
+        /// The buffer, whose pointer this defines; compact, and of the tensor's type and shape.
+        buffer: Buffer,
+        /// What it holds.
+        value: Tensor,
         /// Where it lives.
         body: Stmt,
     },

@@ -159,7 +159,7 @@ pub fn walk_stmt<V: Visit + ?Sized>(v: &mut V, s: &Stmt) {
             walk_attrs(v, annotations);
             v.stmt(body);
         }
-        StmtKind::Declare { buffer, body } => {
+        StmtKind::Constant { buffer, body, .. } | StmtKind::Declare { buffer, body } => {
             v.buffer_def(buffer);
             v.stmt(body);
         }
@@ -467,6 +467,14 @@ pub fn fold_stmt_children<F: Fold + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
             }
             let annotations = a.unwrap_or_else(|| annotations.clone());
             rebuilt(StmtKind::Allocate { buffer: b, annotations, body: x })
+        }
+        StmtKind::Constant { buffer, value, body } => {
+            let b = f.buffer_def(buffer);
+            let x = f.stmt(body);
+            if b == *buffer && x.ptr_eq(body) {
+                return s.clone();
+            }
+            rebuilt(StmtKind::Constant { buffer: b, value: value.clone(), body: x })
         }
         StmtKind::Declare { buffer, body } => {
             let b = f.buffer_def(buffer);

@@ -26,6 +26,7 @@
 //!   which leading ones may be left out where they are one.
 //! * Sequences have at least two statements and hold no sequence; statements are nested at most
 //!   [`STMT_DEPTH`] deep.
+//! * A constant is compact, of the type and the shape of its tensor, and no store goes there.
 //! * Shapes, strides and offsets are integers, known extents are not negative, strides are none
 //!   or one an axis, axis separators increase from 0 to the rank at most.
 //!

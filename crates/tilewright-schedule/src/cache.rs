@@ -271,6 +271,7 @@ fn scope_body(func: &TensorFunc, scope: Option<&Stmt>) -> Stmt {
         None => func.body.clone(),
     };
     while let StmtKind::Allocate { body, .. }
+    | StmtKind::Constant { body, .. }
     | StmtKind::Declare { body, .. }
     | StmtKind::Let { body, .. } = at.kind()
     {

@@ -390,6 +390,7 @@ pub(crate) fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Res
         }
         StmtKind::Let { body, .. }
         | StmtKind::Allocate { body, .. }
+        | StmtKind::Constant { body, .. }
         | StmtKind::Declare { body, .. } => deeper(body, known),
         _ => Err(Error::refused(format!(
             "`{}` is read before all that is read is written",

@@ -224,6 +224,7 @@ pub(crate) fn guard_blocks(stmt: &Stmt, cond: &Expr) -> Stmt {
                 | StmtKind::Let { .. }
                 | StmtKind::Seq(_)
                 | StmtKind::Allocate { .. }
+                | StmtKind::Constant { .. }
                 | StmtKind::Declare { .. }
                     if has_block(s) =>
                 {
@@ -334,6 +335,7 @@ fn outer_blocks(stmt: &Stmt) -> Result<Vec<Stmt>, Stmt> {
         StmtKind::For { body, .. }
         | StmtKind::Let { body, .. }
         | StmtKind::Allocate { body, .. }
+        | StmtKind::Constant { body, .. }
         | StmtKind::Declare { body, .. } => outer_blocks(body),
         StmtKind::If { then, otherwise, .. } => {
             let mut blocks = outer_blocks(then)?;

@@ -231,12 +231,12 @@ pub(crate) fn is_written(func: &TensorFunc, buffer: &Buffer) -> bool {
 fn scope_of(func: &TensorFunc, buffer: &Buffer) -> Stmt {
     let defines = |s: &Stmt| match s.kind() {
         StmtKind::Block { block, .. } => block.allocs.contains(buffer),
-        StmtKind::Allocate { buffer: b, .. } => b == buffer,
+        StmtKind::Allocate { buffer: b, .. } | StmtKind::Constant { buffer: b, .. } => b == buffer,
         _ => false,
     };
     let inside = |s: &Stmt| match s.kind() {
         StmtKind::Block { block, .. } => Some(block.body.clone()),
-        StmtKind::Allocate { body, .. } => Some(body.clone()),
+        StmtKind::Allocate { body, .. } | StmtKind::Constant { body, .. } => Some(body.clone()),
         _ => None,
     };
     let found = find(&func.body, defines);
@@ -253,6 +253,7 @@ fn last_writer(s: &Stmt, buffers: &[Buffer]) -> Stmt {
             None => s.clone(),
         },
         StmtKind::Allocate { body, .. }
+        | StmtKind::Constant { body, .. }
         | StmtKind::Declare { body, .. }
         | StmtKind::Let { body, .. } => last_writer(body, buffers),
         StmtKind::Block { predicate, block, .. }

@@ -5,6 +5,7 @@
 //! * `R.const(b64="...", shape=(64, 3, 7, 7), dtype="float32")`: the bytes, row-major and
 //!   little-endian, in base 64, for many of them, and wherever a list could not say the bits
 //!   (`NaN`) or the shape (no elements);
+//!   `T.allocate_const` takes both forms, with the type and the extents;
 //! * `R.const_ref("c0", R.Tensor((64, 3, 7, 7), dtype="float32"))`: an entry of a
 //!   [`ConstTable`] that is kept beside the text.
 
@@ -92,20 +93,30 @@ pub(crate) fn print(t: &Tensor, table: Option<&mut ConstTable>) -> String {
             let name = table.name_of(t);
             format!("R.const_ref({}, {})", text::quote(&name), type_text(t))
         }
-        None if !small => format!(
-            "R.const(b64=\"{}\", shape={}, dtype=\"{}\")",
-            STANDARD.encode(t.bytes()),
-            tuple(t.shape()),
-            t.dtype()
-        ),
-        _ => {
-            let mut out = String::from("R.const(");
-            let mut next = 0;
-            print_list(t, t.shape(), &mut next, &mut out);
-            let _ = write!(out, ", \"{}\")", t.dtype());
-            out
+        None if !small => {
+            format!("R.const({}, shape={}, dtype=\"{}\")", encoded(t), tuple(t.shape()), t.dtype())
         }
+        _ => format!("R.const({}, \"{}\")", list(t, t.shape()), t.dtype()),
     }
+}
+
+/// The elements of a constant of a tensor function, with their type and their extents.
+pub(crate) fn print_elements(t: &Tensor) -> String {
+    let (dtype, extents) = (t.dtype(), t.shape());
+    match t.len() <= LISTED && can_be_listed(t) {
+        true => format!("{}, \"{dtype}\", {extents:?}", list(t, &[t.len()])),
+        false => format!("{}, dtype=\"{dtype}\", extents={extents:?}", encoded(t)),
+    }
+}
+
+fn encoded(t: &Tensor) -> String {
+    format!("b64=\"{}\"", STANDARD.encode(t.bytes()))
+}
+
+fn list(t: &Tensor, shape: &[usize]) -> String {
+    let mut out = String::new();
+    print_list(t, shape, &mut 0, &mut out);
+    out
 }
 
 /// Whether a list of numbers says every bit and the shape.
@@ -158,7 +169,7 @@ impl ExprParser {
     /// `R.const(...)`
     pub(crate) fn constant_tensor(&mut self, c: &ast::ExprCall) -> Result<Tensor> {
         let args = Args::bind(c, "R.const", &["value", "dtype", "b64", "shape"])?;
-        let Some(encoded) = args.get("b64") else {
+        if args.get("b64").is_none() {
             if args.get("value").is_none() {
                 return Err(Error::syntax("a constant needs its elements").at(self.span(c)).help(
                     "write R.const([[1.0, 2.0]], \"float32\"); a value that is not known \
@@ -166,15 +177,25 @@ impl ExprParser {
                 ));
             }
             return self.listed(&args);
-        };
+        }
+        self.shaped(&args, args.need("shape")?)
+    }
+
+    /// Elements in base 64 or as a list, with their type, in the shape that is given.
+    pub(crate) fn shaped(&mut self, args: &Args, shape: &ast::Expr) -> Result<Tensor> {
         let dtype = self.dtype(args.need("dtype")?)?;
-        let shape = elements(args.need("shape")?);
-        let shape: Vec<usize> = shape.iter().map(|e| self.count(e)).collect::<Result<_>>()?;
+        let extents = elements(shape);
+        let extents: Vec<usize> = extents.iter().map(|e| self.count(e)).collect::<Result<_>>()?;
+        let Some(encoded) = args.get("b64") else {
+            let listed = self.listed(args)?;
+            let shaped = listed.reshape(&extents);
+            return shaped.map_err(|e| Error::syntax(e.to_string()).at(self.span(shape)));
+        };
         let bytes = STANDARD
             .decode(string(encoded)?)
             .map_err(|_| Error::syntax("the text is not base 64").at(self.span(encoded)))?;
-        Tensor::from_bytes(dtype, &shape, &bytes)
-            .map_err(|e| Error::syntax(e.to_string()).at(self.span(c)))
+        Tensor::from_bytes(dtype, &extents, &bytes)
+            .map_err(|e| Error::syntax(e.to_string()).at(self.span(encoded)))
     }
 
     fn listed(&mut self, args: &Args) -> Result<Tensor> {

@@ -15,7 +15,7 @@ use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
 use tilewright_ir::{
     Attrs, Block, Buffer, CallTarget, DType, Error, Expr, ForKind, IterKind, IterVar, MatchRegion,
-    Param, Range, Region, Result, Span, Stmt, StmtKind, TensorFunc, Var,
+    Param, Range, Region, Result, Span, Stmt, StmtKind, Tensor, TensorFunc, Var,
 };
 
 use crate::args::{Args, elements, string};
@@ -51,6 +51,7 @@ enum Level {
 enum Wrap {
     Let(Var, Expr),
     Allocate(Buffer, Attrs),
+    Constant(Buffer, Tensor),
     Declare(Buffer),
     Thread(Var, Range, Arc<str>),
 }
@@ -519,9 +520,8 @@ impl TensorParser<'_> {
                 self.x.env.insert(name, Item::Thread(tag.into()));
             }
             "allocate_const" => {
-                return Err(unsupported("allocate_const")
-                    .at(span)
-                    .help("pass the constant as a parameter of the function"));
+                let wrap = self.allocate_const(name, c)?;
+                self.wrap(wrap, span, out)?;
             }
             "axis.spatial" | "axis.S" => self.axis(name, IterKind::Spatial, c, level)?,
             "axis.reduce" | "axis.R" => self.axis(name, IterKind::Reduce, c, level)?,
@@ -565,6 +565,7 @@ impl Wrap {
         match self {
             Wrap::Let(var, value) => StmtKind::Let { var, value, body },
             Wrap::Allocate(buffer, annotations) => StmtKind::Allocate { buffer, annotations, body },
+            Wrap::Constant(buffer, value) => StmtKind::Constant { buffer, value, body },
             Wrap::Declare(buffer) => StmtKind::Declare { buffer, body },
             Wrap::Thread(var, range, tag) => StmtKind::For {
                 var,

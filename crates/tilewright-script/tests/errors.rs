@@ -655,7 +655,9 @@ fn buffers_and_indices() {
             "B = T.match_buffer(h)",
             "B = T.match_buffer(A[0:2, 0:2], (2, 2))",
             "B = T.decl_buffer((4,), data=n)",
-            "B = T.allocate_const([1.0], \"float32\", [1])",
+            "B = T.allocate_const([1.0, 2.0], \"float32\", [3])",
+            "B = T.allocate_const([1.5], \"int32\", [1])",
+            "B = T.allocate_const([1.0], [1])",
             "B = T.allocate([4], \"float32\", \"global\", condition=n > 0)",
             "T.reads(A[0, 0])",
             "B = T.alloc_buffer((4,), \"float32\", data=A.data)",
@@ -720,11 +722,21 @@ fn buffers_and_indices() {
                  |                                  ^
             help: write `A.data`, or the name of a handle
 
-            error: `T.allocate_const` is not supported
-              --> a.py:3:5
-               3 |     B = T.allocate_const([1.0], "float32", [1])
-                 |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-            help: pass the constant as a parameter of the function
+            error: a tensor of shape [2] cannot take the shape [3]
+              --> a.py:3:49
+               3 |     B = T.allocate_const([1.0, 2.0], "float32", [3])
+                 |                                                 ^^^
+
+            error: expected int32, found the number 1.5
+              --> a.py:3:27
+               3 |     B = T.allocate_const([1.5], "int32", [1])
+                 |                           ^^^
+
+            error: `T.allocate_const` needs the argument `extents`
+              --> a.py:3:9
+               3 |     B = T.allocate_const([1.0], [1])
+                 |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            help: the parameters are T.allocate_const(value, dtype, extents, b64, scope, align, offset_factor, axis_separators)
 
             error: allocation under a condition is not supported
               --> a.py:3:56
@@ -1144,9 +1156,9 @@ fn graph_functions() {
                  |                         ^^^
 
             error: 3 bytes do not fill a int8 tensor of shape [1]
-              --> a.py:9:13
+              --> a.py:9:25
                9 |         y = R.const(b64="AAAA", shape=(1,), dtype="int8")
-                 |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+                 |                         ^^^^^^
 
             error: a constant needs its elements
               --> a.py:9:13

@@ -698,7 +698,7 @@ impl Visit for Collect<'_> {
                 self.program.lifetime.insert(buffer.data.clone(), self.loops.len());
                 self.stmt(body);
             }
-            StmtKind::Declare { body, .. } => self.stmt(body),
+            StmtKind::Constant { body, .. } | StmtKind::Declare { body, .. } => self.stmt(body),
             StmtKind::Block { bindings, predicate, block } => {
                 let exprs: Vec<&Expr> = bindings.iter().chain([predicate]).collect();
                 self.head(place, s, &exprs, |c| c.enter(place, bindings, predicate, block));

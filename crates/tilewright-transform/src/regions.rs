@@ -271,7 +271,9 @@ impl Visit for Scan {
                     }
                 }
             }
-            StmtKind::Allocate { buffer, body, .. } | StmtKind::Declare { buffer, body } => {
+            StmtKind::Allocate { buffer, body, .. }
+            | StmtKind::Constant { buffer, body, .. }
+            | StmtKind::Declare { buffer, body } => {
                 self.stmt(body);
                 self.reads.retain(|r| r.buffer != *buffer);
                 self.writes.retain(|r| r.buffer != *buffer);

@@ -515,10 +515,12 @@ impl Fold for Simplify {
                     }
                 }
             }
-            StmtKind::Allocate { .. } | StmtKind::Declare { .. } => {
+            StmtKind::Allocate { .. } | StmtKind::Constant { .. } | StmtKind::Declare { .. } => {
                 let new = fold_stmt_children(self, s);
                 match new.kind() {
-                    StmtKind::Allocate { body, .. } | StmtKind::Declare { body, .. }
+                    StmtKind::Allocate { body, .. }
+                    | StmtKind::Constant { body, .. }
+                    | StmtKind::Declare { body, .. }
                         if body.is_nop() =>
                     {
                         Stmt::nop()

@@ -129,19 +129,8 @@ impl Func<'_> {
 
     /// Text as a pointer to a constant that ends with a zero byte.
     pub(super) fn string(&mut self, text: &str) -> Val {
-        let mut escaped = String::new();
-        for b in text.bytes().chain([0]) {
-            match b {
-                b' '..=b'~' if b != b'"' && b != b'\\' => escaped.push(char::from(b)),
-                _ => escaped.push_str(&format!("\\{b:02X}")),
-            }
-        }
-        let name = format!("tw.str.{}", blake3::hash(text.as_bytes()).to_hex());
-        let length = text.len() + 1;
-        self.code.shared.global(&name, || {
-            format!("@{name} = private unnamed_addr constant [{length} x i8] c\"{escaped}\"")
-        });
-        Val::new(Ty::PTR, format!("@{name}"))
+        let bytes: Vec<u8> = text.bytes().chain([0]).collect();
+        self.code.bytes("str", 1, &bytes)
     }
 
     /// A call of a C function; `None` where it has no result.

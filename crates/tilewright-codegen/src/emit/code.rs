@@ -347,6 +347,25 @@ impl<'m> Code<'m> {
         self.line(format_args!("br {cond}, label %{then}, label %{otherwise}"));
     }
 
+    /// The address of a constant of these bytes, of which there is one in the module.
+    pub fn bytes(&mut self, kind: &str, align: usize, bytes: &[u8]) -> Val {
+        let name = format!("tw.{kind}.{}", blake3::hash(bytes).to_hex());
+        self.shared.global(&name, || {
+            let mut escaped = String::with_capacity(bytes.len());
+            for b in bytes {
+                match b {
+                    b' '..=b'~' if !matches!(b, b'"' | b'\\') => escaped.push(char::from(*b)),
+                    _ => escaped.push_str(&format!("\\{b:02X}")),
+                }
+            }
+            let n = bytes.len();
+            format!(
+                "@{name} = private unnamed_addr constant [{n} x i8] c\"{escaped}\", align {align}"
+            )
+        });
+        Val::new(Ty::PTR, format!("@{name}"))
+    }
+
     /// Stack memory of `bytes` at a 64-byte boundary, for the whole run of the function.
     pub fn alloca(&mut self, element: Scalar, count: usize) -> Val {
         let v = self.name(Ty::PTR);

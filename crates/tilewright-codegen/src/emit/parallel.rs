@@ -231,7 +231,8 @@ fn captured(var: &Var, body: &Stmt) -> Vec<Var> {
             }
         }
         fn stmt(&mut self, s: &Stmt) {
-            if let StmtKind::Allocate { buffer, .. } = s.kind() {
+            if let StmtKind::Allocate { buffer, .. } | StmtKind::Constant { buffer, .. } = s.kind()
+            {
                 self.bound.insert(buffer.data.clone());
             }
             walk_stmt(self, s);

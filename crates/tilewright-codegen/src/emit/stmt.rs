@@ -18,6 +18,7 @@
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::{
     Attr, Attrs, BinOp, Buffer, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var,
+    tensor::ALIGN,
 };
 
 use super::code::{Scalar, Shared, Val};
@@ -69,6 +70,12 @@ impl Func<'_> {
             StmtKind::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s))?,
             StmtKind::Allocate { buffer, body, .. } => {
                 self.allocate(buffer)?;
+                self.stmt(body)?;
+            }
+            StmtKind::Constant { buffer, value, body } => {
+                let address = self.code.bytes("data", ALIGN, value.bytes());
+                self.env.insert(buffer.data.clone(), address);
+                self.owned.insert(buffer.data.clone());
                 self.stmt(body)?;
             }
             StmtKind::Declare { body, .. } => self.stmt(body)?,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use tilewright_ir::{
-    Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Tensor, TensorType, Var,
+    Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, TensorType, Var,
 };
 
 use super::run::{Argument, Cells, Ran, Shared, Stop, is_data, run, undecided};
@@ -30,14 +30,6 @@ impl Value {
             Value::Tuple(values) => values.into_iter().for_each(|v| v.flatten(out)),
         }
     }
-}
-
-/// The cells of a tensor that is known.
-fn constant(t: &Tensor) -> Cells {
-    let size = t.dtype().bytes().max(1);
-    let chunks = t.bytes().chunks_exact(size).take(t.len());
-    let cells = chunks.map(|b| Val::Known(crate::machine::decode(b, t.dtype()))).collect();
-    Cells { dtype: t.dtype(), shape: t.shape().to_vec(), cells: Rc::new(cells) }
 }
 
 struct GraphRun<'s, 'm> {
@@ -110,7 +102,7 @@ impl GraphRun<'_, '_> {
                 Some(value) => Ok(value.clone()),
                 None => Err(Error::internal(format!("`{}` has no value", v.name())).into()),
             },
-            GraphExpr::Const(t) if is_data(t.dtype()) => Ok(Value::Cells(constant(t))),
+            GraphExpr::Const(t) if is_data(t.dtype()) => Ok(Value::Cells(Cells::constant(t))),
             GraphExpr::Const(t) => undecided(format!("a constant of type {}", t.dtype())),
             GraphExpr::Tuple(items) => {
                 let items: Ran<Vec<Value>> = items.iter().map(|e| self.eval(e)).collect();

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tilewright_ir::expr::wrap;
 use tilewright_ir::{
     BinOp, Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, IterKind, MatchRegion, Param,
-    Span, Stmt, StmtKind, TensorFunc, TypeKind, Var,
+    Span, Stmt, StmtKind, Tensor, TensorFunc, TypeKind, Var,
 };
 
 use crate::alias::permission;
@@ -60,6 +60,16 @@ pub struct Cells {
     pub shape: Vec<usize>,
     /// The elements.
     pub cells: Rc<Vec<Val>>,
+}
+
+impl Cells {
+    /// The cells of a tensor that is known.
+    pub fn constant(t: &Tensor) -> Self {
+        let size = t.dtype().bytes().max(1);
+        let chunks = t.bytes().chunks_exact(size).take(t.len());
+        let cells = chunks.map(|b| Val::Known(crate::machine::decode(b, t.dtype()))).collect();
+        Cells { dtype: t.dtype(), shape: t.shape().to_vec(), cells: Rc::new(cells) }
+    }
 }
 
 /// An argument of a tensor function.
@@ -745,6 +755,15 @@ impl Run<'_> {
             StmtKind::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s)),
             StmtKind::Allocate { buffer, body, .. } => {
                 let number = self.allocate(buffer)?;
+                self.stmt(body)?;
+                self.free(number);
+                Ok(())
+            }
+            StmtKind::Constant { buffer, value, body } => {
+                let number = self.allocate(buffer)?;
+                if let Some(memory) = self.memories.get_mut(number) {
+                    memory.cells = Cells::constant(value).cells.to_vec();
+                }
                 self.stmt(body)?;
                 self.free(number);
                 Ok(())

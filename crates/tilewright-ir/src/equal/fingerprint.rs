@@ -200,6 +200,15 @@ impl Finger {
                 self.attrs(annotations, "");
                 self.stmt(body);
             }
+            StmtKind::Constant { buffer, value, body } => {
+                self.buffer_def(buffer);
+                match value.dtype().is_float() {
+                    true => (0..value.len())
+                        .for_each(|i| float_bits(value.get_f64(i)).hash(&mut self.state)),
+                    false => value.bytes().hash(&mut self.state),
+                }
+                self.stmt(body);
+            }
             StmtKind::Declare { buffer, body } => {
                 self.buffer_def(buffer);
                 self.stmt(body);

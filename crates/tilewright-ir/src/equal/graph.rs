@@ -139,7 +139,7 @@ impl Matcher<'_> {
     }
 }
 
-fn tensors(a: &Tensor, b: &Tensor) -> Check {
+pub(super) fn tensors(a: &Tensor, b: &Tensor) -> Check {
     if a.dtype() != b.dtype() || a.shape() != b.shape() {
         return differ(tensor_text(a), tensor_text(b));
     }

@@ -322,6 +322,14 @@ impl Matcher<'_> {
                 self.stmt(x, y)
             }
             (
+                StmtKind::Constant { buffer: p, value: v, body: x },
+                StmtKind::Constant { buffer: q, value: w, body: y },
+            ) => {
+                self.buffer_def(p, q)?;
+                graph::tensors(v, w).map_err(|d| within(d, format!("buffer `{}`", p.name)))?;
+                self.stmt(x, y)
+            }
+            (
                 StmtKind::Declare { buffer: p, body: x },
                 StmtKind::Declare { buffer: q, body: y },
             ) => {

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var, round_to, wrap};
 use crate::func::{Param, TensorFunc};
 use crate::stmt::{Block, MatchRegion, Range, Region, Stmt, StmtKind};
+use crate::tensor::Tensor;
 use crate::text::brief;
 use crate::visit::{Visit, walk_block, walk_buffer, walk_expr, walk_range, walk_stmt};
 
@@ -107,6 +108,8 @@ struct Checker {
     checked: HashSet<usize>,
     /// The statement that is being checked.
     stmt: Option<Stmt>,
+    /// Pointers to memory that nothing writes.
+    constants: HashSet<Var>,
     /// Whether the next buffer definition brings memory of its own.
     owns: bool,
     /// Whether integers and `bool`s need no definition.
@@ -289,9 +292,25 @@ impl Checker {
                 view.name, source.name
             )
         });
+        if self.constants.contains(&source.data) {
+            self.constants.insert(view.data.clone());
+        }
         self.bind(view.strides.iter().chain(&view.elem_offset));
         self.owns = !self.vars.contains(&view.data);
         self.buffer_def(view);
+    }
+
+    fn constant(&mut self, b: &Buffer, value: &Tensor) {
+        let extents = b.const_shape().unwrap_or_default();
+        let shape: Vec<usize> = extents.iter().filter_map(|n| usize::try_from(*n).ok()).collect();
+        let fits = b.dtype() == value.dtype() && b.rank() == shape.len() && shape == value.shape();
+        self.require(fits, || {
+            let (name, t, s) = (&b.name, value.dtype(), value.shape());
+            format!("constant `{name}` is not of the type {t} and the shape {s:?} of its value")
+        });
+        let compact = b.strides.is_empty() && b.elem_offset.is_none();
+        self.require(compact, || format!("constant `{}` has strides or an offset", b.name));
+        self.constants.insert(b.data.clone());
     }
 
     /// Whether the operands of a node fit; a message if not.
@@ -418,6 +437,9 @@ impl Checker {
                     let indices: Vec<String> = indices.iter().map(brief).collect();
                     format!("{}[{}]", buffer.name, indices.join(", "))
                 };
+                self.require(!self.constants.contains(&buffer.data), || {
+                    format!("`{}` is written, but its memory is a constant", text())
+                });
                 let expected = self.access(buffer, indices, &text);
                 self.require(value.dtype() == expected, || {
                     let (v, t) = (brief(value), value.dtype());
@@ -427,6 +449,9 @@ impl Checker {
             StmtKind::For { var, range, .. } => self.range("loop variable", range, var),
             StmtKind::If { cond, .. } => self.one_bool("condition", cond),
             StmtKind::Let { var, value, .. } => {
+                if value.as_var().is_some_and(|v| self.constants.contains(v)) {
+                    self.constants.insert(var.clone());
+                }
                 self.require(var.dtype() == value.dtype(), || {
                     let (v, t) = (brief(value), value.dtype());
                     format!("`{}` is {}, but its value `{v}` is {t}", var.name(), var.dtype())
@@ -457,6 +482,7 @@ impl Checker {
             }
             StmtKind::Assume(e) => self.one_bool("assumption", e),
             StmtKind::Assert { cond, .. } => self.one_bool("assertion", cond),
+            StmtKind::Constant { buffer, value, .. } => self.constant(buffer, value),
             StmtKind::Allocate { .. } | StmtKind::Declare { .. } | StmtKind::Evaluate(_) => {}
         }
     }
@@ -506,7 +532,7 @@ impl Visit for Checker {
         self.stmt_depth += 1;
         let outer = self.stmt.replace(s.clone());
         self.stmt_rules(s);
-        self.owns = matches!(s.kind(), StmtKind::Allocate { .. });
+        self.owns = matches!(s.kind(), StmtKind::Allocate { .. } | StmtKind::Constant { .. });
         walk_stmt(self, s);
         self.stmt_depth -= 1;
         self.leave(mark);

@@ -100,6 +100,49 @@ fn open_functions_use_integers_without_a_definition() {
 }
 
 #[test]
+fn constants_fit_their_buffer_and_stay() {
+    let value = || Tensor::from_slice(&[2, 2], &[1.0f32, 2.0, 3.0, 4.0]).unwrap();
+    let constant = |buffer: &Buffer, body: Stmt| {
+        Stmt::new(StmtKind::Constant { buffer: buffer.clone(), value: value(), body })
+    };
+    let table = Buffer::with_extents("table", &[2, 2], DType::F32);
+    let at = || vec![Expr::i32(0), Expr::i32(1)];
+    check(|n| constant(&table, Stmt::store(&n.b, at(), table.load(at()))), expect!["ok"]);
+    check(
+        |_| constant(&table, Stmt::store(&table, at(), zero())),
+        expect![
+            "function `f`: `table[0, 1]` is written, but its memory is a constant (in `table[0, 1] = T.float32(0.0)`)"
+        ],
+    );
+    let view = table.derive(|d| d.name = "view".into());
+    let through = Stmt::store(&view, at(), zero());
+    let through = Stmt::new(StmtKind::Declare { buffer: view, body: through });
+    check(
+        |_| constant(&table, through),
+        expect![
+            "function `f`: `view[0, 1]` is written, but its memory is a constant (in `view[0, 1] = T.float32(0.0)`)"
+        ],
+    );
+    for buffer in [
+        Buffer::with_extents("table", &[4], DType::F32),
+        Buffer::with_extents("table", &[2, 2], DType::I32),
+        Buffer::new("table", vec![Expr::i32(2), Var::index("n").expr()], DType::F32),
+    ] {
+        check(
+            |_| constant(&buffer, Stmt::nop()),
+            expect![
+                "function `f`: constant `table` is not of the type float32 and the shape [2, 2] of its value (in constant `table`)"
+            ],
+        );
+    }
+    let strided = table.derive(|d| d.strides = vec![Expr::i32(4), Expr::i32(1)]);
+    check(
+        |_| constant(&strided, Stmt::nop()),
+        expect!["function `f`: constant `table` has strides or an offset (in constant `table`)"],
+    );
+}
+
+#[test]
 fn variables_are_defined_once() {
     let k = Var::index("k");
     check(

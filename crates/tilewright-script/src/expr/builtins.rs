@@ -76,6 +76,7 @@ const STATEMENTS: &[&str] = &[
     "LetStmt",
     "alloc_buffer",
     "allocate",
+    "allocate_const",
     "assume",
     "attr",
     "block",

@@ -12,6 +12,7 @@ use tilewright_ir::{
 };
 
 use super::Printer;
+use crate::consts;
 
 /// Whether regions or annotations of a block name buffers, or pointers of buffers, that the block
 /// defines.
@@ -96,6 +97,10 @@ impl Printer {
                     args += &format!(", annotations={}", self.attrs(annotations));
                 }
                 self.binding(buffer, &format!("T.decl_buffer({args})"), body, last);
+            }
+            StmtKind::Constant { buffer, value, body } => {
+                let args = consts::print_elements(value) + &self.buffer_details(buffer);
+                self.binding(buffer, &format!("T.allocate_const({args})"), body, last);
             }
             StmtKind::Declare { buffer, body } => {
                 let data = self.names.var(&buffer.data);
@@ -340,6 +345,12 @@ impl Printer {
         if let Some(data) = data {
             args += &format!(", data={data}");
         }
+        args + &self.buffer_details(b)
+    }
+
+    /// What of a buffer is not as usual.
+    fn buffer_details(&mut self, b: &Buffer) -> String {
+        let mut args = String::new();
         if !b.strides.is_empty() {
             args += &format!(", strides={}", self.tuple(&b.strides));
         }

@@ -21,6 +21,10 @@ pub(super) const MEMORY: &[&str] = &[
 /// Arguments that describe a buffer.
 pub(super) const BUFFER: &[&str] = MEMORY.split_at(11).0;
 
+/// Arguments of a constant.
+const CONSTANT: &[&str] =
+    &["value", "dtype", "extents", "b64", "scope", "align", "offset_factor", "axis_separators"];
+
 impl TensorParser<'_> {
     /// A buffer with the given shape and whatever else the arguments say.
     pub(super) fn buffer_from(
@@ -190,6 +194,17 @@ impl TensorParser<'_> {
         let buffer = Buffer::new(name, shape, dtype).derive(|d| d.scope = scope.into());
         self.x.env.insert(name, Item::Buffer(buffer.clone()));
         Ok((buffer, annotations))
+    }
+
+    /// `T.allocate_const(elements, dtype, extents)`: memory that holds what is given.
+    pub(super) fn allocate_const(&mut self, name: &str, c: &ast::ExprCall) -> Result<Wrap> {
+        let args = Args::bind(c, "T.allocate_const", CONSTANT)?;
+        let extents = args.need("extents")?;
+        let value = self.x.shaped(&args, extents)?;
+        let shape = self.x.extents(extents)?;
+        let buffer = self.buffer_from(name, shape, &args)?;
+        self.x.env.insert(name, Item::Buffer(buffer.clone()));
+        Ok(Wrap::Constant(buffer, value))
     }
 
     /// `T.decl_buffer(...)`: a view of `data`, or memory of its own.

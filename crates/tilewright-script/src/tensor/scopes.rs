@@ -268,12 +268,14 @@ impl TensorParser<'_> {
                 self.x.env.insert(n.id.as_str(), Item::Var(var.clone()));
                 Wrap::Let(var, value)
             }
-            "allocate" | "alloc_local" | "alloc_shared" | "decl_buffer" | "alloc_buffer" => {
+            "allocate" | "allocate_const" | "alloc_local" | "alloc_shared" | "decl_buffer"
+            | "alloc_buffer" => {
                 let bound = bound.ok_or_else(|| {
                     Error::syntax(format!("expected `with T.{name}(...) as A`")).at(span)
                 })?;
                 match name.as_str() {
                     "decl_buffer" => self.decl_buffer(bound, "T.decl_buffer", c)?,
+                    "allocate_const" => self.allocate_const(bound, c)?,
                     "alloc_buffer" => {
                         let (buffer, annotations) = self.alloc(bound, "T.alloc_buffer", c)?;
                         Wrap::Allocate(buffer, annotations)

@@ -12,8 +12,8 @@ use std::collections::HashMap;
 
 use tilewright_ir::visit::{fold_block_children, fold_expr_children, fold_stmt_children};
 use tilewright_ir::{
-    Attr, Block, Buffer, DType, Error, Expr, ExprKind, Fold, Result, Stmt, StmtKind, TensorFunc,
-    Var,
+    Attr, Block, Buffer, DType, Error, Expr, ExprKind, Fold, Result, Stmt, StmtKind, Tensor,
+    TensorFunc, Var,
 };
 
 /// Flattens every buffer of a function; declared regions of blocks are dropped.
@@ -121,6 +121,16 @@ impl Flatten {
         }
     }
 
+    /// A constant in the shape of its flat buffer.
+    fn reshape(&mut self, value: &Tensor, flat: &Buffer) -> Tensor {
+        let shape = flat.const_shape().unwrap_or_default();
+        let shape: Vec<usize> = shape.iter().filter_map(|n| usize::try_from(*n).ok()).collect();
+        value.reshape(&shape).unwrap_or_else(|e| {
+            self.error.get_or_insert(e);
+            value.clone()
+        })
+    }
+
     fn define(&mut self, b: &Buffer) -> Buffer {
         if let Some(f) = self.flat.get(b) {
             return f.clone();
@@ -223,6 +233,13 @@ impl Fold for Flatten {
             StmtKind::Allocate { buffer, .. } => {
                 self.allocate(buffer);
                 fold_stmt_children(self, s)
+            }
+            StmtKind::Constant { buffer, value, body } => {
+                self.allocate(buffer);
+                let buffer = self.buffer_def(buffer);
+                let value = self.reshape(value, &buffer);
+                let body = self.stmt(body);
+                Stmt::spanned(StmtKind::Constant { buffer, value, body }, s.span())
             }
             _ => fold_stmt_children(self, s),
         }

@@ -226,7 +226,10 @@ impl Widen {
 
 /// Whether a statement is a binding whose body is the rest of its sequence.
 fn binds(s: &Stmt) -> bool {
-    matches!(s.kind(), StmtKind::Allocate { .. } | StmtKind::Declare { .. })
+    matches!(
+        s.kind(),
+        StmtKind::Allocate { .. } | StmtKind::Constant { .. } | StmtKind::Declare { .. }
+    )
 }
 
 /// Arithmetic of ramps and broadcast scalars stays a ramp, so that code generation sees the
