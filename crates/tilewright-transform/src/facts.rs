@@ -668,7 +668,9 @@ impl Visit for Facts {
                 self.stmt(body);
                 self.leave();
             }
-            StmtKind::Allocate { buffer, body, .. } | StmtKind::Declare { buffer, body } => {
+            StmtKind::Allocate { buffer, body, .. }
+            | StmtKind::Constant { buffer, body, .. }
+            | StmtKind::Declare { buffer, body } => {
                 self.enter_buffer(buffer);
                 self.stmt(body);
                 self.leave();
