@@ -23,14 +23,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_ir::equal::{Options, fingerprint, tensor_funcs};
-use tilewright_ir::{
-    Binding, BindingBlock, Function, GraphExpr, GraphFunc, Module, Result, TensorFunc, TensorType,
-};
+use tilewright_ir::{Binding, BindingBlock, GraphExpr, GraphFunc, Module, Result, TensorType};
 
 use crate::classify::{Access, Facts, Role};
+use crate::functions::Functions;
 use crate::merge::{Member, Source, joined_name, merge};
-use crate::normal::{UniqueNames, needed, normalize};
+use crate::normal::{needed, normalize};
 
 /// A group's final value has at most this many nodes, so that compilation stays fast and kernels
 /// stay in the instruction cache.
@@ -46,22 +44,18 @@ const MAX_MEMBERS: usize = 48;
 /// # Errors
 /// Those of [`normalize`].
 pub fn fuse(module: &Module) -> Result<Module> {
-    let mut names = UniqueNames::default();
-    module.functions.keys().for_each(|n| names.reserve(n.clone()));
-    let mut fuser = Fuser {
-        module,
-        facts: HashMap::new(),
-        names,
-        added: Vec::new(),
-        by_print: HashMap::new(),
-        by_key: HashMap::new(),
-    };
+    let functions = Functions::new(module);
+    let mut fuser = Fuser { functions, facts: HashMap::new(), by_key: HashMap::new() };
     let mut graphs: HashMap<Arc<str>, GraphFunc> = HashMap::new();
     for (name, func) in module.graphs() {
         let normal = normalize(module, name, func)?;
         graphs.insert(name.clone(), fuser.graph(&normal));
     }
-    Ok(fuser.finish(&graphs))
+    let Fuser { functions, facts, .. } = fuser;
+    Ok(functions.finish(&graphs, |name, f| match facts.get(name) {
+        Some(Some(facts)) => facts.func.clone(),
+        _ => f.clone(),
+    }))
 }
 
 /// Position in [`Group::frames`], or [`MANY`].
@@ -114,12 +108,8 @@ struct Node<'f> {
 }
 
 struct Fuser<'m> {
-    module: &'m Module,
+    functions: Functions<'m>,
     facts: HashMap<Arc<str>, Option<Arc<Facts>>>,
-    names: UniqueNames,
-    added: Vec<(Arc<str>, Arc<TensorFunc>)>,
-    /// Functions that were made, by fingerprint.
-    by_print: HashMap<u64, Vec<usize>>,
     /// Groups that were merged: the functions and how they are wired.
     by_key: HashMap<String, Arc<str>>,
 }
@@ -129,10 +119,7 @@ impl Fuser<'_> {
         if let Some(facts) = self.facts.get(name) {
             return facts.clone();
         }
-        let facts = match self.module.functions.get(name) {
-            Some(Function::Tensor(f)) => Facts::of(f).map(Arc::new),
-            _ => None,
-        };
+        let facts = self.functions.get(name).and_then(Facts::of).map(Arc::new);
         self.facts.insert(name.clone(), facts.clone());
         facts
     }
@@ -279,75 +266,12 @@ impl Fuser<'_> {
         let func = match self.by_key.get(&key) {
             Some(name) => name.clone(),
             None => {
-                let name = self.add(merge(&members, args.len()), &joined_name(&names));
+                let name = self.functions.add(merge(&members, args.len()), &joined_name(&names));
                 self.by_key.insert(key, name.clone());
                 name
             }
         };
         GraphExpr::call_tir(func, args, outs)
-    }
-
-    /// Adds a function, or finds an equal one that was added before.
-    fn add(&mut self, func: TensorFunc, name: &str) -> Arc<str> {
-        let print = fingerprint(&func);
-        for at in self.by_print.get(&print).into_iter().flatten() {
-            let (name, old) = &self.added[*at];
-            if tensor_funcs(old, &func, &Options::loose()).is_ok() {
-                return name.clone();
-            }
-        }
-        let name = self.names.take(name);
-        self.by_print.entry(print).or_default().push(self.added.len());
-        self.added.push((name.clone(), Arc::new(func)));
-        name
-    }
-
-    /// The module with rewritten graph functions, and those tensor functions that are called or
-    /// were not called before either.
-    fn finish(self, graphs: &HashMap<Arc<str>, GraphFunc>) -> Module {
-        let mut called: HashMap<Arc<str>, bool> = HashMap::new();
-        let mut note = |func: &GraphFunc, now: bool| {
-            for b in func.bindings() {
-                callees(&b.value, &mut |name| *called.entry(name.clone()).or_default() |= now);
-            }
-            callees(&func.ret, &mut |name| *called.entry(name.clone()).or_default() |= now);
-        };
-        self.module.graphs().for_each(|(_, g)| note(g, false));
-        graphs.values().for_each(|g| note(g, true));
-        let mut out = Module { functions: Default::default(), ..self.module.clone() };
-        for (name, func) in &self.module.functions {
-            match func {
-                Function::Graph(g) => {
-                    let new = graphs.get(name).cloned().map_or(g.clone(), Arc::new);
-                    out.functions.insert(name.clone(), Function::Graph(new));
-                }
-                Function::Tensor(f) if called.get(name) != Some(&false) => {
-                    let inlined = self.facts.get(name).cloned().flatten().map(|f| f.func.clone());
-                    let f = inlined.unwrap_or_else(|| f.clone());
-                    out.functions.insert(name.clone(), Function::Tensor(f));
-                }
-                Function::Tensor(_) => {}
-            }
-        }
-        for (name, func) in self.added {
-            out.functions.insert(name, Function::Tensor(func));
-        }
-        out
-    }
-}
-
-/// Calls `f` for the name of every called tensor function.
-fn callees(e: &GraphExpr, f: &mut dyn FnMut(&Arc<str>)) {
-    match e {
-        GraphExpr::CallTir { func, args, .. } => {
-            f(func);
-            args.iter().for_each(|a| callees(a, f));
-        }
-        GraphExpr::Call { args, .. } | GraphExpr::Tuple(args) => {
-            args.iter().for_each(|a| callees(a, f));
-        }
-        GraphExpr::Item(of, _) => callees(of, f),
-        GraphExpr::Var(_) | GraphExpr::Const(_) => {}
     }
 }
 

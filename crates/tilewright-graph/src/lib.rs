@@ -11,6 +11,7 @@
 //!    [`Plan`](tilewright_ir::Plan): steps over places in one arena.
 //!
 //! * [`classify`]: what a tensor function is to its neighbours.
+//! * [`layout`]: conversions between layouts.
 //! * [`normal`]: the normal form of graph functions, which all passes start from.
 //! * [`view`]: functions that only relabel.
 //! * [`arena`]: offsets from lifetimes.
@@ -19,7 +20,9 @@
 
 pub mod arena;
 pub mod classify;
+mod functions;
 pub mod fuse;
+pub mod layout;
 pub mod memory;
 mod merge;
 pub mod normal;

@@ -31,7 +31,7 @@ use tilewright_ir::visit::{Subst, free_vars, walk_expr};
 use tilewright_ir::{BinOp, DType, Error, Expr, ExprKind, Fold, Range, Result, Var, Visit};
 use tilewright_sets::{Domain, Engine, Reason, Unknown, Witness};
 
-use crate::trace::{Lambda, LambdaItem};
+use crate::trace::{Lambda, LambdaBody, LambdaItem};
 
 /// A function from logical indices to physical ones.
 #[derive(Clone, Debug)]
@@ -135,6 +135,51 @@ impl IndexMap {
         let indices = next.apply(&self.indices);
         let separators = next.separators.clone();
         Ok(IndexMap { params: self.params.clone(), indices, separators })
+    }
+
+    /// The map as a lambda that can be printed; names of parameters are made different.
+    pub fn to_lambda(&self) -> Lambda {
+        let mut names: HashSet<String> = HashSet::new();
+        let mut params = Vec::new();
+        for v in &self.params {
+            let mut name = v.name().to_string();
+            while !names.insert(name.clone()) {
+                name.push('_');
+            }
+            params.push(Var::new(name, v.dtype()));
+        }
+        let renamed = self.params.iter().cloned().zip(params.iter().map(Var::expr));
+        let mut named = Subst::vars(renamed);
+        let mut items: Vec<LambdaItem> =
+            self.indices.iter().map(|e| LambdaItem::Expr(named.expr(e))).collect();
+        for at in self.separators.iter().rev() {
+            items.insert((*at).min(items.len()), LambdaItem::Separator);
+        }
+        let text = |item: &LambdaItem| match item {
+            LambdaItem::Expr(e) => e.to_string(),
+            _ => "AXIS_SEPARATOR".to_owned(),
+        };
+        let list = |l: Vec<String>| l.join(", ");
+        let text = format!(
+            "lambda {}: [{}]",
+            list(params.iter().map(|p| p.name().to_string()).collect()),
+            list(items.iter().map(text).collect())
+        );
+        Lambda::new(text, move |dtypes| {
+            if dtypes.len() != params.len() {
+                return Err(Error::input(format!("the map takes {} indices", params.len())));
+            }
+            let new: Vec<Var> =
+                params.iter().zip(dtypes).map(|(p, d)| Var::new(p.name().clone(), *d)).collect();
+            let values = new.iter().zip(&params).map(|(n, p)| n.expr().cast(p.dtype()));
+            let mut subst = Subst::vars(params.iter().cloned().zip(values));
+            let item = |item: &LambdaItem| match item {
+                LambdaItem::Expr(e) => LambdaItem::Expr(subst.expr(e)),
+                other => other.clone(),
+            };
+            let items = items.iter().map(item).collect();
+            Ok(LambdaBody { params: new, items })
+        })
     }
 
     /// Variables for the physical indices, named after the parameters they come from.
@@ -424,7 +469,6 @@ fn by_symbol(e: &Expr, wanted: BinOp) -> Option<(Var, Expr)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::LambdaBody;
     use expect_test::{Expect, expect};
 
     fn lambda(text: &str, build: impl Fn(&[Var]) -> Vec<Expr> + Send + Sync + 'static) -> Lambda {

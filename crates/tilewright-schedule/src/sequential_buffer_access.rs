@@ -17,7 +17,7 @@
 use std::collections::HashSet;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
+use tilewright_ir::visit::{fold_stmt_children, free_vars};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
@@ -25,10 +25,11 @@ use tilewright_sets::Engine;
 use tilewright_transform::dependence::{touches, uses};
 
 use crate::buffer_arg::BufferArg;
+use crate::index_map::IndexMap;
 use crate::loop_layout::is_loop_over;
 use crate::schedule::{Schedule, block_site};
 use crate::site::{Site, as_block, as_loop, find};
-use crate::trace::{Args, BlockRef, Lambda, LambdaBody, LambdaItem, LoopRef, Value};
+use crate::trace::{Args, BlockRef, Lambda, LoopRef, Value};
 
 impl Schedule {
     /// Rewrites the loops of a block so that they follow the axes of a buffer.
@@ -120,35 +121,9 @@ impl Plan {
 
     /// The order as a lambda that can be printed.
     fn map(&self) -> Lambda {
-        let mut names: HashSet<String> = HashSet::new();
-        let mut params = Vec::new();
-        for (v, _) in &self.nest {
-            let mut name = v.name().to_string();
-            while !names.insert(name.clone()) {
-                name.push('_');
-            }
-            params.push(Var::new(name, v.dtype()));
-        }
-        let old = self.nest.iter().map(|(v, _)| v.clone());
-        let mut named = Subst::vars(old.zip(params.iter().map(Var::expr)));
-        let items: Vec<Expr> = self.order.iter().map(|e| named.expr(e)).collect();
-        let list = |l: Vec<String>| l.join(", ");
-        let text = format!(
-            "lambda {}: [{}]",
-            list(params.iter().map(|p| p.name().to_string()).collect()),
-            list(items.iter().map(Expr::to_string).collect())
-        );
-        Lambda::new(text, move |dtypes| {
-            if dtypes.len() != params.len() {
-                return Err(Error::input(format!("the map takes {} indices", params.len())));
-            }
-            let new: Vec<Var> =
-                params.iter().zip(dtypes).map(|(p, d)| Var::new(p.name().clone(), *d)).collect();
-            let values = new.iter().zip(&params).map(|(n, p)| n.expr().cast(p.dtype()));
-            let mut subst = Subst::vars(params.iter().cloned().zip(values));
-            let items = items.iter().map(|e| LambdaItem::Expr(subst.expr(e))).collect();
-            Ok(LambdaBody { params: new, items })
-        })
+        let params = self.nest.iter().map(|(v, _)| v.clone()).collect();
+        let indices = self.order.clone();
+        IndexMap { params, indices, separators: Vec::new() }.to_lambda()
     }
 }
 

@@ -64,7 +64,24 @@ impl Stage {
         value: Expr,
         init: Option<Expr>,
     ) -> Stage {
-        let mut block = Block::new(name, Stmt::store(buffer, indices.clone(), value.clone()));
+        let body = Stmt::store(buffer, indices.clone(), value.clone());
+        let (mut block, loops) = Stage::block(name, iters, body);
+        block.init = init.clone().map(|e| Stmt::store(buffer, indices.clone(), e));
+        Stage::assemble(loops, Arc::new(block), buffer.clone(), indices, value, init)
+    }
+
+    /// The same loop nest around a block with any other body.
+    pub fn nest(name: impl Into<Arc<str>>, iters: &[(Var, i64, IterKind)], body: Stmt) -> Stmt {
+        let (block, loops) = Stage::block(name, iters, body);
+        Stage::wrap(&loops, Arc::new(block))
+    }
+
+    fn block(
+        name: impl Into<Arc<str>>,
+        iters: &[(Var, i64, IterKind)],
+        body: Stmt,
+    ) -> (Block, Vec<(Var, i64)>) {
+        let mut block = Block::new(name, body);
         block.iters = iters
             .iter()
             .map(|(var, extent, kind)| IterVar {
@@ -73,13 +90,12 @@ impl Stage {
                 kind: *kind,
             })
             .collect();
-        block.init = init.clone().map(|e| Stmt::store(buffer, indices.clone(), e));
         let loop_var = |var: &Var| match var.name().strip_prefix('v') {
             Some(rest) if !rest.is_empty() => Var::new(rest, var.dtype()),
             _ => var.fresh(),
         };
         let loops = iters.iter().map(|(var, extent, _)| (loop_var(var), *extent)).collect();
-        Stage::assemble(loops, Arc::new(block), buffer.clone(), indices, value, init)
+        (block, loops)
     }
 
     fn assemble(
@@ -90,15 +106,20 @@ impl Stage {
         value: Expr,
         init: Option<Expr>,
     ) -> Stage {
+        let stmt = Stage::wrap(&loops, block.clone());
+        Stage { loops, block, buffer, indices, value, init, stmt }
+    }
+
+    /// A block whose iteration variables are the loops.
+    fn wrap(loops: &[(Var, i64)], block: Arc<Block>) -> Stmt {
         let stmt = Stmt::new(StmtKind::Block {
             bindings: loops.iter().map(|(var, _)| var.expr()).collect(),
             predicate: Expr::bool(true),
-            block: block.clone(),
+            block,
         });
-        let stmt = loops.iter().rev().fold(stmt, |body, (var, extent)| {
+        loops.iter().rev().fold(stmt, |body, (var, extent)| {
             Stmt::serial(var, Expr::int(*extent, var.dtype()), body)
-        });
-        Stage { loops, block, buffer, indices, value, init, stmt }
+        })
     }
 
     /// The same stage with another stored value. What the block declares to read goes.

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use tilewright_graph::layout::{self, Leave};
 use tilewright_ir::{Error, Module, Remarks, Result};
 use tilewright_schedule::{Machine, auto};
 use tilewright_transform::lower::{blocks, flatten, opaque, scratch, vectorize};
@@ -39,6 +40,11 @@ impl Settings<'_> {
     fn text(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(given, _)| names(given, key)).map(|(_, value)| value.as_str())
     }
+
+    fn number(&self, key: &str) -> Result<Option<usize>> {
+        let wrong = |text: &str| Error::input(format!("`{key}` is a number, not `{text}`"));
+        self.text(key).map(|text| text.parse().map_err(|_| wrong(text))).transpose()
+    }
 }
 
 /// Whether the user's key means a setting: its whole name, or the part after the pass.
@@ -70,6 +76,16 @@ const REMOVE_NO_OP: &[(&str, &str)] = &[
     ("remove_no_op.ignore_profiler_call", "no effect"),
 ];
 
+/// How much larger folded constants may be, for `fold_constant`.
+const FOLD: (&str, &str) =
+    ("fold_constant.growth", "bytes by which a result may exceed its arguments; default 1048576");
+
+/// What a function keeps of the padding of a lifted stage, for `lift_layout`.
+const LIFT: (&str, &str) = (
+    "lift_layout.padding",
+    "what functions are told of it: value (default), undef (may be read), none (may not)",
+);
+
 /// Every pass, sorted by name.
 pub static PASSES: &[Pass] = &[
     Pass {
@@ -84,10 +100,25 @@ pub static PASSES: &[Pass] = &[
         },
     },
     Pass {
+        name: "cancel_layout",
+        about: "remove layout conversions that undo each other, and make one of those in a row",
+        settings: &[],
+        run: |module, _, why| layout::cancel_layout(module, why),
+    },
+    Pass {
         name: "flatten_buffer",
         about: "one index for each physical axis of a buffer; blocks must be lowered",
         settings: &[],
         run: |module, _, _| each_tensor(module, flatten::flatten_buffers),
+    },
+    Pass {
+        name: "fold_constant",
+        about: "run calls of constants now",
+        settings: &[FOLD],
+        run: |module, settings, why| {
+            let growth = settings.number(FOLD.0)?.unwrap_or(layout::fold::DEFAULT_GROWTH);
+            layout::fold_constant(module, growth, &mut layout::fold::interpret, why)
+        },
     },
     Pass {
         name: "fuse",
@@ -100,6 +131,23 @@ pub static PASSES: &[Pass] = &[
         about: "substitute spatial stages into their consumers where that repeats no work",
         settings: &[],
         run: |module, _, _| each_tensor(module, |f| Ok(inline::inline_spatial(f))),
+    },
+    Pass {
+        name: "lift_layout",
+        about: "move marked conversions at the edges of functions into the graph",
+        settings: &[LIFT],
+        run: |module, settings, why| {
+            let leave = match settings.text(LIFT.0) {
+                None | Some("value") => Leave::Value,
+                Some("undef") => Leave::Undef,
+                Some("none") => Leave::Nothing,
+                Some(other) => {
+                    let what = format!("`{}` is value, undef or none, not `{other}`", LIFT.0);
+                    return Err(Error::input(what));
+                }
+            };
+            layout::lift_layout(module, leave, why)
+        },
     },
     Pass {
         name: "lift_scratch",

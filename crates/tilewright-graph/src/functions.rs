@@ -1,0 +1,101 @@
+//! The tensor functions of a module while graph functions are rewritten: new ones join under free
+//! names, equal ones are shared, and those that nobody calls any more go.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tilewright_ir::equal::{Options, fingerprint, tensor_funcs};
+use tilewright_ir::{Function, GraphExpr, GraphFunc, Module, TensorFunc};
+
+use crate::normal::UniqueNames;
+
+pub(crate) struct Functions<'m> {
+    module: &'m Module,
+    names: UniqueNames,
+    added: Vec<(Arc<str>, Arc<TensorFunc>)>,
+    /// Positions of added functions, by fingerprint.
+    by_print: HashMap<u64, Vec<usize>>,
+}
+
+impl<'m> Functions<'m> {
+    pub fn new(module: &'m Module) -> Self {
+        let mut names = UniqueNames::default();
+        module.functions.keys().for_each(|n| names.reserve(n.clone()));
+        Functions { module, names, added: Vec::new(), by_print: HashMap::new() }
+    }
+
+    /// The tensor function of this name, added or not.
+    pub fn get(&self, name: &str) -> Option<&Arc<TensorFunc>> {
+        match self.module.functions.get(name) {
+            Some(Function::Tensor(f)) => Some(f),
+            _ => self.added.iter().find(|(n, _)| **n == *name).map(|(_, f)| f),
+        }
+    }
+
+    /// Adds a function, or finds an equal one that was added before.
+    pub fn add(&mut self, func: TensorFunc, name: &str) -> Arc<str> {
+        let print = fingerprint(&func);
+        for at in self.by_print.get(&print).into_iter().flatten() {
+            let (name, old) = &self.added[*at];
+            if tensor_funcs(old, &func, &Options::loose()).is_ok() {
+                return name.clone();
+            }
+        }
+        let name = self.names.take(name);
+        self.by_print.entry(print).or_default().push(self.added.len());
+        self.added.push((name.clone(), Arc::new(func)));
+        name
+    }
+
+    /// The module with rewritten graph functions, and those tensor functions that are called or
+    /// were not called before either, each as `keep` gives it.
+    pub fn finish(
+        self,
+        graphs: &HashMap<Arc<str>, GraphFunc>,
+        keep: impl Fn(&Arc<str>, &Arc<TensorFunc>) -> Arc<TensorFunc>,
+    ) -> Module {
+        let mut called: HashMap<Arc<str>, bool> = HashMap::new();
+        let mut note = |func: &GraphFunc, now: bool| {
+            for b in func.bindings() {
+                callees(&b.value, &mut |name| *called.entry(name.clone()).or_default() |= now);
+            }
+            callees(&func.ret, &mut |name| *called.entry(name.clone()).or_default() |= now);
+        };
+        self.module.graphs().for_each(|(_, g)| note(g, false));
+        graphs.values().for_each(|g| note(g, true));
+        let mut out = Module { functions: Default::default(), ..self.module.clone() };
+        for (name, func) in &self.module.functions {
+            match func {
+                Function::Graph(g) => {
+                    let new = graphs.get(name).cloned().map_or(g.clone(), Arc::new);
+                    out.functions.insert(name.clone(), Function::Graph(new));
+                }
+                Function::Tensor(f) if called.get(name) != Some(&false) => {
+                    out.functions.insert(name.clone(), Function::Tensor(keep(name, f)));
+                }
+                Function::Tensor(_) => {}
+            }
+        }
+        for (name, func) in self.added {
+            if called.get(&name) == Some(&true) {
+                out.functions.insert(name, Function::Tensor(func));
+            }
+        }
+        out
+    }
+}
+
+/// Calls `f` for the name of every called tensor function.
+fn callees(e: &GraphExpr, f: &mut dyn FnMut(&Arc<str>)) {
+    match e {
+        GraphExpr::CallTir { func, args, .. } => {
+            f(func);
+            args.iter().for_each(|a| callees(a, f));
+        }
+        GraphExpr::Call { args, .. } | GraphExpr::Tuple(args) => {
+            args.iter().for_each(|a| callees(a, f));
+        }
+        GraphExpr::Item(of, _) => callees(of, f),
+        GraphExpr::Var(_) | GraphExpr::Const(_) => {}
+    }
+}

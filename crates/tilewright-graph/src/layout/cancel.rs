@@ -1,0 +1,266 @@
+//! `cancel_layout`: conversions that undo each other go, and what is left of a chain of
+//! conversions is one.
+//!
+//! ```text
+//! lv1: (16, 128, 8) = matmul(...)            lv1 = matmul(...)
+//! lv2: (128, 128)   = unpack(lv1)     -->
+//! lv3: (16, 128, 8) = pack(lv2)
+//! lv4               = matmul(lv3, ...)       lv4 = matmul(lv1, ...)
+//! ```
+//!
+//! A conversion is composed with those before it in the chain that leads to it, from its nearest
+//! argument to the farthest. Where the composition from some value of the chain
+//!
+//! * is the identity, and the padding agrees, it is that value: the cells that the conversion pads
+//!   may hold anything, or are *known* (`known`) to hold the pad value already;
+//! * is what another conversion of that value gives, both are one;
+//! * is anything else, one conversion takes the place of the chain, unless that would make a copy
+//!   out of a view, which costs nothing.
+//!
+//! What decides are maps and pad values, and never shapes. A value that somebody else reads stays.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tilewright_ir::{
+    Binding, BindingBlock, Error, Expr, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result,
+    TensorType,
+};
+use tilewright_sets::Engine;
+
+use super::conversion::{Conversion, Pad};
+use super::known::{Region, Values, same_constant};
+use super::recognise::Recognised;
+use crate::functions::Functions;
+use crate::normal::normalize;
+
+/// Longest chain of conversions that is looked at.
+const MAX_CHAIN: usize = 16;
+
+/// Cancels and composes conversions in every graph function of a module. Graph functions come back
+/// in normal form.
+///
+/// # Errors
+/// Those of [`normalize`]; `Toolchain` where libisl is missing.
+pub fn cancel_layout(module: &Module, why: &mut Remarks) -> Result<Module> {
+    let engine = Engine::new()?;
+    let mut functions = Functions::new(module);
+    let mut known = Recognised::default();
+    let mut graphs: HashMap<Arc<str>, GraphFunc> = HashMap::new();
+    for (name, func) in module.graphs() {
+        let normal = normalize(module, name, func)?;
+        let cancel = Cancel {
+            functions: &mut functions,
+            known: &mut known,
+            values: Values::new(&engine),
+            steps: HashMap::new(),
+            made: Vec::new(),
+            alias: HashMap::new(),
+            why,
+        };
+        let rewritten = cancel.graph(&normal)?;
+        graphs.insert(name.clone(), normalize(module, name, &rewritten)?);
+    }
+    Ok(functions.finish(&graphs, |_, f| f.clone()))
+}
+
+/// A value that a conversion makes from another one.
+#[derive(Clone)]
+struct Step {
+    from: GraphVar,
+    conversion: Rc<Conversion>,
+}
+
+struct Cancel<'a, 'm> {
+    functions: &'a mut Functions<'m>,
+    known: &'a mut Recognised,
+    values: Values,
+    /// How values are made that conversions make.
+    steps: HashMap<u64, Step>,
+    /// Conversions so far, with the variables that they define.
+    made: Vec<(GraphVar, Step)>,
+    /// Variables that are other variables now.
+    alias: HashMap<u64, GraphVar>,
+    why: &'a mut Remarks,
+}
+
+/// What becomes of a conversion.
+enum Fate {
+    /// The value is this one.
+    Is(GraphVar),
+    /// One conversion does what the chain did.
+    Becomes(Step),
+    Stays,
+}
+
+impl Cancel<'_, '_> {
+    fn graph(mut self, func: &GraphFunc) -> Result<GraphFunc> {
+        let mut blocks = Vec::new();
+        for block in &func.blocks {
+            let mut bindings = Vec::new();
+            for b in &block.bindings {
+                bindings.push(self.binding(b)?);
+            }
+            blocks.push(BindingBlock { bindings, ..block.clone() });
+        }
+        Ok(GraphFunc { blocks, ..func.clone() })
+    }
+
+    fn binding(&mut self, b: &Binding) -> Result<Binding> {
+        let same = Binding { value: self.current(&b.value), ..b.clone() };
+        let GraphExpr::CallTir { func, args, outs, .. } = &same.value else {
+            self.values.bound(&same, self.functions);
+            return Ok(same);
+        };
+        let Some(f) = self.functions.get(func).cloned() else { return Ok(same) };
+        self.values.assumptions(&f, args);
+        let step = match &args[..] {
+            [GraphExpr::Var(from)] => {
+                let conversion = self.known.call(func, &f, &same.value)?;
+                conversion.map(|conversion| Step { from: from.clone(), conversion })
+            }
+            _ => None,
+        };
+        let Some(step) = step else {
+            self.values.bound(&same, self.functions);
+            return Ok(same);
+        };
+        let (step, new) = match self.fate(b, &step) {
+            Fate::Is(var) => {
+                self.alias.insert(b.var.id(), var.clone());
+                return Ok(Binding { value: GraphExpr::Var(var), ..b.clone() });
+            }
+            Fate::Stays => (step, same.clone()),
+            Fate::Becomes(step) => {
+                let name = self.functions.add(step.conversion.to_func("convert"), "convert");
+                let value = GraphExpr::call_tir(name, vec![step.from.expr()], outs.clone());
+                (step, Binding { value, ..same.clone() })
+            }
+        };
+        self.values.converted(&new, &step.conversion, &step.from.expr());
+        self.steps.insert(b.var.id(), step.clone());
+        self.made.push((b.var.clone(), step));
+        Ok(new)
+    }
+
+    /// A value in terms of the variables that stand for others now.
+    fn current(&self, e: &GraphExpr) -> GraphExpr {
+        match e {
+            GraphExpr::Var(v) => self.alias.get(&v.id()).unwrap_or(v).expr(),
+            GraphExpr::CallTir { func, args, outs, scalars } => GraphExpr::CallTir {
+                func: func.clone(),
+                args: args.iter().map(|a| self.current(a)).collect(),
+                outs: outs.clone(),
+                scalars: scalars.clone(),
+            },
+            other => other.clone(),
+        }
+    }
+
+    fn fate(&mut self, b: &Binding, step: &Step) -> Fate {
+        // From the nearest argument to the farthest: what leads from there to here, and whether
+        // the first conversion on that way is a view.
+        let mut chain = vec![(step.clone(), step.conversion.is_view())];
+        while let Some((last, _)) = chain.last()
+            && chain.len() < MAX_CHAIN
+            && let Some(before) = self.steps.get(&last.from.id())
+            && let Some(conversion) = before.conversion.then(&last.conversion)
+        {
+            let view = before.conversion.is_view();
+            let conversion = Rc::new(conversion);
+            chain.push((Step { from: before.from.clone(), conversion }, view));
+        }
+        for (way, _) in chain.iter().rev() {
+            if self.is_identity(b, way) {
+                return Fate::Is(way.from.clone());
+            }
+            let same = |s: &Step| s.from == way.from && s.conversion.same_as(&way.conversion);
+            if let Some((var, _)) = self.made.iter().find(|(_, s)| same(s)) {
+                return Fate::Is(var.clone());
+            }
+        }
+        let free = |(_, view): &&(Step, bool)| *view;
+        if chain.first().is_some_and(|c| free(&c)) {
+            return Fate::Stays;
+        }
+        match chain.iter().rev().find(|c| !free(c)) {
+            Some((way, _)) if way.from != step.from => {
+                let conversion = Rc::new(self.widened(b, way));
+                Fate::Becomes(Step { conversion, ..way.clone() })
+            }
+            _ => Fate::Stays,
+        }
+    }
+
+    /// Whether the value at the end of a way may be the one at its start.
+    fn is_identity(&mut self, b: &Binding, way: &Step) -> bool {
+        let c = &way.conversion;
+        if !c.takes_own_cells() || !same_type(&way.from, b) {
+            return false;
+        }
+        let before = self.steps.get(&way.from.id());
+        match &c.pad {
+            _ if c.is_total() => true,
+            Pad::None => true,
+            // Somebody may read them: they must be written at all.
+            Pad::Undef => before
+                .is_none_or(|s| !matches!(s.conversion.pad, Pad::None) || s.conversion.is_total()),
+            Pad::Value(value) => {
+                let cond = c.all().simplify(&!c.data.clone());
+                let region = Region { cells: c.cells.clone(), shape: c.to.clone(), cond };
+                let proof = self.holds(way, &region, value);
+                if let Err(missing) = &proof {
+                    let (from, name) = (way.from.name(), b.var.name());
+                    let what = format!("`{from}` is not taken for `{name}`");
+                    self.why.push(Error::refused(what).at(b.span).note(missing));
+                }
+                proof.is_ok()
+            }
+        }
+    }
+
+    /// Whether the cells of a region of the value at the start of a way hold a value.
+    fn holds(&self, way: &Step, region: &Region, value: &Expr) -> Result<(), String> {
+        let missing = match self.values.constant(&way.from.expr(), region) {
+            Ok(there) if same_constant(&there, value) => return Ok(()),
+            Ok(there) => format!("they hold {there}"),
+            Err(missing) => missing,
+        };
+        let (name, cond) = (way.from.name(), &region.cond);
+        Err(format!("the cells of `{name}` where {cond} are not known to hold {value}: {missing}"))
+    }
+
+    /// The conversion with cells taken from the argument that are known to hold the pad value.
+    fn widened(&mut self, b: &Binding, way: &Step) -> Conversion {
+        let c = &way.conversion;
+        let as_it_is = (**c).clone();
+        let Pad::Value(value) = &c.pad else { return as_it_is };
+        let in_range = c.source.iter().zip(&c.from).fold(Expr::bool(true), |all, (e, n)| {
+            all.and(e.clone().greater_equal(0)).and(e.clone().less(*n))
+        });
+        let in_range = c.all().simplify(&in_range);
+        let more = c.padding().with_guard(&in_range);
+        let wider = c.with_data(in_range);
+        let once = matches!(wider.relation().and_then(|r| r.collision()), Ok(None));
+        let region = Region::touched(&more, &c.source, &c.from);
+        let Some(region) = region.filter(|_| once && !more.is_empty().is_yes()) else {
+            return as_it_is;
+        };
+        match self.holds(way, &region, value) {
+            Ok(()) => wider,
+            Err(missing) => {
+                let what = format!("`{}` does not take all of `{}`", b.var.name(), way.from.name());
+                self.why.push(Error::refused(what).at(b.span).note(missing));
+                as_it_is
+            }
+        }
+    }
+}
+
+/// Whether a variable has the type of a binding's.
+fn same_type(v: &GraphVar, b: &Binding) -> bool {
+    let fixed = |t: &TensorType| t.const_shape().map(|s| (s, t.dtype));
+    let types = v.ty().as_tensor().zip(b.var.ty().as_tensor());
+    types.is_some_and(|(a, b)| fixed(a).is_some() && fixed(a) == fixed(b))
+}

@@ -1,0 +1,550 @@
+//! `lift_layout`: marked conversion stages at the edges of a function become functions of their
+//! own in the graph.
+//!
+//! ```text
+//! def matmul(A, B, C):             pre(A, P)                 lv0 = pre(x)
+//!     P = pack(A)       # marked   matmul_physical(P, B, Q)  lv1 = matmul_physical(lv0, w)
+//!     Q = P @ B                    post(Q, C)                lv2 = post(lv1)
+//!     C = unpack(Q)     # marked
+//! ```
+//!
+//! A stage is marked by an annotation of its block ([`PRE`], [`POST`]; [`LAYOUT_REWRITE`] as TVM
+//! has it). It leaves if it only moves data: a `pre` stage from an argument into a buffer that is
+//! nothing but its result, a `post` stage from such a buffer into a result of the function.
+//!
+//! What the stage wrote into the padding is then no longer seen in the function. [`Leave`] says
+//! what it is told instead:
+//!
+//! | | the stage writes | the function assumes | so the function |
+//! |---|---|---|---|
+//! | `Value` | the pad value | `data or P[c] == value` | may rely on the value |
+//! | `Undef` | any value | `data or P[c] == T.undef()` | may read the padding |
+//! | `Nothing` | nothing | nothing | may not look at the padding |
+//!
+//! The last two change what the function reads, and are for functions of whose results the padding
+//! is no part: that is proven, or the stage leaves as `Value`.
+//!
+//! Equal stages are one function, and one call where their arguments are the same.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tilewright_interp::written_params;
+use tilewright_ir::visit::{Subst, accessed, fold_block_children};
+use tilewright_ir::{
+    Attr, BinOp, Binding, BindingBlock, Block, Buffer, Error, Expr, Fold, GraphExpr, GraphFunc,
+    GraphType, GraphVar, Intrin, IterKind, Module, Param, Remarks, Result, Span, Stmt, StmtKind,
+    TensorFunc, TensorType, Var, Visit, visit,
+};
+use tilewright_sets::Engine;
+use tilewright_transform::Stage;
+
+use super::conversion::{Conversion, Pad};
+use super::taint::Taint;
+use crate::functions::Functions;
+use crate::normal::{needed, normalize};
+
+/// Annotation of the block of a stage that converts an argument.
+pub const PRE: &str = "preproc";
+
+/// Annotation of the block of a stage that converts a result.
+pub const POST: &str = "postproc";
+
+/// What TVM annotates stages with that convert an argument.
+pub const LAYOUT_REWRITE: &str = "meta_schedule.layout_rewrite_preproc";
+
+/// What a function is told of the padding of an argument when the stage that wrote it leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Leave {
+    /// Nothing: the padding may not be read.
+    Nothing,
+    /// That the padding may be read.
+    Undef,
+    /// What the padding holds.
+    #[default]
+    Value,
+}
+
+/// Lifts the marked stages of every function that a graph function calls. Graph functions come back
+/// in normal form.
+///
+/// # Errors
+/// Those of [`normalize`]; `Toolchain` where libisl is missing.
+pub fn lift_layout(module: &Module, leave: Leave, why: &mut Remarks) -> Result<Module> {
+    let mut functions = Functions::new(module);
+    let mut splits: HashMap<Arc<str>, Option<Split>> = HashMap::new();
+    let mut graphs: HashMap<Arc<str>, GraphFunc> = HashMap::new();
+    for (name, func) in module.graphs() {
+        let normal = normalize(module, name, func)?;
+        let lift = Lift {
+            functions: &mut functions,
+            splits: &mut splits,
+            leave,
+            results: HashMap::new(),
+            made: HashMap::new(),
+            why,
+        };
+        let rewritten = lift.graph(&normal)?;
+        graphs.insert(name.clone(), normalize(module, name, &rewritten)?);
+    }
+    Ok(functions.finish(&graphs, |_, f| f.clone()))
+}
+
+/// A function taken apart.
+#[derive(Clone)]
+struct Split {
+    compute: Arc<str>,
+    /// What the parameters of `compute` are.
+    params: Vec<Slot>,
+    /// How each result of the original comes about.
+    results: Vec<Made>,
+}
+
+/// A result of the original: one of those of `compute`, and the stage that converts it.
+#[derive(Clone)]
+struct Made {
+    at: usize,
+    post: Option<Arc<str>>,
+}
+
+/// A tensor parameter of a function without its stages.
+#[derive(Clone)]
+enum Slot {
+    /// A parameter of the original.
+    Own(usize),
+    /// The result of a stage, by its function and the parameter that it converts.
+    Pre(Arc<str>, usize, TensorType),
+    /// What a stage converts into a result of the original.
+    Post(TensorType),
+}
+
+/// A stage that leaves.
+struct Found {
+    /// Positions in the body.
+    at: Vec<usize>,
+    /// Position of the parameter.
+    param: usize,
+    /// The buffer inside of the function.
+    buffer: Buffer,
+    conversion: Conversion,
+    func: TensorFunc,
+    name: String,
+}
+
+struct Lift<'a, 'm> {
+    functions: &'a mut Functions<'m>,
+    splits: &'a mut HashMap<Arc<str>, Option<Split>>,
+    leave: Leave,
+    /// For variables of several results: the variable in its place, and the original's functions
+    /// for results.
+    results: HashMap<u64, (GraphVar, Split)>,
+    /// Conversions of values that are there already, by function and value.
+    made: HashMap<(Arc<str>, u64), GraphVar>,
+    why: &'a mut Remarks,
+}
+
+impl Lift<'_, '_> {
+    fn graph(mut self, func: &GraphFunc) -> Result<GraphFunc> {
+        let whole = used_whole(func);
+        let mut blocks = Vec::new();
+        for block in &func.blocks {
+            let mut bindings = Vec::new();
+            for b in &block.bindings {
+                self.binding(b, &whole, &mut bindings)?;
+            }
+            blocks.push(BindingBlock { bindings, ..block.clone() });
+        }
+        Ok(GraphFunc { blocks, ..func.clone() })
+    }
+
+    fn binding(&mut self, b: &Binding, whole: &HashSet<u64>, out: &mut Vec<Binding>) -> Result<()> {
+        let bind = |var: &GraphVar, value| Binding { var: var.clone(), value, span: b.span };
+        if let GraphExpr::Item(of, k) = &b.value
+            && let GraphExpr::Var(v) = &**of
+            && let Some((physical, split)) = self.results.get(&v.id())
+            && let Some(made) = split.results.get(*k)
+        {
+            out.extend(result(physical, made, b));
+            return Ok(());
+        }
+        let GraphExpr::CallTir { func, args, outs, scalars } = &b.value else {
+            out.push(b.clone());
+            return Ok(());
+        };
+        let apart = outs.len() == 1 || !whole.contains(&b.var.id());
+        let split = if apart { self.split(func, args.len(), outs.len())? } else { None };
+        let Some(split) = split else {
+            out.push(b.clone());
+            return Ok(());
+        };
+        let (mut new_args, mut new_outs) = (Vec::new(), Vec::new());
+        for slot in &split.params {
+            match slot {
+                Slot::Own(k) => match k.checked_sub(args.len()) {
+                    None => new_args.push(args[*k].clone()),
+                    Some(k) => new_outs.push(outs[k].clone()),
+                },
+                Slot::Pre(func, k, ty) => {
+                    new_args.push(self.converted(func, &args[*k], ty, b, out));
+                }
+                Slot::Post(ty) => new_outs.push(ty.clone()),
+            }
+        }
+        let ty = match &new_outs[..] {
+            [one] => GraphType::Tensor(one.clone()),
+            _ => GraphType::Tuple(new_outs.iter().cloned().map(GraphType::Tensor).collect()),
+        };
+        let physical = match &split.results[..] {
+            [Made { post: None, .. }] => b.var.clone(),
+            _ => GraphVar::new(format!("{}_physical", b.var.name()), ty),
+        };
+        let (func, scalars) = (split.compute.clone(), scalars.clone());
+        let call = GraphExpr::CallTir { func, args: new_args, outs: new_outs, scalars };
+        out.push(bind(&physical, call));
+        match &split.results[..] {
+            [Made { post: None, .. }] => {}
+            [made] => out.extend(result(&physical, made, b)),
+            _ => {
+                self.results.insert(b.var.id(), (physical, split));
+            }
+        }
+        Ok(())
+    }
+
+    /// The variable of a converted argument.
+    fn converted(
+        &mut self,
+        func: &Arc<str>,
+        arg: &GraphExpr,
+        ty: &TensorType,
+        b: &Binding,
+        out: &mut Vec<Binding>,
+    ) -> GraphExpr {
+        let (name, key) = match arg {
+            GraphExpr::Var(v) => (v.name().clone(), Some((func.clone(), v.id()))),
+            _ => (b.var.name().clone(), None),
+        };
+        if let Some(var) = key.as_ref().and_then(|k| self.made.get(k)) {
+            return var.expr();
+        }
+        let var = GraphVar::tensor(format!("{name}_physical"), ty.clone());
+        let value = GraphExpr::call_tir(func.clone(), vec![arg.clone()], vec![ty.clone()]);
+        out.push(Binding { var: var.clone(), value, span: b.span });
+        key.map(|k| self.made.insert(k, var.clone()));
+        var.expr()
+    }
+
+    /// The parts of a function, for calls with so many arguments; `None` where no stage leaves.
+    fn split(&mut self, name: &Arc<str>, inputs: usize, outs: usize) -> Result<Option<Split>> {
+        if let Some(known) = self.splits.get(name) {
+            return Ok(known.clone());
+        }
+        let split = match self.functions.get(name).cloned() {
+            Some(f) if inputs_of(&f) == Some(inputs) && f.buffers().count() == inputs + outs => {
+                self.take_apart(name, &f, inputs)?
+            }
+            _ => None,
+        };
+        self.splits.insert(name.clone(), split.clone());
+        Ok(split)
+    }
+
+    fn take_apart(
+        &mut self,
+        name: &Arc<str>,
+        func: &TensorFunc,
+        inputs: usize,
+    ) -> Result<Option<Split>> {
+        let (allocs, body) = func.root_parts();
+        let list: Vec<Stmt> = match body.kind() {
+            StmtKind::Seq(list) => list.clone(),
+            _ => vec![body.clone()],
+        };
+        let (mut pres, mut posts): (Vec<Found>, Vec<Found>) = (Vec::new(), Vec::new());
+        for (at, s) in list.iter().enumerate() {
+            let Some((block, is_pre)) = marked(s) else { continue };
+            if pres.iter().chain(&posts).any(|f| f.at.contains(&at)) {
+                continue;
+            }
+            match stage(func, allocs, &list, at, &block, is_pre)? {
+                Ok(found) if is_pre => pres.push(found),
+                Ok(found) => posts.push(found),
+                Err(missing) => self.why.push(
+                    Error::refused(format!("the stage `{block}` stays in `{name}`"))
+                        .at(s.span())
+                        .note(missing),
+                ),
+            }
+        }
+        // What goes straight through stays.
+        posts.retain(|p| pres.iter().all(|q| q.buffer != p.buffer));
+        if pres.is_empty() && posts.is_empty() {
+            return Ok(None);
+        }
+        let left = |but: &[Found]| -> Vec<Stmt> {
+            let gone = |at: usize| but.iter().any(|f| f.at.contains(&at));
+            list.iter().enumerate().filter(|(k, _)| !gone(*k)).map(|(_, s)| s.clone()).collect()
+        };
+        let after_pre = Stmt::seq(left(&pres));
+        let mut assumptions = Vec::new();
+        for pre in &mut pres {
+            let span = pre.at.first().and_then(|k| list[*k].span());
+            self.weaken(name, func, &after_pre, pre, span)?;
+            assumptions.extend(assumption(&pre.conversion, &pre.buffer));
+        }
+        let rest = left(&posts);
+        let gone = |s: &Stmt| pres.iter().flat_map(|p| &p.at).any(|k| list[*k].ptr_eq(s));
+        let body = Stmt::seq(assumptions.into_iter().chain(rest.into_iter().filter(|s| !gone(s))));
+        let (read, written) = accessed(&body);
+        let (mut params, mut slots, mut results) = (Vec::new(), Vec::new(), Vec::new());
+        let mut given: Vec<Buffer> = Vec::new();
+        for (k, buffer) in func.buffers().enumerate() {
+            for pre in pres.iter().filter(|f| f.param == k) {
+                let name = self.functions.add(pre.func.clone(), &pre.name);
+                params.push(Param::tensor(&pre.buffer));
+                slots.push(Slot::Pre(name, k, type_of(&pre.conversion.to, &pre.buffer)));
+            }
+            let post = posts.iter().find(|f| f.param == k);
+            let result = post.map_or(buffer, |f| &f.buffer);
+            let known = given.iter().position(|b| b == result);
+            if k >= inputs {
+                let post = post.map(|f| self.functions.add(f.func.clone(), &f.name));
+                results.push(Made { at: known.unwrap_or(given.len()), post });
+                if known.is_none() {
+                    given.push(result.clone());
+                }
+            }
+            let used = read.contains(buffer) || written.contains(buffer);
+            if let (Some(post), None) = (post, known) {
+                params.push(Param::tensor(result));
+                slots.push(Slot::Post(type_of(&post.conversion.from, result)));
+            } else if post.is_none() && (used || pres.iter().all(|f| f.param != k)) {
+                params.extend(func.params.iter().find(|p| p.buffer() == Some(buffer)).cloned());
+                slots.push(Slot::Own(k));
+            }
+        }
+        params.extend(func.params.iter().filter(|p| p.buffer().is_none()).cloned());
+        let leaves = |b: &Buffer| pres.iter().chain(&posts).any(|f| f.buffer == *b);
+        let allocs = allocs.iter().filter(|b| !leaves(b)).cloned().collect();
+        let mut compute = TensorFunc { params, ..func.clone() }.with_root(allocs, body);
+        compute.attrs.remove("global_symbol");
+        let compute = self.functions.add(compute, &format!("{name}_physical"));
+        Ok(Some(Split { compute, params: slots, results }))
+    }
+
+    /// Lets the stage leave its padding as asked, if nothing depends on what it wrote there.
+    fn weaken(
+        &mut self,
+        name: &Arc<str>,
+        func: &TensorFunc,
+        rest: &Stmt,
+        pre: &mut Found,
+        span: Option<Span>,
+    ) -> Result<()> {
+        let own = match &pre.conversion.pad {
+            _ if pre.conversion.is_total() => return Ok(()),
+            Pad::Value(_) => Leave::Value,
+            Pad::Undef => Leave::Undef,
+            Pad::None => Leave::Nothing,
+        };
+        if self.leave >= own {
+            return Ok(());
+        }
+        let taint = Taint::of(&Engine::new()?, rest, &pre.buffer, &pre.conversion);
+        let blocked = match self.leave {
+            Leave::Nothing => taint.read(),
+            _ => taint.reaches(func.buffers()),
+        };
+        if let Err(missing) = blocked {
+            let what = format!("`{name}` keeps the pad value of `{}`", pre.buffer.name);
+            self.why.push(Error::refused(what).at(span).note(missing));
+            return Ok(());
+        }
+        let pad = if self.leave == Leave::Undef { Pad::Undef } else { Pad::None };
+        pre.conversion = pre.conversion.with_pad(pad);
+        pre.func = pre.conversion.to_func(&pre.name);
+        Ok(())
+    }
+}
+
+/// A result of the original as its binding, from the value of `compute`.
+fn result(physical: &GraphVar, made: &Made, b: &Binding) -> Vec<Binding> {
+    let bind = |var: &GraphVar, value| Binding { var: var.clone(), value, span: b.span };
+    let mut out = Vec::new();
+    let item = match physical.ty() {
+        GraphType::Tuple(types) => {
+            let value = GraphExpr::Item(Box::new(physical.expr()), made.at);
+            let var = match (&made.post, types.get(made.at)) {
+                (Some(_), Some(ty)) => {
+                    GraphVar::new(format!("{}_physical", b.var.name()), ty.clone())
+                }
+                _ => b.var.clone(),
+            };
+            out.push(bind(&var, value));
+            var
+        }
+        _ => physical.clone(),
+    };
+    if let Some(post) = &made.post {
+        let outs = b.var.ty().as_tensor().cloned().into_iter().collect();
+        out.push(bind(&b.var, GraphExpr::call_tir(post.clone(), vec![item.expr()], outs)));
+    }
+    out
+}
+
+/// Variables of several results that are used as a whole, and not item by item.
+fn used_whole(func: &GraphFunc) -> HashSet<u64> {
+    let mut whole = HashSet::new();
+    for b in func.bindings().filter(|b| !matches!(b.value, GraphExpr::Item(..))) {
+        needed(&b.value, &mut |v| {
+            whole.insert(v.id());
+        });
+    }
+    needed(&func.ret, &mut |v| {
+        whole.insert(v.id());
+    });
+    whole
+}
+
+/// How many parameters a function only reads, where those come first, then those that it only
+/// writes, then scalars.
+fn inputs_of(func: &TensorFunc) -> Option<usize> {
+    let written = written_params(func);
+    let kinds: Vec<u8> = func
+        .params
+        .iter()
+        .zip(&written)
+        .map(|(p, written)| match p {
+            Param::Scalar(_) => 2,
+            Param::Buffer { .. } => u8::from(*written),
+        })
+        .collect();
+    kinds.is_sorted().then(|| kinds.iter().filter(|k| **k == 0).count())
+}
+
+/// The name of the marked block that a statement is, under its loops, and whether it converts an
+/// argument.
+fn marked(s: &Stmt) -> Option<(Arc<str>, bool)> {
+    struct Find(Vec<(Arc<str>, bool)>);
+    impl Visit for Find {
+        fn block(&mut self, b: &Block) {
+            let has =
+                |key: &str| b.annotations.get(key).is_some_and(|v| !matches!(v, Attr::Bool(false)));
+            if has(PRE) || has(LAYOUT_REWRITE) {
+                self.0.push((b.name.clone(), true));
+            } else if has(POST) {
+                self.0.push((b.name.clone(), false));
+            }
+            visit::walk_block(self, b);
+        }
+    }
+    let mut find = Find(Vec::new());
+    find.stmt(s);
+    find.0.into_iter().next()
+}
+
+/// The stage that a marked statement is, or why it is none that could leave. Other statements that
+/// write the same buffer, such as its padding, are part of it.
+fn stage(
+    func: &TensorFunc,
+    allocs: &[Buffer],
+    list: &[Stmt],
+    at: usize,
+    block: &str,
+    is_pre: bool,
+) -> Result<Result<Found, String>> {
+    let (read, written) = accessed(&list[at]);
+    let ([from], [to]) = (&read[..], &written[..]) else {
+        return Ok(Err("it does not read one buffer and write another".into()));
+    };
+    let (outer, inner) = if is_pre { (from, to) } else { (to, from) };
+    let Some(param) = func.buffers().position(|b| b == outer) else {
+        return Ok(Err(format!("`{}` is no parameter", outer.name)));
+    };
+    if !allocs.contains(inner) || &*inner.scope != "global" {
+        return Ok(Err(format!("`{}` is not allocated for the whole function", inner.name)));
+    }
+    let touched: Vec<(Vec<Buffer>, Vec<Buffer>)> = list.iter().map(accessed).collect();
+    let writes = |k: usize, b: &Buffer| touched[k].1.contains(b);
+    let parts: Vec<usize> = (0..list.len()).filter(|k| writes(*k, to)).collect();
+    let (first, last) = (parts[0], parts[parts.len() - 1]);
+    for (k, (reads, written)) in touched.iter().enumerate() {
+        let part = parts.contains(&k);
+        if part && !(reads.iter().all(|b| b == from) && written.len() == 1) {
+            return Ok(Err(format!("`{}` is written by another statement too", to.name)));
+        }
+        if !part && reads.contains(to) && (!is_pre || k < last) {
+            return Ok(Err(format!("`{}` is read by another statement", to.name)));
+        }
+        if written.contains(from) && (is_pre || k > first) {
+            return Ok(Err(format!("`{}` is changed by another statement", from.name)));
+        }
+    }
+    let stmt = Stmt::seq(parts.iter().map(|k| list[*k].clone()));
+    let Some(conversion) = Conversion::of_stage(&stmt, from, to)? else {
+        return Ok(Err("it does more than move data, or that is not proven".into()));
+    };
+    let named = block.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let starts = block.starts_with(|c: char| c.is_ascii_alphabetic());
+    let name = if named && starts { block } else { "convert" };
+    let func = match parts.len() {
+        1 => alone(&stmt, from, to),
+        _ => conversion.to_func(name),
+    };
+    let (buffer, name) = (inner.clone(), name.to_owned());
+    Ok(Ok(Found { at: parts, param, buffer, conversion, func, name }))
+}
+
+/// A statement as a function of its own, without the marks.
+fn alone(s: &Stmt, from: &Buffer, to: &Buffer) -> TensorFunc {
+    struct Unmark;
+    impl Fold for Unmark {
+        fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
+            let b = fold_block_children(self, b);
+            let mut annotations = b.annotations.clone();
+            annotations.retain(|k, _| ![PRE, POST, LAYOUT_REWRITE].contains(&&**k));
+            match annotations.len() == b.annotations.len() {
+                true => b,
+                false => Arc::new(Block { annotations, ..(*b).clone() }),
+            }
+        }
+    }
+    let mut subst = Subst::refresh();
+    let params = [from, to].map(|b| {
+        let new = b.derive_storage(|_| {});
+        subst.buffers.insert(b.clone(), new.clone());
+        Param::tensor(&new)
+    });
+    TensorFunc::new(params.to_vec(), Unmark.stmt(&subst.stmt(s)))
+}
+
+/// What a function assumes of a padded argument.
+fn assumption(c: &Conversion, buffer: &Buffer) -> Option<Stmt> {
+    if c.is_total() || matches!(c.pad, Pad::None) {
+        return None;
+    }
+    let iters: Vec<(Var, i64, IterKind)> = c
+        .cells
+        .iter()
+        .zip(&c.to)
+        .map(|(v, n)| (Var::new(format!("v{}", v.name()), v.dtype()), *n, IterKind::Spatial))
+        .collect();
+    let at: Vec<Expr> = iters.iter().map(|i| i.0.expr()).collect();
+    let mut to_iters = Subst::vars(c.cells.iter().cloned().zip(at.iter().cloned()));
+    let cell = buffer.load(at);
+    let holds = match &c.pad {
+        Pad::Value(e) if e.as_float().is_some_and(f64::is_nan) => {
+            Expr::intrin(Intrin::IsNan, vec![cell])
+        }
+        Pad::Value(e) => Expr::binary(BinOp::Eq, cell, to_iters.expr(e)),
+        _ => Expr::binary(BinOp::Eq, cell, Expr::undef(c.dtype)),
+    };
+    let cond = to_iters.expr(&c.data).or(holds);
+    let name = format!("{}_padding", buffer.name);
+    Some(Stage::nest(name, &iters, Stmt::new(StmtKind::Assume(cond))))
+}
+
+fn type_of(shape: &[i64], buffer: &Buffer) -> TensorType {
+    let shape = shape.iter().map(|d| Expr::int(*d, tilewright_ir::DType::I64)).collect();
+    TensorType { shape, dtype: buffer.dtype() }
+}

@@ -1,0 +1,181 @@
+//! Where the padding of a buffer gets to: which loads read it, and which cells are computed from it.
+
+use tilewright_ir::{Buffer, Expr, ExprKind, Stmt, Var, Visit, visit};
+use tilewright_sets::{Access, Domain, Engine, Known, Set};
+
+use super::conversion::{Conversion, boxed, cell_names, is_pure};
+use super::writes::Writes;
+
+/// Cells get their values from cells in at most this many steps, or it is not known from which.
+const MAX_ROUNDS: usize = 8;
+
+/// Cells that are computed from padding.
+struct Stained {
+    buffer: Buffer,
+    cells: Vec<Var>,
+    set: Set,
+    cond: Expr,
+}
+
+/// What comes of the padding of a buffer.
+pub(crate) struct Taint {
+    stained: Vec<Stained>,
+    /// A load that reads the padding, with the point at which it does.
+    read: Option<String>,
+    /// What could not be followed.
+    unknown: Option<String>,
+}
+
+impl Taint {
+    /// Follows the cells that `conversion` pads through a statement.
+    pub fn of(engine: &Engine, body: &Stmt, buffer: &Buffer, conversion: &Conversion) -> Taint {
+        let mut taint = Taint { stained: Vec::new(), read: None, unknown: None };
+        if let Err(e) = taint.follow(engine, body, buffer, conversion) {
+            taint.unknown = Some(e.to_string());
+        }
+        taint
+    }
+
+    /// `Err` where padding is read, or may be.
+    pub fn read(&self) -> Result<(), String> {
+        self.unknown.iter().chain(&self.read).next().map_or(Ok(()), |what| Err(what.clone()))
+    }
+
+    /// `Err` where one of the buffers has cells that are computed from padding, or may have.
+    pub fn reaches<'a>(&self, buffers: impl Iterator<Item = &'a Buffer>) -> Result<(), String> {
+        if let Some(what) = &self.unknown {
+            return Err(what.clone());
+        }
+        for b in buffers {
+            if let Some(found) = self.stained.iter().find(|s| s.buffer == *b) {
+                let read = self.read.iter().map(|r| format!(": {r}")).collect::<String>();
+                let cells = match found.cond.is_true() {
+                    true => "in all cells".to_owned(),
+                    false => format!("where {}", found.cond),
+                };
+                return Err(format!("`{}` is computed from it {cells}{read}", b.name));
+            }
+        }
+        Ok(())
+    }
+
+    fn follow(
+        &mut self,
+        engine: &Engine,
+        body: &Stmt,
+        buffer: &Buffer,
+        conversion: &Conversion,
+    ) -> Known<()> {
+        let Some(writes) = Writes::of(body) else {
+            self.unknown = Some("what the function does cannot be followed".into());
+            return Ok(());
+        };
+        let padding = conversion.padding();
+        self.stained.push(Stained {
+            buffer: buffer.clone(),
+            cells: conversion.cells.clone(),
+            set: padding.to_set()?,
+            cond: Expr::not_node(conversion.data.clone()),
+        });
+        for _ in 0..MAX_ROUNDS {
+            let mut more = false;
+            for w in &writes.stores {
+                let mut loads = Vec::new();
+                let domain = w.place.domain(engine);
+                guarded_loads(&w.value, &domain, &mut loads);
+                let elsewhere = w.place.guards.iter().chain(&w.indices);
+                for e in elsewhere.chain(w.place.loops.iter().map(|l| &l.1.extent)) {
+                    if !is_pure(e) {
+                        self.unknown = Some(format!("`{e}` depends on data"));
+                        return Ok(());
+                    }
+                }
+                for (domain, b, at) in loads {
+                    for k in 0..self.stained.len() {
+                        if self.stained[k].buffer == b {
+                            more |= self.spread(engine, k, &domain, &at, w)?;
+                        }
+                    }
+                }
+            }
+            if !more {
+                return Ok(());
+            }
+        }
+        self.unknown = Some("it goes through many cells".into());
+        Ok(())
+    }
+
+    /// What one load of a stained buffer stains.
+    fn spread(
+        &mut self,
+        engine: &Engine,
+        from: usize,
+        domain: &Domain,
+        at: &[Expr],
+        w: &super::writes::Write,
+    ) -> Known<bool> {
+        use tilewright_ir::Fold;
+        let source = &self.stained[from];
+        let place = source.cells.iter().zip(at);
+        let place = place.map(|(c, e)| (c.clone(), e.clone().cast(c.dtype())));
+        let mut place = visit::Subst::vars(place);
+        let hit = domain.with_guard(&place.expr(&source.cond));
+        let empty = hit.is_empty();
+        if empty.is_yes() {
+            return Ok(false);
+        }
+        if from == 0 && self.read.is_none() {
+            let point = empty.witness().map(|p| format!("at {p} ")).unwrap_or_default();
+            let at: Vec<String> = at.iter().map(Expr::to_string).collect();
+            self.read = Some(format!("{point}`{}[{}]` is read", source.buffer.name, at.join(", ")));
+        }
+        let Some(shape) = w.buffer.const_shape() else {
+            self.unknown = Some(format!("the size of `{}` is open", w.buffer.name));
+            return Ok(false);
+        };
+        let known = self.stained.iter().position(|s| s.buffer == w.buffer);
+        let cells = known.map_or_else(|| cell_names(&shape), |k| self.stained[k].cells.clone());
+        let new = Access::new(&hit, &w.indices).touched(&cells)?;
+        let all = boxed(engine, &cells, &shape);
+        match known.map(|k| &mut self.stained[k]) {
+            Some(old) if new.is_subset(&old.set).is_yes() => Ok(false),
+            Some(old) => {
+                old.set = old.set.union(&new)?;
+                old.cond = old.set.condition(&all)?;
+                Ok(true)
+            }
+            None => {
+                let cond = new.condition(&all)?;
+                self.stained.push(Stained { buffer: w.buffer.clone(), cells, set: new, cond });
+                Ok(true)
+            }
+        }
+    }
+}
+
+/// The loads of a value with the points at which they happen.
+fn guarded_loads(e: &Expr, domain: &Domain, out: &mut Vec<(Domain, Buffer, Vec<Expr>)>) {
+    struct Scan<'a>(Domain, &'a mut Vec<(Domain, Buffer, Vec<Expr>)>);
+    impl Visit for Scan<'_> {
+        fn expr(&mut self, e: &Expr) {
+            match e.kind() {
+                ExprKind::Load(b, at) => {
+                    self.1.push((self.0.clone(), b.clone(), at.clone()));
+                    visit::walk_expr(self, e);
+                }
+                // What is selected away has no part in the value.
+                ExprKind::IfThenElse(c, t, f) | ExprKind::Select(c, t, f) if is_pure(c) => {
+                    let all = self.0.clone();
+                    self.0 = all.with_guard(c);
+                    self.expr(t);
+                    self.0 = all.with_guard(&Expr::not_node(c.clone()));
+                    self.expr(f);
+                    self.0 = all;
+                }
+                _ => visit::walk_expr(self, e),
+            }
+        }
+    }
+    Scan(domain.clone(), out).expr(e);
+}

@@ -1,0 +1,4 @@
+//! Layouts in the graph.
+
+mod conversion;
+mod stages;
