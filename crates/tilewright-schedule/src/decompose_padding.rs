@@ -21,6 +21,7 @@ use tilewright_ir::{
 use tilewright_transform::index::{Ranges, simplify, simplify_indices};
 
 use crate::cache::{one_block, the_block};
+use crate::reduction::conjuncts;
 use crate::schedule::{Edited, Schedule, fresh_block_name, loop_site};
 use crate::site::{as_loop, replace_in};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
@@ -185,6 +186,7 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited>
             }
         }
     }
+    let inner_predicate = conjuncts(&predicate).iter().fold(inner_predicate, |all, e| all.and(e));
     let store = Stmt::store(
         buffer,
         indices.iter().map(|i| simplify(&moved.expr(i), &ranges)).collect(),
@@ -192,7 +194,7 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited>
     );
     let copy = Block { iters, reads: None, writes: None, body: store, ..(*b).clone() };
     let copy = Stmt::spanned(
-        Stmt::block(new_bindings, inner_predicate.and(predicate), copy).kind().clone(),
+        Stmt::block(new_bindings, inner_predicate, copy).kind().clone(),
         site.stmt.span(),
     );
     let copy = nest.iter().rev().fold(copy, |body, s| match s.kind() {
@@ -243,10 +245,8 @@ fn reads(e: &Expr, buffer: &Buffer) -> bool {
 
 /// The bounds that a condition sets to each variable, where they are tighter than its domain.
 fn box_of(cond: &Expr, iters: &[IterVar]) -> Result<Vec<Option<Bounds>>> {
-    let mut parts = Vec::new();
-    conjuncts(cond, &mut parts);
     let mut out: Vec<Option<Bounds>> = iters.iter().map(|_| None).collect();
-    for part in parts {
+    for part in conjuncts(cond) {
         let (k, from, end) = bound_of(&part, iters).ok_or_else(|| {
             Error::refused(format!(
                 "the condition `{part}` is no constant bound of one iteration variable"
@@ -274,17 +274,6 @@ fn box_of(cond: &Expr, iters: &[IterVar]) -> Result<Vec<Option<Bounds>>> {
         }
     }
     Ok(out)
-}
-
-fn conjuncts(e: &Expr, out: &mut Vec<Expr>) {
-    match e.kind() {
-        ExprKind::Binary(BinOp::And, a, b) => {
-            conjuncts(a, out);
-            conjuncts(b, out);
-        }
-        _ if e.is_true() => {}
-        _ => out.push(e.clone()),
-    }
 }
 
 /// Which variable a comparison bounds: its first value, or the one after its last.

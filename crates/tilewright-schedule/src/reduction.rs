@@ -7,7 +7,8 @@
 
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    Block, Error, Expr, Fold, IterKind, IterVar, Range, Result, Stmt, StmtKind, TensorFunc, Var,
+    BinOp, Block, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt, StmtKind,
+    TensorFunc, Var,
 };
 use tilewright_sets::Engine;
 use tilewright_transform::index::{Ranges, simplify};
@@ -169,10 +170,8 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited>
             )));
         }
     }
-    let mut parts = Vec::new();
-    conjuncts(predicate, &mut parts);
     let mut kept = Expr::bool(true);
-    for p in parts {
+    for p in conjuncts(predicate) {
         let free = free_vars(&p);
         match dropped.iter().any(|v| free.contains(v)) {
             // What an instance misses for lack of iterations, it initialises in vain.
@@ -334,13 +333,11 @@ fn inner_len(around: &[Stmt], outer: &Stmt) -> usize {
     around.iter().rev().take_while(|s| !s.ptr_eq(outer)).count()
 }
 
-fn conjuncts(e: &Expr, out: &mut Vec<Expr>) {
+/// What holds where all of an expression does, in order.
+pub(crate) fn conjuncts(e: &Expr) -> Vec<Expr> {
     match e.kind() {
-        tilewright_ir::ExprKind::Binary(tilewright_ir::BinOp::And, a, b) => {
-            conjuncts(a, out);
-            conjuncts(b, out);
-        }
-        _ if e.is_true() => {}
-        _ => out.push(e.clone()),
+        ExprKind::Binary(BinOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
+        _ if e.is_true() => Vec::new(),
+        _ => vec![e.clone()],
     }
 }
