@@ -16,6 +16,19 @@ pub(super) struct Frame {
     pub(super) init: Option<Stmt>,
 }
 
+impl Frame {
+    /// Whether a view that the body declares stands in the regions of the block, so that it has to
+    /// be declared around it, and can be.
+    fn names_outside(&self, view: &Buffer) -> bool {
+        let regions = || self.reads.iter().chain(&self.writes).flatten();
+        let own = self.allocs.iter().chain(self.matches.iter().map(|m| &m.buffer));
+        let mut parts = view.shape.iter().chain(&view.strides).chain(&view.elem_offset);
+        regions().any(|r| r.buffer == *view)
+            && own.into_iter().all(|b| b.data != view.data)
+            && parts.all(|e| e.as_int().is_some())
+    }
+}
+
 impl TensorParser<'_> {
     /// What a block says about itself.
     pub(super) fn block_clause(
@@ -260,6 +273,14 @@ impl TensorParser<'_> {
         self.blocks.push(Frame::default());
         let result = self.suite(body, Level::Block);
         let frame = self.blocks.pop().unwrap_or_default();
+        let mut body = sequence(result?);
+        let mut views = Vec::new();
+        while let StmtKind::Declare { buffer, body: rest } = body.kind()
+            && frame.names_outside(buffer)
+        {
+            views.push(buffer.clone());
+            body = rest.clone();
+        }
         let block = Block {
             name: name.into(),
             iters: frame.iters,
@@ -269,13 +290,16 @@ impl TensorParser<'_> {
             allocs: frame.allocs,
             matches: frame.matches,
             init: frame.init,
-            body: sequence(result?),
+            body,
         };
         let kind = StmtKind::Block {
             bindings: frame.bindings,
             predicate: frame.predicate.unwrap_or_else(|| Expr::bool(true)),
             block: Arc::new(block),
         };
-        Ok(Stmt::spanned(kind, Some(span)))
+        let block = Stmt::spanned(kind, Some(span));
+        Ok(views.into_iter().rfold(block, |body, buffer| {
+            Stmt::spanned(StmtKind::Declare { buffer, body }, Some(span))
+        }))
     }
 }
