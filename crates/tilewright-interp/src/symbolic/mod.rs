@@ -59,8 +59,9 @@ use term::{Fast, Node, Term, Terms, Val, Wrong};
 /// The attribute that counts trailing parameters which are scratch memory.
 const WORKSPACE: &str = "tilewright.workspace";
 
-/// Cases into which cells are split where their terms differ.
-const SPLITS: usize = 4096;
+/// Conditions that are taken to be true and then false, one inside the other, where the terms of a
+/// cell differ.
+const CONDITIONS: usize = 12;
 
 /// Pairs of terms for which a witness is sought.
 const SOUGHT: usize = 512;
@@ -230,7 +231,7 @@ pub fn functions(
     let (Some(second), Some(first)) = (sides.pop(), sides.pop()) else {
         return Err(Error::internal("two sides that are not two"));
     };
-    let compare = Compare { shared, options, relied, splits: SPLITS };
+    let compare = Compare { shared, options, relied };
     Ok(match compare.outputs(&first, &second) {
         Ok(verdict) => verdict,
         Err(Wrong::Full) => undecided("the programs need more terms than are allowed"),
@@ -378,7 +379,6 @@ struct Compare<'o> {
     shared: Shared,
     options: &'o Options,
     relied: [Vec<String>; 2],
-    splits: usize,
 }
 
 impl Compare<'_> {
@@ -412,7 +412,7 @@ impl Compare<'_> {
             open.iter().map(|(_, _, x, y)| (form(*x), form(*y))).collect();
         let mut differ: Vec<(usize, usize, Term, Term)> = Vec::new();
         for ((output, at, x, y), (a, b)) in open.into_iter().zip(formed) {
-            let proven = self.prove(a, b, 12)?;
+            let proven = self.prove(a, b, CONDITIONS)?;
             if !proven {
                 differ.push((output, at, x, y));
                 if differ.len() >= SOUGHT {
@@ -477,24 +477,20 @@ impl Compare<'_> {
         if a == b || free(&self.shared.terms, a) {
             return Ok(true);
         }
-        if depth == 0 || self.splits == 0 {
-            return Ok(false);
-        }
         let roots = [a, b].into_iter().filter_map(|v| match v {
             Val::Term(t) => Some(t),
             Val::Known(_) => None,
         });
         let roots: Vec<Term> = roots.collect();
         let below = self.shared.terms.below(roots.iter().copied());
-        let condition = below.iter().find_map(|t| match self.shared.terms.node(*t) {
-            Node::Ite(c, ..) => Some(c),
-            _ => None,
-        });
-        let Some(condition) = condition else { return Ok(false) };
-        for truth in [1, 0] {
-            self.splits = self.splits.saturating_sub(1);
-            let mut known: Fast<Term, u64> = Fast::default();
-            known.insert(condition, truth);
+        let Some(condition) = self.shared.terms.condition(&below) else { return Ok(false) };
+        for truth in [true, false] {
+            let work = 2 * below.len() as u64;
+            match self.shared.steps.checked_sub(work).filter(|_| depth > 0) {
+                Some(left) => self.shared.steps = left,
+                None => return Ok(false),
+            }
+            let known = self.shared.terms.implied(condition, truth)?;
             let mut canon = Canon::new(&mut self.shared.terms, self.options.reassociate, &known);
             canon.prepare(&roots)?;
             let (x, y) = (canon.get(a), canon.get(b));

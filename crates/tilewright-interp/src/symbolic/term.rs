@@ -8,6 +8,7 @@
 //! The children of a term have smaller numbers than the term itself, so that walks over all terms
 //! go by number and need no recursion.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -106,6 +107,8 @@ pub struct Terms {
     lists: Vec<Vec<Term>>,
     list_numbers: HashMap<Vec<Term>, u32>,
     limit: usize,
+    /// The number of the last walk over terms, and by term that of the last one that came there.
+    seen: RefCell<(u64, Vec<u64>)>,
 }
 
 /// `Undef`, the term with number 0.
@@ -123,6 +126,7 @@ impl Terms {
             lists: Vec::new(),
             list_numbers: HashMap::new(),
             limit: limit.min(u32::MAX as usize),
+            seen: RefCell::default(),
         }
     }
 
@@ -376,14 +380,86 @@ impl Terms {
         }
     }
 
+    /// The first condition among terms that decides something and is no combination of others.
+    pub fn condition(&self, below: &[Term]) -> Option<Term> {
+        let mut first: Option<Term> = None;
+        let mut offer = |t: Term| {
+            let combines = matches!(
+                self.node(t),
+                Node::Const(_)
+                    | Node::Not(_)
+                    | Node::Ite(..)
+                    | Node::Many(..)
+                    | Node::Binary(BinOp::And | BinOp::Or, ..)
+            );
+            if !combines && first.is_none_or(|f| t < f) {
+                first = Some(t);
+            }
+        };
+        for &t in below {
+            match self.node(t) {
+                Node::Ite(c, ..) | Node::Not(c) => offer(c),
+                Node::Binary(BinOp::And | BinOp::Or, _, a, b) => {
+                    [a, b].into_iter().for_each(&mut offer)
+                }
+                Node::Many(BinOp::And | BinOp::Or, list) => {
+                    self.list(list).iter().copied().for_each(&mut offer);
+                }
+                _ => {}
+            }
+        }
+        first
+    }
+
+    /// The values of conditions that follow from the value of one.
+    pub fn implied(&mut self, condition: Term, truth: bool) -> Made<Fast<Term, u64>> {
+        let mut known: Fast<Term, u64> = Fast::default();
+        known.insert(condition, u64::from(truth));
+        let Node::Binary(op, dtype, a, b) = self.node(condition) else { return Ok(known) };
+        // Not of floats: no order holds for NaN.
+        let (op, a, b) = match (op, truth) {
+            (BinOp::Lt | BinOp::Le, false) if dtype.is_float() => return Ok(known),
+            (BinOp::Lt, false) => (BinOp::Le, b, a),
+            (BinOp::Le, false) => (BinOp::Lt, b, a),
+            _ => (op, a, b),
+        };
+        let follows: &[(BinOp, bool, u64)] = match op {
+            BinOp::Lt => &[
+                (BinOp::Lt, false, 1),
+                (BinOp::Le, false, 1),
+                (BinOp::Lt, true, 0),
+                (BinOp::Le, true, 0),
+                (BinOp::Eq, false, 0),
+            ],
+            BinOp::Le => &[(BinOp::Le, false, 1), (BinOp::Lt, true, 0)],
+            BinOp::Eq if truth => &[
+                (BinOp::Le, false, 1),
+                (BinOp::Le, true, 1),
+                (BinOp::Lt, false, 0),
+                (BinOp::Lt, true, 0),
+            ],
+            _ => &[],
+        };
+        for &(op, swapped, value) in follows {
+            let (x, y) = if swapped { (b, a) } else { (a, b) };
+            let (x, y) = (self.val(x), self.val(y));
+            if let Val::Term(t) = self.binary(op, dtype, x, y)? {
+                known.entry(t).or_insert(value);
+            }
+        }
+        Ok(known)
+    }
+
     /// All terms below the roots, roots included, children before their parents.
     pub fn below(&self, roots: impl IntoIterator<Item = Term>) -> Vec<Term> {
-        let mut seen = vec![false; self.nodes.len()];
+        let (walk, seen) = &mut *self.seen.borrow_mut();
+        *walk += 1;
+        seen.resize(self.nodes.len(), 0);
         let mut left: Vec<Term> = roots.into_iter().collect();
         let mut found = Vec::new();
         while let Some(t) = left.pop() {
             if let Some(seen) = seen.get_mut(t.0 as usize)
-                && !std::mem::replace(seen, true)
+                && std::mem::replace(seen, *walk) != *walk
             {
                 found.push(t);
                 self.children(t, |c| left.push(c));

@@ -1,0 +1,133 @@
+//! What a program is told about its inputs.
+//!
+//! An assumption about the content of a cell gives the cell that value; permission to read gives it
+//! an arbitrary one. Whatever rests on the inputs is noted as a constraint.
+
+use super::*;
+use crate::alias::permission;
+
+impl Run<'_> {
+    /// An assumption, or a part of one: `whole` is what the user wrote.
+    pub(super) fn assume(&mut self, e: &Expr, whole: &Expr) -> Ran<()> {
+        if let Some((b, indices)) = permission(e) {
+            let at = self.locate(b, indices)?;
+            if self.given(self.cell(at))? == Terms::unwritten() {
+                self.write(at, Terms::undef());
+            }
+            return Ok(());
+        }
+        match e.kind() {
+            ExprKind::Binary(BinOp::And, a, b) => {
+                self.assume(a, whole)?;
+                return self.assume(b, whole);
+            }
+            ExprKind::Binary(BinOp::Or, a, b) => {
+                // A side that is known to be false leaves the other one.
+                for (known, other) in [(a, b), (b, a)] {
+                    if touches_memory(known) {
+                        continue;
+                    }
+                    return match self.condition(known)? {
+                        Val::Known(0) => self.assume(other, whole),
+                        Val::Known(_) => Ok(()),
+                        Val::Term(c) => {
+                            self.enter(c, false);
+                            let done = self.assume(other, whole);
+                            self.path.pop();
+                            done
+                        }
+                    };
+                }
+            }
+            ExprKind::Binary(BinOp::Eq, a, b) => {
+                for (cell, value) in [(a, b), (b, a)] {
+                    if let ExprKind::Load(buffer, indices) = cell.kind() {
+                        let at = self.locate(buffer, indices)?;
+                        let old = self.given(self.cell(at))?;
+                        if old == Terms::unwritten() {
+                            break;
+                        }
+                        let v = self.eval(value)?;
+                        return self.assume_cell(at, buffer.dtype(), old, v, whole);
+                    }
+                }
+            }
+            _ => {}
+        }
+        match self.eval(e)? {
+            Val::Known(0) => {
+                let text = tilewright_ir::text::brief(whole);
+                Err(self.fault(format!("assumption `{text}` does not hold")))
+            }
+            Val::Known(_) => Ok(()),
+            v if v == Terms::undef() => {
+                let text = tilewright_ir::text::brief(whole);
+                Err(self.fault(format!("assumption `{text}` is about an arbitrary value")))
+            }
+            v => self.rely(v, whole),
+        }
+    }
+
+    /// A cell that is assumed to hold a value.
+    fn assume_cell(
+        &mut self,
+        at: (usize, usize),
+        dtype: DType,
+        old: Val,
+        v: Val,
+        whole: &Expr,
+    ) -> Ran<()> {
+        let text = || tilewright_ir::text::brief(whole);
+        if old == Terms::undef() || v == Terms::undef() {
+            return Err(self.fault(format!("assumption `{}` is about an arbitrary value", text())));
+        }
+        let made = self.shared.terms.binary(BinOp::Eq, dtype, old, v);
+        match self.made(made)? {
+            Val::Known(0) => Err(self.fault(format!("assumption `{}` does not hold", text()))),
+            Val::Known(_) => Ok(()),
+            equal => {
+                if let (Val::Term(t), Val::Known(bits), true) = (old, v, self.path.is_empty())
+                    && matches!(self.shared.terms.node(t), Node::Input(..))
+                {
+                    self.shared.assumed.entry(t).or_insert(bits);
+                }
+                self.rely(equal, whole)?;
+                self.write(at, v);
+                Ok(())
+            }
+        }
+    }
+
+    /// Notes a condition that the program relies on.
+    fn rely(&mut self, v: Val, whole: &Expr) -> Ran<()> {
+        let mut v = v;
+        for (c, truth) in self.path.clone().into_iter().rev() {
+            let c = Val::Term(c);
+            let (t, f) = if truth { (v, Val::Known(1)) } else { (Val::Known(1), v) };
+            let made = self.shared.terms.ite(c, t, f, DType::BOOL);
+            v = self.made(made)?;
+        }
+        if let Val::Term(t) = v {
+            self.shared.constraints.push(t);
+            let text = tilewright_ir::text::brief(whole);
+            if !self.shared.relied.contains(&text) {
+                self.shared.relied.push(text);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether an expression reads memory.
+fn touches_memory(e: &Expr) -> bool {
+    struct Find(bool);
+    impl tilewright_ir::Visit for Find {
+        fn expr(&mut self, e: &Expr) {
+            self.0 |= matches!(e.kind(), ExprKind::Load(..));
+            tilewright_ir::visit::walk_expr(self, e);
+        }
+    }
+    let mut find = Find(false);
+    tilewright_ir::Visit::expr(&mut find, e);
+    find.0
+}

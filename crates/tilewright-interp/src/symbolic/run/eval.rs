@@ -1,0 +1,188 @@
+//! Expressions on symbols: numbers where they are known, terms where they are not.
+
+use super::*;
+
+impl Run<'_> {
+    pub(super) fn spend(&mut self) -> Ran<()> {
+        match self.shared.steps.checked_sub(1) {
+            Some(left) => self.shared.steps = left,
+            None => return undecided("the programs take more steps than are allowed"),
+        }
+        Ok(())
+    }
+
+    /// An integer that must be known.
+    pub(super) fn number(&mut self, e: &Expr, what: &str) -> Ran<i64> {
+        if let Some(v) = e.as_int() {
+            return Ok(v);
+        }
+        match self.eval(e)? {
+            Val::Known(bits) => Ok(bits as i64),
+            v if v == Terms::undef() => Err(self.fault(format!("{what} is an arbitrary value"))),
+            Val::Term(_) => {
+                undecided(format!("{what} depends on data: `{}`", tilewright_ir::text::brief(e)))
+            }
+        }
+    }
+
+    /// A condition, resolved as far as the path does.
+    pub(super) fn condition(&mut self, e: &Expr) -> Ran<Val> {
+        let v = self.eval(e)?;
+        let v = self.given(v)?;
+        match v == Terms::undef() {
+            true => Err(self.fault("a condition is an arbitrary value".to_owned())),
+            false => Ok(v),
+        }
+    }
+
+    /// A value where the conditions of the path hold.
+    pub(super) fn given(&mut self, v: Val) -> Ran<Val> {
+        let mut v = v;
+        while let Val::Term(t) = v {
+            if self.path.is_empty() {
+                break;
+            }
+            let truth = |c: Term| self.path.iter().find(|(d, _)| *d == c).map(|(_, truth)| *truth);
+            v = match (truth(t), self.shared.terms.node(t)) {
+                (Some(truth), _) => return Ok(Val::Known(u64::from(truth))),
+                (None, Node::Not(a)) => match truth(a) {
+                    Some(truth) => return Ok(Val::Known(u64::from(!truth))),
+                    None => break,
+                },
+                (None, Node::Ite(c, a, b)) => match truth(c) {
+                    Some(truth) => self.shared.terms.val(if truth { a } else { b }),
+                    None => break,
+                },
+                _ => break,
+            };
+        }
+        Ok(v)
+    }
+
+    /// Goes into a branch on a term.
+    pub(super) fn enter(&mut self, c: Term, truth: bool) {
+        let (c, truth) = match self.shared.terms.node(c) {
+            Node::Not(a) => (a, !truth),
+            _ => (c, truth),
+        };
+        self.path.push((c, truth));
+    }
+
+    /// Evaluates the current lane.
+    pub(super) fn eval(&mut self, e: &Expr) -> Ran<Val> {
+        self.spend()?;
+        let dtype = e.dtype().scalar();
+        Ok(match e.kind() {
+            ExprKind::Int(v) => Val::Known(*v as u64),
+            ExprKind::Float(v) => Val::Known(scalar::from_f64(*v, dtype)),
+            ExprKind::Str(_) => return undecided("text as a value"),
+            ExprKind::Var(v) => return self.variable(v),
+            ExprKind::Cast(a) => {
+                let v = self.eval(a)?;
+                let made = self.shared.terms.cast(a.dtype().scalar(), dtype, v);
+                self.made(made)?
+            }
+            ExprKind::Binary(op, a, b) => return self.binary(*op, a, b),
+            ExprKind::Not(a) => {
+                let v = self.eval(a)?;
+                let made = self.shared.terms.not(v);
+                self.made(made)?
+            }
+            ExprKind::Select(c, t, f) => {
+                let c = self.eval(c)?;
+                let c = self.given(c)?;
+                let (t, f) = (self.eval(t)?, self.eval(f)?);
+                let made = self.shared.terms.ite(c, t, f, dtype);
+                self.made(made)?
+            }
+            ExprKind::IfThenElse(c, t, f) => match self.condition(c)? {
+                Val::Known(0) => return self.eval(f),
+                Val::Known(_) => return self.eval(t),
+                Val::Term(c) => {
+                    let mut sides = Vec::new();
+                    for (e, truth) in [(t, true), (f, false)] {
+                        self.enter(c, truth);
+                        let v = self.eval(e);
+                        self.path.pop();
+                        sides.push(v?);
+                    }
+                    let made = match sides.as_slice() {
+                        [t, f] => self.shared.terms.ite(Val::Term(c), *t, *f, dtype),
+                        _ => Ok(Terms::undef()),
+                    };
+                    self.made(made)?
+                }
+            },
+            ExprKind::Load(b, indices) => return self.load(b, indices),
+            ExprKind::Call(CallTarget::Intrin(op), args) => {
+                let Some(first) = args.first() else {
+                    return Err(Error::internal("an intrinsic without arguments").into());
+                };
+                let a = self.eval(first)?;
+                let b = match args.get(1) {
+                    Some(b) => self.eval(b)?,
+                    None => a,
+                };
+                let made = self.shared.terms.intrin(*op, first.dtype().scalar(), a, b);
+                self.made(made)?
+            }
+            ExprKind::Call(CallTarget::Extern(name), _) => {
+                return undecided(format!("`{name}` is a function outside of the program"));
+            }
+            ExprKind::Call(CallTarget::Opaque(name), _) => {
+                return undecided(format!("what T.{name} does is not known"));
+            }
+            ExprKind::Let(v, value, body) => {
+                let value = self.eval(value)?;
+                let lane = if v.dtype().lanes > 1 { self.lane } else { 0 };
+                self.vars.insert((v.id(), lane), value);
+                return self.eval(body);
+            }
+            ExprKind::Ramp(base, stride) => {
+                let (base, stride) = (self.eval(base)?, self.eval(stride)?);
+                let lane = Val::Known(wrap(i64::from(self.lane), dtype) as u64);
+                let made = self.shared.terms.binary(BinOp::Mul, dtype, stride, lane);
+                let step = self.made(made)?;
+                let made = self.shared.terms.binary(BinOp::Add, dtype, base, step);
+                self.made(made)?
+            }
+            ExprKind::Broadcast(a) => return self.eval(a),
+            ExprKind::Undef => Terms::undef(),
+        })
+    }
+
+    fn variable(&mut self, v: &Var) -> Ran<Val> {
+        let lane = if v.dtype().lanes > 1 { self.lane } else { 0 };
+        if let Some(value) = self.vars.get(&(v.id(), lane)) {
+            return Ok(*value);
+        }
+        if !is_data(v.dtype()) {
+            return undecided(format!("`{}` has no value that computes", v.name()));
+        }
+        let made = self.shared.free(v);
+        let value = self.made(made)?;
+        self.vars.insert((v.id(), lane), value);
+        Ok(value)
+    }
+
+    fn binary(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Ran<Val> {
+        let dtype = a.dtype().scalar();
+        let x = self.eval(a)?;
+        if let (true, Val::Known(bits)) = (op.is_logic(), x)
+            && (bits != 0) == (op == BinOp::Or)
+        {
+            return Ok(x);
+        }
+        let y = match (op.is_logic(), x) {
+            (true, Val::Term(c)) if x != Terms::undef() => {
+                self.enter(c, op == BinOp::And);
+                let y = self.eval(b);
+                self.path.pop();
+                y?
+            }
+            _ => self.eval(b)?,
+        };
+        let made = self.shared.terms.binary(op, dtype, x, y);
+        self.made(made)
+    }
+}
