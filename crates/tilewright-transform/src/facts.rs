@@ -485,6 +485,11 @@ impl Facts {
         self.loops.iter().map(|(v, _)| v.expr())
     }
 
+    /// The pointer of the memory that a buffer is, or is a view of.
+    pub fn memory_of<'a>(&'a self, buffer: &'a Buffer) -> &'a Var {
+        self.root(&buffer.data)
+    }
+
     /// The pointer of the memory that a pointer points into.
     fn root<'a>(&'a self, data: &'a Var) -> &'a Var {
         self.origin.get(data).unwrap_or(data)
@@ -513,8 +518,8 @@ impl Facts {
         }
     }
 
-    /// A value with what is known of memory in the place of loads.
-    fn resolve(&self, value: &Expr) -> Expr {
+    /// A value with what is known of memory in the place of loads, where that reads no memory.
+    pub fn resolve(&self, value: &Expr) -> Expr {
         struct Resolve<'a>(&'a Facts);
         impl Fold for Resolve<'_> {
             fn expr(&mut self, e: &Expr) -> Expr {
@@ -842,7 +847,7 @@ pub(crate) fn is_plain(e: &Expr) -> bool {
 }
 
 /// Whether a statement itself, and not one inside of it, calls what may do anything.
-fn calls(s: &Stmt) -> bool {
+pub(crate) fn calls(s: &Stmt) -> bool {
     struct Calls(bool);
     impl Visit for Calls {
         fn expr(&mut self, e: &Expr) {

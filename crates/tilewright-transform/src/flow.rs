@@ -89,9 +89,8 @@ impl<'a> Traffic<'a> {
     /// Every step that touches a memory, each store looking at its cell first, and the end.
     pub fn runs(program: &Program, memory: &Buffer) -> Vec<Run> {
         let steps = 0..program.steps.len();
-        let mut runs: Vec<Run> = steps
-            .filter_map(|k| Some(Run::of(program, k, memory)?.looking(program)))
-            .collect();
+        let mut runs: Vec<Run> =
+            steps.filter_map(|k| Some(Run::of(program, k, memory)?.looking(program))).collect();
         runs.extend(Traffic::end(program, memory));
         runs
     }

@@ -16,7 +16,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tilewright_ir::{Buffer, Error, Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var};
+use tilewright_ir::{
+    Buffer, Error, Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
+};
 use tilewright_sets::{AccessId, Edge};
 
 use crate::flow::{Traffic, same};
@@ -40,11 +42,7 @@ impl Default for Options {
 ///
 /// # Errors
 /// `Toolchain` where libisl is missing.
-pub fn remove_no_op(
-    func: &TensorFunc,
-    options: &Options,
-    why: &mut Remarks,
-) -> Result<TensorFunc> {
+pub fn remove_no_op(func: &TensorFunc, options: &Options, why: &mut Remarks) -> Result<TensorFunc> {
     let mut func = TensorFunc { body: prune(&func.body), ..func.clone() };
     let mut stale: Option<HashSet<Buffer>> = None;
     loop {
@@ -191,8 +189,12 @@ fn dead(program: &Program, known: &HashMap<&Buffer, &Traffic<'_>>) -> Vec<usize>
 
 /// Why a store stays that some iterations do not need.
 fn needed(t: &Traffic<'_>, run: usize, step: &Step) -> Option<Error> {
-    let (overwritten, used): (Vec<&Edge>, Vec<&Edge>) =
-        t.flow.edges.iter().filter(|e| e.writer.statement == run).partition(|e| t.is_look(e.reader));
+    let (overwritten, used): (Vec<&Edge>, Vec<&Edge>) = t
+        .flow
+        .edges
+        .iter()
+        .filter(|e| e.writer.statement == run)
+        .partition(|e| t.is_look(e.reader));
     overwritten.first()?;
     let loops: Vec<Var> = step.domain.vars().cloned().collect();
     let mut points = used.iter().map(|e| e.pairs.project(&loops).ok());

@@ -5,7 +5,9 @@
 //! opposite; what is left elsewhere becomes zero, which is as good as any other value.
 
 use tilewright_ir::visit::{fold_expr_children, fold_stmt_children, walk_expr};
-use tilewright_ir::{BinOp, CallTarget, Expr, ExprKind, Fold, Stmt, StmtKind, TensorFunc, Var, Visit};
+use tilewright_ir::{
+    BinOp, CallTarget, Expr, ExprKind, Fold, Stmt, StmtKind, TensorFunc, Var, Visit,
+};
 
 use crate::program::rewrite;
 use crate::prune::{has_effects, only_effects, prune};

@@ -45,6 +45,16 @@ impl Settings<'_> {
         let wrong = |text: &str| Error::input(format!("`{key}` is a number, not `{text}`"));
         self.text(key).map(|text| text.parse().map_err(|_| wrong(text))).transpose()
     }
+
+    /// A switch: `1` or `0`.
+    fn flag(&self, key: &str, default: bool) -> Result<bool> {
+        match self.text(key) {
+            None => Ok(default),
+            Some("1" | "true" | "True") => Ok(true),
+            Some("0" | "false" | "False") => Ok(false),
+            Some(other) => Err(Error::input(format!("`{key}` is 1 or 0, not `{other}`"))),
+        }
+    }
 }
 
 /// Whether the user's key means a setting: its whole name, or the part after the pass.
@@ -56,15 +66,16 @@ fn names(given: &str, setting: &str) -> bool {
 const FEATURES: (&str, &str) =
     ("auto_schedule.features", "CPU features in LLVM's notation; default +avx2,+fma");
 
-/// What TVM lets one switch on in `simplify`. Exact sets have no use for the first three, and the
-/// values of buffers are not followed yet.
+/// What TVM lets one switch on in `simplify`. Exact sets have no use for the first three.
 const SIMPLIFY: &[(&str, &str)] = &[
     ("simplify.transitively_prove_inequalities", "no effect: always done"),
     ("simplify.convert_boolean_to_and_of_ors", "no effect: the shortest form is taken"),
     ("simplify.apply_constraints_to_boolean_branches", "no effect: always done"),
-    ("simplify.propagate_knowns_to_prove_conditional", "no effect"),
-    ("simplify.propagate_knowns_to_simplify_expressions", "no effect"),
+    ("simplify.propagate_knowns_to_prove_conditional", KNOWN_CONDITIONS),
+    ("simplify.propagate_knowns_to_simplify_expressions", KNOWN_VALUES),
 ];
+const KNOWN_CONDITIONS: &str = "whether what memory is known to hold decides conditions; default 1";
+const KNOWN_VALUES: &str = "whether it stands in the place of loads; default 1";
 
 /// Whether `remove_no_op` follows values through memory.
 const FLOW: &str = "remove_no_op.use_dataflow_analysis";
@@ -204,7 +215,13 @@ pub static PASSES: &[Pass] = &[
         name: "simplify",
         about: "simplify indices, conditions, branches and loops by what is known at each place",
         settings: SIMPLIFY,
-        run: |module, _, _| each_tensor(module, simplify::simplify),
+        run: |module, settings, why| {
+            let options = simplify::Options {
+                conditions: settings.flag(SIMPLIFY[3].0, true)?,
+                values: settings.flag(SIMPLIFY[4].0, true)?,
+            };
+            each_tensor(module, |f| simplify::simplify(f, options, why))
+        },
     },
     Pass {
         name: "storage_flatten",

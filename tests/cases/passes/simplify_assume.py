@@ -10,7 +10,7 @@ def f(n: T.int32, A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
     T.assume(A[0] < 100)
     if A[0] < 200:
         B[1] = 1
-    A[0] = 500
+    A[0] = B[3]
     if A[0] < 200:
         B[2] = 1
 
@@ -27,6 +27,6 @@ class Module:
         B[0] = n
         T.assume(A[0] < 100)
         B[1] = 1
-        A[0] = 500
+        A[0] = B[3]
         if A[0] < 200:
             B[2] = 1

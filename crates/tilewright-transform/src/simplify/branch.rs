@@ -1,0 +1,258 @@
+//! Branches: which side is taken, when both are one, and which of them belong together.
+//!
+//! Two branches, one after the other, that ask the same become one, and those that ask the
+//! opposite too, crosswise:
+//!
+//! ```text
+//! if i < 8:  a        if i < 8:           if i // 8 == 0:  a     if i < 8:
+//! if i < 8:  b             a; b           if i >= 8:  b               a
+//!                                                                else:
+//!                                                                     b
+//! ```
+//!
+//! Whether conditions are the same or opposite is a question about the place and not about their
+//! form. A condition is asked once where it was asked twice, so what the first branch does must
+//! not touch what the second condition reads.
+//!
+//! A branch goes if its sides do the same: if one of them, at the places where the other one runs,
+//! has the same stores at provably the same cells, of provably the same values.
+
+use tilewright_ir::visit::{Subst, accessed};
+use tilewright_ir::{Error, Expr, ExprKind, Fold, Stmt, StmtKind, equal};
+use tilewright_sets::{Domain, Proof};
+
+use super::Simplify;
+use super::traits::{Traits, has_effects, loaded, overflows};
+
+impl Simplify<'_> {
+    pub(super) fn sequence(&mut self, s: &Stmt, parts: &[Stmt]) -> Stmt {
+        let mut done = Vec::new();
+        let mut last: Option<Stmt> = None;
+        for part in parts {
+            let merged = last.as_ref().and_then(|last| self.merged(last, part));
+            if let Some(before) = last.replace(merged.clone().unwrap_or_else(|| part.clone()))
+                && merged.is_none()
+            {
+                done.push(self.statement(&before));
+            }
+        }
+        done.extend(last.map(|last| self.statement(&last)));
+        let new = Stmt::seq(done);
+        match new.kind() {
+            StmtKind::Seq(_) => Stmt::spanned(new.kind().clone(), s.span()),
+            _ => new,
+        }
+    }
+
+    /// Two branches as one.
+    fn merged(&mut self, first: &Stmt, second: &Stmt) -> Option<Stmt> {
+        let (
+            StmtKind::If { cond, then, otherwise },
+            StmtKind::If { cond: next, then: then2, otherwise: otherwise2 },
+        ) = (first.kind(), second.kind())
+        else {
+            return None;
+        };
+        if !Traits::of(cond).pure || !Traits::of(next).pure {
+            return None;
+        }
+        let same = self.relation(cond, next)?;
+        if let Some(changed) = self.changed(first, next) {
+            self.why.push(
+                Error::refused("this branch asks what the one before it asks, but is not merged")
+                    .at(second.span())
+                    .note(format!(
+                        "the branch before it may change {changed}, which `{next}` reads"
+                    )),
+            );
+            return None;
+        }
+        let side = |s: &Option<Stmt>| s.clone().unwrap_or_else(Stmt::nop);
+        let (yes, no) = match same {
+            true => (then2.clone(), side(otherwise2)),
+            false => (side(otherwise2), then2.clone()),
+        };
+        let then = Stmt::seq([then.clone(), yes]);
+        let otherwise = Stmt::seq([side(otherwise), no]);
+        let otherwise = (!otherwise.is_nop()).then_some(otherwise);
+        Some(Stmt::spanned(StmtKind::If { cond: cond.clone(), then, otherwise }, first.span()))
+    }
+
+    /// Whether two conditions are the same here, or opposite; neither is `None`.
+    fn relation(&mut self, a: &Expr, b: &Expr) -> Option<bool> {
+        if equal::same_expr(a, b) {
+            return Some(true);
+        }
+        if self.overflows(a, false) || self.overflows(b, false) {
+            return None;
+        }
+        let domain = self.domain();
+        if domain.same_condition(a, b).is_yes() {
+            return Some(true);
+        }
+        domain.same_condition(a, &!b.clone()).is_yes().then_some(false)
+    }
+
+    /// What a statement may change of that a condition reads.
+    fn changed(&self, s: &Stmt, cond: &Expr) -> Option<String> {
+        let reads = loaded(cond);
+        if reads.is_empty() {
+            return None;
+        }
+        if has_effects(s) {
+            return Some("anything".to_owned());
+        }
+        let writes = accessed(s).1;
+        let touched = |b: &&tilewright_ir::Buffer| {
+            writes.iter().any(|w| self.memory.memory_of(w) == self.memory.memory_of(b))
+        };
+        reads.iter().find(touched).map(|b| format!("`{}`", b.name))
+    }
+
+    pub(super) fn branch(&mut self, s: &Stmt) -> Stmt {
+        let StmtKind::If { cond, then, otherwise } = s.kind() else { return s.clone() };
+        let cond = self.condition(cond);
+        if let Some(taken) = cond.as_int() {
+            return match (taken != 0, otherwise) {
+                (true, _) => self.statement(then),
+                (false, Some(otherwise)) => self.statement(otherwise),
+                (false, None) => Stmt::nop(),
+            };
+        }
+        let negated = !cond.clone();
+        let before = self.domain();
+        let pure = Traits::of(&cond).pure;
+        if let Some(otherwise) = otherwise.as_ref().filter(|_| pure)
+            && let Some(one) = one_for_both(&before, &cond, then, otherwise)
+        {
+            return self.statement(&one);
+        }
+        let yes = self.side(&cond, then);
+        let no = otherwise.as_ref().map(|otherwise| self.side(&negated, otherwise));
+        self.forget(s);
+        let no = no.filter(|no| !no.is_nop());
+        match no {
+            None if yes.is_nop() && pure => yes,
+            Some(no) if yes.is_nop() && pure => {
+                let cond = self.index(&negated);
+                Stmt::spanned(StmtKind::If { cond, then: no, otherwise: None }, s.span())
+            }
+            no => {
+                let sides = no.as_ref().filter(|_| pure);
+                if let Some(one) = sides.and_then(|no| one_for_both(&before, &cond, &yes, no)) {
+                    return one;
+                }
+                self.undecided(s, &cond, &before);
+                Stmt::spanned(StmtKind::If { cond, then: yes, otherwise: no }, s.span())
+            }
+        }
+    }
+
+    fn side(&mut self, cond: &Expr, s: &Stmt) -> Stmt {
+        self.memory.enter_branch(cond);
+        let new = self.scoped(|me| {
+            me.learn(cond);
+            me.statement(s)
+        });
+        self.memory.leave();
+        new
+    }
+
+    /// Says why a branch stays.
+    fn undecided(&mut self, s: &Stmt, cond: &Expr, here: &Domain) {
+        let remark = Error::refused("this branch stays, its condition is not decided").at(s.span());
+        let (fails, holds) = (here.prove(cond), here.prove(&!cond.clone()));
+        let remark = match (fails, holds) {
+            (Proof::No { witness: fails }, Proof::No { witness: holds }) => {
+                remark.note(format!("`{cond}` fails at {fails}, and holds at {holds}"))
+            }
+            (Proof::Unknown(why), _) | (_, Proof::Unknown(why)) => remark.note(why.to_string()),
+            _ => remark,
+        };
+        let reads = loaded(cond);
+        let mut reads: Vec<&str> = reads.iter().map(|b| &*b.name).collect();
+        reads.sort_unstable();
+        self.why.push(match reads.is_empty() {
+            true => remark,
+            false => remark.note(format!("no value of {} is known that decides it", list(&reads))),
+        });
+    }
+}
+
+fn list(names: &[&str]) -> String {
+    names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// The side of a branch that does, where the other one runs, what that one does.
+fn one_for_both(here: &Domain, cond: &Expr, yes: &Stmt, no: &Stmt) -> Option<Stmt> {
+    if same_on(&here.with_guard(&!cond.clone()), yes, no) {
+        return Some(yes.clone());
+    }
+    same_on(&here.with_guard(cond), no, yes).then(|| no.clone())
+}
+
+/// Whether two statements do the same at every point of a domain: the same stores in the same
+/// order, in loops that are the same.
+fn same_on(domain: &Domain, a: &Stmt, b: &Stmt) -> bool {
+    match (a.kind(), b.kind()) {
+        (StmtKind::Seq(a), StmtKind::Seq(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_on(domain, a, b))
+        }
+        (
+            StmtKind::Store { buffer: a, indices: at, value: x },
+            StmtKind::Store { buffer: b, indices: bt, value: y },
+        ) => {
+            let same = |(x, y): (&Expr, &Expr)| same_value(domain, x, y, false);
+            a == b && at.iter().zip(bt).all(same) && same_value(domain, x, y, true)
+        }
+        (
+            StmtKind::For { var: i, range: r, kind: k, annotations: m, body: a },
+            StmtKind::For { var: j, range: q, kind: l, annotations: n, body: b },
+        ) => {
+            let same = |x: &Expr, y: &Expr| same_value(domain, x, y, false);
+            let alike = k == l && m.is_empty() && n.is_empty() && i.dtype() == j.dtype();
+            alike && same(&r.min, &q.min) && same(&r.extent, &q.extent) && {
+                let b = Subst::vars([(j.clone(), i.expr())]).stmt(b);
+                same_on(&domain.with_var(i, r), a, &b)
+            }
+        }
+        _ => equal::stmts(a, b, &equal::Options::default()).is_ok(),
+    }
+}
+
+/// Whether two expressions have one value at every point, and read the same cells.
+fn same_value(domain: &Domain, a: &Expr, b: &Expr, data: bool) -> bool {
+    if equal::same_expr(a, b) {
+        return Traits::of(a).pure;
+    }
+    let t = a.dtype();
+    if t != b.dtype() || !Traits::of(a).pure || !Traits::of(b).pure {
+        return false;
+    }
+    let loads = Traits::of(a).loads || Traits::of(b).loads;
+    if !loads && t.lanes == 1 && (t.is_int() || t.is_bool()) {
+        return !overflows(a, domain, data)
+            && !overflows(b, domain, data)
+            && domain.equal(a, b).is_yes();
+    }
+    let same = |a: &Expr, b: &Expr| same_value(domain, a, b, data);
+    match (a.kind(), b.kind()) {
+        (ExprKind::Load(p, at), ExprKind::Load(q, bt)) => {
+            p == q && at.iter().zip(bt).all(|(x, y)| same_value(domain, x, y, false))
+        }
+        (ExprKind::Binary(p, a, x), ExprKind::Binary(q, b, y)) => {
+            p == q && same(a, b) && same(x, y)
+        }
+        (ExprKind::Cast(a), ExprKind::Cast(b))
+        | (ExprKind::Not(a), ExprKind::Not(b))
+        | (ExprKind::Broadcast(a), ExprKind::Broadcast(b)) => same(a, b),
+        (ExprKind::Call(p, xs), ExprKind::Call(q, ys)) => {
+            p == q && xs.len() == ys.len() && xs.iter().zip(ys).all(|(x, y)| same(x, y))
+        }
+        (ExprKind::Select(c, a, x), ExprKind::Select(d, b, y))
+        | (ExprKind::IfThenElse(c, a, x), ExprKind::IfThenElse(d, b, y)) => {
+            same(c, d) && same(a, b) && same(x, y)
+        }
+        _ => false,
+    }
+}

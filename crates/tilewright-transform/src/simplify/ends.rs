@@ -1,0 +1,120 @@
+//! Bounds of functions that the sets do not know, by their values at the ends.
+//!
+//! Shifts by a variable, and integers that come back from floating point
+//! (`T.Cast("int32", T.ceil(T.log2(x)))`), are monotone: where their operands have constant
+//! bounds, so have they. A function of floating point that is not exact is taken to be right to
+//! [`TOLERANCE`], so that a bound never hangs on who computes it.
+
+use tilewright_ir::visit::walk_expr;
+use tilewright_ir::{CallTarget, Expr, ExprKind, Intrin, Visit};
+use tilewright_sets::Domain;
+
+use super::Simplify;
+
+/// The relative error that `T.log2` and its like may have.
+const TOLERANCE: f64 = 1e-5;
+
+impl Simplify<'_> {
+    /// Takes the bounds of such functions in an expression as given.
+    pub(super) fn bound_calls(&mut self, e: &Expr) {
+        let mut calls = Calls(Vec::new());
+        calls.expr(e);
+        for call in calls.0 {
+            if let Some((lo, hi)) = ends(&call, &self.domain()) {
+                let bounds = call.clone().greater_equal(lo).and(call.less_equal(hi));
+                self.base = self.base.with_guard(&bounds);
+                self.now = None;
+            }
+        }
+    }
+}
+
+/// The functions of an expression whose ends may be of use, without those that read memory.
+struct Calls(Vec<Expr>);
+
+impl Visit for Calls {
+    fn expr(&mut self, e: &Expr) {
+        if e.dtype().is_int() && e.dtype().lanes == 1 && super::traits::Traits::of(e).plain() {
+            match e.kind() {
+                ExprKind::Call(CallTarget::Intrin(Intrin::Shl | Intrin::Shr), args)
+                    if args.get(1).is_some_and(|by| by.as_int().is_none()) =>
+                {
+                    self.0.push(e.clone());
+                }
+                ExprKind::Cast(inner) if inner.dtype().is_float() => self.0.push(e.clone()),
+                _ => {}
+            }
+        }
+        walk_expr(self, e);
+    }
+}
+
+/// Least and greatest value of an integer function.
+fn ends(e: &Expr, domain: &Domain) -> Option<(i64, i64)> {
+    let bounds = |e: &Expr| match domain.bounds(e) {
+        Ok((Some(lo), Some(hi))) => Some((lo, hi)),
+        _ => None,
+    };
+    let fits = |v: i128| {
+        let inside = e.dtype().min_int() <= Some(v) && Some(v) <= e.dtype().max_int();
+        inside.then(|| i64::try_from(v).ok()).flatten()
+    };
+    match e.kind() {
+        ExprKind::Call(CallTarget::Intrin(op), args) => {
+            let [value, by] = args.as_slice() else { return None };
+            let ((a, b), (few, many)) = (bounds(value)?, bounds(by)?);
+            if few < 0 || many >= i64::from(e.dtype().bits) {
+                return None;
+            }
+            let at = |v: i64, by: i64| match op {
+                Intrin::Shl => fits(i128::from(v) << by),
+                _ => fits(i128::from(v >> by)),
+            };
+            let corners = [at(a, few)?, at(a, many)?, at(b, few)?, at(b, many)?];
+            Some((*corners.iter().min()?, *corners.iter().max()?))
+        }
+        ExprKind::Cast(inner) => {
+            let (lo, hi) = real_ends(inner, &bounds)?;
+            Some((fits(lo.trunc() as i128)?, fits(hi.trunc() as i128)?))
+        }
+        _ => None,
+    }
+}
+
+/// Bounds of a value of floating point.
+fn real_ends(e: &Expr, bounds: &impl Fn(&Expr) -> Option<(i64, i64)>) -> Option<(f64, f64)> {
+    let ends = match e.kind() {
+        ExprKind::Cast(inner) if inner.dtype().is_int() => {
+            let (lo, hi) = bounds(inner)?;
+            // Integers that the type has exactly.
+            let largest = match e.dtype().bits {
+                64 => 1u64 << 53,
+                32 => 1 << 24,
+                _ => return None,
+            };
+            let exact = |v: i64| v.unsigned_abs() <= largest;
+            (exact(lo) && exact(hi)).then_some((lo as f64, hi as f64))?
+        }
+        ExprKind::Call(CallTarget::Intrin(op), args) => {
+            let (lo, hi) = real_ends(args.first()?, bounds)?;
+            let loose = |f: fn(f64) -> f64| {
+                let (lo, hi) = (f(lo), f(hi));
+                (lo - lo.abs() * TOLERANCE, hi + hi.abs() * TOLERANCE)
+            };
+            match op {
+                Intrin::Ceil => (lo.ceil(), hi.ceil()),
+                Intrin::Floor => (lo.floor(), hi.floor()),
+                Intrin::Trunc => (lo.trunc(), hi.trunc()),
+                Intrin::Log2 if lo >= 1.0 => loose(f64::log2),
+                Intrin::Log if lo >= 1.0 => loose(f64::ln),
+                Intrin::Log10 if lo >= 1.0 => loose(f64::log10),
+                Intrin::Sqrt if lo >= 0.0 => loose(f64::sqrt),
+                Intrin::Exp2 => loose(f64::exp2),
+                Intrin::Exp => loose(f64::exp),
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    (ends.0.is_finite() && ends.1.is_finite()).then_some(ends)
+}

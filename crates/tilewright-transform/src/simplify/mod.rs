@@ -1,0 +1,502 @@
+//! Simplification of a whole function by what is known at each place.
+//!
+//! Known are the ranges of loops and block iteration variables, the conditions that guard a place,
+//! let bindings, assumptions and assertions that came before, that extents are not negative, and
+//! what memory holds ([`crate::facts`]). Under that, the exact sets of [`tilewright_sets`] simplify
+//! indices and conditions:
+//!
+//! * a branch whose condition is decided becomes one of its sides; two sides that do the same
+//!   become one; branches that ask the same or the opposite become one ([`branch`]);
+//! * a loop without iterations goes, one of a single iteration becomes its body;
+//! * a load of a known value becomes that value;
+//! * a store of what its cell just gave, and what does nothing, go;
+//! * data is simplified as far as that rounds nothing differently, and so is `T.undef()`
+//!   ([`data`]).
+//!
+//! **Never more is evaluated than before.** An expression in which something is evaluated only
+//! sometimes (`and`, `or`, `if_then_else`) and that loads or may divide by zero is simplified part
+//! by part, in its order. Calls of C functions are left alone.
+//!
+//! **Conditions about memory** hold until a write may touch their buffer: a store to it or to a
+//! view of it, a loop around the place that has such a store, a call that may do anything.
+//!
+//! **Arithmetic of data wraps.** Index arithmetic stays in its type (the assumption of the sets).
+//! Where elements of buffers are computed with, and in stored values, that is not taken for
+//! granted: such an expression is simplified only if bounds show that no operation overflows; in a
+//! stored value without loads, also if there are no bounds.
+//!
+//! Inside of a block only the domains of its variables are known, not what they are bound to, so
+//! that the block still stands for itself afterwards; values of memory are looked up by the
+//! bindings. Bindings of `let` stay; loops with annotations and loops for threads stay too, for
+//! whoever looks for them.
+
+mod branch;
+mod data;
+mod ends;
+mod expr;
+mod traits;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tilewright_ir::visit::{Subst, accessed, fold_block_children, fold_stmt_children};
+use tilewright_ir::{
+    BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt,
+    StmtKind, TensorFunc, Var, equal,
+};
+use tilewright_sets::Domain;
+
+use crate::facts::{self, Facts};
+use traits::{Traits, has_effects, loaded};
+
+/// Which use is made of known values of memory. Each is right by itself; everything by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// They stand in the place of loads.
+    pub values: bool,
+    /// They decide conditions.
+    pub conditions: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { values: true, conditions: true }
+    }
+}
+
+/// Simplifies a function. What stays, and why, is added to `why`.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing; `Refused` for an assumption that is provably false at a
+/// place that is reached, with its place.
+pub fn simplify(func: &TensorFunc, options: Options, why: &mut Remarks) -> Result<TensorFunc> {
+    let mut s = Simplify {
+        base: facts::sizes(func)?,
+        held: Vec::new(),
+        now: None,
+        memory: Facts::new(func)?,
+        loops: Vec::new(),
+        foreign: HashSet::new(),
+        data: false,
+        options,
+        why,
+        error: None,
+    };
+    let body = s.statement(&func.body);
+    match s.error {
+        Some(e) => Err(e),
+        None => Ok(TensorFunc { body, ..func.clone() }),
+    }
+}
+
+struct Simplify<'a> {
+    /// What holds here whatever is written.
+    base: Domain,
+    /// What holds here as long as these buffers are not written to.
+    held: Vec<(Expr, HashSet<Buffer>)>,
+    /// Both together, once it was asked for.
+    now: Option<Domain>,
+    /// What cells hold here.
+    memory: Facts,
+    /// The loops around, inside of the block.
+    loops: Vec<Var>,
+    /// The loops outside of the block.
+    foreign: HashSet<Var>,
+    /// Whether this is part of a stored value.
+    data: bool,
+    options: Options,
+    why: &'a mut Remarks,
+    error: Option<Error>,
+}
+
+impl Simplify<'_> {
+    fn domain(&mut self) -> Domain {
+        let (base, held) = (&self.base, &self.held);
+        let build = || held.iter().fold(base.clone(), |d, (cond, _)| d.with_guard(cond));
+        self.now.get_or_insert_with(build).clone()
+    }
+
+    /// Whether an operation may leave its type where that matters; see [`traits::overflows`].
+    fn overflows(&mut self, e: &Expr, data: bool) -> bool {
+        (data || Traits::of(e).loads) && traits::overflows(e, &self.domain(), data)
+    }
+
+    /// Takes a condition as given from here on.
+    fn learn(&mut self, cond: &Expr) {
+        if let ExprKind::Binary(BinOp::And, a, b) = cond.kind() {
+            self.learn(a);
+            self.learn(b);
+        } else if Traits::of(cond).pure && cond.dtype().lanes == 1 && !self.overflows(cond, false) {
+            let reads = loaded(cond);
+            if reads.is_empty() {
+                self.base = self.base.with_guard(cond);
+            } else {
+                self.held.push((cond.clone(), reads));
+            }
+            self.now = None;
+        }
+    }
+
+    /// Takes a binding as given.
+    fn bind(&mut self, var: &Var, value: &Expr) {
+        if (var.dtype().is_int() || var.dtype().is_bool()) && var.dtype().lanes == 1 {
+            self.learn(&Expr::binary(BinOp::Eq, var.expr(), value.clone()));
+        }
+    }
+
+    /// Forgets the conditions that a statement may have changed.
+    fn forget(&mut self, s: &Stmt) {
+        if self.held.is_empty() {
+            return;
+        }
+        let known = self.held.len();
+        match has_effects(s) {
+            true => self.held.clear(),
+            false => {
+                let memory = |b: &Buffer| self.memory.memory_of(b).clone();
+                let written: HashSet<Var> = accessed(s).1.iter().map(memory).collect();
+                let stays = |reads: &HashSet<Buffer>| {
+                    reads.iter().all(|b| !written.contains(self.memory.memory_of(b)))
+                };
+                self.held.retain(|(_, reads)| stays(reads));
+            }
+        }
+        if self.held.len() < known {
+            self.now = None;
+        }
+    }
+
+    /// Runs with the conditions that are learned on the way forgotten afterwards.
+    fn scoped<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        let saved = (self.base.clone(), self.held.clone(), self.now.clone());
+        let result = work(self);
+        (self.base, self.held, self.now) = saved;
+        result
+    }
+
+    fn for_loop(&mut self, s: &Stmt) -> Stmt {
+        let StmtKind::For { var, range, kind, annotations, body } = s.kind() else {
+            return s.clone();
+        };
+        let range = self.range(range);
+        let pure = Traits::of(&range.min).pure && Traits::of(&range.extent).pure;
+        let marked = !annotations.is_empty() || matches!(kind, ForKind::ThreadBinding(_));
+        if range.is_point() && pure && !marked {
+            return self.statement(&Subst::vars([(var.clone(), range.min)]).stmt(body));
+        }
+        self.memory.enter_loop(var, &range, kind);
+        self.loops.push(var.clone());
+        let new = self.scoped(|s| {
+            s.forget(body);
+            s.base = s.base.with_var(var, &range);
+            s.now = None;
+            match pure && s.domain().is_empty().is_yes() {
+                true => Stmt::nop(),
+                false => s.statement(body),
+            }
+        });
+        self.loops.pop();
+        self.memory.leave();
+        self.forget(body);
+        if new.is_nop() && pure {
+            return new;
+        }
+        let (var, kind, annotations) = (var.clone(), kind.clone(), annotations.clone());
+        Stmt::spanned(StmtKind::For { var, range, kind, annotations, body: new }, s.span())
+    }
+
+    fn range(&mut self, range: &Range) -> Range {
+        Range { min: self.index(&range.min), extent: self.index(&range.extent) }
+    }
+
+    fn store(&mut self, s: &Stmt) -> Stmt {
+        let StmtKind::Store { buffer, indices, value } = s.kind() else { return s.clone() };
+        let indices: Vec<Expr> = indices.iter().map(|i| self.index(i)).collect();
+        if self.is_there(buffer, &indices, value) {
+            return Stmt::nop();
+        }
+        let value = self.value(value);
+        if self.is_there(buffer, &indices, &value) {
+            return Stmt::nop();
+        }
+        self.forget(s);
+        self.memory.store(buffer, &indices, &value);
+        Stmt::spanned(StmtKind::Store { buffer: buffer.clone(), indices, value }, s.span())
+    }
+
+    /// Whether a value is what the cell just gave.
+    fn is_there(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> bool {
+        let ExprKind::Load(from, at) = value.kind() else { return false };
+        if from != buffer || !indices.iter().chain(at).all(|i| Traits::of(i).pure) {
+            return false;
+        }
+        let domain = self.domain();
+        let same = |(a, b): (&Expr, &Expr)| equal::same_expr(a, b) || domain.equal(a, b).is_yes();
+        indices.iter().zip(at).all(same)
+    }
+
+    fn assume(&mut self, s: &Stmt, cond: &Expr) {
+        let traits = Traits::of(cond);
+        if traits.pure && !self.overflows(cond, false) {
+            let domain = self.domain();
+            let lies = domain.prove(&!cond.clone()).is_yes() || self.by_memory(cond) == Some(false);
+            if lies && domain.is_empty().is_no() {
+                self.error.get_or_insert_with(|| {
+                    Error::refused(format!("the assumption `{cond}` is false here")).at(s.span())
+                });
+            }
+            self.learn(cond);
+        }
+        self.memory.assume(cond);
+    }
+
+    fn statement(&mut self, s: &Stmt) -> Stmt {
+        if facts::calls(s) {
+            self.memory.forget_all();
+            self.held.clear();
+            self.now = None;
+        }
+        match s.kind() {
+            StmtKind::Store { .. } => self.store(s),
+            StmtKind::For { .. } => self.for_loop(s),
+            StmtKind::If { .. } => self.branch(s),
+            StmtKind::Seq(parts) => self.sequence(s, parts),
+            StmtKind::Let { var, value, body } => {
+                let value = self.index(value);
+                self.bind(var, &value);
+                self.memory.enter_let(var, &value);
+                let body = self.statement(body);
+                self.memory.leave();
+                match body.is_nop() && Traits::of(&value).pure {
+                    true => body,
+                    false => {
+                        Stmt::spanned(StmtKind::Let { var: var.clone(), value, body }, s.span())
+                    }
+                }
+            }
+            StmtKind::Allocate { buffer, .. }
+            | StmtKind::Constant { buffer, .. }
+            | StmtKind::Declare { buffer, .. } => {
+                self.memory.enter_buffer(buffer);
+                let new = fold_stmt_children(self, s);
+                self.memory.leave();
+                match new.kind() {
+                    StmtKind::Allocate { body, .. }
+                    | StmtKind::Constant { body, .. }
+                    | StmtKind::Declare { body, .. }
+                        if body.is_nop() =>
+                    {
+                        Stmt::nop()
+                    }
+                    _ => new,
+                }
+            }
+            StmtKind::Block { bindings, predicate, block } => {
+                let bindings: Vec<Expr> = bindings.iter().map(|b| self.index(b)).collect();
+                let predicate = self.condition(predicate);
+                if predicate.is_false() {
+                    return Stmt::nop();
+                }
+                self.memory.enter_block(&bindings, &predicate, block);
+                let outside = (self.foreign.clone(), std::mem::take(&mut self.loops));
+                self.foreign.extend(outside.1.iter().cloned());
+                let block = self.scoped(|s| s.block_parts(block));
+                (self.foreign, self.loops) = outside;
+                self.memory.leave_block();
+                self.forget(s);
+                Stmt::spanned(StmtKind::Block { bindings, predicate, block }, s.span())
+            }
+            StmtKind::Assume(cond) => {
+                self.assume(s, cond);
+                s.clone()
+            }
+            StmtKind::Assert { cond, message } => {
+                let cond = self.condition(cond);
+                if cond.is_true() {
+                    return Stmt::nop();
+                }
+                self.learn(&cond);
+                self.memory.assume(&cond);
+                Stmt::spanned(StmtKind::Assert { cond, message: message.clone() }, s.span())
+            }
+            StmtKind::Evaluate(_) => self.within(true, |f| fold_stmt_children(f, s)),
+        }
+    }
+
+    fn block_parts(&mut self, b: &Arc<Block>) -> Arc<Block> {
+        for iter in &b.iters {
+            let domain: Range = self.range(&iter.domain);
+            self.base = self.base.with_var(&iter.var, &domain);
+            self.now = None;
+        }
+        // The frame first; the initialisation runs in some iterations only.
+        let frame = Block { init: None, body: Stmt::nop(), ..b.as_ref().clone() };
+        let frame = fold_block_children(self, &Arc::new(frame));
+        let init = b.init.as_ref().map(|init| {
+            let first = facts::first(b);
+            self.memory.enter_branch(&first);
+            let new = self.scoped(|s| {
+                s.learn(&first);
+                s.statement(init)
+            });
+            self.memory.leave();
+            self.forget(init);
+            new
+        });
+        let body = self.statement(&b.body);
+        Arc::new(Block { init, body, ..frame.as_ref().clone() })
+    }
+}
+
+impl Fold for Simplify<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        self.expression(e)
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        self.statement(s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::{CallTarget, DType, IterKind, IterVar, Param};
+
+    fn run(params: &[&Buffer], body: Stmt) -> Stmt {
+        let params = params.iter().map(|b| Param::tensor(b)).collect();
+        let func = TensorFunc::new(params, body);
+        let new = simplify(&func, Options::default(), &mut Remarks::new());
+        new.expect("libisl is there, nothing is refused").body
+    }
+
+    fn ints(name: &str) -> Buffer {
+        Buffer::with_extents(name, &[16], DType::I32)
+    }
+
+    fn set(b: &Buffer, at: i32, value: i32) -> Stmt {
+        Stmt::store(b, vec![Expr::i32(at)], Expr::i32(value))
+    }
+
+    /// `T.assume(A[0] < 5)`, then `between`, then `if A[0] < 7: B[0] = 1`: whether the guard went.
+    fn guard_goes(a: &Buffer, b: &Buffer, between: Stmt) -> bool {
+        let first = || a.load([Expr::i32(0)]);
+        let assume = Stmt::new(StmtKind::Assume(first().less(5)));
+        let guarded = Stmt::guard(first().less(7), set(b, 0, 1));
+        let out = run(&[a, b], Stmt::seq([assume, between, guarded]));
+        let StmtKind::Seq(parts) = out.kind() else { panic!("{out:?}") };
+        matches!(parts.last().map(Stmt::kind), Some(StmtKind::Store { .. }))
+    }
+
+    #[test]
+    fn facts_about_memory_end_with_writes_to_it() {
+        let (a, b) = (ints("A"), ints("B"));
+        assert!(guard_goes(&a, &b, set(&b, 3, 0)));
+        assert!(!guard_goes(&a, &b, set(&a, 3, 0)));
+        let view = a.derive(|d| d.shape = vec![Expr::i32(8)]);
+        let other = Stmt::new(StmtKind::Declare { buffer: view.clone(), body: set(&view, 3, 0) });
+        assert!(!guard_goes(&a, &b, other));
+        let call = Expr::call(CallTarget::Extern("anything".into()), vec![], DType::I32);
+        assert!(!guard_goes(&a, &b, Stmt::new(StmtKind::Evaluate(call))));
+    }
+
+    #[test]
+    fn an_effect_inside_of_a_condition_is_neither_moved_nor_dropped() {
+        let b = ints("B");
+        let call = Expr::call(CallTarget::Extern("ask".into()), vec![], DType::BOOL);
+        let cond = Expr::binary(BinOp::And, call, Expr::bool(false));
+        let branch = Stmt::new(StmtKind::If { cond, then: Stmt::nop(), otherwise: None });
+        let out = run(&[&b], branch.clone());
+        let same = equal::stmts(&out, &branch, &equal::Options::default());
+        assert!(same.is_ok(), "{same:?}");
+    }
+
+    /// What is said about a function `f(A, B, n)`.
+    fn remarks(body: Stmt, params: Vec<Param>) -> Vec<String> {
+        let mut why = Remarks::new();
+        let func = TensorFunc::new(params, body);
+        simplify(&func, Options::default(), &mut why).expect("nothing is refused");
+        why.iter().map(Error::render).collect()
+    }
+
+    #[test]
+    fn what_stays_says_why() {
+        let (a, b) = (ints("A"), ints("B"));
+        let [i, n] = ["i", "n"].map(Var::index);
+        let params = || vec![Param::tensor(&a), Param::tensor(&b), Param::Scalar(n.clone())];
+        let at = |cond: Expr, to: &Buffer| {
+            Stmt::guard(cond, Stmt::store(to, vec![i.expr()], Expr::i32(1)))
+        };
+        let over = |body: Stmt| Stmt::serial(&i, Expr::i32(16), body);
+        let large = || a.load([i.expr()]).greater(3);
+
+        let said = remarks(over(at(i.expr().less(&n), &b)), params());
+        let [one] = said.as_slice() else { panic!("{said:?}") };
+        assert!(one.contains("this branch stays, its condition is not decided"), "{one}");
+        assert!(one.contains("`i < n` fails at i=0, n=0, and holds at i=0, n=1"), "{one}");
+
+        let said = remarks(over(at((i.expr() * &n).less(60), &b)), params());
+        assert!(said[0].contains("`i * n < 60` fails at") && said.len() == 1, "{said:?}");
+
+        let said = remarks(over(Stmt::seq([at(large(), &a), at(large(), &b)])), params());
+        let [merge, first, second] = said.as_slice() else { panic!("{said:?}") };
+        assert!(merge.contains("asks what the one before it asks, but is not merged"), "{merge}");
+        assert!(merge.contains("may change `A`, which `A[i] > 3` reads"), "{merge}");
+        for one in [first, second] {
+            assert!(one.contains("no value of `A` is known that decides it"), "{one}");
+        }
+    }
+
+    #[test]
+    fn data_may_wrap_where_bounds_do_not_rule_it_out() {
+        let (a, b) = (ints("A"), ints("B"));
+        let i = Var::index("i");
+        let wide = a.load([i.expr()]);
+        let small = Buffer::with_extents("S", &[16], DType::I8);
+        let narrow = small.load([i.expr()]).cast(DType::I32);
+        let halved = |value: Expr| {
+            let value = Expr::binary(BinOp::FloorDiv, value * 2, Expr::i32(2));
+            let body = Stmt::store(&b, vec![i.expr()], value);
+            let out = run(&[&a, &b, &small], Stmt::serial(&i, Expr::i32(16), body));
+            let StmtKind::For { body, .. } = out.kind() else { panic!("{out:?}") };
+            let StmtKind::Store { value, .. } = body.kind() else { panic!("{body:?}") };
+            matches!(value.kind(), ExprKind::Binary(BinOp::FloorDiv, ..))
+        };
+        assert!(halved(wide));
+        assert!(!halved(narrow));
+        // 15 * 2^30 is beyond int32.
+        assert!(!halved(i.expr() * 5) && halved(i.expr() * (1 << 30)));
+    }
+
+    #[test]
+    fn a_block_does_not_lean_on_its_bindings() {
+        let b = ints("B");
+        let (i, v) = (Var::index("i"), Var::index("v"));
+        let body = Stmt::guard(v.expr().less(4), Stmt::store(&b, vec![v.expr()], Expr::i32(1)));
+        let mut block = Block::new("B", body);
+        let domain = Range::upto(Expr::i32(16));
+        block.iters.push(IterVar { var: v, domain, kind: IterKind::Spatial });
+        let block = Stmt::block(vec![i.expr()], Expr::bool(true), block);
+        let out = run(&[&b], Stmt::serial(&i, Expr::i32(4), block));
+        let StmtKind::For { body, .. } = out.kind() else { panic!("{out:?}") };
+        let StmtKind::Block { block, .. } = body.kind() else { panic!("{body:?}") };
+        assert!(matches!(block.body.kind(), StmtKind::If { .. }));
+    }
+
+    #[test]
+    fn an_assumption_that_is_false_is_an_error_only_where_it_is_reached() {
+        let b = ints("B");
+        let n = Var::index("n");
+        let assume = |low: i32| {
+            let lies = Stmt::new(StmtKind::Assume(n.expr().less(3)));
+            let body = Stmt::seq([lies, set(&b, 0, 1)]);
+            let inner = Stmt::guard(n.expr().greater_equal(i64::from(low)), body);
+            let params = vec![Param::tensor(&b), Param::Scalar(n.clone())];
+            let func = TensorFunc::new(params, inner);
+            simplify(&func, Options::default(), &mut Remarks::new())
+        };
+        let error = assume(5).expect_err("refused").render();
+        assert!(error.contains("the assumption `n < 3` is false here"), "{error}");
+        assert!(assume(2).is_ok());
+    }
+}
