@@ -11,7 +11,7 @@ use crate::schedule::{Schedule, loop_site};
 use crate::site::{as_loop, find};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
 use crate::{
-    block_layout, cache, compute, decompose_padding, inline, loop_layout, loops, pad_einsum,
+    block_layout, cache, compute, decompose_padding, inline, loop_layout, loops, pad_einsum, parts,
     reduction, reindex_cache, sequential_buffer_access, storage, transform_layout,
 };
 
@@ -38,6 +38,10 @@ const PRIMITIVES: &[(&str, Handler)] = &[
     ("transform_block_layout", block_layout::transform_block_layout_call),
     ("transform_loops", loop_layout::transform_loops_call),
     ("fission", loop_layout::fission_call),
+    ("hoist_expression", parts::hoist_expression_call),
+    ("reduce_loop_extents", parts::reduce_loop_extents_call),
+    ("loop_partition", parts::loop_partition_call),
+    ("merge_loops", parts::merge_loops_call),
     ("get_inner_loops", loop_layout::get_inner_loops_call),
     ("sequential_buffer_access", sequential_buffer_access::sequential_buffer_access_call),
     ("decompose_padding", decompose_padding::decompose_padding_call),

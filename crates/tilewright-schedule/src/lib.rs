@@ -12,6 +12,7 @@
 //! * [`loop_layout`]: iteration spaces of loops.
 //! * [`loops`]: primitives on loops.
 //! * [`pad_einsum`]: contractions over padded copies.
+//! * [`parts`]: passes on a block or on loops.
 //! * [`reduction`]: primitives on reductions.
 //! * [`reindex_cache`]: caches with an order of their own.
 //! * [`schedule`]: a module under change; primitives are its methods.
@@ -36,6 +37,7 @@ pub mod loop_layout;
 pub mod loops;
 pub mod pad_einsum;
 mod padding;
+pub mod parts;
 pub mod reduction;
 pub mod reindex_cache;
 mod relayout;

@@ -378,6 +378,15 @@ impl Args {
         }
     }
 
+    /// A whole number, or a default where it is missing.
+    pub fn int_or(&mut self, names: &[&str], default: i64) -> Result<i64> {
+        match self.optional(names) {
+            None | Some(Value::None) => Ok(default),
+            Some(Value::Int(v)) => Ok(v),
+            Some(other) => Err(self.wrong(names[0], "a whole number", &other)),
+        }
+    }
+
     /// A truth value, or a default where it is missing.
     pub fn bool_or(&mut self, names: &[&str], default: bool) -> Result<bool> {
         match self.optional(names) {

@@ -18,6 +18,8 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Access, Domain, Proof};
 
+use crate::scope::Acts;
+
 /// One load or store, in terms of loops.
 #[derive(Clone)]
 pub struct Touch {
@@ -81,10 +83,28 @@ impl Collect {
 
     fn under(&mut self, cond: &Expr, work: impl FnOnce(&mut Self)) {
         let before = self.domain.clone();
-        let cond = self.bind.expr(cond);
-        self.domain = before.with_guard(&cond);
+        self.assume(cond);
         work(self);
         self.domain = before;
+    }
+
+    /// Takes a condition as given, except for what it reads from memory: that may change.
+    fn assume(&mut self, cond: &Expr) {
+        if let ExprKind::Binary(BinOp::And, a, b) = cond.kind() {
+            self.assume(a);
+            self.assume(b);
+            return;
+        }
+        let cond = self.bind.expr(cond);
+        if !Acts::of(&cond).loads {
+            self.domain = self.domain.with_guard(&cond);
+        }
+    }
+
+    /// A bound of a loop: what is read from memory is some number.
+    fn bound(&mut self, e: &Expr) -> Expr {
+        let e = self.bind.expr(e);
+        if Acts::of(&e).loads { Var::new("bound", e.dtype()).expr() } else { e }
     }
 }
 
@@ -129,10 +149,8 @@ impl Visit for Collect {
                 self.expr(&range.min);
                 self.expr(&range.extent);
                 let before = self.domain.clone();
-                let range = Range {
-                    min: self.bind.expr(&range.min),
-                    extent: self.bind.expr(&range.extent),
-                };
+                let range =
+                    Range { min: self.bound(&range.min), extent: self.bound(&range.extent) };
                 self.domain = before.with_var(var, &range);
                 self.stmt(body);
                 self.domain = before;
@@ -249,9 +267,10 @@ pub fn keeps_order(
     for a in touches {
         let conflicts = |b: &&Touch| {
             let one_sum = a.update.is_some() && a.update == b.update;
-            b.buffer == a.buffer && (a.write || b.write) && !one_sum
+            b.buffer.data == a.buffer.data && (a.write || b.write) && !one_sum
         };
         for b in touches.iter().filter(conflicts) {
+            one_view(a, b)?;
             let all: Vec<Var> = b.at.domain.vars().cloned().collect();
             let (other, names) = b.at.elsewhere_in(&all);
             let proof = a.at.independent(&other, &swapped(&names));
@@ -259,6 +278,20 @@ pub fn keeps_order(
         }
     }
     Ok(())
+}
+
+/// Checks that two accesses of one memory go through one buffer, so that their indices compare.
+///
+/// # Errors
+/// `Refused` with the names of both.
+pub fn one_view(a: &Touch, b: &Touch) -> Result<()> {
+    match a.buffer == b.buffer {
+        true => Ok(()),
+        false => Err(Error::refused(format!(
+            "`{}` and `{}` are views of one memory",
+            a.buffer.name, b.buffer.name
+        ))),
+    }
 }
 
 /// Turns a proof that two accesses do not meet into a result.

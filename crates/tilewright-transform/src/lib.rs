@@ -1,12 +1,16 @@
 //! Passes over tensor functions.
 //!
 //! * [`dependence`]: which cells are touched, and whether iterations may run in another order.
+//! * [`extents`]: loops that run only where their body does something.
 //! * [`facts`]: the values that memory holds at a place.
 //! * [`flow`]: who wrote what a step reads.
+//! * [`hoist`]: conditions and bindings moved out of loops.
 //! * [`index`]: index arithmetic simplified by intervals.
 //! * [`inline`]: spatial stages substituted into the stages that read them.
 //! * [`lower`]: from blocks over multi-dimensional buffers to loops over flat memory.
+//! * [`merge`]: loops that run together.
 //! * [`no_op`]: what changes nothing goes.
+//! * [`partition`]: loops taken apart where their guards change.
 //! * [`placeholder`]: the end of `T.assume` and `T.undef()`.
 //! * [`program`]: a function as the list of things that it does, for questions of flow.
 //! * [`prune`]: what does nothing, by the text alone, goes.
@@ -15,16 +19,22 @@
 //! * [`stage`]: the canonical form of a tensor function before scheduling, as a view.
 
 pub mod dependence;
+pub mod extents;
 pub mod facts;
 pub mod flow;
+pub mod hoist;
 pub mod index;
 pub mod inline;
 pub mod lower;
+pub mod merge;
 pub mod no_op;
+pub mod partition;
 pub mod placeholder;
 pub mod program;
 pub mod prune;
 pub mod regions;
+mod scope;
+mod settle;
 pub mod simplify;
 pub mod stage;
 

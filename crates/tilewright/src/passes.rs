@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use tilewright_graph::layout::{self, Leave};
 use tilewright_ir::{Error, Module, Remarks, Result};
 use tilewright_schedule::{Machine, auto};
+use tilewright_transform::hoist::{self, Hoist};
 use tilewright_transform::lower::{blocks, flatten, opaque, scratch, vectorize};
-use tilewright_transform::{inline, lower, no_op, placeholder, simplify};
+use tilewright_transform::partition::{self, Partition};
+use tilewright_transform::{extents, inline, lower, merge, no_op, placeholder, simplify};
 
 use crate::pipeline::{check_after, each_tensor};
 
@@ -65,6 +67,34 @@ fn names(given: &str, setting: &str) -> bool {
 /// The features of a target, for `auto_schedule`.
 const FEATURES: (&str, &str) =
     ("auto_schedule.features", "CPU features in LLVM's notation; default +avx2,+fma");
+
+const HOIST: &[(&str, &str)] = &[
+    (
+        "hoist_expression.hoisted_conditionals",
+        "1 if statements + 2 if expressions + 4 other conditions + 8 using threads; default 7",
+    ),
+    (
+        "hoist_expression.hoisted_let_bindings",
+        "1 those that conditions need + 2 let statements + 4 let expressions; default 7",
+    ),
+];
+
+/// Whether `hoist_if` takes conditions on threads.
+const HOIST_IF: (&str, &str) =
+    ("hoist_if.support_block_scope_hoisting", "1: also conditions that depend on a thread");
+
+/// How `loop_partition` takes loops apart.
+const PARTITION: &[(&str, &str)] = &[
+    (
+        "loop_partition.partition_const_loop",
+        "1: also loops with constant bounds, at their conditions in T.likely",
+    ),
+    ("loop_partition.no_unroll_loop_with_extent_one", "1: keep loops of one iteration"),
+    (
+        "loop_partition.unroll_loop_with_partition_hint_no_interval",
+        "1: unroll loops with a hint that no condition takes apart",
+    ),
+];
 
 /// What TVM lets one switch on in `simplify`. Exact sets have no use for the first three.
 const SIMPLIFY: &[(&str, &str)] = &[
@@ -138,6 +168,30 @@ pub static PASSES: &[Pass] = &[
         run: |module, _, _| tilewright_graph::fuse(module),
     },
     Pass {
+        name: "hoist_expression",
+        about: "move conditions and let bindings out of the loops that they do not depend on",
+        settings: HOIST,
+        run: |module, settings, why| {
+            let bits = |key| {
+                Ok::<i64, Error>(match settings.number(key)? {
+                    Some(bits) => i64::try_from(bits).unwrap_or(i64::MAX),
+                    None => 7,
+                })
+            };
+            let what = Hoist::from_bits(bits(HOIST[0].0)?, bits(HOIST[1].0)?)?;
+            each_tensor(module, |f| hoist::hoist_expression(f, None, what, why))
+        },
+    },
+    Pass {
+        name: "hoist_if",
+        about: "move the conditions of if statements out of the loops that they do not depend on",
+        settings: &[HOIST_IF],
+        run: |module, settings, why| {
+            let what = Hoist::branches(settings.flag(HOIST_IF.0, false)?);
+            each_tensor(module, |f| hoist::hoist_expression(f, None, what, why))
+        },
+    },
+    Pass {
         name: "inline",
         about: "substitute spatial stages into their consumers where that repeats no work",
         settings: &[],
@@ -167,6 +221,19 @@ pub static PASSES: &[Pass] = &[
         run: |module, _, _| each_tensor(module, scratch::lift_scratch),
     },
     Pass {
+        name: "loop_partition",
+        about: "take loops apart at their hints and T.likely, so that most of them has no guards",
+        settings: PARTITION,
+        run: |module, settings, why| {
+            let how = Partition {
+                constant_loops: settings.flag(PARTITION[0].0, false)?,
+                keep_single: settings.flag(PARTITION[1].0, false)?,
+                unroll_whole: settings.flag(PARTITION[2].0, false)?,
+            };
+            each_tensor(module, |f| partition::loop_partition(f, how, why))
+        },
+    },
+    Pass {
         name: "lower",
         about: "all that code generation needs, from remove_assume to lift_scratch",
         settings: &[],
@@ -185,10 +252,22 @@ pub static PASSES: &[Pass] = &[
         run: |module, _, _| each_tensor(module, opaque::lower_opaque_blocks),
     },
     Pass {
+        name: "merge_adjacent_loops",
+        about: "let loops over the same range run together where no dependent iterations swap",
+        settings: &[],
+        run: |module, _, why| each_tensor(module, |f| merge::merge_adjacent_loops(f, why)),
+    },
+    Pass {
         name: "prepare",
         about: "bring graph functions into the form that memory planning needs",
         settings: &[],
         run: |module, _, _| tilewright_graph::prepare(module),
+    },
+    Pass {
+        name: "reduce_loop_extents",
+        about: "run loops only over the iterations that their guards let do something",
+        settings: &[],
+        run: |module, _, why| each_tensor(module, |f| extents::reduce_loop_extents(f, None, why)),
     },
     Pass {
         name: "remove_assume",

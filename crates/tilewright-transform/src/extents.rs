@@ -1,0 +1,258 @@
+//! Loops that run only where their body does something.
+//!
+//! ```text
+//! for io, ii in T.grid(4, 4):            io = 3
+//!     if 4 * io + ii >= 14:       →      for ii in range(2, 4):
+//!         A[io, ii] = 0.0                    A[io, ii] = 0.0
+//! ```
+//!
+//! The iterations in which something happens are a set: those for which the guards around some
+//! store hold at some point of the loops inside. The loop gets the tightest range around that set,
+//! in terms of the loops outside, and guards that then always hold go. A loop that is left with one
+//! iteration becomes a binding of its variable, one with none goes.
+//!
+//! Only guards on indices count, as nothing else is known before the loop runs. Vectorised loops
+//! and loops over threads keep their extent, which is part of what they ask for. A loop with
+//! annotations stays a loop.
+
+use std::sync::Arc;
+
+use tilewright_ir::{
+    Block, Error, Expr, Fold, ForKind, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
+    Visit,
+};
+use tilewright_sets::{Known, Set};
+
+use crate::scope::{Acts, Scope, Scoped, fold_block_scoped, fold_scoped};
+use crate::settle::settle;
+
+/// Reduces the ranges of loops in a function, or in a part of it: a statement of its body, the same
+/// node in memory.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn reduce_loop_extents(
+    func: &TensorFunc,
+    part: Option<&Stmt>,
+    why: &mut Remarks,
+) -> Result<TensorFunc> {
+    let scope = Scope::of(func)?;
+    let mut pass = Pass { part: part.unwrap_or(&func.body), active: false, scope, why };
+    Ok(TensorFunc { body: pass.stmt(&func.body), ..func.clone() })
+}
+
+struct Pass<'a> {
+    part: &'a Stmt,
+    active: bool,
+    scope: Scope,
+    why: &'a mut Remarks,
+}
+
+impl Scoped for Pass<'_> {
+    fn scope(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
+}
+
+impl Fold for Pass<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        e.clone()
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        if !self.active && s.ptr_eq(self.part) {
+            self.active = true;
+            let new = self.stmt(s);
+            self.active = false;
+            return new;
+        }
+        match self.active.then(|| self.reduced(s)).flatten() {
+            // What is left may be no loop, or one with nothing more to gain.
+            Some(new) => match new.kind() {
+                StmtKind::For { .. } => fold_scoped(self, &new),
+                _ => self.stmt(&new),
+            },
+            None => fold_scoped(self, s),
+        }
+    }
+
+    fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
+        fold_block_scoped(self, b)
+    }
+}
+
+impl Pass<'_> {
+    /// A loop over fewer iterations; `None` where there is nothing to gain.
+    fn reduced(&mut self, s: &Stmt) -> Option<Stmt> {
+        let StmtKind::For { var, range, kind, annotations, body } = s.kind() else { return None };
+        if !matches!(kind, ForKind::Serial | ForKind::Parallel | ForKind::Unrolled) {
+            return None;
+        }
+        let old =
+            Range { min: self.scope.index(&range.min)?, extent: self.scope.index(&range.extent)? };
+        let outer = self.scope.loops();
+        let active = match active(var, &old, body, &self.scope, &outer) {
+            Ok(active) => active?,
+            Err(unknown) => {
+                self.remark(s, var, unknown.to_string());
+                return None;
+            }
+        };
+        if active.is_empty().is_yes() {
+            return Some(Stmt::nop());
+        }
+        let tight = active.domain().and_then(|d| d.tight_range(var, &outer));
+        let new = match tight {
+            Ok(new) => new,
+            Err(unknown) => {
+                self.remark(s, var, unknown.to_string());
+                return None;
+            }
+        };
+        let same = |a: &Expr, b: &Expr| self.scope.domain.equal(a, b).is_yes();
+        if same(&new.min, &old.min) && same(&new.extent, &old.extent) {
+            return None;
+        }
+        // Where nothing happens for some iterations of the loops outside, the bounds there may be
+        // any.
+        let end = |r: &Range| &r.min + &r.extent;
+        let inside = new.min.clone().greater_equal(&old.min).and(end(&new).less_equal(end(&old)));
+        if !self.scope.proves(&new.extent.clone().less_equal(0).or(inside)) {
+            let found =
+                format!("the bounds {} and {} are not proven to be inside", new.min, end(&new));
+            self.remark(s, var, found);
+            return None;
+        }
+        let single = annotations.is_empty() && self.scope.proves(&new.extent.clone().equal(1));
+        let mut scope = self.scope.clone();
+        Some(if single {
+            scope.bind(var, &new.min);
+            match settle(body, &scope) {
+                body if body.is_nop() => body,
+                body => Stmt::spanned(
+                    StmtKind::Let { var: var.clone(), value: new.min, body },
+                    s.span(),
+                ),
+            }
+        } else {
+            scope.enter(var, &new);
+            let body = settle(body, &scope);
+            let (var, kind, annotations) = (var.clone(), kind.clone(), annotations.clone());
+            Stmt::spanned(StmtKind::For { var, range: new, kind, annotations, body }, s.span())
+        })
+    }
+
+    fn remark(&mut self, s: &Stmt, var: &Var, note: String) {
+        let text = format!("the range of the loop `{}` stays as it is", var.name());
+        self.why.push(Error::refused(text).at(s.span()).note(note));
+    }
+}
+
+/// The values of a loop variable for which the body does something, over the variables of the loops
+/// outside and the variable; `None` if it does something without a guard.
+fn active(
+    var: &Var,
+    range: &Range,
+    body: &Stmt,
+    scope: &Scope,
+    outer: &[Var],
+) -> Known<Option<Set>> {
+    let mut scope = scope.clone();
+    scope.enter(var, range);
+    scope.guards = 0;
+    let mut acting = Acting { scope, places: Vec::new(), always: false };
+    acting.stmt(body);
+    if acting.always {
+        return Ok(None);
+    }
+    let kept: Vec<Var> = outer.iter().chain([var]).cloned().collect();
+    let mut all: Option<Set> = None;
+    for place in acting.places {
+        let here = place.domain.to_set()?.project(&kept)?;
+        all = Some(match all {
+            Some(all) => all.union(&here)?,
+            None => here,
+        });
+    }
+    Ok(all)
+}
+
+/// The places at which something happens, and what is known there.
+struct Acting {
+    scope: Scope,
+    places: Vec<Scope>,
+    /// Whether one of them has no guard.
+    always: bool,
+}
+
+impl Acting {
+    fn within(&mut self, learn: impl FnOnce(&mut Scope), work: impl FnOnce(&mut Self)) {
+        let saved = self.scope.clone();
+        learn(&mut self.scope);
+        work(self);
+        self.scope = saved;
+    }
+
+    fn here(&mut self) {
+        self.always |= self.scope.guards == 0;
+        self.places.push(self.scope.clone());
+    }
+
+    /// What evaluating an expression does.
+    fn evaluated(&mut self, e: &Expr) {
+        if Acts::of(e).impure {
+            self.here();
+        }
+    }
+}
+
+impl Visit for Acting {
+    fn stmt(&mut self, s: &Stmt) {
+        if self.always {
+            return;
+        }
+        match s.kind() {
+            StmtKind::For { var, range, body, .. } => {
+                self.evaluated(&range.min);
+                self.evaluated(&range.extent);
+                self.within(|s| s.enter(var, range), |a| a.stmt(body));
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                self.evaluated(cond);
+                self.within(|s| s.learn(cond, true), |a| a.stmt(then));
+                if let Some(otherwise) = otherwise {
+                    self.within(|s| s.learn(cond, false), |a| a.stmt(otherwise));
+                }
+            }
+            StmtKind::Let { var, value, body } => {
+                self.evaluated(value);
+                self.within(|s| s.bind(var, value), |a| a.stmt(body));
+            }
+            StmtKind::Seq(_)
+            | StmtKind::Allocate { .. }
+            | StmtKind::Declare { .. }
+            | StmtKind::Constant { .. } => {
+                tilewright_ir::visit::walk_stmt(self, s);
+            }
+            StmtKind::Block { bindings, predicate, block } => {
+                self.evaluated(predicate);
+                let into = |scope: &mut Scope| {
+                    scope.learn(predicate, true);
+                    for (iter, value) in block.iters.iter().zip(bindings) {
+                        scope.bind(&iter.var, value);
+                    }
+                };
+                self.within(into, |a| match &block.init {
+                    Some(_) => a.here(),
+                    None => a.stmt(&block.body),
+                });
+            }
+            StmtKind::Evaluate(_) if s.is_nop() => {}
+            StmtKind::Store { .. }
+            | StmtKind::Assume(_)
+            | StmtKind::Assert { .. }
+            | StmtKind::Evaluate(_) => self.here(),
+        }
+    }
+    fn expr(&mut self, _: &Expr) {}
+}

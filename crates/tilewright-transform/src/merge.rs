@@ -1,0 +1,387 @@
+//! Loops over the same range that run together.
+//!
+//! ```text
+//! for i in range(16):              for i in range(16):
+//!     A[i] = 0.0              →        A[i] = 0.0
+//! for i in range(16):                  A[i] = A[i] + 1.0
+//!     A[i] = A[i] + 1.0
+//! ```
+//!
+//! Together, iteration `j` of the second loop runs before the iterations `i > j` of the first. That
+//! is the same program if no such pair touches a cell that one of them writes; the set engine
+//! decides it, and a pair that does is the witness of a refusal. In loops whose iterations promise
+//! not to depend on each other, all pairs of different iterations count. Bodies are merged in turn,
+//! so nests of loops become one nest.
+//!
+//! Statements between the loops are no obstacle where the second loop touches no cell that they
+//! write, and writes none that they touch: it then moves in front of them. An assumption about a
+//! cell counts as a write to it: what it allows comes after it.
+
+use std::collections::{HashMap, HashSet};
+
+use tilewright_ir::visit::{Subst, walk_block, walk_expr, walk_stmt};
+use tilewright_ir::{
+    Block, Error, Expr, ExprKind, Fold, ForKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
+    Visit,
+};
+use tilewright_sets::Proof;
+
+use crate::dependence::{Touch, one_view, touches};
+use crate::scope::{Scope, Scoped, fold_block_scoped, fold_scoped};
+
+/// Merges the loops of every sequence that can run together.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn merge_adjacent_loops(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
+    let mut pass = Pass::new(func, None, why)?;
+    Ok(TensorFunc { body: pass.stmt(&func.body), ..func.clone() })
+}
+
+/// Merges two loops of one sequence, each the same node in memory. What they have inside stays as it
+/// is.
+///
+/// # Errors
+/// `Refused` with the pair of iterations that conflicts, or another reason.
+pub fn merge_loops(func: &TensorFunc, first: &Stmt, second: &Stmt) -> Result<TensorFunc> {
+    let mut why = Remarks::new();
+    let mut pass = Pass::new(func, Some((first, second)), &mut why)?;
+    let body = pass.stmt(&func.body);
+    match pass.merged {
+        true => Ok(TensorFunc { body, ..func.clone() }),
+        false => Err(why.into_iter().next().unwrap_or_else(|| {
+            Error::refused("the loops are not one after the other in one sequence")
+                .at(second.span())
+        })),
+    }
+}
+
+struct Pass<'a> {
+    scope: Scope,
+    /// The two loops that are meant, where it is two.
+    only: Option<(&'a Stmt, &'a Stmt)>,
+    /// What a view of a block is a view of, by pointer.
+    views: HashMap<Var, Var>,
+    merged: bool,
+    why: &'a mut Remarks,
+}
+
+impl Scoped for Pass<'_> {
+    fn scope(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
+}
+
+impl Fold for Pass<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        e.clone()
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        let StmtKind::Seq(stmts) = s.kind() else { return fold_scoped(self, s) };
+        let mut parts: Vec<Part> = Vec::new();
+        for s in stmts {
+            if !self.absorb(&mut parts, s) {
+                parts.push(Part::of(s, &self.scope));
+            }
+        }
+        match parts.len() == stmts.len() {
+            true => fold_scoped(self, s),
+            false => Stmt::seq(parts.iter().map(|p| self.stmt(&p.stmt)).collect::<Vec<_>>()),
+        }
+    }
+
+    fn block(&mut self, b: &std::sync::Arc<Block>) -> std::sync::Arc<Block> {
+        fold_block_scoped(self, b)
+    }
+}
+
+/// A statement of a sequence.
+struct Part {
+    stmt: Stmt,
+    touches: Result<Vec<Touch>>,
+    /// The memory that assumptions in it speak of, by pointer.
+    assumed: HashSet<Var>,
+}
+
+impl Part {
+    fn of(s: &Stmt, scope: &Scope) -> Part {
+        struct Assumed {
+            inside: bool,
+            found: HashSet<Var>,
+        }
+        impl Visit for Assumed {
+            fn stmt(&mut self, s: &Stmt) {
+                self.inside = matches!(s.kind(), StmtKind::Assume(_));
+                walk_stmt(self, s);
+                self.inside = false;
+            }
+            fn expr(&mut self, e: &Expr) {
+                if let (true, ExprKind::Load(b, _)) = (self.inside, e.kind()) {
+                    self.found.insert(b.data.clone());
+                }
+                walk_expr(self, e);
+            }
+        }
+        let mut assumed = Assumed { inside: false, found: HashSet::new() };
+        assumed.stmt(s);
+        Part { stmt: s.clone(), touches: touches(s, &scope.domain), assumed: assumed.found }
+    }
+}
+
+impl<'a> Pass<'a> {
+    fn new(
+        func: &TensorFunc,
+        only: Option<(&'a Stmt, &'a Stmt)>,
+        why: &'a mut Remarks,
+    ) -> Result<Pass<'a>> {
+        struct Views(HashMap<Var, Var>);
+        impl Visit for Views {
+            fn expr(&mut self, _: &Expr) {}
+            fn block(&mut self, b: &Block) {
+                for m in &b.matches {
+                    let of = &m.source.buffer.data;
+                    let root = self.0.get(of).unwrap_or(of).clone();
+                    self.0.insert(m.buffer.data.clone(), root);
+                }
+                walk_block(self, b);
+            }
+        }
+        let mut views = Views(HashMap::new());
+        views.stmt(&func.body);
+        Ok(Pass { scope: Scope::of(func)?, only, views: views.0, merged: false, why })
+    }
+
+    /// Merges a loop into one before it; whether it did.
+    fn absorb(&mut self, parts: &mut [Part], s: &Stmt) -> bool {
+        let candidate = match self.only {
+            Some((_, second)) => s.ptr_eq(second),
+            None => matches!(s.kind(), StmtKind::For { .. }),
+        };
+        if !candidate {
+            return false;
+        }
+        let here = Part::of(s, &self.scope);
+        for k in (0..parts.len()).rev() {
+            let wanted = self.only.is_none_or(|(first, _)| parts[k].stmt.ptr_eq(first));
+            if wanted {
+                match self.fits(&parts[k].stmt, s).and_then(|kind| {
+                    let [i, j] = [&parts[k].stmt, s].map(variable);
+                    self.separate(&parts[k], &here, i, j, kind)
+                }) {
+                    Ok(()) => {
+                        parts[k] = Part::of(&together(&parts[k].stmt, s), &self.scope);
+                        self.merged = true;
+                        return true;
+                    }
+                    Err(Refusal::Conflict(e)) => self.why.push(e),
+                    Err(Refusal::Unlike(e)) if self.only.is_some() => self.why.push(e),
+                    Err(Refusal::Unlike(_)) => {}
+                }
+                if self.only.is_some() {
+                    return false;
+                }
+            }
+            if let Err(Refusal::Conflict(e) | Refusal::Unlike(e)) =
+                self.separate(&parts[k], &here, None, None, Order::Any)
+            {
+                let partner = |p: &Part| match self.only {
+                    Some((first, _)) => p.stmt.ptr_eq(first),
+                    None => self.fits(&p.stmt, s).is_ok(),
+                };
+                if parts[..k].iter().any(partner) {
+                    self.why.push(e);
+                }
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Whether two loops run over the same values in the same way: in which order pairs of
+    /// iterations must not conflict.
+    fn fits(&self, a: &Stmt, b: &Stmt) -> Result<Order, Refusal> {
+        let (
+            StmtKind::For { var, range: r, kind, annotations: x, .. },
+            StmtKind::For { range: t, kind: other, annotations: y, .. },
+        ) = (a.kind(), b.kind())
+        else {
+            return Err(Refusal::Unlike(Error::refused("only loops can be merged").at(a.span())));
+        };
+        let unlike = |note: String| {
+            let text = format!("the loops over `{}` are not merged", names(a, b));
+            Err(Refusal::Unlike(Error::refused(text).at(b.span()).note(note)))
+        };
+        let order = match kind {
+            _ if kind != other => return unlike("they do not run in the same way".into()),
+            ForKind::Serial | ForKind::Unrolled => Order::Later,
+            ForKind::Parallel | ForKind::Vectorized => Order::Other,
+            ForKind::ThreadBinding(_) => return unlike("they run over threads".into()),
+        };
+        if !x.is_empty() || !y.is_empty() {
+            return unlike("they have annotations".into());
+        }
+        for (what, p, q) in
+            [("start", &r.min, &t.min), ("number of iterations", &r.extent, &t.extent)]
+        {
+            let (Some(p), Some(q)) = (self.scope.index(p), self.scope.index(q)) else {
+                return unlike(format!("their {what} depends on memory"));
+            };
+            if var.dtype() != p.dtype() || p.dtype() != q.dtype() {
+                return unlike("their types differ".into());
+            }
+            match self.scope.domain.equal(&p, &q) {
+                Proof::Yes => {}
+                Proof::No { .. } => return unlike(format!("their {what} differs: {p} and {q}")),
+                Proof::Unknown(why) => {
+                    return unlike(format!("their {what} may differ, {p} and {q}: {why}"));
+                }
+            }
+        }
+        Ok(order)
+    }
+
+    /// Whether no point of one statement and point of the other, of iterations in an order, conflict.
+    fn separate(
+        &self,
+        a: &Part,
+        b: &Part,
+        i: Option<&Var>,
+        j: Option<&Var>,
+        order: Order,
+    ) -> Result<(), Refusal> {
+        let when: Vec<Expr> = i.zip(j).map(|(i, j)| order.of(i, j)).into_iter().collect();
+        let (x, y) = match (&a.touches, &b.touches) {
+            (Ok(x), Ok(y)) => (x, y),
+            (Err(e), _) | (_, Err(e)) => {
+                let text = format!("{} is not merged with what is before it", named(&b.stmt));
+                let e = Error::refused(text).at(b.stmt.span()).note(e.to_string());
+                return Err(Refusal::Conflict(e));
+            }
+        };
+        for x in x {
+            for y in y {
+                self.meet(a, x, b, y, &when, i.zip(j)).map_err(Refusal::Conflict)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn meet(
+        &self,
+        a: &Part,
+        x: &Touch,
+        b: &Part,
+        y: &Touch,
+        when: &[Expr],
+        loops: Option<(&Var, &Var)>,
+    ) -> Result<()> {
+        let root = |t: &Touch| self.views.get(&t.buffer.data).unwrap_or(&t.buffer.data).clone();
+        let changes = |t: &Touch, p: &Part| t.write || p.assumed.contains(&t.buffer.data);
+        if root(x) != root(y) || !(changes(x, a) || changes(y, b)) {
+            return Ok(());
+        }
+        let does = |t: &Touch| {
+            let at: Vec<String> = t.indices.iter().map(Expr::to_string).collect();
+            let what = if t.write { "writes" } else { "reads" };
+            format!("{what} `{}[{}]`", t.buffer.name, at.join(", "))
+        };
+        let text = match loops {
+            Some(_) => format!(
+                "the loops over `{}` are not merged: the first {} and the second {}",
+                names(&a.stmt, &b.stmt),
+                does(x),
+                does(y)
+            ),
+            None => format!(
+                "{} does not move in front of what is before it, which {} where it {}",
+                named(&b.stmt),
+                does(x),
+                does(y)
+            ),
+        };
+        let refused = || Error::refused(text.clone()).at(b.stmt.span());
+        one_view(x, y).map_err(|e| refused().note(e.to_string()))?;
+        match x.at.independent(&y.at, when) {
+            Proof::Yes => Ok(()),
+            Proof::Unknown(why) => Err(refused().note(why.to_string())),
+            Proof::No { witness } => Err(refused().note(match loops {
+                Some((i, j)) => {
+                    let value = |v: &Var| witness.get(v).map_or("?".into(), |k| k.to_string());
+                    format!(
+                        "at {}={} of the first and {}={} of the second",
+                        i.name(),
+                        value(i),
+                        j.name(),
+                        value(j)
+                    )
+                }
+                None => format!("at {witness}"),
+            })),
+        }
+    }
+}
+
+/// Why two statements stay apart.
+enum Refusal {
+    /// They are no loops over the same range.
+    Unlike(Error),
+    /// They touch the same cells.
+    Conflict(Error),
+}
+
+/// Which pairs of iterations change their order.
+#[derive(Clone, Copy)]
+enum Order {
+    /// All pairs.
+    Any,
+    /// Those of different iterations.
+    Other,
+    /// Those with the first loop's iteration after the second's.
+    Later,
+}
+
+impl Order {
+    fn of(self, i: &Var, j: &Var) -> Expr {
+        match self {
+            Order::Any => Expr::bool(true),
+            Order::Other => i.expr().not_equal(j),
+            Order::Later => i.expr().greater(j),
+        }
+    }
+}
+
+fn variable(s: &Stmt) -> Option<&Var> {
+    match s.kind() {
+        StmtKind::For { var, .. } => Some(var),
+        _ => None,
+    }
+}
+
+fn named(s: &Stmt) -> String {
+    variable(s).map_or("the statement".into(), |v| format!("the loop over `{}`", v.name()))
+}
+
+fn names(a: &Stmt, b: &Stmt) -> String {
+    let name = |s| variable(s).map_or("", |v| v.name());
+    match (name(a), name(b)) {
+        (a, b) if a == b => a.to_owned(),
+        (a, b) => format!("{a}` and `{b}"),
+    }
+}
+
+/// The first loop around both bodies.
+fn together(a: &Stmt, b: &Stmt) -> Stmt {
+    let (
+        StmtKind::For { var, range, kind, annotations, body },
+        StmtKind::For { var: other, body: second, .. },
+    ) = (a.kind(), b.kind())
+    else {
+        return a.clone();
+    };
+    let second = Subst::vars([(other.clone(), var.expr())]).stmt(second);
+    let body = Stmt::seq([body.clone(), second]);
+    let (var, range, kind) = (var.clone(), range.clone(), kind.clone());
+    let new = StmtKind::For { var, range, kind, annotations: annotations.clone(), body };
+    Stmt::spanned(new, a.span())
+}

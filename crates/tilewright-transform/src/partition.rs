@@ -1,0 +1,457 @@
+//! Loops taken apart where their guards change.
+//!
+//! ```text
+//! for jo in range(4):                       for jo in range(3):
+//!     for ji in range(32):                      for ji in range(32):
+//!         if jo * 32 + ji < 127:       →            C[jo * 32 + ji] = ...
+//!             C[jo * 32 + ji] = ...         for ji in range(31):
+//!                                               C[96 + ji] = ...
+//! ```
+//!
+//! For each comparison in the body the iterations are sought in which it holds at every point of
+//! the loops inside, and those in which it holds at none. Where one of these sets is an interval,
+//! its ends are places to cut. The parts start at zero, and what is decided in them is gone; loops
+//! inside of a part are taken apart in turn.
+//!
+//! Any cut is right, so where a bound depends on sizes that are open it is brought into the range
+//! by `min` and `max`. Sets that are no interval (`i % 2 == 0`) give no cut.
+
+use std::sync::Arc;
+
+use tilewright_ir::visit::{Subst, fold_expr_children, fold_stmt_children, free_vars, walk_expr};
+use tilewright_ir::{
+    Attrs, BinOp, Block, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt,
+    StmtKind, TensorFunc, Var, Visit,
+};
+use tilewright_sets::{Known, Set};
+
+use crate::scope::{Copies, Scope, Scoped, fold_block_scoped, fold_scoped, likely};
+use crate::settle::settle;
+
+/// The annotation of a loop that is to be taken apart.
+pub const HINT: &str = "pragma_loop_partition_hint";
+
+/// Most parts of one loop.
+const MAX_PARTS: usize = 16;
+
+/// Which loops are taken apart, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Partition {
+    /// Also loops with constant bounds that have no hint.
+    pub constant_loops: bool,
+    /// Keep loops of one iteration.
+    pub keep_single: bool,
+    /// Unroll loops with a hint that cannot be taken apart.
+    pub unroll_whole: bool,
+}
+
+/// Takes apart the loops of a function: those with the annotation [`HINT`] at every condition, others
+/// at conditions in `T.likely`. Hints and `T.likely` are gone afterwards.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn loop_partition(func: &TensorFunc, how: Partition, why: &mut Remarks) -> Result<TensorFunc> {
+    let mut pass = Pass {
+        how,
+        scope: Scope::of(func)?,
+        copies: Copies::within(func),
+        only: None,
+        parts: Vec::new(),
+        why,
+    };
+    let body = Unhinted.stmt(&pass.stmt(&func.body));
+    Ok(TensorFunc { body, ..func.clone() })
+}
+
+/// Takes one loop apart, the same node in memory, at every condition in it. Second, the variables of
+/// the loops that it became, in order.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn partition_loop(
+    func: &TensorFunc,
+    target: &Stmt,
+    why: &mut Remarks,
+) -> Result<(TensorFunc, Vec<Var>)> {
+    let how = Partition { keep_single: true, ..Partition::default() };
+    let mut pass = Pass {
+        how,
+        scope: Scope::of(func)?,
+        copies: Copies::within(func),
+        only: Some(target),
+        parts: Vec::new(),
+        why,
+    };
+    let body = pass.stmt(&func.body);
+    Ok((TensorFunc { body, ..func.clone() }, pass.parts))
+}
+
+struct Pass<'a> {
+    how: Partition,
+    scope: Scope,
+    copies: Copies,
+    /// The loop that is meant, where it is one.
+    only: Option<&'a Stmt>,
+    /// The variables of the parts of that loop.
+    parts: Vec<Var>,
+    why: &'a mut Remarks,
+}
+
+impl Scoped for Pass<'_> {
+    fn scope(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
+}
+
+impl Fold for Pass<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        e.clone()
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::For { .. } => self.loop_parts(s).unwrap_or_else(|| fold_scoped(self, s)),
+            _ => fold_scoped(self, s),
+        }
+    }
+
+    fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
+        fold_block_scoped(self, b)
+    }
+}
+
+impl Pass<'_> {
+    /// The parts of a loop; `None` where it stays whole.
+    fn loop_parts(&mut self, s: &Stmt) -> Option<Stmt> {
+        let StmtKind::For { var, range, kind, annotations, body } = s.kind() else { return None };
+        let hinted = annotations.contains_key(HINT);
+        let constant = range.min.as_int().is_some() && range.extent.as_int().is_some();
+        let all = match self.only {
+            Some(only) if !s.ptr_eq(only) => return None,
+            Some(_) => true,
+            None => hinted,
+        };
+        let mut conditions = Conditions { scope: self.scope.clone(), hot: all, found: Vec::new() };
+        conditions.scope.enter(var, range);
+        conditions.stmt(body);
+        let mut refuse = |note: String| {
+            let text = format!("the loop `{}` is not taken apart", var.name());
+            self.why.push(Error::refused(text).at(s.span()).note(note));
+        };
+        let found: Vec<Condition> = conditions.found.into_iter().filter(|c| c.uses(var)).collect();
+        if matches!(kind, ForKind::ThreadBinding(_)) {
+            if all {
+                refuse("it runs over threads".into());
+            }
+            return None;
+        }
+        if found.is_empty() && !all {
+            return None;
+        }
+        if !all && constant && !self.how.constant_loops {
+            refuse("its bounds are constant, and it has no hint".into());
+            return None;
+        }
+        let (Some(min), Some(extent)) =
+            (self.scope.index(&range.min), self.scope.index(&range.extent))
+        else {
+            refuse("its bounds depend on memory".into());
+            return None;
+        };
+        let bounds = Bounds { min: min.clone(), end: &min + &extent };
+        let mut inside = self.scope.clone();
+        inside.enter(var, range);
+        let mut cuts = Cuts {
+            scope: &self.scope,
+            inside: &inside,
+            var,
+            conditions: &found,
+            ends: Vec::new(),
+            full: false,
+            unknown: None,
+        };
+        cuts.part(bounds);
+        let (parts, full, unknown) = (cuts.ends, cuts.full, cuts.unknown);
+        if full {
+            refuse(format!("it would have more than {MAX_PARTS} parts"));
+        }
+        if parts.len() < 2 {
+            if !full && !found.is_empty() {
+                refuse(unknown.unwrap_or_else(|| "no condition changes at one place of it".into()));
+            }
+            if hinted && self.how.unroll_whole && self.only.is_none() {
+                let (var, range) = (var.clone(), range.clone());
+                let (kind, annotations) = (ForKind::Unrolled, annotations.clone());
+                let body = body.clone();
+                let new = StmtKind::For { var, range, kind, annotations, body };
+                return Some(fold_scoped(self, &Stmt::spanned(new, s.span())));
+            }
+            return None;
+        }
+        let mut new = Vec::new();
+        for (k, part) in parts.iter().enumerate() {
+            let one = self.part(s, part);
+            let is_loop = matches!(one.kind(), StmtKind::For { var: v, .. } if v == var);
+            let one = if k == 0 { one } else { self.copies.copy(&one) };
+            if let (true, StmtKind::For { var, .. }) = (is_loop, one.kind()) {
+                self.parts.push(var.clone());
+            }
+            new.push(match self.only {
+                Some(_) => one,
+                // The loop itself is done with.
+                None if is_loop => fold_scoped(self, &one),
+                None => self.stmt(&one),
+            });
+        }
+        Some(Stmt::seq(new))
+    }
+
+    /// A part of a loop, from zero, without what is decided in it.
+    fn part(&mut self, s: &Stmt, part: &Bounds) -> Stmt {
+        let StmtKind::For { var, kind, annotations, body, .. } = s.kind() else { return s.clone() };
+        let tidy = |e: &Expr| self.scope.domain.simplify(e);
+        let (min, extent) = (tidy(&part.min), tidy(&(&part.end - &part.min)));
+        let others = annotations.keys().any(|k| &**k != HINT);
+        if extent.as_int() == Some(1) && !others && !self.how.keep_single {
+            let body = Subst::vars([(var.clone(), min)]).stmt(body);
+            return settle(&body, &self.scope);
+        }
+        let body = match min.as_int() {
+            Some(0) => body.clone(),
+            _ => Subst::vars([(var.clone(), var + &min)]).stmt(body),
+        };
+        let range = Range::upto(extent);
+        let mut scope = self.scope.clone();
+        scope.enter(var, &range);
+        let body = settle(&body, &scope);
+        if body.is_nop() {
+            return body;
+        }
+        let (var, kind) = (var.clone(), kind.clone());
+        let mut annotations: Attrs = annotations.clone();
+        annotations.remove(HINT);
+        Stmt::spanned(StmtKind::For { var, range, kind, annotations, body }, s.span())
+    }
+}
+
+/// From `min` up to before `end`.
+#[derive(Clone)]
+struct Bounds {
+    min: Expr,
+    end: Expr,
+}
+
+/// A comparison in the body of a loop, and what is known where it stands.
+struct Condition {
+    cond: Expr,
+    scope: Scope,
+}
+
+impl Condition {
+    fn uses(&self, var: &Var) -> bool {
+        free_vars(&self.cond).contains(var)
+    }
+}
+
+/// Collects the comparisons of a loop's body.
+struct Conditions {
+    scope: Scope,
+    /// Whether those at this place count.
+    hot: bool,
+    found: Vec<Condition>,
+}
+
+impl Conditions {
+    fn within(&mut self, learn: impl FnOnce(&mut Scope), work: impl FnOnce(&mut Self)) {
+        let saved = self.scope.clone();
+        learn(&mut self.scope);
+        work(self);
+        self.scope = saved;
+    }
+
+    fn condition(&mut self, e: &Expr) {
+        match e.kind() {
+            ExprKind::Binary(BinOp::And | BinOp::Or, a, b) => {
+                self.condition(a);
+                self.condition(b);
+            }
+            ExprKind::Not(a) => self.condition(a),
+            _ => match likely(e) {
+                Some(inner) => {
+                    let before = std::mem::replace(&mut self.hot, true);
+                    self.condition(inner);
+                    self.hot = before;
+                }
+                None => {
+                    if let (true, Some(cond)) = (self.hot, self.scope.index(e)) {
+                        self.found.push(Condition { cond, scope: self.scope.clone() });
+                    }
+                    walk_expr(self, e);
+                }
+            },
+        }
+    }
+}
+
+impl Visit for Conditions {
+    fn expr(&mut self, e: &Expr) {
+        match e.kind() {
+            ExprKind::IfThenElse(c, a, b) => {
+                self.condition(c);
+                self.within(|s| s.learn(c, true), |f| f.expr(a));
+                self.within(|s| s.learn(c, false), |f| f.expr(b));
+            }
+            ExprKind::Select(c, a, b) => {
+                self.condition(c);
+                self.expr(a);
+                self.expr(b);
+            }
+            _ => walk_expr(self, e),
+        }
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::For { var, range, body, .. } => {
+                self.within(|s| s.enter(var, range), |f| f.stmt(body));
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                self.condition(cond);
+                self.within(|s| s.learn(cond, true), |f| f.stmt(then));
+                if let Some(otherwise) = otherwise {
+                    self.within(|s| s.learn(cond, false), |f| f.stmt(otherwise));
+                }
+            }
+            StmtKind::Let { var, value, body } => {
+                self.expr(value);
+                self.within(|s| s.bind(var, value), |f| f.stmt(body));
+            }
+            // Inside of a block only its own variables are known.
+            StmtKind::Block { predicate, .. } => self.condition(predicate),
+            StmtKind::Assume(_) | StmtKind::Assert { .. } => {}
+            _ => tilewright_ir::visit::walk_stmt(self, s),
+        }
+    }
+}
+
+/// Looks for the places to cut a loop at.
+struct Cuts<'a> {
+    /// What is known in front of the loop.
+    scope: &'a Scope,
+    /// What is known in it.
+    inside: &'a Scope,
+    var: &'a Var,
+    conditions: &'a [Condition],
+    /// The parts so far.
+    ends: Vec<Bounds>,
+    /// Whether there were too many.
+    full: bool,
+    /// Why a set is not known.
+    unknown: Option<String>,
+}
+
+impl Cuts<'_> {
+    /// Cuts a part until nothing more is decided by that.
+    fn part(&mut self, bounds: Bounds) {
+        let cut = match self.ends.len() + 1 < MAX_PARTS {
+            true => self.conditions.iter().find_map(|c| match self.cut(c, &bounds) {
+                Ok(cut) => cut,
+                Err(unknown) => {
+                    self.unknown = Some(unknown.to_string());
+                    None
+                }
+            }),
+            false => {
+                self.full = true;
+                None
+            }
+        };
+        match cut {
+            Some(at) => {
+                self.part(Bounds { min: bounds.min, end: at.clone() });
+                self.part(Bounds { min: at, end: bounds.end });
+            }
+            None => self.ends.push(bounds),
+        }
+    }
+
+    /// A place at which a condition begins or ends to be decided.
+    fn cut(&self, c: &Condition, bounds: &Bounds) -> Known<Option<Expr>> {
+        let outer = self.scope.loops();
+        let kept: Vec<Var> = outer.iter().chain([self.var]).cloned().collect();
+        let inside =
+            self.var.expr().greater_equal(&bounds.min).and(self.var.expr().less(&bounds.end));
+        let here = c.scope.domain.with_guard(&inside);
+        let reached = here.to_set()?.project(&kept)?;
+        let holds = here.with_guard(&c.cond).to_set()?.project(&kept)?;
+        let fails = here.with_guard(&!c.cond.clone()).to_set()?.project(&kept)?;
+        if holds.is_empty().is_yes() || fails.is_empty().is_yes() {
+            return Ok(None);
+        }
+        for decided in [reached.subtract(&fails)?, reached.subtract(&holds)?] {
+            if decided.is_empty().is_yes() {
+                continue;
+            }
+            let range = decided.domain()?.tight_range(self.var, &outer)?;
+            let end = &range.min + &range.extent;
+            let within = self.var.expr().greater_equal(&range.min).and(self.var.expr().less(&end));
+            let interval: Set =
+                reached.intersect(&self.inside.domain.with_guard(&within).to_set()?)?;
+            if !interval.is_subset(&decided).is_yes() {
+                continue;
+            }
+            if let Some(at) = [range.min, end].into_iter().find_map(|at| self.between(at, bounds)) {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A place brought into the bounds; `None` if it is at one of them.
+    fn between(&self, at: Expr, bounds: &Bounds) -> Option<Expr> {
+        let d = &self.scope.domain;
+        let beyond = |cond: Expr| d.prove(&cond).is_yes();
+        if beyond(at.clone().less_equal(&bounds.min))
+            || beyond(at.clone().greater_equal(&bounds.end))
+        {
+            return None;
+        }
+        let at = match beyond(at.clone().greater_equal(&bounds.min)) {
+            true => at,
+            false => at.max(&bounds.min),
+        };
+        let at = match beyond(at.clone().less_equal(&bounds.end)) {
+            true => at,
+            false => at.min(&bounds.end),
+        };
+        Some(d.simplify(&at))
+    }
+}
+
+/// Drops hints and `T.likely`.
+struct Unhinted;
+
+impl Fold for Unhinted {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        match likely(e) {
+            Some(inner) => self.expr(inner),
+            None => fold_expr_children(self, e),
+        }
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        let s = fold_stmt_children(self, s);
+        match s.kind() {
+            StmtKind::For { var, range, kind, annotations, body }
+                if annotations.contains_key(HINT) =>
+            {
+                let mut annotations = annotations.clone();
+                annotations.remove(HINT);
+                let (var, range, kind) = (var.clone(), range.clone(), kind.clone());
+                let new = StmtKind::For { var, range, kind, annotations, body: body.clone() };
+                Stmt::spanned(new, s.span())
+            }
+            _ => s,
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! What is known at a place of a function, of indices alone.
+//!
+//! A [`Scope`] holds the loops, guards and bindings around a place, as far as they do not depend on
+//! memory: such facts hold wherever the place is, whatever is written. [`fold_scoped`] keeps it up
+//! to date while a pass rebuilds the tree. Inside of a block only the domains of its variables are
+//! known, not what they are bound to, so that the block still stands for itself afterwards.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tilewright_ir::visit::{
+    Subst, fold_block_children, fold_range, fold_stmt_children, free_vars, walk_expr,
+};
+use tilewright_ir::{
+    BinOp, Block, CallTarget, Expr, ExprKind, Fold, Intrin, Range, Result, Stmt, StmtKind,
+    TensorFunc, Var, Visit,
+};
+use tilewright_sets::{Domain, Engine};
+
+/// What evaluating an expression may do, apart from giving a value.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Acts {
+    /// Calls something unknown, or gives another value each time.
+    pub impure: bool,
+    /// Reads memory.
+    pub loads: bool,
+    /// Divides by something that is not a constant other than zero.
+    pub divides: bool,
+}
+
+impl Acts {
+    /// Of an expression.
+    pub fn of(e: &Expr) -> Acts {
+        let mut acts = Acts::default();
+        acts.expr(e);
+        acts
+    }
+
+    /// Of a statement.
+    pub fn of_stmt(s: &Stmt) -> Acts {
+        let mut acts = Acts::default();
+        acts.stmt(s);
+        acts
+    }
+
+    /// Whether the value is the same wherever its variables are.
+    pub fn constant(self) -> bool {
+        !self.impure && !self.loads
+    }
+}
+
+impl Visit for Acts {
+    fn expr(&mut self, e: &Expr) {
+        match e.kind() {
+            ExprKind::Undef | ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => {
+                self.impure = true;
+            }
+            ExprKind::Load(..) => self.loads = true,
+            ExprKind::Binary(
+                BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod,
+                _,
+                by,
+            ) => self.divides |= by.as_int().is_none_or(|k| k == 0),
+            _ => {}
+        }
+        walk_expr(self, e);
+    }
+}
+
+/// The condition inside of `T.likely(...)`.
+pub(crate) fn likely(e: &Expr) -> Option<&Expr> {
+    match e.kind() {
+        ExprKind::Call(CallTarget::Intrin(Intrin::Likely), args) => args.first(),
+        _ => None,
+    }
+}
+
+/// What is known at a place. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Scope {
+    /// The points at which the place is reached.
+    pub domain: Domain,
+    /// Values of bindings, in terms of loops and parameters.
+    bound: Subst,
+    /// Variables whose values depend on memory.
+    hidden: HashSet<Var>,
+    /// How many conditions were learned.
+    pub guards: usize,
+}
+
+impl Scope {
+    /// The start of a function: sizes are not negative.
+    ///
+    /// # Errors
+    /// `Toolchain` where libisl is missing.
+    pub fn of(func: &TensorFunc) -> Result<Scope> {
+        let mut domain = Engine::new()?.domain();
+        for dim in func.buffers().flat_map(|b| &b.shape) {
+            if dim.as_int().is_none() && Acts::of(dim).constant() {
+                domain = domain.with_guard(&dim.clone().greater_equal(0));
+            }
+        }
+        Ok(Scope { domain, bound: Subst::default(), hidden: HashSet::new(), guards: 0 })
+    }
+
+    /// An expression in terms of loops and parameters; `None` if it depends on memory.
+    pub fn index(&self, e: &Expr) -> Option<Expr> {
+        let e = self.bound.clone().expr(e);
+        let known = Acts::of(&e).constant() && free_vars(&e).is_disjoint(&self.hidden);
+        known.then_some(e)
+    }
+
+    /// Enters a loop.
+    pub fn enter(&mut self, var: &Var, range: &Range) {
+        match (self.index(&range.min), self.index(&range.extent)) {
+            (Some(min), Some(extent)) => {
+                self.domain = self.domain.with_var(var, &Range { min, extent });
+            }
+            _ => {
+                self.hidden.insert(var.clone());
+            }
+        }
+    }
+
+    /// Gives a variable its value.
+    pub fn bind(&mut self, var: &Var, value: &Expr) {
+        match self.index(value) {
+            Some(value) => {
+                self.bound.vars.insert(var.clone(), value);
+            }
+            None => {
+                self.hidden.insert(var.clone());
+            }
+        }
+    }
+
+    /// Takes a condition as true, or as false.
+    pub fn learn(&mut self, cond: &Expr, holds: bool) {
+        match (cond.kind(), holds) {
+            (ExprKind::Not(inner), _) => return self.learn(inner, !holds),
+            (ExprKind::Binary(BinOp::And, a, b), true)
+            | (ExprKind::Binary(BinOp::Or, a, b), false) => {
+                self.learn(a, holds);
+                return self.learn(b, holds);
+            }
+            _ => {}
+        }
+        if let Some(inner) = likely(cond) {
+            return self.learn(inner, holds);
+        }
+        if let Some(cond) = self.index(cond).filter(|c| c.dtype().lanes == 1) {
+            self.domain = self.domain.with_guard(&if holds { cond } else { !cond });
+            self.guards += 1;
+        }
+    }
+
+    /// Whether a condition holds whenever the place is reached.
+    pub fn proves(&self, cond: &Expr) -> bool {
+        self.index(cond).is_some_and(|c| self.domain.prove(&c).is_yes())
+    }
+
+    /// The variables of the loops around the place, outermost first.
+    pub fn loops(&self) -> Vec<Var> {
+        self.domain.vars().cloned().collect()
+    }
+}
+
+/// A fold that knows what holds at each place.
+pub(crate) trait Scoped: Fold {
+    /// What holds here.
+    fn scope(&mut self) -> &mut Scope;
+}
+
+/// Runs with what is learned on the way forgotten afterwards.
+pub(crate) fn scoped<F: Scoped + ?Sized, R>(f: &mut F, work: impl FnOnce(&mut F) -> R) -> R {
+    let saved = f.scope().clone();
+    let result = work(f);
+    *f.scope() = saved;
+    result
+}
+
+/// Folds the parts of a statement, each in its scope; [`fold_block_scoped`] does a block.
+pub(crate) fn fold_scoped<F: Scoped + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
+    let rebuilt = |kind| Stmt::spanned(kind, s.span());
+    match s.kind() {
+        StmtKind::For { var, range, kind, annotations, body } => {
+            let range2 = fold_range(f, range);
+            let new = scoped(f, |f| {
+                f.scope().enter(var, &range2);
+                f.stmt(body)
+            });
+            let same = range2.min.ptr_eq(&range.min) && range2.extent.ptr_eq(&range.extent);
+            if same && new.ptr_eq(body) {
+                return s.clone();
+            }
+            let (var, kind, annotations) = (var.clone(), kind.clone(), annotations.clone());
+            rebuilt(StmtKind::For { var, range: range2, kind, annotations, body: new })
+        }
+        StmtKind::If { cond, then, otherwise } => {
+            let cond2 = f.expr(cond);
+            let mut under = |s: &Stmt, holds| {
+                scoped(f, |f| {
+                    f.scope().learn(&cond2, holds);
+                    f.stmt(s)
+                })
+            };
+            let then2 = under(then, true);
+            let otherwise2 = otherwise.as_ref().map(|o| under(o, false));
+            let same = otherwise2.iter().zip(otherwise).all(|(a, b)| a.ptr_eq(b));
+            match cond2.ptr_eq(cond) && then2.ptr_eq(then) && same {
+                true => s.clone(),
+                false => rebuilt(StmtKind::If { cond: cond2, then: then2, otherwise: otherwise2 }),
+            }
+        }
+        StmtKind::Let { var, value, body } => {
+            let value2 = f.expr(value);
+            let body2 = scoped(f, |f| {
+                f.scope().bind(var, &value2);
+                f.stmt(body)
+            });
+            match value2.ptr_eq(value) && body2.ptr_eq(body) {
+                true => s.clone(),
+                false => rebuilt(StmtKind::Let { var: var.clone(), value: value2, body: body2 }),
+            }
+        }
+        StmtKind::Block { .. } => scoped(f, |f| fold_stmt_children(f, s)),
+        _ => fold_stmt_children(f, s),
+    }
+}
+
+/// Folds the parts of a block in the scope of its iteration variables.
+pub(crate) fn fold_block_scoped<F: Scoped + ?Sized>(f: &mut F, b: &Arc<Block>) -> Arc<Block> {
+    for iter in &b.iters {
+        f.scope().enter(&iter.var, &iter.domain);
+    }
+    fold_block_children(f, b)
+}
+
+/// Copies of parts of a function that can stand beside the original.
+pub(crate) struct Copies(HashSet<Arc<str>>);
+
+impl Copies {
+    /// For copies within a function.
+    pub fn within(func: &TensorFunc) -> Copies {
+        struct Names(HashSet<Arc<str>>);
+        impl Visit for Names {
+            fn expr(&mut self, _: &Expr) {}
+            fn block(&mut self, b: &Block) {
+                self.0.insert(b.name.clone());
+                tilewright_ir::visit::walk_block(self, b);
+            }
+        }
+        let mut names = Names(HashSet::new());
+        names.stmt(&func.body);
+        Copies(names.0)
+    }
+
+    /// A copy with variables, buffers and names of blocks of its own.
+    pub fn copy(&mut self, s: &Stmt) -> Stmt {
+        struct Rename<'a>(&'a mut HashSet<Arc<str>>);
+        impl Fold for Rename<'_> {
+            fn expr(&mut self, e: &Expr) -> Expr {
+                e.clone()
+            }
+            fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
+                let (mut name, mut k) = (b.name.clone(), 0);
+                while !self.0.insert(name.clone()) {
+                    k += 1;
+                    name = format!("{}_{k}", b.name).into();
+                }
+                let b = fold_block_children(self, b);
+                Arc::new(Block { name, ..(*b).clone() })
+            }
+        }
+        Rename(&mut self.0).stmt(&Subst::refresh().stmt(s))
+    }
+}

@@ -1,0 +1,203 @@
+//! Conditions that are decided where they stand.
+//!
+//! [`settle`] drops branches that are never taken and guards that always hold, given what is known
+//! around a statement, and leaves all else as it is: what a pass has made of a loop then shows
+//! without a simplification of the whole function.
+
+use std::sync::Arc;
+
+use tilewright_ir::visit::{fold_expr_children, fold_stmt_children};
+use tilewright_ir::{BinOp, Block, Expr, ExprKind, Fold, Stmt, StmtKind};
+
+use crate::scope::{Acts, Scope, Scoped, fold_block_scoped, fold_scoped, likely, scoped};
+
+/// A statement without the branches that are decided where `scope` holds.
+pub(crate) fn settle(s: &Stmt, scope: &Scope) -> Stmt {
+    Settle { scope: scope.clone() }.stmt(s)
+}
+
+struct Settle {
+    scope: Scope,
+}
+
+impl Scoped for Settle {
+    fn scope(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
+}
+
+impl Settle {
+    fn condition(&mut self, e: &Expr) -> Expr {
+        if e.as_int().is_some() {
+            return e.clone();
+        }
+        if e.dtype().lanes == 1 && !Acts::of(e).divides {
+            if self.scope.proves(e) {
+                return Expr::bool(true);
+            }
+            if self.scope.proves(&!e.clone()) {
+                return Expr::bool(false);
+            }
+        }
+        match e.kind() {
+            ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) if e.dtype().lanes == 1 => {
+                let first = self.condition(a);
+                let second = scoped(self, |s| {
+                    s.scope.learn(&first, *op == BinOp::And);
+                    s.condition(b)
+                });
+                // What acts stays.
+                let acts = second.as_int().is_some() && Acts::of(&first).impure;
+                let decided = first.as_int().or(second.as_int()).is_some() && !acts;
+                match first.ptr_eq(a) && second.ptr_eq(b) && !decided {
+                    true => e.clone(),
+                    false if !decided => Expr::binary(*op, first, second),
+                    false if *op == BinOp::And => first.and(second),
+                    false => first.or(second),
+                }
+            }
+            ExprKind::Not(a) => {
+                let inner = self.condition(a);
+                if inner.ptr_eq(a) && a.as_int().is_none() { e.clone() } else { !inner }
+            }
+            _ => match likely(e) {
+                Some(inner) => {
+                    let new = self.condition(inner);
+                    match new.as_int() {
+                        Some(_) => new,
+                        None if new.ptr_eq(inner) => e.clone(),
+                        None => fold_expr_children(&mut Likely(new), e),
+                    }
+                }
+                None => fold_expr_children(self, e),
+            },
+        }
+    }
+}
+
+/// Puts a condition into `T.likely(...)`.
+struct Likely(Expr);
+
+impl Fold for Likely {
+    fn expr(&mut self, _: &Expr) -> Expr {
+        self.0.clone()
+    }
+}
+
+impl Fold for Settle {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        let lazy = |s: &mut Self, cond: &Expr, holds, e: &Expr| {
+            scoped(s, |s| {
+                s.scope.learn(cond, holds);
+                s.expr(e)
+            })
+        };
+        match e.kind() {
+            ExprKind::IfThenElse(cond, a, b) => {
+                let new = self.condition(cond);
+                if let Some(taken) = new.as_int() {
+                    return self.expr(if taken != 0 { a } else { b });
+                }
+                let (x, y) = (lazy(self, &new, true, a), lazy(self, &new, false, b));
+                match new.ptr_eq(cond) && x.ptr_eq(a) && y.ptr_eq(b) {
+                    true => e.clone(),
+                    false => Expr::if_then_else(new, x, y),
+                }
+            }
+            ExprKind::Select(cond, a, b) if cond.dtype().lanes == 1 => {
+                let new = self.condition(cond);
+                match new.as_int() {
+                    Some(0) if !Acts::of(a).impure => self.expr(b),
+                    Some(v) if v != 0 && !Acts::of(b).impure => self.expr(a),
+                    _ => fold_expr_children(self, e),
+                }
+            }
+            ExprKind::Binary(BinOp::And | BinOp::Or, ..) => self.condition(e),
+            _ => fold_expr_children(self, e),
+        }
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::If { cond, then, otherwise } => {
+                let new = self.condition(cond);
+                if let Some(taken) = new.as_int() {
+                    return match (taken != 0, otherwise) {
+                        (true, _) => self.stmt(then),
+                        (false, Some(otherwise)) => self.stmt(otherwise),
+                        (false, None) => Stmt::nop(),
+                    };
+                }
+                let mut under = |s: &Stmt, holds| {
+                    scoped(self, |f| {
+                        f.scope.learn(&new, holds);
+                        f.stmt(s)
+                    })
+                };
+                let yes = under(then, true);
+                let no = otherwise.as_ref().map(|o| under(o, false)).filter(|o| !o.is_nop());
+                let gone = yes.is_nop() && !Acts::of(&new).impure;
+                match no {
+                    None if gone => yes,
+                    Some(no) if gone => {
+                        let cond = !new;
+                        Stmt::spanned(StmtKind::If { cond, then: no, otherwise: None }, s.span())
+                    }
+                    no => {
+                        let kind = StmtKind::If { cond: new, then: yes, otherwise: no };
+                        Stmt::spanned(kind, s.span())
+                    }
+                }
+            }
+            StmtKind::Block { bindings, predicate, block } => {
+                let predicate = self.condition(predicate);
+                if predicate.is_false() {
+                    return Stmt::nop();
+                }
+                let bindings = bindings.iter().map(|b| self.expr(b)).collect();
+                let block = scoped(self, |f| f.block(block));
+                Stmt::spanned(StmtKind::Block { bindings, predicate, block }, s.span())
+            }
+            StmtKind::For { range, .. } => {
+                let pure = [&range.min, &range.extent].iter().all(|e| !Acts::of(e).impure);
+                if pure && self.scope.proves(&range.extent.clone().less_equal(0)) {
+                    return Stmt::nop();
+                }
+                let new = fold_scoped(self, s);
+                match new.kind() {
+                    StmtKind::For { body, .. } if body.is_nop() && pure => Stmt::nop(),
+                    _ => new,
+                }
+            }
+            StmtKind::Let { value, .. } => {
+                let new = fold_scoped(self, s);
+                match new.kind() {
+                    StmtKind::Let { body, .. } if body.is_nop() && !Acts::of(value).impure => {
+                        Stmt::nop()
+                    }
+                    _ => new,
+                }
+            }
+            StmtKind::Allocate { .. } | StmtKind::Declare { .. } | StmtKind::Constant { .. } => {
+                let new = fold_stmt_children(self, s);
+                match new.kind() {
+                    StmtKind::Allocate { body, .. }
+                    | StmtKind::Declare { body, .. }
+                    | StmtKind::Constant { body, .. }
+                        if body.is_nop() =>
+                    {
+                        Stmt::nop()
+                    }
+                    _ => new,
+                }
+            }
+            // What it says may rest on all of it.
+            StmtKind::Assume(_) => s.clone(),
+            _ => fold_scoped(self, s),
+        }
+    }
+
+    fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
+        fold_block_scoped(self, b)
+    }
+}

@@ -1,0 +1,45 @@
+# run: opt --pass merge_adjacent_loops --explain
+# A read of what a later iteration writes; parallel iterations that meet; other ranges; a statement
+# in between that reads what would move.
+@T.prim_func
+def f(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32"), C: T.Buffer((16,), "int32"), D: T.Buffer((16,), "int32")):
+    for i in range(16):
+        A[i] = i
+    for i in range(16):
+        if 0 < i and i < 15:
+            A[i] = A[i - 1] + A[i] + A[i + 1]
+    for p in T.parallel(16):
+        B[p] = p
+    for p in T.parallel(16):
+        C[p] = B[15 - p]
+    for q in range(15):
+        D[q + 1] = 0
+    for r in range(3):
+        D[r] = D[r + 1]
+    for q in range(15):
+        D[q] = D[q + 1] + 1
+
+# ---- expected
+from tvm.script import ir as I
+from tvm.script import tir as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def f(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32"), C: T.Buffer((16,), "int32"), D: T.Buffer((16,), "int32")):
+        for i in range(16):
+            A[i] = i
+        for i in range(16):
+            if 0 < i and i < 15:
+                A[i] = A[i - 1] + A[i] + A[i + 1]
+        for p in T.parallel(16):
+            B[p] = p
+        for p in T.parallel(16):
+            C[p] = B[15 - p]
+        for q in range(15):
+            D[q + 1] = 0
+        for r in range(3):
+            D[r] = D[r + 1]
+        for q in range(15):
+            D[q] = D[q + 1] + 1
