@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::well_formed::check_tensor;
+use tilewright_ir::well_formed::check_open_module;
 use tilewright_ir::{Block, Error, Function, Module, Result, Stmt, StmtKind, TensorFunc};
 
 use crate::site::{Site, as_block, as_loop, find};
@@ -68,7 +68,9 @@ impl Schedule {
         let (new, outputs) = edit(self.func(func)?, &self.permissions)
             .map_err(|e| self.placed(e).context(format!("`{name}`")))?;
         if cfg!(debug_assertions) {
-            check_tensor(func, &new).map_err(|e| {
+            let mut alone = Module::new();
+            alone.insert(func.clone(), new.clone());
+            check_open_module(&alone).map_err(|e| {
                 Error::internal(format!("`{name}` made a function that is not well formed: {e}"))
             })?;
         }

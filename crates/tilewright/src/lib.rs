@@ -43,6 +43,7 @@
 //! The other crates of the project are re-exported: [`ir`], [`script`], [`interp`], [`ops`],
 //! [`onnx`], [`transform`], [`schedule`], [`graph`], [`codegen`], [`runtime`].
 
+mod checked;
 pub mod compare;
 pub mod compile;
 pub mod load;

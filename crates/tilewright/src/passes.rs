@@ -12,6 +12,7 @@ use tilewright_transform::lower::{blocks, flatten, opaque, scratch, vectorize};
 use tilewright_transform::partition::{self, Partition};
 use tilewright_transform::{extents, inline, lower, merge, no_op, placeholder, simplify};
 
+use crate::checked;
 use crate::pipeline::{check_after, each_tensor};
 
 /// Settings of passes by name, as the user wrote them.
@@ -354,7 +355,8 @@ impl Pass {
     ///
     /// # Errors
     /// Those of the pass, with the place in the module's source where there is one;
-    /// [`Error::Internal`] if the result breaks a rule of the IR.
+    /// [`Error::Internal`] if the result breaks a rule of the IR or, in debug builds, computes
+    /// something else.
     pub fn run(&self, module: &Module, config: &Config, why: &mut Remarks) -> Result<Module> {
         let sourced = |e: Error| module.source.iter().fold(e, |e, source| e.in_source(source));
         let mut said = Remarks::new();
@@ -362,6 +364,7 @@ impl Pass {
         why.extend(said.into_iter().map(sourced));
         let new = result.map_err(sourced)?;
         check_after(self.name, &new)?;
+        checked::check(self.name, module, &new)?;
         Ok(new)
     }
 }

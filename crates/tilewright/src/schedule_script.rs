@@ -33,11 +33,14 @@ use tilewright_schedule::Schedule;
 use tilewright_schedule::trace::{Lambda, LambdaBody, LambdaItem, Value};
 use tilewright_script::trace::{Argument, ArgumentKind, BoundItem, Call, LambdaText, parse_script};
 
+use crate::checked;
+
 /// Runs a script on a schedule; `after` sees the text of each call and the module that it leaves.
 ///
 /// # Errors
 /// Those of reading the script and of the primitives, with the place in the script; the schedule
-/// keeps what was applied before. Those of `after`.
+/// keeps what was applied before. Those of `after`. [`Error::Internal`] if, in debug builds, a
+/// primitive turns out to have changed what a function computes.
 pub fn apply(
     schedule: &mut Schedule,
     source: &Arc<Source>,
@@ -48,6 +51,7 @@ pub fn apply(
     for call in &script.calls {
         let text = source.text.get(call.span.start as usize..call.span.end as usize);
         let text = text.unwrap_or(&call.method);
+        let before = schedule.module().clone();
         let outputs = run(schedule, call, &names, source).map_err(|e| match e.diagnostic() {
             d if d.source.as_ref().is_some_and(|s| Arc::ptr_eq(s, source)) => e,
             // A refusal that points into the module stays there, and says who asked.
@@ -58,6 +62,7 @@ pub fn apply(
             _ => e.at(call.span).in_source(source),
         })?;
         bind_outputs(call, outputs, &mut names).map_err(|e| e.at(call.span).in_source(source))?;
+        checked::check_step(&call.method, &before, schedule.module())?;
         after(text, schedule.module())?;
     }
     Ok(())
