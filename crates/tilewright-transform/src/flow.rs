@@ -66,6 +66,15 @@ impl Run {
     }
 }
 
+/// A value that is written at an edge, in terms of the writer's loops.
+struct Written<'a> {
+    /// The pairs of iterations.
+    pairs: Domain,
+    /// The reader's loops by their names in the pairs.
+    vars: Vec<(Var, Var)>,
+    value: &'a Expr,
+}
+
 /// The flow through one memory.
 pub struct Traffic<'a> {
     program: &'a Program,
@@ -137,22 +146,21 @@ impl<'a> Traffic<'a> {
     pub fn holds(&self, reader: AccessId, value: &Expr) -> bool {
         self.is_certain(reader)
             && self.flow.sources(reader).all(|e| {
-                self.written(e).is_some_and(|(domain, vars, written)| {
-                    same(self.program, &domain, &written, &Subst::vars(vars).expr(value))
+                self.written(e).is_some_and(|w| {
+                    let vars = w.vars.iter().map(|(v, there)| (v.clone(), there.expr()));
+                    same(self.program, &w.pairs, w.value, &Subst::vars(vars).expr(value))
                 })
             })
     }
 
-    /// The value that is written at an edge; before it the pairs, and the reader's variables in
-    /// terms of them.
-    #[allow(clippy::type_complexity)]
-    fn written(&self, e: &Edge) -> Option<(Domain, Vec<(Var, Expr)>, Expr)> {
+    /// What is written at an edge.
+    fn written(&self, e: &Edge) -> Option<Written<'a>> {
         let writer = self.step(e.writer)?;
         let (Act::Store(value) | Act::Fact(value)) = &writer.act else { return None };
         let split = self.runs.get(e.writer.statement)?.statement.domain.vars().count();
         let reader = &self.runs.get(e.reader.statement)?.statement.domain;
-        let vars = reader.vars().cloned().zip(e.pairs.vars().skip(split).map(Var::expr));
-        Some((e.pairs.domain().ok()?, vars.collect(), value.clone()))
+        let vars = reader.vars().cloned().zip(e.pairs.vars().skip(split).cloned()).collect();
+        Some(Written { pairs: e.pairs.domain().ok()?, vars, value })
     }
 
     /// A pair of iterations at an edge, as text: who reads what of the first.
@@ -168,12 +176,14 @@ impl<'a> Traffic<'a> {
             None => text += &format!("{cell} is seen by the caller"),
             Some(reader) => {
                 text += &format!("{cell} is read");
-                if let Some(block) = &reader.block {
+                if let Some(block) = reader.block() {
                     text += &format!(" by block \"{block}\"");
                 }
-                if !at_read.values.is_empty() {
-                    text += &format!(" at {at_read}");
+                let elsewhere = at_read.to_string();
+                if !elsewhere.is_empty() && elsewhere != at_write.to_string() {
+                    text += &format!(" at {elsewhere}");
                 }
+                text += " before it is written again";
             }
         }
         Some(text)
@@ -185,17 +195,17 @@ impl<'a> Traffic<'a> {
         let mut found: Option<(Expr, Set)> = None;
         let loops = &self.runs.get(reader.statement)?.statement.domain;
         for e in self.flow.sources(reader).filter(|e| e.certain && e.pairs.is_exact()) {
-            let Some((_, vars, value)) = self.written(e) else { continue };
+            let Some(Written { vars, value, .. }) = self.written(e) else { continue };
             if !matches!(value.kind(), ExprKind::Int(_) | ExprKind::Float(_)) {
                 continue;
             }
-            if found.as_ref().is_some_and(|(known, _)| !same_constant(known, &value)) {
+            if found.as_ref().is_some_and(|(known, _)| !same_constant(known, value)) {
                 continue;
             }
-            let names: Vec<Var> = vars.iter().filter_map(|(_, e)| e.as_var().cloned()).collect();
+            let names: Vec<Var> = vars.into_iter().map(|(_, there)| there).collect();
             let points = e.pairs.project(&names).ok()?.over(loops.vars().cloned()).ok()?;
             found = Some(match found {
-                None => (value, points),
+                None => (value.clone(), points),
                 Some((known, before)) => (known, before.union(&points).ok()?),
             });
         }
@@ -257,7 +267,7 @@ pub fn same(program: &Program, domain: &Domain, a: &Expr, b: &Expr) -> bool {
 }
 
 /// Whether an integer is made of variables and constants only.
-fn is_index(e: &Expr) -> bool {
+pub(crate) fn is_index(e: &Expr) -> bool {
     struct Index(bool);
     impl Visit for Index {
         fn expr(&mut self, e: &Expr) {

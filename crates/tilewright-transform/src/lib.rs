@@ -9,7 +9,9 @@
 //! * [`inline`]: spatial stages substituted into the stages that read them.
 //! * [`lower`]: from blocks over multi-dimensional buffers to loops over flat memory.
 //! * [`merge`]: loops that run together.
+//! * [`neutral`]: what a value becomes when parts of it are known.
 //! * [`no_op`]: what changes nothing goes.
+//! * [`overcompute`]: guards go where running without them changes nothing.
 //! * [`partition`]: loops taken apart where their guards change.
 //! * [`placeholder`]: the end of `T.assume` and `T.undef()`.
 //! * [`program`]: a function as the list of things that it does, for questions of flow.
@@ -27,7 +29,9 @@ pub mod index;
 pub mod inline;
 pub mod lower;
 pub mod merge;
+pub mod neutral;
 pub mod no_op;
+pub mod overcompute;
 pub mod partition;
 pub mod placeholder;
 pub mod program;

@@ -46,6 +46,8 @@ use tilewright_sets::{Domain, Engine, Statement, Time, Touch};
 pub struct Program {
     /// What it does.
     pub steps: Vec<Step>,
+    /// The statements of the text by their places.
+    pub text: Vec<Stmt>,
     engine: Engine,
     memory: Memory,
     /// What holds everywhere: sizes are not negative, what the caller knows.
@@ -80,7 +82,8 @@ pub struct GuardId {
 /// A condition under which a step runs.
 #[derive(Clone, Debug)]
 pub struct Guard {
-    /// Where it stands. `None` for what cannot be taken away: other sides, initialisations.
+    /// Where it stands. `None` for the opposite of a condition, and for what the text does not
+    /// say: when an initialisation runs.
     pub id: Option<GuardId>,
     /// The condition, in terms of loops.
     pub cond: Expr,
@@ -99,6 +102,8 @@ pub enum Act {
     Read,
     /// Calls something that may do anything.
     Call,
+    /// Enters a block, with these values for its iteration variables.
+    Enter(Vec<Expr>),
 }
 
 /// One thing that a function does.
@@ -108,8 +113,8 @@ pub struct Step {
     pub place: usize,
     /// Its place in the source.
     pub span: Option<Span>,
-    /// The name of the innermost block around it.
-    pub block: Option<Arc<str>>,
+    /// The names of the blocks around it, outermost first.
+    pub blocks: Vec<Arc<str>>,
     /// What it does.
     pub act: Act,
     /// The loops around it, outermost first.
@@ -128,6 +133,11 @@ impl Step {
     /// The cell that is stored to or known.
     pub fn target(&self) -> Option<&Touch> {
         self.touches.last().filter(|t| t.is_write)
+    }
+
+    /// The name of the innermost block around it.
+    pub fn block(&self) -> Option<&Arc<str>> {
+        self.blocks.last()
     }
 
     /// Whether the step runs under a condition.
@@ -164,6 +174,7 @@ impl Program {
         let memory = Memory::of(body, params);
         let mut program = Program {
             steps: Vec::new(),
+            text: Vec::new(),
             engine,
             memory,
             base: base.clone(),
@@ -178,8 +189,7 @@ impl Program {
             loops: Vec::new(),
             guards: Vec::new(),
             time: vec![Time::At(0)],
-            block: None,
-            next: 0,
+            blocks: Vec::new(),
         };
         c.stmt(body);
         let outside = |b: &&Buffer| !program.memory.local.contains(&b.data);
@@ -339,8 +349,7 @@ struct Collect<'a> {
     loops: Vec<Loop>,
     guards: Vec<Guard>,
     time: Vec<Time>,
-    block: Option<Arc<str>>,
-    next: usize,
+    blocks: Vec<Arc<str>>,
 }
 
 /// Loads of an expression, apart by the conditions under which they happen.
@@ -510,7 +519,7 @@ impl Collect<'_> {
         self.program.steps.push(Step {
             place,
             span,
-            block: self.block.clone(),
+            blocks: self.blocks.clone(),
             act,
             loops: self.loops.clone(),
             guards: self.guards.iter().chain(more).cloned().collect(),
@@ -653,8 +662,8 @@ fn cell_fact(cond: &Expr) -> Option<(Expr, Buffer, Vec<Expr>, Expr)> {
 
 impl Visit for Collect<'_> {
     fn stmt(&mut self, s: &Stmt) {
-        let place = self.next;
-        self.next += 1;
+        let place = self.program.text.len();
+        self.program.text.push(s.clone());
         match s.kind() {
             StmtKind::Store { buffer, indices, value } => {
                 self.store(place, s, buffer, indices, value);
@@ -726,15 +735,20 @@ impl Collect<'_> {
         }
         let predicate = self.bind.expr(predicate);
         let predicate = self.frozen(&predicate);
-        let outer = self.block.replace(block.name.clone());
-        self.under(Some(GuardId { place, part: 0 }), predicate, |c| match &block.init {
-            None => c.stmt(&block.body),
-            Some(init) => {
-                c.at(0, |c| c.under(None, first, |c| c.stmt(init)));
-                c.at(1, |c| c.stmt(&block.body));
+        let values = block.iters.iter().filter_map(|i| self.bind.vars.get(&i.var).cloned());
+        let enter = Act::Enter(values.collect());
+        self.blocks.push(block.name.clone());
+        self.under(Some(GuardId { place, part: 0 }), predicate, |c| {
+            c.emit(place, None, enter, &[], Vec::new());
+            match &block.init {
+                None => c.stmt(&block.body),
+                Some(init) => {
+                    c.at(0, |c| c.under(None, first, |c| c.stmt(init)));
+                    c.at(1, |c| c.stmt(&block.body));
+                }
             }
         });
-        self.block = outer;
+        self.blocks.pop();
     }
 }
 

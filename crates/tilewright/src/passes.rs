@@ -10,7 +10,9 @@ use tilewright_schedule::{Machine, auto};
 use tilewright_transform::hoist::{self, Hoist};
 use tilewright_transform::lower::{blocks, flatten, opaque, scratch, vectorize};
 use tilewright_transform::partition::{self, Partition};
-use tilewright_transform::{extents, inline, lower, merge, no_op, placeholder, simplify};
+use tilewright_transform::{
+    extents, inline, lower, merge, no_op, overcompute, placeholder, simplify,
+};
 
 use crate::checked;
 use crate::pipeline::{check_after, each_tensor};
@@ -127,6 +129,10 @@ const LIFT: (&str, &str) = (
     "lift_layout.padding",
     "what functions are told of it: value (default), undef (may be read), none (may not)",
 );
+
+/// What TVM lets one say to `remove_branching_through_overcompute`.
+const OVERCOMPUTE: &[(&str, &str)] =
+    &[("remove_branching_through_overcompute.use_dataflow_analysis", "no effect: always done")];
 
 /// Every pass, sorted by name.
 pub static PASSES: &[Pass] = &[
@@ -275,6 +281,15 @@ pub static PASSES: &[Pass] = &[
         about: "drop assumptions",
         settings: &[],
         run: |module, _, _| each_tensor(module, |f| Ok(placeholder::remove_assume(f))),
+    },
+    Pass {
+        name: "remove_branching_through_overcompute",
+        about: "remove guards whose bodies may run everywhere, because that changes nothing",
+        settings: OVERCOMPUTE,
+        run: |module, _, why| {
+            let options = overcompute::Options::default();
+            each_tensor(module, |f| overcompute::remove_branching(f, &options, why))
+        },
     },
     Pass {
         name: "remove_no_op",

@@ -1,0 +1,231 @@
+//! What a statement would do more without the guard around it, and whether it may.
+//!
+//! The added instances must not stop the program: every access stays in range (rule 5 of
+//! `docs/semantics.md`), nothing is divided by what may be zero, nothing is assumed, asserted or
+//! called. Iterations of a parallel loop must still not depend on each other.
+
+use tilewright_ir::visit::{walk_expr, walk_stmt};
+use tilewright_ir::{
+    BinOp, Buffer, CallTarget, Error, Expr, ExprKind, ForKind, IterKind, Range, Result, Stmt,
+    StmtKind, Visit,
+};
+use tilewright_sets::{Access, Domain, Proof, Touch};
+
+use crate::flow::cell;
+use crate::program::{Act, GuardId, Program, Step};
+use crate::prune::has_effects;
+
+/// The points that a step has more.
+pub(super) struct Added {
+    /// The step's number.
+    pub step: usize,
+    /// The points.
+    pub domain: Domain,
+}
+
+/// An iteration variable of a block, by its place and number, whose domain grows.
+pub(super) type Wider = (usize, usize, Range);
+
+/// What is added if a guard goes.
+///
+/// # Errors
+/// `Refused` with what stands against it.
+pub(super) fn added(
+    program: &Program,
+    id: GuardId,
+    steps: &[usize],
+) -> Result<(Vec<Added>, Vec<Wider>)> {
+    let plain = |s: &Stmt, cond: &Expr| {
+        let mut harmless = Harmless { program, why: None };
+        if has_effects(cond) {
+            harmless.refuse("the condition has an effect");
+        }
+        harmless.stmt(s);
+        harmless.why.map_or(Ok(()), |why| Err(Error::refused(why)))
+    };
+    match program.text.get(id.place).map(Stmt::kind) {
+        Some(StmtKind::If { cond, then, .. }) => plain(then, cond)?,
+        Some(StmtKind::Block { predicate, block, .. }) => {
+            block.init.iter().try_for_each(|s| plain(s, predicate))?;
+            plain(&block.body, predicate)?;
+        }
+        Some(StmtKind::Store { value, .. }) => {
+            plain(&Stmt::new(StmtKind::Evaluate(value.clone())), &Expr::bool(true))?;
+        }
+        _ => return Err(Error::internal("a guard that is none")),
+    }
+    let (mut list, mut wider) = (Vec::new(), Vec::new());
+    for k in steps {
+        let Some(step) = program.steps.get(*k) else { continue };
+        let domain = program.without(step, id);
+        if domain.is_empty().is_yes() {
+            continue;
+        }
+        if let Act::Enter(values) = &step.act {
+            widen(program, step, values, &domain, &mut wider)?;
+        }
+        step.touches.iter().try_for_each(|t| in_range(program, &domain, t))?;
+        list.push(Added { step: *k, domain });
+    }
+    list.iter().try_for_each(|a| apart(program, a, &list))?;
+    Ok((list, wider))
+}
+
+/// Whether every access of a touch is of a cell that the buffer has.
+fn in_range(program: &Program, domain: &Domain, t: &Touch) -> Result<()> {
+    let indices = t.indices.iter().skip(program.lifetime(&t.buffer));
+    for (i, extent) in indices.zip(&t.buffer.shape) {
+        let low = i.clone().greater_equal(0);
+        let high = i.clone().less(extent.clone().cast(i.dtype()));
+        match domain.prove(&low.and(high)) {
+            Proof::Yes => {}
+            Proof::No { witness } => {
+                let cell = cell(program, t, &witness);
+                return Err(Error::refused(format!(
+                    "`{}` would be accessed out of range",
+                    t.buffer.name
+                ))
+                .note(format!("at {witness}: {cell} is out of range")));
+            }
+            Proof::Unknown(why) => {
+                return Err(Error::refused(format!(
+                    "it is not known that accesses of `{}` would stay in range",
+                    t.buffer.name
+                ))
+                .note(why.to_string()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The domains of iteration variables that have to grow for the values they would get.
+fn widen(
+    program: &Program,
+    step: &Step,
+    values: &[Expr],
+    domain: &Domain,
+    wider: &mut Vec<Wider>,
+) -> Result<()> {
+    let Some(StmtKind::Block { block, .. }) = program.text.get(step.place).map(Stmt::kind) else {
+        return Err(Error::internal("an entry without a block"));
+    };
+    for (number, (iter, value)) in block.iters.iter().zip(values).enumerate() {
+        let Range { min, extent } = &iter.domain;
+        let end = min.clone() + extent;
+        let low = value.clone().greater_equal(min.clone().cast(value.dtype()));
+        let high = value.clone().less(end.cast(value.dtype()));
+        if domain.prove(&low.and(high)).is_yes() {
+            continue;
+        }
+        let refuse = || {
+            let (block, var) = (&block.name, iter.var.name());
+            Error::refused(format!("the variable `{var}` of block `{block}` would leave its range"))
+        };
+        let bounds = domain.bounds(value).ok();
+        let (Some((Some(lo), Some(hi))), Some(min), Some(extent)) =
+            (bounds, min.as_int(), extent.as_int())
+        else {
+            return Err(refuse());
+        };
+        // The initialisation hangs on the first value of a reduction.
+        if lo < min && iter.kind == IterKind::Reduce {
+            return Err(refuse());
+        }
+        let start = lo.min(min);
+        let grown = |end: i64| end.checked_sub(start).map(|n| Expr::int(n, iter.var.dtype()));
+        let end = (hi.checked_add(1)).and_then(|hi| Some(hi.max(min.checked_add(extent)?)));
+        let extent = end.and_then(grown).ok_or_else(refuse)?;
+        let range = Range { min: Expr::int(start, iter.var.dtype()), extent };
+        wider.push((step.place, number, range));
+    }
+    Ok(())
+}
+
+/// Whether added instances leave the iterations of the parallel loops around them independent.
+fn apart(program: &Program, added: &Added, list: &[Added]) -> Result<()> {
+    let Some(step) = program.steps.get(added.step) else { return Ok(()) };
+    for (depth, l) in step.loops.iter().enumerate() {
+        if matches!(l.kind, ForKind::Serial | ForKind::Unrolled) {
+            continue;
+        }
+        let inside = |s: &&Step| s.loops.get(depth).is_some_and(|x| x.var == l.var);
+        let before = program.steps.iter().filter(inside).map(|s| (s, &s.domain));
+        let new = list.iter().filter_map(|a| Some((program.steps.get(a.step)?, &a.domain)));
+        for (other, domain) in before.chain(new) {
+            for t in &step.touches {
+                let meets =
+                    |u: &&Touch| u.buffer.data == t.buffer.data && (t.is_write || u.is_write);
+                for u in other.touches.iter().filter(meets) {
+                    let inner: Vec<_> =
+                        other.loops.iter().skip(depth).map(|l| l.var.clone()).collect();
+                    let (far, names) = Access::new(domain, &u.indices).elsewhere_in(&inner);
+                    let Some(there) = names.get(&l.var) else { continue };
+                    let differ = l.var.expr().not_equal(there.expr());
+                    let proof = Access::new(&added.domain, &t.indices).independent(&far, &[differ]);
+                    if proof.is_yes() {
+                        continue;
+                    }
+                    let e = Error::refused(format!(
+                        "iterations of the parallel loop `{}` would touch one cell of `{}`",
+                        l.var.name(),
+                        t.buffer.name
+                    ));
+                    return Err(e.note(match proof {
+                        Proof::No { witness } => {
+                            format!("at {witness}: {}", cell(program, t, &witness))
+                        }
+                        proof => proof.to_string(),
+                    }));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Looks for what may not run more often than it does.
+struct Harmless<'a> {
+    program: &'a Program,
+    why: Option<String>,
+}
+
+impl Harmless<'_> {
+    fn refuse(&mut self, why: &str) {
+        self.why.get_or_insert_with(|| why.to_owned());
+    }
+}
+
+impl Visit for Harmless<'_> {
+    fn stmt(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::Assume(_) => self.refuse("an assumption stands under it"),
+            StmtKind::Assert { .. } => self.refuse("an assertion stands under it"),
+            _ => {}
+        }
+        walk_stmt(self, s);
+    }
+
+    fn expr(&mut self, e: &Expr) {
+        match e.kind() {
+            ExprKind::Call(CallTarget::Extern(name) | CallTarget::Opaque(name), _) => {
+                self.refuse(&format!("`{name}`, which may do anything, is called under it"));
+            }
+            ExprKind::Binary(
+                BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod,
+                _,
+                by,
+            ) if by.as_int().is_none_or(|k| k == 0) => {
+                self.refuse(&format!("it would divide by `{by}`, which may be zero"));
+            }
+            _ => {}
+        }
+        walk_expr(self, e);
+    }
+
+    fn buffer_use(&mut self, b: &Buffer) {
+        if !self.program.follows(b) {
+            self.refuse(&format!("`{}` is accessed in more than one way", b.name));
+        }
+    }
+}

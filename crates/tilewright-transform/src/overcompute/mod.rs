@@ -1,0 +1,414 @@
+//! Guards go where running without them changes nothing (RFC 0077, "overcompute").
+//!
+//! ```text
+//! for io, ii in grid(4, 4):
+//!     if 4 * io + ii < 14:                 # goes: what B[3, 2] and B[3, 3] get
+//!         B[io, ii] = f(io, ii)            # without it is overwritten below
+//! for io, ii in grid(4, 4):                # before anything reads it
+//!     if io == 3 and ii >= 2:
+//!         B[io, ii] = 0
+//! ```
+//!
+//! Without a guard, its body has more instances: those where the condition is false. They may be
+//! added if they are no-ops (rule 4 of `docs/semantics.md`), each store for one of three reasons:
+//!
+//! * nothing but other added instances reads what it writes, because it is overwritten (by
+//!   `T.undef()` too) or dies before;
+//! * it writes the value that its cell holds;
+//! * what it reads is known, from assumptions and other stores, and makes the value that of the
+//!   cell: zero in a sum, one in a product, minus infinity in a maximum ([`crate::neutral`]).
+//!
+//! All guards of one depth are tried at once, the innermost ones first: one flow for each memory
+//! that they write, with the added instances in it, shows what leaks out of them. A guard that
+//! leaks is put back, and only the memories that it touched are looked at again. The second and
+//! third reason rest on reads; that nothing added changes what these see is part of the question.
+//!
+//! Where added instances may not run at all ([`added`]), the guard stays too. Every guard that
+//! stays has a remark with the missing fact and a point at which it is missing.
+
+mod added;
+mod unchanged;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use tilewright_ir::{
+    Block, Buffer, Error, Expr, Range, Region, Remarks, Result, Span, Stmt, StmtKind, TensorFunc,
+};
+use tilewright_sets::{Domain, Unknown};
+
+use self::added::{Added, Wider, added};
+use self::unchanged::Knowledge;
+use crate::flow::{Run, Traffic, Who, cell};
+use crate::program::{Act, GuardId, Program, Step, rewrite};
+use crate::regions::{infer, same_region};
+
+/// What to try.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// Only guards of this block: inside of it, or around nothing else.
+    pub block: Option<&'a str>,
+}
+
+/// Removes the guards that may go.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn remove_branching(
+    func: &TensorFunc,
+    options: &Options<'_>,
+    why: &mut Remarks,
+) -> Result<TensorFunc> {
+    let mut func = func.clone();
+    let mut depth = None;
+    loop {
+        let program = Program::of(&func)?;
+        let guards = guards(&program, options);
+        let deepest = guards.values().map(|g| g.depth).filter(|d| depth.is_none_or(|k| *d < k));
+        let Some(now) = deepest.max() else { return Ok(func) };
+        depth = Some(now);
+        let mut trial = Trial::new(&program, guards.into_iter().filter(|(_, g)| g.depth == now));
+        trial.settle();
+        why.append(&mut trial.remarks);
+        if !trial.guards.is_empty() {
+            func = trial.without_guards(&func);
+        }
+    }
+}
+
+/// A guard that might go.
+struct Guard {
+    /// Number of guards around it.
+    depth: usize,
+    /// The steps under it.
+    steps: Vec<usize>,
+    cond: Expr,
+    span: Option<Span>,
+}
+
+/// The guards of a program that are asked for.
+fn guards(program: &Program, options: &Options<'_>) -> BTreeMap<GuardId, Guard> {
+    let mut all: BTreeMap<GuardId, Guard> = BTreeMap::new();
+    for (k, step) in program.steps.iter().enumerate() {
+        for (depth, (id, g)) in step.guards.iter().filter_map(|g| Some((g.id?, g))).enumerate() {
+            let s = program.text.get(id.place);
+            if id.part > 0
+                || matches!(s.map(Stmt::kind), Some(StmtKind::If { otherwise: Some(_), .. }))
+            {
+                continue;
+            }
+            let guard = all.entry(id).or_insert_with(|| Guard {
+                depth,
+                steps: Vec::new(),
+                cond: g.cond.clone(),
+                span: s.and_then(Stmt::span),
+            });
+            guard.steps.push(k);
+        }
+    }
+    if let Some(name) = options.block {
+        let inside = |k: &usize| {
+            program.steps.get(*k).is_some_and(|s| s.blocks.iter().any(|b| **b == *name))
+        };
+        all.retain(|_, g| g.steps.iter().all(inside));
+    }
+    all
+}
+
+/// The instances that a step has more without its guard.
+struct Extra {
+    guard: GuardId,
+    added: Added,
+    /// The points at which it changes what it writes, if it is a store.
+    writes: Option<Domain>,
+    /// The reads that somebody rests on, by touch; `None` is the cell that it writes.
+    rested_on: HashSet<Option<usize>>,
+    /// Whether it is known which points change nothing.
+    judged: bool,
+}
+
+/// Guards of which none is inside another, and what happens without them.
+struct Trial<'a> {
+    program: &'a Program,
+    guards: BTreeMap<GuardId, Guard>,
+    wider: Vec<Wider>,
+    extras: BTreeMap<usize, Extra>,
+    remarks: Remarks,
+}
+
+impl<'a> Trial<'a> {
+    fn new(program: &'a Program, guards: impl Iterator<Item = (GuardId, Guard)>) -> Trial<'a> {
+        let mut trial = Trial {
+            program,
+            guards: BTreeMap::new(),
+            wider: Vec::new(),
+            extras: BTreeMap::new(),
+            remarks: Remarks::new(),
+        };
+        for (id, guard) in guards {
+            match added(program, id, &guard.steps) {
+                Err(e) => trial.remarks.push(stays(&guard, e)),
+                Ok((list, wider)) => {
+                    for a in list {
+                        let is_store = matches!(program.steps[a.step].act, Act::Store(_));
+                        let extra = Extra {
+                            guard: id,
+                            writes: is_store.then(|| a.domain.clone()),
+                            rested_on: HashSet::new(),
+                            judged: false,
+                            added: a,
+                        };
+                        trial.extras.insert(extra.added.step, extra);
+                    }
+                    trial.wider.extend(wider);
+                    trial.guards.insert(id, guard);
+                }
+            }
+        }
+        trial
+    }
+
+    fn step(&self, k: usize) -> Option<&'a Step> {
+        self.program.steps.get(k)
+    }
+
+    /// Puts guards back until nothing leaks.
+    fn settle(&mut self) {
+        let mut open: HashSet<Buffer> = HashSet::new();
+        for k in self.extras.keys() {
+            open.extend(self.touched(*k));
+        }
+        while !open.is_empty() {
+            let mut leaks: BTreeMap<usize, Error> = BTreeMap::new();
+            for memory in self.program.memories().into_iter().filter(|m| open.contains(*m)) {
+                self.leaks(memory, &mut leaks);
+            }
+            open.clear();
+            let new: Vec<usize> =
+                leaks.keys().copied().filter(|k| !self.extras[k].judged).collect();
+            if !new.is_empty() {
+                self.judge(&new);
+                for k in new {
+                    open.extend(self.touched(k));
+                }
+                continue;
+            }
+            for (k, e) in leaks {
+                let Some(id) = self.extras.get(&k).map(|x| x.guard) else { continue };
+                open.extend(self.put_back(id, e));
+            }
+        }
+    }
+
+    fn touched(&self, k: usize) -> Vec<Buffer> {
+        let place = self.step(k).map(|s| s.place);
+        let all = self.program.steps.iter().filter(|s| Some(s.place) == place);
+        all.flat_map(|s| &s.touches).map(|t| t.buffer.clone()).collect()
+    }
+
+    /// Leaves a guard where it is. The memories about which that makes a difference.
+    fn put_back(&mut self, id: GuardId, why: Error) -> Vec<Buffer> {
+        if let Some(guard) = self.guards.remove(&id) {
+            self.remarks.push(stays(&guard, why));
+        }
+        let gone: Vec<usize> =
+            self.extras.iter().filter(|(_, x)| x.guard == id).map(|(k, _)| *k).collect();
+        let touched = gone.iter().flat_map(|k| self.touched(*k)).collect();
+        for k in gone {
+            self.extras.remove(&k);
+        }
+        touched
+    }
+
+    /// Finds out where stores change nothing.
+    fn judge(&mut self, stores: &[usize]) {
+        let places: HashSet<Option<usize>> =
+            stores.iter().map(|k| self.step(*k).map(|s| s.place)).collect();
+        let asked: Vec<&Added> = self
+            .extras
+            .iter()
+            .filter(|(k, _)| places.contains(&self.step(**k).map(|s| s.place)))
+            .map(|(_, x)| &x.added)
+            .collect();
+        let knowledge = Knowledge::of(self.program, &asked);
+        let mut found = Vec::new();
+        for k in stores {
+            let added = self.extras.get(k).map(|x| &x.added);
+            found.push((*k, added.and_then(|a| knowledge.unchanged(a, &asked))));
+        }
+        for (k, unchanged) in found {
+            let Some(x) = self.extras.get_mut(&k) else { continue };
+            x.judged = true;
+            let Some(u) = unchanged else { continue };
+            let rest = x.added.domain.to_set().and_then(|all| all.subtract(&u.points));
+            x.writes = match rest.map(|r| (r.is_empty().is_yes(), r.domain())) {
+                Ok((true, _)) => None,
+                Ok((false, Ok(d))) => Some(d),
+                _ => continue,
+            };
+            for (step, touch) in u.rests_on {
+                if let Some(x) = self.extras.get_mut(&step) {
+                    x.rested_on.insert(touch);
+                }
+            }
+        }
+    }
+
+    /// The added stores to a memory whose values are used by others, and the added reads of what
+    /// nobody has written.
+    fn leaks(&self, memory: &Buffer, leaks: &mut BTreeMap<usize, Error>) {
+        let program = self.program;
+        let of = |k: usize, act: fn(&Act) -> bool| match act(&program.steps[k].act) {
+            true => Run::of(program, k, memory),
+            false => None,
+        };
+        let all = || 0..program.steps.len();
+        let not_permit = |a: &Act| !matches!(a, Act::Permit);
+        let mut runs: Vec<Run> = all().filter_map(|k| of(k, not_permit)).collect();
+        runs.extend(Traffic::end(program, memory));
+        for (k, x) in &self.extras {
+            runs.extend(self.extra_runs(*k, x, memory));
+        }
+        let traffic = match Traffic::between(program, runs) {
+            Ok(t) => t,
+            Err(unknown) => return self.all_leak(memory, unknown, leaks),
+        };
+        for e in &traffic.flow.edges {
+            let Who::Added(k) = traffic.who(e.writer) else { continue };
+            let harmless = match traffic.who(e.reader) {
+                Who::Added(r) => {
+                    let touch = traffic.touch(e.reader);
+                    self.extras.get(&r).is_none_or(|x| !x.rested_on.contains(&touch))
+                }
+                _ => false,
+            };
+            if harmless || leaks.contains_key(&k) {
+                continue;
+            }
+            let error = Error::refused(format!(
+                "what would be written to `{}` is used, and is not known to be what is there",
+                memory.name
+            ));
+            leaks.insert(k, traffic.witness(e).into_iter().fold(error, Error::note));
+        }
+        if program.is_observed(memory) {
+            return;
+        }
+        // What is never written may be read only where that was permitted before.
+        let permits: Vec<Run> = all().filter_map(|k| of(k, |a| matches!(a, Act::Permit))).collect();
+        let permitted = match permits.is_empty() {
+            true => Ok(traffic),
+            false => Traffic::between(program, traffic.runs.into_iter().chain(permits).collect()),
+        };
+        let traffic = match permitted {
+            Ok(t) => t,
+            Err(unknown) => return self.all_leak(memory, unknown, leaks),
+        };
+        for u in &traffic.flow.uninitialised {
+            let Who::Added(k) = traffic.who(u.reader) else { continue };
+            let error = Error::refused(format!(
+                "`{}` would be read where nothing has been written",
+                memory.name
+            ));
+            let touch = traffic.touch(u.reader).and_then(|n| self.step(k)?.touches.get(n));
+            let at = u.instances.point().ok().flatten().zip(touch);
+            let note = at.map(|(at, t)| format!("at {at}: {}", cell(program, t, &at)));
+            let error = note.into_iter().fold(error, Error::note);
+            leaks.entry(k).or_insert(error);
+        }
+    }
+
+    /// Nothing is known of a memory.
+    fn all_leak(&self, memory: &Buffer, why: Unknown, leaks: &mut BTreeMap<usize, Error>) {
+        for k in self.extras.keys().filter(|k| self.touched(**k).contains(memory)) {
+            let e = Error::refused(format!("the flow of `{}` is not known", memory.name));
+            leaks.entry(*k).or_insert_with(|| e.note(why.to_string()));
+        }
+    }
+
+    /// What an added instance does to a memory: its reads, and what it really writes.
+    fn extra_runs(&self, k: usize, x: &Extra, memory: &Buffer) -> Vec<Run> {
+        let Some(run) = Run::of(self.program, k, memory).map(|r| r.looking(self.program)) else {
+            return Vec::new();
+        };
+        let part = |domain: &Domain, keep: &dyn Fn(usize, bool) -> bool| {
+            let mut part = Run { who: Who::Added(k), touches: Vec::new(), ..run.clone() };
+            part.statement.domain = domain.clone();
+            part.statement.touches.clear();
+            for (n, (t, which)) in run.statement.touches.iter().zip(&run.touches).enumerate() {
+                if keep(n, t.is_write) {
+                    part.statement.touches.push(t.clone());
+                    part.touches.push(*which);
+                }
+            }
+            (!part.touches.is_empty()).then_some(part)
+        };
+        // A look counts only where something rests on it.
+        let looks = x.rested_on.contains(&None);
+        let is_read = |n: usize, write: bool| !write && (looks || run.touches[n].is_some());
+        let reads = part(&x.added.domain, &is_read);
+        let writes = x.writes.as_ref().and_then(|d| part(d, &|_, write| write));
+        reads.into_iter().chain(writes).collect()
+    }
+
+    /// The function without the guards that are left.
+    fn without_guards(&self, func: &TensorFunc) -> TensorFunc {
+        let mut edit = |place: usize, s: &Stmt| {
+            let goes = self.guards.contains_key(&GuardId { place, part: 0 });
+            match s.kind() {
+                StmtKind::If { then, .. } if goes => Some(then.clone()),
+                StmtKind::Block { bindings, predicate, block } => {
+                    let predicate = if goes { Expr::bool(true) } else { predicate.clone() };
+                    let block = self.widened(place, block);
+                    let bindings = bindings.clone();
+                    Some(Stmt::spanned(StmtKind::Block { bindings, predicate, block }, s.span()))
+                }
+                _ => None,
+            }
+        };
+        TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() }
+    }
+
+    /// The block with domains for all values of its variables, and regions for all it touches.
+    fn widened(&self, place: usize, block: &Arc<Block>) -> Arc<Block> {
+        let mut new = (**block).clone();
+        for (_, number, range) in self.wider.iter().filter(|(p, ..)| *p == place) {
+            if let Some(iter) = new.iters.get_mut(*number) {
+                iter.domain = join(&iter.domain, range);
+            }
+        }
+        let declares = new.reads.is_some() || new.writes.is_some();
+        if let Some(StmtKind::Block { block: old, .. }) =
+            self.program.text.get(place).map(Stmt::kind)
+            && declares
+        {
+            let ((reads, writes), before) = (infer(&new), infer(old));
+            if !same_regions(&reads, &before.0) || !same_regions(&writes, &before.1) {
+                (new.reads, new.writes) = (new.reads.map(|_| reads), new.writes.map(|_| writes));
+            }
+        }
+        Arc::new(new)
+    }
+}
+
+fn same_regions(a: &[Region], b: &[Region]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_region(a, b))
+}
+
+/// The smallest constant range around two.
+fn join(a: &Range, b: &Range) -> Range {
+    let ends =
+        |r: &Range| Some((r.min.as_int()?, r.min.as_int()?.checked_add(r.extent.as_int()?)?));
+    match (ends(a), ends(b)) {
+        (Some((lo, hi)), Some((start, end))) => {
+            let (t, lo) = (a.min.dtype(), lo.min(start));
+            Range { min: Expr::int(lo, t), extent: Expr::int(hi.max(end) - lo, t) }
+        }
+        _ => b.clone(),
+    }
+}
+
+/// The remark about a guard that stays.
+fn stays(guard: &Guard, why: Error) -> Error {
+    why.context(format!("the guard `{}` stays", guard.cond)).at(guard.span)
+}
