@@ -134,10 +134,12 @@ impl Fold for Prune {
                     false => body.clone(),
                 }
             }
-            StmtKind::Allocate { buffer, body, .. } => match Used::by(body).buffer(buffer) {
-                true => s,
-                false => body.clone(),
-            },
+            StmtKind::Allocate { buffer, body, .. } | StmtKind::Constant { buffer, body, .. } => {
+                match Used::by(body).buffer(buffer) {
+                    true => s,
+                    false => body.clone(),
+                }
+            }
             StmtKind::Declare { buffer, body } => {
                 let mut view = View(buffer, false);
                 view.stmt(body);
