@@ -52,11 +52,8 @@ pub(crate) fn transform_block_layout_call(
     sch: &mut Schedule,
     mut args: Args,
 ) -> Result<Vec<Value>> {
-    let block = args.block()?;
-    let map = match args.required(&["index_map"])? {
-        Value::Lambda(l) => l,
-        other => return Err(args.wrong("index_map", "a lambda", &other)),
-    };
+    let block = args.block(sch)?;
+    let map = args.lambda("index_map")?;
     args.finish()?;
     sch.transform_block_layout(&block, &map)?;
     Ok(Vec::new())

@@ -8,12 +8,34 @@ use tilewright_ir::{
 };
 use tilewright_transform::regions::declared_or_inferred;
 
-use crate::schedule::Permissions;
+use crate::schedule::{Permissions, Schedule};
+use crate::site::{Site, as_block, find};
 use crate::trace::{Args, Value};
 
-/// A buffer as an argument: `("read", 0)`, `("write", 1)`, or its name.
+/// What a block does to a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// It reads it.
+    Read,
+    /// It writes it.
+    Write,
+}
+
+impl Side {
+    fn verb(self) -> &'static str {
+        match self {
+            Side::Read => "reads",
+            Side::Write => "writes",
+        }
+    }
+}
+
+/// A buffer as an argument: `("read", 0)`, `("write", 1)`, its name, or only a position where the
+/// primitive is about what a block reads, or writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BufferArg {
+    /// By position on the side that the primitive is about.
+    At(usize),
     /// By position among the regions that the block reads.
     Read(usize),
     /// By position among the regions that the block writes.
@@ -28,12 +50,29 @@ impl From<&str> for BufferArg {
     }
 }
 
+impl From<usize> for BufferArg {
+    fn from(at: usize) -> Self {
+        BufferArg::At(at)
+    }
+}
+
+impl From<(&str, usize)> for BufferArg {
+    /// `("read", n)` or `("write", n)`; any other side is taken for a name, which is not found.
+    fn from((side, at): (&str, usize)) -> Self {
+        match side {
+            "read" => BufferArg::Read(at),
+            "write" => BufferArg::Write(at),
+            _ => BufferArg::Name(side.into()),
+        }
+    }
+}
+
 impl From<&BufferArg> for Value {
     fn from(b: &BufferArg) -> Value {
-        let pair = |side: &str, k: usize| {
-            Value::List(vec![side.into(), Value::Int(i64::try_from(k).unwrap_or(i64::MAX))])
-        };
+        let number = |k: usize| Value::Int(i64::try_from(k).unwrap_or(i64::MAX));
+        let pair = |side: &str, k: usize| Value::List(vec![side.into(), number(k)]);
         match b {
+            BufferArg::At(k) => number(*k),
             BufferArg::Read(k) => pair("read", *k),
             BufferArg::Write(k) => pair("write", *k),
             BufferArg::Name(n) => Value::Str(n.clone()),
@@ -42,45 +81,79 @@ impl From<&BufferArg> for Value {
 }
 
 impl BufferArg {
-    /// The argument `buffer` of a call.
-    pub(crate) fn take(args: &mut Args) -> Result<BufferArg> {
-        let value = args.required(&["buffer"])?;
-        let expected = "`(\"read\", n)`, `(\"write\", n)` or a name";
+    /// The argument of a call that has one of these names.
+    pub(crate) fn take(args: &mut Args, names: &[&str]) -> Result<BufferArg> {
+        let value = args.required(names)?;
+        let expected = "a position from zero, `(\"read\", n)`, `(\"write\", n)` or a name";
+        let position = |k: i64| {
+            usize::try_from(k)
+                .map_err(|_| Error::refused(format!("a block has no buffer of number {k}")))
+        };
         match &value {
-            Value::Str(name) => Ok(BufferArg::Name(name.clone())),
-            Value::List(items) => match items.as_slice() {
-                [Value::Str(side), Value::Int(k)] => {
-                    let at = usize::try_from(*k).map_err(|_| {
-                        Error::refused(format!("a block has no buffer of number {k}"))
-                    })?;
+            Value::Str(name) => return Ok(BufferArg::Name(name.clone())),
+            Value::Int(k) => return position(*k).map(BufferArg::At),
+            Value::List(items) => {
+                if let [Value::Str(side), Value::Int(k)] = items.as_slice() {
                     match &**side {
-                        "read" => Ok(BufferArg::Read(at)),
-                        "write" => Ok(BufferArg::Write(at)),
-                        _ => Err(args.wrong("buffer", expected, &value)),
+                        "read" => return position(*k).map(BufferArg::Read),
+                        "write" => return position(*k).map(BufferArg::Write),
+                        _ => {}
                     }
                 }
-                _ => Err(args.wrong("buffer", expected, &value)),
-            },
-            _ => Err(args.wrong("buffer", expected, &value)),
+            }
+            _ => {}
         }
+        Err(args.wrong(names[0], expected, &value))
     }
 
-    /// The buffer.
+    /// The region of the block that is meant, where the primitive is about what it reads, or what
+    /// it writes.
     ///
     /// # Errors
-    /// `Refused` where the block has no such buffer, with those that it has.
-    pub(crate) fn find(&self, func: &TensorFunc, block: &Block) -> Result<Buffer> {
+    /// `Refused` where the block has no such buffer there, with those that it has.
+    pub(crate) fn region(&self, block: &Block, side: Side) -> Result<Region> {
         let (reads, writes) = declared_or_inferred(block);
-        let (list, at, does): (&[Region], usize, &str) = match self {
-            BufferArg::Read(k) => (&reads, *k, "reads"),
-            BufferArg::Write(k) => (&writes, *k, "writes"),
-            BufferArg::Name(name) => return by_name(func, &reads, &writes, name),
+        let list = if side == Side::Read { &reads } else { &writes };
+        let found = match self {
+            BufferArg::At(k) => list.get(*k),
+            BufferArg::Read(k) => list.get(*k).filter(|_| side == Side::Read),
+            BufferArg::Write(k) => list.get(*k).filter(|_| side == Side::Write),
+            BufferArg::Name(n) => list.iter().find(|r| r.buffer.name == *n),
         };
-        list.get(at).map(|r| r.buffer.clone()).ok_or_else(|| {
+        found.cloned().ok_or_else(|| {
+            let what = match self {
+                BufferArg::At(k) => format!("no buffer of number {k}"),
+                BufferArg::Read(k) => format!("no buffer (\"read\", {k})"),
+                BufferArg::Write(k) => format!("no buffer (\"write\", {k})"),
+                BufferArg::Name(n) => format!("no buffer `{n}`"),
+            };
             let names: Vec<&str> = list.iter().map(|r| &*r.buffer.name).collect();
-            Error::refused(format!("the block `{}` {does} no buffer of number {at}", block.name))
-                .note(format!("it {does}: {}", names.join(", ")))
+            Error::refused(format!("the block `{}` {} {what}", block.name, side.verb()))
+                .note(format!("it {}: {}", side.verb(), names.join(", ")))
         })
+    }
+
+    /// The buffer, of the block or else of the function.
+    ///
+    /// # Errors
+    /// `Refused` where there is no such buffer, with those that there are.
+    pub(crate) fn find(&self, func: &TensorFunc, block: &Block) -> Result<Buffer> {
+        let side = match self {
+            BufferArg::At(k) => {
+                return Err(Error::refused(format!(
+                    "{k} does not say which buffer of the block `{}` is meant",
+                    block.name
+                ))
+                .help("say `(\"read\", n)`, `(\"write\", n)` or its name"));
+            }
+            BufferArg::Read(k) => (Side::Read, *k),
+            BufferArg::Write(k) => (Side::Write, *k),
+            BufferArg::Name(name) => {
+                let (reads, writes) = declared_or_inferred(block);
+                return by_name(func, &reads, &writes, name);
+            }
+        };
+        BufferArg::At(side.1).region(block, side.0).map(|r| r.buffer)
     }
 }
 
@@ -101,6 +174,25 @@ fn by_name(func: &TensorFunc, reads: &[Region], writes: &[Region], name: &str) -
             Err(Error::refused(format!("there is no buffer `{name}`"))
                 .note(format!("the function has the buffers: {}", names.join(", "))))
         }
+    }
+}
+
+impl Schedule {
+    /// The blocks of a function that access a buffer of this name, in the order of the text;
+    /// those that hold other blocks are left out.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where there is no such function.
+    pub fn blocks_of(&self, func: &str, buffer: &str) -> Result<Vec<Arc<str>>> {
+        let func = self.func(func)?;
+        let uses = |s: &Site| {
+            let block = as_block(&s.stmt)?;
+            let (reads, writes) = declared_or_inferred(block);
+            let named = reads.iter().chain(&writes).any(|r| &*r.buffer.name == buffer);
+            let leaf = find(&block.body, |s| as_block(s).is_some()).is_empty();
+            (named && leaf).then(|| block.name.clone())
+        };
+        Ok(find(&func.body, |s| as_block(s).is_some()).iter().filter_map(uses).collect())
     }
 }
 
@@ -166,15 +258,4 @@ pub(crate) fn caller(module: &Module, callee: &str) -> Option<Arc<str>> {
         }
         Function::Tensor(_) => None,
     })
-}
-
-impl From<(&str, usize)> for BufferArg {
-    /// `("read", n)` or `("write", n)`; any other side is taken for a name, which is not found.
-    fn from((side, at): (&str, usize)) -> Self {
-        match side {
-            "read" => BufferArg::Read(at),
-            "write" => BufferArg::Write(at),
-            _ => BufferArg::Name(side.into()),
-        }
-    }
 }

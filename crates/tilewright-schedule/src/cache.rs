@@ -26,6 +26,7 @@ use tilewright_ir::{
 };
 use tilewright_transform::regions::declared_or_inferred;
 
+use crate::buffer_arg::{BufferArg, Side};
 use crate::copying::{Change, Copying, Place, Redirect, fit, hull, join};
 use crate::footprint::{
     Footprint, cover, is_writer, known_around, reads_own_writes, touches, within,
@@ -33,34 +34,6 @@ use crate::footprint::{
 use crate::schedule::{Edited, Schedule, block_site, fresh_block_name};
 use crate::site::{Site, as_block, as_loop, find};
 use crate::trace::{Args, BlockRef, Value};
-
-/// A buffer of a block: its position among what the block reads or writes, or its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pick {
-    /// Position.
-    Index(usize),
-    /// Name.
-    Name(Arc<str>),
-}
-
-impl From<usize> for Pick {
-    fn from(index: usize) -> Self {
-        Pick::Index(index)
-    }
-}
-impl From<&str> for Pick {
-    fn from(name: &str) -> Self {
-        Pick::Name(name.into())
-    }
-}
-impl From<&Pick> for Value {
-    fn from(pick: &Pick) -> Value {
-        match pick {
-            Pick::Index(k) => Value::Int(i64::try_from(*k).unwrap_or(i64::MAX)),
-            Pick::Name(n) => Value::Str(n.clone()),
-        }
-    }
-}
 
 impl Schedule {
     /// Copies a buffer that a block reads into a cache of a storage scope, and lets the consumers
@@ -74,23 +47,11 @@ impl Schedule {
     pub fn cache_read(
         &mut self,
         block: &BlockRef,
-        buffer: impl Into<Pick>,
+        buffer: impl Into<BufferArg>,
         storage_scope: &str,
         consumers: &[BlockRef],
     ) -> Result<BlockRef> {
-        let pick = buffer.into();
-        let mut args = vec![
-            ("block", block.into()),
-            ("read_buffer_index", Value::from(&pick)),
-            ("storage_scope", storage_scope.into()),
-        ];
-        if !consumers.is_empty() {
-            args.push(("consumer_blocks", consumers.iter().map(Value::from).collect()));
-        }
-        let out = self.edit(&block.func, "cache_read", args, |f, _| {
-            cache_read(f, block, &pick, storage_scope, consumers)
-        })?;
-        one_block(out)
+        self.cache(block, Side::Read, buffer.into(), storage_scope, consumers)
     }
 
     /// Lets a block write a cache of a storage scope, which is then copied to the buffer; the
@@ -102,21 +63,33 @@ impl Schedule {
     pub fn cache_write(
         &mut self,
         block: &BlockRef,
-        buffer: impl Into<Pick>,
+        buffer: impl Into<BufferArg>,
         storage_scope: &str,
         consumers: &[BlockRef],
     ) -> Result<BlockRef> {
-        let pick = buffer.into();
+        self.cache(block, Side::Write, buffer.into(), storage_scope, consumers)
+    }
+
+    fn cache(
+        &mut self,
+        block: &BlockRef,
+        side: Side,
+        buffer: BufferArg,
+        storage_scope: &str,
+        consumers: &[BlockRef],
+    ) -> Result<BlockRef> {
+        let (name, index) = names(side);
         let mut args = vec![
             ("block", block.into()),
-            ("write_buffer_index", Value::from(&pick)),
+            (index, Value::from(&buffer)),
             ("storage_scope", storage_scope.into()),
         ];
         if !consumers.is_empty() {
             args.push(("consumer_blocks", consumers.iter().map(Value::from).collect()));
         }
-        let out = self.edit(&block.func, "cache_write", args, |f, _| {
-            cache_write(f, block, &pick, storage_scope, consumers)
+        let out = self.edit(&block.func, name, args, |f, _| match side {
+            Side::Read => cache_read(f, block, &buffer, storage_scope, consumers),
+            Side::Write => cache_write(f, block, &buffer, storage_scope, consumers),
         })?;
         one_block(out)
     }
@@ -130,17 +103,17 @@ impl Schedule {
     pub fn cache_inplace(
         &mut self,
         block: &BlockRef,
-        buffer: impl Into<Pick>,
+        buffer: impl Into<BufferArg>,
         storage_scope: &str,
     ) -> Result<(BlockRef, BlockRef)> {
-        let pick = buffer.into();
+        let which = buffer.into();
         let args = vec![
             ("block", block.into()),
-            ("read_buffer_index", Value::from(&pick)),
+            ("read_buffer_index", Value::from(&which)),
             ("storage_scope", storage_scope.into()),
         ];
         let mut out = self.edit(&block.func, "cache_inplace", args, |f, _| {
-            cache_inplace(f, block, &pick, storage_scope)
+            cache_inplace(f, block, &which, storage_scope)
         })?;
         let back = one_block(out.split_off(1))?;
         Ok((one_block(out)?, back))
@@ -155,58 +128,46 @@ pub(crate) fn one_block(mut values: Vec<Value>) -> Result<BlockRef> {
     }
 }
 
+/// The name of the primitive, and of its argument for the buffer.
+fn names(side: Side) -> (&'static str, &'static str) {
+    match side {
+        Side::Read => ("cache_read", "read_buffer_index"),
+        Side::Write => ("cache_write", "write_buffer_index"),
+    }
+}
+
 /// `cache_read(block, read_buffer_index, storage_scope, consumer_blocks=None)` of a script.
-pub(crate) fn cache_read_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
-    let pick = pick_arg(&mut args, "read_buffer_index")?;
-    let scope = args.str(&["storage_scope"])?;
-    let consumers = blocks_arg(&mut args, "consumer_blocks")?;
-    args.finish()?;
-    Ok(vec![(&sch.cache_read(&block, pick, &scope, &consumers)?).into()])
+pub(crate) fn cache_read_call(sch: &mut Schedule, args: Args) -> Result<Vec<Value>> {
+    cache_call(sch, args, Side::Read)
 }
 
 /// `cache_write(block, write_buffer_index, storage_scope, consumer_blocks=None)` of a script.
-pub(crate) fn cache_write_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
-    let pick = pick_arg(&mut args, "write_buffer_index")?;
+pub(crate) fn cache_write_call(sch: &mut Schedule, args: Args) -> Result<Vec<Value>> {
+    cache_call(sch, args, Side::Write)
+}
+
+fn cache_call(sch: &mut Schedule, mut args: Args, side: Side) -> Result<Vec<Value>> {
+    let block = args.block(sch)?;
+    let buffer = indexed(&mut args, names(side).1)?;
     let scope = args.str(&["storage_scope"])?;
-    let consumers = blocks_arg(&mut args, "consumer_blocks")?;
+    let consumers = args.blocks("consumer_blocks", sch)?;
     args.finish()?;
-    Ok(vec![(&sch.cache_write(&block, pick, &scope, &consumers)?).into()])
+    Ok(vec![(&sch.cache(&block, side, buffer, &scope, &consumers)?).into()])
 }
 
 /// `cache_inplace(block, read_buffer_index, storage_scope)` of a script.
 pub(crate) fn cache_inplace_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
-    let pick = pick_arg(&mut args, "read_buffer_index")?;
+    let block = args.block(sch)?;
+    let which = indexed(&mut args, "read_buffer_index")?;
     let scope = args.str(&["storage_scope"])?;
     args.finish()?;
-    let (fill, back) = sch.cache_inplace(&block, pick, &scope)?;
+    let (fill, back) = sch.cache_inplace(&block, which, &scope)?;
     Ok(vec![(&fill).into(), (&back).into()])
 }
 
-/// A buffer of a block, by position or name.
-pub(crate) fn pick_arg(args: &mut Args, name: &str) -> Result<Pick> {
-    match args.required(&[name, "buffer", "buffer_index"])? {
-        Value::Int(k) if k >= 0 => Ok(Pick::Index(usize::try_from(k).unwrap_or(usize::MAX))),
-        Value::Str(s) => Ok(Pick::Name(s)),
-        other => Err(args.wrong(name, "a position from zero or a name", &other)),
-    }
-}
-
-fn blocks_arg(args: &mut Args, name: &str) -> Result<Vec<BlockRef>> {
-    match args.optional(&[name]) {
-        None | Some(Value::None) => Ok(Vec::new()),
-        Some(Value::Block(b)) => Ok(vec![b]),
-        Some(Value::List(items)) => items
-            .into_iter()
-            .map(|v| match v {
-                Value::Block(b) => Ok(b),
-                other => Err(args.wrong(name, "a list of blocks", &other)),
-            })
-            .collect(),
-        Some(other) => Err(args.wrong(name, "a list of blocks", &other)),
-    }
+/// A buffer of a block, whose position the argument `name` may give.
+pub(crate) fn indexed(args: &mut Args, name: &str) -> Result<BufferArg> {
+    BufferArg::take(args, &[name, "buffer", "buffer_index"])
 }
 
 /// Refuses storage scopes that no part of the system knows.
@@ -232,28 +193,6 @@ pub(crate) fn check_storage_scope(scope: &str) -> Result<()> {
     }
     Err(Error::refused(format!("the storage scope `{scope}` is not known"))
         .note(format!("known are: {}, global.texture*", KNOWN.join(", "))))
-}
-
-/// The buffer of a region list that is meant.
-pub(crate) fn pick_region<'a>(
-    list: &'a [Region],
-    pick: &Pick,
-    block: &str,
-    does: &str,
-) -> Result<&'a Region> {
-    let found = match pick {
-        Pick::Index(k) => list.get(*k),
-        Pick::Name(n) => list.iter().find(|r| r.buffer.name == *n),
-    };
-    found.ok_or_else(|| {
-        let names: Vec<&str> = list.iter().map(|r| &*r.buffer.name).collect();
-        let what = match pick {
-            Pick::Index(k) => format!("no buffer of number {k}"),
-            Pick::Name(n) => format!("no buffer `{n}`"),
-        };
-        Error::refused(format!("the block `{block}` {does} {what}"))
-            .note(format!("it {does}: {}", names.join(", ")))
-    })
 }
 
 /// The block of a reference with its site.
@@ -348,12 +287,11 @@ pub(crate) struct ReadPlace {
 pub(crate) fn read_place(
     func: &TensorFunc,
     block: &BlockRef,
-    pick: &Pick,
+    which: &BufferArg,
     consumers: &[BlockRef],
 ) -> Result<ReadPlace> {
     let (site, b) = the_block(func, block)?;
-    let (reads, _) = declared_or_inferred(&b);
-    let buffer = pick_region(&reads, pick, &b.name, "reads")?.buffer.clone();
+    let buffer = which.region(&b, Side::Read)?.buffer;
     if touches(&site.stmt, &buffer).1 {
         return Err(Error::refused(format!(
             "the block `{}` also writes `{}`, and would not see that in a copy",
@@ -451,12 +389,12 @@ pub(crate) fn read_place(
 fn cache_read(
     func: &TensorFunc,
     block: &BlockRef,
-    pick: &Pick,
+    which: &BufferArg,
     storage_scope: &str,
     consumers: &[BlockRef],
 ) -> Result<Edited> {
     check_storage_scope(storage_scope)?;
-    let found = read_place(func, block, pick, consumers)?;
+    let found = read_place(func, block, which, consumers)?;
     let ReadPlace { site, buffer, place, nodes, touched, writers, .. } = found;
     let scope = site.scope().cloned();
     let known = known_around(&place.around);
@@ -538,12 +476,11 @@ pub(crate) struct WritePlace {
 pub(crate) fn write_place(
     func: &TensorFunc,
     block: &BlockRef,
-    pick: &Pick,
+    which: &BufferArg,
     consumers: &[BlockRef],
 ) -> Result<WritePlace> {
     let (site, b) = the_block(func, block)?;
-    let (_, writes) = declared_or_inferred(&b);
-    let buffer = pick_region(&writes, pick, &b.name, "writes")?.buffer.clone();
+    let buffer = which.region(&b, Side::Write)?.buffer;
     let scope = site.scope().cloned();
     let known_block = known_around(&site.around);
     reads_own_writes(&site.stmt, &buffer, &known_block).map_err(|e| {
@@ -614,12 +551,12 @@ pub(crate) fn write_place(
 fn cache_write(
     func: &TensorFunc,
     block: &BlockRef,
-    pick: &Pick,
+    which: &BufferArg,
     storage_scope: &str,
     consumers: &[BlockRef],
 ) -> Result<Edited> {
     check_storage_scope(storage_scope)?;
-    let found = write_place(func, block, pick, consumers)?;
+    let found = write_place(func, block, which, consumers)?;
     let WritePlace { site, block: b, buffer, place, element, body, listed, nodes } = found;
     let scope = site.scope().cloned();
     let known = known_around(&place.around);
@@ -728,14 +665,13 @@ fn scope_var(site: &Site, v: &Var) -> bool {
 fn cache_inplace(
     func: &TensorFunc,
     block: &BlockRef,
-    pick: &Pick,
+    which: &BufferArg,
     storage_scope: &str,
 ) -> Result<Edited> {
     check_storage_scope(storage_scope)?;
     let (site, b) = the_block(func, block)?;
-    let (reads, writes) = declared_or_inferred(&b);
-    let buffer = pick_region(&reads, pick, &b.name, "reads")?.buffer.clone();
-    if !writes.iter().any(|r| r.buffer == buffer) {
+    let buffer = which.region(&b, Side::Read)?.buffer;
+    if !declared_or_inferred(&b).1.iter().any(|r| r.buffer == buffer) {
         return Err(Error::refused(format!(
             "the block `{}` reads `{}` and does not write it",
             b.name, buffer.name

@@ -12,7 +12,8 @@ use crate::site::{as_loop, find};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
 use crate::{
     block_layout, cache, compute, decompose_padding, inline, loop_layout, loops, pad_einsum, parts,
-    reduction, reindex_cache, sequential_buffer_access, storage, transform_layout,
+    reduction, reindex_cache, reverse_compute, rfactor, sequential_buffer_access, storage,
+    tensorize, transform_layout,
 };
 
 type Handler = fn(&mut Schedule, Args) -> Result<Vec<Value>>;
@@ -52,8 +53,11 @@ const PRIMITIVES: &[(&str, Handler)] = &[
     ("reindex_cache_read", reindex_cache::reindex_cache_read_call),
     ("reindex_cache_write", reindex_cache::reindex_cache_write_call),
     ("compute_at", compute::compute_at_call),
+    ("reverse_compute_at", reverse_compute::reverse_compute_at_call),
     ("compute_inline", inline::compute_inline_call),
     ("reverse_compute_inline", inline::reverse_compute_inline_call),
+    ("tensorize", tensorize::tensorize_call),
+    ("rfactor", rfactor::rfactor_call),
     ("decompose_reduction", reduction::decompose_reduction_call),
 ];
 
@@ -79,23 +83,7 @@ impl Schedule {
             return Err(Error::input(format!("there is no primitive `{name}`"))
                 .note(format!("the primitives are: {}", known.join(", "))));
         };
-        let mut resolved = Vec::new();
-        for (key, value) in named {
-            let value = match (&*key, value) {
-                ("block", Value::Str(s)) => Value::Block(self.block_named(&s)?),
-                ("loop", Value::Str(s)) => Value::Loop(self.loop_named(&s)?),
-                ("loops", Value::List(items)) => {
-                    let named = |v| match v {
-                        Value::Str(s) => Ok(Value::Loop(self.loop_named(&s)?)),
-                        other => Ok(other),
-                    };
-                    Value::List(items.into_iter().map(named).collect::<Result<Vec<Value>>>()?)
-                }
-                (_, value) => value,
-            };
-            resolved.push((key, value));
-        }
-        handler(self, Args::new(name, positional, resolved))
+        handler(self, Args::new(name, positional, named))
     }
 
     /// The function that names in a script refer to: `main`, or the only tensor function.
@@ -114,13 +102,15 @@ impl Schedule {
         }
     }
 
-    fn block_named(&self, name: &str) -> Result<BlockRef> {
+    /// The block of this name in the function that the script works on.
+    pub(crate) fn block_named(&self, name: &str) -> Result<BlockRef> {
         let func = self.current()?;
         crate::schedule::block_site(self.func(&func)?, name)?;
         Ok(BlockRef { func, name: name.into() })
     }
 
-    fn loop_named(&self, name: &str) -> Result<LoopRef> {
+    /// The loop over a variable of this name in the function that the script works on.
+    pub(crate) fn loop_named(&self, name: &str) -> Result<LoopRef> {
         let func = self.current()?;
         let sites = find(&self.func(&func)?.body, |s| {
             as_loop(s).is_some_and(|(v, ..)| &**v.name() == name)
@@ -160,7 +150,7 @@ fn get_block(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
 }
 
 fn get_loops(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
+    let block = args.block(sch)?;
     args.finish()?;
     Ok(sch.get_loops(&block)?.iter().map(Value::from).collect())
 }

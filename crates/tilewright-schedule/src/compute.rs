@@ -14,9 +14,11 @@
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    Block, Error, Expr, Fold, ForKind, IterKind, Range, Region, Result, Stmt, StmtKind, TensorFunc,
-    Var,
+    Block, Buffer, Error, Expr, Fold, ForKind, IterKind, Range, Region, Result, Stmt, StmtKind,
+    TensorFunc, Var,
 };
+use tilewright_sets::{Engine, Proof};
+use tilewright_transform::dependence::{self, Touch};
 use tilewright_transform::index::{Ranges, simplify};
 
 use crate::cache::the_block;
@@ -29,42 +31,165 @@ use crate::schedule::{Edited, Schedule, loop_site};
 use crate::site::{as_block, as_loop, find};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
 
+/// Where in the body of a loop a block goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Position {
+    /// As late as it may.
+    #[default]
+    Last,
+    /// As early as it may.
+    First,
+    /// Before the statement of this number.
+    At(usize),
+}
+
+/// How a block is put under a loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// Loops of one iteration are made, too.
+    pub preserve_unit_loops: bool,
+    /// Where in the body of the loop.
+    pub position: Position,
+}
+
+impl Placement {
+    /// The arguments `preserve_unit_loops=False, index=-1` of a script.
+    pub(crate) fn take(args: &mut Args) -> Result<Placement> {
+        let preserve_unit_loops = args.bool_or(&["preserve_unit_loops"], false)?;
+        let position = match args.optional(&["index"]) {
+            None | Some(Value::None | Value::Int(-1)) => Position::Last,
+            Some(Value::Int(-2)) => Position::First,
+            Some(v @ Value::Int(k)) => Position::At(
+                usize::try_from(k).map_err(|_| args.wrong("index", "at least -2", &v))?,
+            ),
+            Some(other) => return Err(args.wrong("index", "a position, -1 or -2", &other)),
+        };
+        Ok(Placement { preserve_unit_loops, position })
+    }
+
+    /// The arguments of an instruction that puts `block` under `l`.
+    pub(crate) fn arguments(&self, block: &BlockRef, l: &LoopRef) -> Vec<(&'static str, Value)> {
+        let index = match self.position {
+            Position::Last => -1,
+            Position::First => -2,
+            Position::At(k) => i64::try_from(k).unwrap_or(i64::MAX),
+        };
+        vec![
+            ("block", block.into()),
+            ("loop", l.into()),
+            ("preserve_unit_loops", self.preserve_unit_loops.into()),
+            ("index", Value::Int(index)),
+        ]
+    }
+
+    /// The positions to try of those from `first` to `last`, the best one first.
+    pub(crate) fn candidates(&self, first: usize, last: usize) -> Result<Vec<usize>> {
+        match self.position {
+            Position::First => Ok((first..=last).collect()),
+            Position::Last => Ok((first..=last).rev().collect()),
+            Position::At(k) if (first..=last).contains(&k) => Ok(vec![k]),
+            Position::At(k) => Err(Error::refused(format!(
+                "{k} is no position for the block in the loop, those from {first} to {last} are"
+            ))),
+        }
+    }
+
+    /// A loop variable for an axis of this range, or nothing where one value is to stand for it.
+    pub(crate) fn axis(&self, number: usize, r: &Range) -> Option<Var> {
+        let single = r.extent.as_int() == Some(1) && !self.preserve_unit_loops;
+        (!single).then(|| Var::new(format!("ax{number}"), r.extent.dtype()))
+    }
+}
+
+/// The statements of a body, one after the other.
+pub(crate) fn elements(body: &Stmt) -> Vec<Stmt> {
+    match body.kind() {
+        StmtKind::Seq(list) => list.clone(),
+        _ => vec![body.clone()],
+    }
+}
+
 impl Schedule {
     /// Moves a block under a loop, in front of the first that reads its buffer there; it then runs
     /// for what is read in one iteration.
     ///
     /// # Errors
     /// `Refused` where the block is not one store that alone writes an internal buffer at its
-    /// spatial variables, something outside of the loop reads that buffer, or what the block reads
-    /// may have changed by then.
-    pub fn compute_at(&mut self, block: &BlockRef, l: &LoopRef) -> Result<()> {
-        let args = vec![("block", block.into()), ("loop", l.into())];
-        self.edit(&block.func, "compute_at", args, |f, _| compute_at(f, block, l))?;
+    /// spatial variables, something outside of the loop reads that buffer, what the block reads
+    /// may have changed by then, or iterations that run at the same time would compute one cell.
+    pub fn compute_at(
+        &mut self,
+        block: &BlockRef,
+        l: &LoopRef,
+        placement: Placement,
+    ) -> Result<()> {
+        let args = placement.arguments(block, l);
+        self.edit(&block.func, "compute_at", args, |f, _| compute_at(f, block, l, placement))?;
         Ok(())
     }
 }
 
 /// `compute_at(block, loop, preserve_unit_loops=False, index=-1)` of a script.
 pub(crate) fn compute_at_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
-    let l = args.loop_ref()?;
-    if args.bool_or(&["preserve_unit_loops"], false)? {
-        return Err(Error::unsupported("`compute_at` does not preserve loops of one iteration"));
-    }
-    match args.optional(&["index"]) {
-        None | Some(Value::None | Value::Int(-1)) => {}
-        Some(_) => {
-            return Err(Error::unsupported(
-                "`compute_at` puts a block before its first consumer, which is index -1",
-            ));
-        }
-    }
+    let block = args.block(sch)?;
+    let l = args.loop_ref(sch)?;
+    let placement = Placement::take(&mut args)?;
     args.finish()?;
-    sch.compute_at(&block, &l)?;
+    sch.compute_at(&block, &l, placement)?;
     Ok(Vec::new())
 }
 
-fn compute_at(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited> {
+/// Refuses where iterations of loops around a statement that run at the same time write one cell.
+fn apart(moved: &Stmt, around: &[Stmt], buffer: &Buffer) -> Result<()> {
+    let concurrent = |s: &&Stmt| match s.kind() {
+        StmtKind::For { kind, .. } => !matches!(kind, ForKind::Serial | ForKind::Unrolled),
+        _ => false,
+    };
+    let Some(first) = around.iter().position(|s| concurrent(&s)) else { return Ok(()) };
+    let engine = Engine::new()?;
+    let inside = around[first..].iter().filter_map(as_loop);
+    let domain = inside
+        .fold(engine.domain_of(&[], &known_around(&around[..first])), |d, (v, r, _)| {
+            d.with_var(v, r)
+        });
+    let all = dependence::touches(moved, &domain)?;
+    let writes: Vec<&Touch> = all.iter().filter(|t| t.write && t.buffer == *buffer).collect();
+    for s in around.iter().filter(concurrent) {
+        let Some((v, ..)) = as_loop(s) else { continue };
+        for (a, b) in writes.iter().flat_map(|a| writes.iter().map(move |b| (a, b))) {
+            let vars: Vec<Var> = b.at.domain.vars().cloned().collect();
+            let (other, names) = b.at.elsewhere_in(&vars);
+            let Some(twin) = names.get(v) else { continue };
+            let proof = a.at.independent(&other, &[v.expr().not_equal(twin.expr())]);
+            if !proof.is_yes() {
+                let e = Error::refused(format!(
+                    "the iterations of the loop `{}` run at the same time, and might compute the \
+                     same cells of `{}`",
+                    v.name(),
+                    buffer.name
+                ))
+                .help("compute the block there first, and let the loop run so afterwards")
+                .at(s.span());
+                return Err(match proof {
+                    Proof::No { witness } => {
+                        let at = |v: &Var| witness.get(v).map_or("?".into(), |x| x.to_string());
+                        e.note(format!("{0}={1} and {0}={2} do", v.name(), at(v), at(twin)))
+                    }
+                    Proof::Unknown(why) => e.note(why.to_string()),
+                    Proof::Yes => e,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn compute_at(
+    func: &TensorFunc,
+    block: &BlockRef,
+    l: &LoopRef,
+    placement: Placement,
+) -> Result<Edited> {
     let (site, b) = the_block(func, block)?;
     let target = loop_site(func, l)?;
     let span = site.stmt.span();
@@ -130,20 +255,6 @@ fn compute_at(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited
     let mut reduced = b.iters.iter().zip(bindings).filter(|(i, _)| reduces(i));
     if reduced.any(|(_, e)| free_vars(e).iter().any(|v| over.contains(v))) {
         return Err(refuse(format!("the predicate of `{}` is over its reduction", b.name)));
-    }
-    // Iterations at the same time must not compute one cell twice.
-    for s in at.around.iter().chain([&at.stmt]) {
-        if let StmtKind::For { var, kind, .. } = s.kind()
-            && !matches!(kind, ForKind::Serial | ForKind::Unrolled)
-        {
-            return Err(refuse(format!(
-                "the iterations of the loop `{}` run at the same time, and might compute the same \
-                 cells of `{}`",
-                var.name(),
-                buffer.name
-            ))
-            .help("compute the block there first, and let the loop run so afterwards"));
-        }
     }
     // Then the value is defined for every cell.
     let outside = known_around(&site.around[..site.around.len() - own.around.len()]);
@@ -214,10 +325,9 @@ fn compute_at(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited
     let plain = |e: &Expr| simplify(e, &Ranges::default());
     for (k, (i, r)) in indices.iter().zip(&region.ranges).enumerate() {
         let Some(v) = i.as_var() else { continue };
-        let at = match r.extent.as_int() {
-            Some(1) => r.min.clone(),
-            _ => {
-                let ax = Var::new(format!("ax{}", nest.len()), r.extent.dtype());
+        let at = match placement.axis(nest.len(), r) {
+            None => r.min.clone(),
+            Some(ax) => {
                 let at = plain(&(r.min.clone() + &ax));
                 nest.push((ax, Range::upto(r.extent.clone())));
                 at
@@ -249,13 +359,13 @@ fn compute_at(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited
     let moved =
         nest.into_iter().rev().fold(moved, |s, (v, r)| Stmt::for_loop(&v, r, ForKind::Serial, s));
     let moved = Subst::refresh().stmt(&moved);
-    // In front of the first reader, directly in the loop.
-    let elements = match inner.kind() {
-        StmtKind::Seq(list) => list.clone(),
-        _ => vec![inner.clone()],
-    };
+    apart(&moved, &around, buffer)?;
+    // Not behind the first reader, directly in the loop.
+    let elements = elements(inner);
     let holds = |e: &Stmt| e.ptr_eq(&reader.stmt) || reader.around.iter().any(|a| a.ptr_eq(e));
-    let node = elements.into_iter().find(holds).unwrap_or_else(|| inner.clone());
+    let last = elements.iter().position(holds).unwrap_or(0);
+    let position = placement.candidates(0, last).map_err(|e| e.at(target.stmt.span()))?[0];
+    let node = elements[position].clone();
     let change = Change {
         scope: None,
         swap: vec![(removed(&own), Stmt::nop())],

@@ -44,8 +44,8 @@ impl Schedule {
 
 /// `decompose_padding(block, loop)` of a script.
 pub(crate) fn decompose_padding_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
-    let l = args.loop_ref()?;
+    let block = args.block(sch)?;
+    let l = args.loop_ref(sch)?;
     args.finish()?;
     Ok(vec![(&sch.decompose_padding(&block, &l)?).into()])
 }

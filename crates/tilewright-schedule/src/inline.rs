@@ -56,7 +56,7 @@ impl Schedule {
 
 /// `compute_inline(block)` of a script.
 pub(crate) fn compute_inline_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
+    let block = args.block(sch)?;
     args.finish()?;
     sch.compute_inline(&block)?;
     Ok(Vec::new())
@@ -67,7 +67,7 @@ pub(crate) fn reverse_compute_inline_call(
     sch: &mut Schedule,
     mut args: Args,
 ) -> Result<Vec<Value>> {
-    let block = args.block()?;
+    let block = args.block(sch)?;
     args.finish()?;
     sch.reverse_compute_inline(&block)?;
     Ok(Vec::new())

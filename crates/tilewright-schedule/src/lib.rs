@@ -15,10 +15,13 @@
 //! * [`parts`]: passes on a block or on loops.
 //! * [`reduction`]: primitives on reductions.
 //! * [`reindex_cache`]: caches with an order of their own.
+//! * [`reverse_compute`]: stages computed where their inputs are.
+//! * [`rfactor`]: reductions in two steps.
 //! * [`schedule`]: a module under change; primitives are its methods.
 //! * [`sequential_buffer_access`]: loops in the order of a buffer.
 //! * [`site`]: finding and replacing statements.
 //! * [`storage`]: where buffers live, and annotations of blocks.
+//! * [`tensorize`]: pieces of nests as instructions of the hardware.
 //! * [`trace`]: the record of what was applied, which prints as a script.
 //! * [`transform_layout`]: how buffers lie in memory.
 
@@ -41,14 +44,18 @@ pub mod parts;
 pub mod reduction;
 pub mod reindex_cache;
 mod relayout;
+pub mod reverse_compute;
+pub mod rfactor;
 pub mod schedule;
 pub mod sequential_buffer_access;
 pub mod site;
 pub mod storage;
+pub mod tensorize;
 pub mod trace;
 pub mod transform_layout;
 
 pub use auto::{Machine, auto};
-pub use cache::Pick;
+pub use buffer_arg::BufferArg;
 pub use schedule::{Permissions, Schedule};
+pub use tensorize::Intrinsic;
 pub use trace::{BlockRef, LoopRef, Trace};

@@ -90,35 +90,22 @@ impl Schedule {
 
 /// `transform_loops(loops, index_map)` of a script.
 pub(crate) fn transform_loops_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let loops = match args.required(&["loops"])? {
-        Value::List(items) => {
-            let as_ref = |v: &Value| match v {
-                Value::Loop(l) => Ok(l.clone()),
-                other => Err(args.wrong("loops", "loops", other)),
-            };
-            items.iter().map(as_ref).collect::<Result<Vec<LoopRef>>>()?
-        }
-        Value::Loop(l) => vec![l],
-        other => return Err(args.wrong("loops", "a list of loops", &other)),
-    };
-    let map = match args.required(&["index_map"])? {
-        Value::Lambda(l) => l,
-        other => return Err(args.wrong("index_map", "a lambda", &other)),
-    };
+    let loops = args.loop_list(sch)?;
+    let map = args.lambda("index_map")?;
     args.finish()?;
     Ok(sch.transform_loops(&loops, &map)?.iter().map(Value::from).collect())
 }
 
 /// `get_inner_loops(block)` of a script.
 pub(crate) fn get_inner_loops_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
+    let block = args.block(sch)?;
     args.finish()?;
     Ok(sch.get_inner_loops(&block)?.iter().map(Value::from).collect())
 }
 
 /// `fission(loop, at)` of a script.
 pub(crate) fn fission_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let l = args.loop_ref()?;
+    let l = args.loop_ref(sch)?;
     let at = args.int(&["at"])?;
     args.finish()?;
     let at = usize::try_from(at)

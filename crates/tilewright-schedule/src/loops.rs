@@ -503,7 +503,7 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<(TensorFunc, Vec<Valu
 }
 
 pub(crate) fn split_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let l = args.loop_ref()?;
+    let l = args.loop_ref(sch)?;
     let factors = match args.required(&["factors"])? {
         Value::List(items) => items,
         other => return Err(args.wrong("factors", "a list", &other)),
@@ -524,7 +524,7 @@ pub(crate) fn split_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value
 
 pub(crate) fn fuse_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     keep_units(&mut args)?;
-    let loops = loop_list(&mut args)?;
+    let loops = args.loops(sch)?;
     args.finish()?;
     Ok(vec![Value::from(&sch.fuse(&loops)?)])
 }
@@ -539,43 +539,32 @@ fn keep_units(args: &mut Args) -> Result<()> {
     Ok(())
 }
 
-fn loop_list(args: &mut Args) -> Result<Vec<LoopRef>> {
-    let mut values = Vec::new();
-    for v in args.rest() {
-        match v {
-            Value::List(items) => values.extend(items),
-            other => values.push(other),
-        }
-    }
-    values.iter().map(|v| args.as_loop(v)).collect()
-}
-
 pub(crate) fn reorder_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let loops = loop_list(&mut args)?;
+    let loops = args.loops(sch)?;
     args.finish()?;
     sch.reorder(&loops).map(|()| Vec::new())
 }
 
 pub(crate) fn parallel_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let l = args.loop_ref()?;
+    let l = args.loop_ref(sch)?;
     args.finish()?;
     sch.parallel(&l).map(|()| Vec::new())
 }
 
 pub(crate) fn vectorize_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let l = args.loop_ref()?;
+    let l = args.loop_ref(sch)?;
     args.finish()?;
     sch.vectorize(&l).map(|()| Vec::new())
 }
 
 pub(crate) fn unroll_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let l = args.loop_ref()?;
+    let l = args.loop_ref(sch)?;
     args.finish()?;
     sch.unroll(&l).map(|()| Vec::new())
 }
 
 pub(crate) fn bind_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let l = args.loop_ref()?;
+    let l = args.loop_ref(sch)?;
     let axis = args.str(&["thread_axis"])?;
     args.finish()?;
     sch.bind(&l, &axis).map(|()| Vec::new())

@@ -46,7 +46,7 @@ impl Schedule {
 
 /// `pad_einsum(block, padding)` of a script.
 pub(crate) fn pad_einsum_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
+    let block = args.block(sch)?;
     let padding = match args.required(&["padding"])? {
         Value::List(items) => items
             .into_iter()

@@ -122,7 +122,7 @@ fn changed(
 
 /// `hoist_expression(block, hoisted_conditionals=7, hoisted_let_bindings=7)` of a script.
 pub(crate) fn hoist_expression_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
+    let block = args.block(sch)?;
     let conditionals = args.int_or(&["hoisted_conditionals"], 7)?;
     let bindings = args.int_or(&["hoisted_let_bindings"], 7)?;
     args.finish()?;
@@ -132,7 +132,7 @@ pub(crate) fn hoist_expression_call(sch: &mut Schedule, mut args: Args) -> Resul
 
 /// `reduce_loop_extents(block)` of a script.
 pub(crate) fn reduce_loop_extents_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
+    let block = args.block(sch)?;
     args.finish()?;
     sch.reduce_loop_extents(&block)?;
     Ok(Vec::new())
@@ -140,7 +140,7 @@ pub(crate) fn reduce_loop_extents_call(sch: &mut Schedule, mut args: Args) -> Re
 
 /// `loop_partition(loop)` of a script.
 pub(crate) fn loop_partition_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let l = args.loop_ref()?;
+    let l = args.loop_ref(sch)?;
     args.finish()?;
     Ok(sch.loop_partition(&l)?.iter().map(Value::from).collect())
 }

@@ -5,6 +5,8 @@
 //!           C[i] = C[i] + A[i, k]            for i, k: C[i] = C[i] + A[i, k]
 //! ```
 
+use std::sync::Arc;
+
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     BinOp, Block, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt, StmtKind,
@@ -20,29 +22,38 @@ use crate::site::{as_loop, replace_in};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
 
 impl Schedule {
-    /// Moves the initialisation of a reduction into a block of its own before a loop. Returns that
-    /// block; what is left updates and keeps the name.
+    /// Moves the initialisation of a reduction into a block `NAME_init` of its own before a loop.
+    /// Returns that block; what is left is `NAME_update`, which references to the block in a
+    /// script then mean.
     ///
     /// # Errors
     /// `Refused` where the block has no initialisation, the loop is not around it or lies inside
     /// of a loop over the reduction, or something else in the loop uses what is initialised.
     pub fn decompose_reduction(&mut self, block: &BlockRef, l: &LoopRef) -> Result<BlockRef> {
         let args = vec![("block", block.into()), ("loop", l.into())];
-        let out =
-            self.edit(&block.func, "decompose_reduction", args, |f, _| decompose(f, block, l))?;
+        let update = fresh_block_name(self.func(&block.func)?, &format!("{}_update", block.name));
+        let out = self.edit(&block.func, "decompose_reduction", args, |f, _| {
+            decompose(f, block, l, &update)
+        })?;
+        self.rename(block, BlockRef { func: block.func.clone(), name: update });
         one_block(out)
     }
 }
 
 /// `decompose_reduction(block, loop)` of a script.
 pub(crate) fn decompose_reduction_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
-    let l = args.loop_ref()?;
+    let block = args.block(sch)?;
+    let l = args.loop_ref(sch)?;
     args.finish()?;
     Ok(vec![(&sch.decompose_reduction(&block, &l)?).into()])
 }
 
-fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited> {
+fn decompose(
+    func: &TensorFunc,
+    block: &BlockRef,
+    l: &LoopRef,
+    update: &Arc<str>,
+) -> Result<Edited> {
     let (site, b) = the_block(func, block)?;
     let outer = loop_site(func, l)?;
     let StmtKind::Block { bindings, predicate, .. } = site.stmt.kind() else {
@@ -231,7 +242,8 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited>
         }
     }
     let first_nest = rename.stmt(&first_nest);
-    let update = Block { init: None, reads: None, writes: None, ..(*b).clone() };
+    let update =
+        Block { name: update.clone(), init: None, reads: None, writes: None, ..(*b).clone() };
     let update = with_block(&site.stmt, update);
     let updated = crate::site::replace(&outer.stmt, &site.stmt, &update);
     let func = replace_in(func, &outer.stmt, &Stmt::seq([first_nest, updated]));
@@ -239,10 +251,10 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited>
 }
 
 /// Loops at their first values.
-struct First(Subst);
+pub(crate) struct First(Subst);
 
 impl First {
-    fn of(loops: &[&Stmt], which: &[Var]) -> First {
+    pub fn of(loops: &[&Stmt], which: &[Var]) -> First {
         let mins = loops
             .iter()
             .filter_map(|s| as_loop(s))
@@ -251,14 +263,14 @@ impl First {
         First(Subst::vars(mins))
     }
 
-    fn expr_at(&mut self, e: &Expr) -> Expr {
+    pub fn expr_at(&mut self, e: &Expr) -> Expr {
         simplify(&self.0.expr(e), &Ranges::default())
     }
 }
 
 /// Each cell must be initialised for one value of the loops only: in the block as it was at one
 /// point of the loops over the reduction, and by one of the others.
-fn check_once(
+pub(crate) fn check_once(
     b: &Block,
     bindings: &[Expr],
     init: &Stmt,

@@ -22,7 +22,8 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 use tilewright_transform::regions::declared_or_inferred;
 
-use crate::cache::{Pick, check_storage_scope, one_block, pick_arg, read_place, write_place};
+use crate::buffer_arg::BufferArg;
+use crate::cache::{check_storage_scope, indexed, one_block, read_place, write_place};
 use crate::copying::{Change, Place};
 use crate::footprint::{uses_pointer, view_of};
 use crate::schedule::{Edited, Schedule, fresh_block_name};
@@ -39,14 +40,14 @@ impl Schedule {
     pub fn reindex_cache_read(
         &mut self,
         block: &BlockRef,
-        buffer: impl Into<Pick>,
+        buffer: impl Into<BufferArg>,
         storage_scope: &str,
         index_map: &Lambda,
     ) -> Result<BlockRef> {
-        let pick = buffer.into();
-        let args = arguments(block, "read_buffer_index", &pick, storage_scope, index_map);
+        let which = buffer.into();
+        let args = arguments(block, "read_buffer_index", &which, storage_scope, index_map);
         let out = self.edit(&block.func, "reindex_cache_read", args, |f, _| {
-            reindex(f, block, &pick, storage_scope, index_map, true)
+            reindex(f, block, &which, storage_scope, index_map, true)
         })?;
         one_block(out)
     }
@@ -60,14 +61,14 @@ impl Schedule {
     pub fn reindex_cache_write(
         &mut self,
         block: &BlockRef,
-        buffer: impl Into<Pick>,
+        buffer: impl Into<BufferArg>,
         storage_scope: &str,
         index_map: &Lambda,
     ) -> Result<BlockRef> {
-        let pick = buffer.into();
-        let args = arguments(block, "write_buffer_index", &pick, storage_scope, index_map);
+        let which = buffer.into();
+        let args = arguments(block, "write_buffer_index", &which, storage_scope, index_map);
         let out = self.edit(&block.func, "reindex_cache_write", args, |f, _| {
-            reindex(f, block, &pick, storage_scope, index_map, false)
+            reindex(f, block, &which, storage_scope, index_map, false)
         })?;
         one_block(out)
     }
@@ -76,13 +77,13 @@ impl Schedule {
 fn arguments(
     block: &BlockRef,
     index: &'static str,
-    pick: &Pick,
+    which: &BufferArg,
     storage_scope: &str,
     index_map: &Lambda,
 ) -> Vec<(&'static str, Value)> {
     vec![
         ("block", block.into()),
-        (index, pick.into()),
+        (index, which.into()),
         ("storage_scope", storage_scope.into()),
         ("index_map", Value::Lambda(index_map.clone())),
     ]
@@ -90,35 +91,28 @@ fn arguments(
 
 /// `reindex_cache_read(block, read_buffer_index, storage_scope, index_map)` of a script.
 pub(crate) fn reindex_cache_read_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
-    let pick = pick_arg(&mut args, "read_buffer_index")?;
+    let block = args.block(sch)?;
+    let which = indexed(&mut args, "read_buffer_index")?;
     let scope = args.str(&["storage_scope"])?;
-    let map = map_arg(&mut args)?;
+    let map = args.lambda("index_map")?;
     args.finish()?;
-    Ok(vec![(&sch.reindex_cache_read(&block, pick, &scope, &map)?).into()])
+    Ok(vec![(&sch.reindex_cache_read(&block, which, &scope, &map)?).into()])
 }
 
 /// `reindex_cache_write(block, write_buffer_index, storage_scope, index_map)` of a script.
 pub(crate) fn reindex_cache_write_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
-    let pick = pick_arg(&mut args, "write_buffer_index")?;
+    let block = args.block(sch)?;
+    let which = indexed(&mut args, "write_buffer_index")?;
     let scope = args.str(&["storage_scope"])?;
-    let map = map_arg(&mut args)?;
+    let map = args.lambda("index_map")?;
     args.finish()?;
-    Ok(vec![(&sch.reindex_cache_write(&block, pick, &scope, &map)?).into()])
-}
-
-fn map_arg(args: &mut Args) -> Result<Lambda> {
-    match args.required(&["index_map"])? {
-        Value::Lambda(l) => Ok(l),
-        other => Err(args.wrong("index_map", "a lambda over the iteration variables", &other)),
-    }
+    Ok(vec![(&sch.reindex_cache_write(&block, which, &scope, &map)?).into()])
 }
 
 fn reindex(
     func: &TensorFunc,
     block: &BlockRef,
-    pick: &Pick,
+    which: &BufferArg,
     storage_scope: &str,
     index_map: &Lambda,
     read: bool,
@@ -126,11 +120,11 @@ fn reindex(
     check_storage_scope(storage_scope)?;
     let (site, b, buffer, place) = match read {
         true => {
-            let p = read_place(func, block, pick, std::slice::from_ref(block))?;
+            let p = read_place(func, block, which, std::slice::from_ref(block))?;
             (p.site, p.block, p.buffer, p.place)
         }
         false => {
-            let p = write_place(func, block, pick, &[])?;
+            let p = write_place(func, block, which, &[])?;
             (p.site, p.block, p.buffer, p.place)
         }
     };

@@ -4,12 +4,14 @@
 //! nothing. Primitives are methods of [`Schedule`], in the module of their subject; scripts call
 //! them by name through [`Schedule::call`].
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tilewright_ir::well_formed::check_open_module;
 use tilewright_ir::{Block, Error, Function, Module, Result, Stmt, StmtKind, TensorFunc};
 
 use crate::site::{Site, as_block, as_loop, find};
+use crate::tensorize::Intrinsic;
 use crate::trace::{BlockRef, Instruction, LoopRef, Trace, Value};
 
 /// What the caller of a schedule allows.
@@ -26,6 +28,10 @@ pub struct Schedule {
     module: Module,
     trace: Trace,
     permissions: Permissions,
+    /// Blocks that have another name now.
+    renamed: HashMap<BlockRef, BlockRef>,
+    /// Instructions that were registered.
+    pub(crate) intrinsics: HashMap<Arc<str>, Intrinsic>,
 }
 
 /// What an instruction returns, and the function that it leaves behind.
@@ -34,7 +40,13 @@ pub(crate) type Edited = (TensorFunc, Vec<Value>);
 impl Schedule {
     /// A schedule for a module.
     pub fn new(module: Module, permissions: Permissions) -> Self {
-        Schedule { module, trace: Trace::default(), permissions }
+        Schedule {
+            module,
+            trace: Trace::default(),
+            permissions,
+            renamed: HashMap::new(),
+            intrinsics: HashMap::new(),
+        }
     }
 
     /// The module as it is now.
@@ -87,6 +99,22 @@ impl Schedule {
         outputs: Vec<Value>,
     ) {
         self.trace.instructions.push(Instruction { name, args, outputs });
+    }
+
+    /// A block goes by another name from now on.
+    pub(crate) fn rename(&mut self, old: &BlockRef, new: BlockRef) {
+        self.renamed.insert(old.clone(), new);
+    }
+
+    /// The block by the name that it has now.
+    pub(crate) fn latest(&self, mut block: BlockRef) -> BlockRef {
+        let gone = |b: &BlockRef| self.func(&b.func).is_ok_and(|f| block_site(f, &b.name).is_err());
+        while gone(&block)
+            && let Some(new) = self.renamed.get(&block)
+        {
+            block = new.clone();
+        }
+        block
     }
 
     fn placed(&self, e: Error) -> Error {

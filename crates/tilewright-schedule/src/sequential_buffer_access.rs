@@ -1,7 +1,8 @@
 //! `sequential_buffer_access`: loops in the order in which a buffer lies in memory.
 //!
 //! The physical indices of the buffer become loops of their own; loops that the indices do not
-//! determine stay inside. It is sugar: the trace shows how the loops are found, a `fission` for each
+//! determine stay inside. Where a block accesses the buffer in several ways, its first write says
+//! the order, or else its first read, and the others follow. It is sugar: the trace shows how the loops are found, a `fission` for each
 //! statement that stands between them (an initialisation), and one `transform_loops`.
 //!
 //! ```text
@@ -16,8 +17,7 @@
 
 use std::collections::HashSet;
 
-use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{fold_stmt_children, free_vars};
+use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
@@ -27,7 +27,7 @@ use tilewright_transform::dependence::{touches, uses};
 use crate::buffer_arg::BufferArg;
 use crate::index_map::IndexMap;
 use crate::loop_layout::is_loop_over;
-use crate::schedule::{Schedule, block_site};
+use crate::schedule::{Schedule, block_site, loop_site};
 use crate::site::{Site, as_block, as_loop, find};
 use crate::trace::{Args, BlockRef, Lambda, LoopRef, Value};
 
@@ -35,8 +35,7 @@ impl Schedule {
     /// Rewrites the loops of a block so that they follow the axes of a buffer.
     ///
     /// # Errors
-    /// `Refused` where the block accesses the buffer in several ways, the indices do not tell the
-    /// loops apart, what stands between the loops cannot be split off, or iterations that depend on
+    /// `Refused` where the indices do not tell the loops apart, what stands between the loops cannot be split off, or iterations that depend on
     /// each other would change their order. Then nothing has changed.
     pub fn sequential_buffer_access(
         &mut self,
@@ -53,37 +52,24 @@ impl Schedule {
     }
 
     fn sequential(&mut self, block: &BlockRef, buffer: &BufferArg) -> Result<Vec<LoopRef>> {
-        let plan = plan(self.func(&block.func)?, block, buffer)?;
+        let mut plan = plan(self.func(&block.func)?, block, buffer)?;
         let as_ref = |v: &Var| LoopRef { func: block.func.clone(), var: v.clone() };
         if plan.is_done() {
             return Ok(plan.nest.iter().map(|(v, _)| as_ref(v)).collect());
         }
         // The trace names loops by what returned them.
-        match plan.inside {
-            true => self.get_inner_loops(block)?,
-            false => self.get_loops(block)?,
+        let inside = plan.inside;
+        let name_loops = |sch: &mut Schedule| match inside {
+            true => sch.get_inner_loops(block),
+            false => sch.get_loops(block),
         };
-        // What stands between two loops of the nest gets loops of its own.
-        for pair in plan.nest.windows(2) {
-            let (outer, inner) = (&pair[0].0, &pair[1].0);
-            loop {
-                let func = self.func(&block.func)?;
-                let site = crate::schedule::loop_site(func, &as_ref(outer))?;
-                let Some((.., body)) = as_loop(&site.stmt) else { break };
-                let StmtKind::Seq(list) = body.kind() else { break };
-                let Some(at) = list.iter().position(|s| is_loop_over(s, inner)) else { break };
-                match at {
-                    0 => {
-                        // The copy of the first part has the loops of the nest under new names.
-                        return Err(Error::refused(format!(
-                            "statements follow the loop `{}` inside the loop `{}`",
-                            inner.name(),
-                            outer.name()
-                        ))
-                        .at(site.stmt.span()));
-                    }
-                    at => self.fission(&as_ref(outer), at)?,
-                };
+        name_loops(self)?;
+        while let Some((outer, at)) = plan.stray(self.func(&block.func)?, block)? {
+            let (before, _) = self.fission(&as_ref(&outer), at.max(1))?;
+            if at == 0 {
+                // The nest is in the first of the two loops, under new names.
+                plan.follow(self.func(&block.func)?, &outer, &before)?;
+                name_loops(self)?;
             }
         }
         let loops: Vec<LoopRef> = plan.nest.iter().map(|(v, _)| as_ref(v)).collect();
@@ -96,8 +82,8 @@ pub(crate) fn sequential_buffer_access_call(
     sch: &mut Schedule,
     mut args: Args,
 ) -> Result<Vec<Value>> {
-    let block = args.block()?;
-    let buffer = BufferArg::take(&mut args)?;
+    let block = args.block(sch)?;
+    let buffer = BufferArg::take(&mut args, &["buffer"])?;
     args.finish()?;
     sch.sequential_buffer_access(&block, buffer)?;
     Ok(Vec::new())
@@ -117,6 +103,44 @@ impl Plan {
     fn is_done(&self) -> bool {
         self.nest.len() == self.order.len()
             && self.nest.iter().zip(&self.order).all(|((v, _), e)| e.as_var() == Some(v))
+    }
+
+    /// The outermost loop of the nest that holds more than the next one, and where in its body that
+    /// stands.
+    fn stray(&self, func: &TensorFunc, block: &BlockRef) -> Result<Option<(Var, usize)>> {
+        for pair in self.nest.windows(2) {
+            let (outer, inner) = (&pair[0].0, &pair[1].0);
+            let l = LoopRef { func: block.func.clone(), var: outer.clone() };
+            let site = loop_site(func, &l)?;
+            if let Some((.., body)) = as_loop(&site.stmt)
+                && let StmtKind::Seq(list) = body.kind()
+                && let Some(at) = list.iter().position(|s| is_loop_over(s, inner))
+            {
+                return Ok(Some((outer.clone(), at)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The loop `old` has become two, of which the first one holds the rest of the nest.
+    fn follow(&mut self, func: &TensorFunc, old: &Var, new: &LoopRef) -> Result<()> {
+        let copy = loop_site(func, new)?.stmt;
+        let mut at = &copy;
+        let mut names = Vec::new();
+        for (v, range) in self.nest.iter_mut().skip_while(|(v, _)| v != old) {
+            let Some((var, r, body)) = as_loop(at) else {
+                return Err(Error::internal("a copy of a nest has other loops"));
+            };
+            names.push((v.clone(), var.expr()));
+            (*v, *range) = (var.clone(), r.clone());
+            at = match body.kind() {
+                StmtKind::Seq(list) => list.first().unwrap_or(body),
+                _ => body,
+            };
+        }
+        let mut renamed = Subst::vars(names);
+        self.order.iter_mut().for_each(|e| *e = renamed.expr(e));
+        Ok(())
     }
 
     /// The order as a lambda that can be printed.
@@ -174,28 +198,21 @@ fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan>
     let b = as_block(&site.stmt).ok_or_else(|| Error::internal("a block site is no block"))?;
     let buffer = buffer.find(func, b).map_err(|e| e.at(site.stmt.span()))?;
     let engine = Engine::new()?;
-    let mut ways: Vec<Vec<Expr>> = Vec::new();
+
     // Blocks inside of a named region are its own only where it does nothing else.
     let whole = touches(&site.stmt, &engine.domain())?;
     let direct = touches(&without_blocks(b), &engine.domain())?;
     let own = b.iters.is_empty() && direct.iter().any(|t| t.buffer == buffer);
-    for t in if own { direct } else { whole }.into_iter().filter(|t| t.buffer == buffer) {
-        let same = |w: &Vec<Expr>| w.iter().zip(&t.indices).all(|(a, b)| same_expr(a, b));
-        if !ways.iter().any(same) {
-            ways.push(t.indices);
-        }
-    }
+    let all = if own { direct } else { whole };
+    // The first write says the order, or else the first read; other accesses follow.
+    let of_buffer = all.into_iter().filter(|t| t.buffer == buffer);
+    let indices = of_buffer.min_by_key(|t| !t.write).map(|t| t.indices);
     let text = |w: &[Expr]| {
         let list: Vec<String> = w.iter().map(Expr::to_string).collect();
         format!("`{}[{}]`", buffer.name, list.join(", "))
     };
-    let indices = match ways.as_slice() {
-        [one] => one.clone(),
-        [] => return Err(refuse(format!("the block does not access `{}`", buffer.name))),
-        many => {
-            let list: Vec<String> = many.iter().map(|w| text(w)).collect();
-            return Err(refuse(format!("the block accesses {}", list.join(" and "))));
-        }
+    let Some(indices) = indices else {
+        return Err(refuse(format!("the block does not access `{}`", buffer.name)));
     };
     let loops = loops_of_block(&site, &buffer, own);
     let all: Vec<(Var, Range)> =

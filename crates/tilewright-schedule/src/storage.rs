@@ -2,9 +2,9 @@
 
 use tilewright_ir::visit::{Subst, fold_func, walk_block};
 use tilewright_ir::{Attr, Attrs, Block, Buffer, Error, Expr, Result, TensorFunc, Visit};
-use tilewright_transform::regions::declared_or_inferred;
 
-use crate::cache::{Pick, check_storage_scope, pick_arg, pick_region, the_block};
+use crate::buffer_arg::{BufferArg, Side};
+use crate::cache::{check_storage_scope, indexed, the_block};
 use crate::footprint::view_of;
 use crate::loops::attr_value;
 use crate::schedule::{Edited, Schedule, with_block};
@@ -20,17 +20,17 @@ impl Schedule {
     pub fn set_scope(
         &mut self,
         block: &BlockRef,
-        buffer: impl Into<Pick>,
+        buffer: impl Into<BufferArg>,
         storage_scope: &str,
     ) -> Result<()> {
-        let pick = buffer.into();
+        let which = buffer.into();
         let args = vec![
             ("block", block.into()),
-            ("buffer_index", Value::from(&pick)),
+            ("buffer_index", Value::from(&which)),
             ("storage_scope", storage_scope.into()),
         ];
         self.edit(&block.func, "set_scope", args, |f, _| {
-            set_scope(f, block, &pick, storage_scope)
+            set_scope(f, block, &which, storage_scope)
         })?;
         Ok(())
     }
@@ -72,48 +72,38 @@ impl Schedule {
 
 /// `set_scope(block, buffer_index, storage_scope)` of a script.
 pub(crate) fn set_scope_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
-    let pick = pick_arg(&mut args, "buffer_index")?;
+    let block = args.block(sch)?;
+    let which = indexed(&mut args, "buffer_index")?;
     let scope = args.str(&["storage_scope"])?;
     args.finish()?;
-    sch.set_scope(&block, pick, &scope)?;
+    sch.set_scope(&block, which, &scope)?;
     Ok(Vec::new())
 }
 
 /// `annotate(block_or_loop, ann_key, ann_val)` of a script.
 pub(crate) fn annotate_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let target = args.required(&["block_or_loop", "block", "loop"])?;
+    let target = args.block_or_loop(sch)?;
     let key = args.str(&["ann_key"])?;
     let value = args.required(&["ann_val"])?;
     let value = attr_of(&value).ok_or_else(|| args.wrong("ann_val", "a constant", &value))?;
+    args.finish()?;
     match target {
-        Value::Block(b) => {
-            args.finish()?;
-            sch.annotate_block(&b, &key, value)?;
-        }
-        Value::Loop(l) => {
-            args.finish()?;
-            sch.annotate_loop(&l, &key, value)?;
-        }
-        other => return Err(args.wrong("block_or_loop", "a block or a loop", &other)),
+        Value::Loop(l) => sch.annotate_loop(&l, &key, value)?,
+        Value::Block(b) => sch.annotate_block(&b, &key, value)?,
+        _ => {}
     }
     Ok(Vec::new())
 }
 
 /// `unannotate(block_or_loop, ann_key)` of a script.
 pub(crate) fn unannotate_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let target = args.required(&["block_or_loop", "block", "loop"])?;
+    let target = args.block_or_loop(sch)?;
     let key = args.str(&["ann_key"])?;
+    args.finish()?;
     match target {
-        Value::Block(b) => {
-            args.finish()?;
-            sch.unannotate_block(&b, &key)?;
-        }
-        Value::Loop(l) => {
-            args.finish()?;
-            sch.unannotate_loop(&l, &key)?;
-        }
-        other => return Err(args.wrong("block_or_loop", "a block or a loop", &other)),
+        Value::Loop(l) => sch.unannotate_loop(&l, &key)?,
+        Value::Block(b) => sch.unannotate_block(&b, &key)?,
+        _ => {}
     }
     Ok(Vec::new())
 }
@@ -146,13 +136,12 @@ fn edit_annotations(
 fn set_scope(
     func: &TensorFunc,
     block: &BlockRef,
-    pick: &Pick,
+    which: &BufferArg,
     storage_scope: &str,
 ) -> Result<Edited> {
     check_storage_scope(storage_scope)?;
     let (site, b) = the_block(func, block)?;
-    let (_, writes) = declared_or_inferred(&b);
-    let buffer = pick_region(&writes, pick, &b.name, "writes")?.buffer.clone();
+    let buffer = which.region(&b, Side::Write)?.buffer;
     let refuse = |why: String| Err(Error::refused(why).at(site.stmt.span()));
     if func.buffers().any(|p| *p == buffer || p.data == buffer.data) {
         return refuse(format!(

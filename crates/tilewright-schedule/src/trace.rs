@@ -17,6 +17,8 @@ use std::sync::Arc;
 use tilewright_ir::text::{float_text, quote};
 use tilewright_ir::{Buffer, DType, Error, Expr, Result, Var};
 
+use crate::schedule::Schedule;
+
 /// A block, by function and name. Names of blocks are unique within a scheduled function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BlockRef {
@@ -67,6 +69,28 @@ pub enum LambdaItem {
     Separator,
 }
 
+impl fmt::Display for LambdaItem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LambdaItem::Expr(e) => write!(f, "{e}"),
+            LambdaItem::Number(v) => f.write_str(&float_text(*v, DType::F64)),
+            LambdaItem::None => f.write_str("None"),
+            LambdaItem::Separator => f.write_str("AXIS_SEPARATOR"),
+        }
+    }
+}
+
+impl From<Expr> for LambdaItem {
+    fn from(e: Expr) -> Self {
+        LambdaItem::Expr(e)
+    }
+}
+impl From<&Expr> for LambdaItem {
+    fn from(e: &Expr) -> Self {
+        LambdaItem::Expr(e.clone())
+    }
+}
+
 impl Lambda {
     /// A lambda from its text and a function that binds parameters of the given types; with a
     /// star parameter it takes any number of them, otherwise another number is an error.
@@ -84,6 +108,33 @@ impl Lambda {
         bind: impl Fn(&[DType], &[Buffer]) -> Result<LambdaBody> + Send + Sync + 'static,
     ) -> Self {
         Lambda { bind: Arc::new(bind), text: text.into() }
+    }
+
+    /// A lambda of Rust, over parameters with these names.
+    pub fn from_fn<N: Into<Arc<str>>>(
+        params: impl IntoIterator<Item = N>,
+        f: impl Fn(&[Expr]) -> Vec<LambdaItem> + Send + Sync + 'static,
+    ) -> Self {
+        let names: Vec<Arc<str>> = params.into_iter().map(Into::into).collect();
+        let indices: Vec<Expr> = names.iter().map(|n| Var::index(n.clone()).expr()).collect();
+        let items: Vec<String> = f(&indices).iter().map(LambdaItem::to_string).collect();
+        let text = format!("lambda {}: [{}]", names.join(", "), items.join(", "));
+        let over = move |dtypes: &[DType]| {
+            let params: Vec<Var> =
+                names.iter().zip(dtypes).map(|(n, d)| Var::new(n.clone(), *d)).collect();
+            match params.len() == names.len() && dtypes.len() == names.len() {
+                true => {
+                    let at: Vec<Expr> = params.iter().map(Var::expr).collect();
+                    Ok(LambdaBody { params, items: f(&at) })
+                }
+                false => Err(Error::input(format!(
+                    "the function takes {} indices, not {}",
+                    names.len(),
+                    dtypes.len()
+                ))),
+            }
+        };
+        Lambda::new(text, over)
     }
 
     /// The body over new parameters of these types.
@@ -316,11 +367,6 @@ impl Args {
         })
     }
 
-    /// All positional arguments that are left.
-    pub fn rest(&mut self) -> Vec<Value> {
-        self.positional.by_ref().collect()
-    }
-
     /// An error for an argument of the wrong kind.
     pub fn wrong(&self, name: &str, expected: &str, found: &Value) -> Error {
         Error::input(format!(
@@ -330,27 +376,93 @@ impl Args {
         ))
     }
 
-    /// A block.
-    pub fn block(&mut self) -> Result<BlockRef> {
-        match self.required(&["block"])? {
-            Value::Block(b) => Ok(b),
-            other => Err(self.wrong("block", "a block", &other)),
+    /// A block, itself or by its name.
+    pub fn block(&mut self, sch: &Schedule) -> Result<BlockRef> {
+        let value = self.required(&["block"])?;
+        self.as_block("block", value, sch)
+    }
+
+    /// Blocks, one or a list; none where the argument is missing.
+    pub fn blocks(&mut self, name: &str, sch: &Schedule) -> Result<Vec<BlockRef>> {
+        match self.optional(&[name]) {
+            None | Some(Value::None) => Ok(Vec::new()),
+            Some(Value::List(items)) => {
+                items.into_iter().map(|v| self.as_block(name, v, sch)).collect()
+            }
+            Some(one) => Ok(vec![self.as_block(name, one, sch)?]),
         }
     }
 
-    /// A loop.
-    pub fn loop_ref(&mut self) -> Result<LoopRef> {
-        match self.required(&["loop"])? {
-            Value::Loop(l) => Ok(l),
-            other => Err(self.wrong("loop", "a loop", &other)),
+    /// A loop, itself or by its name.
+    pub fn loop_ref(&mut self, sch: &Schedule) -> Result<LoopRef> {
+        let value = self.required(&["loop"])?;
+        self.as_loop("loop", value, sch)
+    }
+
+    /// All positional arguments that are left, or the one called `loops`, as loops; lists among
+    /// them count as what they hold.
+    pub fn loops(&mut self, sch: &Schedule) -> Result<Vec<LoopRef>> {
+        let named = self.named.iter().any(|(n, _)| &**n == "loops");
+        match named {
+            true => self.loop_list(sch),
+            false => {
+                let given = self.positional.by_ref().collect();
+                self.as_loops(given, sch)
+            }
         }
     }
 
-    /// An argument that is a loop.
-    pub fn as_loop(&self, value: &Value) -> Result<LoopRef> {
+    /// The argument `loops`.
+    pub fn loop_list(&mut self, sch: &Schedule) -> Result<Vec<LoopRef>> {
+        let given = self.required(&["loops"])?;
+        self.as_loops(vec![given], sch)
+    }
+
+    fn as_loops(&self, given: Vec<Value>, sch: &Schedule) -> Result<Vec<LoopRef>> {
+        let items = given.into_iter().flat_map(|v| match v {
+            Value::List(items) => items,
+            other => vec![other],
+        });
+        items.map(|v| self.as_loop("loops", v, sch)).collect()
+    }
+
+    /// A block as the argument `name`.
+    pub fn as_block(&self, name: &str, value: Value, sch: &Schedule) -> Result<BlockRef> {
         match value {
-            Value::Loop(l) => Ok(l.clone()),
-            other => Err(self.wrong("loops", "loops", other)),
+            Value::Block(b) => Ok(sch.latest(b)),
+            Value::Str(s) => sch.block_named(&s),
+            other => Err(self.wrong(name, "a block", &other)),
+        }
+    }
+
+    /// A loop as the argument `name`.
+    pub fn as_loop(&self, name: &str, value: Value, sch: &Schedule) -> Result<LoopRef> {
+        match value {
+            Value::Loop(l) => Ok(l),
+            Value::Str(s) => sch.loop_named(&s),
+            other => Err(self.wrong(name, "a loop", &other)),
+        }
+    }
+
+    /// A block or a loop; a name is first one of a block.
+    pub fn block_or_loop(&mut self, sch: &Schedule) -> Result<Value> {
+        let value = self.required(&["block_or_loop", "block", "loop"])?;
+        match value {
+            Value::Block(b) => Ok(Value::Block(sch.latest(b))),
+            Value::Loop(_) => Ok(value),
+            Value::Str(name) => match sch.block_named(&name) {
+                Ok(b) => Ok(Value::Block(b)),
+                Err(e) => sch.loop_named(&name).map(Value::Loop).map_err(|_| e),
+            },
+            other => Err(self.wrong("block_or_loop", "a block or a loop", &other)),
+        }
+    }
+
+    /// A lambda.
+    pub fn lambda(&mut self, name: &str) -> Result<Lambda> {
+        match self.required(&[name])? {
+            Value::Lambda(l) => Ok(l),
+            other => Err(self.wrong(name, "a lambda", &other)),
         }
     }
 

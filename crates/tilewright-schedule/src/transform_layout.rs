@@ -94,12 +94,9 @@ impl Schedule {
 /// assume_injective_transform=False)` of a script. Separators beside the map are as if they stood
 /// in it.
 pub(crate) fn transform_layout_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
-    let buffer = BufferArg::take(&mut args)?;
-    let map = match args.required(&["index_map"])? {
-        Value::Lambda(l) => l,
-        other => return Err(args.wrong("index_map", "a lambda", &other)),
-    };
+    let block = args.block(sch)?;
+    let buffer = BufferArg::take(&mut args, &["buffer"])?;
+    let map = args.lambda("index_map")?;
     let pad = args.optional(&["pad_value"]).unwrap_or(Value::None);
     let assume = args.bool_or(&["assume_injective_transform"], false)?;
     let separators = match args.optional(&["axis_separators"]) {
@@ -123,8 +120,8 @@ pub(crate) fn transform_layout_call(sch: &mut Schedule, mut args: Args) -> Resul
 
 /// `set_axis_separator(block, buffer, axis_separators)` of a script.
 pub(crate) fn set_axis_separator_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
-    let buffer = BufferArg::take(&mut args)?;
+    let block = args.block(sch)?;
+    let buffer = BufferArg::take(&mut args, &["buffer"])?;
     let list = args.required(&["axis_separators"])?;
     let separators = positions(&args, &list)?;
     args.finish()?;

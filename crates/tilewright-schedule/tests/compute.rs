@@ -5,6 +5,7 @@ mod common;
 use common::{module, same_results, schedule, text};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
+use tilewright_schedule::compute::Placement;
 
 fn blur(n: i64, window: i64, tile: i64) -> String {
     let (m, tiles) = (n + window, (n + tile - 1) / tile);
@@ -34,7 +35,7 @@ fn move_to(source: &str, block: &str, consumer: &str, at: usize) -> Result<Strin
     let done = s.get_block(block, "main").and_then(|b| {
         let c = s.get_block(consumer, "main")?;
         let l = s.get_loops(&c)?[at].clone();
-        s.compute_at(&b, &l)
+        s.compute_at(&b, &l, Placement::default())
     });
     done.map_err(|e| e.to_string())?;
     same_results(module(source).tensor("main").expect("main"), s.func("main").expect("main"));

@@ -39,29 +39,29 @@ fn the_initialisation_comes_first() {
         MATMUL,
         0,
         expect![[r#"
-        for i, j in T.grid(4, 3):
-            with T.block("C_init"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                C[vi, vj] = T.float32(0.0)
-        for i, j, k in T.grid(4, 3, 6):
-            with T.block("C"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk]
-    "#]],
+            for i, j in T.grid(4, 3):
+                with T.block("C_init"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    C[vi, vj] = T.float32(0.0)
+            for i, j, k in T.grid(4, 3, 6):
+                with T.block("C_update"):
+                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                    C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk]
+        "#]],
     );
     check(
         MATMUL,
         2,
         expect![[r#"
-        for i, j in T.grid(4, 3):
-            with T.block("C_init"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                C[vi, vj] = T.float32(0.0)
-            for k in range(6):
-                with T.block("C"):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk]
-    "#]],
+            for i, j in T.grid(4, 3):
+                with T.block("C_init"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    C[vi, vj] = T.float32(0.0)
+                for k in range(6):
+                    with T.block("C_update"):
+                        vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                        C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk]
+        "#]],
     );
 }
 
@@ -132,20 +132,20 @@ fn refusals_name_the_reason() {
         &used,
         1,
         expect![[r#"
-        for i in range(4):
-            for j in range(3):
-                with T.block("C_init"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    C[vi, vj] = T.float32(0.0)
-            for j, k in T.grid(3, 6):
-                with T.block("C"):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk]
-            for j in range(3):
-                with T.block("U"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    A[vi, vj] = C[vi, vj]
-    "#]],
+            for i in range(4):
+                for j in range(3):
+                    with T.block("C_init"):
+                        vi, vj = T.axis.remap("SS", [i, j])
+                        C[vi, vj] = T.float32(0.0)
+                for j, k in T.grid(3, 6):
+                    with T.block("C_update"):
+                        vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                        C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk]
+                for j in range(3):
+                    with T.block("U"):
+                        vi, vj = T.axis.remap("SS", [i, j])
+                        A[vi, vj] = C[vi, vj]
+        "#]],
     );
 }
 

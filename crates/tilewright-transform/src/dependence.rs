@@ -202,7 +202,7 @@ impl Collect {
 }
 
 /// The operator of a store that is an update of its own cell, where its order does not matter.
-fn update(buffer: &Buffer, indices: &[Expr], value: &Expr) -> Option<BinOp> {
+pub fn update(buffer: &Buffer, indices: &[Expr], value: &Expr) -> Option<BinOp> {
     let ExprKind::Binary(op @ (BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max), a, b) =
         value.kind()
     else {
@@ -232,6 +232,11 @@ pub fn before(a: &[Expr], b: &[Expr]) -> Expr {
     less
 }
 
+/// The substitution of variables by their names elsewhere.
+pub fn renaming(names: &HashMap<Var, Var>) -> Subst {
+    Subst::vars(names.iter().map(|(v, w)| (v.clone(), w.expr())))
+}
+
 /// Checks that dependent iterations keep their order. `vars` are the variables of the nest; `old`
 /// and `new` its place in the order before and after, in terms of them. Iterations with the same
 /// values of `apart`, where it is given, may change their order: they are one reduction.
@@ -247,7 +252,7 @@ pub fn keeps_order(
 ) -> Result<()> {
     // Variables of the nest that are the same in both iterations stay; all of it may differ.
     let renamed = |e: &[Expr], names: &HashMap<Var, Var>| -> Vec<Expr> {
-        let mut subst = Subst::vars(names.iter().map(|(v, w)| (v.clone(), w.expr())));
+        let mut subst = renaming(names);
         e.iter().map(|e| subst.expr(e)).collect()
     };
     let swapped = |names: &HashMap<Var, Var>| {
@@ -319,15 +324,16 @@ pub fn refuse(
     match proof {
         Proof::Yes => Ok(()),
         Proof::No { witness } => {
-            let at = |name: &dyn Fn(&Var) -> Option<i64>| {
-                let value = |v: &Var| {
-                    format!("{}={}", v.name(), name(v).map_or("?".to_owned(), |x| x.to_string()))
-                };
-                vars.iter().map(value).collect::<Vec<_>>().join(", ")
+            let at = |value: &dyn Fn(&Var) -> Option<i64>| {
+                let known = vars.iter().filter_map(|v| Some((v, value(v)?)));
+                known.map(|(v, x)| format!("{}={x}", v.name())).collect::<Vec<_>>().join(", ")
             };
-            let first = at(&|v| witness.get(v));
-            let second = at(&|v| names.get(v).and_then(|w| witness.get(w)));
-            Err(Error::refused(what).note(format!("at {first} and at {second}")))
+            let points =
+                [at(&|v| witness.get(v)), at(&|v| names.get(v).and_then(|w| witness.get(w)))];
+            let e = Error::refused(what);
+            let known: Vec<String> =
+                points.iter().filter(|p| !p.is_empty()).map(|p| format!("at {p}")).collect();
+            Err(if known.is_empty() { e } else { e.note(known.join(" and ")) })
         }
         Proof::Unknown(why) => Err(Error::refused(what).note(why.to_string())),
     }

@@ -1,7 +1,7 @@
 //! Compile and run tensor programs: the library and the command line.
 //!
 //! A [`Module`] comes from an ONNX model or from TVMScript ([`load()`]), or is built with
-//! [`ops::te`]. [`compile()`] turns it into native code in this process, an [`Executable`]:
+//! [`te`](mod@te). [`compile()`] turns it into native code in this process, an [`Executable`]:
 //!
 //! ```
 //! use tilewright::{Options, Sizes, Tensor, compile, load};
@@ -17,7 +17,7 @@
 //! A function of one's own is written element by element, over logical indices:
 //!
 //! ```
-//! use tilewright::ops::te::{self, Reducer};
+//! use tilewright::te::{self, Reducer};
 //! use tilewright::{DType, Module, Options, Tensor, compile};
 //! let a = te::placeholder("a", &[5, 7], DType::F32);
 //! let b = te::placeholder("b", &[7, 3], DType::F32);
@@ -38,6 +38,7 @@
 //! * [`pipeline`], [`compile`](mod@compile): modules to native code, stage by stage.
 //! * [`passes`]: every pass by its name.
 //! * [`schedule_script`]: schedules written as scripts.
+//! * [`te`]: tensor expressions, and how their tensors lie in memory.
 //! * [`compare`], [`random`]: comparing outputs, making inputs.
 //!
 //! The other crates of the project are re-exported: [`ir`], [`script`], [`interp`], [`ops`],
@@ -52,6 +53,7 @@ pub mod pipeline;
 pub mod random;
 pub mod schedule_script;
 pub mod sizes;
+pub mod te;
 
 pub use compile::compile;
 pub use load::{ModuleExt, load};

@@ -1,0 +1,502 @@
+//! `reverse_compute_at`: a stage that runs where what it reads is computed.
+//!
+//! ```text
+//! for i in range(8):                                for i in range(8):
+//!     for j in range(8): B[i, j] = A[i, j] * 2          for j in range(8): B[i, j] = A[i, j] * 2
+//! for i, j in grid(8, 8): C[i, j] = B[i, j] + 1         for j in range(8): C[i, j] = B[i, j] + 1
+//! ```
+//!
+//! In each iteration of the loop the block runs for those values of its spatial variables that
+//! read the box written there; its reductions run as a whole. Three things make that right, and
+//! each is asked of the set engine:
+//!
+//! * the iterations together run each instance of the block that ran before, and each once;
+//! * instances with different values of the spatial variables do not meet in a cell that one of
+//!   them writes, so that their order is free;
+//! * nothing that ran before the block, and meets it in such a cell, now runs after it.
+
+use std::collections::HashMap;
+
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::visit::free_vars;
+use tilewright_ir::{
+    Block, Buffer, Error, Expr, Fold, ForKind, IterKind, IterVar, Range, Region, Result, Stmt,
+    StmtKind, TensorFunc, Var,
+};
+use tilewright_sets::{Domain, Engine, Proof};
+use tilewright_transform::dependence::{self, Touch, before, refuse};
+use tilewright_transform::index::{Ranges, simplify};
+use tilewright_transform::regions::declared_or_inferred;
+
+use crate::cache::the_block;
+use crate::compute::{Placement, elements};
+use crate::copying::{Change, Place, fit, hull};
+use crate::footprint::{self, Footprint, known_around};
+use crate::inline::removed;
+use crate::schedule::{Edited, Schedule, loop_site};
+use crate::site::{Site, as_loop};
+use crate::trace::{Args, BlockRef, LoopRef, Value};
+
+impl Schedule {
+    /// Moves a block under a loop, behind the last that writes what it reads there; it then runs
+    /// for what is written in one iteration.
+    ///
+    /// # Errors
+    /// `Refused` where the loop is not before the block in the same scope, the loops of the block
+    /// hold other statements or conditions, an instance of it would be left out, run twice, or run
+    /// before something that it depends on.
+    pub fn reverse_compute_at(
+        &mut self,
+        block: &BlockRef,
+        l: &LoopRef,
+        placement: Placement,
+    ) -> Result<()> {
+        let args = placement.arguments(block, l);
+        self.edit(&block.func, "reverse_compute_at", args, |f, _| {
+            reverse_compute_at(f, block, l, placement)
+        })?;
+        Ok(())
+    }
+}
+
+/// `reverse_compute_at(block, loop, preserve_unit_loops=False, index=-1)` of a script.
+pub(crate) fn reverse_compute_at_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block(sch)?;
+    let l = args.loop_ref(sch)?;
+    let placement = Placement::take(&mut args)?;
+    args.finish()?;
+    sch.reverse_compute_at(&block, &l, placement)?;
+    Ok(Vec::new())
+}
+
+fn reverse_compute_at(
+    func: &TensorFunc,
+    block: &BlockRef,
+    l: &LoopRef,
+    placement: Placement,
+) -> Result<Edited> {
+    let (own, b) = the_block(func, block)?;
+    let target = loop_site(func, l)?;
+    let span = own.stmt.span();
+    let moving = Moving::new(&own, &b, &target).map_err(|e| e.at(span))?;
+    let nest = moving.nest(&placement).map_err(|e| e.at(span))?;
+    moving.same_instances(&nest).map_err(|e| e.at(span))?;
+    moving.crosses_nothing(&nest).map_err(|e| e.at(span))?;
+    let Some((_, _, inner)) = as_loop(&target.stmt) else {
+        return Err(Error::internal("a loop site is no loop"));
+    };
+    let body = elements(inner);
+    let writes = |s: &Stmt| moving.produced.iter().any(|x| footprint::touches(s, x).1);
+    let first = body.iter().rposition(writes).map_or(0, |k| k + 1);
+    let mut wrong = None;
+    let candidates = placement.candidates(first, body.len());
+    for at in candidates.map_err(|e| e.at(target.stmt.span()))? {
+        if let Err(e) = moving.keeps_order(&nest, &body, at) {
+            wrong = wrong.or(Some(e));
+            continue;
+        }
+        let mut around = target.around.clone();
+        around.push(target.stmt.clone());
+        let (node, before) = match body.get(at) {
+            Some(next) => (next.clone(), true),
+            None => (body[at - 1].clone(), false),
+        };
+        let change = Change {
+            swap: vec![(moving.gone.clone(), Stmt::nop())],
+            insert: vec![(Place { node, before, around }, nest.stmt.clone())],
+            ..Change::default()
+        };
+        return Ok((change.apply(func), Vec::new()));
+    }
+    Err(wrong.unwrap_or_else(|| Error::internal("no position was tried")).at(span))
+}
+
+/// A block on its way from its loops to the loop of what it reads.
+struct Moving<'a> {
+    block: &'a Block,
+    bindings: &'a [Expr],
+    predicate: &'a Expr,
+    /// The loop, under which its body stands.
+    target: &'a Stmt,
+    /// From the statement beside the block's loops down to the loop.
+    path: Vec<Stmt>,
+    /// What stands between that statement and the block's loops.
+    between: Vec<Stmt>,
+    /// The loops of the block, which go.
+    gone: Stmt,
+    /// Those loops, outermost first.
+    old: Vec<(Var, Range)>,
+    /// What is known around both.
+    known: Vec<Expr>,
+    /// Buffers that the block reads and the body of the loop writes.
+    produced: Vec<Buffer>,
+    engine: Engine,
+}
+
+/// The block in its new loops.
+struct Nest {
+    loops: Vec<(Var, Range)>,
+    /// One value an iteration variable.
+    values: Vec<Expr>,
+    predicate: Expr,
+    stmt: Stmt,
+}
+
+impl<'a> Moving<'a> {
+    fn new(own: &'a Site, block: &'a Block, target: &'a Site) -> Result<Self> {
+        let refuse = |why: String| Err(Error::refused(why));
+        let StmtKind::Block { bindings, predicate, .. } = own.stmt.kind() else {
+            return Err(Error::internal("a block site is no block"));
+        };
+        let Some((var, _, inner)) = as_loop(&target.stmt) else {
+            return Err(Error::internal("a loop site is no loop"));
+        };
+        let l = var.name();
+        let common = own.around.iter().zip(&target.around).take_while(|(a, b)| a.ptr_eq(b)).count();
+        let step = |s: &'a Site| s.around.get(common).unwrap_or(&s.stmt);
+        let (from, to) = (step(own), step(target));
+        let list = match own.around[..common].last().map(Stmt::kind) {
+            Some(StmtKind::Seq(list)) if !from.ptr_eq(to) => list.as_slice(),
+            _ => &[],
+        };
+        let at = |s: &Stmt| list.iter().position(|x| x.ptr_eq(s));
+        let (Some(from_at), Some(to_at)) = (at(from), at(to)) else {
+            return refuse(format!(
+                "the loop `{l}` is around the block `{}`, or in another branch",
+                block.name
+            ));
+        };
+        if to_at > from_at {
+            return refuse(format!("the loop `{l}` comes after the block `{}`", block.name));
+        }
+        let path: Vec<Stmt> =
+            target.around[common..].iter().chain([&target.stmt]).cloned().collect();
+        if let Some(s) =
+            path.iter().find(|s| !matches!(s.kind(), StmtKind::For { .. } | StmtKind::Seq(_)))
+        {
+            return Err(Error::refused(format!(
+                "the loop `{l}` is in another scope than the block `{}`, or under a condition",
+                block.name
+            ))
+            .at(s.span()));
+        }
+        let gone = removed(own);
+        if !gone.ptr_eq(from) {
+            return refuse(format!(
+                "the loops of the block `{}` hold other statements",
+                block.name
+            ));
+        }
+        let mut old = Vec::new();
+        for s in &own.around[common..] {
+            match as_loop(s) {
+                Some((v, r, _)) => old.push((v.clone(), r.clone())),
+                None => {
+                    return refuse(format!("the block `{}` runs under a condition", block.name));
+                }
+            }
+        }
+        if let Some(i) = block.iters.iter().find(|i| i.kind == IterKind::Opaque) {
+            return refuse(format!("`{}` of `{}` is opaque", i.var.name(), block.name));
+        }
+        let (reads, _) = declared_or_inferred(block);
+        let mut produced: Vec<Buffer> = reads.into_iter().map(|r| r.buffer).collect();
+        produced.retain(|x| footprint::touches(inner, x).1);
+        if produced.is_empty() {
+            return refuse(format!(
+                "the loop `{l}` writes nothing that the block `{}` reads",
+                block.name
+            ));
+        }
+        Ok(Moving {
+            block,
+            bindings,
+            predicate,
+            target: &target.stmt,
+            path,
+            between: list[to_at + 1..from_at].to_vec(),
+            gone,
+            old,
+            known: known_around(&own.around[..common]),
+            produced,
+            engine: Engine::new()?,
+        })
+    }
+
+    /// The loops on the way to the new place, with how they run.
+    fn outer(&self) -> Vec<(Var, Range)> {
+        self.path.iter().filter_map(as_loop).map(|(v, r, _)| (v.clone(), r.clone())).collect()
+    }
+
+    /// The box that an iteration of the loop writes of each buffer.
+    fn written(&self) -> Vec<Region> {
+        let inner = as_loop(self.target).map(|(.., inner)| inner);
+        let known = [self.known.clone(), known_around(&self.path)].concat();
+        let of = |x| inner.and_then(|inner| hull(inner, x, true)).map(|r| fit(&r, &known).0);
+        self.produced.iter().filter_map(of).collect()
+    }
+
+    /// The values of an iteration variable that read a box: where an index is the variable and a
+    /// constant, what the index says; else the tightest range that loses none.
+    fn range_of(&self, i: &IterVar, written: &[Region]) -> Result<Range> {
+        let own = |v: &Var| self.block.iters.iter().any(|i| i.var == *v);
+        let mut guards = Vec::new();
+        let mut best: Option<Range> = None;
+        for w in written {
+            let reads = Footprint::of(&self.block.body, &w.buffer).reads;
+            let pairs = reads.iter().flat_map(|r| r.indices.iter().zip(&w.ranges));
+            // What varies inside of the block is for the check of the order.
+            for (at, cells) in pairs.filter(|(at, _)| free_vars(at).iter().all(own)) {
+                let end = cells.min.clone() + &cells.extent;
+                guards.push(at.clone().greater_equal(cells.min.clone()));
+                guards.push(at.clone().less(end));
+                let offset = simplify(&(at.clone() - &i.var), &Ranges::default());
+                if offset.as_int().is_none() {
+                    continue;
+                }
+                let dtype = i.var.dtype();
+                let min = simplify(&(cells.min.clone().cast(dtype) - &offset), &Ranges::default());
+                let range = Range { min, extent: cells.extent.clone().cast(dtype) };
+                let smaller = best.as_ref().is_none_or(|b| {
+                    range.extent.as_int().unwrap_or(i64::MAX)
+                        < b.extent.as_int().unwrap_or(i64::MAX)
+                });
+                if smaller {
+                    best = Some(range);
+                }
+            }
+        }
+        if let Some(range) = best {
+            return Ok(range);
+        }
+        let uses = |e: &Expr| free_vars(e).contains(&i.var);
+        if !guards.iter().any(uses) {
+            return Ok(i.domain.clone());
+        }
+        let iters = self.block.iters.iter().map(|i| (i.var.clone(), i.domain.clone()));
+        let outer = self.outer();
+        let all: Vec<(Var, Range)> = outer.iter().cloned().chain(iters).collect();
+        let kept: Vec<Var> = outer.into_iter().map(|(v, _)| v).collect();
+        let domain = self.engine.domain_of(&all, &[self.known.clone(), guards].concat());
+        let min = domain.tight_bounds(&i.var.expr(), &kept)?.min;
+        let last = domain.tight_bounds(&(i.var.expr() - &min), &[])?.max;
+        let extent = simplify(&(last + 1), &Ranges::default());
+        Ok(Range { min, extent })
+    }
+
+    fn nest(&self, placement: &Placement) -> Result<Nest> {
+        let written = self.written();
+        let outer = self.outer();
+        let mut loops: Vec<(Var, Range)> = Vec::new();
+        let mut values: Vec<Expr> = Vec::new();
+        let mut bounds = Vec::new();
+        // Reductions in the order in which their loops stood.
+        let mut reduced: Vec<(usize, usize)> = Vec::new();
+        for (k, (i, e)) in self.block.iters.iter().zip(self.bindings).enumerate() {
+            if i.kind == IterKind::Reduce {
+                let own = self.old.iter().position(|(v, r)| {
+                    let cast = |e: &Expr| e.clone().cast(v.dtype());
+                    let same = |a: &Expr, b: &Expr| same_expr(&cast(a), &cast(b));
+                    e.as_var() == Some(v)
+                        && same(&r.min, &i.domain.min)
+                        && same(&r.extent, &i.domain.extent)
+                });
+                let Some(own) = own else {
+                    return Err(Error::refused(format!(
+                        "`{}` of `{}` is bound to `{e}`, not to a loop of its own",
+                        i.var.name(),
+                        self.block.name
+                    )));
+                };
+                reduced.push((own, k));
+                values.push(i.var.expr());
+                continue;
+            }
+            let range = self.range_of(i, &written)?;
+            let value = match placement.axis(loops.len(), &range) {
+                None => range.min.clone(),
+                Some(ax) => {
+                    let value = simplify(&(range.min.clone() + &ax), &Ranges::default());
+                    loops.push((ax, Range::upto(range.extent.clone())));
+                    value
+                }
+            };
+            let value = value.cast(i.var.dtype());
+            let end = i.domain.min.clone() + &i.domain.extent;
+            bounds.push(value.clone().greater_equal(i.domain.min.clone()));
+            bounds.push(value.clone().less(end));
+            values.push(value);
+        }
+        reduced.sort_unstable();
+        for (_, k) in reduced {
+            let i = &self.block.iters[k];
+            let ax = Var::new(format!("ax{}", loops.len()), i.var.dtype());
+            values[k] = ax.expr();
+            loops.push((ax, i.domain.clone()));
+        }
+        let all: Vec<(Var, Range)> = outer.iter().chain(&loops).cloned().collect();
+        let domain = self.engine.domain_of(&all, &self.known);
+        bounds.retain(|e| !domain.prove(e).is_yes());
+        let predicate = bounds.into_iter().fold(Expr::bool(true), |all, e| all.and(e));
+        let stmt = Stmt::block(values.clone(), predicate.clone(), self.block.clone());
+        let stmt = loops
+            .iter()
+            .rev()
+            .fold(stmt, |s, (v, r)| Stmt::for_loop(v, r.clone(), ForKind::Serial, s));
+        Ok(Nest { loops, values, predicate, stmt })
+    }
+
+    /// The block must run for the same values of its variables as before, and once for each.
+    fn same_instances(&self, nest: &Nest) -> Result<()> {
+        let vars: Vec<Var> = self.block.iters.iter().map(|i| i.var.fresh()).collect();
+        let guarded = |ranges: &[(Var, Range)], predicate: &Expr| {
+            let guards: Vec<Expr> = self.known.iter().chain([predicate]).cloned().collect();
+            self.engine.domain_of(ranges, &guards)
+        };
+        let all: Vec<(Var, Range)> = self.outer().into_iter().chain(nest.loops.clone()).collect();
+        let before = guarded(&self.old, self.predicate).map(self.bindings)?;
+        let after = guarded(&all, &nest.predicate).map(&nest.values)?;
+        for (which, map) in [("runs", &before), ("would run", &after)] {
+            if let Some(c) = map.collision()? {
+                return Err(Error::refused(format!(
+                    "the block `{}` {which} several times for the same values of its variables",
+                    self.block.name
+                ))
+                .note(c.to_string()));
+            }
+        }
+        let (before, after) = (before.range(&vars)?, after.range(&vars)?);
+        let at = |witness: &tilewright_sets::Witness| {
+            let value = |(i, v): (&IterVar, &Var)| {
+                let x = witness.get(v).map_or("?".to_owned(), |x| x.to_string());
+                format!("{}={x}", i.var.name())
+            };
+            self.block.iters.iter().zip(&vars).map(value).collect::<Vec<_>>().join(", ")
+        };
+        let name = &self.block.name;
+        for (proof, what) in [
+            (before.is_subset(&after), "no iteration of the loop would run"),
+            (after.is_subset(&before), "an iteration of the loop would run, without need,"),
+        ] {
+            match proof {
+                Proof::Yes => {}
+                Proof::No { witness } => {
+                    let e =
+                        Error::refused(format!("{what} the block `{name}` at {}", at(&witness)));
+                    return Err(e);
+                }
+                Proof::Unknown(why) => {
+                    return Err(Error::refused(format!(
+                        "it is not known which instances of the block `{name}` the loop would run"
+                    ))
+                    .note(why.to_string()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The loops around a statement on the path, as a domain.
+    fn domain(&self, depth: usize) -> Domain {
+        let loops = self.path[..depth].iter().filter_map(as_loop);
+        loops.fold(self.engine.domain_of(&[], &self.known), |d, (v, r, _)| d.with_var(v, r))
+    }
+
+    /// What the block touches in its new place.
+    fn touches(&self, nest: &Nest) -> Result<Vec<Touch>> {
+        dependence::touches(&nest.stmt, &self.domain(self.path.len()))
+    }
+
+    /// Refuses where two accesses, one of them a write, may meet under conditions that `when`
+    /// gives for the names of the second one's variables.
+    fn apart(
+        &self,
+        ours: &[Touch],
+        others: &[Touch],
+        when: impl Fn(&HashMap<Var, Var>) -> Vec<Expr>,
+    ) -> Result<()> {
+        let vars: Vec<Var> = self.outer().into_iter().map(|(v, _)| v).collect();
+        for a in ours {
+            for b in others.iter().filter(|b| b.buffer == a.buffer && (a.write || b.write)) {
+                let all: Vec<Var> = b.at.domain.vars().cloned().collect();
+                let (other, names) = b.at.elsewhere_in(&all);
+                refuse(&a.at.independent(&other, &when(&names)), a, b, &vars, &names)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What stands between the loop and the block is passed by, and instances of the block with
+    /// different values of the spatial variables are mixed.
+    fn crosses_nothing(&self, nest: &Nest) -> Result<()> {
+        let ours = self.touches(nest)?;
+        for s in &self.between {
+            let theirs = dependence::touches(s, &self.domain(0))?;
+            self.apart(&ours, &theirs, |_| Vec::new()).map_err(|e| match s.span() {
+                Some(span) => e.label(span, "this stands between the loop and the block"),
+                None => e,
+            })?;
+        }
+        let spatial: Vec<&Expr> = self
+            .block
+            .iters
+            .iter()
+            .zip(&nest.values)
+            .filter(|(i, _)| i.kind == IterKind::Spatial)
+            .map(|(_, e)| e)
+            .collect();
+        self.apart(&ours, &ours, |names| {
+            let mut other = dependence::renaming(names);
+            let differ = spatial.iter().map(|e| {
+                let twin = other.expr(e);
+                (*e).clone().not_equal(twin)
+            });
+            vec![differ.reduce(|a, b| a.or(b)).unwrap_or_else(|| Expr::bool(false))]
+        })
+    }
+
+    /// What ran before the block and depends on it, or it on that, must not run later now.
+    fn keeps_order(&self, nest: &Nest, body: &[Stmt], at: usize) -> Result<()> {
+        let ours = self.touches(nest)?;
+        for (k, s) in self.path.iter().enumerate() {
+            let (list, split) = match s.kind() {
+                StmtKind::Seq(list) => {
+                    let next = self.path.get(k + 1);
+                    let here = list.iter().position(|x| next.is_some_and(|n| x.ptr_eq(n)));
+                    (list.as_slice(), here.unwrap_or(0))
+                }
+                _ if k + 1 == self.path.len() => (body, at),
+                _ => continue,
+            };
+            let domain = self.domain(k + 1);
+            let outer: Vec<Expr> =
+                self.path[..=k].iter().filter_map(as_loop).map(|(v, ..)| v.expr()).collect();
+            let at_once: Vec<&Var> = self.path[..=k]
+                .iter()
+                .filter_map(|s| match s.kind() {
+                    StmtKind::For { kind: ForKind::Serial | ForKind::Unrolled, .. } => None,
+                    StmtKind::For { var, .. } => Some(var),
+                    _ => None,
+                })
+                .collect();
+            for (j, s) in list.iter().enumerate() {
+                if self.path.get(k + 1).is_some_and(|next| next.ptr_eq(s)) {
+                    continue;
+                }
+                let theirs = dependence::touches(s, &domain)?;
+                self.apart(&ours, &theirs, |names| {
+                    let mut rename = dependence::renaming(names);
+                    let other: Vec<Expr> = outer.iter().map(|e| rename.expr(e)).collect();
+                    // A statement behind the block runs later in the same iteration, too.
+                    let later = match j < split {
+                        true => before(&outer, &other),
+                        false => !before(&other, &outer),
+                    };
+                    let differ = at_once.iter().map(|v| v.expr().not_equal(rename.expr(&v.expr())));
+                    vec![differ.fold(later, |all, e| all.or(e))]
+                })?;
+            }
+        }
+        Ok(())
+    }
+}

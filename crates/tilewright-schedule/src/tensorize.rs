@@ -1,0 +1,459 @@
+//! `tensorize`: a piece of a nest becomes an instruction of the hardware.
+//!
+//! An instruction is a pair of tensor functions over the same parameters: the *description* says
+//! in plain loops what it computes, the *implementation* how it is asked for. That both compute
+//! the same is the word of whoever registers them; that the nest is what the description says is
+//! checked here.
+//!
+//! ```text
+//! for io, ki:                                   tensorize(ii, "dot")
+//!     for ii, kk: C[io*4+ii] += A[io*4+ii, ki*8+kk]
+//!
+//! for io, ki:
+//!     with T.block("C_o"):
+//!         vio, vki = T.axis.remap("SR", [io, ki])
+//!         c = T.match_buffer(C[vio*4 : vio*4+4], (4,))
+//!         a = T.match_buffer(A[vio*4 : vio*4+4, vki*8 : vki*8+8], (4, 8))
+//!         ...                                   the implementation, over `c` and `a`
+//! ```
+//!
+//! Both sides are compared as statements without blocks, where a block's initialisation is a
+//! condition on its reduction. Each parameter stands for a box of one buffer, whose corner is what
+//! is left of the first access in the nest when the description's index is taken away; all other
+//! accesses must then agree, and the rest of the code must be the same.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tilewright_ir::equal::{Options, stmts};
+use tilewright_ir::visit::{
+    Subst, fold_expr_children, fold_stmt_children, free_vars, walk_expr, walk_stmt,
+};
+use tilewright_ir::{
+    Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, MatchRegion, Range, Region,
+    Result, Stmt, StmtKind, TensorFunc, Var, Visit,
+};
+use tilewright_sets::Engine;
+use tilewright_transform::index::{Ranges, simplify, simplify_indices};
+use tilewright_transform::lower::blocks::lower_blocks;
+use tilewright_transform::regions::declared_or_inferred;
+
+use crate::footprint::known_around;
+use crate::schedule::{Edited, Schedule, block_site, fresh_block_name, loop_site};
+use crate::site::{Site, as_block, as_loop, find, replace_in};
+use crate::trace::{Args, Value};
+
+/// An instruction: what it computes, and how it is asked for, over the same parameters.
+#[derive(Clone, Debug)]
+pub struct Intrinsic {
+    /// What it computes, in plain loops.
+    pub desc: Arc<TensorFunc>,
+    /// What takes the place of such loops.
+    pub implementation: Arc<TensorFunc>,
+}
+
+impl Schedule {
+    /// Makes an instruction known to [`Schedule::tensorize`].
+    ///
+    /// # Errors
+    /// `Refused` where the two do not have buffers of the same shapes and types as parameters.
+    pub fn register_intrinsic(&mut self, name: &str, intrinsic: Intrinsic) -> Result<()> {
+        check_pair(name, &intrinsic)?;
+        self.intrinsics.insert(name.into(), intrinsic);
+        Ok(())
+    }
+
+    /// The instruction of this name: a registered one, or the functions `NAME_desc` and
+    /// `NAME_impl` of the module.
+    fn intrinsic(&self, name: &str) -> Result<Intrinsic> {
+        if let Some(i) = self.intrinsics.get(name) {
+            return Ok(i.clone());
+        }
+        let part = |part: &str| self.func(&format!("{name}_{part}")).cloned();
+        let (Ok(desc), Ok(implementation)) = (part("desc"), part("impl")) else {
+            let e = Error::refused(format!("there is no instruction `{name}`"));
+            return Err(e.help(format!(
+                "define the functions `{name}_desc` and `{name}_impl` in the module"
+            )));
+        };
+        let found = Intrinsic { desc, implementation };
+        check_pair(name, &found)?;
+        Ok(found)
+    }
+
+    /// Puts an instruction in the place of a loop or block, in a block that is called after the
+    /// first one there, `NAME_o`.
+    ///
+    /// # Errors
+    /// `Refused` where what is there is not what the instruction computes, with the first
+    /// difference, or a box that it works on is not known to lie in its buffer.
+    pub fn tensorize(&mut self, target: &Value, intrinsic: &str) -> Result<()> {
+        let func = match target {
+            Value::Block(b) => b.func.clone(),
+            Value::Loop(l) => l.func.clone(),
+            other => {
+                return Err(Error::input(format!(
+                    "`tensorize` is about a block or a loop, not {}",
+                    other.describe()
+                )));
+            }
+        };
+        let found = self.intrinsic(intrinsic)?;
+        let args = vec![("block_or_loop", target.clone()), ("tensor_intrin", intrinsic.into())];
+        self.edit(&func, "tensorize", args, |f, _| {
+            let site = match target {
+                Value::Loop(l) => loop_site(f, l)?,
+                Value::Block(b) => block_site(f, &b.name)?,
+                _ => return Err(Error::internal("neither a block nor a loop")),
+            };
+            tensorize(f, &site, &found).map_err(|e| e.at(site.stmt.span()))
+        })?;
+        Ok(())
+    }
+}
+
+/// `tensorize(block_or_loop, tensor_intrin, preserve_unit_iters=True)` of a script.
+pub(crate) fn tensorize_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let target = args.block_or_loop(sch)?;
+    let name = args.str(&["tensor_intrin"])?;
+    // Iteration variables stand for the loops outside, of one iteration or more.
+    args.bool_or(&["preserve_unit_iters"], true)?;
+    args.finish()?;
+    sch.tensorize(&target, &name)?;
+    Ok(Vec::new())
+}
+
+fn check_pair(name: &str, i: &Intrinsic) -> Result<()> {
+    let (desc, implementation) = (&i.desc, &i.implementation);
+    let same = |a: &Buffer, b: &Buffer| {
+        a.dtype() == b.dtype() && a.const_shape().is_some() && a.const_shape() == b.const_shape()
+    };
+    let (a, b): (Vec<_>, Vec<_>) = (desc.buffers().collect(), implementation.buffers().collect());
+    let plain = a.len() == desc.params.len()
+        && b.len() == implementation.params.len()
+        && implementation.root().is_none_or(|r| r.matches.is_empty() && r.init.is_none());
+    match plain && a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| same(a, b)) {
+        true => Ok(()),
+        false => Err(Error::refused(format!(
+            "the description and the implementation of `{name}` do not have the same parameters, \
+             buffers of fixed shapes, or the implementation begins with views"
+        ))),
+    }
+}
+
+/// Loads and stores in the order of the text, each with its indices, and the loops.
+#[derive(Default)]
+struct Parts {
+    accesses: Vec<(Buffer, Vec<Expr>)>,
+    loops: Vec<Var>,
+}
+
+impl Visit for Parts {
+    fn expr(&mut self, e: &Expr) {
+        if let ExprKind::Load(b, indices) = e.kind() {
+            self.accesses.push((b.clone(), indices.clone()));
+        }
+        walk_expr(self, e);
+    }
+    fn stmt(&mut self, s: &Stmt) {
+        if let StmtKind::Store { buffer, indices, .. } = s.kind() {
+            self.accesses.push((buffer.clone(), indices.clone()));
+        }
+        if let Some((v, ..)) = as_loop(s) {
+            self.loops.push(v.clone());
+        }
+        walk_stmt(self, s);
+    }
+}
+
+/// The statement without blocks.
+fn bare(func: &TensorFunc, body: &Stmt) -> Result<Stmt> {
+    let plain = Tidy.stmt(&lower_blocks(&TensorFunc { body: body.clone(), ..func.clone() })?.body);
+    Ok(plain)
+}
+
+/// Indices and conditions in one form, whatever they were made of.
+struct Tidy;
+
+impl Fold for Tidy {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        simplify_indices(e, &Ranges::default())
+    }
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        let same = |e: &Expr| simplify(e, &Ranges::default());
+        match s.kind() {
+            StmtKind::Store { buffer, indices, value } => Stmt::spanned(
+                StmtKind::Store {
+                    buffer: buffer.clone(),
+                    indices: indices.iter().map(same).collect(),
+                    value: self.expr(value),
+                },
+                s.span(),
+            ),
+            StmtKind::If { cond, then, otherwise } => {
+                let (cond, then) = (same(cond), self.stmt(then));
+                match otherwise {
+                    None => Stmt::guard(cond, then),
+                    Some(o) => Stmt::if_else(cond, then, self.stmt(o)),
+                }
+            }
+            _ => fold_stmt_children(self, s),
+        }
+    }
+}
+
+/// A parameter of the description: a box of a buffer.
+struct Slice {
+    buffer: Buffer,
+    /// The corner, one index an axis of the buffer.
+    corner: Vec<Expr>,
+}
+
+/// Where each parameter lies, as the accesses of the nest and of the description pair up.
+fn slices(desc: &Parts, nest: &Parts) -> Result<HashMap<Buffer, Slice>> {
+    let refuse = |why: String| Err(Error::refused(why));
+    for (ours, theirs, what) in [
+        (nest.loops.len(), desc.loops.len(), "loops"),
+        (nest.accesses.len(), desc.accesses.len(), "accesses to memory"),
+    ] {
+        if ours != theirs {
+            return refuse(format!(
+                "the number of {what} is {ours}, where the description has {theirs}"
+            ));
+        }
+    }
+    let pairs = desc.loops.iter().zip(&nest.loops);
+    let mut renamed = Subst::vars(pairs.map(|(d, n)| (d.clone(), n.expr())));
+    let mut out: HashMap<Buffer, Slice> = HashMap::new();
+    for ((param, at), (buffer, indices)) in desc.accesses.iter().zip(&nest.accesses) {
+        if let Some(known) = out.get(param) {
+            if known.buffer != *buffer {
+                return refuse(format!(
+                    "`{}` and `{}` are accessed where the description has `{}` alone",
+                    known.buffer.name, buffer.name, param.name
+                ));
+            }
+            continue;
+        }
+        if param.dtype() != buffer.dtype() || param.scope != buffer.scope {
+            let of = |b: &Buffer| format!("`{}` of {} in `{}`", b.name, b.dtype(), b.scope);
+            return refuse(format!(
+                "{} stands where the description has {}",
+                of(buffer),
+                of(param)
+            ));
+        }
+        let Some(more) = indices.len().checked_sub(at.len()) else {
+            return refuse(format!(
+                "`{}` has fewer axes than `{}` of the description",
+                buffer.name, param.name
+            ));
+        };
+        let mut corner = indices[..more].to_vec();
+        for (i, d) in indices[more..].iter().zip(at) {
+            let offset = i.clone() - renamed.expr(d).cast(i.dtype());
+            corner.push(simplify(&offset, &Ranges::default()));
+        }
+        for (k, e) in corner.iter().enumerate() {
+            if let Some(v) = free_vars(e).iter().find(|v| nest.loops.contains(v)) {
+                return refuse(format!(
+                    "the index `{}` of `{}` moves with the loop `{}` as none of `{}` in the \
+                     description does",
+                    indices[k],
+                    buffer.name,
+                    v.name(),
+                    param.name
+                ));
+            }
+        }
+        out.insert(param.clone(), Slice { buffer: buffer.clone(), corner });
+    }
+    Ok(out)
+}
+
+/// The nest in terms of the description's parameters.
+struct InSlices<'a>(&'a HashMap<Buffer, Slice>);
+
+impl InSlices<'_> {
+    fn moved(&mut self, b: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        let (param, slice) = self.0.iter().find(|(_, s)| s.buffer == *b)?;
+        let more = slice.corner.len() - param.rank();
+        // The first axes must be where they were; a difference shows as one more index.
+        let mut out: Vec<Expr> = Vec::new();
+        for (k, (i, c)) in indices.iter().zip(&slice.corner).enumerate() {
+            let e = simplify(&(self.expr(i) - c.clone().cast(i.dtype())), &Ranges::default());
+            if k >= more || e.as_int() != Some(0) {
+                out.push(e);
+            }
+        }
+        Some((param.clone(), out))
+    }
+}
+
+impl Fold for InSlices<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        match e.kind() {
+            ExprKind::Load(b, indices) => match self.moved(b, indices) {
+                Some((b, indices)) => Expr::load(&b, indices),
+                None => fold_expr_children(self, e),
+            },
+            _ => fold_expr_children(self, e),
+        }
+    }
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::Store { buffer, indices, value } => match self.moved(buffer, indices) {
+                Some((buffer, indices)) => {
+                    let value = self.expr(value);
+                    Stmt::spanned(StmtKind::Store { buffer, indices, value }, s.span())
+                }
+                None => fold_stmt_children(self, s),
+            },
+            _ => fold_stmt_children(self, s),
+        }
+    }
+}
+
+fn tensorize(func: &TensorFunc, site: &Site, intrinsic: &Intrinsic) -> Result<Edited> {
+    let desc_root = intrinsic.desc.root();
+    let desc_body = desc_root.map_or(&intrinsic.desc.body, |b| &b.body);
+    let (desc, nest) = (bare(&intrinsic.desc, desc_body)?, bare(func, &site.stmt)?);
+    let (mut theirs, mut ours) = (Parts::default(), Parts::default());
+    theirs.stmt(&desc);
+    ours.stmt(&nest);
+    let slices = slices(&theirs, &ours)?;
+    let moved = Tidy.stmt(&InSlices(&slices).stmt(&nest));
+    stmts(&moved, &desc, &Options::loose()).map_err(|d| {
+        let e = Error::refused(format!(
+            "it differs from the description, {}{} stands against {}",
+            if d.path.is_empty() { String::new() } else { format!("at {}: ", d.path) },
+            d.left,
+            d.right
+        ));
+        e.at(d.left_span)
+    })?;
+    check_slices(&intrinsic.desc, &slices, site)?;
+    let block = holder(func, site, intrinsic, &slices)?;
+    Ok((replace_in(func, &site.stmt, &block), Vec::new()))
+}
+
+/// Boxes must lie in their buffers, one of each: parameters do not overlap.
+fn check_slices(desc: &TensorFunc, slices: &HashMap<Buffer, Slice>, site: &Site) -> Result<()> {
+    let domain = Engine::new()?.domain_of(&[], &known_around(&site.around));
+    for param in desc.buffers() {
+        let Some(slice) = slices.get(param) else {
+            return Err(Error::refused(format!(
+                "the description does not access its parameter `{}`",
+                param.name
+            )));
+        };
+        let twice = slices.iter().find(|(p, s)| *p != param && s.buffer == slice.buffer);
+        if let Some((other, _)) = twice {
+            return Err(Error::refused(format!(
+                "`{}` would be both `{}` and `{}` of the description",
+                slice.buffer.name, param.name, other.name
+            )));
+        }
+        let more = slice.corner.len() - param.rank();
+        let tail = slice.corner[more..].iter().zip(&slice.buffer.shape[more..]);
+        for ((c, whole), part) in tail.zip(&param.shape) {
+            let end = c.clone() + part.clone().cast(c.dtype());
+            let fits =
+                c.clone().greater_equal(0).and(end.less_equal(whole.clone().cast(c.dtype())));
+            if !domain.prove(&fits).is_yes() {
+                return Err(Error::refused(format!(
+                    "`{}` of the instruction is not known to lie in `{}`: `{fits}`",
+                    param.name, slice.buffer.name
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The block that holds the implementation.
+fn holder(
+    func: &TensorFunc,
+    site: &Site,
+    intrinsic: &Intrinsic,
+    slices: &HashMap<Buffer, Slice>,
+) -> Result<Stmt> {
+    let corners = slices.values().flat_map(|s| &s.corner);
+    let used: Vec<Var> = corners.flat_map(free_vars).collect();
+    // What the loops outside mean to the blocks inside.
+    let mut kinds: Vec<(Var, IterKind)> = Vec::new();
+    for s in find(&site.stmt, |s| as_block(s).is_some()) {
+        if let StmtKind::Block { bindings, block, .. } = s.stmt.kind() {
+            let vars = block.iters.iter().zip(bindings);
+            kinds.extend(vars.flat_map(|(i, e)| free_vars(e).into_iter().map(|v| (v, i.kind))));
+        }
+    }
+    let mut iters = Vec::new();
+    let mut bindings = Vec::new();
+    let mut inside = Subst::default();
+    for s in site.loops() {
+        let Some((v, range, _)) = as_loop(&s) else { continue };
+        let mut all = kinds.iter().filter(|(x, _)| x == v).map(|(_, k)| *k);
+        let Some(first) = all.next().or_else(|| used.contains(v).then_some(IterKind::Opaque))
+        else {
+            continue;
+        };
+        let kind = if all.all(|k| k == first) { first } else { IterKind::Opaque };
+        let var = Var::new(format!("v{}", v.name()), v.dtype());
+        inside.vars.insert(v.clone(), var.expr());
+        iters.push(IterVar { var, domain: range.clone(), kind });
+        bindings.push(v.expr());
+    }
+    let (desc, implementation) = (&intrinsic.desc, &intrinsic.implementation);
+    let mut matches = Vec::new();
+    let mut sources = HashMap::new();
+    for (param, view) in desc.buffers().zip(implementation.buffers()) {
+        let slice = &slices[param];
+        let more = slice.corner.len() - param.rank();
+        let range = |(k, c): (usize, &Expr)| {
+            let min = inside.expr(c);
+            match k.checked_sub(more) {
+                None => Range::point(min),
+                Some(k) => {
+                    let extent = param.shape[k].clone().cast(min.dtype());
+                    Range { min, extent }
+                }
+            }
+        };
+        let ranges: Vec<Range> = slice.corner.iter().enumerate().map(range).collect();
+        let source = Region { buffer: slice.buffer.clone(), ranges };
+        sources.insert(param.clone(), source.clone());
+        matches.push(MatchRegion { buffer: view.clone(), source });
+    }
+    // What the description reads and writes of the boxes.
+    let whole = Block::new("", desc.body.clone());
+    let (reads, writes) = declared_or_inferred(desc.root().unwrap_or(&whole));
+    let here = |list: Vec<Region>| -> Vec<Region> {
+        let moved = list.iter().filter_map(|r| {
+            let source = sources.get(&r.buffer)?;
+            let more = source.ranges.len() - r.ranges.len();
+            let mut ranges = source.ranges[..more].to_vec();
+            for (s, own) in source.ranges[more..].iter().zip(&r.ranges) {
+                let min = s.min.clone() + own.min.clone().cast(s.min.dtype());
+                let min = simplify(&min, &Ranges::default());
+                ranges.push(Range { min, extent: own.extent.clone().cast(s.min.dtype()) });
+            }
+            Some(Region { buffer: source.buffer.clone(), ranges })
+        });
+        moved.collect()
+    };
+    let (reads, writes) = (here(reads), here(writes));
+    let first = find(&site.stmt, |s| as_block(s).is_some());
+    let base = first.first().and_then(|s| as_block(&s.stmt)).map_or("tensorized", |b| &*b.name);
+    let (allocs, body) = implementation.root_parts();
+    let block = Block {
+        name: fresh_block_name(func, &format!("{base}_o")),
+        iters,
+        reads: Some(reads),
+        writes: Some(writes),
+        allocs: allocs.to_vec(),
+        matches,
+        ..Block::new("", body.clone())
+    };
+    Ok(Subst::refresh().stmt(&Stmt::block(bindings, Expr::bool(true), block)))
+}
