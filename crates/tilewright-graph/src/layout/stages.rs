@@ -19,10 +19,9 @@ use tilewright_ir::visit::accessed;
 use tilewright_ir::{
     Attr, Buffer, Error, Expr, IterKind, Module, Result, Stmt, StmtKind, TensorFunc, Visit, visit,
 };
-use tilewright_schedule::buffer_arg::BufferArg;
 use tilewright_schedule::index_map::IndexMap;
 use tilewright_schedule::trace::Value;
-use tilewright_schedule::{BlockRef, Permissions, Pick, Schedule};
+use tilewright_schedule::{BlockRef, BufferArg, Permissions, Schedule};
 
 use super::conversion::Pad;
 use super::lift::{POST, PRE};
@@ -63,10 +62,10 @@ fn convert(
     let found = block_of(&sch.func(func)?.body, buffer, is_input)
         .ok_or_else(|| Error::refused(format!("no block accesses `{}`", buffer.name)))?;
     let block = BlockRef { func: func.clone(), name: found };
-    let pick = Pick::Name(buffer.name.clone());
+    let which = BufferArg::Name(buffer.name.clone());
     let (copy, side) = match is_input {
-        true => (sch.cache_read(&block, pick, "global", &[])?, BufferArg::Write(0)),
-        false => (sch.cache_write(&block, pick, "global", &[])?, BufferArg::Read(0)),
+        true => (sch.cache_read(&block, which, "global", &[])?, BufferArg::Write(0)),
+        false => (sch.cache_write(&block, which, "global", &[])?, BufferArg::Read(0)),
     };
     sch.transform_layout(&copy, side, &map.to_lambda(), pad, false)?;
     sch.annotate_block(&copy, if is_input { PRE } else { POST }, Attr::Str("layout".into()))?;

@@ -176,7 +176,11 @@ def f(A: T.Buffer((4, 4), \"float32\"), B: T.Buffer((4, 4), \"float32\")):
     for i, j in T.grid(4, 4):
         B[i, j] = A[i, j]
 ";
-    refused(&func(bare), &[(0, same(), Pad::None)], expect![[r#"
+    refused(
+        &func(bare),
+        &[(0, same(), Pad::None)],
+        expect![[r#"
         error: no block accesses `A`
-    "#]]);
+    "#]],
+    );
 }
