@@ -243,6 +243,13 @@ fn slices(desc: &Parts, nest: &Parts) -> Result<HashMap<Buffer, Slice>> {
                 of(param)
             ));
         }
+        // Parameters do not overlap, and each buffer must say which one it is.
+        if let Some((other, _)) = out.iter().find(|(_, s)| s.buffer == *buffer) {
+            return refuse(format!(
+                "`{}` would be both `{}` and `{}` of the description",
+                buffer.name, other.name, param.name
+            ));
+        }
         let Some(more) = indices.len().checked_sub(at.len()) else {
             return refuse(format!(
                 "`{}` has fewer axes than `{}` of the description",
@@ -337,7 +344,7 @@ fn tensorize(func: &TensorFunc, site: &Site, intrinsic: &Intrinsic) -> Result<Ed
     Ok((replace_in(func, &site.stmt, &block), Vec::new()))
 }
 
-/// Boxes must lie in their buffers, one of each: parameters do not overlap.
+/// Boxes must lie in their buffers.
 fn check_slices(desc: &TensorFunc, slices: &HashMap<Buffer, Slice>, site: &Site) -> Result<()> {
     let domain = Engine::new()?.domain_of(&[], &known_around(&site.around));
     for param in desc.buffers() {
@@ -347,13 +354,6 @@ fn check_slices(desc: &TensorFunc, slices: &HashMap<Buffer, Slice>, site: &Site)
                 param.name
             )));
         };
-        let twice = slices.iter().find(|(p, s)| *p != param && s.buffer == slice.buffer);
-        if let Some((other, _)) = twice {
-            return Err(Error::refused(format!(
-                "`{}` would be both `{}` and `{}` of the description",
-                slice.buffer.name, param.name, other.name
-            )));
-        }
         let more = slice.corner.len() - param.rank();
         let tail = slice.corner[more..].iter().zip(&slice.buffer.shape[more..]);
         for ((c, whole), part) in tail.zip(&param.shape) {

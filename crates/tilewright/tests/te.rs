@@ -145,7 +145,8 @@ fn inputs_and_padding() -> Result<()> {
     s.stage(&y).transform_layout_padded(map, &0.into())?;
     let shapes: Vec<_> = s.func()?.buffers().map(|b| b.const_shape()).collect();
     assert_eq!(shapes, [Some(vec![4, 4]), Some(vec![4, 4])]);
-    assert!(s.into_module().to_script().contains("T.if_then_else(i0_0 == 3 and i0_1 >= 2"));
+    let text = s.into_module().to_script();
+    assert!(text.contains("T.if_then_else(v_i0_0 == 3 and v_i0_1 >= 2, T.float32(0.0)"), "{text}");
     Ok(())
 }
 

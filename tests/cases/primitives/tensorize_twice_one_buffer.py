@@ -21,13 +21,13 @@ class Module:
                 vi, vj = T.axis.remap("SS", [i, j])
                 Z[vi, vj] = 0.0
         for i, jo, ko, ji, ki in T.grid(5, 3, 2, 4, 8):
+        #^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error: `tensorize`: `X` would be both `A` and `B` of the description
+        # note: trace.py:1 asked for it: sch.tensorize("ji", "dot")
             with T.block("Z"):
                 vi = T.axis.spatial(5, i)
                 vj = T.axis.spatial(12, jo * 4 + ji)
                 vk = T.axis.reduce(16, ko * 8 + ki)
                 Z[vi, vj] = Z[vi, vj] + X[vj, vk] * X[vi, vk]
-                #^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error: `tensorize`: it differs from the description, at loop `ji`, loop `ki`, store to `C`, value: `C[ji] + B[jo * 4 + ji - i, ki] * B[ki]` stands against `C[i] + A[i, k] * B[k]`
-                # note: trace.py:1 asked for it: sch.tensorize("ji", "dot")
 
 # ---- schedule
 sch.tensorize("ji", "dot")
