@@ -147,8 +147,7 @@ pub(crate) fn loop_partition_call(sch: &mut Schedule, mut args: Args) -> Result<
 
 /// `merge_loops(loop, loop, ...)` of a script.
 pub(crate) fn merge_loops_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let given = args.rest();
-    let loops = given.iter().map(|v| args.as_loop(v)).collect::<Result<Vec<LoopRef>>>()?;
+    let loops = args.loops(sch)?;
     args.finish()?;
     Ok(vec![Value::from(&sch.merge_loops(&loops)?)])
 }
