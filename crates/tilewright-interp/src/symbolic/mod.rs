@@ -47,21 +47,19 @@ use tilewright_ir::{
 
 mod canon;
 mod graph;
+mod prove;
 mod run;
 mod term;
 mod witness;
 
 use canon::Canon;
 use graph::{Value, fresh, run_graph};
+use prove::Prover;
 use run::{Argument, Cells, Shared, Stop, is_data, run};
 use term::{Fast, Node, Term, Terms, Val, Wrong};
 
 /// The attribute that counts trailing parameters which are scratch memory.
 const WORKSPACE: &str = "tilewright.workspace";
-
-/// Conditions that are taken to be true and then false, one inside the other, where the terms of a
-/// cell differ.
-const CONDITIONS: usize = 12;
 
 /// Pairs of terms for which a witness is sought.
 const SOUGHT: usize = 512;
@@ -314,7 +312,7 @@ fn symbols(shared: &mut Shared, param: usize, p: &Port) -> Option<Cells> {
     let count = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
     let param = u32::try_from(param).ok()?;
     let mut cells = Vec::new();
-    if count > shared.memory {
+    if count > shared.memory || count > shared.terms.room() {
         return None;
     }
     for at in 0..u32::try_from(count).ok()? {
@@ -412,7 +410,8 @@ impl Compare<'_> {
             open.iter().map(|(_, _, x, y)| (form(*x), form(*y))).collect();
         let mut differ: Vec<(usize, usize, Term, Term)> = Vec::new();
         for ((output, at, x, y), (a, b)) in open.into_iter().zip(formed) {
-            let proven = self.prove(a, b, CONDITIONS)?;
+            let Shared { terms, steps, .. } = &mut self.shared;
+            let proven = Prover::new(terms, self.options.reassociate, steps).prove(a, b)?;
             if !proven {
                 differ.push((output, at, x, y));
                 if differ.len() >= SOUGHT {
@@ -468,37 +467,6 @@ impl Compare<'_> {
             values: [value(found.values.0), value(found.values.1)],
             inputs: inputs.collect(),
         })))
-    }
-
-    /// Whether two canonical values are the same for all data, where the first is not arbitrary.
-    ///
-    /// Where they are not the same term, a condition in them is taken to be true and then false.
-    fn prove(&mut self, a: Val, b: Val, depth: usize) -> Result<bool, Wrong> {
-        if a == b || free(&self.shared.terms, a) {
-            return Ok(true);
-        }
-        let roots = [a, b].into_iter().filter_map(|v| match v {
-            Val::Term(t) => Some(t),
-            Val::Known(_) => None,
-        });
-        let roots: Vec<Term> = roots.collect();
-        let below = self.shared.terms.below(roots.iter().copied());
-        let Some(condition) = self.shared.terms.condition(&below) else { return Ok(false) };
-        for truth in [true, false] {
-            let work = 2 * below.len() as u64;
-            match self.shared.steps.checked_sub(work).filter(|_| depth > 0) {
-                Some(left) => self.shared.steps = left,
-                None => return Ok(false),
-            }
-            let known = self.shared.terms.implied(condition, truth)?;
-            let mut canon = Canon::new(&mut self.shared.terms, self.options.reassociate, &known);
-            canon.prepare(&roots)?;
-            let (x, y) = (canon.get(a), canon.get(b));
-            if !self.prove(x, y, depth - 1)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 }
 

@@ -135,6 +135,11 @@ impl Terms {
         self.nodes.len()
     }
 
+    /// How many more there may be.
+    pub fn room(&self) -> usize {
+        self.limit.saturating_sub(self.nodes.len())
+    }
+
     /// What a term is.
     pub fn node(&self, t: Term) -> Node {
         self.nodes.get(t.0 as usize).map_or(Node::Undef, |n| n.0)
@@ -378,76 +383,6 @@ impl Terms {
             }
             Node::Many(_, list) => self.list(list).iter().copied().for_each(f),
         }
-    }
-
-    /// The first condition among terms that decides something and is no combination of others.
-    pub fn condition(&self, below: &[Term]) -> Option<Term> {
-        let mut first: Option<Term> = None;
-        let mut offer = |t: Term| {
-            let combines = matches!(
-                self.node(t),
-                Node::Const(_)
-                    | Node::Not(_)
-                    | Node::Ite(..)
-                    | Node::Many(..)
-                    | Node::Binary(BinOp::And | BinOp::Or, ..)
-            );
-            if !combines && first.is_none_or(|f| t < f) {
-                first = Some(t);
-            }
-        };
-        for &t in below {
-            match self.node(t) {
-                Node::Ite(c, ..) | Node::Not(c) => offer(c),
-                Node::Binary(BinOp::And | BinOp::Or, _, a, b) => {
-                    [a, b].into_iter().for_each(&mut offer)
-                }
-                Node::Many(BinOp::And | BinOp::Or, list) => {
-                    self.list(list).iter().copied().for_each(&mut offer);
-                }
-                _ => {}
-            }
-        }
-        first
-    }
-
-    /// The values of conditions that follow from the value of one.
-    pub fn implied(&mut self, condition: Term, truth: bool) -> Made<Fast<Term, u64>> {
-        let mut known: Fast<Term, u64> = Fast::default();
-        known.insert(condition, u64::from(truth));
-        let Node::Binary(op, dtype, a, b) = self.node(condition) else { return Ok(known) };
-        // Not of floats: no order holds for NaN.
-        let (op, a, b) = match (op, truth) {
-            (BinOp::Lt | BinOp::Le, false) if dtype.is_float() => return Ok(known),
-            (BinOp::Lt, false) => (BinOp::Le, b, a),
-            (BinOp::Le, false) => (BinOp::Lt, b, a),
-            _ => (op, a, b),
-        };
-        let follows: &[(BinOp, bool, u64)] = match op {
-            BinOp::Lt => &[
-                (BinOp::Lt, false, 1),
-                (BinOp::Le, false, 1),
-                (BinOp::Lt, true, 0),
-                (BinOp::Le, true, 0),
-                (BinOp::Eq, false, 0),
-            ],
-            BinOp::Le => &[(BinOp::Le, false, 1), (BinOp::Lt, true, 0)],
-            BinOp::Eq if truth => &[
-                (BinOp::Le, false, 1),
-                (BinOp::Le, true, 1),
-                (BinOp::Lt, false, 0),
-                (BinOp::Lt, true, 0),
-            ],
-            _ => &[],
-        };
-        for &(op, swapped, value) in follows {
-            let (x, y) = if swapped { (b, a) } else { (a, b) };
-            let (x, y) = (self.val(x), self.val(y));
-            if let Val::Term(t) = self.binary(op, dtype, x, y)? {
-                known.entry(t).or_insert(value);
-            }
-        }
-        Ok(known)
     }
 
     /// All terms below the roots, roots included, children before their parents.
