@@ -29,6 +29,8 @@ pub struct Library<'a> {
     pub plan: &'a Plan,
     /// The lowered functions that the plan calls.
     pub funcs: &'a [(Arc<str>, &'a TensorFunc)],
+    /// Objects and libraries with the C functions that the functions call.
+    pub link: &'a [PathBuf],
     /// The machine, which has to be one that the C compiler generates code for.
     pub target: &'a Target,
 }
@@ -66,7 +68,7 @@ impl Library<'_> {
 
         let out_absolute =
             std::path::absolute(out).map_err(|e| io(&out.display().to_string(), &e))?;
-        let arguments: Vec<OsString> = vec![
+        let mut arguments: Vec<OsString> = vec![
             "-shared".into(),
             "-fPIC".into(),
             "-O2".into(),
@@ -76,8 +78,12 @@ impl Library<'_> {
             interface.into(),
             assembler.into(),
             object.into(),
-            "-lm".into(),
         ];
+        for path in self.link {
+            let path = std::path::absolute(path).map_err(|e| io(&path.display().to_string(), &e))?;
+            arguments.push(path.into());
+        }
+        arguments.push("-lm".into());
         compile(&compiler(), directory, &arguments)?;
         let header = out.with_extension("h");
         std::fs::write(&header, header_text).map_err(|e| io(&header.display().to_string(), &e))?;

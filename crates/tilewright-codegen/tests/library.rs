@@ -91,7 +91,8 @@ fn a_c_program_uses_a_library() {
     let directory = directory.path();
     let functions = functions();
     let funcs: Vec<_> = functions.iter().map(|(n, f)| (n.clone(), f)).collect();
-    let library = Library { name: "small_net", plan: &plan(), funcs: &funcs, target: &llvm.host() };
+    let (plan, target) = (plan(), llvm.host());
+    let library = Library { name: "small_net", plan: &plan, funcs: &funcs, link: &[], target: &target };
     let out = directory.join("libsmall.so");
     let made = library.build(llvm, &ObjectCache::off(), &out);
     let header = made.unwrap_or_else(|e| panic!("{}", e.render()));
@@ -253,7 +254,7 @@ fn a_name_that_is_not_one_and_a_place_that_is_not_there_are_errors() {
     let llvm = Llvm::get().expect("an LLVM");
     let (plan, target) = (Plan::default(), llvm.host());
     let build = |name, out: &Path| {
-        let library = Library { name, plan: &plan, funcs: &[], target: &target };
+        let library = Library { name, plan: &plan, funcs: &[], link: &[], target: &target };
         library.build(llvm, &ObjectCache::off(), out).expect_err("an error")
     };
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -219,7 +219,7 @@ impl Facts {
 }
 
 /// Constant shape, row-major, memory of its own.
-fn is_compact(b: &Buffer) -> bool {
+pub(crate) fn is_compact(b: &Buffer) -> bool {
     b.const_shape().is_some()
         && b.strides.is_empty()
         && b.elem_offset.is_none()

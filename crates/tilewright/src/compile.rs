@@ -63,6 +63,7 @@ pub fn compile(module: &Module, options: &Options) -> Result<Executable> {
     let objects = compile_objects(&kernels.llvm_ir(emit::PREFIX, &target)?, options)?;
     let jit = Jit::new(Llvm::get()?)?;
     objects.iter().try_for_each(|object| jit.add_object(object))?;
+    options.link.iter().try_for_each(|file| jit.add_file(file))?;
     let symbols: HashMap<Arc<str>, Symbol> =
         kernels.list.into_iter().map(|(name, _, symbol)| (name, symbol)).collect();
     let pool = Pool::shared(options.threads())?;

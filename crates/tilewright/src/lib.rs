@@ -39,6 +39,7 @@
 //! * [`passes`]: every pass by its name.
 //! * [`schedule_script`]: schedules written as scripts.
 //! * [`te`]: tensor expressions, and how their tensors lie in memory.
+//! * [`layout`]: how the tensors of a whole model lie in memory.
 //! * [`compare`], [`random`]: comparing outputs, making inputs.
 //!
 //! The other crates of the project are re-exported: [`ir`], [`script`], [`interp`], [`ops`],
@@ -47,6 +48,7 @@
 mod checked;
 pub mod compare;
 pub mod compile;
+pub mod layout;
 pub mod load;
 pub mod passes;
 pub mod pipeline;

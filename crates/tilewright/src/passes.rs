@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_graph::layout::{self, Leave};
-use tilewright_ir::{Error, Module, Remarks, Result};
+use tilewright_graph::layout::{self, Leave, Policy, flow};
+use tilewright_ir::{Error, Module, Remarks, Result, TensorFunc};
 use tilewright_schedule::{Machine, auto};
 use tilewright_transform::hoist::{self, Hoist};
 use tilewright_transform::lower::{blocks, flatten, opaque, scratch, vectorize};
@@ -70,6 +70,12 @@ fn names(given: &str, setting: &str) -> bool {
 /// The features of a target, for `auto_schedule`.
 const FEATURES: (&str, &str) =
     ("auto_schedule.features", "CPU features in LLVM's notation; default +avx2,+fma");
+
+/// What `flow_layout` may do.
+const FLOW_LAYOUT: &[(&str, &str)] = &[
+    ("flow_layout.outputs", "logical (default), or physical with anything in the padding"),
+    ("flow_layout.policy", "nchw16c, nchw8c or nhwc: the layout of all convolutions"),
+];
 
 const HOIST: &[(&str, &str)] = &[
     (
@@ -158,6 +164,24 @@ pub static PASSES: &[Pass] = &[
         about: "one index for each physical axis of a buffer; blocks must be lowered",
         settings: &[],
         run: |module, _, _| each_tensor(module, flatten::flatten_buffers),
+    },
+    Pass {
+        name: "flow_layout",
+        about: "move layout conversions through the graph to where they move the fewest bytes",
+        settings: FLOW_LAYOUT,
+        run: |module, settings, why| {
+            let physical_outputs = match settings.text(FLOW_LAYOUT[0].0) {
+                None | Some("logical") => false,
+                Some("physical") => true,
+                Some(other) => {
+                    return Err(Error::input(format!("{} cannot be `{other}`", FLOW_LAYOUT[0].0)));
+                }
+            };
+            let policy = settings.text(FLOW_LAYOUT[1].0).map(str::parse::<Policy>).transpose()?;
+            let anchors = |f: &TensorFunc| policy.and_then(|p| p.layouts(f));
+            let options = flow::Options { anchors: &anchors, physical_outputs };
+            Ok(flow::flow_layout(module, &options, why)?.0)
+        },
     },
     Pass {
         name: "fold_constant",

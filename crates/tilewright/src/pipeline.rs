@@ -12,6 +12,7 @@
 //! them objects, several at a time.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -103,6 +104,8 @@ pub struct Options {
     pub check: bool,
     /// Keep compiled code on disk.
     pub cache: bool,
+    /// Objects and shared libraries with the C functions that `T.call_extern` calls.
+    pub link: Vec<PathBuf>,
     /// Is told about progress.
     pub progress: Option<Watcher>,
 }
@@ -117,6 +120,7 @@ impl Default for Options {
             schedule: true,
             check: cfg!(debug_assertions),
             cache: true,
+            link: Vec::new(),
             progress: None,
         }
     }
@@ -124,7 +128,7 @@ impl Default for Options {
 
 impl std::fmt::Debug for Options {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Options { threads, target, level, fuse, schedule, check, cache, progress } = self;
+        let Options { threads, target, level, fuse, schedule, check, cache, link, progress } = self;
         f.debug_struct("Options")
             .field("threads", threads)
             .field("target", target)
@@ -133,6 +137,7 @@ impl std::fmt::Debug for Options {
             .field("schedule", schedule)
             .field("check", check)
             .field("cache", cache)
+            .field("link", link)
             .field("progress", &progress.is_some())
             .finish()
     }

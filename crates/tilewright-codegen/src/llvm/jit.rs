@@ -5,6 +5,7 @@
 //! object is linked when one of its symbols is looked up for the first time.
 
 use std::ffi::{CStr, c_void};
+use std::path::Path;
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -104,6 +105,34 @@ impl Jit {
             self.llvm.check(error)
         };
         added.map_err(|text| self.error("cannot add an object file", text))
+    }
+
+    /// Adds the functions of an object file or, by its ending, of a shared library: what
+    /// `T.call_extern` may call.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be read, [`Error::Toolchain`] if it is no such file for this
+    /// machine.
+    pub fn add_file(&self, path: &Path) -> Result<()> {
+        let shared = path.extension().is_some_and(|e| e == "so" || e == "dylib");
+        if !shared {
+            let object = std::fs::read(path).map_err(|e| Error::io(e.to_string()));
+            let added = object.and_then(|object| self.add_object(&object));
+            return added.map_err(|e| e.context(path.display()));
+        }
+        let f = self.llvm.functions();
+        let name = c_string("the name of a library", &path.display().to_string())?;
+        let mut generator = null_mut();
+        // SAFETY: as in `new`.
+        let made = unsafe {
+            let prefix = (f.LLVMOrcLLJITGetGlobalPrefix)(self.raw.as_ptr());
+            let from_path = f.LLVMOrcCreateDynamicLibrarySearchGeneratorForPath;
+            let made = from_path(&mut generator, name.as_ptr(), prefix, None, null_mut());
+            self.llvm.check(made).map(|()| {
+                (f.LLVMOrcJITDylibAddGenerator)(self.main(), generator);
+            })
+        };
+        made.map_err(|text| self.error(&format!("cannot load `{}`", path.display()), text))
     }
 
     /// Makes a function of this process callable from objects, under `name`. They have to call it

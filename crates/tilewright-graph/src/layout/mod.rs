@@ -2,17 +2,26 @@
 //! functions of their own, meet, and vanish.
 //!
 //! * [`cancel`]: conversions that undo each other go.
+//! * [`carry`]: a layout through one function, by its accesses.
 //! * [`conversion`]: functions that only move data, recognised from their accesses.
+//! * [`flow`]: layouts through whole graphs.
 //! * [`fold`]: calls of constants are run now.
 //! * [`lift`]: conversions at the edges of functions move into the graph.
+//! * [`physical`]: layouts that split axes into digits and reorder them.
+//! * [`policy`]: a fixed choice of layouts for whole models.
 //! * [`recognise`]: which functions of a module are conversions.
 //! * [`stages`]: functions that work in other layouts inside.
 
 pub mod cancel;
+pub mod carry;
 pub mod conversion;
+pub mod flow;
 pub mod fold;
 mod known;
 pub mod lift;
+mod padding;
+pub mod physical;
+pub mod policy;
 pub mod recognise;
 pub mod stages;
 mod taint;
@@ -20,7 +29,10 @@ mod writes;
 
 pub use cancel::cancel_layout;
 pub use conversion::{Conversion, Pad};
+pub use flow::{Left, flow_layout};
 pub use fold::fold_constant;
 pub use lift::{Leave, lift_layout};
+pub use physical::Layout;
+pub use policy::Policy;
 pub use recognise::Recognised;
 pub use stages::with_layouts;

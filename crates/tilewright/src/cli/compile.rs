@@ -94,6 +94,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let options = arguments.native.options(&bar)?;
     let sizes = Sizes { dims: super::sizes(&arguments.dims)?, ..Sizes::new() };
     let module = read_module(&arguments.model, &sizes)?;
+    let (module, _) = arguments.native.lay_out(module)?;
     let text = match form {
         Form::So | Form::Obj => {
             let path = output.ok_or_else(|| {
@@ -187,7 +188,13 @@ fn binary(
     let cache = if options.cache { ObjectCache::from_env() } else { ObjectCache::off() };
     let llvm = Llvm::get()?;
     if form == Form::So {
-        let library = Library { name: &name, plan: &program.plan, funcs: &funcs, target: &target };
+        let library = Library {
+            name: &name,
+            plan: &program.plan,
+            funcs: &funcs,
+            link: &options.link,
+            target: &target,
+        };
         return library.build(llvm, &cache, path);
     }
     let header = header::object(&program.plan, &name)?;

@@ -9,6 +9,7 @@ mod doctor;
 mod native;
 mod ops;
 mod opt;
+mod plan;
 mod progress;
 mod report;
 mod run;
@@ -38,6 +39,7 @@ struct Arguments {
 enum Command {
     Run(run::Arguments),
     Compile(compile::Arguments),
+    Plan(plan::Arguments),
     Opt(opt::Arguments),
     Diff(diff::Arguments),
     Verify(verify::Arguments),
@@ -113,6 +115,7 @@ fn execute(arguments: Arguments) -> u8 {
     let outcome = match arguments.command {
         Command::Run(a) => run::execute(&a, &mut out),
         Command::Compile(a) => compile::execute(&a, &mut out),
+        Command::Plan(a) => plan::execute(&a, &mut out),
         Command::Opt(a) => opt::execute(&a, &mut out),
         Command::Diff(a) => diff::execute(&a, &mut out),
         Command::Verify(a) => verify::execute(&a, &mut out),

@@ -1,7 +1,11 @@
 //! Choices that all commands have which make native code.
 
+use std::path::PathBuf;
+
 use tilewright::codegen::llvm::{Llvm, OptLevel, Target};
-use tilewright::{Error, Options, Result};
+use tilewright::graph::layout::{Left, Policy};
+use tilewright::ir::Remarks;
+use tilewright::{Error, Module, Options, Result, layout};
 
 use super::progress::Bar;
 
@@ -29,28 +33,30 @@ pub struct Native {
     /// Neither read nor write the cache of compiled code.
     #[arg(long)]
     no_cache: bool,
+    /// An object file or shared library with C functions that the model calls.
+    #[arg(long, value_name = "FILE")]
+    link: Vec<PathBuf>,
     /// How the tensors of the model lie in memory.
     #[arg(long, value_name = "none|nhwc|nchw8c|nchw16c|plan", default_value = "none")]
     layout: String,
 }
 
 impl Native {
+    /// The module in the layout that was chosen, and the conversions that are left in it.
+    pub fn lay_out(&self, module: Module) -> Result<(Module, Vec<Left>)> {
+        match policy(&self.layout)? {
+            None => Ok((module, Vec::new())),
+            Some(policy) => layout::apply(&module, policy, &mut Remarks::new()),
+        }
+    }
+
+    /// Whether a layout was chosen.
+    pub fn has_layout(&self) -> bool {
+        self.layout != "none"
+    }
+
     /// The library's options.
     pub fn options(&self, bar: &Bar) -> Result<Options> {
-        match self.layout.as_str() {
-            "none" => {}
-            "nhwc" | "nchw8c" | "nchw16c" | "plan" => {
-                return Err(Error::refused(format!(
-                    "--layout {} is not available yet",
-                    self.layout
-                ))
-                .help("leave out --layout: tensors lie in memory as the model has them"));
-            }
-            other => {
-                return Err(Error::input(format!("there is no layout `{other}`"))
-                    .note("the layouts are: none, nhwc, nchw8c, nchw16c, plan"));
-            }
-        }
         if self.threads == Some(0) {
             return Err(Error::input("--threads 0: at least one thread is needed"));
         }
@@ -70,8 +76,19 @@ impl Native {
             schedule: !self.no_schedule,
             check: self.check || cfg!(debug_assertions),
             cache: !self.no_cache,
+            link: self.link.clone(),
             progress: bar.watcher(),
         })
+    }
+}
+
+/// The layout of this name; `None` for the model's own.
+pub fn policy(name: &str) -> Result<Option<Policy>> {
+    match name {
+        "none" => Ok(None),
+        "plan" => Err(Error::refused("--layout plan is not available yet")
+            .help("give one of the fixed layouts: nhwc, nchw8c, nchw16c")),
+        name => name.parse().map(Some),
     }
 }
 

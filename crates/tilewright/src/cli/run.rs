@@ -79,6 +79,8 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let module = read_module(&arguments.model, &sizes)?;
     let imported = start.elapsed();
     let start = Instant::now();
+    let (module, left) = arguments.native.lay_out(module)?;
+    let laid_out = start.elapsed();
     let executable = compile(&module, &options)?;
     let compiled = start.elapsed();
     drop(bar);
@@ -89,6 +91,12 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let mut outputs = executable.run(&inputs)?;
     if arguments.time {
         talk!("time: import {}, compile {}", Show(imported), Show(compiled));
+        if arguments.native.has_layout() {
+            let bytes: u64 = left.iter().map(|l| l.bytes).sum();
+            let count = left.len();
+            let took = Show(laid_out);
+            talk!("time: layout {took}, {count} conversions a run that move {bytes} bytes");
+        }
         let times = Times::measure(|| executable.run_into(&inputs, &mut outputs))?;
         talk!("time: {times}, {} threads", executable.threads());
     }

@@ -185,11 +185,14 @@ fn files_that_are_missing_or_damaged_are_refused() {
 }
 
 #[test]
-fn layouts_other_than_none_are_refused_for_now() {
-    run_digits(&["--layout", "none"]).code(0);
-    for layout in ["nhwc", "nchw8c", "nchw16c", "plan"] {
-        run_digits(&["--layout", layout]).code(2).complains("is not available yet");
+fn layouts_change_nothing_but_the_layout() {
+    let expected = digits("test_expected.npz");
+    for layout in ["none", "nhwc", "nchw8c", "nchw16c"] {
+        run_digits(&["--layout", layout, "--expect", &expected]).code(0);
     }
+    let timed = run_digits(&["--layout", "nchw8c", "--time"]).code(0);
+    timed.complains("conversions a run that move");
+    run_digits(&["--layout", "plan"]).code(2).complains("is not available yet");
     run_digits(&["--layout", "round"]).code(2).complains("there is no layout `round`");
 }
 

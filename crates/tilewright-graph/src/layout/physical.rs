@@ -1,0 +1,321 @@
+//! Layouts that split axes into digits and put the digits into an order of their own.
+//!
+//! Each logical index, after an offset, is written as a number of mixed radix, and the digits of
+//! all axes are the physical indices in some order:
+//!
+//! ```text
+//! lambda n, c, h, w: [n, c // 16, h, w, c % 16]      c has the digits (c // 16, c % 16)
+//! lambda i, j: [j, i]                                one digit each, in another order
+//! lambda i: [(i + 2) // 8, (i + 2) % 8]              an offset of 2
+//! ```
+//!
+//! Where the digits have room for more than the axis has, the rest is padding. This form is what
+//! can be carried from one buffer to another through the accesses of a function
+//! ([`super::carry`]): an axis takes its digits along, whatever other axes are there.
+//!
+//! **Limits.** Maps that fuse axes are not of this form, nor are buffers whose extents are not
+//! constants.
+
+use std::fmt;
+
+use tilewright_ir::{Buffer, DType, Expr, IterKind, Param, TensorFunc, Var};
+use tilewright_schedule::auto::affine::Affine;
+use tilewright_transform::Stage;
+
+use super::conversion::Conversion;
+
+/// How the index of one axis is written in digits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Split {
+    /// What is added to the index.
+    pub offset: i64,
+    /// Extents of the digits, the most significant first.
+    pub digits: Vec<i64>,
+}
+
+impl Split {
+    /// The index as it is.
+    pub fn plain(extent: i64) -> Self {
+        Split { offset: 0, digits: vec![extent] }
+    }
+
+    /// `i // block, i % block`, as many blocks as an extent needs.
+    pub fn blocks(extent: i64, block: i64) -> Self {
+        Split { offset: 0, digits: vec![ceil(extent, block), block] }
+    }
+
+    /// Whether the index stays as it is.
+    pub fn is_plain(&self, extent: i64) -> bool {
+        self.offset == 0 && self.digits == [extent]
+    }
+
+    /// Number of values that the digits have room for.
+    pub fn room(&self) -> i64 {
+        self.digits.iter().fold(1, |n, d| n.saturating_mul(*d))
+    }
+
+    /// Whether there are values of the digits that are no index.
+    pub fn is_padded(&self, extent: i64) -> bool {
+        self.room() != extent
+    }
+
+    /// Value of a step of each digit.
+    fn weights(&self) -> Vec<i64> {
+        let after = |k: usize| self.digits[k + 1..].iter().fold(1i64, |n, d| n.saturating_mul(*d));
+        (0..self.digits.len()).map(after).collect()
+    }
+
+    /// Product of all extents but the first.
+    fn inner(&self) -> i64 {
+        self.weights().first().copied().unwrap_or(1)
+    }
+
+    /// The digits of an index.
+    pub fn split(&self, index: &Expr) -> Vec<Expr> {
+        let from = index.clone() + self.offset;
+        let digit = |(k, w): (usize, i64)| match k {
+            0 => from.clone().floordiv(w),
+            _ => from.clone().floordiv(w).floormod(self.digits[k]),
+        };
+        self.weights().into_iter().enumerate().map(digit).collect()
+    }
+
+    /// The index that has these digits.
+    pub fn join(&self, digits: &[Expr]) -> Expr {
+        let terms = digits.iter().zip(self.weights()).map(|(d, w)| d.clone() * w);
+        let sum = terms.reduce(|a, b| a + b).unwrap_or_else(|| Expr::i32(0));
+        sum - self.offset
+    }
+
+    /// Where the index of these digits is one of the axis.
+    pub fn is_data(&self, extent: i64, index: &Expr) -> Expr {
+        let room = index.clone().less(extent);
+        match (self.offset > 0, self.room() > self.offset.saturating_add(extent)) {
+            (false, false) => Expr::bool(true),
+            (false, true) => room,
+            (true, false) => index.clone().greater_equal(0),
+            (true, true) => index.clone().greater_equal(0).and(room),
+        }
+    }
+
+    /// The split of another axis, `extent` long, whose indices are those of this axis, `own` long,
+    /// from `shift` on; and by how much the first digits then differ. The other digits are the
+    /// same. `None` where they could not be.
+    pub fn window(&self, own: i64, shift: i64, extent: i64) -> Option<(Split, i64)> {
+        if shift == 0 && own == extent {
+            return Some((self.clone(), 0));
+        }
+        let inner = self.inner();
+        if self.offset != 0 || inner <= 0 || shift % inner != 0 {
+            return None;
+        }
+        let mut digits = self.digits.clone();
+        *digits.first_mut()? = ceil(extent, inner);
+        Some((Split { offset: 0, digits }, shift / inner))
+    }
+}
+
+fn ceil(a: i64, b: i64) -> i64 {
+    a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0)
+}
+
+/// How a tensor lies in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    /// Logical extents.
+    pub logical: Vec<i64>,
+    /// The digits of each logical axis.
+    pub splits: Vec<Split>,
+    /// The physical axes: logical axis and position among its digits.
+    pub order: Vec<(usize, usize)>,
+}
+
+impl Layout {
+    /// The logical indices as they are.
+    pub fn identity(shape: &[i64]) -> Self {
+        Layout {
+            logical: shape.to_vec(),
+            splits: shape.iter().map(|d| Split::plain(*d)).collect(),
+            order: (0..shape.len()).map(|d| (d, 0)).collect(),
+        }
+    }
+
+    /// The axes in another order, and some of them in blocks: each item of `axes` is a logical
+    /// axis; where it is named a second time the remainder by the block stands.
+    pub fn blocked(shape: &[i64], axes: &[usize], blocks: &[(usize, i64)]) -> Option<Self> {
+        let mut layout = Layout::identity(shape);
+        for (d, block) in blocks {
+            *layout.splits.get_mut(*d)? = Split::blocks(*shape.get(*d)?, *block);
+        }
+        layout.order.clear();
+        for d in axes {
+            let digit = layout.order.iter().filter(|(a, _)| a == d).count();
+            layout.order.push((*d, digit));
+        }
+        let digits: usize = layout.splits.iter().map(|s| s.digits.len()).sum();
+        let known = layout.order.iter().all(|(d, k)| {
+            layout.splits.get(*d).is_some_and(|s| *k < s.digits.len())
+        });
+        (known && layout.order.len() == digits).then_some(layout)
+    }
+
+    /// Whether physical and logical indices are the same.
+    pub fn is_identity(&self) -> bool {
+        *self == Layout::identity(&self.logical)
+    }
+
+    /// Whether elements lie in memory in the order of their logical indices, without gaps.
+    pub fn is_row_major(&self) -> bool {
+        let moving = self.order.iter().filter(|(d, k)| self.splits[*d].digits[*k] != 1);
+        moving.is_sorted() && !self.is_padded()
+    }
+
+    /// Physical extents.
+    pub fn physical(&self) -> Vec<i64> {
+        self.order.iter().map(|(d, k)| self.splits[*d].digits[*k]).collect()
+    }
+
+    /// Whether an axis has padding.
+    pub fn pads(&self, axis: usize) -> bool {
+        self.splits[axis].is_padded(self.logical[axis])
+    }
+
+    /// Whether there is any padding.
+    pub fn is_padded(&self) -> bool {
+        (0..self.logical.len()).any(|d| self.pads(d))
+    }
+
+    /// The conversion of logical tensors to this layout; `pad` is what the padding holds, any
+    /// value where it is not said.
+    pub fn pack(&self, dtype: DType, pad: Option<&Expr>) -> TensorFunc {
+        let physical = self.physical();
+        let [from, to] = [("x", &self.logical), ("y", &physical)]
+            .map(|(name, shape)| Buffer::with_extents(name, shape, dtype));
+        let cells = self.cells();
+        let logical = self.join(&cells);
+        let data = self.is_data(&logical);
+        let load = from.load(logical);
+        let value = match data.is_true() {
+            true => load,
+            false => {
+                let pad = pad.cloned().unwrap_or_else(|| Expr::undef(dtype));
+                Expr::if_then_else(data, load, pad)
+            }
+        };
+        let at = cells.iter().map(Var::expr).collect();
+        stage_func("pack", &cells, &physical, [&from, &to], at, value)
+    }
+
+    /// The conversion of tensors in this layout to logical ones.
+    pub fn crop(&self, dtype: DType) -> TensorFunc {
+        let physical = self.physical();
+        let [from, to] = [("x", &physical), ("y", &self.logical)]
+            .map(|(name, shape)| Buffer::with_extents(name, shape, dtype));
+        let vars: Vec<Var> = (0..self.logical.len()).map(|d| Var::index(format!("vi{d}"))).collect();
+        let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
+        let value = from.load(self.split(&at));
+        stage_func("crop", &vars, &self.logical, [&from, &to], at, value)
+    }
+
+    /// Variables for the physical indices.
+    pub fn cells(&self) -> Vec<Var> {
+        (0..self.order.len()).map(|k| Var::index(format!("vc{k}"))).collect()
+    }
+
+    /// The physical indices of logical ones.
+    pub fn split(&self, logical: &[Expr]) -> Vec<Expr> {
+        let digits: Vec<Vec<Expr>> =
+            logical.iter().zip(&self.splits).map(|(i, s)| s.split(i)).collect();
+        self.order.iter().map(|(d, k)| digits[*d][*k].clone()).collect()
+    }
+
+    /// The logical indices of physical ones.
+    pub fn join(&self, cells: &[Var]) -> Vec<Expr> {
+        let index = |(d, s): (usize, &Split)| {
+            let digits: Vec<Expr> = (0..s.digits.len())
+                .filter_map(|k| self.order.iter().position(|at| *at == (d, k)))
+                .map(|p| cells[p].expr())
+                .collect();
+            s.join(&digits)
+        };
+        self.splits.iter().enumerate().map(index).collect()
+    }
+
+    /// Where logical indices, as expressions of physical ones, are those of an element.
+    pub fn is_data(&self, logical: &[Expr]) -> Expr {
+        let parts = self.splits.iter().zip(&self.logical).zip(logical);
+        let parts = parts.map(|((s, extent), index)| s.is_data(*extent, index));
+        parts.fold(Expr::bool(true), |all, part| all.and(part))
+    }
+
+    /// The layout of a conversion's result, if it takes all of its argument to a layout of this
+    /// form.
+    pub fn of_pack(c: &Conversion) -> Option<Layout> {
+        let positions = |v: &Var| c.cells.iter().position(|cell| cell == v);
+        let mut order: Vec<Option<(usize, usize)>> = vec![None; c.cells.len()];
+        let mut splits = Vec::new();
+        for (d, source) in c.source.iter().enumerate() {
+            let form = Affine::of(source)?;
+            if !form.opaque.is_empty() {
+                return None;
+            }
+            let mut digits: Vec<(i64, usize)> =
+                form.vars().map(|(v, k)| Some((k, positions(v)?))).collect::<Option<_>>()?;
+            digits.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+            if digits.is_empty() {
+                // An axis of one index, which is nowhere to be seen: it takes a cell of extent one.
+                let free = |p: &usize| {
+                    c.to[*p] == 1 && order[*p].is_none() && !mentions(&c.source, &c.cells[*p])
+                };
+                digits.push((1, (0..c.cells.len()).find(free)?));
+            }
+            for (k, (_, p)) in digits.iter().enumerate() {
+                order[*p].replace((d, k)).is_none().then_some(())?;
+            }
+            let extents = digits.iter().map(|(_, p)| c.to[*p]).collect();
+            let split = Split { offset: -form.constant, digits: extents };
+            let weights = split.weights();
+            digits.iter().zip(weights).all(|((k, _), w)| *k == w).then_some(())?;
+            splits.push(split);
+        }
+        let order = order.into_iter().collect::<Option<Vec<_>>>()?;
+        let layout = Layout { logical: c.from.clone(), splits, order };
+        // The proof: what this layout's own conversion moves is what the conversion moves.
+        let own = Conversion::of(&layout.pack(c.dtype, None)).ok()??;
+        own.with_pad(c.pad.clone()).same_as(c).then_some(layout)
+    }
+}
+
+fn mentions(exprs: &[Expr], v: &Var) -> bool {
+    exprs.iter().any(|e| tilewright_ir::visit::free_vars(e).contains(v))
+}
+
+/// A function of one stage that covers its result.
+fn stage_func(
+    name: &str,
+    vars: &[Var],
+    extents: &[i64],
+    [from, to]: [&Buffer; 2],
+    at: Vec<Expr>,
+    value: Expr,
+) -> TensorFunc {
+    let iters: Vec<_> = vars
+        .iter()
+        .zip(extents)
+        .map(|(v, extent)| (v.clone(), *extent, IterKind::Spatial))
+        .collect();
+    let stage = Stage::build(name, &iters, to, at, value, None);
+    TensorFunc::new(vec![Param::tensor(from), Param::tensor(to)], stage.stmt)
+}
+
+impl fmt::Display for Layout {
+    /// `lambda i0, i1: [i1 // 4, i0, i1 % 4]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let params: Vec<Var> =
+            (0..self.logical.len()).map(|d| Var::index(format!("i{d}"))).collect();
+        let names: Vec<&str> = params.iter().map(|p| &**p.name()).collect();
+        let at: Vec<Expr> = params.iter().map(Var::expr).collect();
+        let items: Vec<String> = self.split(&at).iter().map(Expr::to_string).collect();
+        write!(f, "lambda {}: [{}]", names.join(", "), items.join(", "))
+    }
+}

@@ -1,0 +1,188 @@
+//! A fixed choice of layouts for whole models.
+//!
+//! Every convolution is computed in one kind of layout, its activations and its weights; whatever
+//! lies between follows by [`super::flow`]. A convolution is recognised from its accesses: a sum of
+//! products in which one factor, the data, is read along some axes in *windows* (`2 * y + ky`, a
+//! spatial and a reduction variable in one index), and the other, the weights, by those reduction
+//! variables. Its channels are what both factors have or the result has from the weights.
+//!
+//! | policy | activations | weights |
+//! |---|---|---|
+//! | `nchw16c`, `nchw8c` | `[n, c // 16, y, x, c % 16]` | `[m // 16, c // 16, ky, kx, c % 16, m % 16]` |
+//! | `nhwc` | `[n, y, x, c]` | `[ky, kx, c, m]` |
+//!
+//! Channels that are not a multiple of the block are padded with zeros.
+
+use std::collections::HashSet;
+use std::str::FromStr;
+
+use tilewright_ir::visit::free_vars;
+use tilewright_ir::{
+    BinOp, Buffer, Error, Expr, ExprKind, IterKind, Module, Remarks, Result, TensorFunc, Var,
+};
+use tilewright_transform::{Stage, stages};
+
+use super::flow::{Left, Options, flow_layout};
+use super::physical::Layout;
+
+/// Which layout convolutions get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// `NCHW16c` and `NCHW8c`: channels in blocks, the block innermost.
+    Blocked(i64),
+    /// `NHWC`: channels innermost.
+    ChannelsLast,
+}
+
+impl FromStr for Policy {
+    type Err = Error;
+
+    fn from_str(s: &str) -> Result<Self> {
+        match s {
+            "nchw8c" => Ok(Policy::Blocked(8)),
+            "nchw16c" => Ok(Policy::Blocked(16)),
+            "nhwc" => Ok(Policy::ChannelsLast),
+            _ => Err(Error::input(format!("there is no layout `{s}`"))
+                .help("layouts are nchw8c, nchw16c and nhwc")),
+        }
+    }
+}
+
+/// Gives every convolution of a module the layout of a policy, and lets the others follow.
+///
+/// # Errors
+/// Those of [`flow_layout`].
+pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Module, Vec<Left>)> {
+    let anchors = |f: &TensorFunc| policy.layouts(f);
+    flow_layout(module, &Options { anchors: &anchors, physical_outputs: false }, why)
+}
+
+impl Policy {
+    /// The layouts of data, weights and result of a convolution; `None` for other functions.
+    pub fn layouts(self, func: &TensorFunc) -> Option<Vec<(Buffer, Layout)>> {
+        let stages = stages(func)?;
+        let conv = stages.iter().find_map(Convolution::of)?;
+        let layout = |b: &Buffer, axes: &Axes| {
+            let shape = b.const_shape()?;
+            Some((b.clone(), self.layout(&shape, axes)?))
+        };
+        let Convolution { data, weights, result } = &conv;
+        Some(vec![
+            layout(&data.0, &data.1)?,
+            layout(&weights.0, &weights.1)?,
+            layout(&result.0, &result.1)?,
+        ])
+    }
+
+    fn layout(self, shape: &[i64], axes: &Axes) -> Option<Layout> {
+        let Axes { outer, channels, windows } = axes;
+        match self {
+            Policy::Blocked(block) => {
+                let blocks: Vec<(usize, i64)> = channels.iter().map(|c| (*c, block)).collect();
+                // Output channels come first, and innermost.
+                let inner: Vec<usize> = channels.iter().rev().copied().collect();
+                let order = [&outer[..], channels, windows, &inner].concat();
+                Layout::blocked(shape, &order, &blocks)
+            }
+            Policy::ChannelsLast => {
+                let inner: Vec<usize> = channels.iter().rev().copied().collect();
+                Layout::blocked(shape, &[&outer[..], windows, &inner].concat(), &[])
+            }
+        }
+    }
+}
+
+/// The axes of an operand by what they are.
+struct Axes {
+    /// Batch.
+    outer: Vec<usize>,
+    /// Channels; of weights, output channels first.
+    channels: Vec<usize>,
+    /// The axes that windows slide over, or the window's own.
+    windows: Vec<usize>,
+}
+
+/// A convolution: each operand with its axes.
+struct Convolution {
+    data: (Buffer, Axes),
+    weights: (Buffer, Axes),
+    result: (Buffer, Axes),
+}
+
+impl Convolution {
+    fn of(stage: &Stage) -> Option<Convolution> {
+        let reduction = stage.reduction().filter(|r| r.op == BinOp::Add)?;
+        let ExprKind::Binary(BinOp::Mul, a, b) = reduction.value.kind() else { return None };
+        let (a, b) = (operand(a)?, operand(b)?);
+        let kinds = Kinds {
+            spatial: vars(stage, IterKind::Spatial),
+            reduce: vars(stage, IterKind::Reduce),
+        };
+        Self::with(stage, &kinds, a, b).or_else(|| Self::with(stage, &kinds, b, a))
+    }
+
+    fn with(
+        stage: &Stage,
+        kinds: &Kinds,
+        data: (&Buffer, &[Expr]),
+        weights: (&Buffer, &[Expr]),
+    ) -> Option<Convolution> {
+        let windows: Vec<usize> = positions(data.1, |e| kinds.is_window(e));
+        let slide: HashSet<Var> = windows.iter().flat_map(|d| free_vars(&data.1[*d])).collect();
+        let window: HashSet<Var> = slide.intersection(&kinds.reduce).cloned().collect();
+        let in_weights: HashSet<Var> = weights.1.iter().flat_map(free_vars).collect();
+        if windows.is_empty() || !window.is_subset(&in_weights) {
+            return None;
+        }
+        // Windows have a variable each in the weights; all other axes of the weights are channels.
+        let has = |e: &Expr, set: &HashSet<Var>| free_vars(e).iter().any(|v| set.contains(v));
+        let own = positions(weights.1, |e| has(e, &window));
+        let mut channels = positions(weights.1, |e| has(e, &kinds.spatial) && !has(e, &window));
+        channels.extend(positions(weights.1, |e| has(e, &kinds.reduce) && !has(e, &window)));
+        let split = |at: &[Expr]| {
+            let windows = positions(at, |e| has(e, &slide));
+            let rest = || (0..at.len()).filter(|d| !windows.contains(d));
+            let channels: Vec<usize> = rest().filter(|d| has(&at[*d], &in_weights)).collect();
+            let outer = rest().filter(|d| !channels.contains(d)).collect();
+            Axes { outer, channels, windows }
+        };
+        let outer =
+            (0..weights.1.len()).filter(|d| !own.contains(d) && !channels.contains(d)).collect();
+        Some(Convolution {
+            data: (data.0.clone(), split(data.1)),
+            weights: (weights.0.clone(), Axes { outer, channels, windows: own }),
+            result: (stage.buffer.clone(), split(&stage.indices)),
+        })
+    }
+}
+
+/// The variables of a stage by their kind.
+struct Kinds {
+    spatial: HashSet<Var>,
+    reduce: HashSet<Var>,
+}
+
+impl Kinds {
+    /// A spatial and a reduction variable together.
+    fn is_window(&self, e: &Expr) -> bool {
+        let free = free_vars(e);
+        !free.is_disjoint(&self.spatial) && !free.is_disjoint(&self.reduce)
+    }
+}
+
+fn vars(stage: &Stage, kind: IterKind) -> HashSet<Var> {
+    stage.iters().filter(|i| i.2 == kind).map(|i| i.0.clone()).collect()
+}
+
+fn positions(at: &[Expr], wanted: impl Fn(&Expr) -> bool) -> Vec<usize> {
+    (0..at.len()).filter(|d| wanted(&at[*d])).collect()
+}
+
+/// A load, possibly converted to the type of the sum.
+fn operand(e: &Expr) -> Option<(&Buffer, &[Expr])> {
+    match e.kind() {
+        ExprKind::Load(b, at) => Some((b, at)),
+        ExprKind::Cast(inner) => operand(inner),
+        _ => None,
+    }
+}
