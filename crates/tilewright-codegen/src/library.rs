@@ -80,7 +80,8 @@ impl Library<'_> {
             object.into(),
         ];
         for path in self.link {
-            let path = std::path::absolute(path).map_err(|e| io(&path.display().to_string(), &e))?;
+            let path =
+                std::path::absolute(path).map_err(|e| io(&path.display().to_string(), &e))?;
             arguments.push(path.into());
         }
         arguments.push("-lm".into());

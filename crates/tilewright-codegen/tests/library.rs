@@ -92,7 +92,8 @@ fn a_c_program_uses_a_library() {
     let functions = functions();
     let funcs: Vec<_> = functions.iter().map(|(n, f)| (n.clone(), f)).collect();
     let (plan, target) = (plan(), llvm.host());
-    let library = Library { name: "small_net", plan: &plan, funcs: &funcs, link: &[], target: &target };
+    let library =
+        Library { name: "small_net", plan: &plan, funcs: &funcs, link: &[], target: &target };
     let out = directory.join("libsmall.so");
     let made = library.build(llvm, &ObjectCache::off(), &out);
     let header = made.unwrap_or_else(|e| panic!("{}", e.render()));

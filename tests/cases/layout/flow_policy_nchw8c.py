@@ -41,3 +41,83 @@ class Module:
             y = R.call_tir(cls.add, (d, r), out_sinfo=R.Tensor((1, 6, 6, 6), "float32"))
             R.output(y)
         return y
+
+# ---- expected
+from tvm.script import ir as I
+from tvm.script import tir as T
+from tvm.script import relax as R
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((1, 6, 6, 6), dtype="float32"), w: R.Tensor((6, 6, 3, 3), dtype="float32"), b: R.Tensor((6,), dtype="float32")):
+        R.func_attr({"output_names": ["y"]})
+        cls = Module
+        with R.dataflow():
+            x_1 = R.call_tir(cls.pack, (x,), out_sinfo=R.Tensor((1, 1, 6, 6, 8), dtype="float32"))
+            w_1 = R.call_tir(cls.pack_1, (w,), out_sinfo=R.Tensor((1, 1, 3, 3, 8, 8), dtype="float32"))
+            c = R.call_tir(cls.conv_physical, (x_1, w_1), out_sinfo=R.Tensor((1, 1, 6, 6, 8), dtype="float32"))
+            b_1 = R.call_tir(cls.pack_2, (b,), out_sinfo=R.Tensor((1, 8), dtype="float32"))
+            r = R.call_tir(cls.bias_relu_physical_1, (c, b_1), out_sinfo=R.Tensor((1, 1, 6, 6, 8), dtype="float32"))
+            d = R.call_tir(cls.conv_physical, (r, w_1), out_sinfo=R.Tensor((1, 1, 6, 6, 8), dtype="float32"))
+            y = R.call_tir(cls.add_physical, (d, r), out_sinfo=R.Tensor((1, 1, 6, 6, 8), dtype="float32"))
+            y_1 = R.call_tir(cls.crop, (y,), out_sinfo=R.Tensor((1, 6, 6, 6), dtype="float32"))
+            R.output(y_1)
+        return y_1
+
+    @T.prim_func
+    def pack(x: T.Buffer((1, 6, 6, 6), "float32"), y: T.Buffer((1, 1, 6, 6, 8), "float32")):
+        for c0, c1, c2, c3, c4 in T.grid(1, 1, 6, 6, 8):
+            with T.block("pack"):
+                vc0, vc1, vc2, vc3, vc4 = T.axis.remap("SSSSS", [c0, c1, c2, c3, c4])
+                y[vc0, vc1, vc2, vc3, vc4] = T.if_then_else(vc1 * 8 + vc4 < 6, x[vc0, vc1 * 8 + vc4, vc2, vc3], T.float32(0.0))
+
+    @T.prim_func
+    def pack_1(x: T.Buffer((6, 6, 3, 3), "float32"), y: T.Buffer((1, 1, 3, 3, 8, 8), "float32")):
+        for c0, c1, c2, c3, c4, c5 in T.grid(1, 1, 3, 3, 8, 8):
+            with T.block("pack"):
+                vc0, vc1, vc2, vc3, vc4, vc5 = T.axis.remap("SSSSSS", [c0, c1, c2, c3, c4, c5])
+                y[vc0, vc1, vc2, vc3, vc4, vc5] = T.if_then_else(vc0 * 8 + vc5 < 6 and vc1 * 8 + vc4 < 6, x[vc0 * 8 + vc5, vc1 * 8 + vc4, vc2, vc3], T.float32(0.0))
+
+    @T.prim_func
+    def conv_physical(x: T.Buffer((1, 1, 6, 6, 8), "float32"), w: T.Buffer((1, 1, 3, 3, 8, 8), "float32"), y: T.Buffer((1, 1, 6, 6, 8), "float32")):
+        x_pad = T.alloc_buffer((1, 1, 8, 8, 8), "float32")
+        for n, c_0, i, j, c_1 in T.grid(1, 1, 8, 8, 8):
+            with T.block("x_pad"):
+                vn, vc_0, vi, vj, vc_1 = T.axis.remap("SSSSS", [n, c_0, i, j, c_1])
+                x_pad[vn, vc_0, vi, vj, vc_1] = T.if_then_else(vi >= 1 and vi < 7 and vj >= 1 and vj < 7, x[vn, vc_0, vi - 1, vj - 1, vc_1], T.float32(0.0))
+        for n, m_0, i, j, m_1, c_0, c_1, p, q in T.grid(1, 1, 6, 6, 8, 1, 8, 3, 3):
+            with T.block("y"):
+                vn, vm_0, vi, vj, vm_1, vc_0, vc_1, vp, vq = T.axis.remap("SSSSSRRRR", [n, m_0, i, j, m_1, c_0, c_1, p, q])
+                with T.init():
+                    y[vn, vm_0, vi, vj, vm_1] = T.float32(0.0)
+                y[vn, vm_0, vi, vj, vm_1] = y[vn, vm_0, vi, vj, vm_1] + x_pad[vn, vc_0, vi + vp, vj + vq, vc_1] * w[vm_0, vc_0, vp, vq, vc_1, vm_1]
+
+    @T.prim_func
+    def pack_2(x: T.Buffer((6,), "float32"), y: T.Buffer((1, 8), "float32")):
+        for c0, c1 in T.grid(1, 8):
+            with T.block("pack"):
+                vc0, vc1 = T.axis.remap("SS", [c0, c1])
+                y[vc0, vc1] = T.if_then_else(vc0 * 8 + vc1 < 6, x[vc0 * 8 + vc1], T.float32(0.0))
+
+    @T.prim_func
+    def bias_relu_physical_1(x: T.Buffer((1, 1, 6, 6, 8), "float32"), b: T.Buffer((1, 8), "float32"), y_1: T.Buffer((1, 1, 6, 6, 8), "float32")):
+        for c0, c1, c2, c3, c4 in T.grid(1, 1, 6, 6, 8):
+            with T.block("pad"):
+                vc0, vc1, vc2, vc3, vc4 = T.axis.remap("SSSSS", [c0, c1, c2, c3, c4])
+                y_1[vc0, vc1, vc2, vc3, vc4] = T.if_then_else(vc4 < 6, T.max(x[0, 0, vc2, vc3, vc4] + b[0, vc4], T.float32(0.0)), T.float32(0.0))
+
+    @T.prim_func
+    def add_physical(x: T.Buffer((1, 1, 6, 6, 8), "float32"), z: T.Buffer((1, 1, 6, 6, 8), "float32"), y: T.Buffer((1, 1, 6, 6, 8), "float32")):
+        for n, m_0, i, j, m_1 in T.grid(1, 1, 6, 6, 8):
+            with T.block("y"):
+                vn, vm_0, vi, vj, vm_1 = T.axis.remap("SSSSS", [n, m_0, i, j, m_1])
+                y[vn, vm_0, vi, vj, vm_1] = x[vn, vm_0, vi, vj, vm_1] + z[vn, vm_0, vi, vj, vm_1]
+
+    @T.prim_func
+    def crop(x: T.Buffer((1, 1, 6, 6, 8), "float32"), y: T.Buffer((1, 6, 6, 6), "float32")):
+        for i0, i1, i2, i3 in T.grid(1, 6, 6, 6):
+            with T.block("crop"):
+                vi0, vi1, vi2, vi3 = T.axis.remap("SSSS", [i0, i1, i2, i3])
+                y[vi0, vi1, vi2, vi3] = x[vi0, vi1 // 8, vi2, vi3, vi1 % 8]

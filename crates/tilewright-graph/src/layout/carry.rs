@@ -271,8 +271,7 @@ fn check(
 ) -> Result<()> {
     for (k, (b, at)) in accesses(stage).into_iter().enumerate() {
         let Some(splits) = splits.get(&b) else { continue };
-        for (d, (index, (split, extent))) in
-            at.iter().zip(splits.iter().zip(shape(&b))).enumerate()
+        for (d, (index, (split, extent))) in at.iter().zip(splits.iter().zip(shape(&b))).enumerate()
         {
             if split.is_plain(extent) {
                 continue;
@@ -492,9 +491,8 @@ impl Write<'_> {
             }
         };
         // A read out of range may hide in a reduction that could not be selected above.
-        let unsafe_read = |v: &Var| {
-            reduction.is_none() && stage.is_reduction() && rewrite.reads.contains(v)
-        };
+        let unsafe_read =
+            |v: &Var| reduction.is_none() && stage.is_reduction() && rewrite.reads.contains(v);
         if let Some((v, ..)) = padded.iter().find(|p| unsafe_read(p.0)) {
             let name = v.name();
             return Err(Error::refused(format!("the padding of `{name}` reads out of range")));
@@ -531,12 +529,7 @@ impl Write<'_> {
     }
 
     /// The value of an expression where `v` is padding.
-    fn at_padding(
-        &self,
-        value: &Expr,
-        v: &Var,
-        known: &HashMap<Buffer, Written>,
-    ) -> Option<Expr> {
+    fn at_padding(&self, value: &Expr, v: &Var, known: &HashMap<Buffer, Written>) -> Option<Expr> {
         let extent = extent_of(self.stage, v)?;
         let load = |b: &Buffer, at: &[Expr]| {
             let layout = self.carry.layouts.get(b)?;
@@ -583,9 +576,10 @@ impl Write<'_> {
             }
         }
         let all = |wanted: IterKind| {
-            stage.iters().filter(move |i| i.2 == wanted).flat_map(|(v, ..)| {
-                (0..cells[v].len()).map(move |k| (v.clone(), k))
-            })
+            stage
+                .iters()
+                .filter(move |i| i.2 == wanted)
+                .flat_map(|(v, ..)| (0..cells[v].len()).map(move |k| (v.clone(), k)))
         };
         for (at, item) in all(IterKind::Spatial).enumerate() {
             if !spatial.contains(&item) {

@@ -269,7 +269,8 @@ impl<'a, 'm> Flow<'a, 'm> {
         let GraphExpr::CallTir { func, args, outs, scalars } = &b.value else { return None };
         let f = self.functions.get(func)?.clone();
         let id = b.var.id();
-        let physical = |a: &GraphExpr| matches!(a, GraphExpr::Var(v) if self.packs.contains_key(&v.id()));
+        let physical =
+            |a: &GraphExpr| matches!(a, GraphExpr::Var(v) if self.packs.contains_key(&v.id()));
         let results = match outs.len() {
             1 => vec![b.var.clone()],
             // An item that nobody reads is not there.
@@ -379,7 +380,8 @@ impl<'a, 'm> Flow<'a, 'm> {
             return Ok(());
         }
         if let Some((from, layout)) = self.crops.get(&id).cloned() {
-            let expr = self.as_is(&from.expr(), &need(&b.var, "changes the layout itself", b.span))?;
+            let expr =
+                self.as_is(&from.expr(), &need(&b.var, "changes the layout itself", b.span))?;
             let pad = self.known_padding(&expr, &layout);
             let version = Version { layout, expr, pad };
             self.versions.entry(id).or_default().push(version);
@@ -651,7 +653,9 @@ impl<'a, 'm> Flow<'a, 'm> {
                 _ => Ok(found.expr),
             };
         }
-        if layout.is_identity() && !matches!(e, GraphExpr::Var(v) if self.versions.contains_key(&v.id())) {
+        if layout.is_identity()
+            && !matches!(e, GraphExpr::Var(v) if self.versions.contains_key(&v.id()))
+        {
             return Ok(e.clone());
         }
         let (dtype, name) = match e {
@@ -664,9 +668,7 @@ impl<'a, 'm> Flow<'a, 'm> {
         };
         let logical = Layout::identity(&layout.logical);
         let from = match e {
-            GraphExpr::Var(v) => self
-                .version(e, &logical)
-                .or_else(|| self.cheapest(v).cloned()),
+            GraphExpr::Var(v) => self.version(e, &logical).or_else(|| self.cheapest(v).cloned()),
             _ => None,
         };
         let from = from.unwrap_or(Version { layout: logical, expr: e.clone(), pad: None });

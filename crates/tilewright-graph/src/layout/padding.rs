@@ -9,10 +9,7 @@ use tilewright_interp::scalar::{binary, cast, from_f64, intrinsic, to_f64};
 use tilewright_ir::{Buffer, CallTarget, DType, Expr, ExprKind};
 
 /// The value of an expression as a constant; `load` says what a load gives, where that is known.
-pub(crate) fn evaluate(
-    e: &Expr,
-    load: &dyn Fn(&Buffer, &[Expr]) -> Option<Expr>,
-) -> Option<Expr> {
+pub(crate) fn evaluate(e: &Expr, load: &dyn Fn(&Buffer, &[Expr]) -> Option<Expr>) -> Option<Expr> {
     bits(e, load).and_then(|b| constant(b, e.dtype()))
 }
 

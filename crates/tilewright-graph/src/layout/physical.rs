@@ -153,9 +153,10 @@ impl Layout {
             layout.order.push((*d, digit));
         }
         let digits: usize = layout.splits.iter().map(|s| s.digits.len()).sum();
-        let known = layout.order.iter().all(|(d, k)| {
-            layout.splits.get(*d).is_some_and(|s| *k < s.digits.len())
-        });
+        let known = layout
+            .order
+            .iter()
+            .all(|(d, k)| layout.splits.get(*d).is_some_and(|s| *k < s.digits.len()));
         (known && layout.order.len() == digits).then_some(layout)
     }
 
@@ -211,7 +212,8 @@ impl Layout {
         let physical = self.physical();
         let [from, to] = [("x", &physical), ("y", &self.logical)]
             .map(|(name, shape)| Buffer::with_extents(name, shape, dtype));
-        let vars: Vec<Var> = (0..self.logical.len()).map(|d| Var::index(format!("vi{d}"))).collect();
+        let vars: Vec<Var> =
+            (0..self.logical.len()).map(|d| Var::index(format!("vi{d}"))).collect();
         let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
         let value = from.load(self.split(&at));
         stage_func("crop", &vars, &self.logical, [&from, &to], at, value)

@@ -46,7 +46,11 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         true => writeln!(out, "{}", json(&left))?,
         false => {
             for l in &left {
-                writeln!(out, "{}: {} bytes\n  from {}\n  to   {}", l.value, l.bytes, l.from, l.to)?;
+                writeln!(
+                    out,
+                    "{}: {} bytes\n  from {}\n  to   {}",
+                    l.value, l.bytes, l.from, l.to
+                )?;
                 writeln!(out, "  because {}", l.reason)?;
             }
             let bytes: u64 = left.iter().map(|l| l.bytes).sum();
