@@ -3,9 +3,13 @@
 use tilewright_graph::layout::fold::{DEFAULT_GROWTH, interpret};
 use tilewright_graph::layout::policy::{self, Policy};
 use tilewright_graph::layout::{Left, cancel_layout, fold_constant};
-use tilewright_ir::{Module, Remarks, Result};
+use tilewright_ir::{Module, Remarks, Result, Tensor, TensorFunc};
 
-use crate::pipeline::{check, check_after};
+use crate::compile::compile;
+use crate::pipeline::{Options, check, check_after};
+
+/// Constants of fewer bytes are made by the interpreter, before LLVM would be done compiling.
+const SMALL: usize = 1 << 18;
 
 /// The module with its convolutions in the layout of a policy, everything else as it follows, and
 /// constants converted; and the conversions that are left, each with its reason. What could not
@@ -20,7 +24,17 @@ pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Modu
     check_after("flow_layout", &module)?;
     let module = cancel_layout(&module, why)?;
     check_after("cancel_layout", &module)?;
-    let module = fold_constant(&module, DEFAULT_GROWTH, &mut interpret, why)?;
+    let module = fold_constant(&module, DEFAULT_GROWTH, &mut evaluate, why)?;
     check_after("fold_constant", &module)?;
     Ok((module, left))
+}
+
+/// Runs a function on constants: natively where that pays.
+fn evaluate(func: &TensorFunc, args: &[Tensor]) -> Result<Vec<Tensor>> {
+    if args.iter().map(|t| t.bytes().len()).sum::<usize>() < SMALL {
+        return interpret(func, args);
+    }
+    let mut module = Module::new();
+    module.insert("main", func.clone());
+    compile(&module, &Options::default())?.run(args)
 }
