@@ -194,3 +194,27 @@ fn vectors_are_seen_lane_by_lane() {
     assert_eq!(both.map(|e| e.to_string()).as_deref(), Some("T.Broadcast(5, 2)"));
     assert!(facts.value(&a, &[Expr::ramp(Expr::i32(3), Expr::i32(1), 2)]).is_none());
 }
+
+#[test]
+fn what_adds_nothing_leaves_a_fact() {
+    let (a, b, f) = (ints("A"), ints("B"), ints("F"));
+    let [i, j, k] = ["i", "j", "k"].map(Var::index);
+    // A is zero outside of 4..8; B[j] = sum over k of A[j - k] * F[k].
+    let inside = j.expr().greater_equal(4).and(j.expr().less(8));
+    let zero = a.load([j.expr()]).equal(0);
+    let padded = upto(&j, 16, assume(inside.or(zero)));
+    let moved = &i - k.expr();
+    let term = a.load([moved.clone()]) * f.load([k.expr()]);
+    let add = set(&b, &i, b.load([i.expr()]) + term);
+    let add = upto(&k, 3, Stmt::guard(moved.greater_equal(0), add));
+    let conv = upto(&i, 16, Stmt::seq([set(&b, &i, Expr::i32(0)), add]));
+    let mut facts = after(&[&a, &b, &f], &[&padded, &conv]);
+    assert_eq!(cells(&facts, &b), "0 0 0 0 ? ? ? ? ? ? 0 0 0 0 0 0");
+    // Not where the padding has changed meanwhile.
+    let again = after(&[&a, &b, &f], &[&padded, &set(&a, Expr::i32(12), Expr::i32(1)), &conv]);
+    assert_eq!(cells(&again, &b), "0 0 0 0 ? ? ? ? ? ? 0 0 ? ? ? 0");
+    facts.run(&set(&b, Expr::i32(0), b.load([Expr::i32(0)]) * f.load([Expr::i32(0)])));
+    assert!(cells(&facts, &b).starts_with('0'), "zero times anything");
+    facts.run(&set(&b, Expr::i32(0), b.load([Expr::i32(0)]) + f.load([Expr::i32(0)])));
+    assert!(cells(&facts, &b).starts_with('?'));
+}

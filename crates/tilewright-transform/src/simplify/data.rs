@@ -13,7 +13,7 @@ use tilewright_ir::{BinOp, CallTarget, Expr, ExprKind};
 use super::traits::Traits;
 
 /// One step for the outermost operation; its operands are as simple as they get.
-pub(super) fn reduced(e: Expr) -> Expr {
+pub(crate) fn reduced(e: Expr) -> Expr {
     let found = match e.kind() {
         ExprKind::Binary(op, a, b) => binary(*op, a, b, &e),
         ExprKind::Cast(a) if is_undef(a) => Some(Expr::undef(e.dtype())),

@@ -31,7 +31,7 @@
 //! whoever looks for them.
 
 mod branch;
-mod data;
+pub(crate) mod data;
 mod ends;
 mod expr;
 mod traits;

@@ -19,6 +19,8 @@
 //! * A fact under a guard has the guard in its domain. What was learned under a condition that
 //!   depends on memory ends with it, like what the condition itself says.
 //! * A value that reads memory holds until that memory may change.
+//! * A store of what the cell holds is none: of the fact's own value, or of a sum with what is
+//!   known to be zero.
 //! * A call that may do anything ends everything.
 //!
 //! All sets are exact or the fact is not there. So a pass that walks a function calls `enter_*`,
@@ -45,18 +47,24 @@
 //! that a loop leaves for its own later iterations are not found. [`MAX_FACTS`] are kept for each
 //! buffer, the latest ones.
 
-use std::borrow::Borrow;
+mod cells;
+mod terms;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{Subst, fold_expr_children, free_vars, walk_expr, walk_stmt};
+use tilewright_ir::visit::{Subst, fold_expr_children, free_vars, walk_stmt};
 use tilewright_ir::{
-    BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, Fold, ForKind, IterKind, Range,
-    Result, Stmt, StmtKind, TensorFunc, Var, Visit,
+    Block, Buffer, DType, Expr, ExprKind, Fold, ForKind, IterKind, Range, Result, Stmt, StmtKind,
+    TensorFunc, Var, Visit,
 };
-use tilewright_sets::{Access, Domain, Engine, Known, Set};
+use tilewright_sets::{Access, Domain, Engine, Set};
+
+use cells::{Fact, Form, Write, by_cells, cut, image};
+use terms::{Reads, equation, folded, in_lane, loads, split};
+pub(crate) use terms::{calls, is_plain};
 
 /// Most facts about one buffer.
 pub const MAX_FACTS: usize = 16;
@@ -98,40 +106,6 @@ enum Pass {
     Off,
 }
 
-#[derive(Clone)]
-struct Fact {
-    buffer: Buffer,
-    domain: Domain,
-    indices: Vec<Expr>,
-    value: Expr,
-    /// Versions of the memory that the value reads.
-    reads: Vec<(Var, usize)>,
-    /// When it was learned.
-    born: usize,
-    /// The depth of the scope that it ends with; zero for none.
-    until: usize,
-    form: RefCell<Option<Rc<Form>>>,
-}
-
-/// A fact in terms of its cells.
-struct Form {
-    /// The loops around that the fact depends on.
-    around: Vec<Var>,
-    /// The place of a cell: one variable an axis, and one for each of those loops.
-    cells: Vec<Var>,
-    /// Which they are, and what they hold. `None` where that cannot be said.
-    known: Option<(Set, Expr)>,
-}
-
-/// A store, with the points at which it runs.
-struct Write {
-    buffer: Buffer,
-    domain: Domain,
-    /// `None` for anywhere.
-    indices: Option<Vec<Expr>>,
-    value: Expr,
-}
-
 #[derive(Default)]
 struct Written {
     /// By the pointer.
@@ -171,9 +145,16 @@ enum Kind {
 
 /// Which other iterations of a loop, seen from one of them.
 #[derive(Clone, Copy)]
-enum Others {
-    Before,
-    After,
+enum Others<'a> {
+    Before {
+        ordered: bool,
+        range: &'a Range,
+    },
+    After {
+        ordered: bool,
+        range: &'a Range,
+    },
+    /// All of them, from outside.
     All,
 }
 
@@ -270,10 +251,12 @@ impl Facts {
             self.touch(memory);
             if let Some(facts) = self.facts.remove(memory) {
                 if known {
-                    let others = self.others(writes, var, &range, ordered, Others::Before);
+                    let others = Others::Before { ordered, range: &range };
+                    let place = |w: &Write| self.elsewhere(w, var, others, &written);
                     let mut over = self.loops.clone();
                     over.push((var.clone(), range.clone()));
-                    self.facts.insert(memory.clone(), cut(&facts, writes, &others, &over));
+                    let left = cut(&facts, writes, place, &over, None);
+                    self.facts.insert(memory.clone(), left);
                 }
                 before.insert(memory.clone(), facts);
             }
@@ -401,14 +384,15 @@ impl Facts {
             let mut over = self.loops.clone();
             let mut left = Vec::new();
             if let Some(facts) = before.remove(memory) {
-                let all = self.others(writes, var, range, ordered, Others::All);
-                left = cut(&facts, writes, &all, &over);
+                let place = |w: &Write| self.elsewhere(w, var, Others::All, &written);
+                left = cut(&facts, writes, place, &over, None);
             }
             let new: Vec<_> = inside.into_iter().filter(|f| f.born >= since).collect();
             if !new.is_empty() {
-                let later = self.others(writes, var, range, ordered, Others::After);
+                let others = Others::After { ordered, range };
+                let place = |w: &Write| self.elsewhere(w, var, others, &written);
                 over.push((var.clone(), range.clone()));
-                left.extend(cut(&new, writes, &later, &over));
+                left.extend(cut(&new, writes, place, &over, Some(var)));
             }
             left.retain(|f| self.is_current(f));
             self.facts.insert(memory.clone(), left);
@@ -439,11 +423,12 @@ impl Facts {
         }
         self.touch(&memory);
         if let Some(facts) = self.facts.remove(&memory) {
-            let place = write.indices.as_ref().and_then(|at| {
-                let at: Vec<Expr> = at.iter().cloned().chain(self.loops()).collect();
-                image(&write.domain, &at).ok()
-            });
-            let left = cut(&facts, std::slice::from_ref(&write), &[place], &self.loops);
+            let place = |w: &Write| {
+                let at: Vec<Expr> =
+                    w.indices.as_ref()?.iter().cloned().chain(self.loops()).collect();
+                image(&self.changing(w, &Written::default()), &at).ok()
+            };
+            let left = cut(&facts, std::slice::from_ref(&write), place, &self.loops, None);
             self.facts.insert(memory, left);
         }
         if let Some(indices) = &write.indices {
@@ -569,35 +554,59 @@ impl Facts {
         })
     }
 
-    /// Where the writes of a loop's body are in other iterations; `None` for anywhere.
-    fn others(
+    /// Where a write of a loop's body changes something in other iterations: by indices, the loops
+    /// around, and, unless it is all iterations, the loop itself. `None` for anywhere.
+    fn elsewhere(
         &self,
-        writes: &[Rc<Write>],
+        write: &Write,
         var: &Var,
-        range: &Range,
-        ordered: bool,
-        which: Others,
-    ) -> Vec<Option<Set>> {
-        let outer: Vec<Var> = self.loops.iter().map(|(v, _)| v.clone()).collect();
-        let place = |write: &Rc<Write>| -> Option<Set> {
-            let at: Vec<Expr> =
-                write.indices.as_ref()?.iter().cloned().chain(self.loops()).collect();
-            let inner: Vec<Var> =
-                write.domain.vars().filter(|v| !outer.contains(v)).cloned().collect();
-            let (there, names) = Access::new(&write.domain, &at).elsewhere_in(&inner);
-            let (mut domain, mut at) = (there.domain, there.indices);
-            if !matches!(which, Others::All) {
-                let other = names.get(var)?.expr();
-                domain = domain.with_var(var, range).with_guard(&match which {
-                    _ if !ordered => other.not_equal(var),
-                    Others::Before => other.less(var),
-                    _ => other.greater(var),
-                });
-                at.push(var.expr());
-            }
-            image(&domain, &at).ok()
+        others: Others<'_>,
+        written: &Written,
+    ) -> Option<Set> {
+        let at: Vec<Expr> = write.indices.as_ref()?.iter().cloned().chain(self.loops()).collect();
+        let domain = self.changing(write, written);
+        let outer = |v: &&Var| self.loops.iter().all(|(x, _)| x != *v);
+        let inner: Vec<Var> = domain.vars().filter(outer).cloned().collect();
+        let (there, names) = Access::new(&domain, &at).elsewhere_in(&inner);
+        let (Others::Before { ordered, range } | Others::After { ordered, range }) = others else {
+            return image(&there.domain, &there.indices).ok();
         };
-        writes.iter().map(place).collect()
+        let other = names.get(var)?.expr();
+        let domain = there.domain.with_var(var, range).with_guard(&match others {
+            _ if !ordered => other.not_equal(var),
+            Others::Before { .. } => other.less(var),
+            _ => other.greater(var),
+        });
+        image(&domain, &[there.indices, vec![var.expr()]].concat()).ok()
+    }
+
+    /// The points at which a write may change its cell. It does not where one of its operands has
+    /// a value, in memory that `written` does not mention, that leaves what the cell holds:
+    /// `B[i] + A[j] * x` where `A[j] == 0`.
+    fn changing(&self, write: &Write, written: &Written) -> Domain {
+        let mut domain = write.domain.clone();
+        let Some(at) = &write.indices else { return domain };
+        let own = Expr::load(&write.buffer, at.clone());
+        for load in loads(&write.value) {
+            let ExprKind::Load(buffer, indices) = load.kind() else { continue };
+            let memory = self.memory_of(buffer);
+            if written.writes.contains_key(memory) || !indices.iter().all(|i| self.is_known(i)) {
+                continue;
+            }
+            for fact in self.facts.get(memory).into_iter().flatten() {
+                let form = self.form(fact);
+                let Some((set, value)) = &form.known else { continue };
+                let constant = value.as_int().is_some() || value.as_float().is_some();
+                let usable = fact.buffer == *buffer && self.is_current(fact) && set.is_exact();
+                if !usable || !constant || !same_expr(&folded(&write.value, &load, value), &own) {
+                    continue;
+                }
+                let around = form.around.iter().map(Var::expr);
+                let place: Vec<Expr> = indices.iter().cloned().chain(around).collect();
+                domain = domain.outside(&place, set).unwrap_or(domain);
+            }
+        }
+        domain
     }
 
     /// A part of a conjunction that holds here.
@@ -701,190 +710,4 @@ impl Visit for Facts {
 pub fn first(block: &Block) -> Expr {
     let reduced = block.iters.iter().filter(|i| i.kind == IterKind::Reduce);
     reduced.fold(Expr::bool(true), |all, i| all.and(i.var.expr().equal(&i.domain.min)))
-}
-
-/// The facts at the cells that writes leave alone. `places` says where each of them is, by indices
-/// and `over`; `None` for anywhere.
-fn cut<W: Borrow<Write>>(
-    facts: &[Rc<Fact>],
-    writes: &[W],
-    places: &[Option<Set>],
-    over: &[(Var, Range)],
-) -> Vec<Rc<Fact>> {
-    let left = |fact: &Rc<Fact>| -> Option<Rc<Fact>> {
-        let mut domain: Option<Domain> = None;
-        for (write, place) in writes.iter().map(Borrow::borrow).zip(places) {
-            if write.buffer == fact.buffer && changes_nothing(write, fact) {
-                continue;
-            }
-            let place = place.as_ref().filter(|_| write.buffer == fact.buffer)?;
-            let before = domain.unwrap_or_else(|| {
-                let missing = |d: &Domain, v: &Var| d.vars().all(|x| x != v);
-                over.iter().fold(fact.domain.clone(), |d, (v, range)| match missing(&d, v) {
-                    true => d.with_var(v, range),
-                    false => d,
-                })
-            });
-            let over = over.iter().map(|(v, _)| v.expr());
-            let at: Vec<Expr> = fact.indices.iter().cloned().chain(over).collect();
-            domain = Some(before.outside(&at, place).ok()?);
-        }
-        let Some(domain) = domain else { return Some(fact.clone()) };
-        let left = Fact { domain, form: RefCell::default(), ..fact.as_ref().clone() };
-        (!left.domain.is_empty().is_yes()).then(|| Rc::new(left))
-    };
-    facts.iter().filter_map(left).collect()
-}
-
-/// Whether a write stores what the fact says about all cells.
-fn changes_nothing(write: &Write, fact: &Fact) -> bool {
-    let free = free_vars(&fact.value);
-    !fact.domain.vars().any(|v| free.contains(v)) && same_expr(&write.value, &fact.value)
-}
-
-/// The values that some expressions take on a domain.
-fn image(domain: &Domain, exprs: &[Expr]) -> Known<Set> {
-    let cells: Vec<Var> = exprs.iter().map(|e| Var::new("cell", e.dtype())).collect();
-    domain.map(exprs)?.range(&cells)
-}
-
-/// A fact's cells and what they hold.
-fn by_cells(fact: &Fact, place: &[Expr], cells: &[Var], around: &[Var]) -> Known<(Set, Expr)> {
-    let map = fact.domain.map(place)?;
-    let set = map.range(cells)?;
-    let free = free_vars(&fact.value);
-    let wanted: Vec<Var> =
-        fact.domain.vars().filter(|v| free.contains(v) && !around.contains(v)).cloned().collect();
-    if wanted.is_empty() {
-        return Ok((set, fact.value.clone()));
-    }
-    let solved: Vec<(Var, Expr)> = match map.inverse(cells) {
-        Ok(inverse) => fact.domain.vars().cloned().zip(inverse).collect(),
-        // Variables that do not matter may be what makes it ambiguous.
-        Err(_) => {
-            let mut with = place.to_vec();
-            with.extend(wanted.iter().map(Var::expr));
-            let columns: Vec<Var> = cells.iter().chain(&wanted).cloned().collect();
-            let points = fact.domain.map(&with)?.range(&columns)?.domain()?;
-            let exprs: Vec<Expr> = cells.iter().map(Var::expr).collect();
-            let names: Vec<Var> = cells.iter().map(Var::fresh).collect();
-            let back = Subst::vars(names.iter().zip(&exprs).map(|(n, e)| (n.clone(), e.clone())));
-            let inverse = points.map(&exprs)?.inverse(&names)?;
-            let inverse = inverse.iter().map(|e| back.clone().expr(e));
-            columns.into_iter().zip(inverse).collect()
-        }
-    };
-    Ok((set, Subst::vars(solved).expr(&fact.value)))
-}
-
-/// The parts of a conjunction: of the condition, or of its negation.
-fn split(cond: &Expr, negated: bool, parts: &mut Vec<Expr>) {
-    match cond.kind() {
-        ExprKind::Not(inner) => split(inner, !negated, parts),
-        ExprKind::Binary(BinOp::And, a, b) if !negated => {
-            split(a, negated, parts);
-            split(b, negated, parts);
-        }
-        ExprKind::Binary(BinOp::Or, a, b) if negated => {
-            split(a, negated, parts);
-            split(b, negated, parts);
-        }
-        _ => parts.push(if negated { !cond.clone() } else { cond.clone() }),
-    }
-}
-
-/// The cell and the value of it that a condition, or its negation, is about.
-fn equation(cond: &Expr, holds: bool) -> Option<(Buffer, Vec<Expr>, Expr)> {
-    let sides = |a: &Expr, b: &Expr| match (a.kind(), b.kind()) {
-        (ExprKind::Load(buffer, at), _) => Some((buffer.clone(), at.clone(), b.clone())),
-        (_, ExprKind::Load(buffer, at)) => Some((buffer.clone(), at.clone(), a.clone())),
-        _ => None,
-    };
-    match cond.kind() {
-        _ if cond.dtype().lanes != 1 => None,
-        ExprKind::Not(inner) => equation(inner, !holds),
-        ExprKind::Load(buffer, at) => Some((buffer.clone(), at.clone(), Expr::bool(holds))),
-        ExprKind::Binary(BinOp::Eq, a, b) if holds => sides(a, b),
-        ExprKind::Binary(BinOp::Ne, a, b) if !holds => sides(a, b),
-        _ => None,
-    }
-}
-
-/// What a value depends on.
-struct Reads {
-    /// No effects, and the same value each time.
-    pure: bool,
-    /// Pointers of the memory that is read.
-    memory: Vec<Var>,
-}
-
-impl Default for Reads {
-    fn default() -> Reads {
-        Reads { pure: true, memory: Vec::new() }
-    }
-}
-
-impl Visit for Reads {
-    fn expr(&mut self, e: &Expr) {
-        match e.kind() {
-            ExprKind::Undef | ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => {
-                self.pure = false
-            }
-            ExprKind::Load(b, _) if !self.memory.contains(&b.data) => {
-                self.memory.push(b.data.clone());
-            }
-            _ => {}
-        }
-        walk_expr(self, e);
-    }
-}
-
-/// Whether an expression has no effects and reads no memory.
-pub(crate) fn is_plain(e: &Expr) -> bool {
-    let mut reads = Reads::default();
-    reads.expr(e);
-    reads.pure && reads.memory.is_empty()
-}
-
-/// Whether a statement itself, and not one inside of it, calls what may do anything.
-pub(crate) fn calls(s: &Stmt) -> bool {
-    struct Calls(bool);
-    impl Visit for Calls {
-        fn expr(&mut self, e: &Expr) {
-            self.0 |= matches!(
-                e.kind(),
-                ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _)
-            );
-            walk_expr(self, e);
-        }
-        fn stmt(&mut self, _: &Stmt) {}
-        fn block(&mut self, _: &Block) {}
-    }
-    let mut calls = Calls(false);
-    walk_stmt(&mut calls, s);
-    calls.0
-}
-
-/// One lane of a vector; `None` where that is not seen. What is scalar is the same in all.
-fn in_lane(e: &Expr, lane: &Var) -> Option<Expr> {
-    struct Lane<'a>(&'a Var, bool);
-    impl Fold for Lane<'_> {
-        fn expr(&mut self, e: &Expr) -> Expr {
-            match e.kind() {
-                _ if e.dtype().lanes == 1 => e.clone(),
-                ExprKind::Broadcast(inner) if inner.dtype().lanes == 1 => inner.clone(),
-                ExprKind::Ramp(base, stride) if base.dtype().lanes == 1 => {
-                    base + stride * self.0.expr().cast(base.dtype())
-                }
-                ExprKind::Binary(..) | ExprKind::Not(_) => fold_expr_children(self, e),
-                _ => {
-                    self.1 = false;
-                    e.clone()
-                }
-            }
-        }
-    }
-    let mut fold = Lane(lane, true);
-    let one = fold.expr(e);
-    fold.1.then_some(one)
 }

@@ -1,0 +1,151 @@
+//! What conditions and values say, before the sets look at them.
+
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::visit::{fold_expr_children, walk_expr, walk_stmt};
+use tilewright_ir::{BinOp, Block, Buffer, CallTarget, Expr, ExprKind, Fold, Stmt, Var, Visit};
+
+use crate::simplify::data::reduced;
+
+/// The parts of a conjunction: of the condition, or of its negation.
+pub(super) fn split(cond: &Expr, negated: bool, parts: &mut Vec<Expr>) {
+    match cond.kind() {
+        ExprKind::Not(inner) => split(inner, !negated, parts),
+        ExprKind::Binary(BinOp::And, a, b) if !negated => {
+            split(a, negated, parts);
+            split(b, negated, parts);
+        }
+        ExprKind::Binary(BinOp::Or, a, b) if negated => {
+            split(a, negated, parts);
+            split(b, negated, parts);
+        }
+        _ => parts.push(if negated { !cond.clone() } else { cond.clone() }),
+    }
+}
+
+/// The cell and the value of it that a condition, or its negation, is about.
+pub(super) fn equation(cond: &Expr, holds: bool) -> Option<(Buffer, Vec<Expr>, Expr)> {
+    let sides = |a: &Expr, b: &Expr| match (a.kind(), b.kind()) {
+        (ExprKind::Load(buffer, at), _) => Some((buffer.clone(), at.clone(), b.clone())),
+        (_, ExprKind::Load(buffer, at)) => Some((buffer.clone(), at.clone(), a.clone())),
+        _ => None,
+    };
+    match cond.kind() {
+        _ if cond.dtype().lanes != 1 => None,
+        ExprKind::Not(inner) => equation(inner, !holds),
+        ExprKind::Load(buffer, at) => Some((buffer.clone(), at.clone(), Expr::bool(holds))),
+        ExprKind::Binary(BinOp::Eq, a, b) if holds => sides(a, b),
+        ExprKind::Binary(BinOp::Ne, a, b) if !holds => sides(a, b),
+        _ => None,
+    }
+}
+
+/// What a value depends on.
+pub(super) struct Reads {
+    /// No effects, and the same value each time.
+    pub pure: bool,
+    /// Pointers of the memory that is read.
+    pub memory: Vec<Var>,
+}
+
+impl Default for Reads {
+    fn default() -> Reads {
+        Reads { pure: true, memory: Vec::new() }
+    }
+}
+
+impl Visit for Reads {
+    fn expr(&mut self, e: &Expr) {
+        match e.kind() {
+            ExprKind::Undef | ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => {
+                self.pure = false
+            }
+            ExprKind::Load(b, _) if !self.memory.contains(&b.data) => {
+                self.memory.push(b.data.clone());
+            }
+            _ => {}
+        }
+        walk_expr(self, e);
+    }
+}
+
+/// Whether an expression has no effects and reads no memory.
+pub(crate) fn is_plain(e: &Expr) -> bool {
+    let mut reads = Reads::default();
+    reads.expr(e);
+    reads.pure && reads.memory.is_empty()
+}
+
+/// The elements that a value reads, each once.
+pub(super) fn loads(value: &Expr) -> Vec<Expr> {
+    struct Loads(Vec<Expr>);
+    impl Visit for Loads {
+        fn expr(&mut self, e: &Expr) {
+            if let ExprKind::Load(..) = e.kind()
+                && !self.0.iter().any(|x| same_expr(x, e))
+            {
+                self.0.push(e.clone());
+            }
+            walk_expr(self, e);
+        }
+    }
+    let mut loads = Loads(Vec::new());
+    loads.expr(value);
+    loads.0
+}
+
+/// A value with another one in the place of an operand, reduced.
+pub(super) fn folded(value: &Expr, operand: &Expr, by: &Expr) -> Expr {
+    struct Replace<'a>(&'a Expr, &'a Expr);
+    impl Fold for Replace<'_> {
+        fn expr(&mut self, e: &Expr) -> Expr {
+            if same_expr(e, self.0) {
+                return self.1.clone();
+            }
+            reduced(fold_expr_children(self, e))
+        }
+    }
+    Replace(operand, by).expr(value)
+}
+
+/// Whether a statement itself, and not one inside of it, calls what may do anything.
+pub(crate) fn calls(s: &Stmt) -> bool {
+    struct Calls(bool);
+    impl Visit for Calls {
+        fn expr(&mut self, e: &Expr) {
+            self.0 |= matches!(
+                e.kind(),
+                ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _)
+            );
+            walk_expr(self, e);
+        }
+        fn stmt(&mut self, _: &Stmt) {}
+        fn block(&mut self, _: &Block) {}
+    }
+    let mut calls = Calls(false);
+    walk_stmt(&mut calls, s);
+    calls.0
+}
+
+/// One lane of a vector; `None` where that is not seen. What is scalar is the same in all.
+pub(super) fn in_lane(e: &Expr, lane: &Var) -> Option<Expr> {
+    struct Lane<'a>(&'a Var, bool);
+    impl Fold for Lane<'_> {
+        fn expr(&mut self, e: &Expr) -> Expr {
+            match e.kind() {
+                _ if e.dtype().lanes == 1 => e.clone(),
+                ExprKind::Broadcast(inner) if inner.dtype().lanes == 1 => inner.clone(),
+                ExprKind::Ramp(base, stride) if base.dtype().lanes == 1 => {
+                    base + stride * self.0.expr().cast(base.dtype())
+                }
+                ExprKind::Binary(..) | ExprKind::Not(_) => fold_expr_children(self, e),
+                _ => {
+                    self.1 = false;
+                    e.clone()
+                }
+            }
+        }
+    }
+    let mut fold = Lane(lane, true);
+    let one = fold.expr(e);
+    fold.1.then_some(one)
+}
