@@ -1,4 +1,5 @@
 //! Layouts in the graph.
 
 mod conversion;
+mod random;
 mod stages;
