@@ -252,20 +252,26 @@ fn graph(random: &mut Random) -> String {
         let (arg, shape) = values[at].clone();
         let pack: Vec<&Layout> = LAYOUTS.iter().filter(|l| l.logical == shape).collect();
         let crop: Vec<&Layout> = LAYOUTS.iter().filter(|l| l.physical == shape).collect();
-        let (func, args, to): (String, Vec<String>, Vec<usize>) = match random.below(10) {
-            0..=3 if !crop.is_empty() => {
-                let l = random.of(&crop);
-                (format!("{}_back", l.name), vec![arg], l.logical.to_vec())
-            }
-            0..=5 if !pack.is_empty() => {
+        // Work in a layout and crops of it; conversions of what is logical.
+        let (packs, crops) = match (pack.is_empty(), crop.is_empty()) {
+            (true, _) => (0, 4),
+            (_, true) => (6, 6),
+            _ => (3, 6),
+        };
+        let (func, args, to): (String, Vec<String>, Vec<usize>) = match random.below(12) {
+            k if k < packs => {
                 let l = random.of(&pack);
-                let pad = match (l.data, random.below(6)) {
+                let pad = match (l.data, random.below(8)) {
                     ("", _) => "pack",
-                    (_, 0..=2) => "zero",
-                    (_, 3) => "none",
-                    _ => PADS[random.below(4)].0,
+                    (_, 0..=3) => "zero",
+                    (_, 4) => "none",
+                    (_, k) => PADS[k - 4].0,
                 };
                 (format!("{}_{pad}", l.name), vec![arg], l.physical.to_vec())
+            }
+            k if k < crops => {
+                let l = random.of(&crop);
+                (format!("{}_back", l.name), vec![arg], l.logical.to_vec())
             }
             6 if !pack.is_empty() => {
                 (format!("{}_staged", random.of(&pack).name), vec![arg], shape)
@@ -276,10 +282,7 @@ fn graph(random: &mut Random) -> String {
                 let other = random.of(&same).0.clone();
                 (name(random.of(&BINARY).0, &shape), vec![arg, other], shape)
             }
-            8 => {
-                totals.push(format!("t{k}"));
-                (name("total", &shape), vec![arg], vec![1])
-            }
+            8 => (name("total", &shape), vec![arg], vec![1]),
             _ => (name(random.of(&UNARY).0, &shape), vec![arg], shape),
         };
         let var = if to == [1] { format!("t{k}") } else { format!("v{k}") };
@@ -287,8 +290,9 @@ fn graph(random: &mut Random) -> String {
         let args = format!("({},)", args.join(", "));
         let _ =
             writeln!(body, "            {var} = R.call_tir(cls.{func}, {args}, out_sinfo={ty})");
-        if to != [1] {
-            values.push((var, to));
+        match to == [1] {
+            true => totals.push(var),
+            false => values.push((var, to)),
         }
     }
     let mut outputs = totals;
