@@ -236,6 +236,10 @@ impl Cancel<'_, '_> {
         let c = &way.conversion;
         let as_it_is = (**c).clone();
         let Pad::Value(value) = &c.pad else { return as_it_is };
+        // All of the argument's own cells: that is the identity, which it is not.
+        if c.takes_own_cells() {
+            return as_it_is;
+        }
         let in_range = c.source.iter().zip(&c.from).fold(Expr::bool(true), |all, (e, n)| {
             all.and(e.clone().greater_equal(0)).and(e.clone().less(*n))
         });

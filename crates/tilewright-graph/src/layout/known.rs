@@ -9,6 +9,7 @@
 //! What a function assumes (`T.assume`) of an argument, or of its result when it is done, is known
 //! of the value as well.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use tilewright_interp::scalar::{self, Scalar};
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    BinOp, Binding, Buffer, CallTarget, Expr, ExprKind, Fold, GraphExpr, Intrin, Tensor,
+    BinOp, Binding, Buffer, CallTarget, Expr, ExprKind, Fold, GraphExpr, GraphVar, Intrin, Tensor,
     TensorFunc, Var,
 };
 use tilewright_sets::{Access, Domain, Engine, Set};
@@ -70,6 +71,9 @@ pub(crate) struct Values {
     made: HashMap<u64, Made>,
     /// Cells of values that hold a constant by assumption.
     assumed: HashMap<u64, Vec<(Region, Expr)>>,
+    /// Answers to what was asked on the way of one question, by value and condition: values that
+    /// are used several times are followed once.
+    answers: RefCell<HashMap<(u64, String), Answer>>,
 }
 
 enum Made {
@@ -80,7 +84,12 @@ enum Made {
 
 impl Values {
     pub fn new(engine: &Engine) -> Values {
-        Values { engine: engine.clone(), made: HashMap::new(), assumed: HashMap::new() }
+        Values {
+            engine: engine.clone(),
+            made: HashMap::new(),
+            assumed: HashMap::new(),
+            answers: RefCell::default(),
+        }
     }
 
     /// Takes note of a binding whose value a conversion makes.
@@ -119,6 +128,7 @@ impl Values {
 
     /// The constant that every cell of a region holds.
     pub fn constant(&self, value: &GraphExpr, region: &Region) -> Answer {
+        self.answers.borrow_mut().clear();
         self.ask(value, region, MAX_DEPTH)
     }
 
@@ -131,6 +141,16 @@ impl Values {
             GraphExpr::Var(v) => v,
             _ => return Err("it is no tensor".into()),
         };
+        let key = (v.id(), region.cond.to_string());
+        if let Some(known) = self.answers.borrow().get(&key) {
+            return known.clone();
+        }
+        let answer = self.of_var(v, region, depth);
+        self.answers.borrow_mut().insert(key, answer.clone());
+        answer
+    }
+
+    fn of_var(&self, v: &GraphVar, region: &Region, depth: usize) -> Answer {
         for (cells, constant) in self.assumed.get(&v.id()).into_iter().flatten() {
             let names: Vec<Expr> = region.cells.iter().map(Var::expr).collect();
             if region.domain(&self.engine).prove(&cells.at(&names)).is_yes() {

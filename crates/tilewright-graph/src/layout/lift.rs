@@ -24,6 +24,9 @@
 //! The last two change what the function reads, and are for functions of whose results the padding
 //! is no part: that is proven, or the stage leaves as `Value`.
 //!
+//! A crop may be marked with what it leaves behind, `{"postproc": ["crop", 0]}`: the function that it
+//! becomes assumes that, as the text of a program may assume anything.
+//!
 //! Equal stages are one function, and one call where their arguments are the same.
 
 use std::collections::{HashMap, HashSet};
@@ -262,15 +265,15 @@ impl Lift<'_, '_> {
         };
         let (mut pres, mut posts): (Vec<Found>, Vec<Found>) = (Vec::new(), Vec::new());
         for (at, s) in list.iter().enumerate() {
-            let Some((block, is_pre)) = marked(s) else { continue };
+            let Some(mark) = marked(s) else { continue };
             if pres.iter().chain(&posts).any(|f| f.at.contains(&at)) {
                 continue;
             }
-            match stage(func, allocs, &list, at, &block, is_pre)? {
-                Ok(found) if is_pre => pres.push(found),
+            match stage(func, allocs, &list, at, &mark)? {
+                Ok(found) if mark.is_pre => pres.push(found),
                 Ok(found) => posts.push(found),
                 Err(missing) => self.why.push(
-                    Error::refused(format!("the stage `{block}` stays in `{name}`"))
+                    Error::refused(format!("the stage `{}` stays in `{name}`", mark.block))
                         .at(s.span())
                         .note(missing),
                 ),
@@ -327,7 +330,9 @@ impl Lift<'_, '_> {
         let leaves = |b: &Buffer| pres.iter().chain(&posts).any(|f| f.buffer == *b);
         let allocs = allocs.iter().filter(|b| !leaves(b)).cloned().collect();
         let mut compute = TensorFunc { params, ..func.clone() }.with_root(allocs, body);
+        // Names another function, and counts parameters.
         compute.attrs.remove("global_symbol");
+        compute.attrs.remove("layout_free_buffers");
         let compute = self.functions.add(compute, &format!("{name}_physical"));
         Ok(Some(Split { compute, params: slots, results }))
     }
@@ -422,25 +427,47 @@ fn inputs_of(func: &TensorFunc) -> Option<usize> {
     kinds.is_sorted().then(|| kinds.iter().filter(|k| **k == 0).count())
 }
 
-/// The name of the marked block that a statement is, under its loops, and whether it converts an
-/// argument.
-fn marked(s: &Stmt) -> Option<(Arc<str>, bool)> {
-    struct Find(Vec<(Arc<str>, bool)>);
+/// A marked block.
+struct Mark {
+    block: Arc<str>,
+    /// It converts an argument.
+    is_pre: bool,
+    /// The value of the annotation.
+    says: Attr,
+}
+
+/// The marked block that a statement is, under its loops.
+fn marked(s: &Stmt) -> Option<Mark> {
+    struct Find(Option<Mark>);
     impl Visit for Find {
         fn block(&mut self, b: &Block) {
-            let has =
-                |key: &str| b.annotations.get(key).is_some_and(|v| !matches!(v, Attr::Bool(false)));
-            if has(PRE) || has(LAYOUT_REWRITE) {
-                self.0.push((b.name.clone(), true));
-            } else if has(POST) {
-                self.0.push((b.name.clone(), false));
+            for (key, is_pre) in [(PRE, true), (LAYOUT_REWRITE, true), (POST, false)] {
+                match b.annotations.get(key) {
+                    None | Some(Attr::Bool(false)) => {}
+                    Some(says) => {
+                        let (block, says) = (b.name.clone(), says.clone());
+                        self.0.get_or_insert(Mark { block, is_pre, says });
+                    }
+                }
             }
             visit::walk_block(self, b);
         }
     }
-    let mut find = Find(Vec::new());
+    let mut find = Find(None);
     find.stmt(s);
-    find.0.into_iter().next()
+    find.0
+}
+
+/// What a crop assumes of the cells that it leaves behind, where its mark says so.
+fn left_behind(mark: &Mark, crop: &Conversion, from: &Buffer) -> Option<Stmt> {
+    let Attr::List(says) = &mark.says else { return None };
+    let value = match &says[..] {
+        [Attr::Str(what), Attr::Int(v)] if **what == *"crop" => *v as f64,
+        [Attr::Str(what), Attr::Float(v)] if **what == *"crop" => *v,
+        _ => return None,
+    };
+    let value = Pad::Value(Expr::constant(value, crop.dtype));
+    (!mark.is_pre).then(|| crop.inverse(value))?.and_then(|back| assumption(&back, from))
 }
 
 /// The stage that a marked statement is, or why it is none that could leave. Other statements that
@@ -450,9 +477,9 @@ fn stage(
     allocs: &[Buffer],
     list: &[Stmt],
     at: usize,
-    block: &str,
-    is_pre: bool,
+    mark: &Mark,
 ) -> Result<Result<Found, String>> {
+    let is_pre = mark.is_pre;
     let (read, written) = accessed(&list[at]);
     let ([from], [to]) = (&read[..], &written[..]) else {
         return Ok(Err("it does not read one buffer and write another".into()));
@@ -484,11 +511,15 @@ fn stage(
     let Some(conversion) = Conversion::of_stage(&stmt, from, to)? else {
         return Ok(Err("it does more than move data, or that is not proven".into()));
     };
-    let named = block.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let starts = block.starts_with(|c: char| c.is_ascii_alphabetic());
-    let name = if named && starts { block } else { "convert" };
+    let named = mark.block.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let starts = mark.block.starts_with(|c: char| c.is_ascii_alphabetic());
+    let name = if named && starts { &*mark.block } else { "convert" };
     let func = match parts.len() {
-        1 => alone(&stmt, from, to),
+        1 => alone(
+            &Stmt::seq(left_behind(mark, &conversion, from).into_iter().chain([stmt])),
+            from,
+            to,
+        ),
         _ => conversion.to_func(name),
     };
     let (buffer, name) = (inner.clone(), name.to_owned());

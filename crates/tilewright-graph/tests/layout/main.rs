@@ -3,3 +3,4 @@
 mod conversion;
 mod random;
 mod stages;
+mod why;

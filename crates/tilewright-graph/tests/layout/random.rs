@@ -152,16 +152,20 @@ fn nest(shape: &[usize]) -> (String, &'static str) {
     }
 }
 
-fn function(out: &mut String, name: &str, params: &[(&str, &[usize])], body: &str) {
-    let _ = writeln!(out, "    @T.prim_func\n    def {name}({}):", buffers(params));
+/// Functions with their text.
+type Library = Vec<(String, String)>;
+
+fn function(out: &mut Library, name: &str, params: &[(&str, &[usize])], body: &str) {
+    let mut text = format!("    @T.prim_func\n    def {name}({}):\n", buffers(params));
     body.lines().for_each(|l| {
-        let _ = writeln!(out, "        {l}");
+        let _ = writeln!(text, "        {l}");
     });
+    out.push((name.to_owned(), text));
 }
 
 /// Every function that a graph may call.
-fn library() -> String {
-    let mut out = String::new();
+fn library() -> Library {
+    let mut out = Library::new();
     for l in &LAYOUTS {
         let (over, at) = nest(l.physical);
         let (back_over, back_at) = nest(l.logical);
@@ -390,7 +394,10 @@ fn random_graphs_compute_the_same_and_nothing_is_left_to_cancel() {
     while graphs < GRAPHS {
         tried += 1;
         let mut random = Random(tried);
-        let text = format!("@I.ir_module\nclass Module:\n{library}\n{}", graph(&mut random));
+        let main = graph(&mut random);
+        let called = library.iter().filter(|f| main.contains(&format!("cls.{},", f.0)));
+        let functions: String = called.map(|f| f.1.as_str()).collect();
+        let text = format!("@I.ir_module\nclass Module:\n{functions}\n{main}");
         let source = Source::new("graph.py", text.clone());
         let module = parse_module(&source).unwrap_or_else(|e| panic!("{}\n{text}", e.render()));
         let given = inputs(&mut random);

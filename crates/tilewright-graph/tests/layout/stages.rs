@@ -1,7 +1,7 @@
 //! Functions that work in other layouts inside and keep their interface.
 
 use expect_test::{Expect, expect};
-use tilewright_graph::layout::{Pad, with_layouts};
+use tilewright_graph::layout::{Leave, Pad, cancel_layout, lift_layout, with_layouts};
 use tilewright_ir::{DType, Expr, Function, Module, Source, TensorFunc, Var};
 use tilewright_schedule::index_map::IndexMap;
 use tilewright_script::{parse_module, print_module};
@@ -183,4 +183,43 @@ def f(A: T.Buffer((4, 4), \"float32\"), B: T.Buffer((4, 4), \"float32\")):
         error: no block accesses `A`
     "#]],
     );
+}
+
+#[test]
+fn the_stages_of_a_chain_move_into_the_graph_and_vanish() {
+    let graph = "
+@I.ir_module
+class Module:
+    @T.prim_func
+    def matmul(A: T.Buffer((16, 16), \"float32\"), B: T.Buffer((16, 16), \"float32\"), C: T.Buffer((16, 16), \"float32\")):
+        C[0, 0] = A[0, 0] + B[0, 0]
+
+    @R.function
+    def main(x: R.Tensor((16, 16), \"float32\"), w: R.Tensor((16, 16), \"float32\")) -> R.Tensor((16, 16), \"float32\"):
+        cls = Module
+        with R.dataflow():
+            lv0 = R.call_tir(cls.matmul, (x, w), out_sinfo=R.Tensor((16, 16), \"float32\"))
+            lv1 = R.call_tir(cls.matmul, (lv0, w), out_sinfo=R.Tensor((16, 16), \"float32\"))
+            lv2 = R.call_tir(cls.matmul, (lv1, w), out_sinfo=R.Tensor((16, 16), \"float32\"))
+            R.output(lv2)
+        return lv2
+";
+    let mut module =
+        parse_module(&Source::new("f.py", graph)).unwrap_or_else(|e| panic!("{}", e.render()));
+    let layouts = [(0, blocked(), Pad::None), (2, blocked(), Pad::None)];
+    let staged = with_layouts(&func(MATMUL), &layouts).expect("has layouts");
+    module.insert("matmul", Function::from(staged));
+    let mut why = Vec::new();
+    let lifted = lift_layout(&module, Leave::Value, &mut why).expect("lifts");
+    let done = cancel_layout(&lifted, &mut why).expect("cancels");
+    assert!(why.is_empty(), "{why:?}");
+    let text = print_module(&done);
+    let main = text.split("with R.dataflow():").nth(1).and_then(|t| t.split("R.output").next());
+    let lines: Vec<&str> = main.unwrap_or_default().lines().map(str::trim).collect();
+    expect![[r#"
+        x_physical = R.call_tir(cls.A_global, (x,), out_sinfo=R.Tensor((2, 16, 8), dtype="float32"))
+        lv0_physical = R.call_tir(cls.matmul_physical, (x_physical, w), out_sinfo=R.Tensor((2, 16, 8), dtype="float32"))
+        lv1_physical = R.call_tir(cls.matmul_physical, (lv0_physical, w), out_sinfo=R.Tensor((2, 16, 8), dtype="float32"))
+        lv2_physical = R.call_tir(cls.matmul_physical, (lv1_physical, w), out_sinfo=R.Tensor((2, 16, 8), dtype="float32"))
+        lv2 = R.call_tir(cls.C_global, (lv2_physical,), out_sinfo=R.Tensor((16, 16), dtype="float32"))"#]].assert_eq(lines.join("\n").trim());
 }
