@@ -44,6 +44,8 @@ class Module:
             Y = R.call_tir(cls.conv1d, (X_pad, F), out_sinfo=R.Tensor((22,), "float32"))
             Y_crop = R.call_tir(cls.crop_18, (Y,), out_sinfo=R.Tensor((18,), "float32"))
             Y_crop_pad = R.call_tir(cls.pad_18, (Y_crop,), out_sinfo=R.Tensor((24,), "float32"))
+            #^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remark: `Y_crop_pad` does not take all of `Y`
+            # note: the cells of `Y` where c0 >= 18 are not known to hold T.float32(0.0): a product with zero: `F` may hold NaN or infinity
             Z = R.call_tir(cls.conv1d, (Y_crop_pad, F), out_sinfo=R.Tensor((22,), "float32"))
             Z_crop = R.call_tir(cls.crop_20, (Z,), out_sinfo=R.Tensor((20,), "float32"))
             R.output(Z_crop)

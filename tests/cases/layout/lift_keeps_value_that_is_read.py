@@ -9,6 +9,8 @@ class Module:
         AC = T.alloc_buffer((4, 4), "int32")
         BC = T.alloc_buffer((4, 4), "int32")
         for io, ii in T.grid(4, 4):
+        #^^^^^^^^^^^^^^^^^^^^^^^^^ remark: `grow` keeps the pad value of `AC`
+        # note: at i=3, j=2 `AC[i, j]` is read
             with T.block("pad"):
                 vo, vi = T.axis.remap("SS", [io, ii])
                 T.block_attr({"preproc": "pad"})

@@ -9,6 +9,8 @@ class Module:
     def computes(A: T.Buffer((4, 6), "float32"), B: T.Buffer((6, 4), "float32")):
         AT = T.alloc_buffer((6, 4))
         for i, j in T.grid(6, 4):
+        #^^^^^^^^^^^^^^^^^^^^^^^ remark: the stage `turn` stays in `computes`
+        # note: it does more than move data, or that is not proven
             with T.block("turn"):
                 vi, vj = T.axis.remap("SS", [i, j])
                 T.block_attr({"preproc": "layout"})
@@ -27,6 +29,8 @@ class Module:
                 vi, vj = T.axis.remap("SS", [i, j])
                 A2[vi, vj] = A[vi, vj] * 2.0
         for i, j in T.grid(6, 4):
+        #^^^^^^^^^^^^^^^^^^^^^^^ remark: the stage `turn` stays in `inner`
+        # note: `A2` is no parameter
             with T.block("turn"):
                 vi, vj = T.axis.remap("SS", [i, j])
                 T.block_attr({"preproc": "layout"})
@@ -40,6 +44,8 @@ class Module:
     def overwritten(A: T.Buffer((4, 6), "float32"), B: T.Buffer((6, 4), "float32")):
         AT = T.alloc_buffer((6, 4))
         for i, j in T.grid(6, 4):
+        #^^^^^^^^^^^^^^^^^^^^^^^ remark: the stage `turn` stays in `overwritten`
+        # note: `AT` is written by another statement too
             with T.block("turn"):
                 vi, vj = T.axis.remap("SS", [i, j])
                 T.block_attr({"preproc": "layout"})

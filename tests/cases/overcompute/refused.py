@@ -8,6 +8,8 @@ def used(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4, 4), "int32"), C: T.Buffer
     with T.block("fill"):
         for io, ii in T.grid(4, 4):
             if 4 * io + ii < 14:
+            #^^^^^^^^^^^^^^^^^^ remark: the guard `4 * io + ii < 14` stays: what would be written to `B` is used, and is not known to be what is there
+            # note: at io=3, ii=2: B[3, 2] is read by block "sum" before it is written again
                 B[io, ii] = A[io, ii]
     with T.block("sum"):
         for io, ii in T.grid(4, 4):
@@ -21,6 +23,8 @@ def used(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4, 4), "int32"), C: T.Buffer
 def seen(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
     for i in range(16):
         if i < 14:
+        #^^^^^^^^ remark: the guard `i < 14` stays: what would be written to `B` is used, and is not known to be what is there
+        # note: at i=14: B[14] is seen by the caller
             B[i] = A[i]
 
 
@@ -28,6 +32,8 @@ def seen(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
 def unknown(A: T.Buffer((16,), "int32"), B: T.Buffer((1,), "int32")):
     for i in range(16):
         if i < 14:
+        #^^^^^^^^ remark: the guard `i < 14` stays: what would be written to `B` is used, and is not known to be what is there
+        # note: at i=15: B[0] is seen by the caller
             B[0] = B[0] + A[i]
 
 
@@ -38,6 +44,8 @@ def unwritten(A: T.Buffer((14,), "int32"), B: T.Buffer((16,), "int32")):
         L[i] = A[i]
     for i in range(16):
         if i < 14:
+        #^^^^^^^^ remark: the guard `i < 14` stays: `L` would be read where nothing has been written
+        # note: at i=14: L[14]
             B[i] = L[i]
     for i in range(2):
         B[i + 14] = 0
@@ -47,6 +55,7 @@ def unwritten(A: T.Buffer((14,), "int32"), B: T.Buffer((16,), "int32")):
 def asserts(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32"), n: T.int32):
     for i in range(16):
         if i < 14:
+        #^^^^^^^^ remark: the guard `i < 14` stays: an assertion stands under it
             assert n > 3, "more"
             B[i] = A[i] // n
     for i in range(2):
@@ -57,10 +66,16 @@ def asserts(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32"), n: T.int32
 def threads(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
     for i in T.parallel(16):
         if i < 14:
+        #^^^^^^^^ remark: the guard `i < 14` stays: iterations of the parallel loop `i` would touch one cell of `B`
+        # note: at i=15, i=0: B[0]
             B[i % 15] = A[i]
         if i == 15:
+        #^^^^^^^^^ remark: the guard `i == 15` stays: iterations of the parallel loop `i` would touch one cell of `B`
+        # note: at i=1, i=0: B[0]
             B[0] = 0
         if i == 0:
+        #^^^^^^^^ remark: the guard `i == 0` stays: iterations of the parallel loop `i` would touch one cell of `B`
+        # note: at i=1, i=0: B[0]
             B[0] = A[i]
     for i in range(2):
         B[i + 14] = 0

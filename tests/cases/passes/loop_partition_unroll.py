@@ -2,11 +2,15 @@
 @T.prim_func
 def f(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
     for i in T.serial(8, annotations={"pragma_loop_partition_hint": 1}):
+    #^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remark: the loop `i` is not taken apart
+    # note: no condition changes at one place of it
         if i % 2 == 0:
             B[i] = A[i]
         else:
             B[i] = 0
     for i in range(8):
+    #^^^^^^^^^^^^^^^^ remark: the loop `i` is not taken apart
+    # note: its bounds are constant, and it has no hint
         if T.likely(i < 6):
             A[i] = 0
 

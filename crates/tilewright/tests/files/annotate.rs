@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+/// How a comment begins that shows a diagnostic, or a place of one.
+const STARTS: [&str; 3] = ["error: ", "remark: ", "here: "];
+
 /// A text without diagnostics.
 pub fn strip(text: &str) -> String {
     let mut kept = String::new();
@@ -11,7 +14,9 @@ pub fn strip(text: &str) -> String {
         let starts = comment
             .strip_prefix('#')
             .map(|rest| rest.trim_start_matches('^'))
-            .is_some_and(|rest| rest.starts_with(" error: ") || rest.starts_with(" here: "));
+            .is_some_and(|rest| {
+                STARTS.iter().any(|s| rest.strip_prefix(' ').is_some_and(|r| r.starts_with(s)))
+            });
         let goes_on = comment.starts_with("# note: ") || comment.starts_with("# help: ");
         inside = starts || (inside && goes_on);
         if !inside {
@@ -22,44 +27,16 @@ pub fn strip(text: &str) -> String {
     kept
 }
 
-/// A text with the diagnostic that a command printed about it.
+/// A text with the errors and remarks that a command printed about it.
 pub fn annotate(text: &str, printed: &str) -> Result<String, String> {
-    let mut lines = printed.lines();
-    let message = lines.next().and_then(|line| line.strip_prefix("error: "));
-    let message = message.ok_or_else(|| format!("not a diagnostic:\n{printed}"))?;
     // Comments by the line that they follow; line 0 stands for no place.
     let mut comments: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-    let mut first: Option<(usize, usize)> = None;
-    let mut rest = Vec::new();
-    while let Some(line) = lines.next() {
-        let Some(place) = line.strip_prefix("  --> ") else {
-            rest.push(line.to_owned());
-            continue;
-        };
-        let bad = || format!("a place that cannot be read: {line}");
-        let mut parts = place.rsplitn(3, ':');
-        let mut number = || parts.next().and_then(|part| part.parse::<usize>().ok());
-        let (column, row) = (number().ok_or_else(bad)?, number().ok_or_else(bad)?);
-        let _source = lines.next();
-        let carets = lines.next().and_then(|line| line.split_once("| ")).ok_or_else(bad)?.1;
-        let carets = carets.trim_start();
-        let width = carets.chars().take_while(|c| *c == '^').count();
-        let label = carets.trim_start_matches('^').trim();
-        let text = match (label, first) {
-            ("", None) => format!("error: {message}"),
-            (label, _) => format!("here: {label}"),
-        };
-        let mark = format!("#{}", "^".repeat(width.saturating_sub(1)));
-        let comment = format!("{}{mark} {text}", " ".repeat(column - 1));
-        comments.entry(row).or_default().push(comment);
-        first = first.or(Some((row, column)));
+    let lines: Vec<&str> = printed.lines().collect();
+    let starts = |line: &str| STARTS[..2].iter().any(|s| line.starts_with(s));
+    let first = lines.iter().position(|line| starts(line)).unwrap_or(lines.len());
+    for diagnostic in lines[first..].chunk_by(|_, next| !starts(next)) {
+        place(diagnostic, &mut comments)?;
     }
-    let (row, column) = first.unwrap_or((0, 1));
-    let at = comments.entry(row).or_default();
-    if !at.iter().any(|c| c.ends_with(&format!(" error: {message}"))) {
-        at.insert(0, format!("{}# error: {message}", " ".repeat(column - 1)));
-    }
-    at.extend(rest.iter().map(|line| format!("{}# {line}", " ".repeat(column - 1))));
     let mut annotated = String::new();
     for (i, line) in text.lines().enumerate() {
         annotated += line;
@@ -75,6 +52,45 @@ pub fn annotate(text: &str, printed: &str) -> Result<String, String> {
         annotated.push('\n');
     }
     Ok(annotated)
+}
+
+/// The comments of one diagnostic, by the line that they follow.
+fn place(printed: &[&str], comments: &mut BTreeMap<usize, Vec<String>>) -> Result<(), String> {
+    let mut lines = printed.iter();
+    let message = lines.next().copied().unwrap_or_default();
+    let mut first: Option<(usize, usize)> = None;
+    let mut rest = Vec::new();
+    while let Some(line) = lines.next() {
+        let Some(place) = line.strip_prefix("  --> ") else {
+            rest.push(line);
+            continue;
+        };
+        let bad = || format!("a place that cannot be read: {line}");
+        let mut parts = place.rsplitn(3, ':');
+        let mut number = || parts.next().and_then(|part| part.parse::<usize>().ok());
+        let (column, row) = (number().ok_or_else(bad)?, number().ok_or_else(bad)?);
+        let _source = lines.next();
+        let carets = lines.next().and_then(|line| line.split_once("| ")).ok_or_else(bad)?.1;
+        let carets = carets.trim_start();
+        let width = carets.chars().take_while(|c| *c == '^').count();
+        let label = carets.trim_start_matches('^').trim();
+        let text = match (label, first) {
+            ("", None) => message.to_owned(),
+            (label, _) => format!("here: {label}"),
+        };
+        let mark = format!("#{}", "^".repeat(width.saturating_sub(1)));
+        let comment = format!("{}{mark} {text}", " ".repeat(column - 1));
+        comments.entry(row).or_default().push(comment);
+        first = first.or(Some((row, column)));
+    }
+    let (row, column) = first.unwrap_or((0, 1));
+    let indent = " ".repeat(column - 1);
+    let at = comments.entry(row).or_default();
+    if !at.last().is_some_and(|c| c.ends_with(&format!(" {message}"))) {
+        at.push(format!("{indent}# {message}"));
+    }
+    at.extend(rest.iter().map(|line| format!("{indent}# {line}")));
+    Ok(())
 }
 
 #[test]
@@ -93,4 +109,12 @@ fn diagnostics_go_in_and_out() {
     let without = annotate("x\n", "error: no place\nhelp: none\n").expect("a diagnostic");
     assert_eq!(without, "x\n# error: no place\n# help: none\n");
     assert_eq!(strip(&without), "x\n");
+    let two = "note: random\nremark: `x` stays\n  --> <stdin>:1:1\n   1 | x\n     | ^\nnote: why\n\
+               remark: all of it\nnote: because\n";
+    let annotated = annotate("x\ny\n", two).expect("remarks");
+    assert_eq!(
+        annotated,
+        "x\n# remark: `x` stays\n# note: why\ny\n# remark: all of it\n# note: because\n"
+    );
+    assert_eq!(strip(&annotated), "x\ny\n");
 }

@@ -13,7 +13,7 @@
 //! The command runs with the part before the first section as its file. What it prints stands under
 //! `# ---- expected`: text of TVMScript as it is, anything else as comments. An exit code other than
 //! 0 stands there as `# exit: 1`. A diagnostic stands in the input, below the line that it points
-//! to; the comment begins under the place and is as wide as it:
+//! to, and so do the remarks of `--explain`; the comment begins under the place and is as wide as it:
 //!
 //! ```python
 //!     B[0] = C[0]
@@ -167,7 +167,13 @@ fn check(path: &Path, update: bool) -> Result<(), String> {
     }
     let in_script = run.stderr.contains(&format!("--> {SCRIPT}:"));
     let mut now = match run.code {
+        2 if !run.stderr.contains("error: ") => {
+            return Err(format!("not a diagnostic:\n{}", run.stderr));
+        }
         2 if !in_script => annotate(&case.input, &run.stderr)?,
+        _ if case.command.iter().any(|word| word == "--explain") => {
+            annotate(&case.input, &run.stderr)?
+        }
         _ => case.input.clone(),
     };
     if let Some(schedule) = &case.schedule {
