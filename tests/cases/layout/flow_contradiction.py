@@ -42,6 +42,7 @@ class Module:
     @T.prim_func
     def diagonal(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8,), "float32")):
         for i in T.serial(8):
+        #^^^^^^^^^^^^^^^^^^^ remark: `t` keeps its layout: `A` is accessed at `vi * 3 % 8` along axis 1, which the layout splits into [3, 3]
             with T.block("B"):
                 vi = T.axis.spatial(8, i)
                 B[vi] = A[vi, (vi * 3) % 8]
