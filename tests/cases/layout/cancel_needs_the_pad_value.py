@@ -47,8 +47,6 @@ class Module:
             z1 = R.call_tir(cls.pad, (z,), out_sinfo=R.Tensor((8,), "float32"))
             #^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remark: `z0` is not taken for `z1`
             # note: the cells of `z0` where c0 >= 6 are not known to hold T.float32(0.0): they hold T.float32(1.0)
-            #^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remark: `z1` does not take all of `z0`
-            # note: the cells of `z0` where c0 >= 6 are not known to hold T.float32(0.0): they hold T.float32(1.0)
             s = R.call_tir(cls.total, (z1,), out_sinfo=R.Tensor((1,), "float32"))
             R.output(s)
         return s

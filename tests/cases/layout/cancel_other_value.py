@@ -39,8 +39,6 @@ class Module:
             d = R.call_tir(cls.pad_zero, (c,), out_sinfo=R.Tensor((2, 4), "int32"))
             #^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remark: `b` is not taken for `d`
             # note: the cells of `b` where c0 != 0 and c1 >= 2 are not known to hold 0: they hold 1
-            #^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remark: `d` does not take all of `b`
-            # note: the cells of `b` where c0 == 1 and c1 >= 2 are not known to hold 0: they hold 1
             e = R.call_tir(cls.negate, (d,), out_sinfo=R.Tensor((2, 4), "int32"))
             f = R.call_tir(cls.crop, (e,), out_sinfo=R.Tensor((6,), "int32"))
             g = R.call_tir(cls.pad_any, (f,), out_sinfo=R.Tensor((2, 4), "int32"))
