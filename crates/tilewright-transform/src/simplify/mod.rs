@@ -263,10 +263,14 @@ impl Simplify<'_> {
             StmtKind::Seq(parts) => self.sequence(s, parts),
             StmtKind::Let { var, value, body } => {
                 let value = self.index(value);
-                self.bind(var, &value);
-                self.memory.enter_let(var, &value);
-                let body = self.statement(body);
-                self.memory.leave();
+                let body = self.scoped(|f| {
+                    f.bind(var, &value);
+                    f.memory.enter_let(var, &value);
+                    let body = f.statement(body);
+                    f.memory.leave();
+                    body
+                });
+                self.forget(s);
                 match body.is_nop() && Traits::of(&value).pure {
                     true => body,
                     false => {
