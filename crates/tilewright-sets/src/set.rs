@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use tilewright_ir::{Expr, Var};
 
-use crate::answer::{Known, Proof, Reason, Unknown, Witness};
+use crate::answer::{Known, Proof, Reason, Unknown, Witness, not_affine};
 use crate::bounds::Bounds;
 use crate::domain::Domain;
 use crate::engine::Engine;
@@ -40,7 +40,7 @@ impl Domain {
             let mut dropped = dropped.map(Atom::expr).peekable();
             let vague = match (self.vague(), dropped.peek()) {
                 (Some(why), _) => Some(why.clone()),
-                (None, Some(_)) => Some(crate::answer::not_affine(dropped)),
+                (None, Some(_)) => Some(not_affine(dropped)),
                 (None, None) => None,
             };
             let set = outer.set.clone();
@@ -160,17 +160,23 @@ impl Set {
         self.engine.ask(|| Ok(Set { raw: self.raw.clone().complement()?, ..self.clone() }))
     }
 
-    /// The values that `vars` take, in the order given.
+    /// The values that `vars` take, in the order given. What is not affine and varies with another
+    /// variable goes with it; the result is then only known from outside.
     pub fn project(&self, vars: &[Var]) -> Known<Set> {
         self.engine.ask(|| {
             let mut atoms: Vec<Atom> = vars.iter().map(Atom::var).collect();
             if let Some(a) = atoms.iter().find(|a| !self.frame.atoms[..self.dims].contains(a)) {
                 return Err(Reason::Mismatch(format!("no dimension `{}`", a.expr())).into());
             }
-            atoms.extend(self.frame.atoms[self.dims..].iter().cloned());
+            let gone = self.vars().filter(|v| !vars.contains(v)).cloned().collect();
+            let (lost, stays): (Vec<&Atom>, Vec<&Atom>) =
+                self.frame.atoms[self.dims..].iter().partition(|a| a.varies_with(&gone));
+            atoms.extend(stays.into_iter().cloned());
+            let why = (!lost.is_empty()).then(|| not_affine(lost.into_iter().map(Atom::expr)));
             let raw = self.frame.scatter(self.raw.clone(), &atoms)?.coalesce()?;
             let frame = Rc::new(Frame::new(&self.engine.ctx, atoms)?);
-            Ok(Set { frame, dims: vars.len(), raw, ..self.clone() })
+            let vague = self.vague.clone().or(why);
+            Ok(Set { frame, dims: vars.len(), raw, vague, ..self.clone() })
         })
     }
 

@@ -315,3 +315,15 @@ fn the_wrong_kind_of_expression_is_named() {
     let empty = d.with_guard(&Expr::bool(false));
     assert_eq!(empty.bounds(&Var::index("i").expr()).unwrap_err().to_string(), "the set is empty");
 }
+
+#[test]
+fn what_varies_with_a_variable_goes_with_it() {
+    let (i, k) = (Var::index("i"), Var::index("k"));
+    let d = engine().box_of(&[(i.clone(), 4), (k.clone(), 3)]);
+    let quotient = Expr::i32(3).floordiv(&k);
+    let set = d.with_guard(&i.expr().less(quotient)).to_set().expect("a set");
+    let rows = set.project(std::slice::from_ref(&i)).expect("a projection");
+    assert!(!rows.is_exact());
+    let bounds = rows.domain().expect("a domain").tight_range(&i, &[]).expect("bounds");
+    assert!(bounds.min.as_int().is_some() && bounds.extent.as_int().is_some(), "{bounds:?}");
+}

@@ -113,6 +113,12 @@ impl Pass<'_> {
         if same(&new.min, &old.min) && same(&new.extent, &old.extent) {
             return None;
         }
+        if let Some(zero) =
+            [&new.min, &new.extent].into_iter().find_map(|e| self.scope.zero_divisor(e))
+        {
+            self.remark(s, var, format!("its bounds divide by `{zero}`, which may be zero"));
+            return None;
+        }
         // Where nothing happens for some iterations of the loops outside, the bounds there may be
         // any.
         let end = |r: &Range| &r.min + &r.extent;

@@ -387,10 +387,8 @@ impl Search<'_> {
         if acts.loads {
             return Some("it loads, and the first iteration may not get to it".into());
         }
-        let mut divisors = Divisors(Vec::new());
-        divisors.expr(e);
-        let zero = divisors.0.into_iter().find(|d| !self.scope.proves(&d.clone().not_equal(0)));
-        zero.map(|d| format!("it divides by `{d}`, which may be zero where it is not evaluated"))
+        let zero = self.scope.zero_divisor(e)?;
+        Some(format!("it divides by `{zero}`, which may be zero where it is not evaluated"))
     }
 
     /// The bindings that an expression needs in front of the loop, innermost last; `None` if that
@@ -474,23 +472,6 @@ impl Search<'_> {
         self.inner.insert(var.clone());
         let (var, value, certain) = (var.clone(), value.clone(), self.certain);
         self.bindings.push(Binding { var, value, certain });
-    }
-}
-
-/// What an expression divides by, as far as it may be zero.
-struct Divisors(Vec<Expr>);
-
-impl Visit for Divisors {
-    fn expr(&mut self, e: &Expr) {
-        if let ExprKind::Binary(
-            BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod,
-            _,
-            by,
-        ) = e.kind()
-        {
-            self.0.push(by.clone());
-        }
-        walk_expr(self, e);
     }
 }
 

@@ -409,6 +409,9 @@ impl Cuts<'_> {
 
     /// A place brought into the bounds; `None` if it is at one of them.
     fn between(&self, at: Expr, bounds: &Bounds) -> Option<Expr> {
+        if self.scope.zero_divisor(&at).is_some() {
+            return None;
+        }
         let d = &self.scope.domain;
         let beyond = |cond: Expr| d.prove(&cond).is_yes();
         if beyond(at.clone().less_equal(&bounds.min))

@@ -56,14 +56,22 @@ impl Visit for Acts {
                 self.impure = true;
             }
             ExprKind::Load(..) => self.loads = true,
-            ExprKind::Binary(
-                BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod,
-                _,
-                by,
-            ) => self.divides |= by.as_int().is_none_or(|k| k == 0),
             _ => {}
         }
+        self.divides |= divisor(e).is_some_and(|by| by.as_int().is_none_or(|k| k == 0));
         walk_expr(self, e);
+    }
+}
+
+/// What an expression divides an integer by.
+fn divisor(e: &Expr) -> Option<&Expr> {
+    match e.kind() {
+        ExprKind::Binary(
+            BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod,
+            _,
+            by,
+        ) => Some(by),
+        _ => None,
     }
 }
 
@@ -157,6 +165,22 @@ impl Scope {
     /// Whether a condition holds whenever the place is reached.
     pub fn proves(&self, cond: &Expr) -> bool {
         self.index(cond).is_some_and(|c| self.domain.prove(&c).is_yes())
+    }
+
+    /// Something that an expression divides by and that may be zero here.
+    pub fn zero_divisor(&self, e: &Expr) -> Option<Expr> {
+        struct Divisors(Vec<Expr>);
+        impl Visit for Divisors {
+            fn expr(&mut self, e: &Expr) {
+                if let Some(by) = divisor(e) {
+                    self.0.push(by.clone());
+                }
+                walk_expr(self, e);
+            }
+        }
+        let mut divisors = Divisors(Vec::new());
+        divisors.expr(e);
+        divisors.0.into_iter().find(|d| !self.proves(&d.clone().not_equal(0)))
     }
 
     /// The variables of the loops around the place, outermost first.

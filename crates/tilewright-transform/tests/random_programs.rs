@@ -120,7 +120,8 @@ impl Maker<'_> {
             }
             7 => {
                 let by = if self.pick(2) == 0 { self.n.expr() } else { self.variable() };
-                by.clone().not_equal(0).and(self.small().floordiv(by).greater(2))
+                let than = if self.pick(2) == 0 { Expr::i32(2) } else { self.variable() };
+                by.clone().not_equal(0).and(self.small().floordiv(by).greater(than))
             }
             8 | 9 => self.condition(depth - 1).and(self.condition(depth - 1)),
             10 => self.condition(depth - 1).or(self.condition(depth - 1)),
