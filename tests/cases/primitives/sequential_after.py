@@ -1,5 +1,5 @@
 # run: opt
-# semantics: not compared, because the interface changes
+# layout: B[i, j] at [j // 4, i, j % 4]
 # What stands behind the inner loop gets a loop of its own, too.
 @T.prim_func
 def main(A: T.Buffer((6, 14), "int32"), B: T.Buffer((6, 14), "int32"), C: T.Buffer((6,), "int32"), D: T.Buffer((6,), "int32")):

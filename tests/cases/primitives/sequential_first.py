@@ -1,5 +1,5 @@
 # run: opt
-# semantics: not compared, because the interface changes
+# layout: B[i, j] at [j // 4, i, j % 4]
 # The loops that are mapped come first, and what stands behind them keeps the old ones.
 @T.prim_func
 def main(A: T.Buffer((6, 14), "int32"), B: T.Buffer((6, 14), "int32"), D: T.Buffer((6,), "int32")):

@@ -1,5 +1,5 @@
 # run: opt
-# semantics: not compared, because the interface changes
+# layout: A[i] at [i // 4, i % 4]
 # The first read says the order; the other one follows.
 @T.prim_func
 def main(A: T.Buffer((15,), "int32"), B: T.Buffer((14,), "int32")):

@@ -1,5 +1,5 @@
 # run: opt
-# semantics: not compared, because the interface changes
+# layout: B[n, h, w, c] at [n, c // 4, h, w, c % 4]
 @T.prim_func
 def func(A: T.Buffer((2, 5, 5, 8), "float32"), B: T.Buffer((2, 5, 5, 8), "float32")):
     for n, h, w, c in T.grid(2, 5, 5, 8):

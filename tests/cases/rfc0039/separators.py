@@ -1,5 +1,4 @@
 # run: opt
-# semantics: not compared, because the interface changes
 @T.prim_func
 def func(A: T.Buffer((2, 3, 5, 7), "float32"), B: T.Buffer((2, 3, 5, 7), "float32")):
     for n, h, w, c in T.grid(2, 3, 5, 7):

@@ -1,5 +1,6 @@
 # run: opt
-# semantics: not compared, because the interface changes
+# layout: A[i] at [i // 4, i % 4], padding -1
+# layout: B[i] at [i // 4, i % 4], padding -2
 @T.prim_func
 def func(A: T.Buffer[14, "float32"], B: T.Buffer[14, "float32"]):
     for i in T.serial(14):

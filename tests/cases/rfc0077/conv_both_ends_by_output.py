@@ -1,5 +1,6 @@
 # run: opt
-# semantics: not compared, because the arguments lie in another way; the tests of the schedule crate compare cell by cell
+# layout: A[i] at [(i + 2) // 8, (i + 2) % 8], padding 0
+# layout: B[i] at [(i + 2) // 8, (i + 2) % 8], padding 0
 @T.prim_func
 def main(A: T.Buffer((16,), "float32"), F: T.Buffer((3,), "float32"), B: T.Buffer((18,), "float32")):
     with T.block("compute"):

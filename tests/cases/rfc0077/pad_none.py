@@ -1,5 +1,6 @@
 # run: opt
-# semantics: not compared, because the arguments lie in another way; the tests of the schedule crate compare cell by cell
+# layout: A[i] at [i // 4, i % 4]
+# layout: B[i] at [i // 4, i % 4]
 @T.prim_func
 def main(A: T.Buffer((14,), "int32"), B: T.Buffer((14,), "int32")):
     for i in range(14):

@@ -1,5 +1,6 @@
 # run: opt
-# semantics: not compared, because the interface changes
+# layout: A[i] at [i // 4, i % 4]
+# layout: B[i] at [i // 4, i % 4]
 @T.prim_func
 def func(
     A: T.Buffer[(16,), "int32"],

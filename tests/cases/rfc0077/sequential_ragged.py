@@ -1,5 +1,5 @@
 # run: opt
-# semantics: not compared, because the interface changes
+# layout: A[i] at [i // 4, i % 4]
 @T.prim_func
 def func(A: T.Buffer[(14,), "int32"]):
     with T.block('compute'):

@@ -2,6 +2,5 @@
 
 mod common;
 mod random;
-mod rfc;
 mod sequential;
 mod transform;

@@ -27,11 +27,14 @@
 //!
 //! A module that a pass gave is also checked: it reads back as the same module, and it computes the
 //! same as the input, run by the reference interpreter on seeded random data. Sizes that are open
-//! are taken from `# sizes: n=5, m=3`, or else are 5. A transformation whose results may differ, or
+//! are taken from `# sizes: n=5, m=3`, or else are 5. Parameters that lie in another way afterwards
+//! are compared element by element, and their padding with what it should hold, where a line
+//! `# layout: A[i] at [i // 4, i % 4], padding 0` says so. A transformation whose results may differ, or
 //! cannot be interpreted, says why: `# semantics: not compared, because ...`. Where the text of the
 //! result is not the point, `# output: not compared, because ...` leaves it out.
 
 mod annotate;
+mod layouts;
 mod semantics;
 mod trace;
 
@@ -43,6 +46,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use annotate::{annotate, strip};
+use layouts::Layout;
 
 /// A section of a file.
 const SECTION: &str = "# ---- ";
@@ -105,6 +109,8 @@ struct Case {
     command: Vec<String>,
     /// `NAME=SIZE`.
     sizes: Vec<(String, usize)>,
+    /// Parameters of the result that lie in another way.
+    layouts: Vec<Layout>,
     /// Whether what the result computes is compared with what the input computes.
     compare: bool,
     /// Whether the output is expected to be the text in the file.
@@ -152,8 +158,10 @@ impl Case {
             let (name, size) = pair.trim().split_once('=').ok_or("expected `NAME=SIZE`")?;
             sizes.push((name.to_owned(), size.parse().map_err(|e| format!("{pair}: {e}"))?));
         }
+        let lines = input.lines().filter_map(|line| line.strip_prefix("# layout: "));
+        let layouts = lines.map(|l| Layout::parse(l.trim())).collect::<Result<_, _>>()?;
         let (compare, show) = (header("semantics").is_none(), header("output").is_none());
-        Ok(Case { input, other, schedule, command, sizes, compare, show })
+        Ok(Case { input, other, schedule, command, sizes, layouts, compare, show })
     }
 }
 
@@ -200,7 +208,7 @@ fn check(path: &Path, update: bool) -> Result<(), String> {
     if is_script && run.code == 0 {
         semantics::round_trips(&run.stdout)?;
         if case.compare {
-            semantics::computes_the_same(&case.input, &run.stdout, &case.sizes)?;
+            semantics::computes_the_same(&case.input, &run.stdout, &case.sizes, &case.layouts)?;
         }
     }
     if let (Some(schedule), 0) = (&case.schedule, run.code) {

@@ -2,11 +2,13 @@
 
 use tilewright::compare::{Tolerance, compare};
 use tilewright::interp::symbolic::{self, Verdict};
-use tilewright::interp::{Arg, Fill, Interpreter, Options, Outcome, Output, State};
+use tilewright::interp::{Arg, Fill, Interpreter, Options, Outcome, Output, State, written_params};
 use tilewright::ir::{Function, Module, Param, TensorFunc, equal};
 use tilewright::random::Random;
 use tilewright::transform::lower::scratch::scratch_count;
 use tilewright::{ModuleExt, Sizes, Tensor, sizes};
+
+use crate::layouts::{Layout, Places};
 
 /// The size of what is open and not said.
 const SIZE: usize = 5;
@@ -52,6 +54,7 @@ pub fn computes_the_same(
     input: &str,
     printed: &str,
     given: &[(String, usize)],
+    layouts: &[Layout],
 ) -> Result<(), String> {
     let before = Module::from_script(input).map_err(error)?;
     for part in parts(printed) {
@@ -60,7 +63,7 @@ pub fn computes_the_same(
         for (name, function) in &before.functions {
             let same = match (function, after.functions.get(name)) {
                 (Function::Tensor(_), Some(Function::Tensor(_))) => {
-                    tensor(&before, &after, name, given)
+                    tensor(&before, &after, name, given, layouts)
                 }
                 // Functions that take scratch memory are called by plans, not by graph functions.
                 (Function::Graph(_), Some(Function::Graph(_))) if !lowered(&after) => {
@@ -104,6 +107,7 @@ fn tensor(
     after: &Module,
     name: &str,
     given: &[(String, usize)],
+    layouts: &[Layout],
 ) -> Result<(), String> {
     let (before, after) = (closed(before, name, given)?, closed(after, name, given)?);
     let of = |module: &Module| module.tensor(name).cloned().map_err(error);
@@ -114,8 +118,11 @@ fn tensor(
         let (dtype, shape) = extents(p)?;
         args.push(Arg::Tensor(random.tensor(dtype, &shape).map_err(error)?));
     }
-    symbolic(&before, &after, name)?;
+    if layouts.is_empty() {
+        symbolic(&before, &after, name)?;
+    }
     let old = call(&before, name, &args)?;
+    let moved = moved(&f, &g, &old, &mut args, layouts)?;
     let scratch = g.params.len() - scratch_count(&g);
     if scratch != args.len() {
         return Err(format!("it has {scratch} parameters, and had {}", args.len()));
@@ -123,8 +130,37 @@ fn tensor(
     for p in &g.params[scratch..] {
         args.push(Arg::Fresh(Some(extents(p)?.1)));
     }
-    let new = call(&after, name, &args)?;
-    outputs(&f, &old, &new)
+    let mut new = call(&after, name, &args)?;
+    // A tensor with states for its elements comes back, written or not.
+    let reads = written_params(&g).into_iter().map(|w| !w);
+    let only_read: Vec<bool> =
+        reads.zip(&moved).map(|(reads, moved)| reads && moved.is_some()).collect();
+    new.outputs.retain(|o| only_read.get(o.param) != Some(&true));
+    outputs(&f, &old, &new, &moved)
+}
+
+/// Puts arguments where the layouts say; for each parameter, how to find its elements there.
+fn moved<'a>(
+    f: &TensorFunc,
+    g: &TensorFunc,
+    old: &Outcome,
+    args: &mut [Arg],
+    layouts: &'a [Layout],
+) -> Result<Vec<Option<(&'a Layout, Places)>>, String> {
+    let mut moved = Vec::new();
+    for (k, (p, q)) in f.params.iter().zip(&g.params).enumerate() {
+        let named = |l: &&Layout| p.buffer().is_some_and(|b| *b.name == *l.name);
+        let Some(layout) = layouts.iter().find(named) else {
+            moved.push(None);
+            continue;
+        };
+        let Arg::Tensor(tensor) = &args[k] else { return Err("an argument of no value".into()) };
+        let (shape, written) = (extents(q)?.1, old.outputs.iter().any(|o| o.param == k));
+        let places = layout.places(&extents(p)?.1, &shape)?;
+        args[k] = layout.moved(tensor, &places, &shape, written)?;
+        moved.push(Some((layout, places)));
+    }
+    Ok(moved)
 }
 
 /// Fails where inputs are found for which the results differ. What is undecided is left to data.
@@ -159,7 +195,12 @@ fn call(module: &Module, name: &str, args: &[Arg]) -> Result<Outcome, String> {
 }
 
 /// Whether every parameter holds the same in the end, where it matters.
-fn outputs(f: &TensorFunc, old: &Outcome, new: &Outcome) -> Result<(), String> {
+fn outputs(
+    f: &TensorFunc,
+    old: &Outcome,
+    new: &Outcome,
+    moved: &[Option<(&Layout, Places)>],
+) -> Result<(), String> {
     if old.outputs.is_empty() {
         return Err("it writes nothing".to_owned());
     }
@@ -167,7 +208,10 @@ fn outputs(f: &TensorFunc, old: &Outcome, new: &Outcome) -> Result<(), String> {
         let of = |outcome: &Outcome| outcome.outputs.iter().find(|o| o.param == param).cloned();
         match (of(old), of(new)) {
             (None, None) => {}
-            (Some(old), Some(new)) => output(&old, &new)?,
+            (Some(old), Some(new)) => match moved.get(param) {
+                Some(Some((layout, places))) => output(&old, &layout.back(&new, &old, places)?)?,
+                _ => output(&old, &new)?,
+            },
             (Some(old), None) => return Err(format!("`{}` is not written any more", old.name)),
             (None, Some(new)) => return Err(format!("`{}` is written now", new.name)),
         }
