@@ -258,10 +258,11 @@ impl<'t> Canon<'t> {
         if let Val::Term(t) = v
             && let Node::Binary(BinOp::Mul, _, a, b) = self.terms.node(t)
         {
-            // The sign of a constant factor is exact.
+            // The sign of a constant factor is exact, and that of zero does not matter.
             let (a, b) = (self.terms.val(a), self.terms.val(b));
-            if let (c @ Val::Known(_), x) | (x, c @ Val::Known(_)) = (a, b) {
-                let c = self.terms.binary(BinOp::Mul, dtype, minus_one, c)?;
+            if let (Val::Known(c), x) | (x, Val::Known(c)) = (a, b) {
+                let c = 0.0 - scalar::to_f64(c, dtype);
+                let c = Val::Known(scalar::from_f64(c, dtype));
                 return self.terms.binary(BinOp::Mul, dtype, c, x);
             }
         }
@@ -275,6 +276,8 @@ impl<'t> Canon<'t> {
                 let b = self.negative(b, dtype)?;
                 self.exact(BinOp::Add, dtype, a, b)
             }
+            (BinOp::Mul, _) if minus(a, dtype) => self.negative(b, dtype),
+            (BinOp::Mul, _) if minus(b, dtype) => self.negative(a, dtype),
             (BinOp::Add, Val::Term(_)) if a == b => {
                 let two = Val::Known(scalar::from_f64(2.0, dtype));
                 self.terms.binary(BinOp::Mul, dtype, two, a)
@@ -425,6 +428,11 @@ fn fold(op: BinOp, a: u64, b: u64, dtype: DType) -> Result<u64, Wrong> {
 
 fn times(a: u64, b: u64, dtype: DType) -> Result<u64, Wrong> {
     fold(BinOp::Mul, a, b, dtype)
+}
+
+/// Whether a value is minus one.
+fn minus(v: Val, dtype: DType) -> bool {
+    matches!(v, Val::Known(bits) if scalar::to_f64(bits, dtype) == -1.0)
 }
 
 /// The inverse of a power of two, where it is exact and no subnormal number.

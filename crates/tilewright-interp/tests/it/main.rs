@@ -5,6 +5,7 @@ mod batches;
 mod blocks;
 mod build;
 mod errors;
+mod forms;
 mod graph;
 mod memory;
 mod symbolic;
