@@ -43,6 +43,8 @@ const PRIMITIVES: &[(&str, Handler)] = &[
     ("reduce_loop_extents", parts::reduce_loop_extents_call),
     ("loop_partition", parts::loop_partition_call),
     ("merge_loops", parts::merge_loops_call),
+    ("remove_branching_through_overcompute", parts::remove_branching_call),
+    ("remove_overcompute_through_branching", parts::remove_overcompute_call),
     ("get_inner_loops", loop_layout::get_inner_loops_call),
     ("sequential_buffer_access", sequential_buffer_access::sequential_buffer_access_call),
     ("decompose_padding", decompose_padding::decompose_padding_call),

@@ -5,7 +5,7 @@
 
 use tilewright_ir::{Error, Remarks, Result, Stmt, TensorFunc};
 use tilewright_transform::hoist::Hoist;
-use tilewright_transform::{extents, hoist, merge, partition};
+use tilewright_transform::{extents, hoist, merge, overcompute, partition};
 
 use crate::loops::loops_of;
 use crate::schedule::{Schedule, block_site, loop_site};
@@ -92,6 +92,39 @@ impl Schedule {
     }
 }
 
+impl Schedule {
+    /// Removes guards in and around a block where running without them changes nothing. With
+    /// `wrap_indices`, an index that would leave its range is taken modulo the extent.
+    ///
+    /// # Errors
+    /// `Refused` where every guard has to stay.
+    pub fn remove_branching_through_overcompute(
+        &mut self,
+        block: &BlockRef,
+        wrap_indices: bool,
+    ) -> Result<()> {
+        let args = vec![("block", block.into()), ("wrap_indices", Value::Bool(wrap_indices))];
+        self.edit(&block.func, "remove_branching_through_overcompute", args, |func, _| {
+            let options = overcompute::Options { block: Some(&block.name), wrap_indices };
+            on_block(func, block, |f, _, why| overcompute::remove_branching(f, &options, why))
+        })?;
+        Ok(())
+    }
+
+    /// Puts guards around loop bodies in a block that change nothing where the guards are false.
+    ///
+    /// # Errors
+    /// `Refused` where there is no such guard.
+    pub fn remove_overcompute_through_branching(&mut self, block: &BlockRef) -> Result<()> {
+        let args = vec![("block", block.into())];
+        self.edit(&block.func, "remove_overcompute_through_branching", args, |func, _| {
+            let name = Some(&*block.name);
+            on_block(func, block, |f, _, why| overcompute::remove_overcompute(f, name, why))
+        })?;
+        Ok(())
+    }
+}
+
 /// Runs a pass on the body of a block.
 fn on_block(
     func: &TensorFunc,
@@ -150,4 +183,21 @@ pub(crate) fn merge_loops_call(sch: &mut Schedule, mut args: Args) -> Result<Vec
     let loops = args.loops(sch)?;
     args.finish()?;
     Ok(vec![Value::from(&sch.merge_loops(&loops)?)])
+}
+
+/// `remove_branching_through_overcompute(block, wrap_indices=False)` of a script.
+pub(crate) fn remove_branching_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    let wrap_indices = args.bool_or(&["wrap_indices"], false)?;
+    args.finish()?;
+    sch.remove_branching_through_overcompute(&block, wrap_indices)?;
+    Ok(Vec::new())
+}
+
+/// `remove_overcompute_through_branching(block)` of a script.
+pub(crate) fn remove_overcompute_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+    let block = args.block()?;
+    args.finish()?;
+    sch.remove_overcompute_through_branching(&block)?;
+    Ok(Vec::new())
 }

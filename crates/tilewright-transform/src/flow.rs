@@ -46,17 +46,20 @@ pub struct Run {
 }
 
 impl Run {
-    /// The step, where it touches the memory.
+    /// The step of this number, where it touches the memory.
     pub fn of(program: &Program, k: usize, memory: &Buffer) -> Option<Run> {
-        let (statement, touches) = program.statement(program.steps.get(k)?, memory)?;
-        let touches = touches.into_iter().map(Some).collect();
-        Some(Run { who: Who::Step(k), statement, touches })
+        Run::new(program, Who::Step(k), program.steps.get(k)?, memory)
     }
 
-    /// The same, also looking at the cell before it is written, if it is a store.
-    pub fn looking(mut self, program: &Program) -> Run {
-        let step = self.who.step().and_then(|k| program.steps.get(k));
-        if let Some(Step { act: Act::Store(_), .. }) = step
+    /// A step as another one that takes part.
+    pub fn new(program: &Program, who: Who, step: &Step, memory: &Buffer) -> Option<Run> {
+        let (statement, touches) = program.statement(step, memory)?;
+        Some(Run { who, statement, touches: touches.into_iter().map(Some).collect() })
+    }
+
+    /// The same, also looking at the cell before it is written, if the step is a store.
+    pub fn looking(mut self, step: &Step) -> Run {
+        if let Act::Store(_) = step.act
             && let Some(last) = self.statement.touches.last().filter(|t| t.is_write).cloned()
         {
             self.statement.touches.push(Touch { is_write: false, ..last });
@@ -97,9 +100,9 @@ impl<'a> Traffic<'a> {
 
     /// Every step that touches a memory, each store looking at its cell first, and the end.
     pub fn runs(program: &Program, memory: &Buffer) -> Vec<Run> {
-        let steps = 0..program.steps.len();
-        let mut runs: Vec<Run> =
-            steps.filter_map(|k| Some(Run::of(program, k, memory)?.looking(program))).collect();
+        let steps = program.steps.iter().enumerate();
+        let run = |(k, s)| Some(Run::new(program, Who::Step(k), s, memory)?.looking(s));
+        let mut runs: Vec<Run> = steps.filter_map(run).collect();
         runs.extend(Traffic::end(program, memory));
         runs
     }

@@ -48,6 +48,8 @@ pub struct Program {
     pub steps: Vec<Step>,
     /// The statements of the text by their places.
     pub text: Vec<Stmt>,
+    /// For each place, the last one inside of it, or itself.
+    pub last: Vec<usize>,
     engine: Engine,
     memory: Memory,
     /// What holds everywhere: sizes are not negative, what the caller knows.
@@ -175,6 +177,7 @@ impl Program {
         let mut program = Program {
             steps: Vec::new(),
             text: Vec::new(),
+            last: Vec::new(),
             engine,
             memory,
             base: base.clone(),
@@ -197,6 +200,17 @@ impl Program {
         program.observed = seen.filter(|b| program.memory.follows(&b.data)).collect();
         program.observed.sort_by_key(Buffer::id);
         program
+    }
+
+    /// The places of the statements around one, innermost first.
+    pub fn around(&self, place: usize) -> impl Iterator<Item = usize> {
+        (0..place).rev().filter(move |p| self.last.get(*p).is_some_and(|last| *last >= place))
+    }
+
+    /// The steps of a statement, with those inside of it.
+    pub fn inside(&self, place: usize) -> impl Iterator<Item = &Step> {
+        let last = self.last.get(place).copied().unwrap_or(place);
+        self.steps.iter().filter(move |s| (place..=last).contains(&s.place))
     }
 
     /// The engine that all domains are built with.
@@ -664,6 +678,7 @@ impl Visit for Collect<'_> {
     fn stmt(&mut self, s: &Stmt) {
         let place = self.program.text.len();
         self.program.text.push(s.clone());
+        self.program.last.push(place);
         match s.kind() {
             StmtKind::Store { buffer, indices, value } => {
                 self.store(place, s, buffer, indices, value);
@@ -717,6 +732,7 @@ impl Visit for Collect<'_> {
                 self.head(place, s, &[e], |_| ());
             }
         }
+        self.program.last[place] = self.program.text.len() - 1;
     }
 }
 

@@ -136,9 +136,14 @@ const LIFT: (&str, &str) = (
     "what functions are told of it: value (default), undef (may be read), none (may not)",
 );
 
-/// What TVM lets one say to `remove_branching_through_overcompute`.
-const OVERCOMPUTE: &[(&str, &str)] =
-    &[("remove_branching_through_overcompute.use_dataflow_analysis", "no effect: always done")];
+/// Whether `remove_branching_through_overcompute` may change indices.
+const WRAP: &str = "remove_branching_through_overcompute.wrap_indices";
+
+/// Settings of `remove_branching_through_overcompute`.
+const OVERCOMPUTE: &[(&str, &str)] = &[
+    (WRAP, "1: take indices modulo the extent where only their range is in the way; default 0"),
+    ("remove_branching_through_overcompute.use_dataflow_analysis", "no effect: always done"),
+];
 
 /// Every pass, sorted by name.
 pub static PASSES: &[Pass] = &[
@@ -310,8 +315,9 @@ pub static PASSES: &[Pass] = &[
         name: "remove_branching_through_overcompute",
         about: "remove guards whose bodies may run everywhere, because that changes nothing",
         settings: OVERCOMPUTE,
-        run: |module, _, why| {
-            let options = overcompute::Options::default();
+        run: |module, settings, why| {
+            let wrap_indices = settings.text(WRAP).is_some_and(|v| v != "0");
+            let options = overcompute::Options { wrap_indices, ..Default::default() };
             each_tensor(module, |f| overcompute::remove_branching(f, &options, why))
         },
     },
@@ -322,6 +328,14 @@ pub static PASSES: &[Pass] = &[
         run: |module, settings, why| {
             let options = no_op::Options { flow: settings.text(FLOW) != Some("0") };
             each_tensor(module, |f| no_op::remove_no_op(f, &options, why))
+        },
+    },
+    Pass {
+        name: "remove_overcompute_through_branching",
+        about: "put guards around what changes nothing where they are false",
+        settings: &[],
+        run: |module, _, why| {
+            each_tensor(module, |f| overcompute::remove_overcompute(f, None, why))
         },
     },
     Pass {

@@ -4,9 +4,9 @@
 //! `docs/semantics.md`), nothing is divided by what may be zero, nothing is assumed, asserted or
 //! called. Iterations of a parallel loop must still not depend on each other.
 
-use tilewright_ir::visit::{walk_expr, walk_stmt};
+use tilewright_ir::visit::{fold_expr_children, walk_expr, walk_stmt};
 use tilewright_ir::{
-    BinOp, Buffer, CallTarget, Error, Expr, ExprKind, ForKind, IterKind, Range, Result, Stmt,
+    BinOp, Buffer, CallTarget, Error, Expr, ExprKind, Fold, ForKind, IterKind, Range, Result, Stmt,
     StmtKind, Visit,
 };
 use tilewright_sets::{Access, Domain, Proof, Touch};
@@ -15,26 +15,34 @@ use crate::flow::cell;
 use crate::program::{Act, GuardId, Program, Step};
 use crate::prune::has_effects;
 
-/// The points that a step has more.
+/// The instances that a step has more.
 pub(super) struct Added {
     /// The step's number.
     pub step: usize,
-    /// The points.
-    pub domain: Domain,
+    /// What it does at the added points.
+    pub what: Step,
 }
 
 /// An iteration variable of a block, by its place and number, whose domain grows.
 pub(super) type Wider = (usize, usize, Range);
 
-/// What is added if a guard goes.
+/// An axis of a buffer whose indices are taken modulo its extent, in the statement at a place.
+pub(super) type Wrap = (usize, Buffer, usize);
+
+/// What happens if a guard goes.
+#[derive(Default)]
+pub(super) struct More {
+    pub added: Vec<Added>,
+    pub wider: Vec<Wider>,
+    pub wraps: Vec<Wrap>,
+}
+
+/// What is added if a guard goes. With `wrap`, indices that would leave their range come back in at
+/// the other end.
 ///
 /// # Errors
 /// `Refused` with what stands against it.
-pub(super) fn added(
-    program: &Program,
-    id: GuardId,
-    steps: &[usize],
-) -> Result<(Vec<Added>, Vec<Wider>)> {
+pub(super) fn more(program: &Program, id: GuardId, steps: &[usize], wrap: bool) -> Result<More> {
     let plain = |s: &Stmt, cond: &Expr| {
         let mut harmless = Harmless { program, why: None };
         if has_effects(cond) {
@@ -49,12 +57,9 @@ pub(super) fn added(
             block.init.iter().try_for_each(|s| plain(s, predicate))?;
             plain(&block.body, predicate)?;
         }
-        Some(StmtKind::Store { value, .. }) => {
-            plain(&Stmt::new(StmtKind::Evaluate(value.clone())), &Expr::bool(true))?;
-        }
         _ => return Err(Error::internal("a guard that is none")),
     }
-    let (mut list, mut wider) = (Vec::new(), Vec::new());
+    let mut more = More::default();
     for k in steps {
         let Some(step) = program.steps.get(*k) else { continue };
         let domain = program.without(step, id);
@@ -62,41 +67,119 @@ pub(super) fn added(
             continue;
         }
         if let Act::Enter(values) = &step.act {
-            widen(program, step, values, &domain, &mut wider)?;
+            widen(program, step, values, &domain, &mut more.wider)?;
         }
-        step.touches.iter().try_for_each(|t| in_range(program, &domain, t))?;
-        list.push(Added { step: *k, domain });
+        for t in &step.touches {
+            for (axis, proof) in ranges(program, &domain, t) {
+                let stores = matches!(
+                    program.text.get(step.place).map(Stmt::kind),
+                    Some(StmtKind::Store { .. })
+                );
+                match wrap && stores {
+                    true => more.wraps.push((step.place, t.buffer.clone(), axis)),
+                    false => return Err(out_of_range(program, t, proof)),
+                }
+            }
+        }
+        more.added.push(Added { step: *k, what: Step { domain, ..step.clone() } });
     }
-    list.iter().try_for_each(|a| apart(program, a, &list))?;
-    Ok((list, wider))
+    for a in &mut more.added {
+        a.wrap(program, &more.wraps);
+    }
+    more.added.iter().try_for_each(|a| apart(program, a, &more.added))?;
+    Ok(more)
 }
 
-/// Whether every access of a touch is of a cell that the buffer has.
-fn in_range(program: &Program, domain: &Domain, t: &Touch) -> Result<()> {
-    let indices = t.indices.iter().skip(program.lifetime(&t.buffer));
-    for (i, extent) in indices.zip(&t.buffer.shape) {
-        let low = i.clone().greater_equal(0);
-        let high = i.clone().less(extent.clone().cast(i.dtype()));
-        match domain.prove(&low.and(high)) {
-            Proof::Yes => {}
-            Proof::No { witness } => {
-                let cell = cell(program, t, &witness);
-                return Err(Error::refused(format!(
-                    "`{}` would be accessed out of range",
-                    t.buffer.name
-                ))
-                .note(format!("at {witness}: {cell} is out of range")));
-            }
-            Proof::Unknown(why) => {
-                return Err(Error::refused(format!(
-                    "it is not known that accesses of `{}` would stay in range",
-                    t.buffer.name
-                ))
-                .note(why.to_string()));
+impl Added {
+    /// Takes indices modulo the extents of their axes.
+    fn wrap(&mut self, program: &Program, wraps: &[Wrap]) {
+        let here = self.what.place;
+        for (_, buffer, axis) in wraps.iter().filter(|(place, ..)| *place == here) {
+            for t in self.what.touches.iter_mut().filter(|t| t.buffer == *buffer) {
+                let at = program.lifetime(buffer) + axis;
+                if let Some(i) = t.indices.get_mut(at) {
+                    *i = modulo(i, buffer, *axis);
+                }
             }
         }
+        if let Act::Store(value) = &mut self.what.act {
+            *value = Wrapped { place: here, wraps }.expr(value);
+        }
     }
-    Ok(())
+}
+
+/// An index modulo the extent of its axis.
+fn modulo(index: &Expr, buffer: &Buffer, axis: usize) -> Expr {
+    match buffer.shape.get(axis) {
+        Some(extent) => index.clone().floormod(extent.clone().cast(index.dtype())),
+        None => index.clone(),
+    }
+}
+
+/// Takes indices in the text modulo the extents of their axes.
+pub(super) struct Wrapped<'a> {
+    /// The statement.
+    pub place: usize,
+    /// What is to be changed.
+    pub wraps: &'a [Wrap],
+}
+
+impl Wrapped<'_> {
+    fn indices(&self, buffer: &Buffer, indices: &[Expr]) -> Vec<Expr> {
+        let asked = |axis: usize| {
+            self.wraps.iter().any(|(p, b, k)| *p == self.place && b == buffer && *k == axis)
+        };
+        let each = indices.iter().enumerate();
+        each.map(|(k, i)| if asked(k) { modulo(i, buffer, k) } else { i.clone() }).collect()
+    }
+
+    /// The store with its indices, and those in its value.
+    pub fn store(&mut self, s: &Stmt) -> Stmt {
+        let StmtKind::Store { buffer, indices, value } = s.kind() else { return s.clone() };
+        let (indices, value) = (self.indices(buffer, indices), self.expr(value));
+        Stmt::spanned(StmtKind::Store { buffer: buffer.clone(), indices, value }, s.span())
+    }
+}
+
+impl Fold for Wrapped<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        let e = fold_expr_children(self, e);
+        match e.kind() {
+            ExprKind::Load(buffer, indices) => Expr::load(buffer, self.indices(buffer, indices)),
+            _ => e,
+        }
+    }
+}
+
+/// The axes on which a touch is not known to stay in range.
+fn ranges(program: &Program, domain: &Domain, t: &Touch) -> Vec<(usize, Proof)> {
+    let indices = t.indices.iter().skip(program.lifetime(&t.buffer));
+    let each = indices.zip(&t.buffer.shape).enumerate().map(|(axis, (i, extent))| {
+        let low = i.clone().greater_equal(0);
+        let high = i.clone().less(extent.clone().cast(i.dtype()));
+        (axis, domain.prove(&low.and(high)))
+    });
+    each.filter(|(_, proof)| !proof.is_yes()).collect()
+}
+
+fn out_of_range(program: &Program, t: &Touch, proof: Proof) -> Error {
+    let name = &t.buffer.name;
+    let (what, note) = match proof {
+        Proof::No { witness } => {
+            let cell = cell(program, t, &witness);
+            (
+                format!("`{name}` would be accessed out of range"),
+                format!("at {witness}: {cell} is out of range"),
+            )
+        }
+        proof => (
+            format!("it is not known that accesses of `{name}` would stay in range"),
+            proof.to_string(),
+        ),
+    };
+    Error::refused(what)
+        .note(note)
+        .help("`wrap_indices` takes such indices modulo the extent, where that helps")
 }
 
 /// The domains of iteration variables that have to grow for the values they would get.
@@ -144,25 +227,24 @@ fn widen(
 
 /// Whether added instances leave the iterations of the parallel loops around them independent.
 fn apart(program: &Program, added: &Added, list: &[Added]) -> Result<()> {
-    let Some(step) = program.steps.get(added.step) else { return Ok(()) };
+    let step = &added.what;
     for (depth, l) in step.loops.iter().enumerate() {
         if matches!(l.kind, ForKind::Serial | ForKind::Unrolled) {
             continue;
         }
         let inside = |s: &&Step| s.loops.get(depth).is_some_and(|x| x.var == l.var);
-        let before = program.steps.iter().filter(inside).map(|s| (s, &s.domain));
-        let new = list.iter().filter_map(|a| Some((program.steps.get(a.step)?, &a.domain)));
-        for (other, domain) in before.chain(new) {
+        let new = list.iter().map(|a| &a.what);
+        for other in program.steps.iter().filter(inside).chain(new) {
             for t in &step.touches {
                 let meets =
                     |u: &&Touch| u.buffer.data == t.buffer.data && (t.is_write || u.is_write);
                 for u in other.touches.iter().filter(meets) {
                     let inner: Vec<_> =
                         other.loops.iter().skip(depth).map(|l| l.var.clone()).collect();
-                    let (far, names) = Access::new(domain, &u.indices).elsewhere_in(&inner);
+                    let (far, names) = Access::new(&other.domain, &u.indices).elsewhere_in(&inner);
                     let Some(there) = names.get(&l.var) else { continue };
                     let differ = l.var.expr().not_equal(there.expr());
-                    let proof = Access::new(&added.domain, &t.indices).independent(&far, &[differ]);
+                    let proof = Access::new(&step.domain, &t.indices).independent(&far, &[differ]);
                     if proof.is_yes() {
                         continue;
                     }

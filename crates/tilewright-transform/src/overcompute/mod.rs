@@ -27,7 +27,10 @@
 //! stays has a remark with the missing fact and a point at which it is missing.
 
 mod added;
+mod branch;
 mod unchanged;
+
+pub use self::branch::remove_overcompute;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -37,7 +40,7 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Domain, Unknown};
 
-use self::added::{Added, Wider, added};
+use self::added::{Added, Wider, Wrap, Wrapped, more};
 use self::unchanged::Knowledge;
 use crate::flow::{Run, Traffic, Who, cell};
 use crate::program::{Act, GuardId, Program, Step, rewrite};
@@ -48,6 +51,8 @@ use crate::regions::{infer, same_region};
 pub struct Options<'a> {
     /// Only guards of this block: inside of it, or around nothing else.
     pub block: Option<&'a str>,
+    /// Take indices modulo the extent where only their range stands against the removal of a guard.
+    pub wrap_indices: bool,
 }
 
 /// Removes the guards that may go.
@@ -67,7 +72,8 @@ pub fn remove_branching(
         let deepest = guards.values().map(|g| g.depth).filter(|d| depth.is_none_or(|k| *d < k));
         let Some(now) = deepest.max() else { return Ok(func) };
         depth = Some(now);
-        let mut trial = Trial::new(&program, guards.into_iter().filter(|(_, g)| g.depth == now));
+        let now = guards.into_iter().filter(|(_, g)| g.depth == now);
+        let mut trial = Trial::new(&program, now, options);
         trial.settle();
         why.append(&mut trial.remarks);
         if !trial.guards.is_empty() {
@@ -127,40 +133,47 @@ struct Extra {
     judged: bool,
 }
 
+impl Extra {
+    fn new(guard: GuardId, added: Added) -> Extra {
+        let is_store = matches!(added.what.act, Act::Store(_));
+        let writes = is_store.then(|| added.what.domain.clone());
+        Extra { guard, writes, rested_on: HashSet::new(), judged: false, added }
+    }
+}
+
 /// Guards of which none is inside another, and what happens without them.
 struct Trial<'a> {
     program: &'a Program,
     guards: BTreeMap<GuardId, Guard>,
-    wider: Vec<Wider>,
+    wider: Vec<(GuardId, Wider)>,
+    wraps: Vec<(GuardId, Wrap)>,
     extras: BTreeMap<usize, Extra>,
     remarks: Remarks,
 }
 
 impl<'a> Trial<'a> {
-    fn new(program: &'a Program, guards: impl Iterator<Item = (GuardId, Guard)>) -> Trial<'a> {
+    fn new(
+        program: &'a Program,
+        guards: impl Iterator<Item = (GuardId, Guard)>,
+        options: &Options<'_>,
+    ) -> Trial<'a> {
         let mut trial = Trial {
             program,
             guards: BTreeMap::new(),
             wider: Vec::new(),
+            wraps: Vec::new(),
             extras: BTreeMap::new(),
             remarks: Remarks::new(),
         };
         for (id, guard) in guards {
-            match added(program, id, &guard.steps) {
+            match more(program, id, &guard.steps, options.wrap_indices) {
                 Err(e) => trial.remarks.push(stays(&guard, e)),
-                Ok((list, wider)) => {
-                    for a in list {
-                        let is_store = matches!(program.steps[a.step].act, Act::Store(_));
-                        let extra = Extra {
-                            guard: id,
-                            writes: is_store.then(|| a.domain.clone()),
-                            rested_on: HashSet::new(),
-                            judged: false,
-                            added: a,
-                        };
-                        trial.extras.insert(extra.added.step, extra);
-                    }
-                    trial.wider.extend(wider);
+                Ok(more) => {
+                    trial
+                        .extras
+                        .extend(more.added.into_iter().map(|a| (a.step, Extra::new(id, a))));
+                    trial.wider.extend(more.wider.into_iter().map(|w| (id, w)));
+                    trial.wraps.extend(more.wraps.into_iter().map(|w| (id, w)));
                     trial.guards.insert(id, guard);
                 }
             }
@@ -240,7 +253,7 @@ impl<'a> Trial<'a> {
             let Some(x) = self.extras.get_mut(&k) else { continue };
             x.judged = true;
             let Some(u) = unchanged else { continue };
-            let rest = x.added.domain.to_set().and_then(|all| all.subtract(&u.points));
+            let rest = x.added.what.domain.to_set().and_then(|all| all.subtract(&u.points));
             x.writes = match rest.map(|r| (r.is_empty().is_yes(), r.domain())) {
                 Ok((true, _)) => None,
                 Ok((false, Ok(d))) => Some(d),
@@ -328,11 +341,13 @@ impl<'a> Trial<'a> {
 
     /// What an added instance does to a memory: its reads, and what it really writes.
     fn extra_runs(&self, k: usize, x: &Extra, memory: &Buffer) -> Vec<Run> {
-        let Some(run) = Run::of(self.program, k, memory).map(|r| r.looking(self.program)) else {
+        let step = &x.added.what;
+        let Some(run) = Run::new(self.program, Who::Added(k), step, memory) else {
             return Vec::new();
         };
+        let run = run.looking(step);
         let part = |domain: &Domain, keep: &dyn Fn(usize, bool) -> bool| {
-            let mut part = Run { who: Who::Added(k), touches: Vec::new(), ..run.clone() };
+            let mut part = Run { touches: Vec::new(), ..run.clone() };
             part.statement.domain = domain.clone();
             part.statement.touches.clear();
             for (n, (t, which)) in run.statement.touches.iter().zip(&run.touches).enumerate() {
@@ -346,13 +361,14 @@ impl<'a> Trial<'a> {
         // A look counts only where something rests on it.
         let looks = x.rested_on.contains(&None);
         let is_read = |n: usize, write: bool| !write && (looks || run.touches[n].is_some());
-        let reads = part(&x.added.domain, &is_read);
+        let reads = part(&x.added.what.domain, &is_read);
         let writes = x.writes.as_ref().and_then(|d| part(d, &|_, write| write));
         reads.into_iter().chain(writes).collect()
     }
 
     /// The function without the guards that are left.
     fn without_guards(&self, func: &TensorFunc) -> TensorFunc {
+        let wraps: Vec<Wrap> = self.left(&self.wraps).cloned().collect();
         let mut edit = |place: usize, s: &Stmt| {
             let goes = self.guards.contains_key(&GuardId { place, part: 0 });
             match s.kind() {
@@ -363,16 +379,24 @@ impl<'a> Trial<'a> {
                     let bindings = bindings.clone();
                     Some(Stmt::spanned(StmtKind::Block { bindings, predicate, block }, s.span()))
                 }
+                StmtKind::Store { .. } if wraps.iter().any(|(p, ..)| *p == place) => {
+                    Some(Wrapped { place, wraps: &wraps }.store(s))
+                }
                 _ => None,
             }
         };
         TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() }
     }
 
+    /// What belongs to guards that go.
+    fn left<'b, T>(&self, list: &'b [(GuardId, T)]) -> impl Iterator<Item = &'b T> {
+        list.iter().filter(|(id, _)| self.guards.contains_key(id)).map(|(_, what)| what)
+    }
+
     /// The block with domains for all values of its variables, and regions for all it touches.
     fn widened(&self, place: usize, block: &Arc<Block>) -> Arc<Block> {
         let mut new = (**block).clone();
-        for (_, number, range) in self.wider.iter().filter(|(p, ..)| *p == place) {
+        for (_, number, range) in self.left(&self.wider).filter(|(p, ..)| *p == place) {
             if let Some(iter) = new.iters.get_mut(*number) {
                 iter.domain = join(&iter.domain, range);
             }

@@ -44,8 +44,7 @@ impl<'a> Knowledge<'a> {
     pub fn of(program: &'a Program, added: &[&Added]) -> Knowledge<'a> {
         let mut looked_at: HashMap<Buffer, Vec<&Added>> = HashMap::new();
         for a in added {
-            let Some(step) = program.steps.get(a.step) else { continue };
-            for t in &step.touches {
+            for t in &a.what.touches {
                 let list = looked_at.entry(t.buffer.clone()).or_default();
                 if list.last().is_none_or(|last| last.step != a.step) {
                     list.push(a);
@@ -58,9 +57,8 @@ impl<'a> Knowledge<'a> {
                 .filter(|k| !matches!(program.steps[*k].act, Act::Permit))
                 .filter_map(|k| Run::of(program, k, &memory));
             let look = |a: &&Added| {
-                let mut run = Run::of(program, a.step, &memory)?.looking(program);
-                run.who = Who::Added(a.step);
-                run.statement.domain = a.domain.clone();
+                let who = Who::Added(a.step);
+                let mut run = Run::new(program, who, &a.what, &memory)?.looking(&a.what);
                 let writes: Vec<bool> = run.statement.touches.iter().map(|t| t.is_write).collect();
                 let mut k = writes.iter();
                 run.touches.retain(|_| k.next() != Some(&true));
@@ -92,14 +90,13 @@ impl<'a> Knowledge<'a> {
     fn constants(&self, place: usize, added: &[&Added]) -> Vec<Read> {
         let mut found = Vec::new();
         for a in added {
-            let Some(step) = self.program.steps.get(a.step) else { continue };
-            if step.place != place {
+            if a.what.place != place {
                 continue;
             }
-            for (k, touch) in step.touches.iter().enumerate().filter(|(_, t)| !t.is_write) {
+            for (k, touch) in a.what.touches.iter().enumerate().filter(|(_, t)| !t.is_write) {
                 let known = self.access(a.step, touch, Some(k)).and_then(|(t, id)| t.constant(id));
                 let Some((value, points)) = known else { continue };
-                let Ok(all) = a.domain.to_set() else { continue };
+                let Ok(all) = a.what.domain.to_set() else { continue };
                 found.push(Read {
                     step: a.step,
                     touch: k,
@@ -116,10 +113,9 @@ impl<'a> Knowledge<'a> {
     /// A value of an added instance, as far as what it reads is known: everywhere, or also in parts
     /// of the added points. `added` are all that go with it.
     pub fn value(&self, a: &Added, added: &[&Added], value: &Expr, partly: bool) -> Known<Value> {
-        let mut points = a.domain.to_set()?;
-        let place = self.program.steps.get(a.step).map_or(usize::MAX, |s| s.place);
+        let mut points = a.what.domain.to_set()?;
         let mut put = Put { program: self.program, reads: Vec::new() };
-        for read in self.constants(place, added) {
+        for read in self.constants(a.what.place, added) {
             if !read.everywhere {
                 if !partly || read.step != a.step {
                     continue;
@@ -135,7 +131,7 @@ impl<'a> Knowledge<'a> {
 
     /// The points at which an added store leaves its cell as it is.
     pub fn unchanged(&self, a: &Added, added: &[&Added]) -> Option<Unchanged> {
-        let step = self.program.steps.get(a.step)?;
+        let step = &a.what;
         let (Act::Store(value), Some(target)) = (&step.act, step.target()) else { return None };
         let look = self.access(a.step, target, None);
         for partly in [false, true] {
@@ -154,7 +150,7 @@ impl<'a> Knowledge<'a> {
         }
         let (t, id) = look?;
         t.holds(id, value).then(|| {
-            let points = a.domain.to_set().ok()?;
+            let points = a.what.domain.to_set().ok()?;
             Some(Unchanged { points, rests_on: vec![(a.step, None)] })
         })?
     }

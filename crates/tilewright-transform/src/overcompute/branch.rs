@@ -1,0 +1,176 @@
+//! The way back: guards around what changes nothing where they are false.
+//!
+//! ```text
+//! for io, ii in grid(4, 4):                for io, ii in grid(4, 4):
+//!     B[io, ii] = f(io, ii)                    if io < 3 or ii < 2:
+//! for ii in range(2):                              B[io, ii] = f(io, ii)
+//!     B[3, ii + 2] = 0                     ...
+//! ```
+//!
+//! Where a guard could be of use is seen from the cells: those that are written later, and those
+//! whose value is a constant or assumed. A guard that keeps the body of a loop away from them is
+//! put around it and stays there if it could be removed again ([`super::remove_branching`]): then
+//! both functions are the same.
+
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::visit::{Subst, free_vars};
+use tilewright_ir::{
+    Buffer, Error, Expr, ExprKind, Fold, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
+};
+use tilewright_sets::{Access, Known, Set};
+
+use super::{Options, Trial, guards};
+use crate::program::{Act, GuardId, Program, Step, rewrite};
+
+/// Puts guards around the bodies of loops, of one block or everywhere.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn remove_overcompute(
+    func: &TensorFunc,
+    block: Option<&str>,
+    why: &mut Remarks,
+) -> Result<TensorFunc> {
+    let mut func = func.clone();
+    let mut next = 0;
+    loop {
+        let program = Program::of(&func)?;
+        let Some(place) = (next..program.text.len()).find(|p| is_body(&program, *p, block)) else {
+            return Ok(func);
+        };
+        next = place + 1;
+        let mut refused = None;
+        for guard in candidates(&program, place) {
+            let new = guarded(&func, place, &guard);
+            match is_idle(&new, place)? {
+                Ok(()) => {
+                    // What is inside has its guard.
+                    next = program.last[place] + 2;
+                    (func, refused) = (new, None);
+                    break;
+                }
+                Err(e) => {
+                    let says = format!("the guard `{guard}` would make a difference");
+                    let remark = Error::refused(says).at(program.text[place].span());
+                    let notes = e.diagnostic().notes.iter();
+                    refused = refused.or(Some(notes.fold(remark, |r, n| r.note(n))));
+                }
+            }
+        }
+        why.extend(refused);
+    }
+}
+
+/// Whether a statement is the body of a loop and no loop itself, in the block.
+fn is_body(program: &Program, place: usize, block: Option<&str>) -> bool {
+    let parent = program.around(place).next().map(|p| program.text[p].kind());
+    let Some(s) = program.text.get(place) else { return false };
+    let takes_guard = match s.kind() {
+        StmtKind::For { .. } | StmtKind::If { .. } => false,
+        StmtKind::Block { predicate, .. } => predicate.is_true(),
+        _ => true,
+    };
+    let inside = |s: &Step| s.blocks.iter().any(|b| Some(&**b) == block);
+    takes_guard
+        && matches!(parent, Some(StmtKind::For { .. }))
+        && (block.is_none() || program.inside(place).any(inside))
+}
+
+/// Conditions under which a loop body may be of use.
+fn candidates(program: &Program, place: usize) -> Vec<Expr> {
+    // A block only knows its own variables.
+    let mut outer: Vec<Var> = Vec::new();
+    for p in program.around(place) {
+        match program.text[p].kind() {
+            StmtKind::For { var, .. } => outer.push(var.clone()),
+            StmtKind::Block { block, .. } if !block.iters.is_empty() => break,
+            _ => {}
+        }
+    }
+    let mut found: Vec<Expr> = Vec::new();
+    for step in program.inside(place) {
+        for t in step.touches.iter().filter(|t| program.lifetime(&t.buffer) == 0) {
+            let Ok(Some((cells, set))) = settled(program, place, &t.buffer, t.is_write) else {
+                continue;
+            };
+            let axes = t.buffer.shape.iter().cloned().map(Range::upto);
+            let axes: Vec<(Var, Range)> = cells.iter().cloned().zip(axes).collect();
+            let whole = program.engine().domain_of(&axes, &[]);
+            let Ok(cond) = set.condition(&whole) else { continue };
+            let at = cells.into_iter().zip(t.indices.iter().cloned());
+            let cond = Subst::vars(at).expr(&cond);
+            let guard = step.domain.simplify_predicate(&!cond);
+            let known = free_vars(&guard);
+            let stands = |v: &&Var| step.loops.iter().any(|l| l.var == **v);
+            let fits = known.iter().filter(stands).all(|v| outer.contains(v));
+            let decided = guard.as_int().is_some();
+            let new = !found.iter().any(|g| same_expr(g, &guard));
+            if fits && !decided && new {
+                found.push(guard);
+            }
+        }
+    }
+    found
+}
+
+/// Cells that need not be looked at in a statement: what is written later, for a store; what is
+/// known to be a constant, for a load.
+fn settled(
+    program: &Program,
+    place: usize,
+    buffer: &Buffer,
+    is_write: bool,
+) -> Known<Option<(Vec<Var>, Set)>> {
+    let last = program.last.get(place).copied().unwrap_or(place);
+    let cells: Vec<Var> = buffer.shape.iter().map(|e| Var::new("cell", e.dtype())).collect();
+    let mut all: Option<Set> = None;
+    for step in &program.steps {
+        let Some(t) = step.target().filter(|t| t.buffer.data == buffer.data) else { continue };
+        let constant = match &step.act {
+            Act::Store(v) | Act::Fact(v) => {
+                matches!(v.kind(), ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Undef)
+            }
+            _ => false,
+        };
+        let counts = match is_write {
+            true => step.place > last && matches!(step.act, Act::Store(_)),
+            false => constant && !(place..=last).contains(&step.place),
+        };
+        if counts {
+            let touched = Access::new(&step.domain, &t.indices).touched(&cells)?;
+            all = Some(match all {
+                None => touched,
+                Some(before) => before.union(&touched)?,
+            });
+        }
+    }
+    Ok(all.filter(Set::is_exact).map(|set| (cells, set)))
+}
+
+/// The function with a guard around the statement at a place.
+fn guarded(func: &TensorFunc, place: usize, guard: &Expr) -> TensorFunc {
+    let mut edit = |p: usize, s: &Stmt| match s.kind() {
+        _ if p != place => None,
+        StmtKind::Block { bindings, block, .. } => {
+            let (bindings, predicate) = (bindings.clone(), guard.clone());
+            let kind = StmtKind::Block { bindings, predicate, block: block.clone() };
+            Some(Stmt::spanned(kind, s.span()))
+        }
+        _ => Some(Stmt::guard(guard.clone(), s.clone())),
+    };
+    TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() }
+}
+
+/// Whether the guard at a place makes no difference; otherwise why not.
+fn is_idle(func: &TensorFunc, place: usize) -> Result<std::result::Result<(), Error>> {
+    let program = Program::of(func)?;
+    let id = GuardId { place, part: 0 };
+    let options = Options::default();
+    let this = guards(&program, &options).into_iter().filter(|(g, _)| *g == id);
+    let mut trial = Trial::new(&program, this, &options);
+    trial.settle();
+    Ok(match trial.guards.is_empty() {
+        false => Ok(()),
+        true => Err(trial.remarks.pop().unwrap_or_else(|| Error::refused("it guards nothing"))),
+    })
+}
