@@ -187,7 +187,7 @@ pub(crate) fn merge_loops_call(sch: &mut Schedule, mut args: Args) -> Result<Vec
 
 /// `remove_branching_through_overcompute(block, wrap_indices=False)` of a script.
 pub(crate) fn remove_branching_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
+    let block = args.block(sch)?;
     let wrap_indices = args.bool_or(&["wrap_indices"], false)?;
     args.finish()?;
     sch.remove_branching_through_overcompute(&block, wrap_indices)?;
@@ -196,7 +196,7 @@ pub(crate) fn remove_branching_call(sch: &mut Schedule, mut args: Args) -> Resul
 
 /// `remove_overcompute_through_branching(block)` of a script.
 pub(crate) fn remove_overcompute_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block()?;
+    let block = args.block(sch)?;
     args.finish()?;
     sch.remove_overcompute_through_branching(&block)?;
     Ok(Vec::new())
