@@ -80,7 +80,8 @@ def main(A: T.Buffer((5, 4), "float32"), F: T.Buffer((3,), "float32"), C: T.Buff
 "#,
     );
     let (after, _) = overcomputed(&before);
-    assert_eq!((guards(&before), guards(&after)), (2, 0), "{}", after.to_script());
+    // The one of the padding stays.
+    assert_eq!((guards(&before), guards(&after)), (2, 1), "{}", after.to_script());
     let filter = Random::new(2).tensor(DType::F32, &[3]).expect("a tensor");
     agree(&before, &after, &[padded(1, &[5, 4], 16), filter], &[14]);
 }
