@@ -9,6 +9,7 @@ def func(A: T.Buffer((4, 4), "float32"), F: T.Buffer((3,), "float32"), B: T.Buff
             if 4 * io + ii < 14:
             #^^^^^^^^^^^^^^^^^^ remark: the guard `4 * io + ii < 14` stays: `A` would be accessed out of range
             # note: at io=3, ii=2, f=2: A[4, 0] is out of range
+            # help: `wrap_indices` takes such indices modulo the extent, where that helps
                 B[io, ii] = 0.0
                 for f in T.serial(3):
                     B[io, ii] = B[io, ii] + F[f] * A[io + (ii + f) // 4, (ii + f) % 4]
