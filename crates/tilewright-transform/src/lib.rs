@@ -17,6 +17,7 @@
 //! * [`program`]: a function as the list of things that it does, for questions of flow.
 //! * [`prune`]: what does nothing, by the text alone, goes.
 //! * [`regions`]: the boxes of each buffer that a block reads and writes.
+//! * [`same`]: whether two functions are the same up to equal expressions.
 //! * [`simplify`]: whole functions simplified by exact sets.
 //! * [`stage`]: the canonical form of a tensor function before scheduling, as a view.
 
@@ -37,6 +38,7 @@ pub mod placeholder;
 pub mod program;
 pub mod prune;
 pub mod regions;
+pub mod same;
 mod scope;
 mod settle;
 pub mod simplify;

@@ -11,7 +11,8 @@ use tilewright_ir::{
     Block, Buffer, DType, Expr, ForKind, IterKind, IterVar, Param, Range, Remarks, Stmt, StmtKind,
     Tensor, TensorFunc, Var,
 };
-use tilewright_transform::simplify::{self, simplify};
+use tilewright_transform::same::same;
+use tilewright_transform::simplify::{self, indices, simplify};
 
 /// Cells of each buffer.
 const CELLS: i64 = 12;
@@ -188,11 +189,15 @@ fn check(bytes: &[u8], options: simplify::Options) -> Result<(), TestCaseError> 
     let func = program(bytes);
     let new = simplify(&func, options, &mut Remarks::new());
     let new = new.map_err(|e| TestCaseError::fail(format!("{}\n{func:?}", e.render())))?;
+    equal_results(&func, &new)
+}
+
+fn equal_results(func: &TensorFunc, new: &TensorFunc) -> Result<(), TestCaseError> {
     for seed in 0..3 {
-        let (before, after) = (results(&func, seed), results(&new, seed));
+        let (before, after) = (results(func, seed), results(new, seed));
         // A program that divides by zero or the like may do so less often.
         if let Ok(before) = before {
-            let text = || format!("{:#?}\nbecame\n{:#?}", func.body, new.body);
+            let text = || format!("{:#?}\nagainst\n{:#?}", func.body, new.body);
             prop_assert_eq!(after, Ok(before), "with data {}:\n{}", seed, text());
         }
     }
@@ -208,5 +213,27 @@ proptest! {
     #[test]
     fn without_known_values_too(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
         check(&bytes, simplify::Options { values: false, conditions: true })?;
+    }
+
+    #[test]
+    fn expressions_alone_compute_the_same(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+        let func = program(&bytes);
+        let new = indices(&func).expect("libisl is there");
+        equal_results(&func, &new)?;
+    }
+
+    #[test]
+    fn what_is_the_same_computes_the_same(
+        bytes in prop::collection::vec(any::<u8>(), 1..60),
+        at in any::<prop::sample::Index>(),
+        to in any::<u8>(),
+    ) {
+        let mut other = bytes.clone();
+        other[at.index(bytes.len())] = to;
+        let (f, g) = (program(&bytes), program(&other));
+        if same(&f, &g).expect("libisl is there") {
+            equal_results(&f, &g)?;
+        }
+        prop_assert!(same(&f, &program(&bytes)).expect("libisl is there"));
     }
 }

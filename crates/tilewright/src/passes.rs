@@ -345,6 +345,12 @@ pub static PASSES: &[Pass] = &[
         run: |module, _, _| each_tensor(module, |f| Ok(placeholder::remove_store_undef(f))),
     },
     Pass {
+        name: "renormalize_split_pattern",
+        about: "quotients and remainders of flat indices by their parts; statements stay",
+        settings: &[],
+        run: |module, _, _| each_tensor(module, simplify::indices),
+    },
+    Pass {
         name: "simplify",
         about: "simplify indices, conditions, branches and loops by what is known at each place",
         settings: SIMPLIFY,

@@ -8,7 +8,7 @@ def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
 @T.prim_func
 def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
     for i in range(4):
-        B[i] = A[A[i]]
+        B[3 - i] = A[A[3 - i]]
 
 # ---- expected
 # exit: 3

@@ -14,15 +14,16 @@
 //! form. A condition is asked once where it was asked twice, so what the first branch does must
 //! not touch what the second condition reads.
 //!
-//! A branch goes if its sides do the same: if one of them, at the places where the other one runs,
-//! has the same stores at provably the same cells, of provably the same values.
+//! A branch goes if its sides do the same: if one of them is, at the places where the other one
+//! runs, the [`same`](crate::same).
 
-use tilewright_ir::visit::{Subst, accessed};
-use tilewright_ir::{Error, Expr, ExprKind, Fold, Stmt, StmtKind, equal};
+use tilewright_ir::visit::accessed;
+use tilewright_ir::{Error, Expr, Stmt, StmtKind, equal};
 use tilewright_sets::{Domain, Proof};
 
 use super::Simplify;
-use super::traits::{Traits, has_effects, loaded, overflows};
+use super::traits::{Traits, has_effects, loaded};
+use crate::same::same_on;
 
 impl Simplify<'_> {
     pub(super) fn sequence(&mut self, s: &Stmt, parts: &[Stmt]) -> Stmt {
@@ -189,70 +190,4 @@ fn one_for_both(here: &Domain, cond: &Expr, yes: &Stmt, no: &Stmt) -> Option<Stm
         return Some(yes.clone());
     }
     same_on(&here.with_guard(cond), no, yes).then(|| no.clone())
-}
-
-/// Whether two statements do the same at every point of a domain: the same stores in the same
-/// order, in loops that are the same.
-fn same_on(domain: &Domain, a: &Stmt, b: &Stmt) -> bool {
-    match (a.kind(), b.kind()) {
-        (StmtKind::Seq(a), StmtKind::Seq(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_on(domain, a, b))
-        }
-        (
-            StmtKind::Store { buffer: a, indices: at, value: x },
-            StmtKind::Store { buffer: b, indices: bt, value: y },
-        ) => {
-            let same = |(x, y): (&Expr, &Expr)| same_value(domain, x, y, false);
-            a == b && at.iter().zip(bt).all(same) && same_value(domain, x, y, true)
-        }
-        (
-            StmtKind::For { var: i, range: r, kind: k, annotations: m, body: a },
-            StmtKind::For { var: j, range: q, kind: l, annotations: n, body: b },
-        ) => {
-            let same = |x: &Expr, y: &Expr| same_value(domain, x, y, false);
-            let alike = k == l && m.is_empty() && n.is_empty() && i.dtype() == j.dtype();
-            alike && same(&r.min, &q.min) && same(&r.extent, &q.extent) && {
-                let b = Subst::vars([(j.clone(), i.expr())]).stmt(b);
-                same_on(&domain.with_var(i, r), a, &b)
-            }
-        }
-        _ => equal::stmts(a, b, &equal::Options::default()).is_ok(),
-    }
-}
-
-/// Whether two expressions have one value at every point, and read the same cells.
-fn same_value(domain: &Domain, a: &Expr, b: &Expr, data: bool) -> bool {
-    if equal::same_expr(a, b) {
-        return Traits::of(a).pure;
-    }
-    let t = a.dtype();
-    if t != b.dtype() || !Traits::of(a).pure || !Traits::of(b).pure {
-        return false;
-    }
-    let loads = Traits::of(a).loads || Traits::of(b).loads;
-    if !loads && t.lanes == 1 && (t.is_int() || t.is_bool()) {
-        return !overflows(a, domain, data)
-            && !overflows(b, domain, data)
-            && domain.equal(a, b).is_yes();
-    }
-    let same = |a: &Expr, b: &Expr| same_value(domain, a, b, data);
-    match (a.kind(), b.kind()) {
-        (ExprKind::Load(p, at), ExprKind::Load(q, bt)) => {
-            p == q && at.iter().zip(bt).all(|(x, y)| same_value(domain, x, y, false))
-        }
-        (ExprKind::Binary(p, a, x), ExprKind::Binary(q, b, y)) => {
-            p == q && same(a, b) && same(x, y)
-        }
-        (ExprKind::Cast(a), ExprKind::Cast(b))
-        | (ExprKind::Not(a), ExprKind::Not(b))
-        | (ExprKind::Broadcast(a), ExprKind::Broadcast(b)) => same(a, b),
-        (ExprKind::Call(p, xs), ExprKind::Call(q, ys)) => {
-            p == q && xs.len() == ys.len() && xs.iter().zip(ys).all(|(x, y)| same(x, y))
-        }
-        (ExprKind::Select(c, a, x), ExprKind::Select(d, b, y))
-        | (ExprKind::IfThenElse(c, a, x), ExprKind::IfThenElse(d, b, y)) => {
-            same(c, d) && same(a, b) && same(x, y)
-        }
-        _ => false,
-    }
 }

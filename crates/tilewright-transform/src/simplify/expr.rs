@@ -11,13 +11,11 @@ use crate::facts::is_plain;
 impl Simplify<'_> {
     /// An index, a bound or a condition.
     pub(super) fn index(&mut self, e: &Expr) -> Expr {
-        self.bound_calls(e);
         self.within(false, |s| s.expression(e))
     }
 
     /// A value that is stored or passed on.
     pub(super) fn value(&mut self, e: &Expr) -> Expr {
-        self.bound_calls(e);
         self.within(true, |s| s.expression(e))
     }
 
@@ -124,6 +122,7 @@ impl Simplify<'_> {
                 _ if traits.loads || traits.floats => data::reduced(fold_expr_children(self, e)),
                 _ => e.clone(),
             };
+            self.bound_calls(&inner);
             return self.simplest(&inner);
         }
         match e.kind() {

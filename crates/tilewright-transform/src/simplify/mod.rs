@@ -34,7 +34,8 @@ mod branch;
 pub(crate) mod data;
 mod ends;
 mod expr;
-mod traits;
+mod indices;
+pub(crate) mod traits;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -47,6 +48,7 @@ use tilewright_ir::{
 use tilewright_sets::Domain;
 
 use crate::facts::{self, Facts};
+pub use indices::indices;
 use traits::{Traits, has_effects, loaded};
 
 /// Which use is made of known values of memory. Each is right by itself; everything by default.
@@ -70,18 +72,7 @@ impl Default for Options {
 /// `Toolchain` where libisl is missing; `Refused` for an assumption that is provably false at a
 /// place that is reached, with its place.
 pub fn simplify(func: &TensorFunc, options: Options, why: &mut Remarks) -> Result<TensorFunc> {
-    let mut s = Simplify {
-        base: facts::sizes(func)?,
-        held: Vec::new(),
-        now: None,
-        memory: Facts::new(func)?,
-        loops: Vec::new(),
-        foreign: HashSet::new(),
-        data: false,
-        options,
-        why,
-        error: None,
-    };
+    let mut s = Simplify::new(func, options, why)?;
     let body = s.statement(&func.body);
     match s.error {
         Some(e) => Err(e),
@@ -109,7 +100,22 @@ struct Simplify<'a> {
     error: Option<Error>,
 }
 
-impl Simplify<'_> {
+impl<'a> Simplify<'a> {
+    fn new(func: &TensorFunc, options: Options, why: &'a mut Remarks) -> Result<Simplify<'a>> {
+        Ok(Simplify {
+            base: facts::sizes(func)?,
+            held: Vec::new(),
+            now: None,
+            memory: Facts::new(func)?,
+            loops: Vec::new(),
+            foreign: HashSet::new(),
+            data: false,
+            options,
+            why,
+            error: None,
+        })
+    }
+
     fn domain(&mut self) -> Domain {
         let (base, held) = (&self.base, &self.held);
         let build = || held.iter().fold(base.clone(), |d, (cond, _)| d.with_guard(cond));

@@ -7,7 +7,7 @@ use tilewright_ir::{BinOp, Buffer, CallTarget, Expr, ExprKind, Fold, Stmt, TypeK
 use tilewright_sets::Domain;
 
 /// What evaluating an expression may do.
-pub(super) struct Traits {
+pub(crate) struct Traits {
     /// No effects, and the same value each time.
     pub pure: bool,
     /// Calls something that may do anything.
@@ -100,7 +100,7 @@ pub(super) fn loaded(e: &Expr) -> HashSet<Buffer> {
 
 /// Whether an operation of an expression may leave its type, where that is not ruled out by the
 /// expression being index arithmetic. In a stored value (`data`) it is ruled out by bounds only.
-pub(super) fn overflows(e: &Expr, domain: &Domain, data: bool) -> bool {
+pub(crate) fn overflows(e: &Expr, domain: &Domain, data: bool) -> bool {
     let mut overflow = Overflow { domain, data, found: false };
     overflow.expr(e);
     overflow.found

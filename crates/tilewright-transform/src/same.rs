@@ -1,0 +1,183 @@
+//! Whether two functions are the same up to expressions that are provably equal.
+//!
+//! Statement by statement: the same loops, branches, blocks and stores in the same order, where
+//! every index, bound, condition and value is the same expression, or an integer that the sets prove
+//! equal at every point at which it is evaluated. That is less than what equal results need, but it
+//! holds for all data and all sizes, and takes no longer for larger ones.
+
+use tilewright_ir::visit::Subst;
+use tilewright_ir::{
+    Buffer, Expr, ExprKind, Fold, Param, Result, Stmt, StmtKind, TensorFunc, equal,
+};
+use tilewright_sets::Domain;
+
+use crate::facts;
+use crate::simplify::traits::{Traits, overflows};
+
+/// Whether two functions are the same; no is also the answer where that is not known.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn same(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
+    let domain = facts::sizes(a)?;
+    let mut names = Subst::default();
+    if a.params.len() != b.params.len() {
+        return Ok(false);
+    }
+    // Scalars first: a shape may name one that comes later.
+    for pair in a.params.iter().zip(&b.params) {
+        if let (Param::Scalar(v), Param::Scalar(w)) = pair {
+            if v.dtype() != w.dtype() {
+                return Ok(false);
+            }
+            names.vars.insert(w.clone(), v.expr());
+        }
+    }
+    for pair in a.params.iter().zip(&b.params) {
+        match pair {
+            (Param::Scalar(_), Param::Scalar(_)) => {}
+            (Param::Buffer { buffer: p, .. }, Param::Buffer { buffer: q, .. }) => {
+                // A size is what a shape gives it.
+                for (x, y) in p.shape.iter().zip(&q.shape) {
+                    if let (Some(v), Some(w)) = (x.as_var(), y.as_var())
+                        && v.dtype() == w.dtype()
+                    {
+                        names.vars.entry(w.clone()).or_insert_with(|| v.expr());
+                    }
+                }
+                if !pair_buffers(&domain, p, q, &mut names) {
+                    return Ok(false);
+                }
+                names.vars.insert(q.data.clone(), p.data.expr());
+            }
+            _ => return Ok(false),
+        }
+    }
+    Ok(same_on(&domain, &a.body, &names.stmt(&b.body)))
+}
+
+/// Whether two buffers lie alike in memory; then the second one is called as the first.
+fn pair_buffers(domain: &Domain, a: &Buffer, b: &Buffer, names: &mut Subst) -> bool {
+    let plain = |b: &Buffer| b.strides.is_empty() && b.elem_offset.is_none();
+    let alike = a.dtype() == b.dtype()
+        && a.rank() == b.rank()
+        && a.scope == b.scope
+        && a.axis_separators == b.axis_separators
+        && plain(a)
+        && plain(b)
+        && a.shape.iter().zip(&b.shape).all(|(x, y)| same_value(domain, x, &names.expr(y), false));
+    if alike {
+        names.buffers.insert(b.clone(), a.clone());
+    }
+    alike
+}
+
+/// Whether two statements over the same outer variables and buffers do the same at every point of
+/// a domain.
+pub(crate) fn same_on(domain: &Domain, a: &Stmt, b: &Stmt) -> bool {
+    let same = |x: &Expr, y: &Expr| same_value(domain, x, y, false);
+    match (a.kind(), b.kind()) {
+        (StmtKind::Seq(a), StmtKind::Seq(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_on(domain, a, b))
+        }
+        (
+            StmtKind::Store { buffer: a, indices: at, value: x },
+            StmtKind::Store { buffer: b, indices: bt, value: y },
+        ) => a == b && at.iter().zip(bt).all(|(x, y)| same(x, y)) && same_value(domain, x, y, true),
+        (
+            StmtKind::For { var: i, range: r, kind: k, annotations: m, body: a },
+            StmtKind::For { var: j, range: q, kind: l, annotations: n, body: b },
+        ) => {
+            let alike = k == l && m.is_empty() && n.is_empty() && i.dtype() == j.dtype();
+            alike && same(&r.min, &q.min) && same(&r.extent, &q.extent) && {
+                let b = Subst::vars([(j.clone(), i.expr())]).stmt(b);
+                same_on(&domain.with_var(i, r), a, &b)
+            }
+        }
+        (
+            StmtKind::If { cond: c, then: a, otherwise: x },
+            StmtKind::If { cond: d, then: b, otherwise: y },
+        ) => {
+            same(c, d)
+                && same_on(&under(domain, c), a, b)
+                && match (x, y) {
+                    (Some(x), Some(y)) => same_on(&under(domain, &!c.clone()), x, y),
+                    (None, None) => true,
+                    _ => false,
+                }
+        }
+        (
+            StmtKind::Let { var: v, value: x, body: a },
+            StmtKind::Let { var: w, value: y, body: b },
+        ) => {
+            let b = || Subst::vars([(w.clone(), v.expr())]).stmt(b);
+            v.dtype() == w.dtype() && same_value(domain, x, y, true) && same_on(domain, a, &b())
+        }
+        (
+            StmtKind::Allocate { buffer: p, annotations: m, body: a },
+            StmtKind::Allocate { buffer: q, annotations: n, body: b },
+        ) => {
+            let mut names = Subst::vars([(q.data.clone(), p.data.expr())]);
+            m.is_empty()
+                && n.is_empty()
+                && pair_buffers(domain, p, q, &mut names)
+                && same_on(domain, a, &names.stmt(b))
+        }
+        (StmtKind::Declare { buffer: p, body: a }, StmtKind::Declare { buffer: q, body: b }) => {
+            let mut names = Subst::default();
+            p.data == q.data
+                && pair_buffers(domain, p, q, &mut names)
+                && same_on(domain, a, &names.stmt(b))
+        }
+        _ => equal::stmts(a, b, &equal::Options::default()).is_ok(),
+    }
+}
+
+/// The part of a domain where a condition holds, if that is the same from beginning to end.
+fn under(domain: &Domain, cond: &Expr) -> Domain {
+    match Traits::of(cond).plain() {
+        true => domain.with_guard(cond),
+        false => domain.clone(),
+    }
+}
+
+/// Whether two expressions have one value at every point, and read the same cells. In a stored
+/// value (`data`) arithmetic may wrap.
+pub(crate) fn same_value(domain: &Domain, a: &Expr, b: &Expr, data: bool) -> bool {
+    let (t, traits, other) = (a.dtype(), Traits::of(a), Traits::of(b));
+    if t != b.dtype() || !traits.pure || !other.pure {
+        return false;
+    }
+    if equal::same_expr(a, b) {
+        return true;
+    }
+    if traits.plain() && other.plain() && t.lanes == 1 && (t.is_int() || t.is_bool()) {
+        return !(data && (overflows(a, domain, true) || overflows(b, domain, true)))
+            && domain.equal(a, b).is_yes();
+    }
+    let same = |a: &Expr, b: &Expr| same_value(domain, a, b, data);
+    match (a.kind(), b.kind()) {
+        (ExprKind::Load(p, at), ExprKind::Load(q, bt)) => {
+            p == q && at.iter().zip(bt).all(|(x, y)| same_value(domain, x, y, false))
+        }
+        (ExprKind::Binary(p, a, x), ExprKind::Binary(q, b, y)) => {
+            p == q && same(a, b) && same(x, y)
+        }
+        (ExprKind::Ramp(a, x), ExprKind::Ramp(b, y)) => same(a, b) && same(x, y),
+        (ExprKind::Cast(a), ExprKind::Cast(b))
+        | (ExprKind::Not(a), ExprKind::Not(b))
+        | (ExprKind::Broadcast(a), ExprKind::Broadcast(b)) => same(a, b),
+        (ExprKind::Call(p, xs), ExprKind::Call(q, ys)) => {
+            p == q && xs.len() == ys.len() && xs.iter().zip(ys).all(|(x, y)| same(x, y))
+        }
+        (ExprKind::Select(c, a, x), ExprKind::Select(d, b, y)) => {
+            same_value(domain, c, d, false) && same(a, b) && same(x, y)
+        }
+        (ExprKind::IfThenElse(c, a, x), ExprKind::IfThenElse(d, b, y)) => {
+            same_value(domain, c, d, false)
+                && same_value(&under(domain, c), a, b, data)
+                && same_value(&under(domain, &!c.clone()), x, y, data)
+        }
+        _ => false,
+    }
+}
