@@ -199,25 +199,20 @@ impl Cancel<'_, '_> {
         if !c.takes_own_cells() || !same_type(&way.from, b) {
             return false;
         }
-        let before = self.steps.get(&way.from.id());
-        match &c.pad {
-            _ if c.is_total() => true,
-            Pad::None => true,
-            // Somebody may read them: they must be written at all.
-            Pad::Undef => before
-                .is_none_or(|s| !matches!(s.conversion.pad, Pad::None) || s.conversion.is_total()),
-            Pad::Value(value) => {
-                let cond = c.all().simplify(&!c.data.clone());
-                let region = Region { cells: c.cells.clone(), shape: c.to.clone(), cond };
-                let proof = self.holds(way, &region, value);
-                if let Err(missing) = &proof {
-                    let (from, name) = (way.from.name(), b.var.name());
-                    let what = format!("`{from}` is not taken for `{name}`");
-                    self.why.push(Error::refused(what).at(b.span).note(missing));
-                }
-                proof.is_ok()
-            }
+        let cond = c.all().simplify(&!c.data.clone());
+        let region = Region { cells: c.cells.clone(), shape: c.to.clone(), cond };
+        let agrees = match &c.pad {
+            _ if c.is_total() => Ok(()),
+            Pad::None => Ok(()),
+            // Any value will do, but somebody may read it: it must be written at all.
+            Pad::Undef => self.values.written(&way.from.expr(), &region),
+            Pad::Value(value) => self.holds(way, &region, value),
+        };
+        if let Err(missing) = &agrees {
+            let what = format!("`{}` is not taken for `{}`", way.from.name(), b.var.name());
+            self.why.push(Error::refused(what).at(b.span).note(missing));
         }
+        agrees.is_ok()
     }
 
     /// Whether the cells of a region of the value at the start of a way hold a value.

@@ -21,7 +21,7 @@ use tilewright_ir::{
     BinOp, Binding, Buffer, CallTarget, Expr, ExprKind, Fold, GraphExpr, GraphVar, Intrin, Tensor,
     TensorFunc, Var,
 };
-use tilewright_sets::{Access, Domain, Engine, Set};
+use tilewright_sets::{Access, Domain, Engine, Known, Set};
 
 use super::conversion::{Conversion, Pad, boxed, cell_names, is_pure};
 use super::writes::{Place, Write, Writes};
@@ -211,6 +211,40 @@ impl Values {
         }
     }
 
+    /// `Err` where cells of a region are not written by whoever makes the value, or that is not
+    /// known.
+    pub fn written(&self, value: &GraphExpr, region: &Region) -> Result<(), String> {
+        let made = match value {
+            GraphExpr::Var(v) => self.made.get(&v.id()),
+            _ => None,
+        };
+        match made {
+            Some(Made::Conversion(c, _)) if matches!(c.pad, Pad::None) => {
+                let own: Vec<Expr> = c.cells.iter().map(Var::expr).collect();
+                match c.padding().with_guard(&region.at(&own)).is_empty().is_yes() {
+                    true => Ok(()),
+                    false => Err("it is not written there".into()),
+                }
+            }
+            Some(Made::Function(f, args)) => {
+                let Some(out) = f.buffers().nth(args.len()) else {
+                    return Err("it is one of several results".into());
+                };
+                let Some(writes) = Writes::of(f.root_parts().1) else {
+                    return Err(format!("what is done to `{}` cannot be followed", out.name));
+                };
+                let stores: Vec<&Write> =
+                    writes.stores.iter().filter(|w| w.buffer == *out).collect();
+                match covers(&self.engine, &stores, region) {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err(format!("not all of `{}` is written there", out.name)),
+                    Err(why) => Err(why.to_string()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether no element is `NaN` or infinite.
     fn finite(&self, value: &GraphExpr, depth: usize) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return false };
@@ -303,8 +337,11 @@ impl Function<'_> {
             .iter()
             .filter(|w| w.buffer == *buffer)
             .partition(|w| reads(&w.value, buffer));
+        let not_written = || format!("not all of these cells of `{}` are written", buffer.name);
+        if !covers(self.engine, &sets, region).map_err(|e| e.to_string())? {
+            return Err(not_written());
+        }
         let mut found: Option<Expr> = None;
-        let mut written: Option<Set> = None;
         for w in sets {
             let domain = w.place.domain(self.engine).with_guard(&region.at(&w.indices));
             if domain.is_empty().is_yes() {
@@ -316,20 +353,8 @@ impl Function<'_> {
                 None => value,
                 Some(before) => agree(before, value)?,
             });
-            let touched = Access::new(&domain, &w.indices).touched(&region.cells);
-            let touched = touched.map_err(|e| e.to_string())?;
-            let all = match &written {
-                None => touched,
-                Some(before) => before.union(&touched).map_err(|e| e.to_string())?,
-            };
-            written = Some(all);
         }
-        let asked = region.domain(self.engine).to_set().map_err(|e| e.to_string())?;
-        let all = written.is_some_and(|w| w.is_exact() && asked.is_subset(&w).is_yes());
-        let found = match found {
-            Some(found) if all => found,
-            _ => return Err(format!("not all of these cells of `{}` are written", buffer.name)),
-        };
+        let found = found.ok_or_else(not_written)?;
         for w in updates {
             let domain = w.place.domain(self.engine).with_guard(&region.at(&w.indices));
             if domain.is_empty().is_yes() {
@@ -348,6 +373,19 @@ impl Function<'_> {
         }
         Ok(found)
     }
+}
+
+/// Whether every cell of a region is written by one of some stores.
+fn covers(engine: &Engine, stores: &[&Write], region: &Region) -> Known<bool> {
+    let mut left = region.domain(engine).to_set()?;
+    for w in stores {
+        let domain = w.place.domain(engine).with_guard(&region.at(&w.indices));
+        let touched = Access::new(&domain, &w.indices).touched(&region.cells)?;
+        if touched.is_exact() {
+            left = left.subtract(&touched)?;
+        }
+    }
+    Ok(left.is_empty().is_yes())
 }
 
 impl Evaluation<'_> {

@@ -151,6 +151,32 @@ fn padding_that_is_something_else_or_not_known() {
 }
 
 #[test]
+fn padding_that_may_hold_anything_must_be_written() {
+    let undefined = |work: &str| {
+        let module = chain(work, "(p,)", "");
+        let text = tilewright_script::print_module(&module);
+        let text = text.replace(
+            "T.float32(0.0))\n\n    @T.prim_func\n    def crop",
+            "T.undef())\n\n    @T.prim_func\n    def crop",
+        );
+        assert!(text.contains("T.undef()"), "{text}");
+        let module = parse_module(&Source::new("f.py", text));
+        said(&module.unwrap_or_else(|e| panic!("{}", e.render())), cancel_layout)
+    };
+    assert_eq!(undefined("for i in range(8):\n    Q[i] = P[i] + T.float32(1)"), "");
+    let part = "for i in range(8):\n    if i < 7:\n        Q[i] = P[i] + T.float32(1)";
+    expect![[r#"
+        `q` is not taken for `y`
+          not all of `Q` is written there
+    "#]].assert_eq(&undefined(part));
+    let outside = "T.evaluate(T.call_extern(\"int32\", \"f\", P.data, Q.data))";
+    expect![[r#"
+        `q` is not taken for `y`
+          what is done to `Q` cannot be followed
+    "#]].assert_eq(&undefined(outside));
+}
+
+#[test]
 fn calls_that_are_not_folded() {
     let text = "
 @I.ir_module
