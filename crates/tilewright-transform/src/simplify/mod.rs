@@ -6,12 +6,12 @@
 //! indices and conditions:
 //!
 //! * a branch whose condition is decided becomes one of its sides; two sides that do the same
-//!   become one; branches that ask the same or the opposite become one ([`branch`]);
+//!   become one; branches that ask the same or the opposite become one;
 //! * a loop without iterations goes, one of a single iteration becomes its body;
 //! * a load of a known value becomes that value;
 //! * a store of what its cell just gave, and what does nothing, go;
 //! * data is simplified as far as that rounds nothing differently, and so is `T.undef()`
-//!   ([`data`]).
+//!   (see `data`).
 //!
 //! **Never more is evaluated than before.** An expression in which something is evaluated only
 //! sometimes (`and`, `or`, `if_then_else`) and that loads or may divide by zero is simplified part
