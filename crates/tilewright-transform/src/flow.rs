@@ -5,7 +5,7 @@
 //! that were written, and so what a cell holds where a read sees it.
 
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{Buffer, Expr, ExprKind, Fold, Var, Visit, visit};
+use tilewright_ir::{Buffer, CallTarget, Expr, ExprKind, Fold, Var, Visit, visit};
 use tilewright_sets::{
     AccessId, Domain, Edge, Flow, Known, Set, Statement, Touch, Witness, evaluate,
 };
@@ -238,34 +238,57 @@ pub fn same_constant(a: &Expr, b: &Expr) -> bool {
 
 /// Whether two values are the same at every point of a domain, whenever they are computed.
 pub fn same(program: &Program, domain: &Domain, a: &Expr, b: &Expr) -> bool {
-    let all = |x: &[Expr], y: &[Expr]| {
-        x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(program, domain, x, y))
-    };
-    let both = |pairs: [(&Expr, &Expr); 2]| pairs.iter().all(|(x, y)| same(program, domain, x, y));
-    if a.dtype() != b.dtype() {
-        return false;
+    Same { program, domain, at_once: false }.values(a, b)
+}
+
+/// Whether two values are the same at every point of a domain if they are computed at one moment.
+pub fn same_at_once(program: &Program, domain: &Domain, a: &Expr, b: &Expr) -> bool {
+    Same { program, domain, at_once: true }.values(a, b)
+}
+
+struct Same<'a> {
+    program: &'a Program,
+    domain: &'a Domain,
+    /// Whether memory is the same for both.
+    at_once: bool,
+}
+
+impl Same<'_> {
+    fn lists(&self, x: &[Expr], y: &[Expr]) -> bool {
+        x.len() == y.len() && x.iter().zip(y).all(|(x, y)| self.values(x, y))
     }
-    let counts = a.dtype().lanes == 1 && (a.dtype().is_int() || a.dtype().is_bool());
-    if counts && is_index(a) && is_index(b) {
-        return domain.equal(a, b).is_yes();
-    }
-    match (a.kind(), b.kind()) {
-        (ExprKind::Int(_) | ExprKind::Float(_), _) => same_constant(a, b),
-        (ExprKind::Var(x), ExprKind::Var(y)) => x == y,
-        (ExprKind::Cast(x), ExprKind::Cast(y))
-        | (ExprKind::Not(x), ExprKind::Not(y))
-        | (ExprKind::Broadcast(x), ExprKind::Broadcast(y)) => same(program, domain, x, y),
-        (ExprKind::Binary(f, x, y), ExprKind::Binary(g, u, v)) => f == g && both([(x, u), (y, v)]),
-        (ExprKind::Ramp(x, y), ExprKind::Ramp(u, v)) => both([(x, u), (y, v)]),
-        (ExprKind::Select(c, x, y), ExprKind::Select(d, u, v))
-        | (ExprKind::IfThenElse(c, x, y), ExprKind::IfThenElse(d, u, v)) => {
-            same(program, domain, c, d) && both([(x, u), (y, v)])
+
+    fn values(&self, a: &Expr, b: &Expr) -> bool {
+        if a.dtype() != b.dtype() {
+            return false;
         }
-        (ExprKind::Load(x, i), ExprKind::Load(y, j)) => x == y && !program.changes(x) && all(i, j),
-        (ExprKind::Call(f, x), ExprKind::Call(g, y)) => {
-            f == g && matches!(f, tilewright_ir::CallTarget::Intrin(_)) && all(x, y)
+        let counts = a.dtype().lanes == 1 && (a.dtype().is_int() || a.dtype().is_bool());
+        if counts && is_index(a) && is_index(b) {
+            return self.domain.equal(a, b).is_yes();
         }
-        _ => false,
+        let both = |pairs: [(&Expr, &Expr); 2]| pairs.iter().all(|(x, y)| self.values(x, y));
+        match (a.kind(), b.kind()) {
+            (ExprKind::Int(_) | ExprKind::Float(_), _) => same_constant(a, b),
+            (ExprKind::Var(x), ExprKind::Var(y)) => x == y,
+            (ExprKind::Cast(x), ExprKind::Cast(y))
+            | (ExprKind::Not(x), ExprKind::Not(y))
+            | (ExprKind::Broadcast(x), ExprKind::Broadcast(y)) => self.values(x, y),
+            (ExprKind::Binary(f, x, y), ExprKind::Binary(g, u, v)) => {
+                f == g && both([(x, u), (y, v)])
+            }
+            (ExprKind::Ramp(x, y), ExprKind::Ramp(u, v)) => both([(x, u), (y, v)]),
+            (ExprKind::Select(c, x, y), ExprKind::Select(d, u, v))
+            | (ExprKind::IfThenElse(c, x, y), ExprKind::IfThenElse(d, u, v)) => {
+                self.values(c, d) && both([(x, u), (y, v)])
+            }
+            (ExprKind::Load(x, i), ExprKind::Load(y, j)) => {
+                x == y && (self.at_once || !self.program.changes(x)) && self.lists(i, j)
+            }
+            (ExprKind::Call(f @ CallTarget::Intrin(_), x), ExprKind::Call(g, y)) => {
+                f == g && self.lists(x, y)
+            }
+            _ => false,
+        }
     }
 }
 

@@ -87,8 +87,27 @@ pub struct Guard {
     /// Where it stands. `None` for the opposite of a condition, and for what the text does not
     /// say: when an initialisation runs.
     pub id: Option<GuardId>,
+    /// The condition in the text whose opposite this is.
+    pub opposite: Option<GuardId>,
     /// The condition, in terms of loops.
     pub cond: Expr,
+}
+
+impl Guard {
+    /// A condition in the text.
+    fn new(id: Option<GuardId>, cond: Expr) -> Guard {
+        Guard { id, opposite: None, cond }
+    }
+
+    /// The other side of one.
+    fn other(opposite: Option<GuardId>, cond: Expr) -> Guard {
+        Guard { id: None, opposite, cond }
+    }
+
+    /// Whether it is a condition in the text, or its opposite.
+    pub fn is(&self, id: GuardId, opposite: bool) -> bool {
+        Some(id) == if opposite { self.opposite } else { self.id }
+    }
 }
 
 /// What a step does with what it touches.
@@ -265,11 +284,11 @@ impl Program {
         Some(Statement::observe(&self.engine, seen, 1))
     }
 
-    /// The points that a step would have more if a condition around it were not there: those where
-    /// it is false and the others hold.
-    pub fn without(&self, step: &Step, id: GuardId) -> Domain {
+    /// The points that a step would have more if a condition around it, or the opposite of one,
+    /// were not there: those where that is false and the others hold.
+    pub fn without(&self, step: &Step, id: GuardId, opposite: bool) -> Domain {
         let loops = step.loops.iter().fold(self.base.clone(), |d, l| d.with_var(&l.var, &l.range));
-        step.guards.iter().fold(loops, |d, g| match g.id == Some(id) {
+        step.guards.iter().fold(loops, |d, g| match g.is(id, opposite) {
             true => d.with_guard(&!g.cond.clone()),
             false => d.with_guard(&g.cond),
         })
@@ -379,11 +398,11 @@ struct Reads<'a, 'b> {
 }
 
 impl Reads<'_, '_> {
-    fn under(&mut self, id: Option<GuardId>, cond: Expr, e: &Expr) {
-        let cond = self.collect.frozen(&cond);
+    fn under(&mut self, mut guard: Guard, e: &Expr) {
+        guard.cond = self.collect.frozen(&guard.cond);
         let before = self.current;
         let mut guards = self.parts[before].0.clone();
-        guards.push(Guard { id, cond });
+        guards.push(guard);
         self.parts.push((guards, Vec::new()));
         self.current = self.parts.len() - 1;
         self.expr(e);
@@ -408,13 +427,13 @@ impl Visit for Reads<'_, '_> {
                     GuardId { place: self.place, part: *k }
                 });
                 self.expr(c);
-                self.under(id, c.clone(), yes);
-                self.under(None, !c.clone(), no);
+                self.under(Guard::new(id, c.clone()), yes);
+                self.under(Guard::other(id, !c.clone()), no);
             }
             ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
                 self.expr(a);
                 let cond = if *op == BinOp::And { a.clone() } else { !a.clone() };
-                self.under(None, cond, b);
+                self.under(Guard::new(None, cond), b);
             }
             ExprKind::Let(v, value, body) => {
                 self.expr(value);
@@ -573,13 +592,13 @@ impl Collect<'_> {
         self.time.pop();
     }
 
-    fn under(&mut self, id: Option<GuardId>, cond: Expr, inside: impl FnOnce(&mut Self)) {
-        if cond.is_true() {
+    fn under(&mut self, guard: Guard, inside: impl FnOnce(&mut Self)) {
+        if guard.cond.is_true() {
             return inside(self);
         }
         let before = self.domain.clone();
-        self.domain = before.with_guard(&cond);
-        self.guards.push(Guard { id, cond });
+        self.domain = before.with_guard(&guard.cond);
+        self.guards.push(guard);
         inside(self);
         self.guards.pop();
         self.domain = before;
@@ -634,7 +653,7 @@ impl Collect<'_> {
                         true => Act::Permit,
                         false => Act::Fact(self.frozen(&value)),
                     };
-                    let guard = Guard { id: None, cond: self.frozen(&!unless) };
+                    let guard = Guard::new(None, self.frozen(&!unless));
                     self.emit(place, s.span(), act, &[guard], vec![touch]);
                 }
                 self.time.truncate(length);
@@ -703,10 +722,10 @@ impl Visit for Collect<'_> {
             StmtKind::If { cond, then, otherwise } => self.head(place, s, &[cond], |c| {
                 let cond = c.bind.expr(cond);
                 let cond = c.frozen(&cond);
-                let id = GuardId { place, part: 0 };
-                c.under(Some(id), cond.clone(), |c| c.at(0, |c| c.stmt(then)));
+                let id = Some(GuardId { place, part: 0 });
+                c.under(Guard::new(id, cond.clone()), |c| c.at(0, |c| c.stmt(then)));
                 if let Some(o) = otherwise {
-                    c.under(None, !cond, |c| c.at(1, |c| c.stmt(o)));
+                    c.under(Guard::other(id, !cond), |c| c.at(1, |c| c.stmt(o)));
                 }
             }),
             StmtKind::Let { var, value, body } => self.head(place, s, &[value], |c| {
@@ -754,12 +773,13 @@ impl Collect<'_> {
         let values = block.iters.iter().filter_map(|i| self.bind.vars.get(&i.var).cloned());
         let enter = Act::Enter(values.collect());
         self.blocks.push(block.name.clone());
-        self.under(Some(GuardId { place, part: 0 }), predicate, |c| {
+        let guard = Guard::new(Some(GuardId { place, part: 0 }), predicate);
+        self.under(guard, |c| {
             c.emit(place, None, enter, &[], Vec::new());
             match &block.init {
                 None => c.stmt(&block.body),
                 Some(init) => {
-                    c.at(0, |c| c.under(None, first, |c| c.stmt(init)));
+                    c.at(0, |c| c.under(Guard::new(None, first), |c| c.stmt(init)));
                     c.at(1, |c| c.stmt(&block.body));
                 }
             }

@@ -369,6 +369,15 @@ pub static PASSES: &[Pass] = &[
         run: |module, _, _| each_tensor(module, flatten::flatten_legacy),
     },
     Pass {
+        name: "use_assume_to_reduce_branches",
+        about: "remove_branching_through_overcompute, by the name that TVM has for a part of it",
+        settings: &[],
+        run: |module, _, why| {
+            let options = overcompute::Options::default();
+            each_tensor(module, |f| overcompute::remove_branching(f, &options, why))
+        },
+    },
+    Pass {
         name: "vectorize_loop",
         about: "turn vectorised loops into vector expressions; buffers must be flat",
         settings: &[],

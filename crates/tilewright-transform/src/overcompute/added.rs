@@ -37,12 +37,18 @@ pub(super) struct More {
     pub wraps: Vec<Wrap>,
 }
 
-/// What is added if a guard goes. With `wrap`, indices that would leave their range come back in at
-/// the other end.
+/// What is added if a guard goes, or with `opposite` if the other side of it runs everywhere. With
+/// `wrap`, indices that would leave their range come back in at the other end.
 ///
 /// # Errors
 /// `Refused` with what stands against it.
-pub(super) fn more(program: &Program, id: GuardId, steps: &[usize], wrap: bool) -> Result<More> {
+pub(super) fn more(
+    program: &Program,
+    id: GuardId,
+    opposite: bool,
+    steps: &[usize],
+    wrap: bool,
+) -> Result<More> {
     let plain = |s: &Stmt, cond: &Expr| {
         let mut harmless = Harmless { program, why: None };
         if has_effects(cond) {
@@ -52,7 +58,11 @@ pub(super) fn more(program: &Program, id: GuardId, steps: &[usize], wrap: bool) 
         harmless.why.map_or(Ok(()), |why| Err(Error::refused(why)))
     };
     match program.text.get(id.place).map(Stmt::kind) {
+        Some(StmtKind::If { cond, otherwise: Some(other), .. }) if opposite => plain(other, cond)?,
         Some(StmtKind::If { cond, then, .. }) => plain(then, cond)?,
+        Some(StmtKind::Store { value, .. }) => {
+            plain(&Stmt::new(StmtKind::Evaluate(value.clone())), &Expr::bool(true))?;
+        }
         Some(StmtKind::Block { predicate, block, .. }) => {
             block.init.iter().try_for_each(|s| plain(s, predicate))?;
             plain(&block.body, predicate)?;
@@ -62,7 +72,7 @@ pub(super) fn more(program: &Program, id: GuardId, steps: &[usize], wrap: bool) 
     let mut more = More::default();
     for k in steps {
         let Some(step) = program.steps.get(*k) else { continue };
-        let domain = program.without(step, id);
+        let domain = program.without(step, id, opposite);
         if domain.is_empty().is_yes() {
             continue;
         }

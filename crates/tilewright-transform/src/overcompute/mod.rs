@@ -23,11 +23,15 @@
 //! leaks is put back, and only the memories that it touched are looked at again. The second and
 //! third reason rest on reads; that nothing added changes what these see is part of the question.
 //!
+//! An `if` with two sides, and an `if_then_else` in a stored value, are one side alone if that does
+//! the same as the other where the other runs ([`sides`]).
+//!
 //! Where added instances may not run at all ([`added`]), the guard stays too. Every guard that
 //! stays has a remark with the missing fact and a point at which it is missing.
 
 mod added;
 mod branch;
+mod sides;
 mod unchanged;
 
 pub use self::branch::remove_overcompute;
@@ -70,7 +74,8 @@ pub fn remove_branching(
         let program = Program::of(&func)?;
         let guards = guards(&program, options);
         let deepest = guards.values().map(|g| g.depth).filter(|d| depth.is_none_or(|k| *d < k));
-        let Some(now) = deepest.max() else { return Ok(func) };
+        // Sides last: a constant that one of them stores is of use to the guards.
+        let Some(now) = deepest.max() else { return sides::one_side(&func, options, why) };
         depth = Some(now);
         let now = guards.into_iter().filter(|(_, g)| g.depth == now);
         let mut trial = Trial::new(&program, now, options);
@@ -152,21 +157,25 @@ struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    fn new(
-        program: &'a Program,
-        guards: impl Iterator<Item = (GuardId, Guard)>,
-        options: &Options<'_>,
-    ) -> Trial<'a> {
-        let mut trial = Trial {
+    fn empty(program: &'a Program) -> Trial<'a> {
+        Trial {
             program,
             guards: BTreeMap::new(),
             wider: Vec::new(),
             wraps: Vec::new(),
             extras: BTreeMap::new(),
             remarks: Remarks::new(),
-        };
+        }
+    }
+
+    fn new(
+        program: &'a Program,
+        guards: impl Iterator<Item = (GuardId, Guard)>,
+        options: &Options<'_>,
+    ) -> Trial<'a> {
+        let mut trial = Trial::empty(program);
         for (id, guard) in guards {
-            match more(program, id, &guard.steps, options.wrap_indices) {
+            match more(program, id, false, &guard.steps, options.wrap_indices) {
                 Err(e) => trial.remarks.push(stays(&guard, e)),
                 Ok(more) => {
                     trial

@@ -1,0 +1,259 @@
+//! Conditions with two sides of which one does what the other does.
+//!
+//! ```text
+//! if 4 * io + ii < 14:                     T.assume(4 * io + ii < 14 or A[io, ii] == 0)
+//!     B[io, ii] = A[io, ii] * 2            ...
+//! else:                                    B[io, ii] = A[io, ii] * 2
+//!     B[io, ii] = 0
+//! ```
+//!
+//! Where the condition is false, the values that the first side would store are simplified by what
+//! is known of what they read. If they are those of the second side, in the same cells, the first
+//! side may run everywhere; and the other way round. So it is with the two values of an
+//! `if_then_else` that is stored.
+
+use std::collections::BTreeMap;
+
+use tilewright_ir::visit::{fold_expr_children, walk_expr};
+use tilewright_ir::{Expr, ExprKind, Fold, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit};
+
+use super::added::{Added, more};
+use super::unchanged::{Knowledge, Look};
+use super::{Extra, Guard, Options, Trial};
+use crate::flow::same_at_once;
+use crate::neutral::reduced;
+use crate::program::{Act, GuardId, Program, Step, rewrite};
+
+/// Removes sides, outermost ones first, as long as there are such.
+pub(super) fn one_side(
+    func: &TensorFunc,
+    options: &Options<'_>,
+    why: &mut Remarks,
+) -> Result<TensorFunc> {
+    let mut func = func.clone();
+    loop {
+        let program = Program::of(&func)?;
+        let mut trial = Trial::empty(&program);
+        let mut left: BTreeMap<GuardId, bool> = BTreeMap::new();
+        for (id, steps) in two_sided(&program, options) {
+            let inside = |p: &GuardId| p.place == id.place || program.last[p.place] >= id.place;
+            let found = [false, true].into_iter().find_map(|opposite| {
+                let (added, looks) = does_both(&program, id, opposite, &steps)?;
+                Some((opposite, added, looks))
+            });
+            let Some((opposite, added, looks)) = found.filter(|_| !left.keys().any(inside)) else {
+                continue;
+            };
+            for a in added {
+                let mut extra = Extra::new(id, a);
+                // What it writes is written anyway.
+                (extra.writes, extra.judged) = (None, true);
+                trial.extras.insert(extra.added.step, extra);
+            }
+            for (step, touch) in looks {
+                if let Some(x) = trial.extras.get_mut(&step) {
+                    x.rested_on.insert(touch);
+                }
+            }
+            let span = program.text[id.place].span();
+            let steps: Vec<usize> = steps.into_iter().flatten().collect();
+            let cond = steps_cond(&program, id, &steps);
+            trial.guards.insert(id, Guard { depth: 0, steps, cond, span });
+            left.insert(id, opposite);
+        }
+        trial.settle();
+        left.retain(|id, _| trial.guards.contains_key(id));
+        why.append(&mut trial.remarks);
+        if left.is_empty() {
+            return Ok(func);
+        }
+        let mut edit = |place: usize, s: &Stmt| match s.kind() {
+            StmtKind::If { then, otherwise: Some(other), .. } => {
+                let opposite = left.get(&GuardId { place, part: 0 })?;
+                Some(if *opposite { other.clone() } else { then.clone() })
+            }
+            StmtKind::Store { buffer, indices, value } => {
+                let here = left.iter().find(|(id, _)| id.place == place && id.part > 0);
+                let (id, opposite) = here?;
+                let value = Take { part: id.part, opposite: *opposite, seen: 0 }.expr(value);
+                let (buffer, indices) = (buffer.clone(), indices.clone());
+                Some(Stmt::spanned(StmtKind::Store { buffer, indices, value }, s.span()))
+            }
+            _ => None,
+        };
+        func = TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() };
+    }
+}
+
+/// Steps under each condition that has two sides, and under its opposite.
+fn two_sided(program: &Program, options: &Options<'_>) -> BTreeMap<GuardId, [Vec<usize>; 2]> {
+    let mut all: BTreeMap<GuardId, [Vec<usize>; 2]> = BTreeMap::new();
+    for (k, step) in program.steps.iter().enumerate() {
+        let asked = options.block.is_none_or(|name| step.blocks.iter().any(|b| **b == *name));
+        for g in step.guards.iter().filter(|_| asked) {
+            for (side, id) in [g.id, g.opposite].into_iter().enumerate() {
+                if let Some(id) = id {
+                    all.entry(id).or_default()[side].push(k);
+                }
+            }
+        }
+    }
+    all.retain(|id, _| match program.text[id.place].kind() {
+        StmtKind::If { otherwise, .. } => otherwise.is_some(),
+        StmtKind::Store { value, .. } => id.part > 0 && numbered(program, id.place, value),
+        _ => false,
+    });
+    all
+}
+
+/// The condition that stands over steps.
+fn steps_cond(program: &Program, id: GuardId, steps: &[usize]) -> Expr {
+    let guards = steps.iter().filter_map(|k| program.steps.get(*k)).flat_map(|s| &s.guards);
+    let mut found = guards.filter(|g| g.id == Some(id) || g.opposite == Some(id));
+    found.next().map_or_else(|| Expr::bool(true), |g| g.cond.clone())
+}
+
+/// Whether the choices of a stored value have the numbers of those in the text.
+fn numbered(program: &Program, place: usize, text: &Expr) -> bool {
+    let count = |e: &Expr| {
+        struct Count(Option<usize>);
+        impl Visit for Count {
+            fn expr(&mut self, e: &Expr) {
+                match e.kind() {
+                    ExprKind::IfThenElse(..) => self.0 = self.0.map(|k| k + 1),
+                    ExprKind::Let(..) => self.0 = None,
+                    _ => {}
+                }
+                walk_expr(self, e);
+            }
+        }
+        let mut count = Count(Some(0));
+        count.expr(e);
+        count.0
+    };
+    let stored = store_at(program, place).map(|(_, value)| count(value));
+    count(text).is_some() && stored == Some(count(text))
+}
+
+/// The store at a place: its step, and the value.
+fn store_at(program: &Program, place: usize) -> Option<(usize, &Expr)> {
+    program.steps.iter().enumerate().find_map(|(k, s)| match &s.act {
+        Act::Store(value) if s.place == place => Some((k, value)),
+        _ => None,
+    })
+}
+
+/// What one side does more if it runs everywhere, if that is what the other side does; and what
+/// that rests on.
+fn does_both(
+    program: &Program,
+    id: GuardId,
+    opposite: bool,
+    steps: &[Vec<usize>; 2],
+) -> Option<(Vec<Added>, Vec<Look>)> {
+    let (this, other) = (&steps[usize::from(opposite)], &steps[usize::from(!opposite)]);
+    let more = more(program, id, opposite, this, false).ok()?;
+    if !more.wider.is_empty() {
+        return None;
+    }
+    let added: Vec<&Added> = more.added.iter().collect();
+    let knowledge = Knowledge::of(program, &added);
+    let mut looks = Vec::new();
+    let mut equal = |a: &Added, mine: &Expr, theirs: &Expr| {
+        let known = knowledge.value(a, &added, mine, false).ok()?;
+        looks.extend(known.rests_on);
+        let at = &a.what.domain;
+        let theirs = reduced(theirs, at);
+        let equal = same_at_once(program, at, &known.value, &theirs) || at.is_empty().is_yes();
+        equal.then_some(())
+    };
+    if id.part > 0 {
+        let (k, value) = store_at(program, id.place)?;
+        let (cond, yes, no) = choice(value, id.part)?;
+        let step = program.steps.get(k)?;
+        let (mine, theirs, runs) = match opposite {
+            false => (&yes, &no, !cond),
+            true => (&no, &yes, cond),
+        };
+        let domain = step.domain.with_guard(&runs);
+        equal(&Added { step: k, what: Step { domain, ..step.clone() } }, mine, theirs)?;
+        return Some((more.added, looks));
+    }
+    // Store by store, without loops or conditions of their own.
+    let depth = program.around(id.place);
+    let is_loop = |p: &usize| matches!(program.text[*p].kind(), StmtKind::For { .. });
+    let depth = depth.filter(is_loop).count();
+    let mine: Vec<&Added> =
+        more.added.iter().filter(|a| matches!(a.what.act, Act::Store(_))).collect();
+    let theirs = other.iter().filter_map(|k| program.steps.get(*k));
+    let theirs: Vec<&Step> = theirs.filter(|s| matches!(s.act, Act::Store(_))).collect();
+    if mine.is_empty() || mine.len() != theirs.len() {
+        return None;
+    }
+    for (a, b) in mine.iter().zip(theirs) {
+        let (Act::Store(x), Act::Store(y)) = (&a.what.act, &b.act) else { return None };
+        let (from, to) = (a.what.target()?, b.target()?);
+        let plain = a.what.loops.len() == depth
+            && b.loops.len() == depth
+            && a.what.guards.len() == b.guards.len()
+            && b.guards.last().is_some_and(|g| g.is(id, !opposite));
+        let one_cell = from.buffer == to.buffer
+            && (from.indices.iter().zip(&to.indices))
+                .all(|(i, j)| same_at_once(program, &a.what.domain, i, j));
+        if !plain || !one_cell {
+            return None;
+        }
+        equal(a, x, y)?;
+    }
+    // What is known of a cell was so before the first of several stores.
+    let is_target = |&(step, touch): &Look| {
+        let read = more.added.iter().find(|a| a.step == step);
+        let read = read.zip(touch).and_then(|(a, t)| a.what.touches.get(t));
+        let written = mine.iter().filter_map(|a| a.what.target());
+        read.is_some_and(|r| written.clone().any(|t| t.buffer == r.buffer))
+    };
+    match mine.len() > 1 && looks.iter().any(is_target) {
+        true => None,
+        false => Some((more.added, looks)),
+    }
+}
+
+/// The choice of this number in a value.
+fn choice(value: &Expr, part: usize) -> Option<(Expr, Expr, Expr)> {
+    struct Find(usize, Option<(Expr, Expr, Expr)>);
+    impl Visit for Find {
+        fn expr(&mut self, e: &Expr) {
+            if let ExprKind::IfThenElse(c, yes, no) = e.kind() {
+                self.0 = self.0.wrapping_sub(1);
+                if self.0 == 0 {
+                    self.1 = Some((c.clone(), yes.clone(), no.clone()));
+                }
+            }
+            walk_expr(self, e);
+        }
+    }
+    let mut find = Find(part, None);
+    find.expr(value);
+    find.1
+}
+
+/// Takes one value of the choice with this number.
+struct Take {
+    part: usize,
+    opposite: bool,
+    seen: usize,
+}
+
+impl Fold for Take {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        let ExprKind::IfThenElse(_, yes, no) = e.kind() else {
+            return fold_expr_children(self, e);
+        };
+        self.seen += 1;
+        match self.seen == self.part {
+            true if self.opposite => no.clone(),
+            true => yes.clone(),
+            false => fold_expr_children(self, e),
+        }
+    }
+}
