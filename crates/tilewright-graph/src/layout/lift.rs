@@ -75,7 +75,7 @@ pub enum Leave {
 /// Those of [`normalize`]; `Toolchain` where libisl is missing.
 pub fn lift_layout(module: &Module, leave: Leave, why: &mut Remarks) -> Result<Module> {
     let mut functions = Functions::new(module);
-    let mut splits: HashMap<Arc<str>, Option<Split>> = HashMap::new();
+    let mut splits = Splits::new();
     let mut graphs: HashMap<Arc<str>, GraphFunc> = HashMap::new();
     for (name, func) in module.graphs() {
         let normal = normalize(module, name, func)?;
@@ -102,6 +102,9 @@ struct Split {
     /// How each result of the original comes about.
     results: Vec<Made>,
 }
+
+/// What functions were taken apart into, by name and the numbers of arguments and results.
+type Splits = HashMap<(Arc<str>, usize, usize), Option<Split>>;
 
 /// A result of the original: one of those of `compute`, and the stage that converts it.
 #[derive(Clone)]
@@ -136,7 +139,7 @@ struct Found {
 
 struct Lift<'a, 'm> {
     functions: &'a mut Functions<'m>,
-    splits: &'a mut HashMap<Arc<str>, Option<Split>>,
+    splits: &'a mut Splits,
     leave: Leave,
     /// For variables of several results: the variable in its place, and the original's functions
     /// for results.
@@ -239,7 +242,8 @@ impl Lift<'_, '_> {
 
     /// The parts of a function, for calls with so many arguments; `None` where no stage leaves.
     fn split(&mut self, name: &Arc<str>, inputs: usize, outs: usize) -> Result<Option<Split>> {
-        if let Some(known) = self.splits.get(name) {
+        let key = (name.clone(), inputs, outs);
+        if let Some(known) = self.splits.get(&key) {
             return Ok(known.clone());
         }
         let split = match self.functions.get(name).cloned() {
@@ -248,7 +252,7 @@ impl Lift<'_, '_> {
             }
             _ => None,
         };
-        self.splits.insert(name.clone(), split.clone());
+        self.splits.insert(key, split.clone());
         Ok(split)
     }
 

@@ -168,12 +168,14 @@ fn padding_that_may_hold_anything_must_be_written() {
     expect![[r#"
         `q` is not taken for `y`
           not all of `Q` is written there
-    "#]].assert_eq(&undefined(part));
+    "#]]
+    .assert_eq(&undefined(part));
     let outside = "T.evaluate(T.call_extern(\"int32\", \"f\", P.data, Q.data))";
     expect![[r#"
         `q` is not taken for `y`
           what is done to `Q` cannot be followed
-    "#]].assert_eq(&undefined(outside));
+    "#]]
+    .assert_eq(&undefined(outside));
 }
 
 #[test]
