@@ -172,3 +172,70 @@ fn several_threads_compile_and_run_at_once() {
         }
     });
 }
+
+/// The C function of `tests/cases/layout/flow_kernel_library.py`.
+const KERNEL: &str = "
+int blocked_matmul(const float *p, const float *b, float *q) {
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 12; j++)
+            for (int k = 0; k < 8; k++) {
+                float sum = 0;
+                for (int l = 0; l < 12; l++)
+                    sum += p[(i * 12 + l) * 8 + k] * b[l * 12 + j];
+                q[(i * 12 + j) * 8 + k] = sum;
+            }
+    return 0;
+}
+";
+
+#[test]
+fn a_c_kernel_with_its_own_layout_is_linked_into_a_run() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| directory.path().join(name);
+    std::fs::write(path("kernel.c"), KERNEL).expect("it is written");
+    let cc = |arguments: &[&str], out: &str| {
+        let mut command = std::process::Command::new("cc");
+        command.args(arguments).arg("-o").arg(path(out)).arg(path("kernel.c"));
+        assert!(command.status().expect("a C compiler").success());
+    };
+    cc(&["-c", "-O1", "-fPIC"], "kernel.o");
+    cc(&["-shared", "-O1", "-fPIC"], "libkernel.so");
+
+    let text = include_str!("../../../tests/cases/layout/flow_kernel_library.py");
+    let input = text.split("# ---- ").next().expect("the input");
+    let module = Module::from_script(input).expect("it reads");
+    let mut flowed = module.clone();
+    for name in ["lift_layout", "flow_layout"] {
+        let pass = tilewright::passes::find(name).expect("a pass");
+        let run = pass.run(&flowed, &Default::default(), &mut Default::default());
+        flowed = run.expect("it runs");
+    }
+    let mut random = Random::new(3);
+    let inputs: Vec<Tensor> = [[16, 12], [12, 12], [12, 12]]
+        .map(|shape| random.tensor(DType::F32, &shape).expect("a tensor"))
+        .to_vec();
+    let [x, v, w] = [0, 1, 2].map(|k| inputs[k].as_slice::<f32>().expect("floats"));
+    let matmul = |a: &[f32], b: &[f32]| -> Vec<f32> {
+        let cell = |at: usize| (0..12).map(|l| a[at / 12 * 12 + l] * b[l * 12 + at % 12]).sum();
+        (0..16 * 12).map(cell).collect()
+    };
+    let hidden: Vec<f32> = matmul(x, v).into_iter().map(|e| e.max(0.0)).collect();
+    let expected = matmul(&hidden, w);
+    for (module, file) in [(&module, "kernel.o"), (&flowed, "kernel.o"), (&flowed, "libkernel.so")]
+    {
+        let options = Options { link: vec![path(file)], ..options() };
+        let outputs =
+            compile(module, &options).expect("it compiles").run(&inputs).expect("it runs");
+        let found = outputs[0].as_slice::<f32>().expect("floats");
+        let close = found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-4);
+        assert!(close, "{found:?} and {expected:?}");
+    }
+
+    let options = Options { link: vec![path("missing.o")], ..options() };
+    let error = compile(&flowed, &options).expect_err("there is no such file").render();
+    assert!(error.contains("missing.o"), "{error}");
+    std::fs::write(path("broken.so"), "no library").expect("it is written");
+    let options = Options { link: vec![path("broken.so")], ..options };
+    let error = compile(&flowed, &options).expect_err("it is no library").render();
+    assert!(error.contains("cannot load") && error.contains("broken.so"), "{error}");
+}

@@ -121,7 +121,9 @@ impl Jit {
             return added.map_err(|e| e.context(path.display()));
         }
         let f = self.llvm.functions();
-        let name = c_string("the name of a library", &path.display().to_string())?;
+        // A bare name would be looked for among the system's libraries.
+        let absolute = std::path::absolute(path).map_err(|e| Error::io(e.to_string()))?;
+        let name = c_string("the name of a library", &absolute.display().to_string())?;
         let mut generator = null_mut();
         // SAFETY: as in `new`.
         let made = unsafe {

@@ -17,7 +17,8 @@
 //! else the call that made it gets a selection, or, where its padding is already relied on, the
 //! value is padded anew.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tilewright_ir::{
@@ -105,6 +106,8 @@ struct Version {
     expr: GraphExpr,
     /// What the padding holds, where that is known.
     pad: Option<Expr>,
+    /// The call that made it was written here, so that nobody else looks at its padding.
+    own: bool,
 }
 
 /// Why a conversion is made.
@@ -126,7 +129,7 @@ struct Flow<'a, 'm> {
     functions: &'a mut Functions<'m>,
     why: &'a mut Remarks,
     /// Values that are conversions of others to physical layouts.
-    packs: HashMap<u64, (GraphVar, Layout, Pad)>,
+    packs: HashMap<u64, (GraphVar, Layout, Pad, Rc<Conversion>)>,
     /// Values that are physical ones in logical layout.
     crops: HashMap<u64, (GraphVar, Layout)>,
     /// Constants, by the variables that are bound to them.
@@ -135,6 +138,8 @@ struct Flow<'a, 'm> {
     items: HashMap<u64, Vec<GraphVar>>,
     wanted: HashMap<u64, Vec<Layout>>,
     versions: HashMap<u64, Vec<Version>>,
+    /// Values that are made by a call.
+    made: HashSet<u64>,
     /// Why calls stay in the logical layout.
     stays: HashMap<u64, String>,
     bindings: Vec<Binding>,
@@ -160,6 +165,7 @@ impl<'a, 'm> Flow<'a, 'm> {
             items: HashMap::new(),
             wanted: HashMap::new(),
             versions: HashMap::new(),
+            made: func.bindings().map(|b| b.var.id()).collect(),
             stays: HashMap::new(),
             bindings: Vec::new(),
             values: Values::new(&Engine::new()?),
@@ -193,20 +199,24 @@ impl<'a, 'm> Flow<'a, 'm> {
 
     /// Takes note of a conversion that is there already. What only reorders is a change of layout
     /// either way; it counts as the way to the physical one.
-    fn conversion(&mut self, to: &GraphVar, from: &GraphVar, c: &Conversion) {
-        if self.packs.contains_key(&from.id()) {
-            return;
+    fn conversion(&mut self, to: &GraphVar, from: &GraphVar, c: &Rc<Conversion>) {
+        let (mut from, mut c) = (from.clone(), c.clone());
+        let before = self.packs.get(&from.id());
+        let composed = before.is_some();
+        if let Some((root, .., inner)) = before {
+            let Some(both) = inner.then(&c) else { return };
+            (from, c) = (root.clone(), Rc::new(both));
         }
+        let changes = |l: &Layout| composed || !l.is_identity();
         if c.keeps_all()
-            && let Some(layout) = Layout::of_pack(c)
-            && !layout.is_identity()
+            && let Some(layout) = Layout::of_pack(&c).filter(changes)
         {
-            self.packs.insert(to.id(), (from.clone(), layout, c.pad.clone()));
+            self.packs.insert(to.id(), (from, layout, c.pad.clone(), c));
         } else if c.is_total()
-            && let Some(layout) = c.inverse(Pad::Undef).and_then(|c| Layout::of_pack(&c))
-            && !layout.is_identity()
+            && let Some(back) = c.inverse(Pad::Undef)
+            && let Some(layout) = Layout::of_pack(&back).filter(changes)
         {
-            self.crops.insert(to.id(), (from.clone(), layout));
+            self.crops.insert(to.id(), (from, layout));
         }
     }
 
@@ -232,7 +242,7 @@ impl<'a, 'm> Flow<'a, 'm> {
         }
         let bindings: Vec<&Binding> = func.bindings().collect();
         for b in bindings.into_iter().rev() {
-            if let Some((from, layout, _)) = self.packs.get(&b.var.id()).cloned() {
+            if let Some((from, layout, ..)) = self.packs.get(&b.var.id()).cloned() {
                 self.want(&from, layout);
                 continue;
             }
@@ -350,8 +360,7 @@ impl<'a, 'm> Flow<'a, 'm> {
         let ret = self.result(&func.ret, func.span)?;
         let mut outputs: Vec<GraphVar> = Vec::new();
         let dataflow = func.blocks.iter().all(|b| b.dataflow);
-        let bound: std::collections::HashSet<u64> =
-            self.bindings.iter().map(|b| b.var.id()).collect();
+        let bound: HashSet<u64> = self.bindings.iter().map(|b| b.var.id()).collect();
         needed(&ret, &mut |v| {
             if dataflow && bound.contains(&v.id()) && !outputs.contains(v) {
                 outputs.push(v.clone());
@@ -369,7 +378,7 @@ impl<'a, 'm> Flow<'a, 'm> {
     /// A value in logical layout is there.
     fn arrive(&mut self, v: &GraphVar, expr: GraphExpr) {
         if let Some(shape) = extents(v) {
-            let version = Version { layout: Layout::identity(&shape), expr, pad: None };
+            let version = Version { layout: Layout::identity(&shape), expr, pad: None, own: false };
             self.versions.entry(v.id()).or_default().push(version);
         }
     }
@@ -383,7 +392,7 @@ impl<'a, 'm> Flow<'a, 'm> {
             let expr =
                 self.as_is(&from.expr(), &need(&b.var, "changes the layout itself", b.span))?;
             let pad = self.known_padding(&expr, &layout);
-            let version = Version { layout, expr, pad };
+            let version = Version { layout, expr, pad, own: false };
             self.versions.entry(id).or_default().push(version);
             return Ok(());
         }
@@ -530,7 +539,7 @@ impl<'a, 'm> Flow<'a, 'm> {
                 self.bind(Binding { var: item.clone(), value, span: b.span });
                 expr = item.expr();
             }
-            let version = Version { layout, expr, pad };
+            let version = Version { layout, expr, pad, own: true };
             self.versions.entry(out.id()).or_default().push(version);
         }
         Ok(())
@@ -622,7 +631,7 @@ impl<'a, 'm> Flow<'a, 'm> {
     /// A value as a function takes it that is not computed in another layout.
     fn as_is(&mut self, e: &GraphExpr, why: &Need) -> Result<GraphExpr> {
         let GraphExpr::Var(v) = e else { return Ok(e.clone()) };
-        if let Some((from, layout, pad)) = self.packs.get(&v.id()).cloned() {
+        if let Some((from, layout, pad, _)) = self.packs.get(&v.id()).cloned() {
             let pad = match pad {
                 Pad::Value(e) => Some(e),
                 Pad::None | Pad::Undef => None,
@@ -646,12 +655,18 @@ impl<'a, 'm> Flow<'a, 'm> {
         why: &Need,
     ) -> Result<GraphExpr> {
         let pad = pad.filter(|_| layout.is_padded());
+        let logical = Layout::identity(&layout.logical);
         if let Some(found) = self.version(e, layout) {
             let held = |p: &Expr| found.pad.as_ref().is_some_and(|f| same_constant(f, p));
-            return match pad {
-                Some(pad) if !held(pad) => self.pad_anew(e, found, pad, why),
-                _ => Ok(found.expr),
-            };
+            match pad {
+                Some(pad) if !held(pad) => {
+                    // A conversion of a conversion would be one too many.
+                    if found.own || self.version(e, &logical).is_none() {
+                        return self.pad_anew(e, found, pad, why);
+                    }
+                }
+                _ => return Ok(found.expr),
+            }
         }
         if layout.is_identity()
             && !matches!(e, GraphExpr::Var(v) if self.versions.contains_key(&v.id()))
@@ -666,12 +681,12 @@ impl<'a, 'm> Flow<'a, 'm> {
         let Some(dtype) = dtype else {
             return Err(Error::internal("a layout of what is no tensor"));
         };
-        let logical = Layout::identity(&layout.logical);
         let from = match e {
             GraphExpr::Var(v) => self.version(e, &logical).or_else(|| self.cheapest(v).cloned()),
             _ => None,
         };
-        let from = from.unwrap_or(Version { layout: logical, expr: e.clone(), pad: None });
+        let logical = Version { layout: logical, expr: e.clone(), pad: None, own: false };
+        let from = from.unwrap_or(logical);
         let (func, base) = match (from.layout.is_identity(), layout.is_identity()) {
             (true, _) => (layout.pack(dtype, pad), "pack"),
             (_, true) => (from.layout.crop(dtype), "crop"),
@@ -693,16 +708,24 @@ impl<'a, 'm> Flow<'a, 'm> {
         if let GraphExpr::Var(v) = e {
             let bytes = moved(v, &from.layout, layout);
             if bytes > 0 && !self.is_const(e) {
+                let origin = match (self.made.contains(&v.id()), self.stays.get(&v.id())) {
+                    (false, _) => format!(", and `{}` is an argument of the graph", v.name()),
+                    (true, Some(why)) if from.layout.is_identity() => {
+                        format!(", and `{}` is not: {why}", v.name())
+                    }
+                    _ => String::new(),
+                };
                 self.left.push(Left {
                     value: name,
                     bytes,
                     from: from.layout,
                     to: layout.clone(),
-                    reason: why.reason.clone(),
+                    reason: why.reason.clone() + &origin,
                 });
             }
-            let version = Version { layout: layout.clone(), expr: var.expr(), pad: pad.cloned() };
-            self.versions.entry(v.id()).or_default().push(version);
+            let (layout, expr, pad) = (layout.clone(), var.expr(), pad.cloned());
+            let version = Version { layout, expr, pad, own: false };
+            self.versions.entry(v.id()).or_default().insert(0, version);
         }
         Ok(var.expr())
     }
@@ -740,7 +763,8 @@ impl<'a, 'm> Flow<'a, 'm> {
             }
         };
         let versions = self.versions.entry(root.id()).or_default();
-        let version = Version { expr: expr.clone(), pad: Some(pad.clone()), ..found };
+        let (own, layout) = (found.own && replaced, found.layout);
+        let version = Version { layout, expr: expr.clone(), pad: Some(pad.clone()), own };
         match versions.iter_mut().find(|v| replaced && v.layout == version.layout) {
             Some(old) => *old = version,
             None => versions.insert(0, version),
@@ -759,6 +783,7 @@ impl<'a, 'm> Flow<'a, 'm> {
         let GraphExpr::CallTir { func, args, outs, .. } = &mut maker.value else { return false };
         let Some(f) = self.functions.get(func).cloned() else { return false };
         let fits = outs.len() == 1
+            && found.own
             && (found.pad.is_none() || !read)
             && tilewright_transform::stages(&f).is_some()
             && Conversion::of(&f).is_ok_and(|c| c.is_none());

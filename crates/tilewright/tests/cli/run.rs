@@ -197,6 +197,26 @@ fn layouts_change_nothing_but_the_layout() {
 }
 
 #[test]
+fn a_plan_lists_the_conversions_that_are_left_with_their_reasons() {
+    let model = digits("digits.onnx");
+    let plan = |more: &[&str]| {
+        let arguments = ["plan", &model, "--dim", "N=1"];
+        tilewright(&[&arguments[..], more].concat())
+    };
+    plan(&[]).code(0).says("0 conversions, 0 bytes");
+    plan(&["--json"]).code(0).says("[]");
+    plan(&["--layout", "nchw8c"])
+        .code(0)
+        .says("image: 2304 bytes\n  from lambda i0, i1, i2, i3: [i0, i1, i2, i3]\n")
+        .says("  to   lambda i0, i1, i2, i3: [i0, i1 // 8, i2, i3, i1 % 8]\n")
+        .says("`image` is an argument of the graph")
+        .says("2 conversions, 4428 bytes");
+    plan(&["--layout", "nchw8c", "--json"]).code(0).says("\"value\": \"image\", \"from\": ");
+    plan(&["--layout", "round"]).code(2).complains("there is no layout `round`");
+    plan(&["--layout", "plan"]).code(2).complains("is not available yet");
+}
+
+#[test]
 fn times_are_said_and_the_outputs_stay_right() {
     let expected = digits("test_expected.npz");
     let done =
