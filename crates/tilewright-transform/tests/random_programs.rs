@@ -45,6 +45,9 @@ const PASSES: &[(&str, usize, Pass)] = &[
     ("remove_branching_through_overcompute", 20, |f, why| {
         overcompute::remove_branching(f, &overcompute::Options::default(), why)
     }),
+    ("remove_overcompute_through_branching", 40, |f, why| {
+        overcompute::remove_overcompute(f, None, why)
+    }),
     ("remove_assume", 1, |f, _| Ok(placeholder::remove_assume(f))),
 ];
 
