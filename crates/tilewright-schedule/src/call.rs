@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::{Error, Result};
+use tilewright_ir::{Error, Result, Stmt};
 
 use crate::schedule::{Schedule, loop_site};
-use crate::site::{as_loop, find};
+use crate::site::{as_block, as_loop, find};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
 use crate::{
     block_layout, cache, compute, decompose_padding, inline, loop_layout, loops, pad_einsum, parts,
@@ -104,19 +104,31 @@ impl Schedule {
         }
     }
 
-    /// The block of this name in the function that the script works on.
+    /// The function in which a script means what `is_meant` finds: [`Schedule::current`], or where
+    /// there is none the only one that has it.
+    fn owner(&self, is_meant: impl Fn(&Stmt) -> bool) -> Result<Arc<str>> {
+        self.current().or_else(|e| {
+            let mut owners =
+                self.module().tensors().filter(|(_, f)| !find(&f.body, &is_meant).is_empty());
+            match (owners.next(), owners.next()) {
+                (Some((name, _)), None) => Ok(name.clone()),
+                _ => Err(e.help("say which: `sch.get_block(name, func_name=...)`")),
+            }
+        })
+    }
+
+    /// The block of this name in the function that the script means.
     pub(crate) fn block_named(&self, name: &str) -> Result<BlockRef> {
-        let func = self.current()?;
+        let func = self.owner(|s| as_block(s).is_some_and(|b| &*b.name == name))?;
         crate::schedule::block_site(self.func(&func)?, name)?;
         Ok(BlockRef { func, name: name.into() })
     }
 
-    /// The loop over a variable of this name in the function that the script works on.
+    /// The loop over a variable of this name in the function that the script means.
     pub(crate) fn loop_named(&self, name: &str) -> Result<LoopRef> {
-        let func = self.current()?;
-        let sites = find(&self.func(&func)?.body, |s| {
-            as_loop(s).is_some_and(|(v, ..)| &**v.name() == name)
-        });
+        let is_meant = |s: &Stmt| as_loop(s).is_some_and(|(v, ..)| &**v.name() == name);
+        let func = self.owner(is_meant)?;
+        let sites = find(&self.func(&func)?.body, is_meant);
         match (sites.len(), sites.first().and_then(|s| as_loop(&s.stmt))) {
             (1, Some((var, ..))) => {
                 let l = LoopRef { func: func.clone(), var: var.clone() };
