@@ -198,19 +198,20 @@ impl<'a> Traffic<'a> {
         let mut found: Option<(Expr, Set)> = None;
         let loops = &self.runs.get(reader.statement)?.statement.domain;
         for e in self.flow.sources(reader).filter(|e| e.certain && e.pairs.is_exact()) {
-            let Some(Written { vars, value, .. }) = self.written(e) else { continue };
-            if !matches!(value.kind(), ExprKind::Int(_) | ExprKind::Float(_)) {
-                continue;
-            }
-            if found.as_ref().is_some_and(|(known, _)| !same_constant(known, value)) {
-                continue;
-            }
+            let Some(Written { vars, value, pairs }) = self.written(e) else { continue };
             let names: Vec<Var> = vars.into_iter().map(|(_, there)| there).collect();
-            let points = e.pairs.project(&names).ok()?.over(loops.vars().cloned()).ok()?;
-            found = Some(match found {
-                None => (value.clone(), points),
-                Some((known, before)) => (known, before.union(&points).ok()?),
-            });
+            for (value, pairs) in constants(value, &pairs) {
+                if found.as_ref().is_some_and(|(known, _)| !same_constant(known, &value)) {
+                    continue;
+                }
+                let pairs = pairs.to_set().ok().filter(Set::is_exact);
+                let Some(pairs) = pairs else { continue };
+                let points = pairs.project(&names).ok()?.over(loops.vars().cloned()).ok()?;
+                found = Some(match found {
+                    None => (value, points),
+                    Some((known, before)) => (known, before.union(&points).ok()?),
+                });
+            }
         }
         found
     }
@@ -225,6 +226,20 @@ pub fn cell(program: &Program, touch: &Touch, at: &Witness) -> String {
     };
     let indices: Vec<String> = indices.map(index).collect();
     format!("{}[{}]", touch.buffer.name, indices.join(", "))
+}
+
+/// The constants that a value is, each with the part of a domain in which it is that: the sides of
+/// choices by indices.
+fn constants(value: &Expr, domain: &Domain) -> Vec<(Expr, Domain)> {
+    match value.kind() {
+        ExprKind::Int(_) | ExprKind::Float(_) => vec![(value.clone(), domain.clone())],
+        ExprKind::IfThenElse(c, yes, no) | ExprKind::Select(c, yes, no) if is_index(c) => {
+            let mut all = constants(yes, &domain.with_guard(c));
+            all.extend(constants(no, &domain.with_guard(&!c.clone())));
+            all
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Whether two constants are one value, to the bit.

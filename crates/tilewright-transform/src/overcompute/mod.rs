@@ -22,6 +22,8 @@
 //! that they write, with the added instances in it, shows what leaks out of them. A guard that
 //! leaks is put back, and only the memories that it touched are looked at again. The second and
 //! third reason rest on reads; that nothing added changes what these see is part of the question.
+//! What they say of memory that the function never writes needs no such flow, and is asked first:
+//! where it decides all, the flow of sums through their cells, the dear part, is not looked at.
 //!
 //! An `if` with two sides, and an `if_then_else` in a stored value, are one side alone if that does
 //! the same as the other where the other runs ([`sides`]).
@@ -41,6 +43,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Range, Region, Remarks, Result, Span, Stmt, StmtKind, TensorFunc,
+    Var,
 };
 use tilewright_sets::{Domain, Unknown};
 
@@ -146,6 +149,22 @@ impl Extra {
     }
 }
 
+/// Which memory is looked at for values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// What the function does not store to.
+    Unwritten,
+    All,
+}
+
+/// The memory that a step stores to.
+fn stored(step: &Step) -> Option<&Var> {
+    match step.act {
+        Act::Store(_) => step.target().map(|t| &t.buffer.data),
+        _ => None,
+    }
+}
+
 /// Guards of which none is inside another, and what happens without them.
 struct Trial<'a> {
     program: &'a Program,
@@ -196,6 +215,8 @@ impl<'a> Trial<'a> {
 
     /// Puts guards back until nothing leaks.
     fn settle(&mut self) {
+        let all: Vec<usize> = self.extras.keys().copied().collect();
+        self.judge(&all, Reach::Unwritten);
         let mut open: HashSet<Buffer> = HashSet::new();
         for k in self.extras.keys() {
             open.extend(self.touched(*k));
@@ -209,7 +230,7 @@ impl<'a> Trial<'a> {
             let new: Vec<usize> =
                 leaks.keys().copied().filter(|k| !self.extras[k].judged).collect();
             if !new.is_empty() {
-                self.judge(&new);
+                self.judge(&new, Reach::All);
                 for k in new {
                     open.extend(self.touched(k));
                 }
@@ -242,8 +263,8 @@ impl<'a> Trial<'a> {
         touched
     }
 
-    /// Finds out where stores change nothing.
-    fn judge(&mut self, stores: &[usize]) {
+    /// Finds out where stores change nothing, from what memory within reach holds.
+    fn judge(&mut self, stores: &[usize], reach: Reach) {
         let places: HashSet<Option<usize>> =
             stores.iter().map(|k| self.step(*k).map(|s| s.place)).collect();
         let asked: Vec<&Added> = self
@@ -252,7 +273,11 @@ impl<'a> Trial<'a> {
             .filter(|(k, _)| places.contains(&self.step(**k).map(|s| s.place)))
             .map(|(_, x)| &x.added)
             .collect();
-        let knowledge = Knowledge::of(self.program, &asked);
+        let written: HashSet<&Var> = match reach {
+            Reach::Unwritten => self.program.steps.iter().filter_map(stored).collect(),
+            Reach::All => HashSet::new(),
+        };
+        let knowledge = Knowledge::of(self.program, &asked, |b| !written.contains(&b.data));
         let mut found = Vec::new();
         for k in stores {
             let added = self.extras.get(k).map(|x| &x.added);
@@ -260,7 +285,7 @@ impl<'a> Trial<'a> {
         }
         for (k, unchanged) in found {
             let Some(x) = self.extras.get_mut(&k) else { continue };
-            x.judged = true;
+            x.judged |= reach == Reach::All;
             let Some(u) = unchanged else { continue };
             let rest = x.added.what.domain.to_set().and_then(|all| all.subtract(&u.points));
             x.writes = match rest.map(|r| (r.is_empty().is_yes(), r.domain())) {
@@ -280,6 +305,11 @@ impl<'a> Trial<'a> {
     /// nobody has written.
     fn leaks(&self, memory: &Buffer, leaks: &mut BTreeMap<usize, Error>) {
         let program = self.program;
+        let is_written =
+            |x: &Extra| x.writes.is_some() && stored(&x.added.what) == Some(&memory.data);
+        if program.is_observed(memory) && !self.extras.values().any(is_written) {
+            return;
+        }
         let of = |k: usize, act: fn(&Act) -> bool| match act(&program.steps[k].act) {
             true => Run::of(program, k, memory),
             false => None,

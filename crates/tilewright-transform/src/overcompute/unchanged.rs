@@ -40,11 +40,15 @@ pub(super) struct Value {
 }
 
 impl<'a> Knowledge<'a> {
-    /// What these would see.
-    pub fn of(program: &'a Program, added: &[&Added]) -> Knowledge<'a> {
+    /// What these would see of the memories that are `asked` for.
+    pub fn of(
+        program: &'a Program,
+        added: &[&Added],
+        asked: impl Fn(&Buffer) -> bool,
+    ) -> Knowledge<'a> {
         let mut looked_at: HashMap<Buffer, Vec<&Added>> = HashMap::new();
         for a in added {
-            for t in &a.what.touches {
+            for t in a.what.touches.iter().filter(|t| asked(&t.buffer)) {
                 let list = looked_at.entry(t.buffer.clone()).or_default();
                 if list.last().is_none_or(|last| last.step != a.step) {
                     list.push(a);
