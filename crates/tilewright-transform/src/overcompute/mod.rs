@@ -45,7 +45,7 @@ use tilewright_ir::{
     Block, Buffer, Error, Expr, Range, Region, Remarks, Result, Span, Stmt, StmtKind, TensorFunc,
     Var,
 };
-use tilewright_sets::{Domain, Unknown};
+use tilewright_sets::{Domain, Time, Unknown};
 
 use self::added::{Added, Wider, Wrap, Wrapped, more};
 use self::unchanged::Knowledge;
@@ -155,6 +155,18 @@ enum Reach {
     /// What the function does not store to.
     Unwritten,
     All,
+}
+
+/// Whether all that runs at one time is over before anything that runs at another one.
+fn is_before(one: &[Time], other: &[Time]) -> bool {
+    for pair in one.iter().zip(other) {
+        match pair {
+            (Time::At(a), Time::At(b)) if a == b => {}
+            (Time::At(a), Time::At(b)) => return a < b,
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// The memory that a step stores to.
@@ -305,9 +317,10 @@ impl<'a> Trial<'a> {
     /// nobody has written.
     fn leaks(&self, memory: &Buffer, leaks: &mut BTreeMap<usize, Error>) {
         let program = self.program;
-        let is_written =
-            |x: &Extra| x.writes.is_some() && stored(&x.added.what) == Some(&memory.data);
-        if program.is_observed(memory) && !self.extras.values().any(is_written) {
+        let writes = |x: &&Extra| x.writes.is_some() && stored(&x.added.what) == Some(&memory.data);
+        let added: Vec<&Step> =
+            self.extras.values().filter(writes).map(|x| &x.added.what).collect();
+        if program.is_observed(memory) && added.is_empty() {
             return;
         }
         let of = |k: usize, act: fn(&Act) -> bool| match act(&program.steps[k].act) {
@@ -320,6 +333,10 @@ impl<'a> Trial<'a> {
         runs.extend(Traffic::end(program, memory));
         for (k, x) in &self.extras {
             runs.extend(self.extra_runs(*k, x, memory));
+        }
+        if program.is_observed(memory) {
+            // What is over before any added store has nothing to do with where those go.
+            runs.retain(|r| added.iter().any(|s| !is_before(&r.statement.schedule, &s.schedule)));
         }
         let traffic = match Traffic::between(program, runs) {
             Ok(t) => t,
