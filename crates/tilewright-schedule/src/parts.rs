@@ -5,7 +5,8 @@
 
 use tilewright_ir::{Error, Remarks, Result, Stmt, TensorFunc};
 use tilewright_transform::hoist::Hoist;
-use tilewright_transform::{extents, hoist, merge, overcompute, partition};
+use tilewright_transform::overcompute::{self, Floats};
+use tilewright_transform::{extents, hoist, merge, partition};
 
 use crate::loops::loops_of;
 use crate::schedule::{Schedule, block_site, loop_site};
@@ -94,7 +95,8 @@ impl Schedule {
 
 impl Schedule {
     /// Removes guards in and around a block where running without them changes nothing. With
-    /// `wrap_indices`, an index that would leave its range is taken modulo the extent.
+    /// `wrap_indices`, an index that would leave its range is taken modulo the extent. `floats` says
+    /// what may be in memory.
     ///
     /// # Errors
     /// `Refused` where every guard has to stay.
@@ -102,10 +104,15 @@ impl Schedule {
         &mut self,
         block: &BlockRef,
         wrap_indices: bool,
+        floats: Floats,
     ) -> Result<()> {
-        let args = vec![("block", block.into()), ("wrap_indices", Value::Bool(wrap_indices))];
+        let args = vec![
+            ("block", block.into()),
+            ("wrap_indices", Value::Bool(wrap_indices)),
+            ("finite", Value::Bool(floats == Floats::Finite)),
+        ];
         self.edit(&block.func, "remove_branching_through_overcompute", args, |func, _| {
-            let options = overcompute::Options { block: Some(&block.name), wrap_indices };
+            let options = overcompute::Options { block: Some(&block.name), wrap_indices, floats };
             on_block(func, block, |f, _, why| overcompute::remove_branching(f, &options, why))
         })?;
         Ok(())
@@ -185,12 +192,14 @@ pub(crate) fn merge_loops_call(sch: &mut Schedule, mut args: Args) -> Result<Vec
     Ok(vec![Value::from(&sch.merge_loops(&loops)?)])
 }
 
-/// `remove_branching_through_overcompute(block, wrap_indices=False)` of a script.
+/// `remove_branching_through_overcompute(block, wrap_indices=False, finite=False)` of a script.
 pub(crate) fn remove_branching_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let block = args.block(sch)?;
     let wrap_indices = args.bool_or(&["wrap_indices"], false)?;
+    let finite = args.bool_or(&["finite"], false)?;
     args.finish()?;
-    sch.remove_branching_through_overcompute(&block, wrap_indices)?;
+    let floats = if finite { Floats::Finite } else { Floats::Any };
+    sch.remove_branching_through_overcompute(&block, wrap_indices, floats)?;
     Ok(Vec::new())
 }
 

@@ -2,7 +2,8 @@
 //!
 //! `x + 0` and `x * 1` are `x`, the maximum with minus infinity is the other side, a choice is
 //! decided by what is known of its condition. Zero times something is zero for integers; for floats
-//! only if the other side is a finite constant, because zero times infinity is not.
+//! only if the other side is a finite constant, because zero times infinity is not, or if the user
+//! has said that all values are finite ([`Floats::Finite`]).
 
 use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold};
@@ -10,13 +11,24 @@ use tilewright_sets::Domain;
 
 use crate::flow::is_index;
 
+/// Which values floats in memory may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Floats {
+    /// Infinities and `NaN` too.
+    #[default]
+    Any,
+    /// Numbers only: the user has said so.
+    Finite,
+}
+
 /// The value without what does not matter at the points of a domain.
-pub fn reduced(e: &Expr, at: &Domain) -> Expr {
-    Neutral { at }.expr(e)
+pub fn reduced(e: &Expr, at: &Domain, floats: Floats) -> Expr {
+    Neutral { at, floats }.expr(e)
 }
 
 struct Neutral<'a> {
     at: &'a Domain,
+    floats: Floats,
 }
 
 impl Fold for Neutral<'_> {
@@ -43,7 +55,7 @@ impl Fold for Neutral<'_> {
             _ => {
                 let e = fold_expr_children(self, e);
                 match e.kind() {
-                    ExprKind::Binary(op, a, b) => binary(*op, a, b).unwrap_or(e),
+                    ExprKind::Binary(op, a, b) => binary(*op, a, b, self.floats).unwrap_or(e),
                     ExprKind::Cast(a) => cast(a, e.dtype()).unwrap_or(e),
                     _ => e,
                 }
@@ -78,10 +90,12 @@ fn is_end(e: &Expr, lowest: bool) -> bool {
     }
 }
 
-fn binary(op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
-    let zero_times = |x: &Expr, y: &Expr| {
-        is(x, 0.0) && (x.dtype().is_int() || number(y).is_some_and(f64::is_finite))
+fn binary(op: BinOp, a: &Expr, b: &Expr, floats: Floats) -> Option<Expr> {
+    let finite = |e: &Expr| match number(e) {
+        Some(v) => v.is_finite(),
+        None => e.dtype().is_int() || floats == Floats::Finite,
     };
+    let zero_times = |x: &Expr, y: &Expr| is(x, 0.0) && finite(y);
     match op {
         BinOp::Add if is(b, 0.0) => Some(a.clone()),
         BinOp::Add if is(a, 0.0) => Some(b.clone()),
@@ -160,7 +174,7 @@ mod tests {
             let x = Buffer::with_extents("X", &[4], t).load([Expr::i32(0)]);
             let c = |v: f64| Expr::constant(v, t);
             let binary = |op, a: &Expr, b: &Expr| Expr::binary(op, a.clone(), b.clone());
-            let gone = |e: Expr| reduced(&e, &at).ptr_eq(&x);
+            let gone = |e: Expr| reduced(&e, &at, Floats::Any).ptr_eq(&x);
             assert!(gone(binary(BinOp::Add, &c(0.0), &x)) && gone(binary(BinOp::Sub, &x, &c(0.0))));
             assert!(gone(binary(BinOp::Mul, &x, &c(1.0))));
             assert!(!gone(binary(BinOp::Max, &x, &c(-5.0))));
@@ -170,8 +184,9 @@ mod tests {
             };
             assert!(gone(binary(BinOp::Max, &low, &x)) && !gone(binary(BinOp::Min, &low, &x)));
             let product = binary(BinOp::Mul, &binary(BinOp::Mul, &c(0.0), &c(7.0)), &x);
-            let sum = reduced(&binary(BinOp::Add, &x, &product), &at);
-            assert_eq!(sum.ptr_eq(&x), t.is_int(), "{sum}");
+            let sum = binary(BinOp::Add, &x, &product);
+            assert_eq!(reduced(&sum, &at, Floats::Any).ptr_eq(&x), t.is_int(), "{sum}");
+            assert!(reduced(&sum, &at, Floats::Finite).ptr_eq(&x));
             let chosen = Expr::select(i.expr().less(1), x.clone(), c(3.0));
             assert!(gone(chosen));
         }

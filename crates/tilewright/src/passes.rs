@@ -139,8 +139,15 @@ const LIFT: (&str, &str) = (
 /// Whether `remove_branching_through_overcompute` may change indices.
 const WRAP: &str = "remove_branching_through_overcompute.wrap_indices";
 
+/// Whether `remove_branching_through_overcompute` may take floats to be finite.
+const FINITE: &str = "remove_branching_through_overcompute.finite";
+
 /// Settings of `remove_branching_through_overcompute`.
 const OVERCOMPUTE: &[(&str, &str)] = &[
+    (
+        FINITE,
+        "1: floats in memory are neither infinite nor NaN, so zero times one is zero; default 0",
+    ),
     (WRAP, "1: take indices modulo the extent where only their range is in the way; default 0"),
     ("remove_branching_through_overcompute.use_dataflow_analysis", "no effect: always done"),
 ];
@@ -316,8 +323,12 @@ pub static PASSES: &[Pass] = &[
         about: "remove guards whose bodies may run everywhere, because that changes nothing",
         settings: OVERCOMPUTE,
         run: |module, settings, why| {
-            let wrap_indices = settings.text(WRAP).is_some_and(|v| v != "0");
-            let options = overcompute::Options { wrap_indices, ..Default::default() };
+            let is_on = |key| settings.text(key).is_some_and(|v| v != "0");
+            let floats = match is_on(FINITE) {
+                true => overcompute::Floats::Finite,
+                false => overcompute::Floats::Any,
+            };
+            let options = overcompute::Options { wrap_indices: is_on(WRAP), floats, block: None };
             each_tensor(module, |f| overcompute::remove_branching(f, &options, why))
         },
     },

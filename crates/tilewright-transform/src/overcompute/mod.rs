@@ -50,6 +50,7 @@ use tilewright_sets::{Domain, Time, Unknown};
 use self::added::{Added, Wider, Wrap, Wrapped, more};
 use self::unchanged::Knowledge;
 use crate::flow::{Run, Traffic, Who, cell};
+pub use crate::neutral::Floats;
 use crate::program::{Act, GuardId, Program, Step, rewrite};
 use crate::regions::{infer, same_region};
 
@@ -60,6 +61,9 @@ pub struct Options<'a> {
     pub block: Option<&'a str>,
     /// Take indices modulo the extent where only their range stands against the removal of a guard.
     pub wrap_indices: bool,
+    /// What may be in memory. Zero times infinity is not zero: a product with padding of zeros is
+    /// known only where the other side is finite.
+    pub floats: Floats,
 }
 
 /// Removes the guards that may go.
@@ -139,13 +143,15 @@ struct Extra {
     rested_on: HashSet<Option<usize>>,
     /// Whether it is known which points change nothing.
     judged: bool,
+    /// Whether it would change nothing if all floats were finite.
+    if_finite: bool,
 }
 
 impl Extra {
     fn new(guard: GuardId, added: Added) -> Extra {
         let is_store = matches!(added.what.act, Act::Store(_));
         let writes = is_store.then(|| added.what.domain.clone());
-        Extra { guard, writes, rested_on: HashSet::new(), judged: false, added }
+        Extra { guard, writes, rested_on: HashSet::new(), judged: false, if_finite: false, added }
     }
 }
 
@@ -184,6 +190,7 @@ struct Trial<'a> {
     wider: Vec<(GuardId, Wider)>,
     wraps: Vec<(GuardId, Wrap)>,
     extras: BTreeMap<usize, Extra>,
+    floats: Floats,
     remarks: Remarks,
 }
 
@@ -195,6 +202,7 @@ impl<'a> Trial<'a> {
             wider: Vec::new(),
             wraps: Vec::new(),
             extras: BTreeMap::new(),
+            floats: Floats::Any,
             remarks: Remarks::new(),
         }
     }
@@ -204,7 +212,7 @@ impl<'a> Trial<'a> {
         guards: impl Iterator<Item = (GuardId, Guard)>,
         options: &Options<'_>,
     ) -> Trial<'a> {
-        let mut trial = Trial::empty(program);
+        let mut trial = Trial { floats: options.floats, ..Trial::empty(program) };
         for (id, guard) in guards {
             match more(program, id, false, &guard.steps, options.wrap_indices) {
                 Err(e) => trial.remarks.push(stays(&guard, e)),
@@ -293,11 +301,15 @@ impl<'a> Trial<'a> {
         let mut found = Vec::new();
         for k in stores {
             let added = self.extras.get(k).map(|x| &x.added);
-            found.push((*k, added.and_then(|a| knowledge.unchanged(a, &asked))));
+            let unchanged = |floats| added.and_then(|a| knowledge.unchanged(a, &asked, floats));
+            let known = unchanged(self.floats);
+            let if_finite = known.is_none() && unchanged(Floats::Finite).is_some();
+            found.push((*k, known, if_finite));
         }
-        for (k, unchanged) in found {
+        for (k, unchanged, if_finite) in found {
             let Some(x) = self.extras.get_mut(&k) else { continue };
             x.judged |= reach == Reach::All;
+            x.if_finite |= if_finite;
             let Some(u) = unchanged else { continue };
             let rest = x.added.what.domain.to_set().and_then(|all| all.subtract(&u.points));
             x.writes = match rest.map(|r| (r.is_empty().is_yes(), r.domain())) {
@@ -358,6 +370,7 @@ impl<'a> Trial<'a> {
                 "what would be written to `{}` is used, and is not known to be what is there",
                 memory.name
             ));
+            let error = self.hint(k, error);
             leaks.insert(k, traffic.witness(e).into_iter().fold(error, Error::note));
         }
         if program.is_observed(memory) {
@@ -387,10 +400,21 @@ impl<'a> Trial<'a> {
         }
     }
 
+    /// What the user could say to let a store go.
+    fn hint(&self, k: usize, error: Error) -> Error {
+        match self.extras.get(&k).is_some_and(|x| x.if_finite) {
+            true => error
+                .note("zero times what is not finite is not zero")
+                .help("if all values are finite numbers, say so: `finite`"),
+            false => error,
+        }
+    }
+
     /// Nothing is known of a memory.
     fn all_leak(&self, memory: &Buffer, why: Unknown, leaks: &mut BTreeMap<usize, Error>) {
         for k in self.extras.keys().filter(|k| self.touched(**k).contains(memory)) {
             let e = Error::refused(format!("the flow of `{}` is not known", memory.name));
+            let e = self.hint(*k, e);
             leaks.entry(*k).or_insert_with(|| e.note(why.to_string()));
         }
     }

@@ -21,7 +21,7 @@ use super::added::{Added, more};
 use super::unchanged::{Knowledge, Look};
 use super::{Extra, Guard, Options, Trial};
 use crate::flow::same_at_once;
-use crate::neutral::reduced;
+use crate::neutral::{Floats, reduced};
 use crate::program::{Act, GuardId, Program, Step, rewrite};
 
 /// Removes sides, outermost ones first, as long as there are such.
@@ -157,13 +157,13 @@ fn does_both(
         return None;
     }
     let added: Vec<&Added> = more.added.iter().collect();
-    let knowledge = Knowledge::of(program, &added);
+    let knowledge = Knowledge::of(program, &added, |_| true);
     let mut looks = Vec::new();
     let mut equal = |a: &Added, mine: &Expr, theirs: &Expr| {
-        let known = knowledge.value(a, &added, mine, false).ok()?;
+        let known = knowledge.value(a, &added, mine, false, Floats::Any).ok()?;
         looks.extend(known.rests_on);
         let at = &a.what.domain;
-        let theirs = reduced(theirs, at);
+        let theirs = reduced(theirs, at, Floats::Any);
         let equal = same_at_once(program, at, &known.value, &theirs) || at.is_empty().is_yes();
         equal.then_some(())
     };

@@ -9,7 +9,7 @@ use tilewright_sets::{AccessId, Domain, Known, Set, Touch};
 
 use super::added::Added;
 use crate::flow::{Run, Traffic, Who, same, same_constant};
-use crate::neutral::reduced;
+use crate::neutral::{Floats, reduced};
 use crate::program::{Act, Program};
 
 /// What memory holds where added instances look at it, in the program as it is.
@@ -116,7 +116,14 @@ impl<'a> Knowledge<'a> {
 
     /// A value of an added instance, as far as what it reads is known: everywhere, or also in parts
     /// of the added points. `added` are all that go with it.
-    pub fn value(&self, a: &Added, added: &[&Added], value: &Expr, partly: bool) -> Known<Value> {
+    pub fn value(
+        &self,
+        a: &Added,
+        added: &[&Added],
+        value: &Expr,
+        partly: bool,
+        floats: Floats,
+    ) -> Known<Value> {
         let mut points = a.what.domain.to_set()?;
         let mut put = Put { program: self.program, reads: Vec::new() };
         for read in self.constants(a.what.place, added) {
@@ -129,17 +136,17 @@ impl<'a> Knowledge<'a> {
             put.reads.push(read);
         }
         let rests_on = put.reads.iter().map(|r| (r.step, Some(r.touch))).collect();
-        let value = reduced(&put.expr(value), &points.domain()?);
+        let value = reduced(&put.expr(value), &points.domain()?, floats);
         Ok(Value { value, points, rests_on })
     }
 
     /// The points at which an added store leaves its cell as it is.
-    pub fn unchanged(&self, a: &Added, added: &[&Added]) -> Option<Unchanged> {
+    pub fn unchanged(&self, a: &Added, added: &[&Added], floats: Floats) -> Option<Unchanged> {
         let step = &a.what;
         let (Act::Store(value), Some(target)) = (&step.act, step.target()) else { return None };
         let look = self.access(a.step, target, None);
         for partly in [false, true] {
-            let Ok(known) = self.value(a, added, value, partly) else { continue };
+            let Ok(known) = self.value(a, added, value, partly, floats) else { continue };
             let Value { value, points, mut rests_on } = known;
             let at = points.domain().ok()?;
             if self.is_cell(&value, target, &at) {
