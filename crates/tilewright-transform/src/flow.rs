@@ -57,6 +57,15 @@ impl Run {
         Some(Run { who, statement, touches: touches.into_iter().map(Some).collect() })
     }
 
+    /// The same with only some of its touches. What nobody asks about is dear.
+    pub fn only(mut self, keep: impl Fn(&Touch) -> bool) -> Run {
+        let kept: Vec<bool> = self.statement.touches.iter().map(keep).collect();
+        let (mut these, mut those) = (kept.iter(), kept.iter());
+        self.touches.retain(|_| these.next() == Some(&true));
+        self.statement.touches.retain(|_| those.next() == Some(&true));
+        self
+    }
+
     /// The same, also looking at the cell before it is written, if the step is a store.
     pub fn looking(mut self, step: &Step) -> Run {
         if let Act::Store(_) = step.act

@@ -18,6 +18,9 @@
 //! * what it reads is known, from assumptions and other stores, and makes the value that of the
 //!   cell: zero in a sum, one in a product, minus infinity in a maximum ([`crate::neutral`]).
 //!
+//! An update `B[i] = f(B[i])` passes on what its cell holds, so that who uses it is who reads the
+//! cell later, until something else is written: neither its read nor its write has to be followed.
+//!
 //! All guards of one depth are tried at once, the innermost ones first: one flow for each memory
 //! that they write, with the added instances in it, shows what leaks out of them. A guard that
 //! leaks is put back, and only the memories that it touched are looked at again. The second and
@@ -41,11 +44,12 @@ pub use self::branch::remove_overcompute;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use tilewright_ir::equal::same_expr;
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Range, Region, Remarks, Result, Span, Stmt, StmtKind, TensorFunc,
     Var,
 };
-use tilewright_sets::{Domain, Time, Unknown};
+use tilewright_sets::{Access, Domain, Known, Time, Touch, Unknown};
 
 use self::added::{Added, Wider, Wrap, Wrapped, more};
 use self::unchanged::Knowledge;
@@ -173,6 +177,40 @@ fn is_before(one: &[Time], other: &[Time]) -> bool {
         }
     }
     false
+}
+
+/// Whether all cells that an added store writes are written again before anybody else looks, as far
+/// as that shows without a flow: by what runs after all of the store, and before all such readers.
+fn is_overwritten(x: &Extra, runs: &[Run]) -> Known<bool> {
+    let (step, Some(domain)) = (&x.added.what, &x.writes) else { return Ok(true) };
+    let Some(cell) = step.target() else { return Ok(true) };
+    let axes: Vec<Var> = (0..cell.indices.len()).map(|k| Var::index(format!("c{k}"))).collect();
+    let reads = |r: &&Run| r.statement.touches.iter().any(|t| !t.is_write);
+    let sees = |r: &&Run| !is_before(&r.statement.schedule, &step.schedule);
+    let readers: Vec<&Run> = runs.iter().filter(reads).filter(sees).collect();
+    let mut rest = Access::new(domain, &cell.indices).touched(&axes)?;
+    for w in runs.iter().map(|r| &r.statement) {
+        let between = is_before(&step.schedule, &w.schedule)
+            && readers.iter().all(|r| is_before(&w.schedule, &r.statement.schedule));
+        for t in w.touches.iter().filter(|t| t.is_write && between) {
+            let written = Access::new(&w.domain, &t.indices).touched(&axes)?;
+            if written.is_exact() {
+                rest = rest.subtract(&written)?;
+            }
+        }
+    }
+    Ok(rest.is_empty().is_yes())
+}
+
+/// Whether a touch is of the cell that a step updates.
+fn is_updated(step: &Step, touch: &Touch) -> bool {
+    let same = |a: &Touch, b: &Touch| {
+        a.buffer == b.buffer && a.indices.iter().zip(&b.indices).all(|(x, y)| same_expr(x, y))
+    };
+    let Some(cell) = step.target().filter(|_| matches!(step.act, Act::Store(_))) else {
+        return false;
+    };
+    same(cell, touch) && step.touches.iter().any(|t| !t.is_write && same(cell, t))
 }
 
 /// The memory that a step stores to.
@@ -332,28 +370,42 @@ impl<'a> Trial<'a> {
         let writes = |x: &&Extra| x.writes.is_some() && stored(&x.added.what) == Some(&memory.data);
         let added: Vec<&Step> =
             self.extras.values().filter(writes).map(|x| &x.added.what).collect();
-        if program.is_observed(memory) && added.is_empty() {
-            return;
-        }
-        let of = |k: usize, act: fn(&Act) -> bool| match act(&program.steps[k].act) {
-            true => Run::of(program, k, memory),
-            false => None,
+        // What updates of cells do with them is left out.
+        let runs = |act: fn(&Act) -> bool| -> Vec<Run> {
+            let steps = program.steps.iter().enumerate().filter(|(_, s)| act(&s.act));
+            let run = |(k, s)| Some(Run::of(program, k, memory)?.only(|t| !is_updated(s, t)));
+            steps.filter_map(run).collect()
         };
-        let all = || 0..program.steps.len();
-        let not_permit = |a: &Act| !matches!(a, Act::Permit);
-        let mut runs: Vec<Run> = all().filter_map(|k| of(k, not_permit)).collect();
-        runs.extend(Traffic::end(program, memory));
-        for (k, x) in &self.extras {
-            runs.extend(self.extra_runs(*k, x, memory));
-        }
-        if program.is_observed(memory) {
+        let extra: Vec<Run> =
+            self.extras.iter().flat_map(|(k, x)| self.extra_runs(*k, x, memory)).collect();
+        let mut all = runs(|a| !matches!(a, Act::Permit));
+        all.extend(Traffic::end(program, memory));
+        if !self.extras.values().filter(writes).all(|x| is_overwritten(x, &all).unwrap_or(false)) {
+            all.extend(extra.iter().cloned());
             // What is over before any added store has nothing to do with where those go.
-            runs.retain(|r| added.iter().any(|s| !is_before(&r.statement.schedule, &s.schedule)));
+            all.retain(|r| added.iter().any(|s| !is_before(&r.statement.schedule, &s.schedule)));
+            match Traffic::between(program, all) {
+                Ok(traffic) => self.used(memory, &traffic, leaks),
+                Err(unknown) => return self.all_leak(memory, unknown, leaks),
+            }
         }
-        let traffic = match Traffic::between(program, runs) {
-            Ok(t) => t,
-            Err(unknown) => return self.all_leak(memory, unknown, leaks),
-        };
+        if !program.is_observed(memory) {
+            // What is never written may be read only where that is permitted.
+            let mut all: Vec<Run> = runs(|_| true);
+            all = all.into_iter().map(|r| r.only(|t| t.is_write)).collect();
+            all.extend(extra.into_iter().map(|r| {
+                let step = r.who.step().and_then(|k| self.step(k));
+                r.only(|t| !(t.is_write && step.is_some_and(|s| is_updated(s, t))))
+            }));
+            match Traffic::between(program, all) {
+                Ok(traffic) => self.unwritten(memory, &traffic, leaks),
+                Err(unknown) => self.all_leak(memory, unknown, leaks),
+            }
+        }
+    }
+
+    /// The added stores that somebody uses.
+    fn used(&self, memory: &Buffer, traffic: &Traffic<'_>, leaks: &mut BTreeMap<usize, Error>) {
         for e in &traffic.flow.edges {
             let Who::Added(k) = traffic.who(e.writer) else { continue };
             let harmless = match traffic.who(e.reader) {
@@ -373,19 +425,15 @@ impl<'a> Trial<'a> {
             let error = self.hint(k, error);
             leaks.insert(k, traffic.witness(e).into_iter().fold(error, Error::note));
         }
-        if program.is_observed(memory) {
-            return;
-        }
-        // What is never written may be read only where that was permitted before.
-        let permits: Vec<Run> = all().filter_map(|k| of(k, |a| matches!(a, Act::Permit))).collect();
-        let permitted = match permits.is_empty() {
-            true => Ok(traffic),
-            false => Traffic::between(program, traffic.runs.into_iter().chain(permits).collect()),
-        };
-        let traffic = match permitted {
-            Ok(t) => t,
-            Err(unknown) => return self.all_leak(memory, unknown, leaks),
-        };
+    }
+
+    /// The added reads of what nobody has written.
+    fn unwritten(
+        &self,
+        memory: &Buffer,
+        traffic: &Traffic<'_>,
+        leaks: &mut BTreeMap<usize, Error>,
+    ) {
         for u in &traffic.flow.uninitialised {
             let Who::Added(k) = traffic.who(u.reader) else { continue };
             let error = Error::refused(format!(
@@ -394,7 +442,7 @@ impl<'a> Trial<'a> {
             ));
             let touch = traffic.touch(u.reader).and_then(|n| self.step(k)?.touches.get(n));
             let at = u.instances.point().ok().flatten().zip(touch);
-            let note = at.map(|(at, t)| format!("at {at}: {}", cell(program, t, &at)));
+            let note = at.map(|(at, t)| format!("at {at}: {}", cell(self.program, t, &at)));
             let error = note.into_iter().fold(error, Error::note);
             leaks.entry(k).or_insert(error);
         }

@@ -59,15 +59,11 @@ impl<'a> Knowledge<'a> {
         for (memory, list) in looked_at {
             let real = (0..program.steps.len())
                 .filter(|k| !matches!(program.steps[*k].act, Act::Permit))
-                .filter_map(|k| Run::of(program, k, &memory));
+                .filter_map(|k| Some(Run::of(program, k, &memory)?.only(|t| t.is_write)));
             let look = |a: &&Added| {
                 let who = Who::Added(a.step);
-                let mut run = Run::new(program, who, &a.what, &memory)?.looking(&a.what);
-                let writes: Vec<bool> = run.statement.touches.iter().map(|t| t.is_write).collect();
-                let mut k = writes.iter();
-                run.touches.retain(|_| k.next() != Some(&true));
-                run.statement.touches.retain(|t| !t.is_write);
-                Some(run)
+                let run = Run::new(program, who, &a.what, &memory)?;
+                Some(run.looking(&a.what).only(|t| !t.is_write))
             };
             let runs = real.chain(list.iter().filter_map(look)).collect();
             if let Ok(t) = Traffic::between(program, runs) {
