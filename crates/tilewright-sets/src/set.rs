@@ -129,11 +129,17 @@ impl Set {
         Ok((Rc::new(frame), a, b))
     }
 
+    /// In as few pieces as they go into, which takes longer than the operation itself.
     fn combine(&self, other: &Set, operation: impl FnOnce(Raw, Raw) -> Known<Raw>) -> Known<Set> {
+        self.in_pieces(other, |a, b| operation(a, b)?.coalesce())
+    }
+
+    /// In whatever pieces the operation gives: good for one question.
+    fn in_pieces(&self, other: &Set, operation: impl FnOnce(Raw, Raw) -> Known<Raw>) -> Known<Set> {
         self.engine.ask(|| {
             let (frame, a, b) = self.aligned(other)?;
             let vague = self.vague.clone().or_else(|| other.vague.clone());
-            let raw = operation(a, b)?.coalesce()?;
+            let raw = operation(a, b)?;
             Ok(Set { engine: self.engine.clone(), frame, dims: self.dims, raw, vague })
         })
     }
@@ -217,7 +223,7 @@ impl Set {
 
     /// Whether every point is one of the other, which must be exact for a yes.
     pub fn is_subset(&self, other: &Set) -> Proof {
-        let difference = match (self.combine(other, Raw::subtract), &other.vague) {
+        let difference = match (self.in_pieces(other, Raw::subtract), &other.vague) {
             (Ok(d), _) => Set { vague: self.vague.clone(), ..d },
             (Err(e), _) => return Proof::Unknown(e),
         };
@@ -237,7 +243,7 @@ impl Set {
 
     /// Whether no point is in both.
     pub fn is_disjoint(&self, other: &Set) -> Proof {
-        match self.intersect(other) {
+        match self.in_pieces(other, Raw::intersect) {
             Ok(both) => both.is_empty(),
             Err(e) => Proof::Unknown(e),
         }
