@@ -497,6 +497,12 @@ impl Pred {
 
     /// `sum == 0`.
     pub fn eq(sum: Sum) -> Pred {
+        // A product is zero where one of its factors is.
+        if let (0, 1, Some(t)) = (sum.constant, sum.terms.len(), sum.terms.keys().next())
+            && factors(t).len() > 1
+        {
+            return Pred::or(factors(t).iter().map(|f| Pred::eq(Sum::term(f.clone()))));
+        }
         let g = sum.content();
         match g {
             0 => Pred::Bool(sum.constant == 0),
@@ -650,20 +656,77 @@ pub(crate) fn split_by(x: &Sum, y: &Sum) -> Known<(Sum, Sum)> {
     Ok((q, r))
 }
 
-/// The product of two terms as an atom; `None` where a factor has no expression.
-pub(crate) fn monomial(x: &Term, y: &Term) -> Option<Term> {
-    let mut factors: Vec<Term> = Vec::new();
-    for t in [x, y] {
-        match t {
-            Term::Atom(a) => match a.nature() {
-                Nature::Product(parts) => factors.extend(parts.iter().cloned()),
-                _ => factors.push(t.clone()),
-            },
-            _ => factors.push(t.clone()),
+/// `x` with `s` in the place of `s % y` and `s % -y`, which modulo `y` is the same; `None` if there
+/// is none.
+pub(crate) fn without_remainders(x: &Sum, y: &Sum) -> Known<Option<Sum>> {
+    let (mut out, negative) = (x.clone(), y.clone().scaled(-1)?);
+    for (t, c) in &x.terms {
+        if let Term::Atom(a) = t
+            && let Nature::Remainder(s, by) = a.nature()
+            && (by == y || *by == negative)
+        {
+            let minus = too_large(c.checked_neg())?;
+            out = out.plus(s, *c)?.plus(&Sum::term(t.clone()), minus)?;
         }
     }
-    factors.sort();
-    product_of(factors)
+    Ok((out != *x).then_some(out))
+}
+
+/// What a term is a product of.
+fn factors(t: &Term) -> &[Term] {
+    match t {
+        Term::Atom(a) => match a.nature() {
+            Nature::Product(parts) => parts,
+            _ => std::slice::from_ref(t),
+        },
+        _ => std::slice::from_ref(t),
+    }
+}
+
+/// The product of two terms as an atom; `None` where a factor has no expression.
+pub(crate) fn monomial(x: &Term, y: &Term) -> Option<Term> {
+    let mut all = [factors(x), factors(y)].concat();
+    all.sort();
+    product_of(all)
+}
+
+/// `g`, `p` and `q` with `x = g * p` and `y = g * q`, where `g` is a constant times a product of
+/// terms; `None` if there is nothing in common.
+pub(crate) fn common_factor(x: &Sum, y: &Sum) -> Option<(Sum, Sum, Sum)> {
+    let terms = || x.terms.iter().chain(&y.terms);
+    let constants = [x.constant, y.constant];
+    let k = terms().map(|(_, c)| *c).chain(constants).fold(0, gcd);
+    let mut common: Vec<Term> = match constants {
+        [0, 0] => terms().next().map(|(t, _)| factors(t).to_vec()).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    for (t, _) in terms() {
+        let mut left = factors(t).to_vec();
+        common
+            .retain(|f| left.iter().position(|x| x == f).map(|at| left.swap_remove(at)).is_some());
+    }
+    if k == 0 || (k == 1 && common.is_empty()) {
+        return None;
+    }
+    let one = |parts: Vec<Term>| match parts.len() {
+        0 => Some(Sum::constant(1)),
+        1 => parts.into_iter().next().map(Sum::term),
+        _ => product_of(parts).map(Sum::term),
+    };
+    let rest = |s: &Sum| {
+        let mut out = Sum::constant(s.constant / k);
+        for (t, c) in &s.terms {
+            let mut left = factors(t).to_vec();
+            for f in &common {
+                let at = left.iter().position(|x| x == f)?;
+                left.remove(at);
+            }
+            out = out.plus(&one(left)?, c / k).ok()?;
+        }
+        Some(out)
+    };
+    let (p, q) = (rest(x)?, rest(y)?);
+    Some((one(common)?.scaled(k).ok()?, p, q))
 }
 
 /// The product of sorted terms.

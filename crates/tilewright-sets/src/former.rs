@@ -16,7 +16,10 @@ use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{BinOp, CallTarget, Expr, ExprKind, Intrin, TypeKind, Var};
 
 use crate::answer::{Known, Reason};
-use crate::form::{Atom, Nature, Pred, Sum, monomial, too_large};
+use crate::form::{
+    Atom, Nature, Pred, Sum, common_factor, monomial, too_large, without_remainders,
+};
+use crate::render;
 
 /// Most nodes of an expression, shared ones counted once.
 pub(crate) const MAX_STEPS: usize = 20_000;
@@ -175,7 +178,32 @@ impl Former {
                         }
                     }
                     None if floor && a == b => Sum::constant(i128::from(!modulo)),
-                    None if floor => {
+                    None => {
+                        let t = e.dtype().scalar();
+                        let over = |p: &Sum, q: &Sum| {
+                            Some(Expr::binary(op, render::sum(p, t)?, render::sum(q, t)?))
+                        };
+                        // (u + c * (s % b)) % b = (u + c*s) % b
+                        if let Some(a) =
+                            if floor && modulo { without_remainders(&a, &b)? } else { None }
+                        {
+                            let Some(e) = over(&a, &b) else { return Ok(None) };
+                            return self.binary(op, a, b, &e);
+                        }
+                        // g*p // (g*q) = p // q,  g*p % (g*q) = g * (p % q): g is not zero here.
+                        if let Some((g, p, q)) = common_factor(&a, &b) {
+                            let Some(e) = over(&p, &q) else { return Ok(None) };
+                            return match self.binary(op, p, q, &e)? {
+                                Some(r) if modulo => self.product(&g, &r),
+                                rest => Ok(rest),
+                            };
+                        }
+                        // One name for the lanes of vectors and for scalars.
+                        let lane = if e.dtype().lanes == 1 { None } else { over(&a, &b) };
+                        let e = lane.as_ref().unwrap_or(e);
+                        if !floor {
+                            return Ok(Some(self.opaque(e)));
+                        }
                         let expr = self.resolved(e);
                         let nature = match modulo {
                             true => Nature::Remainder(a, b),
@@ -183,7 +211,6 @@ impl Former {
                         };
                         Sum::atom(Atom::term(expr, nature))
                     }
-                    None => return Ok(None),
                 }
             }
             _ => return Ok(None),
