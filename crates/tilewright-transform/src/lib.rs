@@ -7,7 +7,7 @@
 //! * [`hoist`]: conditions and bindings moved out of loops.
 //! * [`index`]: index arithmetic simplified by intervals.
 //! * [`inline`]: spatial stages substituted into the stages that read them.
-//! * [`lower`]: from blocks over multi-dimensional buffers to loops over flat memory.
+//! * [`mod@lower`]: from blocks over multi-dimensional buffers to loops over flat memory.
 //! * [`merge`]: loops that run together.
 //! * [`neutral`]: what a value becomes when parts of it are known.
 //! * [`no_op`]: what changes nothing goes.
@@ -19,7 +19,7 @@
 //! * [`regions`]: the boxes of each buffer that a block reads and writes.
 //! * [`same`]: whether two functions are the same up to equal expressions.
 //! * [`simplify`]: whole functions simplified by exact sets.
-//! * [`stage`]: the canonical form of a tensor function before scheduling, as a view.
+//! * [`mod@stage`]: the canonical form of a tensor function before scheduling, as a view.
 
 pub mod dependence;
 pub mod extents;

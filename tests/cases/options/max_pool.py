@@ -1,16 +1,17 @@
 # run: opt --pass simplify,remove_branching_through_overcompute,remove_assume
-# layout: A[i] at [i // 4, i % 4], padding -inf
-# The maximum of padding that holds minus infinity is that of the rest.
+# layout: A[i] at [(i + 1) // 4, (i + 1) % 4], padding -inf
+# Windows of a maximum that reach over both ends: the padding takes the place of the condition.
 @T.prim_func
-def func(A: T.Buffer((14,), "float32"), B: T.Buffer((1,), "float32")):
-    with T.block("compute"):
-        B[0] = T.float32("-inf")
+def func(A: T.Buffer((14,), "float32"), B: T.Buffer((14,), "float32")):
+    with T.block("pool"):
         for i in T.serial(14):
-            B[0] = T.max(B[0], A[i])
+            B[i] = T.float32("-inf")
+            for f in T.serial(3):
+                if 0 <= i + f - 1 and i + f - 1 < 14:
+                    B[i] = T.max(B[i], A[i + f - 1])
 
 # ---- schedule
-sched.transform_layout(block='compute', buffer='A', lambda i: [i//4, i%4], pad_value=lambda io, ii: T.float32("-inf"))
-sched.sequential_buffer_access(block='compute', buffer='A')
+sched.transform_layout(block='pool', buffer='A', lambda i: [(i+1)//4, (i+1)%4], pad_value=lambda io, ii: T.float32("-inf"))
 
 # ---- expected
 from tvm.script import ir as I
@@ -20,8 +21,9 @@ from tvm.script import tir as T
 @I.ir_module
 class Module:
     @T.prim_func
-    def func(A: T.Buffer((4, 4), "float32"), B: T.Buffer((1,), "float32")):
-        with T.block("compute"):
-            B[0] = T.float32("-inf")
-            for i_0, i_1 in T.grid(4, 4):
-                B[0] = T.max(B[0], A[i_0, i_1])
+    def func(A: T.Buffer((4, 4), "float32"), B: T.Buffer((14,), "float32")):
+        with T.block("pool"):
+            for i in range(14):
+                B[i] = T.float32("-inf")
+                for f in range(3):
+                    B[i] = T.max(B[i], A[(i + f) // 4, (i + f) % 4])

@@ -29,9 +29,9 @@
 //! where it decides all, the flow of sums through their cells, the dear part, is not looked at.
 //!
 //! An `if` with two sides, and an `if_then_else` in a stored value, are one side alone if that does
-//! the same as the other where the other runs ([`sides`]).
+//! the same as the other where the other runs (`sides`).
 //!
-//! Where added instances may not run at all ([`added`]), the guard stays too. Every guard that
+//! Where added instances may not run at all (`added`), the guard stays too. Every guard that
 //! stays has a remark with the missing fact and a point at which it is missing.
 
 mod added;
