@@ -633,22 +633,7 @@ pub(crate) fn split_by(x: &Sum, y: &Sum) -> Known<(Sum, Sum)> {
     };
     let (mut q, mut r) = (Sum::default(), Sum::constant(x.constant));
     for (t, c) in &x.terms {
-        let rest = match t {
-            t if t == factor => Some(Sum::constant(1)),
-            Term::Atom(a) => match a.nature() {
-                Nature::Product(parts) => parts.iter().position(|p| p == factor).and_then(|at| {
-                    let mut rest = parts.clone();
-                    rest.remove(at);
-                    match rest.len() {
-                        1 => Some(Sum::term(rest.swap_remove(0))),
-                        _ => product_of(rest).map(Sum::term),
-                    }
-                }),
-                _ => None,
-            },
-            _ => None,
-        };
-        match rest {
+        match without(t, factors(factor)) {
             Some(s) => q = q.plus(&s, *c)?,
             None => r = r.plus(&Sum::term(t.clone()), *c)?,
         }
@@ -708,28 +693,37 @@ pub(crate) fn common_factor(x: &Sum, y: &Sum) -> Option<(Sum, Sum, Sum)> {
     if k == 0 || (k == 1 && common.is_empty()) {
         return None;
     }
-    let one = |parts: Vec<Term>| match parts.len() {
-        0 => Some(Sum::constant(1)),
-        1 => parts.into_iter().next().map(Sum::term),
-        _ => product_of(parts).map(Sum::term),
-    };
     let rest = |s: &Sum| {
         let mut out = Sum::constant(s.constant / k);
         for (t, c) in &s.terms {
-            let mut left = factors(t).to_vec();
-            for f in &common {
-                let at = left.iter().position(|x| x == f)?;
-                left.remove(at);
-            }
-            out = out.plus(&one(left)?, c / k).ok()?;
+            out = out.plus(&without(t, &common)?, c / k).ok()?;
         }
         Some(out)
     };
     let (p, q) = (rest(x)?, rest(y)?);
-    Some((one(common)?.scaled(k).ok()?, p, q))
+    Some((product(common)?.scaled(k).ok()?, p, q))
 }
 
-/// The product of sorted terms.
+/// A term divided by factors of it; `None` where it has not all of them.
+fn without(t: &Term, divisors: &[Term]) -> Option<Sum> {
+    let mut left = factors(t).to_vec();
+    for f in divisors {
+        let at = left.iter().position(|x| x == f)?;
+        left.remove(at);
+    }
+    product(left)
+}
+
+/// The product of any number of sorted terms.
+fn product(mut factors: Vec<Term>) -> Option<Sum> {
+    match factors.len() {
+        0 => Some(Sum::constant(1)),
+        1 => factors.pop().map(Sum::term),
+        _ => product_of(factors).map(Sum::term),
+    }
+}
+
+/// The product of sorted terms as an atom.
 pub(crate) fn product_of(factors: Vec<Term>) -> Option<Term> {
     let mut t = DType::I32;
     for f in &factors {

@@ -7,7 +7,7 @@
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Buffer, CallTarget, Expr, ExprKind, Fold, Var, Visit, visit};
 use tilewright_sets::{
-    AccessId, Domain, Edge, Flow, Known, Set, Statement, Touch, Witness, evaluate,
+    AccessId, Domain, Edge, Flow, Known, Set, Statement, Time, Touch, Witness, evaluate,
 };
 
 use crate::program::{Act, Program, Step};
@@ -224,6 +224,18 @@ impl<'a> Traffic<'a> {
         }
         found
     }
+}
+
+/// Whether all that runs at one time is over before anything that runs at another one.
+pub fn is_before(one: &[Time], other: &[Time]) -> bool {
+    for pair in one.iter().zip(other) {
+        match pair {
+            (Time::At(a), Time::At(b)) if a == b => {}
+            (Time::At(a), Time::At(b)) => return a < b,
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// The cell of a touch at a point, as text: `B[3, 2]`.

@@ -41,6 +41,8 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Domain, Engine, Statement, Time, Touch};
 
+use crate::facts::sizes;
+
 /// A function, or a part of one, as steps in the order of the text.
 #[derive(Clone)]
 pub struct Program {
@@ -173,15 +175,9 @@ impl Program {
     /// # Errors
     /// `Toolchain` where libisl is missing.
     pub fn of(func: &TensorFunc) -> Result<Program> {
-        let engine = Engine::new()?;
-        let mut base = engine.domain();
-        for dim in func.buffers().flat_map(|b| &b.shape) {
-            if dim.as_int().is_none() {
-                base = base.with_guard(&dim.clone().greater_equal(0));
-            }
-        }
+        let base = sizes(func)?;
         let params: Vec<Buffer> = func.buffers().cloned().collect();
-        Ok(Program::build(engine, base, &func.body, params))
+        Ok(Program::build(base.engine().clone(), base, &func.body, params))
     }
 
     /// A part of a function. What holds around it comes as a domain, whose variables are loops

@@ -15,7 +15,9 @@ use tilewright_ir::{
     BinOp, Block, CallTarget, Expr, ExprKind, Fold, Intrin, Range, Result, Stmt, StmtKind,
     TensorFunc, Var, Visit,
 };
-use tilewright_sets::{Domain, Engine};
+use tilewright_sets::Domain;
+
+use crate::facts::sizes;
 
 /// What evaluating an expression may do, apart from giving a value.
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,13 +104,12 @@ impl Scope {
     /// # Errors
     /// `Toolchain` where libisl is missing.
     pub fn of(func: &TensorFunc) -> Result<Scope> {
-        let mut domain = Engine::new()?.domain();
-        for dim in func.buffers().flat_map(|b| &b.shape) {
-            if dim.as_int().is_none() && Acts::of(dim).constant() {
-                domain = domain.with_guard(&dim.clone().greater_equal(0));
-            }
-        }
-        Ok(Scope { domain, bound: Subst::default(), hidden: HashSet::new(), guards: 0 })
+        Ok(Scope {
+            domain: sizes(func)?,
+            bound: Subst::default(),
+            hidden: HashSet::new(),
+            guards: 0,
+        })
     }
 
     /// An expression in terms of loops and parameters; `None` if it depends on memory.

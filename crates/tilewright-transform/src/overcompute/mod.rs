@@ -49,11 +49,11 @@ use tilewright_ir::{
     Block, Buffer, Error, Expr, Range, Region, Remarks, Result, Span, Stmt, StmtKind, TensorFunc,
     Var,
 };
-use tilewright_sets::{Access, Domain, Known, Time, Touch, Unknown};
+use tilewright_sets::{Access, Domain, Known, Touch, Unknown};
 
 use self::added::{Added, Wider, Wrap, Wrapped, more};
 use self::unchanged::Knowledge;
-use crate::flow::{Run, Traffic, Who, cell};
+use crate::flow::{Run, Traffic, Who, cell, is_before};
 pub use crate::neutral::Floats;
 use crate::program::{Act, GuardId, Program, Step, rewrite};
 use crate::regions::{infer, same_region};
@@ -165,18 +165,6 @@ enum Reach {
     /// What the function does not store to.
     Unwritten,
     All,
-}
-
-/// Whether all that runs at one time is over before anything that runs at another one.
-fn is_before(one: &[Time], other: &[Time]) -> bool {
-    for pair in one.iter().zip(other) {
-        match pair {
-            (Time::At(a), Time::At(b)) if a == b => {}
-            (Time::At(a), Time::At(b)) => return a < b,
-            _ => return false,
-        }
-    }
-    false
 }
 
 /// Whether all cells that an added store writes are written again before anybody else looks, as far
