@@ -1,0 +1,444 @@
+//! From the text of a function to its steps: one walk that keeps loops, conditions and time.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tilewright_ir::visit::{Subst, fold_expr_children, walk_expr};
+use tilewright_ir::{
+    BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, Fold, IterKind, Range, Span, Stmt,
+    StmtKind, Var, Visit,
+};
+use tilewright_sets::{Domain, Time, Touch};
+
+use super::{Act, Guard, GuardId, Loop, Memory, Program, Step};
+
+/// Adds the steps of a statement to a program. What holds around it comes as a domain.
+pub(super) fn collect(program: &mut Program, domain: Domain, body: &Stmt) {
+    let mut c = Collect {
+        program,
+        domain,
+        bind: Subst::default(),
+        phantoms: HashSet::new(),
+        loops: Vec::new(),
+        guards: Vec::new(),
+        time: vec![Time::At(0)],
+        blocks: Vec::new(),
+    };
+    c.stmt(body);
+}
+
+struct Collect<'a> {
+    program: &'a mut Program,
+    domain: Domain,
+    /// Values of iteration variables and of `let`.
+    bind: Subst,
+    /// Buffers that stand for values that were read.
+    phantoms: HashSet<Buffer>,
+    loops: Vec<Loop>,
+    guards: Vec<Guard>,
+    time: Vec<Time>,
+    blocks: Vec<Arc<str>>,
+}
+
+/// Loads of an expression, apart by the conditions under which they happen.
+struct Reads<'a, 'b> {
+    collect: &'a mut Collect<'b>,
+    place: usize,
+    /// Conditions, and the touches under them. The first has no conditions.
+    parts: Vec<(Vec<Guard>, Vec<Touch>)>,
+    current: usize,
+    /// Number of `if_then_else` so far; `None` where they have no number.
+    choices: Option<usize>,
+    calls: bool,
+}
+
+impl Reads<'_, '_> {
+    fn under(&mut self, mut guard: Guard, e: &Expr) {
+        guard.cond = self.collect.frozen(&guard.cond);
+        let before = self.current;
+        let mut guards = self.parts[before].0.clone();
+        guards.push(guard);
+        self.parts.push((guards, Vec::new()));
+        self.current = self.parts.len() - 1;
+        self.expr(e);
+        self.current = before;
+    }
+}
+
+impl Visit for Reads<'_, '_> {
+    fn expr(&mut self, e: &Expr) {
+        match e.kind() {
+            ExprKind::Load(b, indices) => {
+                if !self.collect.phantoms.contains(b)
+                    && let Some(touch) = self.collect.touch(b, indices, false)
+                {
+                    self.parts[self.current].1.push(touch);
+                }
+                walk_expr(self, e);
+            }
+            ExprKind::IfThenElse(c, yes, no) => {
+                let id = self.choices.as_mut().map(|k| {
+                    *k += 1;
+                    GuardId { place: self.place, part: *k }
+                });
+                self.expr(c);
+                self.under(Guard::new(id, c.clone()), yes);
+                self.under(Guard::other(id, !c.clone()), no);
+            }
+            ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
+                self.expr(a);
+                let cond = if *op == BinOp::And { a.clone() } else { !a.clone() };
+                self.under(Guard::new(None, cond), b);
+            }
+            ExprKind::Let(v, value, body) => {
+                self.expr(value);
+                let value = self.collect.frozen(value);
+                let body = Subst::vars([(v.clone(), value)]).expr(body);
+                self.expr(&body);
+            }
+            ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => {
+                self.calls = true;
+                walk_expr(self, e);
+            }
+            _ => walk_expr(self, e),
+        }
+    }
+}
+
+/// Replaces what was read from memory that may change by a value of its own.
+struct Freeze<'a> {
+    memory: &'a Memory,
+    phantoms: &'a mut HashSet<Buffer>,
+    loops: &'a [Loop],
+}
+
+impl Fold for Freeze<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        let changes = match e.kind() {
+            ExprKind::Load(b, _) => self.memory.changes(&b.data) && !self.phantoms.contains(b),
+            ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => true,
+            ExprKind::Undef => true,
+            _ => false,
+        };
+        if !changes {
+            return fold_expr_children(self, e);
+        }
+        phantom(self.phantoms, self.loops, e.dtype())
+    }
+}
+
+/// An unknown value: an element of a buffer that nobody has, one for each iteration.
+fn phantom(phantoms: &mut HashSet<Buffer>, loops: &[Loop], dtype: DType) -> Expr {
+    let shape = loops.iter().map(|l| l.range.extent.clone()).collect();
+    let unknown = Buffer::new("unknown", shape, dtype);
+    phantoms.insert(unknown.clone());
+    unknown.load(loops.iter().map(|l| l.var.expr()))
+}
+
+impl Collect<'_> {
+    /// An expression over loops, which means the same wherever it stands.
+    fn frozen(&mut self, e: &Expr) -> Expr {
+        let mut freeze = Freeze {
+            memory: &self.program.memory,
+            phantoms: &mut self.phantoms,
+            loops: &self.loops,
+        };
+        freeze.expr(e)
+    }
+
+    fn unknown(&mut self) -> Expr {
+        phantom(&mut self.phantoms, &self.loops, DType::I32)
+    }
+
+    /// An access, where the memory is followed. The indices are in terms of loops.
+    fn touch(&mut self, buffer: &Buffer, indices: &[Expr], is_write: bool) -> Option<Touch> {
+        if !self.program.follows(buffer) {
+            return None;
+        }
+        let outer = self.program.lifetime(buffer);
+        let mut at: Vec<Expr> = self.loops.iter().take(outer).map(|l| l.var.expr()).collect();
+        for i in indices {
+            at.push(match i.dtype().lanes {
+                1 => self.frozen(i),
+                _ => self.unknown(),
+            });
+        }
+        Some(Touch { buffer: buffer.clone(), indices: at, is_write })
+    }
+
+    fn reads(&mut self, place: usize, choices: bool, exprs: &[&Expr]) -> Vec<Part> {
+        let choices = choices.then_some(0);
+        let parts = vec![(Vec::new(), Vec::new())];
+        let mut r = Reads { collect: self, place, parts, current: 0, choices, calls: false };
+        exprs.iter().for_each(|e| r.expr(e));
+        let (parts, calls) = (r.parts, r.calls);
+        if calls {
+            self.call(place);
+        }
+        parts
+    }
+
+    /// A call that may touch any cell of every parameter, before the rest of its statement.
+    fn call(&mut self, place: usize) {
+        let mut all: Vec<Buffer> = self.program.memories().into_iter().cloned().collect();
+        all.retain(|b| self.program.is_observed(b));
+        let mut touches = Vec::new();
+        for is_write in [false, true] {
+            for b in &all {
+                let at: Vec<Expr> = b.shape.iter().map(|_| self.unknown()).collect();
+                touches.extend(self.touch(b, &at, is_write));
+            }
+        }
+        self.time.push(Time::At(0));
+        self.emit(place, None, Act::Call, &[], touches);
+        self.time.pop();
+        self.time.push(Time::At(1));
+    }
+
+    fn emit(
+        &mut self,
+        place: usize,
+        span: Option<Span>,
+        act: Act,
+        more: &[Guard],
+        touches: Vec<Touch>,
+    ) {
+        let domain = more.iter().fold(self.domain.clone(), |d, g| d.with_guard(&g.cond));
+        self.program.steps.push(Step {
+            place,
+            span,
+            blocks: self.blocks.clone(),
+            act,
+            loops: self.loops.clone(),
+            guards: self.guards.iter().chain(more).cloned().collect(),
+            domain,
+            schedule: self.time.clone(),
+            touches,
+        });
+    }
+
+    /// Emits the loads of expressions.
+    fn evaluate(&mut self, place: usize, s: &Stmt, parts: Vec<Part>) {
+        for (guards, touches) in parts {
+            if !touches.is_empty() {
+                self.emit(place, s.span(), Act::Read, &guards, touches);
+            }
+        }
+    }
+
+    /// Evaluates what decides about the statements inside; `inside` comes after that.
+    fn head(&mut self, place: usize, s: &Stmt, exprs: &[&Expr], inside: impl FnOnce(&mut Self)) {
+        let length = self.time.len();
+        let exprs: Vec<Expr> = exprs.iter().map(|e| self.bind.expr(e)).collect();
+        let parts = self.reads(place, false, &exprs.iter().collect::<Vec<_>>());
+        if parts.iter().any(|(_, touches)| !touches.is_empty()) {
+            self.time.push(Time::At(0));
+            self.evaluate(place, s, parts);
+            self.time.pop();
+            self.time.push(Time::At(1));
+        }
+        inside(self);
+        self.time.truncate(length);
+    }
+
+    fn at(&mut self, place: i64, inside: impl FnOnce(&mut Self)) {
+        self.time.push(Time::At(place));
+        inside(self);
+        self.time.pop();
+    }
+
+    fn under(&mut self, guard: Guard, inside: impl FnOnce(&mut Self)) {
+        if guard.cond.is_true() {
+            return inside(self);
+        }
+        let before = self.domain.clone();
+        self.domain = before.with_guard(&guard.cond);
+        self.guards.push(guard);
+        inside(self);
+        self.guards.pop();
+        self.domain = before;
+    }
+
+    fn bind(&mut self, var: &Var, value: &Expr) {
+        let value = self.bind.expr(value);
+        let value = self.frozen(&value);
+        self.bind.vars.insert(var.clone(), value);
+    }
+
+    fn store(&mut self, place: usize, s: &Stmt, buffer: &Buffer, at: &[Expr], value: &Expr) {
+        let length = self.time.len();
+        let at: Vec<Expr> = at.iter().map(|i| self.bind.expr(i)).collect();
+        let value = self.bind.expr(value);
+        let mut parts = self.reads(place, true, &[&value]);
+        let places = self.reads(place, false, &at.iter().collect::<Vec<_>>());
+        let (mut touches, rest) = (std::mem::take(&mut parts[0].1), places);
+        for (k, (guards, more)) in rest.into_iter().enumerate() {
+            match k {
+                0 => touches.extend(more),
+                _ => parts.push((guards, more)),
+            }
+        }
+        self.evaluate(place, s, parts);
+        touches.extend(self.touch(buffer, &at, true));
+        self.emit(place, s.span(), Act::Store(value), &[], touches);
+        self.time.truncate(length);
+    }
+
+    fn assume(&mut self, place: usize, s: &Stmt, cond: &Expr) {
+        let cond = self.bind.expr(cond);
+        match cond.kind() {
+            ExprKind::Binary(BinOp::And, a, b) => {
+                self.at(0, |c| c.assume(place, s, a));
+                self.at(1, |c| c.assume(place, s, b));
+            }
+            _ => {
+                let length = self.time.len();
+                let fact = cell_fact(&cond);
+                // A permission does not look at the cell.
+                let looked_at = match &fact {
+                    Some((unless, _, _, value)) if is_undef(value) => unless,
+                    _ => &cond,
+                };
+                let parts = self.reads(place, false, &[looked_at]);
+                self.evaluate(place, s, parts);
+                if let Some((unless, buffer, at, value)) = fact
+                    && let Some(touch) = self.touch(&buffer, &at, true)
+                {
+                    let act = match is_undef(&value) {
+                        true => Act::Permit,
+                        false => Act::Fact(self.frozen(&value)),
+                    };
+                    let guard = Guard::new(None, self.frozen(&!unless));
+                    self.emit(place, s.span(), act, &[guard], vec![touch]);
+                }
+                self.time.truncate(length);
+            }
+        }
+    }
+}
+
+/// Loads that happen under the same conditions.
+type Part = (Vec<Guard>, Vec<Touch>);
+
+fn is_undef(e: &Expr) -> bool {
+    matches!(e.kind(), ExprKind::Undef)
+}
+
+/// The one comparison of a cell with a value in `c or ... or B[i] == v`: when it need not hold, the
+/// cell, and the value.
+fn cell_fact(cond: &Expr) -> Option<(Expr, Buffer, Vec<Expr>, Expr)> {
+    match cond.kind() {
+        ExprKind::Binary(BinOp::Eq, a, b) => match (a.kind(), b.kind()) {
+            (ExprKind::Load(buffer, at), _) => {
+                Some((Expr::bool(false), buffer.clone(), at.clone(), b.clone()))
+            }
+            (_, ExprKind::Load(buffer, at)) => {
+                Some((Expr::bool(false), buffer.clone(), at.clone(), a.clone()))
+            }
+            _ => None,
+        },
+        ExprKind::Binary(BinOp::Or, a, b) => {
+            let with = |e: &Expr, other: &Expr| {
+                let (unless, buffer, at, value) = cell_fact(e)?;
+                Some((other.clone().or(unless), buffer, at, value))
+            };
+            with(b, a).or_else(|| with(a, b))
+        }
+        _ => None,
+    }
+}
+
+impl Visit for Collect<'_> {
+    fn stmt(&mut self, s: &Stmt) {
+        let place = self.program.text.len();
+        self.program.text.push(s.clone());
+        self.program.last.push(place);
+        match s.kind() {
+            StmtKind::Store { buffer, indices, value } => {
+                self.store(place, s, buffer, indices, value);
+            }
+            StmtKind::For { var, range, kind, body, .. } => {
+                self.head(place, s, &[&range.min, &range.extent], |c| {
+                    let mut bound = |e: &Expr| {
+                        let e = c.bind.expr(e);
+                        c.frozen(&e)
+                    };
+                    let range = Range { min: bound(&range.min), extent: bound(&range.extent) };
+                    let before = c.domain.clone();
+                    c.domain = before.with_var(var, &range);
+                    c.loops.push(Loop { var: var.clone(), range, kind: kind.clone() });
+                    c.time.push(Time::Loop(var.clone()));
+                    c.stmt(body);
+                    c.time.pop();
+                    c.loops.pop();
+                    c.domain = before;
+                });
+            }
+            StmtKind::If { cond, then, otherwise } => self.head(place, s, &[cond], |c| {
+                let cond = c.bind.expr(cond);
+                let cond = c.frozen(&cond);
+                let id = Some(GuardId { place, part: 0 });
+                c.under(Guard::new(id, cond.clone()), |c| c.at(0, |c| c.stmt(then)));
+                if let Some(o) = otherwise {
+                    c.under(Guard::other(id, !cond), |c| c.at(1, |c| c.stmt(o)));
+                }
+            }),
+            StmtKind::Let { var, value, body } => self.head(place, s, &[value], |c| {
+                c.bind(var, value);
+                c.stmt(body);
+            }),
+            StmtKind::Seq(list) => {
+                for (k, s) in list.iter().enumerate() {
+                    self.at(k as i64, |c| c.stmt(s));
+                }
+            }
+            StmtKind::Allocate { buffer, body, .. } => {
+                self.program.lifetime.insert(buffer.data.clone(), self.loops.len());
+                self.stmt(body);
+            }
+            StmtKind::Constant { body, .. } | StmtKind::Declare { body, .. } => self.stmt(body),
+            StmtKind::Block { bindings, predicate, block } => {
+                let exprs: Vec<&Expr> = bindings.iter().chain([predicate]).collect();
+                self.head(place, s, &exprs, |c| c.enter(place, bindings, predicate, block));
+            }
+            StmtKind::Assume(cond) => self.assume(place, s, cond),
+            StmtKind::Assert { cond: e, .. } | StmtKind::Evaluate(e) => {
+                self.head(place, s, &[e], |_| ());
+            }
+        }
+        self.program.last[place] = self.program.text.len() - 1;
+    }
+}
+
+impl Collect<'_> {
+    fn enter(&mut self, place: usize, bindings: &[Expr], predicate: &Expr, block: &Block) {
+        let mut first = Expr::bool(true);
+        for (iter, value) in block.iters.iter().zip(bindings) {
+            self.bind(&iter.var, value);
+            if iter.kind == IterKind::Reduce {
+                let start = iter.var.expr().equal(iter.domain.min.clone());
+                first = first.and(self.bind.expr(&start));
+            }
+        }
+        for a in &block.allocs {
+            self.program.lifetime.insert(a.data.clone(), self.loops.len());
+        }
+        let predicate = self.bind.expr(predicate);
+        let predicate = self.frozen(&predicate);
+        let values = block.iters.iter().filter_map(|i| self.bind.vars.get(&i.var).cloned());
+        let enter = Act::Enter(values.collect());
+        self.blocks.push(block.name.clone());
+        let guard = Guard::new(Some(GuardId { place, part: 0 }), predicate);
+        self.under(guard, |c| {
+            c.emit(place, None, enter, &[], Vec::new());
+            match &block.init {
+                None => c.stmt(&block.body),
+                Some(init) => {
+                    c.at(0, |c| c.under(Guard::new(None, first), |c| c.stmt(init)));
+                    c.at(1, |c| c.stmt(&block.body));
+                }
+            }
+        });
+        self.blocks.pop();
+    }
+}
