@@ -35,7 +35,6 @@ impl Views {
         let size: i64 = buffer.const_shape().unwrap_or_default().iter().product();
         let flat = buffer.derive(|d| {
             d.shape = vec![Expr::int(size, DType::I32)];
-            d.axis_separators = Vec::new();
         });
         self.flat.insert(buffer.clone(), flat.clone());
         self.order.push(flat.clone());

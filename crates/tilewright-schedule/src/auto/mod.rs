@@ -26,10 +26,15 @@ pub use machine::Machine;
 
 /// A function with the same interface and results, whose loops suit the machine.
 ///
-/// The order of a floating-point reduction may change (vectors of partial results).
+/// The order of a floating-point reduction may change (vectors of partial results). A function with
+/// a buffer of several physical axes stays as it is: schedules see buffers as flat memory, and
+/// whether a target has any other is for code generation to say.
 pub fn auto(func: &TensorFunc, machine: &Machine) -> TensorFunc {
     let Some(stages) = stages(func) else { return func.clone() };
     let (allocs, _) = func.root_parts();
+    if func.buffers().chain(allocs).any(|b| !b.axis_separators.is_empty()) {
+        return func.clone();
+    }
     let mut allocs = allocs.to_vec();
     let mut views = emit::Views::default();
     let mut out = Vec::new();
