@@ -4,10 +4,6 @@ The `onnx` package generates them (`onnx.backend.test.case.node`). A case is sel
 if every operator in its graph is claimed by the program, at the case's opset. Each
 becomes a folder under `.work/nodes`, with the model and its tensors as `.npz`, so that
 a failing one can be run by hand.
-
-Some cases give as a run-time input what decides the shape of a tensor (the target of a
-`Reshape`, say). Where the program refuses such a case, it is tried once more with
-these inputs written into the model as constants, and counted apart.
 """
 
 import fnmatch
@@ -22,31 +18,6 @@ from onnx import TensorProto, numpy_helper
 
 import environment
 import harness
-
-# Positions of inputs that decide a size, by operator.
-SIZE_INPUTS = {
-    "ConstantOfShape": {0},
-    "Dropout": {1, 2},
-    "Expand": {1},
-    "OneHot": {1},
-    "Pad": {1, 3},
-    "Range": {0, 1, 2},
-    "Reshape": {1},
-    "Resize": {2, 3},
-    "Slice": {1, 2, 3, 4},
-    "Split": {1},
-    "Squeeze": {1},
-    "Tile": {1},
-    "TopK": {1},
-    "Unsqueeze": {1},
-    "CumSum": {1},
-}
-SIZE_INPUTS.update(
-    {
-        f"Reduce{kind}": {1}
-        for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
-    }
-)
 
 # The element types that an .npz can hold.
 NPZ_TYPES = {
@@ -89,7 +60,6 @@ class Result:
 
 STATUSES = {
     "pass": "passed",
-    "fixed": "passed with its size inputs as constants",
     "refused": "refused with a diagnostic",
     "failed": "wrong output, crash or timeout",
     "excepted": "did not pass, as exceptions.txt says",
@@ -213,31 +183,9 @@ def collect(claimed, only=""):
     return selected, skipped, left_out
 
 
-def size_inputs(model):
-    """The graph inputs whose values decide the shape of some tensor."""
-    needed = set()
-    for node in reversed(model.graph.node):
-        feeds_size = needed.intersection(node.output)
-        for position, name in enumerate(node.input):
-            own = position in SIZE_INPUTS.get(node.op_type, ())
-            if name and (own or (feeds_size and node.op_type not in ("Shape", "Size"))):
-                needed.add(name)
-    return [value.name for value in model.graph.input if value.name in needed]
-
-
-def with_constants(model, values):
-    """The model with some inputs turned into initialisers."""
-    out = onnx.ModelProto()
-    out.CopyFrom(model)
-    kept = [value for value in out.graph.input if value.name not in values]
-    del out.graph.input[:]
-    out.graph.input.extend(kept)
-    out.graph.initializer.extend(numpy_helper.from_array(v, k) for k, v in values.items())
-    return out
-
-
-def attempt(program, case, folder, timeout):
+def attempt(program, case, timeout):
     """Writes a case to its folder and runs it. Returns a status and a reason."""
+    folder = environment.WORK / "nodes" / case.name
     folder.mkdir(parents=True, exist_ok=True)
     model, inputs = folder / "model.onnx", folder / "in.npz"
     model.write_bytes(case.model.SerializeToString())
@@ -258,33 +206,22 @@ def attempt(program, case, folder, timeout):
     return "pass", ""
 
 
-def judge(program, case, exceptions, fix_sizes, timeout):
+def judge(program, case, exceptions, timeout):
     """The result of one case."""
-    folder = environment.WORK / "nodes" / case.name
-    status, reason = attempt(program, case, folder, timeout)
-    if status == "refused" and fix_sizes:
-        values = {name: case.inputs[name] for name in size_inputs(case.model)}
-        if values:
-            fixed = NodeCase(**vars(case))
-            fixed.model = with_constants(case.model, values)
-            fixed.inputs = {k: v for k, v in case.inputs.items() if k not in values}
-            again, why = attempt(program, fixed, folder / "sizes_as_constants", timeout)
-            status, reason = ("fixed", reason) if again == "pass" else (again, why)
+    status, reason = attempt(program, case, timeout)
     for pattern, why in exceptions:
         if fnmatch.fnmatchcase(case.name, pattern):
-            passed = status in ("pass", "fixed")
+            passed = status == "pass"
             status, reason = ("stale", f"listed as: {why}") if passed else ("excepted", why)
             break
     return Result(case.name, case.types, case.operators, status, reason)
 
 
-def run_all(program, cases, exceptions, jobs, fix_sizes, timeout, progress):
+def run_all(program, cases, exceptions, jobs, timeout, progress):
     """Runs the cases, `jobs` at a time; `progress(done, total, result)` after each."""
     results = []
     with ThreadPoolExecutor(jobs) as pool:
-        pending = [
-            pool.submit(judge, program, case, exceptions, fix_sizes, timeout) for case in cases
-        ]
+        pending = [pool.submit(judge, program, case, exceptions, timeout) for case in cases]
         for done, future in enumerate(pending, 1):
             results.append(future.result())
             progress(done, len(cases), results[-1])
@@ -317,11 +254,11 @@ def report(results, left_out):
     by_class = count(results, lambda result: [result.types])
     parts.append(harness.table(["by type", *header[1:]], [*by_class, total]))
     by_operator = count(results, lambda result: result.operators)
-    imperfect = [row for row in by_operator if row[1] != row[2] + row[3]]
+    imperfect = [row for row in by_operator if row[1] != row[2]]
     if imperfect:
         columns = ["operator (not all passed)", *header[1:]]
         parts.append(harness.table(columns, imperfect))
-    for status in ("failed", "refused", "stale", "excepted", "skipped", "fixed"):
+    for status in ("failed", "refused", "stale", "excepted", "skipped"):
         groups = {}
         for result in results:
             if result.status == status:

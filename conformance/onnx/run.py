@@ -177,9 +177,7 @@ def nodes_command(args):
         elif done % 100 == 0:
             say(f"[{done}/{total}]")
 
-    results = nodes.run_all(
-        program, selected, exceptions, args.jobs, not args.no_fix, args.timeout, progress
-    )
+    results = nodes.run_all(program, selected, exceptions, args.jobs, args.timeout, progress)
     results += skipped
     print(nodes.report(results, left_out))
     write_json(args.json, nodes.as_json(results, left_out))
@@ -221,9 +219,6 @@ def main():
     command = commands.choices["nodes"]
     command.add_argument("--jobs", type=int, default=2, help="runs at a time (default: 2)")
     command.add_argument("--ops", metavar="FILE", help="claimed operators: NAME MIN MAX lines")
-    command.add_argument(
-        "--no-fix", action="store_true", help="never turn size inputs into constants"
-    )
     args = parser.parse_args()
     sys.exit(0 if args.run(args) else 1)
 

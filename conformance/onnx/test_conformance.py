@@ -126,33 +126,8 @@ class Nodes(unittest.TestCase):
         self.assertEqual(nodes.rejected(model, {"Relu": (9, 13)}), "opset not claimed")
         self.assertEqual(nodes.rejected(model, {"Add": (9, 14)}), "operator not claimed")
 
-    def test_size_inputs_are_found_through_arithmetic(self):
-        def value(name, kind, shape):
-            return helper.make_tensor_value_info(name, kind, shape)
-
-        graph = helper.make_graph(
-            [
-                helper.make_node("Add", ["a", "b"], ["target"]),
-                helper.make_node("Shape", ["x"], ["size"]),
-                helper.make_node("Add", ["target", "size"], ["whole"]),
-                helper.make_node("Reshape", ["x", "whole"], ["y"]),
-            ],
-            "g",
-            [
-                value("x", TensorProto.FLOAT, [4]),
-                value("a", TensorProto.INT64, [1]),
-                value("b", TensorProto.INT64, [1]),
-            ],
-            [value("y", TensorProto.FLOAT, None)],
-        )
-        model = helper.make_model(graph)
-        self.assertEqual(nodes.size_inputs(model), ["a", "b"])
-        fixed = nodes.with_constants(model, {"a": np.array([1]), "b": np.array([3])})
-        self.assertEqual([v.name for v in fixed.graph.input], ["x"])
-        self.assertEqual([t.name for t in fixed.graph.initializer], ["a", "b"])
-
     def test_statuses(self):
-        """A refusal is retried with constants, exceptions apply, and a stale one shows."""
+        """A refusal is told from a failure, exceptions apply, and a stale one shows."""
         model = one_node_model("Reshape", {"x": [2], "s": [1]}, {"y": [2]})
         tensors = {"x": np.zeros(2, np.float32), "s": np.array([2])}
         case = nodes.NodeCase(
@@ -163,21 +138,18 @@ class Nodes(unittest.TestCase):
             "import numpy as np\n"
             "np.savez(args[args.index('--output') + 1], y=np.zeros(2, np.float32))"
         )
-        as_constant = f"if 'sizes_as_constants' not in args[1]: {refuse}\n{right}"
 
-        def status(body, exceptions=(), fix_sizes=True):
+        def status(body, exceptions=()):
             with tempfile.TemporaryDirectory() as folder:
                 nodes.environment.WORK, before = Path(folder), nodes.environment.WORK
                 try:
                     ran = program(folder, body)
-                    return nodes.judge(ran, case, exceptions, fix_sizes, 60).status
+                    return nodes.judge(ran, case, exceptions, 60).status
                 finally:
                     nodes.environment.WORK = before
 
         self.assertEqual(status(right), "pass")
         self.assertEqual(status(refuse), "refused")
-        self.assertEqual(status(as_constant), "fixed")
-        self.assertEqual(status(as_constant, fix_sizes=False), "refused")
         self.assertEqual(status(right.replace("zeros", "ones")), "failed")
         self.assertEqual(status(refuse, [("test_*", "because")]), "excepted")
         self.assertEqual(status(right, [("test_*", "because")]), "stale")

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tilewright_interp::Program;
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
-    Attr, Binding, BindingBlock, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
+    Attr, Attrs, Binding, BindingBlock, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
     Module, Result, Stmt, StmtKind, Tensor, TensorFunc, TensorType, Visit,
 };
 use tilewright_ops::{self as ops, Operand};
@@ -227,11 +227,28 @@ impl Builder {
         }
     }
 
-    /// The module whose graph function `main` has these parameters and outputs, each output with
-    /// the name that the user knows.
+    /// The parameters of the graph that a variable is computed from.
+    pub(crate) fn sources(&self, var: &GraphVar) -> Vec<GraphVar> {
+        let (mut open, mut seen, mut found) = (vec![var], HashSet::new(), Vec::new());
+        while let Some(var) = open.pop() {
+            if !seen.insert(var.id()) {
+                continue;
+            }
+            let call = self.defined_by.get(&var.id()).and_then(|&at| self.calls[at].as_ref());
+            match call {
+                Some(call) => open.extend(call.args.iter().filter_map(Value::var)),
+                None => found.push(var.clone()),
+            }
+        }
+        found
+    }
+
+    /// The module whose graph function `main` has these parameters, these attributes, and these
+    /// outputs, each with the name that the user knows.
     pub(crate) fn finish(
         mut self,
         params: Vec<GraphVar>,
+        mut attrs: Attrs,
         outputs: Vec<(String, Value)>,
     ) -> Result<Module> {
         let inputs: HashSet<u64> = params.iter().map(GraphVar::id).collect();
@@ -296,14 +313,14 @@ impl Builder {
                 GraphType::Tuple(types),
             ),
         };
-        let names = outputs.into_iter().map(|(name, _)| Attr::Str(name.into())).collect();
+        attrs.insert("output_names".into(), name_list(outputs.into_iter().map(|(name, _)| name)));
         let block = BindingBlock { dataflow: true, bindings, outputs: returned };
         let main = GraphFunc {
             params,
             blocks: vec![block],
             ret,
             ret_ty: Some(ret_ty),
-            attrs: [("output_names".into(), Attr::List(names))].into(),
+            attrs,
             private: false,
             span: None,
         };
@@ -322,10 +339,7 @@ impl Builder {
             .map(|call| {
                 let live = call.outs.iter().any(|v| needed.contains(&v.id()));
                 if live {
-                    needed.extend(call.args.iter().filter_map(|a| match a {
-                        Value::Var { var, .. } => Some(var.id()),
-                        Value::Const(_) => None,
-                    }));
+                    needed.extend(call.args.iter().filter_map(Value::var).map(GraphVar::id));
                 }
                 live
             })
@@ -333,6 +347,11 @@ impl Builder {
         live.reverse();
         live
     }
+}
+
+/// Names as the value of an attribute.
+pub(crate) fn name_list(names: impl IntoIterator<Item: Into<Arc<str>>>) -> Attr {
+    Attr::List(names.into_iter().map(|name| Attr::Str(name.into())).collect())
 }
 
 /// Shape and type of a value, as the operators take them.

@@ -4,13 +4,17 @@
 //! first ([`crate::dims`]), and what follows from them is computed on the way. A value is either
 //! a constant or a variable of the graph function; a node with constants only becomes a constant.
 //! Nodes that no output needs are not looked at.
+//!
+//! Where something must be known that depends on the values of inputs, and these were given, they
+//! become constants of the model, and the import starts again.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
-use tilewright_ir::{Error, GraphVar, Module, Result, TensorType};
+use tilewright_ir::{Attrs, Error, GraphVar, Module, Result, Tensor, TensorType};
 
-use crate::build::{Budget, Builder, check_extents};
+use crate::build::{Budget, Builder, check_extents, name_list};
 use crate::data;
 use crate::dims;
 use crate::model::Model;
@@ -25,6 +29,9 @@ pub struct ImportOptions {
     pub dims: BTreeMap<String, usize>,
     /// Shapes of inputs, where they are known as a whole.
     pub shapes: BTreeMap<String, Vec<usize>>,
+    /// Values of inputs. Where a size depends on one, or something else that must be known, the
+    /// input becomes a constant of the module; else only its shape counts.
+    pub values: BTreeMap<String, Tensor>,
     /// Most bytes of constants that are computed (not read) while importing.
     pub constant_bytes: usize,
     /// Most element operations spent on computing constants; what exceeds them is left to be
@@ -37,6 +44,7 @@ impl Default for ImportOptions {
         ImportOptions {
             dims: BTreeMap::new(),
             shapes: BTreeMap::new(),
+            values: BTreeMap::new(),
             constant_bytes: 4 << 30,
             constant_steps: 1 << 25,
         }
@@ -60,16 +68,37 @@ pub fn import_bytes(
 impl Model {
     /// The model as a module. Its graph function `main` has the model's inputs as parameters, in
     /// their order and with their names, and calls one tensor function a node; the outputs' names
-    /// are in the attribute `output_names`.
+    /// are in the attribute `output_names`. Inputs that became constants are no parameters; their
+    /// names are in the attribute `fixed_inputs` if there are any.
     ///
-    /// Fails with [`Error::Input`] where sizes are missing or do not fit, with
+    /// Fails with [`Error::Input`] where sizes or values are missing or do not fit, with
     /// [`Error::Unsupported`] where the model uses something that is not covered, with
     /// [`Error::Model`] where it contradicts itself, and with [`Error::Io`] where data beside the
     /// model cannot be read. Messages name the file, the node, its operator and the opset.
     pub fn import(&self, options: &ImportOptions) -> Result<Module> {
-        Importer::new(self, options)
-            .and_then(Importer::run)
-            .map_err(|e| e.context(format!("`{}`", self.name)))
+        let mut fixed = BTreeSet::new();
+        loop {
+            let importer = Importer::new(self, options, &fixed).map_err(Stop::Error);
+            match importer.and_then(Importer::run) {
+                Ok(module) => return Ok(module),
+                Err(Stop::Fix(more)) => fixed.extend(more),
+                Err(Stop::Error(e)) => return Err(e.context(format!("`{}`", self.name))),
+            }
+        }
+    }
+}
+
+/// Why an import ends without a module.
+enum Stop {
+    /// It fails.
+    Error(Error),
+    /// Something must be known that depends on these inputs, whose values are given.
+    Fix(Vec<Arc<str>>),
+}
+
+impl From<Error> for Stop {
+    fn from(e: Error) -> Self {
+        Stop::Error(e)
     }
 }
 
@@ -78,6 +107,8 @@ const LISTED: usize = 16;
 
 struct Importer<'a> {
     model: &'a Model,
+    given: &'a BTreeMap<String, Tensor>,
+    fixed: &'a BTreeSet<Arc<str>>,
     builder: Builder,
     params: Vec<GraphVar>,
     /// Names of the outputs, and their element types where the file says them.
@@ -92,7 +123,11 @@ struct Importer<'a> {
 }
 
 impl<'a> Importer<'a> {
-    fn new(model: &'a Model, options: &ImportOptions) -> Result<Self> {
+    fn new(
+        model: &'a Model,
+        options: &'a ImportOptions,
+        fixed: &'a BTreeSet<Arc<str>>,
+    ) -> Result<Self> {
         let (low, high) = registry::OPSETS;
         if !(low..=high).contains(&model.opset) {
             return Err(Error::unsupported(format!(
@@ -101,7 +136,11 @@ impl<'a> Importer<'a> {
             )));
         }
         let signature = model.read_signature()?;
-        let shapes = dims::resolve(&signature.inputs, &options.dims, &options.shapes)?;
+        let mut shapes = options.shapes.clone();
+        for (name, value) in &options.values {
+            shapes.insert(name.clone(), value.shape().to_vec());
+        }
+        let shapes = dims::resolve(&signature.inputs, &options.dims, &shapes)?;
         let graph: &GraphProto = &model.graph;
         let mut initializers = HashMap::new();
         for t in &graph.initializer {
@@ -127,13 +166,31 @@ impl<'a> Importer<'a> {
         for ((input, shape), proto) in signature.inputs.iter().zip(shapes).zip(given) {
             let Some(dtype) = input.dtype else { continue };
             check_extents(&shape).map_err(|e| e.context(format!("input `{}`", input.name)))?;
-            let var = GraphVar::tensor(input.name.as_str(), TensorType::fixed(&shape, dtype));
-            params.push(var.clone());
-            values.insert(proto.name.as_str(), Value::Var { var, shape, dtype });
+            let given = options.values.get(&input.name);
+            if let Some(t) = given.filter(|t| t.dtype() != dtype) {
+                return Err(Error::input(format!(
+                    "input `{}` has elements of type {dtype}, and was given {}",
+                    input.name,
+                    t.dtype()
+                ))
+                .help(format!("convert the tensor to {dtype}")));
+            }
+            let value = match given.filter(|_| fixed.contains(input.name.as_str())) {
+                Some(t) => Value::Const(t.clone()),
+                None => {
+                    let ty = TensorType::fixed(&shape, dtype);
+                    let var = GraphVar::tensor(input.name.as_str(), ty);
+                    params.push(var.clone());
+                    Value::Var { var, shape, dtype }
+                }
+            };
+            values.insert(proto.name.as_str(), value);
         }
         let budget = Budget { bytes: options.constant_bytes, steps: options.constant_steps };
         Ok(Importer {
             model,
+            given: &options.values,
+            fixed,
             builder: Builder::new(budget),
             params,
             outputs: signature.outputs,
@@ -144,18 +201,14 @@ impl<'a> Importer<'a> {
         })
     }
 
-    fn run(mut self) -> Result<Module> {
+    fn run(mut self) -> Result<Module, Stop> {
         let live = self.live();
         self.check_operators(&live)?;
         let nodes = self.model.graph.node.iter().enumerate();
         for (at, node) in nodes.filter(|(at, _)| live[*at]) {
-            self.node(node).map_err(|e| {
-                // Parameters that contradict each other are the model's fault here.
-                let e = match e {
-                    Error::Input(d) => Error::Model(d),
-                    e => e,
-                };
-                e.context(label(node, at, self.model.opset))
+            self.node(node).map_err(|stop| match stop {
+                Stop::Error(e) => e.context(label(node, at, self.model.opset)).into(),
+                stop => stop,
             })?;
         }
         let mut outputs = Vec::new();
@@ -169,15 +222,19 @@ impl<'a> Importer<'a> {
             if let Some(declared) = output.dtype
                 && declared != value.dtype()
             {
-                return Err(Error::model(format!(
+                return Err(Stop::Error(Error::model(format!(
                     "output `{}` is declared as {declared}, but is computed as {}",
                     output.name,
                     value.dtype()
-                )));
+                ))));
             }
             outputs.push((output.name, value));
         }
-        self.builder.finish(self.params, outputs)
+        let mut attrs = Attrs::new();
+        if !self.fixed.is_empty() {
+            attrs.insert("fixed_inputs".into(), name_list(self.fixed.iter().cloned()));
+        }
+        Ok(self.builder.finish(self.params, attrs, outputs)?)
     }
 
     /// Which nodes the outputs need; also counts the uses of each value.
@@ -237,8 +294,62 @@ impl<'a> Importer<'a> {
         registry::find(&node.domain, &node.op_type, self.model.opset)
     }
 
-    fn node(&mut self, proto: &'a NodeProto) -> Result<()> {
+    fn node(&mut self, proto: &'a NodeProto) -> Result<(), Stop> {
         let operator = self.operator(proto)?;
+        let node = self.with_inputs(proto, operator)?;
+        self.builder.hint = proto.output.first().cloned().unwrap_or_default();
+        let results = (operator.import)(&node, &mut self.builder)
+            .and_then(|results| node.finish().map(|()| results))
+            .map_err(|e| match (node.unknown(), e) {
+                (Some(var), e) => self.unknown(var, e),
+                // Parameters that contradict each other are the model's fault here.
+                (None, Error::Input(d)) => Error::Model(d).into(),
+                (None, e) => e.into(),
+            })?;
+        if node.output_count() > results.len() {
+            return Err(Stop::Error(Error::unsupported(format!(
+                "output {} is not supported; only the first {} are",
+                results.len(),
+                results.len()
+            ))));
+        }
+        for (name, value) in proto.output.iter().zip(results) {
+            let uses = self.uses.get(name.as_str()).copied().unwrap_or(0);
+            self.builder.note_uses(&value, uses);
+            if uses > 0 {
+                self.values.insert(name, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// What to do where a variable must be known, and what to say of it where that cannot be.
+    fn unknown(&self, var: &GraphVar, e: Error) -> Stop {
+        let sources = self.builder.sources(var);
+        let mut names: Vec<Arc<str>> = sources.iter().map(|v| v.name().clone()).collect();
+        if names.is_empty() {
+            return e
+                .note("it is computed from constants, in more steps than an import may take")
+                .help("raise `constant_steps` in the options of the import")
+                .into();
+        }
+        names.sort();
+        let missing: Vec<&Arc<str>> =
+            names.iter().filter(|name| !self.given.contains_key(&***name)).collect();
+        if missing.is_empty() {
+            return Stop::Fix(names);
+        }
+        let more = if missing.len() > LISTED { ", ..." } else { "" };
+        let listed: Vec<String> =
+            missing.iter().take(LISTED).map(|name| format!("`{name}`")).collect();
+        let flag = format!("give the values of these inputs, e.g. --input {}=FILE.npy", missing[0]);
+        let e =
+            e.note(format!("it depends on values that are not given: {}{more}", listed.join(", ")));
+        e.help(flag).into()
+    }
+
+    /// The node with its inputs.
+    fn with_inputs(&mut self, proto: &'a NodeProto, operator: &Operator) -> Result<Node<'a>> {
         if proto.input.len() > operator.max_inputs {
             return Err(match operator.max_inputs {
                 registry::MANY => Error::unsupported(format!(
@@ -276,25 +387,7 @@ impl<'a> Importer<'a> {
             })?;
             inputs.push(Some(value));
         }
-        let node = Node::new(proto, self.model.opset, inputs, self.model.folder.as_ref())?;
-        self.builder.hint = proto.output.first().cloned().unwrap_or_default();
-        let results = (operator.import)(&node, &mut self.builder)?;
-        node.finish()?;
-        if node.output_count() > results.len() {
-            return Err(Error::unsupported(format!(
-                "output {} is not supported; only the first {} are",
-                results.len(),
-                results.len()
-            )));
-        }
-        for (name, value) in proto.output.iter().zip(results) {
-            let uses = self.uses.get(name.as_str()).copied().unwrap_or(0);
-            self.builder.note_uses(&value, uses);
-            if uses > 0 {
-                self.values.insert(name, value);
-            }
-        }
-        Ok(())
+        Node::new(proto, self.model.opset, inputs, self.model.folder.as_ref())
     }
 
     /// A value by its name, if it is known. Counts as one of its uses: the last one forgets it.

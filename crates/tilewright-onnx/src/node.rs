@@ -3,7 +3,7 @@
 //! Every attribute must be asked for: [`Node::finish`] refuses one that nobody read, so that an
 //! attribute cannot be dropped silently.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 
 use tilewright_ir::{DType, Error, GraphVar, Result, Tensor};
@@ -56,6 +56,14 @@ impl Value {
             Value::Var { .. } => None,
         }
     }
+
+    /// The variable, where it is not known at import.
+    pub(crate) fn var(&self) -> Option<&GraphVar> {
+        match self {
+            Value::Const(_) => None,
+            Value::Var { var, .. } => Some(var),
+        }
+    }
 }
 
 /// A node with its inputs.
@@ -67,6 +75,8 @@ pub(crate) struct Node<'a> {
     folder: Option<&'a Folder>,
     attributes: HashMap<&'a str, &'a AttributeProto>,
     read: RefCell<HashSet<&'a str>>,
+    /// The input that had to be known, and was not.
+    unknown: Cell<Option<usize>>,
 }
 
 impl<'a> Node<'a> {
@@ -89,7 +99,8 @@ impl<'a> Node<'a> {
                 return Err(Error::model(format!("attribute `{}` is given twice", a.name)));
             }
         }
-        Ok(Node { proto, opset, inputs, folder, attributes, read: RefCell::default() })
+        let (read, unknown) = (RefCell::default(), Cell::default());
+        Ok(Node { proto, opset, inputs, folder, attributes, read, unknown })
     }
 
     /// The operator's name.
@@ -126,11 +137,14 @@ impl<'a> Node<'a> {
     pub(crate) fn constant(&self, at: usize, what: &str) -> Result<Option<&Tensor>> {
         let Some(value) = self.optional(at) else { return Ok(None) };
         value.constant().map(Some).ok_or_else(|| {
-            Error::unsupported(format!(
-                "the input `{what}` depends on the data, but must be known when the model is imported"
-            ))
-            .help("make it a constant of the model")
+            self.unknown.set(Some(at));
+            Error::input(format!("the input `{what}` must be known when the model is imported"))
         })
+    }
+
+    /// The variable that had to be known, where the importer failed for that.
+    pub(crate) fn unknown(&self) -> Option<&GraphVar> {
+        self.optional(self.unknown.get()?)?.var()
     }
 
     /// An optional input of integers that must be known at import: a list, or a scalar.

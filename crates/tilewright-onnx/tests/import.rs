@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use common::*;
 use tilewright_interp::run_module;
-use tilewright_ir::{Attr, DType, Error, Function, GraphExpr, Module, Result, Tensor, well_formed};
+use tilewright_ir::{
+    Attr, DType, Error, Function, GraphExpr, GraphFunc, Module, Result, Tensor, well_formed,
+};
 use tilewright_onnx::proto::{DataType, EXTERNAL, StringStringEntry, TensorProto};
 use tilewright_onnx::{Dim, ImportOptions, Model, import_path};
 
@@ -18,6 +20,12 @@ fn calls(module: &Module) -> Vec<String> {
         _ => None,
     });
     called.collect()
+}
+
+/// The names in an attribute of a function.
+fn names_in<'a>(main: &'a GraphFunc, key: &str) -> Vec<&'a str> {
+    let Some(Attr::List(names)) = main.attrs.get(key) else { panic!("{main:?}") };
+    names.iter().map(|n| if let Attr::Str(s) = n { &**s } else { "" }).collect()
 }
 
 /// Imports a model, checks the module, and runs it.
@@ -51,10 +59,7 @@ fn the_module_has_the_names_of_the_model() -> Result<()> {
     well_formed::check_module(&module)?;
     let main = module.graph("main")?;
     assert_eq!(&**main.params[0].name(), "the input/0");
-    let Some(Attr::List(names)) = main.attrs.get("output_names") else { panic!("{main:?}") };
-    let names: Vec<&str> =
-        names.iter().map(|n| if let Attr::Str(s) = n { &**s } else { "" }).collect();
-    assert_eq!(names, ["first:0", "second"]);
+    assert_eq!(names_in(main, "output_names"), ["first:0", "second"]);
     // The two additions are one function.
     assert_eq!(calls(&module), ["add", "relu", "add"]);
     assert_eq!(module.functions.len(), 3);
@@ -196,6 +201,54 @@ fn shape_arithmetic_disappears() -> Result<()> {
     let out = run_module(&module, "main", std::slice::from_ref(&x))?;
     assert!(out[0].same(&x.reshape(&[2, 12])?));
     assert!(out[1].same(&Tensor::from_slice(&[1, 1], &[36i64])?));
+    Ok(())
+}
+
+#[test]
+fn inputs_that_sizes_depend_on_become_constants() -> Result<()> {
+    // `a` and `b` are found in two steps; `a` is data as well; `y` is only data.
+    let m = model()
+        .input("x", [2, 3])
+        .typed_input("a", DataType::Int64, [2])
+        .typed_input("b", DataType::Int64, [1])
+        .input("y", [1, 1])
+        .node("Add", &["a", "b"], &["target"])
+        .node("Reshape", &["x", "a"], &["r"])
+        .node("Expand", &["y", "target"], &["e"])
+        .node("Neg", &["a"], &["n"])
+        .output("r")
+        .output("e")
+        .output("n");
+    let (x, y) = (sample(&[2, 3], 1), Tensor::from_slice(&[1, 1], &[7.0f32])?);
+    let a = Tensor::from_slice(&[2], &[3i64, 2])?;
+    let values = [
+        ("x".to_owned(), x.clone()),
+        ("a".to_owned(), a),
+        ("b".to_owned(), Tensor::from_slice(&[1], &[1i64])?),
+        ("y".to_owned(), y.clone()),
+    ];
+    let module = m.import_with(&ImportOptions { values: values.into(), ..Default::default() })?;
+    well_formed::check_module(&module)?;
+    let main = module.graph("main")?;
+    let params: Vec<&str> = main.params.iter().map(|p| &**p.name()).collect();
+    assert_eq!(params, ["x", "y"]);
+    assert_eq!(names_in(main, "fixed_inputs"), ["a", "b"]);
+    let out = run_module(&module, "main", &[x.clone(), y])?;
+    assert!(out[0].same(&x.reshape(&[3, 2])?));
+    assert!(out[1].same(&Tensor::from_slice(&[4, 3], &[7.0f32; 12])?));
+    assert!(out[2].same(&Tensor::from_slice(&[2], &[-3i64, -2])?));
+    Ok(())
+}
+
+#[test]
+fn values_give_sizes_and_change_nothing_else() -> Result<()> {
+    let m = model().input("x", ["N"]).node("Relu", &["x"], &["y"]).output("y");
+    let values = [("x".to_owned(), vector(&[1.0, -1.0, 2.0]))].into();
+    let module = m.import_with(&ImportOptions { values, ..Default::default() })?;
+    let main = module.graph("main")?;
+    assert_eq!((main.params.len(), main.attrs.contains_key("fixed_inputs")), (1, false));
+    let out = run_module(&module, "main", &[vector(&[-1.0, 0.5, -2.0])])?;
+    assert!(out[0].same(&vector(&[0.0, 0.5, 0.0])));
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 mod common;
 
 use common::*;
+use tilewright_ir::Tensor;
 use tilewright_onnx::proto::{
     AttributeProto, AttributeType, DataType, TensorProto, TypeProto, TypeValue, ValueInfoProto,
 };
@@ -805,10 +806,7 @@ fn constants_that_contradict_the_data() {
         .typed_input("s", DataType::Int64, [1])
         .node("Reshape", &["x", "s"], &["out"])
         .output("out");
-    node_says(
-        &m,
-        "the input `shape` depends on the data, but must be known when the model is imported",
-    );
+    node_says(&m, "the input `shape` must be known when the model is imported");
     let m = model().input("x", [2]).node("Reshape", &["x"], &["out"]).output("out");
     node_says(&m, "the input `shape` is missing");
     let m = model()
@@ -1018,10 +1016,53 @@ fn resizes_that_do_not_fit() {
         .input("s", [2])
         .node("Resize", &["x", "", "s"], &["out"])
         .output("out");
-    node_says(
-        &m,
-        "the input `scales` depends on the data, but must be known when the model is imported",
+    node_says(&m, "the input `scales` must be known when the model is imported");
+}
+
+#[test]
+fn values_that_must_be_known() {
+    let m = model()
+        .input("x", [6])
+        .typed_input("b", DataType::Int64, [2])
+        .typed_input("a", DataType::Int64, [2])
+        .ints("two", &[2])
+        .node("Add", &["a", "b"], &["sum"])
+        .node("Mul", &["sum", "two"], &["target"])
+        .node("Reshape", &["x", "target"], &["out"])
+        .output("out");
+    let line =
+        "node 2 (Reshape, opset 13): the input `shape` must be known when the model is imported";
+    says(&m, line);
+    let refused = |options: ImportOptions| match m.import_with(&options) {
+        Ok(_) => panic!("it was imported"),
+        Err(e) => e.render(),
+    };
+    let help = "help: give the values of these inputs, e.g. --input ";
+    assert_eq!(
+        refused(ImportOptions::default()),
+        format!(
+            "error: `m.onnx`: {line}\n\
+             note: it depends on values that are not given: `a`, `b`\n{help}a=FILE.npy\n"
+        )
     );
+    let given = |values: &[(&str, Tensor)]| ImportOptions {
+        values: values.iter().map(|(n, t)| ((*n).to_owned(), t.clone())).collect(),
+        ..Default::default()
+    };
+    let two = |a, b| Tensor::from_slice::<i64>(&[2], &[a, b]).expect("a tensor");
+    let said = refused(given(&[("a", two(1, 2))]));
+    assert!(said.contains(&format!("not given: `b`\n{help}b=FILE.npy\n")), "{said}");
+    // What is given is checked as it would be if it were computed.
+    let said = refused(given(&[("a", two(1, 2)), ("b", two(1, 1))]));
+    assert!(said.contains("cannot take the shape"), "{said}");
+    let narrow = Tensor::from_slice(&[2], &[1i32, 2]).expect("a tensor");
+    let said = refused(given(&[("a", narrow)]));
+    assert!(said.contains("`a` has elements of type int64, and was given int32"), "{said}");
+    let said = refused(given(&[("c", two(1, 2))]));
+    assert!(said.contains("the model has no input `c`"), "{said}");
+    let options = given(&[("a", two(1, 0)), ("b", two(0, 1))]);
+    let said = refused(ImportOptions { constant_steps: 1, ..options });
+    assert!(said.contains("in more steps than an import may take"), "{said}");
 }
 
 #[test]

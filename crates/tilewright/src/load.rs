@@ -1,21 +1,23 @@
 //! Files to modules.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use tilewright_ir::{Error, Module, Result, Source};
+use tilewright_ir::{Attr, Error, Module, Result, Source};
 
 use crate::sizes::{self, Sizes};
 
 /// Loads a model or module from a file: an ONNX model (`.onnx`) or TVMScript (`.py`). A file with
 /// another ending is taken for TVMScript if it is text.
 ///
-/// Sizes that the file leaves open are taken from `sizes`. A model needs them all; in TVMScript,
-/// those that are not given stay open.
+/// Sizes that the file leaves open are taken from `sizes`. A model needs them all, and the values of
+/// the inputs that sizes depend on (the target of a `Reshape`, ...), which become constants
+/// ([`fixed_inputs`]); in TVMScript, sizes that are not given stay open.
 ///
 /// # Errors
 /// [`Error::Io`] if the file cannot be read; [`Error::Syntax`] with the place for TVMScript that
 /// does not parse; [`Error::Model`] for a damaged model; [`Error::Unsupported`] for something in it
-/// that is not covered; [`Error::Input`] for sizes that are missing or do not fit.
+/// that is not covered; [`Error::Input`] for sizes and values that are missing or do not fit.
 ///
 /// ```
 /// use tilewright::{Sizes, load};
@@ -48,9 +50,22 @@ fn load_onnx(path: &Path, sizes: &Sizes) -> Result<Module> {
     let options = tilewright_onnx::ImportOptions {
         dims: sizes.dims.clone(),
         shapes: sizes.shapes.clone(),
+        values: sizes.values.clone(),
         ..Default::default()
     };
     tilewright_onnx::import_path(path, &options)
+}
+
+/// The inputs of the model that became constants of the module, because sizes depend on them.
+pub fn fixed_inputs(module: &Module) -> Vec<Arc<str>> {
+    let entry = module.entry().and_then(|entry| module.graph(entry));
+    match entry.ok().and_then(|f| f.attrs.get("fixed_inputs")) {
+        Some(Attr::List(names)) => {
+            let text = |name: &Attr| if let Attr::Str(s) = name { Some(s.clone()) } else { None };
+            names.iter().filter_map(text).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Parses TVMScript; `name` is what messages call it.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tilewright_ir::visit::{fold_expr_children, fold_func};
 use tilewright_ir::{
     Binding, BindingBlock, Buffer, Error, Expr, ExprKind, Fold, Function, GraphExpr, GraphFunc,
-    GraphType, GraphVar, Module, Param, Result, TensorFunc, TensorType, Var, expr,
+    GraphType, GraphVar, Module, Param, Result, Tensor, TensorFunc, TensorType, Var, expr,
 };
 
 /// What is known of the sizes that a model or module leaves open.
@@ -24,12 +24,15 @@ use tilewright_ir::{
 /// let sizes = Sizes::new().dim("N", 4).shape("x", &[4, 3]);
 /// assert_eq!(sizes.dims["N"], 4);
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Sizes {
     /// Sizes by the name of a dimension, or by input and axis as `INPUT.AXIS`.
     pub dims: BTreeMap<String, usize>,
     /// Whole shapes by the name of an input.
     pub shapes: BTreeMap<String, Vec<usize>>,
+    /// Values by the name of an input. An ONNX model takes from them what its shapes depend on; such
+    /// an input becomes a constant of the module.
+    pub values: BTreeMap<String, Tensor>,
 }
 
 impl Sizes {
@@ -50,7 +53,14 @@ impl Sizes {
         self
     }
 
-    /// Whether nothing is known.
+    /// Adds the value of an input, and with it the shape.
+    pub fn value(mut self, input: impl Into<String>, value: Tensor) -> Self {
+        let input = input.into();
+        self.values.insert(input.clone(), value.clone());
+        self.shape(input, value.shape())
+    }
+
+    /// Whether no size is known.
     pub fn is_empty(&self) -> bool {
         self.dims.is_empty() && self.shapes.is_empty()
     }

@@ -13,11 +13,12 @@ use tilewright::codegen::{entry, header};
 use tilewright::compile::{Program, lower_program};
 use tilewright::ir::TensorFunc;
 use tilewright::pipeline::{Stage, run_stages};
-use tilewright::{Error, Module, ModuleExt, Options, Result, Sizes};
+use tilewright::{Error, Module, ModuleExt, Options, Result};
 
+use super::given::Given;
 use super::native::Native;
 use super::progress::Bar;
-use super::{Answer, Outcome, read_module, size, talk};
+use super::{Answer, Outcome, read_module, talk};
 
 /// Compile a model to a shared library with a C header, or to one of the forms on the way there.
 #[derive(clap::Args)]
@@ -39,9 +40,8 @@ pub struct Arguments {
     /// For TVMScript: the last stage that the module goes through; none unless said.
     #[arg(long, value_name = "STAGE", value_parser = stage)]
     after: Option<Stage>,
-    /// A size that the model leaves open; a dimension's name, or `INPUT.AXIS`.
-    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = size)]
-    dims: Vec<(String, usize)>,
+    #[command(flatten)]
+    given: Given,
     #[command(flatten)]
     native: Native,
 }
@@ -92,8 +92,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     }
     let bar = Bar::new("load");
     let options = arguments.native.options(&bar)?;
-    let sizes = Sizes { dims: super::sizes(&arguments.dims)?, ..Sizes::new() };
-    let module = read_module(&arguments.model, &sizes)?;
+    let module = read_module(&arguments.model, &arguments.given.sizes()?)?;
     let (module, _) = arguments.native.lay_out(module)?;
     let text = match form {
         Form::So | Form::Obj => {
@@ -219,7 +218,7 @@ mod tests {
                 emit: None,
                 name: None,
                 after: None,
-                dims: Vec::new(),
+                given: Given::default(),
                 native: Native::default(),
             };
             name(&arguments, Some(Path::new(file))).expect("a name")

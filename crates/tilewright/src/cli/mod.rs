@@ -6,6 +6,7 @@
 mod compile;
 mod diff;
 mod doctor;
+mod given;
 mod native;
 mod ops;
 mod opt;
@@ -180,10 +181,15 @@ fn sizes(given: &[(String, usize)]) -> Result<BTreeMap<String, usize>, Error> {
     Ok(sizes)
 }
 
-/// Loads a file; `-` stands for TVMScript from standard input.
+/// Loads a file, and says which inputs became constants; `-` stands for TVMScript from standard
+/// input.
 fn read_module(path: &Path, sizes: &Sizes) -> Result<Module, Error> {
     if path != Path::new("-") {
-        return load(path, sizes);
+        let module = load(path, sizes)?;
+        for name in load::fixed_inputs(&module) {
+            talk!("note: sizes depend on input `{name}`: its value is compiled in");
+        }
+        return Ok(module);
     }
     let mut text = String::new();
     let read = io::stdin().lock().read_to_string(&mut text);

@@ -8,9 +8,10 @@ use tilewright::passes::{self, Config};
 use tilewright::pipeline::check_open;
 use tilewright::schedule::{Permissions, Schedule};
 use tilewright::schedule_script::apply;
-use tilewright::{Error, Module, ModuleExt, Sizes};
+use tilewright::{Error, Module, ModuleExt};
 
-use super::{Answer, Failure, Outcome, pair, read_module, size, talk};
+use super::given::Given;
+use super::{Answer, Failure, Outcome, pair, read_module, talk};
 
 /// Run passes over a module of TVMScript and print the result.
 #[derive(clap::Args)]
@@ -30,9 +31,8 @@ pub struct Arguments {
     /// Say on standard error what passes left as it was, and why.
     #[arg(long)]
     explain: bool,
-    /// A size that the module leaves open; a variable's name, or `INPUT.AXIS`.
-    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = size)]
-    dims: Vec<(String, usize)>,
+    #[command(flatten)]
+    given: Given,
     /// A schedule to apply first.
     #[arg(long, value_name = "TRACE.py")]
     schedule: Option<PathBuf>,
@@ -54,8 +54,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         arguments.passes.iter().map(|name| passes::find(name.trim())).collect::<Result<_, _>>()?;
     let config: Config = arguments.config.iter().cloned().collect();
     passes::check_config(&config, &passes)?;
-    let sizes = Sizes { dims: super::sizes(&arguments.dims)?, ..Sizes::new() };
-    let mut module = read_module(&arguments.file, &sizes)?;
+    let mut module = read_module(&arguments.file, &arguments.given.sizes()?)?;
     check_open(&module)?;
     if let Some(path) = &arguments.schedule {
         module = apply_schedule(module, path, arguments.print_after_all, out)?;

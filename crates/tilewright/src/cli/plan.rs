@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use tilewright::graph::layout::Left;
 use tilewright::ir::Remarks;
-use tilewright::{Sizes, layout};
+use tilewright::layout;
 
+use super::given::Given;
 use super::native::policy;
-use super::{Answer, Outcome, read_module, size, talk};
+use super::{Answer, Outcome, read_module, talk};
 
 /// Show which layout conversions a model is left with, and why.
 #[derive(clap::Args)]
@@ -19,9 +20,8 @@ pub struct Arguments {
     /// The layout of convolutions; everything else follows where it can.
     #[arg(long, value_name = "none|nhwc|nchw8c|nchw16c", default_value = "none")]
     layout: String,
-    /// A size that the model leaves open; a dimension's name, or `INPUT.AXIS`.
-    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = size)]
-    dims: Vec<(String, usize)>,
+    #[command(flatten)]
+    given: Given,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -32,8 +32,7 @@ pub struct Arguments {
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let policy = policy(&arguments.layout)?;
-    let sizes = Sizes { dims: super::sizes(&arguments.dims)?, ..Sizes::new() };
-    let module = read_module(&arguments.model, &sizes)?;
+    let module = read_module(&arguments.model, &arguments.given.sizes()?)?;
     let mut why = Remarks::new();
     let left = match policy {
         None => Vec::new(),

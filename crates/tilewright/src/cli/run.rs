@@ -1,20 +1,22 @@
 //! `tilewright run`: runs a model.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use tilewright::compare::{Tolerance, compare};
 use tilewright::ir::Port;
+use tilewright::load::fixed_inputs;
 use tilewright::random::Random;
-use tilewright::runtime::npy;
 use tilewright::runtime::npz::{self, Arrays};
-use tilewright::{Error, Executable, Result, Sizes, Tensor, compile};
+use tilewright::{Error, Executable, Result, Tensor, compile};
 
+use super::given::Given;
 use super::native::Native;
 use super::progress::Bar;
 use super::timing::{self, Show, Times};
-use super::{Answer, Outcome, pair, read_module, size, summary, talk};
+use super::{Answer, Outcome, read_module, summary, talk};
 
 /// Run a model.
 ///
@@ -25,15 +27,8 @@ pub struct Arguments {
     /// An ONNX model, TVMScript with a graph or tensor function, or `-` for TVMScript from standard
     /// input.
     model: PathBuf,
-    /// Inputs, by name.
-    #[arg(long, value_name = "FILE.npz")]
-    inputs: Vec<PathBuf>,
-    /// One input.
-    #[arg(long, value_name = "NAME=FILE.npy", value_parser = pair)]
-    input: Vec<(String, String)>,
-    /// A size that the model leaves open; a dimension's name, or `INPUT.AXIS`.
-    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = size)]
-    dims: Vec<(String, usize)>,
+    #[command(flatten)]
+    given: Given,
     /// Seed of random inputs.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -69,12 +64,8 @@ fn tolerance(text: &str) -> std::result::Result<f64, String> {
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let bar = Bar::new("load");
     let options = arguments.native.options(&bar)?;
-    let given = read_inputs(arguments)?;
+    let sizes = arguments.given.sizes()?;
     let expected = arguments.expect.as_ref().map(npz::read).transpose()?;
-    let mut sizes = Sizes { dims: super::sizes(&arguments.dims)?, ..Sizes::new() };
-    for (name, tensor) in &given {
-        sizes = sizes.shape(name, tensor.shape());
-    }
     let start = Instant::now();
     let module = read_module(&arguments.model, &sizes)?;
     let imported = start.elapsed();
@@ -84,6 +75,8 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let executable = compile(&module, &options)?;
     let compiled = start.elapsed();
     drop(bar);
+    let mut given = sizes.values;
+    fixed_inputs(&module).iter().for_each(|name| drop(given.remove(&**name)));
     // Constants are shared with the executable; the rest is not needed any more.
     drop(module);
 
@@ -121,31 +114,17 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     Ok(Answer::Yes)
 }
 
-fn read_inputs(arguments: &Arguments) -> Result<Arrays> {
-    let mut given = Arrays::new();
-    let mut add = |name: String, tensor: Tensor| match given.contains_key(&name) {
-        true => Err(Error::input(format!("input `{name}` is given twice"))),
-        false => {
-            given.insert(name, tensor);
-            Ok(())
-        }
-    };
-    for path in &arguments.inputs {
-        npz::read(path)?.into_iter().try_for_each(|(name, tensor)| add(name, tensor))?;
-    }
-    for (name, path) in &arguments.input {
-        add(name.clone(), npy::read(path)?)?;
-    }
-    Ok(given)
-}
-
 /// The inputs in order; those that were not given are random.
-fn inputs(executable: &Executable, mut given: Arrays, seed: u64) -> Result<Vec<Tensor>> {
+fn inputs(
+    executable: &Executable,
+    mut given: BTreeMap<String, Tensor>,
+    seed: u64,
+) -> Result<Vec<Tensor>> {
     let mut random = Random::new(seed);
     let mut inputs = Vec::with_capacity(executable.inputs().len());
     for port in executable.inputs() {
         let Port { name, dtype, shape } = port;
-        inputs.push(match given.shift_remove(&**name) {
+        inputs.push(match given.remove(&**name) {
             Some(tensor) => tensor,
             None => {
                 talk!("note: input `{name}` is random (seed {seed}): {dtype} {shape:?}");

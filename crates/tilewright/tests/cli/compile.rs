@@ -5,7 +5,7 @@ use std::process::Command;
 use tilewright::Tensor;
 use tilewright::runtime::npz;
 
-use super::{Done, Scratch, digits, tilewright};
+use super::{Done, Scratch, digits, reshape, tilewright};
 
 /// Compiles the digits model for so many images.
 fn compile_digits(images: usize, more: &[&str]) -> Done {
@@ -125,6 +125,22 @@ fn text_of_a_model_runs_like_the_model() {
     }
     let lowered = compile_digits(1, &["--emit", "tvmscript", "--after", "lower"]).code(0);
     assert!(!lowered.out.contains("T.block"), "{}", lowered.out);
+}
+
+#[test]
+fn inputs_that_sizes_depend_on_are_compiled_in() {
+    let scratch = Scratch::new();
+    let model = reshape(&scratch);
+    let shape = Tensor::from_slice(&[2], &[3i64, 2]).expect("a tensor");
+    let inputs = scratch.path("in.npz");
+    npz::write(&inputs, [("shape", &shape)]).expect("it can be written");
+    let emit = ["compile", &model, "--emit", "tvmscript"];
+    tilewright(&emit).code(2).complains("it depends on values that are not given: `shape`");
+    let done = tilewright(&[&emit[..], &["--inputs", &inputs]].concat()).code(0);
+    let done = done.complains("note: sizes depend on input `shape`: its value is compiled in\n");
+    let done = done.says("\"fixed_inputs\": [\"shape\"]");
+    let main = done.says("R.Tensor((3, 2), dtype=\"float32\")").out;
+    assert!(!main.contains("shape: R.Tensor"), "{main}");
 }
 
 #[test]

@@ -9,7 +9,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use prost::Message;
 use tempfile::TempDir;
+use tilewright::onnx::proto::{
+    DataType, DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto, OperatorSetId,
+    TensorShapeProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
+};
 
 /// What came of a command.
 pub(crate) struct Done {
@@ -75,6 +80,40 @@ pub(crate) fn tilewright<S: AsRef<OsStr>>(arguments: &[S]) -> Done {
 pub(crate) fn digits(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/digits").join(name);
     path.to_str().expect("the path of the project is text").to_owned()
+}
+
+/// A model that reshapes `x`, six floats, to `shape`, and adds `k` to it.
+pub(crate) fn reshape(scratch: &Scratch) -> String {
+    let value = |name: &str, dtype: DataType, extent: i64| {
+        let dim = DimensionProto { value: Some(DimensionValue::Value(extent)) };
+        let shape = Some(TensorShapeProto { dim: vec![dim] });
+        let ty = TensorTypeProto { elem_type: dtype as i32, shape };
+        let ty = TypeProto { value: Some(TypeValue::Tensor(ty)) };
+        ValueInfoProto { name: name.into(), r#type: Some(ty) }
+    };
+    let node = |op: &str, inputs: [&str; 2], output: &str| NodeProto {
+        input: inputs.map(str::to_owned).into(),
+        output: vec![output.into()],
+        op_type: op.into(),
+        ..Default::default()
+    };
+    let graph = GraphProto {
+        input: vec![
+            value("x", DataType::Float, 6),
+            value("shape", DataType::Int64, 2),
+            value("k", DataType::Float, 1),
+        ],
+        node: vec![node("Reshape", ["x", "shape"], "r"), node("Add", ["r", "k"], "y")],
+        output: vec![ValueInfoProto { name: "y".into(), r#type: None }],
+        ..Default::default()
+    };
+    let model = ModelProto {
+        ir_version: 8,
+        opset_import: vec![OperatorSetId { domain: String::new(), version: 13 }],
+        graph: Some(graph),
+        ..Default::default()
+    };
+    scratch.file("reshape.onnx", model.encode_to_vec())
 }
 
 pub(crate) struct Scratch(TempDir);

@@ -3,7 +3,7 @@
 use tilewright::Tensor;
 use tilewright::runtime::{npy, npz};
 
-use super::{Done, Scratch, digits, tilewright, tilewright_on};
+use super::{Done, Scratch, digits, reshape, tilewright, tilewright_on};
 
 /// Runs the digits model on its test images, with more arguments.
 fn run_digits(more: &[&str]) -> Done {
@@ -124,6 +124,29 @@ fn sizes_come_from_arguments_or_from_inputs() {
     tilewright(&["run", &model, "--dim", "N=3", "--dim", "N=4"]).code(2).complains("given twice");
     run_digits(&["--dim", "N=3"]).code(2).complains("N=3").complains("[97, 1, 8, 8]");
     run_digits(&["--dim", "N=97"]).code(0);
+}
+
+#[test]
+fn inputs_that_sizes_depend_on_are_compiled_in() {
+    let scratch = Scratch::new();
+    let model = reshape(&scratch);
+    let shape = |a, b| {
+        let shape = Tensor::from_slice::<i64>(&[2], &[a, b]).expect("a tensor");
+        let path = scratch.path(&format!("{a}_{b}.npy"));
+        npy::write(&path, &shape).expect("it can be written");
+        format!("shape={path}")
+    };
+    let run = |shape: &str| tilewright(&["run", &model, "--input", shape]);
+    let done = run(&shape(2, 3)).code(0).says("y: float32 [2, 3]");
+    let done = done.complains("note: sizes depend on input `shape`: its value is compiled in\n");
+    done.complains("note: input `x` is random").complains("note: input `k` is random");
+    run(&shape(-1, 1)).code(0).says("y: float32 [6, 1]");
+    run(&shape(4, 2)).code(2).complains("cannot take the shape");
+    tilewright(&["run", &model])
+        .code(2)
+        .complains("the input `shape` must be known when the model is imported")
+        .complains("it depends on values that are not given: `shape`")
+        .complains("--input shape=FILE.npy");
 }
 
 #[test]
