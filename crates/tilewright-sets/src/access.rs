@@ -74,27 +74,43 @@ impl Access {
         self.domain.map(&self.indices)?.range(cells)
     }
 
+    /// The pairs of points of both, and the condition under which they touch the same cell. What
+    /// cannot be said makes the pairs vague.
+    fn meeting(&self, other: &Access, when: &[Expr]) -> Known<(Domain, Pred)> {
+        let mut former = Former::default();
+        let both = self.domain.join(&other.domain)?;
+        let mut meet = Vec::new();
+        let mut why: Option<Unknown> = None;
+        for (a, b) in self.indices.iter().zip(&other.indices) {
+            if let Some(e) = [a, b].into_iter().find(|e| reads_memory(e)) {
+                why = Some(not_affine([e]));
+                continue;
+            }
+            let d: Sum = former.sum(a)?.plus(&former.sum(b)?, -1)?;
+            meet.push(Pred::eq(d));
+        }
+        for cond in when {
+            meet.push(former.pred(cond)?);
+        }
+        Ok((both.blurred(why), Pred::and(meet)))
+    }
+
+    /// Whether it is certain that no point of one and point of the other touch the same cell. That
+    /// is [`Access::independent`] without the witness, which takes longer to find.
+    pub fn is_apart(&self, other: &Access) -> bool {
+        let ask = || {
+            let (both, meet) = self.meeting(other, &[])?;
+            both.holds(&meet.negate()?)
+        };
+        self.domain.engine().ask(ask) == Ok(true)
+    }
+
     /// Whether no point of one and point of the other touch the same cell while all of `when`
     /// holds. The witness of a no is the pair: the variables of this access first.
     pub fn independent(&self, other: &Access, when: &[Expr]) -> Proof {
         let ask = || -> Known<Proof> {
-            let mut former = Former::default();
-            let mut both = self.domain.join(&other.domain)?;
-            let mut meet = Vec::new();
-            let mut why: Option<Unknown> = None;
-            for (a, b) in self.indices.iter().zip(&other.indices) {
-                if let Some(e) = [a, b].into_iter().find(|e| reads_memory(e)) {
-                    why = Some(not_affine([e]));
-                    continue;
-                }
-                let d: Sum = former.sum(a)?.plus(&former.sum(b)?, -1)?;
-                meet.push(Pred::eq(d));
-            }
-            for cond in when {
-                meet.push(former.pred(cond)?);
-            }
-            both = both.blurred(why);
-            both.refute(Pred::and(meet))
+            let (both, meet) = self.meeting(other, when)?;
+            both.refute(meet)
         };
         self.domain.engine().ask(ask).into()
     }

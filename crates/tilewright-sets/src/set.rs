@@ -73,19 +73,36 @@ impl Domain {
     /// # Ok::<(), tilewright_ir::Error>(())
     /// ```
     pub fn outside(&self, exprs: &[Expr], set: &Set) -> Known<Domain> {
+        self.engine.ask(|| {
+            let (d, inside) = self.preimage(exprs, set)?;
+            Ok(d.within(d.set.clone().subtract(inside)?.coalesce()?))
+        })
+    }
+
+    /// Whether it is certain that the values of `exprs`, one a dimension of the set, are in it at
+    /// every point.
+    pub fn lies_in(&self, exprs: &[Expr], set: &Set) -> bool {
+        set.is_exact()
+            && self.engine.ask(|| {
+                let (d, inside) = self.preimage(exprs, set)?;
+                d.set.is_subset(&inside)
+            }) == Ok(true)
+    }
+
+    /// The points whose values of `exprs` are in the set, among others that the domain does not
+    /// have.
+    fn preimage(&self, exprs: &[Expr], set: &Set) -> Known<(Domain, Raw)> {
         if exprs.len() != set.dims {
             let what = format!("{} expressions for {} dimensions", exprs.len(), set.dims);
             return Err(Reason::Mismatch(what).into());
         }
-        self.engine.ask(|| {
-            let mut former = Former::default();
-            let mut sums = exprs.iter().map(|e| former.sum(e)).collect::<Known<Vec<_>>>()?;
-            let symbolic = &set.frame.atoms[set.dims..];
-            sums.extend(symbolic.iter().cloned().map(Sum::atom));
-            let d = self.reach(|f| sums.iter().for_each(|s| s.atoms(f)))?;
-            let inside = set.raw.clone().apply(d.frame.graph(&sums)?.reverse()?)?;
-            Ok(d.within(d.set.clone().subtract(inside)?.coalesce()?))
-        })
+        let mut former = Former::default();
+        let mut sums = exprs.iter().map(|e| former.sum(e)).collect::<Known<Vec<_>>>()?;
+        let symbolic = &set.frame.atoms[set.dims..];
+        sums.extend(symbolic.iter().cloned().map(Sum::atom));
+        let d = self.reach(|f| sums.iter().for_each(|s| s.atoms(f)))?;
+        let inside = set.raw.clone().apply(d.frame.graph(&sums)?.reverse()?)?;
+        Ok((d, inside))
     }
 }
 

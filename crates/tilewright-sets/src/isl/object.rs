@@ -397,6 +397,7 @@ makes!(Set {
 tests!(Set {
     is_empty = isl_set_is_empty();
     is_equal = isl_set_is_equal(other: &Set);
+    is_subset = isl_set_is_subset(other: &Set);
     is_bounded = isl_set_is_bounded();
 });
 counts!(Set {

@@ -23,8 +23,10 @@
 //!   known to be zero.
 //! * A call that may do anything ends everything.
 //!
-//! All sets are exact or the fact is not there. So a pass that walks a function calls `enter_*`,
-//! [`Facts::leave`], [`Facts::store`], [`Facts::assume`] where it comes past them, or
+//! What happens is only noted (`log`); sets are made when a cell is asked for, of what happened to
+//! it. All of them are exact or the fact is not used.
+//!
+//! A pass that walks a function calls `enter_*`, [`Facts::leave`], [`Facts::store`], [`Facts::assume`] where it comes past them, or
 //! [`Facts::run`] for a statement that it does not look into, and asks [`Facts::value`]:
 //!
 //! ```
@@ -47,10 +49,10 @@
 //! that a loop leaves for its own later iterations are not found. [`MAX_FACTS`] are kept for each
 //! buffer, the latest ones.
 
-mod cells;
+mod log;
+mod points;
 mod terms;
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -60,9 +62,10 @@ use tilewright_ir::{
     Block, Buffer, DType, Expr, ExprKind, Fold, ForKind, IterKind, Range, Result, Stmt, StmtKind,
     TensorFunc, Var, Visit,
 };
-use tilewright_sets::{Access, Domain, Engine, Set};
+use tilewright_sets::{Domain, Engine};
 
-use cells::{Fact, Form, Write, by_cells, cut, image};
+use log::{Change, Fact, Log, Others, Read, Write};
+use points::Points;
 use terms::{Reads, equation, folded, in_lane, loads, split};
 pub(crate) use terms::{calls, is_plain};
 
@@ -72,7 +75,7 @@ pub const MAX_FACTS: usize = 16;
 /// The values that cells of memory have at a place; see the module.
 pub struct Facts {
     /// What the loops and guards around the place say, as far as it does not read memory.
-    here: Domain,
+    here: Points,
     /// Loops around the place, outermost first.
     loops: Vec<(Var, Range)>,
     scopes: Vec<Scope>,
@@ -81,7 +84,7 @@ pub struct Facts {
     /// Variables whose value is not known, with the depth of their scope.
     opaque: HashMap<Var, usize>,
     /// By the pointer of the memory that they are about.
-    facts: HashMap<Var, Vec<Rc<Fact>>>,
+    logs: HashMap<Var, Log>,
     /// How often memory may have changed, by its pointer.
     version: HashMap<Var, usize>,
     /// What each loop writes.
@@ -90,7 +93,7 @@ pub struct Facts {
     origin: HashMap<Var, Var>,
     /// The lane of vectors.
     lane: Var,
-    /// How many facts there were.
+    /// How much has happened.
     clock: usize,
     pass: Pass,
 }
@@ -115,8 +118,8 @@ struct Written {
 }
 
 struct Scope {
-    /// The domain outside.
-    here: Domain,
+    /// The points outside.
+    here: Points,
     kind: Kind,
     /// Variables that are bound here.
     bound: Vec<Var>,
@@ -131,8 +134,8 @@ enum Kind {
         ordered: bool,
         /// When it began.
         since: usize,
-        /// Facts from before about the memory that the loop writes.
-        before: HashMap<Var, Vec<Rc<Fact>>>,
+        /// What there was before about the memory that the loop writes.
+        before: HashMap<Var, Log>,
     },
     /// A guard; whether it depends on more than loops and sizes.
     Branch {
@@ -141,21 +144,6 @@ enum Kind {
     Let,
     /// Memory of its own.
     Allocate(Vec<Buffer>),
-}
-
-/// Which other iterations of a loop, seen from one of them.
-#[derive(Clone, Copy)]
-enum Others<'a> {
-    Before {
-        ordered: bool,
-        range: &'a Range,
-    },
-    After {
-        ordered: bool,
-        range: &'a Range,
-    },
-    /// All of them, from outside.
-    All,
 }
 
 /// A function's domain without loops: its sizes are not negative.
@@ -176,12 +164,12 @@ impl Facts {
     /// `Toolchain` where libisl is missing.
     pub fn new(func: &TensorFunc) -> Result<Facts> {
         let mut facts = Facts {
-            here: sizes(func)?,
+            here: Points::of(sizes(func)?),
             loops: Vec::new(),
             scopes: Vec::new(),
             bind: Subst::default(),
             opaque: HashMap::new(),
-            facts: HashMap::new(),
+            logs: HashMap::new(),
             version: HashMap::new(),
             written: HashMap::new(),
             origin: HashMap::new(),
@@ -196,38 +184,13 @@ impl Facts {
         Ok(facts)
     }
 
-    /// What the loops and guards around the place say, in terms of loops, as far as it does not
-    /// read memory.
-    pub fn here(&self) -> &Domain {
-        &self.here
-    }
-
     /// The value of a cell at this place, in terms of the indices as they are given and of the
     /// loops around the place. It may read other memory, but has no effects.
     pub fn value(&self, buffer: &Buffer, indices: &[Expr]) -> Option<Expr> {
-        let known = self.facts.get(self.root(&buffer.data))?;
-        let (here, at) = self.place(indices)?;
-        let facts = known.iter().rev().filter(|f| f.buffer == *buffer && self.is_current(f));
-        facts.map(|f| self.form(f)).find_map(|form| {
-            let (set, value) = form.known.as_ref()?;
-            let around = || form.around.iter().map(Var::expr);
-            let place: Vec<Expr> = at.iter().cloned().chain(around()).collect();
-            let touched = here.map(&place).and_then(|m| m.range(&form.cells)).ok()?;
-            if !touched.is_subset(set).is_yes() {
-                return None;
-            }
-            let lanes = indices.last().map_or(1, |i| i.dtype().lanes);
-            if lanes == 1 {
-                let given = indices.iter().cloned().chain(around());
-                let cells = form.cells.iter().zip(given);
-                let cells = cells.map(|(c, e)| (c.clone(), e.cast(c.dtype())));
-                return Some(Subst::vars(cells).expr(value));
-            }
-            // The same in all lanes.
-            let free = free_vars(value);
-            let varies = value.dtype().lanes != 1 || form.cells.iter().any(|c| free.contains(c));
-            (!varies).then(|| Expr::broadcast(value.clone(), lanes))
-        })
+        let log = self.logs.get(self.root(&buffer.data))?;
+        let (points, at) = self.place(indices)?;
+        let read = Read { buffer, points, at, indices, loops: &self.loops };
+        log.value(&read, |fact| self.is_current(fact))
     }
 
     /// Lets a whole statement happen.
@@ -249,17 +212,14 @@ impl Facts {
         }
         for (memory, writes) in &written.writes {
             self.touch(memory);
-            if let Some(facts) = self.facts.remove(memory) {
-                if known {
-                    let others = Others::Before { ordered, range: &range };
-                    let place = |w: &Write| self.elsewhere(w, var, others, &written);
-                    let mut over = self.loops.clone();
-                    over.push((var.clone(), range.clone()));
-                    let left = cut(&facts, writes, place, &over, None);
-                    self.facts.insert(memory.clone(), left);
-                }
-                before.insert(memory.clone(), facts);
+            let Some(log) = self.logs.remove(memory).filter(|_| known) else { continue };
+            let mut inside = log.clone();
+            let others = Others::Before { var: var.clone(), range: range.clone(), ordered };
+            for write in writes {
+                inside.change(self.change(write, others.clone(), &written), self.clock);
             }
+            self.logs.insert(memory.clone(), inside);
+            before.insert(memory.clone(), log);
         }
         let since = self.clock + 1;
         self.push(outside, Kind::Loop { var: var.clone(), known, ordered, since, before });
@@ -343,8 +303,8 @@ impl Facts {
             self.opaque.remove(&var);
         }
         for memory in ending {
-            if let Some(facts) = self.facts.get_mut(&memory) {
-                facts.retain(|f| f.until < depth);
+            if let Some(log) = self.logs.get_mut(&memory) {
+                log.retain(|f| f.until < depth);
             }
         }
         self.here = here;
@@ -357,7 +317,7 @@ impl Facts {
                 for b in buffers {
                     let memory = self.root(&b.data).clone();
                     self.touch(&memory);
-                    self.facts.remove(&memory);
+                    self.logs.remove(&memory);
                 }
             }
             Kind::Branch { .. } | Kind::Let => {}
@@ -370,7 +330,7 @@ impl Facts {
         range: Option<(Var, Range)>,
         ordered: bool,
         since: usize,
-        mut before: HashMap<Var, Vec<Rc<Fact>>>,
+        mut before: HashMap<Var, Log>,
     ) {
         let written = self.written.get(var).cloned().unwrap_or_default();
         if written.anything {
@@ -379,23 +339,30 @@ impl Facts {
         }
         for (memory, writes) in &written.writes {
             self.touch(memory);
-            let inside = self.facts.remove(memory).unwrap_or_default();
+            let inside = self.logs.remove(memory).unwrap_or_default();
             let Some((_, range)) = &range else { continue };
-            let mut over = self.loops.clone();
-            let mut left = Vec::new();
-            if let Some(facts) = before.remove(memory) {
-                let place = |w: &Write| self.elsewhere(w, var, Others::All, &written);
-                left = cut(&facts, writes, place, &over, None);
+            let mut log = before.remove(memory).unwrap_or_default();
+            if !log.is_empty() {
+                for write in writes {
+                    log.change(self.change(write, Others::All, &written), self.clock);
+                }
             }
-            let new: Vec<_> = inside.into_iter().filter(|f| f.born >= since).collect();
+            let new = inside.left(since, |fact| self.is_current(fact));
             if !new.is_empty() {
-                let others = Others::After { ordered, range };
-                let place = |w: &Write| self.elsewhere(w, var, others, &written);
-                over.push((var.clone(), range.clone()));
-                left.extend(cut(&new, writes, place, &over, Some(var)));
+                let others = Others::After { var: var.clone(), range: range.clone(), ordered };
+                let later = writes.iter().map(|w| self.change(w, others.clone(), &written));
+                let later: Vec<Rc<Change>> = later.map(Rc::new).collect();
+                for (born, fact) in new {
+                    log.learn(fact.except(later.iter().cloned()), born);
+                }
             }
-            left.retain(|f| self.is_current(f));
-            self.facts.insert(memory.clone(), left);
+            self.keep(memory, log);
+        }
+    }
+
+    fn keep(&mut self, memory: &Var, log: Log) {
+        if !log.is_empty() {
+            self.logs.insert(memory.clone(), log);
         }
     }
 
@@ -404,8 +371,8 @@ impl Facts {
         let memory = self.root(&buffer.data).clone();
         let place = self.place(indices);
         let scalar = in_lane(value, &self.lane);
-        let (domain, at) = match place {
-            Some((domain, at)) => (domain, at.iter().all(|i| self.is_known(i)).then_some(at)),
+        let (points, at) = match place {
+            Some((points, at)) => (points, at.iter().all(|i| self.is_known(i)).then_some(at)),
             None => (self.here.clone(), None),
         };
         let value = match scalar {
@@ -415,24 +382,19 @@ impl Facts {
             }
             None => Expr::undef(buffer.dtype()),
         };
-        let write = Write { buffer: buffer.clone(), domain, indices: at, value };
+        let write = Rc::new(Write { buffer: buffer.clone(), points, indices: at, value });
         if self.pass == Pass::Survey {
-            let write = Rc::new(write);
             self.inside(|w| w.writes.entry(memory.clone()).or_default().push(write.clone()));
             return;
         }
         self.touch(&memory);
-        if let Some(facts) = self.facts.remove(&memory) {
-            let place = |w: &Write| {
-                let at: Vec<Expr> =
-                    w.indices.as_ref()?.iter().cloned().chain(self.loops()).collect();
-                image(&self.changing(w, &Written::default()), &at).ok()
-            };
-            let left = cut(&facts, std::slice::from_ref(&write), place, &self.loops, None);
-            self.facts.insert(memory, left);
+        if let Some(mut log) = self.logs.remove(&memory) {
+            let change = self.change(&write, Others::All, &Written::default());
+            log.change(change, self.clock);
+            self.logs.insert(memory, log);
         }
         if let Some(indices) = &write.indices {
-            self.learn(buffer, write.domain.clone(), indices.clone(), write.value.clone());
+            self.learn(buffer, write.points.clone(), indices.clone(), write.value.clone());
         }
     }
 
@@ -445,7 +407,7 @@ impl Facts {
 
     /// Something happens that may change any memory.
     pub fn forget_all(&mut self) {
-        self.facts.clear();
+        self.logs.clear();
         if self.pass == Pass::Survey {
             self.inside(|written| written.anything = true);
         }
@@ -462,12 +424,8 @@ impl Facts {
         }
     }
 
-    fn push(&mut self, here: Domain, kind: Kind) {
+    fn push(&mut self, here: Points, kind: Kind) {
         self.scopes.push(Scope { here, kind, bound: Vec::new(), ending: Vec::new() });
-    }
-
-    fn loops(&self) -> impl Iterator<Item = Expr> {
-        self.loops.iter().map(|(v, _)| v.expr())
     }
 
     /// The pointer of the memory that a buffer is, or is a view of.
@@ -513,7 +471,7 @@ impl Facts {
                 self.0.value(buffer, indices).filter(is_plain).unwrap_or(e)
             }
         }
-        match self.facts.is_empty() {
+        match self.logs.is_empty() {
             true => value.clone(),
             false => Resolve(self).expr(value),
         }
@@ -525,7 +483,7 @@ impl Facts {
     }
 
     /// Indices in terms of loops, and of the lane where they are vectors.
-    fn place(&self, indices: &[Expr]) -> Option<(Domain, Vec<Expr>)> {
+    fn place(&self, indices: &[Expr]) -> Option<(Points, Vec<Expr>)> {
         let mut bind = self.bind.clone();
         let at: Vec<Expr> = indices.iter().map(|i| bind.expr(i)).collect();
         match at.iter().map(|i| i.dtype().lanes).max() {
@@ -538,75 +496,34 @@ impl Facts {
         }
     }
 
-    fn form(&self, fact: &Fact) -> Rc<Form> {
-        let mut around: Vec<Var> = self.loops.iter().map(|(v, _)| v.clone()).collect();
-        around.retain(|v| fact.domain.vars().any(|x| x == v));
-        let made = fact.form.borrow().clone().filter(|form| form.around == around);
-        made.unwrap_or_else(|| {
-            let place: Vec<Expr> =
-                fact.indices.iter().cloned().chain(around.iter().map(Var::expr)).collect();
-            let named = |e: &Expr| Var::new("cell", e.dtype());
-            let cells: Vec<Var> = place.iter().map(named).collect();
-            let known = by_cells(fact, &place, &cells, &around).ok();
-            let form = Rc::new(Form { around, cells, known });
-            *fact.form.borrow_mut() = Some(form.clone());
-            form
-        })
-    }
-
-    /// Where a write of a loop's body changes something in other iterations: by indices, the loops
-    /// around, and, unless it is all iterations, the loop itself. `None` for anywhere.
-    fn elsewhere(
-        &self,
-        write: &Write,
-        var: &Var,
-        others: Others<'_>,
-        written: &Written,
-    ) -> Option<Set> {
-        let at: Vec<Expr> = write.indices.as_ref()?.iter().cloned().chain(self.loops()).collect();
-        let domain = self.changing(write, written);
-        let outer = |v: &&Var| self.loops.iter().all(|(x, _)| x != *v);
-        let inner: Vec<Var> = domain.vars().filter(outer).cloned().collect();
-        let (there, names) = Access::new(&domain, &at).elsewhere_in(&inner);
-        let (Others::Before { ordered, range } | Others::After { ordered, range }) = others else {
-            return image(&there.domain, &there.indices).ok();
-        };
-        let other = names.get(var)?.expr();
-        let domain = there.domain.with_var(var, range).with_guard(&match others {
-            _ if !ordered => other.not_equal(var),
-            Others::Before { .. } => other.less(var),
-            _ => other.greater(var),
-        });
-        image(&domain, &[there.indices, vec![var.expr()]].concat()).ok()
-    }
-
-    /// The points at which a write may change its cell. It does not where one of its operands has
-    /// a value, in memory that `written` does not mention, that leaves what the cell holds:
+    /// What a write does in other iterations. It changes nothing where one of its operands has a
+    /// value, in memory that `written` does not mention, that leaves what the cell holds:
     /// `B[i] + A[j] * x` where `A[j] == 0`.
-    fn changing(&self, write: &Write, written: &Written) -> Domain {
-        let mut domain = write.domain.clone();
-        let Some(at) = &write.indices else { return domain };
-        let own = Expr::load(&write.buffer, at.clone());
-        for load in loads(&write.value) {
-            let ExprKind::Load(buffer, indices) = load.kind() else { continue };
-            let memory = self.memory_of(buffer);
-            if written.writes.contains_key(memory) || !indices.iter().all(|i| self.is_known(i)) {
-                continue;
-            }
-            for fact in self.facts.get(memory).into_iter().flatten() {
-                let form = self.form(fact);
-                let Some((set, value)) = &form.known else { continue };
-                let constant = value.as_int().is_some() || value.as_float().is_some();
-                let usable = fact.buffer == *buffer && self.is_current(fact) && set.is_exact();
-                if !usable || !constant || !same_expr(&folded(&write.value, &load, value), &own) {
+    fn change(&self, write: &Rc<Write>, others: Others, written: &Written) -> Change {
+        let mut except = Vec::new();
+        if let Some(at) = write.indices.as_ref().filter(|_| !self.logs.is_empty()) {
+            let own = Expr::load(&write.buffer, at.clone());
+            for load in loads(&write.value) {
+                let ExprKind::Load(buffer, indices) = load.kind() else { continue };
+                let memory = self.memory_of(buffer);
+                let Some(log) = self.logs.get(memory) else { continue };
+                if written.writes.contains_key(memory) || !indices.iter().all(|i| self.is_known(i))
+                {
                     continue;
                 }
-                let around = form.around.iter().map(Var::expr);
-                let place: Vec<Expr> = indices.iter().cloned().chain(around).collect();
-                domain = domain.outside(&place, set).unwrap_or(domain);
+                let neutral = |fact: &Fact| {
+                    let value = &fact.value;
+                    let constant = value.as_int().is_some() || value.as_float().is_some();
+                    fact.buffer == *buffer
+                        && constant
+                        && self.is_current(fact)
+                        && same_expr(&folded(&write.value, &load, value), &own)
+                };
+                let left = log.left(0, neutral).into_iter();
+                except.extend(left.map(|(_, fact)| (indices.clone(), fact)));
             }
         }
-        domain
+        Change::new(write, others, &self.loops, except)
     }
 
     /// A part of a conjunction that holds here.
@@ -620,13 +537,13 @@ impl Facts {
         let Some((buffer, indices, value)) = equation(fails, false) else { return };
         let Some((here, at)) = self.place(&indices) else { return };
         if at.iter().all(|i| self.is_known(i)) {
-            let domain = guards.iter().fold(here, |d, g| d.with_guard(g));
-            self.learn(&buffer, domain, at, value);
+            let points = guards.iter().fold(here, |p, g| p.with_guard(g));
+            self.learn(&buffer, points, at, value);
         }
     }
 
     /// Takes down a fact; everything in terms of loops.
-    fn learn(&mut self, buffer: &Buffer, domain: Domain, indices: Vec<Expr>, value: Expr) {
+    fn learn(&mut self, buffer: &Buffer, points: Points, indices: Vec<Expr>, value: Expr) {
         let memory = self.root(&buffer.data).clone();
         let mut reads = Reads::default();
         reads.expr(&value);
@@ -646,12 +563,8 @@ impl Facts {
         }
         let reads = read.into_iter().map(|m| (m.clone(), self.version(&m))).collect();
         self.clock += 1;
-        let (buffer, born, form) = (buffer.clone(), self.clock, RefCell::default());
-        let facts = self.facts.entry(memory).or_default();
-        facts.push(Rc::new(Fact { buffer, domain, indices, value, reads, born, until, form }));
-        if facts.len() > MAX_FACTS {
-            facts.remove(0);
-        }
+        let fact = Rc::new(Fact::new((buffer, points, indices), value, reads, until));
+        self.logs.entry(memory).or_default().learn(fact, self.clock);
     }
 }
 

@@ -1,0 +1,71 @@
+//! The points at which a place is reached, as a domain that is built once somebody asks for it.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use tilewright_ir::{Expr, Range, Var};
+use tilewright_sets::Domain;
+
+/// A domain by its parts: those of the place around, and a loop or a guard. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Points(Rc<Node>);
+
+struct Node {
+    around: Option<(Points, Part)>,
+    domain: OnceCell<Domain>,
+}
+
+enum Part {
+    Loop(Var, Range),
+    Guard(Expr),
+}
+
+impl Points {
+    /// Those of a domain.
+    pub fn of(domain: Domain) -> Points {
+        Points(Rc::new(Node { around: None, domain: domain.into() }))
+    }
+
+    fn inside(&self, part: Part) -> Points {
+        let around = Some((self.clone(), part));
+        Points(Rc::new(Node { around, domain: OnceCell::new() }))
+    }
+
+    /// Each of them with each value of a variable.
+    pub fn with_var(&self, var: &Var, range: &Range) -> Points {
+        self.inside(Part::Loop(var.clone(), range.clone()))
+    }
+
+    /// Those at which a condition holds.
+    pub fn with_guard(&self, cond: &Expr) -> Points {
+        self.inside(Part::Guard(cond.clone()))
+    }
+
+    /// The domain.
+    pub fn domain(&self) -> &Domain {
+        self.0.domain.get_or_init(|| match &self.0.around {
+            Some((around, Part::Loop(var, range))) => around.domain().with_var(var, range),
+            Some((around, Part::Guard(cond))) => around.domain().with_guard(cond),
+            // Only those of a domain are inside of nothing.
+            None => unreachable!("points without a domain"),
+        })
+    }
+
+    /// This place and those around it, innermost first.
+    fn outwards(&self) -> impl Iterator<Item = &Points> {
+        std::iter::successors(Some(self), |p| p.0.around.as_ref().map(|(around, _)| around))
+    }
+
+    /// The variables of loops.
+    pub fn vars(&self) -> impl Iterator<Item = &Var> {
+        self.outwards().filter_map(|p| match &p.0.around {
+            Some((_, Part::Loop(var, _))) => Some(var),
+            _ => None,
+        })
+    }
+
+    /// Whether a place is this one or inside of it.
+    pub fn contain(&self, place: &Points) -> bool {
+        place.outwards().any(|p| Rc::ptr_eq(&p.0, &self.0))
+    }
+}
