@@ -36,6 +36,7 @@
 //!
 //! * [`load`](mod@load), [`sizes`]: files to modules, and the sizes that they leave open.
 //! * [`pipeline`], [`compile`](mod@compile): modules to native code, stage by stage.
+//! * [`assume`]: what functions assume, used before they are compiled.
 //! * [`passes`]: every pass by its name.
 //! * [`schedule_script`]: schedules written as scripts.
 //! * [`te`]: tensor expressions, and how their tensors lie in memory.
@@ -45,6 +46,7 @@
 //! The other crates of the project are re-exported: [`ir`], [`script`], [`interp`], [`ops`],
 //! [`onnx`], [`transform`], [`schedule`], [`graph`], [`codegen`], [`runtime`].
 
+pub mod assume;
 mod checked;
 pub mod compare;
 pub mod compile;

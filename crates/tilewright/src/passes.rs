@@ -14,6 +14,7 @@ use tilewright_transform::{
     extents, inline, lower, merge, no_op, overcompute, placeholder, simplify,
 };
 
+use crate::assume::use_assume;
 use crate::checked;
 use crate::pipeline::{check_after, each_tensor};
 
@@ -378,6 +379,12 @@ pub static PASSES: &[Pass] = &[
         about: "flatten_buffer for the functions that say from_legacy_te_schedule, as TVM had it",
         settings: &[("storage_flatten.cache_line_size", "taken for TVM's sake; has no effect")],
         run: |module, _, _| each_tensor(module, flatten::flatten_legacy),
+    },
+    Pass {
+        name: "use_assume",
+        about: "do what assumptions allow, as simplify and overcompute do it, and drop them",
+        settings: &[],
+        run: |module, _, why| each_tensor(module, |f| use_assume(f, why)),
     },
     Pass {
         name: "use_assume_to_reduce_branches",

@@ -2,6 +2,7 @@
 //!
 //! | stage | what it does |
 //! |---|---|
+//! | [`Stage::Assume`] | what functions assume is used, and the assumptions go |
 //! | [`Stage::Fuse`] | elementwise work joins the functions that make its operands |
 //! | [`Stage::Prepare`] | the graph takes the form that memory planning needs |
 //! | [`Stage::Schedule`] | every function gets loops that suit the processor |
@@ -20,18 +21,21 @@ use tilewright_codegen::cache::ObjectCache;
 use tilewright_codegen::emit;
 use tilewright_codegen::llvm::{Llvm, OptLevel, Target};
 use tilewright_graph as graph;
-use tilewright_ir::{Error, Function, Module, Plan, Result, TensorFunc, well_formed};
+use tilewright_ir::{Error, Function, Module, Plan, Remarks, Result, TensorFunc, well_formed};
 use tilewright_runtime::Symbol;
 use tilewright_runtime::pool::cores;
 use tilewright_schedule::{Machine, auto};
 use tilewright_transform::lower;
 use tilewright_transform::lower::scratch::scratch_count;
 
+use crate::assume::use_assume;
 use crate::sizes;
 
 /// A stage from module to module, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
+    /// What functions assume is used, and the assumptions go.
+    Assume,
     /// Elementwise work joins the functions that make its operands.
     Fuse,
     /// The graph takes the form that memory planning needs.
@@ -44,11 +48,13 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in order.
-    pub const ALL: [Stage; 4] = [Stage::Fuse, Stage::Prepare, Stage::Schedule, Stage::Lower];
+    pub const ALL: [Stage; 5] =
+        [Stage::Assume, Stage::Fuse, Stage::Prepare, Stage::Schedule, Stage::Lower];
 
     /// Its name, for people.
     pub fn name(self) -> &'static str {
         match self {
+            Stage::Assume => "use_assume",
             Stage::Fuse => "fuse",
             Stage::Prepare => "prepare",
             Stage::Schedule => "schedule",
@@ -62,6 +68,7 @@ impl Stage {
     /// Those of the stage.
     pub fn run(self, module: &Module, target: &Target) -> Result<Module> {
         match self {
+            Stage::Assume => each_tensor(module, |f| use_assume(f, &mut Remarks::new())),
             Stage::Fuse => graph::fuse(module),
             Stage::Prepare => graph::prepare(module),
             Stage::Schedule => {
@@ -169,7 +176,7 @@ impl Options {
         match stage {
             Stage::Fuse => self.fuse,
             Stage::Schedule => self.schedule,
-            Stage::Prepare | Stage::Lower => true,
+            Stage::Assume | Stage::Prepare | Stage::Lower => true,
         }
     }
 

@@ -98,9 +98,10 @@ fn progress_is_told_stage_by_stage_and_then_kernel_by_kernel() {
     let progress = Arc::new(move |p: Progress| to.lock().expect("no panic").push(p));
     compile(&digits(1), &Options { progress: Some(progress), ..options() }).expect("it compiles");
     let told = told.lock().expect("no panic");
-    let stages: Vec<&str> = told.iter().take(4).map(|p| p.what).collect();
+    let count = Stage::ALL.len();
+    let stages: Vec<&str> = told.iter().take(count).map(|p| p.what).collect();
     assert_eq!(stages, Stage::ALL.map(Stage::name));
-    let kernels: Vec<&Progress> = told[4..].iter().collect();
+    let kernels: Vec<&Progress> = told[count..].iter().collect();
     let total = kernels[0].total;
     assert!(total > 3);
     let mut done: Vec<usize> = kernels.iter().map(|p| p.done).collect();
@@ -121,8 +122,30 @@ fn stages_can_be_left_out_and_stopped_at() {
         seen
     };
     let none = Options { fuse: false, schedule: false, ..options() };
-    assert_eq!(stages(&options(), Stage::Prepare), ["fuse", "prepare"]);
-    assert_eq!(stages(&none, Stage::Lower), ["prepare", "lower"]);
+    assert_eq!(stages(&options(), Stage::Prepare), ["use_assume", "fuse", "prepare"]);
+    assert_eq!(stages(&none, Stage::Lower), ["use_assume", "prepare", "lower"]);
+}
+
+#[test]
+fn assumptions_are_in_the_way_of_no_schedule() {
+    let text = |assumed: &str| {
+        format!(
+            "@T.prim_func\n\
+             def f(A: T.Buffer((16, 32), 'float32'), B: T.Buffer((16, 32), 'float32')):\n\
+             {assumed}\n    for i, j in T.grid(16, 32):\n        with T.block('B'):\n            \
+             vi, vj = T.axis.remap('SS', [i, j])\n            B[vi, vj] = A[vi, vj] * T.float32(2)\n"
+        )
+    };
+    let scheduled = |text: String| {
+        let module = Module::from_script(&text).expect("it reads");
+        run_stages(&module, &options(), Stage::Schedule, |_, _| Ok(())).map(|m| m.to_script())
+    };
+    let plain = scheduled(text("")).expect("it goes through");
+    let assumed = "    for i, j in T.grid(16, 32): T.assume(j < 30 or A[i, j] == T.float32(0))";
+    assert_eq!(scheduled(text(assumed)).expect("it goes through"), plain);
+    assert!(plain.contains("range(512)"), "{plain}");
+    let error = scheduled(text("    T.assume(False)")).expect_err("it cannot hold");
+    assert!(matches!(error, Error::Refused(_)), "{error:?}");
 }
 
 /// A module with one function of one buffer.
