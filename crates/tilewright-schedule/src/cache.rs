@@ -136,17 +136,9 @@ fn names(side: Side) -> (&'static str, &'static str) {
     }
 }
 
-/// `cache_read(block, read_buffer_index, storage_scope, consumer_blocks=None)` of a script.
-pub(crate) fn cache_read_call(sch: &mut Schedule, args: Args) -> Result<Vec<Value>> {
-    cache_call(sch, args, Side::Read)
-}
-
-/// `cache_write(block, write_buffer_index, storage_scope, consumer_blocks=None)` of a script.
-pub(crate) fn cache_write_call(sch: &mut Schedule, args: Args) -> Result<Vec<Value>> {
-    cache_call(sch, args, Side::Write)
-}
-
-fn cache_call(sch: &mut Schedule, mut args: Args, side: Side) -> Result<Vec<Value>> {
+/// `cache_read(block, read_buffer_index, storage_scope, consumer_blocks=None)` of a script, and
+/// `cache_write` with `write_buffer_index`.
+pub(crate) fn cache_call(sch: &mut Schedule, mut args: Args, side: Side) -> Result<Vec<Value>> {
     let block = args.block(sch)?;
     let buffer = indexed(&mut args, names(side).1)?;
     let scope = args.str(&["storage_scope"])?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{Error, Result, Stmt};
 
+use crate::buffer_arg::Side;
 use crate::schedule::{Schedule, loop_site};
 use crate::site::{as_block, as_loop, find};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
@@ -31,8 +32,8 @@ const PRIMITIVES: &[(&str, Handler)] = &[
     ("vectorize", loops::vectorize_call),
     ("unroll", loops::unroll_call),
     ("bind", loops::bind_call),
-    ("cache_read", cache::cache_read_call),
-    ("cache_write", cache::cache_write_call),
+    ("cache_read", |s, a| cache::cache_call(s, a, Side::Read)),
+    ("cache_write", |s, a| cache::cache_call(s, a, Side::Write)),
     ("cache_inplace", cache::cache_inplace_call),
     ("transform_layout", transform_layout::transform_layout_call),
     ("set_axis_separator", transform_layout::set_axis_separator_call),
@@ -52,8 +53,8 @@ const PRIMITIVES: &[(&str, Handler)] = &[
     ("set_scope", storage::set_scope_call),
     ("annotate", storage::annotate_call),
     ("unannotate", storage::unannotate_call),
-    ("reindex_cache_read", reindex_cache::reindex_cache_read_call),
-    ("reindex_cache_write", reindex_cache::reindex_cache_write_call),
+    ("reindex_cache_read", |s, a| reindex_cache::reindex_cache_call(s, a, Side::Read)),
+    ("reindex_cache_write", |s, a| reindex_cache::reindex_cache_call(s, a, Side::Write)),
     ("compute_at", compute::compute_at_call),
     ("reverse_compute_at", reverse_compute::reverse_compute_at_call),
     ("compute_inline", inline::compute_inline_call),

@@ -22,7 +22,7 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 use tilewright_transform::regions::declared_or_inferred;
 
-use crate::buffer_arg::BufferArg;
+use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{check_storage_scope, indexed, one_block, read_place, write_place};
 use crate::copying::{Change, Place};
 use crate::footprint::{uses_pointer, view_of};
@@ -44,12 +44,7 @@ impl Schedule {
         storage_scope: &str,
         index_map: &Lambda,
     ) -> Result<BlockRef> {
-        let which = buffer.into();
-        let args = arguments(block, "read_buffer_index", &which, storage_scope, index_map);
-        let out = self.edit(&block.func, "reindex_cache_read", args, |f, _| {
-            reindex(f, block, &which, storage_scope, index_map, true)
-        })?;
-        one_block(out)
+        self.reindex_cache(block, Side::Read, buffer.into(), storage_scope, index_map)
     }
 
     /// Lets a block write a cache that is indexed by a map of its iteration variables, and copies
@@ -65,71 +60,75 @@ impl Schedule {
         storage_scope: &str,
         index_map: &Lambda,
     ) -> Result<BlockRef> {
-        let which = buffer.into();
-        let args = arguments(block, "write_buffer_index", &which, storage_scope, index_map);
-        let out = self.edit(&block.func, "reindex_cache_write", args, |f, _| {
-            reindex(f, block, &which, storage_scope, index_map, false)
+        self.reindex_cache(block, Side::Write, buffer.into(), storage_scope, index_map)
+    }
+
+    fn reindex_cache(
+        &mut self,
+        block: &BlockRef,
+        side: Side,
+        which: BufferArg,
+        storage_scope: &str,
+        index_map: &Lambda,
+    ) -> Result<BlockRef> {
+        let (name, index) = names(side);
+        let args = vec![
+            ("block", block.into()),
+            (index, Value::from(&which)),
+            ("storage_scope", storage_scope.into()),
+            ("index_map", Value::Lambda(index_map.clone())),
+        ];
+        let out = self.edit(&block.func, name, args, |f, _| {
+            reindex(f, block, side, &which, storage_scope, index_map)
         })?;
         one_block(out)
     }
 }
 
-fn arguments(
-    block: &BlockRef,
-    index: &'static str,
-    which: &BufferArg,
-    storage_scope: &str,
-    index_map: &Lambda,
-) -> Vec<(&'static str, Value)> {
-    vec![
-        ("block", block.into()),
-        (index, which.into()),
-        ("storage_scope", storage_scope.into()),
-        ("index_map", Value::Lambda(index_map.clone())),
-    ]
+/// The name of the primitive, and of its argument for the buffer.
+fn names(side: Side) -> (&'static str, &'static str) {
+    match side {
+        Side::Read => ("reindex_cache_read", "read_buffer_index"),
+        Side::Write => ("reindex_cache_write", "write_buffer_index"),
+    }
 }
 
-/// `reindex_cache_read(block, read_buffer_index, storage_scope, index_map)` of a script.
-pub(crate) fn reindex_cache_read_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
+/// `reindex_cache_read(block, read_buffer_index, storage_scope, index_map)` of a script, and
+/// `reindex_cache_write` with `write_buffer_index`.
+pub(crate) fn reindex_cache_call(
+    sch: &mut Schedule,
+    mut args: Args,
+    side: Side,
+) -> Result<Vec<Value>> {
     let block = args.block(sch)?;
-    let which = indexed(&mut args, "read_buffer_index")?;
+    let which = indexed(&mut args, names(side).1)?;
     let scope = args.str(&["storage_scope"])?;
     let map = args.lambda("index_map")?;
     args.finish()?;
-    Ok(vec![(&sch.reindex_cache_read(&block, which, &scope, &map)?).into()])
-}
-
-/// `reindex_cache_write(block, write_buffer_index, storage_scope, index_map)` of a script.
-pub(crate) fn reindex_cache_write_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    let which = indexed(&mut args, "write_buffer_index")?;
-    let scope = args.str(&["storage_scope"])?;
-    let map = args.lambda("index_map")?;
-    args.finish()?;
-    Ok(vec![(&sch.reindex_cache_write(&block, which, &scope, &map)?).into()])
+    Ok(vec![(&sch.reindex_cache(&block, side, which, &scope, &map)?).into()])
 }
 
 fn reindex(
     func: &TensorFunc,
     block: &BlockRef,
+    side: Side,
     which: &BufferArg,
     storage_scope: &str,
     index_map: &Lambda,
-    read: bool,
 ) -> Result<Edited> {
     check_storage_scope(storage_scope)?;
-    let (site, b, buffer, place) = match read {
-        true => {
+    let (site, b, buffer, place) = match side {
+        Side::Read => {
             let p = read_place(func, block, which, std::slice::from_ref(block))?;
             (p.site, p.block, p.buffer, p.place)
         }
-        false => {
+        Side::Write => {
             let p = write_place(func, block, which, &[])?;
             (p.site, p.block, p.buffer, p.place)
         }
     };
     let span = site.stmt.span();
-    let at = one_cell(&b, &buffer, read).map_err(|e| e.at(span))?;
+    let at = one_cell(&b, &buffer, side).map_err(|e| e.at(span))?;
     if uses_pointer(&b.body, &buffer) || view_of(&func.body, &buffer).is_some() {
         return Err(Error::refused(format!(
             "the memory of `{}` is also used through a pointer or a view",
@@ -150,9 +149,9 @@ fn reindex(
         d.axis_separators = Vec::new();
     });
     let name = fresh_block_name(func, &name);
-    let (from, to) = match read {
-        true => ((&buffer, &at[..]), (&cache, &indices[..])),
-        false => ((&cache, &indices[..]), (&buffer, &at[..])),
+    let (from, to) = match side {
+        Side::Read => ((&buffer, &at[..]), (&cache, &indices[..])),
+        Side::Write => ((&cache, &indices[..]), (&buffer, &at[..])),
     };
     let copy = copy_block(&site, &b, &place, &at, from, to, &name).map_err(|e| e.at(span))?;
     let mut to_cache = ToCache { from: &buffer, to: &cache, indices: &indices };
@@ -169,9 +168,12 @@ fn reindex(
 }
 
 /// The one cell that a block accesses, in terms of its iteration variables.
-fn one_cell(b: &Block, buffer: &Buffer, read: bool) -> Result<Vec<Expr>> {
+fn one_cell(b: &Block, buffer: &Buffer, side: Side) -> Result<Vec<Expr>> {
     let (reads, writes) = declared_or_inferred(b);
-    let list = if read { reads } else { writes };
+    let list = match side {
+        Side::Read => reads,
+        Side::Write => writes,
+    };
     let region = list.into_iter().find(|r| r.buffer == *buffer);
     let several = || {
         Error::refused(format!(
