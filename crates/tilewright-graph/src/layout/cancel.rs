@@ -29,8 +29,9 @@ use tilewright_ir::{
 };
 use tilewright_sets::Engine;
 
+use super::constant::same_value;
 use super::conversion::{Conversion, Pad};
-use super::known::{Region, Values, same_constant};
+use super::known::{Region, Values};
 use super::recognise::Recognised;
 use crate::functions::Functions;
 use crate::normal::normalize;
@@ -218,7 +219,7 @@ impl Cancel<'_, '_> {
     /// Whether the cells of a region of the value at the start of a way hold a value.
     fn holds(&self, way: &Step, region: &Region, value: &Expr) -> Result<(), String> {
         let missing = match self.values.constant(&way.from.expr(), region) {
-            Ok(there) if same_constant(&there, value) => return Ok(()),
+            Ok(there) if same_value(&there, value) => return Ok(()),
             Ok(there) => format!("they hold {there}"),
             Err(missing) => missing,
         };

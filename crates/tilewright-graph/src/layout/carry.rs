@@ -33,8 +33,7 @@ use tilewright_ir::{
 };
 use tilewright_transform::{Stage, stages};
 
-use super::known::same_constant;
-use super::padding::evaluate;
+use super::constant::{evaluate, same_value};
 use super::physical::{Layout, Split};
 use crate::classify::is_compact;
 
@@ -370,7 +369,7 @@ impl Written {
     fn and(self, other: Written) -> Written {
         match (self, other) {
             (Written::Nothing, one) | (one, Written::Nothing) => one,
-            (Written::Value(a), Written::Value(b)) if same_constant(&a, &b) => Written::Value(a),
+            (Written::Value(a), Written::Value(b)) if same_value(&a, &b) => Written::Value(a),
             _ => Written::Anything,
         }
     }
@@ -672,5 +671,5 @@ fn neutral(op: BinOp, init: Option<&Expr>, value: &Expr) -> Option<Expr> {
 fn is_neutral(op: BinOp, value: &Expr, neutral: Option<&Expr>) -> bool {
     // -0.0 in a sum is a zero too.
     let zero = op == BinOp::Add && value.as_float() == Some(0.0);
-    zero || neutral.is_some_and(|n| same_constant(n, value))
+    zero || neutral.is_some_and(|n| same_value(n, value))
 }

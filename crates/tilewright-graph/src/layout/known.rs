@@ -14,15 +14,15 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tilewright_interp::scalar::{self, Scalar};
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    BinOp, Binding, Buffer, CallTarget, Expr, ExprKind, Fold, GraphExpr, GraphVar, Intrin, Tensor,
+    BinOp, Binding, Buffer, CallTarget, Expr, ExprKind, Fold, GraphExpr, GraphVar, Tensor,
     TensorFunc, Var,
 };
 use tilewright_sets::{Access, Domain, Engine, Known, Set};
 
+use super::constant::{Answer, binary, cast, intrinsic, is_zero, same_value};
 use super::conversion::{Conversion, Pad, boxed, cell_names, is_pure};
 use super::writes::{Place, Write, Writes};
 use crate::functions::Functions;
@@ -61,9 +61,6 @@ impl Region {
         Subst::vars(place.map(|(c, e)| (c.clone(), e.clone().cast(c.dtype())))).expr(&self.cond)
     }
 }
-
-/// `Ok`: all cells hold this constant. `Err`: why that is not known.
-pub(crate) type Answer = Result<Expr, String>;
 
 /// The functions and values of a graph function, as far as they have been met.
 pub(crate) struct Values {
@@ -126,7 +123,7 @@ impl Values {
         }
     }
 
-    /// The constant that every cell of a region holds.
+    /// The constant that every cell of a region holds, or why that is not known.
     pub fn constant(&self, value: &GraphExpr, region: &Region) -> Answer {
         self.answers.borrow_mut().clear();
         self.ask(value, region, MAX_DEPTH)
@@ -415,19 +412,18 @@ impl Evaluation<'_> {
                     _ => agree(self.of(t, &yes)?, self.of(f, &no)?),
                 }
             }
-            ExprKind::Cast(a) if e.dtype().lanes == 1 => {
-                let a = bits(&self.of(a, domain)?);
-                a.map_or_else(not_known, |(from, a)| {
-                    literal(Scalar::from_bits(scalar::cast(a, from, e.dtype()), e.dtype()))
-                })
-            }
+            ExprKind::Cast(a) if e.dtype().lanes == 1 => cast(&self.of(a, domain)?, e.dtype()),
             ExprKind::Binary(BinOp::Mul, a, b) => match (self.of(a, domain), self.of(b, domain)) {
                 (Ok(zero), Err(why)) if is_zero(&zero) => self.times_zero(zero, b, why),
                 (Err(why), Ok(zero)) if is_zero(&zero) => self.times_zero(zero, a, why),
                 (a, b) => binary(BinOp::Mul, &a?, &b?),
             },
             ExprKind::Binary(op, a, b) => binary(*op, &self.of(a, domain)?, &self.of(b, domain)?),
-            ExprKind::Call(CallTarget::Intrin(op), args) => self.intrinsic(*op, args, e, domain),
+            ExprKind::Call(CallTarget::Intrin(op), args) => {
+                let args: Result<Vec<Expr>, String> =
+                    args.iter().map(|a| self.of(a, domain)).collect();
+                intrinsic(*op, &args?, e.dtype())
+            }
             _ if is_pure(e) => constant_on(domain, e),
             _ => not_known(),
         }
@@ -445,20 +441,6 @@ impl Evaluation<'_> {
             }
             _ => Err(why),
         }
-    }
-
-    fn intrinsic(&self, op: Intrin, args: &[Expr], e: &Expr, domain: &Domain) -> Answer {
-        let mut values = Vec::new();
-        for a in args {
-            values.extend(bits(&self.of(a, domain)?));
-        }
-        let (Some(&(dtype, a)), true) = (values.first(), values.len() == args.len()) else {
-            return Err(format!("`{}` is not followed", tilewright_ir::text::brief(e)));
-        };
-        let b = values.get(1).map_or(0, |v| v.1);
-        let value = scalar::intrinsic(op, dtype, a, b);
-        let value = value.map_err(|f| f.text().to_owned())?;
-        literal(Scalar::from_bits(value, e.dtype()))
     }
 }
 
@@ -522,47 +504,10 @@ fn constant_on(domain: &Domain, e: &Expr) -> Answer {
 }
 
 fn agree(a: Expr, b: Expr) -> Answer {
-    match same_constant(&a, &b) {
+    match same_value(&a, &b) {
         true => Ok(a),
         false => Err(format!("some cells hold {a} and some {b}")),
     }
-}
-
-/// Whether two constants are one value; `-0.0` is `0.0`.
-pub(crate) fn same_constant(a: &Expr, b: &Expr) -> bool {
-    let floats = a.as_float().zip(b.as_float());
-    a.dtype() == b.dtype() && (same_expr(a, b) || floats.is_some_and(|(a, b)| a == b))
-}
-
-fn is_zero(e: &Expr) -> bool {
-    e.as_int() == Some(0) || e.as_float() == Some(0.0)
-}
-
-fn bits(e: &Expr) -> Option<(tilewright_ir::DType, u64)> {
-    let value = match (e.as_int(), e.as_float()) {
-        (Some(v), _) => Scalar::int(v, e.dtype()),
-        (_, Some(v)) => Scalar::float(v, e.dtype()),
-        _ => return None,
-    };
-    Some((e.dtype(), value.bits()))
-}
-
-fn literal(value: Scalar) -> Answer {
-    match value.dtype().is_float() {
-        true => Ok(Expr::float(value.as_f64(), value.dtype())),
-        false => i64::try_from(value.as_i128())
-            .map(|v| Expr::int(v, value.dtype()))
-            .map_err(|e| e.to_string()),
-    }
-}
-
-fn binary(op: BinOp, a: &Expr, b: &Expr) -> Answer {
-    let (Some((dtype, x)), Some((_, y))) = (bits(a), bits(b)) else {
-        return Err("a value that is no constant".into());
-    };
-    let value = scalar::binary(op, dtype, x, y).map_err(|f| f.text().to_owned())?;
-    let to = Expr::binary(op, a.clone(), b.clone()).dtype();
-    literal(Scalar::from_bits(value, to))
 }
 
 fn reads(e: &Expr, buffer: &Buffer) -> bool {

@@ -14,12 +14,12 @@
 
 pub mod cancel;
 pub mod carry;
+mod constant;
 pub mod conversion;
 pub mod flow;
 pub mod fold;
 mod known;
 pub mod lift;
-mod padding;
 pub mod physical;
 pub mod policy;
 pub mod recognise;

@@ -1,0 +1,63 @@
+//! What each value is wanted as: from the results of a graph function to its parameters.
+
+use tilewright_ir::{Binding, GraphExpr, GraphFunc, GraphVar};
+
+use super::{Flow, Layout, extents};
+use crate::normal::{needed, results};
+
+impl Flow<'_, '_> {
+    fn want(&mut self, v: &GraphVar, layout: Layout) {
+        let wanted = self.wanted.entry(v.id()).or_default();
+        if !wanted.contains(&layout) {
+            wanted.push(layout);
+        }
+    }
+
+    /// What an expression is wanted as that a call takes as it is.
+    fn want_as_is(&mut self, e: &GraphExpr) {
+        if let GraphExpr::Var(v) = e
+            && let Some(shape) = extents(v)
+        {
+            self.want(v, Layout::identity(&shape));
+        }
+    }
+
+    /// Says what each value of a graph function is wanted as.
+    pub(super) fn backward(&mut self, func: &GraphFunc) {
+        if !self.options.physical_outputs {
+            results(&func.ret).into_iter().for_each(|e| self.want_as_is(e));
+        }
+        let bindings: Vec<&Binding> = func.bindings().collect();
+        for b in bindings.into_iter().rev() {
+            if let Some((from, layout, ..)) = self.packs.get(&b.var.id()).cloned() {
+                self.want(&from, layout);
+                continue;
+            }
+            let GraphExpr::CallTir { args, .. } = &b.value else {
+                needed(&b.value, &mut |v| self.want_as_is(&v.expr()));
+                continue;
+            };
+            let (mut choices, mut as_is) = (Vec::new(), true);
+            if let Some((f, outs)) = self.call(b) {
+                choices = self.choices(&b.var, &f, args.len(), &outs, &[]);
+                let logical = |v: &GraphVar| {
+                    let wanted = self.wanted.get(&v.id()).into_iter().flatten();
+                    wanted.into_iter().any(Layout::is_identity)
+                };
+                choices.retain(|c| c.carry.is_some());
+                as_is = choices.is_empty()
+                    || (self.options.anchors)(&f).is_none() && outs.iter().any(logical);
+            }
+            if as_is {
+                args.iter().for_each(|a| self.want_as_is(a));
+            }
+            for choice in choices {
+                for (arg, layout) in args.iter().zip(choice.layouts) {
+                    if let GraphExpr::Var(v) = arg {
+                        self.want(v, layout);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Each call in the layout that moves the fewest bytes: from the parameters of a graph function to
+//! its results.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tilewright_ir::{
+    Binding, BindingBlock, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Result, Span,
+    TensorFunc, TensorType,
+};
+
+use super::versions::{Need, Version, moved, typed};
+use super::{Choice, Flow, Layout};
+use crate::layout::known::Region;
+use crate::normal::needed;
+
+impl Flow<'_, '_> {
+    /// The graph function, computed anew.
+    pub(super) fn forward(&mut self, func: &GraphFunc) -> Result<GraphFunc> {
+        for p in &func.params {
+            self.arrive(p, p.expr());
+        }
+        for b in func.bindings() {
+            self.binding(b)?;
+        }
+        let ret = self.result(&func.ret, func.span)?;
+        let mut outputs: Vec<GraphVar> = Vec::new();
+        let dataflow = func.blocks.iter().all(|b| b.dataflow);
+        let bound: HashSet<u64> = self.bindings.iter().map(|b| b.var.id()).collect();
+        needed(&ret, &mut |v| {
+            if dataflow && bound.contains(&v.id()) && !outputs.contains(v) {
+                outputs.push(v.clone());
+            }
+        });
+        let bindings = std::mem::take(&mut self.bindings);
+        let blocks = match bindings.is_empty() {
+            true => Vec::new(),
+            false => vec![BindingBlock { dataflow, bindings, outputs }],
+        };
+        let ret_ty = func.ret_ty.clone().filter(|_| !self.options.physical_outputs);
+        Ok(GraphFunc { blocks, ret, ret_ty, ..func.clone() })
+    }
+
+    fn binding(&mut self, b: &Binding) -> Result<()> {
+        let id = b.var.id();
+        if self.packs.contains_key(&id) {
+            return Ok(());
+        }
+        if let Some((from, layout)) = self.crops.get(&id).cloned() {
+            let expr =
+                self.as_is(&from.expr(), &need(&b.var, "changes the layout itself", b.span))?;
+            let pad = self.known_padding(&expr, &layout);
+            let version = Version { layout, expr, pad, own: false };
+            self.versions.entry(id).or_default().push(version);
+            return Ok(());
+        }
+        match (&b.value, self.call(b)) {
+            (GraphExpr::CallTir { func, args, .. }, Some((f, outs))) => {
+                self.computed(b, func, &f, args, &outs)
+            }
+            (GraphExpr::Item(of, _), _)
+                if matches!(&**of, GraphExpr::Var(v) if self.items.get(&v.id()).is_some_and(
+                    |items| items.iter().all(|i| self.versions.contains_key(&i.id())))) =>
+            {
+                Ok(())
+            }
+            _ => {
+                let why = need(&b.var, "takes it as it is", b.span);
+                let value = self.mapped(&b.value, &why)?;
+                self.bind(Binding { var: b.var.clone(), value, span: b.span });
+                self.arrive(&b.var, b.var.expr());
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn bind(&mut self, binding: Binding) {
+        self.values.bound(&binding, self.functions);
+        if let GraphExpr::CallTir { func, args, .. } = &binding.value
+            && let Some(f) = self.functions.get(func)
+        {
+            self.values.assumptions(f, args);
+        }
+        self.bindings.push(binding);
+    }
+
+    /// What the padding of a physical value holds, as its maker or an assumption tells.
+    fn known_padding(&self, e: &GraphExpr, layout: &Layout) -> Option<Expr> {
+        let cells = layout.cells();
+        let data = layout.is_data(&layout.join(&cells));
+        let region = Region { cells, shape: layout.physical(), cond: Expr::not_node(data) };
+        self.values.constant(e, &region).ok().filter(|_| layout.is_padded())
+    }
+
+    /// A call in the layout that moves the fewest bytes.
+    fn computed(
+        &mut self,
+        b: &Binding,
+        name: &Arc<str>,
+        func: &Arc<TensorFunc>,
+        args: &[GraphExpr],
+        outs: &[GraphVar],
+    ) -> Result<()> {
+        let mut come = Vec::new();
+        for (k, arg) in args.iter().enumerate() {
+            if let GraphExpr::Var(v) = arg {
+                let versions = self.versions.get(&v.id()).into_iter().flatten();
+                let physical = versions.filter(|v| !v.layout.is_identity());
+                come.extend(physical.map(|v| (k, v.layout.clone())));
+            }
+        }
+        let anchored = (self.options.anchors)(func).is_some();
+        let mut choices = self.choices(&b.var, func, args.len(), outs, &come);
+        choices.sort_by_key(|c| self.cost(c, args, outs));
+        for choice in choices {
+            let Some(carry) = &choice.carry else {
+                let stays = self.stays.get(&b.var.id());
+                let reason = stays.map_or("is computed in the logical layout", |r| r);
+                let why = need(&b.var, reason, b.span);
+                let value = self.mapped(&b.value, &why)?;
+                self.bind(Binding { var: b.var.clone(), value, span: b.span });
+                self.arrive(&b.var, b.var.expr());
+                self.spread(b, outs, None)?;
+                return Ok(());
+            };
+            let why = need(&b.var, "is computed in this layout", b.span);
+            // The padding that each argument has, or gets.
+            let zero = |k: usize| {
+                let dtype = func.buffers().nth(k).map(|b| b.dtype());
+                dtype.map(|d| Expr::constant(0.0, d))
+            };
+            let mut pads: Vec<Option<Expr>> = Vec::new();
+            for (k, (arg, layout)) in args.iter().zip(&choice.layouts).enumerate() {
+                let there = self.version(arg, layout).filter(|_| !anchored);
+                pads.push(there.map_or_else(|| zero(k), |v| v.pad));
+            }
+            pads.resize(choice.layouts.len(), None);
+            let carried = match carry.build(&pads) {
+                Ok(carried) => carried,
+                Err(e) => {
+                    self.stays.insert(b.var.id(), e.diagnostic().message.clone());
+                    self.why.push(e);
+                    continue;
+                }
+            };
+            let mut values = Vec::new();
+            for ((arg, layout), pad) in args.iter().zip(&choice.layouts).zip(&pads) {
+                values.push(self.obtain(arg, layout, pad.as_ref(), &why)?);
+            }
+            let func = match choice.layouts.iter().all(Layout::is_identity) {
+                true => name.clone(),
+                false => self.functions.add(carried.func, &format!("{name}_physical")),
+            };
+            let layouts = &choice.layouts[args.len()..];
+            let types: Vec<TensorType> =
+                outs.iter().zip(layouts).filter_map(|(v, l)| typed(v, l)).collect();
+            let value = GraphExpr::call_tir(func, values, types.clone());
+            let mut types = types.into_iter().map(GraphType::Tensor);
+            let ty = match outs {
+                [_] => types.next().unwrap_or_else(|| b.var.ty().clone()),
+                _ => GraphType::Tuple(types.collect()),
+            };
+            let var = match layouts.iter().all(Layout::is_identity) {
+                true => b.var.clone(),
+                false => GraphVar::new(b.var.name().clone(), ty),
+            };
+            self.bind(Binding { var: var.clone(), value, span: b.span });
+            let pads = carried.pads[args.len()..].to_vec();
+            return self.spread(b, outs, Some((var, layouts.to_vec(), pads)));
+        }
+        Err(Error::internal(format!("no way to compute `{name}`")))
+    }
+
+    /// The results of a call that was bound, each as a version of its own.
+    fn spread(
+        &mut self,
+        b: &Binding,
+        outs: &[GraphVar],
+        physical: Option<(GraphVar, Vec<Layout>, Vec<Option<Expr>>)>,
+    ) -> Result<()> {
+        let Some((var, layouts, pads)) = physical else {
+            for (k, out) in outs.iter().enumerate().filter(|_| outs.len() > 1) {
+                let value = GraphExpr::Item(Box::new(b.var.expr()), k);
+                self.bind(Binding { var: out.clone(), value, span: b.span });
+                self.arrive(out, out.expr());
+            }
+            return Ok(());
+        };
+        for (k, (out, (layout, pad))) in outs.iter().zip(layouts.into_iter().zip(pads)).enumerate()
+        {
+            let mut expr = var.expr();
+            if outs.len() > 1 {
+                let ty = typed(out, &layout).map(GraphType::Tensor);
+                let ty = ty.unwrap_or_else(|| out.ty().clone());
+                let item = GraphVar::new(out.name().clone(), ty);
+                let value = GraphExpr::Item(Box::new(expr), k);
+                self.bind(Binding { var: item.clone(), value, span: b.span });
+                expr = item.expr();
+            }
+            let version = Version { layout, expr, pad, own: true };
+            self.versions.entry(out.id()).or_default().push(version);
+        }
+        Ok(())
+    }
+
+    /// Bytes that conversions move if a call is computed in some way.
+    fn cost(&self, choice: &Choice, args: &[GraphExpr], outs: &[GraphVar]) -> u64 {
+        let (ins, results) = choice.layouts.split_at(args.len());
+        let mut sum = 0u64;
+        for (arg, layout) in args.iter().zip(ins) {
+            if let GraphExpr::Var(v) = arg
+                && !self.is_const(arg)
+                && self.version(arg, layout).is_none()
+                && let Some(from) = self.cheapest(v)
+            {
+                sum = sum.saturating_add(moved(v, &from.layout, layout));
+            }
+        }
+        for (out, layout) in outs.iter().zip(results) {
+            let wanted = self.wanted.get(&out.id()).into_iter().flatten();
+            for other in wanted.filter(|w| *w != layout) {
+                sum = sum.saturating_add(moved(out, layout, other));
+            }
+        }
+        sum
+    }
+
+    /// An expression in which every variable is there as it is said to be.
+    fn mapped(&mut self, e: &GraphExpr, why: &Need) -> Result<GraphExpr> {
+        let all = |flow: &mut Self, list: &[GraphExpr]| -> Result<Vec<GraphExpr>> {
+            list.iter().map(|e| flow.mapped(e, why)).collect()
+        };
+        Ok(match e {
+            GraphExpr::Var(_) => self.as_is(e, why)?,
+            GraphExpr::Const(_) => e.clone(),
+            GraphExpr::CallTir { func, args, outs, scalars } => GraphExpr::CallTir {
+                func: func.clone(),
+                args: all(self, args)?,
+                outs: outs.clone(),
+                scalars: scalars.clone(),
+            },
+            GraphExpr::Call { op, args, attrs } => {
+                let args = all(self, args)?;
+                GraphExpr::Call { op: op.clone(), args, attrs: attrs.clone() }
+            }
+            GraphExpr::Tuple(items) => GraphExpr::Tuple(all(self, items)?),
+            GraphExpr::Item(of, k) => GraphExpr::Item(Box::new(self.mapped(of, why)?), *k),
+        })
+    }
+
+    /// The result of the graph function.
+    fn result(&mut self, e: &GraphExpr, span: Option<Span>) -> Result<GraphExpr> {
+        match e {
+            GraphExpr::Tuple(items) => {
+                let items = items.iter().map(|i| self.result(i, span)).collect::<Result<_>>()?;
+                Ok(GraphExpr::Tuple(items))
+            }
+            GraphExpr::Var(v) => {
+                if self.options.physical_outputs
+                    && let Some(first) = self.versions.get(&v.id()).and_then(|list| list.first())
+                {
+                    return Ok(first.expr.clone());
+                }
+                let reason = "it is a result of the graph, which keeps its layout".to_owned();
+                self.as_is(e, &Need { reason, span })
+            }
+            other => Ok(other.clone()),
+        }
+    }
+}
+
+fn need(who: &GraphVar, what: &str, span: Option<Span>) -> Need {
+    Need { reason: format!("`{}`: {what}", who.name()), span }
+}

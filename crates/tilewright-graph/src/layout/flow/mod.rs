@@ -1,0 +1,291 @@
+//! Layouts flow through the graph.
+//!
+//! A logical value of the graph may exist in several *versions*: as it is, or in physical layouts
+//! ([`super::physical`]). Conversions between them are made where somebody needs a version that is
+//! not there, and only then, so that conversions move past the calls that can do without, and
+//! pairs that undo each other never arise.
+//!
+//! 1. *Backward*: what each value is wanted as. Calls in a fixed layout say it, graph outputs want
+//!    the logical layout, and every other call hands on what its result is wanted as, as far as its
+//!    accesses carry it ([`super::carry`]).
+//! 2. *Forward*: each call is computed in the layout that moves the fewest bytes: those of the
+//!    versions of its operands that would have to be made, and those of its result that are wanted
+//!    and are not what it gives. Constants cost nothing, since their conversions run at compile
+//!    time. So a contradiction, two operands in different layouts, is resolved at its cheapest edge.
+//!
+//! Pad values go along. A version whose padding is known, or does not matter, serves as it is;
+//! else the call that made it gets a selection, or, where its padding is already relied on, the
+//! value is padded anew.
+//!
+//! `backward` and `forward` are the two ways; `versions` makes the versions that are not there.
+
+mod backward;
+mod forward;
+mod versions;
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tilewright_ir::{
+    Binding, Buffer, Function, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc,
+};
+use tilewright_sets::Engine;
+
+use self::versions::Version;
+use super::carry::Carry;
+use super::conversion::{Conversion, Pad};
+use super::known::Values;
+use super::physical::Layout;
+use super::recognise::Recognised;
+use crate::functions::Functions;
+use crate::normal::normalize;
+
+/// Layouts that a function is to be computed in, whatever that costs.
+pub type Anchors<'a> = &'a dyn Fn(&TensorFunc) -> Option<Vec<(Buffer, Layout)>>;
+
+/// What [`flow_layout`] may do.
+pub struct Options<'a> {
+    /// The functions that say in which layout they are computed; padding that they read is zero.
+    pub anchors: Anchors<'a>,
+    /// Results of graph functions may be in physical layout, with any values in their padding.
+    pub physical_outputs: bool,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Options { anchors: &|_| None, physical_outputs: false }
+    }
+}
+
+/// A conversion that is left.
+#[derive(Clone, Debug)]
+pub struct Left {
+    /// The value that is converted.
+    pub value: Arc<str>,
+    /// The layout that it is in.
+    pub from: Layout,
+    /// The layout that it gets.
+    pub to: Layout,
+    /// Bytes that are read and written.
+    pub bytes: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// Moves layout conversions through every graph function; see the head of this module. Each
+/// conversion that is made and not of a constant is one of the result's list.
+///
+/// # Errors
+/// Those of [`normalize`]; `Toolchain` where libisl is missing.
+pub fn flow_layout(
+    module: &Module,
+    options: &Options<'_>,
+    why: &mut Remarks,
+) -> Result<(Module, Vec<Left>)> {
+    let mut functions = Functions::new(module);
+    let mut graphs: HashMap<Arc<str>, GraphFunc> = HashMap::new();
+    let mut left = Vec::new();
+    for (name, func) in module.graphs() {
+        let normal = normalize(module, name, func)?;
+        let mut flow = Flow::new(&normal, options, &mut functions, why)?;
+        flow.backward(&normal);
+        let new = flow.forward(&normal)?;
+        left.append(&mut flow.left);
+        graphs.insert(name.clone(), new);
+    }
+    let flowed = functions.finish(&graphs, |_, f| f.clone());
+    // What nobody needs any more goes.
+    let mut out = flowed.clone();
+    for (name, func) in flowed.graphs() {
+        let func = Function::Graph(Arc::new(normalize(&flowed, name, func)?));
+        out.functions.insert(name.clone(), func);
+    }
+    Ok((out, left))
+}
+
+/// A way to compute a call.
+struct Choice {
+    carry: Option<Carry>,
+    /// Layouts of the arguments, then of the results.
+    layouts: Vec<Layout>,
+}
+
+struct Flow<'a, 'm> {
+    options: &'a Options<'a>,
+    functions: &'a mut Functions<'m>,
+    why: &'a mut Remarks,
+    /// Values that are conversions of others to physical layouts.
+    packs: HashMap<u64, (GraphVar, Layout, Pad, Rc<Conversion>)>,
+    /// Values that are physical ones in logical layout.
+    crops: HashMap<u64, (GraphVar, Layout)>,
+    /// Constants, by the variables that are bound to them.
+    consts: HashMap<u64, GraphExpr>,
+    /// Types of logical values that are items of calls with several results.
+    items: HashMap<u64, Vec<GraphVar>>,
+    wanted: HashMap<u64, Vec<Layout>>,
+    versions: HashMap<u64, Vec<Version>>,
+    /// Values that are made by a call.
+    made: HashSet<u64>,
+    /// Why calls stay in the logical layout.
+    stays: HashMap<u64, String>,
+    bindings: Vec<Binding>,
+    /// What is known of the cells of values that are bound.
+    values: Values,
+    left: Vec<Left>,
+}
+
+impl<'a, 'm> Flow<'a, 'm> {
+    fn new(
+        func: &GraphFunc,
+        options: &'a Options<'a>,
+        functions: &'a mut Functions<'m>,
+        why: &'a mut Remarks,
+    ) -> Result<Self> {
+        let mut flow = Flow {
+            options,
+            functions,
+            why,
+            packs: HashMap::new(),
+            crops: HashMap::new(),
+            consts: HashMap::new(),
+            items: HashMap::new(),
+            wanted: HashMap::new(),
+            versions: HashMap::new(),
+            made: func.bindings().map(|b| b.var.id()).collect(),
+            stays: HashMap::new(),
+            bindings: Vec::new(),
+            values: Values::new(&Engine::new()?),
+            left: Vec::new(),
+        };
+        let mut recognised = Recognised::default();
+        for b in func.bindings() {
+            match &b.value {
+                GraphExpr::Const(_) => {
+                    flow.consts.insert(b.var.id(), b.value.clone());
+                }
+                GraphExpr::Item(of, _) => {
+                    if let GraphExpr::Var(of) = &**of {
+                        flow.items.entry(of.id()).or_default().push(b.var.clone());
+                    }
+                }
+                GraphExpr::CallTir { func, args, .. } => {
+                    let Some(f) = flow.functions.get(func) else { continue };
+                    let (Some(c), [GraphExpr::Var(from)]) =
+                        (recognised.call(func, f, &b.value)?, &args[..])
+                    else {
+                        continue;
+                    };
+                    flow.conversion(&b.var, from, &c);
+                }
+                _ => {}
+            }
+        }
+        Ok(flow)
+    }
+
+    /// Takes note of a conversion that is there already. What only reorders is a change of layout
+    /// either way; it counts as the way to the physical one.
+    fn conversion(&mut self, to: &GraphVar, from: &GraphVar, c: &Rc<Conversion>) {
+        let (mut from, mut c) = (from.clone(), c.clone());
+        let before = self.packs.get(&from.id());
+        let composed = before.is_some();
+        if let Some((root, .., inner)) = before {
+            let Some(both) = inner.then(&c) else { return };
+            (from, c) = (root.clone(), Rc::new(both));
+        }
+        let changes = |l: &Layout| composed || !l.is_identity();
+        if c.keeps_all()
+            && let Some(layout) = Layout::of_pack(&c).filter(changes)
+        {
+            self.packs.insert(to.id(), (from, layout, c.pad.clone(), c));
+        } else if c.is_total()
+            && let Some(back) = c.inverse(Pad::Undef)
+            && let Some(layout) = Layout::of_pack(&back).filter(changes)
+        {
+            self.crops.insert(to.id(), (from, layout));
+        }
+    }
+
+    /// The function of a call that may be computed in other layouts, and its results.
+    fn call(&self, b: &Binding) -> Option<(Arc<TensorFunc>, Vec<GraphVar>)> {
+        let GraphExpr::CallTir { func, args, outs, scalars } = &b.value else { return None };
+        let f = self.functions.get(func)?.clone();
+        let id = b.var.id();
+        let physical =
+            |a: &GraphExpr| matches!(a, GraphExpr::Var(v) if self.packs.contains_key(&v.id()));
+        let results = match outs.len() {
+            1 => vec![b.var.clone()],
+            // An item that nobody reads is not there.
+            n => self.items.get(&id).filter(|i| i.len() == n)?.clone(),
+        };
+        let fixed = !scalars.is_empty()
+            || self.crops.contains_key(&id)
+            || self.packs.contains_key(&id)
+            || args.iter().any(physical)
+            || f.buffers().count() != args.len() + outs.len();
+        (!fixed).then_some((f, results))
+    }
+
+    /// The ways to compute a call: the one that an anchor says, or those that what its results are
+    /// wanted as, and what its operands come in, allow; the logical layout is the last.
+    fn choices(
+        &mut self,
+        var: &GraphVar,
+        func: &Arc<TensorFunc>,
+        args: usize,
+        outs: &[GraphVar],
+        come: &[(usize, Layout)],
+    ) -> Vec<Choice> {
+        let buffers: Vec<Buffer> = func.buffers().cloned().collect();
+        let logical: Vec<Layout> = buffers
+            .iter()
+            .map(|b| Layout::identity(&b.const_shape().unwrap_or_default()))
+            .collect();
+        let mut given: Vec<Vec<(Buffer, Layout)>> = Vec::new();
+        let anchor = (self.options.anchors)(func);
+        match &anchor {
+            Some(layouts) => given.push(layouts.clone()),
+            None => {
+                for (k, layout) in come {
+                    given.push(vec![(buffers[*k].clone(), layout.clone())]);
+                }
+                for (out, buffer) in outs.iter().zip(&buffers[args..]) {
+                    for layout in self.wanted.get(&out.id()).into_iter().flatten() {
+                        if !layout.is_identity() {
+                            given.push(vec![(buffer.clone(), layout.clone())]);
+                        }
+                    }
+                }
+            }
+        }
+        let mut choices: Vec<Choice> = Vec::new();
+        for given in given {
+            match Carry::new(func, &given) {
+                Ok(carry) => {
+                    let layouts = carry.params();
+                    if !choices.iter().any(|c| c.layouts == layouts) {
+                        choices.push(Choice { carry: Some(carry), layouts });
+                    }
+                }
+                Err(e) => {
+                    let reason = e.diagnostic().message.clone();
+                    if self.stays.insert(var.id(), reason).is_none() {
+                        let name = var.name();
+                        self.why.push(e.context(format_args!("`{name}` keeps its layout")));
+                    }
+                }
+            }
+        }
+        if anchor.is_none() || choices.is_empty() {
+            choices.push(Choice { carry: None, layouts: logical });
+        }
+        choices
+    }
+}
+
+/// The extents of a tensor value, where they are constants.
+fn extents(v: &GraphVar) -> Option<Vec<i64>> {
+    let shape = v.ty().as_tensor()?.const_shape()?;
+    shape.into_iter().map(|d| i64::try_from(d).ok()).collect()
+}

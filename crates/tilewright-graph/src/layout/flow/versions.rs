@@ -1,0 +1,270 @@
+//! Versions of values: those that there are, and those that are made because somebody needs them.
+
+use std::sync::Arc;
+
+use tilewright_ir::{
+    Binding, DType, Error, Expr, GraphExpr, GraphVar, Result, Span, TensorFunc, TensorType,
+};
+
+use super::{Flow, Layout, Left, extents};
+use crate::layout::constant::same_value;
+use crate::layout::conversion::{Conversion, Pad};
+use crate::merge::{Member, Source, merge};
+use crate::normal::needed;
+
+/// A value in a layout.
+#[derive(Clone)]
+pub(super) struct Version {
+    pub(super) layout: Layout,
+    pub(super) expr: GraphExpr,
+    /// What the padding holds, where that is known.
+    pub(super) pad: Option<Expr>,
+    /// The call that made it was written here, so that nobody else looks at its padding.
+    pub(super) own: bool,
+}
+
+/// Why a conversion is made.
+#[derive(Clone)]
+pub(super) struct Need {
+    pub(super) reason: String,
+    pub(super) span: Option<Span>,
+}
+
+impl Flow<'_, '_> {
+    /// A value in logical layout is there.
+    pub(super) fn arrive(&mut self, v: &GraphVar, expr: GraphExpr) {
+        if let Some(shape) = extents(v) {
+            let version = Version { layout: Layout::identity(&shape), expr, pad: None, own: false };
+            self.versions.entry(v.id()).or_default().push(version);
+        }
+    }
+
+    pub(super) fn is_const(&self, e: &GraphExpr) -> bool {
+        match e {
+            GraphExpr::Const(_) => true,
+            GraphExpr::Var(v) => self.consts.contains_key(&v.id()),
+            _ => false,
+        }
+    }
+
+    pub(super) fn version(&self, e: &GraphExpr, layout: &Layout) -> Option<Version> {
+        let GraphExpr::Var(v) = e else { return None };
+        self.versions.get(&v.id())?.iter().find(|v| v.layout == *layout).cloned()
+    }
+
+    /// The version that is the smallest.
+    pub(super) fn cheapest(&self, v: &GraphVar) -> Option<&Version> {
+        self.versions.get(&v.id())?.iter().min_by_key(|version| bytes(v, &version.layout))
+    }
+
+    /// A value as a function takes it that is not computed in another layout.
+    pub(super) fn as_is(&mut self, e: &GraphExpr, why: &Need) -> Result<GraphExpr> {
+        let GraphExpr::Var(v) = e else { return Ok(e.clone()) };
+        if let Some((from, layout, pad, _)) = self.packs.get(&v.id()).cloned() {
+            let pad = match pad {
+                Pad::Value(e) => Some(e),
+                Pad::None | Pad::Undef => None,
+            };
+            return self.obtain(&from.expr(), &layout, pad.as_ref(), why);
+        }
+        match extents(v) {
+            Some(shape) if self.versions.contains_key(&v.id()) => {
+                self.obtain(e, &Layout::identity(&shape), None, why)
+            }
+            _ => Ok(e.clone()),
+        }
+    }
+
+    /// A value in a layout, with a value in its padding or any.
+    pub(super) fn obtain(
+        &mut self,
+        e: &GraphExpr,
+        layout: &Layout,
+        pad: Option<&Expr>,
+        why: &Need,
+    ) -> Result<GraphExpr> {
+        let pad = pad.filter(|_| layout.is_padded());
+        let logical = Layout::identity(&layout.logical);
+        if let Some(found) = self.version(e, layout) {
+            let held = |p: &Expr| found.pad.as_ref().is_some_and(|f| same_value(f, p));
+            match pad {
+                Some(pad) if !held(pad) => {
+                    // A conversion of a conversion would be one too many.
+                    if found.own || self.version(e, &logical).is_none() {
+                        return self.pad_anew(e, found, pad, why);
+                    }
+                }
+                _ => return Ok(found.expr),
+            }
+        }
+        if layout.is_identity()
+            && !matches!(e, GraphExpr::Var(v) if self.versions.contains_key(&v.id()))
+        {
+            return Ok(e.clone());
+        }
+        let (dtype, name) = match e {
+            GraphExpr::Var(v) => (v.ty().as_tensor().map(|t| t.dtype), v.name().clone()),
+            GraphExpr::Const(t) => (Some(t.dtype()), "constant".into()),
+            _ => (None, "value".into()),
+        };
+        let Some(dtype) = dtype else {
+            return Err(Error::internal("a layout of what is no tensor"));
+        };
+        let from = match e {
+            GraphExpr::Var(v) => self.version(e, &logical).or_else(|| self.cheapest(v).cloned()),
+            _ => None,
+        };
+        let logical = Version { layout: logical, expr: e.clone(), pad: None, own: false };
+        let from = from.unwrap_or(logical);
+        let (func, base) = match (from.layout.is_identity(), layout.is_identity()) {
+            (true, _) => (layout.pack(dtype, pad), "pack"),
+            (_, true) => (from.layout.crop(dtype), "crop"),
+            _ => {
+                let crop = Conversion::of(&from.layout.crop(dtype))?;
+                let pack = Conversion::of(&layout.pack(dtype, pad))?;
+                let both = crop.zip(pack).and_then(|(crop, pack)| crop.then(&pack));
+                match both {
+                    Some(both) => (both.to_func("relayout"), "relayout"),
+                    None => return Err(Error::internal("conversions that do not compose")),
+                }
+            }
+        };
+        let func = self.functions.add(func, base);
+        let ty = typed_as(dtype, layout);
+        let var = GraphVar::tensor(name.clone(), ty.clone());
+        let value = GraphExpr::call_tir(func, vec![from.expr.clone()], vec![ty]);
+        self.bind(Binding { var: var.clone(), value, span: why.span });
+        if let GraphExpr::Var(v) = e {
+            let bytes = moved(v, &from.layout, layout);
+            if bytes > 0 && !self.is_const(e) {
+                let origin = match (self.made.contains(&v.id()), self.stays.get(&v.id())) {
+                    (false, _) => format!(", and `{}` is an argument of the graph", v.name()),
+                    (true, Some(why)) if from.layout.is_identity() => {
+                        format!(", and `{}` is not: {why}", v.name())
+                    }
+                    _ => String::new(),
+                };
+                self.left.push(Left {
+                    value: name,
+                    bytes,
+                    from: from.layout,
+                    to: layout.clone(),
+                    reason: why.reason.clone() + &origin,
+                });
+            }
+            let (layout, expr, pad) = (layout.clone(), var.expr(), pad.cloned());
+            let version = Version { layout, expr, pad, own: false };
+            self.versions.entry(v.id()).or_default().insert(0, version);
+        }
+        Ok(var.expr())
+    }
+
+    /// A version with another value in its padding.
+    fn pad_anew(
+        &mut self,
+        e: &GraphExpr,
+        found: Version,
+        pad: &Expr,
+        why: &Need,
+    ) -> Result<GraphExpr> {
+        let (GraphExpr::Var(root), GraphExpr::Var(at)) = (e, &found.expr) else {
+            return Err(Error::internal("padding of what is no variable"));
+        };
+        let dtype = pad.dtype();
+        let repad = repad(&found.layout, dtype, pad)?;
+        let new = self.padded_by_maker(at, &found, &repad);
+        let (expr, replaced) = match new {
+            true => (found.expr.clone(), true),
+            false => {
+                let func = self.functions.add(repad, "pad");
+                let ty = typed_as(dtype, &found.layout);
+                let var = GraphVar::tensor(at.name().clone(), ty.clone());
+                let value = GraphExpr::call_tir(func, vec![found.expr.clone()], vec![ty]);
+                self.bind(Binding { var: var.clone(), value, span: why.span });
+                self.left.push(Left {
+                    value: root.name().clone(),
+                    bytes: 2 * bytes(root, &found.layout),
+                    from: found.layout.clone(),
+                    to: found.layout.clone(),
+                    reason: format!("{}, with {pad} in the padding", why.reason),
+                });
+                (var.expr(), false)
+            }
+        };
+        let versions = self.versions.entry(root.id()).or_default();
+        let (own, layout) = (found.own && replaced, found.layout);
+        let version = Version { layout, expr: expr.clone(), pad: Some(pad.clone()), own };
+        match versions.iter_mut().find(|v| replaced && v.layout == version.layout) {
+            Some(old) => *old = version,
+            None => versions.insert(0, version),
+        }
+        Ok(expr)
+    }
+
+    /// Lets the call that made a version select the pad value itself, if nobody can rely on what
+    /// its padding held before.
+    fn padded_by_maker(&mut self, at: &GraphVar, found: &Version, repad: &TensorFunc) -> bool {
+        let mut read = false;
+        for b in &self.bindings {
+            needed(&b.value, &mut |v| read |= v == at);
+        }
+        let Some(maker) = self.bindings.iter_mut().find(|b| b.var == *at) else { return false };
+        let GraphExpr::CallTir { func, args, outs, .. } = &mut maker.value else { return false };
+        let Some(f) = self.functions.get(func).cloned() else { return false };
+        let fits = outs.len() == 1
+            && found.own
+            && (found.pad.is_none() || !read)
+            && tilewright_transform::stages(&f).is_some()
+            && Conversion::of(&f).is_ok_and(|c| c.is_none());
+        if !fits {
+            return false;
+        }
+        let sources = (0..args.len()).map(Source::Param).collect();
+        let second = Arc::new(repad.clone());
+        let members = [
+            Member { func: f, sources },
+            Member { func: second, sources: vec![Source::Member(0)] },
+        ];
+        let merged = merge(&members, args.len());
+        let base = func.to_string();
+        *func = self.functions.add(merged, &base);
+        let made = maker.clone();
+        self.values.bound(&made, self.functions);
+        true
+    }
+}
+
+/// The function that keeps the data of a layout and puts a value into its padding.
+fn repad(layout: &Layout, dtype: DType, pad: &Expr) -> Result<TensorFunc> {
+    let crop = Conversion::of(&layout.crop(dtype))?;
+    let pack = Conversion::of(&layout.pack(dtype, Some(pad)))?;
+    let both = crop.zip(pack).and_then(|(crop, pack)| crop.then(&pack));
+    match both {
+        Some(both) => Ok(both.to_func("pad")),
+        None => Err(Error::internal("a layout whose conversions do not compose")),
+    }
+}
+
+pub(super) fn typed(v: &GraphVar, layout: &Layout) -> Option<TensorType> {
+    Some(typed_as(v.ty().as_tensor()?.dtype, layout))
+}
+
+fn typed_as(dtype: DType, layout: &Layout) -> TensorType {
+    let shape: Vec<usize> =
+        layout.physical().iter().map(|d| usize::try_from(*d).unwrap_or(0)).collect();
+    TensorType::fixed(&shape, dtype)
+}
+
+/// Bytes that a conversion reads and writes; none where both are the same memory.
+pub(super) fn moved(v: &GraphVar, from: &Layout, to: &Layout) -> u64 {
+    match from.is_row_major() && to.is_row_major() {
+        true => 0,
+        false => bytes(v, from).saturating_add(bytes(v, to)),
+    }
+}
+
+/// Bytes of a value in a layout.
+fn bytes(v: &GraphVar, layout: &Layout) -> u64 {
+    let size = v.ty().as_tensor().map_or(0, |t| t.dtype.bytes() as u64);
+    layout.physical().iter().fold(size, |n, d| n.saturating_mul(d.unsigned_abs()))
+}
