@@ -11,7 +11,7 @@
 //!   inverse, composition.
 //! * [`Set`]: sets by themselves, and back to conditions.
 //! * [`Access`]: touched cells with their condition, and independence of two accesses.
-//! * [`Flow`]: who wrote what I read; reads of nothing, writes for nobody.
+//! * [`Flow`]: who wrote what I read; reads of nothing.
 //!
 //! One way through, for a guard that a layout has brought (`i -> [i // 4, i % 4]`, 14 elements):
 //!
@@ -64,7 +64,7 @@ pub use bounds::Bounds;
 pub use domain::Domain;
 pub use engine::{DEFAULT_QUOTA, Engine};
 pub use eval::evaluate;
-pub use flow::{AccessId, DeadWrite, Edge, Flow, Statement, Time, Touch, Uninitialised};
+pub use flow::{AccessId, Edge, Flow, Statement, Time, Touch, Uninitialised, is_before};
 pub use isl::find::OVERRIDE;
 pub use relation::{Collision, Image, Relation};
 pub use render::cost;

@@ -14,8 +14,10 @@ use tilewright_sets::{AccessId, Flow, Statement, Time, Witness, evaluate};
 struct Program {
     /// Domain, index read, index written.
     statements: Vec<(Case, Option<Expr>, Option<Expr>)>,
-    /// Statements of one group share their outermost loop's place.
+    /// Whether all statements are in one outermost loop.
     fused: bool,
+    /// Whether the outermost loop says on which row of the buffer it works.
+    rows: bool,
 }
 
 fn program() -> impl Strategy<Value = Program> {
@@ -24,8 +26,8 @@ fn program() -> impl Strategy<Value = Program> {
         let n = c.ranges.len();
         (Just(c), access(n), access(n))
     });
-    (prop::collection::vec(statement, 1..4), any::<bool>())
-        .prop_map(|(statements, fused)| Program { statements, fused })
+    (prop::collection::vec(statement, 1..4), any::<bool>(), any::<bool>())
+        .prop_map(|(statements, fused, rows)| Program { statements, fused, rows })
 }
 
 /// A statement's variables are its own: the case's are shared by all.
@@ -43,12 +45,17 @@ proptest! {
     #[test]
     fn flow_agrees_with_execution(program in program()) {
         let e = engine();
-        let b = Buffer::with_extents("B", &[64], DType::I32);
+        let b = Buffer::with_extents("B", &[64, 64], DType::I32);
+        let outermost = Var::index("o");
         let mut statements = Vec::new();
         let mut order: Vec<(Vec<i64>, Instance)> = Vec::new();
         let mut all_vars: Vec<Vec<Var>> = Vec::new();
         for (k, (case, read, write)) in program.statements.iter().enumerate() {
-            let vars: Vec<Var> = case.vars().iter().map(Var::fresh).collect();
+            let mut vars: Vec<Var> = case.vars().iter().map(Var::fresh).collect();
+            if program.fused {
+                vars[0] = outermost.clone();
+            }
+            let row = || if program.rows { vars[0].expr() } else { Expr::i32(0) };
             let ranges: Vec<(Var, Range)> =
                 case.ranges().into_iter().zip(&vars).map(|((_, r), v)| (v.clone(), r)).collect();
             let guards: Vec<Expr> = case.guards.iter().map(|g| own(g, case, &vars)).collect();
@@ -73,10 +80,10 @@ proptest! {
             }
             let mut s = Statement::new(&d, schedule);
             if let Some(r) = read {
-                s = s.reads(&b, &[own(r, case, &vars)]);
+                s = s.reads(&b, &[row(), own(r, case, &vars)]);
             }
             if let Some(w) = write {
-                s = s.writes(&b, &[own(w, case, &vars)]);
+                s = s.writes(&b, &[row(), own(w, case, &vars)]);
             }
             statements.push(s);
             all_vars.push(vars);
@@ -87,21 +94,20 @@ proptest! {
         }
         order.sort();
         // Execution.
-        let mut last: BTreeMap<i64, Instance> = BTreeMap::new();
+        let mut last: BTreeMap<(i64, i64), Instance> = BTreeMap::new();
         let mut pairs: BTreeSet<(Instance, Instance)> = BTreeSet::new();
         let mut lost: BTreeSet<Instance> = BTreeSet::new();
-        let mut writes: BTreeSet<Instance> = BTreeSet::new();
         for (_, (k, p)) in &order {
             let (_, read, write) = &program.statements[*k];
+            let row = if program.rows { p[0] } else { 0 };
             if let Some(r) = read {
-                match last.get(&value(r, p)) {
+                match last.get(&(row, value(r, p))) {
                     Some(w) => drop(pairs.insert((w.clone(), (*k, p.clone())))),
                     None => drop(lost.insert((*k, p.clone()))),
                 }
             }
             if let Some(w) = write {
-                writes.insert((*k, p.clone()));
-                last.insert(value(w, p), (*k, p.clone()));
+                last.insert((row, value(w, p)), (*k, p.clone()));
             }
         }
         // Analysis.
@@ -116,9 +122,10 @@ proptest! {
             let pair = (of(edge.writer.statement, &w), of(edge.reader.statement, &r));
             prop_assert!(pairs.contains(&pair), "{} to {}", w, r);
             // Every pair of execution is in the relation, and no other.
-            let vars: Vec<Var> = edge.pairs.vars().cloned().collect();
-            let d = edge.pairs.domain().unwrap();
-            let cond = edge.pairs.condition(&e.domain_of(&vars.iter().map(|v| {
+            let instances = edge.pairs().unwrap();
+            let vars: Vec<Var> = instances.vars().cloned().collect();
+            let d = instances.domain().unwrap();
+            let cond = instances.condition(&e.domain_of(&vars.iter().map(|v| {
                 let min = Expr::int(-8, DType::I32);
                 (v.clone(), Range { min, extent: Expr::int(24, DType::I32) })
             }).collect::<Vec<_>>(), &[]));
@@ -157,13 +164,12 @@ proptest! {
             });
             inside.map(|p| (k, p.clone())).collect()
         };
-        let mut unread = writes;
-        for (w, _) in &pairs {
-            unread.remove(w);
+        // The instances of reads at an edge are those of its pairs.
+        for (edge, k) in flow.edges.iter().map(|e| (e, e.reader.statement)) {
+            let here = (edge.writer.statement, k);
+            let seen = pairs.iter().filter(|(w, r)| (w.0, r.0) == here).map(|(_, r)| r.clone());
+            prop_assert_eq!(instances(&edge.reads, k), seen.collect());
         }
-        let dead: BTreeSet<Instance> =
-            flow.dead.iter().flat_map(|x| instances(&x.instances, x.writer.statement)).collect();
-        prop_assert_eq!(dead, unread);
         let raw: BTreeSet<Instance> = flow.uninitialised.iter()
             .flat_map(|u| instances(&u.instances, u.reader.statement)).collect();
         prop_assert_eq!(raw, lost);
@@ -240,10 +246,12 @@ fn symbolic_sizes() {
     let read = AccessId { statement: 2, touch: 0 };
     assert_eq!(flow.sources(read).count(), 2);
     // The first statement survives only at i = 0.
-    let dead = &flow.dead[0];
-    assert_eq!((dead.writer.statement, dead.entirely), (0, false));
-    let cond = dead.instances.condition(&over(&i, n.expr())).unwrap();
-    assert_eq!(cond.to_string(), "i >= 1");
+    let (first, pairs) = (&flow.edges[0], flow.edges[0].pairs().unwrap());
+    assert_eq!(first.writer.statement, 0);
+    let cond =
+        pairs.project(std::slice::from_ref(&i)).unwrap().condition(&over(&i, n.expr())).unwrap();
+    assert_eq!(cond.to_string(), "i == 0");
+    assert_eq!(first.reads.condition(&over(&k, &n + 1)).unwrap().to_string(), "k == 0 and n >= 1");
     // One cell too many is read.
     let lost = &flow.uninitialised[0];
     assert!(lost.certain);
@@ -271,7 +279,7 @@ fn writes_that_may_not_happen_hide_nothing() {
     let from: Vec<(usize, bool)> =
         flow.edges.iter().map(|e| (e.writer.statement, e.certain)).collect();
     assert_eq!(from, [(0, false), (1, false)]);
-    assert!(flow.dead.is_empty() && flow.uninitialised.is_empty());
+    assert!(flow.uninitialised.is_empty());
     let without = Flow::compute(&e, &program[1..]).unwrap();
     assert!(without.uninitialised.iter().all(|u| !u.certain));
     assert_eq!(without.uninitialised.len(), 1);

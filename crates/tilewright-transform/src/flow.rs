@@ -7,7 +7,7 @@
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Buffer, CallTarget, Expr, ExprKind, Fold, Var, Visit, visit};
 use tilewright_sets::{
-    AccessId, Domain, Edge, Flow, Known, Set, Statement, Time, Touch, Witness, evaluate,
+    AccessId, Domain, Edge, Flow, Known, Set, Statement, Touch, Uninitialised, Witness, evaluate,
 };
 
 use crate::program::{Act, Program, Step};
@@ -76,15 +76,6 @@ impl Run {
         }
         self
     }
-}
-
-/// A value that is written at an edge, in terms of the writer's loops.
-struct Written<'a> {
-    /// The pairs of iterations.
-    pairs: Domain,
-    /// The reader's loops by their names in the pairs.
-    vars: Vec<(Var, Var)>,
-    value: &'a Expr,
 }
 
 /// The flow through one memory.
@@ -158,21 +149,36 @@ impl<'a> Traffic<'a> {
     pub fn holds(&self, reader: AccessId, value: &Expr) -> bool {
         self.is_certain(reader)
             && self.flow.sources(reader).all(|e| {
-                self.written(e).is_some_and(|w| {
-                    let vars = w.vars.iter().map(|(v, there)| (v.clone(), there.expr()));
-                    same(self.program, &w.pairs, w.value, &Subst::vars(vars).expr(value))
-                })
+                let Some(there) = self.value(e.writer) else { return false };
+                // What was read may have changed since.
+                let lasts = |e| !self.program.reads_what_changes(e);
+                same_constant(there, value)
+                    || (lasts(there) && lasts(value) && self.is_written(e, there, value))
             })
     }
 
-    /// What is written at an edge.
-    fn written(&self, e: &Edge) -> Option<Written<'a>> {
-        let writer = self.step(e.writer)?;
-        let (Act::Store(value) | Act::Fact(value)) = &writer.act else { return None };
+    /// The value that is written at an access.
+    fn value(&self, writer: AccessId) -> Option<&'a Expr> {
+        match &self.step(writer)?.act {
+            Act::Store(value) | Act::Fact(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Whether what is written at an edge is `value` for the reader.
+    fn is_written(&self, e: &Edge, there: &Expr, value: &Expr) -> bool {
+        let Some((pairs, vars)) = self.pairs(e) else { return false };
+        let vars = vars.iter().map(|(v, there)| (v.clone(), there.expr()));
+        same(self.program, &pairs, there, &Subst::vars(vars).expr(value))
+    }
+
+    /// The pairs of iterations at an edge, with the reader's loops by their names in there.
+    fn pairs(&self, e: &Edge) -> Option<(Domain, Vec<(Var, Var)>)> {
         let split = self.runs.get(e.writer.statement)?.statement.domain.vars().count();
         let reader = &self.runs.get(e.reader.statement)?.statement.domain;
-        let vars = reader.vars().cloned().zip(e.pairs.vars().skip(split).cloned()).collect();
-        Some(Written { pairs: e.pairs.domain().ok()?, vars, value })
+        let pairs = e.pairs().ok()?;
+        let vars = reader.vars().cloned().zip(pairs.vars().skip(split).cloned()).collect();
+        Some((pairs.domain().ok()?, vars))
     }
 
     /// A pair of iterations at an edge, as text: who reads what of the first.
@@ -205,37 +211,67 @@ impl<'a> Traffic<'a> {
     /// constants the first.
     pub fn constant(&self, reader: AccessId) -> Option<(Expr, Set)> {
         let mut found: Option<(Expr, Set)> = None;
-        let loops = &self.runs.get(reader.statement)?.statement.domain;
-        for e in self.flow.sources(reader).filter(|e| e.certain && e.pairs.is_exact()) {
-            let Some(Written { vars, value, pairs }) = self.written(e) else { continue };
-            let names: Vec<Var> = vars.into_iter().map(|(_, there)| there).collect();
-            for (value, pairs) in constants(value, &pairs) {
-                if found.as_ref().is_some_and(|(known, _)| !same_constant(known, &value)) {
-                    continue;
-                }
-                let pairs = pairs.to_set().ok().filter(Set::is_exact);
-                let Some(pairs) = pairs else { continue };
-                let points = pairs.project(&names).ok()?.over(loops.vars().cloned()).ok()?;
+        for e in self.flow.sources(reader).filter(|e| e.certain && e.reads.is_exact()) {
+            for (value, points) in self.constants(e) {
                 found = Some(match found {
                     None => (value, points),
-                    Some((known, before)) => (known, before.union(&points).ok()?),
+                    Some((known, before)) if same_constant(&known, &value) => {
+                        (known, before.union(&points).ok()?)
+                    }
+                    other => other?,
                 });
             }
         }
         found
     }
-}
 
-/// Whether all that runs at one time is over before anything that runs at another one.
-pub fn is_before(one: &[Time], other: &[Time]) -> bool {
-    for pair in one.iter().zip(other) {
-        match pair {
-            (Time::At(a), Time::At(b)) if a == b => {}
-            (Time::At(a), Time::At(b)) => return a < b,
-            _ => return false,
+    /// The constants that are read at an edge, each with the reader's iterations that do.
+    fn constants(&self, e: &Edge) -> Vec<(Expr, Set)> {
+        match self.value(e.writer) {
+            Some(value) if is_constant(value) => vec![(value.clone(), e.reads.clone())],
+            Some(value) if is_choice(value) => self.chosen(e, value).unwrap_or_default(),
+            _ => Vec::new(),
         }
     }
-    false
+
+    /// The same where the writer's iteration decides which constant it is.
+    fn chosen(&self, e: &Edge, value: &Expr) -> Option<Vec<(Expr, Set)>> {
+        let (pairs, vars) = self.pairs(e)?;
+        let names: Vec<Var> = vars.iter().map(|(_, there)| there.clone()).collect();
+        let loops = || vars.iter().map(|(v, _)| v.clone());
+        let mut all = Vec::new();
+        for (value, pairs) in constants(value, &pairs) {
+            let Some(pairs) = pairs.to_set().ok().filter(Set::is_exact) else { continue };
+            all.push((value, pairs.project(&names).ok()?.over(loops()).ok()?));
+        }
+        Some(all)
+    }
+}
+
+/// The reads of one memory that may see what nobody has written.
+pub struct Unwritten {
+    runs: Vec<Run>,
+    found: Vec<Uninitialised>,
+}
+
+impl Unwritten {
+    /// Those among these.
+    ///
+    /// # Errors
+    /// What the engine could not decide.
+    pub fn of(program: &Program, runs: Vec<Run>) -> Known<Unwritten> {
+        let statements: Vec<Statement> = runs.iter().map(|r| r.statement.clone()).collect();
+        let found = Flow::uninitialised(program.engine(), &statements)?;
+        Ok(Unwritten { runs, found })
+    }
+
+    /// Who reads, with which touch, and at which iterations.
+    pub fn reads(&self) -> impl Iterator<Item = (Who, Option<usize>, &Set)> {
+        self.found.iter().filter_map(|u| {
+            let run = self.runs.get(u.reader.statement)?;
+            Some((run.who, run.touches.get(u.reader.touch).copied()?, &u.instances))
+        })
+    }
 }
 
 /// The cell of a touch at a point, as text: `B[3, 2]`.
@@ -249,11 +285,20 @@ pub fn cell(program: &Program, touch: &Touch, at: &Witness) -> String {
     format!("{}[{}]", touch.buffer.name, indices.join(", "))
 }
 
+/// Whether a value is a number.
+pub fn is_constant(value: &Expr) -> bool {
+    matches!(value.kind(), ExprKind::Int(_) | ExprKind::Float(_))
+}
+
+fn is_choice(value: &Expr) -> bool {
+    matches!(value.kind(), ExprKind::IfThenElse(..) | ExprKind::Select(..))
+}
+
 /// The constants that a value is, each with the part of a domain in which it is that: the sides of
 /// choices by indices.
 fn constants(value: &Expr, domain: &Domain) -> Vec<(Expr, Domain)> {
     match value.kind() {
-        ExprKind::Int(_) | ExprKind::Float(_) => vec![(value.clone(), domain.clone())],
+        _ if is_constant(value) => vec![(value.clone(), domain.clone())],
         ExprKind::IfThenElse(c, yes, no) | ExprKind::Select(c, yes, no) if is_index(c) => {
             let mut all = constants(yes, &domain.with_guard(c));
             all.extend(constants(no, &domain.with_guard(&!c.clone())));

@@ -197,7 +197,7 @@ fn needed(t: &Traffic<'_>, run: usize, step: &Step) -> Option<Error> {
         .partition(|e| t.is_look(e.reader));
     overwritten.first()?;
     let loops: Vec<Var> = step.domain.vars().cloned().collect();
-    let mut points = used.iter().map(|e| e.pairs.project(&loops).ok());
+    let mut points = used.iter().map(|e| e.pairs().ok()?.project(&loops).ok());
     let first = points.next()??;
     let used_at = points.try_fold(first, |all, p| all.union(&p?).ok())?;
     let partly = step.domain.to_set().ok()?.is_subset(&used_at).is_no();

@@ -163,7 +163,6 @@ functions! {
     isl_set_empty: fn(*mut isl_space) -> *mut isl_set;
     isl_set_get_dim_name: fn(*mut isl_set, c_uint, c_uint) -> *const c_char;
     isl_set_dim: fn(*mut isl_set, c_uint) -> c_int;
-    isl_set_reset_tuple_id: fn(*mut isl_set) -> *mut isl_set;
     isl_set_intersect: fn(*mut isl_set, *mut isl_set) -> *mut isl_set;
     isl_set_union: fn(*mut isl_set, *mut isl_set) -> *mut isl_set;
     isl_set_subtract: fn(*mut isl_set, *mut isl_set) -> *mut isl_set;
@@ -226,6 +225,12 @@ functions! {
     isl_map_apply_range: fn(*mut isl_map, *mut isl_map) -> *mut isl_map;
     isl_map_subtract: fn(*mut isl_map, *mut isl_map) -> *mut isl_map;
     isl_map_coalesce: fn(*mut isl_map) -> *mut isl_map;
+    isl_map_intersect: fn(*mut isl_map, *mut isl_map) -> *mut isl_map;
+    isl_map_union: fn(*mut isl_map, *mut isl_map) -> *mut isl_map;
+    isl_map_intersect_range: fn(*mut isl_map, *mut isl_set) -> *mut isl_map;
+    isl_map_subtract_range: fn(*mut isl_map, *mut isl_set) -> *mut isl_map;
+    isl_map_range: fn(*mut isl_map) -> *mut isl_set;
+    isl_map_reset_tuple_id: fn(*mut isl_map, c_uint) -> *mut isl_map;
     isl_map_domain: fn(*mut isl_map) -> *mut isl_set;
     isl_map_wrap: fn(*mut isl_map) -> *mut isl_set;
     isl_map_move_dims: fn(*mut isl_map, c_uint, c_uint, c_uint, c_uint, c_uint) -> *mut isl_map;

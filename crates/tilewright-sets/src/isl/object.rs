@@ -392,7 +392,6 @@ makes!(Set {
     dim_max_val = isl_set_dim_max_val(at: c_int) -> Val;
     flatten = isl_set_flatten() -> Set;
     identity = isl_set_identity() -> Map;
-    reset_tuple = isl_set_reset_tuple_id() -> Set;
 });
 tests!(Set {
     is_empty = isl_set_is_empty();
@@ -421,7 +420,13 @@ makes!(Map {
     then = isl_map_apply_range(other: Map) -> Map;
     subtract = isl_map_subtract(other: Map) -> Map;
     coalesce = isl_map_coalesce() -> Map;
+    intersect = isl_map_intersect(other: Map) -> Map;
+    union = isl_map_union(other: Map) -> Map;
+    intersect_range = isl_map_intersect_range(range: Set) -> Map;
+    subtract_range = isl_map_subtract_range(range: Set) -> Map;
     domain = isl_map_domain() -> Set;
+    range = isl_map_range() -> Set;
+    reset_tuple = isl_map_reset_tuple_id(kind: c_uint) -> Map;
     wrap = isl_map_wrap() -> Set;
     move_dims = isl_map_move_dims(
         to_kind: c_uint, to: c_uint, from_kind: c_uint, from: c_uint, n: c_uint) -> Map;

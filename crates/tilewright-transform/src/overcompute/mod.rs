@@ -49,11 +49,11 @@ use tilewright_ir::{
     Block, Buffer, Error, Expr, Range, Region, Remarks, Result, Span, Stmt, StmtKind, TensorFunc,
     Var,
 };
-use tilewright_sets::{Access, Domain, Known, Touch, Unknown};
+use tilewright_sets::{Access, Domain, Known, Touch, Unknown, is_before};
 
 use self::added::{Added, Wider, Wrap, Wrapped, more};
 use self::unchanged::Knowledge;
-use crate::flow::{Run, Traffic, Who, cell, is_before};
+use crate::flow::{Run, Traffic, Unwritten, Who, cell};
 pub use crate::neutral::Floats;
 use crate::program::{Act, GuardId, Program, Step, rewrite};
 use crate::regions::{infer, same_region};
@@ -364,12 +364,15 @@ impl<'a> Trial<'a> {
             let run = |(k, s)| Some(Run::of(program, k, memory)?.only(|t| !is_updated(s, t)));
             steps.filter_map(run).collect()
         };
-        let extra: Vec<Run> =
-            self.extras.iter().flat_map(|(k, x)| self.extra_runs(*k, x, memory)).collect();
+        let extra = |asked: fn(&Extra, Option<usize>) -> bool| -> Vec<Run> {
+            let each = self.extras.iter();
+            each.flat_map(|(k, x)| self.extra_runs(*k, x, memory, asked)).collect()
+        };
         let mut all = runs(|a| !matches!(a, Act::Permit));
         all.extend(Traffic::end(program, memory));
         if !self.extras.values().filter(writes).all(|x| is_overwritten(x, &all).unwrap_or(false)) {
-            all.extend(extra.iter().cloned());
+            // Who reads an added store for nothing does no harm.
+            all.extend(extra(|x, touch| x.rested_on.contains(&touch)));
             // What is over before any added store has nothing to do with where those go.
             all.retain(|r| added.iter().any(|s| !is_before(&r.statement.schedule, &s.schedule)));
             match Traffic::between(program, all) {
@@ -381,12 +384,12 @@ impl<'a> Trial<'a> {
             // What is never written may be read only where that is permitted.
             let mut all: Vec<Run> = runs(|_| true);
             all = all.into_iter().map(|r| r.only(|t| t.is_write)).collect();
-            all.extend(extra.into_iter().map(|r| {
+            all.extend(extra(|_, touch| touch.is_some()).into_iter().map(|r| {
                 let step = r.who.step().and_then(|k| self.step(k));
                 r.only(|t| !(t.is_write && step.is_some_and(|s| is_updated(s, t))))
             }));
-            match Traffic::between(program, all) {
-                Ok(traffic) => self.unwritten(memory, &traffic, leaks),
+            match Unwritten::of(program, all) {
+                Ok(unwritten) => self.unwritten(memory, &unwritten, leaks),
                 Err(unknown) => self.all_leak(memory, unknown, leaks),
             }
         }
@@ -396,22 +399,17 @@ impl<'a> Trial<'a> {
     fn used(&self, memory: &Buffer, traffic: &Traffic<'_>, leaks: &mut BTreeMap<usize, Error>) {
         for e in &traffic.flow.edges {
             let Who::Added(k) = traffic.who(e.writer) else { continue };
-            let harmless = match traffic.who(e.reader) {
-                Who::Added(r) => {
-                    let touch = traffic.touch(e.reader);
-                    self.extras.get(&r).is_none_or(|x| !x.rested_on.contains(&touch))
-                }
-                _ => false,
-            };
-            if harmless || leaks.contains_key(&k) {
+            if leaks.contains_key(&k) {
                 continue;
             }
             let error = Error::refused(format!(
                 "what would be written to `{}` is used, and is not known to be what is there",
                 memory.name
             ));
-            let error = self.hint(k, error);
-            leaks.insert(k, traffic.witness(e).into_iter().fold(error, Error::note));
+            // Before all is known of the store, the leak is a question and not a refusal.
+            let is_final = self.extras.get(&k).is_some_and(|x| x.judged);
+            let note = is_final.then(|| traffic.witness(e)).flatten();
+            leaks.insert(k, note.into_iter().fold(self.hint(k, error), Error::note));
         }
     }
 
@@ -419,17 +417,17 @@ impl<'a> Trial<'a> {
     fn unwritten(
         &self,
         memory: &Buffer,
-        traffic: &Traffic<'_>,
+        unwritten: &Unwritten,
         leaks: &mut BTreeMap<usize, Error>,
     ) {
-        for u in &traffic.flow.uninitialised {
-            let Who::Added(k) = traffic.who(u.reader) else { continue };
+        for (who, touch, instances) in unwritten.reads() {
+            let Who::Added(k) = who else { continue };
             let error = Error::refused(format!(
                 "`{}` would be read where nothing has been written",
                 memory.name
             ));
-            let touch = traffic.touch(u.reader).and_then(|n| self.step(k)?.touches.get(n));
-            let at = u.instances.point().ok().flatten().zip(touch);
+            let touch = touch.and_then(|n| self.step(k)?.touches.get(n));
+            let at = instances.point().ok().flatten().zip(touch);
             let note = at.map(|(at, t)| format!("at {at}: {}", cell(self.program, t, &at)));
             let error = note.into_iter().fold(error, Error::note);
             leaks.entry(k).or_insert(error);
@@ -455,8 +453,15 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// What an added instance does to a memory: its reads, and what it really writes.
-    fn extra_runs(&self, k: usize, x: &Extra, memory: &Buffer) -> Vec<Run> {
+    /// What an added instance does to a memory: the reads that are asked for, and what it really
+    /// writes.
+    fn extra_runs(
+        &self,
+        k: usize,
+        x: &Extra,
+        memory: &Buffer,
+        asked: fn(&Extra, Option<usize>) -> bool,
+    ) -> Vec<Run> {
         let step = &x.added.what;
         let Some(run) = Run::new(self.program, Who::Added(k), step, memory) else {
             return Vec::new();
@@ -474,10 +479,7 @@ impl<'a> Trial<'a> {
             }
             (!part.touches.is_empty()).then_some(part)
         };
-        // A look counts only where something rests on it.
-        let looks = x.rested_on.contains(&None);
-        let is_read = |n: usize, write: bool| !write && (looks || run.touches[n].is_some());
-        let reads = part(&x.added.what.domain, &is_read);
+        let reads = part(&x.added.what.domain, &|n, write| !write && asked(x, run.touches[n]));
         let writes = x.writes.as_ref().and_then(|d| part(d, &|_, write| write));
         reads.into_iter().chain(writes).collect()
     }

@@ -18,7 +18,7 @@ use tilewright_ir::visit::{fold_expr_children, walk_expr};
 use tilewright_ir::{Expr, ExprKind, Fold, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit};
 
 use super::added::{Added, more};
-use super::unchanged::{Knowledge, Look};
+use super::unchanged::{Knowledge, Look, Read};
 use super::{Extra, Guard, Options, Trial};
 use crate::flow::same_at_once;
 use crate::neutral::{Floats, reduced};
@@ -150,7 +150,7 @@ fn does_both(
     id: GuardId,
     opposite: bool,
     steps: &[Vec<usize>; 2],
-) -> Option<(Vec<Added>, Vec<Look>)> {
+) -> Option<(Vec<Added>, Vec<Read>)> {
     let (this, other) = (&steps[usize::from(opposite)], &steps[usize::from(!opposite)]);
     let more = more(program, id, opposite, this, false).ok()?;
     if !more.wider.is_empty() {
@@ -160,7 +160,8 @@ fn does_both(
     let knowledge = Knowledge::of(program, &added, |_| true);
     let mut looks = Vec::new();
     let mut equal = |a: &Added, mine: &Expr, theirs: &Expr| {
-        let known = knowledge.value(a, &added, mine, false, Floats::Any).ok()?;
+        let look = Look { partly: false, but: None, floats: Floats::Any };
+        let known = knowledge.value(a, &added, mine, look).ok()?;
         looks.extend(known.rests_on);
         let at = &a.what.domain;
         let theirs = reduced(theirs, at, Floats::Any);
@@ -206,7 +207,7 @@ fn does_both(
         equal(a, x, y)?;
     }
     // What is known of a cell was so before the first of several stores.
-    let is_target = |&(step, touch): &Look| {
+    let is_target = |&(step, touch): &Read| {
         let read = more.added.iter().find(|a| a.step == step);
         let read = read.zip(touch).and_then(|(a, t)| a.what.touches.get(t));
         let written = mine.iter().filter_map(|a| a.what.target());

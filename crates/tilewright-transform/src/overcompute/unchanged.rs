@@ -1,5 +1,6 @@
 //! Which added stores leave their cells as they are, given what is known of what they read.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use tilewright_ir::equal::same_expr;
@@ -8,25 +9,44 @@ use tilewright_ir::{Buffer, Expr, ExprKind, Fold};
 use tilewright_sets::{AccessId, Domain, Known, Set, Touch};
 
 use super::added::Added;
-use crate::flow::{Run, Traffic, Who, same, same_constant};
+use crate::flow::{Run, Traffic, Who, is_constant, same, same_constant};
 use crate::neutral::{Floats, reduced};
 use crate::program::{Act, Program};
 
 /// What memory holds where added instances look at it, in the program as it is.
 pub(super) struct Knowledge<'a> {
     program: &'a Program,
-    traffic: HashMap<Buffer, Traffic<'a>>,
+    /// The memories that may be looked at, with those that do.
+    looks: HashMap<&'a Buffer, Looks<'a>>,
+}
+
+/// Who looks at a memory, and what they see: found out when it is asked for.
+#[derive(Default)]
+struct Looks<'a> {
+    added: Vec<&'a Added>,
+    traffic: OnceCell<Option<Traffic<'a>>>,
+}
+
+/// How to look for a value.
+#[derive(Clone, Copy)]
+pub(super) struct Look<'a> {
+    /// Also for one in parts of the points.
+    pub partly: bool,
+    /// Not into this memory.
+    pub but: Option<&'a Buffer>,
+    /// What may be in memory.
+    pub floats: Floats,
 }
 
 /// A read of a step, by numbers; `None` is the cell that it writes.
-pub(super) type Look = (usize, Option<usize>);
+pub(super) type Read = (usize, Option<usize>);
 
 /// A store that changes nothing at some points.
 pub(super) struct Unchanged {
     /// The points of its loops.
     pub points: Set,
     /// What that rests on.
-    pub rests_on: Vec<Look>,
+    pub rests_on: Vec<Read>,
 }
 
 /// What a value is where parts of it are known.
@@ -36,41 +56,44 @@ pub(super) struct Value {
     /// Where that holds: points of the loops.
     pub points: Set,
     /// What it rests on.
-    pub rests_on: Vec<Look>,
+    pub rests_on: Vec<Read>,
 }
 
 impl<'a> Knowledge<'a> {
     /// What these would see of the memories that are `asked` for.
     pub fn of(
         program: &'a Program,
-        added: &[&Added],
+        added: &[&'a Added],
         asked: impl Fn(&Buffer) -> bool,
     ) -> Knowledge<'a> {
-        let mut looked_at: HashMap<Buffer, Vec<&Added>> = HashMap::new();
+        let mut looks: HashMap<&Buffer, Looks<'a>> = HashMap::new();
         for a in added {
             for t in a.what.touches.iter().filter(|t| asked(&t.buffer)) {
-                let list = looked_at.entry(t.buffer.clone()).or_default();
+                let list = &mut looks.entry(&t.buffer).or_default().added;
                 if list.last().is_none_or(|last| last.step != a.step) {
                     list.push(a);
                 }
             }
         }
-        let mut traffic = HashMap::new();
-        for (memory, list) in looked_at {
+        Knowledge { program, looks }
+    }
+
+    /// The flow through a memory up to those that look at it.
+    fn traffic(&self, memory: &Buffer) -> Option<&Traffic<'a>> {
+        let looks = self.looks.get(memory)?;
+        let find = || {
+            let program = self.program;
             let real = (0..program.steps.len())
                 .filter(|k| !matches!(program.steps[*k].act, Act::Permit))
-                .filter_map(|k| Some(Run::of(program, k, &memory)?.only(|t| t.is_write)));
+                .filter_map(|k| Some(Run::of(program, k, memory)?.only(|t| t.is_write)));
             let look = |a: &&Added| {
-                let who = Who::Added(a.step);
-                let run = Run::new(program, who, &a.what, &memory)?;
+                let run = Run::new(program, Who::Added(a.step), &a.what, memory)?;
                 Some(run.looking(&a.what).only(|t| !t.is_write))
             };
-            let runs = real.chain(list.iter().filter_map(look)).collect();
-            if let Ok(t) = Traffic::between(program, runs) {
-                traffic.insert(memory, t);
-            }
-        }
-        Knowledge { program, traffic }
+            let runs = real.chain(looks.added.iter().filter_map(look)).collect();
+            Traffic::between(program, runs).ok()
+        };
+        looks.traffic.get_or_init(find).as_ref()
     }
 
     /// Where an added instance reads, or looks before it writes.
@@ -80,24 +103,26 @@ impl<'a> Knowledge<'a> {
         touch: &Touch,
         number: Option<usize>,
     ) -> Option<(&Traffic<'a>, AccessId)> {
-        let t = self.traffic.get(&touch.buffer)?;
+        let t = self.traffic(&touch.buffer)?;
         let statement = t.runs.iter().position(|r| r.who == Who::Added(step))?;
         let touch = t.runs.get(statement)?.touches.iter().position(|x| *x == number)?;
         Some((t, AccessId { statement, touch }))
     }
 
     /// The constants that added instances of a statement read, with the points at which they do.
-    fn constants(&self, place: usize, added: &[&Added]) -> Vec<Read> {
+    /// Nothing of the memory `but`.
+    fn constants(&self, place: usize, added: &[&Added], but: Option<&Buffer>) -> Vec<Constant> {
         let mut found = Vec::new();
         for a in added {
             if a.what.place != place {
                 continue;
             }
-            for (k, touch) in a.what.touches.iter().enumerate().filter(|(_, t)| !t.is_write) {
+            let reads = |t: &Touch| !t.is_write && Some(&t.buffer) != but;
+            for (k, touch) in a.what.touches.iter().enumerate().filter(|(_, t)| reads(t)) {
                 let known = self.access(a.step, touch, Some(k)).and_then(|(t, id)| t.constant(id));
                 let Some((value, points)) = known else { continue };
                 let Ok(all) = a.what.domain.to_set() else { continue };
-                found.push(Read {
+                found.push(Constant {
                     step: a.step,
                     touch: k,
                     what: touch.clone(),
@@ -110,21 +135,14 @@ impl<'a> Knowledge<'a> {
         found
     }
 
-    /// A value of an added instance, as far as what it reads is known: everywhere, or also in parts
-    /// of the added points. `added` are all that go with it.
-    pub fn value(
-        &self,
-        a: &Added,
-        added: &[&Added],
-        value: &Expr,
-        partly: bool,
-        floats: Floats,
-    ) -> Known<Value> {
+    /// A value of an added instance, as far as what it reads is known. `added` are all that go with
+    /// it.
+    pub fn value(&self, a: &Added, added: &[&Added], value: &Expr, look: Look<'_>) -> Known<Value> {
         let mut points = a.what.domain.to_set()?;
         let mut put = Put { program: self.program, reads: Vec::new() };
-        for read in self.constants(a.what.place, added) {
+        for read in self.constants(a.what.place, added, look.but) {
             if !read.everywhere {
-                if !partly || read.step != a.step {
+                if !look.partly || read.step != a.step {
                     continue;
                 }
                 points = points.intersect(&read.points)?;
@@ -132,34 +150,60 @@ impl<'a> Knowledge<'a> {
             put.reads.push(read);
         }
         let rests_on = put.reads.iter().map(|r| (r.step, Some(r.touch))).collect();
-        let value = reduced(&put.expr(value), &points.domain()?, floats);
+        let value = reduced(&put.expr(value), &points.domain()?, look.floats);
         Ok(Value { value, points, rests_on })
     }
 
-    /// The points at which an added store leaves its cell as it is.
+    /// The points at which an added store leaves its cell as it is. What the cell holds is looked at
+    /// last: where a store updates it, that is the hardest to know, and often of no importance.
     pub fn unchanged(&self, a: &Added, added: &[&Added], floats: Floats) -> Option<Unchanged> {
-        let step = &a.what;
-        let (Act::Store(value), Some(target)) = (&step.act, step.target()) else { return None };
-        let look = self.access(a.step, target, None);
-        for partly in [false, true] {
-            let Ok(known) = self.value(a, added, value, partly, floats) else { continue };
-            let Value { value, points, mut rests_on } = known;
-            let at = points.domain().ok()?;
-            if self.is_cell(&value, target, &at) {
-                return Some(Unchanged { points, rests_on });
-            }
-            if let Some((there, where_)) = look.and_then(|(t, id)| t.constant(id))
-                && same_constant(&value, &there)
-            {
-                rests_on.push((a.step, None));
-                return Some(Unchanged { points: points.intersect(&where_).ok()?, rests_on });
+        let (Act::Store(value), Some(target)) = (&a.what.act, a.what.target()) else { return None };
+        let all = a.what.domain.to_set().ok()?;
+        let mut found: Option<Unchanged> = None;
+        for but in [Some(&target.buffer), None] {
+            for partly in [false, true] {
+                let look = Look { partly, but, floats };
+                let known = self.value(a, added, value, look);
+                let here = known.ok().and_then(|known| self.neutral(a, target, known, but));
+                let Some(mut here) = here else { continue };
+                if let Some(before) = found.take() {
+                    here.points = here.points.union(&before.points).ok()?;
+                    here.rests_on.extend(before.rests_on);
+                }
+                if all.is_subset(&here.points).is_yes() {
+                    return Some(here);
+                }
+                found = Some(here);
             }
         }
-        let (t, id) = look?;
-        t.holds(id, value).then(|| {
-            let points = a.what.domain.to_set().ok()?;
-            Some(Unchanged { points, rests_on: vec![(a.step, None)] })
-        })?
+        let holds = || self.access(a.step, target, None).is_some_and(|(t, id)| t.holds(id, value));
+        match !self.program.reads_what_changes(value) && holds() {
+            true => Some(Unchanged { points: all, rests_on: vec![(a.step, None)] }),
+            false => found,
+        }
+    }
+
+    /// The points at which a known value is what its cell holds.
+    fn neutral(
+        &self,
+        a: &Added,
+        target: &Touch,
+        known: Value,
+        but: Option<&Buffer>,
+    ) -> Option<Unchanged> {
+        let Value { value, points, mut rests_on } = known;
+        if self.is_cell(&value, target, &points.domain().ok()?) {
+            return Some(Unchanged { points, rests_on });
+        }
+        if but.is_some() || !is_constant(&value) {
+            return None;
+        }
+        let (there, at) = self.access(a.step, target, None).and_then(|(t, id)| t.constant(id))?;
+        if !same_constant(&value, &there) {
+            return None;
+        }
+        rests_on.push((a.step, None));
+        Some(Unchanged { points: points.intersect(&at).ok()?, rests_on })
     }
 
     /// Whether a value is what the cell holds.
@@ -172,7 +216,7 @@ impl<'a> Knowledge<'a> {
 }
 
 /// A load whose value is known.
-struct Read {
+struct Constant {
     step: usize,
     touch: usize,
     what: Touch,
@@ -185,14 +229,14 @@ struct Read {
 /// Puts known values in the place of loads.
 struct Put<'a> {
     program: &'a Program,
-    reads: Vec<Read>,
+    reads: Vec<Constant>,
 }
 
 impl Fold for Put<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         let ExprKind::Load(buffer, indices) = e.kind() else { return fold_expr_children(self, e) };
         let outer = self.program.lifetime(buffer);
-        let is_this = |r: &&Read| {
+        let is_this = |r: &&Constant| {
             let at = r.what.indices.iter().skip(outer);
             r.what.buffer == *buffer && indices.iter().zip(at).all(|(x, y)| same_expr(x, y))
         };

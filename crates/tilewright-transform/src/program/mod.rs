@@ -244,6 +244,25 @@ impl Program {
         self.memory.changes(&buffer.data)
     }
 
+    /// Whether a value may be another one when it is computed again.
+    pub fn reads_what_changes(&self, e: &Expr) -> bool {
+        struct Changes<'a>(&'a Memory, bool);
+        impl Visit for Changes<'_> {
+            fn expr(&mut self, e: &Expr) {
+                match e.kind() {
+                    ExprKind::Load(b, _) => self.1 |= self.0.changes(&b.data),
+                    ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _)
+                    | ExprKind::Undef => self.1 = true,
+                    _ => {}
+                }
+                walk_expr(self, e);
+            }
+        }
+        let mut changes = Changes(&self.memory, false);
+        changes.expr(e);
+        changes.1
+    }
+
     /// Whether the memory was there before, and is seen afterwards.
     pub fn is_observed(&self, buffer: &Buffer) -> bool {
         !self.memory.local.contains(&buffer.data)

@@ -1,0 +1,285 @@
+//! The loads and stores of a program as relations of the engine, over common symbolic sizes.
+
+use std::cell::OnceCell;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CString;
+
+use tilewright_ir::{Expr, Var};
+
+use super::{AccessId, Statement, Time};
+use crate::answer::{Known, Reason, Unknown, not_affine};
+use crate::domain::Domain;
+use crate::engine::Engine;
+use crate::form::{Atom, Sum};
+use crate::former::Former;
+use crate::frame::Frame;
+use crate::isl::api::{IN, PARAM, SET};
+use crate::isl::{Map, Set as Raw, UnionMap};
+use crate::set::Set;
+
+/// A load or store.
+pub(super) struct Entry {
+    pub id: AccessId,
+    /// The variables of its statement.
+    pub vars: Vec<Var>,
+    /// From instances to cells.
+    pub touches: Map,
+    /// Why not all of these need happen.
+    pub vague: Option<Unknown>,
+    pub is_write: bool,
+    pub buffer: usize,
+    domain: Domain,
+    schedule: Vec<Time>,
+    indices: Vec<Expr>,
+    cells: OnceCell<Known<Raw>>,
+    hull: OnceCell<Known<Hull>>,
+}
+
+/// A least and a greatest index, where there is one.
+type Ends = (Option<i64>, Option<i64>);
+
+/// The ends on each axis.
+type Hull = Vec<Ends>;
+
+/// All accesses of a program.
+pub(super) struct Accesses {
+    pub engine: Engine,
+    pub entries: Vec<Entry>,
+    symbolic: Vec<Atom>,
+    names: Vec<String>,
+}
+
+/// The last writes before a sink, among some sources: by source, the pairs of instances.
+pub(super) struct LastWrites {
+    /// Those that are certainly the last ones.
+    pub certain: BTreeMap<usize, Map>,
+    /// Those that may be.
+    pub possible: BTreeMap<usize, Map>,
+    /// What of the sink has no certain write before it.
+    pub rest: Map,
+}
+
+impl Entry {
+    /// The cells that are touched.
+    pub fn cells(&self) -> Known<Raw> {
+        let cells = || self.touches.clone().range()?.compute_divs()?.coalesce();
+        self.cells.get_or_init(cells).clone()
+    }
+
+    /// Whether the boxes around what two accesses touch have nothing in common.
+    pub fn is_far_from(&self, other: &Entry) -> Known<bool> {
+        let below = |hi: Option<i64>, lo: Option<i64>| hi.zip(lo).is_some_and(|(h, l)| h < l);
+        let apart = |(a, b): (&Ends, &Ends)| below(a.1, b.0) || below(b.1, a.0);
+        Ok(self.hull()?.iter().zip(other.hull()?).any(apart))
+    }
+
+    /// Whether this comes before another access of the same cell, or after it, each time. `None`
+    /// where they take turns. Within a loop whose variable is an index of both on one axis, one cell
+    /// belongs to one iteration.
+    pub fn when(&self, other: &Entry) -> Option<Ordering> {
+        let is_index = |v: &Var| {
+            let mut axes = self.indices.iter().zip(&other.indices);
+            axes.any(|(a, b)| a.as_var() == Some(v) && b.as_var() == Some(v))
+        };
+        for (a, b) in self.schedule.iter().zip(&other.schedule) {
+            match (a, b) {
+                (Time::At(a), Time::At(b)) if a == b => {}
+                (Time::At(a), Time::At(b)) => return Some(a.cmp(b)),
+                (Time::Loop(v), Time::Loop(w)) if v == w && is_index(v) => {}
+                _ => return None,
+            }
+        }
+        // In one instance, reads come before writes.
+        let same = self.id.statement == other.id.statement;
+        (same && self.is_write != other.is_write).then(|| self.is_write.cmp(&other.is_write))
+    }
+
+    /// A key for the order of the text.
+    pub fn in_text(&self) -> impl Ord + use<> {
+        let place = |t: &Time| match t {
+            Time::At(k) => *k,
+            Time::Loop(_) => 0,
+        };
+        (self.schedule.iter().map(place).collect::<Vec<i64>>(), self.id)
+    }
+
+    fn hull(&self) -> Known<&Hull> {
+        let hull = || {
+            let cells = self.touches.clone().range()?;
+            let side = |v: Known<crate::isl::Val>| v.ok().and_then(|v| v.to_i64());
+            let axes = 0..cells.dim(SET)? as i32;
+            Ok(axes
+                .map(|k| (side(cells.clone().dim_min_val(k)), side(cells.clone().dim_max_val(k))))
+                .collect())
+        };
+        self.hull.get_or_init(hull).as_ref().map_err(Clone::clone)
+    }
+}
+
+impl Accesses {
+    pub fn of(engine: &Engine, program: &[Statement]) -> Known<Accesses> {
+        let mut prepared = Vec::new();
+        let mut symbolic: BTreeSet<Atom> = BTreeSet::new();
+        for s in program {
+            let mut former = Former::default();
+            let mut places = Vec::new();
+            for t in &s.touches {
+                places.push(t.indices.iter().map(|e| former.sum(e)).collect::<Known<Vec<Sum>>>()?);
+            }
+            let d = s.domain.reach(|f| places.iter().flatten().for_each(|p| p.atoms(f)))?;
+            let hidden = d.hidden();
+            let outer = d.frame.atoms[d.vars..].iter().filter(|a| !hidden.contains(a));
+            symbolic.extend(outer.cloned());
+            prepared.push((d, hidden, places));
+        }
+        let symbolic: Vec<Atom> = symbolic.into_iter().collect();
+        let names = symbolic.iter().map(Atom::name).collect();
+        let mut all = Accesses { engine: engine.clone(), entries: Vec::new(), symbolic, names };
+        let mut buffers: Vec<(u64, usize)> = Vec::new();
+        for (statement, (s, (d, hidden, places))) in program.iter().zip(&prepared).enumerate() {
+            let vague = match d.vague() {
+                Some(why) => Some(why.clone()),
+                None if hidden.is_empty() => None,
+                None => Some(not_affine(hidden.iter().map(Atom::expr))),
+            };
+            for (touch, (t, place)) in s.touches.iter().zip(places).enumerate() {
+                let storage = t.buffer.data.id();
+                let known = buffers.iter().position(|(b, _)| *b == storage);
+                let buffer = known.unwrap_or(buffers.len());
+                match known.and_then(|b| buffers.get(b)) {
+                    Some((_, rank)) if *rank != place.len() => {
+                        let what = format!("views of `{}` of different rank", t.buffer.name);
+                        return Err(Reason::Mismatch(what).into());
+                    }
+                    Some(_) => {}
+                    None => buffers.push((storage, place.len())),
+                }
+                all.entries.push(Entry {
+                    id: AccessId { statement, touch },
+                    vars: d.vars().cloned().collect(),
+                    touches: all.relation(d, place)?,
+                    vague: vague.clone(),
+                    is_write: t.is_write,
+                    buffer,
+                    domain: d.clone(),
+                    schedule: s.schedule.clone(),
+                    indices: t.indices.clone(),
+                    cells: OnceCell::new(),
+                    hull: OnceCell::new(),
+                });
+            }
+        }
+        Ok(all)
+    }
+
+    /// Who of some sources writes last before a sink, in the order of the schedules. `wanted` is the
+    /// part of the sink that is asked about.
+    pub fn last_writes(&self, sink: usize, wanted: Map, sources: &[usize]) -> Known<LastWrites> {
+        let labelled = |k: usize, map: Map| {
+            map.set_tuple(IN, &label('A', k))?.set_tuple(SET, &label('B', 0))?.union_map()
+        };
+        let (mut must, mut may) = (self.nothing()?, self.nothing()?);
+        for k in sources {
+            let Some(entry) = self.entries.get(*k) else { continue };
+            let into = if entry.vague.is_none() { &mut must } else { &mut may };
+            *into = into.clone().union(labelled(*k, entry.touches.clone())?)?;
+        }
+        let takes_part =
+            || sources.iter().copied().chain([sink]).filter_map(|k| self.entries.get(k));
+        let length = takes_part().map(|e| e.schedule.len()).max().unwrap_or(0);
+        let mut schedule = self.nothing()?;
+        for k in sources.iter().copied().chain([sink]) {
+            let Some(entry) = self.entries.get(k) else { continue };
+            let times = entry.schedule.iter().map(|step| match step {
+                Time::At(k) => Sum::constant(i128::from(*k)),
+                Time::Loop(v) => Sum::var(v),
+            });
+            let mut times: Vec<Sum> = times.collect();
+            times.resize(length, Sum::default());
+            times.push(Sum::constant(i128::from(entry.is_write)));
+            let time = self.relation(&entry.domain, &times)?;
+            schedule = schedule.union(time.set_tuple(IN, &label('A', k))?.union_map()?)?;
+        }
+        let none = wanted.clone().subtract(wanted.clone())?;
+        let sink = labelled(sink, wanted)?;
+        let info = sink.sink()?.must_source(must)?.may_source(may)?.schedule(schedule)?;
+        let flow = info.flow()?;
+        let rest = match flow.may_no_source()?.list()?.into_iter().next() {
+            Some(rest) => rest.reset_tuple(IN)?.reset_tuple(SET)?,
+            None => none,
+        };
+        Ok(LastWrites {
+            certain: by_writer(&flow.must()?)?,
+            possible: by_writer(&flow.may()?)?,
+            rest,
+        })
+    }
+
+    fn nothing(&self) -> Known<UnionMap> {
+        let names = self.names.iter().map(String::as_str);
+        self.engine.ctx.space(names, 0)?.empty_union()
+    }
+
+    /// The relation from the points of a domain to sums, with the symbolic sizes as parameters in
+    /// their common order. What is not affine and varies is eliminated.
+    fn relation(&self, d: &Domain, sums: &[Sum]) -> Known<Map> {
+        let n = d.frame.len();
+        let mut map = d.frame.graph(sums)?.on_domain(d.set.clone())?;
+        // The symbolic sizes that this domain does not mention have any value.
+        let mut place: Vec<Option<usize>> =
+            self.symbolic.iter().map(|a| d.frame.position(a)).collect();
+        let mut total = n;
+        for at in place.iter_mut().filter(|p| p.is_none()) {
+            map = map.insert_dims(IN, total as u32, 1)?;
+            *at = Some(total);
+            total += 1;
+        }
+        // Each symbolic size in turn becomes the next parameter; what is behind it moves up.
+        let mut left: Vec<usize> = (0..total).collect();
+        for (k, at) in place.iter().enumerate() {
+            let Some(now) = left.iter().position(|x| Some(*x) == *at) else { continue };
+            left.remove(now);
+            map = map.move_dims(PARAM, k as u32, IN, now as u32, 1)?;
+        }
+        for (k, name) in self.names.iter().enumerate() {
+            map = map.name_param(k, name)?;
+        }
+        map.project_out(IN, d.vars as u32, (left.len() - d.vars) as u32)
+    }
+
+    /// A set of the analysis as one over variables. Its parameters may come in any order.
+    pub fn set(&self, vars: &[Var], raw: Raw, vague: Option<Unknown>) -> Known<Set> {
+        let names = raw.param_names()?;
+        let (dims, n) = (vars.len() as u32, names.len() as u32);
+        let raw = raw.move_dims(SET, dims, PARAM, 0, n)?;
+        let mut atoms: Vec<Atom> = vars.iter().map(Atom::var).collect();
+        for name in &names {
+            let known = self.names.iter().position(|x| x == name);
+            let atom = known.and_then(|k| self.symbolic.get(k));
+            let lost = || Unknown::from(Reason::Engine(format!("unknown parameter {name}")));
+            atoms.push(atom.ok_or_else(lost)?.clone());
+        }
+        let frame = Frame::new(&self.engine.ctx, atoms)?;
+        let engine = self.engine.clone();
+        Ok(Set { engine, frame: frame.into(), dims: vars.len(), raw, vague })
+    }
+}
+
+fn label(kind: char, number: usize) -> CString {
+    CString::new(format!("{kind}{number}")).unwrap_or_default()
+}
+
+/// The relations by the numbers of their writers, without names.
+fn by_writer(union: &UnionMap) -> Known<BTreeMap<usize, Map>> {
+    let mut out = BTreeMap::new();
+    for map in union.list()? {
+        let writer = map.tuple(IN).and_then(|n| n.get(1..)?.parse().ok());
+        if let Some(writer) = writer
+            && !map.is_empty()?
+        {
+            out.insert(writer, map.reset_tuple(IN)?.reset_tuple(SET)?);
+        }
+    }
+    Ok(out)
+}

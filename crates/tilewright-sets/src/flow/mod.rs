@@ -1,0 +1,462 @@
+//! Who wrote what I read: exact last-writer flow.
+//!
+//! A program is a list of [`Statement`]s: each has a domain, its accesses, and a schedule vector of
+//! constants and loop variables that says in which order instances run (lexicographically; in one
+//! instance, reads come before writes). For
+//!
+//! ```text
+//! for i in range(8): B[i] = 0            # schedule (0, i)
+//! for i in range(8): B[i] = B[i] + A[i]  # schedule (1, i)
+//! ```
+//!
+//! [`Flow::compute`] finds, for every read instance, the write instance that produced the value
+//! (Feautrier 1991, "Dataflow analysis of array and scalar references", as implemented by isl's
+//! `isl_union_access_info`), and the reads that see no write. What is observable at the end is a
+//! read like any other: [`Statement::observe`].
+//!
+//! That analysis is dear, and most of it is not needed. Stages of a program run one after the other:
+//! a read finds its cells in the latest stage that writes them, which is an intersection of sets of
+//! cells, and only among statements that take turns in common loops is there a last write to be
+//! searched for. Which *instance* of a write it was is found when somebody asks ([`Edge::pairs`]).
+//!
+//! A write whose place or condition is not affine *may* happen: it can be the source of a read and
+//! ends no earlier one. A read whose place is not affine may read any cell that is not excluded.
+//!
+//! **Limits.** Buffers are told apart by the identity of their pointer. Two views of one memory
+//! with different shapes must be given as one buffer. A pair of schedules that are equal has no
+//! order: neither instance is the other's source.
+
+mod accesses;
+
+use std::cell::OnceCell;
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use tilewright_ir::{Buffer, Expr, Range, Var};
+
+use self::accesses::Accesses;
+use crate::answer::{Known, Reason, Unknown, Witness};
+use crate::domain::Domain;
+use crate::engine::Engine;
+use crate::isl::{Map, Set as Raw};
+use crate::set::Set;
+
+/// One component of a schedule vector.
+#[derive(Clone, Debug)]
+pub enum Time {
+    /// The place among the statements of a sequence.
+    At(i64),
+    /// The iteration of a loop.
+    Loop(Var),
+}
+
+/// Whether all that runs at one time is over before anything that runs at another one.
+pub fn is_before(one: &[Time], other: &[Time]) -> bool {
+    for pair in one.iter().zip(other) {
+        match pair {
+            (Time::At(a), Time::At(b)) if a == b => {}
+            (Time::At(a), Time::At(b)) => return a < b,
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// A load or store of a statement.
+#[derive(Clone, Debug)]
+pub struct Touch {
+    /// What is accessed.
+    pub buffer: Buffer,
+    /// Where, over the statement's variables.
+    pub indices: Vec<Expr>,
+    /// Whether it is a store.
+    pub is_write: bool,
+}
+
+/// A statement with the points at which it runs.
+#[derive(Clone)]
+pub struct Statement {
+    /// The points, over the loops around the statement.
+    pub domain: Domain,
+    /// When it runs.
+    pub schedule: Vec<Time>,
+    /// What it reads and writes.
+    pub touches: Vec<Touch>,
+}
+
+/// An access: the statement's number, and the access's number in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AccessId {
+    /// Which statement.
+    pub statement: usize,
+    /// Which of its touches.
+    pub touch: usize,
+}
+
+impl Statement {
+    /// A statement without accesses.
+    pub fn new(domain: &Domain, schedule: Vec<Time>) -> Statement {
+        Statement { domain: domain.clone(), schedule, touches: Vec::new() }
+    }
+
+    /// With a load.
+    pub fn reads(mut self, buffer: &Buffer, indices: &[Expr]) -> Statement {
+        let (buffer, indices) = (buffer.clone(), indices.to_vec());
+        self.touches.push(Touch { buffer, indices, is_write: false });
+        self
+    }
+
+    /// With a store.
+    pub fn writes(mut self, buffer: &Buffer, indices: &[Expr]) -> Statement {
+        let (buffer, indices) = (buffer.clone(), indices.to_vec());
+        self.touches.push(Touch { buffer, indices, is_write: true });
+        self
+    }
+
+    /// A statement that reads every cell of a buffer, in place `at` of the outermost sequence. The
+    /// variables are fresh and named after the axes: `B0`, `B1`.
+    pub fn observe(engine: &Engine, buffer: &Buffer, at: i64) -> Statement {
+        let ranges: Vec<(Var, Range)> = (buffer.shape.iter().enumerate())
+            .map(|(k, extent)| {
+                let var = Var::new(format!("{}{k}", buffer.name), extent.dtype());
+                (var, Range::upto(extent.clone()))
+            })
+            .collect();
+        let indices: Vec<Expr> = ranges.iter().map(|(v, _)| v.expr()).collect();
+        let mut schedule = vec![Time::At(at)];
+        schedule.extend(ranges.iter().map(|(v, _)| Time::Loop(v.clone())));
+        let domain = engine.domain_of(&ranges, &[]);
+        Statement::new(&domain, schedule).reads(buffer, &indices)
+    }
+}
+
+/// A write that a read gets its value from.
+#[derive(Clone)]
+pub struct Edge {
+    /// The write.
+    pub writer: AccessId,
+    /// The read.
+    pub reader: AccessId,
+    /// Whether the write is certainly the last one before the read.
+    pub certain: bool,
+    /// The instances of the read that get it, over the variables of its statement.
+    pub reads: Set,
+    accesses: Rc<Accesses>,
+    /// The numbers of both accesses.
+    ends: (usize, usize),
+    /// The part of the read that gets it.
+    part: Map,
+    pairs: OnceCell<Known<Set>>,
+}
+
+/// A read that may see a cell that was never written.
+#[derive(Clone)]
+pub struct Uninitialised {
+    /// The read.
+    pub reader: AccessId,
+    /// Whether nothing that may write comes before, and the read certainly happens.
+    pub certain: bool,
+    /// The instances, over the statement's variables.
+    pub instances: Set,
+}
+
+/// The result of the analysis.
+#[derive(Clone)]
+pub struct Flow {
+    /// The value of each read, in the order of writers and readers.
+    pub edges: Vec<Edge>,
+    /// Reads without a certain write before them.
+    pub uninitialised: Vec<Uninitialised>,
+}
+
+impl Flow {
+    /// Analyses a program. Its statements may come in any order.
+    pub fn compute(engine: &Engine, program: &[Statement]) -> Known<Flow> {
+        engine.ask(|| {
+            let accesses = Rc::new(Accesses::of(engine, program)?);
+            let mut flow = Flow { edges: Vec::new(), uninitialised: Vec::new() };
+            for (reader, entry) in accesses.entries.iter().enumerate() {
+                if !entry.is_write {
+                    Search::new(&accesses, reader).run(&mut flow)?;
+                }
+            }
+            flow.edges.sort_by_key(|e| e.ends);
+            Ok(flow)
+        })
+    }
+
+    /// Only the reads without a certain write before them, which takes less time.
+    pub fn uninitialised(engine: &Engine, program: &[Statement]) -> Known<Vec<Uninitialised>> {
+        engine.ask(|| {
+            let accesses = Rc::new(Accesses::of(engine, program)?);
+            let readers = accesses.entries.iter().enumerate().filter(|(_, e)| !e.is_write);
+            let lost = readers.map(|(k, _)| Search::new(&accesses, k).run_unwritten());
+            lost.filter_map(Known::transpose).collect()
+        })
+    }
+
+    /// The edges that end in a read.
+    pub fn sources(&self, reader: AccessId) -> impl Iterator<Item = &Edge> {
+        self.edges.iter().filter(move |e| e.reader == reader)
+    }
+}
+
+/// Writers that take turns with each other.
+struct Group {
+    writers: Vec<usize>,
+    /// Whether they do so with the reader too.
+    in_turns: bool,
+}
+
+/// Number of writers among which it does not pay to compare boxes first.
+const FEW: usize = 8;
+
+/// The way of one read back through time.
+struct Search<'a> {
+    accesses: &'a Rc<Accesses>,
+    reader: usize,
+    /// What of the read has no certain write so far: from instances to cells.
+    rest: Map,
+    /// The instances that a write was met for which may not happen.
+    clouded: Option<Raw>,
+}
+
+impl<'a> Search<'a> {
+    fn new(accesses: &'a Rc<Accesses>, reader: usize) -> Search<'a> {
+        let rest = accesses.entries[reader].touches.clone();
+        Search { accesses, reader, rest, clouded: None }
+    }
+
+    fn run(mut self, flow: &mut Flow) -> Known<()> {
+        let first = flow.edges.len();
+        for group in self.groups()?.into_iter().rev() {
+            if self.rest.is_empty()? {
+                return Ok(());
+            }
+            self.meet(&group, flow)?;
+        }
+        let possible = flow.edges[first..].iter().any(|e| !e.certain);
+        flow.uninitialised.extend(self.unwritten(possible)?);
+        Ok(())
+    }
+
+    /// Only what nobody writes before: in which order does not matter, and what is hard comes last.
+    fn run_unwritten(mut self) -> Known<Option<Uninitialised>> {
+        let mut possible = false;
+        for group in self.groups()? {
+            for w in group.writers.iter().filter(|_| !group.in_turns) {
+                let w = &self.accesses.entries[*w];
+                match w.vague {
+                    None => self.rest = self.rest.subtract_range(w.cells()?)?,
+                    Some(_) => possible = true,
+                }
+            }
+            if group.in_turns && !self.rest.is_empty()? {
+                let last =
+                    self.accesses.last_writes(self.reader, self.rest.clone(), &group.writers)?;
+                possible |= last.possible.keys().any(|w| self.accesses.entries[*w].vague.is_some());
+                self.rest = last.rest;
+            }
+        }
+        self.unwritten(possible)
+    }
+
+    /// What is left of the read. `possible` says whether it may have been written.
+    fn unwritten(self, possible: bool) -> Known<Option<Uninitialised>> {
+        let reader = &self.accesses.entries[self.reader];
+        let instances = self.rest.domain()?;
+        if instances.is_empty()? {
+            return Ok(None);
+        }
+        let certain = reader.vague.is_none() && !possible;
+        let instances = self.accesses.set(&reader.vars, instances, reader.vague.clone())?;
+        Ok(Some(Uninitialised { reader: reader.id, certain, instances }))
+    }
+
+    /// The writers that the read may see, in the order of time: all of a group are before all of a
+    /// later one.
+    fn groups(&self) -> Known<Vec<Group>> {
+        let entries = &self.accesses.entries;
+        let reader = &entries[self.reader];
+        let mut all: Vec<usize> = (0..entries.len()).collect();
+        all.retain(|k| {
+            let w = &entries[*k];
+            w.is_write && w.buffer == reader.buffer && w.when(reader) != Some(Ordering::Greater)
+        });
+        if all.len() > FEW {
+            let mut near = Vec::new();
+            for k in all {
+                if !entries[k].is_far_from(reader)? {
+                    near.push(k);
+                }
+            }
+            all = near;
+        }
+        all.push(self.reader);
+        all.sort_by_cached_key(|k| entries[*k].in_text());
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for k in all {
+            let is_before = |j: &usize| entries[*j].when(&entries[k]) == Some(Ordering::Less);
+            let settled = groups.iter().take_while(|g| g.iter().all(is_before)).count();
+            let mut group = groups.split_off(settled).concat();
+            group.push(k);
+            groups.push(group);
+        }
+        let with_reader = groups.iter().position(|g| g.contains(&self.reader));
+        groups.truncate(with_reader.map_or(0, |n| n + 1));
+        let group = |mut writers: Vec<usize>| {
+            let n = writers.len();
+            writers.retain(|w| *w != self.reader);
+            Group { in_turns: n > writers.len(), writers }
+        };
+        Ok(groups.into_iter().map(group).filter(|g| !g.writers.is_empty()).collect())
+    }
+
+    /// What the writers of one group give.
+    fn meet(&mut self, group: &Group, flow: &mut Flow) -> Known<()> {
+        let entries = &self.accesses.entries;
+        let mut met: Vec<(usize, Map)> = Vec::new();
+        let mut all: Option<Map> = None;
+        let mut in_turns = group.in_turns;
+        for w in &group.writers {
+            let part = self.rest.clone().intersect_range(entries[*w].cells()?)?;
+            if part.is_empty()? {
+                continue;
+            }
+            all = Some(match all {
+                None => part.clone(),
+                Some(before) => {
+                    in_turns = in_turns || !before.clone().intersect(part.clone())?.is_empty()?;
+                    before.union(part.clone())?
+                }
+            });
+            met.push((*w, part));
+        }
+        if in_turns {
+            return self.meet_in_turns(met.into_iter().map(|(w, _)| w).collect(), flow);
+        }
+        for (w, part) in met {
+            let reads = part.clone().domain()?;
+            self.found(w, part, None, true, flow)?;
+            match entries[w].vague {
+                None => self.rest = self.rest.clone().subtract_range(entries[w].cells()?)?,
+                Some(_) => self.cloud(reads)?,
+            }
+        }
+        self.rest = self.rest.clone().coalesce()?;
+        Ok(())
+    }
+
+    /// What writers give that take turns with each other, or with the reader.
+    fn meet_in_turns(&mut self, writers: Vec<usize>, flow: &mut Flow) -> Known<()> {
+        if writers.is_empty() {
+            return Ok(());
+        }
+        let last = self.accesses.last_writes(self.reader, self.rest.clone(), &writers)?;
+        let mut unsure = Vec::new();
+        for (w, pairs) in last.possible {
+            let reads = pairs.clone().range()?;
+            let certain = match last.certain.get(&w) {
+                None => false,
+                Some(sure) => pairs.is_subset(sure)?,
+            };
+            if !certain {
+                unsure.push(reads.clone());
+            }
+            let part = self.rest.clone().on_domain(reads)?;
+            self.found(w, part, Some(pairs), certain, flow)?;
+        }
+        self.rest = last.rest.coalesce()?;
+        unsure.into_iter().try_for_each(|u| self.cloud(u))
+    }
+
+    fn cloud(&mut self, reads: Raw) -> Known<()> {
+        self.clouded = Some(match self.clouded.take() {
+            None => reads,
+            Some(before) => before.union(reads)?,
+        });
+        Ok(())
+    }
+
+    /// A writer that gives its value to a part of the read.
+    fn found(
+        &self,
+        writer: usize,
+        part: Map,
+        pairs: Option<Map>,
+        certain: bool,
+        flow: &mut Flow,
+    ) -> Known<()> {
+        let (w, r) = (&self.accesses.entries[writer], &self.accesses.entries[self.reader]);
+        let reads = part.clone().domain()?.coalesce()?;
+        let is_clear = match &self.clouded {
+            None => true,
+            Some(cloud) => cloud.clone().intersect(reads.clone())?.is_empty()?,
+        };
+        let vague = w.vague.clone().or_else(|| r.vague.clone());
+        let edge = Edge {
+            writer: w.id,
+            reader: r.id,
+            certain: certain && is_clear && vague.is_none(),
+            reads: self.accesses.set(&r.vars, reads, vague)?,
+            accesses: self.accesses.clone(),
+            ends: (writer, self.reader),
+            part,
+            pairs: OnceCell::new(),
+        };
+        if let Some(pairs) = pairs {
+            let _ = edge.pairs.set(edge.named(pairs));
+        }
+        flow.edges.push(edge);
+        Ok(())
+    }
+}
+
+impl Edge {
+    /// The pairs of instances: the writer's variables, then the reader's. Variables of the reader
+    /// that are also the writer's are renamed.
+    ///
+    /// # Errors
+    /// What the engine could not decide.
+    pub fn pairs(&self) -> Known<&Set> {
+        let find = || self.accesses.engine.ask(|| self.named(self.last_instances()?));
+        self.pairs.get_or_init(find).as_ref().map_err(Clone::clone)
+    }
+
+    /// The last instance of the write before each instance of the read.
+    fn last_instances(&self) -> Known<Map> {
+        let (writer, reader) = self.ends;
+        let w = &self.accesses.entries[writer];
+        let is_before = w.when(&self.accesses.entries[reader]) == Some(Ordering::Less);
+        if is_before && w.touches.is_injective()? {
+            return w.touches.clone().then(self.part.clone().reverse()?);
+        }
+        let mut last = self.accesses.last_writes(reader, self.part.clone(), &[writer])?;
+        let lost = || Unknown::from(Reason::Engine("a write has gone".into()));
+        last.possible.remove(&writer).ok_or_else(lost)
+    }
+
+    /// Pairs in the variables of both statements.
+    fn named(&self, pairs: Map) -> Known<Set> {
+        let (w, r) = (&self.accesses.entries[self.ends.0], &self.accesses.entries[self.ends.1]);
+        let rename = |v: &Var| if w.vars.contains(v) { v.fresh() } else { v.clone() };
+        let vars: Vec<Var> = w.vars.iter().cloned().chain(r.vars.iter().map(rename)).collect();
+        let vague = w.vague.clone().or_else(|| r.vague.clone());
+        self.accesses.set(&vars, pairs.coalesce()?.wrap()?.flatten()?, vague)
+    }
+
+    /// A pair of instances, in the variables of their statements.
+    ///
+    /// # Errors
+    /// What the engine could not decide.
+    pub fn witness(&self) -> Known<(Witness, Witness)> {
+        let point = self.pairs()?.point()?.ok_or_else(|| Unknown::from(Reason::Empty))?;
+        let of = |entry: usize| &self.accesses.entries[entry].vars;
+        let named = |vars: &[Var], values: &[(Var, i64)]| Witness {
+            values: vars.iter().cloned().zip(values.iter().map(|(_, v)| *v)).collect(),
+        };
+        let (from, to) = (of(self.ends.0), of(self.ends.1));
+        let (first, rest) = point.values.split_at(from.len().min(point.values.len()));
+        Ok((named(from, first), named(to, rest)))
+    }
+}
