@@ -74,11 +74,9 @@ impl Access {
         self.domain.map(&self.indices)?.range(cells)
     }
 
-    /// The pairs of points of both, and the condition under which they touch the same cell. What
-    /// cannot be said makes the pairs vague.
-    fn meeting(&self, other: &Access, when: &[Expr]) -> Known<(Domain, Pred)> {
+    /// The condition under which both touch one cell, and why it may hold more often than that.
+    fn meeting(&self, other: &Access, when: &[Expr]) -> Known<(Pred, Option<Unknown>)> {
         let mut former = Former::default();
-        let both = self.domain.join(&other.domain)?;
         let mut meet = Vec::new();
         let mut why: Option<Unknown> = None;
         for (a, b) in self.indices.iter().zip(&other.indices) {
@@ -92,15 +90,18 @@ impl Access {
         for cond in when {
             meet.push(former.pred(cond)?);
         }
-        Ok((both.blurred(why), Pred::and(meet)))
+        Ok((Pred::and(meet), why))
     }
 
     /// Whether it is certain that no point of one and point of the other touch the same cell. That
     /// is [`Access::independent`] without the witness, which takes longer to find.
     pub fn is_apart(&self, other: &Access) -> bool {
         let ask = || {
-            let (both, meet) = self.meeting(other, &[])?;
-            both.holds(&meet.negate()?)
+            let (meet, _) = self.meeting(other, &[])?;
+            let (here, theirs) = self.domain.beside(&other.domain)?;
+            let d = here.reach(|f| meet.atoms(f))?;
+            let theirs = here.frame.embed(theirs, &d.frame)?;
+            d.set.intersect(d.frame.pred(&meet)?)?.is_disjoint(&theirs)
         };
         self.domain.engine().ask(ask) == Ok(true)
     }
@@ -109,8 +110,8 @@ impl Access {
     /// holds. The witness of a no is the pair: the variables of this access first.
     pub fn independent(&self, other: &Access, when: &[Expr]) -> Proof {
         let ask = || -> Known<Proof> {
-            let (both, meet) = self.meeting(other, when)?;
-            both.refute(meet)
+            let (meet, why) = self.meeting(other, when)?;
+            self.domain.join(&other.domain)?.blurred(why).refute(meet)
         };
         self.domain.engine().ask(ask).into()
     }

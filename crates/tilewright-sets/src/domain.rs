@@ -174,33 +174,27 @@ impl Domain {
     /// Points of both domains, which share the variables that they have in common. What is read
     /// from memory may differ between the two, and is forgotten.
     pub(crate) fn join(&self, other: &Domain) -> Known<Domain> {
+        let (both, set) = self.beside(other)?;
+        Ok(Domain { set: both.set.clone().intersect(set)?, ..both })
+    }
+
+    /// The points of [`Domain::join`] as far as this domain restricts them, and as far as the
+    /// other one does.
+    pub(crate) fn beside(&self, other: &Domain) -> Known<(Domain, Raw)> {
         let (a, b) = (self.without_memory()?, other.without_memory()?);
-        let mut vars: Vec<Atom> = a.frame.atoms[..a.vars].to_vec();
-        let mut rest: Vec<Atom> = a.frame.atoms[a.vars..].to_vec();
-        vars.extend(
-            b.frame.atoms[..b.vars]
-                .iter()
-                .filter(|x| !vars.contains(x))
-                .cloned()
-                .collect::<Vec<_>>(),
-        );
-        rest.extend(b.frame.atoms[b.vars..].iter().cloned());
-        let mut seen: BTreeSet<Atom> = vars.iter().cloned().collect();
-        rest.retain(|x| seen.insert(x.clone()));
-        let count = vars.len();
-        vars.extend(rest);
-        let frame = Frame::new(&self.engine.ctx, vars)?;
-        let left = frame.gather(a.set, &a.frame.atoms)?;
-        let set = left.intersect(frame.gather(b.set, &b.frame.atoms)?)?;
-        let guards = a.guards.iter().chain(b.guards.iter()).cloned().collect();
-        Ok(Domain {
-            engine: self.engine.clone(),
-            frame: Rc::new(frame),
-            vars: count,
-            set,
-            guards: Rc::new(guards),
-            vague: a.vague.or(b.vague),
-        })
+        let mut atoms: Vec<Atom> = Vec::new();
+        let parts = [&a.frame.atoms[..a.vars], &b.frame.atoms[..b.vars]];
+        let rest = [&a.frame.atoms[a.vars..], &b.frame.atoms[b.vars..]];
+        let mut seen: BTreeSet<Atom> = BTreeSet::new();
+        atoms.extend(parts.concat().into_iter().filter(|x| seen.insert(x.clone())));
+        let vars = atoms.len();
+        atoms.extend(rest.concat().into_iter().filter(|x| seen.insert(x.clone())));
+        let frame = Frame::new(&self.engine.ctx, atoms)?;
+        let set = frame.gather(a.set, &a.frame.atoms)?;
+        let theirs = frame.gather(b.set, &b.frame.atoms)?;
+        let guards = Rc::new(a.guards.iter().chain(b.guards.iter()).cloned().collect());
+        let (engine, vague) = (self.engine.clone(), a.vague.or(b.vague));
+        Ok((Domain { engine, frame: Rc::new(frame), vars, set, guards, vague }, theirs))
     }
 
     /// The domain without what it knows of memory; vague if that was anything.
@@ -486,6 +480,43 @@ impl Domain {
             .into()
     }
 
+    /// Whether it is certain that a condition holds at every point: [`Domain::prove`] without the
+    /// witness, which takes longer to find. The constant false holds where there is no point.
+    pub fn proves(&self, cond: &Expr) -> bool {
+        let ask = || {
+            let mut former = Former::default();
+            let fails = former.pred(cond)?.negate()?;
+            if fails == Pred::Bool(false) {
+                return Ok(true);
+            }
+            let d = self.with_lane(&former)?.reach(|f| fails.atoms(f))?;
+            let bad = d.set.clone().intersect(d.frame.pred(&fails)?)?;
+            // What is symbolic ends where its type does.
+            Ok(bad.is_empty()?
+                || d.frame.len() > d.vars
+                    && bad.intersect(d.frame.pred(&d.typed()?)?)?.is_empty()?)
+        };
+        self.engine.ask(ask) == Ok(true)
+    }
+
+    /// Why it cannot be said whether a condition holds at every point, at none, or at some only;
+    /// `None` where it can.
+    pub fn doubt(&self, cond: &Expr) -> Option<Unknown> {
+        let exact = self.engine.ask(|| {
+            let mut former = Former::default();
+            let p = former.pred(cond)?;
+            let d = self.with_lane(&former)?.reach(|f| p.atoms(f))?;
+            Ok(d.vague.is_none() && d.frame.atoms.iter().all(|a| a.as_var().is_some()))
+        });
+        if exact == Ok(true) {
+            return None;
+        }
+        [cond.clone(), !cond.clone()].into_iter().find_map(|c| match self.prove(&c) {
+            Proof::Unknown(why) => Some(why),
+            _ => None,
+        })
+    }
+
     /// Whether two expressions have one value at every point: integers, or conditions.
     pub fn equal(&self, a: &Expr, b: &Expr) -> Proof {
         self.engine
@@ -518,6 +549,35 @@ impl Domain {
     /// Whether the domain has no point; the witness of a no is one.
     pub fn is_empty(&self) -> Proof {
         self.engine.ask(|| self.refute(Pred::Bool(true))).into()
+    }
+
+    /// One point of the domain, away from the ends of what its variables can be; what is not
+    /// affine keeps all its values.
+    ///
+    /// # Errors
+    /// [`Reason::Empty`] for a domain without points.
+    pub fn middle(&self) -> Known<Domain> {
+        self.engine.ask(|| {
+            let mut set = self.set.clone();
+            if set.is_empty()? {
+                return Err(Reason::Empty.into());
+            }
+            for (at, atom) in self.frame.atoms.iter().enumerate() {
+                if atom.as_var().is_none() {
+                    continue;
+                }
+                let low = set.clone().dim_min_val(at as i32)?.to_i64();
+                let high = set.clone().dim_max_val(at as i32)?.to_i64();
+                let (first, last) = (low.or(high).unwrap_or(0), high.or(low).unwrap_or(0));
+                let is = |v: i64| {
+                    let value = Sum::atom(atom.clone()).offset(-i128::from(v))?;
+                    set.clone().intersect(self.frame.pred(&Pred::eq(value))?)
+                };
+                let middle = is(first.midpoint(last))?;
+                set = if middle.is_empty()? { is(first)? } else { middle };
+            }
+            Ok(self.within(set))
+        })
     }
 
     /// The domain with the lane that a form speaks of.

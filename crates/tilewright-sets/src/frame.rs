@@ -222,8 +222,8 @@ impl Frame {
 
     /// A set over `atoms` as a set of this frame, which has all of them.
     pub fn gather(&self, set: Set, atoms: &[Atom]) -> Known<Set> {
-        if self.atoms == atoms {
-            return Ok(set);
+        if let Some(missing) = between(&self.atoms, atoms) {
+            return missing.into_iter().try_fold(set, |s, at| s.insert_dims(SET, at, 1));
         }
         let sums: Vec<Sum> = atoms.iter().cloned().map(Sum::atom).collect();
         set.apply(self.graph(&sums)?.reverse()?)
@@ -231,8 +231,8 @@ impl Frame {
 
     /// A set of this frame as the set of the values that some atoms take.
     pub fn scatter(&self, set: Set, atoms: &[Atom]) -> Known<Set> {
-        if self.atoms == atoms {
-            return Ok(set);
+        if let Some(others) = between(&self.atoms, atoms) {
+            return others.into_iter().rev().try_fold(set, |s, at| s.project_out(SET, at, 1));
         }
         let sums: Vec<Sum> = atoms.iter().cloned().map(Sum::atom).collect();
         set.apply(self.graph(&sums)?)
@@ -246,6 +246,14 @@ impl Frame {
             None => Err(Unknown::from(Reason::Engine("a frame shrank".into()))),
         }
     }
+}
+
+/// Where the atoms of `all` are that are not among `some`, if those come in the same order.
+fn between(all: &[Atom], some: &[Atom]) -> Option<Vec<c_uint>> {
+    let mut rest = some.iter().peekable();
+    let others = all.iter().zip(0..).filter(|(a, _)| rest.next_if_eq(a).is_none());
+    let others = others.map(|(_, at)| at).collect();
+    rest.next().is_none().then_some(others)
 }
 
 /// A key that puts smaller values first: `i == 0 or i == 3`.

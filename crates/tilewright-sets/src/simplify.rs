@@ -41,6 +41,9 @@
 //! that index arithmetic stays in its type. Where the engine does not answer within its quota the
 //! original comes back.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use tilewright_ir::{DType, Expr};
 
 use crate::answer::{Known, Proof, Reason};
@@ -294,12 +297,18 @@ impl Domain {
         if outside.is_empty()? {
             return Ok(Some(Expr::bool(true)));
         }
+        // Nothing is simpler than `i < 3` that is not constant, but `flag`.
+        let flags = self.frame.atoms.iter().any(|a| a.expr().dtype().is_bool());
+        if original.is_some_and(|o| cost(o) <= if flags { 1 } else { 3 }) {
+            return Ok(None);
+        }
         let mut found: Vec<Pred> = Vec::new();
         if let Some(p) = given {
             push(&mut found, p.clone());
             push(&mut found, self.pruned(p)?);
         }
-        let shapes = |set: &Raw| -> Known<Vec<Vec<Vec<Pred>>>> {
+        let mut box_of_all = None;
+        let mut shapes = |set: &Raw| -> Known<Vec<Vec<Vec<Pred>>>> {
             let coalesced = set.clone().coalesce()?;
             let explicit = coalesced.clone().detect_equalities()?;
             let mut out = Vec::new();
@@ -310,7 +319,11 @@ impl Domain {
                     push(&mut out, self.frame.lift_set(&gist)?);
                 }
             }
-            if let Some(b) = self.as_box(set)? {
+            let all = match &box_of_all {
+                Some(all) => all,
+                None => &*box_of_all.insert(self.ends(&self.set)?),
+            };
+            if let Some(b) = self.as_box(set, all)? {
                 push(&mut out, vec![b]);
             }
             Ok(out)
@@ -318,12 +331,22 @@ impl Domain {
         for shape in shapes(inside)? {
             push(&mut found, Pred::or(shape.into_iter().map(Pred::and)));
         }
+        let mut forms: BTreeMap<Pred, Pred> = BTreeMap::new();
         for shape in shapes(&outside)? {
             let mut all = Vec::new();
             for part in shape {
-                all.push(Pred::or(
-                    part.iter().map(|c| self.alone(&c.negate()?)).collect::<Known<Vec<_>>>()?,
-                ));
+                let mut any = Vec::new();
+                for c in part {
+                    let form = match forms.entry(c) {
+                        Entry::Occupied(form) => form.into_mut(),
+                        Entry::Vacant(new) => {
+                            let form = self.alone(&new.key().negate()?)?;
+                            new.insert(form)
+                        }
+                    };
+                    any.push(form.clone());
+                }
+                all.push(Pred::or(any));
             }
             push(&mut found, Pred::and(all));
         }
@@ -413,19 +436,23 @@ impl Domain {
         Ok(parts)
     }
 
+    /// The least and greatest value of each variable in a set.
+    fn ends(&self, set: &Raw) -> Known<Vec<Ends>> {
+        let vars = self.frame.atoms.iter().zip(0..).filter(|(a, _)| a.as_var().is_some());
+        let ends = vars.map(|(_, at)| {
+            let lo = set.clone().dim_min_val(at)?.to_i64();
+            Ok((lo, set.clone().dim_max_val(at)?.to_i64()))
+        });
+        ends.collect()
+    }
+
     /// Constant bounds of the variables that are tighter than those of the domain.
-    fn as_box(&self, set: &Raw) -> Known<Option<Vec<Pred>>> {
+    fn as_box(&self, set: &Raw, all: &[Ends]) -> Known<Option<Vec<Pred>>> {
         let mut parts = Vec::new();
-        for (at, a) in self.frame.atoms.iter().enumerate() {
-            if a.as_var().is_none() {
-                continue;
-            }
+        let vars = self.frame.atoms.iter().filter(|a| a.as_var().is_some());
+        for ((a, (lo, hi)), (all_lo, all_hi)) in vars.zip(self.ends(set)?).zip(all) {
             let value = Sum::atom(a.clone());
-            let ends = |s: &Raw| -> Known<(Option<i64>, Option<i64>)> {
-                let lo = s.clone().dim_min_val(at as i32)?.to_i64();
-                Ok((lo, s.clone().dim_max_val(at as i32)?.to_i64()))
-            };
-            let ((lo, hi), (all_lo, all_hi)) = (ends(set)?, ends(&self.set)?);
+            let (all_lo, all_hi) = (*all_lo, *all_hi);
             if lo == all_lo && hi == all_hi {
                 continue;
             }
@@ -454,6 +481,9 @@ impl Domain {
         }
     }
 }
+
+/// Least and greatest value, where there are such.
+type Ends = (Option<i64>, Option<i64>);
 
 fn push<T: PartialEq>(list: &mut Vec<T>, item: T) {
     if !list.contains(&item) {

@@ -165,7 +165,7 @@ impl Scope {
 
     /// Whether a condition holds whenever the place is reached.
     pub fn proves(&self, cond: &Expr) -> bool {
-        self.index(cond).is_some_and(|c| self.domain.prove(&c).is_yes())
+        self.index(cond).is_some_and(|c| self.domain.proves(&c))
     }
 
     /// Something that an expression divides by and that may be zero here.

@@ -1,14 +1,13 @@
 # run: opt --pass simplify --explain
-# Why branches stay: points at which the condition holds and fails, memory of which too little is
-# known, a question that is not affine, and a branch that may change what the next one asks.
+# Why branches stay: memory of which too little is known, or no longer, a question that is not
+# affine, and a branch that may change what the next one asks. A condition that holds here and fails
+# there lacks nothing, and is not spoken of.
 
 
 @T.prim_func
 def f(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32"), n: T.int32, m: T.int32):
     for i in range(16):
         if i < 14:
-        #^^^^^^^^ remark: this branch stays, its condition is not decided
-        # note: `i < 14` fails at i=14, and holds at i=0
             B[i] = 0
         if A[i] > 3:
         #^^^^^^^^^^ remark: this branch stays, its condition is not decided
@@ -23,9 +22,20 @@ def f(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32"), n: T.int32, m: T
         # note: no value of `A` is known that decides it
             B[i] = 1
         if n * m > i:
-        #^^^^^^^^^^^ remark: this branch stays, its condition is not decided
-        # note: `n * m > i` fails at i=0, n=0, m=0, and holds at i=15, n=64, m=64
             B[i] = 2
+        if n * n * n == i * i * i + 1:
+        #^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remark: this branch stays, its condition is not decided
+        # note: depends on `n * n * n`, `i * i * i`, which is not affine
+            B[i] = 3
+    T.assume(A[0] < 5)
+    B[0] = A[0]
+    A[1] = B[1]
+    if A[0] < 7:
+    #^^^^^^^^^^ remark: this branch stays, its condition is not decided
+    # note: depends on `A[0]`, which is not affine
+    # note: no value of `A` is known that decides it
+    # note: `A[0] < 5` was known until something that may change it
+        B[2] = 4
 
 # ---- expected
 from tvm.script import ir as I
@@ -45,3 +55,10 @@ class Module:
                 B[i] = 1
             if n * m > i:
                 B[i] = 2
+            if n * n * n == i * i * i + 1:
+                B[i] = 3
+        T.assume(A[0] < 5)
+        B[0] = A[0]
+        A[1] = B[1]
+        if A[0] < 7:
+            B[2] = 4

@@ -7,8 +7,6 @@ def func(A: T.Buffer((14,), "int32"), B: T.Buffer((1,), "int32")):
         B[0] = 0
         for i in T.serial(14):
             B[0] = B[0] + A[i]
-# remark: this branch stays, its condition is not decided
-# note: `i_0 < 3 or i_1 < 2` fails at i_0=3, i_1=2, and holds at i_0=0, i_1=0
 # remark: the guard `i_0 < 3 or i_1 < 2` stays: what would be written to `B` is used, and is not known to be what is there
 # note: at i_0=3, i_1=3: B[0] is seen by the caller
 

@@ -180,6 +180,7 @@ functions! {
     isl_set_move_dims: fn(*mut isl_set, c_uint, c_uint, c_uint, c_uint, c_uint) -> *mut isl_set;
     isl_set_is_empty: fn(*mut isl_set) -> c_int;
     isl_set_is_equal: fn(*mut isl_set, *mut isl_set) -> c_int;
+    isl_set_is_disjoint: fn(*mut isl_set, *mut isl_set) -> c_int;
     isl_set_is_subset: fn(*mut isl_set, *mut isl_set) -> c_int;
     isl_set_is_bounded: fn(*mut isl_set) -> c_int;
     isl_set_sample_point: fn(*mut isl_set) -> *mut isl_point;

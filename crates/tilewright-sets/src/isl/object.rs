@@ -397,6 +397,7 @@ tests!(Set {
     is_empty = isl_set_is_empty();
     is_equal = isl_set_is_equal(other: &Set);
     is_subset = isl_set_is_subset(other: &Set);
+    is_disjoint = isl_set_is_disjoint(other: &Set);
     is_bounded = isl_set_is_bounded();
 });
 counts!(Set {

@@ -157,13 +157,17 @@ impl Log {
 
     /// The value of what is read, by a fact that passes a test.
     pub fn value(&self, read: &Read<'_>, test: impl Fn(&Fact) -> bool) -> Option<Expr> {
+        if self.is_gone(read) {
+            return None;
+        }
         let place = OnceCell::new();
+        let here = || place.get_or_init(|| Access::new(read.points.domain(), &read.at));
         let mut same: Vec<&Write> = Vec::new();
         for (_, event) in self.0.iter().rev() {
             match event {
-                Event::Changed(change) if change.is_elsewhere(read, &place) => {}
+                Event::Changed(change) if change.is_elsewhere(read, here) => {}
                 // It may have stored what was there.
-                Event::Changed(change) => match is_plain(&change.write.value) {
+                Event::Changed(change) => match change.may_be_known() {
                     true => same.push(&change.write),
                     false => return None,
                 },
@@ -180,6 +184,22 @@ impl Log {
             }
         }
         None
+    }
+
+    /// Whether what was known last has changed at one of the points of the place. That is found
+    /// sooner than that it has not changed at any.
+    fn is_gone(&self, read: &Read<'_>) -> bool {
+        let changed = |event: &_| match event {
+            Event::Changed(change) => Some(change.clone()),
+            Event::Learned(_) => None,
+        };
+        let mut last = self.0.iter().rev().map_while(|(_, event)| changed(event)).peekable();
+        if last.peek().is_none() {
+            return false;
+        }
+        let Some(middle) = read.points.middle() else { return false };
+        let middle = Access::new(middle, &read.at);
+        last.any(|change| !change.may_be_known() && !change.is_elsewhere(read, || &middle))
     }
 }
 
@@ -370,16 +390,18 @@ impl Change {
         Some((image(domain, &at).ok()?, over))
     }
 
-    /// Whether it certainly does not touch what is read, at a place in the same loops.
-    fn is_elsewhere(&self, read: &Read<'_>, place: &OnceCell<Access>) -> bool {
-        let differ =
-            |(a, b): (&Expr, &Expr)| a.as_int().zip(b.as_int()).is_some_and(|(a, b)| a != b);
+    /// Whether somebody may have learned what it stores.
+    fn may_be_known(&self) -> bool {
+        is_plain(&self.write.value)
+    }
+
+    /// Whether it certainly does not touch what is read, some points of the place.
+    fn is_elsewhere<'r>(&self, read: &Read<'_>, points: impl FnOnce() -> &'r Access) -> bool {
+        let constants = |a: &Expr, b: &Expr| a.as_int().zip(b.as_int());
+        let differ = |(a, b): (&Expr, &Expr)| constants(a, b).is_some_and(|(a, b)| a != b);
         self.write.buffer == *read.buffer
             && (self.write.indices.iter().any(|at| at.iter().zip(&read.at).any(differ))
-                || self.access().is_some_and(|there| {
-                    let here = place.get_or_init(|| Access::new(read.points.domain(), &read.at));
-                    here.is_apart(there)
-                }))
+                || self.access().is_some_and(|there| points().is_apart(there)))
     }
 }
 

@@ -53,6 +53,7 @@ mod log;
 mod points;
 mod terms;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -96,7 +97,12 @@ pub struct Facts {
     /// How much has happened.
     clock: usize,
     pass: Pass,
+    /// Cells that were asked for at this place, and the answers.
+    asked: RefCell<Vec<Asked>>,
 }
+
+/// A cell and its value.
+type Asked = (Buffer, Vec<Expr>, Option<Expr>);
 
 /// What a walk is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -176,6 +182,7 @@ impl Facts {
             lane: Var::index("lane"),
             clock: 0,
             pass: Pass::Survey,
+            asked: RefCell::default(),
         };
         facts.run(&func.body);
         if facts.pass == Pass::Survey {
@@ -188,9 +195,17 @@ impl Facts {
     /// loops around the place. It may read other memory, but has no effects.
     pub fn value(&self, buffer: &Buffer, indices: &[Expr]) -> Option<Expr> {
         let log = self.logs.get(self.root(&buffer.data))?;
+        let same = |(b, at, _): &&Asked| {
+            b == buffer && at.iter().zip(indices).all(|(x, y)| same_expr(x, y))
+        };
+        if let Some((.., value)) = self.asked.borrow().iter().find(same) {
+            return value.clone();
+        }
         let (points, at) = self.place(indices)?;
         let read = Read { buffer, points, at, indices, loops: &self.loops };
-        log.value(&read, |fact| self.is_current(fact))
+        let value = log.value(&read, |fact| self.is_current(fact));
+        self.asked.borrow_mut().push((buffer.clone(), indices.to_vec(), value.clone()));
+        value
     }
 
     /// Lets a whole statement happen.
@@ -296,6 +311,7 @@ impl Facts {
 
     /// Goes out of what was entered last.
     pub fn leave(&mut self) {
+        self.asked.take();
         let depth = self.scopes.len();
         let Some(Scope { here, kind, bound, ending }) = self.scopes.pop() else { return };
         for var in bound {
@@ -407,6 +423,7 @@ impl Facts {
 
     /// Something happens that may change any memory.
     pub fn forget_all(&mut self) {
+        self.asked.take();
         self.logs.clear();
         if self.pass == Pass::Survey {
             self.inside(|written| written.anything = true);
@@ -425,6 +442,7 @@ impl Facts {
     }
 
     fn push(&mut self, here: Points, kind: Kind) {
+        self.asked.take();
         self.scopes.push(Scope { here, kind, bound: Vec::new(), ending: Vec::new() });
     }
 
@@ -439,6 +457,7 @@ impl Facts {
     }
 
     fn touch(&mut self, memory: &Var) {
+        self.asked.take();
         *self.version.entry(memory.clone()).or_default() += 1;
     }
 
@@ -562,6 +581,7 @@ impl Facts {
             scope.ending.push(memory.clone());
         }
         let reads = read.into_iter().map(|m| (m.clone(), self.version(&m))).collect();
+        self.asked.take();
         self.clock += 1;
         let fact = Rc::new(Fact::new((buffer, points, indices), value, reads, until));
         self.logs.entry(memory).or_default().learn(fact, self.clock);

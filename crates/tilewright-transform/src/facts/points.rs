@@ -13,6 +13,7 @@ pub(super) struct Points(Rc<Node>);
 struct Node {
     around: Option<(Points, Part)>,
     domain: OnceCell<Domain>,
+    middle: OnceCell<Option<Domain>>,
 }
 
 enum Part {
@@ -23,12 +24,12 @@ enum Part {
 impl Points {
     /// Those of a domain.
     pub fn of(domain: Domain) -> Points {
-        Points(Rc::new(Node { around: None, domain: domain.into() }))
+        Points(Rc::new(Node { around: None, domain: domain.into(), middle: OnceCell::new() }))
     }
 
     fn inside(&self, part: Part) -> Points {
         let around = Some((self.clone(), part));
-        Points(Rc::new(Node { around, domain: OnceCell::new() }))
+        Points(Rc::new(Node { around, domain: OnceCell::new(), middle: OnceCell::new() }))
     }
 
     /// Each of them with each value of a variable.
@@ -49,6 +50,11 @@ impl Points {
             // Only those of a domain are inside of nothing.
             None => unreachable!("points without a domain"),
         })
+    }
+
+    /// One of them, away from the ends of loops.
+    pub fn middle(&self) -> Option<&Domain> {
+        self.0.middle.get_or_init(|| self.domain().middle().ok()).as_ref()
     }
 
     /// This place and those around it, innermost first.

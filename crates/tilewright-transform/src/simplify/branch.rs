@@ -19,7 +19,7 @@
 
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{Error, Expr, Stmt, StmtKind, equal};
-use tilewright_sets::{Domain, Proof};
+use tilewright_sets::Domain;
 
 use super::Simplify;
 use super::traits::{Traits, has_effects, loaded};
@@ -159,24 +159,28 @@ impl Simplify<'_> {
         new
     }
 
-    /// Says why a branch stays.
+    /// Says what is missing to decide a branch. Nothing is where it is now this, now that.
     fn undecided(&mut self, s: &Stmt, cond: &Expr, here: &Domain) {
-        let remark = Error::refused("this branch stays, its condition is not decided").at(s.span());
-        let (fails, holds) = (here.prove(cond), here.prove(&!cond.clone()));
-        let remark = match (fails, holds) {
-            (Proof::No { witness: fails }, Proof::No { witness: holds }) => {
-                remark.note(format!("`{cond}` fails at {fails}, and holds at {holds}"))
-            }
-            (Proof::Unknown(why), _) | (_, Proof::Unknown(why)) => remark.note(why.to_string()),
-            _ => remark,
-        };
+        let mut missing = Vec::new();
+        match self.overflows(cond, false) {
+            true => missing.push(format!("`{cond}` may leave the range of its type")),
+            false => missing.extend(here.doubt(cond).map(|why| why.to_string())),
+        }
+        if missing.is_empty() {
+            return;
+        }
         let reads = loaded(cond);
-        let mut reads: Vec<&str> = reads.iter().map(|b| &*b.name).collect();
-        reads.sort_unstable();
-        self.why.push(match reads.is_empty() {
-            true => remark,
-            false => remark.note(format!("no value of {} is known that decides it", list(&reads))),
-        });
+        let mut names: Vec<&str> = reads.iter().map(|b| &*b.name).collect();
+        names.sort_unstable();
+        if !names.is_empty() {
+            missing.push(format!("no value of {} is known that decides it", list(&names)));
+        }
+        let about = |lost: &&Expr| loaded(lost).iter().any(|b| reads.contains(b));
+        if let Some(lost) = self.lost.iter().rev().find(about) {
+            missing.push(format!("`{lost}` was known until something that may change it"));
+        }
+        let remark = Error::refused("this branch stays, its condition is not decided").at(s.span());
+        self.why.push(missing.into_iter().fold(remark, Error::note));
     }
 }
 

@@ -1,12 +1,16 @@
 //! Expressions: indices and conditions by the sets, data by what its type allows.
 
+use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{fold_expr_children, free_vars};
-use tilewright_ir::{BinOp, Expr, ExprKind};
-use tilewright_sets::cost;
+use tilewright_ir::{BinOp, Expr, ExprKind, Fold};
+use tilewright_sets::{Domain, cost};
 
 use super::traits::{Expand, Traits, overflows};
 use super::{Simplify, data};
 use crate::facts::is_plain;
+
+/// How many forms are remembered at a place: an element is often read and written.
+const REMEMBERED: usize = 16;
 
 impl Simplify<'_> {
     /// An index, a bound or a condition.
@@ -68,20 +72,19 @@ impl Simplify<'_> {
         if e.as_int().is_some() || (e.as_var().is_some() && !e.dtype().is_bool()) {
             return e.clone();
         }
-        if self.overflows(e, self.data) {
-            return e.clone();
+        let place = self.place();
+        let found = |(of, data, _): &&(Expr, bool, Expr)| *data == self.data && same_expr(of, e);
+        if let Some((.., done)) = place.simplest.borrow().iter().find(found) {
+            return done.clone();
         }
-        let domain = self.domain();
-        let plain = domain.simplify(e);
-        if !e.dtype().is_int() {
-            return plain;
-        }
-        let expanded = tilewright_ir::Fold::expr(&mut Expand, e);
-        if expanded.ptr_eq(e) {
-            return plain;
-        }
-        let expanded = domain.simplify(&expanded);
-        if cost(&expanded) <= cost(&plain) { expanded } else { plain }
+        let new = match self.overflows(e, self.data) {
+            true => e.clone(),
+            false => simplest(&place.domain, e),
+        };
+        let mut done = place.simplest.borrow_mut();
+        done.truncate(REMEMBERED - 1);
+        done.push_front((e.clone(), self.data, new.clone()));
+        new
     }
 
     /// `a and b` (`op` is `And`) or `a or b`: the side that is evaluated second is simplified
@@ -173,4 +176,18 @@ impl Simplify<'_> {
             }
         }
     }
+}
+
+/// The simplest form under a domain.
+fn simplest(domain: &Domain, e: &Expr) -> Expr {
+    let plain = domain.simplify(e);
+    if !e.dtype().is_int() {
+        return plain;
+    }
+    let expanded = Expand.expr(e);
+    if expanded.ptr_eq(e) {
+        return plain;
+    }
+    let expanded = domain.simplify(&expanded);
+    if cost(&expanded) <= cost(&plain) { expanded } else { plain }
 }
