@@ -29,7 +29,7 @@ def f(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32"), n: T.int32, m: T
             B[i] = 3
     T.assume(A[0] < 5)
     B[0] = A[0]
-    A[1] = B[1]
+    A[n % 16] = B[1]
     if A[0] < 7:
     #^^^^^^^^^^ remark: this branch stays, its condition is not decided
     # note: depends on `A[0]`, which is not affine
@@ -59,6 +59,6 @@ class Module:
                 B[i] = 3
         T.assume(A[0] < 5)
         B[0] = A[0]
-        A[1] = B[1]
+        A[n % 16] = B[1]
         if A[0] < 7:
             B[2] = 4

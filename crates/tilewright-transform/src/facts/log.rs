@@ -390,6 +390,12 @@ impl Change {
         Some((image(domain, &at).ok()?, over))
     }
 
+    /// Whether it certainly does not touch what is read.
+    pub fn leaves(&self, read: &Read<'_>) -> bool {
+        let here = OnceCell::new();
+        self.is_elsewhere(read, || here.get_or_init(|| Access::new(read.points.domain(), &read.at)))
+    }
+
     /// Whether somebody may have learned what it stores.
     fn may_be_known(&self) -> bool {
         is_plain(&self.write.value)

@@ -115,8 +115,9 @@ enum Pass {
     Off,
 }
 
+/// What some statements write.
 #[derive(Default)]
-struct Written {
+pub(crate) struct Written {
     /// By the pointer.
     writes: HashMap<Var, Vec<Rc<Write>>>,
     /// Something else may have happened.
@@ -206,6 +207,51 @@ impl Facts {
         let value = log.value(&read, |fact| self.is_current(fact));
         self.asked.borrow_mut().push((buffer.clone(), indices.to_vec(), value.clone()));
         value
+    }
+
+    /// What a statement at this place writes.
+    pub(crate) fn written_by(&self, s: &Stmt) -> Rc<Written> {
+        let all = Var::index("all");
+        let mut survey = Facts {
+            here: self.here.clone(),
+            loops: self.loops.clone(),
+            scopes: Vec::new(),
+            bind: self.bind.clone(),
+            opaque: self.opaque.clone(),
+            logs: HashMap::new(),
+            version: HashMap::new(),
+            written: [(all.clone(), Rc::default())].into(),
+            origin: self.origin.clone(),
+            lane: self.lane.clone(),
+            clock: 0,
+            pass: Pass::Survey,
+            asked: RefCell::default(),
+        };
+        // As the body of a loop whose iterations are one.
+        let (var, before) = (all.clone(), HashMap::new());
+        let kind = Kind::Loop { var, known: true, ordered: true, since: 0, before };
+        survey.push(self.here.clone(), kind);
+        survey.run(s);
+        if survey.pass == Pass::Off || self.pass == Pass::Off {
+            survey.forget_all();
+        }
+        survey.written.remove(&all).unwrap_or_default()
+    }
+
+    /// The buffer of an element that an expression reads and that may have changed when all of that
+    /// is written. The place of both is this one.
+    pub(crate) fn may_change(&self, written: &Written, e: &Expr) -> Option<Buffer> {
+        let changed = |load: Expr| {
+            let ExprKind::Load(buffer, indices) = load.kind() else { return None };
+            let Some(writes) = written.writes.get(self.memory_of(buffer)) else {
+                return written.anything.then(|| buffer.clone());
+            };
+            let Some((points, at)) = self.place(indices) else { return Some(buffer.clone()) };
+            let read = Read { buffer, points, at, indices, loops: &self.loops };
+            let stays = |w: &Rc<Write>| self.change(w, Others::All, written).leaves(&read);
+            (written.anything || !writes.iter().all(stays)).then(|| buffer.clone())
+        };
+        loads(e).into_iter().find_map(changed)
     }
 
     /// Lets a whole statement happen.

@@ -17,12 +17,11 @@
 //! A branch goes if its sides do the same: if one of them is, at the places where the other one
 //! runs, the [`same`](crate::same).
 
-use tilewright_ir::visit::accessed;
 use tilewright_ir::{Error, Expr, Stmt, StmtKind, equal};
 use tilewright_sets::Domain;
 
 use super::Simplify;
-use super::traits::{Traits, has_effects, loaded};
+use super::traits::{Traits, loaded};
 use crate::same::same_on;
 
 impl Simplify<'_> {
@@ -58,12 +57,14 @@ impl Simplify<'_> {
             return None;
         }
         let same = self.relation(cond, next)?;
-        if let Some(changed) = self.changed(first, next) {
+        let written = self.memory.written_by(first);
+        if let Some(changed) = self.memory.may_change(&written, next) {
             self.why.push(
                 Error::refused("this branch asks what the one before it asks, but is not merged")
                     .at(second.span())
                     .note(format!(
-                        "the branch before it may change {changed}, which `{next}` reads"
+                        "the branch before it may change `{}`, which `{next}` reads",
+                        changed.name
                     )),
             );
             return None;
@@ -92,22 +93,6 @@ impl Simplify<'_> {
             return Some(true);
         }
         domain.same_condition(a, &!b.clone()).is_yes().then_some(false)
-    }
-
-    /// What a statement may change of that a condition reads.
-    fn changed(&self, s: &Stmt, cond: &Expr) -> Option<String> {
-        let reads = loaded(cond);
-        if reads.is_empty() {
-            return None;
-        }
-        if has_effects(s) {
-            return Some("anything".to_owned());
-        }
-        let writes = accessed(s).1;
-        let touched = |b: &&tilewright_ir::Buffer| {
-            writes.iter().any(|w| self.memory.memory_of(w) == self.memory.memory_of(b))
-        };
-        reads.iter().find(touched).map(|b| format!("`{}`", b.name))
     }
 
     pub(super) fn branch(&mut self, s: &Stmt) -> Stmt {

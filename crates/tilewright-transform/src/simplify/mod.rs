@@ -17,8 +17,9 @@
 //! sometimes (`and`, `or`, `if_then_else`) and that loads or may divide by zero is simplified part
 //! by part, in its order. Calls of C functions are left alone.
 //!
-//! **Conditions about memory** hold until a write may touch their buffer: a store to it or to a
-//! view of it, a loop around the place that has such a store, a call that may do anything.
+//! **Conditions about memory** hold until a write may touch what they read: a store to one of the
+//! elements or to a view of its buffer, a loop that has such a store in any iteration, a call that may
+//! do anything.
 //!
 //! **Arithmetic of data wraps.** Index arithmetic stays in its type (the assumption of the sets).
 //! Where elements of buffers are computed with, and in stored values, that is not taken for
@@ -42,7 +43,7 @@ use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tilewright_ir::visit::{Subst, accessed, fold_block_children, fold_stmt_children};
+use tilewright_ir::visit::{Subst, fold_block_children, fold_stmt_children};
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt,
     StmtKind, TensorFunc, Var, equal,
@@ -51,7 +52,7 @@ use tilewright_sets::Domain;
 
 use crate::facts::{self, Facts};
 pub use indices::indices;
-use traits::{Traits, has_effects, loaded};
+use traits::Traits;
 
 /// Which use is made of known values of memory. Each is right by itself; everything by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,8 +86,8 @@ pub fn simplify(func: &TensorFunc, options: Options, why: &mut Remarks) -> Resul
 struct Simplify<'a> {
     /// What holds here whatever is written.
     base: Domain,
-    /// What holds here as long as these buffers are not written to.
-    held: Vec<(Expr, HashSet<Buffer>)>,
+    /// What holds here as long as the elements that it reads do not change.
+    held: Vec<Expr>,
     /// What held until something was written.
     lost: Vec<Expr>,
     /// Both together, once it was asked for.
@@ -130,7 +131,7 @@ impl<'a> Simplify<'a> {
     fn place(&mut self) -> Rc<Place> {
         let (base, held) = (&self.base, &self.held);
         let build = || {
-            let domain = held.iter().fold(base.clone(), |d, (cond, _)| d.with_guard(cond));
+            let domain = held.iter().fold(base.clone(), |d, cond| d.with_guard(cond));
             Rc::new(Place { domain, simplest: RefCell::default() })
         };
         self.now.get_or_insert_with(build).clone()
@@ -151,11 +152,9 @@ impl<'a> Simplify<'a> {
             self.learn(a);
             self.learn(b);
         } else if Traits::of(cond).pure && cond.dtype().lanes == 1 && !self.overflows(cond, false) {
-            let reads = loaded(cond);
-            if reads.is_empty() {
-                self.base = self.base.with_guard(cond);
-            } else {
-                self.held.push((cond.clone(), reads));
+            match Traits::of(cond).loads {
+                true => self.held.push(cond.clone()),
+                false => self.base = self.base.with_guard(cond),
             }
             self.now = None;
         }
@@ -173,19 +172,15 @@ impl<'a> Simplify<'a> {
         if self.held.is_empty() {
             return;
         }
-        let effects = has_effects(s);
-        let memory = |b: &Buffer| self.memory.memory_of(b).clone();
-        let written: HashSet<Var> = accessed(s).1.iter().map(memory).collect();
-        let stays = |reads: &HashSet<Buffer>| {
-            !effects && reads.iter().all(|b| !written.contains(self.memory.memory_of(b)))
-        };
+        let written = self.memory.written_by(s);
         let held = std::mem::take(&mut self.held).into_iter();
-        let (held, lost): (Vec<_>, Vec<_>) = held.partition(|(_, reads)| stays(reads));
+        let (held, lost): (Vec<_>, Vec<_>) =
+            held.partition(|cond| self.memory.may_change(&written, cond).is_none());
         self.held = held;
         if !lost.is_empty() {
             self.now = None;
         }
-        self.lost.extend(lost.into_iter().map(|(cond, _)| cond));
+        self.lost.extend(lost);
     }
 
     /// Runs with the conditions that are learned on the way forgotten afterwards.
@@ -208,10 +203,10 @@ impl<'a> Simplify<'a> {
         if range.is_point() && pure && !marked {
             return self.statement(&Subst::vars([(var.clone(), range.min)]).stmt(body));
         }
+        self.forget(s);
         self.memory.enter_loop(var, &range, kind);
         self.loops.push(var.clone());
         let new = self.scoped(|s| {
-            s.forget(body);
             s.base = s.base.with_var(var, &range);
             s.now = None;
             match pure && s.domain().proves(&Expr::bool(false)) {
@@ -221,7 +216,6 @@ impl<'a> Simplify<'a> {
         });
         self.loops.pop();
         self.memory.leave();
-        self.forget(body);
         if new.is_nop() && pure {
             return new;
         }
@@ -277,7 +271,7 @@ impl<'a> Simplify<'a> {
     fn statement(&mut self, s: &Stmt) -> Stmt {
         if facts::calls(s) {
             self.memory.forget_all();
-            self.lost.extend(self.held.drain(..).map(|(cond, _)| cond));
+            self.lost.append(&mut self.held);
             self.now = None;
         }
         match s.kind() {
@@ -420,7 +414,15 @@ mod tests {
     fn facts_about_memory_end_with_writes_to_it() {
         let (a, b) = (ints("A"), ints("B"));
         assert!(guard_goes(&a, &b, set(&b, 3, 0)));
-        assert!(!guard_goes(&a, &b, set(&a, 3, 0)));
+        let i = Var::index("i");
+        for (first, goes) in [(0, false), (1, true)] {
+            let some = Stmt::store(&a, vec![&i * 2 + first], b.load([Expr::i32(1)]));
+            assert_eq!(
+                guard_goes(&a, &b, Subst::vars([(i.clone(), Expr::i32(0))]).stmt(&some)),
+                goes
+            );
+            assert_eq!(guard_goes(&a, &b, Stmt::serial(&i, Expr::i32(4), some)), goes);
+        }
         let view = a.derive(|d| d.shape = vec![Expr::i32(8)]);
         let other = Stmt::new(StmtKind::Declare { buffer: view.clone(), body: set(&view, 3, 0) });
         assert!(!guard_goes(&a, &b, other));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tilewright_ir::visit::{fold_expr_children, walk_expr};
-use tilewright_ir::{BinOp, Buffer, CallTarget, Expr, ExprKind, Fold, Stmt, TypeKind, Visit};
+use tilewright_ir::{BinOp, Buffer, CallTarget, Expr, ExprKind, Fold, TypeKind, Visit};
 use tilewright_sets::Domain;
 
 /// What evaluating an expression may do.
@@ -73,13 +73,6 @@ impl Visit for Traits {
         }
         walk_expr(self, e);
     }
-}
-
-/// Whether a statement calls something that may do anything.
-pub(super) fn has_effects(s: &Stmt) -> bool {
-    let mut traits = Traits::NONE;
-    traits.stmt(s);
-    traits.calls
 }
 
 /// Buffers that an expression loads from.
