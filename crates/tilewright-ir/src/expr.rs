@@ -514,6 +514,15 @@ impl Expr {
         self.dtype().is_bool() && self.as_int() == Some(0)
     }
 
+    /// Whether this is `T.undef()`, in each lane.
+    pub fn is_undef(&self) -> bool {
+        match self.kind() {
+            ExprKind::Undef => true,
+            ExprKind::Broadcast(inner) => inner.is_undef(),
+            _ => false,
+        }
+    }
+
     /// `self // other` of integers.
     pub fn floordiv(self, other: impl IntoExpr) -> Expr {
         apply(BinOp::FloorDiv, self, other)

@@ -1,10 +1,15 @@
 //! What a value becomes when parts of it are known: neutral elements and constants fold away.
 //!
-//! `x + 0` and `x * 1` are `x`, the maximum with minus infinity is the other side, a choice is
-//! decided by what is known of its condition. Zero times something is zero for integers; for floats
-//! only if the other side is a finite constant, because zero times infinity is not, or if the user
-//! has said that all values are finite ([`Floats::Finite`]).
+//! `x + 0` and `x * 1` are `x`, also where that makes `-0.0` of `0.0`, and so is the maximum with
+//! the least value of a type. Operations of constants are done, and rounded, in the type of their
+//! result; a `NaN` stays to be computed. Zero times something is zero for integers; for floats only
+//! if the other side is a finite constant, because zero times infinity is not, or if the user has
+//! said that all values are finite ([`Floats::Finite`]).
+//!
+//! [`step`] looks at one operation. [`reduced`] goes through a value, where a choice is decided, and
+//! an index constant, by what is known at a place.
 
+use tilewright_ir::expr::{fold_binary, round_to};
 use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold};
 use tilewright_sets::Domain;
@@ -26,6 +31,16 @@ pub fn reduced(e: &Expr, at: &Domain, floats: Floats) -> Expr {
     Neutral { at, floats }.expr(e)
 }
 
+/// One step for the outermost operation; its operands are as simple as they get.
+pub(crate) fn step(e: Expr, floats: Floats) -> Expr {
+    let found = match e.kind() {
+        ExprKind::Binary(op, a, b) => binary(*op, a, b, floats),
+        ExprKind::Cast(a) => cast(a, e.dtype()),
+        _ => None,
+    };
+    found.unwrap_or(e)
+}
+
 struct Neutral<'a> {
     at: &'a Domain,
     floats: Floats,
@@ -43,37 +58,31 @@ impl Fold for Neutral<'_> {
         }
         match e.kind() {
             ExprKind::Load(..) => e.clone(),
-            ExprKind::Select(c, yes, no) | ExprKind::IfThenElse(c, yes, no) => {
-                if self.at.prove(c).is_yes() {
-                    return self.expr(yes);
-                }
-                if self.at.prove(&!c.clone()).is_yes() {
-                    return self.expr(no);
-                }
-                fold_expr_children(self, e)
+            ExprKind::Select(c, yes, _) | ExprKind::IfThenElse(c, yes, _) if self.at.proves(c) => {
+                self.expr(yes)
             }
-            _ => {
-                let e = fold_expr_children(self, e);
-                match e.kind() {
-                    ExprKind::Binary(op, a, b) => binary(*op, a, b, self.floats).unwrap_or(e),
-                    ExprKind::Cast(a) => cast(a, e.dtype()).unwrap_or(e),
-                    _ => e,
-                }
+            ExprKind::Select(c, _, no) | ExprKind::IfThenElse(c, _, no)
+                if self.at.proves(&!c.clone()) =>
+            {
+                self.expr(no)
             }
+            _ => step(fold_expr_children(self, e), self.floats),
         }
     }
 }
 
-/// A constant as a number.
+/// A constant, or one in all lanes, as a number.
 fn number(e: &Expr) -> Option<f64> {
     match e.kind() {
         ExprKind::Int(v) => Some(*v as f64),
         ExprKind::Float(v) => Some(*v),
+        ExprKind::Broadcast(inner) => number(inner),
         _ => None,
     }
 }
 
-fn is(e: &Expr, value: f64) -> bool {
+/// Whether this is a number.
+pub(crate) fn is(e: &Expr, value: f64) -> bool {
     number(e) == Some(value)
 }
 
@@ -95,68 +104,66 @@ fn binary(op: BinOp, a: &Expr, b: &Expr, floats: Floats) -> Option<Expr> {
         Some(v) => v.is_finite(),
         None => e.dtype().is_int() || floats == Floats::Finite,
     };
-    let zero_times = |x: &Expr, y: &Expr| is(x, 0.0) && finite(y);
+    let swallows = |zero: &Expr, other: &Expr| is(zero, 0.0) && finite(other);
     match op {
-        BinOp::Add if is(b, 0.0) => Some(a.clone()),
+        BinOp::Add | BinOp::Sub if is(b, 0.0) => Some(a.clone()),
         BinOp::Add if is(a, 0.0) => Some(b.clone()),
-        BinOp::Sub if is(b, 0.0) => Some(a.clone()),
-        BinOp::Mul if is(b, 1.0) => Some(a.clone()),
         BinOp::Mul if is(a, 1.0) => Some(b.clone()),
-        BinOp::Mul if zero_times(a, b) || zero_times(b, a) => Some(Expr::constant(0.0, a.dtype())),
-        BinOp::Div | BinOp::FloorDiv | BinOp::TruncDiv if is(b, 1.0) => Some(a.clone()),
+        BinOp::Mul | BinOp::Div | BinOp::FloorDiv | BinOp::TruncDiv if is(b, 1.0) => {
+            Some(a.clone())
+        }
+        BinOp::Mul if swallows(a, b) => Some(a.clone()),
+        BinOp::Mul if swallows(b, a) => Some(b.clone()),
         BinOp::Max if is_end(b, true) => Some(a.clone()),
         BinOp::Max if is_end(a, true) => Some(b.clone()),
         BinOp::Min if is_end(b, false) => Some(a.clone()),
         BinOp::Min if is_end(a, false) => Some(b.clone()),
-        BinOp::And if a.is_true() => Some(b.clone()),
-        BinOp::And if b.is_true() => Some(a.clone()),
-        BinOp::Or if a.is_false() => Some(b.clone()),
-        BinOp::Or if b.is_false() => Some(a.clone()),
-        _ => constants(op, a, b),
+        _ => match (a.kind(), b.kind()) {
+            (ExprKind::Float(x), ExprKind::Float(y)) => constants(op, *x, *y, a.dtype()),
+            _ => fold_binary(op, a, b),
+        },
     }
 }
 
-/// Arithmetic of two constants. A sum or product of two `float32` is exact enough in 64 bits to
-/// round to the right value.
-fn constants(op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
-    let (ExprKind::Float(x), ExprKind::Float(y)) = (a.kind(), b.kind()) else {
-        let (x, y) = (a.as_int()?, b.as_int()?);
-        let t = a.dtype();
-        let value = match op {
-            BinOp::Add => x.checked_add(y)?,
-            BinOp::Sub => x.checked_sub(y)?,
-            BinOp::Mul => x.checked_mul(y)?,
-            BinOp::Min if t.min_int().is_some_and(|lo| lo < 0) => x.min(y),
-            BinOp::Max if t.min_int().is_some_and(|lo| lo < 0) => x.max(y),
-            _ => return None,
-        };
-        return Some(Expr::int(value, t));
-    };
+/// Arithmetic of two constants of floating point. Twice the digits of the narrower types are enough
+/// to round once.
+fn constants(op: BinOp, x: f64, y: f64, t: DType) -> Option<Expr> {
     let value = match op {
         BinOp::Add => x + y,
         BinOp::Sub => x - y,
         BinOp::Mul => x * y,
-        BinOp::Min if !x.is_nan() && !y.is_nan() => x.min(*y),
-        BinOp::Max if !x.is_nan() && !y.is_nan() => x.max(*y),
+        BinOp::Div => x / y,
+        BinOp::Min if !x.is_nan() && !y.is_nan() => x.min(y),
+        BinOp::Max if !x.is_nan() && !y.is_nan() => x.max(y),
+        BinOp::Eq => return Some(Expr::bool(x == y)),
+        BinOp::Ne => return Some(Expr::bool(x != y)),
+        BinOp::Lt => return Some(Expr::bool(x < y)),
+        BinOp::Le => return Some(Expr::bool(x <= y)),
+        BinOp::Gt => return Some(Expr::bool(x > y)),
+        BinOp::Ge => return Some(Expr::bool(x >= y)),
         _ => return None,
     };
-    Some(Expr::float(value, a.dtype()))
+    let value = round_to(value, t);
+    (!value.is_nan()).then(|| Expr::float(value, t))
 }
 
-/// A constant of another type, where the number is the same.
+/// A constant of another type.
 fn cast(a: &Expr, to: DType) -> Option<Expr> {
     if to.lanes != 1 || to.is_bool() {
         return None;
     }
-    let new = match a.kind() {
-        ExprKind::Int(v) if to.is_float() => Expr::float(*v as f64, to),
-        ExprKind::Float(v) if to.is_float() => Expr::float(*v, to),
-        ExprKind::Float(v) if to.is_int() && v.fract() == 0.0 && v.abs() < 128.0 => {
-            Expr::int(*v as i64, to)
+    match a.kind() {
+        // What 64 bits hold exactly is rounded once.
+        ExprKind::Int(v) if to.is_float() && v.unsigned_abs() < 1 << 53 => {
+            Some(Expr::float(*v as f64, to))
         }
-        _ => return None,
-    };
-    (number(&new) == number(a) || number(a).is_some_and(f64::is_nan)).then_some(new)
+        ExprKind::Float(v) if to.is_float() && !v.is_nan() => Some(Expr::float(*v, to)),
+        // Small enough for every type.
+        ExprKind::Float(v) if to.is_int() && v.fract() == 0.0 && (0.0..128.0).contains(v) => {
+            Some(Expr::int(*v as i64, to))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -190,5 +197,21 @@ mod tests {
             let chosen = Expr::select(i.expr().less(1), x.clone(), c(3.0));
             assert!(gone(chosen));
         }
+    }
+
+    #[test]
+    fn constants_are_rounded_in_their_type() {
+        let half = DType::F16;
+        let c = |v: f64| Expr::float(v, half);
+        let folded = |op, a: f64, b: f64| step(Expr::binary(op, c(a), c(b)), Floats::Any);
+        // Above 2048 every other integer is there.
+        assert!(is(&folded(BinOp::Add, 2048.0, 1.0), 2048.0));
+        assert!(is(&folded(BinOp::Div, 1.0, 0.0), f64::INFINITY));
+        assert!(number(&folded(BinOp::Div, 0.0, 0.0)).is_none());
+        assert!(folded(BinOp::Le, 1.0, 1.0).is_true());
+        let wide = Expr::int(16_777_217, DType::I32).cast(DType::F32);
+        assert!(is(&step(wide, Floats::Any), 16_777_216.0));
+        let negative = Expr::float(-1.0, DType::F32).cast(DType::U8);
+        assert!(number(&step(negative, Floats::Any)).is_none());
     }
 }

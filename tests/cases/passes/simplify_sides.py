@@ -1,5 +1,6 @@
 # run: opt --pass simplify
-# Sides that do the same become one, also where only the place makes them the same.
+# Sides that do the same, or have the same value, become one, also where only the place makes them
+# the same.
 @T.prim_func
 def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), n: T.int32):
     for i in range(16):
@@ -17,6 +18,9 @@ def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), n: T.int32):
             B[i] = A[i]
         else:
             B[i] = A[i % 8]
+        B[i] = T.if_then_else(i < 4, A[i], A[i % 8])
+        B[i] = T.Select(A[i] < 1.0, A[i // 16] + 1.0, A[0] + 1.0)
+        B[i] = T.if_then_else(A[i] < 1.0, A[i], A[i] + 1.0)
 
 # ---- expected
 from tvm.script import ir as I
@@ -32,3 +36,6 @@ class Module:
             for j in range(2):
                 B[i // 8 + j] = A[j]
             B[i] = A[i % 8]
+            B[i] = A[i % 8]
+            B[i] = A[0] + T.float32(1.0)
+            B[i] = T.if_then_else(A[i] < T.float32(1.0), A[i], A[i] + T.float32(1.0))

@@ -12,13 +12,9 @@ class Module:
             B[i] = 0
         for i in T.serial(16):
             if i < 14:
-            #^^^^^^^^ remark: this branch stays, its condition is not decided
-            # note: `i < 14` fails at i=14, and holds at i=0
                 B[i] = A[i] * 2
         for i in T.serial(16):
             if i < 14:
-            #^^^^^^^^ remark: this branch stays, its condition is not decided
-            # note: `i < 14` fails at i=14, and holds at i=0
             #^^^^^^^^ remark: the guard `i < 14` stays: what would be written to `C` is used, and is not known to be what is there
             # note: at i=14: C[14] is seen by the caller
                 C[i] = A[i] * 2

@@ -4,7 +4,7 @@ use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{fold_expr_children, walk_expr, walk_stmt};
 use tilewright_ir::{BinOp, Block, Buffer, CallTarget, Expr, ExprKind, Fold, Stmt, Var, Visit};
 
-use crate::simplify::data::reduced;
+use crate::neutral::{Floats, step};
 
 /// The parts of a conjunction: of the condition, or of its negation.
 pub(super) fn split(cond: &Expr, negated: bool, parts: &mut Vec<Expr>) {
@@ -101,7 +101,7 @@ pub(super) fn folded(value: &Expr, operand: &Expr, by: &Expr) -> Expr {
             if same_expr(e, self.0) {
                 return self.1.clone();
             }
-            reduced(fold_expr_children(self, e))
+            step(fold_expr_children(self, e), Floats::Any)
         }
     }
     Replace(operand, by).expr(value)

@@ -296,7 +296,7 @@ impl Collect<'_> {
                 let fact = cell_fact(&cond);
                 // A permission does not look at the cell.
                 let looked_at = match &fact {
-                    Some((unless, _, _, value)) if is_undef(value) => unless,
+                    Some((unless, _, _, value)) if value.is_undef() => unless,
                     _ => &cond,
                 };
                 let parts = self.reads(place, false, &[looked_at]);
@@ -304,7 +304,7 @@ impl Collect<'_> {
                 if let Some((unless, buffer, at, value)) = fact
                     && let Some(touch) = self.touch(&buffer, &at, true)
                 {
-                    let act = match is_undef(&value) {
+                    let act = match value.is_undef() {
                         true => Act::Permit,
                         false => Act::Fact(self.frozen(&value)),
                     };
@@ -319,10 +319,6 @@ impl Collect<'_> {
 
 /// Loads that happen under the same conditions.
 type Part = (Vec<Guard>, Vec<Touch>);
-
-fn is_undef(e: &Expr) -> bool {
-    matches!(e.kind(), ExprKind::Undef)
-}
 
 /// The one comparison of a cell with a value in `c or ... or B[i] == v`: when it need not hold, the
 /// cell, and the value.

@@ -108,15 +108,19 @@ impl Simplify<'_> {
         let negated = !cond.clone();
         let before = self.domain();
         let pure = Traits::of(&cond).pure;
-        if let Some(otherwise) = otherwise.as_ref().filter(|_| pure)
-            && let Some(one) = one_for_both(&before, &cond, then, otherwise)
+        if let Some(otherwise) = otherwise
+            && let Some(one) = self.one_for_both(&cond, then, otherwise, same_on)
         {
             return self.statement(&one);
         }
         let yes = self.side(&cond, then);
         let no = otherwise.as_ref().map(|otherwise| self.side(&negated, otherwise));
-        self.forget(s);
         let no = no.filter(|no| !no.is_nop());
+        let one = no.as_ref().and_then(|no| self.one_for_both(&cond, &yes, no, same_on));
+        self.forget(s);
+        if let Some(one) = one {
+            return one;
+        }
         match no {
             None if yes.is_nop() && pure => yes,
             Some(no) if yes.is_nop() && pure => {
@@ -124,14 +128,30 @@ impl Simplify<'_> {
                 Stmt::spanned(StmtKind::If { cond, then: no, otherwise: None }, s.span())
             }
             no => {
-                let sides = no.as_ref().filter(|_| pure);
-                if let Some(one) = sides.and_then(|no| one_for_both(&before, &cond, &yes, no)) {
-                    return one;
-                }
                 self.undecided(s, &cond, &before);
                 Stmt::spanned(StmtKind::If { cond, then: yes, otherwise: no }, s.span())
             }
         }
+    }
+
+    /// The side of a choice that is, where the other one is taken, the same as that one. Tests for
+    /// this look at memory by its text, and at nothing else that changes in a side.
+    pub(super) fn one_for_both<T: Clone>(
+        &mut self,
+        cond: &Expr,
+        yes: &T,
+        no: &T,
+        same: impl Fn(&Domain, &T, &T) -> bool,
+    ) -> Option<T> {
+        if !Traits::of(cond).pure {
+            return None;
+        }
+        let (here, known) = (self.domain(), !self.overflows(cond, false));
+        let under = |cond: &Expr| if known { here.with_guard(cond) } else { here.clone() };
+        if same(&under(&!cond.clone()), yes, no) {
+            return Some(yes.clone());
+        }
+        same(&under(cond), no, yes).then(|| no.clone())
     }
 
     fn side(&mut self, cond: &Expr, s: &Stmt) -> Stmt {
@@ -171,12 +191,4 @@ impl Simplify<'_> {
 
 fn list(names: &[&str]) -> String {
     names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
-}
-
-/// The side of a branch that does, where the other one runs, what that one does.
-fn one_for_both(here: &Domain, cond: &Expr, yes: &Stmt, no: &Stmt) -> Option<Stmt> {
-    if same_on(&here.with_guard(&!cond.clone()), yes, no) {
-        return Some(yes.clone());
-    }
-    same_on(&here.with_guard(cond), no, yes).then(|| no.clone())
 }

@@ -8,6 +8,7 @@ use tilewright_sets::{Domain, cost};
 use super::traits::{Expand, Traits, overflows};
 use super::{Simplify, data};
 use crate::facts::is_plain;
+use crate::same::same_value;
 
 /// How many forms are remembered at a place: an element is often read and written.
 const REMEMBERED: usize = 16;
@@ -145,18 +146,26 @@ impl Simplify<'_> {
                     s.learn(&!cond2.clone());
                     s.expression(b)
                 });
-                match cond2.ptr_eq(cond) && x.ptr_eq(a) && y.ptr_eq(b) {
-                    true => e.clone(),
-                    false => Expr::if_then_else(cond2, x, y),
+                let data = self.data;
+                let same = |at: &Domain, x: &Expr, y: &Expr| same_value(at, x, y, data);
+                match self.one_for_both(&cond2, &x, &y, same) {
+                    Some(one) => one,
+                    None if cond2.ptr_eq(cond) && x.ptr_eq(a) && y.ptr_eq(b) => e.clone(),
+                    None => Expr::if_then_else(cond2, x, y),
                 }
             }
             ExprKind::Select(cond, a, b) if cond.dtype().lanes == 1 => {
                 let cond = self.condition(cond);
                 match cond.as_int() {
-                    Some(0) if !Traits::of(a).calls => self.expression(b),
-                    Some(v) if v != 0 && !Traits::of(b).calls => self.expression(a),
-                    _ => Expr::select(cond, self.expression(a), self.expression(b)),
+                    Some(0) if !Traits::of(a).calls => return self.expression(b),
+                    Some(v) if v != 0 && !Traits::of(b).calls => return self.expression(a),
+                    _ => {}
                 }
+                let (x, y) = (self.expression(a), self.expression(b));
+                let data = self.data;
+                let same = |at: &Domain, x: &Expr, y: &Expr| same_value(at, x, y, data);
+                let one = self.one_for_both(&cond, &x, &y, same);
+                one.unwrap_or_else(|| Expr::select(cond, x, y))
             }
             ExprKind::Load(..) => e.clone(),
             ExprKind::Let(var, value, body) => {

@@ -32,7 +32,7 @@
 //! whoever looks for them.
 
 mod branch;
-pub(crate) mod data;
+mod data;
 mod ends;
 mod expr;
 mod indices;
