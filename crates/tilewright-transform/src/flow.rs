@@ -66,6 +66,13 @@ impl Run {
         self
     }
 
+    /// The same with one touch.
+    pub fn only_touch(mut self, n: usize) -> Run {
+        self.touches = self.touches.get(n).into_iter().copied().collect();
+        self.statement.touches = self.statement.touches.get(n).into_iter().cloned().collect();
+        self
+    }
+
     /// The same, also looking at the cell before it is written, if the step is a store.
     pub fn looking(mut self, step: &Step) -> Run {
         if let Act::Store(_) = step.act
@@ -99,8 +106,10 @@ impl<'a> Traffic<'a> {
     }
 
     /// Every step that touches a memory, each store looking at its cell first, and the end.
+    /// Permissions to read change nothing.
     pub fn runs(program: &Program, memory: &Buffer) -> Vec<Run> {
         let steps = program.steps.iter().enumerate();
+        let steps = steps.filter(|(_, s)| !matches!(s.act, Act::Permit));
         let run = |(k, s)| Some(Run::new(program, Who::Step(k), s, memory)?.looking(s));
         let mut runs: Vec<Run> = steps.filter_map(run).collect();
         runs.extend(Traffic::end(program, memory));
@@ -265,12 +274,9 @@ impl Unwritten {
         Ok(Unwritten { runs, found })
     }
 
-    /// Who reads, with which touch, and at which iterations.
-    pub fn reads(&self) -> impl Iterator<Item = (Who, Option<usize>, &Set)> {
-        self.found.iter().filter_map(|u| {
-            let run = self.runs.get(u.reader.statement)?;
-            Some((run.who, run.touches.get(u.reader.touch).copied()?, &u.instances))
-        })
+    /// Who reads, and where.
+    pub fn reads(&self) -> impl Iterator<Item = (&Run, &Uninitialised)> {
+        self.found.iter().filter_map(|u| Some((self.runs.get(u.reader.statement)?, u)))
     }
 }
 

@@ -170,24 +170,29 @@ impl Scope {
 
     /// Something that an expression divides by and that may be zero here.
     pub fn zero_divisor(&self, e: &Expr) -> Option<Expr> {
-        struct Divisors(Vec<Expr>);
-        impl Visit for Divisors {
-            fn expr(&mut self, e: &Expr) {
-                if let Some(by) = divisor(e) {
-                    self.0.push(by.clone());
-                }
-                walk_expr(self, e);
-            }
-        }
-        let mut divisors = Divisors(Vec::new());
-        divisors.expr(e);
-        divisors.0.into_iter().find(|d| !self.proves(&d.clone().not_equal(0)))
+        zero_divisor(e, |holds| self.proves(holds))
     }
 
     /// The variables of the loops around the place, outermost first.
     pub fn loops(&self) -> Vec<Var> {
         self.domain.vars().cloned().collect()
     }
+}
+
+/// Something that an expression divides by and that is not proven to differ from zero.
+pub(crate) fn zero_divisor(e: &Expr, proves: impl Fn(&Expr) -> bool) -> Option<Expr> {
+    struct Divisors(Vec<Expr>);
+    impl Visit for Divisors {
+        fn expr(&mut self, e: &Expr) {
+            if let Some(by) = divisor(e) {
+                self.0.push(by.clone());
+            }
+            walk_expr(self, e);
+        }
+    }
+    let mut divisors = Divisors(Vec::new());
+    divisors.expr(e);
+    divisors.0.into_iter().find(|d| !proves(&d.clone().not_equal(0)))
 }
 
 /// A fold that knows what holds at each place.

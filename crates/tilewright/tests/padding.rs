@@ -67,6 +67,8 @@ fn garbage_that_is_overwritten_or_dies_does_not_show() {
 @T.prim_func
 def main(A: T.Buffer((5, 4), "float32"), F: T.Buffer((3,), "float32"), C: T.Buffer((14,), "float32")):
     B = T.alloc_buffer((4, 4), "float32")
+    for i in range(4):
+        T.assume(A[4, i] == T.undef(dtype="float32"))
     for io, ii in T.grid(4, 4):
         if io * 4 + ii < 14:
             B[io, ii] = 0.0

@@ -5,6 +5,8 @@
 
 @T.prim_func
 def func(A: T.Buffer((5, 4), "float32"), F: T.Buffer((3,), "float32"), B: T.Buffer((4, 4), "float32")):
+    for i in range(4):
+        T.assume(A[4, i] == T.undef(dtype="float32"))
     with T.block("compute"):
         for io, ii in T.grid(4, 4):
             if 0 <= 4 * io + ii and 4 * io + ii < 14:
@@ -24,6 +26,8 @@ from tvm.script import tir as T
 class Module:
     @T.prim_func
     def func(A: T.Buffer((5, 4), "float32"), F: T.Buffer((3,), "float32"), B: T.Buffer((4, 4), "float32")):
+        for i in range(4):
+            T.assume(A[4, i] == T.undef(dtype="float32"))
         with T.block("compute"):
             for io, ii in T.grid(4, 4):
                 B[io, ii] = T.float32(0.0)

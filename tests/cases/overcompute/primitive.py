@@ -4,6 +4,8 @@
 
 @T.prim_func
 def func(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4, 4), "int32"), C: T.Buffer((4, 4), "int32")):
+    for ii in range(2, 4):
+        T.assume(A[3, ii] == T.undef(dtype="int32"))
     for io, ii in T.grid(4, 4):
         if 4 * io + ii < 14:
             with T.block("compute"):
@@ -32,6 +34,8 @@ from tvm.script import tir as T
 class Module:
     @T.prim_func
     def func(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4, 4), "int32"), C: T.Buffer((4, 4), "int32")):
+        for ii in range(2, 4):
+            T.assume(A[3, ii] == T.undef(dtype="int32"))
         for io, ii in T.grid(4, 4):
             with T.block("compute"):
                 vo, vi = T.axis.remap("SS", [io, ii])

@@ -21,6 +21,7 @@ use tilewright_sets::{Access, Known, Set};
 
 use super::{Options, Trial, guards};
 use crate::program::{Act, GuardId, Program, Step, rewrite};
+use crate::scope::zero_divisor;
 
 /// Puts guards around the bodies of loops, of one block or everywhere.
 ///
@@ -89,6 +90,7 @@ fn candidates(program: &Program, place: usize) -> Vec<Expr> {
     }
     let mut found: Vec<Expr> = Vec::new();
     for step in program.inside(place) {
+        let outside = program.outside(step, place);
         for t in step.touches.iter().filter(|t| program.lifetime(&t.buffer) == 0) {
             let Ok(Some((cells, set))) = settled(program, place, &t.buffer, t.is_write) else {
                 continue;
@@ -100,12 +102,14 @@ fn candidates(program: &Program, place: usize) -> Vec<Expr> {
             let at = cells.into_iter().zip(t.indices.iter().cloned());
             let cond = Subst::vars(at).expr(&cond);
             let guard = step.domain.simplify_predicate(&!cond);
+            // What keeps a divisor from zero may stand inside.
+            let divides = zero_divisor(&guard, |d| outside.prove(d).is_yes()).is_some();
             let known = free_vars(&guard);
             let stands = |v: &&Var| step.loops.iter().any(|l| l.var == **v);
             let fits = known.iter().filter(stands).all(|v| outer.contains(v));
             let decided = guard.as_int().is_some();
             let new = !found.iter().any(|g| same_expr(g, &guard));
-            if fits && !decided && new {
+            if fits && !decided && !divides && new {
                 found.push(guard);
             }
         }
@@ -168,7 +172,8 @@ fn is_idle(func: &TensorFunc, place: usize) -> Result<std::result::Result<(), Er
     let options = Options::default();
     let this = guards(&program, &options).into_iter().filter(|(g, _)| *g == id);
     let mut trial = Trial::new(&program, this, &options);
-    trial.settle();
+    // What runs less often reads less.
+    trial.settle(false);
     Ok(match trial.guards.is_empty() {
         false => Ok(()),
         true => Err(trial.remarks.pop().unwrap_or_else(|| Error::refused("it guards nothing"))),

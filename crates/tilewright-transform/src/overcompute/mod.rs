@@ -31,7 +31,9 @@
 //! An `if` with two sides, and an `if_then_else` in a stored value, are one side alone if that does
 //! the same as the other where the other runs (`sides`).
 //!
-//! Where added instances may not run at all (`added`), the guard stays too. Every guard that
+//! Where added instances may not run at all (`added`), or would read cells that may hold nothing
+//! (those of an argument too, unless they are read anyway, or an assumption permits it), the guard
+//! stays too. Every guard that
 //! stays has a remark with the missing fact and a point at which it is missing.
 
 mod added;
@@ -49,7 +51,7 @@ use tilewright_ir::{
     Block, Buffer, Error, Expr, Range, Region, Remarks, Result, Span, Stmt, StmtKind, TensorFunc,
     Var,
 };
-use tilewright_sets::{Access, Domain, Known, Touch, Unknown, is_before};
+use tilewright_sets::{Access, Domain, Known, Time, Touch, Unknown, is_before};
 
 use self::added::{Added, Wider, Wrap, Wrapped, more};
 use self::unchanged::Knowledge;
@@ -90,7 +92,7 @@ pub fn remove_branching(
         depth = Some(now);
         let now = guards.into_iter().filter(|(_, g)| g.depth == now);
         let mut trial = Trial::new(&program, now, options);
-        trial.settle();
+        trial.settle(true);
         why.append(&mut trial.remarks);
         if !trial.guards.is_empty() {
             func = trial.without_guards(&func);
@@ -259,32 +261,35 @@ impl<'a> Trial<'a> {
         self.program.steps.get(k)
     }
 
-    /// Puts guards back until nothing leaks.
-    fn settle(&mut self) {
+    /// Puts guards back until nothing leaks: first those whose values somebody uses, then, if `reads`
+    /// count, those under which something is read that may not be.
+    fn settle(&mut self, reads: bool) {
         let all: Vec<usize> = self.extras.keys().copied().collect();
         self.judge(&all, Reach::Unwritten);
-        let mut open: HashSet<Buffer> = HashSet::new();
-        for k in self.extras.keys() {
-            open.extend(self.touched(*k));
-        }
-        while !open.is_empty() {
-            let mut leaks: BTreeMap<usize, Error> = BTreeMap::new();
+        let touched: HashSet<Buffer> = all.iter().flat_map(|k| self.touched(*k)).collect();
+        let (mut values, mut unread) = (touched.clone(), touched);
+        while !values.is_empty() || (reads && !unread.is_empty()) {
+            let mut found: BTreeMap<usize, Error> = BTreeMap::new();
+            let by_value = !values.is_empty();
+            let open = std::mem::take(if by_value { &mut values } else { &mut unread });
             for memory in self.program.memories().into_iter().filter(|m| open.contains(*m)) {
-                self.leaks(memory, &mut leaks);
+                match by_value {
+                    true => self.leaks(memory, &mut found),
+                    false => self.forbidden(memory, &mut found),
+                }
             }
-            open.clear();
-            let new: Vec<usize> =
-                leaks.keys().copied().filter(|k| !self.extras[k].judged).collect();
+            let mut new: Vec<usize> = found.keys().copied().collect();
+            new.retain(|k| by_value && !self.extras[k].judged);
             if !new.is_empty() {
                 self.judge(&new, Reach::All);
-                for k in new {
-                    open.extend(self.touched(k));
-                }
+                values = new.iter().flat_map(|k| self.touched(*k)).chain(open).collect();
                 continue;
             }
-            for (k, e) in leaks {
+            for (k, e) in found {
                 let Some(id) = self.extras.get(&k).map(|x| x.guard) else { continue };
-                open.extend(self.put_back(id, e));
+                let touched = self.put_back(id, e);
+                values.extend(touched.iter().cloned());
+                unread.extend(touched);
             }
         }
     }
@@ -351,48 +356,74 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The added stores to a memory whose values are used by others, and the added reads of what
-    /// nobody has written.
+    /// The added stores to a memory whose values are used by others.
     fn leaks(&self, memory: &Buffer, leaks: &mut BTreeMap<usize, Error>) {
         let program = self.program;
         let writes = |x: &&Extra| x.writes.is_some() && stored(&x.added.what) == Some(&memory.data);
         let added: Vec<&Step> =
             self.extras.values().filter(writes).map(|x| &x.added.what).collect();
         // What updates of cells do with them is left out.
-        let runs = |act: fn(&Act) -> bool| -> Vec<Run> {
-            let steps = program.steps.iter().enumerate().filter(|(_, s)| act(&s.act));
-            let run = |(k, s)| Some(Run::of(program, k, memory)?.only(|t| !is_updated(s, t)));
-            steps.filter_map(run).collect()
-        };
-        let extra = |asked: fn(&Extra, Option<usize>) -> bool| -> Vec<Run> {
-            let each = self.extras.iter();
-            each.flat_map(|(k, x)| self.extra_runs(*k, x, memory, asked)).collect()
-        };
-        let mut all = runs(|a| !matches!(a, Act::Permit));
+        let steps = program.steps.iter().enumerate();
+        let steps = steps.filter(|(_, s)| !matches!(s.act, Act::Permit));
+        let run = |(k, s)| Some(Run::of(program, k, memory)?.only(|t| !is_updated(s, t)));
+        let mut all: Vec<Run> = steps.filter_map(run).collect();
         all.extend(Traffic::end(program, memory));
         if !self.extras.values().filter(writes).all(|x| is_overwritten(x, &all).unwrap_or(false)) {
             // Who reads an added store for nothing does no harm.
-            all.extend(extra(|x, touch| x.rested_on.contains(&touch)));
+            all.extend(self.added(memory, |x, touch| x.rested_on.contains(&touch)));
             // What is over before any added store has nothing to do with where those go.
             all.retain(|r| added.iter().any(|s| !is_before(&r.statement.schedule, &s.schedule)));
             match Traffic::between(program, all) {
                 Ok(traffic) => self.used(memory, &traffic, leaks),
-                Err(unknown) => return self.all_leak(memory, unknown, leaks),
-            }
-        }
-        if !program.is_observed(memory) {
-            // What is never written may be read only where that is permitted.
-            let mut all: Vec<Run> = runs(|_| true);
-            all = all.into_iter().map(|r| r.only(|t| t.is_write)).collect();
-            all.extend(extra(|_, touch| touch.is_some()).into_iter().map(|r| {
-                let step = r.who.step().and_then(|k| self.step(k));
-                r.only(|t| !(t.is_write && step.is_some_and(|s| is_updated(s, t))))
-            }));
-            match Unwritten::of(program, all) {
-                Ok(unwritten) => self.unwritten(memory, &unwritten, leaks),
                 Err(unknown) => self.all_leak(memory, unknown, leaks),
             }
         }
+    }
+
+    /// The added reads of a memory where that is not permitted and nothing was written.
+    fn forbidden(&self, memory: &Buffer, leaks: &mut BTreeMap<usize, Error>) {
+        let added = self.added(memory, |_, touch| touch.is_some()).into_iter().map(|r| {
+            let step = r.who.step().and_then(|k| self.step(k));
+            r.only(|t| !(t.is_write && step.is_some_and(|s| is_updated(s, t))))
+        });
+        let added: Vec<Run> = added.collect();
+        if added.iter().all(|r| r.statement.touches.iter().all(|t| t.is_write)) {
+            return;
+        }
+        let unwritten = self.defined(memory).and_then(|mut all| {
+            all.extend(added);
+            Unwritten::of(self.program, all)
+        });
+        match unwritten {
+            Ok(unwritten) => self.unwritten(memory, &unwritten, leaks),
+            Err(unknown) => self.all_leak(memory, unknown, leaks),
+        }
+    }
+
+    /// After what a cell may be read: its writes, permissions, and, before all else, what the program
+    /// reads of memory as it found it, which shows that there is something.
+    fn defined(&self, memory: &Buffer) -> Known<Vec<Run>> {
+        let program = self.program;
+        let steps = program.steps.iter().enumerate();
+        let run = |(k, _)| Run::of(program, k, memory);
+        let runs: Vec<Run> = steps.filter_map(run).collect();
+        let was_there = program.is_observed(memory);
+        let mut all: Vec<Run> = Vec::new();
+        if was_there {
+            let unwritten = Unwritten::of(program, runs.clone())?;
+            for (run, u) in unwritten.reads().filter(|(_, u)| u.certain) {
+                let mut found = run.clone().only_touch(u.reader.touch);
+                found.statement.domain = u.instances.domain()?;
+                found.statement.schedule = vec![Time::At(-1)];
+                found.statement.touches.iter_mut().for_each(|t| t.is_write = true);
+                all.push(found);
+            }
+        }
+        all.extend(runs.into_iter().map(|r| {
+            let step = r.who.step().and_then(|k| self.step(k));
+            r.only(|t| t.is_write && (was_there || !step.is_some_and(|s| is_updated(s, t))))
+        }));
+        Ok(all)
     }
 
     /// The added stores that somebody uses.
@@ -420,14 +451,19 @@ impl<'a> Trial<'a> {
         unwritten: &Unwritten,
         leaks: &mut BTreeMap<usize, Error>,
     ) {
-        for (who, touch, instances) in unwritten.reads() {
-            let Who::Added(k) = who else { continue };
-            let error = Error::refused(format!(
-                "`{}` would be read where nothing has been written",
-                memory.name
-            ));
+        for (run, u) in unwritten.reads() {
+            let Who::Added(k) = run.who else { continue };
+            let name = &memory.name;
+            let error = match self.program.is_observed(memory) {
+                false => {
+                    Error::refused(format!("`{name}` would be read where nothing has been written"))
+                }
+                true => Error::refused(format!("`{name}` would be read where it may hold nothing"))
+                    .help(format!("`T.assume({name}[...] == T.undef())` permits reading cells")),
+            };
+            let touch = run.touches.get(u.reader.touch).copied().flatten();
             let touch = touch.and_then(|n| self.step(k)?.touches.get(n));
-            let at = instances.point().ok().flatten().zip(touch);
+            let at = u.instances.point().ok().flatten().zip(touch);
             let note = at.map(|(at, t)| format!("at {at}: {}", cell(self.program, t, &at)));
             let error = note.into_iter().fold(error, Error::note);
             leaks.entry(k).or_insert(error);
@@ -453,9 +489,13 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// What an added instance does to a memory: the reads that are asked for, and what it really
-    /// writes.
-    fn extra_runs(
+    /// What added instances do to a memory: the reads that are asked for, and what they really write.
+    fn added(&self, memory: &Buffer, asked: fn(&Extra, Option<usize>) -> bool) -> Vec<Run> {
+        let each = self.extras.iter();
+        each.flat_map(|(k, x)| self.added_by(*k, x, memory, asked)).collect()
+    }
+
+    fn added_by(
         &self,
         k: usize,
         x: &Extra,

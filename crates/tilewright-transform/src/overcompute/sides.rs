@@ -61,7 +61,7 @@ pub(super) fn one_side(
             trial.guards.insert(id, Guard { depth: 0, steps, cond, span });
             left.insert(id, opposite);
         }
-        trial.settle();
+        trial.settle(true);
         left.retain(|id, _| trial.guards.contains_key(id));
         why.append(&mut trial.remarks);
         if left.is_empty() {

@@ -249,12 +249,7 @@ impl Program {
         struct Changes<'a>(&'a Memory, bool);
         impl Visit for Changes<'_> {
             fn expr(&mut self, e: &Expr) {
-                match e.kind() {
-                    ExprKind::Load(b, _) => self.1 |= self.0.changes(&b.data),
-                    ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _)
-                    | ExprKind::Undef => self.1 = true,
-                    _ => {}
-                }
+                self.1 |= self.0.differs(e);
                 walk_expr(self, e);
             }
         }
@@ -290,6 +285,22 @@ impl Program {
     pub fn observer(&self, memory: &Buffer) -> Option<Statement> {
         let seen = self.observed.iter().find(|b| b.data == memory.data)?;
         Some(Statement::observe(&self.engine, seen, 1))
+    }
+
+    /// The points at which a statement runs that a step is in, or is.
+    pub fn outside(&self, step: &Step, place: usize) -> Domain {
+        let around: Vec<usize> = self.around(place).collect();
+        let is_outside = |var: &Var| {
+            around.iter().any(|p| {
+                matches!(self.text.get(*p).map(Stmt::kind), Some(StmtKind::For { var: v, .. }) if v == var)
+            })
+        };
+        let loops = step.loops.iter().filter(|l| is_outside(&l.var));
+        let domain = loops.fold(self.base.clone(), |d, l| d.with_var(&l.var, &l.range));
+        let stands = |id: &GuardId| id.part == 0 && around.contains(&id.place);
+        let guards =
+            step.guards.iter().filter(|g| g.id.or(g.opposite).as_ref().is_some_and(stands));
+        guards.fold(domain, |d, g| d.with_guard(&g.cond))
     }
 
     /// The points that a step would have more if a condition around it, or the opposite of one,
@@ -334,6 +345,16 @@ impl Memory {
 
     fn follows(&self, data: &Var) -> bool {
         !self.opaque.contains(data)
+    }
+
+    /// Whether an expression, apart from what is in it, may be another value next time.
+    fn differs(&self, e: &Expr) -> bool {
+        match e.kind() {
+            ExprKind::Load(b, _) => self.changes(&b.data),
+            ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => true,
+            ExprKind::Undef => true,
+            _ => false,
+        }
     }
 
     fn changes(&self, data: &Var) -> bool {
