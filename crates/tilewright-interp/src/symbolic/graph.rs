@@ -8,7 +8,7 @@ use tilewright_ir::{
 };
 
 use super::run::{Argument, Cells, Ran, Shared, Stop, is_data, run, undecided};
-use super::term::{Terms, Val};
+use super::term::Val;
 
 /// Calls of graph functions inside each other.
 const DEPTH: usize = 64;
@@ -125,7 +125,7 @@ impl GraphRun<'_, '_> {
                 }
                 for out in outs {
                     let shape = self.shape(out)?;
-                    actual.push(Argument::Cells(fresh(out.dtype, shape)?));
+                    actual.push(Argument::Cells(fresh(self.shared, out.dtype, shape)?));
                 }
                 for e in scalars {
                     let value = crate::graph::evaluate(e, &self.dims)?;
@@ -153,8 +153,8 @@ impl GraphRun<'_, '_> {
 }
 
 /// A tensor that was never written.
-pub fn fresh(dtype: tilewright_ir::DType, shape: Vec<usize>) -> Ran<Cells> {
+pub fn fresh(shared: &Shared, dtype: tilewright_ir::DType, shape: Vec<usize>) -> Ran<Cells> {
     let count = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d)).filter(|n| *n <= 1 << 28);
     let Some(count) = count else { return undecided("a tensor is larger than what is allowed") };
-    Ok(Cells { dtype, shape, cells: Rc::new(vec![Terms::unwritten(); count]) })
+    Ok(Cells { dtype, shape, cells: Rc::new(vec![shared.fresh; count]) })
 }

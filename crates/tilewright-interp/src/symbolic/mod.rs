@@ -52,6 +52,7 @@ mod run;
 mod term;
 mod witness;
 
+use crate::Uninitialised;
 use canon::Canon;
 use graph::{Value, fresh, run_graph};
 use prove::Prover;
@@ -75,12 +76,21 @@ pub struct Options {
     pub steps: u64,
     /// Number of elements of all memories together.
     pub memory: usize,
+    /// Reading what was never written.
+    pub uninitialised: Uninitialised,
 }
 
 impl Default for Options {
-    /// No reassociation, 8 million terms, 400 million steps, 64 million elements.
+    /// No reassociation, 8 million terms, 400 million steps, 64 million elements; what was never
+    /// written may not be read.
     fn default() -> Self {
-        Options { reassociate: false, terms: 8 << 20, steps: 400_000_000, memory: 64 << 20 }
+        Options {
+            reassociate: false,
+            terms: 8 << 20,
+            steps: 400_000_000,
+            memory: 64 << 20,
+            uninitialised: Uninitialised::Refuse,
+        }
     }
 }
 
@@ -201,6 +211,10 @@ pub fn functions(
         terms: Terms::new(options.terms),
         steps: options.steps,
         memory: options.memory,
+        fresh: match options.uninitialised {
+            Uninitialised::Refuse => Terms::unwritten(),
+            Uninitialised::Undef => Terms::undef(),
+        },
         constraints: Vec::new(),
         assumed: Fast::default(),
         relied: Vec::new(),
@@ -340,7 +354,7 @@ fn side(shared: &mut Shared, m: &Module, name: &str, inputs: &[Cells]) -> run::R
                             s.into_iter().map(|n| usize::try_from(n).unwrap_or(0)).collect()
                         });
                         match shape {
-                            Some(shape) => Argument::Cells(fresh(buffer.dtype(), shape)?),
+                            Some(shape) => Argument::Cells(fresh(shared, buffer.dtype(), shape)?),
                             None => return run::undecided("scratch memory of an open size"),
                         }
                     }

@@ -94,6 +94,8 @@ pub struct Shared {
     pub steps: u64,
     /// Elements of memory that may still be allocated.
     pub memory: usize,
+    /// What memory holds at first.
+    pub fresh: Val,
     /// Conditions on the inputs that both programs are told to rely on.
     pub constraints: Vec<Term>,
     /// Inputs whose value is assumed.

@@ -45,7 +45,7 @@ impl Run<'_> {
         };
         self.shared.memory = left;
         if let Some(memory) = self.memories.get_mut(number) {
-            memory.cells = vec![Terms::unwritten(); span.unwrap_or(0)];
+            memory.cells = vec![self.shared.fresh; span.unwrap_or(0)];
         }
         Ok(number)
     }
