@@ -2,7 +2,8 @@
 //!
 //! [`remove_assume`] drops every assumption. [`remove_store_undef`] leaves no `T.undef()`: a store of
 //! an arbitrary value is no store; one that is arbitrary under a condition becomes one under the
-//! opposite; what is left elsewhere becomes zero, which is as good as any other value.
+//! opposite; an assumption that speaks of one is a permission, and goes; what is left elsewhere
+//! becomes zero, which is as good as any other value.
 
 use tilewright_ir::visit::{fold_expr_children, fold_stmt_children, walk_expr};
 use tilewright_ir::{
@@ -21,7 +22,8 @@ pub fn remove_assume(func: &TensorFunc) -> TensorFunc {
     TensorFunc { body: prune(&rewrite(&func.body, &mut edit)), ..func.clone() }
 }
 
-/// Drops stores of arbitrary values, and makes all other arbitrary values zero.
+/// Drops stores of arbitrary values and assumptions about them, and makes all other arbitrary values
+/// zero.
 pub fn remove_store_undef(func: &TensorFunc) -> TensorFunc {
     let dropped = Stores.stmt(&func.body);
     TensorFunc { body: prune(&Zero.stmt(&dropped)), ..func.clone() }
@@ -105,7 +107,7 @@ impl Fold for Stores {
             StmtKind::Store { indices, value, .. } => match arbitrary(value) {
                 When::Never => s.clone(),
                 When::Always => only_effects(indices.iter().chain([value])),
-                When::Unless(cond) if has_undef(&cond) => s.clone(),
+                When::Unless(cond) if has_undef(&cond) || has_effects(value) => s.clone(),
                 When::Unless(cond) => {
                     let StmtKind::Store { buffer, .. } = s.kind() else { return s.clone() };
                     let (ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b)) = value.kind()
@@ -118,6 +120,7 @@ impl Fold for Stores {
                     Stmt::guard(cond, Stmt::spanned(kind, s.span()))
                 }
             },
+            StmtKind::Assume(cond) if has_undef(cond) => only_effects([cond]),
             _ => fold_stmt_children(self, s),
         }
     }
