@@ -504,19 +504,8 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<(TensorFunc, Vec<Valu
 
 pub(crate) fn split_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let l = args.loop_ref(sch)?;
-    let factors = match args.required(&["factors"])? {
-        Value::List(items) => items,
-        other => return Err(args.wrong("factors", "a list", &other)),
-    };
-    let factors: Vec<Option<Expr>> = factors
-        .into_iter()
-        .map(|f| match f {
-            Value::None => Ok(None),
-            Value::Int(v) => Ok(Some(Expr::int(v, l.var.dtype()))),
-            Value::Expr(e) => Ok(Some(e)),
-            other => Err(args.wrong("factors", "numbers and None", &other)),
-        })
-        .collect::<Result<_>>()?;
+    let given = args.required(&["factors"])?;
+    let factors = factors(given, &l, &args)?;
     keep_units(&mut args)?;
     args.finish()?;
     Ok(sch.split(&l, &factors)?.iter().map(Value::from).collect())
@@ -529,8 +518,23 @@ pub(crate) fn fuse_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>
     Ok(vec![Value::from(&sch.fuse(&loops)?)])
 }
 
+/// Numbers of iterations, of which some may be open.
+pub(crate) fn factors(given: Value, l: &LoopRef, args: &Args) -> Result<Vec<Option<Expr>>> {
+    let items = match given {
+        Value::List(items) => items,
+        other => return Err(args.wrong("factors", "a list", &other)),
+    };
+    let factor = |f| match f {
+        Value::None => Ok(None),
+        Value::Int(v) => Ok(Some(Expr::int(v, l.var.dtype()))),
+        Value::Expr(e) => Ok(Some(e)),
+        other => Err(args.wrong("factors", "numbers and None", &other)),
+    };
+    items.into_iter().map(factor).collect()
+}
+
 /// Flags of TVM's traces whose default is what we do; another value is refused.
-fn keep_units(args: &mut Args) -> Result<()> {
+pub(crate) fn keep_units(args: &mut Args) -> Result<()> {
     for (name, expected) in [("preserve_unit_iters", true), ("disable_predication", false)] {
         if args.named_bool(name)?.is_some_and(|v| v != expected) {
             return Err(Error::refused(format!("`{name}={}` is not supported", !expected)));

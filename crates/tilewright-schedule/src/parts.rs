@@ -3,12 +3,12 @@
 //! Each primitive is the pass of the same name in `tilewright_transform`. Where the pass would leave
 //! everything as it is, the primitive refuses with the pass's reason.
 
-use tilewright_ir::{Error, Remarks, Result, Stmt, TensorFunc};
+use tilewright_ir::{Error, Expr, Remarks, Result, Stmt, TensorFunc};
 use tilewright_transform::hoist::Hoist;
 use tilewright_transform::overcompute::{self, Floats};
 use tilewright_transform::{extents, hoist, merge, partition};
 
-use crate::loops::loops_of;
+use crate::loops::{factors, keep_units, loops_of};
 use crate::schedule::{Schedule, block_site, loop_site};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
 
@@ -48,17 +48,26 @@ impl Schedule {
         Ok(())
     }
 
-    /// Takes a loop apart where the conditions in it change; the parts, in order.
+    /// Takes a loop apart into consecutive loops: of `factors` iterations, of which one may be open,
+    /// and what is left over; without factors where the conditions in it change. The parts, in
+    /// order.
     ///
     /// # Errors
-    /// `Refused` where there is no such place.
-    pub fn loop_partition(&mut self, l: &LoopRef) -> Result<Vec<LoopRef>> {
-        let args = vec![("loop", l.into())];
+    /// `Refused` where no condition changes at one place, or the factors do not fit.
+    pub fn loop_partition(
+        &mut self,
+        l: &LoopRef,
+        factors: Option<&[Option<Expr>]>,
+    ) -> Result<Vec<LoopRef>> {
+        let mut args = vec![("loop", l.into())];
+        if let Some(factors) = factors {
+            args.push(("factors", factors.iter().map(|f| f.as_ref().map(Value::from)).collect()));
+        }
         let out = self.edit(&l.func, "loop_partition", args, |func, _| {
             let site = loop_site(func, l)?;
             let mut parts = Vec::new();
             let new = changed(func, &site.stmt, |why| {
-                let (new, vars) = partition::partition_loop(func, &site.stmt, why)?;
+                let (new, vars) = partition::partition_loop(func, &site.stmt, factors, why)?;
                 parts = vars;
                 Ok(new)
             })?;
@@ -178,11 +187,16 @@ pub(crate) fn reduce_loop_extents_call(sch: &mut Schedule, mut args: Args) -> Re
     Ok(Vec::new())
 }
 
-/// `loop_partition(loop)` of a script.
+/// `loop_partition(loop, factors=None)` of a script.
 pub(crate) fn loop_partition_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let l = args.loop_ref(sch)?;
+    let given = match args.optional(&["factors"]) {
+        None | Some(Value::None) => None,
+        Some(given) => Some(factors(given, &l, &args)?),
+    };
+    keep_units(&mut args)?;
     args.finish()?;
-    Ok(sch.loop_partition(&l)?.iter().map(Value::from).collect())
+    Ok(sch.loop_partition(&l, given.as_deref())?.iter().map(Value::from).collect())
 }
 
 /// `merge_loops(loop, loop, ...)` of a script.

@@ -11,7 +11,7 @@
 //! For each comparison in the body the iterations are sought in which it holds at every point of
 //! the loops inside, and those in which it holds at none. Where one of these sets is an interval,
 //! its ends are places to cut. The parts start at zero, and what is decided in them is gone; loops
-//! inside of a part are taken apart in turn.
+//! inside of a part are taken apart in turn. The extents of the parts may also be given.
 //!
 //! Any cut is right, so where a bound depends on sizes that are open it is brought into the range
 //! by `min` and `max`. Sets that are no interval (`i % 2 == 0`) give no cut.
@@ -23,7 +23,7 @@ use tilewright_ir::{
     Attrs, BinOp, Block, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt,
     StmtKind, TensorFunc, Var, Visit,
 };
-use tilewright_sets::{Known, Set};
+use tilewright_sets::{Known, Proof, Set};
 
 use crate::scope::{Copies, Scope, Scoped, fold_block_scoped, fold_scoped, likely};
 use crate::settle::settle;
@@ -63,14 +63,16 @@ pub fn loop_partition(func: &TensorFunc, how: Partition, why: &mut Remarks) -> R
     Ok(TensorFunc { body, ..func.clone() })
 }
 
-/// Takes one loop apart, the same node in memory, at every condition in it. Second, the variables of
-/// the loops that it became, in order.
+/// Takes one loop apart, the same node in memory: into consecutive parts of these extents, of which
+/// one may be open, or else at every condition in it. What the extents leave over is a part too.
+/// Second, the variables of the loops that it became, in order.
 ///
 /// # Errors
 /// `Toolchain` where libisl is missing.
 pub fn partition_loop(
     func: &TensorFunc,
     target: &Stmt,
+    extents: Option<&[Option<Expr>]>,
     why: &mut Remarks,
 ) -> Result<(TensorFunc, Vec<Var>)> {
     let how = Partition { keep_single: true, ..Partition::default() };
@@ -78,7 +80,7 @@ pub fn partition_loop(
         how,
         scope: Scope::of(func)?,
         copies: Copies::within(func),
-        only: Some(target),
+        only: Some((target, extents)),
         parts: Vec::new(),
         why,
     };
@@ -90,8 +92,8 @@ struct Pass<'a> {
     how: Partition,
     scope: Scope,
     copies: Copies,
-    /// The loop that is meant, where it is one.
-    only: Option<&'a Stmt>,
+    /// The loop that is meant, where it is one, with the extents that its parts are to have.
+    only: Option<(&'a Stmt, Option<&'a [Option<Expr>]>)>,
     /// The variables of the parts of that loop.
     parts: Vec<Var>,
     why: &'a mut Remarks,
@@ -126,10 +128,10 @@ impl Pass<'_> {
         let StmtKind::For { var, range, kind, annotations, body } = s.kind() else { return None };
         let hinted = annotations.contains_key(HINT);
         let constant = range.min.as_int().is_some() && range.extent.as_int().is_some();
-        let all = match self.only {
-            Some(only) if !s.ptr_eq(only) => return None,
-            Some(_) => true,
-            None => hinted,
+        let (all, extents) = match self.only {
+            Some((only, _)) if !s.ptr_eq(only) => return None,
+            Some((_, extents)) => (true, extents),
+            None => (hinted, None),
         };
         let mut conditions = Conditions { scope: self.scope.clone(), hot: all, found: Vec::new() };
         conditions.scope.enter(var, range);
@@ -158,6 +160,15 @@ impl Pass<'_> {
             refuse("its bounds depend on memory".into());
             return None;
         };
+        if let Some(extents) = extents {
+            return match given(&self.scope, var, &min, &extent, extents) {
+                Ok(parts) => Some(self.apart(s, &parts)),
+                Err(note) => {
+                    refuse(note);
+                    None
+                }
+            };
+        }
         let bounds = Bounds { min: min.clone(), end: &min + &extent };
         let mut inside = self.scope.clone();
         inside.enter(var, range);
@@ -188,10 +199,16 @@ impl Pass<'_> {
             }
             return None;
         }
+        Some(self.apart(s, &parts))
+    }
+
+    /// A loop in parts, one after the other.
+    fn apart(&mut self, s: &Stmt, parts: &[Bounds]) -> Stmt {
         let mut new = Vec::new();
         for (k, part) in parts.iter().enumerate() {
             let one = self.part(s, part);
-            let is_loop = matches!(one.kind(), StmtKind::For { var: v, .. } if v == var);
+            let is_loop =
+                matches!(one.kind(), StmtKind::For { var, .. } if variable(s) == Some(var));
             let one = if k == 0 { one } else { self.copies.copy(&one) };
             if let (true, StmtKind::For { var, .. }) = (is_loop, one.kind()) {
                 self.parts.push(var.clone());
@@ -203,7 +220,7 @@ impl Pass<'_> {
                 None => self.stmt(&one),
             });
         }
-        Some(Stmt::seq(new))
+        Stmt::seq(new)
     }
 
     /// A part of a loop, from zero, without what is decided in it.
@@ -232,6 +249,58 @@ impl Pass<'_> {
         annotations.remove(HINT);
         Stmt::spanned(StmtKind::For { var, range, kind, annotations, body }, s.span())
     }
+}
+
+fn variable(s: &Stmt) -> Option<&Var> {
+    match s.kind() {
+        StmtKind::For { var, .. } => Some(var),
+        _ => None,
+    }
+}
+
+/// The parts of a loop that have given extents; else the reason why there are none.
+fn given(
+    scope: &Scope,
+    var: &Var,
+    min: &Expr,
+    extent: &Expr,
+    extents: &[Option<Expr>],
+) -> Result<Vec<Bounds>, String> {
+    let open = extents.iter().filter(|e| e.is_none()).count();
+    if open > 1 {
+        return Err(format!("{open} extents are open, at most one may be"));
+    }
+    let known: Vec<Option<Expr>> =
+        extents.iter().map(|e| e.clone().map(|e| e.cast(var.dtype()))).collect();
+    let certain = |cond: Expr, else_says: String| match scope.domain.prove(&cond) {
+        Proof::Yes => Ok(()),
+        _ if cond.as_int().is_some() => Err(else_says),
+        proof => Err(format!("{else_says}: {proof}")),
+    };
+    for e in known.iter().flatten() {
+        certain(e.clone().greater(0), format!("the extent {e} is not positive"))?;
+    }
+    let zero = Expr::int(0, var.dtype());
+    let covered = known.iter().flatten().fold(zero, |sum, e| sum + e);
+    let rest = scope.domain.simplify(&(extent - &covered));
+    let fits = format!("the extents take {covered} of the {extent} iterations");
+    certain(rest.clone().greater_equal(0), fits)?;
+    let mut parts: Vec<Expr> = known.into_iter().map(|e| e.unwrap_or(rest.clone())).collect();
+    if open == 0 {
+        parts.push(rest);
+    }
+    parts.retain(|e| e.as_int() != Some(0));
+    if parts.len() < 2 {
+        return Err("it would be one part".into());
+    }
+    let mut start = min.clone();
+    Ok(parts
+        .into_iter()
+        .map(|extent| {
+            let end = &start + &extent;
+            Bounds { min: std::mem::replace(&mut start, end.clone()), end }
+        })
+        .collect())
 }
 
 /// From `min` up to before `end`.

@@ -1,0 +1,13 @@
+# run: opt
+@T.prim_func
+def main(A: T.Buffer((16,), "float32")):
+    for i in range(16):
+    #^ error:
+        with T.block("B"):
+            v = T.axis.spatial(16, i)
+            A[v] = 1.0
+
+# ---- schedule
+b0 = sch.get_block(name="B")
+l1, = sch.get_loops(b0)
+sch.loop_partition(l1, factors=[None, 3, None])
