@@ -275,7 +275,8 @@ fn given(
     let certain = |cond: Expr, else_says: String| match scope.domain.prove(&cond) {
         Proof::Yes => Ok(()),
         _ if cond.as_int().is_some() => Err(else_says),
-        proof => Err(format!("{else_says}: {proof}")),
+        Proof::No { witness } => Err(format!("{else_says} at {witness}")),
+        Proof::Unknown(why) => Err(format!("{else_says}, perhaps: {why}")),
     };
     for e in known.iter().flatten() {
         certain(e.clone().greater(0), format!("the extent {e} is not positive"))?;
@@ -283,8 +284,9 @@ fn given(
     let zero = Expr::int(0, var.dtype());
     let covered = known.iter().flatten().fold(zero, |sum, e| sum + e);
     let rest = scope.domain.simplify(&(extent - &covered));
-    let fits = format!("the extents take {covered} of the {extent} iterations");
-    certain(rest.clone().greater_equal(0), fits)?;
+    let short =
+        format!("the extents take {covered} iterations, more than the {extent} of the loop");
+    certain(rest.clone().greater_equal(0), short)?;
     let mut parts: Vec<Expr> = known.into_iter().map(|e| e.unwrap_or(rest.clone())).collect();
     if open == 0 {
         parts.push(rest);

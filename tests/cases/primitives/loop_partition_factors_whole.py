@@ -2,7 +2,9 @@
 @T.prim_func
 def main(A: T.Buffer((16,), "float32")):
     for i in range(16):
-    #^ error:
+    #^^^^^^^^^^^^^^^^^ error: `loop_partition`: the loop `i` is not taken apart
+    # note: it would be one part
+    # note: trace.py:3 asked for it: sch.loop_partition(l1, factors=[16])
         with T.block("B"):
             v = T.axis.spatial(16, i)
             A[v] = 1.0
