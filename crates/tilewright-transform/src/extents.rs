@@ -17,6 +17,7 @@
 
 use std::sync::Arc;
 
+use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     Block, Error, Expr, Fold, ForKind, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
     Visit,
@@ -91,8 +92,10 @@ impl Pass<'_> {
         let old =
             Range { min: self.scope.index(&range.min)?, extent: self.scope.index(&range.extent)? };
         let outer = self.scope.loops();
-        let active = match active(var, &old, body, &self.scope, &outer) {
-            Ok(active) => active?,
+        let acting = Acting::of(var, &old, body, &self.scope);
+        let active = match acting.values(var, &outer) {
+            Ok(Some(active)) => active,
+            Ok(None) => return self.stays(s, var, &acting),
             Err(unknown) => {
                 self.remark(s, var, unknown.to_string());
                 return None;
@@ -111,7 +114,7 @@ impl Pass<'_> {
         };
         let same = |a: &Expr, b: &Expr| self.scope.domain.equal(a, b).is_yes();
         if same(&new.min, &old.min) && same(&new.extent, &old.extent) {
-            return None;
+            return self.stays(s, var, &acting);
         }
         if let Some(zero) =
             [&new.min, &new.extent].into_iter().find_map(|e| self.scope.zero_divisor(e))
@@ -123,12 +126,15 @@ impl Pass<'_> {
         // any.
         let end = |r: &Range| &r.min + &r.extent;
         let inside = new.min.clone().greater_equal(&old.min).and(end(&new).less_equal(end(&old)));
-        if !self.scope.proves(&new.extent.clone().less_equal(0).or(inside)) {
-            let found =
-                format!("the bounds {} and {} are not proven to be inside", new.min, end(&new));
-            self.remark(s, var, found);
-            return None;
-        }
+        let new = match self.scope.proves(&new.extent.clone().less_equal(0).or(inside)) {
+            true => new,
+            false => {
+                let tidy = |e: Expr| self.scope.domain.simplify(&e);
+                let end = tidy(end(&new).min(end(&old)));
+                let min = tidy(new.min.max(&old.min));
+                Range { extent: &end - &min, min }
+            }
+        };
         let single = annotations.is_empty() && self.scope.proves(&new.extent.clone().equal(1));
         let mut scope = self.scope.clone();
         Some(if single {
@@ -148,50 +154,85 @@ impl Pass<'_> {
         })
     }
 
+    /// A loop that guards do not let be shorter; a remark if that is because of what is not known.
+    fn stays(&mut self, s: &Stmt, var: &Var, acting: &Acting) -> Option<Stmt> {
+        if !acting.unguarded
+            && let Some(note) = acting.guards.iter().find_map(|(e, scope)| missing(e, scope, var))
+        {
+            self.remark(s, var, note);
+        }
+        None
+    }
+
     fn remark(&mut self, s: &Stmt, var: &Var, note: String) {
         let text = format!("the range of the loop `{}` stays as it is", var.name());
         self.why.push(Error::refused(text).at(s.span()).note(note));
     }
 }
 
-/// The values of a loop variable for which the body does something, over the variables of the loops
-/// outside and the variable; `None` if it does something without a guard.
-fn active(
-    var: &Var,
-    range: &Range,
-    body: &Stmt,
-    scope: &Scope,
-    outer: &[Var],
-) -> Known<Option<Set>> {
-    let mut scope = scope.clone();
-    scope.enter(var, range);
-    scope.guards = 0;
-    let mut acting = Acting { scope, places: Vec::new(), always: false };
-    acting.stmt(body);
-    if acting.always {
-        return Ok(None);
+/// What is not known of a guard that depends on a variable.
+fn missing(guard: &Expr, scope: &Scope, var: &Var) -> Option<String> {
+    let depends = free_vars(&scope.inlined(guard)).contains(var);
+    match scope.index(guard) {
+        _ if !depends => None,
+        Some(cond) => scope.domain.doubt(&cond).map(|why| format!("`{guard}` {why}")),
+        None => Some(format!("`{guard}` depends on memory")),
     }
-    let kept: Vec<Var> = outer.iter().chain([var]).cloned().collect();
-    let mut all: Option<Set> = None;
-    for place in acting.places {
-        let here = place.domain.to_set()?.project(&kept)?;
-        all = Some(match all {
-            Some(all) => all.union(&here)?,
-            None => here,
-        });
-    }
-    Ok(all)
 }
 
 /// The places at which something happens, and what is known there.
 struct Acting {
     scope: Scope,
     places: Vec<Scope>,
-    /// Whether one of them has no guard.
+    /// The guards of the body, and what is known in front of them.
+    guards: Vec<(Expr, Scope)>,
+    /// How many of them are around.
+    depth: usize,
+    /// Whether one of the places has no guard on indices.
     always: bool,
+    /// Whether one of the places has no guard at all.
+    unguarded: bool,
 }
 
 impl Acting {
+    /// Of the body of a loop.
+    fn of(var: &Var, range: &Range, body: &Stmt, scope: &Scope) -> Acting {
+        let mut scope = scope.clone();
+        scope.enter(var, range);
+        scope.guards = 0;
+        let (places, guards) = (Vec::new(), Vec::new());
+        let mut acting =
+            Acting { scope, places, guards, depth: 0, always: false, unguarded: false };
+        acting.stmt(body);
+        acting
+    }
+
+    /// The values of the loop's variable for which something happens, over the variables of the
+    /// loops outside and the variable; `None` if that is always.
+    fn values(&self, var: &Var, outer: &[Var]) -> Known<Option<Set>> {
+        if self.always {
+            return Ok(None);
+        }
+        let kept: Vec<Var> = outer.iter().chain([var]).cloned().collect();
+        let mut all: Option<Set> = None;
+        for place in &self.places {
+            let here = place.domain.to_set()?.project(&kept)?;
+            all = Some(match all {
+                Some(all) => all.union(&here)?,
+                None => here,
+            });
+        }
+        Ok(all)
+    }
+
+    /// Does what runs under a guard.
+    fn under(&mut self, guard: &Expr, holds: bool, work: impl FnOnce(&mut Self)) {
+        self.guards.push((guard.clone(), self.scope.clone()));
+        self.depth += 1;
+        self.within(|s| s.learn(guard, holds), work);
+        self.depth -= 1;
+    }
+
     fn within(&mut self, learn: impl FnOnce(&mut Scope), work: impl FnOnce(&mut Self)) {
         let saved = self.scope.clone();
         learn(&mut self.scope);
@@ -201,6 +242,7 @@ impl Acting {
 
     fn here(&mut self) {
         self.always |= self.scope.guards == 0;
+        self.unguarded |= self.depth == 0;
         self.places.push(self.scope.clone());
     }
 
@@ -214,7 +256,7 @@ impl Acting {
 
 impl Visit for Acting {
     fn stmt(&mut self, s: &Stmt) {
-        if self.always {
+        if self.unguarded {
             return;
         }
         match s.kind() {
@@ -225,9 +267,9 @@ impl Visit for Acting {
             }
             StmtKind::If { cond, then, otherwise } => {
                 self.evaluated(cond);
-                self.within(|s| s.learn(cond, true), |a| a.stmt(then));
+                self.under(cond, true, |a| a.stmt(then));
                 if let Some(otherwise) = otherwise {
-                    self.within(|s| s.learn(cond, false), |a| a.stmt(otherwise));
+                    self.under(cond, false, |a| a.stmt(otherwise));
                 }
             }
             StmtKind::Let { var, value, body } => {
@@ -242,16 +284,19 @@ impl Visit for Acting {
             }
             StmtKind::Block { bindings, predicate, block } => {
                 self.evaluated(predicate);
-                let into = |scope: &mut Scope| {
-                    scope.learn(predicate, true);
+                let body = |a: &mut Self| {
                     for (iter, value) in block.iters.iter().zip(bindings) {
-                        scope.bind(&iter.var, value);
+                        a.scope.bind(&iter.var, value);
+                    }
+                    match &block.init {
+                        Some(_) => a.here(),
+                        None => a.stmt(&block.body),
                     }
                 };
-                self.within(into, |a| match &block.init {
-                    Some(_) => a.here(),
-                    None => a.stmt(&block.body),
-                });
+                match predicate.is_true() {
+                    true => self.within(|_| {}, body),
+                    false => self.under(predicate, true, body),
+                }
             }
             StmtKind::Evaluate(_) if s.is_nop() => {}
             StmtKind::Store { .. }

@@ -15,7 +15,8 @@
 //!
 //! Statements between the loops are no obstacle where the second loop touches no cell that they
 //! write, and writes none that they touch: it then moves in front of them. An assumption about a
-//! cell counts as a write to it: what it allows comes after it.
+//! cell counts as a write to it: what it allows comes after it. Nothing moves in front of an
+//! assertion, which may be what keeps it in range.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,7 +28,7 @@ use tilewright_ir::{
 use tilewright_sets::Proof;
 
 use crate::dependence::{Touch, one_view, touches};
-use crate::scope::{Scope, Scoped, fold_block_scoped, fold_scoped};
+use crate::scope::{Scope, Scoped, fold_block_scoped, fold_scoped, scoped};
 
 /// Merges the loops of every sequence that can run together.
 ///
@@ -79,15 +80,19 @@ impl Fold for Pass<'_> {
 
     fn stmt(&mut self, s: &Stmt) -> Stmt {
         let StmtKind::Seq(stmts) = s.kind() else { return fold_scoped(self, s) };
-        let mut parts: Vec<Part> = Vec::new();
-        for s in stmts {
-            if !self.absorb(&mut parts, s) {
-                parts.push(Part::of(s, &self.scope));
+        let parts = scoped(self, |pass| {
+            let mut parts: Vec<Part> = Vec::new();
+            for s in stmts {
+                if !pass.absorb(&mut parts, s) {
+                    parts.push(Part::of(s, &pass.scope));
+                }
+                pass.scope.after(s);
             }
-        }
+            parts
+        });
         match parts.len() == stmts.len() {
             true => fold_scoped(self, s),
-            false => Stmt::seq(parts.iter().map(|p| self.stmt(&p.stmt)).collect::<Vec<_>>()),
+            false => fold_scoped(self, &Stmt::seq(parts.into_iter().map(|p| p.stmt))),
         }
     }
 
@@ -102,6 +107,8 @@ struct Part {
     touches: Result<Vec<Touch>>,
     /// The memory that assumptions in it speak of, by pointer.
     assumed: HashSet<Var>,
+    /// Whether it asserts something, and may stop the program.
+    stops: bool,
 }
 
 impl Part {
@@ -109,10 +116,12 @@ impl Part {
         struct Assumed {
             inside: bool,
             found: HashSet<Var>,
+            stops: bool,
         }
         impl Visit for Assumed {
             fn stmt(&mut self, s: &Stmt) {
                 self.inside = matches!(s.kind(), StmtKind::Assume(_));
+                self.stops |= matches!(s.kind(), StmtKind::Assert { .. });
                 walk_stmt(self, s);
                 self.inside = false;
             }
@@ -123,9 +132,10 @@ impl Part {
                 walk_expr(self, e);
             }
         }
-        let mut assumed = Assumed { inside: false, found: HashSet::new() };
+        let mut assumed = Assumed { inside: false, found: HashSet::new(), stops: false };
         assumed.stmt(s);
-        Part { stmt: s.clone(), touches: touches(s, &scope.domain), assumed: assumed.found }
+        let touches = touches(s, &scope.domain);
+        Part { stmt: s.clone(), touches, assumed: assumed.found, stops: assumed.stops }
     }
 }
 
@@ -251,13 +261,16 @@ impl<'a> Pass<'a> {
         order: Order,
     ) -> Result<(), Refusal> {
         let when: Vec<Expr> = i.zip(j).map(|(i, j)| order.of(i, j)).into_iter().collect();
+        let refuse = |note: String| {
+            let text = format!("{} is not merged with what is before it", named(&b.stmt));
+            Err(Refusal::Conflict(Error::refused(text).at(b.stmt.span()).note(note)))
+        };
+        if a.stops {
+            return refuse("an assertion there may stop the program".into());
+        }
         let (x, y) = match (&a.touches, &b.touches) {
             (Ok(x), Ok(y)) => (x, y),
-            (Err(e), _) | (_, Err(e)) => {
-                let text = format!("{} is not merged with what is before it", named(&b.stmt));
-                let e = Error::refused(text).at(b.stmt.span()).note(e.to_string());
-                return Err(Refusal::Conflict(e));
-            }
+            (Err(e), _) | (_, Err(e)) => return refuse(e.to_string()),
         };
         for x in x {
             for y in y {

@@ -1,7 +1,7 @@
 //! What is known at a place of a function, of indices alone.
 //!
-//! A [`Scope`] holds the loops, guards and bindings around a place, as far as they do not depend on
-//! memory: such facts hold wherever the place is, whatever is written. [`fold_scoped`] keeps it up
+//! A [`Scope`] holds the loops, guards and bindings around a place and the assumptions before it, as
+//! far as they do not depend on memory: such facts hold wherever the place is, whatever is written. [`fold_scoped`] keeps it up
 //! to date while a pass rebuilds the tree. Inside of a block only the domains of its variables are
 //! known, not what they are bound to, so that the block still stands for itself afterwards.
 
@@ -112,9 +112,14 @@ impl Scope {
         })
     }
 
+    /// An expression with the values of bindings, as far as these do not depend on memory.
+    pub fn inlined(&self, e: &Expr) -> Expr {
+        self.bound.clone().expr(e)
+    }
+
     /// An expression in terms of loops and parameters; `None` if it depends on memory.
     pub fn index(&self, e: &Expr) -> Option<Expr> {
-        let e = self.bound.clone().expr(e);
+        let e = self.inlined(e);
         let known = Acts::of(&e).constant() && free_vars(&e).is_disjoint(&self.hidden);
         known.then_some(e)
     }
@@ -160,6 +165,13 @@ impl Scope {
         if let Some(cond) = self.index(cond).filter(|c| c.dtype().lanes == 1) {
             self.domain = self.domain.with_guard(&if holds { cond } else { !cond });
             self.guards += 1;
+        }
+    }
+
+    /// Takes what a statement promises for those after it.
+    pub fn after(&mut self, s: &Stmt) {
+        if let StmtKind::Assume(cond) | StmtKind::Assert { cond, .. } = s.kind() {
+            self.learn(cond, true);
         }
     }
 
@@ -253,6 +265,20 @@ pub(crate) fn fold_scoped<F: Scoped + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
                 false => rebuilt(StmtKind::Let { var: var.clone(), value: value2, body: body2 }),
             }
         }
+        StmtKind::Seq(stmts) => scoped(f, |f| {
+            let new: Vec<Stmt> = stmts
+                .iter()
+                .map(|s| {
+                    let new = f.stmt(s);
+                    f.scope().after(s);
+                    new
+                })
+                .collect();
+            match new.iter().zip(stmts).all(|(a, b)| a.ptr_eq(b)) {
+                true => s.clone(),
+                false => Stmt::seq(new),
+            }
+        }),
         StmtKind::Block { .. } => scoped(f, |f| fold_stmt_children(f, s)),
         _ => fold_stmt_children(f, s),
     }
