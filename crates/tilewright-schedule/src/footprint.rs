@@ -444,7 +444,7 @@ pub(crate) fn within(cells: &[Cells], region: &Region, known: &[Expr]) -> bool {
         c.indices.iter().zip(&region.ranges).all(|(i, r)| {
             let i = i.clone().cast(r.min.dtype());
             let end = r.min.clone() + &r.extent.clone().cast(r.min.dtype());
-            d.prove(&i.clone().greater_equal(&r.min)).is_yes() && d.prove(&i.less(end)).is_yes()
+            d.proves(&i.clone().greater_equal(&r.min)) && d.proves(&i.less(end))
         })
     })
 }

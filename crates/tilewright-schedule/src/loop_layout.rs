@@ -238,7 +238,7 @@ fn guard(
         let min = to_cells.expr(&r.min).cast(value.dtype());
         let end = min.clone() + &to_cells.expr(&r.extent).cast(value.dtype());
         for part in [value.clone().greater_equal(min), value.clone().less(end)] {
-            if !domain.prove(&part).is_yes() {
+            if !domain.proves(&part) {
                 parts.push(part);
             }
         }

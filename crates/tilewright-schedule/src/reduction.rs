@@ -329,7 +329,7 @@ pub(crate) fn check_once(
     }
     let starts = engine.domain_of(&ranges, &guards);
     for (v, r) in all.iter().filter(|(v, r)| dropped.contains(v) && !one(r)) {
-        if !starts.prove(&v.expr().equal(r.min.clone())).is_yes() {
+        if !starts.proves(&v.expr().equal(r.min.clone())) {
             return Err(Error::refused(format!(
                 "the initialisation of `{}` runs for several values of the loop `{}`",
                 b.name,

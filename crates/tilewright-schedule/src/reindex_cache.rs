@@ -283,7 +283,7 @@ fn cache_shape(b: &Block, buffer: &Buffer, at: &[Expr], indices: &[Expr]) -> Res
         .note(c.to_string()));
     }
     for e in indices {
-        if !domain.prove(&e.clone().greater_equal(0)).is_yes() {
+        if !domain.proves(&e.clone().greater_equal(0)) {
             return Err(Error::refused(format!("the index `{e}` may be negative")));
         }
     }

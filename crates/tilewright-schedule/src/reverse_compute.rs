@@ -336,7 +336,7 @@ impl<'a> Moving<'a> {
         }
         let all: Vec<(Var, Range)> = outer.iter().chain(&loops).cloned().collect();
         let domain = self.engine.domain_of(&all, &self.known);
-        bounds.retain(|e| !domain.prove(e).is_yes());
+        bounds.retain(|e| !domain.proves(e));
         let predicate = bounds.into_iter().fold(Expr::bool(true), |all, e| all.and(e));
         let stmt = Stmt::block(values.clone(), predicate.clone(), self.block.clone());
         let stmt = loops

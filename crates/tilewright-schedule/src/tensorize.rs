@@ -360,7 +360,7 @@ fn check_slices(desc: &TensorFunc, slices: &HashMap<Buffer, Slice>, site: &Site)
             let end = c.clone() + part.clone().cast(c.dtype());
             let fits =
                 c.clone().greater_equal(0).and(end.less_equal(whole.clone().cast(c.dtype())));
-            if !domain.prove(&fits).is_yes() {
+            if !domain.proves(&fits) {
                 return Err(Error::refused(format!(
                     "`{}` of the instruction is not known to lie in `{}`: `{fits}`",
                     param.name, slice.buffer.name

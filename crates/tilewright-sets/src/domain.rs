@@ -19,22 +19,7 @@
 //! # Ok::<(), tilewright_ir::Error>(())
 //! ```
 //!
-//! # Terms that are not affine
-//!
-//! `n * m`, `i // n` and `A[i]` become unknowns of their own, with the facts that are certain:
-//!
-//! * the range of a narrow, unsigned or `bool` type;
-//! * `0 <= a % n < n`, `n * (a // n) + a % n = a`, and `0 <= a // n <= a` where `n >= 1` and
-//!   `a >= 0` are proven;
-//! * for a product `x * y` with proven bounds `x >= a`, `y >= b` the plane
-//!   `x*y >= b*x + a*y - a*b`, and the three others (McCormick 1976, "Computability of global
-//!   solutions to factorable nonconvex programs"); and for two products that share a factor
-//!   `y >= 0`, `x1 <= x2 - k` gives `x1*y <= x2*y - k*y` for `k` 0 or 1. That is what
-//!   `i*m + j < n*m` needs.
-//!
-//! A proof with unknowns holds for whatever values they have. A refutation counts if evaluation
-//! confirms its point, or if the fact fails there for every value that the unknowns may have;
-//! otherwise the answer is [`Reason::NotAffine`], which names the terms.
+//! Terms that are not affine are unknowns, of which some things are certain (`unknowns`).
 //!
 //! An element of a buffer is one value at one moment: facts about it (guards that load) are the
 //! caller's to end where the buffer may change.
@@ -47,12 +32,13 @@ use tilewright_ir::{Expr, Range, Var};
 use crate::answer::{Known, Proof, Reason, Unknown, Witness, not_affine};
 use crate::engine::Engine;
 use crate::eval;
-use crate::form::{Atom, Nature, Pred, Sum, Term, product_of, reads_memory, split_by};
+use crate::form::{Atom, Nature, Pred, Sum, reads_memory};
 use crate::former::Former;
 use crate::frame::Frame;
 use crate::isl::api::SET;
 use crate::isl::{PwAff, Set as Raw};
 use crate::simplify::canonical;
+use crate::unknowns::close;
 
 /// Points at which code runs. Cheap to clone.
 #[derive(Clone)]
@@ -323,117 +309,8 @@ impl Domain {
         Ok(out)
     }
 
-    /// The set with the facts about those atoms that are not plain variables.
-    fn learn(&self, atoms: &[Atom]) -> Known<Raw> {
-        let mut set = self.set.clone();
-        let holds = |set: &Raw, p: Pred| -> Known<bool> {
-            set.clone().intersect(self.frame.pred(&p.negate()?)?)?.is_empty()
-        };
-        let bounds = |set: &Raw, s: &Sum| self.bounds_in(set, s);
-        let known = |s: &Sum| {
-            let mut all = true;
-            s.atoms(&mut |a| all &= self.frame.position(a).is_some());
-            all
-        };
-        let add = |set: &mut Raw, p: Pred| -> Known<()> {
-            *set = set.clone().intersect(self.frame.pred(&p)?)?;
-            Ok(())
-        };
-        for a in atoms {
-            if let Some((lo, hi)) = a.type_range() {
-                add(&mut set, Pred::ge(Sum::atom(a.clone()).offset(-lo)?))?;
-                add(&mut set, Pred::ge(Sum::constant(hi).plus(&Sum::atom(a.clone()), -1)?))?;
-            }
-        }
-        for a in atoms {
-            let value = Sum::atom(a.clone());
-            match a.nature() {
-                Nature::Var(_) | Nature::Opaque => {}
-                Nature::Quotient(x, y) | Nature::Remainder(x, y) => {
-                    if !holds(&set, Pred::ge(y.clone().offset(-1)?))? {
-                        continue;
-                    }
-                    let positive = holds(&set, Pred::ge(x.clone()))?;
-                    // (y*q + r) // y = q and (y*q + r) % y = r where 0 <= r < y.
-                    let (q, r) = split_by(x, y)?;
-                    if !q.terms.is_empty() && known(&q) && holds(&set, is_remainder(&r, y)?)? {
-                        let is = if let Nature::Quotient(..) = a.nature() { q } else { r };
-                        add(&mut set, Pred::eq(value.clone().plus(&is, -1)?))?;
-                    }
-                    if let Nature::Remainder(..) = a.nature() {
-                        add(&mut set, Pred::ge(value.clone()))?;
-                        add(&mut set, Pred::ge(y.clone().plus(&value, -1)?.offset(-1)?))?;
-                    }
-                    if positive {
-                        add(&mut set, Pred::ge(value.clone()))?;
-                        add(&mut set, Pred::ge(x.clone().plus(&value, -1)?))?;
-                    }
-                    // x = y * (x // y) + x % y
-                    for q in atoms {
-                        let Nature::Quotient(qx, qy) = q.nature() else { continue };
-                        let Some(p) = (qx == x && qy == y).then(|| times(q, y)).flatten() else {
-                            continue;
-                        };
-                        if !known(&p) {
-                            continue;
-                        }
-                        let rest = x.clone().plus(&p, -1)?;
-                        match a.nature() {
-                            Nature::Remainder(..) => {
-                                add(&mut set, Pred::eq(rest.plus(&value, -1)?))?;
-                            }
-                            _ => {
-                                add(&mut set, Pred::ge(rest.clone()))?;
-                                add(&mut set, Pred::ge(y.clone().plus(&rest, -1)?.offset(-1)?))?;
-                            }
-                        }
-                    }
-                }
-                Nature::Product(factors) => {
-                    for at in 0..factors.len() {
-                        let x = Sum::term(factors[at].clone());
-                        let mut rest = factors.clone();
-                        rest.remove(at);
-                        let y = match rest.len() {
-                            1 => Sum::term(rest.swap_remove(0)),
-                            _ => match product_of(rest) {
-                                Some(t) => Sum::term(t),
-                                None => continue,
-                            },
-                        };
-                        if !(known(&x) && known(&y)) {
-                            continue;
-                        }
-                        for p in envelope(&value, &x, bounds(&set, &x)?, &y, bounds(&set, &y)?)? {
-                            add(&mut set, p)?;
-                        }
-                        // Other products with the factor y.
-                        if !holds(&set, Pred::ge(y.clone()))? {
-                            continue;
-                        }
-                        for other in atoms {
-                            let Some(z) = cofactor(other, &y) else { continue };
-                            if other == a || !known(&z) {
-                                continue;
-                            }
-                            let gap = z.plus(&x, -1)?;
-                            let mut least = Sum::atom(other.clone()).plus(&value, -1)?;
-                            if holds(&set, Pred::ge(gap.clone().offset(-1)?))? {
-                                least = least.plus(&y, -1)?;
-                            } else if !holds(&set, Pred::ge(gap))? {
-                                continue;
-                            }
-                            add(&mut set, Pred::ge(least))?;
-                        }
-                    }
-                }
-            }
-        }
-        Ok(set)
-    }
-
     /// Least and greatest value of a sum over a set of this frame, where there are such.
-    fn bounds_in(&self, set: &Raw, s: &Sum) -> Known<(Option<i64>, Option<i64>)> {
+    pub(crate) fn bounds_in(&self, set: &Raw, s: &Sum) -> Known<(Option<i64>, Option<i64>)> {
         let f = self.frame.sum(s)?.on_domain(set.clone())?;
         match (f.clone().min_val(), f.max_val()) {
             (Ok(lo), Ok(hi)) => Ok((lo.to_i64(), hi.to_i64())),
@@ -814,81 +691,4 @@ fn move_dim(set: Raw, from: u32, to: u32) -> Known<Raw> {
             set.move_dims(PARAM, 0, SET, from, 1)?.move_dims(SET, to, PARAM, 0, 1)
         }
     }
-}
-
-/// The atom, and the atoms that what is known of it speaks of.
-fn close(a: &Atom, into: &mut BTreeSet<Atom>) {
-    if !into.insert(a.clone()) {
-        return;
-    }
-    match a.nature() {
-        Nature::Var(_) | Nature::Opaque => {}
-        Nature::Quotient(x, y) | Nature::Remainder(x, y) => {
-            x.atoms(&mut |a| close(a, into));
-            y.atoms(&mut |a| close(a, into));
-        }
-        Nature::Product(parts) => {
-            for t in parts {
-                Sum::term(t.clone()).atoms(&mut |a| close(a, into));
-            }
-        }
-    }
-}
-
-/// `q * y` as a sum, where `y` is one term with coefficient one.
-fn times(q: &Atom, y: &Sum) -> Option<Sum> {
-    let (t, c) = y.terms.iter().next()?;
-    if y.terms.len() != 1 || *c != 1 || y.constant != 0 {
-        return None;
-    }
-    let mut factors = vec![Term::Atom(q.clone())];
-    match t {
-        Term::Atom(a) => match a.nature() {
-            Nature::Product(parts) => factors.extend(parts.iter().cloned()),
-            _ => factors.push(t.clone()),
-        },
-        _ => factors.push(t.clone()),
-    }
-    factors.sort();
-    Some(Sum::term(product_of(factors)?))
-}
-
-/// `z` such that the atom is the product `z * y` of two factors.
-fn cofactor(a: &Atom, y: &Sum) -> Option<Sum> {
-    let Nature::Product(parts) = a.nature() else { return None };
-    let [p, q] = parts.as_slice() else { return None };
-    let (p, q) = (Sum::term(p.clone()), Sum::term(q.clone()));
-    if p == *y {
-        Some(q)
-    } else if q == *y {
-        Some(p)
-    } else {
-        None
-    }
-}
-
-/// `0 <= r < y`.
-pub(crate) fn is_remainder(r: &Sum, y: &Sum) -> Known<Pred> {
-    Ok(Pred::and([Pred::ge(r.clone()), Pred::ge(y.clone().plus(r, -1)?.offset(-1)?)]))
-}
-
-type Bounds = (Option<i64>, Option<i64>);
-
-/// The planes that bound a product `p = x * y`.
-fn envelope(p: &Sum, x: &Sum, bx: Bounds, y: &Sum, by: Bounds) -> Known<Vec<Pred>> {
-    let mut out = Vec::new();
-    // sign * (x - a) * (y - b) >= 0 with p for x*y.
-    let mut plane = |a: Option<i64>, b: Option<i64>, sign: i128| -> Known<()> {
-        if let (Some(a), Some(b)) = (a.map(i128::from), b.map(i128::from)) {
-            let corner = a.checked_mul(b).ok_or(Unknown::from(Reason::TooLarge))?;
-            let s = p.clone().plus(x, -b)?.plus(y, -a)?.offset(corner)?;
-            out.push(Pred::ge(s.scaled(sign)?));
-        }
-        Ok(())
-    };
-    plane(bx.0, by.0, 1)?;
-    plane(bx.1, by.1, 1)?;
-    plane(bx.1, by.0, -1)?;
-    plane(bx.0, by.1, -1)?;
-    Ok(out)
 }

@@ -57,6 +57,7 @@ mod relation;
 mod render;
 mod set;
 pub mod simplify;
+mod unknowns;
 
 pub use access::Access;
 pub use answer::{Known, Proof, Reason, Unknown, Witness};

@@ -47,12 +47,13 @@ use std::collections::btree_map::Entry;
 use tilewright_ir::{DType, Expr};
 
 use crate::answer::{Known, Proof, Reason};
-use crate::domain::{Domain, is_remainder};
+use crate::domain::Domain;
 use crate::form::{Atom, Nature, Pred, Sum, Term, gcd, split_by};
 use crate::former::Former;
 use crate::frame::reading_order;
 use crate::isl::Set as Raw;
 use crate::render::{self, cost};
+use crate::unknowns::is_remainder;
 
 /// Most pieces of a set that is written out as a disjunction.
 const MAX_PARTS: usize = 8;

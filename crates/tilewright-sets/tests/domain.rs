@@ -194,6 +194,15 @@ fn quotients_and_remainders_by_variables() {
     assert!(d.prove(&r.clone().less(&n)).is_yes());
     assert!(d.prove(&q.clone().less_equal(&i)).is_yes());
     assert!(d.equal(&(q * &n + r), &i.expr()).is_yes());
+    // A flat index, taken apart.
+    let m = Var::index("m");
+    let sizes = n.expr().greater_equal(0).and(m.expr().greater_equal(0));
+    let d = e.domain().with_guard(&sizes).with_var(&i, &Range::upto(n.expr() * &m));
+    let row = i.expr().floordiv(m.expr());
+    assert!(d.prove(&row.clone().less(&n)).is_yes() && d.proves(&row.clone().greater_equal(0)));
+    assert!(d.prove(&i.expr().floormod(m.expr()).less(&m)).is_yes());
+    let no = d.prove(&row.less(&n - 1));
+    assert!(no.witness().is_some_and(|w| w.get(&i) >= Some(0)), "{no}");
 }
 
 #[test]

@@ -484,7 +484,7 @@ impl Cuts<'_> {
             return None;
         }
         let d = &self.scope.domain;
-        let beyond = |cond: Expr| d.prove(&cond).is_yes();
+        let beyond = |cond: Expr| d.proves(&cond);
         if beyond(at.clone().less_equal(&bounds.min))
             || beyond(at.clone().greater_equal(&bounds.end))
         {

@@ -1,0 +1,246 @@
+//! What is certain of terms that are not affine.
+//!
+//! `n * m`, `i // n` and `A[i]` become unknowns of their own, with the facts that are certain:
+//!
+//! * the range of a narrow, unsigned or `bool` type;
+//! * `0 <= a % n < n`, `n * (a // n) + a % n = a`, and `0 <= a // n <= a` where `n >= 1` and
+//!   `a >= 0` are proven;
+//! * for a product `x * y` with proven bounds `x >= a`, `y >= b` the plane
+//!   `x*y >= b*x + a*y - a*b`, and the three others (McCormick 1976, "Computability of global
+//!   solutions to factorable nonconvex programs"); where both are not negative and the product is
+//!   positive, so are both;
+//! * for two products that share a factor `y >= 0`, `x1 <= x2 - k` gives `x1*y <= x2*y - k*y` for
+//!   `k` 0 or 1, which is what `i*m + j < n*m` needs; and where `y >= 1`, `x1*y <= x2*y - 1` gives
+//!   `x1 <= x2 - 1`, which is what `i // m < n` needs for `i < n*m`.
+//!
+//! A proof with unknowns holds for whatever values they have. A refutation counts if evaluation
+//! confirms its point, or if the fact fails there for every value that the unknowns may have;
+//! otherwise the answer is [`Reason::NotAffine`](crate::Reason::NotAffine), which names the terms.
+
+use std::collections::BTreeSet;
+
+use crate::answer::{Known, Reason, Unknown};
+use crate::domain::Domain;
+use crate::form::{Atom, Nature, Pred, Sum, Term, product_of, split_by};
+use crate::isl::Set as Raw;
+
+impl Domain {
+    /// The set with the facts about those atoms that are not plain variables.
+    pub(crate) fn learn(&self, atoms: &[Atom]) -> Known<Raw> {
+        let mut learned = Learned { domain: self, atoms, set: self.set.clone() };
+        for a in atoms {
+            if let Some((lo, hi)) = a.type_range() {
+                learned.add(Pred::ge(Sum::atom(a.clone()).offset(-lo)?))?;
+                learned.add(Pred::ge(Sum::constant(hi).plus(&Sum::atom(a.clone()), -1)?))?;
+            }
+        }
+        let divides = |a: &Atom| matches!(a.nature(), Nature::Quotient(..) | Nature::Remainder(..));
+        let multiplies = |a: &Atom| matches!(a.nature(), Nature::Product(_));
+        // What is known of products says that divisors are positive, and the other way round.
+        let rounds = if atoms.iter().any(divides) && atoms.iter().any(multiplies) { 2 } else { 1 };
+        for _ in 0..rounds {
+            for a in atoms {
+                match a.nature() {
+                    Nature::Var(_) | Nature::Opaque => {}
+                    Nature::Quotient(x, y) | Nature::Remainder(x, y) => learned.part(a, x, y)?,
+                    Nature::Product(factors) => {
+                        for at in 0..factors.len() {
+                            learned.product(a, factors, at)?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(learned.set)
+    }
+}
+
+/// The set so far.
+struct Learned<'a> {
+    domain: &'a Domain,
+    atoms: &'a [Atom],
+    set: Raw,
+}
+
+impl Learned<'_> {
+    fn holds(&self, p: Pred) -> Known<bool> {
+        let fails = self.domain.frame.pred(&p.negate()?)?;
+        self.set.clone().intersect(fails)?.is_empty()
+    }
+
+    fn bounds(&self, s: &Sum) -> Known<Bounds> {
+        self.domain.bounds_in(&self.set, s)
+    }
+
+    /// Whether all atoms have a place.
+    fn known(&self, s: &Sum) -> bool {
+        let mut all = true;
+        s.atoms(&mut |a| all &= self.domain.frame.position(a).is_some());
+        all
+    }
+
+    fn add(&mut self, p: Pred) -> Known<()> {
+        self.set = self.set.clone().intersect(self.domain.frame.pred(&p)?)?;
+        Ok(())
+    }
+
+    /// `a` is `x // y` or `x % y`.
+    fn part(&mut self, a: &Atom, x: &Sum, y: &Sum) -> Known<()> {
+        if !self.holds(Pred::ge(y.clone().offset(-1)?))? {
+            return Ok(());
+        }
+        let value = Sum::atom(a.clone());
+        let positive = self.holds(Pred::ge(x.clone()))?;
+        // (y*q + r) // y = q and (y*q + r) % y = r where 0 <= r < y.
+        let (q, r) = split_by(x, y)?;
+        if !q.terms.is_empty() && self.known(&q) && self.holds(is_remainder(&r, y)?)? {
+            let is = if let Nature::Quotient(..) = a.nature() { q } else { r };
+            self.add(Pred::eq(value.clone().plus(&is, -1)?))?;
+        }
+        if let Nature::Remainder(..) = a.nature() {
+            self.add(is_remainder(&value, y)?)?;
+        }
+        if positive {
+            self.add(Pred::ge(value.clone()))?;
+            self.add(Pred::ge(x.clone().plus(&value, -1)?))?;
+        }
+        // x = y * (x // y) + x % y
+        for q in self.atoms {
+            let Nature::Quotient(qx, qy) = q.nature() else { continue };
+            let product = (qx == x && qy == y).then(|| times(q, y)).flatten();
+            let Some(product) = product.filter(|p| self.known(p)) else { continue };
+            let rest = x.clone().plus(&product, -1)?;
+            match a.nature() {
+                Nature::Remainder(..) => self.add(Pred::eq(rest.plus(&value, -1)?))?,
+                _ => self.add(is_remainder(&rest, y)?)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// `a` is the product of factors, seen as that of one of them and the others.
+    fn product(&mut self, a: &Atom, factors: &[Term], at: usize) -> Known<()> {
+        let value = Sum::atom(a.clone());
+        let x = Sum::term(factors[at].clone());
+        let mut rest = factors.to_vec();
+        rest.remove(at);
+        let y = match rest.len() {
+            1 => Sum::term(rest.swap_remove(0)),
+            _ => match product_of(rest) {
+                Some(t) => Sum::term(t),
+                None => return Ok(()),
+            },
+        };
+        if !(self.known(&x) && self.known(&y)) {
+            return Ok(());
+        }
+        for p in envelope(&value, &x, self.bounds(&x)?, &y, self.bounds(&y)?)? {
+            self.add(p)?;
+        }
+        if !self.holds(Pred::ge(y.clone()))? {
+            return Ok(());
+        }
+        let positive = |s: &Sum| -> Known<Pred> { Ok(Pred::ge(s.clone().offset(-1)?)) };
+        if self.holds(Pred::ge(x.clone()))? && self.holds(positive(&value)?)? {
+            self.add(positive(&x)?)?;
+            self.add(positive(&y)?)?;
+        }
+        let divides = self.holds(positive(&y)?)?;
+        // Other products with the factor y.
+        for other in self.atoms {
+            let Some(z) = cofactor(other, &y).filter(|z| other != a && self.known(z)) else {
+                continue;
+            };
+            let gap = z.plus(&x, -1)?;
+            let least = Sum::atom(other.clone()).plus(&value, -1)?;
+            if self.holds(positive(&gap)?)? {
+                self.add(Pred::ge(least.plus(&y, -1)?))?;
+            } else if self.holds(Pred::ge(gap.clone()))? {
+                self.add(Pred::ge(least))?;
+            } else if divides && self.holds(positive(&least)?)? {
+                self.add(positive(&gap)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The atom, and the atoms that what is known of it speaks of.
+pub(crate) fn close(a: &Atom, into: &mut BTreeSet<Atom>) {
+    if !into.insert(a.clone()) {
+        return;
+    }
+    match a.nature() {
+        Nature::Var(_) | Nature::Opaque => {}
+        Nature::Quotient(x, y) | Nature::Remainder(x, y) => {
+            x.atoms(&mut |a| close(a, into));
+            y.atoms(&mut |a| close(a, into));
+            if let (Nature::Quotient(..), Some(product)) = (a.nature(), times(a, y)) {
+                product.atoms(&mut |a| close(a, into));
+            }
+        }
+        Nature::Product(parts) => {
+            for t in parts {
+                Sum::term(t.clone()).atoms(&mut |a| close(a, into));
+            }
+        }
+    }
+}
+
+/// `q * y` as a sum, where `y` is one term with coefficient one.
+fn times(q: &Atom, y: &Sum) -> Option<Sum> {
+    let (t, c) = y.terms.iter().next()?;
+    if y.terms.len() != 1 || *c != 1 || y.constant != 0 {
+        return None;
+    }
+    let mut factors = vec![Term::Atom(q.clone())];
+    match t {
+        Term::Atom(a) => match a.nature() {
+            Nature::Product(parts) => factors.extend(parts.iter().cloned()),
+            _ => factors.push(t.clone()),
+        },
+        _ => factors.push(t.clone()),
+    }
+    factors.sort();
+    Some(Sum::term(product_of(factors)?))
+}
+
+/// `z` such that the atom is the product `z * y` of two factors.
+fn cofactor(a: &Atom, y: &Sum) -> Option<Sum> {
+    let Nature::Product(parts) = a.nature() else { return None };
+    let [p, q] = parts.as_slice() else { return None };
+    let (p, q) = (Sum::term(p.clone()), Sum::term(q.clone()));
+    if p == *y {
+        Some(q)
+    } else if q == *y {
+        Some(p)
+    } else {
+        None
+    }
+}
+
+/// `0 <= r < y`.
+pub(crate) fn is_remainder(r: &Sum, y: &Sum) -> Known<Pred> {
+    Ok(Pred::and([Pred::ge(r.clone()), Pred::ge(y.clone().plus(r, -1)?.offset(-1)?)]))
+}
+
+type Bounds = (Option<i64>, Option<i64>);
+
+/// The planes that bound a product `p = x * y`.
+fn envelope(p: &Sum, x: &Sum, bx: Bounds, y: &Sum, by: Bounds) -> Known<Vec<Pred>> {
+    let mut out = Vec::new();
+    // sign * (x - a) * (y - b) >= 0 with p for x*y.
+    let mut plane = |a: Option<i64>, b: Option<i64>, sign: i128| -> Known<()> {
+        if let (Some(a), Some(b)) = (a.map(i128::from), b.map(i128::from)) {
+            let corner = a.checked_mul(b).ok_or(Unknown::from(Reason::TooLarge))?;
+            let s = p.clone().plus(x, -b)?.plus(y, -a)?.offset(corner)?;
+            out.push(Pred::ge(s.scaled(sign)?));
+        }
+        Ok(())
+    };
+    plane(bx.0, by.0, 1)?;
+    plane(bx.1, by.1, 1)?;
+    plane(bx.1, by.0, -1)?;
+    plane(bx.0, by.1, -1)?;
+    Ok(out)
+}
