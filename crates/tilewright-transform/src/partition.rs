@@ -490,6 +490,13 @@ impl Cuts<'_> {
         {
             return None;
         }
+        // A loop without iterations has only such parts.
+        let within = at.clone().greater_equal(&bounds.min).and(at.clone().less_equal(&bounds.end));
+        let empty = at.clone().greater_equal(&bounds.end).and(at.clone().less_equal(&bounds.min));
+        let runs = bounds.min.clone().less(&bounds.end);
+        if d.with_guard(&runs).proves(&within) && d.with_guard(&!runs).proves(&empty) {
+            return Some(d.simplify(&at));
+        }
         let at = match beyond(at.clone().greater_equal(&bounds.min)) {
             true => at,
             false => at.max(&bounds.min),
