@@ -47,7 +47,7 @@ impl<'m> Functions<'m> {
         name
     }
 
-    /// The module with rewritten graph functions, and those tensor functions that are called or
+    /// The module with some graph functions rewritten, and those tensor functions that are called or
     /// were not called before either, each as `keep` gives it.
     pub fn finish(
         self,
@@ -61,8 +61,10 @@ impl<'m> Functions<'m> {
             }
             callees(&func.ret, &mut |name| *called.entry(name.clone()).or_default() |= now);
         };
-        self.module.graphs().for_each(|(_, g)| note(g, false));
-        graphs.values().for_each(|g| note(g, true));
+        for (name, g) in self.module.graphs() {
+            note(g, false);
+            note(graphs.get(name).unwrap_or(g), true);
+        }
         let mut out = Module { functions: Default::default(), ..self.module.clone() };
         for (name, func) in &self.module.functions {
             match func {

@@ -28,7 +28,7 @@ use tilewright_ir::{Binding, BindingBlock, GraphExpr, GraphFunc, Module, Result,
 use crate::classify::{Access, Facts, Role};
 use crate::functions::Functions;
 use crate::merge::{Member, Source, joined_name, merge};
-use crate::normal::{needed, normalize};
+use crate::normal::{changed_graphs, needed};
 
 /// A group's final value has at most this many nodes, so that compilation stays fast and kernels
 /// stay in the instruction cache.
@@ -38,19 +38,15 @@ const MAX_NODES: usize = 256;
 const MAX_MEMBERS: usize = 48;
 
 /// Fuses calls in every graph function, and inlines the spatial stages of every called function.
-/// Functions that nobody calls any more go; equal ones are shared. Graph functions come back in
-/// normal form.
+/// Functions that nobody calls any more go; equal ones are shared. Graph functions in which something
+/// changes come back in normal form.
 ///
 /// # Errors
-/// Those of [`normalize`].
+/// Those of [`normalize`](crate::normal::normalize).
 pub fn fuse(module: &Module) -> Result<Module> {
     let functions = Functions::new(module);
     let mut fuser = Fuser { functions, facts: HashMap::new(), by_key: HashMap::new() };
-    let mut graphs: HashMap<Arc<str>, GraphFunc> = HashMap::new();
-    for (name, func) in module.graphs() {
-        let normal = normalize(module, name, func)?;
-        graphs.insert(name.clone(), fuser.graph(&normal));
-    }
+    let graphs = changed_graphs(module, |normal| Ok(fuser.graph(normal)))?;
     let Fuser { functions, facts, .. } = fuser;
     Ok(functions.finish(&graphs, |name, f| match facts.get(name) {
         Some(Some(facts)) => facts.func.clone(),

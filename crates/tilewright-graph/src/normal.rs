@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{
     Attr, Binding, BindingBlock, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
-    Module, Result, Span,
+    Module, Result, Span, equal,
 };
 
 /// How deep tuples and calls of graph functions may be nested.
@@ -51,6 +51,28 @@ pub fn normalize(module: &Module, name: &str, func: &GraphFunc) -> Result<GraphF
     let names = output_names(func, results(&ret).len());
     attrs.insert(OUTPUT_NAMES.into(), Attr::List(names.into_iter().map(Attr::Str).collect()));
     Ok(GraphFunc { blocks, ret, attrs, ..func.clone() })
+}
+
+/// The graph functions of a module in which `change` changes something, or the normal form has other
+/// bindings, in normal form; `change` is given them in that. The others stay as they are written.
+///
+/// # Errors
+/// Those of [`normalize`], and of `change`.
+pub(crate) fn changed_graphs(
+    module: &Module,
+    mut change: impl FnMut(&GraphFunc) -> Result<GraphFunc>,
+) -> Result<HashMap<Arc<str>, GraphFunc>> {
+    let mut graphs = HashMap::new();
+    for (name, func) in module.graphs() {
+        let normal = normalize(module, name, func)?;
+        let new = normalize(module, name, &change(&normal)?)?;
+        let same = normal.bindings().count() == func.bindings().count()
+            && equal::graph_funcs(&normal, &new, &equal::Options::default()).is_ok();
+        if !same {
+            graphs.insert(name.clone(), new);
+        }
+    }
+    Ok(graphs)
 }
 
 /// Attribute of a graph function with the names of its results.

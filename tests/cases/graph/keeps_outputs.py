@@ -51,7 +51,6 @@ class Module:
 
     @R.function
     def main(x: R.Tensor((3,), dtype="int32")):
-        R.func_attr({"output_names": ["a", "b"]})
         cls = Module
         with R.dataflow():
             a = R.call_tir(cls.double, (x,), out_sinfo=R.Tensor((3,), dtype="int32"))

@@ -127,7 +127,6 @@ class Module:
 
     @R.function
     def main(x: R.Tensor((4, 6), dtype="float32")):
-        R.func_attr({"output_names": ["a", "b", "c"]})
         cls = Module
         with R.dataflow():
             a = R.call_tir(cls.computes, (x,), out_sinfo=R.Tensor((6, 4), dtype="float32"))

@@ -21,7 +21,6 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use tilewright_ir::{
     Binding, BindingBlock, Error, Expr, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result,
@@ -34,23 +33,21 @@ use super::conversion::{Conversion, Pad};
 use super::known::{Region, Values};
 use super::recognise::Recognised;
 use crate::functions::Functions;
-use crate::normal::normalize;
+use crate::normal::changed_graphs;
 
 /// Longest chain of conversions that is looked at.
 const MAX_CHAIN: usize = 16;
 
-/// Cancels and composes conversions in every graph function of a module. Graph functions come back
-/// in normal form.
+/// Cancels and composes conversions in every graph function of a module. Those in which something
+/// changes come back in normal form.
 ///
 /// # Errors
-/// Those of [`normalize`]; `Toolchain` where libisl is missing.
+/// Those of [`normalize`](crate::normal::normalize); `Toolchain` where libisl is missing.
 pub fn cancel_layout(module: &Module, why: &mut Remarks) -> Result<Module> {
     let engine = Engine::new()?;
     let mut functions = Functions::new(module);
     let mut known = Recognised::default();
-    let mut graphs: HashMap<Arc<str>, GraphFunc> = HashMap::new();
-    for (name, func) in module.graphs() {
-        let normal = normalize(module, name, func)?;
+    let graphs = changed_graphs(module, |normal| {
         let cancel = Cancel {
             functions: &mut functions,
             known: &mut known,
@@ -60,9 +57,8 @@ pub fn cancel_layout(module: &Module, why: &mut Remarks) -> Result<Module> {
             alias: HashMap::new(),
             why,
         };
-        let rewritten = cancel.graph(&normal)?;
-        graphs.insert(name.clone(), normalize(module, name, &rewritten)?);
-    }
+        cancel.graph(normal)
+    })?;
     Ok(functions.finish(&graphs, |_, f| f.clone()))
 }
 

@@ -14,7 +14,7 @@ use tilewright_ir::{
 };
 
 use crate::functions::Functions;
-use crate::normal::normalize;
+use crate::normal::changed_graphs;
 
 /// By how many bytes a folded result may exceed the constants that it is made from, if nobody says
 /// otherwise.
@@ -36,11 +36,11 @@ pub fn interpret(func: &TensorFunc, args: &[Tensor]) -> Result<Vec<Tensor>> {
     outputs.map(|o| o.into_tensor()).collect()
 }
 
-/// Runs calls of constants in every graph function of a module. Graph functions come back in normal
-/// form.
+/// Runs calls of constants in every graph function of a module. Those in which something changes
+/// come back in normal form.
 ///
 /// # Errors
-/// Those of [`normalize`].
+/// Those of [`normalize`](crate::normal::normalize).
 pub fn fold_constant(
     module: &Module,
     growth: usize,
@@ -48,12 +48,7 @@ pub fn fold_constant(
     why: &mut Remarks,
 ) -> Result<Module> {
     let mut fold = Folder { module, growth, evaluate, why, done: HashMap::new() };
-    let mut graphs: HashMap<Arc<str>, GraphFunc> = HashMap::new();
-    for (name, func) in module.graphs() {
-        let normal = normalize(module, name, func)?;
-        let folded = fold.graph(&normal);
-        graphs.insert(name.clone(), normalize(module, name, &folded)?);
-    }
+    let graphs = changed_graphs(module, |normal| Ok(fold.graph(normal)))?;
     Ok(Functions::new(module).finish(&graphs, |_, f| f.clone()))
 }
 

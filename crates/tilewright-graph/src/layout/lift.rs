@@ -45,7 +45,7 @@ use tilewright_transform::Stage;
 use super::conversion::{Conversion, Pad};
 use super::taint::Taint;
 use crate::functions::Functions;
-use crate::normal::{needed, normalize};
+use crate::normal::{changed_graphs, needed};
 
 /// Annotation of the block of a stage that converts an argument.
 pub const PRE: &str = "preproc";
@@ -68,17 +68,15 @@ pub enum Leave {
     Value,
 }
 
-/// Lifts the marked stages of every function that a graph function calls. Graph functions come back
-/// in normal form.
+/// Lifts the marked stages of every function that a graph function calls. Graph functions in which
+/// something changes come back in normal form.
 ///
 /// # Errors
-/// Those of [`normalize`]; `Toolchain` where libisl is missing.
+/// Those of [`normalize`](crate::normal::normalize); `Toolchain` where libisl is missing.
 pub fn lift_layout(module: &Module, leave: Leave, why: &mut Remarks) -> Result<Module> {
     let mut functions = Functions::new(module);
     let mut splits = Splits::new();
-    let mut graphs: HashMap<Arc<str>, GraphFunc> = HashMap::new();
-    for (name, func) in module.graphs() {
-        let normal = normalize(module, name, func)?;
+    let graphs = changed_graphs(module, |normal| {
         let lift = Lift {
             functions: &mut functions,
             splits: &mut splits,
@@ -87,9 +85,8 @@ pub fn lift_layout(module: &Module, leave: Leave, why: &mut Remarks) -> Result<M
             made: HashMap::new(),
             why,
         };
-        let rewritten = lift.graph(&normal)?;
-        graphs.insert(name.clone(), normalize(module, name, &rewritten)?);
-    }
+        lift.graph(normal)
+    })?;
     Ok(functions.finish(&graphs, |_, f| f.clone()))
 }
 

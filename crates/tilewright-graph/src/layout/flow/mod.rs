@@ -28,7 +28,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Binding, Buffer, Function, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc,
+    Binding, Buffer, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc,
 };
 use tilewright_sets::Engine;
 
@@ -39,7 +39,7 @@ use super::known::Values;
 use super::physical::Layout;
 use super::recognise::Recognised;
 use crate::functions::Functions;
-use crate::normal::normalize;
+use crate::normal::changed_graphs;
 
 /// Layouts that a function is to be computed in, whatever that costs.
 pub type Anchors<'a> = &'a dyn Fn(&TensorFunc) -> Option<Vec<(Buffer, Layout)>>;
@@ -74,34 +74,26 @@ pub struct Left {
 }
 
 /// Moves layout conversions through every graph function; see the head of this module. Each
-/// conversion that is made and not of a constant is one of the result's list.
+/// conversion that is made and not of a constant is one of the result's list. Graph functions in which
+/// something changes come back in normal form.
 ///
 /// # Errors
-/// Those of [`normalize`]; `Toolchain` where libisl is missing.
+/// Those of [`normalize`](crate::normal::normalize); `Toolchain` where libisl is missing.
 pub fn flow_layout(
     module: &Module,
     options: &Options<'_>,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Left>)> {
     let mut functions = Functions::new(module);
-    let mut graphs: HashMap<Arc<str>, GraphFunc> = HashMap::new();
     let mut left = Vec::new();
-    for (name, func) in module.graphs() {
-        let normal = normalize(module, name, func)?;
-        let mut flow = Flow::new(&normal, options, &mut functions, why)?;
-        flow.backward(&normal);
-        let new = flow.forward(&normal)?;
+    let graphs = changed_graphs(module, |normal| {
+        let mut flow = Flow::new(normal, options, &mut functions, why)?;
+        flow.backward(normal);
+        let new = flow.forward(normal);
         left.append(&mut flow.left);
-        graphs.insert(name.clone(), new);
-    }
-    let flowed = functions.finish(&graphs, |_, f| f.clone());
-    // What nobody needs any more goes.
-    let mut out = flowed.clone();
-    for (name, func) in flowed.graphs() {
-        let func = Function::Graph(Arc::new(normalize(&flowed, name, func)?));
-        out.functions.insert(name.clone(), func);
-    }
-    Ok((out, left))
+        new
+    })?;
+    Ok((functions.finish(&graphs, |_, f| f.clone()), left))
 }
 
 /// A way to compute a call.
