@@ -4,12 +4,13 @@
 
 use proptest::prelude::*;
 use tilewright_interp::run_module;
-use tilewright_ir::{DType, Module, Result, Tensor, TensorFunc};
+use tilewright_ir::{DType, Module, Result, Source, Tensor, TensorFunc};
 use tilewright_ops::contraction::{Conv, Gemm, conv, gemm, matmul};
 use tilewright_ops::elementwise::{Binary, Unary, binary, unary};
 use tilewright_ops::pool::{Pool, average_pool, max_pool};
 use tilewright_ops::{Operand, movement, norm, reduce};
 use tilewright_schedule::{Machine, auto};
+use tilewright_script::{parse_module, print_module};
 use tilewright_transform::lower;
 
 const MACHINES: [Machine; 3] = [Machine::AVX512, Machine::AVX2, Machine::SSE2];
@@ -74,6 +75,48 @@ fn check(func: &TensorFunc, tolerance: f64) {
             }
         }
     }
+}
+
+/// The loops and the vectors of results of a convolution with its channels last.
+fn channels_last(height: i64, width: i64, channels: i64, out: i64) -> Vec<String> {
+    let (h, w) = (height + 2, width + 2);
+    let text = format!(
+        "@T.prim_func\n\
+         def f(X: T.Buffer(({h}, {w}, {channels}), 'float32'), W: T.Buffer((3, 3, {channels}, {out}), 'float32'), O: T.Buffer(({height}, {width}, {out}), 'float32')):\n    \
+             for h, w, k, c, kh, kw in T.grid({height}, {width}, {out}, {channels}, 3, 3):\n        \
+                 with T.block('conv'):\n            \
+                     vh, vw, vk, vc, vkh, vkw = T.axis.remap('SSSRRR', [h, w, k, c, kh, kw])\n            \
+                     with T.init():\n                O[vh, vw, vk] = T.float32(0)\n            \
+                     O[vh, vw, vk] = O[vh, vw, vk] + X[vh + vkh, vw + vkw, vc] * W[vkh, vkw, vc, vk]\n"
+    );
+    let module = parse_module(&Source::new("conv.py", text)).expect("it reads");
+    let scheduled = auto(module.tensor("f").expect("a function"), &Machine::AVX512);
+    let mut after = Module::new();
+    after.insert("f", scheduled);
+    let text = print_module(&after);
+    let shown = |line: &&str| {
+        line.starts_with("for v") && !line.contains("annotations")
+            || line.starts_with("acc") && line.contains("decl_buffer")
+    };
+    text.lines().map(str::trim).filter(shown).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_operand_that_is_dear_to_read_again_stays() {
+    // Rows of pixels go by for one tile of channels, whose weights stay in the cache.
+    let loops = channels_last(56, 56, 256, 256);
+    assert_eq!(loops[0], "for vk_tile_vh in T.parallel(224):", "{loops:?}");
+    assert_eq!(loops[1], "for vw_tile in range(14):", "{loops:?}");
+}
+
+#[test]
+fn tiles_are_no_wider_than_the_cache_has_room_for() {
+    let vectors = |channels| {
+        let all = channels_last(28, 28, channels, 192);
+        let tile = all.iter().skip_while(|l| !l.starts_with("acc"));
+        tile.take_while(|l| l.starts_with("acc")).count()
+    };
+    assert_eq!((vectors(64), vectors(512)), (4, 3));
 }
 
 proptest! {

@@ -16,6 +16,9 @@
 //! leave the loads that move along `v` where they are. Nothing depends on what the operator is
 //! called. Ragged extents give a second, smaller tile, never a condition inside of the tile.
 //!
+//! Tiles of `v` are outside of tiles of `u`, or inside, by which operand is cheaper to read again. A
+//! tile is as many vectors long as leave what they are made of in the second-level cache.
+//!
 //! Where only a reduction axis runs along memory (a matrix times a vector), the vector axis is
 //! that axis: each output has one vector of partial results, which are combined at the end. This
 //! is the one case that changes the order of a reduction.
@@ -254,19 +257,26 @@ impl Contraction {
             .max_by_key(|&u| (gain(u), self.axes[u].extent))
     }
 
-    /// Elements that the loads along an axis touch in all, for those that move along it.
-    fn footprint(&self, axis: usize) -> i64 {
+    /// Bytes that the loads which move along an axis touch while each axis goes so far.
+    fn footprint(&self, axis: usize, far: impl Fn(usize) -> i64) -> i64 {
         let size = |l: &Access| {
-            let moves =
-                |k: &usize| l.offset.as_ref().is_none_or(|a| self.axes[*k].step(a) != Some(0));
-            (0..self.axes.len()).filter(moves).map(|k| self.axes[k].extent).product::<i64>()
+            // Axes that move a load by the same step, as those of a window and of what it slides
+            // over, meet at the same elements.
+            let mut spans: HashMap<Option<i64>, i64> = HashMap::new();
+            for (k, a) in self.axes.iter().enumerate() {
+                let step = l.offset.as_ref().and_then(|offset| a.step(offset));
+                let span = spans.entry(step).or_insert(1);
+                *span = match step {
+                    Some(0) => 1,
+                    Some(_) => *span + far(k) - 1,
+                    None => span.saturating_mul(far(k)),
+                };
+            }
+            let bytes = l.buffer.dtype().bytes() as i64;
+            spans.values().fold(bytes, |n, span| n.saturating_mul(*span))
         };
-        self.loads
-            .iter()
-            .zip(self.steps(axis))
-            .filter(|(_, s)| *s != Some(0))
-            .map(|(l, _)| size(l))
-            .sum()
+        let moved = self.loads.iter().zip(self.steps(axis)).filter(|(_, s)| *s != Some(0));
+        moved.map(|(l, _)| size(l)).fold(0, i64::saturating_add)
     }
 
     /// Tiles along a spatial axis `v`, with rows along `u` where there is such an axis.
@@ -276,7 +286,20 @@ impl Contraction {
         let vectors = (self.axes[v].extent as u64).div_ceil(lanes as u64) as i64;
         // Registers: accumulators, the vectors of one step, and one broadcast.
         let budget = machine.vector_registers as i64 * 3 / 4;
-        let per_row = balanced(vectors, if u.is_some() { 4 } else { budget.min(8) });
+        // What the vectors of a tile are made of stays in the cache while tiles of rows go by.
+        let fits = |n: &i64| {
+            let read = self.footprint(v, |k| match self.axes[k].kind {
+                _ if k == v => n * lanes,
+                IterKind::Reduce => self.axes[k].extent,
+                _ => 1,
+            });
+            read <= machine.l2_bytes as i64
+        };
+        let most = match u {
+            Some(_) => (2..=4).rev().find(fits).unwrap_or(2),
+            None => budget.min(8),
+        };
+        let per_row = balanced(vectors, most);
         let rows = match u {
             Some(u) => balanced_rows(self.axes[u].extent, (budget / per_row).clamp(1, 14)),
             None => 1,
@@ -284,35 +307,40 @@ impl Contraction {
         let v_tiles = Tiles::new(self.axes[v].extent, per_row * lanes);
         let u_tiles = u.map(|u| Tiles::new(self.axes[u].extent, rows));
 
-        // Axes that move every operand go outermost; then the operand that is cheaper to read
-        // again for each tile of the other decides the order.
+        // Axes that move every operand go outermost. The others go with the tiles that they share
+        // an operand with, and the operand that is cheaper to read again for each tile of the other
+        // decides the order.
         let others: Vec<usize> = self.spatial().filter(|&k| k != v && Some(k) != u).collect();
         let moves = |k: usize, along: usize| {
             self.steps(k).zip(self.steps(along)).any(|(a, b)| a != Some(0) && b != Some(0))
         };
-        let shared = |k: &usize| u.is_some_and(|u| moves(*k, v) && moves(*k, u));
-        let (outer, middle): (Vec<usize>, Vec<usize>) = others.iter().partition(|k| shared(k));
+        let with_u = |k: &usize| u.is_some_and(|u| moves(*k, u));
+        let (near_u, near_v): (Vec<usize>, Vec<usize>) = others.iter().partition(|k| with_u(k));
+        let (outer, near_u): (Vec<usize>, Vec<usize>) =
+            near_u.into_iter().partition(|k| moves(*k, v));
         #[derive(Clone, Copy)]
         enum Loop {
             Axis(usize),
             VTile,
             UTile,
         }
-        let along_v: Vec<Loop> =
-            middle.iter().map(|&k| Loop::Axis(k)).chain([Loop::VTile]).collect();
+        let along = |near: &[usize], tile| -> Vec<Loop> {
+            near.iter().map(|&k| Loop::Axis(k)).chain([tile]).collect()
+        };
+        let along_v = along(&near_v, Loop::VTile);
         let mut order: Vec<Loop> = outer.iter().map(|&k| Loop::Axis(k)).collect();
         match (u, &u_tiles) {
             (Some(u), Some(u_tiles)) => {
-                let v_count =
-                    v_tiles.count() * middle.iter().map(|&k| self.axes[k].extent).product::<i64>();
-                if v_count.saturating_mul(self.footprint(u))
-                    <= u_tiles.count().saturating_mul(self.footprint(v))
-                {
-                    order.extend(along_v);
-                    order.push(Loop::UTile);
-                } else {
-                    order.push(Loop::UTile);
-                    order.extend(along_v);
+                let along_u = along(&near_u, Loop::UTile);
+                // Bytes that are read if the tiles of one are inside of those of the other.
+                let read = |outside: &Tiles, near: &[usize], inside: usize| {
+                    let extents = near.iter().map(|&k| self.axes[k].extent);
+                    let count = extents.fold(outside.count(), i64::saturating_mul);
+                    count.saturating_mul(self.footprint(inside, |k| self.axes[k].extent))
+                };
+                match read(&v_tiles, &near_v, u) <= read(u_tiles, &near_u, v) {
+                    true => order.extend(along_v.into_iter().chain(along_u)),
+                    false => order.extend(along_u.into_iter().chain(along_v)),
                 }
             }
             _ => order.extend(along_v),
