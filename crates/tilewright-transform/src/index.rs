@@ -21,7 +21,6 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::mem::discriminant;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::fold_expr_children;
@@ -93,20 +92,9 @@ pub fn simplify_indices(value: &Expr, ranges: &Ranges) -> Expr {
     Indices(ranges).expr(value)
 }
 
-/// Whether two expressions are the same tree over the same variables and buffers.
-pub fn same(a: &Expr, b: &Expr) -> bool {
-    match (a.kind(), b.kind()) {
-        // Most pairs differ here already, which is cheaper than to find out how.
-        (ExprKind::Var(x), ExprKind::Var(y)) => x == y,
-        (x, y) if discriminant(x) != discriminant(y) => false,
-        (ExprKind::Binary(f, ..), ExprKind::Binary(g, ..)) if f != g => false,
-        _ => same_expr(a, b),
-    }
-}
-
-/// [`same`] of two lists.
+/// [`same_expr`] of two lists.
 pub fn same_all(a: &[Expr], b: &[Expr]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_expr(a, b))
 }
 
 /// An interval of exact values.
@@ -144,7 +132,7 @@ impl Linear {
     fn plus(mut self, other: &Linear, by: i128) -> Option<Linear> {
         for (atom, c) in &other.terms {
             let c = c.checked_mul(by)?;
-            match self.terms.iter_mut().find(|(a, _)| same(a, atom)) {
+            match self.terms.iter_mut().find(|(a, _)| same_expr(a, atom)) {
                 Some((_, old)) => *old = old.checked_add(c)?,
                 None => self.terms.push((atom.clone(), c)),
             }
@@ -206,7 +194,7 @@ impl Fold for Simplify<'_> {
             self.linear(e).and_then(|l| l.rebuild())
         };
         match new {
-            Some(new) if same(&new, e) => e.clone(),
+            Some(new) if same_expr(&new, e) => e.clone(),
             Some(new) => new,
             None => fold_expr_children(self, e),
         }
@@ -423,7 +411,7 @@ impl Simplify<'_> {
                 }
                 let q = self.floordiv(e.clone(), c)?;
                 let [(q, 1)] = &q.terms[..] else { continue };
-                let pair = sum.terms.iter().position(|t| t.1 == wanted && same(&t.0, q));
+                let pair = sum.terms.iter().position(|t| t.1 == wanted && same_expr(&t.0, q));
                 let Some(pair) = pair.filter(|p| *p != at) else { continue };
                 let m = *m;
                 let mut index = 0;

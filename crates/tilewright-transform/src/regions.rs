@@ -12,13 +12,14 @@
 //! region is the whole axis. Conditions do not shrink a region. Each buffer appears once, in the
 //! order of the text; the accumulator of a block with an initialisation is written, not read.
 
+use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars, walk_block, walk_expr, walk_stmt};
 use tilewright_ir::{
     BinOp, Block, Buffer, DType, Expr, ExprKind, Fold, Module, Range, Region, Stmt, StmtKind, Var,
     Visit,
 };
 
-use crate::index::{Ranges, same, simplify};
+use crate::index::{Ranges, simplify};
 
 /// What a block reads and what it writes, from its accesses.
 pub fn infer(block: &Block) -> (Vec<Region>, Vec<Region>) {
@@ -95,7 +96,8 @@ pub fn strip_inferred(module: &Module) -> Module {
 /// Whether two regions are the same box of the same buffer, as far as simplification shows.
 pub fn same_region(a: &Region, b: &Region) -> bool {
     let free = Ranges::default();
-    let equal = |x: &Expr, y: &Expr| same(x, y) || same(&simplify(x, &free), &simplify(y, &free));
+    let equal =
+        |x: &Expr, y: &Expr| same_expr(x, y) || same_expr(&simplify(x, &free), &simplify(y, &free));
     a.buffer == b.buffer
         && a.ranges.len() == b.ranges.len()
         && a.ranges

@@ -24,6 +24,8 @@ use tilewright_ir::{
     TensorFunc, Var, Visit,
 };
 
+use crate::index::same_all;
+
 /// One loop nest around one block that stores one value.
 #[derive(Clone, Debug)]
 pub struct Stage {
@@ -175,7 +177,7 @@ impl Stage {
         self.init.as_ref()?;
         let ExprKind::Binary(op, acc, value) = self.value.kind() else { return None };
         let ExprKind::Load(buffer, at) = acc.kind() else { return None };
-        let same = *buffer == self.buffer && same_exprs(at, &self.indices);
+        let same = *buffer == self.buffer && same_all(at, &self.indices);
         let mut loads = Loads::default();
         loads.expr(value);
         let once = loads.0.iter().all(|(b, _)| *b != self.buffer);
@@ -261,7 +263,7 @@ pub fn stage(stmt: &Stmt) -> Option<Stage> {
         None => None,
         Some(s) => {
             let (b, i, v) = as_store(s)?;
-            if b != buffer || !same_exprs(i, indices) {
+            if b != buffer || !same_all(i, indices) {
                 return None;
             }
             Some(v.clone())
@@ -302,11 +304,6 @@ fn as_store(s: &Stmt) -> Option<(&Buffer, &Vec<Expr>, &Expr)> {
         StmtKind::Store { buffer, indices, value } => Some((buffer, indices, value)),
         _ => None,
     }
-}
-
-/// Whether two lists of indices are the same trees over the same variables.
-fn same_exprs(a: &[Expr], b: &[Expr]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| crate::index::same(a, b))
 }
 
 #[cfg(test)]
