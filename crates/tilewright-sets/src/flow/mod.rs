@@ -242,19 +242,28 @@ impl<'a> Search<'a> {
 
     /// Only what nobody writes before: in which order does not matter, and what is hard comes last.
     fn run_unwritten(mut self) -> Known<Option<Uninitialised>> {
+        let entries = &self.accesses.entries;
+        let (in_turns, before): (Vec<Group>, Vec<Group>) =
+            self.groups()?.into_iter().partition(|g| g.in_turns);
         let mut possible = false;
-        for group in self.groups()? {
-            for w in group.writers.iter().filter(|_| !group.in_turns) {
-                let w = &self.accesses.entries[*w];
-                match w.vague {
-                    None => self.rest = self.rest.subtract_range(w.cells()?)?,
-                    Some(_) => possible = true,
-                }
+        let mut written: Option<Raw> = None;
+        for w in before.iter().flat_map(|g| &g.writers).map(|w| &entries[*w]) {
+            possible |= w.vague.is_some();
+            if w.vague.is_none() {
+                written = Some(match written {
+                    None => w.cells()?,
+                    Some(others) => others.union(w.cells()?)?,
+                });
             }
-            if group.in_turns && !self.rest.is_empty()? {
-                let last =
-                    self.accesses.last_writes(self.reader, self.rest.clone(), &group.writers)?;
-                possible |= last.possible.keys().any(|w| self.accesses.entries[*w].vague.is_some());
+        }
+        if let Some(written) = written {
+            self.rest = self.rest.subtract_range(written.coalesce()?)?;
+        }
+        for group in in_turns {
+            if !self.rest.is_empty()? {
+                let rest = self.rest.clone();
+                let last = self.accesses.last_writes(self.reader, rest, &group.writers)?;
+                possible |= last.possible.keys().any(|w| entries[*w].vague.is_some());
                 self.rest = last.rest;
             }
         }
@@ -419,19 +428,20 @@ impl Edge {
     /// # Errors
     /// What the engine could not decide.
     pub fn pairs(&self) -> Known<&Set> {
-        let find = || self.accesses.engine.ask(|| self.named(self.last_instances()?));
+        let find =
+            || self.accesses.engine.ask(|| self.named(self.last_instances(self.part.clone())?));
         self.pairs.get_or_init(find).as_ref().map_err(Clone::clone)
     }
 
-    /// The last instance of the write before each instance of the read.
-    fn last_instances(&self) -> Known<Map> {
+    /// The last instance of the write before each instance of a part of the read.
+    fn last_instances(&self, part: Map) -> Known<Map> {
         let (writer, reader) = self.ends;
         let w = &self.accesses.entries[writer];
         let is_before = w.when(&self.accesses.entries[reader]) == Some(Ordering::Less);
         if is_before && w.touches.is_injective()? {
-            return w.touches.clone().then(self.part.clone().reverse()?);
+            return w.touches.clone().then(part.reverse()?);
         }
-        let mut last = self.accesses.last_writes(reader, self.part.clone(), &[writer])?;
+        let mut last = self.accesses.last_writes(reader, part, &[writer])?;
         let lost = || Unknown::from(Reason::Engine("a write has gone".into()));
         last.possible.remove(&writer).ok_or_else(lost)
     }
@@ -450,7 +460,18 @@ impl Edge {
     /// # Errors
     /// What the engine could not decide.
     pub fn witness(&self) -> Known<(Witness, Witness)> {
-        let point = self.pairs()?.point()?.ok_or_else(|| Unknown::from(Reason::Empty))?;
+        let pairs = match self.pairs.get() {
+            Some(pairs) => pairs.clone()?,
+            // One read is enough, and easier to follow: the first, where there is a first.
+            None => self.accesses.engine.ask(|| {
+                let part = match self.part.clone().domain()?.lexmin() {
+                    Ok(first) => self.part.clone().on_domain(first)?,
+                    Err(_) => self.part.clone(),
+                };
+                self.named(self.last_instances(part)?)
+            })?,
+        };
+        let point = pairs.point()?.ok_or_else(|| Unknown::from(Reason::Empty))?;
         let of = |entry: usize| &self.accesses.entries[entry].vars;
         let named = |vars: &[Var], values: &[(Var, i64)]| Witness {
             values: vars.iter().cloned().zip(values.iter().map(|(_, v)| *v)).collect(),
