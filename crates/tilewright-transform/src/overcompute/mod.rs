@@ -25,8 +25,9 @@
 //! that they write, with the added instances in it, shows what leaks out of them. A guard that
 //! leaks is put back, and only the memories that it touched are looked at again. The second and
 //! third reason rest on reads; that nothing added changes what these see is part of the question.
-//! What they say of memory that the function never writes needs no such flow, and is asked first:
-//! where it decides all, the flow of sums through their cells, the dear part, is not looked at.
+//! Much is known before: that a later stage overwrites all of what an added store writes, or that
+//! other memory makes its value neutral. The flow of sums through their cells, the dear part, is
+//! looked at only for what is left.
 //!
 //! An `if` with two sides, and an `if_then_else` in a stored value, are one side alone if that does
 //! the same as the other where the other runs (`sides`).
@@ -161,14 +162,6 @@ impl Extra {
     }
 }
 
-/// Which memory is looked at for values.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    /// What the function does not store to.
-    Unwritten,
-    All,
-}
-
 /// Whether all cells that an added store writes are written again before anybody else looks, as far
 /// as that shows without a flow: by what runs after all of the store, and before all such readers.
 fn is_overwritten(x: &Extra, runs: &[Run]) -> Known<bool> {
@@ -179,17 +172,20 @@ fn is_overwritten(x: &Extra, runs: &[Run]) -> Known<bool> {
     let sees = |r: &&Run| !is_before(&r.statement.schedule, &step.schedule);
     let readers: Vec<&Run> = runs.iter().filter(reads).filter(sees).collect();
     let mut rest = Access::new(domain, &cell.indices).touched(&axes)?;
-    for w in runs.iter().map(|r| &r.statement) {
+    for w in runs.iter().filter(|r| !matches!(r.who, Who::Added(_))).map(|r| &r.statement) {
         let between = is_before(&step.schedule, &w.schedule)
             && readers.iter().all(|r| is_before(&w.schedule, &r.statement.schedule));
         for t in w.touches.iter().filter(|t| t.is_write && between) {
             let written = Access::new(&w.domain, &t.indices).touched(&axes)?;
             if written.is_exact() {
                 rest = rest.subtract(&written)?;
+                if rest.is_empty().is_yes() {
+                    return Ok(true);
+                }
             }
         }
     }
-    Ok(rest.is_empty().is_yes())
+    Ok(false)
 }
 
 /// Whether a touch is of the cell that a step updates.
@@ -264,9 +260,9 @@ impl<'a> Trial<'a> {
     /// Puts guards back until nothing leaks: first those whose values somebody uses, then, if `reads`
     /// count, those under which something is read that may not be.
     fn settle(&mut self, reads: bool) {
-        let all: Vec<usize> = self.extras.keys().copied().collect();
-        self.judge(&all, Reach::Unwritten);
-        let touched: HashSet<Buffer> = all.iter().flat_map(|k| self.touched(*k)).collect();
+        let suspects: Vec<usize> = self.suspects();
+        self.judge(&suspects, false);
+        let touched: HashSet<Buffer> = self.extras.keys().flat_map(|k| self.touched(*k)).collect();
         let (mut values, mut unread) = (touched.clone(), touched);
         while !values.is_empty() || (reads && !unread.is_empty()) {
             let mut found: BTreeMap<usize, Error> = BTreeMap::new();
@@ -281,7 +277,7 @@ impl<'a> Trial<'a> {
             let mut new: Vec<usize> = found.keys().copied().collect();
             new.retain(|k| by_value && !self.extras[k].judged);
             if !new.is_empty() {
-                self.judge(&new, Reach::All);
+                self.judge(&new, true);
                 values = new.iter().flat_map(|k| self.touched(*k)).chain(open).collect();
                 continue;
             }
@@ -314,8 +310,9 @@ impl<'a> Trial<'a> {
         touched
     }
 
-    /// Finds out where stores change nothing, from what memory within reach holds.
-    fn judge(&mut self, stores: &[usize], reach: Reach) {
+    /// Finds out where stores change nothing, from what memory holds; from what their own cells hold,
+    /// if asked.
+    fn judge(&mut self, stores: &[usize], own: bool) {
         let places: HashSet<Option<usize>> =
             stores.iter().map(|k| self.step(*k).map(|s| s.place)).collect();
         let asked: Vec<&Added> = self
@@ -324,22 +321,19 @@ impl<'a> Trial<'a> {
             .filter(|(k, _)| places.contains(&self.step(**k).map(|s| s.place)))
             .map(|(_, x)| &x.added)
             .collect();
-        let written: HashSet<&Var> = match reach {
-            Reach::Unwritten => self.program.steps.iter().filter_map(stored).collect(),
-            Reach::All => HashSet::new(),
-        };
-        let knowledge = Knowledge::of(self.program, &asked, |b| !written.contains(&b.data));
+        let knowledge = Knowledge::of(self.program);
         let mut found = Vec::new();
         for k in stores {
             let added = self.extras.get(k).map(|x| &x.added);
-            let unchanged = |floats| added.and_then(|a| knowledge.unchanged(a, &asked, floats));
+            let unchanged =
+                |floats| added.and_then(|a| knowledge.unchanged(a, &asked, own, floats));
             let known = unchanged(self.floats);
             let if_finite = known.is_none() && unchanged(Floats::Finite).is_some();
             found.push((*k, known, if_finite));
         }
         for (k, unchanged, if_finite) in found {
             let Some(x) = self.extras.get_mut(&k) else { continue };
-            x.judged |= reach == Reach::All;
+            x.judged |= own;
             x.if_finite |= if_finite;
             let Some(u) = unchanged else { continue };
             let rest = x.added.what.domain.to_set().and_then(|all| all.subtract(&u.points));
@@ -356,27 +350,49 @@ impl<'a> Trial<'a> {
         }
     }
 
+    /// What the program does to a memory, and what it reads that something rests on. What updates of
+    /// cells do with them is left out, and so are permissions.
+    fn readers(&self, memory: &Buffer) -> Vec<Run> {
+        let steps = self.program.steps.iter().enumerate();
+        let steps = steps.filter(|(_, s)| !matches!(s.act, Act::Permit));
+        let run = |(k, s)| Some(Run::of(self.program, k, memory)?.only(|t| !is_updated(s, t)));
+        let mut all: Vec<Run> = steps.filter_map(run).collect();
+        all.extend(Traffic::end(self.program, memory));
+        let rests = self.added(memory, |x, touch| x.rested_on.contains(&touch));
+        all.extend(rests.into_iter().map(|r| r.only(|t| !t.is_write)));
+        all
+    }
+
+    /// The added stores to a memory that somebody may look at before they are overwritten.
+    fn seen(&self, memory: &Buffer, readers: &[Run]) -> Vec<usize> {
+        let writes = |x: &Extra| x.writes.is_some() && stored(&x.added.what) == Some(&memory.data);
+        let stores = self.extras.iter().filter(|(_, x)| writes(x));
+        let seen = stores.filter(|(_, x)| !is_overwritten(x, readers).unwrap_or(false));
+        seen.map(|(k, _)| *k).collect()
+    }
+
+    /// All such stores.
+    fn suspects(&self) -> Vec<usize> {
+        let memories = self.program.memories().into_iter();
+        memories.flat_map(|m| self.seen(m, &self.readers(m))).collect()
+    }
+
     /// The added stores to a memory whose values are used by others.
     fn leaks(&self, memory: &Buffer, leaks: &mut BTreeMap<usize, Error>) {
-        let program = self.program;
-        let writes = |x: &&Extra| x.writes.is_some() && stored(&x.added.what) == Some(&memory.data);
-        let added: Vec<&Step> =
-            self.extras.values().filter(writes).map(|x| &x.added.what).collect();
-        // What updates of cells do with them is left out.
-        let steps = program.steps.iter().enumerate();
-        let steps = steps.filter(|(_, s)| !matches!(s.act, Act::Permit));
-        let run = |(k, s)| Some(Run::of(program, k, memory)?.only(|t| !is_updated(s, t)));
-        let mut all: Vec<Run> = steps.filter_map(run).collect();
-        all.extend(Traffic::end(program, memory));
-        if !self.extras.values().filter(writes).all(|x| is_overwritten(x, &all).unwrap_or(false)) {
-            // Who reads an added store for nothing does no harm.
-            all.extend(self.added(memory, |x, touch| x.rested_on.contains(&touch)));
-            // What is over before any added store has nothing to do with where those go.
-            all.retain(|r| added.iter().any(|s| !is_before(&r.statement.schedule, &s.schedule)));
-            match Traffic::between(program, all) {
-                Ok(traffic) => self.used(memory, &traffic, leaks),
-                Err(unknown) => self.all_leak(memory, unknown, leaks),
-            }
+        let mut all = self.readers(memory);
+        let seen = self.seen(memory, &all);
+        if seen.is_empty() {
+            return;
+        }
+        // Who reads an added store for nothing does no harm.
+        let writes = self.added(memory, |_, _| false).into_iter();
+        all.extend(writes.filter(|r| r.who.step().is_some_and(|k| seen.contains(&k))));
+        // What is over before any added store has nothing to do with where those go.
+        let added: Vec<&Step> = seen.iter().filter_map(|k| self.step(*k)).collect();
+        all.retain(|r| added.iter().any(|s| !is_before(&r.statement.schedule, &s.schedule)));
+        match Traffic::between(self.program, all) {
+            Ok(traffic) => self.used(memory, &traffic, leaks),
+            Err(unknown) => self.all_leak(memory, unknown, leaks),
         }
     }
 
@@ -390,26 +406,30 @@ impl<'a> Trial<'a> {
         if added.iter().all(|r| r.statement.touches.iter().all(|t| t.is_write)) {
             return;
         }
-        let unwritten = self.defined(memory).and_then(|mut all| {
-            all.extend(added);
-            Unwritten::of(self.program, all)
-        });
-        match unwritten {
-            Ok(unwritten) => self.unwritten(memory, &unwritten, leaks),
-            Err(unknown) => self.all_leak(memory, unknown, leaks),
+        // What the function was given is looked at only where its own stores do not say enough.
+        for given in [false, true] {
+            let unwritten = self.defined(memory, given).and_then(|mut all| {
+                all.extend(added.iter().cloned());
+                Unwritten::of(self.program, all)
+            });
+            match unwritten {
+                Ok(u) if u.reads().next().is_none() => return,
+                Ok(_) if !given && self.program.is_observed(memory) => {}
+                Ok(u) => return self.unwritten(memory, &u, leaks),
+                Err(unknown) => return self.all_leak(memory, unknown, leaks),
+            }
         }
     }
 
-    /// After what a cell may be read: its writes, permissions, and, before all else, what the program
-    /// reads of memory as it found it, which shows that there is something.
-    fn defined(&self, memory: &Buffer) -> Known<Vec<Run>> {
+    /// After what a cell may be read: its writes, permissions, and, if asked, before all else what the
+    /// program reads of memory as it found it, which shows that there is something.
+    fn defined(&self, memory: &Buffer, given: bool) -> Known<Vec<Run>> {
         let program = self.program;
         let steps = program.steps.iter().enumerate();
         let run = |(k, _)| Run::of(program, k, memory);
         let runs: Vec<Run> = steps.filter_map(run).collect();
-        let was_there = program.is_observed(memory);
         let mut all: Vec<Run> = Vec::new();
-        if was_there {
+        if given {
             let unwritten = Unwritten::of(program, runs.clone())?;
             for (run, u) in unwritten.reads().filter(|(_, u)| u.certain) {
                 let mut found = run.clone().only_touch(u.reader.touch);
@@ -421,7 +441,7 @@ impl<'a> Trial<'a> {
         }
         all.extend(runs.into_iter().map(|r| {
             let step = r.who.step().and_then(|k| self.step(k));
-            r.only(|t| t.is_write && (was_there || !step.is_some_and(|s| is_updated(s, t))))
+            r.only(|t| t.is_write && (given || !step.is_some_and(|s| is_updated(s, t))))
         }));
         Ok(all)
     }

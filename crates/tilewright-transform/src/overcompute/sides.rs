@@ -157,7 +157,7 @@ fn does_both(
         return None;
     }
     let added: Vec<&Added> = more.added.iter().collect();
-    let knowledge = Knowledge::of(program, &added, |_| true);
+    let knowledge = Knowledge::of(program);
     let mut looks = Vec::new();
     let mut equal = |a: &Added, mine: &Expr, theirs: &Expr| {
         let look = Look { partly: false, but: None, floats: Floats::Any };

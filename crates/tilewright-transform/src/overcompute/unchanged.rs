@@ -1,7 +1,8 @@
 //! Which added stores leave their cells as they are, given what is known of what they read.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::fold_expr_children;
@@ -13,19 +14,15 @@ use crate::flow::{Run, Traffic, Who, is_constant, same, same_constant};
 use crate::neutral::{Floats, reduced};
 use crate::program::{Act, Program};
 
-/// What memory holds where added instances look at it, in the program as it is.
+/// What memory holds where added instances look at it, in the program as it is: found out when it is
+/// asked for, for one step and one memory at a time.
 pub(super) struct Knowledge<'a> {
     program: &'a Program,
-    /// The memories that may be looked at, with those that do.
-    looks: HashMap<&'a Buffer, Looks<'a>>,
+    found: RefCell<HashMap<(usize, Buffer), Shared<'a>>>,
 }
 
-/// Who looks at a memory, and what they see: found out when it is asked for.
-#[derive(Default)]
-struct Looks<'a> {
-    added: Vec<&'a Added>,
-    traffic: OnceCell<Option<Traffic<'a>>>,
-}
+/// A flow, where it is known.
+type Shared<'a> = Option<Rc<Traffic<'a>>>;
 
 /// How to look for a value.
 #[derive(Clone, Copy)]
@@ -60,51 +57,38 @@ pub(super) struct Value {
 }
 
 impl<'a> Knowledge<'a> {
-    /// What these would see of the memories that are `asked` for.
-    pub fn of(
-        program: &'a Program,
-        added: &[&'a Added],
-        asked: impl Fn(&Buffer) -> bool,
-    ) -> Knowledge<'a> {
-        let mut looks: HashMap<&Buffer, Looks<'a>> = HashMap::new();
-        for a in added {
-            for t in a.what.touches.iter().filter(|t| asked(&t.buffer)) {
-                let list = &mut looks.entry(&t.buffer).or_default().added;
-                if list.last().is_none_or(|last| last.step != a.step) {
-                    list.push(a);
-                }
-            }
-        }
-        Knowledge { program, looks }
+    /// What added instances would see.
+    pub fn of(program: &'a Program) -> Knowledge<'a> {
+        Knowledge { program, found: RefCell::default() }
     }
 
-    /// The flow through a memory up to those that look at it.
-    fn traffic(&self, memory: &Buffer) -> Option<&Traffic<'a>> {
-        let looks = self.looks.get(memory)?;
-        let find = || {
-            let program = self.program;
-            let real = (0..program.steps.len())
-                .filter(|k| !matches!(program.steps[*k].act, Act::Permit))
-                .filter_map(|k| Some(Run::of(program, k, memory)?.only(|t| t.is_write)));
-            let look = |a: &&Added| {
-                let run = Run::new(program, Who::Added(a.step), &a.what, memory)?;
-                Some(run.looking(&a.what).only(|t| !t.is_write))
-            };
-            let runs = real.chain(looks.added.iter().filter_map(look)).collect();
-            Traffic::between(program, runs).ok()
-        };
-        looks.traffic.get_or_init(find).as_ref()
+    /// The flow through a memory up to an added instance.
+    fn traffic(&self, a: &Added, memory: &Buffer) -> Shared<'a> {
+        let asked = (a.step, memory.clone());
+        if let Some(known) = self.found.borrow().get(&asked) {
+            return known.clone();
+        }
+        let program = self.program;
+        let steps = program.steps.iter().enumerate();
+        let real = steps.filter(|(_, s)| !matches!(s.act, Act::Permit));
+        let writes = |(k, _)| Some(Run::of(program, k, memory)?.only(|t| t.is_write));
+        let mut runs: Vec<Run> = real.filter_map(writes).collect();
+        let look = Run::new(program, Who::Added(a.step), &a.what, memory);
+        runs.extend(look.map(|run| run.looking(&a.what).only(|t| !t.is_write)));
+        let traffic = Traffic::between(program, runs).ok().map(Rc::new);
+        self.found.borrow_mut().insert(asked, traffic.clone());
+        traffic
     }
 
     /// Where an added instance reads, or looks before it writes.
     fn access(
         &self,
-        step: usize,
+        a: &Added,
         touch: &Touch,
         number: Option<usize>,
-    ) -> Option<(&Traffic<'a>, AccessId)> {
-        let t = self.traffic(&touch.buffer)?;
-        let statement = t.runs.iter().position(|r| r.who == Who::Added(step))?;
+    ) -> Option<(Rc<Traffic<'a>>, AccessId)> {
+        let t = self.traffic(a, &touch.buffer)?;
+        let statement = t.runs.iter().position(|r| r.who == Who::Added(a.step))?;
         let touch = t.runs.get(statement)?.touches.iter().position(|x| *x == number)?;
         Some((t, AccessId { statement, touch }))
     }
@@ -119,7 +103,7 @@ impl<'a> Knowledge<'a> {
             }
             let reads = |t: &Touch| !t.is_write && Some(&t.buffer) != but;
             for (k, touch) in a.what.touches.iter().enumerate().filter(|(_, t)| reads(t)) {
-                let known = self.access(a.step, touch, Some(k)).and_then(|(t, id)| t.constant(id));
+                let known = self.access(a, touch, Some(k)).and_then(|(t, id)| t.constant(id));
                 let Some((value, points)) = known else { continue };
                 let Ok(all) = a.what.domain.to_set() else { continue };
                 found.push(Constant {
@@ -155,12 +139,19 @@ impl<'a> Knowledge<'a> {
     }
 
     /// The points at which an added store leaves its cell as it is. What the cell holds is looked at
-    /// last: where a store updates it, that is the hardest to know, and often of no importance.
-    pub fn unchanged(&self, a: &Added, added: &[&Added], floats: Floats) -> Option<Unchanged> {
+    /// last, and only if asked: where a store updates it, that is the hardest to know, and often of no
+    /// importance.
+    pub fn unchanged(
+        &self,
+        a: &Added,
+        added: &[&Added],
+        own: bool,
+        floats: Floats,
+    ) -> Option<Unchanged> {
         let (Act::Store(value), Some(target)) = (&a.what.act, a.what.target()) else { return None };
         let all = a.what.domain.to_set().ok()?;
         let mut found: Option<Unchanged> = None;
-        for but in [Some(&target.buffer), None] {
+        for but in [Some(&target.buffer), None].into_iter().take(1 + usize::from(own)) {
             for partly in [false, true] {
                 let look = Look { partly, but, floats };
                 let known = self.value(a, added, value, look);
@@ -176,8 +167,8 @@ impl<'a> Knowledge<'a> {
                 found = Some(here);
             }
         }
-        let holds = || self.access(a.step, target, None).is_some_and(|(t, id)| t.holds(id, value));
-        match !self.program.reads_what_changes(value) && holds() {
+        let holds = || self.access(a, target, None).is_some_and(|(t, id)| t.holds(id, value));
+        match own && !self.program.reads_what_changes(value) && holds() {
             true => Some(Unchanged { points: all, rests_on: vec![(a.step, None)] }),
             false => found,
         }
@@ -198,7 +189,7 @@ impl<'a> Knowledge<'a> {
         if but.is_some() || !is_constant(&value) {
             return None;
         }
-        let (there, at) = self.access(a.step, target, None).and_then(|(t, id)| t.constant(id))?;
+        let (there, at) = self.access(a, target, None).and_then(|(t, id)| t.constant(id))?;
         if !same_constant(&value, &there) {
             return None;
         }
