@@ -250,6 +250,11 @@ fn run(case: &Case) -> Result<Run, String> {
     // A file is smaller than a pipe, or the command reads it all before it writes.
     let stdin = child.stdin.take();
     let written = stdin.map_or(Ok(()), |mut stdin| stdin.write_all(case.input.as_bytes()));
+    // One that refuses its arguments reads nothing.
+    let written = written.or_else(|e| match e.kind() {
+        std::io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(e),
+    });
     let done = child.wait_with_output().map_err(|e| e.to_string())?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     let (stdout, stderr) = (text(done.stdout), text(done.stderr));
