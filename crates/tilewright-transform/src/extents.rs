@@ -22,7 +22,7 @@ use tilewright_ir::{
     Block, Error, Expr, Fold, ForKind, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
     Visit,
 };
-use tilewright_sets::{Known, Set};
+use tilewright_sets::{Known, Set, cost};
 
 use crate::scope::{Acts, Scope, Scoped, fold_block_scoped, fold_scoped};
 use crate::settle::settle;
@@ -126,10 +126,16 @@ impl Pass<'_> {
         // any.
         let end = |r: &Range| &r.min + &r.extent;
         let inside = new.min.clone().greater_equal(&old.min).and(end(&new).less_equal(end(&old)));
+        let tidy = |e: Expr| self.scope.domain.simplify(&e);
         let new = match self.scope.proves(&new.extent.clone().less_equal(0).or(inside)) {
-            true => new,
+            true => match tidy(end(&new)) {
+                // Its end is the simpler bound.
+                end if cost(&end) < cost(&new.extent) => {
+                    Range { extent: &end - &new.min, min: new.min }
+                }
+                _ => new,
+            },
             false => {
-                let tidy = |e: Expr| self.scope.domain.simplify(&e);
                 let end = tidy(end(&new).min(end(&old)));
                 let min = tidy(new.min.max(&old.min));
                 Range { extent: &end - &min, min }
