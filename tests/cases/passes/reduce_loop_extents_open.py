@@ -1,6 +1,6 @@
 # run: opt --pass reduce_loop_extents
 # Sizes that are open, conditions that mix loops, bindings and both sides of a branch; a bound that
-# would divide by what may be zero.
+# divides by what is assumed not to be zero.
 
 
 @T.prim_func
