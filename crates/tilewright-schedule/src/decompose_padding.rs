@@ -18,10 +18,9 @@ use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt,
     StmtKind, TensorFunc, Var, Visit,
 };
-use tilewright_transform::index::{Ranges, simplify, simplify_indices};
+use tilewright_transform::index::{Ranges, conjuncts, simplify, simplify_indices};
 
 use crate::cache::{one_block, the_block};
-use crate::reduction::conjuncts;
 use crate::schedule::{Edited, Schedule, fresh_block_name, loop_site};
 use crate::site::{as_loop, replace_in};
 use crate::trace::{Args, BlockRef, LoopRef, Value};

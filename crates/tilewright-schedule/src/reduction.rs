@@ -9,11 +9,10 @@ use std::sync::Arc;
 
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    BinOp, Block, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt, StmtKind,
-    TensorFunc, Var,
+    Block, Error, Expr, Fold, IterKind, IterVar, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_sets::Engine;
-use tilewright_transform::index::{Ranges, simplify};
+use tilewright_transform::index::{Ranges, conjuncts, simplify};
 
 use crate::cache::{one_block, the_block};
 use crate::footprint::{known_around, touches};
@@ -343,13 +342,4 @@ pub(crate) fn check_once(
 /// How many statements are inside of `outer`.
 fn inner_len(around: &[Stmt], outer: &Stmt) -> usize {
     around.iter().rev().take_while(|s| !s.ptr_eq(outer)).count()
-}
-
-/// What holds where all of an expression does, in order.
-pub(crate) fn conjuncts(e: &Expr) -> Vec<Expr> {
-    match e.kind() {
-        ExprKind::Binary(BinOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
-        _ if e.is_true() => Vec::new(),
-        _ => vec![e.clone()],
-    }
 }

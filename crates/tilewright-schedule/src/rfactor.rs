@@ -23,12 +23,13 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Engine, Proof};
 use tilewright_transform::dependence::update;
+use tilewright_transform::index::conjuncts;
 
 use crate::cache::{one_block, the_block};
 use crate::copying::Change;
 use crate::footprint::known_around;
 use crate::inline::removed;
-use crate::reduction::{First, check_once, conjuncts};
+use crate::reduction::{First, check_once};
 use crate::schedule::{Edited, Schedule, fresh_block_name, loop_site};
 use crate::site::{Site, as_block, as_loop, find, with_body};
 use crate::trace::{Args, BlockRef, LoopRef, Value};

@@ -537,6 +537,15 @@ fn remainder(atom: &Expr) -> Option<(Expr, i128)> {
     }
 }
 
+/// What holds where all of a condition does, in order.
+pub fn conjuncts(e: &Expr) -> Vec<Expr> {
+    match e.kind() {
+        ExprKind::Binary(BinOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
+        _ if e.is_true() => Vec::new(),
+        _ => vec![e.clone()],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -41,7 +41,7 @@ class Module:
                     B[vj] = T.float32(0.0)
                 B[vj] = B[vj] + C[vi]
         for i, k in T.grid(4, 4):
-            if i * 4 + k < 12 and i * 4 + k < 10:
+            if i * 4 + k < 10:
                 B[i * 4 + k] = A[11 - k]
         for i in range(12):
             if not i < 10:

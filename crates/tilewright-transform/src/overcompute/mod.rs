@@ -29,6 +29,8 @@
 //! other memory makes its value neutral. The flow of sums through their cells, the dear part, is
 //! looked at only for what is left.
 //!
+//! Of a guard that stays, parts may go (`parts`).
+//!
 //! An `if` with two sides, and an `if_then_else` in a stored value, are one side alone if that does
 //! the same as the other where the other runs (`sides`).
 //!
@@ -39,6 +41,7 @@
 
 mod added;
 mod branch;
+mod parts;
 mod sides;
 mod unchanged;
 
@@ -89,7 +92,10 @@ pub fn remove_branching(
         let guards = guards(&program, options);
         let deepest = guards.values().map(|g| g.depth).filter(|d| depth.is_none_or(|k| *d < k));
         // Sides last: a constant that one of them stores is of use to the guards.
-        let Some(now) = deepest.max() else { return sides::one_side(&func, options, why) };
+        let Some(now) = deepest.max() else {
+            let func = parts::remove_parts(&func, options, why)?;
+            return sides::one_side(&func, options, why);
+        };
         depth = Some(now);
         let now = guards.into_iter().filter(|(_, g)| g.depth == now);
         let mut trial = Trial::new(&program, now, options);

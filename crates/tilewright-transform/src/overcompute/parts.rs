@@ -1,0 +1,105 @@
+//! Parts of guards that go where the whole guard stays.
+//!
+//! ```text
+//! if i < 14 and j < 60:        # columns from 60 on hold zero, rows from 14 on are the caller's
+//!     C[i] = C[i] + A[i, j]    # i < 14 stays
+//! ```
+//!
+//! A condition `p and q` is `p` around `q`. Where the guard `p` goes from there, `q` is what is left.
+
+use tilewright_ir::{Error, Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFunc};
+
+use super::{Options, Trial, guards};
+use crate::index::conjuncts;
+use crate::program::{GuardId, Program, rewrite};
+
+/// Takes out of guards what they do not need.
+pub(super) fn remove_parts(
+    func: &TensorFunc,
+    options: &Options<'_>,
+    why: &mut Remarks,
+) -> Result<TensorFunc> {
+    let mut func = func.clone();
+    let mut next = 0;
+    loop {
+        let program = Program::of(&func)?;
+        let conjunction = |id: &GuardId| {
+            let parts = conjuncts(condition(program.text.get(id.place)?)?);
+            (id.place >= next && parts.len() > 1).then_some((id.place, parts))
+        };
+        let Some((place, mut parts)) = guards(&program, options).keys().find_map(conjunction)
+        else {
+            return Ok(func);
+        };
+        next = place + 1;
+        let span = program.text.get(place).and_then(Stmt::span);
+        let (mut k, before) = (0, parts.len());
+        while k < parts.len() && parts.len() > 1 {
+            let mut others = parts.clone();
+            let part = others.remove(k);
+            match without(&apart(&func, place, &part, &others), place, options)? {
+                Ok(new) => (func, parts) = (new, others),
+                Err(_) => k += 1,
+            }
+        }
+        if parts.len() < before {
+            // The remark is about the guard as it is now.
+            if let Err(e) = without(&func, place, options)? {
+                let speaks_of = |r: &Error| span.is_some() && r.diagnostic().span == span;
+                if let Some(old) = why.iter_mut().find(|r| speaks_of(r)) {
+                    *old = e;
+                }
+            }
+        }
+    }
+}
+
+/// The condition of a statement.
+fn condition(s: &Stmt) -> Option<&Expr> {
+    match s.kind() {
+        StmtKind::If { cond, .. } => Some(cond),
+        StmtKind::Block { predicate, .. } => Some(predicate),
+        _ => None,
+    }
+}
+
+/// The function with one part of the condition at a place around the statement with the others.
+fn apart(func: &TensorFunc, place: usize, part: &Expr, others: &[Expr]) -> TensorFunc {
+    let rest = || others.iter().cloned().reduce(Expr::and).unwrap_or_else(|| Expr::bool(true));
+    let guard = |inner: StmtKind, span: Option<Span>| {
+        let then = Stmt::spanned(inner, span);
+        let kind = StmtKind::If { cond: part.clone(), then, otherwise: None };
+        Some(Stmt::spanned(kind, span))
+    };
+    let mut edit = |p: usize, s: &Stmt| match s.kind() {
+        _ if p != place => None,
+        StmtKind::If { then, otherwise, .. } => {
+            let (then, otherwise) = (then.clone(), otherwise.clone());
+            guard(StmtKind::If { cond: rest(), then, otherwise }, s.span())
+        }
+        StmtKind::Block { bindings, block, .. } => {
+            let (bindings, block) = (bindings.clone(), block.clone());
+            guard(StmtKind::Block { bindings, predicate: rest(), block }, s.span())
+        }
+        _ => None,
+    };
+    TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() }
+}
+
+/// The function without the guard at a place; otherwise why it stays.
+fn without(
+    func: &TensorFunc,
+    place: usize,
+    options: &Options<'_>,
+) -> Result<std::result::Result<TensorFunc, Error>> {
+    let program = Program::of(func)?;
+    let id = GuardId { place, part: 0 };
+    let everywhere = Options { block: None, ..*options };
+    let this = guards(&program, &everywhere).into_iter().filter(|(g, _)| *g == id);
+    let mut trial = Trial::new(&program, this, options);
+    trial.settle(true);
+    Ok(match trial.guards.is_empty() {
+        false => Ok(trial.without_guards(func)),
+        true => Err(trial.remarks.pop().unwrap_or_else(|| Error::refused("it guards nothing"))),
+    })
+}
