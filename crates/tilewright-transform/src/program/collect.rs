@@ -11,6 +11,7 @@ use tilewright_ir::{
 use tilewright_sets::{Domain, Time, Touch};
 
 use super::{Act, Guard, GuardId, Loop, Memory, Program, Step};
+use crate::index::{Ranges, simplify};
 
 /// Adds the steps of a statement to a program. What holds around it comes as a domain.
 pub(super) fn collect(program: &mut Program, domain: Domain, body: &Stmt) {
@@ -152,13 +153,27 @@ impl Collect<'_> {
         }
         let outer = self.program.lifetime(buffer);
         let mut at: Vec<Expr> = self.loops.iter().take(outer).map(|l| l.var.expr()).collect();
+        let ranges = self.ranges();
         for i in indices {
             at.push(match i.dtype().lanes {
-                1 => self.frozen(i),
+                // Split loops read `A[(io * 4 + ii) // 4]`; divisions are dear in a flow.
+                1 => simplify(&self.frozen(i), &ranges),
                 _ => self.unknown(),
             });
         }
         Some(Touch { buffer: buffer.clone(), indices: at, is_write })
+    }
+
+    /// The values of the loops around, where they are known.
+    fn ranges(&self) -> Ranges {
+        let mut ranges = Ranges::default();
+        for l in &self.loops {
+            let end = |lo: i64| lo.checked_add(l.range.extent.as_int()?)?.checked_sub(1);
+            if let Some((lo, hi)) = l.range.min.as_int().and_then(|lo| Some((lo, end(lo)?))) {
+                ranges.insert(&l.var, lo, hi);
+            }
+        }
+        ranges
     }
 
     fn reads(&mut self, place: usize, choices: bool, exprs: &[&Expr]) -> Vec<Part> {
