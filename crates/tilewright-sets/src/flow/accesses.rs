@@ -15,7 +15,7 @@ use crate::form::{Atom, Sum};
 use crate::former::Former;
 use crate::frame::Frame;
 use crate::isl::api::{IN, PARAM, SET};
-use crate::isl::{Map, Set as Raw, UnionMap};
+use crate::isl::{Map, Set as Raw, UnionMap, Val};
 use crate::set::Set;
 
 /// A load or store.
@@ -34,6 +34,7 @@ pub(super) struct Entry {
     indices: Vec<Expr>,
     cells: OnceCell<Known<Raw>>,
     hull: OnceCell<Known<Hull>>,
+    spans: Vec<OnceCell<Ends>>,
 }
 
 /// A least and a greatest index, where there is one.
@@ -41,6 +42,13 @@ type Ends = (Option<i64>, Option<i64>);
 
 /// The ends on each axis.
 type Hull = Vec<Ends>;
+
+fn ends(set: &Raw, axis: usize) -> Known<Ends> {
+    // Where there is no end, or it depends on sizes, there is no number.
+    let side = |end: Known<Val>| end.ok().and_then(|end| end.to_i64());
+    let (low, high) = (set.clone().dim_min_val(axis as i32), set.clone().dim_max_val(axis as i32));
+    Ok((side(low), side(high)))
+}
 
 /// All accesses of a program.
 pub(super) struct Accesses {
@@ -75,24 +83,50 @@ impl Entry {
     }
 
     /// Whether this comes before another access of the same cell, or after it, each time. `None`
-    /// where they take turns. Within a loop whose variable is an index of both on one axis, one cell
-    /// belongs to one iteration.
+    /// where they take turns.
+    ///
+    /// Within a loop whose variable is an index of both on one axis, one cell belongs to one
+    /// iteration. What only runs in the first iterations (an initialisation) is there before what
+    /// runs from then on.
     pub fn when(&self, other: &Entry) -> Option<Ordering> {
         let is_index = |v: &Var| {
             let mut axes = self.indices.iter().zip(&other.indices);
             axes.any(|(a, b)| a.as_var() == Some(v) && b.as_var() == Some(v))
         };
+        let up_to = |hi: Option<i64>, lo: Option<i64>| hi.zip(lo).is_some_and(|(h, l)| h <= l);
+        // Whether the loops so far have this at most, at least as far as the other.
+        let (mut behind, mut ahead) = (true, true);
         for (a, b) in self.schedule.iter().zip(&other.schedule) {
             match (a, b) {
                 (Time::At(a), Time::At(b)) if a == b => {}
-                (Time::At(a), Time::At(b)) => return Some(a.cmp(b)),
+                (Time::At(a), Time::At(b)) => {
+                    let order = a.cmp(b);
+                    let holds = if order == Ordering::Less { behind } else { ahead };
+                    return holds.then_some(order);
+                }
                 (Time::Loop(v), Time::Loop(w)) if v == w && is_index(v) => {}
+                (Time::Loop(v), Time::Loop(w)) if v == w => {
+                    let (mine, theirs) = (self.span(v), other.span(v));
+                    behind &= up_to(mine.1, theirs.0);
+                    ahead &= up_to(theirs.1, mine.0);
+                    if !behind && !ahead {
+                        return None;
+                    }
+                }
                 _ => return None,
             }
         }
         // In one instance, reads come before writes.
+        let order = self.is_write.cmp(&other.is_write);
         let same = self.id.statement == other.id.statement;
-        (same && self.is_write != other.is_write).then(|| self.is_write.cmp(&other.is_write))
+        (same && behind && ahead && order.is_ne()).then_some(order)
+    }
+
+    /// The ends of a variable.
+    fn span(&self, v: &Var) -> Ends {
+        let Some(k) = self.vars.iter().position(|x| x == v) else { return (None, None) };
+        let find = || ends(&self.touches.clone().domain()?, k);
+        *self.spans[k].get_or_init(|| find().unwrap_or((None, None)))
     }
 
     /// A key for the order of the text.
@@ -107,11 +141,7 @@ impl Entry {
     fn hull(&self) -> Known<&Hull> {
         let hull = || {
             let cells = self.touches.clone().range()?;
-            let side = |v: Known<crate::isl::Val>| v.ok().and_then(|v| v.to_i64());
-            let axes = 0..cells.dim(SET)? as i32;
-            Ok(axes
-                .map(|k| (side(cells.clone().dim_min_val(k)), side(cells.clone().dim_max_val(k))))
-                .collect())
+            (0..cells.dim(SET)?).map(|k| ends(&cells, k)).collect()
         };
         self.hull.get_or_init(hull).as_ref().map_err(Clone::clone)
     }
@@ -167,6 +197,7 @@ impl Accesses {
                     indices: t.indices.clone(),
                     cells: OnceCell::new(),
                     hull: OnceCell::new(),
+                    spans: vec![OnceCell::new(); d.vars],
                 });
             }
         }
@@ -185,21 +216,10 @@ impl Accesses {
             let into = if entry.vague.is_none() { &mut must } else { &mut may };
             *into = into.clone().union(labelled(*k, entry.touches.clone())?)?;
         }
-        let takes_part =
-            || sources.iter().copied().chain([sink]).filter_map(|k| self.entries.get(k));
-        let length = takes_part().map(|e| e.schedule.len()).max().unwrap_or(0);
+        let takes_part: Vec<usize> = sources.iter().copied().chain([sink]).collect();
         let mut schedule = self.nothing()?;
-        for k in sources.iter().copied().chain([sink]) {
-            let Some(entry) = self.entries.get(k) else { continue };
-            let times = entry.schedule.iter().map(|step| match step {
-                Time::At(k) => Sum::constant(i128::from(*k)),
-                Time::Loop(v) => Sum::var(v),
-            });
-            let mut times: Vec<Sum> = times.collect();
-            times.resize(length, Sum::default());
-            times.push(Sum::constant(i128::from(entry.is_write)));
-            let time = self.relation(&entry.domain, &times)?;
-            schedule = schedule.union(time.set_tuple(IN, &label('A', k))?.union_map()?)?;
+        for (k, time) in takes_part.iter().zip(self.times(&takes_part)?) {
+            schedule = schedule.union(time.set_tuple(IN, &label('A', *k))?.union_map()?)?;
         }
         let none = wanted.clone().subtract(wanted.clone())?;
         let sink = labelled(sink, wanted)?;
@@ -214,6 +234,23 @@ impl Accesses {
             possible: by_writer(&flow.may()?)?,
             rest,
         })
+    }
+
+    /// When instances of some accesses happen: times that can be compared.
+    fn times(&self, accesses: &[usize]) -> Known<Vec<Map>> {
+        let entries = || accesses.iter().filter_map(|k| self.entries.get(*k));
+        let length = entries().map(|e| e.schedule.len()).max().unwrap_or(0);
+        let time = |entry: &Entry| {
+            let times = entry.schedule.iter().map(|step| match step {
+                Time::At(k) => Sum::constant(i128::from(*k)),
+                Time::Loop(v) => Sum::var(v),
+            });
+            let mut times: Vec<Sum> = times.collect();
+            times.resize(length, Sum::default());
+            times.push(Sum::constant(i128::from(entry.is_write)));
+            self.relation(&entry.domain, &times)
+        };
+        entries().map(time).collect()
     }
 
     fn nothing(&self) -> Known<UnionMap> {

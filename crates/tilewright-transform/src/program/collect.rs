@@ -123,6 +123,23 @@ impl Fold for Freeze<'_> {
     }
 }
 
+/// Simplifies where loads look, and nothing else: choices keep their numbers.
+struct Places<'a> {
+    ranges: &'a Ranges,
+}
+
+impl Fold for Places<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        let e = fold_expr_children(self, e);
+        match e.kind() {
+            ExprKind::Load(b, at) => {
+                Expr::load(b, at.iter().map(|i| simplify(i, self.ranges)).collect())
+            }
+            _ => e,
+        }
+    }
+}
+
 /// An unknown value: an element of a buffer that nobody has, one for each iteration.
 fn phantom(phantoms: &mut HashSet<Buffer>, loops: &[Loop], dtype: DType) -> Expr {
     let shape = loops.iter().map(|l| l.range.extent.clone()).collect();
@@ -153,15 +170,19 @@ impl Collect<'_> {
         }
         let outer = self.program.lifetime(buffer);
         let mut at: Vec<Expr> = self.loops.iter().take(outer).map(|l| l.var.expr()).collect();
-        let ranges = self.ranges();
         for i in indices {
             at.push(match i.dtype().lanes {
-                // Split loops read `A[(io * 4 + ii) // 4]`; divisions are dear in a flow.
-                1 => simplify(&self.frozen(i), &ranges),
+                1 => self.frozen(i),
                 _ => self.unknown(),
             });
         }
         Some(Touch { buffer: buffer.clone(), indices: at, is_write })
+    }
+
+    /// An expression in terms of loops. What split loops make of indices, `A[(io * 4 + ii) // 4]`,
+    /// is simplified: divisions are dear in a flow.
+    fn bound(&mut self, e: &Expr) -> Expr {
+        Places { ranges: &self.ranges() }.expr(&self.bind.expr(e))
     }
 
     /// The values of the loops around, where they are known.
@@ -239,7 +260,7 @@ impl Collect<'_> {
     /// Evaluates what decides about the statements inside; `inside` comes after that.
     fn head(&mut self, place: usize, s: &Stmt, exprs: &[&Expr], inside: impl FnOnce(&mut Self)) {
         let length = self.time.len();
-        let exprs: Vec<Expr> = exprs.iter().map(|e| self.bind.expr(e)).collect();
+        let exprs: Vec<Expr> = exprs.iter().map(|e| self.bound(e)).collect();
         let parts = self.reads(place, false, &exprs.iter().collect::<Vec<_>>());
         if parts.iter().any(|(_, touches)| !touches.is_empty()) {
             self.time.push(Time::At(0));
@@ -277,8 +298,9 @@ impl Collect<'_> {
 
     fn store(&mut self, place: usize, s: &Stmt, buffer: &Buffer, at: &[Expr], value: &Expr) {
         let length = self.time.len();
-        let at: Vec<Expr> = at.iter().map(|i| self.bind.expr(i)).collect();
-        let value = self.bind.expr(value);
+        let ranges = self.ranges();
+        let at: Vec<Expr> = at.iter().map(|i| simplify(&self.bind.expr(i), &ranges)).collect();
+        let value = self.bound(value);
         let mut parts = self.reads(place, true, &[&value]);
         let places = self.reads(place, false, &at.iter().collect::<Vec<_>>());
         let (mut touches, rest) = (std::mem::take(&mut parts[0].1), places);
@@ -295,7 +317,7 @@ impl Collect<'_> {
     }
 
     fn assume(&mut self, place: usize, s: &Stmt, cond: &Expr) {
-        let cond = self.bind.expr(cond);
+        let cond = self.bound(cond);
         match cond.kind() {
             ExprKind::Binary(BinOp::And, a, b) => {
                 self.at(0, |c| c.assume(place, s, a));
