@@ -48,6 +48,7 @@ mod unchanged;
 pub use self::branch::remove_overcompute;
 
 use std::collections::{BTreeMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tilewright_ir::equal::same_expr;
@@ -168,6 +169,24 @@ impl Extra {
     }
 }
 
+/// What stands against added instances, by steps.
+type Leaks<'a> = BTreeMap<usize, Leak<'a>>;
+
+/// Why instances may not be added.
+struct Leak<'a> {
+    error: Error,
+    /// The edge of a flow by which somebody sees what they write.
+    seen: Option<(Rc<Traffic<'a>>, usize)>,
+}
+
+impl Leak<'_> {
+    /// The reason, with what is seen where.
+    fn why(self) -> Error {
+        let note = self.seen.and_then(|(t, e)| t.witness(t.flow.edges.get(e)?));
+        note.into_iter().fold(self.error, Error::note)
+    }
+}
+
 /// Whether all cells that an added store writes are written again before anybody else looks, as far
 /// as that shows without a flow: by what runs after all of the store, and before all such readers.
 fn is_overwritten(x: &Extra, runs: &[Run]) -> Known<bool> {
@@ -271,7 +290,7 @@ impl<'a> Trial<'a> {
         let touched: HashSet<Buffer> = self.extras.keys().flat_map(|k| self.touched(*k)).collect();
         let (mut values, mut unread) = (touched.clone(), touched);
         while !values.is_empty() || (reads && !unread.is_empty()) {
-            let mut found: BTreeMap<usize, Error> = BTreeMap::new();
+            let mut found = Leaks::new();
             let by_value = !values.is_empty();
             let open = std::mem::take(if by_value { &mut values } else { &mut unread });
             for memory in self.program.memories().into_iter().filter(|m| open.contains(*m)) {
@@ -282,14 +301,14 @@ impl<'a> Trial<'a> {
             }
             let mut new: Vec<usize> = found.keys().copied().collect();
             new.retain(|k| by_value && !self.extras[k].judged);
-            if !new.is_empty() {
-                self.judge(&new, true);
+            if self.judge(&new, true) {
                 values = new.iter().flat_map(|k| self.touched(*k)).chain(open).collect();
                 continue;
             }
-            for (k, e) in found {
+            for (k, leak) in found {
                 let Some(id) = self.extras.get(&k).map(|x| x.guard) else { continue };
-                let touched = self.put_back(id, e);
+                let why = Leak { error: self.hint(k, leak.error), ..leak }.why();
+                let touched = self.put_back(id, why);
                 values.extend(touched.iter().cloned());
                 unread.extend(touched);
             }
@@ -317,8 +336,8 @@ impl<'a> Trial<'a> {
     }
 
     /// Finds out where stores change nothing, from what memory holds; from what their own cells hold,
-    /// if asked.
-    fn judge(&mut self, stores: &[usize], own: bool) {
+    /// if asked. Whether that makes a difference.
+    fn judge(&mut self, stores: &[usize], own: bool) -> bool {
         let places: HashSet<Option<usize>> =
             stores.iter().map(|k| self.step(*k).map(|s| s.place)).collect();
         let asked: Vec<&Added> = self
@@ -337,6 +356,7 @@ impl<'a> Trial<'a> {
             let if_finite = known.is_none() && unchanged(Floats::Finite).is_some();
             found.push((*k, known, if_finite));
         }
+        let mut differs = false;
         for (k, unchanged, if_finite) in found {
             let Some(x) = self.extras.get_mut(&k) else { continue };
             x.judged |= own;
@@ -348,12 +368,14 @@ impl<'a> Trial<'a> {
                 Ok((false, Ok(d))) => Some(d),
                 _ => continue,
             };
+            differs = true;
             for (step, touch) in u.rests_on {
                 if let Some(x) = self.extras.get_mut(&step) {
                     x.rested_on.insert(touch);
                 }
             }
         }
+        differs
     }
 
     /// What the program does to a memory, and what it reads that something rests on. What updates of
@@ -384,7 +406,7 @@ impl<'a> Trial<'a> {
     }
 
     /// The added stores to a memory whose values are used by others.
-    fn leaks(&self, memory: &Buffer, leaks: &mut BTreeMap<usize, Error>) {
+    fn leaks(&self, memory: &Buffer, leaks: &mut Leaks<'a>) {
         let mut all = self.readers(memory);
         let seen = self.seen(memory, &all);
         if seen.is_empty() {
@@ -397,13 +419,13 @@ impl<'a> Trial<'a> {
         let added: Vec<&Step> = seen.iter().filter_map(|k| self.step(*k)).collect();
         all.retain(|r| added.iter().any(|s| !is_before(&r.statement.schedule, &s.schedule)));
         match Traffic::between(self.program, all) {
-            Ok(traffic) => self.used(memory, &traffic, leaks),
+            Ok(traffic) => self.used(memory, &Rc::new(traffic), leaks),
             Err(unknown) => self.all_leak(memory, unknown, leaks),
         }
     }
 
     /// The added reads of a memory where that is not permitted and nothing was written.
-    fn forbidden(&self, memory: &Buffer, leaks: &mut BTreeMap<usize, Error>) {
+    fn forbidden(&self, memory: &Buffer, leaks: &mut Leaks<'a>) {
         let added = self.added(memory, |_, touch| touch.is_some()).into_iter().map(|r| {
             let step = r.who.step().and_then(|k| self.step(k));
             r.only(|t| !(t.is_write && step.is_some_and(|s| is_updated(s, t))))
@@ -413,14 +435,20 @@ impl<'a> Trial<'a> {
             return;
         }
         // What the function was given is looked at only where its own stores do not say enough.
-        for given in [false, true] {
+        let tries: &[bool] = match (self.program.is_observed(memory), self.program.changes(memory))
+        {
+            (false, _) => &[false],
+            (true, true) => &[false, true],
+            (true, false) => &[true],
+        };
+        for given in tries.iter().copied() {
             let unwritten = self.defined(memory, given).and_then(|mut all| {
                 all.extend(added.iter().cloned());
                 Unwritten::of(self.program, all)
             });
             match unwritten {
                 Ok(u) if u.reads().next().is_none() => return,
-                Ok(_) if !given && self.program.is_observed(memory) => {}
+                Ok(_) if Some(&given) != tries.last() => {}
                 Ok(u) => return self.unwritten(memory, &u, leaks),
                 Err(unknown) => return self.all_leak(memory, unknown, leaks),
             }
@@ -453,30 +481,21 @@ impl<'a> Trial<'a> {
     }
 
     /// The added stores that somebody uses.
-    fn used(&self, memory: &Buffer, traffic: &Traffic<'_>, leaks: &mut BTreeMap<usize, Error>) {
-        for e in &traffic.flow.edges {
+    fn used(&self, memory: &Buffer, traffic: &Rc<Traffic<'a>>, leaks: &mut Leaks<'a>) {
+        for (n, e) in traffic.flow.edges.iter().enumerate() {
             let Who::Added(k) = traffic.who(e.writer) else { continue };
-            if leaks.contains_key(&k) {
-                continue;
-            }
-            let error = Error::refused(format!(
-                "what would be written to `{}` is used, and is not known to be what is there",
-                memory.name
-            ));
-            // Before all is known of the store, the leak is a question and not a refusal.
-            let is_final = self.extras.get(&k).is_some_and(|x| x.judged);
-            let note = is_final.then(|| traffic.witness(e)).flatten();
-            leaks.insert(k, note.into_iter().fold(self.hint(k, error), Error::note));
+            leaks.entry(k).or_insert_with(|| {
+                let error = Error::refused(format!(
+                    "what would be written to `{}` is used, and is not known to be what is there",
+                    memory.name
+                ));
+                Leak { error, seen: Some((traffic.clone(), n)) }
+            });
         }
     }
 
     /// The added reads of what nobody has written.
-    fn unwritten(
-        &self,
-        memory: &Buffer,
-        unwritten: &Unwritten,
-        leaks: &mut BTreeMap<usize, Error>,
-    ) {
+    fn unwritten(&self, memory: &Buffer, unwritten: &Unwritten, leaks: &mut Leaks<'a>) {
         for (run, u) in unwritten.reads() {
             let Who::Added(k) = run.who else { continue };
             let name = &memory.name;
@@ -492,7 +511,7 @@ impl<'a> Trial<'a> {
             let at = u.instances.point().ok().flatten().zip(touch);
             let note = at.map(|(at, t)| format!("at {at}: {}", cell(self.program, t, &at)));
             let error = note.into_iter().fold(error, Error::note);
-            leaks.entry(k).or_insert(error);
+            leaks.entry(k).or_insert(Leak { error, seen: None });
         }
     }
 
@@ -507,11 +526,11 @@ impl<'a> Trial<'a> {
     }
 
     /// Nothing is known of a memory.
-    fn all_leak(&self, memory: &Buffer, why: Unknown, leaks: &mut BTreeMap<usize, Error>) {
+    fn all_leak(&self, memory: &Buffer, why: Unknown, leaks: &mut Leaks<'a>) {
         for k in self.extras.keys().filter(|k| self.touched(**k).contains(memory)) {
-            let e = Error::refused(format!("the flow of `{}` is not known", memory.name));
-            let e = self.hint(*k, e);
-            leaks.entry(*k).or_insert_with(|| e.note(why.to_string()));
+            let error = Error::refused(format!("the flow of `{}` is not known", memory.name));
+            let error = error.note(why.to_string());
+            leaks.entry(*k).or_insert(Leak { error, seen: None });
         }
     }
 
