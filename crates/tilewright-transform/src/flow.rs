@@ -251,6 +251,10 @@ impl<'a> Traffic<'a> {
         let mut all = Vec::new();
         for (value, pairs) in constants(value, &pairs) {
             let Some(pairs) = pairs.to_set().ok().filter(Set::is_exact) else { continue };
+            // The other side of the choice may be all that is read.
+            if pairs.is_empty().is_yes() {
+                continue;
+            }
             all.push((value, pairs.project(&names).ok()?.over(loops()).ok()?));
         }
         Some(all)

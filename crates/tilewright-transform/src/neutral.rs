@@ -9,12 +9,14 @@
 //! [`step`] looks at one operation. [`reduced`] goes through a value, where a choice is decided, and
 //! an index constant, by what is known at a place.
 
+use tilewright_ir::equal::same_expr;
 use tilewright_ir::expr::{fold_binary, round_to};
 use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold};
 use tilewright_sets::Domain;
 
 use crate::flow::is_index;
+use crate::prune::has_effects;
 
 /// Which values floats in memory may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +38,9 @@ pub(crate) fn step(e: Expr, floats: Floats) -> Expr {
     let found = match e.kind() {
         ExprKind::Binary(op, a, b) => binary(*op, a, b, floats),
         ExprKind::Cast(a) => cast(a, e.dtype()),
+        ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b) => {
+            (same_expr(a, b) && !has_effects(c)).then(|| a.clone())
+        }
         _ => None,
     };
     found.unwrap_or(e)
