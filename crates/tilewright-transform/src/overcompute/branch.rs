@@ -19,8 +19,8 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Access, Known, Set};
 
-use super::{Options, Trial, guards};
-use crate::program::{Act, GuardId, Program, Step, rewrite};
+use super::{Options, without};
+use crate::program::{Act, Program, Step, rewrite};
 use crate::scope::zero_divisor;
 
 /// Puts guards around the bodies of loops, of one block or everywhere.
@@ -43,8 +43,9 @@ pub fn remove_overcompute(
         let mut refused = None;
         for guard in candidates(&program, place) {
             let new = guarded(&func, place, &guard);
-            match is_idle(&new, place)? {
-                Ok(()) => {
+            // What runs less often reads less.
+            match without(&new, place, &Options::default(), false)? {
+                Ok(_) => {
                     // What is inside has its guard.
                     next = program.last[place] + 2;
                     (func, refused) = (new, None);
@@ -163,19 +164,4 @@ fn guarded(func: &TensorFunc, place: usize, guard: &Expr) -> TensorFunc {
         _ => Some(Stmt::guard(guard.clone(), s.clone())),
     };
     TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() }
-}
-
-/// Whether the guard at a place makes no difference; otherwise why not.
-fn is_idle(func: &TensorFunc, place: usize) -> Result<std::result::Result<(), Error>> {
-    let program = Program::of(func)?;
-    let id = GuardId { place, part: 0 };
-    let options = Options::default();
-    let this = guards(&program, &options).into_iter().filter(|(g, _)| *g == id);
-    let mut trial = Trial::new(&program, this, &options);
-    // What runs less often reads less.
-    trial.settle(false);
-    Ok(match trial.guards.is_empty() {
-        false => Ok(()),
-        true => Err(trial.remarks.pop().unwrap_or_else(|| Error::refused("it guards nothing"))),
-    })
 }

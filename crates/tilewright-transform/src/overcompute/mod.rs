@@ -21,13 +21,7 @@
 //! An update `B[i] = f(B[i])` passes on what its cell holds, so that who uses it is who reads the
 //! cell later, until something else is written: neither its read nor its write has to be followed.
 //!
-//! All guards of one depth are tried at once, the innermost ones first: one flow for each memory
-//! that they write, with the added instances in it, shows what leaks out of them. A guard that
-//! leaks is put back, and only the memories that it touched are looked at again. The second and
-//! third reason rest on reads; that nothing added changes what these see is part of the question.
-//! Much is known before: that a later stage overwrites all of what an added store writes, or that
-//! other memory makes its value neutral. The flow of sums through their cells, the dear part, is
-//! looked at only for what is left.
+//! Guards are tried together (`trial`), the innermost ones first.
 //!
 //! Of a guard that stays, parts may go (`parts`).
 //!
@@ -36,34 +30,25 @@
 //!
 //! Where added instances may not run at all (`added`), or would read cells that may hold nothing
 //! (those of an argument too, unless they are read anyway, or an assumption permits it), the guard
-//! stays too. Every guard that
-//! stays has a remark with the missing fact and a point at which it is missing.
+//! stays too. Every guard that stays has a remark with the missing fact and a point at which it is
+//! missing.
 
 mod added;
 mod branch;
 mod parts;
 mod sides;
+mod trial;
 mod unchanged;
 
 pub use self::branch::remove_overcompute;
 
-use std::collections::{BTreeMap, HashSet};
-use std::rc::Rc;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use tilewright_ir::equal::same_expr;
-use tilewright_ir::{
-    Block, Buffer, Error, Expr, Range, Region, Remarks, Result, Span, Stmt, StmtKind, TensorFunc,
-    Var,
-};
-use tilewright_sets::{Access, Domain, Known, Time, Touch, Unknown, is_before};
+use tilewright_ir::{Error, Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFunc};
 
-use self::added::{Added, Wider, Wrap, Wrapped, more};
-use self::unchanged::Knowledge;
-use crate::flow::{Run, Traffic, Unwritten, Who, cell};
+use self::trial::Trial;
 pub use crate::neutral::Floats;
-use crate::program::{Act, GuardId, Program, Step, rewrite};
-use crate::regions::{infer, same_region};
+use crate::program::{GuardId, Program};
 
 /// What to try.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,6 +93,26 @@ pub fn remove_branching(
     }
 }
 
+/// The function without the guard at a place; otherwise why it stays. `reads` says whether it matters
+/// that what is read more may be read.
+fn without(
+    func: &TensorFunc,
+    place: usize,
+    options: &Options<'_>,
+    reads: bool,
+) -> Result<std::result::Result<TensorFunc, Error>> {
+    let program = Program::of(func)?;
+    let id = GuardId { place, part: 0 };
+    let everywhere = Options { block: None, ..*options };
+    let this = guards(&program, &everywhere).into_iter().filter(|(g, _)| *g == id);
+    let mut trial = Trial::new(&program, this, options);
+    trial.settle(reads);
+    Ok(match trial.guards.is_empty() {
+        false => Ok(trial.without_guards(func)),
+        true => Err(trial.remarks.pop().unwrap_or_else(|| Error::refused("it guards nothing"))),
+    })
+}
+
 /// A guard that might go.
 struct Guard {
     /// Number of guards around it.
@@ -145,497 +150,4 @@ fn guards(program: &Program, options: &Options<'_>) -> BTreeMap<GuardId, Guard> 
         all.retain(|_, g| g.steps.iter().all(inside));
     }
     all
-}
-
-/// The instances that a step has more without its guard.
-struct Extra {
-    guard: GuardId,
-    added: Added,
-    /// The points at which it changes what it writes, if it is a store.
-    writes: Option<Domain>,
-    /// The reads that somebody rests on, by touch; `None` is the cell that it writes.
-    rested_on: HashSet<Option<usize>>,
-    /// Whether it is known which points change nothing.
-    judged: bool,
-    /// Whether it would change nothing if all floats were finite.
-    if_finite: bool,
-}
-
-impl Extra {
-    fn new(guard: GuardId, added: Added) -> Extra {
-        let is_store = matches!(added.what.act, Act::Store(_));
-        let writes = is_store.then(|| added.what.domain.clone());
-        Extra { guard, writes, rested_on: HashSet::new(), judged: false, if_finite: false, added }
-    }
-}
-
-/// What stands against added instances, by steps.
-type Leaks<'a> = BTreeMap<usize, Leak<'a>>;
-
-/// Why instances may not be added.
-struct Leak<'a> {
-    error: Error,
-    /// The edge of a flow by which somebody sees what they write.
-    seen: Option<(Rc<Traffic<'a>>, usize)>,
-}
-
-impl Leak<'_> {
-    /// The reason, with what is seen where.
-    fn why(self) -> Error {
-        let note = self.seen.and_then(|(t, e)| t.witness(t.flow.edges.get(e)?));
-        note.into_iter().fold(self.error, Error::note)
-    }
-}
-
-/// Whether all cells that an added store writes are written again before anybody else looks, as far
-/// as that shows without a flow: by what runs after all of the store, and before all such readers.
-fn is_overwritten(x: &Extra, runs: &[Run]) -> Known<bool> {
-    let (step, Some(domain)) = (&x.added.what, &x.writes) else { return Ok(true) };
-    let Some(cell) = step.target() else { return Ok(true) };
-    let axes: Vec<Var> = (0..cell.indices.len()).map(|k| Var::index(format!("c{k}"))).collect();
-    let reads = |r: &&Run| r.statement.touches.iter().any(|t| !t.is_write);
-    let sees = |r: &&Run| !is_before(&r.statement.schedule, &step.schedule);
-    let readers: Vec<&Run> = runs.iter().filter(reads).filter(sees).collect();
-    let mut rest = Access::new(domain, &cell.indices).touched(&axes)?;
-    for w in runs.iter().filter(|r| !matches!(r.who, Who::Added(_))).map(|r| &r.statement) {
-        let between = is_before(&step.schedule, &w.schedule)
-            && readers.iter().all(|r| is_before(&w.schedule, &r.statement.schedule));
-        for t in w.touches.iter().filter(|t| t.is_write && between) {
-            let written = Access::new(&w.domain, &t.indices).touched(&axes)?;
-            if written.is_exact() {
-                rest = rest.subtract(&written)?;
-                if rest.is_empty().is_yes() {
-                    return Ok(true);
-                }
-            }
-        }
-    }
-    Ok(false)
-}
-
-/// Whether a touch is of the cell that a step updates.
-fn is_updated(step: &Step, touch: &Touch) -> bool {
-    let same = |a: &Touch, b: &Touch| {
-        a.buffer == b.buffer && a.indices.iter().zip(&b.indices).all(|(x, y)| same_expr(x, y))
-    };
-    let Some(cell) = step.target().filter(|_| matches!(step.act, Act::Store(_))) else {
-        return false;
-    };
-    same(cell, touch) && step.touches.iter().any(|t| !t.is_write && same(cell, t))
-}
-
-/// The memory that a step stores to.
-fn stored(step: &Step) -> Option<&Var> {
-    match step.act {
-        Act::Store(_) => step.target().map(|t| &t.buffer.data),
-        _ => None,
-    }
-}
-
-/// Guards of which none is inside another, and what happens without them.
-struct Trial<'a> {
-    program: &'a Program,
-    guards: BTreeMap<GuardId, Guard>,
-    wider: Vec<(GuardId, Wider)>,
-    wraps: Vec<(GuardId, Wrap)>,
-    extras: BTreeMap<usize, Extra>,
-    floats: Floats,
-    remarks: Remarks,
-}
-
-impl<'a> Trial<'a> {
-    fn empty(program: &'a Program) -> Trial<'a> {
-        Trial {
-            program,
-            guards: BTreeMap::new(),
-            wider: Vec::new(),
-            wraps: Vec::new(),
-            extras: BTreeMap::new(),
-            floats: Floats::Any,
-            remarks: Remarks::new(),
-        }
-    }
-
-    fn new(
-        program: &'a Program,
-        guards: impl Iterator<Item = (GuardId, Guard)>,
-        options: &Options<'_>,
-    ) -> Trial<'a> {
-        let mut trial = Trial { floats: options.floats, ..Trial::empty(program) };
-        for (id, guard) in guards {
-            match more(program, id, false, &guard.steps, options.wrap_indices) {
-                Err(e) => trial.remarks.push(stays(&guard, e)),
-                Ok(more) => {
-                    trial
-                        .extras
-                        .extend(more.added.into_iter().map(|a| (a.step, Extra::new(id, a))));
-                    trial.wider.extend(more.wider.into_iter().map(|w| (id, w)));
-                    trial.wraps.extend(more.wraps.into_iter().map(|w| (id, w)));
-                    trial.guards.insert(id, guard);
-                }
-            }
-        }
-        trial
-    }
-
-    fn step(&self, k: usize) -> Option<&'a Step> {
-        self.program.steps.get(k)
-    }
-
-    /// Puts guards back until nothing leaks: first those whose values somebody uses, then, if `reads`
-    /// count, those under which something is read that may not be.
-    fn settle(&mut self, reads: bool) {
-        let suspects: Vec<usize> = self.suspects();
-        self.judge(&suspects, false);
-        let touched: HashSet<Buffer> = self.extras.keys().flat_map(|k| self.touched(*k)).collect();
-        let (mut values, mut unread) = (touched.clone(), touched);
-        while !values.is_empty() || (reads && !unread.is_empty()) {
-            let mut found = Leaks::new();
-            let by_value = !values.is_empty();
-            let open = std::mem::take(if by_value { &mut values } else { &mut unread });
-            for memory in self.program.memories().into_iter().filter(|m| open.contains(*m)) {
-                match by_value {
-                    true => self.leaks(memory, &mut found),
-                    false => self.forbidden(memory, &mut found),
-                }
-            }
-            let mut new: Vec<usize> = found.keys().copied().collect();
-            new.retain(|k| by_value && !self.extras[k].judged);
-            if self.judge(&new, true) {
-                values = new.iter().flat_map(|k| self.touched(*k)).chain(open).collect();
-                continue;
-            }
-            for (k, leak) in found {
-                let Some(id) = self.extras.get(&k).map(|x| x.guard) else { continue };
-                let why = Leak { error: self.hint(k, leak.error), ..leak }.why();
-                let touched = self.put_back(id, why);
-                values.extend(touched.iter().cloned());
-                unread.extend(touched);
-            }
-        }
-    }
-
-    fn touched(&self, k: usize) -> Vec<Buffer> {
-        let place = self.step(k).map(|s| s.place);
-        let all = self.program.steps.iter().filter(|s| Some(s.place) == place);
-        all.flat_map(|s| &s.touches).map(|t| t.buffer.clone()).collect()
-    }
-
-    /// Leaves a guard where it is. The memories about which that makes a difference.
-    fn put_back(&mut self, id: GuardId, why: Error) -> Vec<Buffer> {
-        if let Some(guard) = self.guards.remove(&id) {
-            self.remarks.push(stays(&guard, why));
-        }
-        let gone: Vec<usize> =
-            self.extras.iter().filter(|(_, x)| x.guard == id).map(|(k, _)| *k).collect();
-        let touched = gone.iter().flat_map(|k| self.touched(*k)).collect();
-        for k in gone {
-            self.extras.remove(&k);
-        }
-        touched
-    }
-
-    /// Finds out where stores change nothing, from what memory holds; from what their own cells hold,
-    /// if asked. Whether that makes a difference.
-    fn judge(&mut self, stores: &[usize], own: bool) -> bool {
-        let places: HashSet<Option<usize>> =
-            stores.iter().map(|k| self.step(*k).map(|s| s.place)).collect();
-        let asked: Vec<&Added> = self
-            .extras
-            .iter()
-            .filter(|(k, _)| places.contains(&self.step(**k).map(|s| s.place)))
-            .map(|(_, x)| &x.added)
-            .collect();
-        let knowledge = Knowledge::of(self.program);
-        let mut found = Vec::new();
-        for k in stores {
-            let added = self.extras.get(k).map(|x| &x.added);
-            let unchanged =
-                |floats| added.and_then(|a| knowledge.unchanged(a, &asked, own, floats));
-            let known = unchanged(self.floats);
-            let if_finite = known.is_none() && unchanged(Floats::Finite).is_some();
-            found.push((*k, known, if_finite));
-        }
-        let mut differs = false;
-        for (k, unchanged, if_finite) in found {
-            let Some(x) = self.extras.get_mut(&k) else { continue };
-            x.judged |= own;
-            x.if_finite |= if_finite;
-            let Some(u) = unchanged else { continue };
-            let rest = x.added.what.domain.to_set().and_then(|all| all.subtract(&u.points));
-            x.writes = match rest.map(|r| (r.is_empty().is_yes(), r.domain())) {
-                Ok((true, _)) => None,
-                Ok((false, Ok(d))) => Some(d),
-                _ => continue,
-            };
-            differs = true;
-            for (step, touch) in u.rests_on {
-                if let Some(x) = self.extras.get_mut(&step) {
-                    x.rested_on.insert(touch);
-                }
-            }
-        }
-        differs
-    }
-
-    /// What the program does to a memory, and what it reads that something rests on. What updates of
-    /// cells do with them is left out, and so are permissions.
-    fn readers(&self, memory: &Buffer) -> Vec<Run> {
-        let steps = self.program.steps.iter().enumerate();
-        let steps = steps.filter(|(_, s)| !matches!(s.act, Act::Permit));
-        let run = |(k, s)| Some(Run::of(self.program, k, memory)?.only(|t| !is_updated(s, t)));
-        let mut all: Vec<Run> = steps.filter_map(run).collect();
-        all.extend(Traffic::end(self.program, memory));
-        let rests = self.added(memory, |x, touch| x.rested_on.contains(&touch));
-        all.extend(rests.into_iter().map(|r| r.only(|t| !t.is_write)));
-        all
-    }
-
-    /// The added stores to a memory that somebody may look at before they are overwritten.
-    fn seen(&self, memory: &Buffer, readers: &[Run]) -> Vec<usize> {
-        let writes = |x: &Extra| x.writes.is_some() && stored(&x.added.what) == Some(&memory.data);
-        let stores = self.extras.iter().filter(|(_, x)| writes(x));
-        let seen = stores.filter(|(_, x)| !is_overwritten(x, readers).unwrap_or(false));
-        seen.map(|(k, _)| *k).collect()
-    }
-
-    /// All such stores.
-    fn suspects(&self) -> Vec<usize> {
-        let memories = self.program.memories().into_iter();
-        memories.flat_map(|m| self.seen(m, &self.readers(m))).collect()
-    }
-
-    /// The added stores to a memory whose values are used by others.
-    fn leaks(&self, memory: &Buffer, leaks: &mut Leaks<'a>) {
-        let mut all = self.readers(memory);
-        let seen = self.seen(memory, &all);
-        if seen.is_empty() {
-            return;
-        }
-        // Who reads an added store for nothing does no harm.
-        let writes = self.added(memory, |_, _| false).into_iter();
-        all.extend(writes.filter(|r| r.who.step().is_some_and(|k| seen.contains(&k))));
-        // What is over before any added store has nothing to do with where those go.
-        let added: Vec<&Step> = seen.iter().filter_map(|k| self.step(*k)).collect();
-        all.retain(|r| added.iter().any(|s| !is_before(&r.statement.schedule, &s.schedule)));
-        match Traffic::between(self.program, all) {
-            Ok(traffic) => self.used(memory, &Rc::new(traffic), leaks),
-            Err(unknown) => self.all_leak(memory, unknown, leaks),
-        }
-    }
-
-    /// The added reads of a memory where that is not permitted and nothing was written.
-    fn forbidden(&self, memory: &Buffer, leaks: &mut Leaks<'a>) {
-        let added = self.added(memory, |_, touch| touch.is_some()).into_iter().map(|r| {
-            let step = r.who.step().and_then(|k| self.step(k));
-            r.only(|t| !(t.is_write && step.is_some_and(|s| is_updated(s, t))))
-        });
-        let added: Vec<Run> = added.collect();
-        if added.iter().all(|r| r.statement.touches.iter().all(|t| t.is_write)) {
-            return;
-        }
-        // What the function was given is looked at only where its own stores do not say enough.
-        let tries: &[bool] = match (self.program.is_observed(memory), self.program.changes(memory))
-        {
-            (false, _) => &[false],
-            (true, true) => &[false, true],
-            (true, false) => &[true],
-        };
-        for given in tries.iter().copied() {
-            let unwritten = self.defined(memory, given).and_then(|mut all| {
-                all.extend(added.iter().cloned());
-                Unwritten::of(self.program, all)
-            });
-            match unwritten {
-                Ok(u) if u.reads().next().is_none() => return,
-                Ok(_) if Some(&given) != tries.last() => {}
-                Ok(u) => return self.unwritten(memory, &u, leaks),
-                Err(unknown) => return self.all_leak(memory, unknown, leaks),
-            }
-        }
-    }
-
-    /// After what a cell may be read: its writes, permissions, and, if asked, before all else what the
-    /// program reads of memory as it found it, which shows that there is something.
-    fn defined(&self, memory: &Buffer, given: bool) -> Known<Vec<Run>> {
-        let program = self.program;
-        let steps = program.steps.iter().enumerate();
-        let run = |(k, _)| Run::of(program, k, memory);
-        let runs: Vec<Run> = steps.filter_map(run).collect();
-        let mut all: Vec<Run> = Vec::new();
-        if given {
-            let unwritten = Unwritten::of(program, runs.clone())?;
-            for (run, u) in unwritten.reads().filter(|(_, u)| u.certain) {
-                let mut found = run.clone().only_touch(u.reader.touch);
-                found.statement.domain = u.instances.domain()?;
-                found.statement.schedule = vec![Time::At(-1)];
-                found.statement.touches.iter_mut().for_each(|t| t.is_write = true);
-                all.push(found);
-            }
-        }
-        all.extend(runs.into_iter().map(|r| {
-            let step = r.who.step().and_then(|k| self.step(k));
-            r.only(|t| t.is_write && (given || !step.is_some_and(|s| is_updated(s, t))))
-        }));
-        Ok(all)
-    }
-
-    /// The added stores that somebody uses.
-    fn used(&self, memory: &Buffer, traffic: &Rc<Traffic<'a>>, leaks: &mut Leaks<'a>) {
-        for (n, e) in traffic.flow.edges.iter().enumerate() {
-            let Who::Added(k) = traffic.who(e.writer) else { continue };
-            leaks.entry(k).or_insert_with(|| {
-                let error = Error::refused(format!(
-                    "what would be written to `{}` is used, and is not known to be what is there",
-                    memory.name
-                ));
-                Leak { error, seen: Some((traffic.clone(), n)) }
-            });
-        }
-    }
-
-    /// The added reads of what nobody has written.
-    fn unwritten(&self, memory: &Buffer, unwritten: &Unwritten, leaks: &mut Leaks<'a>) {
-        for (run, u) in unwritten.reads() {
-            let Who::Added(k) = run.who else { continue };
-            let name = &memory.name;
-            let error = match self.program.is_observed(memory) {
-                false => {
-                    Error::refused(format!("`{name}` would be read where nothing has been written"))
-                }
-                true => Error::refused(format!("`{name}` would be read where it may hold nothing"))
-                    .help(format!("`T.assume({name}[...] == T.undef())` permits reading cells")),
-            };
-            let touch = run.touches.get(u.reader.touch).copied().flatten();
-            let touch = touch.and_then(|n| self.step(k)?.touches.get(n));
-            let at = u.instances.point().ok().flatten().zip(touch);
-            let note = at.map(|(at, t)| format!("at {at}: {}", cell(self.program, t, &at)));
-            let error = note.into_iter().fold(error, Error::note);
-            leaks.entry(k).or_insert(Leak { error, seen: None });
-        }
-    }
-
-    /// What the user could say to let a store go.
-    fn hint(&self, k: usize, error: Error) -> Error {
-        match self.extras.get(&k).is_some_and(|x| x.if_finite) {
-            true => error
-                .note("zero times what is not finite is not zero")
-                .help("if all values are finite numbers, say so: `finite`"),
-            false => error,
-        }
-    }
-
-    /// Nothing is known of a memory.
-    fn all_leak(&self, memory: &Buffer, why: Unknown, leaks: &mut Leaks<'a>) {
-        for k in self.extras.keys().filter(|k| self.touched(**k).contains(memory)) {
-            let error = Error::refused(format!("the flow of `{}` is not known", memory.name));
-            let error = error.note(why.to_string());
-            leaks.entry(*k).or_insert(Leak { error, seen: None });
-        }
-    }
-
-    /// What added instances do to a memory: the reads that are asked for, and what they really write.
-    fn added(&self, memory: &Buffer, asked: fn(&Extra, Option<usize>) -> bool) -> Vec<Run> {
-        let each = self.extras.iter();
-        each.flat_map(|(k, x)| self.added_by(*k, x, memory, asked)).collect()
-    }
-
-    fn added_by(
-        &self,
-        k: usize,
-        x: &Extra,
-        memory: &Buffer,
-        asked: fn(&Extra, Option<usize>) -> bool,
-    ) -> Vec<Run> {
-        let step = &x.added.what;
-        let Some(run) = Run::new(self.program, Who::Added(k), step, memory) else {
-            return Vec::new();
-        };
-        let run = run.looking(step);
-        let part = |domain: &Domain, keep: &dyn Fn(usize, bool) -> bool| {
-            let mut part = Run { touches: Vec::new(), ..run.clone() };
-            part.statement.domain = domain.clone();
-            part.statement.touches.clear();
-            for (n, (t, which)) in run.statement.touches.iter().zip(&run.touches).enumerate() {
-                if keep(n, t.is_write) {
-                    part.statement.touches.push(t.clone());
-                    part.touches.push(*which);
-                }
-            }
-            (!part.touches.is_empty()).then_some(part)
-        };
-        let reads = part(&x.added.what.domain, &|n, write| !write && asked(x, run.touches[n]));
-        let writes = x.writes.as_ref().and_then(|d| part(d, &|_, write| write));
-        reads.into_iter().chain(writes).collect()
-    }
-
-    /// The function without the guards that are left.
-    fn without_guards(&self, func: &TensorFunc) -> TensorFunc {
-        let wraps: Vec<Wrap> = self.left(&self.wraps).cloned().collect();
-        let mut edit = |place: usize, s: &Stmt| {
-            let goes = self.guards.contains_key(&GuardId { place, part: 0 });
-            match s.kind() {
-                StmtKind::If { then, .. } if goes => Some(then.clone()),
-                StmtKind::Block { bindings, predicate, block } => {
-                    let predicate = if goes { Expr::bool(true) } else { predicate.clone() };
-                    let block = self.widened(place, block);
-                    let bindings = bindings.clone();
-                    Some(Stmt::spanned(StmtKind::Block { bindings, predicate, block }, s.span()))
-                }
-                StmtKind::Store { .. } if wraps.iter().any(|(p, ..)| *p == place) => {
-                    Some(Wrapped { place, wraps: &wraps }.store(s))
-                }
-                _ => None,
-            }
-        };
-        TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() }
-    }
-
-    /// What belongs to guards that go.
-    fn left<'b, T>(&self, list: &'b [(GuardId, T)]) -> impl Iterator<Item = &'b T> {
-        list.iter().filter(|(id, _)| self.guards.contains_key(id)).map(|(_, what)| what)
-    }
-
-    /// The block with domains for all values of its variables, and regions for all it touches.
-    fn widened(&self, place: usize, block: &Arc<Block>) -> Arc<Block> {
-        let mut new = (**block).clone();
-        for (_, number, range) in self.left(&self.wider).filter(|(p, ..)| *p == place) {
-            if let Some(iter) = new.iters.get_mut(*number) {
-                iter.domain = join(&iter.domain, range);
-            }
-        }
-        let declares = new.reads.is_some() || new.writes.is_some();
-        if let Some(StmtKind::Block { block: old, .. }) =
-            self.program.text.get(place).map(Stmt::kind)
-            && declares
-        {
-            let ((reads, writes), before) = (infer(&new), infer(old));
-            if !same_regions(&reads, &before.0) || !same_regions(&writes, &before.1) {
-                (new.reads, new.writes) = (new.reads.map(|_| reads), new.writes.map(|_| writes));
-            }
-        }
-        Arc::new(new)
-    }
-}
-
-fn same_regions(a: &[Region], b: &[Region]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_region(a, b))
-}
-
-/// The smallest constant range around two.
-fn join(a: &Range, b: &Range) -> Range {
-    let ends =
-        |r: &Range| Some((r.min.as_int()?, r.min.as_int()?.checked_add(r.extent.as_int()?)?));
-    match (ends(a), ends(b)) {
-        (Some((lo, hi)), Some((start, end))) => {
-            let (t, lo) = (a.min.dtype(), lo.min(start));
-            Range { min: Expr::int(lo, t), extent: Expr::int(hi.max(end) - lo, t) }
-        }
-        _ => b.clone(),
-    }
-}
-
-/// The remark about a guard that stays.
-fn stays(guard: &Guard, why: Error) -> Error {
-    why.context(format!("the guard `{}` stays", guard.cond)).at(guard.span)
 }

@@ -9,7 +9,7 @@
 
 use tilewright_ir::{Error, Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFunc};
 
-use super::{Options, Trial, guards};
+use super::{Options, guards, without};
 use crate::index::conjuncts;
 use crate::program::{GuardId, Program, rewrite};
 
@@ -37,14 +37,14 @@ pub(super) fn remove_parts(
         while k < parts.len() && parts.len() > 1 {
             let mut others = parts.clone();
             let part = others.remove(k);
-            match without(&apart(&func, place, &part, &others), place, options)? {
+            match without(&apart(&func, place, &part, &others), place, options, true)? {
                 Ok(new) => (func, parts) = (new, others),
                 Err(_) => k += 1,
             }
         }
         if parts.len() < before {
             // The remark is about the guard as it is now.
-            if let Err(e) = without(&func, place, options)? {
+            if let Err(e) = without(&func, place, options, true)? {
                 let speaks_of = |r: &Error| span.is_some() && r.diagnostic().span == span;
                 if let Some(old) = why.iter_mut().find(|r| speaks_of(r)) {
                     *old = e;
@@ -84,22 +84,4 @@ fn apart(func: &TensorFunc, place: usize, part: &Expr, others: &[Expr]) -> Tenso
         _ => None,
     };
     TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() }
-}
-
-/// The function without the guard at a place; otherwise why it stays.
-fn without(
-    func: &TensorFunc,
-    place: usize,
-    options: &Options<'_>,
-) -> Result<std::result::Result<TensorFunc, Error>> {
-    let program = Program::of(func)?;
-    let id = GuardId { place, part: 0 };
-    let everywhere = Options { block: None, ..*options };
-    let this = guards(&program, &everywhere).into_iter().filter(|(g, _)| *g == id);
-    let mut trial = Trial::new(&program, this, options);
-    trial.settle(true);
-    Ok(match trial.guards.is_empty() {
-        false => Ok(trial.without_guards(func)),
-        true => Err(trial.remarks.pop().unwrap_or_else(|| Error::refused("it guards nothing"))),
-    })
 }

@@ -18,8 +18,9 @@ use tilewright_ir::visit::{fold_expr_children, walk_expr};
 use tilewright_ir::{Expr, ExprKind, Fold, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit};
 
 use super::added::{Added, more};
+use super::trial::{Extra, Trial};
 use super::unchanged::{Knowledge, Look, Read};
-use super::{Extra, Guard, Options, Trial};
+use super::{Guard, Options};
 use crate::flow::same_at_once;
 use crate::neutral::{Floats, reduced};
 use crate::program::{Act, GuardId, Program, Step, rewrite};
