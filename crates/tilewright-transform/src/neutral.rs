@@ -6,7 +6,7 @@
 //! if the other side is a finite constant, because zero times infinity is not, or if the user has
 //! said that all values are finite ([`Floats::Finite`]).
 //!
-//! [`step`] looks at one operation. [`reduced`] goes through a value, where a choice is decided, and
+//! `step` looks at one operation. [`reduced`] goes through a value, where a choice is decided, and
 //! an index constant, by what is known at a place.
 
 use tilewright_ir::equal::same_expr;
