@@ -318,8 +318,7 @@ impl Domain {
             // of the set; the set of its values it does.
             _ => {
                 let values = set.clone().apply(self.frame.graph(std::slice::from_ref(s))?)?;
-                let lo = values.clone().dim_min_val(0)?.to_i64();
-                Ok((lo, values.dim_max_val(0)?.to_i64()))
+                values.ends(0)
             }
         }
     }
@@ -443,8 +442,7 @@ impl Domain {
                 if atom.as_var().is_none() {
                     continue;
                 }
-                let low = set.clone().dim_min_val(at as i32)?.to_i64();
-                let high = set.clone().dim_max_val(at as i32)?.to_i64();
+                let (low, high) = set.ends(at)?;
                 let (first, last) = (low.or(high).unwrap_or(0), high.or(low).unwrap_or(0));
                 let is = |v: i64| {
                     let value = Sum::atom(atom.clone()).offset(-i128::from(v))?;

@@ -238,6 +238,18 @@ impl Set {
         self.decide(ask(), || self.point())
     }
 
+    /// Whether it is certain that there is no point: [`Set::is_empty`] without the witness, which
+    /// takes longer to find.
+    pub fn is_void(&self) -> bool {
+        self.engine.ask(|| self.raw.is_empty()) == Ok(true)
+    }
+
+    /// Whether it is certain that every point is one of the other: [`Set::is_subset`] without the
+    /// witness.
+    pub fn is_within(&self, other: &Set) -> bool {
+        other.is_exact() && self.in_pieces(other, Raw::subtract).is_ok_and(|rest| rest.is_void())
+    }
+
     /// Whether every point is one of the other, which must be exact for a yes.
     pub fn is_subset(&self, other: &Set) -> Proof {
         let difference = match (self.in_pieces(other, Raw::subtract), &other.vague) {

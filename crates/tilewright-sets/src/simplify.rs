@@ -51,7 +51,7 @@ use crate::domain::Domain;
 use crate::form::{Atom, Nature, Pred, Sum, Term, gcd, split_by};
 use crate::former::Former;
 use crate::frame::reading_order;
-use crate::isl::Set as Raw;
+use crate::isl::{Ends, Set as Raw};
 use crate::render::{self, cost};
 use crate::unknowns::is_remainder;
 
@@ -439,12 +439,8 @@ impl Domain {
 
     /// The least and greatest value of each variable in a set.
     fn ends(&self, set: &Raw) -> Known<Vec<Ends>> {
-        let vars = self.frame.atoms.iter().zip(0..).filter(|(a, _)| a.as_var().is_some());
-        let ends = vars.map(|(_, at)| {
-            let lo = set.clone().dim_min_val(at)?.to_i64();
-            Ok((lo, set.clone().dim_max_val(at)?.to_i64()))
-        });
-        ends.collect()
+        let vars = self.frame.atoms.iter().enumerate().filter(|(_, a)| a.as_var().is_some());
+        vars.map(|(at, _)| set.ends(at)).collect()
     }
 
     /// Constant bounds of the variables that are tighter than those of the domain.
@@ -482,9 +478,6 @@ impl Domain {
         }
     }
 }
-
-/// Least and greatest value, where there are such.
-type Ends = (Option<i64>, Option<i64>);
 
 fn push<T: PartialEq>(list: &mut Vec<T>, item: T) {
     if !list.contains(&item) {

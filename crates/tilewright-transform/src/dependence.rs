@@ -18,6 +18,7 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Access, Domain, Proof};
 
+use crate::index::conjuncts;
 use crate::scope::Acts;
 
 /// One load or store, in terms of loops.
@@ -90,14 +91,10 @@ impl Collect {
 
     /// Takes a condition as given, except for what it reads from memory: that may change.
     fn assume(&mut self, cond: &Expr) {
-        if let ExprKind::Binary(BinOp::And, a, b) = cond.kind() {
-            self.assume(a);
-            self.assume(b);
-            return;
-        }
-        let cond = self.bind.expr(cond);
-        if !Acts::of(&cond).loads {
-            self.domain = self.domain.with_guard(&cond);
+        for part in conjuncts(&self.bind.expr(cond)) {
+            if !Acts::of(&part).loads {
+                self.domain = self.domain.with_guard(&part);
+            }
         }
     }
 

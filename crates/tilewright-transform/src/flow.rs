@@ -252,7 +252,7 @@ impl<'a> Traffic<'a> {
         for (value, pairs) in constants(value, &pairs) {
             let Some(pairs) = pairs.to_set().ok().filter(Set::is_exact) else { continue };
             // The other side of the choice may be all that is read.
-            if pairs.is_empty().is_yes() {
+            if pairs.is_void() {
                 continue;
             }
             all.push((value, pairs.project(&names).ok()?.over(loops()).ok()?));

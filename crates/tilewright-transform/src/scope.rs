@@ -1,9 +1,10 @@
 //! What is known at a place of a function, of indices alone.
 //!
 //! A [`Scope`] holds the loops, guards and bindings around a place and the assumptions before it, as
-//! far as they do not depend on memory: such facts hold wherever the place is, whatever is written. [`fold_scoped`] keeps it up
-//! to date while a pass rebuilds the tree. Inside of a block only the domains of its variables are
-//! known, not what they are bound to, so that the block still stands for itself afterwards.
+//! far as they do not depend on memory: such facts hold wherever the place is, whatever is written.
+//! [`fold_scoped`] keeps it up to date while a pass rebuilds the tree. Inside of a block only the
+//! domains of its variables are known, not what they are bound to, so that the block still stands
+//! for itself afterwards.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -15,7 +15,7 @@ use crate::form::{Atom, Sum};
 use crate::former::Former;
 use crate::frame::Frame;
 use crate::isl::api::{IN, PARAM, SET};
-use crate::isl::{Map, Set as Raw, UnionMap, Val};
+use crate::isl::{Ends, Map, Set as Raw, UnionMap};
 use crate::set::Set;
 
 /// A load or store.
@@ -37,18 +37,8 @@ pub(super) struct Entry {
     spans: Vec<OnceCell<Ends>>,
 }
 
-/// A least and a greatest index, where there is one.
-type Ends = (Option<i64>, Option<i64>);
-
 /// The ends on each axis.
 type Hull = Vec<Ends>;
-
-fn ends(set: &Raw, axis: usize) -> Known<Ends> {
-    // Where there is no end, or it depends on sizes, there is no number.
-    let side = |end: Known<Val>| end.ok().and_then(|end| end.to_i64());
-    let (low, high) = (set.clone().dim_min_val(axis as i32), set.clone().dim_max_val(axis as i32));
-    Ok((side(low), side(high)))
-}
 
 /// All accesses of a program.
 pub(super) struct Accesses {
@@ -125,7 +115,7 @@ impl Entry {
     /// The ends of a variable.
     fn span(&self, v: &Var) -> Ends {
         let Some(k) = self.vars.iter().position(|x| x == v) else { return (None, None) };
-        let find = || ends(&self.touches.clone().domain()?, k);
+        let find = || self.touches.clone().domain()?.ends(k);
         *self.spans[k].get_or_init(|| find().unwrap_or((None, None)))
     }
 
@@ -141,7 +131,7 @@ impl Entry {
     fn hull(&self) -> Known<&Hull> {
         let hull = || {
             let cells = self.touches.clone().range()?;
-            (0..cells.dim(SET)?).map(|k| ends(&cells, k)).collect()
+            (0..cells.dim(SET)?).map(|k| cells.ends(k)).collect()
         };
         self.hull.get_or_init(hull).as_ref().map_err(Clone::clone)
     }

@@ -486,7 +486,16 @@ fn name_of(raw: *const std::ffi::c_char) -> Option<String> {
     (!raw.is_null()).then(|| unsafe { CStr::from_ptr(raw) }.to_string_lossy().into_owned())
 }
 
+/// A least and a greatest value, where there is one.
+pub(crate) type Ends = (Option<i64>, Option<i64>);
+
 impl Set {
+    /// The ends of a dimension; none where it has no bound that is a number.
+    pub fn ends(&self, at: usize) -> Known<Ends> {
+        let low = self.clone().dim_min_val(at as c_int)?.to_i64();
+        Ok((low, self.clone().dim_max_val(at as c_int)?.to_i64()))
+    }
+
     /// The name of a parameter.
     fn param(&self, at: usize) -> Option<String> {
         let f = self.ctx.api();

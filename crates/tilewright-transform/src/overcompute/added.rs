@@ -73,7 +73,7 @@ pub(super) fn more(
     for k in steps {
         let Some(step) = program.steps.get(*k) else { continue };
         let domain = program.without(step, id, opposite);
-        if domain.is_empty().is_yes() {
+        if domain.proves(&Expr::bool(false)) {
             continue;
         }
         if let Act::Enter(values) = &step.act {
@@ -208,7 +208,7 @@ fn widen(
         let end = min.clone() + extent;
         let low = value.clone().greater_equal(min.clone().cast(value.dtype()));
         let high = value.clone().less(end.cast(value.dtype()));
-        if domain.prove(&low.and(high)).is_yes() {
+        if domain.proves(&low.and(high)) {
             continue;
         }
         let refuse = || {

@@ -104,7 +104,7 @@ fn candidates(program: &Program, place: usize) -> Vec<Expr> {
             let cond = Subst::vars(at).expr(&cond);
             let guard = step.domain.simplify_predicate(&!cond);
             // What keeps a divisor from zero may stand inside.
-            let divides = zero_divisor(&guard, |d| outside.prove(d).is_yes()).is_some();
+            let divides = zero_divisor(&guard, |d| outside.proves(d)).is_some();
             let known = free_vars(&guard);
             let stands = |v: &&Var| step.loops.iter().any(|l| l.var == **v);
             let fits = known.iter().filter(stands).all(|v| outer.contains(v));

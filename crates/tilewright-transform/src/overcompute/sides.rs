@@ -166,7 +166,8 @@ fn does_both(
         looks.extend(known.rests_on);
         let at = &a.what.domain;
         let theirs = reduced(theirs, at, Floats::Any);
-        let equal = same_at_once(program, at, &known.value, &theirs) || at.is_empty().is_yes();
+        let equal =
+            same_at_once(program, at, &known.value, &theirs) || at.proves(&Expr::bool(false));
         equal.then_some(())
     };
     if id.part > 0 {

@@ -83,7 +83,7 @@ fn is_overwritten(x: &Extra, runs: &[Run]) -> Known<bool> {
             let written = Access::new(&w.domain, &t.indices).touched(&axes)?;
             if written.is_exact() {
                 rest = rest.subtract(&written)?;
-                if rest.is_empty().is_yes() {
+                if rest.is_void() {
                     return Ok(true);
                 }
             }
@@ -159,6 +159,10 @@ impl<'a> Trial<'a> {
 
     fn step(&self, k: usize) -> Option<&'a Step> {
         self.program.steps.get(k)
+    }
+
+    fn step_of(&self, run: &Run) -> Option<&'a Step> {
+        self.step(run.who.step()?)
     }
 
     /// Puts guards back until nothing leaks: first those whose values somebody uses, then, if `reads`
@@ -242,7 +246,7 @@ impl<'a> Trial<'a> {
             x.if_finite |= if_finite;
             let Some(u) = unchanged else { continue };
             let rest = x.added.what.domain.to_set().and_then(|all| all.subtract(&u.points));
-            x.writes = match rest.map(|r| (r.is_empty().is_yes(), r.domain())) {
+            x.writes = match rest.map(|r| (r.is_void(), r.domain())) {
                 Ok((true, _)) => None,
                 Ok((false, Ok(d))) => Some(d),
                 _ => continue,
@@ -305,8 +309,9 @@ impl<'a> Trial<'a> {
 
     /// The added reads of a memory where that is not permitted and nothing was written.
     fn forbidden(&self, memory: &Buffer, leaks: &mut Leaks<'a>) {
-        let added = self.added(memory, |_, touch| touch.is_some()).into_iter().map(|r| {
-            let step = r.who.step().and_then(|k| self.step(k));
+        let added = self.added(memory, |_, touch| touch.is_some()).into_iter();
+        let added = added.map(|r| {
+            let step = self.step_of(&r);
             r.only(|t| !(t.is_write && step.is_some_and(|s| is_updated(s, t))))
         });
         let added: Vec<Run> = added.collect();
@@ -353,7 +358,7 @@ impl<'a> Trial<'a> {
             }
         }
         all.extend(runs.into_iter().map(|r| {
-            let step = r.who.step().and_then(|k| self.step(k));
+            let step = self.step_of(&r);
             r.only(|t| t.is_write && (given || !step.is_some_and(|s| is_updated(s, t))))
         }));
         Ok(all)

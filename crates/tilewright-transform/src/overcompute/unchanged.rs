@@ -111,7 +111,7 @@ impl<'a> Knowledge<'a> {
                     touch: k,
                     what: touch.clone(),
                     value,
-                    everywhere: all.is_subset(&points).is_yes(),
+                    everywhere: all.is_within(&points),
                     points,
                 });
             }
@@ -161,7 +161,7 @@ impl<'a> Knowledge<'a> {
                     here.points = here.points.union(&before.points).ok()?;
                     here.rests_on.extend(before.rests_on);
                 }
-                if all.is_subset(&here.points).is_yes() {
+                if all.is_within(&here.points) {
                     return Some(here);
                 }
                 found = Some(here);

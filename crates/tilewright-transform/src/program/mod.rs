@@ -290,12 +290,9 @@ impl Program {
     /// The points at which a statement runs that a step is in, or is.
     pub fn outside(&self, step: &Step, place: usize) -> Domain {
         let around: Vec<usize> = self.around(place).collect();
-        let is_outside = |var: &Var| {
-            around.iter().any(|p| {
-                matches!(self.text.get(*p).map(Stmt::kind), Some(StmtKind::For { var: v, .. }) if v == var)
-            })
-        };
-        let loops = step.loops.iter().filter(|l| is_outside(&l.var));
+        let is_loop =
+            |p: &&usize| matches!(self.text.get(**p).map(Stmt::kind), Some(StmtKind::For { .. }));
+        let loops = step.loops.iter().take(around.iter().filter(is_loop).count());
         let domain = loops.fold(self.base.clone(), |d, l| d.with_var(&l.var, &l.range));
         let stands = |id: &GuardId| id.part == 0 && around.contains(&id.place);
         let guards =
