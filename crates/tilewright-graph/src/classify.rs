@@ -7,9 +7,10 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::index::same_all;
+use tilewright_analysis::{Stage, stages};
 use tilewright_ir::{Attr, Buffer, CallTarget, Expr, ExprKind, TensorFunc, Var, Visit, visit};
-use tilewright_transform::index::same_all;
-use tilewright_transform::{Stage, inline_spatial, stages};
+use tilewright_transform::inline_spatial;
 
 use crate::view::relabels;
 use crate::{COPY, VIEW};

@@ -11,11 +11,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use tilewright_analysis::Stage;
 use tilewright_ir::{
     Attr, Binding, BindingBlock, Buffer, DType, Error, Expr, Function, GraphExpr, GraphFunc,
     GraphType, GraphVar, IterKind, Module, Param, Result, TensorFunc, TensorType, Var,
 };
-use tilewright_transform::Stage;
 
 use crate::normal::normalize;
 use crate::view::relabels;

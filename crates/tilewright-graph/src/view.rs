@@ -2,9 +2,9 @@
 //!
 //! Such a function needs no code. The memory planner gives its result the memory of its input.
 
+use tilewright_analysis::index::simplify;
+use tilewright_analysis::stages;
 use tilewright_ir::{Expr, ExprKind, TensorFunc};
-use tilewright_transform::index::{Ranges, simplify};
-use tilewright_transform::stages;
 
 /// Whether a function of one input and one result copies the input, element by element in
 /// row-major order. Decided by the position of the loaded and the stored element in memory: their
@@ -37,5 +37,5 @@ pub fn relabels(func: &TensorFunc) -> bool {
         at.iter().zip(shape).fold(Expr::i32(0), |sum, (i, extent)| sum * *extent + i)
     };
     let difference = flat(at, &from) - flat(&stage.indices, &to);
-    simplify(&difference, &Ranges::of_stage(stage)).as_int() == Some(0)
+    simplify(&difference, &stage.ranges()).as_int() == Some(0)
 }

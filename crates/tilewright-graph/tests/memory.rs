@@ -4,6 +4,7 @@ mod common;
 
 use common::{Graph, calls, operand};
 use proptest::prelude::*;
+use tilewright_analysis::Stage;
 use tilewright_graph::arena::{self, Block};
 use tilewright_graph::view::relabels;
 use tilewright_graph::{fuse, plan_memory, prepare};
@@ -15,7 +16,7 @@ use tilewright_ops::contraction::{Conv, conv};
 use tilewright_ops::elementwise::{Binary, Unary, binary, unary};
 use tilewright_ops::movement::{concat, expand, reshape, slice, split, transpose};
 use tilewright_ops::{Operand, results};
-use tilewright_transform::{Stage, lower};
+use tilewright_transform::lower;
 
 /// The module as it is when memory is planned.
 fn lowered(module: &Module) -> Module {

@@ -16,13 +16,13 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::dependence::{keeps_order, touches};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, DType, Error, Expr, Fold, ForKind, IterKind, IterVar, Range, Result, Stmt, StmtKind,
     TensorFunc, Var,
 };
 use tilewright_sets::Engine;
-use tilewright_transform::dependence::{keeps_order, touches};
 
 use crate::index_map::IndexMap;
 use crate::padding::same_extent;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::visit::walk_func;
 use tilewright_ir::{
     Block, Buffer, Error, Function, GraphExpr, Module, Param, Region, Result, TensorFunc, Visit,
 };
-use tilewright_transform::regions::declared_or_inferred;
 
 use crate::schedule::{Permissions, Schedule};
 use crate::site::{Site, as_block, find};

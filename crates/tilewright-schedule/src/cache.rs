@@ -19,12 +19,12 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::visit::{accessed, fold_stmt_children, free_vars};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Fold, IterKind, Range, Region, Result, Stmt, StmtKind, TensorFunc,
     Var,
 };
-use tilewright_transform::regions::declared_or_inferred;
 
 use crate::buffer_arg::{BufferArg, Side};
 use crate::copying::{Change, Copying, Place, Redirect, fit, hull, join};

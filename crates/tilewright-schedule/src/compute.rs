@@ -11,6 +11,8 @@
 //! reads, whether another iteration has computed some of them or not: the value of a cell depends
 //! on nothing but the cell.
 
+use tilewright_analysis::dependence::{self, Touch};
+use tilewright_analysis::index::{Ranges, simplify};
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
@@ -18,8 +20,6 @@ use tilewright_ir::{
     TensorFunc, Var,
 };
 use tilewright_sets::{Engine, Proof};
-use tilewright_transform::dependence::{self, Touch};
-use tilewright_transform::index::{Ranges, simplify};
 
 use crate::cache::the_block;
 use crate::copying::{Bound, Change, Place, fit, hull};

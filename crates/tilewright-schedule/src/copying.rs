@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::index::{Ranges, simplify};
+use tilewright_analysis::regions::infer;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{fold_block_children, fold_stmt_children};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Region, Result, Stmt,
     StmtKind, TensorFunc, Var,
 };
-use tilewright_transform::index::{Ranges, simplify};
-use tilewright_transform::regions::infer;
 
 use crate::footprint::{uses_pointer, view_of};
 use crate::schedule::{fresh_block_name, with_block};

@@ -13,12 +13,12 @@
 //! block. A cell is written for one value of the variables only, so the fill can never destroy
 //! what another iteration has copied without that one copying it again.
 
+use tilewright_analysis::index::{Ranges, conjuncts, simplify, simplify_indices};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt,
     StmtKind, TensorFunc, Var, Visit,
 };
-use tilewright_transform::index::{Ranges, conjuncts, simplify, simplify_indices};
 
 use crate::cache::{one_block, the_block};
 use crate::schedule::{Edited, Schedule, fresh_block_name, loop_site};

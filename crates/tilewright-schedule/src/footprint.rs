@@ -8,13 +8,13 @@
 //! What a block does through a pointer cannot be seen; its declared regions are taken at their
 //! word there.
 
+use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, ExprKind, Fold, Range, Region, Result, Stmt, StmtKind, Var, Visit,
 };
 use tilewright_sets::{Access, Domain, Engine, Proof};
-use tilewright_transform::regions::declared_or_inferred;
 
 /// Whether a statement may read, and whether it may write the buffer.
 pub(crate) fn touches(s: &Stmt, buffer: &Buffer) -> (bool, bool) {

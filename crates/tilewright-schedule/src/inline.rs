@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::index::{Ranges, simplify_indices};
 use tilewright_ir::visit::{
     Subst, fold_block_children, fold_expr_children, fold_stmt_children, free_vars, walk_expr,
 };
@@ -19,7 +20,6 @@ use tilewright_ir::{
     Block, Buffer, CallTarget, Error, Expr, ExprKind, Fold, IterKind, Range, Region, Result, Stmt,
     StmtKind, TensorFunc, Var, Visit,
 };
-use tilewright_transform::index::{Ranges, simplify_indices};
 
 use crate::cache::the_block;
 use crate::footprint::{Footprint, cover, known_around, touches, uses_pointer};
@@ -553,7 +553,7 @@ fn read_at(consumer: &Stage, buffer: &Buffer) -> Result<Vec<Expr>> {
     let mut at = At(buffer, Vec::new());
     at.expr(&consumer.value);
     let first = at.1.first().cloned().unwrap_or_default();
-    if at.1.iter().any(|x| !tilewright_transform::index::same_all(x, &first)) {
+    if at.1.iter().any(|x| !tilewright_analysis::index::same_all(x, &first)) {
         return Err(Error::refused(format!(
             "the block `{}` reads several cells of `{}`",
             consumer.block.name, buffer.name

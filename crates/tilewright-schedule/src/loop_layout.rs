@@ -14,12 +14,12 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::dependence::{keeps_order, refuse, touches};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     DType, Error, Expr, Fold, ForKind, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_sets::{Access, Domain, Engine};
-use tilewright_transform::dependence::{keeps_order, refuse, touches};
 
 use crate::index_map::IndexMap;
 use crate::loops::{guard_blocks, loops_of};

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::regions::infer;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars, walk_expr, walk_stmt};
 use tilewright_ir::{
@@ -16,7 +17,6 @@ use tilewright_ir::{
     IterVar, Param, Range, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_sets::{Engine, Proof};
-use tilewright_transform::regions::infer;
 
 use crate::index_map::{Known, Layout};
 use crate::relayout::Tidy;

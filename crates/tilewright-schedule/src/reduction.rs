@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::index::{Ranges, conjuncts, simplify};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, Error, Expr, Fold, IterKind, IterVar, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_sets::Engine;
-use tilewright_transform::index::{Ranges, conjuncts, simplify};
 
 use crate::cache::{one_block, the_block};
 use crate::footprint::{known_around, touches};

@@ -13,6 +13,7 @@
 //! determine each other: the map takes only variables that are in the indices, and sends no two
 //! of their values to one cell.
 
+use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
@@ -20,7 +21,6 @@ use tilewright_ir::{
     Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_sets::Engine;
-use tilewright_transform::regions::declared_or_inferred;
 
 use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{check_storage_scope, indexed, one_block, read_place, write_place};

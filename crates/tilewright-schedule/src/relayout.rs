@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::regions::infer;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::expr::fold_binary;
 use tilewright_ir::visit::free_vars;
@@ -21,7 +22,6 @@ use tilewright_ir::{
     StmtKind, TensorFunc, Var,
 };
 use tilewright_sets::Engine;
-use tilewright_transform::regions::infer;
 
 use crate::index_map::IndexMap;
 use crate::trace::Lambda;

@@ -17,6 +17,9 @@
 
 use std::collections::HashMap;
 
+use tilewright_analysis::dependence::{self, Touch, before, refuse};
+use tilewright_analysis::index::{Ranges, simplify};
+use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
@@ -24,9 +27,6 @@ use tilewright_ir::{
     StmtKind, TensorFunc, Var,
 };
 use tilewright_sets::{Domain, Engine, Proof};
-use tilewright_transform::dependence::{self, Touch, before, refuse};
-use tilewright_transform::index::{Ranges, simplify};
-use tilewright_transform::regions::declared_or_inferred;
 
 use crate::cache::the_block;
 use crate::compute::{Placement, elements};

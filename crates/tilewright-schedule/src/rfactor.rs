@@ -16,14 +16,14 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::dependence::update;
+use tilewright_analysis::index::conjuncts;
 use tilewright_ir::visit::{Subst, fold_expr_children, free_vars};
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, ForKind, IterKind, IterVar, Range, Result,
     Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_sets::{Engine, Proof};
-use tilewright_transform::dependence::update;
-use tilewright_transform::index::conjuncts;
 
 use crate::cache::{one_block, the_block};
 use crate::copying::Change;

@@ -17,12 +17,12 @@
 
 use std::collections::HashSet;
 
+use tilewright_analysis::dependence::{touches, uses};
 use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_sets::Engine;
-use tilewright_transform::dependence::{touches, uses};
 
 use crate::buffer_arg::BufferArg;
 use crate::index_map::IndexMap;

@@ -25,6 +25,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tilewright_analysis::index::{Ranges, simplify, simplify_indices};
+use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::{Options, stmts};
 use tilewright_ir::visit::{
     Subst, fold_expr_children, fold_stmt_children, free_vars, walk_expr, walk_stmt,
@@ -34,9 +36,7 @@ use tilewright_ir::{
     Result, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_sets::Engine;
-use tilewright_transform::index::{Ranges, simplify, simplify_indices};
 use tilewright_transform::lower::blocks::lower_blocks;
-use tilewright_transform::regions::declared_or_inferred;
 
 use crate::footprint::known_around;
 use crate::schedule::{Edited, Schedule, block_site, fresh_block_name, loop_site};

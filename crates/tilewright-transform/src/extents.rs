@@ -24,8 +24,8 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Known, Set, cost};
 
-use crate::scope::{Acts, Scope, Scoped, fold_block_scoped, fold_scoped};
 use crate::settle::settle;
+use tilewright_analysis::scope::{Acts, Scope, Scoped, fold_block_scoped, fold_scoped};
 
 /// Reduces the ranges of loops in a function, or in a part of it: a statement of its body, the same
 /// node in memory.

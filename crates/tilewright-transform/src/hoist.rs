@@ -34,8 +34,10 @@ use tilewright_ir::{
     Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 
-use crate::scope::{Acts, Copies, Scope, Scoped, fold_block_scoped, fold_scoped, likely, scoped};
 use crate::settle::settle;
+use tilewright_analysis::scope::{
+    Acts, Copies, Scope, Scoped, fold_block_scoped, fold_scoped, likely, scoped,
+};
 
 /// Most conditions that one loop is copied for: each may double it.
 const MAX_CONDITIONS: usize = 6;

@@ -23,8 +23,8 @@ use tilewright_ir::{
     BinOp, Buffer, CallTarget, Expr, ExprKind, Fold, Intrin, Stmt, TensorFunc, Var, Visit,
 };
 
-use crate::index::{Ranges, same_all, simplify_indices};
-use crate::stage::{Stage, stages};
+use tilewright_analysis::index::{same_all, simplify_indices};
+use tilewright_analysis::stage::{Stage, stages};
 
 /// A value of at most this much work is computed again rather than stored.
 const CHEAP: usize = 4;
@@ -215,7 +215,7 @@ impl<'a> Producer<'a> {
                 replace.lets.push((place.indices.clone(), var));
             }
         }
-        let ranges = Ranges::of_stage(uses.stage);
+        let ranges = uses.stage.ranges();
         let mut rewrite = |value: &Expr| {
             let value = replace.expr(value);
             let value = replace.lets.iter().rev().fold(value, |body, (indices, var)| {

@@ -27,8 +27,8 @@ use tilewright_ir::{
 };
 use tilewright_sets::Proof;
 
-use crate::dependence::{Touch, one_view, touches};
-use crate::scope::{Scope, Scoped, fold_block_scoped, fold_scoped, scoped};
+use tilewright_analysis::dependence::{Touch, one_view, touches};
+use tilewright_analysis::scope::{Scope, Scoped, fold_block_scoped, fold_scoped, scoped};
 
 /// Merges the loops of every sequence that can run together.
 ///

@@ -1,6 +1,6 @@
 //! What changes nothing goes: dead stores, stores of what is there, and what is empty afterwards.
 //!
-//! By exact flow over the whole function ([`crate::flow`]):
+//! By exact flow over the whole function ([`tilewright_analysis::flow`]):
 //!
 //! * a store whose value nobody uses goes: each of its cells is written again, or dies, before
 //!   anything looks at it that is used itself. So a chain of stages without a reader goes as a
@@ -21,9 +21,9 @@ use tilewright_ir::{
 };
 use tilewright_sets::{AccessId, Edge};
 
-use crate::flow::{Traffic, same};
-use crate::program::{Act, Program, Step, rewrite};
 use crate::prune::{only_effects, prune};
+use tilewright_analysis::flow::{Traffic, same};
+use tilewright_analysis::program::{Act, Program, Step, rewrite};
 
 /// What to look at.
 #[derive(Clone, Copy, Debug)]
@@ -129,7 +129,7 @@ impl Idle {
     /// Stores of a value that is there. Where a store of the memory has gone already, what is there
     /// may rest on it.
     fn redundant(&mut self, program: &Program, t: &Traffic<'_>) {
-        let gone = |r: &crate::flow::Run| {
+        let gone = |r: &tilewright_analysis::flow::Run| {
             let step = r.who.step().and_then(|k| program.steps.get(k));
             step.is_some_and(|s| self.places.contains(&s.place))
         };

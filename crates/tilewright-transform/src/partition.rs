@@ -25,8 +25,8 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Known, Proof, Set};
 
-use crate::scope::{Copies, Scope, Scoped, fold_block_scoped, fold_scoped, likely};
 use crate::settle::settle;
+use tilewright_analysis::scope::{Copies, Scope, Scoped, fold_block_scoped, fold_scoped, likely};
 
 /// The annotation of a loop that is to be taken apart.
 pub const HINT: &str = "pragma_loop_partition_hint";

@@ -10,8 +10,8 @@ use tilewright_ir::{
     BinOp, CallTarget, Expr, ExprKind, Fold, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 
-use crate::program::rewrite;
 use crate::prune::{has_effects, only_effects, prune};
+use tilewright_analysis::program::rewrite;
 
 /// Drops assumptions, and what was only there for them.
 pub fn remove_assume(func: &TensorFunc) -> TensorFunc {

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use tilewright_ir::visit::{fold_expr_children, fold_stmt_children};
 use tilewright_ir::{BinOp, Block, Expr, ExprKind, Fold, Stmt, StmtKind};
 
-use crate::scope::{Acts, Scope, Scoped, fold_block_scoped, fold_scoped, likely, scoped};
+use tilewright_analysis::scope::{
+    Acts, Scope, Scoped, fold_block_scoped, fold_scoped, likely, scoped,
+};
 
 /// A statement without the branches that are decided where `scope` holds.
 pub(crate) fn settle(s: &Stmt, scope: &Scope) -> Stmt {

@@ -63,6 +63,7 @@ pub use compile::compile;
 pub use load::{ModuleExt, load};
 pub use pipeline::Options;
 pub use sizes::Sizes;
+pub use tilewright_analysis as analysis;
 pub use tilewright_codegen as codegen;
 pub use tilewright_graph as graph;
 pub use tilewright_interp as interp;

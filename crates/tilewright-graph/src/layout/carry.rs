@@ -14,7 +14,7 @@
 //! Axes that keep their one digit may be indexed by anything, as the windows of a convolution do.
 //! Nothing asks what the function computes: elementwise work, broadcasts, concatenation, splitting,
 //! pooling, normalisation, softmax and contractions are one case. The function must be in canonical
-//! form ([`tilewright_transform::stage`]), and comes back in it.
+//! form ([`tilewright_analysis::stage`]), and comes back in it.
 //!
 //! **Padding.** The new stages also run where a digit is past the end of its axis. What they
 //! compute there is found by evaluating the stored value on the pad values of what is read
@@ -26,12 +26,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tilewright_analysis::{Stage, stages};
 use tilewright_ir::visit::{Subst, fold_expr_children, free_vars};
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, Error, Expr, ExprKind, Fold, IterKind, Param, Result, Stmt,
     TensorFunc, Var, Visit, visit,
 };
-use tilewright_transform::{Stage, stages};
 
 use super::constant::{evaluate, same_value};
 use super::physical::{Layout, Split};

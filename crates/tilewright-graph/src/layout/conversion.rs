@@ -22,6 +22,7 @@
 
 use std::fmt;
 
+use tilewright_analysis::Stage;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
@@ -29,7 +30,6 @@ use tilewright_ir::{
     Var, Visit, visit,
 };
 use tilewright_sets::{Domain, Engine, Known, Reason, Relation, Set};
-use tilewright_transform::Stage;
 
 use super::writes::{Write, Writes};
 

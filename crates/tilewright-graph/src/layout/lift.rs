@@ -32,6 +32,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use tilewright_analysis::Stage;
 use tilewright_interp::written_params;
 use tilewright_ir::visit::{Subst, accessed, fold_block_children};
 use tilewright_ir::{
@@ -40,7 +41,6 @@ use tilewright_ir::{
     TensorFunc, TensorType, Var, Visit, visit,
 };
 use tilewright_sets::Engine;
-use tilewright_transform::Stage;
 
 use super::conversion::{Conversion, Pad};
 use super::taint::Taint;

@@ -18,9 +18,9 @@
 
 use std::fmt;
 
+use tilewright_analysis::Stage;
 use tilewright_ir::{Buffer, DType, Expr, IterKind, Param, TensorFunc, Var};
 use tilewright_schedule::auto::affine::Affine;
-use tilewright_transform::Stage;
 
 use super::conversion::Conversion;
 

@@ -16,11 +16,11 @@
 use std::collections::HashSet;
 use std::str::FromStr;
 
+use tilewright_analysis::{Stage, stages};
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     BinOp, Buffer, Error, Expr, ExprKind, IterKind, Module, Remarks, Result, TensorFunc, Var,
 };
-use tilewright_transform::{Stage, stages};
 
 use super::flow::{Left, Options, flow_layout};
 use super::physical::Layout;

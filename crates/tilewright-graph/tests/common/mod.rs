@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::{Stage, stages};
 use tilewright_graph::normal;
 use tilewright_ir::{
     Attrs, Binding, BindingBlock, DType, Function, GraphExpr, GraphFunc, GraphVar, Module, Tensor,
     TensorFunc, TensorType,
 };
 use tilewright_ops::{Operand, results};
-use tilewright_transform::{Stage, stages};
 
 /// A graph function that grows call by call.
 #[derive(Default)]

@@ -1,8 +1,8 @@
 //! Arrays of `f64` for reference loops, and the comparison with an operator in the interpreter.
 
+use tilewright_analysis::stage::stages;
 use tilewright_interp::run_module;
 use tilewright_ir::{Block, DType, IterKind, Module, Result, Tensor, TensorFunc, Visit, visit};
-use tilewright_transform::stage::stages;
 
 /// A dense array.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! The automatic schedule for CPUs.
 //!
-//! [`auto`] gives a function in canonical form (see `tilewright_transform::stage`) loops that
+//! [`auto`] gives a function in canonical form (see `tilewright_analysis::stage`) loops that
 //! suit a processor: axes fused where memory allows it, reductions in register tiles, the outer
 //! loops in parallel. It looks only at the structure and the accesses, never at names. A function
 //! of another form comes back as it is: its own loops are its schedule.
@@ -19,8 +19,8 @@ pub mod pack;
 pub mod reduce;
 pub mod spatial;
 
+use tilewright_analysis::{Stage, stages};
 use tilewright_ir::{Stmt, TensorFunc};
-use tilewright_transform::{Stage, stages};
 
 pub use machine::Machine;
 

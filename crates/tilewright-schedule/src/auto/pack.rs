@@ -16,7 +16,7 @@ use std::ops::RangeInclusive;
 use tilewright_ir::visit::{fold_expr_children, free_vars};
 use tilewright_ir::{Buffer, DType, Expr, ExprKind, Fold, ForKind, Stmt, Var};
 
-use tilewright_transform::index::{Ranges, simplify};
+use tilewright_analysis::index::{Ranges, simplify};
 
 use crate::auto::affine::Affine;
 use crate::auto::axes::Axis;

@@ -28,10 +28,10 @@
 
 use std::collections::HashMap;
 
+use tilewright_analysis::Stage;
 use tilewright_ir::{
     Attr, BinOp, Buffer, DType, Expr, ForKind, IterKind, Range, Stmt, StmtKind, Var,
 };
-use tilewright_transform::Stage;
 
 use crate::auto::affine::Affine;
 use crate::auto::axes::{Access, Axis, fuse, loose_vars, units};

@@ -8,8 +8,8 @@
 
 use std::collections::HashMap;
 
+use tilewright_analysis::Stage;
 use tilewright_ir::{BinOp, Expr, ExprKind, IterKind, Stmt, Var};
-use tilewright_transform::Stage;
 
 use crate::auto::affine::Affine;
 use crate::auto::axes::{Access, Axis, fuse, loose_vars, units};

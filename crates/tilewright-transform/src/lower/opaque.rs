@@ -21,7 +21,7 @@ use tilewright_ir::{
 
 use super::blocks::lower_blocks;
 use super::flatten::dim_product;
-use crate::regions::declared_or_inferred;
+use tilewright_analysis::regions::declared_or_inferred;
 
 /// Annotation of a block: how to align the rows of buffers that it writes.
 pub const DIM_ALIGN: &str = "buffer_dim_align";

@@ -20,8 +20,8 @@ use tilewright_ir::{
 use tilewright_sets::{Access, Known, Set};
 
 use super::{Options, without};
-use crate::program::{Act, Program, Step, rewrite};
-use crate::scope::zero_divisor;
+use tilewright_analysis::program::{Act, Program, Step, rewrite};
+use tilewright_analysis::scope::zero_divisor;
 
 /// Puts guards around the bodies of loops, of one block or everywhere.
 ///

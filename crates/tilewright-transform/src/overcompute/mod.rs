@@ -16,7 +16,7 @@
 //!   `T.undef()` too) or dies before;
 //! * it writes the value that its cell holds;
 //! * what it reads is known, from assumptions and other stores, and makes the value that of the
-//!   cell: zero in a sum, one in a product, minus infinity in a maximum ([`crate::neutral`]).
+//!   cell: zero in a sum, one in a product, minus infinity in a maximum ([`tilewright_analysis::neutral`]).
 //!
 //! An update `B[i] = f(B[i])` passes on what its cell holds, so that who uses it is who reads the
 //! cell later, until something else is written: neither its read nor its write has to be followed.
@@ -47,8 +47,8 @@ use std::collections::BTreeMap;
 use tilewright_ir::{Error, Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFunc};
 
 use self::trial::Trial;
-pub use crate::neutral::Floats;
-use crate::program::{GuardId, Program};
+pub use tilewright_analysis::neutral::Floats;
+use tilewright_analysis::program::{GuardId, Program};
 
 /// What to try.
 #[derive(Clone, Copy, Debug, Default)]

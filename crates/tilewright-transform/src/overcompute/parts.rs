@@ -10,8 +10,8 @@
 use tilewright_ir::{Error, Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFunc};
 
 use super::{Options, guards, without};
-use crate::index::conjuncts;
-use crate::program::{GuardId, Program, rewrite};
+use tilewright_analysis::index::conjuncts;
+use tilewright_analysis::program::{GuardId, Program, rewrite};
 
 /// Takes out of guards what they do not need.
 pub(super) fn remove_parts(

@@ -21,9 +21,9 @@ use super::added::{Added, more};
 use super::trial::{Extra, Trial};
 use super::unchanged::{Knowledge, Look, Read};
 use super::{Guard, Options};
-use crate::flow::same_at_once;
-use crate::neutral::{Floats, reduced};
-use crate::program::{Act, GuardId, Program, Step, rewrite};
+use tilewright_analysis::flow::same_at_once;
+use tilewright_analysis::neutral::{Floats, reduced};
+use tilewright_analysis::program::{Act, GuardId, Program, Step, rewrite};
 
 /// Removes sides, outermost ones first, as long as there are such.
 pub(super) fn one_side(

@@ -21,9 +21,9 @@ use tilewright_sets::{Access, Domain, Known, Time, Touch, Unknown, is_before};
 use super::added::{Added, Wider, Wrap, Wrapped, more};
 use super::unchanged::Knowledge;
 use super::{Floats, Guard, Options};
-use crate::flow::{Run, Traffic, Unwritten, Who, cell};
-use crate::program::{Act, GuardId, Program, Step, rewrite};
-use crate::regions::{infer, same_region};
+use tilewright_analysis::flow::{Run, Traffic, Unwritten, Who, cell};
+use tilewright_analysis::program::{Act, GuardId, Program, Step, rewrite};
+use tilewright_analysis::regions::{infer, same_region};
 
 /// The instances that a step has more without its guard.
 pub(super) struct Extra {

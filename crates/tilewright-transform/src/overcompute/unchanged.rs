@@ -10,9 +10,9 @@ use tilewright_ir::{Buffer, Expr, ExprKind, Fold};
 use tilewright_sets::{AccessId, Domain, Known, Set, Touch};
 
 use super::added::Added;
-use crate::flow::{Run, Traffic, Who, is_constant, same, same_constant};
-use crate::neutral::{Floats, reduced};
-use crate::program::{Act, Program};
+use tilewright_analysis::flow::{Run, Traffic, Who, is_constant, same, same_constant};
+use tilewright_analysis::neutral::{Floats, reduced};
+use tilewright_analysis::program::{Act, Program};
 
 /// What memory holds where added instances look at it, in the program as it is: found out when it is
 /// asked for, for one step and one memory at a time.

@@ -21,8 +21,8 @@ use tilewright_ir::{Error, Expr, Stmt, StmtKind, equal};
 use tilewright_sets::Domain;
 
 use super::Simplify;
-use super::traits::{Traits, loaded};
-use crate::same::same_on;
+use tilewright_analysis::equivalence::same_on;
+use tilewright_analysis::traits::{Traits, loaded};
 
 impl Simplify<'_> {
     pub(super) fn sequence(&mut self, s: &Stmt, parts: &[Stmt]) -> Stmt {

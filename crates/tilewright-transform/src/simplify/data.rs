@@ -1,4 +1,4 @@
-//! Arithmetic of data: what [`neutral`](crate::neutral) knows, and `T.undef()`.
+//! Arithmetic of data: what [`neutral`](tilewright_analysis::neutral) knows, and `T.undef()`.
 //!
 //! An operation on some arbitrary value is some arbitrary value, each time another one: so
 //! `T.undef() - T.undef()` is one too. Zero times it is zero, since zero is what is left of a product
@@ -6,8 +6,8 @@
 
 use tilewright_ir::{BinOp, CallTarget, Expr, ExprKind};
 
-use super::traits::Traits;
-use crate::neutral::{self, Floats};
+use tilewright_analysis::neutral::{self, Floats};
+use tilewright_analysis::traits::Traits;
 
 /// One step for the outermost operation; its operands are as simple as they get.
 pub(super) fn reduced(e: Expr) -> Expr {

@@ -5,10 +5,9 @@ use tilewright_ir::visit::{fold_expr_children, free_vars};
 use tilewright_ir::{BinOp, Expr, ExprKind, Fold};
 use tilewright_sets::{Domain, cost};
 
-use super::traits::{Expand, Traits, overflows};
 use super::{Simplify, data};
-use crate::facts::is_plain;
-use crate::same::same_value;
+use tilewright_analysis::equivalence::same_value;
+use tilewright_analysis::traits::{Expand, Traits, is_plain, overflows};
 
 /// How many forms are remembered at a place: an element is often read and written.
 const REMEMBERED: usize = 16;

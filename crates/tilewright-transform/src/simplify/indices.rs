@@ -4,8 +4,8 @@
 use tilewright_ir::visit::fold_stmt_children;
 use tilewright_ir::{Expr, Fold, Remarks, Result, Stmt, StmtKind, TensorFunc};
 
-use super::traits::loaded;
 use super::{Options, Simplify};
+use tilewright_analysis::traits::loaded;
 
 /// Simplifies indices, bounds, conditions and values by loops, guards and assumptions. Memory is
 /// not followed, and no statement goes.

@@ -2,7 +2,7 @@
 //!
 //! Known are the ranges of loops and block iteration variables, the conditions that guard a place,
 //! let bindings, assumptions and assertions that came before, that extents are not negative, and
-//! what memory holds ([`crate::facts`]). Under that, the exact sets of [`tilewright_sets`] simplify
+//! what memory holds ([`tilewright_analysis::facts`]). Under that, the exact sets of [`tilewright_sets`] simplify
 //! indices and conditions:
 //!
 //! * a branch whose condition is decided becomes one of its sides; two sides that do the same
@@ -36,9 +36,7 @@ mod data;
 mod ends;
 mod expr;
 mod indices;
-pub(crate) mod traits;
-
-use std::cell::RefCell;
+pub(crate) use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -50,9 +48,10 @@ use tilewright_ir::{
 };
 use tilewright_sets::Domain;
 
-use crate::facts::{self, Facts};
 pub use indices::indices;
-use traits::Traits;
+use tilewright_analysis::domain::sizes;
+use tilewright_analysis::facts::{self, Facts};
+use tilewright_analysis::traits::{Traits, overflows};
 
 /// Which use is made of known values of memory. Each is right by itself; everything by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +113,7 @@ struct Place {
 impl<'a> Simplify<'a> {
     fn new(func: &TensorFunc, options: Options, why: &'a mut Remarks) -> Result<Simplify<'a>> {
         Ok(Simplify {
-            base: facts::sizes(func)?,
+            base: sizes(func)?,
             held: Vec::new(),
             lost: Vec::new(),
             now: None,
@@ -141,9 +140,9 @@ impl<'a> Simplify<'a> {
         self.place().domain.clone()
     }
 
-    /// Whether an operation may leave its type where that matters; see [`traits::overflows`].
+    /// Whether an operation may leave its type where that matters; see [`overflows`].
     fn overflows(&mut self, e: &Expr, data: bool) -> bool {
-        (data || Traits::of(e).loads) && traits::overflows(e, &self.domain(), data)
+        (data || Traits::of(e).loads) && overflows(e, &self.domain(), data)
     }
 
     /// Takes a condition as given from here on.

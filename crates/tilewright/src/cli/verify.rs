@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tilewright::analysis::equivalence::equivalent;
 use tilewright::interp::symbolic::{self, Options, Verdict};
 use tilewright::ir::{Function, Param};
-use tilewright::transform::same;
 use tilewright::{Module, Sizes, sizes};
 
 use super::{Answer, Outcome, read_module, size, talk};
@@ -143,7 +143,7 @@ impl Pair {
             _ => None,
         };
         match (of(&self.a, &self.name_a), of(&self.b, &self.name_b)) {
-            (Some(f), Some(g)) => same::same(&f, &g).unwrap_or(false),
+            (Some(f), Some(g)) => equivalent(&f, &g).unwrap_or(false),
             _ => false,
         }
     }

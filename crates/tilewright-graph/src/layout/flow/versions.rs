@@ -214,7 +214,7 @@ impl Flow<'_, '_> {
         let fits = outs.len() == 1
             && found.own
             && (found.pad.is_none() || !read)
-            && tilewright_transform::stages(&f).is_some()
+            && tilewright_analysis::stages(&f).is_some()
             && Conversion::of(&f).is_ok_and(|c| c.is_none());
         if !fits {
             return false;

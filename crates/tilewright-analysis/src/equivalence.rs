@@ -11,15 +11,15 @@ use tilewright_ir::{
 };
 use tilewright_sets::Domain;
 
-use crate::facts;
-use crate::simplify::traits::{Traits, overflows};
+use crate::domain::sizes;
+use crate::traits::{Traits, overflows};
 
 /// Whether two functions are the same; no is also the answer where that is not known.
 ///
 /// # Errors
 /// `Toolchain` where libisl is missing.
-pub fn same(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
-    let domain = facts::sizes(a)?;
+pub fn equivalent(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
+    let domain = sizes(a)?;
     let mut names = Subst::default();
     if a.params.len() != b.params.len() {
         return Ok(false);
@@ -74,7 +74,7 @@ fn pair_buffers(domain: &Domain, a: &Buffer, b: &Buffer, names: &mut Subst) -> b
 
 /// Whether two statements over the same outer variables and buffers do the same at every point of
 /// a domain.
-pub(crate) fn same_on(domain: &Domain, a: &Stmt, b: &Stmt) -> bool {
+pub fn same_on(domain: &Domain, a: &Stmt, b: &Stmt) -> bool {
     let same = |x: &Expr, y: &Expr| same_value(domain, x, y, false);
     match (a.kind(), b.kind()) {
         (StmtKind::Seq(a), StmtKind::Seq(b)) => {
@@ -143,7 +143,7 @@ fn under(domain: &Domain, cond: &Expr) -> Domain {
 
 /// Whether two expressions have one value at every point, and read the same cells. In a stored
 /// value (`data`) arithmetic may wrap.
-pub(crate) fn same_value(domain: &Domain, a: &Expr, b: &Expr, data: bool) -> bool {
+pub fn same_value(domain: &Domain, a: &Expr, b: &Expr, data: bool) -> bool {
     let (t, traits, other) = (a.dtype(), Traits::of(a), Traits::of(b));
     if t != b.dtype() || !traits.pure || !other.pure {
         return false;

@@ -8,7 +8,7 @@ use tilewright_sets::Domain;
 
 /// A domain by its parts: those of the place around, and a loop or a guard. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Points(Rc<Node>);
+pub(crate) struct Points(Rc<Node>);
 
 struct Node {
     around: Option<(Points, Part)>,

@@ -23,25 +23,14 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::fold_expr_children;
-use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold, TypeKind, Var};
-
-use crate::stage::Stage;
+use tilewright_ir::visit::{fold_expr_children, walk_expr};
+use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold, TypeKind, Var, Visit};
 
 /// What is known of variables: the smallest and the largest value of each.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges(HashMap<Var, (i64, i64)>);
 
 impl Ranges {
-    /// The iteration variables of a stage, each from zero to its extent.
-    pub fn of_stage(stage: &Stage) -> Self {
-        let mut ranges = Ranges::default();
-        for (var, extent, _) in stage.iters() {
-            ranges.insert(var, 0, extent.saturating_sub(1));
-        }
-        ranges
-    }
-
     /// Says that `min <= var <= max`. An empty interval (`max < min`) is taken as unknown.
     pub fn insert(&mut self, var: &Var, min: i64, max: i64) {
         if min <= max {
@@ -95,6 +84,25 @@ pub fn simplify_indices(value: &Expr, ranges: &Ranges) -> Expr {
 /// [`same_expr`] of two lists.
 pub fn same_all(a: &[Expr], b: &[Expr]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_expr(a, b))
+}
+
+/// Whether an integer is made of variables and constants only.
+pub fn is_index(e: &Expr) -> bool {
+    struct Index(bool);
+    impl Visit for Index {
+        fn expr(&mut self, e: &Expr) {
+            match e.kind() {
+                ExprKind::Load(..) | ExprKind::Undef | ExprKind::Call(..) | ExprKind::Let(..) => {
+                    self.0 = false;
+                }
+                _ if e.dtype().is_float() => self.0 = false,
+                _ => walk_expr(self, e),
+            }
+        }
+    }
+    let mut index = Index(true);
+    index.expr(e);
+    index.0
 }
 
 /// An interval of exact values.
@@ -186,7 +194,7 @@ impl Fold for Simplify<'_> {
         };
         let new = if op.is_logic() {
             self.logic(*op, a, b)
-        } else if !is_index(a.dtype()) {
+        } else if !is_index_type(a.dtype()) {
             None
         } else if op.is_compare() {
             self.compare(*op, a, b)
@@ -201,7 +209,7 @@ impl Fold for Simplify<'_> {
     }
 }
 
-fn is_index(d: DType) -> bool {
+fn is_index_type(d: DType) -> bool {
     d.kind == TypeKind::Int && d.lanes == 1
 }
 
@@ -218,8 +226,12 @@ impl Simplify<'_> {
                 }
             }
             ExprKind::Not(a) if a.is_true() || a.is_false() => Expr::bool(a.is_false()),
-            ExprKind::Cast(a) if a.as_int().is_some() && is_index(a.dtype()) => {
-                if is_index(new.dtype()) { a.clone().cast(new.dtype()) } else { new }
+            ExprKind::Cast(a) if a.as_int().is_some() && is_index_type(a.dtype()) => {
+                if is_index_type(new.dtype()) {
+                    a.clone().cast(new.dtype())
+                } else {
+                    new
+                }
             }
             _ => new,
         }
@@ -451,7 +463,7 @@ impl Simplify<'_> {
                 let (x, y) = (self.range(t)?, self.range(f)?);
                 Some((x.0.min(y.0), x.1.max(y.1)))
             }
-            ExprKind::Binary(op, a, b) if is_index(a.dtype()) => {
+            ExprKind::Binary(op, a, b) if is_index_type(a.dtype()) => {
                 let (x, y) = (self.range(a)?, self.range(b)?);
                 match op {
                     BinOp::Add => add(x, y),

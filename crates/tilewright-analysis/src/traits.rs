@@ -7,7 +7,7 @@ use tilewright_ir::{BinOp, Buffer, CallTarget, Expr, ExprKind, Fold, TypeKind, V
 use tilewright_sets::Domain;
 
 /// What evaluating an expression may do.
-pub(crate) struct Traits {
+pub struct Traits {
     /// No effects, and the same value each time.
     pub pure: bool,
     /// Calls something that may do anything.
@@ -32,6 +32,7 @@ impl Traits {
         divides: false,
     };
 
+    /// Of an expression, its parts included.
     pub fn of(e: &Expr) -> Traits {
         let mut t = Traits::NONE;
         t.expr(e);
@@ -75,8 +76,13 @@ impl Visit for Traits {
     }
 }
 
+/// Whether an expression has no effects and reads no memory.
+pub fn is_plain(e: &Expr) -> bool {
+    Traits::of(e).plain()
+}
+
 /// Buffers that an expression loads from.
-pub(super) fn loaded(e: &Expr) -> HashSet<Buffer> {
+pub fn loaded(e: &Expr) -> HashSet<Buffer> {
     struct Loaded(HashSet<Buffer>);
     impl Visit for Loaded {
         fn expr(&mut self, e: &Expr) {
@@ -93,7 +99,7 @@ pub(super) fn loaded(e: &Expr) -> HashSet<Buffer> {
 
 /// Whether an operation of an expression may leave its type, where that is not ruled out by the
 /// expression being index arithmetic. In a stored value (`data`) it is ruled out by bounds only.
-pub(crate) fn overflows(e: &Expr, domain: &Domain, data: bool) -> bool {
+pub fn overflows(e: &Expr, domain: &Domain, data: bool) -> bool {
     let mut overflow = Overflow { domain, data, found: false };
     overflow.expr(e);
     overflow.found
@@ -132,7 +138,7 @@ impl Visit for Overflow<'_> {
 }
 
 /// Multiplies constants into sums: `(i * 4 + j) * 16` is `i * 64 + j * 16`.
-pub(super) struct Expand;
+pub struct Expand;
 
 impl Fold for Expand {
     fn expr(&mut self, e: &Expr) -> Expr {

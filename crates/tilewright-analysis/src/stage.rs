@@ -24,7 +24,7 @@ use tilewright_ir::{
     TensorFunc, Var, Visit,
 };
 
-use crate::index::same_all;
+use crate::index::{Ranges, same_all};
 
 /// One loop nest around one block that stores one value.
 #[derive(Clone, Debug)]
@@ -149,6 +149,15 @@ impl Stage {
     /// Name of the block.
     pub fn name(&self) -> &Arc<str> {
         &self.block.name
+    }
+
+    /// The ranges of its iteration variables, each from zero to its extent.
+    pub fn ranges(&self) -> Ranges {
+        let mut ranges = Ranges::default();
+        for (var, extent, _) in self.iters() {
+            ranges.insert(var, 0, extent.saturating_sub(1));
+        }
+        ranges
     }
 
     /// Iteration variables with their extents and kinds, in the order of the loops.

@@ -1,10 +1,10 @@
 //! What is known of memory after, and inside of, small programs.
 
+use tilewright_analysis::facts::Facts;
 use tilewright_ir::{
     Block, Buffer, CallTarget, DType, Expr, ForKind, IterKind, IterVar, MatchRegion, Param, Range,
     Region, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_transform::facts::Facts;
 
 fn ints(name: &str) -> Buffer {
     Buffer::with_extents(name, &[16], DType::I32)

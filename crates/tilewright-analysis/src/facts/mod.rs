@@ -31,7 +31,7 @@
 //!
 //! ```
 //! # use tilewright_ir::{Buffer, DType, Expr, Param, Stmt, TensorFunc, Var};
-//! # use tilewright_transform::facts::Facts;
+//! # use tilewright_analysis::facts::Facts;
 //! let (a, i) = (Buffer::with_extents("A", &[16], DType::I32), Var::index("i"));
 //! // for i in range(16): A[i] = i * 2
 //! let fill = Stmt::serial(&i, Expr::i32(16), Stmt::store(&a, vec![i.expr()], &i * 2));
@@ -63,12 +63,14 @@ use tilewright_ir::{
     Block, Buffer, DType, Expr, ExprKind, Fold, ForKind, IterKind, Range, Result, Stmt, StmtKind,
     TensorFunc, Var, Visit,
 };
-use tilewright_sets::{Domain, Engine};
+
+use crate::domain::sizes;
+use crate::traits::is_plain;
 
 use log::{Change, Fact, Log, Others, Read, Write};
 use points::Points;
+pub use terms::calls;
 use terms::{Reads, equation, folded, in_lane, loads, split};
-pub(crate) use terms::{calls, is_plain};
 
 /// Most facts about one buffer.
 pub const MAX_FACTS: usize = 16;
@@ -117,7 +119,7 @@ enum Pass {
 
 /// What some statements write.
 #[derive(Default)]
-pub(crate) struct Written {
+pub struct Written {
     /// By the pointer.
     writes: HashMap<Var, Vec<Rc<Write>>>,
     /// Something else may have happened.
@@ -151,17 +153,6 @@ enum Kind {
     Let,
     /// Memory of its own.
     Allocate(Vec<Buffer>),
-}
-
-/// A function's domain without loops: its sizes are not negative.
-pub(crate) fn sizes(func: &TensorFunc) -> Result<Domain> {
-    let mut base = Engine::new()?.domain();
-    for dim in func.buffers().flat_map(|b| &b.shape) {
-        if dim.as_int().is_none() && is_plain(dim) {
-            base = base.with_guard(&dim.clone().greater_equal(0));
-        }
-    }
-    Ok(base)
 }
 
 impl Facts {
@@ -210,7 +201,7 @@ impl Facts {
     }
 
     /// What a statement at this place writes.
-    pub(crate) fn written_by(&self, s: &Stmt) -> Rc<Written> {
+    pub fn written_by(&self, s: &Stmt) -> Rc<Written> {
         let all = Var::index("all");
         let mut survey = Facts {
             here: self.here.clone(),
@@ -240,7 +231,7 @@ impl Facts {
 
     /// The buffer of an element that an expression reads and that may have changed when all of that
     /// is written. The place of both is this one.
-    pub(crate) fn may_change(&self, written: &Written, e: &Expr) -> Option<Buffer> {
+    pub fn may_change(&self, written: &Written, e: &Expr) -> Option<Buffer> {
         let changed = |load: Expr| {
             let ExprKind::Load(buffer, indices) = load.kind() else { return None };
             let Some(writes) = written.writes.get(self.memory_of(buffer)) else {

@@ -14,7 +14,7 @@ use super::{Act, Guard, GuardId, Loop, Memory, Program, Step};
 use crate::index::{Ranges, simplify};
 
 /// Adds the steps of a statement to a program. What holds around it comes as a domain.
-pub(super) fn collect(program: &mut Program, domain: Domain, body: &Stmt) {
+pub(crate) fn collect(program: &mut Program, domain: Domain, body: &Stmt) {
     let mut c = Collect {
         program,
         domain,

@@ -18,11 +18,11 @@ use tilewright_ir::{
 };
 use tilewright_sets::Domain;
 
-use crate::facts::sizes;
+use crate::domain::sizes;
 
 /// What evaluating an expression may do, apart from giving a value.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Acts {
+pub struct Acts {
     /// Calls something unknown, or gives another value each time.
     pub impure: bool,
     /// Reads memory.
@@ -79,7 +79,7 @@ fn divisor(e: &Expr) -> Option<&Expr> {
 }
 
 /// The condition inside of `T.likely(...)`.
-pub(crate) fn likely(e: &Expr) -> Option<&Expr> {
+pub fn likely(e: &Expr) -> Option<&Expr> {
     match e.kind() {
         ExprKind::Call(CallTarget::Intrin(Intrin::Likely), args) => args.first(),
         _ => None,
@@ -88,7 +88,7 @@ pub(crate) fn likely(e: &Expr) -> Option<&Expr> {
 
 /// What is known at a place. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Scope {
+pub struct Scope {
     /// The points at which the place is reached.
     pub domain: Domain,
     /// Values of bindings, in terms of loops and parameters.
@@ -193,7 +193,7 @@ impl Scope {
 }
 
 /// Something that an expression divides by and that is not proven to differ from zero.
-pub(crate) fn zero_divisor(e: &Expr, proves: impl Fn(&Expr) -> bool) -> Option<Expr> {
+pub fn zero_divisor(e: &Expr, proves: impl Fn(&Expr) -> bool) -> Option<Expr> {
     struct Divisors(Vec<Expr>);
     impl Visit for Divisors {
         fn expr(&mut self, e: &Expr) {
@@ -209,13 +209,13 @@ pub(crate) fn zero_divisor(e: &Expr, proves: impl Fn(&Expr) -> bool) -> Option<E
 }
 
 /// A fold that knows what holds at each place.
-pub(crate) trait Scoped: Fold {
+pub trait Scoped: Fold {
     /// What holds here.
     fn scope(&mut self) -> &mut Scope;
 }
 
 /// Runs with what is learned on the way forgotten afterwards.
-pub(crate) fn scoped<F: Scoped + ?Sized, R>(f: &mut F, work: impl FnOnce(&mut F) -> R) -> R {
+pub fn scoped<F: Scoped + ?Sized, R>(f: &mut F, work: impl FnOnce(&mut F) -> R) -> R {
     let saved = f.scope().clone();
     let result = work(f);
     *f.scope() = saved;
@@ -223,7 +223,7 @@ pub(crate) fn scoped<F: Scoped + ?Sized, R>(f: &mut F, work: impl FnOnce(&mut F)
 }
 
 /// Folds the parts of a statement, each in its scope; [`fold_block_scoped`] does a block.
-pub(crate) fn fold_scoped<F: Scoped + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
+pub fn fold_scoped<F: Scoped + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
     let rebuilt = |kind| Stmt::spanned(kind, s.span());
     match s.kind() {
         StmtKind::For { var, range, kind, annotations, body } => {
@@ -286,7 +286,7 @@ pub(crate) fn fold_scoped<F: Scoped + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
 }
 
 /// Folds the parts of a block in the scope of its iteration variables.
-pub(crate) fn fold_block_scoped<F: Scoped + ?Sized>(f: &mut F, b: &Arc<Block>) -> Arc<Block> {
+pub fn fold_block_scoped<F: Scoped + ?Sized>(f: &mut F, b: &Arc<Block>) -> Arc<Block> {
     for iter in &b.iters {
         f.scope().enter(&iter.var, &iter.domain);
     }
@@ -294,7 +294,7 @@ pub(crate) fn fold_block_scoped<F: Scoped + ?Sized>(f: &mut F, b: &Arc<Block>) -
 }
 
 /// Copies of parts of a function that can stand beside the original.
-pub(crate) struct Copies(HashSet<Arc<str>>);
+pub struct Copies(HashSet<Arc<str>>);
 
 impl Copies {
     /// For copies within a function.

@@ -14,11 +14,11 @@ use tilewright_sets::{Access, Domain, Known, Set};
 
 use super::MAX_FACTS;
 use super::points::Points;
-use super::terms::is_plain;
+use crate::traits::is_plain;
 
 /// For all points, `buffer[indices]` is the value.
 #[derive(Clone)]
-pub(super) struct Fact {
+pub(crate) struct Fact {
     pub buffer: Buffer,
     pub points: Points,
     pub indices: Vec<Expr>,
@@ -33,7 +33,7 @@ pub(super) struct Fact {
 }
 
 /// A fact in terms of its cells.
-pub(super) struct Form {
+pub(crate) struct Form {
     /// The loops around that the fact depends on.
     around: Vec<Var>,
     /// The place of a cell: one variable an axis, and one for each of those loops.
@@ -43,7 +43,7 @@ pub(super) struct Form {
 }
 
 /// A store, with the points at which it runs.
-pub(super) struct Write {
+pub(crate) struct Write {
     pub buffer: Buffer,
     pub points: Points,
     /// `None` for anywhere.
@@ -53,7 +53,7 @@ pub(super) struct Write {
 
 /// Which other iterations of a loop, seen from one of them.
 #[derive(Clone)]
-pub(super) enum Others {
+pub(crate) enum Others {
     Before {
         var: Var,
         range: Range,
@@ -69,7 +69,7 @@ pub(super) enum Others {
 }
 
 /// What a write does at other points than here.
-pub(super) struct Change {
+pub(crate) struct Change {
     write: Rc<Write>,
     others: Others,
     /// Loops around, which have their values of the moment.
@@ -80,7 +80,7 @@ pub(super) struct Change {
 }
 
 /// A cell that is read at a place.
-pub(super) struct Read<'a> {
+pub(crate) struct Read<'a> {
     pub buffer: &'a Buffer,
     /// The points of the place, by loops, and of lanes where there are some.
     pub points: Points,
@@ -100,7 +100,7 @@ enum Event {
 
 /// What happened to one memory. Begins with a fact.
 #[derive(Clone, Default)]
-pub(super) struct Log(Vec<(usize, Event)>);
+pub(crate) struct Log(Vec<(usize, Event)>);
 
 impl Log {
     pub fn is_empty(&self) -> bool {

@@ -44,7 +44,7 @@ use tilewright_ir::{
 use tilewright_sets::{Domain, Engine, Statement, Time, Touch};
 
 use self::collect::collect;
-use crate::facts::sizes;
+use crate::domain::sizes;
 
 /// A function, or a part of one, as steps in the order of the text.
 #[derive(Clone)]

@@ -15,8 +15,8 @@ use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold};
 use tilewright_sets::Domain;
 
-use crate::flow::is_index;
-use crate::prune::has_effects;
+use crate::index::is_index;
+use crate::traits::Traits;
 
 /// Which values floats in memory may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,12 +34,12 @@ pub fn reduced(e: &Expr, at: &Domain, floats: Floats) -> Expr {
 }
 
 /// One step for the outermost operation; its operands are as simple as they get.
-pub(crate) fn step(e: Expr, floats: Floats) -> Expr {
+pub fn step(e: Expr, floats: Floats) -> Expr {
     let found = match e.kind() {
         ExprKind::Binary(op, a, b) => binary(*op, a, b, floats),
         ExprKind::Cast(a) => cast(a, e.dtype()),
         ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b) => {
-            (same_expr(a, b) && !has_effects(c)).then(|| a.clone())
+            (same_expr(a, b) && !Traits::of(c).calls).then(|| a.clone())
         }
         _ => None,
     };
@@ -87,7 +87,7 @@ fn number(e: &Expr) -> Option<f64> {
 }
 
 /// Whether this is a number.
-pub(crate) fn is(e: &Expr, value: f64) -> bool {
+pub fn is(e: &Expr, value: f64) -> bool {
     number(e) == Some(value)
 }
 

@@ -7,7 +7,7 @@ use tilewright_ir::{BinOp, Block, Buffer, CallTarget, Expr, ExprKind, Fold, Stmt
 use crate::neutral::{Floats, step};
 
 /// The parts of a conjunction: of the condition, or of its negation.
-pub(super) fn split(cond: &Expr, negated: bool, parts: &mut Vec<Expr>) {
+pub(crate) fn split(cond: &Expr, negated: bool, parts: &mut Vec<Expr>) {
     match cond.kind() {
         ExprKind::Not(inner) => split(inner, !negated, parts),
         ExprKind::Binary(BinOp::And, a, b) if !negated => {
@@ -23,7 +23,7 @@ pub(super) fn split(cond: &Expr, negated: bool, parts: &mut Vec<Expr>) {
 }
 
 /// The cell and the value of it that a condition, or its negation, is about.
-pub(super) fn equation(cond: &Expr, holds: bool) -> Option<(Buffer, Vec<Expr>, Expr)> {
+pub(crate) fn equation(cond: &Expr, holds: bool) -> Option<(Buffer, Vec<Expr>, Expr)> {
     let sides = |a: &Expr, b: &Expr| match (a.kind(), b.kind()) {
         (ExprKind::Load(buffer, at), _) => Some((buffer.clone(), at.clone(), b.clone())),
         (_, ExprKind::Load(buffer, at)) => Some((buffer.clone(), at.clone(), a.clone())),
@@ -40,7 +40,7 @@ pub(super) fn equation(cond: &Expr, holds: bool) -> Option<(Buffer, Vec<Expr>, E
 }
 
 /// What a value depends on.
-pub(super) struct Reads {
+pub(crate) struct Reads {
     /// No effects, and the same value each time.
     pub pure: bool,
     /// Pointers of the memory that is read.
@@ -68,15 +68,8 @@ impl Visit for Reads {
     }
 }
 
-/// Whether an expression has no effects and reads no memory.
-pub(crate) fn is_plain(e: &Expr) -> bool {
-    let mut reads = Reads::default();
-    reads.expr(e);
-    reads.pure && reads.memory.is_empty()
-}
-
 /// The elements that a value reads, each once.
-pub(super) fn loads(value: &Expr) -> Vec<Expr> {
+pub(crate) fn loads(value: &Expr) -> Vec<Expr> {
     struct Loads(Vec<Expr>);
     impl Visit for Loads {
         fn expr(&mut self, e: &Expr) {
@@ -94,7 +87,7 @@ pub(super) fn loads(value: &Expr) -> Vec<Expr> {
 }
 
 /// A value with another one in the place of an operand, reduced.
-pub(super) fn folded(value: &Expr, operand: &Expr, by: &Expr) -> Expr {
+pub(crate) fn folded(value: &Expr, operand: &Expr, by: &Expr) -> Expr {
     struct Replace<'a>(&'a Expr, &'a Expr);
     impl Fold for Replace<'_> {
         fn expr(&mut self, e: &Expr) -> Expr {
@@ -108,7 +101,7 @@ pub(super) fn folded(value: &Expr, operand: &Expr, by: &Expr) -> Expr {
 }
 
 /// Whether a statement itself, and not one inside of it, calls what may do anything.
-pub(crate) fn calls(s: &Stmt) -> bool {
+pub fn calls(s: &Stmt) -> bool {
     struct Calls(bool);
     impl Visit for Calls {
         fn expr(&mut self, e: &Expr) {
@@ -127,7 +120,7 @@ pub(crate) fn calls(s: &Stmt) -> bool {
 }
 
 /// One lane of a vector; `None` where that is not seen. What is scalar is the same in all.
-pub(super) fn in_lane(e: &Expr, lane: &Var) -> Option<Expr> {
+pub(crate) fn in_lane(e: &Expr, lane: &Var) -> Option<Expr> {
     struct Lane<'a>(&'a Var, bool);
     impl Fold for Lane<'_> {
         fn expr(&mut self, e: &Expr) -> Expr {

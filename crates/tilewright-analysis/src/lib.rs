@@ -1,0 +1,29 @@
+//! What is known of a tensor function; nothing in here changes one.
+//!
+//! * [`dependence`]: which cells are touched, and whether iterations may run in another order.
+//! * [`domain`]: what is known of a function's sizes.
+//! * [`equivalence`]: whether two functions are the same up to equal expressions.
+//! * [`facts`]: the values that memory holds at a place.
+//! * [`flow`]: who wrote what a step reads.
+//! * [`index`]: index arithmetic simplified by intervals.
+//! * [`neutral`]: what a value becomes when parts of it are known.
+//! * [`program`]: a function as the list of things that it does, for questions of flow.
+//! * [`regions`]: the boxes of each buffer that a block reads and writes.
+//! * [`scope`]: what holds at a place, from loops, guards, bindings and assumptions.
+//! * [`mod@stage`]: the canonical form of a tensor function before scheduling, as a view.
+//! * [`traits`]: what matters about an expression before it is given to the sets.
+
+pub mod dependence;
+pub mod domain;
+pub mod equivalence;
+pub mod facts;
+pub mod flow;
+pub mod index;
+pub mod neutral;
+pub mod program;
+pub mod regions;
+pub mod scope;
+pub mod stage;
+pub mod traits;
+
+pub use stage::{Stage, stage, stages};
