@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times the derivations of tests/cases/options: from the logical function to the final code.
 
-    cargo build --release -p tilewright
+    cargo build --release -p tilewright-cli
     bench/derivations.py            all of them
     bench/derivations.py matmul     those whose name contains this
 
@@ -41,7 +41,7 @@ def best(command):
 
 def main():
     if not BINARY.exists():
-        sys.exit("no release build: cargo build --release -p tilewright")
+        sys.exit("no release build: cargo build --release -p tilewright-cli")
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     with tempfile.TemporaryDirectory() as folder:
         cases = sorted((ROOT / "tests" / "cases" / "options").glob("*.py"))

@@ -52,7 +52,7 @@ def binary(given):
         if not os.access(path, os.X_OK):
             sys.exit(f"{given} is not a program")
         return path
-    command = ["cargo", "build", "--release", "--package", "tilewright", "--bin", "tilewright"]
+    command = ["cargo", "build", "--release", "--package", "tilewright-cli", "--bin", "tilewright"]
     command += ["--message-format", "json-render-diagnostics"]
     built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if built.returncode != 0:

@@ -1,4 +1,4 @@
-//! Compile and run tensor programs: the library and the command line.
+//! Compile and run tensor programs.
 //!
 //! A [`Module`] comes from an ONNX model or from TVMScript ([`load()`]), or is built with
 //! [`te`](mod@te). [`compile()`] turns it into native code in this process, an [`Executable`]:

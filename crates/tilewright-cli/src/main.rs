@@ -1,4 +1,4 @@
-//! The command line.
+//! The `tilewright` command.
 //!
 //! Data goes to standard output, talk to standard error. Exit code 0 means done, 1 "no" (it
 //! differs, something is missing), 2 refused or bad input, 3 undecided.
@@ -92,8 +92,7 @@ const UNDECIDED: u8 = 3;
 /// as its text is long. Pages are taken only as they are used.
 const STACK_BYTES: usize = 1 << 30;
 
-/// The whole program.
-pub fn main() -> ExitCode {
+fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -1,7 +1,0 @@
-//! The `tilewright` command.
-
-mod cli;
-
-fn main() -> std::process::ExitCode {
-    cli::main()
-}
