@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use tilewright::codegen::cache::ObjectCache;
+use tilewright::codegen::file;
 use tilewright::codegen::library::Library;
 use tilewright::codegen::llvm::{Emit, Llvm, OptLevel};
 use tilewright::codegen::{entry, header};
@@ -18,7 +19,7 @@ use tilewright::{Error, Module, ModuleExt, Options, Result};
 use super::given::Given;
 use super::native::Native;
 use super::progress::Bar;
-use super::{Answer, Outcome, read_module, talk};
+use super::{Answer, Outcome, talk};
 
 /// Compile a model to a shared library with a C header, or to one of the forms on the way there.
 #[derive(clap::Args)]
@@ -90,9 +91,15 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     if arguments.after.is_some() && form != Form::Tvmscript {
         return Err(Error::input("--after is for --emit tvmscript").into());
     }
+    if let Some(path) = output {
+        file::check(path)?;
+        if matches!(form, Form::So | Form::Obj) {
+            file::check(path.with_extension("h"))?;
+        }
+    }
     let bar = Bar::new("load");
     let options = arguments.native.options(&bar)?;
-    let module = read_module(&arguments.model, &arguments.given.sizes()?)?;
+    let (module, _) = arguments.given.load(&arguments.model)?;
     let (module, _) = arguments.native.lay_out(module)?;
     let text = match form {
         Form::So | Form::Obj => {
@@ -113,14 +120,10 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     };
     drop(bar);
     match output {
-        Some(path) => write_file(path, text.as_bytes())?,
+        Some(path) => file::write(path, text.as_bytes())?,
         None => out.write_all(text.as_bytes())?,
     }
     Ok(Answer::Yes)
-}
-
-fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    std::fs::write(path, bytes).map_err(|e| Error::io(e.to_string()).context(path.display()))
 }
 
 fn script(after: Option<Stage>, module: Module, options: &Options) -> Result<String> {
@@ -199,9 +202,8 @@ fn binary(
     let header = header::object(&program.plan, &name)?;
     let ir = entry::program(&name, &program.plan, &funcs, &target)?;
     let object = cache.compile(llvm, &ir, &target, options.level)?;
-    write_file(path, &object.bytes)?;
     let header_path = path.with_extension("h");
-    write_file(&header_path, header.as_bytes())?;
+    file::write_all(&[(path, 0o666, &object.bytes), (&header_path, 0o666, header.as_bytes())])?;
     Ok(header_path)
 }
 

@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use tilewright::Module;
 use tilewright::ir::equal::{self, Difference};
+use tilewright::ir::show::visible;
 use tilewright::ir::{Source, Span};
-use tilewright::{Module, Sizes};
 
 use super::{Answer, Outcome, read_module};
 
@@ -27,7 +28,7 @@ pub struct Arguments {
 }
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
-    let read = |path| read_module(path, &Sizes::new());
+    let read = |path| read_module(path);
     let (a, b) = (read(&arguments.a)?, read(&arguments.b)?);
     let options = match arguments.strict {
         true => equal::Options::texts(),
@@ -48,19 +49,19 @@ fn write_difference(
     b: &Module,
     out: &mut impl Write,
 ) -> std::io::Result<()> {
-    writeln!(out, "{difference}")?;
+    writeln!(out, "{}", visible(&difference.to_string()))?;
     write_place(difference.left_span, a.source.as_deref(), out)?;
     write_place(difference.right_span, b.source.as_deref(), out)
 }
 
 /// The first line of what a span covers.
-fn write_place(
+pub fn write_place(
     span: Option<Span>,
     source: Option<&Source>,
     out: &mut impl Write,
 ) -> std::io::Result<()> {
     let (Some(span), Some(source)) = (span, source) else { return Ok(()) };
-    let (line, column) = source.line_col(span.start);
-    writeln!(out, "  --> {}:{line}:{column}", source.name)?;
-    writeln!(out, "{line:4} | {}", source.line(line))
+    let (line, column, excerpt) = source.excerpt(span);
+    writeln!(out, "  --> {}:{line}:{column}", visible(&source.name))?;
+    writeln!(out, "{line:4} | {}", excerpt.text)
 }

@@ -1,12 +1,13 @@
 //! `tilewright doctor`: what was found on this machine, and what is missing.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use tilewright::Error;
 use tilewright::codegen::cache::ObjectCache;
 use tilewright::codegen::llvm::{Llvm, Status};
 use tilewright::runtime::pool::cores;
+use tilewright::sets::Engine;
 
 use super::{Answer, Outcome};
 
@@ -51,12 +52,7 @@ fn llvm(out: &mut impl Write) -> std::io::Result<Answer> {
         }
         Err(error) => {
             writeln!(out, "LLVM: MISSING: {error}")?;
-            for note in &error.diagnostic().notes {
-                writeln!(out, "  {note}")?;
-            }
-            if let Some(help) = &error.diagnostic().help {
-                writeln!(out, "  {help}")?;
-            }
+            advice(&error, out)?;
             Answer::No
         }
     };
@@ -85,27 +81,21 @@ fn tool(out: &mut impl Write, name: &str, mut command: Command, use_: &str) -> s
     }
 }
 
-/// isl is looked for by its file; nothing is loaded.
+/// isl, as the passes load it.
 fn isl(out: &mut impl Write) -> std::io::Result<()> {
-    let multiarch = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
-    let places =
-        [multiarch.as_str(), "/usr/lib64", "/usr/lib", "/usr/local/lib", "/opt/homebrew/lib"];
-    match places.iter().find_map(|place| library(Path::new(place), "libisl.")) {
-        Some(path) => writeln!(out, "isl: {}", path.display()),
-        None => {
-            writeln!(out, "isl: not found (needed for proofs about indices; it comes with gcc)")
+    match Engine::new() {
+        Ok(isl) => writeln!(out, "isl: {}, {}", isl.version(), isl.file().display()),
+        Err(error) => {
+            writeln!(out, "isl: MISSING: {error} (needed for proofs about indices)")?;
+            advice(&error, out)
         }
     }
 }
 
-/// The newest shared library in a directory whose name starts like this.
-fn library(directory: &Path, name: &str) -> Option<PathBuf> {
-    let files = std::fs::read_dir(directory).ok()?.flatten().map(|file| file.path());
-    let is_it = |path: &PathBuf| {
-        let file = path.file_name().unwrap_or_default().to_string_lossy();
-        file.starts_with(name) && (file.contains(".so") || file.ends_with(".dylib"))
-    };
-    files.filter(is_it).max()
+/// The notes and the help of an error, indented.
+fn advice(error: &Error, out: &mut impl Write) -> std::io::Result<()> {
+    let d = error.diagnostic();
+    d.notes.iter().chain(&d.help).try_for_each(|line| writeln!(out, "  {line}"))
 }
 
 fn cache(out: &mut impl Write) -> std::io::Result<()> {

@@ -1,12 +1,18 @@
 //! What a command is told of a model's inputs: sizes, and values.
+//!
+//! The model is read first, so that of an archive only the arrays that it takes are read, and only
+//! where their headers fit.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use tilewright::onnx::ValueType;
 use tilewright::runtime::{npy, npz};
-use tilewright::{Error, Result, Sizes, Tensor};
+use tilewright::{Error, Module, Result, Sizes, Tensor, load};
 
-use super::{pair, size};
+use super::{draft, size, talk};
 
 /// What is known of the inputs.
 #[derive(clap::Args, Default)]
@@ -16,28 +22,99 @@ pub struct Given {
     #[arg(long, value_name = "FILE.npz")]
     inputs: Vec<PathBuf>,
     /// One input.
-    #[arg(long, value_name = "NAME=FILE.npy", value_parser = pair)]
-    input: Vec<(String, String)>,
-    /// A size that the model leaves open; a dimension's name, or `INPUT.AXIS`.
+    #[arg(long, value_name = "NAME=FILE.npy", value_parser = OsStringValueParser::new().try_map(file))]
+    input: Vec<(String, PathBuf)>,
+    /// A size that the model leaves open; a dimension's name, or `INPUT.AXIS`. The first dimension
+    /// of an ONNX model's input is 1 where nothing says another size.
     #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = size)]
     dims: Vec<(String, usize)>,
 }
 
+/// Reads `NAME=FILE`; the name is text and may contain `=`, the file may have any name without one.
+fn file(text: OsString) -> std::result::Result<(String, PathBuf), String> {
+    let bytes = text.as_encoded_bytes();
+    let at = bytes.iter().rposition(|b| *b == b'=').filter(|at| *at > 0);
+    let name = at.and_then(|at| std::str::from_utf8(&bytes[..at]).ok());
+    let (Some(at), Some(name)) = (at, name) else { return Err("expected NAME=VALUE".to_owned()) };
+    Ok((name.to_owned(), tail(&text, at + 1)?))
+}
+
+/// The end of a text, from a byte behind an ASCII character on.
+#[cfg(unix)]
+fn tail(text: &OsString, from: usize) -> std::result::Result<PathBuf, String> {
+    use std::os::unix::ffi::OsStrExt;
+    Ok(std::ffi::OsStr::from_bytes(&text.as_bytes()[from..]).into())
+}
+
+/// The end of a text, from a byte behind an ASCII character on.
+#[cfg(not(unix))]
+fn tail(text: &OsString, from: usize) -> std::result::Result<PathBuf, String> {
+    let text = text.to_str().ok_or("the name of the file is no text")?;
+    Ok(text[from..].into())
+}
+
 impl Given {
+    /// Reads a module and what is given to it, and says what was decided on the way: which sizes
+    /// were assumed, and which inputs became constants. `-` stands for TVMScript from standard
+    /// input.
+    pub fn load(&self, path: &Path) -> Result<(Module, Sizes)> {
+        let draft = draft(path)?;
+        let values = match self.inputs.is_empty() && self.input.is_empty() {
+            true => BTreeMap::new(),
+            false => self.values(&draft.inputs()?)?,
+        };
+        let sizes = Sizes { dims: super::sizes(&self.dims)?, ..Sizes::new() };
+        let mut sizes =
+            values.into_iter().fold(sizes, |sizes, (name, value)| sizes.value(name, value));
+        for key in draft.open_batch(&sizes)? {
+            talk!("note: the size `{key}` is open, and 1 is taken; --dim {key}=SIZE gives another");
+            sizes = sizes.dim(key, 1);
+        }
+        let module = draft.module(&sizes)?;
+        for name in load::fixed_inputs(&module) {
+            talk!("note: sizes depend on input `{name}`: its value is compiled in");
+        }
+        Ok((module, sizes))
+    }
+
     /// Reads the files.
-    pub fn sizes(&self) -> Result<Sizes> {
+    fn values(&self, inputs: &[ValueType]) -> Result<BTreeMap<String, Tensor>> {
         let mut values = BTreeMap::new();
-        let mut add = |name: String, tensor: Tensor| match values.insert(name.clone(), tensor) {
+        let mut add = |name: &str, tensor: Tensor| match values.insert(name.to_owned(), tensor) {
             Some(_) => Err(Error::input(format!("input `{name}` is given twice"))),
             None => Ok(()),
         };
         for path in &self.inputs {
-            npz::read(path)?.into_iter().try_for_each(|(name, tensor)| add(name, tensor))?;
+            let mut archive = npz::Archive::open(path)?;
+            let names: Vec<String> = archive.names().map(str::to_owned).collect();
+            for name in &names {
+                let input = find(inputs, name)?;
+                let info = archive.info(name)?;
+                input.accepts(info.dtype, &info.shape)?;
+                add(name, archive.read(name)?)?;
+            }
         }
         for (name, path) in &self.input {
-            add(name.clone(), npy::read(path)?)?;
+            let input = find(inputs, name)?;
+            // Read once, because it may be a pipe; it takes no more memory than it has bytes.
+            let tensor = npy::read(path)?;
+            input.accepts(tensor.dtype(), tensor.shape())?;
+            add(name, tensor)?;
         }
-        let sizes = Sizes { dims: super::sizes(&self.dims)?, ..Sizes::new() };
-        Ok(values.into_iter().fold(sizes, |sizes, (name, value)| sizes.value(name, value)))
+        Ok(values)
     }
+}
+
+fn find<'a>(inputs: &'a [ValueType], name: &str) -> Result<&'a ValueType> {
+    inputs
+        .iter()
+        .find(|input| input.name == name)
+        .ok_or_else(|| not_an_input(name, inputs.iter().map(|input| input.name.as_str())))
+}
+
+/// The error where something was given that is no input.
+pub fn not_an_input<'a>(name: &str, inputs: impl Iterator<Item = &'a str>) -> Error {
+    let names: Vec<String> = inputs.map(|name| format!("`{name}`")).collect();
+    Error::input(format!("`{name}` was given, and is not an input"))
+        .note(format!("the inputs are: {}", names.join(", ")))
 }

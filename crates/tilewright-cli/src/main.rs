@@ -15,6 +15,7 @@ mod progress;
 mod report;
 mod run;
 mod summary;
+mod texts;
 mod timing;
 mod verify;
 
@@ -24,17 +25,27 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use tilewright::{Error, Module, Sizes, load};
+use tilewright::load::Draft;
+use tilewright::{Error, Module, Sizes};
 
 /// Compile and run tensor programs.
 ///
 /// MODEL is an ONNX model, or TVMScript with a graph or tensor function.
 #[derive(Parser)]
-#[command(name = "tilewright", version, max_term_width = 100)]
+#[command(name = "tilewright", version, max_term_width = 100, after_help = ENVIRONMENT)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
+
+/// The environment variables that are read; `docs` and `doctor` name them, too.
+const ENVIRONMENT: &str = "\
+Environment:
+  TILEWRIGHT_LLVM   the LLVM library to use; found in the Rust toolchain or the system otherwise
+  TILEWRIGHT_ISL    the isl library to use; found where gcc keeps it otherwise
+  TILEWRIGHT_CACHE  directory of compiled code, or `off`; ~/.cache/tilewright otherwise
+  CC                the C compiler that links shared libraries; `cc` otherwise
+  NO_COLOR          errors without colours, where it is not empty";
 
 #[derive(Subcommand)]
 enum Command {
@@ -46,6 +57,8 @@ enum Command {
     Verify(verify::Arguments),
     Doctor(doctor::Arguments),
     Ops(ops::Arguments),
+    Completions(texts::Completions),
+    Man(texts::Man),
 }
 
 /// What a command has to say by its exit code.
@@ -121,6 +134,8 @@ fn execute(arguments: Arguments) -> u8 {
         Command::Verify(a) => verify::execute(&a, &mut out),
         Command::Doctor(a) => doctor::execute(&a, &mut out),
         Command::Ops(a) => ops::execute(&a, &mut out),
+        Command::Completions(a) => texts::completions(&a, &mut out),
+        Command::Man(a) => texts::man(&a, &mut out),
     };
     let flushed = out.flush().map_err(Failure::from);
     match outcome.and_then(|answer| flushed.map(|()| answer)) {
@@ -144,11 +159,12 @@ fn execute(arguments: Arguments) -> u8 {
     }
 }
 
-/// Says something on standard error. What cannot be said is not said.
+/// Says something on standard error, on one line. What cannot be said is not said.
 macro_rules! talk {
     ($($part:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($part)*);
+        let text = format!($($part)*);
+        let _ = writeln!(std::io::stderr(), "{}", tilewright::ir::show::visible(&text));
     }};
 }
 use talk;
@@ -180,18 +196,18 @@ fn sizes(given: &[(String, usize)]) -> Result<BTreeMap<String, usize>, Error> {
     Ok(sizes)
 }
 
-/// Loads a file, and says which inputs became constants; `-` stands for TVMScript from standard
-/// input.
-fn read_module(path: &Path, sizes: &Sizes) -> Result<Module, Error> {
+/// Reads a file as it is, without sizes; `-` stands for TVMScript from standard input.
+fn read_module(path: &Path) -> Result<Module, Error> {
+    draft(path)?.module(&Sizes::new())
+}
+
+/// Reads a file whose sizes may be open; `-` stands for TVMScript from standard input.
+fn draft(path: &Path) -> Result<Draft, Error> {
     if path != Path::new("-") {
-        let module = load(path, sizes)?;
-        for name in load::fixed_inputs(&module) {
-            talk!("note: sizes depend on input `{name}`: its value is compiled in");
-        }
-        return Ok(module);
+        return Draft::read(path);
     }
     let mut text = String::new();
     let read = io::stdin().lock().read_to_string(&mut text);
     read.map_err(|e| Error::io(format!("cannot read standard input: {e}")))?;
-    load::parse("<stdin>", text, sizes)
+    Draft::parse("<stdin>", text)
 }

@@ -37,7 +37,7 @@ pub struct Native {
     #[arg(long, value_name = "FILE")]
     link: Vec<PathBuf>,
     /// How the tensors of the model lie in memory.
-    #[arg(long, value_name = "none|nhwc|nchw8c|nchw16c|plan", default_value = "none")]
+    #[arg(long, value_name = "none|nhwc|nchw8c|nchw16c", default_value = "none")]
     layout: String,
 }
 

@@ -4,11 +4,11 @@ use std::io::Write;
 
 use super::{Answer, Outcome};
 
-/// List the operators that are supported.
+/// List the operators of ONNX that are supported: name, oldest and newest opset.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The operators of ONNX: name, oldest and newest opset.
-    #[arg(long, required = true)]
+    /// The operators of ONNX, which are all that there are.
+    #[arg(long)]
     onnx: bool,
 }
 

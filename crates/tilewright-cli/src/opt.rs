@@ -11,7 +11,7 @@ use tilewright::schedule_script::apply;
 use tilewright::{Error, Module, ModuleExt};
 
 use super::given::Given;
-use super::{Answer, Failure, Outcome, pair, read_module, talk};
+use super::{Answer, Failure, Outcome, pair, report};
 
 /// Run passes over a module of TVMScript and print the result.
 #[derive(clap::Args)]
@@ -54,7 +54,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         arguments.passes.iter().map(|name| passes::find(name.trim())).collect::<Result<_, _>>()?;
     let config: Config = arguments.config.iter().cloned().collect();
     passes::check_config(&config, &passes)?;
-    let mut module = read_module(&arguments.file, &arguments.given.sizes()?)?;
+    let mut module = arguments.given.load(&arguments.file)?.0;
     check_open(&module)?;
     if let Some(path) = &arguments.schedule {
         module = apply_schedule(module, path, arguments.print_after_all, out)?;
@@ -63,7 +63,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         let mut why = Remarks::new();
         let result = pass.run(&module, &config, &mut why);
         if arguments.explain {
-            why.iter().for_each(|remark| talk!("{}", remark.render_as("remark").trim_end()));
+            report::remarks(&why);
         }
         module = result?;
         if arguments.print_after_all {

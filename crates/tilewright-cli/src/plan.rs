@@ -6,11 +6,12 @@ use std::path::PathBuf;
 
 use tilewright::graph::layout::Left;
 use tilewright::ir::Remarks;
+use tilewright::ir::show::{is_hidden, visible};
 use tilewright::layout;
 
 use super::given::Given;
 use super::native::policy;
-use super::{Answer, Outcome, read_module, talk};
+use super::{Answer, Outcome, report};
 
 /// Show which layout conversions a model is left with, and why.
 #[derive(clap::Args)]
@@ -32,25 +33,22 @@ pub struct Arguments {
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let policy = policy(&arguments.layout)?;
-    let module = read_module(&arguments.model, &arguments.given.sizes()?)?;
+    let module = arguments.given.load(&arguments.model)?.0;
     let mut why = Remarks::new();
     let left = match policy {
         None => Vec::new(),
         Some(policy) => layout::apply(&module, policy, &mut why)?.1,
     };
     if arguments.explain {
-        why.iter().for_each(|remark| talk!("{}", remark.render_as("remark").trim_end()));
+        report::remarks(&why);
     }
     match arguments.json {
         true => writeln!(out, "{}", json(&left))?,
         false => {
             for l in &left {
-                writeln!(
-                    out,
-                    "{}: {} bytes\n  from {}\n  to   {}",
-                    l.value, l.bytes, l.from, l.to
-                )?;
-                writeln!(out, "  because {}", l.reason)?;
+                writeln!(out, "{}: {} bytes", visible(&l.value), l.bytes)?;
+                writeln!(out, "  from {}\n  to   {}", l.from, l.to)?;
+                writeln!(out, "  because {}", visible(&l.reason))?;
             }
             let bytes: u64 = left.iter().map(|l| l.bytes).sum();
             writeln!(out, "{} conversions, {bytes} bytes", left.len())?;
@@ -83,7 +81,7 @@ fn quoted(text: &str) -> String {
     for c in text.chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => {
+            c if is_hidden(c) => {
                 let _ = write!(out, "\\u{:04x}", u32::from(c));
             }
             c => out.push(c),

@@ -7,15 +7,27 @@ use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
 };
 use tilewright::Error;
+use tilewright::ir::Remarks;
+use tilewright::ir::show::{is_hidden, visible, visible_lines};
 
 /// Draws an error on standard error.
 pub fn draw(error: &Error) {
     let mut to = std::io::stderr();
     let text = match to.is_terminal() {
-        true => fancy(error, std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())),
-        false => plain(error),
+        true if has_frame(error) => {
+            fancy(error, std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()))
+        }
+        _ => plain(error),
     };
     let _ = to.write_all(text.as_bytes());
+}
+
+/// Says on standard error what was left as it was, and why.
+pub fn remarks(why: &Remarks) {
+    let mut to = std::io::stderr();
+    for remark in why {
+        let _ = to.write_all(remark.render_as("remark").as_bytes());
+    }
 }
 
 /// Text without a frame.
@@ -25,6 +37,21 @@ fn plain(error: &Error) -> String {
         text += &format!("help: {advice}\n");
     }
     text
+}
+
+/// Whether the source can be drawn as it is: no line around a place is long, and nothing in it acts
+/// on a terminal.
+fn has_frame(error: &Error) -> bool {
+    const LONG: usize = 400;
+    let d = error.diagnostic();
+    let Some(source) = &d.source else { return true };
+    let acts = |c: char| is_hidden(c) && !matches!(c, '\n' | '\r' | '\t');
+    let spans = d.span.iter().chain(d.labels.iter().map(|(span, _)| span));
+    let mut lines = spans.flat_map(|span| {
+        let line = source.line_col(span.start).0;
+        line.saturating_sub(1)..=line + 1
+    });
+    !source.text.contains(acts) && lines.all(|line| source.line(line).len() <= LONG)
 }
 
 /// Text with a frame, and colours where they are wanted.
@@ -63,14 +90,16 @@ impl Drawn {
             (start, (span.end as usize).clamp(start, len) - start)
         };
         let main = d.span.map(|s| LabeledSpan::new_primary_with_span(None, inside(s)));
-        let others =
-            d.labels.iter().map(|(s, t)| LabeledSpan::new_with_span(Some(t.clone()), inside(*s)));
-        let notes = d.notes.iter().map(String::as_str);
+        let others = d
+            .labels
+            .iter()
+            .map(|(s, t)| LabeledSpan::new_with_span(Some(visible(t).into_owned()), inside(*s)));
         let help = d.help.as_deref().or(advice(error));
-        let help: Vec<&str> = notes.chain(help).collect();
+        let help: Vec<String> =
+            d.notes.iter().map(String::as_str).chain(help).map(visible_lines).collect();
         Drawn {
-            message: d.message.clone(),
-            source: source.map(|s| NamedSource::new(&s.name, s.text.clone())),
+            message: visible(&d.message).into_owned(),
+            source: source.map(|s| NamedSource::new(visible(&s.name), s.text.clone())),
             labels: main.into_iter().chain(others).collect(),
             help: (!help.is_empty()).then(|| help.join("\n")),
         }
@@ -135,6 +164,23 @@ mod tests {
         "#]]
         .assert_eq(&format!("on stderr:\n{}", fancy(&error(), false)));
         assert!(fancy(&error(), true).contains("\x1b["));
+    }
+
+    #[test]
+    fn sources_that_act_or_have_long_lines_get_no_frame() {
+        let of = |text: String| {
+            let source = Source::new("a\x1b.py", text);
+            Error::syntax("x\x1b[2J\nerror: y").at(Span::new(2, 4)).in_source(&source)
+        };
+        assert!(has_frame(&error()));
+        for text in ["a = b\x1b[31m\n".to_owned(), "b".repeat(100_000)] {
+            let e = of(text);
+            assert!(!has_frame(&e));
+            let shown = plain(&e);
+            assert!(shown.len() < 600 && shown.lines().count() == 4, "{shown}");
+            assert!(!shown.contains('\x1b'), "{shown}");
+        }
+        assert!(!fancy(&of("a = b".to_owned()), false).contains('\x1b'));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::io::{Result, Write};
 
 use tilewright::Tensor;
+use tilewright::ir::show::visible;
 
 /// How many elements are shown.
 const SHOWN: usize = 8;
@@ -14,7 +15,7 @@ const ROWS: usize = 4;
 /// Prints name, type, shape and first elements of a tensor, and of a matrix of scores the best
 /// classes of each row.
 pub fn write(name: &str, tensor: &Tensor, out: &mut impl Write) -> Result<()> {
-    write!(out, "{name}: {} {:?}", tensor.dtype(), tensor.shape())?;
+    write!(out, "{}: {} {:?}", visible(name), tensor.dtype(), tensor.shape())?;
     for i in 0..tensor.len().min(SHOWN) {
         write!(out, " {}", element(tensor, i))?;
     }

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use tilewright::analysis::equivalence::equivalent;
 use tilewright::interp::symbolic::{self, Options, Verdict};
+use tilewright::ir::show::visible;
 use tilewright::ir::{Function, Param};
 use tilewright::{Module, Sizes, sizes};
 
+use super::diff::write_place;
 use super::{Answer, Outcome, read_module, size, talk};
 
 /// Decide whether two modules compute the same outputs for every input: exit code 0 if they do, 1
@@ -44,7 +46,7 @@ const SAMPLES: [usize; 7] = [5, 7, 8, 3, 11, 4, 9];
 const SETS: usize = 3;
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
-    let read = |path| read_module(path, &Sizes::new());
+    let read = |path| read_module(path);
     let (a, b) = (read(&arguments.a)?, read(&arguments.b)?);
     let mut options = Options { reassociate: arguments.reassociate, ..Options::default() };
     options.steps = arguments.steps.unwrap_or(options.steps);
@@ -94,13 +96,13 @@ impl Pair {
         let (open_a, open_b) = (open(&self.a, &self.name_a), open(&self.b, &self.name_b));
         if open_a != open_b {
             let list = |names: &[Arc<str>]| names.join(", ");
-            writeln!(
-                out,
+            let text = format!(
                 "undecided: `{}`: the open sizes have different names: {} and {}",
                 self.name_a,
                 list(&open_a),
                 list(&open_b)
-            )?;
+            );
+            writeln!(out, "{}", visible(&text))?;
             return Ok(Answer::Undecided);
         }
         let sampled = open_a.iter().any(|name| !given.contains_key(&**name));
@@ -163,25 +165,22 @@ impl Pair {
             Verdict::Differ(d) => {
                 let [a, b] = &d.terms;
                 let [x, y] = &d.values;
-                writeln!(out, "`{name}`{place} differs in {}", d.cell)?;
-                writeln!(out, "  first:  {a}")?;
-                writeln!(out, "  second: {b}")?;
+                let mut line = |text: String| writeln!(out, "{}", visible(&text));
+                line(format!("`{name}`{place} differs in {}", d.cell))?;
+                line(format!("  first:  {a}"))?;
+                line(format!("  second: {b}"))?;
                 let inputs: Vec<String> =
                     d.inputs.iter().map(|(name, value)| format!("{name} = {value}")).collect();
                 match inputs.is_empty() {
-                    true => writeln!(out, "  that is {x} and {y}")?,
-                    false => writeln!(out, "  with {}: {x} and {y}", inputs.join(", "))?,
+                    true => line(format!("  that is {x} and {y}"))?,
+                    false => line(format!("  with {}: {x} and {y}", inputs.join(", ")))?,
                 }
                 Ok(Answer::No)
             }
             Verdict::Undecided(u) => {
-                writeln!(out, "undecided: `{name}`{place}: {}", u.why)?;
+                writeln!(out, "{}", visible(&format!("undecided: `{name}`{place}: {}", u.why)))?;
                 let module = if u.second == Some(true) { &self.b } else { &self.a };
-                if let (Some(span), Some(source)) = (u.span, &module.source) {
-                    let (line, column) = source.line_col(span.start);
-                    writeln!(out, "  --> {}:{line}:{column}", source.name)?;
-                    writeln!(out, "{line:4} | {}", source.line(line))?;
-                }
+                write_place(u.span, module.source.as_deref(), out)?;
                 Ok(Answer::Undecided)
             }
         }

@@ -4,11 +4,12 @@
 //! * [`entry`]: the function that runs a whole plan.
 //! * [`library`], [`header`]: shared libraries with a C interface.
 //! * [`llvm`]: LLVM as a library that is found at run time; text to object file to callable code.
-//! * [`cache`]: compiled objects on disk, by content.
+//! * [`cache`]: compiled objects on disk, by content; [`file`]: files that are written whole.
 
 pub mod cache;
 pub mod emit;
 pub mod entry;
+pub mod file;
 pub mod header;
 pub mod library;
 pub mod llvm;

@@ -16,7 +16,7 @@ use tilewright_ir::{Error, Plan, Result, TensorFunc, tensor};
 use crate::cache::ObjectCache;
 use crate::emit::{assert_messages, check_prefix};
 use crate::llvm::{Llvm, OptLevel, Target};
-use crate::{entry, header};
+use crate::{entry, file, header};
 
 /// Most bytes of constants: code reaches them by offsets of 32 bits.
 const MAX_CONSTANTS: usize = (1 << 31) - (1 << 26);
@@ -54,27 +54,26 @@ impl Library<'_> {
 
         let directory = tempfile::tempdir().map_err(|e| io("a temporary directory", &e))?;
         let directory = directory.path();
-        let file = |name: &str, content: &[u8]| {
+        let part = |name: &str, content: &[u8]| {
             let path = directory.join(name);
             std::fs::write(&path, content).map_err(|e| io(&path.display().to_string(), &e))?;
             Ok::<PathBuf, Error>(path)
         };
         let header_text = header::library(self.plan, self.name)?;
-        file("interface.h", header_text.as_bytes())?;
-        file("constants.bin", &constants)?;
-        let object = file("kernels.o", &object.bytes)?;
-        let interface = file("interface.c", self.interface(&inner).as_bytes())?;
-        let assembler = file("constants.S", self.assembler().as_bytes())?;
+        part("interface.h", header_text.as_bytes())?;
+        part("constants.bin", &constants)?;
+        let object = part("kernels.o", &object.bytes)?;
+        let interface = part("interface.c", self.interface(&inner).as_bytes())?;
+        let assembler = part("constants.S", self.assembler().as_bytes())?;
 
-        let out_absolute =
-            std::path::absolute(out).map_err(|e| io(&out.display().to_string(), &e))?;
+        let header = out.with_extension("h");
         let mut arguments: Vec<OsString> = vec![
             "-shared".into(),
             "-fPIC".into(),
             "-O2".into(),
             "-fvisibility=hidden".into(),
             "-o".into(),
-            out_absolute.into(),
+            "library".into(),
             interface.into(),
             assembler.into(),
             object.into(),
@@ -86,8 +85,10 @@ impl Library<'_> {
         }
         arguments.push("-lm".into());
         compile(&compiler(), directory, &arguments)?;
-        let header = out.with_extension("h");
-        std::fs::write(&header, header_text).map_err(|e| io(&header.display().to_string(), &e))?;
+        let library = directory.join("library");
+        let library =
+            std::fs::read(&library).map_err(|e| io(&library.display().to_string(), &e))?;
+        file::write_all(&[(out, 0o777, &library), (&header, 0o666, header_text.as_bytes())])?;
         Ok(header)
     }
 

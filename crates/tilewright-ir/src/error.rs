@@ -14,6 +14,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::show::{Excerpt, visible, visible_lines};
+
 /// Result with the project's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -62,6 +64,14 @@ impl Source {
         let line = before.matches('\n').count() + 1;
         let col = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
         (line, col)
+    }
+
+    /// One-based line and column of the beginning of a span, and the line around it.
+    pub fn excerpt(&self, span: Span) -> (usize, usize, Excerpt) {
+        let (line, col) = self.line_col(span.start);
+        let covered = self.text.get(span.start as usize..span.end as usize).unwrap_or("");
+        let width = covered.lines().next().unwrap_or("").chars().count();
+        (line, col, Excerpt::new(self.line(line), col - 1, width))
     }
 
     /// The text of a one-based line, without its end of line.
@@ -215,24 +225,18 @@ impl Error {
     pub fn render_as(&self, level: &str) -> String {
         use fmt::Write;
         let d = self.diagnostic();
-        let mut out = format!("{level}: {}\n", d.message);
+        let mut out = format!("{level}: {}\n", visible(&d.message));
         let places = d.span.map(|s| (s, "")).into_iter();
         let places = places.chain(d.labels.iter().map(|(s, t)| (*s, t.as_str())));
         if let Some(source) = &d.source {
             for (span, text) in places {
-                let (line, col) = source.line_col(span.start);
-                let width = source
-                    .text
-                    .get(span.start as usize..span.end as usize)
-                    .map_or(1, |t| t.lines().next().unwrap_or("").chars().count().max(1));
-                let _ = writeln!(out, "  --> {}:{line}:{col}", source.name);
-                let _ = writeln!(out, "{line:4} | {}", source.line(line));
-                let pad = " ".repeat(col - 1);
-                let _ = writeln!(out, "     | {pad}{} {text}", "^".repeat(width));
+                let (line, col, excerpt) = source.excerpt(span);
+                let _ = writeln!(out, "  --> {}:{line}:{col}", visible(&source.name));
+                out += &excerpt.render(line, &visible(text));
             }
         }
-        let out = d.notes.iter().fold(out, |out, n| out + "note: " + n + "\n");
-        let out = d.help.iter().fold(out, |out, h| out + "help: " + h + "\n");
+        let out = d.notes.iter().fold(out, |out, n| out + "note: " + &visible_lines(n) + "\n");
+        let out = d.help.iter().fold(out, |out, h| out + "help: " + &visible_lines(h) + "\n");
         out.lines().map(|l| l.trim_end().to_owned() + "\n").collect()
     }
 }

@@ -25,6 +25,7 @@ pub mod func;
 pub mod graph;
 pub mod module;
 pub mod plan;
+pub mod show;
 pub mod stmt;
 pub mod tensor;
 pub mod text;

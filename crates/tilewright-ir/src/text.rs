@@ -13,6 +13,7 @@ use std::fmt::{self, Write};
 use crate::buffer::Buffer;
 use crate::dtype::{DType, TypeKind};
 use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Var};
+use crate::show::is_hidden;
 use crate::visit::{self, Fold, Visit};
 
 /// Names for what an expression mentions.
@@ -119,7 +120,7 @@ impl Fold for Cut {
     }
 }
 
-/// Python text of a string literal.
+/// Python text of a string literal; characters that act instead of being seen are escaped.
 pub fn quote(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -129,8 +130,11 @@ pub fn quote(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            c if (c as u32) < 0x20 || c as u32 == 0x7f => {
-                let _ = write!(out, "\\x{:02x}", c as u32);
+            c if is_hidden(c) => {
+                let _ = match c as u32 {
+                    code @ ..0x100 => write!(out, "\\x{code:02x}"),
+                    code => write!(out, "\\u{code:04x}"),
+                };
             }
             c => out.push(c),
         }

@@ -167,13 +167,8 @@ impl<'a> Importer<'a> {
             let Some(dtype) = input.dtype else { continue };
             check_extents(&shape).map_err(|e| e.context(format!("input `{}`", input.name)))?;
             let given = options.values.get(&input.name);
-            if let Some(t) = given.filter(|t| t.dtype() != dtype) {
-                return Err(Error::input(format!(
-                    "input `{}` has elements of type {dtype}, and was given {}",
-                    input.name,
-                    t.dtype()
-                ))
-                .help(format!("convert the tensor to {dtype}")));
+            if let Some(t) = given {
+                input.accepts(t.dtype(), t.shape())?;
             }
             let value = match given.filter(|_| fixed.contains(input.name.as_str())) {
                 Some(t) => Value::Const(t.clone()),
@@ -206,7 +201,7 @@ impl<'a> Importer<'a> {
         self.check_operators(&live)?;
         let nodes = self.model.graph.node.iter().enumerate();
         for (at, node) in nodes.filter(|(at, _)| live[*at]) {
-            self.node(node).map_err(|stop| match stop {
+            self.node(node, at).map_err(|stop| match stop {
                 Stop::Error(e) => e.context(label(node, at, self.model.opset)).into(),
                 stop => stop,
             })?;
@@ -255,31 +250,21 @@ impl<'a> Importer<'a> {
         live
     }
 
-    /// Refuses the first operator that is not supported, and names the others.
+    /// Refuses the first node whose operator is not supported, and names the others.
     fn check_operators(&self, live: &[bool]) -> Result<()> {
         let opset = self.model.opset;
-        let mut first = None;
-        let mut others: Vec<&str> = Vec::new();
-        let mut seen = HashSet::new();
-        for (at, node) in self.model.graph.node.iter().enumerate().filter(|(at, _)| live[*at]) {
-            if others.len() <= LISTED
-                && seen.insert((&node.domain, &node.op_type))
-                && let Err(e) = self.operator(node)
-            {
-                match first {
-                    None => first = Some(e.context(label(node, at, opset))),
-                    Some(_) => others.push(&node.op_type),
-                }
-            }
+        let nodes = self.model.graph.node.iter().enumerate().filter(|(at, _)| live[*at]);
+        let mut refused = nodes.filter_map(|(at, node)| {
+            self.operator(node).err().map(|e| (label(node, at, opset), e))
+        });
+        let Some((node, first)) = refused.next() else { return Ok(()) };
+        let mut error = first.context(node);
+        for (node, _) in refused.by_ref().take(LISTED) {
+            error = error.note(format!("{node} is not supported either"));
         }
-        let Some(first) = first else { return Ok(()) };
-        Err(match others.len() {
-            0 => first,
-            count => {
-                others.truncate(LISTED);
-                let more = if count > LISTED { ", ..." } else { "" };
-                first.note(format!("the model also needs: {}{more}", others.join(", ")))
-            }
+        Err(match refused.count() {
+            0 => error,
+            more => error.note(format!("and {more} more nodes")),
         })
     }
 
@@ -294,9 +279,9 @@ impl<'a> Importer<'a> {
         registry::find(&node.domain, &node.op_type, self.model.opset)
     }
 
-    fn node(&mut self, proto: &'a NodeProto) -> Result<(), Stop> {
+    fn node(&mut self, proto: &'a NodeProto, at: usize) -> Result<(), Stop> {
         let operator = self.operator(proto)?;
-        let node = self.with_inputs(proto, operator)?;
+        let node = self.with_inputs(proto, at, operator)?;
         self.builder.hint = proto.output.first().cloned().unwrap_or_default();
         let results = (operator.import)(&node, &mut self.builder)
             .and_then(|results| node.finish().map(|()| results))
@@ -349,7 +334,12 @@ impl<'a> Importer<'a> {
     }
 
     /// The node with its inputs.
-    fn with_inputs(&mut self, proto: &'a NodeProto, operator: &Operator) -> Result<Node<'a>> {
+    fn with_inputs(
+        &mut self,
+        proto: &'a NodeProto,
+        at: usize,
+        operator: &Operator,
+    ) -> Result<Node<'a>> {
         if proto.input.len() > operator.max_inputs {
             return Err(match operator.max_inputs {
                 registry::MANY => Error::unsupported(format!(
@@ -387,7 +377,8 @@ impl<'a> Importer<'a> {
             })?;
             inputs.push(Some(value));
         }
-        Node::new(proto, self.model.opset, inputs, self.model.folder.as_ref())
+        let label = label(proto, at, self.model.opset);
+        Node::new(proto, label, self.model.opset, inputs, self.model.folder.as_ref())
     }
 
     /// A value by its name, if it is known. Counts as one of its uses: the last one forgets it.

@@ -1,6 +1,7 @@
 //! Reading a model file, and what it says about its inputs and outputs.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -58,6 +59,54 @@ pub enum Dim {
     Named(String),
     /// Nothing usable: no value, 0, a negative number, or the name `?`.
     Open,
+}
+
+impl ValueType {
+    /// Refuses an element type and a shape that this cannot have.
+    ///
+    /// # Errors
+    /// [`Error::Input`] with what it has and what it was given.
+    pub fn accepts(&self, dtype: DType, shape: &[usize]) -> Result<()> {
+        let name = &self.name;
+        if let Some(own) = self.dtype.filter(|own| *own != dtype) {
+            return Err(Error::input(format!(
+                "input `{name}` has elements of type {own}, and was given {dtype}"
+            ))
+            .help(format!("convert the tensor to {own}")));
+        }
+        let Some(dims) = &self.dims else { return Ok(()) };
+        let fits = |(dim, size): (&Dim, &usize)| !matches!(dim, Dim::Fixed(own) if own != size);
+        if dims.len() == shape.len() && dims.iter().zip(shape).all(fits) {
+            return Ok(());
+        }
+        let dims: Vec<String> = dims.iter().map(Dim::to_string).collect();
+        Err(Error::input(format!(
+            "input `{name}` has the shape [{}], and was given {shape:?}",
+            dims.join(", ")
+        )))
+    }
+
+    /// The key of [`ImportOptions::dims`](crate::ImportOptions::dims) for its first dimension,
+    /// where this is open and neither its size nor its name is given.
+    pub fn open_batch(&self, is_given: impl Fn(&str) -> bool) -> Option<String> {
+        let axis = format!("{}.0", self.name);
+        let key = match self.dims.as_ref()?.first()? {
+            Dim::Fixed(_) => return None,
+            Dim::Named(name) => name.clone(),
+            Dim::Open => axis.clone(),
+        };
+        (!is_given(&key) && !is_given(&axis)).then_some(key)
+    }
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Dim::Fixed(size) => write!(f, "{size}"),
+            Dim::Named(name) => f.write_str(name),
+            Dim::Open => f.write_str("?"),
+        }
+    }
 }
 
 impl Model {

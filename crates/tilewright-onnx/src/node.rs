@@ -69,6 +69,8 @@ impl Value {
 /// A node with its inputs.
 pub(crate) struct Node<'a> {
     proto: &'a NodeProto,
+    /// What messages call it.
+    pub(crate) label: String,
     /// Version of the operator set.
     pub(crate) opset: i64,
     inputs: Vec<Option<Value>>,
@@ -83,6 +85,7 @@ impl<'a> Node<'a> {
     /// Fails where an attribute comes twice.
     pub(crate) fn new(
         proto: &'a NodeProto,
+        label: String,
         opset: i64,
         inputs: Vec<Option<Value>>,
         folder: Option<&'a Folder>,
@@ -100,7 +103,7 @@ impl<'a> Node<'a> {
             }
         }
         let (read, unknown) = (RefCell::default(), Cell::default());
-        Ok(Node { proto, opset, inputs, folder, attributes, read, unknown })
+        Ok(Node { proto, label, opset, inputs, folder, attributes, read, unknown })
     }
 
     /// The operator's name.

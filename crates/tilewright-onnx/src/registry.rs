@@ -72,7 +72,7 @@ static OPERATORS: &[Operator] = &[
     op("CumSum", 11, 2, reduce::cumsum),
     op("DepthToSpace", 9, 1, movement::depth_to_space),
     op("DequantizeLinear", 10, 3, quantize::dequantize_linear),
-    op("Div", 9, 2, |n, b| arithmetic::binary(n, b, "div", Binary::Div)),
+    op("Div", 9, 2, |n, b| arithmetic::division(n, b, "div", Binary::Div)),
     op("Dropout", 9, 3, arithmetic::dropout),
     op("Einsum", 12, MANY, contraction::einsum),
     op("Elu", 9, 1, arithmetic::elu),
@@ -204,7 +204,7 @@ pub fn supported_ops() -> impl Iterator<Item = SupportedOp> {
     OPERATORS.iter().map(|o| SupportedOp { name: o.name, min: o.first, max: o.last })
 }
 
-/// The operator of a domain and name; the error says what is supported.
+/// The operator of a domain and name; the error says where to look.
 pub(crate) fn find(domain: &str, name: &str, opset: i64) -> Result<&'static Operator> {
     if !matches!(domain, "" | "ai.onnx") {
         return Err(Error::unsupported(format!(
@@ -213,9 +213,8 @@ pub(crate) fn find(domain: &str, name: &str, opset: i64) -> Result<&'static Oper
         .note("only ONNX's own operators are"));
     }
     let Ok(at) = OPERATORS.binary_search_by(|o| o.name.cmp(name)) else {
-        let names: Vec<&str> = OPERATORS.iter().map(|o| o.name).collect();
         return Err(Error::unsupported("the operator is not supported")
-            .note(format!("supported operators: {}", names.join(", "))));
+            .help("`tilewright ops` lists those that are"));
     };
     let found = &OPERATORS[at];
     match (found.first..=found.last).contains(&opset) {

@@ -10,6 +10,7 @@
 //! * [`reduce`]: axes that go: sums, extremes, their positions, running sums.
 //! * [`norm`]: softmax and the normalisations.
 //! * [`movement`]: data that only moves; [`resize`]: interpolated images.
+//! * [`check`]: data that stop the run where they are not what they must be.
 //! * [`quantize`]: integers that stand for floats.
 //! * [`creation`]: tensors from nothing but parameters.
 //!
@@ -38,6 +39,7 @@
 //! **Architecture invariant:** an operator knows nothing of models, files, layouts or targets,
 //! and no other crate looks at an operator's name to learn what it does.
 
+pub mod check;
 pub mod contraction;
 pub mod creation;
 pub mod einsum;
@@ -50,6 +52,7 @@ pub mod quantize;
 pub mod reduce;
 pub mod resize;
 pub mod te;
+mod top_k;
 mod window;
 
 pub use operand::{Operand, Scalar, broadcast_shapes, normalize_axes, normalize_axis};

@@ -1,7 +1,8 @@
 //! Data that only moves: every element of the result is an element of an operand or a constant.
 //!
 //! Types are free. An index from data that points outside is not an error at run time: it is
-//! clamped where it reads and ignored where it writes. Negative ones count from the end.
+//! clamped where it reads and ignored where it writes; [`crate::check`] makes it one. Negative ones
+//! count from the end.
 
 use tilewright_ir::{DType, Error, Expr, Result, TensorFunc};
 

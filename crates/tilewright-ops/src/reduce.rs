@@ -7,6 +7,7 @@ use crate::operand::{
     rounded, snake, working,
 };
 use crate::te::{self, Axis, Reducer, Stage, Tensor};
+pub use crate::top_k::top_k;
 
 /// What becomes of the values along the axes that go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -273,51 +274,4 @@ pub fn cumsum(x: &Operand, axis: i64, exclusive: bool, reverse: bool) -> Result<
         vec![Stage::new(out, axes, at, value)]
     });
     te::func([&t], [&rounded(name, acc, x.dtype)])
-}
-
-/// The `k` largest or smallest elements along an axis, the best first; of equal ones that with the
-/// lower position. Parameters: `x`, the values, their `int64` positions.
-///
-/// Every element is compared with every other one, so the work is quadratic in the axis.
-pub fn top_k(x: &Operand, axis: i64, k: usize, largest: bool) -> Result<TensorFunc> {
-    let name = "top_k";
-    require_number(name, x.dtype)?;
-    let axis = normalize_axis(name, axis, x.rank())?;
-    let extent = x.shape[axis];
-    if k > extent {
-        return Err(Error::input(format!("{name}: {k} of {extent} elements along axis {axis}")));
-    }
-    let t = x.placeholder("x");
-    // Each element's rank is the number of elements before it in order. With the ranks of an axis
-    // beside the full index, `pair` holds the position compared with.
-    let pair = [x.shape.as_slice(), &[extent]].concat();
-    let ranks = fold("rank", &pair, &[x.rank()], false, Reducer::Sum, |i| {
-        let (own, other) = (&i[..x.rank()], &i[x.rank()]);
-        let mut at = own.to_vec();
-        at[axis] = other.clone();
-        let (mine, theirs) = (t.at(own), t.at(at));
-        let better = match largest {
-            true => theirs.clone().greater(mine.clone()),
-            false => theirs.clone().less(mine.clone()),
-        };
-        let earlier = theirs.equal(mine).and(other.clone().less(&own[axis]));
-        better.or(earlier).cast(DType::I32)
-    });
-    let mut shape = x.shape.clone();
-    shape[axis] = k;
-    let pair = [shape.as_slice(), &[extent]].concat();
-    let positions = fold("positions", &pair, &[x.rank()], false, Reducer::Max, |i| {
-        let (own, other) = (&i[..x.rank()], &i[x.rank()]);
-        let mut at = own.to_vec();
-        at[axis] = other.clone();
-        let found = ranks.at(at).equal(&own[axis]);
-        // `NaN` has no place in the order; then a rank may be nobody's.
-        Expr::select(found, other.clone().cast(DType::I64), Expr::int(0, DType::I64))
-    });
-    let values = te::compute("values", &shape, |i| {
-        let mut at = i.to_vec();
-        at[axis] = positions.at(i).cast(DType::I32);
-        t.at(at)
-    });
-    te::func([&t], [&values, &positions])
 }

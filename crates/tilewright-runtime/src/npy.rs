@@ -13,6 +13,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::Path;
 
+use tilewright_codegen::file::Output;
 use tilewright_ir::tensor::byte_count;
 use tilewright_ir::{DType, Error, Result, Tensor, TypeKind};
 
@@ -59,7 +60,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<Tensor> {
     let file = File::open(path).map_err(|e| context(io(e)))?;
     // The length of a pipe is unknown, and 0 here.
     let len = file.metadata().map_err(|e| context(io(e)))?.len();
-    decode(&mut BufReader::new(file), len).map_err(context)
+    decode(&mut BufReader::new(file), len, None).map_err(context)
 }
 
 /// Reads what a `.npy` file says of its array, and not the array.
@@ -73,26 +74,39 @@ pub fn read_info(path: impl AsRef<Path>) -> Result<Info> {
     header.map(|h| h.info).map_err(|e| e.context(path.display()))
 }
 
-/// Writes a tensor to a `.npy` file, which is replaced if it exists.
+/// Writes a tensor to a `.npy` file. One that exists is replaced, or stays as it is where that
+/// fails.
 ///
 /// # Errors
 /// [`Error::Io`], with the file's name.
 pub fn write(path: impl AsRef<Path>, tensor: &Tensor) -> Result<()> {
-    let path = path.as_ref();
-    let written = File::create(path).map(BufWriter::new).and_then(|mut file| {
-        encode(&mut file, tensor)?;
-        file.flush()
-    });
-    written.map_err(|e| Error::io(e.to_string()).context(path.display()))
+    let mut output = Output::create(path, 0o666)?;
+    let mut file = BufWriter::new(output.file());
+    let written = encode(&mut file, tensor).and_then(|()| file.flush());
+    drop(file);
+    written.map_err(|e| output.failed(&e))?;
+    output.commit()
 }
 
-/// Reads an array of which at least `sure` bytes are known to exist.
-pub(crate) fn decode(from: &mut (impl Read + ?Sized), sure: u64) -> Result<Tensor> {
+/// Reads an array. Memory for up to `sure` bytes may be taken at once, for more only as there is
+/// content for it; an array of more than `most` bytes is refused.
+pub(crate) fn decode(
+    from: &mut (impl Read + ?Sized),
+    sure: u64,
+    most: Option<u64>,
+) -> Result<Tensor> {
     let header = decode_header(from)?;
     let Info { dtype, shape } = &header.info;
     let too_large =
         || Error::input(format!("the {dtype} array of shape {shape:?} does not fit in memory"));
     let bytes = byte_count(*dtype, shape).ok_or_else(too_large)?;
+    if let Some(most) = most.filter(|most| bytes as u64 > *most) {
+        return Err(Error::input(format!(
+            "the {dtype} array of shape {shape:?} takes {bytes} bytes, where this part of the file \
+             may hold {most}"
+        ))
+        .help("if the file is not damaged, write it without compression, with numpy.savez"));
+    }
     let mut tensor = if bytes as u64 <= sure {
         let mut tensor = Tensor::zeros(*dtype, shape)?;
         read_exact(from, tensor.bytes_mut(), &header.info)?;
@@ -450,7 +464,7 @@ mod tests {
     }
 
     fn parse(bytes: &[u8]) -> Result<Tensor> {
-        decode(&mut &*bytes, bytes.len() as u64)
+        decode(&mut &*bytes, bytes.len() as u64, None)
     }
 
     fn round_trip(tensor: &Tensor) {
@@ -458,7 +472,7 @@ mod tests {
         encode(&mut bytes, tensor).expect("memory can be written");
         assert_eq!((bytes.len() - tensor.bytes().len()) % HEADER_ALIGN, 0);
         for sure in [0, bytes.len() as u64] {
-            let back = decode(&mut &*bytes, sure).expect("what was written can be read");
+            let back = decode(&mut &*bytes, sure, None).expect("what was written can be read");
             assert!(back.same(tensor), "{back:?} is not {tensor:?}");
         }
     }
@@ -590,7 +604,7 @@ mod tests {
             let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
             let bytes = file(&header, &[0; 8]);
             for sure in [0, bytes.len() as u64] {
-                let error = decode(&mut &*bytes, sure).expect_err(shape);
+                let error = decode(&mut &*bytes, sure, None).expect_err(shape);
                 assert!(matches!(error, Error::Input(_)), "{error}");
             }
         }
@@ -610,7 +624,7 @@ mod tests {
         let tensor = Tensor::from_slice(&[3, 2], &[1i64, 2, 3, 4, 5, 6]).expect("a tensor");
         encode(&mut bytes, &tensor).expect("memory can be written");
         for len in 0..bytes.len() {
-            let error = decode(&mut &bytes[..len], len as u64).expect_err("a part of a file");
+            let error = decode(&mut &bytes[..len], len as u64, None).expect_err("a part of a file");
             assert!(matches!(error, Error::Input(_)), "{error}");
         }
     }

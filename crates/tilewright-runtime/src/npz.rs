@@ -6,8 +6,10 @@
 //! stored, like those of `numpy.savez`.
 //!
 //! An archive may be hostile, and a few deflated bytes can stand for a thousand times as many. So
-//! no more than [`LIMIT`] bytes are inflated, memory is taken only as far as there is content for
-//! it, and members that share their bytes in the file do not multiply without bound.
+//! what a member's header says is compared with what may still be inflated, which is [`LIMIT`] and
+//! what the file's length allows, before any of it is; and members that share their bytes in the
+//! file do not multiply without bound. A reader who knows what an array should be asks for its
+//! [`Archive::info`] first, and reads only those that are wanted.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -15,6 +17,7 @@ use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
+use tilewright_codegen::file::Output;
 use tilewright_ir::{Error, Result, Tensor};
 use zip::CompressionMethod;
 use zip::read::ZipArchive;
@@ -23,9 +26,15 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 
 use crate::npy::{self, Info};
 
-/// The most bytes that the deflated members of one archive may take in memory, 4 GiB. Members that
-/// are stored may be of any size.
-pub const LIMIT: u64 = 4 << 30;
+/// How many bytes the arrays of any archive may take in memory, 1 GiB; one of a larger file may
+/// take more, [`PER_BYTE`] for each byte of the file.
+pub const LIMIT: u64 = 1 << 30;
+/// How many bytes each byte of a file may stand for. Real numbers deflate to a half or a quarter,
+/// masks and class numbers to a tenth; text that repeats itself to a thousandth.
+pub const PER_BYTE: u64 = 32;
+
+/// The most bytes that a deflated byte can stand for.
+const DEFLATED: u64 = 1032;
 
 /// The ending of a member that is an array.
 const SUFFIX: &str = ".npy";
@@ -38,11 +47,9 @@ pub struct Archive<R> {
     zip: ZipArchive<R>,
     /// For messages.
     path: PathBuf,
-    /// Length of the file in bytes.
-    len: u64,
     /// Positions of the arrays in the archive.
     members: IndexMap<String, usize>,
-    /// How many bytes may still be read: what the file holds, and [`LIMIT`].
+    /// How many bytes may still be read, by [`LIMIT`] and [`PER_BYTE`].
     budget: u64,
 }
 
@@ -63,7 +70,8 @@ pub fn read(path: impl AsRef<Path>) -> Result<Arrays> {
     Ok(arrays)
 }
 
-/// Writes tensors to a `.npz` file, which is replaced if it exists.
+/// Writes tensors to a `.npz` file. One that exists is replaced, or stays as it is where that
+/// fails.
 ///
 /// # Errors
 /// [`Error::Io`] if the file cannot be written, [`Error::Input`] if two tensors have one name. Both
@@ -73,9 +81,9 @@ pub fn write<'a>(
     arrays: impl IntoIterator<Item = (&'a str, &'a Tensor)>,
 ) -> Result<()> {
     let path = path.as_ref();
-    let context = |e: Error| e.context(path.display());
-    let file = File::create(path).map_err(|e| context(Error::io(e.to_string())))?;
-    encode(BufWriter::new(file), arrays).map_err(context)
+    let mut output = Output::create(path, 0o666)?;
+    encode(BufWriter::new(output.file()), arrays).map_err(|e| e.context(path.display()))?;
+    output.commit()
 }
 
 fn encode<'a>(
@@ -129,7 +137,12 @@ impl<R: Read + Seek> Archive<R> {
                 members.insert(name.to_owned(), index);
             }
         }
-        Ok(Archive { zip, path, len, members, budget: len.saturating_add(LIMIT) })
+        Ok(Archive {
+            zip,
+            path,
+            members,
+            budget: LIMIT.saturating_add(PER_BYTE.saturating_mul(len)),
+        })
     }
 
     /// Names of the arrays, in the order of the file.
@@ -152,16 +165,16 @@ impl<R: Read + Seek> Archive<R> {
     /// [`Error::Unsupported`] for element types that tensors do not have. All name file and array.
     pub fn read(&mut self, name: &str) -> Result<Tensor> {
         let budget = self.budget;
-        let tensor = self.member(name, |file, sure| {
-            let mut file = Limited { file, left: budget };
-            npy::decode(&mut file, sure.min(budget))
+        let tensor = self.member(name, |file, possible| {
+            let most = possible.min(budget);
+            npy::decode(file, most, Some(most))
         })?;
         self.budget = self.budget.saturating_sub(tensor.bytes().len() as u64);
         Ok(tensor)
     }
 
-    /// Calls `read` with the content of a member, and with the number of bytes that it is sure to
-    /// have.
+    /// Calls `read` with the content of a member, and with the number of bytes that its part of the
+    /// file can stand for.
     fn member<T>(
         &mut self,
         name: &str,
@@ -175,7 +188,6 @@ impl<R: Read + Seek> Archive<R> {
                 false => format!("it holds {}", there.join(", ")),
             }));
         };
-        let len = self.len;
         let content = self.zip.by_index(index).map_err(|e| match e {
             ZipError::UnsupportedArchive(what) => {
                 Error::unsupported(format!("a member of the archive that needs {what}"))
@@ -184,11 +196,12 @@ impl<R: Read + Seek> Archive<R> {
             e => damaged(e),
         });
         let value = content.and_then(|mut file| {
-            let sure = match file.compression() {
-                CompressionMethod::Stored => file.compressed_size().min(len),
-                _ => 0,
+            let ratio = match file.compression() {
+                CompressionMethod::Stored => 1,
+                _ => DEFLATED,
             };
-            read(&mut file, sure)
+            let possible = file.compressed_size().saturating_mul(ratio);
+            read(&mut file, possible)
         });
         value.map_err(|e| e.context(format_args!("{}: array `{name}`", self.path.display())))
     }
@@ -200,26 +213,6 @@ fn damaged(e: ZipError) -> Error {
             Error::io(e.to_string())
         }
         e => Error::input(format!("the archive is damaged: {e}")),
-    }
-}
-
-/// A reader that gives an error where it would pass its limit.
-struct Limited<'a> {
-    file: &'a mut dyn Read,
-    /// In bytes.
-    left: u64,
-}
-
-impl Read for Limited<'_> {
-    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.file.read(to)?;
-        self.left = self.left.checked_sub(n as u64).ok_or_else(|| {
-            std::io::Error::new(
-                std::io::ErrorKind::InvalidData,
-                format!("the arrays take more than {} GiB when they are inflated", LIMIT >> 30),
-            )
-        })?;
-        Ok(n)
     }
 }
 
@@ -312,12 +305,22 @@ mod tests {
         let bytes = deflated("x.npy", &content);
         assert!(bytes.len() < 1 << 14);
         let error = archive(&bytes).expect("an archive").read("x").expect_err("a lie");
-        assert!(error.to_string().contains("cut short"), "{error}");
-        let mut small = archive(&bytes).expect("an archive");
-        small.budget = 1 << 20;
-        let error = small.read("x").expect_err("more than the limit");
-        assert!(error.to_string().contains("more than 4 GiB"), "{error}");
+        assert!(error.to_string().contains("takes 17179869184 bytes, where"), "{error}");
         assert!(matches!(error, Error::Input(_)));
+        // One that says less than there is, and more, by a little and by much.
+        for (says, said) in
+            [(1 << 19, "goes on behind"), ((4 << 20) + 1, "cut short"), (1 << 24, "may hold")]
+        {
+            let header =
+                format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({says},), }}");
+            let mut content = b"\x93NUMPY\x01\x00".to_vec();
+            content.extend((header.len() as u16).to_le_bytes());
+            content.extend(header.as_bytes());
+            content.resize(4 << 20, 0);
+            let bytes = deflated("x.npy", &content);
+            let error = archive(&bytes).expect("an archive").read("x").expect_err("a lie");
+            assert!(error.to_string().contains(said), "{error}");
+        }
     }
 
     #[test]
@@ -351,6 +354,43 @@ mod tests {
             if let Ok(t) = content(&bytes) {
                 assert!(t.same(&a), "a wrong byte at {at} went unnoticed");
             }
+        }
+    }
+
+    #[test]
+    fn archives_with_random_damage_are_read_or_refused() {
+        let (a, b) = (tensor(300), tensor(5));
+        let seeds =
+            [encoded(&[("a", &a), ("b", &b)]), deflated("a.npy", &npy(&a)), npy(&b), Vec::new()];
+        let mut state = 1u64;
+        let mut random = move |below: usize| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) as usize % below.max(1)
+        };
+        for _ in 0..3000 {
+            let mut bytes = seeds[random(seeds.len())].clone();
+            for _ in 0..=random(6) {
+                let at = random(bytes.len() + 1);
+                match random(5) {
+                    // Numbers at the ends of their ranges, as sizes and offsets.
+                    0 => bytes.splice(at..(at + 4).min(bytes.len()), [0xff; 4]).for_each(drop),
+                    1 => bytes.truncate(at),
+                    2 => {
+                        let from = random(bytes.len());
+                        let part = bytes[from..(from + random(80)).min(bytes.len())].to_vec();
+                        bytes.splice(at..at, part).for_each(drop);
+                    }
+                    3 => bytes.splice(at..at, [0; 3]).for_each(drop),
+                    _ => bytes
+                        .splice(at..(at + 1).min(bytes.len()), [random(256) as u8])
+                        .for_each(drop),
+                }
+            }
+            let Ok(mut archive) = archive(&bytes) else { continue };
+            let most = archive.budget;
+            let names: Vec<String> = archive.names().map(str::to_owned).collect();
+            let read = names.iter().filter_map(|name| archive.read(name).ok());
+            assert!(read.map(|t| t.bytes().len() as u64).sum::<u64>() <= most);
         }
     }
 

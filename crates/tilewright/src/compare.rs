@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use tilewright_ir::Tensor;
+use tilewright_ir::{DType, Tensor};
 
 /// How far floats may lie apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,24 +78,25 @@ impl Comparison {
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn compare(got: &Tensor, expected: &Tensor, tolerance: Tolerance) -> Comparison {
-    if got.dtype() != expected.dtype() {
-        return Comparison::Mismatch(format!(
-            "has elements of type {}, expected {}",
-            got.dtype(),
-            expected.dtype()
-        ));
-    }
-    if got.shape() != expected.shape() {
-        return Comparison::Mismatch(format!(
-            "has the shape {:?}, expected {:?}",
-            got.shape(),
-            expected.shape()
-        ));
+    if let Some(differs) = mismatch(got, expected.dtype(), expected.shape()) {
+        return differs;
     }
     match got.dtype().is_float() {
         true => floats(got, expected, tolerance),
         false => integers(got, expected),
     }
+}
+
+/// What [`compare`] says where a tensor has not the expected type or shape, whatever the elements.
+pub fn mismatch(got: &Tensor, dtype: DType, shape: &[usize]) -> Option<Comparison> {
+    let what = if got.dtype() != dtype {
+        format!("has elements of type {}, expected {dtype}", got.dtype())
+    } else if got.shape() != shape {
+        format!("has the shape {:?}, expected {shape:?}", got.shape())
+    } else {
+        return None;
+    };
+    Some(Comparison::Mismatch(what))
 }
 
 /// The largest of some errors, and where it is.

@@ -44,7 +44,7 @@
 //! * [`compare`], [`random`]: comparing outputs, making inputs.
 //!
 //! The other crates of the project are re-exported: [`ir`], [`script`], [`interp`], [`ops`],
-//! [`onnx`], [`transform`], [`schedule`], [`graph`], [`codegen`], [`runtime`].
+//! [`onnx`], [`sets`], [`transform`], [`schedule`], [`graph`], [`codegen`], [`runtime`].
 
 pub mod assume;
 mod checked;
@@ -52,6 +52,7 @@ pub mod compare;
 pub mod compile;
 pub mod layout;
 pub mod load;
+mod nearest;
 pub mod passes;
 pub mod pipeline;
 pub mod random;
@@ -75,4 +76,5 @@ pub use tilewright_runtime as runtime;
 pub use tilewright_runtime::Executable;
 pub use tilewright_schedule as schedule;
 pub use tilewright_script as script;
+pub use tilewright_sets as sets;
 pub use tilewright_transform as transform;

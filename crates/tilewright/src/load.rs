@@ -1,9 +1,11 @@
 //! Files to modules.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use tilewright_ir::{Attr, Error, Module, Result, Source};
+use tilewright_onnx::{Dim, ImportOptions, Model, ValueType};
 
 use crate::sizes::{self, Sizes};
 
@@ -27,33 +29,113 @@ use crate::sizes::{self, Sizes};
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn load(path: impl AsRef<Path>, sizes: &Sizes) -> Result<Module> {
-    let path = path.as_ref();
-    let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
-    if ending == "onnx" {
-        return load_onnx(path, sizes);
-    }
-    let bytes =
-        std::fs::read(path).map_err(|e| Error::io(e.to_string()).context(path.display()))?;
-    match String::from_utf8(bytes) {
-        Ok(text) if ending == "py" || !text.contains('\0') => {
-            parse(path.display().to_string(), text, sizes)
-        }
-        Err(e) if ending == "py" => {
-            let at = e.utf8_error().valid_up_to();
-            Err(Error::syntax(format!("{}: not UTF-8 text, at byte {at}", path.display())))
-        }
-        Ok(_) | Err(_) => load_onnx(path, sizes),
-    }
+    Draft::read(path)?.module(sizes)
 }
 
-fn load_onnx(path: &Path, sizes: &Sizes) -> Result<Module> {
-    let options = tilewright_onnx::ImportOptions {
-        dims: sizes.dims.clone(),
-        shapes: sizes.shapes.clone(),
-        values: sizes.values.clone(),
-        ..Default::default()
-    };
-    tilewright_onnx::import_path(path, &options)
+/// A file that was read, before its sizes are settled: it says what it takes, so that no more than
+/// that has to be read and given.
+pub struct Draft(Kind);
+
+enum Kind {
+    Onnx(Box<Model>),
+    Script(Module),
+}
+
+impl Draft {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// As [`load`], but for sizes and operators.
+    pub fn read(path: impl AsRef<Path>) -> Result<Draft> {
+        let path = path.as_ref();
+        let onnx = || Ok(Draft(Kind::Onnx(Box::new(Model::read(path)?))));
+        let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
+        if ending == "onnx" {
+            return onnx();
+        }
+        let bytes =
+            std::fs::read(path).map_err(|e| Error::io(e.to_string()).context(path.display()))?;
+        match String::from_utf8(bytes) {
+            Ok(text) if ending == "py" || !text.contains('\0') => {
+                Draft::parse(path.display().to_string(), text)
+            }
+            Err(e) if ending == "py" => {
+                let at = e.utf8_error().valid_up_to();
+                Err(Error::syntax(format!("{}: not UTF-8 text, at byte {at}", path.display())))
+            }
+            Ok(_) | Err(_) => onnx(),
+        }
+    }
+
+    /// Parses TVMScript; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] with the place where it does not parse.
+    pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Result<Draft> {
+        let source = Source::new(name, text);
+        Ok(Draft(Kind::Script(tilewright_script::parse_module(&source)?)))
+    }
+
+    /// What can be given to it: the inputs of a model, or the tensor parameters of a module's
+    /// entry, outputs among them.
+    ///
+    /// # Errors
+    /// [`Error::Model`] for a model that contradicts itself, [`Error::Input`] for a module without
+    /// an entry.
+    pub fn inputs(&self) -> Result<Vec<ValueType>> {
+        match &self.0 {
+            Kind::Onnx(model) => Ok(model.signature()?.inputs),
+            Kind::Script(module) => sizes::parameters(module),
+        }
+    }
+
+    /// The first dimensions of a model's inputs that are open and that `sizes` does not say, as keys
+    /// of [`Sizes::dims`]: with one sample in the batch, most models run.
+    ///
+    /// # Errors
+    /// As [`Draft::inputs`].
+    pub fn open_batch(&self, sizes: &Sizes) -> Result<Vec<String>> {
+        let Kind::Onnx(model) = &self.0 else { return Ok(Vec::new()) };
+        let inputs = model.signature()?.inputs;
+        let mut given: HashSet<String> = sizes.dims.keys().cloned().collect();
+        for input in &inputs {
+            let axes = sizes.dims.keys().filter_map(|key| {
+                let (name, axis) = key.rsplit_once('.')?;
+                (name == input.name).then(|| axis.parse().ok())?
+            });
+            let whole = sizes.shapes.get(&input.name).map_or(0, Vec::len);
+            for axis in axes.chain(0..whole) {
+                given.insert(format!("{}.{axis}", input.name));
+                if let Some(Dim::Named(name)) = input.dims.as_ref().and_then(|d| d.get(axis)) {
+                    given.insert(name.clone());
+                }
+            }
+        }
+        let mut keys: Vec<String> =
+            inputs.iter().filter_map(|i| i.open_batch(|key| given.contains(key))).collect();
+        keys.sort();
+        keys.dedup();
+        Ok(keys)
+    }
+
+    /// The module, with these sizes.
+    ///
+    /// # Errors
+    /// As [`load`].
+    pub fn module(&self, sizes: &Sizes) -> Result<Module> {
+        match &self.0 {
+            Kind::Onnx(model) => model.import(&ImportOptions {
+                dims: sizes.dims.clone(),
+                shapes: sizes.shapes.clone(),
+                values: sizes.values.clone(),
+                ..Default::default()
+            }),
+            Kind::Script(module) => sizes::fill(module, sizes).map_err(|e| match &module.source {
+                Some(source) => e.context(&source.name),
+                None => e,
+            }),
+        }
+    }
 }
 
 /// The inputs of the model that became constants of the module, because sizes depend on them.
@@ -91,9 +173,7 @@ pub fn fixed_inputs(module: &Module) -> Vec<Arc<str>> {
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn parse(name: impl Into<String>, text: impl Into<String>, sizes: &Sizes) -> Result<Module> {
-    let source = Source::new(name, text);
-    let module = tilewright_script::parse_module(&source)?;
-    sizes::fill(&module, sizes).map_err(|e| e.context(&source.name))
+    Draft::parse(name, text)?.module(sizes)
 }
 
 /// Ways to a module, and its text.
@@ -116,7 +196,7 @@ pub trait ModuleExt: Sized {
 
 impl ModuleExt for Module {
     fn from_onnx(path: impl AsRef<Path>) -> Result<Self> {
-        load_onnx(path.as_ref(), &Sizes::new())
+        Draft(Kind::Onnx(Box::new(Model::read(path)?))).module(&Sizes::new())
     }
 
     fn from_script(text: &str) -> Result<Self> {

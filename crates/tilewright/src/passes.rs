@@ -16,6 +16,7 @@ use tilewright_transform::{
 
 use crate::assume::use_assume;
 use crate::checked;
+use crate::nearest::nearest;
 use crate::pipeline::{check_after, each_tensor};
 
 /// Settings of passes by name, as the user wrote them.
@@ -410,8 +411,12 @@ pub static PASSES: &[Pass] = &[
 pub fn find(name: &str) -> Result<&'static Pass> {
     PASSES.iter().find(|p| p.name == name).ok_or_else(|| {
         let names: Vec<&str> = PASSES.iter().map(|p| p.name).collect();
-        Error::input(format!("there is no pass `{name}`"))
-            .note(format!("the passes are: {}", names.join(", ")))
+        let error = Error::input(format!("there is no pass `{name}`"))
+            .note(format!("the passes are: {}", names.join(", ")));
+        match nearest(name, names) {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error,
+        }
     })
 }
 

@@ -13,9 +13,11 @@ use std::sync::Arc;
 
 use tilewright_ir::visit::{fold_expr_children, fold_func};
 use tilewright_ir::{
-    Binding, BindingBlock, Buffer, Error, Expr, ExprKind, Fold, Function, GraphExpr, GraphFunc,
-    GraphType, GraphVar, Module, Param, Result, Tensor, TensorFunc, TensorType, Var, expr,
+    Binding, BindingBlock, Buffer, DType, Error, Expr, ExprKind, Fold, Function, GraphExpr,
+    GraphFunc, GraphType, GraphVar, Module, Param, Result, Tensor, TensorFunc, TensorType, Var,
+    expr,
 };
+use tilewright_onnx::{Dim, ValueType};
 
 /// What is known of the sizes that a model or module leaves open.
 ///
@@ -73,6 +75,7 @@ type Values = HashMap<Var, (i64, String)>;
 struct Input {
     name: Arc<str>,
     shape: Vec<Expr>,
+    dtype: DType,
 }
 
 /// Fills in sizes. The module's entry and what it calls are specialised; other functions stay.
@@ -116,6 +119,22 @@ pub fn open(module: &Module) -> Vec<Arc<str>> {
     names
 }
 
+/// The tensor parameters of the entry of a module, as a model describes its inputs.
+pub(crate) fn parameters(module: &Module) -> Result<Vec<ValueType>> {
+    let (inputs, _) = signature(module, module.entry()?);
+    let dim = |e: &Expr| match (e.as_int().map(usize::try_from), e.as_var()) {
+        (Some(Ok(size)), _) => Dim::Fixed(size),
+        (_, Some(var)) => Dim::Named(var.name().to_string()),
+        _ => Dim::Open,
+    };
+    let parameter = |i: Input| ValueType {
+        name: i.name.to_string(),
+        dtype: Some(i.dtype),
+        dims: Some(i.shape.iter().map(dim).collect()),
+    };
+    Ok(inputs.into_iter().map(parameter).collect())
+}
+
 /// The tensor and the scalar parameters of a function.
 fn signature(module: &Module, name: &str) -> (Vec<Input>, Vec<Var>) {
     let mut inputs = Vec::new();
@@ -124,8 +143,11 @@ fn signature(module: &Module, name: &str) -> (Vec<Input>, Vec<Var>) {
         Some(Function::Tensor(f)) => {
             for p in &f.params {
                 match p {
-                    Param::Buffer { buffer, .. } => inputs
-                        .push(Input { name: buffer.name.clone(), shape: buffer.shape.clone() }),
+                    Param::Buffer { buffer, .. } => inputs.push(Input {
+                        name: buffer.name.clone(),
+                        shape: buffer.shape.clone(),
+                        dtype: buffer.dtype(),
+                    }),
                     Param::Scalar(var) => scalars.push(var.clone()),
                 }
             }
@@ -133,7 +155,8 @@ fn signature(module: &Module, name: &str) -> (Vec<Input>, Vec<Var>) {
         Some(Function::Graph(f)) => {
             for p in &f.params {
                 if let GraphType::Tensor(ty) = p.ty() {
-                    inputs.push(Input { name: p.name().clone(), shape: ty.shape.clone() });
+                    let (name, shape) = (p.name().clone(), ty.shape.clone());
+                    inputs.push(Input { name, shape, dtype: ty.dtype });
                 }
             }
         }

@@ -140,7 +140,8 @@ impl Scratch {
 fn help_and_version_are_answers() {
     tilewright(&["--version"]).code(0).says("tilewright ");
     tilewright(&["--help"]).code(0).says("Usage: tilewright");
-    for command in ["run", "compile", "opt", "diff", "doctor", "ops"] {
+    tilewright(&["--help"]).code(0).says("TILEWRIGHT_CACHE").says("TILEWRIGHT_ISL");
+    for command in ["run", "compile", "opt", "diff", "doctor", "ops", "completions", "man"] {
         tilewright(&["help", command]).code(0).says(&format!("Usage: tilewright {command}"));
     }
     tilewright(&["opt", "--help"]).code(0).says("lower_blocks ");
@@ -155,7 +156,15 @@ fn wrong_arguments_are_refused() {
     tilewright(&["run", "x.onnx", "--dim", "N=-1"]).code(2).complains("`-1` is not a size");
     tilewright(&["run", "x.onnx", "--rtol=-1"]).code(2).complains("not negative");
     tilewright(&["run", "x.onnx", "--input", "x"]).code(2).complains("expected NAME=VALUE");
-    tilewright(&["ops"]).code(2).complains("--onnx");
+    // Clap knows what is near.
+    tilewright(&["rnu"]).code(2).complains("'run'");
+    let near = tilewright(&["opt", &digits("digits.onnx"), "--pass", "simplfy"]).code(2);
+    near.complains("there is no pass `simplfy`").complains("did you mean `simplify`?");
+    tilewright(&["run", &digits("digits.onnx"), "--layout", "plan"])
+        .code(2)
+        .complains("not available");
+    let help = tilewright(&["help", "run"]).code(0).out;
+    assert!(!help.contains("nchw16c|plan"), "{help}");
 }
 
 #[test]
@@ -194,8 +203,61 @@ fn doctor_says_where_the_cache_is() {
 }
 
 #[test]
+fn shells_and_manuals_get_their_texts() {
+    for shell in ["bash", "zsh", "fish"] {
+        tilewright(&["completions", shell]).code(0).says("tilewright").says("nchw16c");
+    }
+    tilewright(&["man"]).code(0).says(".TH tilewright 1").says("verify");
+    tilewright(&["man", "run"]).code(0).says(".TH tilewright").says("expect");
+    tilewright(&["man", "fly"]).code(2).complains("there is no command `fly`");
+}
+
+#[test]
+fn an_isl_that_cannot_be_loaded_is_not_called_found() {
+    let scratch = Scratch::new();
+    let broken = scratch.file("libisl.so.23", "no library");
+    for isl in [broken.as_str(), "/nowhere/libisl.so"] {
+        let done = program().arg("doctor").env("TILEWRIGHT_ISL", isl).output();
+        let text = String::from_utf8(done.expect("the program runs").stdout).expect("text");
+        assert!(text.contains("isl: MISSING: ") && text.contains(isl), "{text}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn files_may_have_names_that_are_no_text() {
+    use std::os::unix::ffi::OsStringExt;
+    let scratch = Scratch::new();
+    let odd = |name: &[u8]| {
+        let directory = OsStr::new(&scratch.path("")).to_owned().into_encoded_bytes();
+        std::ffi::OsString::from_vec([&directory, name].concat())
+    };
+    let (model, input, output) = (odd(b"m\xff.onnx"), odd(b"i\xfe.npz"), odd(b"o\xfd.npz"));
+    std::fs::copy(digits("digits.onnx"), &model).expect("a file can be copied");
+    std::fs::copy(digits("test_inputs.npz"), &input).expect("a file can be copied");
+    let ran: [&OsStr; 6] =
+        ["run".as_ref(), &model, "--inputs".as_ref(), &input, "--output".as_ref(), &output];
+    tilewright(&ran).code(0);
+    assert!(std::fs::metadata(&output).is_ok());
+    let array = odd(b"a\xff.npy");
+    let images = tilewright::Tensor::from_slice(&[2, 1, 8, 8], &[0.5f32; 128]).expect("a tensor");
+    tilewright::runtime::npy::write(&array, &images).expect("it can be written");
+    let mut given = std::ffi::OsString::from("image=");
+    given.push(&array);
+    let ran: [&OsStr; 4] = ["run".as_ref(), &model, "--input".as_ref(), &given];
+    tilewright(&ran).code(0).says("logits: float32 [2, 10]");
+    let library = odd(b"lib\xff.so");
+    let compiled: [&OsStr; 4] = ["compile".as_ref(), &model, "--output".as_ref(), &library];
+    tilewright(&compiled).code(0);
+    assert!(std::fs::metadata(&library).is_ok_and(|meta| meta.len() > 1000));
+    let missing: [&OsStr; 2] = ["run".as_ref(), &odd(b"no\xff.onnx")];
+    tilewright(&missing).code(2).complains("no");
+}
+
+#[test]
 fn ops_lists_name_oldest_and_newest_opset() {
-    let done = tilewright(&["ops", "--onnx"]).code(0);
+    let done = tilewright(&["ops"]).code(0);
+    assert_eq!(done.out, tilewright(&["ops", "--onnx"]).code(0).out);
     for line in done.out.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         let [_, min, max] = words[..] else { panic!("{line}") };
@@ -226,4 +288,39 @@ fn a_pipe_that_closes_is_no_error() {
     drop(stdin);
     let done = child.wait_with_output().expect("the program ends");
     assert_eq!((done.status.code(), done.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
+/// The commands of the README, as they stand there, in a directory that sees the examples.
+#[test]
+fn commands_of_the_readme_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join("README.md")).expect("there is a README");
+    let scratch = Scratch::new();
+    for part in ["digits", "layouts"] {
+        let to = scratch.path(&format!("examples/{part}"));
+        std::fs::create_dir_all(&to).expect("a directory can be made");
+        for file in std::fs::read_dir(root.join("examples").join(part))
+            .expect("there are examples")
+            .flatten()
+        {
+            if file.path().is_file() {
+                let to = Path::new(&to).join(file.file_name());
+                std::fs::copy(file.path(), to).expect("a file can be copied");
+            }
+        }
+    }
+    let commands = text.lines().filter_map(|line| {
+        let line = line.split(" #").next().unwrap_or(line);
+        line.strip_prefix("cargo run --release -- ").or_else(|| line.strip_prefix("tilewright "))
+    });
+    let mut count = 0;
+    for command in commands {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        let done = program().args(&words).current_dir(scratch.path("")).output();
+        let done = done.expect("the program runs");
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "tilewright {command}: {said}");
+        count += 1;
+    }
+    assert!(count >= 12, "{count} commands");
 }

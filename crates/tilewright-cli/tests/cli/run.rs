@@ -113,7 +113,12 @@ fn a_summary_shows_the_best_classes() {
 #[test]
 fn sizes_come_from_arguments_or_from_inputs() {
     let model = digits("digits.onnx");
-    tilewright(&["run", &model]).code(2).complains("`N`").complains("--dim N=SIZE");
+    tilewright(&["run", &model])
+        .code(0)
+        .says("logits: float32 [1, 10]")
+        .complains("note: the size `N` is open, and 1 is taken; --dim N=SIZE gives another\n");
+    let said = run_digits(&[]).code(0).err;
+    assert!(!said.contains("is taken"), "{said}");
     for key in ["N", "image.0"] {
         tilewright(&["run", &model, "--dim", &format!("{key}=3")])
             .code(0)
@@ -310,4 +315,83 @@ def f(A: T.Buffer((1,), "float32"), B: T.Buffer((1,), "float32")):
     B[0] = A[0]
 "#;
     tilewright_on(text, &["run", "-"]).code(2).complains("an assertion of `f` failed: A is large");
+}
+
+#[test]
+fn arrays_that_are_no_inputs_are_refused_unread() {
+    let scratch = Scratch::new();
+    let bytes = std::fs::read(digits("test_inputs.npz")).expect("it is there");
+    // Whatever is in the member: its name is enough.
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.contains("image.npy"));
+    let renamed = bytes.iter().copied().collect::<Vec<u8>>();
+    let at: Vec<usize> =
+        (0..renamed.len() - 9).filter(|&i| &renamed[i..i + 9] == b"image.npy").collect();
+    let mut other = renamed.clone();
+    at.iter().for_each(|&i| other[i..i + 5].copy_from_slice(b"imaga"));
+    let path = scratch.file("other.npz", &other);
+    tilewright(&["run", &digits("digits.onnx"), "--inputs", &path])
+        .code(2)
+        .complains("`imaga` was given, and is not an input")
+        .complains("the inputs are: `image`");
+    // One of the wrong type, whose content is damaged, is refused for its type.
+    let wide = Tensor::from_slice(&[2, 1, 8, 8], &[0.25f64; 128]).expect("a tensor");
+    let path = write(&scratch, "wide.npz", &[("image".to_owned(), wide)].into());
+    let mut bytes = std::fs::read(&path).expect("it is there");
+    let at = bytes.len() / 2;
+    bytes[at] ^= 0x55;
+    let path = scratch.file("wide.npz", &bytes);
+    tilewright(&["run", &digits("digits.onnx"), "--inputs", &path])
+        .code(2)
+        .complains("input `image` has elements of type float32, and was given float64");
+}
+
+#[test]
+fn places_that_cannot_be_written_are_refused_before_the_model_is_read() {
+    let scratch = Scratch::new();
+    let directory = scratch.path("");
+    // There is no such model, and that is not what is said.
+    for output in [directory.as_str(), "/nowhere/out"] {
+        for command in [
+            &["run", "/nowhere/m.onnx", "--output"][..],
+            &["compile", "/nowhere/m.onnx", "--emit", "so", "-o"],
+        ] {
+            tilewright(&[command, &[output]].concat()).code(2).complains(output);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_said_and_leaves_nothing() {
+    run_digits(&["--output", "/dev/full"]).code(2).complains("/dev/full: ");
+    tilewright(&["compile", &digits("digits.onnx"), "--emit", "tvmscript", "-o", "/dev/full"])
+        .code(2)
+        .complains("/dev/full: ");
+}
+
+#[test]
+fn names_cannot_act_on_the_terminal() {
+    let scratch = Scratch::new();
+    // A graph whose input, output and constant have such names, in a file of such a name.
+    let script = "@R.function\ndef main(x: R.Tensor((2,), \"float32\")) -> R.Tensor((2,), \"float32\"):\n    \
+        R.func_attr({\"output_names\": [\"y\\x1b[2J\\u202e\\nerror: z\"]})\n    \
+        with R.dataflow():\n        v = R.call_tir(f, (x,), out_sinfo=R.Tensor((2,), \"float32\"))\n        \
+        R.output(v)\n    return v\n\n@T.prim_func\ndef f(A: T.Buffer((2,), \"float32\"), B: T.Buffer((2,), \"float32\")):\n    \
+        for i in range(2):\n        with T.block(\"B\"):\n            vi = T.axis.spatial(2, i)\n            \
+        B[vi] = A[vi]\n";
+    let path = scratch.file("m\x1b[31m.py", script);
+    let acts = |text: &str| text.lines().any(|l| l.contains(tilewright::ir::show::is_hidden));
+    for arguments in [&["run"][..], &["run", "--time"], &["plan", "--layout", "nhwc", "--explain"]]
+    {
+        let done = tilewright(&[arguments, &[path.as_str()]].concat());
+        assert!(!acts(&done.out) && !acts(&done.err), "{:?} {:?}", done.out, done.err);
+        assert!(!done.out.lines().any(|line| line.starts_with("error: z")), "{}", done.out);
+    }
+    let broken = scratch.file(
+        "b\x1b[31m.py",
+        format!("{script}    B[0] = \"\x1b[5m\u{202e}\" + {}", "9".repeat(99_999)),
+    );
+    let done = tilewright(&["run", &broken]).code(2);
+    assert!(!acts(&done.err) && done.err.len() < 2000, "{:?}", done.err);
 }

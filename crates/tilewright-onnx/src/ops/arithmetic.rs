@@ -1,9 +1,11 @@
 //! Operators on elements: arithmetic, activations, comparisons, conversions.
 
 use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ops::check::Need;
 use tilewright_ops::elementwise::{self, Binary, Unary, Variadic};
 use tilewright_ops::{Operand, Scalar};
 
+use super::check::demand;
 use super::one;
 use crate::build::{Builder, operand};
 use crate::data;
@@ -215,10 +217,26 @@ pub(crate) fn pow(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     one(combine(b, "pow", Binary::Pow, x, y)?)
 }
 
+/// A division; integers must not be divided by zero.
+pub(crate) fn division(
+    node: &Node,
+    b: &mut Builder,
+    base: &'static str,
+    op: Binary,
+) -> Result<Vec<Value>> {
+    let (x, y) = (node.input(0)?, node.input(1)?);
+    // Where nothing is divided, the divisors do not matter.
+    if !y.dtype().is_int() || x.shape().contains(&0) {
+        return binary(node, b, base, op);
+    }
+    let y = demand(node, b, "divisor", y, &Need::NonZero)?;
+    one(combine(b, base, op, x, &y)?)
+}
+
 pub(crate) fn modulo(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     match node.int_or("fmod", 0)? {
-        0 => binary(node, b, "mod", Binary::Mod),
-        1 => binary(node, b, "fmod", Binary::Fmod),
+        0 => division(node, b, "mod", Binary::Mod),
+        1 => division(node, b, "fmod", Binary::Fmod),
         other => Err(node.unsupported_value("fmod", other, "0, 1")),
     }
 }

@@ -4,6 +4,7 @@
 //! `tilewright_ops`. What depends only on constants it may compute on the spot.
 
 pub(crate) mod arithmetic;
+mod check;
 pub(crate) mod constants;
 pub(crate) mod contraction;
 pub(crate) mod movement;

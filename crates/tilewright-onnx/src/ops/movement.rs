@@ -4,10 +4,12 @@
 //! holds one must be known. Constants are moved at once: weights often pass through here.
 
 use tilewright_ir::{DType, Error, Expr, Result, Tensor, TensorFunc};
+use tilewright_ops::check::Need;
 use tilewright_ops::movement::{self, DepthOrder, PadMode, ScatterMode};
 use tilewright_ops::{Operand, Scalar, broadcast_shapes, te};
 
 use super::arithmetic::scalar;
+use super::check::demand;
 use super::one;
 use crate::build::{Builder, check_extents, operand, too_many_axes};
 use crate::dims::MAX_RANK;
@@ -457,19 +459,6 @@ pub(crate) fn tile(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     })?)
 }
 
-/// Indices must be whole numbers; known ones must lie inside.
-fn check_indices(indices: &Value, extent: Option<usize>) -> Result<()> {
-    if !indices.dtype().is_int() {
-        return Err(Error::model(format!("the indices are {}", indices.dtype())));
-    }
-    let (Some(t), Some(extent)) = (indices.constant(), extent) else { return Ok(()) };
-    let extent = extent as i128;
-    match (0..t.len()).map(|i| t.get_i128(i)).find(|i| !(-extent..extent).contains(i)) {
-        None => Ok(()),
-        Some(i) => Err(Error::model(format!("the index {i} lies outside of {extent} elements"))),
-    }
-}
-
 /// Slices of a value along an axis.
 pub(crate) fn gather_along(
     b: &mut Builder,
@@ -485,20 +474,20 @@ pub(crate) fn gather_along(
 pub(crate) fn gather(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     let (x, indices) = (node.input(0)?, node.input(1)?);
     let at = axis(node.int_or("axis", 0)?, x.rank())?;
-    check_indices(indices, Some(x.shape()[at]))?;
     let rank = x.rank() + indices.rank() - 1;
     if rank > MAX_RANK {
         return Err(too_many_axes(rank));
     }
-    one(gather_along(b, x, indices, at)?)
+    let indices = demand(node, b, "index", indices, &Need::position(x.shape()[at]))?;
+    one(gather_along(b, x, &indices, at)?)
 }
 
 pub(crate) fn gather_elements(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     let (x, indices) = (node.input(0)?, node.input(1)?);
     let at = axis(node.int_or("axis", 0)?, x.rank())?;
-    check_indices(indices, Some(x.shape()[at]))?;
-    let (of, with, at) = (operand(x), operand(indices), at as i64);
-    let args = [x.clone(), indices.clone()];
+    let indices = demand(node, b, "index", indices, &Need::position(x.shape()[at]))?;
+    let (of, with, at) = (operand(x), operand(&indices), at as i64);
+    let args = [x.clone(), indices];
     one(b.call("gather_elements", &(&of, &with, at), &args, || {
         movement::gather_elements(&of, &with, at)
     })?)
@@ -506,7 +495,6 @@ pub(crate) fn gather_elements(node: &Node, b: &mut Builder) -> Result<Vec<Value>
 
 pub(crate) fn gather_nd(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     let (x, indices) = (node.input(0)?, node.input(1)?);
-    check_indices(indices, None)?;
     let batch = if node.opset >= 12 { node.int_or("batch_dims", 0)? } else { 0 };
     let batch = usize::try_from(batch)
         .ok()
@@ -516,10 +504,28 @@ pub(crate) fn gather_nd(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     if of.rank() + with.rank() > 2 * MAX_RANK {
         return Err(too_many_axes(of.rank() + with.rank()));
     }
-    let args = [x.clone(), indices.clone()];
+    let indices = demand_tuples(node, b, x, indices, batch)?;
+    let args = [x.clone(), indices];
     one(b.call("gather_nd", &(&of, &with, batch), &args, || {
         movement::gather_nd(&of, &with, batch)
     })?)
+}
+
+/// Indices whose last axis holds positions along the axes of `x` from `batch` on, checked.
+fn demand_tuples(
+    node: &Node,
+    b: &mut Builder,
+    x: &Value,
+    indices: &Value,
+    batch: usize,
+) -> Result<Value> {
+    let depth = indices.shape().last().copied().unwrap_or(0);
+    let extents = x.shape().get(batch..).and_then(|rest| rest.get(..depth));
+    match extents {
+        Some(extents) if depth > 0 => demand(node, b, "index", indices, &Need::positions(extents)),
+        // Nothing is looked up, or the shapes do not fit, which the operator says.
+        _ => Ok(indices.clone()),
+    }
 }
 
 /// How a scatter combines: replacing until opset 15, more since.
@@ -557,7 +563,6 @@ fn scatter_inputs<'a>(node: &'a Node) -> Result<[&'a Value; 3]> {
 pub(crate) fn scatter_elements(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     let [x, indices, updates] = scatter_inputs(node)?;
     let at = axis(node.int_or("axis", 0)?, x.rank())?;
-    check_indices(indices, Some(x.shape()[at]))?;
     if updates.shape() != indices.shape() {
         return Err(Error::model(format!(
             "indices of shape {:?} and updates of shape {:?}",
@@ -566,8 +571,9 @@ pub(crate) fn scatter_elements(node: &Node, b: &mut Builder) -> Result<Vec<Value
         )));
     }
     let mode = scatter_mode(node)?;
-    let (of, with, at) = (operand(x), operand(indices), at as i64);
-    let args = [x.clone(), indices.clone(), updates.clone()];
+    let indices = demand(node, b, "index", indices, &Need::position(x.shape()[at]))?;
+    let (of, with, at) = (operand(x), operand(&indices), at as i64);
+    let args = [x.clone(), indices, updates.clone()];
     one(b.call("scatter_elements", &(&of, &with, at, mode), &args, || {
         movement::scatter_elements(&of, &with, at, mode)
     })?)
@@ -575,7 +581,6 @@ pub(crate) fn scatter_elements(node: &Node, b: &mut Builder) -> Result<Vec<Value
 
 pub(crate) fn scatter_nd(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     let [x, indices, updates] = scatter_inputs(node)?;
-    check_indices(indices, None)?;
     let depth = indices.shape().last().copied().unwrap_or(0);
     let outer = indices.shape().split_last().map_or(&[][..], |(_, outer)| outer);
     let inner = x.shape().get(depth..).unwrap_or_default();
@@ -588,8 +593,9 @@ pub(crate) fn scatter_nd(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
         )));
     }
     let mode = scatter_mode(node)?;
-    let (of, with) = (operand(x), operand(indices));
-    let args = [x.clone(), indices.clone(), updates.clone()];
+    let indices = demand_tuples(node, b, x, indices, 0)?;
+    let (of, with) = (operand(x), operand(&indices));
+    let args = [x.clone(), indices, updates.clone()];
     one(b.call("scatter_nd", &(&of, &with, mode), &args, || {
         movement::scatter_nd(&of, &with, mode)
     })?)
@@ -717,7 +723,9 @@ pub(crate) fn reverse_sequence(node: &Node, b: &mut Builder) -> Result<Vec<Value
         )));
     }
     let of = operand(x);
-    let args = [x.clone(), lengths.clone()];
+    let time_extent = i64::try_from(x.shape()[time]).unwrap_or(i64::MAX);
+    let lengths = demand(node, b, "length", lengths, &Need::Within(vec![(0, time_extent)]))?;
+    let args = [x.clone(), lengths];
     one(b.call("reverse_sequence", &(&of, batch, time), &args, || {
         movement::reverse_sequence(&of, batch, time)
     })?)

@@ -130,7 +130,8 @@ impl Names {
     }
 }
 
-fn check_type(t: &Tensor) -> Result<()> {
+/// Refuses a tensor that functions cannot have: by its type, or too large for `int32` indices.
+pub(crate) fn check_type(t: &Tensor) -> Result<()> {
     let dtype = t.dtype();
     if dtype.lanes != 1 || !(dtype.is_bool() || dtype.is_int() || dtype.is_float()) {
         return Err(invalid(t, format!("{dtype} is no type of an element")));

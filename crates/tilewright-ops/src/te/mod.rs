@@ -39,6 +39,7 @@ use tilewright_ir::expr::IntoExpr;
 use tilewright_ir::visit::walk_expr;
 use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, ExprKind, IterKind, TypeKind, Var, Visit};
 
+pub(crate) use func::check_type;
 pub use func::func;
 
 /// A tensor: an input, or what some stages compute. Cloning shares it.

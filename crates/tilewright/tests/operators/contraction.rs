@@ -1,12 +1,14 @@
 //! Sums of products.
 
 use tilewright::DType;
+use tilewright::graph::layout::Policy;
+use tilewright::ir::Remarks;
 use tilewright::ops::Operand;
 use tilewright::ops::contraction::{Conv, ConvTranspose, Gemm, conv, conv_transpose, gemm, matmul};
 use tilewright::ops::einsum::einsum;
 use tilewright::ops::quantize::matmul_integer;
 
-use super::{RAGGED, check};
+use super::{RAGGED, calling, check, compare_runs_of};
 
 #[test]
 fn matmul_at_ragged_sizes() {
@@ -148,5 +150,32 @@ fn einsum_of_several_forms() {
     ] {
         let operands: Vec<Operand> = shapes.iter().map(|s| Operand::f32(s)).collect();
         check(equation, einsum(equation, &operands));
+    }
+}
+
+/// Groups may be smaller than a block, or no multiple of one: then the layout does not fit, and the
+/// function stays as it is.
+#[test]
+fn grouped_convolutions_under_every_layout() {
+    for (channels, out, groups) in [(4, 3, 2), (6, 2, 3), (16, 8, 2), (20, 5, 4), (6, 1, 6)] {
+        let x = Operand::f32(&[1, channels, 4, 3]);
+        let transposed = ConvTranspose {
+            groups,
+            strides: vec![2, 1],
+            ..ConvTranspose::new(x.clone(), Operand::f32(&[channels, out, 3, 2]))
+        };
+        let weights = Operand::f32(&[out * groups, channels / groups, 3, 2]);
+        let straight = Conv { groups, ..Conv::new(x, weights) };
+        for (name, func) in
+            [("transposed", conv_transpose(&transposed)), ("straight", conv(&straight))]
+        {
+            let module = calling(func.expect(name)).expect(name);
+            for policy in [Policy::Blocked(8), Policy::Blocked(16), Policy::ChannelsLast] {
+                let what = format!("{name} {channels} to {out} x {groups}, {policy:?}");
+                let laid = tilewright::layout::apply(&module, policy, &mut Remarks::new());
+                let (laid, _) = laid.unwrap_or_else(|e| panic!("{what}: {}", e.render()));
+                compare_runs_of(&what, &module, &laid);
+            }
+        }
     }
 }

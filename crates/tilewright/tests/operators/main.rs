@@ -4,6 +4,7 @@
 mod contraction;
 mod elementwise;
 mod graphs;
+mod lies;
 mod movement;
 mod norm;
 mod pool;
@@ -166,11 +167,28 @@ impl Graph {
     }
 }
 
+/// Runs a module in the interpreter, and what was made of it natively, on the same inputs.
+#[track_caller]
+fn compare_runs_of(what: &str, module: &Module, made: &Module) {
+    let mut random = Random::new(what.len() as u64);
+    let params = &module.graph("main").expect(what).params;
+    let ports = params.iter().map(|p| p.ty().as_tensor().expect(what));
+    let inputs = ports.map(|ty| input(&mut random, ty.dtype, &ty.const_shape().expect(what)));
+    let inputs: Result<Vec<Tensor>> = inputs.collect();
+    if let Err(e) = inputs.and_then(|inputs| compare_modules(what, module, made, &inputs)) {
+        panic!("{what}: {}", e.render());
+    }
+}
+
 /// Runs a module both ways.
 fn compare_module(what: &str, module: &Module, inputs: &[Tensor]) -> Result<()> {
+    compare_modules(what, module, module, inputs)
+}
+
+fn compare_modules(what: &str, module: &Module, made: &Module, inputs: &[Tensor]) -> Result<()> {
     let expected = interp::run_module(module, "main", inputs)?;
     let options = Options { threads: 2, cache: false, check: true, ..Options::default() };
-    let got = compile(module, &options)?.run(inputs)?;
+    let got = compile(made, &options)?.run(inputs)?;
     assert_eq!(got.len(), expected.len(), "{what}");
     for (got, expected) in got.iter().zip(&expected) {
         let comparison = compare(got, expected, tolerance(expected.dtype()));

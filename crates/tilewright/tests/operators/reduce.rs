@@ -4,7 +4,7 @@ use tilewright::DType;
 use tilewright::ops::Operand;
 use tilewright::ops::reduce::{Arg, Reduction, arg_reduce, cumsum, reduce, top_k};
 
-use super::{RAGGED, check};
+use super::{RAGGED, check, check_with};
 
 const ALL: [Reduction; 10] = [
     Reduction::Sum,
@@ -67,6 +67,26 @@ fn positions_sums_and_the_best() {
             }
             check(&format!("best of {x} along {axis}"), top_k(&x, axis, 2, true));
             check(&format!("worst of {x} along {axis}"), top_k(&x, axis, 3, false));
+        }
+    }
+}
+
+#[test]
+fn the_best_of_rows_with_ties_and_nan() {
+    // Few different values, so that positions decide, and `NaN` among them.
+    let row = |_: &str, shape: &[usize]| {
+        let mut random = tilewright::random::Random::new(shape.len() as u64);
+        let value = |r: u64| if r % 5 == 0 { f32::NAN } else { (r % 7) as f32 };
+        let values: Vec<f32> =
+            (0..shape.iter().product()).map(|_| value(random.bits() >> 7)).collect();
+        tilewright::Tensor::from_slice(shape, &values).ok()
+    };
+    for n in [1, 2, 7, 33] {
+        for k in [0, 1, 2, 3, 8, 31, 32, 33].into_iter().filter(|&k| k <= n) {
+            for largest in [true, false] {
+                let of = Operand::f32(&[3, n, 2]);
+                check_with(&format!("{k} of {n}"), top_k(&of, 1, k, largest), &row);
+            }
         }
     }
 }

@@ -111,7 +111,8 @@ impl Flow<'_, '_> {
         }
         let anchored = (self.options.anchors)(func).is_some();
         let mut choices = self.choices(&b.var, func, args.len(), outs, &come);
-        choices.sort_by_key(|c| self.cost(c, args, outs));
+        // What an anchor says is done whatever it costs, if it can be.
+        choices.sort_by_key(|c| (anchored && c.carry.is_none(), self.cost(c, args, outs)));
         for choice in choices {
             let Some(carry) = &choice.carry else {
                 let stays = self.stays.get(&b.var.id());

@@ -220,7 +220,8 @@ impl<'a, 'm> Flow<'a, 'm> {
     }
 
     /// The ways to compute a call: the one that an anchor says, or those that what its results are
-    /// wanted as, and what its operands come in, allow; the logical layout is the last.
+    /// wanted as, and what its operands come in, allow; the logical layout is the last, and always
+    /// there: whether padding can be computed shows only when a function is built.
     fn choices(
         &mut self,
         var: &GraphVar,
@@ -269,9 +270,7 @@ impl<'a, 'm> Flow<'a, 'm> {
                 }
             }
         }
-        if anchor.is_none() || choices.is_empty() {
-            choices.push(Choice { carry: None, layouts: logical });
-        }
+        choices.push(Choice { carry: None, layouts: logical });
         choices
     }
 }

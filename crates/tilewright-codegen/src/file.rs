@@ -1,0 +1,212 @@
+//! Files that are written all or nothing.
+//!
+//! The content goes to a new file beside the old one, reaches the disk, and takes the old one's
+//! name. Where any of that fails, the old file is as it was. What is no plain file, such as a
+//! device or a pipe, has no old content to keep and is written directly.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+use tilewright_ir::{Error, Result};
+
+/// A file that is being written.
+pub struct Output {
+    /// For messages.
+    name: PathBuf,
+    to: To,
+}
+
+enum To {
+    /// The new file, and the path that it will have.
+    Beside(NamedTempFile, PathBuf),
+    Direct(File),
+}
+
+/// Refuses a path that [`Output::create`] refuses, before there is anything to write.
+///
+/// # Errors
+/// As [`Output::create`].
+pub fn check(path: impl AsRef<Path>) -> Result<()> {
+    match special(path.as_ref()) {
+        // Opening a pipe would wait for its reader.
+        true => Ok(()),
+        false => Output::create(path, 0o666).map(drop),
+    }
+}
+
+/// Writes a file.
+///
+/// # Errors
+/// [`Error::Io`] with the name of the file.
+pub fn write(path: impl AsRef<Path>, content: &[u8]) -> Result<()> {
+    write_all(&[(path.as_ref(), 0o666, content)])
+}
+
+/// Writes files that belong together, each with its permissions (see [`Output::create`]): where
+/// one cannot be written, none is.
+///
+/// # Errors
+/// [`Error::Io`] with the name of the file.
+pub fn write_all(files: &[(&Path, u32, &[u8])]) -> Result<()> {
+    let mut outputs = Vec::with_capacity(files.len());
+    for (path, mode, content) in files {
+        let mut output = Output::create(path, *mode)?;
+        let written = output.file().write_all(content);
+        written.map_err(|e| output.failed(&e))?;
+        outputs.push(output);
+    }
+    outputs.into_iter().try_for_each(Output::commit)
+}
+
+/// Whether something is there that is neither a plain file nor a directory.
+fn special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
+}
+
+impl Output {
+    /// Starts a file. A new one gets the permissions `mode` (of Unix, less the process's mask);
+    /// one that is there keeps its own.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with the name of the file, where it is a directory, its directory is not
+    /// there, or no file can be made in it.
+    pub fn create(path: impl AsRef<Path>, mode: u32) -> Result<Output> {
+        let name = path.as_ref();
+        let failed = |e: std::io::Error| failed(name, &e);
+        if special(name) {
+            let file = OpenOptions::new().write(true).open(name).map_err(failed)?;
+            return Ok(Output { name: name.into(), to: To::Direct(file) });
+        }
+        if name.is_dir() {
+            return Err(Error::io("it is a directory").context(name.display()));
+        }
+        // What a link names is replaced, not the link.
+        let path = fs::canonicalize(name).unwrap_or_else(|_| name.into());
+        let directory = match path.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        if path.file_name().is_none() {
+            return Err(Error::io("it is no name of a file").context(name.display()));
+        }
+        let old = fs::metadata(&path).ok().map(|meta| meta.permissions());
+        if old.as_ref().is_some_and(Permissions::readonly) {
+            return Err(Error::io("it is write-protected").context(name.display()));
+        }
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".tilewright-").suffix(".tmp");
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+        #[cfg(not(unix))]
+        let _ = mode;
+        let temporary = builder.tempfile_in(directory).map_err(|e| failed(bare(e)))?;
+        if let Some(old) = old {
+            temporary.as_file().set_permissions(old).map_err(failed)?;
+        }
+        Ok(Output { name: name.into(), to: To::Beside(temporary, path) })
+    }
+
+    /// Where the content goes.
+    pub fn file(&mut self) -> &mut File {
+        match &mut self.to {
+            To::Beside(temporary, _) => temporary.as_file_mut(),
+            To::Direct(file) => file,
+        }
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with the name of the file; the old one is still there.
+    pub fn commit(self) -> Result<()> {
+        let name = self.name;
+        match self.to {
+            To::Direct(mut file) => file.flush().map_err(|e| failed(&name, &e)),
+            To::Beside(temporary, path) => {
+                temporary.as_file().sync_all().map_err(|e| failed(&name, &e))?;
+                temporary.persist(path).map_err(|e| failed(&name, &e.error)).map(drop)
+            }
+        }
+    }
+
+    /// The error where its content cannot be written.
+    pub fn failed(&self, e: &std::io::Error) -> Error {
+        failed(&self.name, e)
+    }
+}
+
+fn failed(name: &Path, e: &std::io::Error) -> Error {
+    Error::io(e.to_string()).context(name.display())
+}
+
+/// The system's error, without the name of the temporary file.
+fn bare(e: std::io::Error) -> std::io::Error {
+    match e.raw_os_error().or_else(|| {
+        e.get_ref().and_then(|inner| inner.downcast_ref::<std::io::Error>()?.raw_os_error())
+    }) {
+        Some(code) => std::io::Error::from_raw_os_error(code),
+        None => std::io::Error::from(e.kind()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_or_stays() -> Result<()> {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("f");
+        write(&path, b"old")?;
+        let mut output = Output::create(&path, 0o666)?;
+        output.file().write_all(b"ne").expect("it can be written");
+        // Given up half way.
+        drop(output);
+        assert_eq!(fs::read(&path).expect("it is there"), b"old");
+        write(&path, b"new")?;
+        assert_eq!(fs::read(&path).expect("it is there"), b"new");
+        assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn paths_that_cannot_be_written_are_refused_before_the_work() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let refused = |path: &Path| check(path).expect_err("it is refused").to_string();
+        assert!(refused(directory.path()).ends_with(": it is a directory"));
+        let missing = directory.path().join("no/f");
+        let said = refused(&missing);
+        assert!(
+            said.starts_with(&missing.display().to_string()) && !said.contains(".tmp"),
+            "{said}"
+        );
+        assert!(check(directory.path().join("f")).is_ok());
+        assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 0);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_and_links_stay() -> Result<()> {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let (path, link) = (directory.path().join("f"), directory.path().join("link"));
+        write(&path, b"old")?;
+        let mode = || fs::metadata(&path).expect("it is there").permissions().mode() & 0o777;
+        assert_ne!(mode() & 0o444, 0);
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("it is ours");
+        symlink(&path, &link).expect("a link can be made");
+        write(&link, b"new")?;
+        assert_eq!((fs::read(&path).expect("it is there"), mode()), (b"new".to_vec(), 0o640));
+        assert!(fs::symlink_metadata(&link).expect("it is there").is_symlink());
+        Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_an_error() {
+        let said = write("/dev/full", b"text").expect_err("it is full").to_string();
+        assert!(said.starts_with("/dev/full: "), "{said}");
+    }
+}

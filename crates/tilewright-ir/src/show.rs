@@ -1,0 +1,139 @@
+//! Text from outside, made fit to print.
+//!
+//! Names in models, paths and scripts are arbitrary. A terminal acts on control characters in them,
+//! and shows text in another order after some others, so that what a user reads is not what is
+//! there. Wherever text from outside is printed, such characters are escaped.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Whether a character acts instead of being seen: controls (C0, DEL, C1), those that change the
+/// direction of text, and those that end a line.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The text on one line, with hidden characters escaped as in Rust: `\n`, `\u{1b}`.
+///
+/// ```
+/// use tilewright_ir::show::visible;
+/// assert_eq!(visible("a\x1b[31m\nb"), r"a\u{1b}[31m\nb");
+/// assert_eq!(visible("gpu_0/data:0 é"), "gpu_0/data:0 é");
+/// ```
+pub fn visible(text: &str) -> Cow<'_, str> {
+    match text.contains(is_hidden) {
+        false => text.into(),
+        true => {
+            let mut out = String::with_capacity(text.len() + 8);
+            text.chars().for_each(|c| escape(&mut out, c));
+            out.into()
+        }
+    }
+}
+
+/// As [`visible`], with the ends of lines kept; what follows one is indented, so that it cannot be
+/// taken for the next message.
+pub fn visible_lines(text: &str) -> String {
+    let lines: Vec<_> = text.lines().map(visible).collect();
+    lines.join("\n  ")
+}
+
+/// As [`visible`], with one character for each, so that places stay where they are: controls by
+/// their pictures (`␛`), a tab by a space, others by `�`.
+pub fn pictures(text: &str) -> String {
+    let picture = |c: char| match c {
+        '\t' => ' ',
+        '\x7f' => '\u{2421}',
+        c if (c as u32) < 0x20 => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
+        c if is_hidden(c) => '\u{fffd}',
+        c => c,
+    };
+    text.chars().map(picture).collect()
+}
+
+fn escape(out: &mut String, c: char) {
+    match c {
+        '\n' | '\r' | '\t' => out.extend(c.escape_default()),
+        c if is_hidden(c) => out.extend(c.escape_unicode()),
+        c => out.push(c),
+    }
+}
+
+/// How many characters of a source line are shown at most, and how many before the place.
+const SHOWN: usize = 160;
+const BEFORE: usize = 40;
+
+/// A line of a source, shortened around a place in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excerpt {
+    /// The text, with `...` where some is left out.
+    pub text: String,
+    /// Characters before the place, in the text.
+    pub before: usize,
+    /// Characters of the place, at least one.
+    pub width: usize,
+}
+
+impl Excerpt {
+    /// The line around the characters `at..at + width`, counted from 0.
+    pub fn new(line: &str, at: usize, width: usize) -> Excerpt {
+        let count = line.chars().count();
+        let width = width.max(1);
+        if count <= SHOWN {
+            return Excerpt { text: pictures(line), before: at, width };
+        }
+        let from = at.saturating_sub(BEFORE).min(count.saturating_sub(SHOWN));
+        let part: String = line.chars().skip(from).take(SHOWN).collect();
+        let left = if from > 0 { "..." } else { "" };
+        let right = if from + SHOWN < count { "..." } else { "" };
+        let before = at.min(count) - from;
+        Excerpt {
+            text: format!("{left}{}{right}", pictures(&part)),
+            before: left.len() + before,
+            width: width.min(SHOWN.saturating_sub(before).max(1)),
+        }
+    }
+
+    /// Two lines: the text after its number, and marks under the place with a remark.
+    pub fn render(&self, line: usize, remark: &str) -> String {
+        let mut out = format!("{line:4} | {}\n", self.text);
+        let pad = " ".repeat(self.before);
+        let _ = writeln!(out, "     | {pad}{} {remark}", "^".repeat(self.width));
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_character_that_acts_is_escaped() {
+        let text = "\0\x07\x1b\x7f\u{9b}\u{85}\u{202e}\u{2066}\u{200f}\u{2028}\r\t";
+        let shown = visible(text);
+        assert!(shown.is_ascii() && !shown.contains(is_hidden), "{shown}");
+        assert_eq!(visible("\u{202e}x"), "\\u{202e}x");
+        let pictured = pictures(text);
+        assert_eq!(pictured.chars().count(), text.chars().count());
+        assert!(!pictured.contains(is_hidden), "{pictured}");
+        assert_eq!(visible_lines("a\nerror: b\x1b"), "a\n  error: b\\u{1b}");
+    }
+
+    #[test]
+    fn long_lines_are_shortened_around_the_place() {
+        let line = format!("{}HERE{}", "a".repeat(70_000), "b".repeat(30_000));
+        let e = Excerpt::new(&line, 70_000, 4);
+        assert!(e.text.len() < 200 && e.text.starts_with("...a") && e.text.ends_with("b..."));
+        assert_eq!(&e.text[e.before..e.before + e.width], "HERE");
+        // A place as long as the line is cut, one at its end is shown.
+        let e = Excerpt::new(&line, 0, line.len());
+        assert!(e.before == 0 && e.width <= SHOWN && e.text.ends_with("a..."));
+        let e = Excerpt::new(&line, line.len() - 2, 2);
+        assert_eq!(&e.text[e.before..], "bb");
+        let e = Excerpt::new(&line, line.len(), 0);
+        assert_eq!((e.before, e.width), (e.text.len(), 1));
+        assert_eq!(Excerpt::new("x = y", 4, 1).text, "x = y");
+    }
+}

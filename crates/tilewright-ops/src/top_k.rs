@@ -1,0 +1,202 @@
+//! The best elements along an axis, by a heap.
+//!
+//! The first `k` elements of a row become a heap with the worst of them at its root (J. W. J.
+//! Williams, *Heapsort*, 1964; built bottom up as Floyd does). Each further element that comes
+//! before the root takes its place and sinks. At the end the root goes last, again and again, as in
+//! heapsort. A row of `n` elements takes `O(n log k)` steps, and no memory but the results, which
+//! hold the heap.
+
+use tilewright_ir::well_formed::check_tensor;
+use tilewright_ir::{
+    Block, Buffer, DType, Error, Expr, Intrin, IterKind, IterVar, Param, Range, Result, Stmt,
+    TensorFunc, Var,
+};
+
+use crate::operand::{Operand, normalize_axis, require_number};
+use crate::te;
+
+/// The `k` largest or smallest elements along an axis, the best first; of equal ones that with the
+/// lower position. `NaN` is larger than every number, and equal to itself. Parameters: `x`, the
+/// values, their `int64` positions.
+///
+/// # Errors
+/// [`Error::Input`] if there is no such axis, or it has less than `k` elements, or there are more
+/// than 2^31 - 1 elements; [`Error::Unsupported`] for `bool`.
+pub fn top_k(x: &Operand, axis: i64, k: usize, largest: bool) -> Result<TensorFunc> {
+    let name = "top_k";
+    require_number(name, x.dtype)?;
+    let axis = normalize_axis(name, axis, x.rank())?;
+    let extent = x.shape[axis];
+    if k > extent {
+        return Err(Error::input(format!("{name}: {k} of {extent} elements along axis {axis}")));
+    }
+    let mut shape = x.shape.clone();
+    shape[axis] = k;
+    let tensors = [
+        x.placeholder("x"),
+        te::placeholder("values", &shape, x.dtype),
+        te::placeholder("positions", &shape, DType::I64),
+    ];
+    tensors.iter().try_for_each(te::check_type)?;
+    let [from, values, positions] = tensors.map(|t| t.buffer().clone());
+    let params = [&from, &values, &positions].map(Param::tensor).to_vec();
+    let rows: Vec<(usize, Var, Var)> = (0..x.rank())
+        .filter(|&a| a != axis)
+        .map(|a| (a, Var::index(format!("i{a}")), Var::index(format!("v{a}"))))
+        .collect();
+    let mut at = vec![Expr::i32(0); x.rank()];
+    for (a, _, v) in &rows {
+        at[*a] = v.expr();
+    }
+    let node = Buffer::with_extents("node", &[1], DType::I32);
+    let heap = Heap { values, positions, node: node.clone(), at, axis, k: k as i64, largest };
+    let mut block = Block::new(name, heap.select(&from, extent as i64));
+    block.allocs = vec![node];
+    let whole = |a: usize| Expr::int(x.shape[a] as i64, DType::I32);
+    block.iters = rows
+        .iter()
+        .map(|(a, _, v)| IterVar {
+            var: v.clone(),
+            domain: Range::upto(whole(*a)),
+            kind: IterKind::Spatial,
+        })
+        .collect();
+    let bindings = rows.iter().map(|(_, i, _)| i.expr()).collect();
+    let body = Stmt::block(bindings, Expr::bool(true), block);
+    let body = rows.iter().rev().fold(body, |s, (a, i, _)| Stmt::serial(i, whole(*a), s));
+    let func = TensorFunc::new(params, Stmt::nop()).with_root(Vec::new(), body);
+    check_tensor(name, &func)?;
+    Ok(func)
+}
+
+/// The heap of one row.
+struct Heap {
+    values: Buffer,
+    positions: Buffer,
+    /// One cell: the node that sinks, or the size of the heap once it has come to rest.
+    node: Buffer,
+    /// The row: indices, of which the one along the axis is to be filled in.
+    at: Vec<Expr>,
+    axis: usize,
+    /// Number of elements wanted.
+    k: i64,
+    largest: bool,
+}
+
+impl Heap {
+    fn index(&self, along: &Expr) -> Vec<Expr> {
+        let mut index = self.at.clone();
+        index[self.axis] = along.clone();
+        index
+    }
+
+    fn value(&self, along: &Expr) -> Expr {
+        Expr::load(&self.values, self.index(along))
+    }
+
+    fn position(&self, along: &Expr) -> Expr {
+        Expr::load(&self.positions, self.index(along))
+    }
+
+    fn put(&self, along: &Expr, value: Expr, position: Expr) -> Stmt {
+        Stmt::seq([
+            Stmt::store(&self.values, self.index(along), value),
+            Stmt::store(&self.positions, self.index(along), position),
+        ])
+    }
+
+    /// Whether the first value comes before the second one wherever they stand: a strict weak
+    /// order, in which all `NaN` are equal.
+    fn before(&self, a: &Expr, b: &Expr) -> Expr {
+        let (low, high) = if self.largest { (b, a) } else { (a, b) };
+        let less = low.clone().less(high.clone());
+        match a.dtype().is_float() {
+            false => less,
+            true => {
+                let nan = |e: &Expr| Expr::intrin(Intrin::IsNan, vec![e.clone()]);
+                less.or(nan(high).and(!nan(low)))
+            }
+        }
+    }
+
+    /// Whether the element of the heap at `a` comes after the one at `b`: a total order.
+    fn worse(&self, a: &Expr, b: &Expr) -> Expr {
+        let (x, y) = (self.value(a), self.value(b));
+        let later = self.position(a).greater(self.position(b));
+        self.before(&y, &x).or((!self.before(&x, &y)).and(later))
+    }
+
+    /// Exchanges two elements.
+    fn swap(&self, a: &Expr, b: &Expr) -> Stmt {
+        let dtype = self.values.dtype();
+        let [u, v] = ["u", "v"].map(|name| Var::new(name, dtype));
+        let [p, q] = ["p", "q"].map(|name| Var::new(name, DType::I64));
+        let body = Stmt::seq([self.put(a, v.expr(), q.expr()), self.put(b, u.expr(), p.expr())]);
+        [(q, self.position(b)), (p, self.position(a)), (v, self.value(b)), (u, self.value(a))]
+            .into_iter()
+            .fold(body, |body, (var, value)| Stmt::let_in(&var, value, body))
+    }
+
+    /// Lets an element sink in the heap of the first `size` cells until none below it is worse.
+    fn sink(&self, from: Expr, size: &Expr) -> Stmt {
+        let here = || vec![Expr::i32(0)];
+        let [step, node, left, right, child] =
+            ["step", "n", "left", "right", "child"].map(Var::index);
+        let below =
+            Expr::select(self.worse(&right.expr(), &left.expr()), right.expr(), left.expr());
+        let moved = Stmt::seq([
+            self.swap(&node.expr(), &child.expr()),
+            Stmt::store(&self.node, here(), child.expr()),
+        ]);
+        let done = Stmt::store(&self.node, here(), size.clone());
+        let body = Stmt::if_else(self.worse(&child.expr(), &node.expr()), moved, done);
+        // At the end of the heap the right child is the left one again.
+        let next = (left.expr() + 1).min(size.clone() - 1);
+        let body = Stmt::let_in(&child, below, body);
+        let body = Stmt::let_in(&right, next, body);
+        let body = Stmt::let_in(&left, node.expr() * 2 + 1, body);
+        let body = Stmt::guard((node.expr() * 2 + 1).less(size.clone()), body);
+        let body = Stmt::let_in(&node, Expr::load(&self.node, here()).max(0), body);
+        // A heap of k nodes has this many levels below its root.
+        let levels = i64::from(self.k.max(1).ilog2());
+        Stmt::seq([
+            Stmt::store(&self.node, here(), from),
+            Stmt::serial(&step, Expr::int(levels, DType::I32), body),
+        ])
+    }
+
+    /// The whole computation for a row of `extent` elements of `from`.
+    fn select(&self, from: &Buffer, extent: i64) -> Stmt {
+        let count = |n: i64| Expr::int(n, DType::I32);
+        let [first, inner, more, last] = ["first", "inner", "more", "last"].map(Var::index);
+        let load = |along: &Expr| Expr::load(from, self.index(along));
+        let at = first.expr();
+        let fill = self.put(&at, load(&at), at.clone().cast(DType::I64));
+        let fill = Stmt::serial(&first, count(self.k), fill);
+        if self.k == 0 {
+            return fill;
+        }
+        let build = self.sink(count(self.k / 2 - 1) - inner.expr(), &count(self.k));
+        let build = Stmt::serial(&inner, count(self.k / 2), build);
+        let at = more.expr() + self.k;
+        let root = Expr::i32(0);
+        let replace = Stmt::seq([
+            self.put(&root, load(&at), at.clone().cast(DType::I64)),
+            self.sink(root.clone(), &count(self.k)),
+        ]);
+        // It comes later than all that are there, so only its value may put it before them.
+        let stream = Stmt::guard(self.before(&load(&at), &self.value(&root)), replace);
+        let stream = Stmt::serial(&more, count(extent - self.k), stream);
+        let size = count(self.k - 1) - last.expr();
+        let sort = Stmt::seq([self.swap(&root, &size), self.sink(root.clone(), &size)]);
+        let sort = Stmt::serial(&last, count(self.k - 1), sort);
+        // A loop that never runs would have nothing to bind.
+        let runs = |n: i64, s: Stmt| if n > 0 { s } else { Stmt::nop() };
+        Stmt::seq([
+            fill,
+            runs(self.k / 2, build),
+            runs(extent - self.k, stream),
+            runs(self.k - 1, sort),
+        ])
+    }
+}
