@@ -582,16 +582,26 @@ mod tests {
 
     #[test]
     fn what_int32_does_not_hold_is_int64() {
-        check(&ints(&[65536, 65537]), |i| vec![&i[0] * 65537 + &i[1]], expect![[r#""#]]);
-        check(
-            &ints(&[65536, 65536, 4]),
-            |i| vec![(i[0].expr() * 65536 + &i[1]).floordiv(65536), i[1].expr(), i[2].expr()],
-            expect![[r#""#]],
-        );
-        // The box of a map that is no fusion: the last index is 2^31 - 1.
-        check(&ints(&[i32::MAX]), |i| vec![&i[0] + 1], expect![[r#""#]]);
-        let n = Var::index("n");
-        check(&[n.expr(), Expr::i32(4)], |i| vec![&i[0] * 4 + &i[1]], expect![[r#""#]]);
+        type Build = fn(&[Var]) -> Vec<Expr>;
+        let boxed = |shape: &[Expr], build: Build| {
+            let whole: Vec<(DType, Range)> =
+                shape.iter().map(|e| (e.dtype(), Range::upto(e.clone()))).collect();
+            let map = IndexMap::bind_over(&lambda("f", build), &whole).unwrap();
+            let layout = map.on(shape, false).unwrap();
+            layout.physical.iter().map(|e| (e.as_int(), e.dtype())).collect::<Vec<_>>()
+        };
+        let wide = |n: i64| (Some(n), DType::I64);
+        let flat: Build = |i| vec![&i[0] * 65537 + &i[1]];
+        assert_eq!(boxed(&ints(&[65536, 65537]), flat), [wide(4_295_032_832)]);
+        // A step on the way leaves the type.
+        let there_and_back: Build = |i| vec![(&i[0] * 65536 + &i[1]).floordiv(65536), i[1].expr()];
+        assert_eq!(boxed(&ints(&[65536, 65536]), there_and_back), [wide(65536), wide(65536)]);
+        // The last index is 2^31 - 1, the extent one more.
+        assert_eq!(boxed(&ints(&[i32::MAX]), |i| vec![&i[0] + 1]), [wide(1 << 31)]);
+        // An open size is taken to be small enough.
+        let shape = [Var::index("n").expr(), Expr::i32(4)];
+        let open = boxed(&shape, |i| vec![&i[0] * 4 + &i[1]]);
+        assert_eq!(open, [(None, DType::I32)]);
     }
 
     #[test]
