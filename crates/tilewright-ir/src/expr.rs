@@ -602,9 +602,11 @@ impl IntoExpr for &Var {
     }
 }
 impl IntoExpr for i64 {
+    /// A number that does not fit `int32` is one of `int64`: it must not become another number.
     fn into_expr(self, like: DType) -> Expr {
         let scalar = match like.is_float() {
             true => Expr::float(self as f64, like.scalar()),
+            false if narrows(self, like) => Expr::int(self, DType::I64),
             false => Expr::int(self, like.scalar()),
         };
         splat(scalar, like.lanes)
@@ -620,8 +622,14 @@ fn splat(value: Expr, lanes: u16) -> Expr {
     if value.dtype().lanes == lanes { value } else { Expr::broadcast(value, lanes) }
 }
 
+/// Whether `int32`, the type of most indices, would change the value of a constant of `int64`.
+fn narrows(value: i64, to: DType) -> bool {
+    to.scalar() == DType::I32 && i32::try_from(value).is_err()
+}
+
 /// Brings two operands to one type: scalars are broadcast; integers take the wider width, a
-/// number with a float becomes that float, and a constant takes the type of the other side.
+/// number with a float becomes that float, and a constant takes the type of the other side, unless
+/// that is `int32` and does not hold it.
 pub fn match_types(a: Expr, b: Expr) -> (Expr, Expr) {
     let lanes = a.dtype().lanes.max(b.dtype().lanes);
     let (a, b) = (splat(a, lanes), splat(b, lanes));
@@ -635,8 +643,8 @@ pub fn match_types(a: Expr, b: Expr) -> (Expr, Expr) {
         TypeKind::Int => (1, d.bits),
         _ => (2, d.bits),
     };
-    let constant = |e: &Expr| e.as_int().is_some();
-    let to = match (constant(&a), constant(&b)) {
+    let constant = |e: &Expr, to: DType| e.as_int().is_some_and(|v| !narrows(v, to));
+    let to = match (constant(&a, y), constant(&b, x)) {
         (true, false) if rank(x).0 <= rank(y).0 => y,
         (false, true) if rank(y).0 <= rank(x).0 => x,
         _ if rank(x) >= rank(y) => x,
@@ -857,5 +865,18 @@ mod tests {
         assert!(matches!((&x + 0.0).kind(), ExprKind::Binary(BinOp::Add, ..)));
         let wide = &Var::new("n", DType::I64) + &i;
         assert_eq!(wide.dtype(), DType::I64);
+    }
+
+    #[test]
+    fn a_constant_is_not_narrowed_to_another_number() {
+        let i = Var::index("i");
+        let far = Expr::int(1 << 32, DType::I64);
+        assert_eq!((&i * &far).to_string(), "T.Cast(\"int64\", i) * T.int64(4294967296)");
+        assert_eq!((far + &i).dtype(), DType::I64);
+        assert_eq!((&i + (1i64 << 31)).dtype(), DType::I64);
+        assert_eq!((&i + i64::from(i32::MAX)).dtype(), DType::I32);
+        assert_eq!((&i + Expr::int(4, DType::I64)).dtype(), DType::I32);
+        // Arithmetic of constants of one type is the program's, and wraps.
+        assert_eq!((Expr::i32(65536) * 65536).as_int(), Some(0));
     }
 }

@@ -8,6 +8,7 @@
 //! * [`dtype`], [`tensor`]: element types and dense tensors.
 //! * [`expr`], [`buffer`], [`stmt`], [`func`], [`graph`], [`module`]: the tree itself.
 //! * [`plan`]: a graph function after memory planning: steps over slots.
+//! * [`extent`]: sizes and the type that holds them; [`interval`]: the values of index expressions.
 //! * [`visit`]: the one recursion scheme, [`Visit`] and [`Fold`], with substitution on top.
 //! * [`equal`]: structural equality modulo names, with the first difference.
 //! * [`well_formed`]: the check that every stage may rely on.
@@ -21,8 +22,10 @@ pub mod dtype;
 pub mod equal;
 pub mod error;
 pub mod expr;
+pub mod extent;
 pub mod func;
 pub mod graph;
+pub mod interval;
 pub mod module;
 pub mod plan;
 pub mod show;

@@ -68,8 +68,9 @@ fn transform(func: &TensorFunc, block: &BlockRef, lambda: &Lambda) -> Result<Edi
     let nest = nest(&site.around, b, bindings, predicate).map_err(|why| {
         refuse(format!("the loops around the block `{}` cannot be mapped: {why}", b.name))
     })?;
-    let dtypes: Vec<DType> = b.iters.iter().map(|i| i.var.dtype()).collect();
-    let map = IndexMap::bind(lambda, &dtypes)?;
+    let whole: Vec<(DType, Range)> =
+        b.iters.iter().map(|i| (i.var.dtype(), i.domain.clone())).collect();
+    let map = IndexMap::bind_over(lambda, &whole)?;
     let extents: Vec<Expr> = b.iters.iter().map(|i| i.domain.extent.clone()).collect();
     let layout = map.on(&extents, false)?;
     let known = layout.known.as_ref().map_err(Clone::clone)?;
@@ -114,7 +115,8 @@ fn transform(func: &TensorFunc, block: &BlockRef, lambda: &Lambda) -> Result<Edi
     let cells = layout.cells.iter().cloned();
     let mut to_iters = Subst::vars(cells.zip(iters.iter().map(|i| i.var.expr())));
     let values = known.inverse.iter().map(|e| to_iters.expr(e));
-    let mut inverse = Subst::vars(b.iters.iter().map(|i| i.var.clone()).zip(values));
+    let values = b.iters.iter().zip(values).map(|(i, e)| (i.var.clone(), e.cast(i.var.dtype())));
+    let mut inverse = Subst::vars(values);
     let body = inverse.block(&Arc::new(Block { iters: Vec::new(), ..(**b).clone() }));
     let engine = Engine::new()?;
     let vars: Vec<Var> = iters.iter().map(|i| i.var.clone()).collect();

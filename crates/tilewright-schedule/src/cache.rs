@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Where the copy stands directly in its scope, the cache has the size of the region that is
-//! copied; where it stands in a loop, it has the size of the buffer, and each iteration copies its
-//! part. What is legal follows from what lies between the copy and the accesses: a cache for
+//! copied; where it stands in a loop, it has the size of the buffer, each iteration copies its
+//! part, and consumers behind the loop may read the parts of all. What is legal follows from what lies between the copy and the accesses: a cache for
 //! reading must hold what is read, and nothing may write the buffer in between; a cache for
 //! writing must be written as a whole, or the copy would overwrite cells with garbage. Cells that
 //! nobody wrote may be copied into a cache for reading, where nobody reads them.
@@ -20,16 +20,16 @@
 use std::sync::Arc;
 
 use tilewright_analysis::regions::declared_or_inferred;
-use tilewright_ir::visit::{accessed, fold_stmt_children, free_vars};
+use tilewright_ir::visit::{Subst, accessed, fold_stmt_children, free_vars};
 use tilewright_ir::{
-    Block, Buffer, Error, Expr, Fold, IterKind, Range, Region, Result, Stmt, StmtKind, TensorFunc,
-    Var,
+    Block, Buffer, Error, Expr, Fold, ForKind, IterKind, Range, Region, Result, Stmt, StmtKind,
+    TensorFunc, Var,
 };
 
 use crate::buffer_arg::{BufferArg, Side};
 use crate::copying::{Change, Copying, Place, Redirect, fit, hull, join};
 use crate::footprint::{
-    Footprint, cover, is_writer, known_around, reads_own_writes, touches, within,
+    Cells, Footprint, cover, fed, is_writer, known_around, reads_own_writes, touches, within,
 };
 use crate::schedule::{Edited, Schedule, block_site, fresh_block_name};
 use crate::site::{Site, as_block, as_loop, find};
@@ -136,25 +136,45 @@ fn names(side: Side) -> (&'static str, &'static str) {
     }
 }
 
-/// `cache_read(block, read_buffer_index, storage_scope, consumer_blocks=None)` of a script, and
+/// `cache_read(block, read_buffer_index, storage_scope=None, consumer_blocks=None)` of a script, and
 /// `cache_write` with `write_buffer_index`.
 pub(crate) fn cache_call(sch: &mut Schedule, mut args: Args, side: Side) -> Result<Vec<Value>> {
     let block = args.block(sch)?;
     let buffer = indexed(&mut args, names(side).1)?;
-    let scope = args.str(&["storage_scope"])?;
+    let scope = scope_or_own(&mut args, sch, &block, &buffer, side)?;
     let consumers = args.blocks("consumer_blocks", sch)?;
     args.finish()?;
     Ok(vec![(&sch.cache(&block, side, buffer, &scope, &consumers)?).into()])
 }
 
-/// `cache_inplace(block, read_buffer_index, storage_scope)` of a script.
+/// `cache_inplace(block, read_buffer_index, storage_scope=None)` of a script.
 pub(crate) fn cache_inplace_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
     let block = args.block(sch)?;
     let which = indexed(&mut args, "read_buffer_index")?;
-    let scope = args.str(&["storage_scope"])?;
+    let scope = scope_or_own(&mut args, sch, &block, &which, Side::Read)?;
     args.finish()?;
     let (fill, back) = sch.cache_inplace(&block, which, &scope)?;
     Ok(vec![(&fill).into(), (&back).into()])
+}
+
+/// The storage scope that a script asks for; that of the buffer where it says nothing.
+pub(crate) fn scope_or_own(
+    args: &mut Args,
+    sch: &Schedule,
+    block: &BlockRef,
+    which: &BufferArg,
+    side: Side,
+) -> Result<Arc<str>> {
+    match args.optional(&["storage_scope"]) {
+        Some(Value::Str(s)) => Ok(s),
+        Some(other) if !matches!(other, Value::None) => {
+            Err(args.wrong("storage_scope", "a string", &other))
+        }
+        _ => {
+            let (_, b) = the_block(sch.func(&block.func)?, block)?;
+            Ok(which.region(&b, side)?.buffer.scope.clone())
+        }
+    }
 }
 
 /// A buffer of a block, whose position the argument `name` may give.
@@ -273,6 +293,9 @@ pub(crate) struct ReadPlace {
     touched: Vec<Stmt>,
     /// The statements beside the copy that come before it, where the scope writes the buffer.
     writers: Option<Vec<Stmt>>,
+    /// Listed consumers behind the loops around the copy, whose iterations have all filled their
+    /// part of it by then.
+    behind: Vec<Site>,
 }
 
 /// Finds the place of a copy for reading.
@@ -293,7 +316,7 @@ pub(crate) fn read_place(
         .help("use cache_inplace"));
     }
     let scope = site.scope().cloned();
-    let listed: Vec<Site> =
+    let mut listed: Vec<Site> =
         consumers.iter().map(|c| Ok(the_block(func, c)?.0)).collect::<Result<_>>()?;
     let in_scope = blocks_in(func, scope.as_ref());
     if let Some(other) = listed.iter().find(|l| !in_scope.iter().any(|s| s.stmt.ptr_eq(&l.stmt))) {
@@ -304,6 +327,7 @@ pub(crate) fn read_place(
         ))
         .at(other.stmt.span()));
     }
+    listed.sort_by_key(|l| in_scope.iter().position(|s| s.stmt.ptr_eq(&l.stmt)));
     // The innermost sequence around the block in which something else writes the buffer before,
     // or after it in a loop.
     let anchor = listed.first().map_or(&site, |l| l);
@@ -350,11 +374,22 @@ pub(crate) fn read_place(
             shared || !comes_after(&body, &w.stmt, &s.stmt)
         })
     };
+    // Behind the loops around the copy, if all writes are in them and before it.
+    let writes_before = found.is_some()
+        && find(&body, |s| is_writer(s, &buffer))
+            .iter()
+            .all(|w| elements[..first].iter().any(|e| w.stmt.ptr_eq(e) || w.inside(e)));
+    let is_behind = |s: &Site| {
+        let end = elements.last().filter(|_| writes_before && !listed.is_empty());
+        end.is_some_and(|e| !e.ptr_eq(&s.stmt) && !s.inside(e) && comes_after(&body, &s.stmt, e))
+    };
     let mut redirected: Vec<(usize, Stmt)> = Vec::new();
+    let mut behind: Vec<Site> = Vec::new();
     for s in &wanted {
         let needed = !listed.is_empty() || s.stmt.ptr_eq(&site.stmt);
         match (element_of(s), missed(s)) {
             (Some(k), None) => redirected.push((k, s.stmt.clone())),
+            (None, None) if is_behind(s) => behind.push(s.clone()),
             (_, at) if needed => {
                 return Err(Error::refused(format!(
                     "`{}` is written between any place for its copy and the consumer `{}`",
@@ -371,11 +406,12 @@ pub(crate) fn read_place(
         Some(_) => Place { node: elements[start].clone(), before: true, around },
         None => Place { node: body.clone(), before: true, around },
     };
-    let nodes: Vec<Stmt> = redirected.iter().map(|(_, s)| s.clone()).collect();
+    let nodes = redirected.iter().map(|(_, s)| s).chain(behind.iter().map(|s| &s.stmt));
+    let nodes: Vec<Stmt> = nodes.cloned().collect();
     let mut touched: Vec<Stmt> = redirected.iter().map(|(k, _)| elements[*k].clone()).collect();
     touched.dedup_by(|a, b| a.ptr_eq(b));
     let writers = found.map(|_| writers);
-    Ok(ReadPlace { site, block: b, buffer, place, nodes, touched, writers })
+    Ok(ReadPlace { site, block: b, buffer, place, nodes, touched, writers, behind })
 }
 
 fn cache_read(
@@ -387,7 +423,7 @@ fn cache_read(
 ) -> Result<Edited> {
     check_storage_scope(storage_scope)?;
     let found = read_place(func, block, which, consumers)?;
-    let ReadPlace { site, buffer, place, nodes, touched, writers, .. } = found;
+    let ReadPlace { site, buffer, place, nodes, touched, writers, behind, .. } = found;
     let scope = site.scope().cloned();
     let known = known_around(&place.around);
     let reads: Vec<_> = touched.iter().flat_map(|s| Footprint::of(s, &buffer).reads).collect();
@@ -419,7 +455,62 @@ fn cache_read(
         .unwrap_or(whole);
     let copy = Copying::new(func, &region, storage_scope, place.in_scope_directly(), &known);
     copy.check_pointers(func, &nodes)?;
+    // Who reads behind the loops finds what the last iteration to write a cell has left there.
+    let before = writers.iter().flatten();
+    let written: Vec<_> = before.flat_map(|s| Footprint::of(s, &buffer).writes).collect();
+    for s in &behind {
+        let filled = so_far(&copy.block(true), &place.around, s, &copy.cache);
+        let held = within(&written, &copy.region, &known)
+            && !place.in_scope_directly()
+            && holds_reads(s, &buffer, &filled)?;
+        if !held {
+            return Err(more_than_held(s, &buffer));
+        }
+    }
     Ok(finish(func, block, scope.as_ref(), &copy, &nodes, vec![(place, true)]))
+}
+
+/// What a statement has written of a buffer when a reader that comes after it runs: in all
+/// iterations of loops around it that are not around the reader, and in those up to the present one
+/// of the innermost loop around both. Nothing where more than loops is around it.
+fn so_far(s: &Stmt, around: &[Stmt], reader: &Site, buffer: &Buffer) -> Vec<Cells> {
+    let inner = around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
+    let is_shared = |s: &Stmt| reader.inside(s);
+    let plain = |s: &Stmt| as_loop(s).is_some() || matches!(s.kind(), StmtKind::Seq(_));
+    if !around[inner..].iter().all(|s| is_shared(s) || plain(s)) {
+        return Vec::new();
+    }
+    let loops: Vec<&Stmt> = around[inner..].iter().filter(|s| as_loop(s).is_some()).collect();
+    let innermost = loops.iter().rposition(|s| is_shared(s));
+    let mut all = s.clone();
+    for (k, l) in loops.iter().enumerate().rev() {
+        let Some((var, range, _)) = as_loop(l) else { continue };
+        if !is_shared(l) {
+            all = Stmt::for_loop(var, range.clone(), ForKind::Serial, all);
+        } else if Some(k) == innermost {
+            let earlier = var.fresh();
+            let extent = var.expr() - &range.min + 1;
+            let body = Subst::vars([(var.clone(), earlier.expr())]).stmt(&all);
+            let range = Range { min: range.min.clone(), extent };
+            all = Stmt::for_loop(&earlier, range, ForKind::Serial, body);
+        }
+    }
+    Footprint::of(&all, buffer).writes
+}
+
+/// Whether all that a consumer reads of a buffer is among cells of its cache.
+fn holds_reads(consumer: &Site, buffer: &Buffer, filled: &[Cells]) -> Result<bool> {
+    let reads = Footprint::of(&consumer.stmt, buffer).reads;
+    fed(buffer, &reads, filled, &known_around(&consumer.around))
+}
+
+fn more_than_held(consumer: &Site, buffer: &Buffer) -> Error {
+    let name = as_block(&consumer.stmt).map_or("", |b| &*b.name);
+    let what = format!(
+        "the consumer `{name}` reads more of `{}` than the cache is known to hold then",
+        buffer.name
+    );
+    Error::refused(what).at(consumer.stmt.span())
 }
 
 /// Applies a change and returns the blocks that copy.
@@ -568,20 +659,21 @@ fn cache_write(
         })?;
     }
     let copy = Copying::new(func, &region, storage_scope, place.in_scope_directly(), &known);
+    let copied_in = place.around.clone();
     for s in &listed {
         let inside = s.around.iter().any(|a| a.ptr_eq(&element));
         let cells = Footprint::of(&s.stmt, &buffer).reads;
         let known = [known.clone(), known_around(&s.around)].concat();
-        if inside
-            || !comes_after(&body, &s.stmt, &site.stmt)
-            || !within(&cells, &copy.region, &known)
-        {
-            return Err(Error::refused(format!(
-                "the consumer `{}` reads more of `{}` than the cache is known to hold then",
-                as_block(&s.stmt).map_or("", |b| &*b.name),
-                buffer.name
-            ))
-            .at(s.stmt.span()));
+        let held = || {
+            if within(&cells, &copy.region, &known) {
+                return Ok(true);
+            }
+            // A cache of the buffer's size also keeps what other iterations have written.
+            let filled = so_far(&element, &copied_in, s, &buffer);
+            Ok::<bool, Error>(!copy.cropped && holds_reads(s, &buffer, &filled)?)
+        };
+        if inside || !comes_after(&body, &s.stmt, &site.stmt) || !held()? {
+            return Err(more_than_held(s, &buffer));
         }
     }
     copy.check_pointers(func, &nodes)?;

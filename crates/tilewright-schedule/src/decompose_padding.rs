@@ -12,6 +12,11 @@
 //! given one and serves that variable alone. Elsewhere the bounds become the predicate of the
 //! block. A cell is written for one value of the variables only, so the fill can never destroy
 //! what another iteration has copied without that one copying it again.
+//!
+//! The loop may hold more than the block, as after a `compute_at`. Then the fill, in loops of its
+//! own, runs before all of it, and the copy stays where the block was. That is the same where no
+//! other statement in the loop writes the buffer, and each one that reads it reads only what the
+//! block has written in the same iteration: what the fill leaves in other cells is not seen.
 
 use tilewright_analysis::index::{Ranges, conjuncts, simplify, simplify_indices};
 use tilewright_ir::visit::{Subst, free_vars};
@@ -21,8 +26,9 @@ use tilewright_ir::{
 };
 
 use crate::cache::{one_block, the_block};
+use crate::footprint::{Footprint, fed, known_around, touches, view_of};
 use crate::schedule::{Edited, Schedule, fresh_block_name, loop_site};
-use crate::site::{as_loop, replace_in};
+use crate::site::{Site, as_loop, replace_in};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
 
 impl Schedule {
@@ -30,8 +36,8 @@ impl Schedule {
     /// copy of what is inside. Returns the block that fills; the copy keeps the name.
     ///
     /// # Errors
-    /// `Refused` where the loop is not around the block alone, the block is not one store of a
-    /// padded value, the pad value reads memory, or the condition is not a box with constant
+    /// `Refused` where something else in the loop may see the fill, the block is not one store of
+    /// a padded value, the pad value reads memory, or the condition is not a box with constant
     /// bounds.
     pub fn decompose_padding(&mut self, block: &BlockRef, l: &LoopRef) -> Result<BlockRef> {
         let args = vec![("block", block.into()), ("loop", l.into())];
@@ -67,9 +73,10 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited>
         return Err(of_block(&format!("is not in the loop `{}`", l.var.name())));
     };
     let nest = &site.around[first..];
-    if let Some(s) = nest.iter().find(|s| as_loop(s).is_none()) {
+    let plain = |s: &&Stmt| as_loop(s).is_none() && !matches!(s.kind(), StmtKind::Seq(_));
+    if let Some(s) = nest.iter().find(plain) {
         return Err(Error::refused(format!(
-            "the loop `{}` holds more than the block `{}`",
+            "between the loop `{}` and the block `{}` stand not only loops",
             l.var.name(),
             b.name
         ))
@@ -105,6 +112,11 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited>
             )));
         }
     }
+    unseen(func, &site, first, buffer)?;
+    // The loops that serve the block alone, and the statement that they make with it.
+    let alone = nest.iter().rposition(|s| as_loop(s).is_none()).map_or(0, |k| k + 1);
+    let own_nest = &nest[alone..];
+    let element = own_nest.first().unwrap_or(&site.stmt).clone();
     let bounds = box_of(cond, &b.iters).map_err(|e| e.at(site.stmt.span()))?;
 
     // Loops of one iteration stand for zero.
@@ -130,7 +142,8 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited>
         ..(*b).clone()
     };
     let fill = Stmt::block(bindings.clone(), predicate.clone(), fill);
-    let fill = nest.iter().rev().fold(fill, |body, s| crate::site::with_body(s, body));
+    let loops = nest.iter().filter(|s| as_loop(s).is_some());
+    let fill = loops.rev().fold(fill, |body, s| crate::site::with_body(s, body));
     let fill = Subst::refresh().stmt(&fill);
 
     // The copy: each variable from its lower bound.
@@ -161,7 +174,7 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited>
             let elsewhere = bindings.iter().enumerate().any(|(j, e)| j != k && uses(e, v))
                 || uses(&predicate, v)
                 || nest.iter().filter_map(as_loop).any(|(_, r, _)| uses(&r.extent, v));
-            let whole = nest.iter().filter_map(as_loop).any(|(x, r, _)| {
+            let whole = own_nest.iter().filter_map(as_loop).any(|(x, r, _)| {
                 x == *v
                     && r.min.as_int() == Some(0)
                     && r.extent.as_int() == iter.domain.extent.as_int()
@@ -196,7 +209,7 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited>
         Stmt::block(new_bindings, inner_predicate, copy).kind().clone(),
         site.stmt.span(),
     );
-    let copy = nest.iter().rev().fold(copy, |body, s| match s.kind() {
+    let copy = own_nest.iter().rev().fold(copy, |body, s| match s.kind() {
         StmtKind::For { var, range, kind, annotations, .. } => {
             let extent = extents.iter().find(|(v, _)| v == var);
             let extent = extent.map_or_else(|| range.extent.clone(), |(_, e)| e.clone());
@@ -206,8 +219,45 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited>
         }
         _ => body,
     });
-    let new = replace_in(func, &outer.stmt, &Stmt::seq([fill, copy]));
+    let rest = crate::site::replace(&outer.stmt, &element, &copy);
+    let new = replace_in(func, &outer.stmt, &Stmt::seq([fill, rest]));
     Ok((new, vec![Value::Block(BlockRef { func: block.func.clone(), name })]))
+}
+
+/// Refuses where another statement in the loop, the one at `first` around the block, writes the
+/// buffer or may read what the block has not written in the same iteration.
+fn unseen(func: &TensorFunc, site: &Site, first: usize, buffer: &Buffer) -> Result<()> {
+    let shared = site.around[first..].iter().any(|s| matches!(s.kind(), StmtKind::Seq(_)));
+    if let Some(view) = view_of(&func.body, buffer).filter(|_| shared) {
+        let (view, name) = (&view.name, &buffer.name);
+        return Err(Error::refused(format!("`{view}` is a view of the memory of `{name}`")));
+    }
+    for (k, s) in site.around.iter().enumerate().skip(first) {
+        let StmtKind::Seq(list) = s.kind() else { continue };
+        let element = site.around.get(k + 1).unwrap_or(&site.stmt);
+        let at = list.iter().position(|e| e.ptr_eq(element)).unwrap_or(0);
+        let known = known_around(&site.around[..k]);
+        let written = Footprint::of(element, buffer).writes;
+        for (other, s) in list.iter().enumerate().filter(|(n, _)| *n != at) {
+            let (reads, writes) = touches(s, buffer);
+            let own = || Footprint::of(s, buffer).reads;
+            let why = match (reads, writes) {
+                (_, true) => "writes",
+                (true, _) if other < at => "reads, before the block does,",
+                (true, _) if !fed(buffer, &own(), &written, &known)? => {
+                    "may read, of what the block has not written in the same iteration,"
+                }
+                _ => continue,
+            };
+            let name = &buffer.name;
+            return Err(Error::refused(format!(
+                "the fill would run before all of the loop, in which another statement {why} `{name}`"
+            ))
+            .at(s.span())
+            .help("decompose at a loop around the block alone"));
+        }
+    }
+    Ok(())
 }
 
 fn uses(e: &Expr, v: &Var) -> bool {

@@ -401,7 +401,12 @@ pub(crate) fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Res
 }
 
 /// Whether all that is read was written; what is not known counts as a no.
-fn fed(buffer: &Buffer, reads: &[Cells], writes: &[Cells], known: &[Expr]) -> Result<bool> {
+pub(crate) fn fed(
+    buffer: &Buffer,
+    reads: &[Cells],
+    writes: &[Cells],
+    known: &[Expr],
+) -> Result<bool> {
     if reads.is_empty() {
         return Ok(true);
     }

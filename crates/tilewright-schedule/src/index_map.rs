@@ -29,6 +29,7 @@ use std::collections::HashSet;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars, walk_expr};
 use tilewright_ir::{BinOp, DType, Error, Expr, ExprKind, Fold, Range, Result, Var, Visit};
+use tilewright_ir::{extent, interval};
 use tilewright_sets::{Domain, Engine, Reason, Unknown, Witness};
 
 use crate::trace::{Lambda, LambdaBody, LambdaItem};
@@ -112,6 +113,43 @@ impl IndexMap {
         let indices = indices.iter().map(|e| rename.expr(e)).collect();
         params = fresh;
         Ok(IndexMap { params, indices, separators })
+    }
+
+    /// Binds a lambda to the indices of a box: with the types of the variables that it is of, or
+    /// with `int64` where an index, or a step on the way to it, leaves them.
+    ///
+    /// # Errors
+    /// Those of [`IndexMap::bind`].
+    pub fn bind_over(lambda: &Lambda, ranges: &[(DType, Range)]) -> Result<IndexMap> {
+        let dtypes: Vec<DType> = ranges.iter().map(|(t, _)| *t).collect();
+        let map = IndexMap::bind(lambda, &dtypes)?;
+        match map.stays(ranges) {
+            true => Ok(map),
+            false => IndexMap::bind(lambda, &vec![DType::I64; dtypes.len()]),
+        }
+    }
+
+    /// Whether every index, and every physical extent, is within its type, as far as known.
+    fn stays(&self, ranges: &[(DType, Range)]) -> bool {
+        struct Beyond(interval::Ranges, bool);
+        impl Visit for Beyond {
+            fn expr(&mut self, e: &Expr) {
+                walk_expr(self, e);
+                self.1 |= self.0.leaves(e).is_some();
+            }
+        }
+        let mut known = interval::Ranges::default();
+        for (p, (_, r)) in self.params.iter().zip(ranges) {
+            known.bind_loop(p, r);
+        }
+        let mut beyond = Beyond(known, false);
+        self.indices.iter().for_each(|e| beyond.expr(e));
+        let Beyond(mut known, beyond) = beyond;
+        let extents = self
+            .indices
+            .iter()
+            .all(|e| known.exact(e).is_none_or(|i| extent::holds(e.dtype(), i.hi + 1)));
+        !beyond && extents
     }
 
     /// The physical indices of a logical point; the types of the parameters must be those of `at`.
@@ -418,7 +456,7 @@ impl IndexMap {
                 digit = digit.floormod(extent.clone());
             }
             digits.push((k, digit.cast(p.dtype())));
-            factor = factor * extent;
+            factor = extent::times(&factor, &extent).ok().filter(|f| f.dtype() == dtype)?;
         }
         if !domain.equal(&sum, index).is_yes() {
             return None;
@@ -499,8 +537,9 @@ mod tests {
         build: impl Fn(&[Var]) -> Vec<Expr> + Send + Sync + 'static,
         expected: Expect,
     ) {
-        let dtypes: Vec<DType> = shape.iter().map(Expr::dtype).collect();
-        let map = IndexMap::bind(&lambda("f", build), &dtypes).unwrap();
+        let whole: Vec<(DType, Range)> =
+            shape.iter().map(|e| (e.dtype(), Range::upto(e.clone()))).collect();
+        let map = IndexMap::bind_over(&lambda("f", build), &whole).unwrap();
         expected.assert_eq(&show(map.on(shape, false)));
     }
 
@@ -539,6 +578,30 @@ mod tests {
             inverse (i0_0 * 4 + i0_1)
         "#]],
         );
+    }
+
+    #[test]
+    fn what_int32_does_not_hold_is_int64() {
+        type Build = fn(&[Var]) -> Vec<Expr>;
+        let boxed = |shape: &[Expr], build: Build| {
+            let whole: Vec<(DType, Range)> =
+                shape.iter().map(|e| (e.dtype(), Range::upto(e.clone()))).collect();
+            let map = IndexMap::bind_over(&lambda("f", build), &whole).unwrap();
+            let layout = map.on(shape, false).unwrap();
+            layout.physical.iter().map(|e| (e.as_int(), e.dtype())).collect::<Vec<_>>()
+        };
+        let wide = |n: i64| (Some(n), DType::I64);
+        let flat: Build = |i| vec![&i[0] * 65537 + &i[1]];
+        assert_eq!(boxed(&ints(&[65536, 65537]), flat), [wide(4_295_032_832)]);
+        // A step on the way leaves the type.
+        let there_and_back: Build = |i| vec![(&i[0] * 65536 + &i[1]).floordiv(65536), i[1].expr()];
+        assert_eq!(boxed(&ints(&[65536, 65536]), there_and_back), [wide(65536), wide(65536)]);
+        // The last index is 2^31 - 1, the extent one more.
+        assert_eq!(boxed(&ints(&[i32::MAX]), |i| vec![&i[0] + 1]), [wide(1 << 31)]);
+        // An open size is taken to be small enough.
+        let shape = [Var::index("n").expr(), Expr::i32(4)];
+        let open = boxed(&shape, |i| vec![&i[0] * 4 + &i[1]]);
+        assert_eq!(open, [(None, DType::I32)]);
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub mod call;
 pub mod compute;
 mod copying;
 pub mod decompose_padding;
+mod folding;
 mod footprint;
 pub mod index_map;
 pub mod inline;
@@ -53,6 +54,7 @@ pub mod storage;
 pub mod tensorize;
 pub mod trace;
 pub mod transform_layout;
+mod widths;
 
 pub use auto::{Machine, auto};
 pub use buffer_arg::BufferArg;

@@ -180,8 +180,8 @@ fn transform_loops(func: &TensorFunc, loops: &[LoopRef], lambda: &Lambda) -> Res
     }
     let engine = Engine::new()?;
     let vars: Vec<Var> = ranges.iter().map(|(v, _)| v.clone()).collect();
-    let dtypes: Vec<DType> = vars.iter().map(Var::dtype).collect();
-    let map = IndexMap::bind(lambda, &dtypes)?;
+    let boxes: Vec<(DType, Range)> = ranges.iter().map(|(v, r)| (v.dtype(), r.clone())).collect();
+    let map = IndexMap::bind_over(lambda, &boxes)?;
     let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
     let new_order = map.apply(&at);
     let nest = ranges.iter().fold(around(&engine, &outer), |d, (v, r)| d.with_var(v, r));
@@ -204,7 +204,8 @@ fn transform_loops(func: &TensorFunc, loops: &[LoopRef], lambda: &Lambda) -> Res
         true => Expr::bool(true),
         false => guard(&engine, &ranges, &inverse, &known, &image)?,
     };
-    let subst: Vec<(Var, Expr)> = vars.iter().cloned().zip(inverse).collect();
+    let back = |(v, e): (&Var, Expr)| (v.clone(), e.cast(v.dtype()));
+    let subst: Vec<(Var, Expr)> = vars.iter().zip(inverse).map(back).collect();
     let body = Subst::vars(subst).stmt(&body);
     let guards = if guard.is_true() { Vec::new() } else { vec![guard.clone()] };
     let mut tidy = Tidy::within(&engine, known, cells.clone(), guards);

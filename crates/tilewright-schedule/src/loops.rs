@@ -2,14 +2,15 @@
 //!
 //! Splitting a loop of `n` iterations by factors whose product is not `n` runs over the larger
 //! box and guards what is beyond: each outermost block below gets the condition as part of its
-//! predicate, and statements outside of blocks get an `if`.
+//! predicate, and statements outside of blocks get an `if`. New loops are of `int64` where the type
+//! of the old ones does not hold their values.
 
 use std::sync::Arc;
 
 use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
 use tilewright_ir::{
     Attr, Attrs, DType, Error, Expr, Fold, ForKind, IterKind, Range, Result, Stmt, StmtKind,
-    TensorFunc, Var,
+    TensorFunc, Var, extent,
 };
 
 use crate::schedule::{Schedule, loop_site};
@@ -22,7 +23,8 @@ impl Schedule {
     ///
     /// # Errors
     /// `Refused` where more than one factor is open, a factor is not positive, the factors do
-    /// not cover the loop, or the loop does not start at zero or runs in a special way.
+    /// not cover the loop, their product is beyond `int64`, or the loop does not start at zero or
+    /// runs in a special way.
     pub fn split(&mut self, l: &LoopRef, factors: &[Option<Expr>]) -> Result<Vec<LoopRef>> {
         let args = vec![
             ("loop", l.into()),
@@ -35,7 +37,8 @@ impl Schedule {
     /// Fuses loops that are directly inside one another, outermost first, into one.
     ///
     /// # Errors
-    /// `Refused` where they are not nested so, or bounds depend on an outer variable.
+    /// `Refused` where they are not nested so, bounds depend on an outer variable, or the number of
+    /// iterations is beyond `int64`.
     pub fn fuse(&mut self, loops: &[LoopRef]) -> Result<LoopRef> {
         let Some(first) = loops.first() else {
             return Err(Error::refused("`fuse` needs at least one loop"));
@@ -154,32 +157,42 @@ fn split(
     factors: &[Option<Expr>],
 ) -> Result<(TensorFunc, Vec<Value>)> {
     let site = loop_site(func, l)?;
-    let (var, extent, body) = plain_loop(&site.stmt, "split")?;
+    let (var, n, body) = plain_loop(&site.stmt, "split")?;
     let refuse = |why: String| Error::refused(why).at(site.stmt.span());
     if factors.is_empty() {
         return Err(refuse("a split needs at least one factor".into()));
     }
+    let at_loop = |e: Error| e.at(site.stmt.span());
+    let number = |f: &Expr| match f.as_int() {
+        Some(v) => extent::constant(i128::from(v), var.dtype()),
+        None => Ok(f.clone().cast(var.dtype())),
+    };
     let mut product = Expr::int(1, var.dtype());
     for f in factors.iter().flatten() {
         if f.as_int().is_some_and(|v| v <= 0) {
             return Err(refuse(format!("the factor {f} is not positive")));
         }
-        product = product * f.clone().cast(var.dtype());
+        product = extent::times(&product, &number(f)?).map_err(at_loop)?;
     }
     let open = factors.iter().filter(|f| f.is_none()).count();
     if open > 1 {
         return Err(refuse(format!("{open} factors are open, at most one may be")));
     }
-    let ceil = match (extent.as_int(), product.as_int()) {
-        (Some(n), Some(p)) => Expr::int(n.div_euclid(p) + i64::from(n % p != 0), var.dtype()),
-        _ => (extent + &(product.clone() - 1)).floordiv(product.clone()),
+    let ceil = extent::ceil_div(n, &product).map_err(at_loop)?;
+    let covered = match open {
+        1 => extent::times(&product, &ceil).map_err(at_loop)?,
+        _ => product,
+    };
+    // One type for all of the loops, which holds the last value that they count to.
+    let dtype = match covered.as_int() {
+        Some(c) => extent::index_type(var.dtype(), i128::from(c) - 1).map_err(at_loop)?,
+        None => extent::wider(var.dtype(), covered.dtype()),
     };
     let factors: Vec<Expr> = factors
         .iter()
-        .map(|f| f.clone().map_or_else(|| ceil.clone(), |f| f.cast(var.dtype())))
-        .collect();
-    let covered = if open == 1 { product * &ceil } else { product };
-    let exact = match (extent.as_int(), covered.as_int()) {
+        .map(|f| Ok(f.as_ref().map_or_else(|| Ok(ceil.clone()), number)?.cast(dtype)))
+        .collect::<Result<_>>()?;
+    let exact = match (n.as_int(), covered.as_int()) {
         (Some(n), Some(c)) if c < n => {
             return Err(refuse(format!(
                 "the factors cover {c} of the {n} iterations of the loop `{}`",
@@ -190,12 +203,11 @@ fn split(
         _ => false,
     };
     let vars: Vec<Var> =
-        (0..factors.len()).map(|k| Var::new(format!("{}_{k}", var.name()), var.dtype())).collect();
-    let value =
-        vars.iter().zip(&factors).fold(Expr::int(0, var.dtype()), |sum, (v, f)| sum * f + v);
-    let mut body = Subst::vars([(var.clone(), value.clone())]).stmt(body);
+        (0..factors.len()).map(|k| Var::new(format!("{}_{k}", var.name()), dtype)).collect();
+    let value = vars.iter().zip(&factors).fold(Expr::int(0, dtype), |sum, (v, f)| sum * f + v);
+    let mut body = Subst::vars([(var.clone(), value.clone().cast(var.dtype()))]).stmt(body);
     if !exact {
-        body = guard_blocks(&body, &value.less(extent));
+        body = guard_blocks(&body, &value.less(n));
     }
     let new =
         vars.iter().zip(&factors).rev().fold(body, |body, (v, f)| Stmt::serial(v, f.clone(), body));
@@ -270,19 +282,26 @@ fn fuse(func: &TensorFunc, loops: &[LoopRef]) -> Result<(TensorFunc, Vec<Value>)
     }
     let dtype = parts.iter().map(|p| p.0.dtype()).max_by_key(|d| d.bits).unwrap_or(DType::I32);
     let name: Vec<&str> = parts.iter().map(|(v, _)| &**v.name()).collect();
+    // The iterations of the loops from each one inwards.
+    let mut counts = vec![Expr::int(1, dtype)];
+    for (_, n) in parts.iter().rev() {
+        let inner = counts.last().cloned().unwrap_or(Expr::int(1, dtype));
+        let all = extent::times(&inner, &n.clone().cast(dtype)).map_err(|e| e.at(at.span()))?;
+        counts.push(all);
+    }
+    let dtype = counts.iter().fold(dtype, |t, n| extent::wider(t, n.dtype()));
     let fused = Var::new(format!("{}_fused", name.join("_")), dtype);
-    let mut inner = Expr::int(1, dtype);
     let mut values = Vec::new();
-    for (k, (var, extent)) in parts.iter().enumerate().rev() {
-        let mut value = fused.expr().floordiv(inner.clone());
+    for ((k, (var, n)), inner) in parts.iter().enumerate().rev().zip(&counts) {
+        let mut value = fused.expr().floordiv(inner.clone().cast(dtype));
         if k > 0 {
-            value = value.floormod(extent.clone().cast(dtype));
+            value = value.floormod(n.clone().cast(dtype));
         }
         values.push((var.clone(), value.cast(var.dtype())));
-        inner = inner * extent.clone().cast(dtype);
     }
     let body = Subst::vars(values).stmt(&at);
-    let new = Stmt::for_loop(&fused, Range::upto(inner), ForKind::Serial, body);
+    let all = counts.pop().map_or(Expr::int(1, dtype), |n| n.cast(dtype));
+    let new = Stmt::for_loop(&fused, Range::upto(all), ForKind::Serial, body);
     let out = vec![Value::Loop(LoopRef { func: Arc::clone(&loops[0].func), var: fused })];
     Ok((replace_in(func, &outer.stmt, &new), out))
 }
@@ -526,7 +545,7 @@ pub(crate) fn factors(given: Value, l: &LoopRef, args: &Args) -> Result<Vec<Opti
     };
     let factor = |f| match f {
         Value::None => Ok(None),
-        Value::Int(v) => Ok(Some(Expr::int(v, l.var.dtype()))),
+        Value::Int(v) => extent::constant(i128::from(v), l.var.dtype()).map(Some),
         Value::Expr(e) => Ok(Some(e)),
         other => Err(args.wrong("factors", "numbers and None", &other)),
     };

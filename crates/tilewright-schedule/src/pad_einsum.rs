@@ -19,7 +19,7 @@ use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{free_vars, walk_expr};
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Region, Result,
-    Stmt, StmtKind, TensorFunc, TypeKind, Var, Visit,
+    Stmt, StmtKind, TensorFunc, TypeKind, Var, Visit, extent,
 };
 
 use crate::cache::the_block;
@@ -141,10 +141,18 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
         .zip(padding)
         .map(|(iter, p)| {
             let extent = &iter.domain.extent;
-            let padded = round_up(extent, *p);
-            Axis { iter: iter.clone(), grows: !same_extent(&padded, extent), padded }
+            let padded = round_up(extent, *p)?;
+            if extent::wider(iter.var.dtype(), padded.dtype()) != iter.var.dtype() {
+                return Err(Error::refused(format!(
+                    "`{}`, which is {}, would have {padded} values",
+                    iter.var.name(),
+                    iter.var.dtype()
+                ))
+                .at(site.stmt.span()));
+            }
+            Ok(Axis { iter: iter.clone(), grows: !same_extent(&padded, extent), padded })
         })
-        .collect();
+        .collect::<Result<_>>()?;
     if let Some(a) = axes.iter().find(|a| a.grows && a.iter.kind == IterKind::Opaque) {
         return Err(shape_of_block(&format!("has the opaque variable `{}`", a.iter.var.name())));
     }
@@ -252,14 +260,8 @@ fn same_extent(a: &Expr, b: &Expr) -> bool {
 }
 
 /// The smallest multiple that is not less.
-fn round_up(extent: &Expr, multiple: i64) -> Expr {
-    if multiple == 1 {
-        return extent.clone();
-    }
-    match extent.as_int() {
-        Some(n) => Expr::int(n + (multiple - n.rem_euclid(multiple)) % multiple, extent.dtype()),
-        None => (extent.clone() + (multiple - 1)).floordiv(multiple) * multiple,
-    }
+fn round_up(extent: &Expr, multiple: i64) -> Result<Expr> {
+    if multiple == 1 { Ok(extent.clone()) } else { extent::round_up(extent, multiple) }
 }
 
 fn loads(value: &Expr) -> Vec<(Buffer, Vec<Expr>)> {

@@ -1,25 +1,23 @@
 //! What a layout's padding holds, and the code that says so.
 //!
-//! * A buffer that the function writes: the padding is written, too. Where one plain loop nest
-//!   writes every cell, it becomes a nest over the physical box whose store selects between the
-//!   pad value and the value (*folding*); elsewhere a nest of its own follows the last write.
+//! * A buffer that the function writes: the padding is written, too. Where one loop nest writes
+//!   every cell, it becomes a nest over the physical box whose stores select between the pad value
+//!   and their own (`folding`); elsewhere a nest of its own follows the last write.
 //!   Undefined padding is always a nest of its own: a store of `T.undef()` is dropped when
 //!   lowering, an expression that selects it would stay.
 //! * An argument that is only read: a nest at the start assumes it.
 
 use std::sync::Arc;
 
-use tilewright_analysis::regions::infer;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars, walk_expr, walk_stmt};
 use tilewright_ir::{
-    Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, Intrin, IterKind,
-    IterVar, Param, Range, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
+    BinOp, Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, Intrin,
+    IterKind, IterVar, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_sets::{Engine, Proof};
 
 use crate::index_map::{Known, Layout};
-use crate::relayout::Tidy;
 use crate::schedule::fresh_block_name;
 use crate::site::{as_block, as_loop, find, replace_in};
 use crate::trace::{LambdaItem, Value};
@@ -81,8 +79,6 @@ pub(crate) fn pad_value(
     let e = match (e.kind(), e.as_int(), e.as_float()) {
         (ExprKind::Undef, ..) => Expr::undef(dtype),
         _ if e.dtype() == dtype => e,
-        (_, Some(v), _) => int_constant(i128::from(v), dtype)?,
-        (_, _, Some(v)) => constant(v, dtype)?,
         _ => {
             let what =
                 format!("the pad value `{e}` is {}, but `{}` is {dtype}", e.dtype(), old.name);
@@ -117,13 +113,26 @@ fn constant(v: f64, dtype: DType) -> Result<Expr> {
 fn check_value(e: &Expr, func: &TensorFunc, layout: &Layout, old: &Buffer) -> Result<()> {
     struct Check<'a> {
         old: &'a Buffer,
-        loads: Vec<Vec<Expr>>,
+        /// Indices of loads, and the conditions under which they are evaluated.
+        loads: Vec<(Vec<Expr>, Vec<Expr>)>,
+        /// Divisors of integers, likewise.
+        divisors: Vec<(Expr, Vec<Expr>)>,
+        guards: Vec<Expr>,
         error: Option<Error>,
+    }
+    impl Check<'_> {
+        fn under(&mut self, cond: Expr, e: &Expr) {
+            self.guards.push(cond);
+            self.expr(e);
+            self.guards.pop();
+        }
     }
     impl Visit for Check<'_> {
         fn expr(&mut self, e: &Expr) {
             match e.kind() {
-                ExprKind::Load(b, indices) if b == self.old => self.loads.push(indices.clone()),
+                ExprKind::Load(b, indices) if b == self.old => {
+                    self.loads.push((indices.clone(), self.guards.clone()));
+                }
                 ExprKind::Load(b, _) => {
                     self.error = Some(Error::refused(format!(
                         "the pad value of `{}` depends on another buffer, `{}`",
@@ -134,12 +143,31 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &Layout, old: &Buffer) -> Re
                     let what = format!("the pad value calls `{name}`, which may have any effect");
                     self.error = Some(Error::refused(what));
                 }
+                ExprKind::IfThenElse(c, t, f) => {
+                    self.expr(c);
+                    self.under(c.clone(), t);
+                    return self.under(!c.clone(), f);
+                }
+                ExprKind::Binary(BinOp::And, a, b) => {
+                    self.expr(a);
+                    return self.under(a.clone(), b);
+                }
+                ExprKind::Binary(BinOp::Or, a, b) => {
+                    self.expr(a);
+                    return self.under(!a.clone(), b);
+                }
+                ExprKind::Binary(
+                    BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod,
+                    _,
+                    by,
+                ) => self.divisors.push((by.clone(), self.guards.clone())),
                 _ => {}
             }
             walk_expr(self, e);
         }
     }
-    let mut c = Check { old, loads: Vec::new(), error: None };
+    let (loads, divisors, guards) = (Vec::new(), Vec::new(), Vec::new());
+    let mut c = Check { old, loads, divisors, guards, error: None };
     c.expr(e);
     if let Some(e) = c.error {
         return Err(e);
@@ -156,7 +184,21 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &Layout, old: &Buffer) -> Re
     let Ok(known) = &layout.known else { return Ok(()) };
     let engine = Engine::new()?;
     let padding = engine.domain_of(&layout.ranges(), std::slice::from_ref(&known.padding));
-    for indices in c.loads {
+    let when = |guards: &[Expr]| guards.iter().fold(padding.clone(), |d, g| d.with_guard(g));
+    for (by, guards) in c.divisors {
+        match when(&guards).prove(&by.clone().not_equal(0)) {
+            Proof::Yes => {}
+            Proof::No { witness } => {
+                let what = format!("the pad value divides by `{by}`, which is zero in the padding");
+                return Err(Error::refused(what).note(format!("at {witness}")));
+            }
+            Proof::Unknown(why) => {
+                let what = format!("it is not known whether `{by}` in the pad value is zero");
+                return Err(Error::refused(what).note(why.to_string()));
+            }
+        }
+    }
+    for (indices, guards) in c.loads {
         if indices.len() != layout.cells.len() {
             return Err(Error::refused(format!(
                 "the pad value reads `{}` with {} indices, but it has {} physical axes",
@@ -173,7 +215,7 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &Layout, old: &Buffer) -> Re
         }
         let text: Vec<String> = indices.iter().map(Expr::to_string).collect();
         let text = format!("`{}[{}]`", old.name, text.join(", "));
-        match padding.prove(&inside) {
+        match when(&guards).prove(&inside) {
             Proof::Yes => {}
             Proof::No { witness } => {
                 return Err(Error::refused(format!(
@@ -205,7 +247,7 @@ fn known_everywhere(func: &TensorFunc) -> Vec<Var> {
 }
 
 /// The buffer and what views it by `T.match_buffer` in a block.
-fn views(func: &TensorFunc, buffer: &Buffer) -> Vec<Buffer> {
+pub(crate) fn views(func: &TensorFunc, buffer: &Buffer) -> Vec<Buffer> {
     let mut all = vec![buffer.clone()];
     for s in find(&func.body, |s| as_block(s).is_some_and(|b| !b.matches.is_empty())) {
         for m in as_block(&s.stmt).iter().flat_map(|b| &b.matches) {
@@ -228,7 +270,7 @@ pub(crate) fn is_written(func: &TensorFunc, buffer: &Buffer) -> bool {
 }
 
 /// The part of the function in which the buffer exists.
-fn scope_of(func: &TensorFunc, buffer: &Buffer) -> Stmt {
+pub(crate) fn scope_of(func: &TensorFunc, buffer: &Buffer) -> Stmt {
     let defines = |s: &Stmt| match s.kind() {
         StmtKind::Block { block, .. } => block.allocs.contains(buffer),
         StmtKind::Allocate { buffer: b, .. } | StmtKind::Constant { buffer: b, .. } => b == buffer,
@@ -245,7 +287,7 @@ fn scope_of(func: &TensorFunc, buffer: &Buffer) -> Stmt {
 
 /// The last statement that writes one of the buffers, among those that run one after the other:
 /// inside of named regions and of what only defines buffers and values.
-fn last_writer(s: &Stmt, buffers: &[Buffer]) -> Stmt {
+pub(crate) fn last_writer(s: &Stmt, buffers: &[Buffer]) -> Stmt {
     let writes = |s: &Stmt| stores_to(s, buffers);
     match s.kind() {
         StmtKind::Seq(list) => match list.iter().rfind(|s| writes(s)) {
@@ -328,126 +370,6 @@ impl Padding<'_> {
         let (allocs, body) = func.root_parts();
         func.with_root(allocs.to_vec(), Stmt::seq([stage, body.clone()]))
     }
-
-    /// The one nest that writes the buffer, and a nest over the physical box in its place; `None`
-    /// where the padding cannot be written so.
-    pub fn folded(&self, func: &TensorFunc) -> Option<(Stmt, Stmt)> {
-        let buffers = views(func, self.old);
-        let is_store = |s: &Stmt| matches!(s.kind(), StmtKind::Store { buffer, .. } if buffers.contains(buffer));
-        if buffers.len() > 1 || find(&func.body, is_store).len() != 1 || !is_plain(&self.value) {
-            return None;
-        }
-        let nest = last_writer(&scope_of(func, self.old), &buffers);
-        let mut at = nest.clone();
-        let mut loops: Vec<(Var, Range)> = Vec::new();
-        while let StmtKind::For { var, range, kind, annotations, body } = at.kind() {
-            if *kind != ForKind::Serial || !annotations.is_empty() {
-                return None;
-            }
-            loops.push((var.clone(), range.clone()));
-            at = body.clone();
-        }
-        let mut block = None;
-        // Iteration variables by the loop that each one stands for.
-        let mut names: Vec<(Var, Var)> = Vec::new();
-        if let StmtKind::Block { bindings, predicate, block: b } = at.kind() {
-            let plain = predicate.is_true() && b.init.is_none() && b.allocs.is_empty();
-            if !plain || !b.matches.is_empty() {
-                return None;
-            }
-            for (iter, binding) in b.iters.iter().zip(bindings) {
-                let (v, r) = loops.iter().find(|(v, _)| Some(v) == binding.as_var())?;
-                let same = same_extent(&r.min, &iter.domain.min)
-                    && same_extent(&r.extent, &iter.domain.extent);
-                let new = !names.iter().any(|(_, w)| w == v);
-                if !same || !new || iter.kind != IterKind::Spatial {
-                    return None;
-                }
-                names.push((iter.var.clone(), v.clone()));
-            }
-            if !b.iters.is_empty() && names.len() != loops.len() {
-                return None;
-            }
-            block = Some(b.clone());
-            at = b.body.clone();
-        }
-        let StmtKind::Store { indices, value, .. } = at.kind() else { return None };
-        if loops.is_empty() || !pure_without(value, self.old) {
-            return None;
-        }
-        if indices.iter().any(|i| !is_plain(i)) {
-            return None;
-        }
-        let mut to_loops = Subst::vars(names.iter().map(|(i, l)| (i.clone(), l.expr())));
-        let indices: Vec<Expr> = indices.iter().map(|i| to_loops.expr(i)).collect();
-        let value = to_loops.expr(value);
-        let inverse = self.inverse(&loops, &indices)?;
-        let value = Subst::vars(loops.iter().map(|(v, _)| v.clone()).zip(inverse)).expr(&value);
-        let data = !self.known.padding.clone();
-        let value = Tidy::new(self.engine, self.layout.ranges(), vec![data]).expr(&value);
-        let value = Expr::if_then_else(self.known.padding.clone(), self.value.clone(), value);
-        let store = |at, value| {
-            Stmt::spanned(
-                StmtKind::Store { buffer: self.new.clone(), indices: at, value },
-                find(&nest, is_store).first().and_then(|s| s.stmt.span()),
-            )
-        };
-        let cells: Vec<Expr> = self.layout.cells.iter().map(Var::expr).collect();
-        let Some(b) = block else { return Some((nest.clone(), self.loops(store(cells, value)))) };
-        let declare = |new: &mut Block| {
-            let (reads, writes) = infer(new);
-            new.reads = b.reads.as_ref().map(|_| reads);
-            new.writes = b.writes.as_ref().map(|_| writes);
-            new.annotations = b.annotations.clone();
-        };
-        if b.iters.is_empty() {
-            let mut new = Block::new(b.name.clone(), store(cells, value));
-            declare(&mut new);
-            return Some((nest.clone(), self.loops(Stmt::block(vec![], Expr::bool(true), new))));
-        }
-        let made = self.nest(b.name.clone(), Expr::bool(true), |to_iters, at| {
-            let value = to_iters.expr(&value);
-            store(at, value)
-        });
-        let inner = find(&made, |s| as_block(s).is_some()).into_iter().next()?;
-        let mut new = (**as_block(&inner.stmt)?).clone();
-        declare(&mut new);
-        let with = crate::schedule::with_block(&inner.stmt, new);
-        Some((nest.clone(), crate::site::replace(&made, &inner.stmt, &with)))
-    }
-
-    /// The loop variables by the cells, if the loops write every logical cell exactly once.
-    fn inverse(&self, loops: &[(Var, Range)], indices: &[Expr]) -> Option<Vec<Expr>> {
-        let mut params = self.layout.map.params.iter();
-        if !indices.iter().all(|i| params.next().is_some_and(|p| p.dtype() == i.dtype())) {
-            return None;
-        }
-        // A loop for each axis, over just that axis.
-        let axis = |(v, r): &(Var, Range)| {
-            let at = indices.iter().position(|i| i.as_var() == Some(v))?;
-            let whole = r.min.as_int() == Some(0) && same_extent(&r.extent, &self.old.shape[at]);
-            whole.then(|| self.known.inverse[at].clone())
-        };
-        if loops.len() == indices.len()
-            && let Some(found) = loops.iter().map(axis).collect::<Option<Vec<Expr>>>()
-        {
-            return Some(found);
-        }
-        let domain = self.engine.domain_of(loops, &[]);
-        let logical = domain.map(indices).ok()?;
-        let names: Vec<Var> = indices.iter().map(|i| Var::new("i", i.dtype())).collect();
-        let all: Vec<(Var, Range)> = names
-            .iter()
-            .zip(&self.old.shape)
-            .map(|(v, e)| (v.clone(), Range::upto(e.clone().cast(v.dtype()))))
-            .collect();
-        let once = logical.collision().ok()?.is_none();
-        let every = self.engine.domain_of(&all, &[]).to_set().ok()?;
-        if !once || !every.is_subset(&logical.range(&names).ok()?).is_yes() {
-            return None;
-        }
-        domain.map(&self.layout.map.apply(indices)).ok()?.inverse(&self.layout.cells).ok()
-    }
 }
 
 /// Whether two extents are the same expression, or the same number of any type.
@@ -456,17 +378,12 @@ pub(crate) fn same_extent(a: &Expr, b: &Expr) -> bool {
 }
 
 /// Whether an expression reads no memory, is defined, and has no effect.
-fn is_plain(e: &Expr) -> bool {
+pub(crate) fn is_plain(e: &Expr) -> bool {
     scan(e, &|k| matches!(k, ExprKind::Load(..) | ExprKind::Undef))
 }
 
-/// Whether an expression has no effect and does not read the buffer.
-fn pure_without(e: &Expr, buffer: &Buffer) -> bool {
-    scan(e, &|k| matches!(k, ExprKind::Load(b, _) if b == buffer))
-}
-
 /// Whether no node of an expression is forbidden or calls what may have an effect.
-fn scan(e: &Expr, forbidden: &dyn Fn(&ExprKind) -> bool) -> bool {
+pub(crate) fn scan(e: &Expr, forbidden: &dyn Fn(&ExprKind) -> bool) -> bool {
     struct Scan<'a>(&'a dyn Fn(&ExprKind) -> bool, bool);
     impl Visit for Scan<'_> {
         fn expr(&mut self, e: &Expr) {

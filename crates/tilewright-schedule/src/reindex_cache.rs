@@ -23,7 +23,9 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 
 use crate::buffer_arg::{BufferArg, Side};
-use crate::cache::{check_storage_scope, indexed, one_block, read_place, write_place};
+use crate::cache::{
+    check_storage_scope, indexed, one_block, read_place, scope_or_own, write_place,
+};
 use crate::copying::{Change, Place};
 use crate::footprint::{uses_pointer, view_of};
 use crate::schedule::{Edited, Schedule, fresh_block_name};
@@ -102,7 +104,7 @@ pub(crate) fn reindex_cache_call(
 ) -> Result<Vec<Value>> {
     let block = args.block(sch)?;
     let which = indexed(&mut args, names(side).1)?;
-    let scope = args.str(&["storage_scope"])?;
+    let scope = scope_or_own(&mut args, sch, &block, &which, side)?;
     let map = args.lambda("index_map")?;
     args.finish()?;
     Ok(vec![(&sch.reindex_cache(&block, side, which, &scope, &map)?).into()])

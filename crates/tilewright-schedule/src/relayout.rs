@@ -26,12 +26,13 @@ use tilewright_sets::Engine;
 use crate::index_map::IndexMap;
 use crate::trace::Lambda;
 
-/// The function with the buffer laid out anew.
+/// The function with the buffer laid out anew; `wide` where the map needs indices of `int64`.
 pub(crate) fn relayout(
     func: &TensorFunc,
     old: &Buffer,
     new: &Buffer,
     lambda: &Lambda,
+    wide: bool,
 ) -> Result<TensorFunc> {
     if !old.strides.is_empty() {
         return Err(Error::refused(format!(
@@ -43,6 +44,7 @@ pub(crate) fn relayout(
         old,
         new,
         lambda,
+        wide,
         engine: Engine::new()?,
         maps: Vec::new(),
         ranges: Vec::new(),
@@ -57,6 +59,7 @@ struct Relayout<'a> {
     old: &'a Buffer,
     new: &'a Buffer,
     lambda: &'a Lambda,
+    wide: bool,
     engine: Engine,
     /// The map for each combination of types of indices.
     maps: Vec<(Vec<DType>, IndexMap)>,
@@ -73,6 +76,14 @@ impl Relayout<'_> {
     }
 
     fn map(&mut self, logical: &[Expr]) -> Result<Vec<Expr>> {
+        let widened: Vec<Expr>;
+        let logical = match self.wide {
+            false => logical,
+            true => {
+                widened = logical.iter().map(|e| e.clone().cast(DType::I64)).collect();
+                &widened
+            }
+        };
         let dtypes: Vec<DType> = logical.iter().map(Expr::dtype).collect();
         let at = match self.maps.iter().position(|(d, _)| *d == dtypes) {
             Some(at) => at,

@@ -77,7 +77,9 @@ impl Schedule {
         args: Vec<(&'static str, Value)>,
         edit: impl FnOnce(&TensorFunc, &Permissions) -> Result<Edited>,
     ) -> Result<Vec<Value>> {
-        let (new, outputs) = edit(self.func(func)?, &self.permissions)
+        let old = self.func(func)?;
+        let (new, outputs) = edit(old, &self.permissions)
+            .and_then(|out| crate::widths::check(old, &out.0).map(|()| out))
             .map_err(|e| self.placed(e).context(format!("`{name}`")))?;
         if cfg!(debug_assertions) {
             let mut alone = Module::new();

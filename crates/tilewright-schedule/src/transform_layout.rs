@@ -16,7 +16,7 @@
 //! Semantics: Apache TVM RFC 0039 (buffer physical layout) and RFC 0077 (layout transform padding).
 
 use tilewright_ir::visit::{Subst, fold_func, free_vars};
-use tilewright_ir::{Buffer, DType, Error, Expr, Param, Region, Result, TensorFunc, Var};
+use tilewright_ir::{Buffer, DType, Error, Expr, Param, Range, Region, Result, TensorFunc, Var};
 use tilewright_sets::Engine;
 
 use crate::buffer_arg::{BufferArg, caller, check_interface};
@@ -152,8 +152,10 @@ fn transform(
     pad: &Value,
     assume_injective: bool,
 ) -> Result<Edited> {
-    let dtypes: Vec<DType> = old.shape.iter().map(Expr::dtype).collect();
-    let map = IndexMap::bind(lambda, &dtypes)?;
+    let whole: Vec<(DType, Range)> =
+        old.shape.iter().map(|e| (e.dtype(), Range::upto(e.clone()))).collect();
+    let map = IndexMap::bind_over(lambda, &whole)?;
+    let wide = map.params.iter().zip(&whole).any(|(p, (t, _))| p.dtype() != *t);
     let layout = map.on(&old.shape, assume_injective)?;
     let new = old.derive(|d| {
         d.shape = layout.physical.clone();
@@ -164,7 +166,7 @@ fn transform(
     let known = match (&layout.known, &value) {
         (Ok(known), Some(_)) if !known.padding.is_false() => known,
         (Err(why), Some(_)) => return Err(why.clone()),
-        _ => return Ok((relayout(func, old, &new, lambda)?, Vec::new())),
+        _ => return Ok((relayout(func, old, &new, lambda, wide)?, Vec::new())),
     };
     let Some(value) = value else { return Err(Error::internal("padding without a value")) };
     let engine = Engine::new()?;
@@ -173,11 +175,11 @@ fn transform(
         if !crate::buffer_arg::is_param(func, old) {
             return Err(Error::refused(format!("`{}` is never written", old.name)));
         }
-        padding.assumed(&relayout(func, old, &new, lambda)?)
+        padding.assumed(&relayout(func, old, &new, lambda, wide)?)
     } else if let Some((nest, folded)) = padding.folded(func) {
-        relayout(&crate::site::replace_in(func, &nest, &folded), old, &new, lambda)?
+        relayout(&crate::site::replace_in(func, &nest, &folded), old, &new, lambda, wide)?
     } else {
-        padding.written_after(&relayout(func, old, &new, lambda)?)
+        padding.written_after(&relayout(func, old, &new, lambda, wide)?)
     };
     Ok((plain_root(&out), Vec::new()))
 }

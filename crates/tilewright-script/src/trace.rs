@@ -286,10 +286,13 @@ impl LambdaText {
         };
         let group = whole.clone().or_else(|| self.star.clone());
         let plain = if whole.is_some() { 0 } else { named };
-        if plain > dtypes.len() || (group.is_none() && plain != dtypes.len()) {
+        let wrong_number = || {
             let message =
                 format!("the lambda takes {named} indices, but there are {} of them", dtypes.len());
-            return Err(Error::syntax(message).at(self.span));
+            Err(Error::syntax(message).at(self.span))
+        };
+        if plain > dtypes.len() || (group.is_none() && plain != dtypes.len()) {
+            return wrong_number();
         }
         let mut parser = ExprParser::new(dtypes.first().copied().unwrap_or(DType::I32));
         for v in vars {
@@ -312,8 +315,16 @@ impl LambdaText {
         }
         let count = dtypes.len() - plain;
         let mut body = (*self.body).clone();
+        let is_group = |e: &ast::Expr| {
+            let e = if let ast::Expr::Starred(s) = e { &*s.value } else { e };
+            e.as_name_expr().is_some_and(|n| Some(n.id.as_str()) == group.as_deref())
+        };
         if let Some(group) = &group {
-            Parts { group, count, error: None }.rewrite(&mut body)?;
+            let indexed = Parts { group, count, indexed: false, error: None }.rewrite(&mut body)?;
+            // A single parameter stands for all axes only where it is used so.
+            if whole.is_some() && !indexed && !elements(&body).iter().any(|e| is_group(e)) {
+                return wrong_number();
+            }
         }
         let mut items = Vec::new();
         for e in elements(&body) {
@@ -357,13 +368,16 @@ fn item(parser: &mut ExprParser, e: &ast::Expr) -> Result<BoundItem> {
 struct Parts<'a> {
     group: &'a str,
     count: usize,
+    /// Whether an axis was asked for.
+    indexed: bool,
     error: Option<Error>,
 }
 
 impl Parts<'_> {
-    fn rewrite(mut self, body: &mut ast::Expr) -> Result<()> {
+    /// Rewrites a body, and says whether there was something to rewrite.
+    fn rewrite(mut self, body: &mut ast::Expr) -> Result<bool> {
         Rewriter(std::cell::RefCell::new(&mut self)).visit_expr(body);
-        self.error.map_or(Ok(()), Err)
+        self.error.map_or(Ok(self.indexed), Err)
     }
 }
 
@@ -376,6 +390,7 @@ impl Transformer for Rewriter<'_, '_> {
             && let ast::Expr::Name(n) = &*s.value
             && n.id.as_str() == parts.group
         {
+            parts.indexed = true;
             let count = parts.count as i64;
             let at = match ExprParser::new(DType::I32).value(&s.slice) {
                 Ok(Value::Int(k)) => i64::try_from(k).ok(),

@@ -12,8 +12,8 @@ use super::code::{Scalar, Ty, Val};
 use super::func::Func;
 use super::math;
 use super::names::is_identifier;
-use super::range::Interval;
 use super::types::{is_narrow_float, is_signed, register};
+use tilewright_ir::interval::Interval;
 
 impl Func<'_> {
     pub(super) fn call_intrinsic(&mut self, e: &Expr, op: Intrin, args: &[Expr]) -> Result<Val> {

@@ -19,8 +19,8 @@ use tilewright_ir::{
 use super::code::{Code, Scalar, Shared, Ty, Val};
 use super::half;
 use super::memory::{Aliases, element_count};
-use super::range::{Interval, Ranges};
 use super::types::{is_narrow_float, is_signed, register};
+use tilewright_ir::interval::{Interval, Ranges};
 
 /// Attribute of a function whose buffers all begin at 64-byte boundaries: `Int(1)`.
 pub const ALIGNED: &str = "tilewright.aligned";

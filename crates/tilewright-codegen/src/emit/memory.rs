@@ -1,8 +1,8 @@
 //! Loads and stores: from buffers and indices to addresses.
 //!
-//! An address is computed in 64 bits. In an index, sums and products of `int32` are taken as the
-//! integers that they stand for: an index of a well-formed program does not wrap, so a loop
-//! variable can be widened once instead of each index anew.
+//! An address is computed in 64 bits. In an index, sums and products of `int32` that are known to
+//! stay in it are computed in 64 bits, so that a loop variable is widened once instead of each
+//! index anew. Where `int32` may wrap, it does.
 //!
 //! A vector index is taken apart into a first element and a stride where it has one. Stride 1 is
 //! one vector load or store with the alignment of an element, stride 0 a scalar, stride -1 a
@@ -138,20 +138,21 @@ impl Func<'_> {
             return Ok(v);
         }
         let effects = self.effects;
-        let wraps = !(e.dtype() == DType::I32 || e.dtype() == DType::I64);
+        let stays = self.stays_in_index(e);
         let value = match e.kind() {
             ExprKind::Int(v) => Val::int(Ty::I64, *v),
             ExprKind::Var(v) => match self.wide.get(v) {
                 Some(wide) => wide.clone(),
                 None => self.wide_value(e)?,
             },
-            ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul), a, b) if !wraps => {
-                let narrow = e.dtype() == DType::I32;
+            ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul), a, b)
+                if stays || e.dtype() == DType::I64 =>
+            {
                 let (a, b) = (self.index64(a)?, self.index64(b)?);
                 match op {
-                    _ if !narrow && *op == BinOp::Add => self.code.bin("add", &a, &b),
-                    _ if !narrow && *op == BinOp::Sub => self.code.bin("sub", &a, &b),
-                    _ if !narrow => self.code.bin("mul", &a, &b),
+                    BinOp::Add if !stays => self.code.bin("add", &a, &b),
+                    BinOp::Sub if !stays => self.code.bin("sub", &a, &b),
+                    BinOp::Mul if !stays => self.code.bin("mul", &a, &b),
                     BinOp::Add => self.code.add64(&a, &b),
                     BinOp::Mul => self.code.mul64(&a, &b),
                     _ if b.is_int(0) => a,
@@ -169,6 +170,13 @@ impl Func<'_> {
         Ok(value)
     }
 
+    /// Whether an index is of a type that is computed in 64 bits, and its value is that of exact
+    /// arithmetic.
+    fn stays_in_index(&mut self, e: &Expr) -> bool {
+        let scalar = e.dtype().scalar();
+        (scalar == DType::I32 || scalar == DType::I64) && self.ranges.stays(e)
+    }
+
     fn wide_value(&mut self, e: &Expr) -> Result<Val> {
         let dtype = e.dtype();
         if !(dtype.is_int() || dtype.is_bool()) {
@@ -184,7 +192,7 @@ impl Func<'_> {
             return Ok(Place::One(self.index64(e)?));
         }
         let scalar = e.dtype().scalar();
-        let exact = scalar == DType::I32 || scalar == DType::I64;
+        let exact = scalar == DType::I64 || self.stays_in_index(e);
         match e.kind() {
             ExprKind::Broadcast(x) => return Ok(Place::One(self.index64(x)?)),
             ExprKind::Ramp(base, stride) if exact => {

@@ -49,7 +49,7 @@ mod math;
 mod memory;
 mod names;
 mod parallel;
-mod range;
+
 mod stmt;
 mod types;
 

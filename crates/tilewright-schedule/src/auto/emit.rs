@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use tilewright_ir::visit::fold_expr_children;
-use tilewright_ir::{Buffer, DType, Expr, ExprKind, Fold, ForKind, Range, Stmt, StmtKind, Var};
+use tilewright_ir::{
+    Buffer, DType, Expr, ExprKind, Fold, ForKind, Range, Stmt, StmtKind, Var, extent,
+};
 
 use crate::auto::affine::Affine;
 use crate::auto::axes::Axis;
@@ -32,10 +34,9 @@ impl Views {
         if buffer.rank() == 1 {
             return buffer.clone();
         }
-        let size: i64 = buffer.const_shape().unwrap_or_default().iter().product();
-        let flat = buffer.derive(|d| {
-            d.shape = vec![Expr::int(size, DType::I32)];
-        });
+        // One that `int32` does not count has no affine offsets, and is not viewed.
+        let Ok(size) = extent::product(DType::I32, &buffer.shape) else { return buffer.clone() };
+        let flat = buffer.derive(|d| d.shape = vec![size]);
         self.flat.insert(buffer.clone(), flat.clone());
         self.order.push(flat.clone());
         flat
@@ -141,6 +142,11 @@ impl Fold for At<'_, '_> {
     }
 }
 
+/// Whether the loops that are made here, whose variables are `int32`, can have so many iterations.
+pub fn fits(extent: i64) -> bool {
+    extent::holds(DType::I32, i128::from(extent))
+}
+
 /// A loop `for var in range(extent)`; none where the extent is one.
 pub fn for_each(kind: ForKind, name: &str, extent: i64, body: impl FnOnce(Expr) -> Stmt) -> Stmt {
     if extent == 1 {
@@ -165,7 +171,8 @@ pub fn nest(
     let mut total = 1i64;
     if work >= PARALLEL_WORK {
         while fused < loops.len().min(fusible) && total < PARALLEL_ITERATIONS {
-            total *= loops[fused].1;
+            let Some(more) = total.checked_mul(loops[fused].1).filter(|n| fits(*n)) else { break };
+            total = more;
             fused += 1;
         }
     }

@@ -27,10 +27,14 @@ pub use machine::Machine;
 /// A function with the same interface and results, whose loops suit the machine.
 ///
 /// The order of a floating-point reduction may change (vectors of partial results). A function with
-/// a buffer of several physical axes stays as it is: schedules see buffers as flat memory, and
+/// a loop of more iterations than `int32` counts stays as it is, and so does one with a buffer of
+/// several physical axes: schedules see buffers as flat memory, and
 /// whether a target has any other is for code generation to say.
 pub fn auto(func: &TensorFunc, machine: &Machine) -> TensorFunc {
     let Some(stages) = stages(func) else { return func.clone() };
+    if stages.iter().flat_map(Stage::iters).any(|(_, extent, _)| !emit::fits(extent)) {
+        return func.clone();
+    }
     let (allocs, _) = func.root_parts();
     if func.buffers().chain(allocs).any(|b| !b.axis_separators.is_empty()) {
         return func.clone();

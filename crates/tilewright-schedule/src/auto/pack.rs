@@ -117,7 +117,7 @@ fn fill(buffer: &Buffer, stride: i64, copy: &Buffer) -> Stmt {
     let Some((width, outer)) = shape.split_last() else { return Stmt::nop() };
     let loops: Vec<(String, i64)> =
         outer.iter().enumerate().map(|(k, d)| (format!("i{k}"), *d)).collect();
-    nest(&loops, loops.len(), shape.iter().product(), |at| {
+    nest(&loops, loops.len(), shape.iter().copied().fold(1, i64::saturating_mul), |at| {
         Stmt::seq((0..stride.min(*width)).map(|phase| {
             let count = (width - phase + stride - 1) / stride;
             for_each(ForKind::Serial, "q", count, |q| {

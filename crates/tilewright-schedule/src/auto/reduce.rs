@@ -201,8 +201,8 @@ impl Contraction {
     /// The axis to vectorise: the one with the least estimated cost for each useful lane.
     fn vector_axis(&self, machine: &Machine) -> Option<usize> {
         let lanes = self.lanes(machine);
-        let spatial: i64 = self.spatial().map(|k| self.axes[k].extent).product();
-        let reduced: i64 = self.reduce().map(|k| self.axes[k].extent).product();
+        let spatial = self.spatial().map(|k| self.axes[k].extent).fold(1, i64::saturating_mul);
+        let reduced = self.reduce().map(|k| self.axes[k].extent).fold(1, i64::saturating_mul);
         let store = Affine::of_access(&self.finish.buffer, &self.finish.indices);
         let loose = loose_vars(&self.value);
         let mut best: Option<(f64, usize)> = None;

@@ -55,7 +55,7 @@ fn loops(
     let axes = fuse(iters, &accesses, &loose_vars(&value));
     let units = units(iters);
     let names: Vec<(String, i64)> = axes.iter().map(|a| (a.name(), a.extent)).collect();
-    let work = axes.iter().map(|a| a.extent).product();
+    let work = axes.iter().map(|a| a.extent).fold(1, i64::saturating_mul);
     // The innermost loop stays whole, for the vectoriser, unless it is the only one.
     let fusible = names.len().saturating_sub(1).max(1);
     nest(&names, fusible, work, |at| {

@@ -6,22 +6,40 @@
 //! into groups, and each group becomes one physical axis, row-major within itself
 //! (RFC 0039). Parameters keep their type: the body sees a flat view of them.
 //!
-//! Where the number of elements may pass `i32::MAX`, the flat index is computed in 64 bits.
+//! Where the number of elements may pass `i32::MAX`, the flat index is computed in 64 bits. As a
+//! pass, [`flatten_buffers`] takes a buffer whose open extents are all `int32` at its word, that
+//! its elements are counted by `int32`; before code generation, [`flatten_for_code`] computes in 64
+//! bits whatever is not known to stay in 32.
 
 use std::collections::HashMap;
 
+use tilewright_ir::interval::Ranges;
 use tilewright_ir::visit::{fold_block_children, fold_expr_children, fold_stmt_children};
 use tilewright_ir::{
     Attr, Block, Buffer, DType, Error, Expr, ExprKind, Fold, Result, Stmt, StmtKind, Tensor,
-    TensorFunc, Var,
+    TensorFunc, Var, extent,
 };
 
 /// Flattens every buffer of a function; declared regions of blocks are dropped.
 ///
 /// # Errors
-/// `Unsupported` for a buffer that has both strides and axis separators.
+/// `Unsupported` for a buffer that has both strides and axis separators, `Refused` for one of more
+/// elements than 64 bits count.
 pub fn flatten_buffers(func: &TensorFunc) -> Result<TensorFunc> {
-    let mut flatten = Flatten { flat: HashMap::new(), allocated: HashMap::new(), error: None };
+    flatten(func, None)
+}
+
+/// [`flatten_buffers`] with every index in 64 bits that is not known to stay in 32.
+///
+/// # Errors
+/// Those of [`flatten_buffers`].
+pub fn flatten_for_code(func: &TensorFunc) -> Result<TensorFunc> {
+    flatten(func, Some(Ranges::default()))
+}
+
+fn flatten(func: &TensorFunc, ranges: Option<Ranges>) -> Result<TensorFunc> {
+    let mut flatten =
+        Flatten { flat: HashMap::new(), allocated: HashMap::new(), ranges, error: None };
     let mut views = Vec::new();
     for buffer in func.buffers() {
         let flat = flatten.define(buffer);
@@ -56,12 +74,15 @@ pub fn flatten_legacy(func: &TensorFunc) -> Result<TensorFunc> {
 }
 
 /// Distance between neighbours along each axis of a compact row-major box.
-pub fn row_major_strides(shape: &[Expr]) -> Vec<Expr> {
+///
+/// # Errors
+/// `Refused` where one is beyond 64 bits.
+pub fn row_major_strides(shape: &[Expr]) -> Result<Vec<Expr>> {
     let mut strides = vec![Expr::i32(1); shape.len()];
     for k in (0..shape.len().saturating_sub(1)).rev() {
-        strides[k] = &strides[k + 1] * &shape[k + 1];
+        strides[k] = extent::times(&strides[k + 1], &shape[k + 1])?;
     }
-    strides
+    Ok(strides)
 }
 
 /// The axes of each physical axis of a buffer, as half-open ranges.
@@ -73,49 +94,62 @@ pub fn physical_groups(buffer: &Buffer) -> Vec<std::ops::Range<usize>> {
 
 /// Number of elements of a box: the constant extents are multiplied and come last. In 64 bits
 /// where a constant does not fit 32.
-pub fn dim_product(dims: &[Expr]) -> Expr {
-    let narrow =
-        |n: i64| Expr::int(n, if i32::try_from(n).is_ok() { DType::I32 } else { DType::I64 });
-    let known = dims.iter().filter_map(Expr::as_int).try_fold(1i64, |n, d| n.checked_mul(d));
-    let Some(known) = known else {
-        return dims.iter().cloned().reduce(|a, d| a * d).unwrap_or(Expr::i32(1));
-    };
+///
+/// # Errors
+/// `Refused` where it is beyond 64 bits.
+pub fn dim_product(dims: &[Expr]) -> Result<Expr> {
+    let known = extent::product(DType::I32, dims.iter().filter(|d| d.as_int().is_some()))?;
+    let known = extent::constant(known.as_int().unwrap_or(1).into(), DType::I32)?;
     let open = dims.iter().filter(|d| d.as_int().is_none()).cloned().reduce(|a, d| a * d);
-    match open {
-        Some(open) if known == 1 => open,
-        Some(open) => open * narrow(known),
-        None => narrow(known),
-    }
+    Ok(match open {
+        Some(open) if known.as_int() == Some(1) => open,
+        Some(open) => open * known,
+        None => known,
+    })
 }
 
 struct Flatten {
     flat: HashMap<Buffer, Buffer>,
     /// Sizes of allocations by their pointers, in elements of a type, where they are constants.
     allocated: HashMap<Var, (i64, DType)>,
+    /// What loops say of their variables, where indices must not wrap.
+    ranges: Option<Ranges>,
     error: Option<Error>,
 }
 
 impl Flatten {
+    /// The value, or 1 with the error taken down.
+    fn or_fail(&mut self, e: Result<Expr>) -> Expr {
+        e.unwrap_or_else(|e| {
+            self.error.get_or_insert(e);
+            Expr::i32(1)
+        })
+    }
+
     /// Elements that a buffer with strides spans: whole rows where the memory of an allocation is
     /// known to have them, and else not beyond the last element.
-    fn strided_size(&self, b: &Buffer) -> Expr {
+    fn strided_size(&self, b: &Buffer) -> Result<Expr> {
         let axes = || b.shape.iter().zip(&b.strides);
-        let least = axes().map(|(d, s)| (d - 1) * s).fold(Expr::i32(1), |a, x| a + x);
-        let Some(rows) = axes().next().map(|(d, s)| d * s) else { return least };
+        let least = axes().try_fold(Expr::i32(1), |all, (d, s)| {
+            extent::sum(&all, &extent::times(&(d - 1), s)?)
+        })?;
+        let Some((d, s)) = axes().next() else { return Ok(least) };
+        let rows = extent::times(d, s)?;
         let whole = |(_, dtype): &&(i64, DType)| *dtype == b.dtype && b.elem_offset.is_none();
         let room = self.allocated.get(&b.data).filter(whole);
         match (rows.as_int(), least.as_int(), room) {
-            (Some(n), Some(l), Some((room, _))) if l <= n && n <= *room => rows,
-            _ => least,
+            (Some(n), Some(l), Some((room, _))) if l <= n && n <= *room => Ok(rows),
+            _ => Ok(least),
         }
     }
 
     /// Takes down how much memory an allocation has.
     fn allocate(&mut self, b: &Buffer) {
         let size = match (b.shape.first(), b.strides.first()) {
-            (Some(extent), Some(stride)) => extent * stride,
+            (Some(extent), Some(stride)) => extent::times(extent, stride),
             _ => dim_product(&b.shape),
         };
+        let size = self.or_fail(size);
         if let (Some(n), None) = (size.as_int(), &b.elem_offset) {
             self.allocated.insert(b.data.clone(), (n, b.dtype));
         }
@@ -147,13 +181,14 @@ impl Flatten {
         let flat = if is_flat && b.strides.is_empty() && b.elem_offset.is_none() {
             b.clone()
         } else {
+            let groups = physical_groups(b).into_iter();
             let mut shape: Vec<Expr> =
-                physical_groups(b).into_iter().map(|g| dim_product(&b.shape[g])).collect();
+                groups.map(|g| self.or_fail(dim_product(&b.shape[g]))).collect();
             if !b.strides.is_empty() {
-                shape = vec![self.strided_size(b)];
+                shape = vec![self.or_fail(self.strided_size(b))];
             }
             if let (Some(offset), [first, ..]) = (&b.elem_offset, &mut shape[..]) {
-                *first = &*first + offset;
+                *first = self.or_fail(extent::sum(first, offset));
             }
             b.derive(|d| {
                 d.axis_separators = (1..shape.len()).collect();
@@ -166,28 +201,39 @@ impl Flatten {
         flat
     }
 
-    fn index(&self, b: &Buffer, flat: &Buffer, indices: &[Expr]) -> Vec<Expr> {
+    /// Whether an index of a physical axis has to be computed in 64 bits.
+    fn is_wide(&mut self, extent: &Expr, indices: &[Expr]) -> bool {
+        extent.dtype().bits > 32
+            || self.ranges.as_mut().is_some_and(|known| {
+                extent.as_int().is_none() || indices.iter().any(|i| known.exact(i).is_none())
+            })
+    }
+
+    fn index(&mut self, b: &Buffer, flat: &Buffer, indices: &[Expr]) -> Vec<Expr> {
         if flat == b {
             return indices.to_vec();
         }
         let mut out = Vec::new();
         for (group, extent) in physical_groups(b).into_iter().zip(&flat.shape) {
-            let wide = extent.dtype().bits > 32;
+            let wide = self.is_wide(extent, &indices[group.clone()]);
             let strides = match b.strides.is_empty() {
                 true => row_major_strides(&b.shape[group.clone()]),
-                false => b.strides[group.clone()].to_vec(),
+                false => Ok(b.strides[group.clone()].to_vec()),
             };
+            let strides = strides.unwrap_or_else(|e| {
+                self.error.get_or_insert(e);
+                Vec::new()
+            });
             let mut sum = Expr::int(0, if wide { DType::I64 } else { DType::I32 });
             if out.is_empty() {
                 sum = b.elem_offset.iter().fold(sum, |s, o| s + o);
             }
             for (i, s) in indices[group].iter().zip(&strides) {
-                let i = if wide {
-                    i.clone().cast(DType::I64.with_lanes(i.dtype().lanes))
-                } else {
-                    i.clone()
+                let widened = |e: &Expr| match wide {
+                    true => e.clone().cast(DType::I64.with_lanes(e.dtype().lanes)),
+                    false => e.clone(),
                 };
-                sum = sum + i * s;
+                sum = sum + widened(i) * widened(s);
             }
             out.push(sum);
         }
@@ -229,6 +275,12 @@ impl Fold for Flatten {
                 let indices = self.index(buffer, &flat, &indices);
                 let value = self.expr(value);
                 Stmt::spanned(StmtKind::Store { buffer: flat, indices, value }, s.span())
+            }
+            StmtKind::For { var, range, .. } => {
+                if let Some(known) = &mut self.ranges {
+                    known.bind_loop(var, range);
+                }
+                fold_stmt_children(self, s)
             }
             StmtKind::Allocate { buffer, .. } => {
                 self.allocate(buffer);

@@ -4,7 +4,7 @@
 //! 1. [`remove_assume`] and [`remove_store_undef`]: what was only said for the passes before goes.
 //! 2. [`blocks::lower_blocks`]: blocks become statements; predicates and initialisations become
 //!    conditions, views of regions become offsets.
-//! 3. [`flatten::flatten_buffers`]: one index for each physical axis.
+//! 3. [`flatten::flatten_for_code`]: one index for each physical axis.
 //! 4. [`vectorize::vectorize_loops`]: vectorised loops become vector expressions.
 //! 5. [`scratch::lift_scratch`]: allocations that live outside parallel work become parameters,
 //!    so that running the function allocates nothing.
@@ -29,7 +29,7 @@ use crate::placeholder::{remove_assume, remove_store_undef};
 pub fn lower(func: &TensorFunc) -> Result<TensorFunc> {
     let func = remove_store_undef(&remove_assume(func));
     let func = blocks::lower_blocks(&func)?;
-    let func = flatten::flatten_buffers(&func)?;
+    let func = flatten::flatten_for_code(&func)?;
     let func = vectorize::vectorize_loops(&func);
     scratch::lift_scratch(&func)
 }

@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children, walk_block, walk_stmt};
 use tilewright_ir::{
     Attr, Block, Buffer, Error, Expr, Fold, ForKind, Result, Stmt, StmtKind, TensorFunc, Visit,
+    extent,
 };
 
 use super::blocks::lower_blocks;
@@ -100,8 +101,8 @@ fn align(func: &TensorFunc) -> Result<TensorFunc> {
         if wishes.declared.iter().any(|b| b.data == buffer.data) {
             return refuse("its memory is also declared under another name");
         }
-        buffers
-            .insert(buffer.clone(), buffer.derive(|d| d.strides = strides(&d.shape, alignments)));
+        let strides = strides(&buffer.shape, alignments)?;
+        buffers.insert(buffer.clone(), buffer.derive(|d| d.strides = strides));
     }
     match buffers.is_empty() {
         true => Ok(func.clone()),
@@ -110,19 +111,19 @@ fn align(func: &TensorFunc) -> Result<TensorFunc> {
 }
 
 /// Row-major strides, innermost first to be computed, each aligned where that is wanted.
-fn strides(shape: &[Expr], alignments: &[Alignment]) -> Vec<Expr> {
+fn strides(shape: &[Expr], alignments: &[Alignment]) -> Result<Vec<Expr>> {
     let mut out = vec![Expr::i32(1); shape.len()];
     let mut stride = Expr::i32(1);
     for axis in (0..shape.len()).rev() {
         for (_, factor, offset) in alignments.iter().filter(|a| a.0 == axis) {
             let past = stride.clone().floormod(*factor);
             let missing = (Expr::int(factor + offset, stride.dtype()) - past).floormod(*factor);
-            stride = stride + missing;
+            stride = extent::sum(&stride, &missing)?;
         }
         out[axis] = stride.clone();
-        stride = dim_product(&[stride, shape[axis].clone()]);
+        stride = dim_product(&[stride, shape[axis].clone()])?;
     }
-    out
+    Ok(out)
 }
 
 /// The alignments that blocks ask for, and how the buffers came to be.

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use tilewright_ir::visit::{fold_expr_children, fold_stmt_children};
 use tilewright_ir::{
     Attr, Buffer, Error, Expr, ExprKind, Fold, ForKind, Param, Range, Result, Stmt, StmtKind,
-    TensorFunc, Var,
+    TensorFunc, Var, extent,
 };
 
 /// Attribute with the number of trailing parameters that are scratch memory.
@@ -92,8 +92,18 @@ impl Lift {
                     });
                     return s.clone();
                 };
-                let whole = buffer.derive_storage(|d| d.shape = vec![extent * copies]);
-                let start = (var.expr() - range.min) * extent;
+                let size = extent::constant(copies.into(), range.extent.dtype())
+                    .and_then(|copies| extent::times(extent, &copies));
+                let size = match size {
+                    Ok(size) => size,
+                    Err(e) => {
+                        self.error.get_or_insert(e.at(s.span()));
+                        return s.clone();
+                    }
+                };
+                let dtype = extent::wider(size.dtype(), var.dtype());
+                let start = (var.expr() - range.min).cast(dtype) * extent.clone().cast(dtype);
+                let whole = buffer.derive_storage(|d| d.shape = vec![size]);
                 self.out.push(whole.clone());
                 self.moved.insert(buffer.clone(), (whole, start));
                 self.stmt(body)

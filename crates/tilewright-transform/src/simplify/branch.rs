@@ -15,7 +15,7 @@
 //! not touch what the second condition reads.
 //!
 //! A branch goes if its sides do the same: if one of them is, at the places where the other one
-//! runs, the [`same`](crate::same).
+//! runs, the [`same`](tilewright_analysis::equivalence).
 
 use tilewright_ir::{Error, Expr, Stmt, StmtKind, equal};
 use tilewright_sets::Domain;

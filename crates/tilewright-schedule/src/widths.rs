@@ -1,0 +1,147 @@
+//! No step of a schedule makes index arithmetic that leaves its type.
+//!
+//! Primitives compute sizes with [`tilewright_ir::extent`] and widen indices where they see that
+//! `int32` is too narrow. Here is the check of all of them: a function whose arithmetic stays in
+//! its type may not become one in which a sum, difference or product of known bounds, the end of a
+//! loop or the size of a buffer does not.
+//!
+//! **Limits.** Arithmetic over open sizes and loaded values is not judged. A program that wraps on
+//! purpose says so before the step; then nothing is known of what the step added.
+
+use std::collections::HashSet;
+
+use tilewright_ir::interval::{Interval, Ranges};
+use tilewright_ir::visit::{walk_block, walk_expr, walk_func, walk_stmt};
+use tilewright_ir::{
+    Block, Buffer, Error, Expr, ExprKind, Range, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
+    extent,
+};
+
+/// Refuses a step that leaves arithmetic beyond its type behind where there was none.
+pub(crate) fn check(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
+    match beyond(new) {
+        Some(e) if beyond(old).is_none() => Err(e),
+        _ => Ok(()),
+    }
+}
+
+/// The first index arithmetic, loop or buffer of a function that leaves its type.
+fn beyond(func: &TensorFunc) -> Option<Error> {
+    let mut widths = Widths::default();
+    walk_func(&mut widths, func);
+    widths.found
+}
+
+#[derive(Default)]
+struct Widths {
+    ranges: Ranges,
+    /// Nodes that were looked at, kept alive so that their addresses stay theirs.
+    seen: HashSet<usize>,
+    kept: Vec<Expr>,
+    found: Option<Error>,
+}
+
+impl Widths {
+    /// Takes down the values of a loop or iteration variable.
+    fn bind(&mut self, var: &Var, range: &Range) {
+        let (min, n) = (self.ranges.exact(&range.min), self.ranges.exact(&range.extent));
+        if let (Some(min), Some(n)) = (min, n)
+            && n.hi > 0
+            && !extent::holds(var.dtype(), min.hi + n.hi - 1)
+        {
+            self.found.get_or_insert_with(|| {
+                let (name, dtype, last) = (var.name(), var.dtype(), min.hi + n.hi - 1);
+                Error::refused(format!("`{name}`, which is {dtype}, would go up to {last}"))
+            });
+        }
+        self.ranges.bind_loop(var, range);
+    }
+}
+
+impl Visit for Widths {
+    fn expr(&mut self, e: &Expr) {
+        if self.found.is_some() || !self.seen.insert(e.address()) {
+            return;
+        }
+        self.kept.push(e.clone());
+        if let ExprKind::Let(var, value, _) = e.kind()
+            && let Some(values) = self.ranges.exact(value)
+        {
+            self.ranges.bind_exact(var, values);
+        }
+        walk_expr(self, e);
+        if let Some(Interval { lo, hi }) = self.ranges.leaves(e) {
+            let t = e.dtype().scalar();
+            let far = if extent::holds(t, hi) { lo } else { hi };
+            self.found.get_or_insert_with(|| {
+                Error::refused(format!("the {t} arithmetic `{e}` would reach {far}"))
+                    .note(format!("{t} ends there, and the value would be another one"))
+            });
+        }
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        if self.found.is_some() {
+            return;
+        }
+        match s.kind() {
+            StmtKind::For { var, range, .. } => self.bind(var, range),
+            StmtKind::Let { var, value, .. } => {
+                if let Some(values) = self.ranges.exact(value) {
+                    self.ranges.bind_exact(var, values);
+                }
+            }
+            _ => {}
+        }
+        walk_stmt(self, s);
+    }
+
+    fn block(&mut self, b: &Block) {
+        for i in &b.iters {
+            self.bind(&i.var, &i.domain);
+        }
+        walk_block(self, b);
+    }
+
+    fn buffer_def(&mut self, b: &Buffer) {
+        let Some(mut shape) = b.const_shape() else { return };
+        shape.push(i64::try_from(b.dtype().bytes()).unwrap_or(i64::MAX));
+        if let Err(e) = extent::count(&shape) {
+            self.found.get_or_insert_with(|| e.context(format!("`{}`", b.name)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::{DType, Param};
+
+    /// `for i in range(n): B[i * 65536] = 0`
+    fn func(n: i32) -> TensorFunc {
+        let (b, i) = (Buffer::with_extents("B", &[64], DType::I8), Var::index("i"));
+        let store = Stmt::store(&b, vec![&i * 65536], Expr::int(0, DType::I8));
+        TensorFunc::new(vec![Param::tensor(&b)], Stmt::serial(&i, Expr::i32(n), store))
+    }
+
+    #[test]
+    fn arithmetic_that_leaves_its_type_is_refused_where_it_is_new() {
+        assert!(check(&func(4), &func(32768)).is_ok());
+        let e = check(&func(4), &func(32769)).expect_err("2^31 is no int32");
+        assert_eq!(e.to_string(), "the int32 arithmetic `i * 65536` would reach 2147483648");
+        // The program's own arithmetic wraps, and keeps doing so.
+        assert!(check(&func(32769), &func(32769)).is_ok());
+    }
+
+    #[test]
+    fn so_are_loops_and_buffers() {
+        let far = Expr::int(1 << 32, DType::I64);
+        let i = Var::index("i");
+        let body = Stmt::serial(&i, far.clone(), Stmt::nop());
+        let e = check(&func(4), &TensorFunc::new(Vec::new(), body)).expect_err("too far");
+        assert_eq!(e.to_string(), "`i`, which is int32, would go up to 4294967295");
+        let b = Buffer::new("B", vec![far.clone(), far], DType::I8);
+        let made = TensorFunc::new(vec![Param::tensor(&b)], Stmt::nop());
+        assert!(check(&func(4), &made).is_err());
+    }
+}
