@@ -1,0 +1,378 @@
+"""Cases of each kind: what is generated, what the program makes of it, and whether that is right."""
+
+import collections
+import random
+import shlex
+from pathlib import Path
+
+import numpy
+
+import chains
+import graphs
+import oracle
+import programs
+import reduction
+import schedules
+import tool
+from memory import ARBITRARY, UNWRITTEN, Unsupported
+from structure import structure
+
+# Sets of data on which a program and what became of it are compared.
+DATA = 2
+# Sums of floats in another order, where a schedule asks for it.
+TOLERANCE = 1e-4
+
+
+class Context:
+    """One case while it is checked."""
+
+    def __init__(self, program, timeout, kind, seed):
+        self.program, self.timeout, self.kind, self.seed = program, timeout, kind, seed
+        self.rng = random.Random(f"{kind} {seed}")
+        self.counts = collections.Counter()
+        self.steps = collections.Counter()
+        self.failures = []
+        self.errors = []
+        self.folder = None
+
+    def count(self, what):
+        self.counts[what] += 1
+
+    def file(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def tool(self, *arguments):
+        return tool.run(self.program, arguments, timeout=self.timeout)
+
+    def fail(self, status, what, sort, message, text, recipe):
+        """Notes an error of the compiler: `what` did it to the module `text`."""
+        self.count(status)
+        self.failures.append(
+            {
+                "sort": f"{status}: {what}: {sort}",
+                "message": message,
+                "kind": self.kind,
+                "seed": self.seed,
+                "text": text,
+                "recipe": recipe,
+            }
+        )
+
+    def result(self):
+        return {
+            "counts": self.counts,
+            "steps": self.steps,
+            "failures": self.failures,
+            "errors": self.errors,
+        }
+
+
+class References:
+    """A module on several sets of data; those on which it is illegal are left out."""
+
+    def __init__(self, text, seed, name="main"):
+        self.name = name
+        self.module = oracle.Module(text)
+        function = self.module.tensors[name]
+        self.all = []
+        for k in range(DATA):
+            try:
+                arrays = oracle.data(function, f"{seed} {k}")
+                self.all.append(oracle.Reference(self.module, name, arrays))
+            except oracle.Illegal:
+                pass
+
+    def failure(self, text, **options):
+        module = oracle.Module(text)
+        permissive = options.pop("permissive", False)
+        for reference in self.all:
+            reference.permissive |= permissive
+            found = reference.failure(module, self.name, **options)
+            if found:
+                return found
+        return None
+
+
+def legal_program(c, **options):
+    """A program that is legal on some data, printed by the tool, with its references."""
+    for attempt in range(10):
+        seed = f"{c.kind} {c.seed} {attempt}"
+        text, _ = programs.program(seed, **options)
+        references = References(text, seed)
+        if references.all:
+            break
+        c.count("illegal")
+    else:
+        return None
+    c.count("generated")
+    path = c.file("program.py", text)
+    answer = c.tool("opt", path)
+    if answer.status != "ok":
+        recipe = {"arguments": ["opt", "{module}"], "seed": seed}
+        if answer.status == "refused":
+            c.count("refused")
+            c.steps[("read", "refused")] += 1
+        elif answer.status == "timed out":
+            c.count("timed out")
+        else:
+            c.fail(answer.status, "read", answer.reason(), answer.err, text, recipe)
+        return None
+    found = references.failure(answer.out)
+    if found:
+        recipe = {"arguments": ["opt", "{module}"], "seed": seed}
+        c.fail("wrong", "read", found.kind, found.message, text, recipe)
+        return None
+    return answer.out, references, seed
+
+
+def check_passes(c):
+    made = legal_program(c)
+    if made is None:
+        return
+    text, references, seed = made
+    passes, settings = chains.chain(c.rng)
+    options = [x for key, value in settings.items() for x in ("--pass-config", f"{key}={value}")]
+    path = c.file("module.py", text)
+    answer = c.tool("opt", path, "--pass", ",".join(passes), "--print-after-all", *options)
+    before = text
+    done = tool.stages(answer.out)
+    for name, after in done:
+        c.steps[(name, "accepted")] += 1
+        recipe = {"arguments": pass_arguments(name, settings), "seed": seed}
+        if judge(c, references, name, before, after, recipe):
+            return
+        before = after
+    if answer.status != "ok":
+        name = passes[len(done)] if len(done) < len(passes) else passes[-1]
+        recipe = {"arguments": pass_arguments(name, settings), "seed": seed}
+        ended(c, answer, name, before, recipe)
+
+
+def judge(c, references, name, before, after, recipe, **options):
+    """Compares one step; returns whether it ends the case."""
+    if after == before:
+        c.count("unchanged")
+        return False
+    c.count("changed")
+    permissive = "T.undef(" in before
+    found = references.failure(after, permissive=permissive, **options)
+    if found:
+        c.fail("wrong", name, found.kind, found.message, before, recipe)
+        return True
+    c.count("equal")
+    return False
+
+
+def ended(c, answer, name, before, recipe):
+    """A run that did not reach its end."""
+    if answer.status == "refused":
+        c.count("refused")
+        c.steps[(name, "refused")] += 1
+    elif answer.status == "timed out":
+        c.count("timed out")
+    else:
+        c.fail(answer.status, name, answer.reason(), answer.err, before, recipe)
+
+
+def check_schedules(c):
+    made = legal_program(c, blocks=True, assumptions=c.rng.random() < 0.3)
+    if made is None:
+        return
+    text, references, seed = made
+    layouts = {}
+    accepted = 0
+    for _ in range(12):
+        shape = structure(text)
+        step = schedules.Steps(c.rng, shape).step()
+        if step is None or accepted == 6:
+            return
+        script = "\n".join(step.lines) + "\n"
+        path = c.file("module.py", text)
+        trace = c.file("trace.py", script)
+        answer = c.tool("opt", path, "--schedule", trace)
+        recipe = {
+            "arguments": ["opt", "{module}", "--schedule", "{trace}"],
+            "trace": script,
+            "seed": seed,
+        }
+        if answer.status != "ok":
+            ended(c, answer, step.primitive, text, recipe)
+            if answer.status != "refused":
+                return
+            continue
+        accepted += 1
+        c.steps[(step.primitive, "accepted")] += 1
+        after = answer.out
+        position = None
+        if step.layout and step.layout[0] in shape.parameters:
+            name, function, pad = step.layout
+            position = shape.parameters.index(name)
+            now = oracle.Module(after).tensors["main"].parameters[position][2]
+            chosen = layouts.setdefault(position, schedules.Layout([]))
+            chosen.maps.append((function, now, pad))
+            recipe["layouts"] = True
+        if judge(
+            c,
+            references,
+            step.primitive,
+            text,
+            after,
+            recipe,
+            layouts=layouts,
+            tolerance=TOLERANCE,
+            copies=True,
+        ):
+            return
+        text = after
+
+
+def check_graphs(c):
+    """Chains of passes over a graph function and the functions that it calls."""
+    for attempt in range(20):
+        seed = f"{c.kind} {c.seed} {attempt}"
+        text = graphs.Graph(seed).build()
+        if text is None:
+            continue
+        before = oracle.Module(text)
+        sets = graph_data(before, seed)
+        if sets:
+            break
+        c.count("illegal")
+    else:
+        return
+    c.count("generated")
+    passes, settings = graphs.chain(c.rng)
+    options = [x for key, value in settings.items() for x in ("--pass-config", f"{key}={value}")]
+    path = c.file("module.py", text)
+    answer = c.tool("opt", path, "--pass", ",".join(passes), "--print-after-all", *options)
+    done = tool.stages(answer.out)
+    last = text
+    for name, after in done:
+        c.steps[(name, "accepted")] += 1
+        recipe = {"arguments": pass_arguments(name, settings), "seed": seed}
+        c.count("unchanged" if after == last else "changed")
+        found = graph_failure(before, sets, after, "T.undef(" in last)
+        if found:
+            c.fail("wrong", name, found.kind, found.message, last, recipe)
+            return
+        c.count("equal")
+        last = after
+    if answer.status != "ok":
+        name = passes[min(len(done), len(passes) - 1)]
+        ended(c, answer, name, last, {"arguments": pass_arguments(name, settings), "seed": seed})
+
+
+def graph_data(module, seed):
+    """Sets of arguments on which a graph function is legal."""
+    found = []
+    for k in range(DATA):
+        try:
+            arrays = oracle.graph_arguments(module, "main", f"{seed} {k}")
+            if oracle.graph_failure(module, module, "main", arrays) is None:
+                found.append(arrays)
+        except oracle.Illegal:
+            pass
+    return found
+
+
+def graph_failure(before, sets, text, permissive=False):
+    after = oracle.Module(text)
+    for arrays in sets:
+        found = oracle.graph_failure(before, after, "main", arrays, permissive=permissive)
+        if found:
+            return found
+    return None
+
+
+def check_programs(c):
+    """Programs as they are read, lowered, and run natively."""
+    made = legal_program(c)
+    if made is None:
+        return
+    text, references, seed = made
+    path = c.file("module.py", text)
+    reference = references.all[0]
+    function = references.module.tensors["main"]
+    inputs = c.folder / "in.npz"
+    numpy.savez(inputs, **dict(zip(function.names, reference.arrays)))
+    output = c.folder / "out.npz"
+    options = ["--no-cache", "--threads", "1"]
+    options += c.rng.choice([[], [], ["--no-schedule"], ["--opt-level", "0"], ["--threads", "2"]])
+    if "--threads" in options[3:]:
+        del options[1:3]
+    arguments = ["run", "{module}", "--inputs", inputs, "--output", output, *options]
+    answer = c.tool(*[path if a == "{module}" else a for a in arguments])
+    recipe = {"arguments": [str(a) for a in arguments], "seed": seed}
+    if answer.status != "ok":
+        ended(c, answer, "run", text, recipe)
+        return
+    c.steps[("run", "accepted")] += 1
+    c.count("changed")
+    with numpy.load(output) as results:
+        found = native_difference(results, function.names, references, reference)
+    if found:
+        c.fail("wrong", "run", "value", found, text, recipe)
+        return
+    c.count("equal")
+
+
+def native_difference(results, names, references, reference):
+    for name, old, array in zip(names, reference.cells, reference.arrays):
+        if name not in results:
+            continue
+        new = results[name]
+        if new.shape != array.shape or new.dtype != array.dtype:
+            return f"{name} is {new.dtype}{new.shape}"
+        cells = oracle.cells_of(new, str(new.dtype))
+        # Cells that the function does not write keep what was given, or nothing.
+        old = [ARBITRARY if x is UNWRITTEN else x for x in old]
+        wrong = oracle.difference(old, cells, str(new.dtype), array.shape, TOLERANCE)
+        if wrong:
+            return name + wrong
+    return None
+
+
+def pass_arguments(name, settings):
+    """The arguments that run one pass with its own settings."""
+    arguments = ["opt", "{module}", "--pass", name]
+    for key, value in settings.items():
+        if key.startswith(name + "."):
+            arguments += ["--pass-config", f"{key}={value}"]
+    return arguments
+
+
+KINDS = {
+    "programs": check_programs,
+    "graphs": check_graphs,
+    "passes": check_passes,
+    "schedules": check_schedules,
+}
+
+
+def write(failure, output, program, timeout):
+    """Writes a reproduction, after making it smaller."""
+    name = "".join(ch if ch.isalnum() else "-" for ch in failure["sort"])[:80].strip("-")
+    folder = Path(output) / f"{name}-{failure['seed']}"
+    folder.mkdir(parents=True, exist_ok=True)
+    text, message = failure["text"], failure["message"]
+    try:
+        text, message = reduction.reduce(failure, folder, program, timeout)
+    except Unsupported:
+        pass
+    (folder / "module.py").write_text(text)
+    recipe = failure["recipe"]
+    if "trace" in recipe:
+        (folder / "trace.py").write_text(recipe["trace"])
+    arguments = [
+        a.format(module="module.py", trace="trace.py") if a.startswith("{") else a
+        for a in recipe["arguments"]
+    ]
+    lines = [
+        f"{failure['sort']}",
+        f"kind {failure['kind']}, seed {failure['seed']}",
+        shlex.join(["tilewright", *arguments]),
+        message,
+    ]
+    (folder / "README.txt").write_text("\n".join(lines) + "\n")

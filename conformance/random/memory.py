@@ -1,0 +1,213 @@
+"""Memory of the evaluator: cells that know whether anything was written to them.
+
+A cell holds a Python number (`int`, `float`, `bool`), or nothing yet (`UNWRITTEN`), or some value
+that the program left open (`ARBITRARY`, the value of `T.undef()`).
+"""
+
+
+class Fault(Exception):
+    """A program did what no program may do; `kind` is one of `KINDS`."""
+
+    KINDS = (
+        "out of range",  # an index outside of its buffer, or an axis outside of its domain
+        "uninitialised",  # a read of a cell that nobody wrote
+        "arbitrary",  # an index, a branch or an assumption depends on `T.undef()`
+        "assumption",  # `T.assume` of what does not hold
+        "assertion",  # `assert` of what does not hold
+        "arithmetic",  # division by zero, a shift too far
+        "order",  # iterations of a parallel or vectorised loop depend on each other
+        "shape",  # arguments that do not fit the function
+        "steps",  # the budget of steps is spent
+    )
+
+    def __init__(self, kind, message):
+        assert kind in self.KINDS, kind
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+
+
+class Unsupported(Exception):
+    """The evaluator does not know this construct: an error of the oracle, not of the program."""
+
+
+class Arbitrary:
+    """The value of `T.undef()`: every operation on it gives another arbitrary value.
+
+    Zero times it is zero for integers. Nothing may be decided by it.
+    """
+
+    __slots__ = ()
+
+    def same(self, *_):
+        return self
+
+    def product(self, other):
+        return 0 if type(other) is int and other == 0 else self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __and__ = __rand__ = __or__ = __ror__ = same
+    __xor__ = __rxor__ = __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = same
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = same
+    __neg__ = __invert__ = __abs__ = same
+    __mul__ = __rmul__ = product
+    __hash__ = None
+
+    def __bool__(self):
+        raise Fault("arbitrary", "a decision depends on an arbitrary value")
+
+    def __repr__(self):
+        return "arbitrary"
+
+
+class Unwritten:
+    """What a cell holds that nobody wrote."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "unwritten"
+
+
+ARBITRARY = Arbitrary()
+UNWRITTEN = Unwritten()
+
+
+class Memory:
+    """Cells of one allocation.
+
+    Where `given` is a set, it collects the cells that are read before they are written: what the
+    program needs of its argument.
+    """
+
+    __slots__ = ("cells", "name", "serial", "constant", "given", "stored")
+
+    def __init__(self, name, cells, serial=0, constant=False):
+        self.name = name
+        self.cells = cells
+        self.serial = serial
+        self.constant = constant
+        self.given = None
+        self.stored = set()
+
+
+class Concurrent:
+    """The iterations of one parallel or vectorised loop, and which cells each of them touched.
+
+    Two iterations conflict if both touch a cell and one of them writes it. In a vectorised loop
+    the updates of one reduction may meet in a cell: the text asks for another order of the sum.
+    """
+
+    __slots__ = ("kind", "name", "serial", "now", "writers", "readers")
+
+    def __init__(self, kind, name, serial):
+        self.kind = kind
+        self.name = name
+        self.serial = serial
+        self.now = None
+        self.writers = {}
+        self.readers = {}
+
+    def touch(self, memory, flat, writes, update):
+        """Notes an access; `update` is the reduction that makes it and the loops that it runs over."""
+        if memory.serial > self.serial:
+            return  # allocated by this iteration, for itself
+        cell = (memory.serial, memory.name, flat)
+        sums = self.kind == "vectorized" and update is not None and self.name in update[2]
+        me = (self.now, update[0] if sums else None)
+        for others in (self.writers, self.readers) if writes else (self.writers,):
+            for other in others.get(cell, ()):
+                if other[0] != self.now and (me[1] is None or other[1] != me[1]):
+                    raise Fault(
+                        "order",
+                        f"iterations {other[0]} and {self.now} of the {self.kind} loop "
+                        f"{self.name} meet at {memory.name}, cell {flat}",
+                    )
+        seen = (self.writers if writes else self.readers).setdefault(cell, [])
+        # Any two different entries conflict with whatever a third one conflicts with.
+        if len(seen) < 2 and me not in seen:
+            seen.append(me)
+
+
+class Buffer:
+    """A view of memory: extents, strides and an offset, all in elements."""
+
+    __slots__ = ("rt", "name", "dtype", "memory", "shape", "strides", "offset", "low")
+
+    def __init__(self, rt, name, dtype, memory, shape, strides=None, offset=0):
+        self.rt = rt
+        self.name = name
+        self.dtype = dtype
+        self.memory = memory
+        self.shape = tuple(shape)
+        if strides is None:
+            strides, step = [], 1
+            for extent in reversed(self.shape):
+                strides.append(step)
+                step *= extent
+            strides.reverse()
+        self.strides = tuple(strides)
+        self.offset = offset
+
+    def place(self, indices):
+        flat = self.offset
+        if len(indices) != len(self.shape):
+            raise Fault("shape", f"{self.name} has {len(self.shape)} axes, not {len(indices)}")
+        for index, extent, stride in zip(indices, self.shape, self.strides):
+            if index is ARBITRARY:
+                raise Fault("arbitrary", f"an index of {self.name} is arbitrary")
+            if not 0 <= index < extent:
+                raise Fault("out of range", f"{self.name}{list(indices)} of shape {self.shape}")
+            flat += index * stride
+        if not 0 <= flat < len(self.memory.cells):
+            raise Fault("out of range", f"{self.name}{list(indices)} is not in its memory")
+        return flat
+
+    def load(self, *indices):
+        flat = self.place(indices)
+        memory = self.memory
+        value = memory.cells[flat]
+        if memory.given is not None and flat not in memory.stored:
+            memory.given.add(flat)
+        rt = self.rt
+        if rt.concurrent:
+            rt.touch(self.memory, flat, False)
+        if value is UNWRITTEN:
+            if rt.permissive:
+                return ARBITRARY
+            raise Fault("uninitialised", f"read of {self.name}{list(indices)}")
+        return value
+
+    def store(self, indices, value):
+        flat = self.place(indices)
+        rt = self.rt
+        if rt.concurrent:
+            rt.touch(self.memory, flat, True)
+        if self.memory.constant:
+            raise Fault("shape", f"store to the constant {self.name}")
+        self.memory.cells[flat] = value
+        if self.memory.given is not None:
+            self.memory.stored.add(flat)
+
+    def copy(self, indices, source, at):
+        """Stores what another buffer holds: of a cache perhaps nothing, where nobody reads it."""
+        rt = self.rt
+        if not rt.copies:
+            return self.store(indices, source.load(*at))
+        rt.permissive, permissive = True, rt.permissive
+        flat = source.place(at)
+        value = source.load(*at)
+        rt.permissive = permissive
+        return self.store(indices, UNWRITTEN if source.memory.cells[flat] is UNWRITTEN else value)
+
+    def permit(self, *indices):
+        """`T.assume(b[...] == T.undef())`: the cell may be read, and holds anything."""
+        flat = self.place(indices)
+        if self.memory.cells[flat] is UNWRITTEN:
+            self.memory.cells[flat] = ARBITRARY
+        return True
+
+    def region(self, name, dtype, origin, shape, strides=None):
+        """`T.match_buffer(b[...], shape)`."""
+        flat = self.offset + sum(i * s for i, s in zip(origin, self.strides))
+        if strides is None:
+            strides = self.strides[len(self.strides) - len(shape) :]
+        return Buffer(self.rt, name, dtype, self.memory, shape, strides, flat)
