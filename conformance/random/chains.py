@@ -68,9 +68,19 @@ BEFORE = {
 }
 
 
-def chain(rng):
-    """Names of passes in order, and the settings for them."""
-    passes = []
+GUARDS = [
+    "remove_branching_through_overcompute",
+    "remove_branching_through_overcompute",
+    "remove_overcompute_through_branching",
+    "remove_no_op",
+    "simplify",
+]
+
+
+def chain(rng, guards=False):
+    """Names of passes in order, and the settings for them; with `guards` one that works on these
+    comes first."""
+    passes = [rng.choice(GUARDS)] if guards else []
     for _ in range(rng.choice([1, 1, 2, 3, 4])):
         name = rng.choice(OFTEN + PASSES)
         passes += [p for p in BEFORE.get(name, []) if p not in passes] + [name]

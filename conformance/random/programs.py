@@ -49,6 +49,12 @@ class Program:
         self.assumptions = assumptions
         self.dtype = rng.choice(["int32", "int32", "float32", "float32", rng.choice(INTEGERS + FLOATS)])
         self.zero = rng.random() < 0.06
+        # The type of loop variables; where it is narrow, extents come near its end.
+        self.index_type = "int32" if rng.random() < 0.8 else rng.choice(["int64", "int8", "uint8"])
+        if self.index_type in ("int8", "uint8"):
+            self.wide = rng.choice([60, 100, 126, 127])
+        else:
+            self.wide = None
         self.readable = []
         self.loops = []
 
@@ -62,8 +68,14 @@ class Program:
             return 0
         return self.rng.choice(sizes)
 
+    def number(self, n):
+        """A bound as text."""
+        return str(n) if self.index_type == "int32" else f"T.{self.index_type}({n})"
+
     def shape(self, rank=None):
         rank = rank or self.rng.choice([1, 1, 2, 2, 2, 3])
+        if self.wide and rank == 1 and self.rng.random() < 0.5:
+            return [self.wide]
         while True:
             shape = [self.extent() for _ in range(rank)]
             product = 1
@@ -146,7 +158,7 @@ class Program:
                 return load
         if rng.random() < 0.2 and variables and dtype != "bool":
             v = rng.choice(variables)[0]
-            return v if dtype == "int32" else f'T.Cast("{dtype}", {v})'
+            return v if dtype == self.index_type else f'T.Cast("{dtype}", {v})'
         others = [b for b in self.readable if b.dtype != dtype]
         if others and rng.random() < 0.3 and dtype != "bool":
             load = self.load(rng.choice(others), variables)
@@ -197,6 +209,8 @@ class Program:
         if kind < 0.55 and len(variables) > 1:
             (v, n), (w, m) = rng.sample(variables, 2)
             total = max(n * m, 1)
+            if self.wide and total > 100:
+                return f"{v} < {c}"
             return f"{v} * {m} + {w} {rng.choice(['<', '>='])} {rng.randrange(total)}"
         if kind < 0.63 and len(variables) > 1:
             (v, _), (w, _) = rng.sample(variables, 2)
@@ -231,7 +245,8 @@ class Program:
         split = None
         if block and ragged and extents and rng.random() < 0.15:
             split = rng.randrange(len(extents))
-        plain = [(v, str(n)) for v, n in zip(loops, extents)]
+        factor = rng.choice([2, 3, 4])
+        plain = [(v, self.number(n)) for v, n in zip(loops, extents)]
         parallel = "S" in kinds and rng.random() < 0.08
         if split is None and len(plain) > 1 and rng.random() < 0.6 and not parallel:
             self.emit(
@@ -242,9 +257,9 @@ class Program:
         else:
             for k, (v, n) in enumerate(plain):
                 if k == split:
-                    factor = rng.choice([2, 3, 4])
                     outer = -(-extents[k] // factor)
-                    self.emit(depth, f"for {v}o, {v}i in T.grid({outer}, {factor}):")
+                    bounds = f"{self.number(outer)}, {self.number(factor)}"
+                    self.emit(depth, f"for {v}o, {v}i in T.grid({bounds}):")
                 else:
                     marked = parallel and kinds[k] == "S"
                     kind = rng.choice(["T.parallel", "T.vectorized"]) if marked else "range"
@@ -271,14 +286,9 @@ class Program:
                 axis = {"S": "spatial", "R": "reduce"}[kinds[k]]
                 value = v
                 if k == split:
-                    factor = next(
-                        int(line.rsplit(", ", 1)[1].rstrip("):"))
-                        for line in reversed(self.lines)
-                        if f"for {v}o, " in line
-                    )
                     value = f"{v}o * {factor} + {v}i"
                     where.append(f"{value} < {n}")
-                self.emit(depth, f"v{v} = T.axis.{axis}({n}, {value})")
+                self.emit(depth, f"v{v} = T.axis.{axis}({self.number(n)}, {value})")
                 variables.append((f"v{v}", n))
         if where:
             self.emit(depth, f"T.where({' and '.join(where)})")
@@ -430,6 +440,47 @@ class Program:
         b.full = True
         return b
 
+    def uses_of_guarded(self, depth, last):
+        """Stores under guards to cells that an update of theirs uses, as an index, a divisor, in a
+        condition or as a term, before they are perhaps written again."""
+        rng, dtype = self.rng, self.dtype if self.dtype in ("int32", "int64") else "int32"
+        n = rng.choice([4, 6, 8, 10])
+        c = rng.randrange(1, n)
+        shape = [n] if rng.random() < 0.6 else [n, rng.choice([2, 3])]
+        b = self.target(shape, dtype, last)
+        table = Buffer(self.name("A"), [rng.choice([c, c, n, c + 1])], dtype)
+        self.parameters.append(table)
+        if rng.random() < 0.85:
+            self.fill(depth, b, f"T.{dtype}({rng.choice([0, 1, 1, 2])})")
+        below = rng.random() < 0.7  # which side of the cut is written first
+        sides = [f"< {c}", f">= {c}"] if below else [f">= {c}", f"< {c}"]
+
+        def stage(name, guard, text):
+            d, vs = self.nest(depth, shape, "S" * len(shape), self.name(f"{b.name}_{name}"), ragged=False)
+            v = vs[0][0]
+            as_type = v if dtype == self.index_type else f'T.Cast("{dtype}", {v})'
+            at = self.at(b, vs)
+            if guard:
+                self.emit(d, f"if {v} {guard}:")
+                d += 1
+            self.emit(d, f"{at} = {text.format(at=at, v=as_type, i=v)}")
+
+        values = ["{v}", f"{{v}} - {c}", f"{c} - {{v}}", f"{{v}} * T.{dtype}(1000000)", "{v} + 1"]
+        stage("part", sides[0], rng.choice(values + [constant(rng, dtype)]))
+        uses = [f"{table.name}[{{at}}]"] * 3 + [
+            f"T.{dtype}(12) // {{at}}",
+            f"T.truncmod(T.{dtype}(12), {{at}})",
+            "T.if_then_else({at} > 0, {at}, {v})",
+            "{at} + {v}",
+            f"{{at}} * T.{dtype}(0)",
+            f"{{at}} + {table.name}[{{at}}]",
+        ]
+        stage("use", rng.choice(["", "", sides[0]]), rng.choice(uses))
+        if rng.random() < 0.8:
+            stage("after", rng.choice(["", sides[1], sides[1]]), rng.choice(["{v}", "{at} + 1", "T.%s(3)" % dtype]))
+        b.full = True
+        return b
+
     def scatter(self, depth, last):
         """Stores at places that data say."""
         rng, dtype = self.rng, self.dtype
@@ -448,10 +499,11 @@ class Program:
         self.emit(d, f"{at} = {text}")
         return b
 
-    def padded(self, depth, last):
+    def padded(self, depth, last, source=None):
         """A padded copy and a window over it."""
         rng, dtype = self.rng, self.dtype
-        sources = [x for x in self.readable if x.dtype == dtype and 0 not in x.shape and len(x.shape) <= 2]
+        sources = [x for x in self.readable if x.dtype == dtype and 0 not in x.shape]
+        sources = [source] if source else [x for x in sources if len(x.shape) <= 2]
         if not sources:
             return self.pointwise(depth, last)
         source = rng.choice(sources)
@@ -470,7 +522,7 @@ class Program:
         self.emit(d, f"{self.at(p, vs)} = {text}")
         out = shape[:-1] + [shape[-1] - window + 1]
         if out[-1] <= 0:
-            return p
+            window, out = 1, shape
         b = self.target(out, dtype, last)
         kinds = "S" * len(out) + "R"
         d, vs = self.nest(depth, out + [window], kinds, b.name)
@@ -500,7 +552,53 @@ class Program:
         value = constant(rng, b.dtype) if rng.random() < 0.7 else f'T.undef(dtype="{b.dtype}")'
         self.emit(d, f"T.assume({v} < {rng.randrange(n + 1)} or {self.at(b, vs)} == {value})")
 
-    def build(self):
+    def pipeline(self):
+        """Stages that each read what the one before wrote, in the shapes that schedules move."""
+        rng, dtype = self.rng, self.dtype
+        shape = self.shape(rng.choice([1, 2, 2, 3]))
+        self.readable.append(self.parameter(shape, dtype))
+        if rng.random() < 0.5:
+            self.readable.append(self.parameter(self.shape(), dtype))
+        stages = rng.choice([2, 2, 3, 4])
+        latest = self.readable[0]
+        for k in range(stages):
+            last = k + 1 == stages
+            shape = list(latest.shape)
+            kind = rng.random()
+            if kind < 0.3 and 0 not in shape:
+                latest = self.padded(1, last, latest)
+                self.readable.append(latest)
+                continue
+            if kind < 0.5 and len(shape) > 1:
+                b = self.target(shape[:-1], dtype, last)
+                d, vs = self.nest(1, shape, "S" * (len(shape) - 1) + "R", b.name)
+                at = self.at(b, vs[:-1])
+                value = self.at(latest, vs)
+                if rng.random() < 0.5:
+                    value = f"{value} * {self.leaf(dtype, vs)}"
+                self.emit(d, "with T.init():")
+                self.emit(d + 1, f"{at} = {constant(rng, dtype)}")
+                update = ["{a} + {v}", "{a} + {v}", "T.max({a}, {v})", "{v} - {a}"]
+                self.emit(d, f"{at} = {rng.choice(update).format(a=at, v=value)}")
+            else:
+                b = self.target(shape, dtype, last)
+                d, vs = self.nest(1, shape, "S" * len(shape), b.name)
+                value = self.at(latest, vs)
+                other = self.value(dtype, vs, 1)
+                forms = ["{v} + {o}", "T.max({v}, {o})", "{v} * {o}", "{v}"]
+                forms += ["T.if_then_else({c}, {v}, {o})"]
+                text = rng.choice(forms).format(v=value, o=other, c=self.condition(vs))
+                if rng.random() < 0.12:
+                    self.emit(d, f"{self.at(b, vs)} = {other}")
+                    self.emit(d, f"if {self.condition(vs)}:")
+                    d += 1
+                self.emit(d, f"{self.at(b, vs)} = {text}")
+            b.full = True
+            self.readable.append(b)
+            latest = b
+        return self.text()
+
+    def build(self, guards=False):
         rng = self.rng
         for _ in range(rng.choice([1, 1, 2, 3])):
             dtype = self.dtype if rng.random() < 0.6 else rng.choice(["int32", "float32", "int8", "bool"])
@@ -519,9 +617,12 @@ class Program:
             self.running,
             self.guarded,
             self.guarded,
+            self.uses_of_guarded,
             self.scatter,
             self.padded,
         ]
+        if guards:
+            makers = [self.guarded, self.uses_of_guarded, self.uses_of_guarded]
         for k in range(stages):
             b = rng.choice(makers)(depth, k + 1 == stages)
             if b.full:
@@ -546,8 +647,7 @@ def _product(items):
     return product
 
 
-def program(seed, **options):
-    """The text of a program, and its parameters."""
+def program(seed, *, style="any", **options):
+    """The text of a program; its style is `any`, `pipeline` or `guards`."""
     p = Program(seed, **options)
-    text = p.build()
-    return text, p.parameters
+    return p.pipeline() if style == "pipeline" else p.build(style == "guards")

@@ -13,20 +13,25 @@ import sys
 import tempfile
 import time
 import traceback
+import unittest
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path.append(str(HERE.parent))
+
+import python_environment  # noqa: E402
+
+if __name__ == "__main__":
+    python_environment.enter(HERE, [(HERE / "requirements.txt", [])])
+
+import cases  # noqa: E402
 
 KINDS = ["programs", "schedules", "passes", "graphs"]
-WRONG = ("wrong", "internal", "crashed")
 
 
 def work(kind, seed, program, timeout):
     """One case; returns its counts and what it found."""
-    import cases
-
     context = cases.Context(program, timeout, kind, seed)
     try:
         with tempfile.TemporaryDirectory(prefix="tilewright-random-") as folder:
@@ -50,8 +55,13 @@ def main():
     parser.add_argument("--timeout", type=float, default=20.0, help="seconds for one run")
     parser.add_argument("--output", default=str(HERE / ".work"), help="folder for reproductions")
     parser.add_argument("--keep", type=int, default=3, help="reproductions of each sort of error")
+    parser.add_argument(
+        "--check-itself", action="store_true", help="run the tests of the evaluator first"
+    )
     arguments = parser.parse_args()
-    program = binary(arguments.tilewright)
+    if arguments.check_itself and not tests_pass():
+        return 2
+    program = python_environment.binary(arguments.tilewright)
     kinds = KINDS if arguments.kind == "all" else [arguments.kind]
     failed, errors = False, 0
     for kind in kinds:
@@ -63,16 +73,12 @@ def main():
     return 1 if failed else 2 if errors else 0
 
 
-def binary(given):
-    sys.path.insert(0, str(HERE.parent / "onnx"))
-    import environment
-
-    return environment.binary(given)
+def tests_pass():
+    tests = unittest.defaultTestLoader.discover(str(HERE))
+    return unittest.TextTestRunner(verbosity=0).run(tests).wasSuccessful()
 
 
 def check(kind, program, arguments):
-    import cases
-
     counts, steps = collections.Counter(), collections.Counter()
     found, own = collections.defaultdict(list), []
     seeds = range(arguments.seed, arguments.seed + arguments.count)

@@ -117,10 +117,6 @@ class Steps:
     def loop(self, block, l="l"):
         return f"{l}{self.rng.randrange(len(block.loops))}" if block.loops else None
 
-    def other(self, block):
-        others = [b for b in self.s.blocks if b is not block and b.loops]
-        return self.rng.choice(others) if others else None
-
     def buffer(self, block, side):
         """The name of a buffer of the block."""
         names = block.writes if side == "write" else block.reads
@@ -220,40 +216,50 @@ class Steps:
         return f"[{names}], {index_map(self.rng, [l.extent for l in block.loops])}"
 
     def fission(self, block):
-        l = self.loop(block)
-        return l and f"{l}, {self.rng.randrange(0, 4)}"
+        mates = [b for b in self.s.blocks if b.nest == block.nest]
+        l = self.loop(block) if len(mates) > 1 else None
+        return l and f"{l}, {self.rng.randrange(1, 3)}"
 
     def hoist_expression(self, block):
-        return f"b, {self.rng.randrange(8)}, {self.rng.randrange(8)}"
+        if not block.has_if:
+            return None
+        return f"b, {self.rng.choice([7, 7, 1, 3, 15])}, {self.rng.choice([7, 1, 2, 4])}"
 
     def reduce_loop_extents(self, block):
+        return "b" if block.has_if else None
+
+    def remove_overcompute_through_branching(self, block):
         return "b"
 
-    remove_overcompute_through_branching = reduce_loop_extents
-    compute_inline = reverse_compute_inline = reduce_loop_extents
+    def compute_inline(self, block):
+        return "b" if self.s.consumers(block) and not block.has_init else None
+
+    def reverse_compute_inline(self, block):
+        return "b" if self.s.producers(block) and not block.has_init else None
 
     def remove_branching_through_overcompute(self, block):
-        return self.rng.choice(["b", "b", "b, wrap_indices=True"])
+        return self.rng.choice(["b", "b", "b, wrap_indices=True"]) if block.has_if else None
 
     def loop_partition(self, block):
         l = self.loop(block)
         return l and self.rng.choice([l, f"{l}, factors=[2, None]", f"{l}, factors=[None, 1]"])
 
     def merge_loops(self, block):
-        other = self.other(block)
-        if other is None or not block.loops:
+        others = [b for b in self.s.blocks if b.nest == block.nest + 1 and b.loops]
+        if not others or not block.loops:
             return None
-        return f"{self.loop(block)}, {self.loop(other, 'm')}", self.handles(other, "c", "m")
+        other = self.rng.choice(others)
+        return "l0, m0", self.handles(other, "c", "m")
 
     def sequential_buffer_access(self, block):
         name = self.buffer(block, self.rng.choice(["read", "write"]))
         return None if name is None else f'b, "{name}"'
 
     def decompose_padding(self, block):
-        l = self.loop(block)
-        return l and f"b, {l}"
+        return f"b, {self.loop(block)}" if block.has_if and block.loops else None
 
-    decompose_reduction = decompose_padding
+    def decompose_reduction(self, block):
+        return f"b, {self.loop(block)}" if block.has_init and block.loops else None
 
     def pad_einsum(self, block):
         if not block.kinds:
@@ -282,16 +288,21 @@ class Steps:
     def reindex_cache_write(self, block):
         return self.reindex_cache(block, "write")
 
-    def compute_at(self, block):
-        other = self.other(block)
-        if other is None:
+    def at(self, others):
+        others = [b for b in others if b.loops]
+        if not others:
             return None
+        other = self.rng.choice(others)
         return f"b, {self.loop(other, 'm')}", self.handles(other, "c", "m")
 
-    reverse_compute_at = compute_at
+    def compute_at(self, block):
+        return self.at(self.s.consumers(block))
+
+    def reverse_compute_at(self, block):
+        return self.at(self.s.producers(block))
 
     def rfactor(self, block):
-        l = self.loop(block)
+        l = self.loop(block) if block.has_init else None
         return l and f"{l}, {self.rng.randrange(2)}"
 
 

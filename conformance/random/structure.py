@@ -21,6 +21,8 @@ class Block:
     reads: list = field(default_factory=list)
     writes: list = field(default_factory=list)
     has_init: bool = False
+    has_if: bool = False
+    nest: int = 0  # which of the statements of the function it is in
 
 
 @dataclass
@@ -29,6 +31,17 @@ class Structure:
     shapes: dict  # buffer -> shape or None
     dtypes: dict
     parameters: list
+
+    def producers(self, block):
+        """Blocks that write what a block reads, of buffers that no caller sees."""
+        return [
+            b
+            for b in self.blocks
+            if b is not block and any(w in block.reads for w in b.writes if w not in self.parameters)
+        ]
+
+    def consumers(self, block):
+        return [b for b in self.blocks if block in self.producers(b)]
 
 
 def structure(text, name="main"):
@@ -48,7 +61,8 @@ class _Reader:
             if is_call(p.annotation, "Buffer"):
                 self.buffer(p.arg, p.annotation, 0)
                 self.found.parameters.append(p.arg)
-        self.suite(node.body, [], None)
+        for self.nest, s in enumerate(node.body):
+            self.statement(s, [], None)
         for b in self.found.blocks:
             b.reads = list(dict.fromkeys(b.reads))
             b.writes = list(dict.fromkeys(b.writes))
@@ -80,7 +94,7 @@ class _Reader:
                 ]
                 self.suite(body, loops + opened, block)
             case ast.With(items=[item], body=body) if is_call(item.context_expr, "block"):
-                inner = Block(string(item.context_expr.args[0]), loops)
+                inner = Block(string(item.context_expr.args[0]), loops, nest=self.nest)
                 self.found.blocks.append(inner)
                 self.suite(body, [], inner)
             case ast.With(items=[item], body=body) if is_call(item.context_expr, "init"):
@@ -89,6 +103,8 @@ class _Reader:
             case ast.With(items=[item], body=body):
                 self.suite(body, loops, block)
             case ast.If(test=test, body=body, orelse=orelse):
+                if block:
+                    block.has_if = True
                 self.expression(test, block)
                 self.suite(body, loops, block)
                 self.suite(orelse, loops, block)
@@ -112,5 +128,7 @@ class _Reader:
 
     def expression(self, e, block):
         for node in ast.walk(e):
+            if block and is_call(node, "if_then_else"):
+                block.has_if = True
             if block and isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
                 block.reads.append(node.value.id)

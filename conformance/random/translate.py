@@ -99,6 +99,8 @@ def keyword(call, name, position=None):
 
 
 def literal(e):
+    if is_call(e, *DTYPES) and len(e.args) == 1:
+        e = e.args[0]  # a typed number
     try:
         return ast.literal_eval(e)
     except (ValueError, TypeError, SyntaxError):
