@@ -15,6 +15,7 @@ import programs
 import reduction
 import schedules
 import tool
+import wide
 from memory import ARBITRARY, UNWRITTEN, Unsupported
 from structure import structure
 
@@ -178,7 +179,48 @@ def ended(c, answer, name, before, recipe):
         c.fail(answer.status, name, answer.reason(), answer.err, before, recipe)
 
 
+def check_wide(c):
+    """A few steps on a program that is too large to run; see `wide`."""
+    text, shape = wide.program(c.rng)
+    c.count("generated")
+    for _ in range(4):
+        block = next((b for b in structure(text).blocks if b.loops), None)
+        if block is None:
+            return
+        primitive, script = wide.step(c.rng, block)
+        path = c.file("module.py", text)
+        answer = c.tool("opt", path, "--schedule", c.file("trace.py", script))
+        arguments = ["opt", "{module}", "--schedule", "{trace}"]
+        recipe = {"arguments": arguments, "trace": script, "seed": None}
+        if answer.status != "ok":
+            ended(c, answer, primitive, text, recipe)
+            if answer.status != "refused":
+                return
+            continue
+        c.steps[(primitive, "accepted")] += 1
+        c.count("changed")
+        found = wide.failure(answer.out, shape, c.seed)
+        if found:
+            c.fail("wrong", f"wide {primitive}", found.kind, found.message, text, recipe)
+            return
+        c.count("equal")
+        text = answer.out
+    path = c.file("module.py", text)
+    arguments = ["opt", "{module}", "--pass", "lower_blocks,flatten_buffer,simplify"]
+    answer = c.tool(*[path if a == "{module}" else a for a in arguments])
+    recipe = {"arguments": arguments, "seed": None}
+    if answer.status != "ok":
+        ended(c, answer, "flatten_buffer", text, recipe)
+        return
+    found = wide.failure(answer.out, shape, c.seed)
+    if found:
+        c.fail("wrong", "wide flatten_buffer", found.kind, found.message, text, recipe)
+
+
 def check_schedules(c):
+    if c.rng.random() < 0.1:
+        check_wide(c)
+        return
     style = c.rng.choice(["any", "any", "pipeline", "pipeline", "pipeline", "guards"])
     made = legal_program(c, blocks=True, assumptions=c.rng.random() < 0.3, style=style)
     if made is None:

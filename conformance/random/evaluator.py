@@ -25,7 +25,7 @@ class Runtime:
         self.permissive = permissive
         # Whether an assumption `b[...] == v` about an argument is made true instead of checked.
         self.establish = establish
-        # Whether a store of a load may copy cells that nobody wrote.
+        # Whether cells that nobody wrote may be copied, as long as no operation uses what they hold.
         self.copies = False
         self.steps = steps
         self.serial_number = 0

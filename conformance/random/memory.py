@@ -59,9 +59,20 @@ class Arbitrary:
 
 
 class Unwritten:
-    """What a cell holds that nobody wrote."""
+    """What a cell holds that nobody wrote: it may be copied where that is allowed, and no more."""
 
     __slots__ = ()
+
+    def used(self, *_):
+        raise Fault("uninitialised", "a value that nobody wrote is used")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __mod__ = used
+    __truediv__ = __rtruediv__ = __rfloordiv__ = __rmod__ = used
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = used
+    __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = used
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = used
+    __neg__ = __invert__ = __abs__ = __bool__ = __int__ = __float__ = __index__ = used
+    __hash__ = None
 
     def __repr__(self):
         return "unwritten"
@@ -173,6 +184,8 @@ class Buffer:
         if value is UNWRITTEN:
             if rt.permissive:
                 return ARBITRARY
+            if rt.copies:
+                return UNWRITTEN
             raise Fault("uninitialised", f"read of {self.name}{list(indices)}")
         return value
 
@@ -186,17 +199,6 @@ class Buffer:
         self.memory.cells[flat] = value
         if self.memory.given is not None:
             self.memory.stored.add(flat)
-
-    def copy(self, indices, source, at):
-        """Stores what another buffer holds: of a cache perhaps nothing, where nobody reads it."""
-        rt = self.rt
-        if not rt.copies:
-            return self.store(indices, source.load(*at))
-        rt.permissive, permissive = True, rt.permissive
-        flat = source.place(at)
-        value = source.load(*at)
-        rt.permissive = permissive
-        return self.store(indices, UNWRITTEN if source.memory.cells[flat] is UNWRITTEN else value)
 
     def permit(self, *indices):
         """`T.assume(b[...] == T.undef())`: the cell may be read, and holds anything."""

@@ -14,7 +14,7 @@ def reduce(failure, folder, program, timeout):
     """A smaller module that still fails in the same way, and what is wrong there."""
     recipe = failure["recipe"]
     message = failure["message"]
-    if recipe.get("layouts") or "trace" not in recipe and failure["kind"] == "graphs":
+    if recipe["seed"] is None or recipe.get("layouts") or "trace" not in recipe and failure["kind"] == "graphs":
         return failure["text"], message
     test = Test(failure, folder, program, timeout)
     text = failure["text"]

@@ -464,11 +464,7 @@ class Translator:
         update = update if update and name in update[1] else None
         if update:
             self.line(f"rt.update = {update!r}")
-        if lanes == 1 and isinstance(value, ast.Subscript):
-            source, _ = self.indices(value.slice)
-            from_ = "".join(c.text + ", " for c in source)
-            self.line(f"v_{name}.copy(({at}), v_{value.value.id}, ({from_}))")
-        elif lanes == 1:
+        if lanes == 1:
             self.line(f"v_{name}.store(({at}), {code.text})")
         else:
             values = self.temporary()
