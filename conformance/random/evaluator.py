@@ -11,7 +11,7 @@ import numpy
 
 import arithmetic
 import memory
-from memory import ARBITRARY, UNWRITTEN, Buffer, Concurrent, Fault, Memory, Unsupported
+from memory import ARBITRARY, UNWRITTEN, Buffer, Concurrent, Fault, Memory, Unsupported, equal
 from translate import Translator, call_items, is_call, keyword, literal, literal_list, string
 
 STEPS = 2_000_000
@@ -30,7 +30,6 @@ class Runtime:
         self.steps = steps
         self.serial_number = 0
         self.concurrent = []
-        self.update = None
         self.arguments = {}
         # What `establish` made true: (position of the argument, cell, value).
         self.established = []
@@ -80,9 +79,9 @@ class Runtime:
     def constant(self, name, dtype, shape, cells):
         return Buffer(self, name, dtype, Memory(name, cells, self.number(), True), shape)
 
-    def touch(self, memory, flat, writes):
+    def touch(self, memory, flat, value, update):
         for loop in self.concurrent:
-            loop.touch(memory, flat, writes, self.update)
+            loop.touch(memory, flat, value, update)
 
     # Loops and blocks.
 
@@ -101,15 +100,14 @@ class Runtime:
         return self.bounds(low, high)
 
     def together(self, kind, low, high, name):
-        loop = Concurrent(kind, name, self.serial_number)
+        loop = Concurrent(kind, name)
         values = self.bounds(low, high)
         if len(values) < 2:
             yield from values
             return
         self.concurrent.append(loop)
         for value in values:
-            loop.now = value
-            loop.serial = self.serial_number
+            loop.begin(value, self.serial_number)
             yield value
         self.concurrent.pop()
 
@@ -335,16 +333,9 @@ class Graph:
         more = self.module.scratch(self.rt, function, scratch) if scratch else []
         execute(function, self.rt, [*inputs, *outputs, *more])
         for b, old in zip(inputs, before):
-            if any(x is not y and not same(x, y) for x, y in zip(b.memory.cells, old)):
+            if any(x is not y and not equal(x, y) for x, y in zip(b.memory.cells, old)):
                 raise Fault("shape", f"{callee} writes an argument of the graph")
         return tuple(outputs) if len(outputs) != 1 else outputs[0]
-
-
-def same(x, y):
-    """Whether two cells hold the same; arbitrary and unwritten ones are as they are."""
-    if isinstance(x, (int, float)) and isinstance(y, (int, float)):
-        return x == y or (x != x and y != y)
-    return x is y
 
 
 def graph_types(module, name):

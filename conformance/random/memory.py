@@ -100,42 +100,66 @@ class Memory:
         self.stored = set()
 
 
-class Concurrent:
-    """The iterations of one parallel or vectorised loop, and which cells each of them touched.
+READ = object()
 
-    Two iterations conflict if both touch a cell and one of them writes it. In a vectorised loop
-    the updates of one reduction may meet in a cell: the text asks for another order of the sum.
+
+class Concurrent:
+    """The iterations of one parallel, vectorised or thread loop, and the cells that each touched.
+
+    Two iterations conflict if both touch a cell and one of them writes it, except that
+
+    * both may write the same value, and read what they have written themselves;
+    * in a vectorised loop, both may be updates of the cell by one operator (`b[i] = b[i] + x`).
     """
 
-    __slots__ = ("kind", "name", "serial", "now", "writers", "readers")
+    __slots__ = ("kind", "name", "serial", "now", "writes", "reads", "own")
 
-    def __init__(self, kind, name, serial):
+    def __init__(self, kind, name):
         self.kind = kind
         self.name = name
-        self.serial = serial
-        self.now = None
-        self.writers = {}
-        self.readers = {}
+        self.writes = {}  # cell -> [(iteration, value, update)]
+        self.reads = {}  # cell -> [(iteration, READ, update)]
 
-    def touch(self, memory, flat, writes, update):
-        """Notes an access; `update` is the reduction that makes it and the loops that it runs over."""
+    def begin(self, iteration, serial):
+        """Starts an iteration; memory with a later serial number belongs to it alone."""
+        self.now = iteration
+        self.serial = serial
+        self.own = set()
+
+    def touch(self, memory, flat, value, update):
+        """Notes that a cell is read, or that a value is written; `update` names the operator."""
         if memory.serial > self.serial:
-            return  # allocated by this iteration, for itself
+            return
         cell = (memory.serial, memory.name, flat)
-        sums = self.kind == "vectorized" and update is not None and self.name in update[2]
-        me = (self.now, update[0] if sums else None)
-        for others in (self.writers, self.readers) if writes else (self.writers,):
-            for other in others.get(cell, ()):
-                if other[0] != self.now and (me[1] is None or other[1] != me[1]):
-                    raise Fault(
-                        "order",
-                        f"iterations {other[0]} and {self.now} of the {self.kind} loop "
-                        f"{self.name} meet at {memory.name}, cell {flat}",
-                    )
-        seen = (self.writers if writes else self.readers).setdefault(cell, [])
-        # Any two different entries conflict with whatever a third one conflicts with.
-        if len(seen) < 2 and me not in seen:
-            seen.append(me)
+        update = update if self.kind == "vectorized" else None
+        if value is READ:
+            if cell in self.own and update is None:
+                return
+            others, seen = self.writes.get(cell, ()), self.reads
+        else:
+            others, seen = [*self.reads.get(cell, ()), *self.writes.get(cell, ())], self.writes
+            self.own.add(cell)
+        for iteration, there, by in others:
+            if iteration == self.now or (update is not None and by == update):
+                continue
+            if update is None and by is None and value is not READ and equal(there, value):
+                continue
+            raise Fault(
+                "order",
+                f"iterations {iteration} and {self.now} of the {self.kind} loop {self.name} meet "
+                f"at {memory.name}, cell {flat}",
+            )
+        entries = seen.setdefault(cell, [])
+        # A third iteration conflicts with one of two if it conflicts with any; values may differ.
+        if sum(e[0] != self.now for e in entries) < 2 and len(entries) < 8:
+            entries.append((self.now, value, update))
+
+
+def equal(x, y):
+    """Whether two cells hold the same; arbitrary and unwritten ones are as they are."""
+    if isinstance(x, (int, float)) and isinstance(y, (int, float)):
+        return x == y or (x != x and y != y)
+    return x is y
 
 
 class Buffer:
@@ -172,7 +196,7 @@ class Buffer:
             raise Fault("out of range", f"{self.name}{list(indices)} is not in its memory")
         return flat
 
-    def load(self, *indices):
+    def load(self, *indices, update=None):
         flat = self.place(indices)
         memory = self.memory
         value = memory.cells[flat]
@@ -180,7 +204,7 @@ class Buffer:
             memory.given.add(flat)
         rt = self.rt
         if rt.concurrent:
-            rt.touch(self.memory, flat, False)
+            rt.touch(self.memory, flat, READ, update)
         if value is UNWRITTEN:
             if rt.permissive:
                 return ARBITRARY
@@ -189,11 +213,11 @@ class Buffer:
             raise Fault("uninitialised", f"read of {self.name}{list(indices)}")
         return value
 
-    def store(self, indices, value):
+    def store(self, indices, value, update=None):
         flat = self.place(indices)
         rt = self.rt
         if rt.concurrent:
-            rt.touch(self.memory, flat, True)
+            rt.touch(self.memory, flat, value, update)
         if self.memory.constant:
             raise Fault("shape", f"store to the constant {self.name}")
         self.memory.cells[flat] = value

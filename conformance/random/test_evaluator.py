@@ -305,6 +305,23 @@ class Loops(unittest.TestCase):
         )
         self.assertEqual(run(text, ints(1, 2, 3, 4), ints(0, 0, 0, 0))[1], [1, 2, 3, 4])
 
+    def test_the_same_work_may_be_done_twice(self):
+        for lines in (("B[0] = A[0]",), ("B[0] = 7", "A[i] = B[0]")):
+            for kind in ("T.parallel(4)", "T.vectorized(4)"):
+                run(self.loop(kind, *lines), ints(1, 2, 3, 4), ints(0, 0, 0, 0))
+        for lines in (("A[i] = B[0]", "B[0] = 7"), ("B[0] = 7", "B[0] = B[0] + 1")):
+            with self.assertRaisesRegex(Fault, "order: iterations"):
+                run(self.loop("T.parallel(4)", *lines), ints(1, 2, 3, 4), ints(0, 0, 0, 0))
+
+    def test_updates_of_a_vectorised_loop(self):
+        for e in ("B[0] + A[i]", "A[i] + B[0]", "B[0] - A[i]", "T.max(B[0], A[i])"):
+            text = self.loop("T.vectorized(4)", f"B[0] = {e}")
+            run(text, ints(1, 2, 3, 4), ints(0, 0, 0, 0))
+        for e in ("A[i] - B[0]", "B[0] * 2 + A[i]", "B[0] + B[i]"):
+            with self.assertRaisesRegex(Fault, "order: iterations"):
+                text = self.loop("T.vectorized(4)", f"B[0] = {e}")
+                run(text, ints(1, 2, 3, 4), ints(0, 0, 0, 0))
+
     def test_a_sum_may_be_vectorised_and_not_parallel(self):
         text = self.loop(
             "T.vectorized(4)",

@@ -127,7 +127,8 @@ class Translator:
         self.loops = {}  # loop variable -> Python text of its first value
         self.free = {}  # `n = T.int32()` -> dtype
         self.fresh = 0
-        self.reductions = []  # the block's own reduction, where there is one
+        self.accumulator = None  # the load of an update, and the name of the update
+        self.initialised = {}  # buffers that a `T.init()` prepares for an update, with its name
 
     def line(self, text):
         self.lines.append("    " * self.indent + text)
@@ -256,7 +257,7 @@ class Translator:
                     text = f"A.both({part.text}, lambda: {text})"
                 return Code(text, "bool", lanes=max(p.lanes for p in parts))
             case ast.Subscript(value=ast.Name(id=name), slice=indices):
-                return self.load(name, indices)
+                return self.load(name, indices, e)
             case ast.Call():
                 return self.call(e)
         raise Unsupported(f"expression: {ast.unparse(e)}")
@@ -280,10 +281,13 @@ class Translator:
             raise Unsupported(f"unknown buffer: {name}")
         return self.buffers[name]
 
-    def load(self, name, indices):
+    def load(self, name, indices, e):
         dtype = self.buffer(name)
         codes, lanes = self.indices(indices)
-        return Code(f"v_{name}.load({', '.join(c.text for c in codes)})", dtype, lanes=lanes)
+        texts = [c.text for c in codes]
+        if self.accumulator and self.accumulator[0] is e:
+            texts.append(f"update={self.accumulator[1]!r}")
+        return Code(f"v_{name}.load({', '.join(texts)})", dtype, lanes=lanes)
 
     def call(self, e):
         name = dotted(e.func)
@@ -395,7 +399,7 @@ class Translator:
             case ast.Expr(value=ast.Constant()):
                 return
             case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=at)], value=value):
-                return self.store(name, at, value)
+                return self.store(s.targets[0], name, at, value)
             case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value):
                 dtype = dotted(annotation)
                 if dtype not in DTYPES and dtype.rpartition("x")[0] not in DTYPES:
@@ -454,25 +458,23 @@ class Translator:
                     return f"rt.holds(v_{load.value.id}, ({at}), {value.text})"
         return self.condition(e).text
 
-    def store(self, name, at, value):
+    def store(self, target, name, at, value):
         dtype = self.buffer(name)
         codes, lanes = self.indices(at)
+        accumulator, update = update_of(target, value)
+        self.accumulator = accumulator and (accumulator, update)
         code = self.of(value, dtype)
+        self.accumulator = None
+        update = update or self.initialised.get(name)
         lanes = max(lanes, code.lanes)
         at = "".join(c.text + ", " for c in codes)
-        update = self.reductions[-1] if self.reductions else None
-        update = update if update and name in update[1] else None
-        if update:
-            self.line(f"rt.update = {update!r}")
         if lanes == 1:
-            self.line(f"v_{name}.store(({at}), {code.text})")
+            self.line(f"v_{name}.store(({at}), {code.text}, {update!r})")
         else:
             values = self.temporary()
             self.line(f"{values} = [{code.text} for lane in range({lanes})]")
             self.line(f"for lane in range({lanes}):")
-            self.line(f"    v_{name}.store(({at}), {values}[lane])")
-        if update:
-            self.line("rt.update = None")
+            self.line(f"    v_{name}.store(({at}), {values}[lane], {update!r})")
 
     def bind(self, name, value, dtype):
         code = self.typed(value, dtype or "int32")
@@ -507,7 +509,7 @@ class Translator:
             code = self.typed(value)
             self.line(f"v_{name.id} = {code.text}")
             self.types[name.id] = (code.dtype, 1)
-            self.axes.append((kind, name.id, self.loops[value.id], {value.id}))
+            self.axes.append((kind, name.id, self.loops[value.id]))
 
     def axis(self, name, call):
         domain, value = call.args
@@ -524,8 +526,7 @@ class Translator:
         self.ranges.append((name, first, high.text))
         self.types[name] = (dtype, 1)
         kind = {"spatial": "S", "reduce": "R", "opaque": "O"}[call.func.attr]
-        loops = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
-        self.axes.append((kind, name, first, loops))
+        self.axes.append((kind, name, first))
 
     def extents(self, e):
         items = e.elts if isinstance(e, (ast.Tuple, ast.List)) else [e]
@@ -664,21 +665,16 @@ class Translator:
                 rest.append(s)
         for name, low, high in self.ranges:
             self.line(f"rt.axis({name!r}, v_{name}, {low}, {high})")
-        reduced = [axis for axis in self.axes if axis[0] == "R"]
-        if reduced:
-            self.fresh += 1
-            loops = sorted(set().union(*(axis[3] for axis in reduced)))
-            self.reductions.append((self.fresh, sorted(stored(rest)), loops))
-        firsts = [f"v_{name} == {first}" for _, name, first, _ in reduced]
+        firsts = [f"v_{name} == {first}" for kind, name, first in self.axes if kind == "R"]
         for s in rest:
             if isinstance(s, ast.With) and is_call(s.items[0].context_expr, "init"):
                 self.line(f"if {' and '.join(firsts) or 'True'}:")
+                outer_updates, self.initialised = self.initialised, updates(rest)
                 self.suite(init)
+                self.initialised = outer_updates
             else:
                 self.statement(s)
         self.line("pass")
-        if reduced:
-            self.reductions.pop()
         self.indent = depth
         self.axes, self.ranges = outer
 
@@ -761,11 +757,35 @@ def plain_attributes(e):
     return found
 
 
-def stored(body):
-    """Names of the buffers that statements store to."""
-    found = set()
+OPERATORS = {ast.Add: "+", ast.Sub: "+", ast.Mult: "*", ast.And: "and", ast.Or: "or"}
+OPERATOR_CALLS = {"min", "max", "bitwise_and", "bitwise_or", "bitwise_xor"}
+
+
+def update_of(target, value):
+    """The load and the name of an update `b[i] = b[i] op x`, where a store is one."""
+    match value:
+        case ast.BinOp(op=ast.Sub(), left=left):
+            operator, operands = "+", [left]
+        case ast.BinOp(op=op, left=left, right=right) if type(op) in OPERATORS:
+            operator, operands = OPERATORS[type(op)], [left, right]
+        case ast.BoolOp(op=op, values=[left, right]):
+            operator, operands = OPERATORS[type(op)], [left, right]
+        case ast.Call(args=[left, right]) if dotted(value.func) in OPERATOR_CALLS:
+            operator, operands = dotted(value.func), [left, right]
+        case _:
+            return None, None
+    at = ast.unparse(target)
+    load = next((e for e in operands if ast.unparse(e) == at), None)
+    return load, load and f"{target.value.id} {operator}"
+
+
+def updates(body):
+    """The updates among statements, by their buffers."""
+    found = {}
     for s in body:
         for node in ast.walk(s):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-                found.add(node.targets[0].value.id)
+                _, update = update_of(node.targets[0], node.value)
+                if update:
+                    found[node.targets[0].value.id] = update
     return found
