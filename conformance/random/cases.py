@@ -207,7 +207,7 @@ def check_wide(c):
         text = answer.out
     path = c.file("module.py", text)
     arguments = ["opt", "{module}", "--pass", "lower_blocks,flatten_buffer,simplify"]
-    answer = c.tool(*[path if a == "{module}" else a for a in arguments])
+    answer = c.tool(*filled(arguments, {"module": path}))
     recipe = {"arguments": arguments, "seed": None}
     if answer.status != "ok":
         ended(c, answer, "flatten_buffer", text, recipe)
@@ -273,21 +273,28 @@ def check_schedules(c):
         text = after
 
 
-def check_graphs(c):
-    """Chains of passes over a graph function and the functions that it calls."""
+def legal_graph(c):
+    """A graph function that is legal on some data, its module, and that data."""
     for attempt in range(20):
         seed = f"{c.kind} {c.seed} {attempt}"
         text = graphs.Graph(seed).build()
         if text is None:
             continue
-        before = oracle.Module(text)
-        sets = graph_data(before, seed)
+        module = oracle.Module(text)
+        sets = graph_data(module, seed)
         if sets:
-            break
+            c.count("generated")
+            return text, module, sets, seed
         c.count("illegal")
-    else:
+    return None
+
+
+def check_graphs(c):
+    """Chains of passes over a graph function and the functions that it calls."""
+    made = legal_graph(c)
+    if made is None:
         return
-    c.count("generated")
+    text, before, sets, seed = made
     passes, settings = graphs.chain(c.rng)
     options = [x for key, value in settings.items() for x in ("--pass-config", f"{key}={value}")]
     path = c.file("module.py", text)
@@ -331,8 +338,46 @@ def graph_failure(before, sets, text, permissive=False):
     return None
 
 
+def check_native_graph(c):
+    """A graph function, run natively."""
+    made = legal_graph(c)
+    if made is None:
+        return
+    text, module, sets, seed = made
+    inputs, output = c.folder / "in.npz", c.folder / "out.npz"
+    node = module.graphs["main"]
+    arrays = dict(zip([p.arg for p in node.args.args], sets[0]))
+    numpy.savez(inputs, **arrays)
+    arguments = ["run", "{module}", "--inputs", "{inputs}", "--output", "{output}", "--no-cache"]
+    arguments += c.rng.choice([[], ["--no-fuse"], ["--threads", "1"], ["--layout", "nhwc"]])
+    files = {"module": c.file("module.py", text), "inputs": inputs, "output": output}
+    answer = c.tool(*filled(arguments, files))
+    recipe = {"arguments": arguments, "seed": seed, "arrays": arrays}
+    if answer.status != "ok":
+        ended(c, answer, "run", text, recipe)
+        return
+    c.steps[("run", "accepted")] += 1
+    c.count("changed")
+    with numpy.load(output) as results:
+        new = dict(results)
+    for name, (cells, dtype, shape) in oracle.graph_results(module, "main", sets[0]).items():
+        if name not in new or new[name].shape != tuple(shape) or str(new[name].dtype) != dtype:
+            found = f"there is no result {name} of {dtype}{tuple(shape)}: {sorted(new)}"
+        else:
+            found = oracle.difference(
+                cells, oracle.cells_of(new[name], dtype), dtype, shape, TOLERANCE
+            )
+        if found:
+            c.fail("wrong", "run graph", "value", name + found, text, recipe)
+            return
+    c.count("equal")
+
+
 def check_programs(c):
     """Programs as they are read, lowered, and run natively."""
+    if c.rng.random() < 0.2:
+        check_native_graph(c)
+        return
     made = legal_program(c)
     if made is None:
         return
@@ -347,8 +392,8 @@ def check_programs(c):
     options += c.rng.choice([[], [], ["--no-schedule"], ["--opt-level", "0"], ["--threads", "2"]])
     if "--threads" in options[3:]:
         del options[1:3]
-    arguments = ["run", "{module}", "--inputs", inputs, "--output", output, *options]
-    command = [path if a == "{module}" else a for a in arguments]
+    arguments = ["run", "{module}", "--inputs", "{inputs}", "--output", "{output}", *options]
+    command = filled(arguments, {"module": path, "inputs": inputs, "output": output})
     numpy.savez(inputs, **arrays)
     answer = c.tool(*command)
     named = re.search(r"note: the inputs are: (.*)", answer.err)
@@ -357,7 +402,7 @@ def check_programs(c):
         arrays = {name: arrays[name] for name in re.findall(r"`(\w+)`", named[1])}
         numpy.savez(inputs, **arrays)
         answer = c.tool(*command)
-    recipe = {"arguments": [str(a) for a in arguments], "seed": seed}
+    recipe = {"arguments": arguments, "seed": seed, "arrays": arrays}
     if answer.status != "ok":
         ended(c, answer, "run", text, recipe)
         return
@@ -405,6 +450,11 @@ KINDS = {
 }
 
 
+def filled(arguments, files):
+    """Arguments of a command with the files in the places of their names."""
+    return [files[a[1:-1]] if a.startswith("{") else a for a in arguments]
+
+
 def write(failure, output, program, timeout):
     """Writes a reproduction, after making it smaller."""
     name = "".join(ch if ch.isalnum() else "-" for ch in failure["sort"])[:80].strip("-")
@@ -419,10 +469,10 @@ def write(failure, output, program, timeout):
     recipe = failure["recipe"]
     if "trace" in recipe:
         (folder / "trace.py").write_text(recipe["trace"])
-    arguments = [
-        a.format(module="module.py", trace="trace.py") if a.startswith("{") else a
-        for a in recipe["arguments"]
-    ]
+    names = {"module": "module.py", "trace": "trace.py", "inputs": "in.npz", "output": "out.npz"}
+    arguments = filled(recipe["arguments"], names)
+    if "arrays" in recipe:
+        numpy.savez(folder / "in.npz", **recipe["arrays"])
     lines = [
         f"{failure['sort']}",
         f"kind {failure['kind']}, seed {failure['seed']}",

@@ -5,6 +5,7 @@ the changed one may not read them either (rule 5 of `docs/semantics.md`); scratc
 nothing until it is written.
 """
 
+import ast
 import math
 import random
 
@@ -69,6 +70,13 @@ def graph_arguments(module, name, seed):
     rng = random.Random(seed)
     wild = rng.random() < 0.3
     return [array(rng, shape, dtype, wild) for shape, dtype in graph_types(module, name)]
+
+
+def graph_results(module, name, arrays):
+    """The results of a graph function by their names, as (cells, type, shape)."""
+    value = next(s.value for s in module.graphs[name].body if isinstance(s, ast.Return))
+    names = [e.id for e in (value.elts if isinstance(value, ast.Tuple) else [value])]
+    return dict(zip(names, run_graph(module, name, arrays)))
 
 
 class Reference:

@@ -14,7 +14,8 @@ def reduce(failure, folder, program, timeout):
     """A smaller module that still fails in the same way, and what is wrong there."""
     recipe = failure["recipe"]
     message = failure["message"]
-    if recipe["seed"] is None or recipe.get("layouts") or "trace" not in recipe and failure["kind"] == "graphs":
+    graph = "@R.function" in failure["text"]
+    if graph or recipe["seed"] is None or "layouts" in recipe or "arrays" in recipe:
         return failure["text"], message
     test = Test(failure, folder, program, timeout)
     text = failure["text"]
@@ -59,10 +60,7 @@ class Test:
         trace = self.folder / "trace.py"
         if "trace" in recipe:
             trace.write_text(recipe["trace"])
-        arguments = [
-            a.format(module=module, trace=trace) if a.startswith("{") else a
-            for a in recipe["arguments"]
-        ]
+        arguments = cases.filled(recipe["arguments"], {"module": module, "trace": trace})
         answer = tool.run(self.program, arguments, timeout=self.timeout)
         module.unlink()
         if answer.status != "ok":
