@@ -650,13 +650,7 @@ fn cache_write(
     let footprint = Footprint::of(&element, &buffer);
     let opaque = !accessed(&b.body).1.contains(&buffer);
     if !opaque {
-        cover(&footprint.writes, &fitted, &known).map_err(|e| {
-            e.context(format!(
-                "the block `{}` must write all that is copied from the cache to `{}`",
-                b.name, buffer.name
-            ))
-            .at(site.stmt.span())
-        })?;
+        must_write(&b, &footprint.writes, &fitted, &known).map_err(|e| e.at(site.stmt.span()))?;
     }
     let copy = Copying::new(func, &region, storage_scope, place.in_scope_directly(), &known);
     let copied_in = place.around.clone();
@@ -678,6 +672,21 @@ fn cache_write(
     }
     copy.check_pointers(func, &nodes)?;
     Ok(finish(func, block, scope.as_ref(), &copy, &nodes, vec![(place, false)]))
+}
+
+/// Checks that a block writes every cell of the region that a copy takes from its cache.
+pub(crate) fn must_write(
+    b: &Block,
+    writes: &[Cells],
+    region: &Region,
+    known: &[Expr],
+) -> Result<()> {
+    cover(writes, region, known).map_err(|e| {
+        e.context(format!(
+            "the block `{}` must write all that is copied from the cache to `{}`",
+            b.name, region.buffer.name
+        ))
+    })
 }
 
 /// Takes statements out.
@@ -762,6 +771,14 @@ fn cache_inplace(
         ))
         .at(site.stmt.span())
         .help("use cache_read"));
+    }
+    if b.init.as_ref().is_some_and(|init| touches(init, &buffer).1) {
+        return Err(Error::refused(format!(
+            "the block `{}` initialises `{}`, which holds nothing before that could fill a cache",
+            b.name, buffer.name
+        ))
+        .at(site.stmt.span())
+        .help("use cache_write"));
     }
     let scope = site.scope().cloned();
     let known = known_around(&site.around);

@@ -12,7 +12,8 @@ use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{
-    Block, Buffer, Error, Expr, ExprKind, Fold, Range, Region, Result, Stmt, StmtKind, Var, Visit,
+    BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, Range, Region, Result, Stmt, StmtKind, Var,
+    Visit,
 };
 use tilewright_sets::{Access, Domain, Engine, Proof};
 
@@ -202,6 +203,11 @@ impl Visit for Collect<'_> {
                 let c = self.bind.expr(c);
                 self.under(c.clone(), |s| s.expr(t));
                 self.under(!c, |s| s.expr(f));
+            }
+            ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
+                self.expr(a);
+                let a = self.bind.expr(a);
+                self.under(if *op == BinOp::And { a } else { !a }, |s| s.expr(b));
             }
             ExprKind::Let(var, value, body) => {
                 self.expr(value);

@@ -9,13 +9,16 @@
 //! for i, j: B[i, j] = B_shared[j, i]
 //! ```
 //!
+//! The copy runs for each instance of the block, so that the cell must lie in the buffer for each,
+//! and be written for each; what the block does under a condition of its own may not be enough.
+//!
 //! The block must access the buffer at one cell only, and that cell and the one of the cache must
 //! determine each other: the map takes only variables that are in the indices, and sends no two
 //! of their values to one cell.
 
 use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{Subst, free_vars};
+use tilewright_ir::visit::{Subst, accessed, free_vars};
 use tilewright_ir::{
     Block, Buffer, DType, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Region, Result,
     Stmt, StmtKind, TensorFunc, Var,
@@ -24,10 +27,10 @@ use tilewright_sets::Engine;
 
 use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{
-    check_storage_scope, indexed, one_block, read_place, scope_or_own, write_place,
+    check_storage_scope, indexed, must_write, one_block, read_place, scope_or_own, write_place,
 };
 use crate::copying::{Change, Place};
-use crate::footprint::{uses_pointer, view_of};
+use crate::footprint::{Footprint, known_around, uses_pointer, view_of};
 use crate::schedule::{Edited, Schedule, fresh_block_name};
 use crate::site::{Site, as_loop};
 use crate::trace::{Args, BlockRef, Lambda, LambdaItem, Value};
@@ -131,6 +134,7 @@ fn reindex(
     };
     let span = site.stmt.span();
     let at = one_cell(&b, &buffer, side).map_err(|e| e.at(span))?;
+    each_instance(&site, &b, &buffer, side, &at).map_err(|e| e.at(span))?;
     if uses_pointer(&b.body, &buffer) || view_of(&func.body, &buffer).is_some() {
         return Err(Error::refused(format!(
             "the memory of `{}` is also used through a pointer or a view",
@@ -191,6 +195,38 @@ fn one_cell(b: &Block, buffer: &Buffer, side: Side) -> Result<Vec<Expr>> {
     let mut seen = Seen { buffer, at: &at, other: false };
     seen.block(&std::sync::Arc::new(b.clone()));
     if seen.other { Err(several()) } else { Ok(at) }
+}
+
+/// Checks that the copy, which runs for each instance of the block, may access the buffer for each:
+/// where the block reads its cell under a condition only, the cell must lie in the buffer
+/// otherwise too; where it writes under a condition only, the cache holds nothing otherwise.
+fn each_instance(site: &Site, b: &Block, buffer: &Buffer, side: Side, at: &[Expr]) -> Result<()> {
+    let known = [known_around(&site.around), known_around(std::slice::from_ref(&site.stmt))];
+    let known = known.concat();
+    let footprint = Footprint::of(&b.body, buffer);
+    if side == Side::Write {
+        let ranges = at.iter().cloned().map(Range::point).collect();
+        let cell = Region { buffer: buffer.clone(), ranges };
+        // What is written through a pointer is as the block declares it.
+        let opaque = !accessed(&b.body).1.contains(buffer);
+        return if opaque { Ok(()) } else { must_write(b, &footprint.writes, &cell, &known) };
+    }
+    if footprint.reads.iter().any(|c| c.guards.is_empty() && c.vars.is_empty()) {
+        return Ok(());
+    }
+    let domain = Engine::new()?.domain_of(&[], &known);
+    for (i, extent) in at.iter().zip(&buffer.shape) {
+        let end = extent.clone().cast(i.dtype());
+        if !domain.proves(&i.clone().greater_equal(0)) || !domain.proves(&i.clone().less(end)) {
+            let cell = Expr::load(buffer, at.to_vec());
+            return Err(Error::refused(format!(
+                "the block `{}` reads `{cell}` under a condition, and its copy might read out of \
+                 range",
+                b.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Whether an access is at other indices.

@@ -13,7 +13,7 @@ use crate::func::{Param, TensorFunc};
 use crate::stmt::{Block, MatchRegion, Range, Region, Stmt, StmtKind};
 use crate::tensor::Tensor;
 use crate::text::brief;
-use crate::visit::{Visit, walk_block, walk_buffer, walk_expr, walk_range, walk_stmt};
+use crate::visit::{Visit, free_vars, walk_block, walk_buffer, walk_expr, walk_range, walk_stmt};
 
 /// Kinds of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -479,6 +479,16 @@ impl Checker {
                     });
                 }
                 self.one_bool("predicate", predicate);
+                // They stand outside of the block, where its variables have no values.
+                for e in bindings.iter().chain([predicate]) {
+                    let free = free_vars(e);
+                    if let Some(i) = block.iters.iter().find(|i| free.contains(&i.var)) {
+                        let (e, v) = (brief(e), i.var.name());
+                        self.fail(format!(
+                            "`{e}` stands around block `{name}`, and `{v}` is known only inside of it"
+                        ));
+                    }
+                }
             }
             StmtKind::Assume(e) => self.one_bool("assumption", e),
             StmtKind::Assert { cond, .. } => self.one_bool("assertion", cond),

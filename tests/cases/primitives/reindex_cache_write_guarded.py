@@ -1,0 +1,13 @@
+# run: opt
+# Where the block does not write, the cache holds nothing that could be copied back.
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+    for i in range(4):
+        with T.block("B"):
+        #^^^^^^^^^^^^^^^^ error: x
+            vi = T.axis.spatial(4, i)
+            if vi == 3:
+                B[vi] = A[vi]
+
+# ---- schedule
+sch.reindex_cache_write("B", "B", "local", lambda i: [i])
