@@ -10,6 +10,7 @@
 //! * [`plan`]: a graph function after memory planning: steps over slots.
 //! * [`visit`]: the one recursion scheme, [`Visit`] and [`Fold`], with substitution on top.
 //! * [`equal`]: structural equality modulo names, with the first difference.
+//! * [`mod@update`]: stores that combine something into their own cell.
 //! * [`well_formed`]: the check that every stage may rely on.
 //! * [`text`]: expressions as TVMScript text (statements are printed by the script crate).
 //! * [`error`]: the one error type of the whole project.
@@ -28,6 +29,7 @@ pub mod plan;
 pub mod stmt;
 pub mod tensor;
 pub mod text;
+pub mod update;
 pub mod visit;
 pub mod well_formed;
 

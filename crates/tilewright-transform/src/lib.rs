@@ -1,5 +1,6 @@
 //! Passes over tensor functions.
 //!
+//! * [`at_once`]: whether the iterations of a loop may run at once.
 //! * [`dependence`]: which cells are touched, and whether iterations may run in another order.
 //! * [`extents`]: loops that run only where their body does something.
 //! * [`facts`]: the values that memory holds at a place.
@@ -21,6 +22,7 @@
 //! * [`simplify`]: whole functions simplified by exact sets.
 //! * [`mod@stage`]: the canonical form of a tensor function before scheduling, as a view.
 
+pub mod at_once;
 pub mod dependence;
 pub mod extents;
 pub mod facts;
