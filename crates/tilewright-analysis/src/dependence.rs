@@ -5,16 +5,19 @@
 //! engine answers it exactly: the pairs that meet in a cell, ran in one order before and run in the
 //! other one after, must be none; one of them is the witness of a refusal.
 //!
-//! Updates `B[i] = B[i] + x` of one cell (also by `*`, `min` and `max`) may change their order among
-//! themselves: whoever asks for another order of iterations asks for another order of the sum.
+//! Updates of one cell by one operator that commutes ([`tilewright_ir::update`]) may change their
+//! order among themselves: whoever asks for another order of iterations asks for another order of the
+//! sum. What they combine into the cell is an access like any other, also where it is another cell of
+//! the same buffer. Whether iteration variables are called spatial or reduced decides nothing here:
+//! only when an initialisation runs.
 
 use std::collections::HashMap;
 
-use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{Subst, accessed, free_vars, walk_expr, walk_stmt};
+use tilewright_ir::update::{Combine, is_cell, update};
+use tilewright_ir::visit::{Subst, free_vars, walk_expr, walk_stmt};
 use tilewright_ir::{
-    BinOp, Block, Buffer, CallTarget, Error, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind,
-    Var, Visit,
+    Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, IterKind, Range, Result, Stmt,
+    StmtKind, Var, Visit,
 };
 use tilewright_sets::{Access, Domain, Proof};
 
@@ -30,10 +33,23 @@ pub struct Touch {
     pub write: bool,
     /// Where, and the points at which it runs.
     pub at: Access,
-    /// The operator of the update `B[i] = B[i] op x` that this is a part of.
-    pub update: Option<BinOp>,
+    /// The operator of the update `B[i] = B[i] op x` whose cell this reads or writes.
+    pub update: Option<Combine>,
     /// The indices as they stand in the text, with iteration variables replaced by their bindings.
     pub indices: Vec<Expr>,
+    /// What a store writes, in the same terms.
+    pub value: Option<Expr>,
+    /// Whether it runs at all points of `at`. It may run at fewer where something that was read
+    /// from memory decides.
+    pub certain: bool,
+}
+
+/// What a statement touches.
+pub struct Touches {
+    /// Every access of memory that is not allocated inside.
+    pub all: Vec<Touch>,
+    /// What is allocated inside.
+    pub local: Vec<Buffer>,
 }
 
 /// Every access of a statement, on the domain around it. What is allocated inside is left out.
@@ -41,19 +57,28 @@ pub struct Touch {
 /// # Errors
 /// `Refused` where accesses cannot be seen: pointers, views, calls with effects.
 pub fn touches(s: &Stmt, around: &Domain) -> Result<Vec<Touch>> {
+    touches_and_local(s, around).map(|t| t.all)
+}
+
+/// The same, and what is allocated inside. Errors as [`touches`].
+pub fn touches_and_local(s: &Stmt, around: &Domain) -> Result<Touches> {
     let mut c = Collect {
         domain: around.clone(),
         bind: Subst::default(),
         local: Vec::new(),
         update: None,
+        certain: true,
         out: Vec::new(),
         error: None,
     };
     c.stmt(s);
-    let local = c.local;
-    match c.error {
+    let Collect { mut out, local, error, .. } = c;
+    match error {
         Some(e) => Err(e),
-        None => Ok(c.out.into_iter().filter(|t| !local.contains(&t.buffer)).collect()),
+        None => {
+            out.retain(|t| !local.contains(&t.buffer));
+            Ok(Touches { all: out, local })
+        }
     }
 }
 
@@ -61,21 +86,31 @@ struct Collect {
     domain: Domain,
     bind: Subst,
     local: Vec<Buffer>,
-    /// The buffer and operator of the update that is being looked at.
-    update: Option<(Buffer, BinOp)>,
+    /// The cell and operator of the update that is being looked at.
+    update: Option<(Expr, Combine)>,
+    /// Whether everything around is known that decides whether a statement runs.
+    certain: bool,
     out: Vec<Touch>,
     error: Option<Error>,
 }
 
 impl Collect {
-    fn touch(&mut self, buffer: &Buffer, indices: &[Expr], write: bool) {
+    fn touch(&mut self, buffer: &Buffer, indices: &[Expr], value: Option<&Expr>) {
+        let update = self.update.as_ref().filter(|(cell, _)| is_cell(buffer, indices, cell));
+        let update = update.map(|(_, op)| *op);
         let indices: Vec<Expr> = indices.iter().map(|i| self.bind.expr(i)).collect();
         if indices.iter().any(|i| i.dtype().lanes != 1) {
             self.fail(format!("`{}` is accessed by vectors", buffer.name));
         }
-        let at = Access::new(&self.domain, &indices);
-        let update = self.update.as_ref().filter(|(b, _)| b == buffer).map(|(_, op)| *op);
-        self.out.push(Touch { buffer: buffer.clone(), write, at, update, indices });
+        self.out.push(Touch {
+            buffer: buffer.clone(),
+            write: value.is_some(),
+            at: Access::new(&self.domain, &indices),
+            update,
+            indices,
+            value: value.map(|v| self.bind.expr(v)),
+            certain: self.certain,
+        });
     }
 
     fn fail(&mut self, why: String) {
@@ -83,17 +118,18 @@ impl Collect {
     }
 
     fn under(&mut self, cond: &Expr, work: impl FnOnce(&mut Self)) {
-        let before = self.domain.clone();
+        let before = (self.domain.clone(), self.certain);
         self.assume(cond);
         work(self);
-        self.domain = before;
+        (self.domain, self.certain) = before;
     }
 
     /// Takes a condition as given, except for what it reads from memory: that may change.
     fn assume(&mut self, cond: &Expr) {
         for part in conjuncts(&self.bind.expr(cond)) {
-            if !Acts::of(&part).loads {
-                self.domain = self.domain.with_guard(&part);
+            match Acts::of(&part).constant() {
+                true => self.domain = self.domain.with_guard(&part),
+                false => self.certain = false,
             }
         }
     }
@@ -101,7 +137,13 @@ impl Collect {
     /// A bound of a loop: what is read from memory is some number.
     fn bound(&mut self, e: &Expr) -> Expr {
         let e = self.bind.expr(e);
-        if Acts::of(&e).loads { Var::new("bound", e.dtype()).expr() } else { e }
+        match Acts::of(&e).constant() {
+            true => e,
+            false => {
+                self.certain = false;
+                Var::new("bound", e.dtype()).expr()
+            }
+        }
     }
 }
 
@@ -109,7 +151,7 @@ impl Visit for Collect {
     fn expr(&mut self, e: &Expr) {
         match e.kind() {
             ExprKind::Load(b, indices) => {
-                self.touch(b, indices, false);
+                self.touch(b, indices, None);
                 walk_expr(self, e);
             }
             ExprKind::IfThenElse(c, t, f) => {
@@ -126,7 +168,7 @@ impl Visit for Collect {
             ExprKind::Call(CallTarget::Extern(name) | CallTarget::Opaque(name), _) => {
                 self.fail(format!("`{name}` may have any effect"));
             }
-            ExprKind::Var(v) if v.dtype() == tilewright_ir::DType::HANDLE => {
+            ExprKind::Var(v) if v.dtype() == DType::HANDLE => {
                 self.fail(format!("the pointer `{}` is used", v.name()));
             }
             _ => walk_expr(self, e),
@@ -137,20 +179,21 @@ impl Visit for Collect {
         match s.kind() {
             StmtKind::Store { buffer, indices, value } => {
                 indices.iter().for_each(|i| self.expr(i));
-                self.update = update(buffer, indices, value).map(|op| (buffer.clone(), op));
+                let cell = Expr::load(buffer, indices.clone());
+                self.update = update(buffer, indices, value).map(|op| (cell, op));
                 self.expr(value);
-                self.touch(buffer, indices, true);
+                self.touch(buffer, indices, Some(value));
                 self.update = None;
             }
             StmtKind::For { var, range, body, .. } => {
                 self.expr(&range.min);
                 self.expr(&range.extent);
-                let before = self.domain.clone();
+                let before = (self.domain.clone(), self.certain);
                 let range =
                     Range { min: self.bound(&range.min), extent: self.bound(&range.extent) };
-                self.domain = before.with_var(var, &range);
+                self.domain = before.0.with_var(var, &range);
                 self.stmt(body);
-                self.domain = before;
+                (self.domain, self.certain) = before;
             }
             StmtKind::If { cond, then, otherwise } => {
                 self.expr(cond);
@@ -175,11 +218,16 @@ impl Visit for Collect {
             StmtKind::Block { bindings, predicate, block } => {
                 bindings.iter().for_each(|b| self.expr(b));
                 self.expr(predicate);
+                let mut first = Expr::bool(true);
                 for (iter, b) in block.iters.iter().zip(bindings) {
                     let value = self.bind.expr(b);
+                    if iter.kind == IterKind::Reduce {
+                        let start = self.bind.expr(&iter.domain.min);
+                        first = first.and(value.clone().equal(start));
+                    }
                     self.bind.vars.insert(iter.var.clone(), value);
                 }
-                self.under(predicate, |c| c.inside(block));
+                self.under(predicate, |c| c.inside(block, &first));
             }
             _ => walk_stmt(self, s),
         }
@@ -187,33 +235,17 @@ impl Visit for Collect {
 }
 
 impl Collect {
-    fn inside(&mut self, block: &Block) {
+    /// The parts of a block, of which the initialisation runs where `first` holds.
+    fn inside(&mut self, block: &Block, first: &Expr) {
         self.local.extend(block.allocs.iter().cloned());
         if let Some(m) = block.matches.first() {
             self.fail(format!("the block `{}` works on the view `{}`", block.name, m.buffer.name));
         }
-        // The initialisation counts as running in every iteration; it runs in some of them.
-        block.init.iter().for_each(|s| self.stmt(s));
+        if let Some(init) = &block.init {
+            self.under(first, |c| c.stmt(init));
+        }
         self.stmt(&block.body);
     }
-}
-
-/// The operator of a store that is an update of its own cell, where its order does not matter.
-pub fn update(buffer: &Buffer, indices: &[Expr], value: &Expr) -> Option<BinOp> {
-    let ExprKind::Binary(op @ (BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max), a, b) =
-        value.kind()
-    else {
-        return None;
-    };
-    let cell = |e: &Expr| match e.kind() {
-        ExprKind::Load(l, at) => {
-            l == buffer && at.iter().zip(indices).all(|(x, y)| same_expr(x, y))
-        }
-        _ => false,
-    };
-    let other = if cell(a) { b } else { a };
-    let reads = accessed(&Stmt::new(StmtKind::Evaluate(other.clone()))).0;
-    ((cell(a) || cell(b)) && !reads.contains(buffer)).then_some(*op)
 }
 
 /// `a < b` in lexicographic order.
@@ -235,8 +267,7 @@ pub fn renaming(names: &HashMap<Var, Var>) -> Subst {
 }
 
 /// Checks that dependent iterations keep their order. `vars` are the variables of the nest; `old`
-/// and `new` its place in the order before and after, in terms of them. Iterations with the same
-/// values of `apart`, where it is given, may change their order: they are one reduction.
+/// and `new` its place in the order before and after, in terms of them.
 ///
 /// # Errors
 /// `Refused` with the two accesses and the iterations, or with the reason why it is not known.
@@ -245,7 +276,6 @@ pub fn keeps_order(
     touches: &[Touch],
     vars: &[Var],
     (old, new): (&[Expr], &[Expr]),
-    apart: Option<&[Expr]>,
 ) -> Result<()> {
     // Variables of the nest that are the same in both iterations stay; all of it may differ.
     let renamed = |e: &[Expr], names: &HashMap<Var, Var>| -> Vec<Expr> {
@@ -253,13 +283,7 @@ pub fn keeps_order(
         e.iter().map(|e| subst.expr(e)).collect()
     };
     let swapped = |names: &HashMap<Var, Var>| {
-        let mut when = vec![before(old, &renamed(old, names)), before(&renamed(new, names), new)];
-        if let Some(apart) = apart {
-            let other = renamed(apart, names);
-            let differ = apart.iter().zip(other).map(|(a, b)| a.clone().not_equal(b));
-            when.push(differ.reduce(|a, b| a.or(b)).unwrap_or_else(|| Expr::bool(false)));
-        }
-        when
+        [before(old, &renamed(old, names)), before(&renamed(new, names), new)]
     };
     let everywhere = Access::new(nest, &[]);
     let (other, names) = everywhere.elsewhere_in(vars);
@@ -267,10 +291,8 @@ pub fn keeps_order(
         return Ok(());
     }
     for a in touches {
-        let conflicts = |b: &&Touch| {
-            let one_sum = a.update.is_some() && a.update == b.update;
-            b.buffer.data == a.buffer.data && (a.write || b.write) && !one_sum
-        };
+        let conflicts =
+            |b: &&Touch| b.buffer.data == a.buffer.data && (a.write || b.write) && !exchange(a, b);
         for b in touches.iter().filter(conflicts) {
             one_view(a, b)?;
             let all: Vec<Var> = b.at.domain.vars().cloned().collect();
@@ -280,6 +302,11 @@ pub fn keeps_order(
         }
     }
     Ok(())
+}
+
+/// Whether two accesses are parts of updates that may change their order.
+pub fn exchange(a: &Touch, b: &Touch) -> bool {
+    a.update.is_some() && a.update == b.update && a.buffer == b.buffer
 }
 
 /// Checks that two accesses of one memory go through one buffer, so that their indices compare.
@@ -296,13 +323,26 @@ pub fn one_view(a: &Touch, b: &Touch) -> Result<()> {
     }
 }
 
-/// Turns a proof that two accesses do not meet into a result.
+/// Turns a proof that two accesses do not meet in iterations whose order would change into a result.
 pub fn refuse(
     proof: &Proof,
     a: &Touch,
     b: &Touch,
     vars: &[Var],
     names: &HashMap<Var, Var>,
+) -> Result<()> {
+    report(proof, a, b, vars, names, "may touch one cell in iterations whose order would change")
+}
+
+/// The same for two accesses of which `what` is said. `vars` are the variables of the iterations,
+/// `names` what they are called for the second access.
+pub fn report(
+    proof: &Proof,
+    a: &Touch,
+    b: &Touch,
+    vars: &[Var],
+    names: &HashMap<Var, Var>,
+    what: &str,
 ) -> Result<()> {
     let does = |t: &Touch| {
         let at: Vec<String> = t.indices.iter().map(Expr::to_string).collect();
@@ -313,11 +353,7 @@ pub fn refuse(
             at.join(", ")
         )
     };
-    let what = format!(
-        "{} and {} may touch one cell in iterations whose order would change",
-        does(a),
-        does(b)
-    );
+    let error = || Error::refused(format!("{} and {} {what}", does(a), does(b)));
     match proof {
         Proof::Yes => Ok(()),
         Proof::No { witness } => {
@@ -327,12 +363,11 @@ pub fn refuse(
             };
             let points =
                 [at(&|v| witness.get(v)), at(&|v| names.get(v).and_then(|w| witness.get(w)))];
-            let e = Error::refused(what);
             let known: Vec<String> =
                 points.iter().filter(|p| !p.is_empty()).map(|p| format!("at {p}")).collect();
-            Err(if known.is_empty() { e } else { e.note(known.join(" and ")) })
+            Err(if known.is_empty() { error() } else { error().note(known.join(" and ")) })
         }
-        Proof::Unknown(why) => Err(Error::refused(what).note(why.to_string())),
+        Proof::Unknown(why) => Err(error().note(why.to_string())),
     }
 }
 

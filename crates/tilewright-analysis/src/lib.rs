@@ -1,5 +1,6 @@
 //! What is known of a tensor function; nothing in here changes one.
 //!
+//! * [`at_once`]: whether the iterations of a loop may run at once.
 //! * [`dependence`]: which cells are touched, and whether iterations may run in another order.
 //! * [`domain`]: what is known of a function's sizes.
 //! * [`equivalence`]: whether two functions are the same up to equal expressions.
@@ -13,6 +14,7 @@
 //! * [`mod@stage`]: the canonical form of a tensor function before scheduling, as a view.
 //! * [`traits`]: what matters about an expression before it is given to the sets.
 
+pub mod at_once;
 pub mod dependence;
 pub mod domain;
 pub mod equivalence;

@@ -2,7 +2,10 @@
 //!
 //! A function in this form is a sequence of perfect loop nests. Each nest is serial loops from
 //! zero with constant extents around one block, whose iteration variables are bound to the loops
-//! one to one and in order, spatial ones first. The block stores one value to one buffer:
+//! one to one and in order, spatial ones first. The block stores one value to one buffer, to
+//! different cells for different values of the spatial variables, and reads of that buffer at most the
+//! cell that it stores to. So the iterations of the spatial loops do not depend on one another,
+//! whatever the variables are called:
 //!
 //! ```text
 //! for n, i, k in T.grid(4, 5, 6):
@@ -25,6 +28,7 @@ use tilewright_ir::{
 };
 
 use crate::index::{Ranges, same_all};
+use tilewright_sets::Engine;
 
 /// One loop nest around one block that stores one value.
 #[derive(Clone, Debug)]
@@ -284,6 +288,12 @@ pub fn stage(stmt: &Stmt) -> Option<Stage> {
     if scattered || init.is_some() == reduced.is_empty() {
         return None;
     }
+    let elsewhere = init.iter().chain([value]).any(|e| reads_elsewhere(buffer, indices, e));
+    let spatial = block.iters.iter().filter(|i| i.kind == IterKind::Spatial);
+    let spatial: Vec<(Var, Range)> = spatial.map(|i| (i.var.clone(), i.domain.clone())).collect();
+    if elsewhere || !tells_apart(indices, &spatial) {
+        return None;
+    }
     Some(Stage {
         block: block.clone(),
         buffer: buffer.clone(),
@@ -293,6 +303,28 @@ pub fn stage(stmt: &Stmt) -> Option<Stage> {
         stmt: stmt.clone(),
         loops,
     })
+}
+
+/// Whether a value reads the memory of a buffer at other cells than this one.
+fn reads_elsewhere(buffer: &Buffer, indices: &[Expr], value: &Expr) -> bool {
+    let mut loads = Loads::default();
+    loads.expr(value);
+    let own = |b: &Buffer, at: &[Expr]| b == buffer && same_all(at, indices);
+    loads.0.iter().any(|(b, at)| b.data == buffer.data && !own(b, at))
+}
+
+/// Whether indices certainly differ for different values of the variables. Where each of these is an
+/// index, that is plain; else the set engine is asked.
+fn tells_apart(indices: &[Expr], vars: &[(Var, Range)]) -> bool {
+    let moving = vars.iter().filter(|(_, r)| r.extent.as_int() != Some(1));
+    let mut hidden =
+        moving.filter(|(v, _)| indices.iter().all(|i| i.as_var() != Some(v))).peekable();
+    if hidden.peek().is_none() {
+        return true;
+    }
+    let Ok(engine) = Engine::new() else { return false };
+    let map = engine.domain_of(vars, &[]).map(indices);
+    map.and_then(|m| m.collision()).is_ok_and(|c| c.is_none())
 }
 
 /// No nested structure, domains that are those of the loops, spatial variables before the others.

@@ -11,6 +11,8 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use tilewright_analysis::flow::{Run, Unwritten};
+use tilewright_analysis::program::Program;
 use tilewright_ir::tensor::byte_count;
 use tilewright_ir::{
     Binding, Buffer, Error, Expr, ExprKind, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
@@ -343,6 +345,10 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<Plan> {
                 args.push(Slot::Output(plan.outputs.len()));
                 plan.outputs.push(port);
             }
+            (true, Some(_)) if is_written_first(func, buffer) => {
+                args.push(Slot::Output(plan.outputs.len()));
+                plan.outputs.push(port);
+            }
             (true, Some(span)) => {
                 return Err(Error::unsupported(format!(
                     "`{name}` reads its parameter `{}` before it writes it",
@@ -363,6 +369,18 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<Plan> {
     plan.steps.push(Step { func: name.into(), args });
     plan.arena_bytes = arena_bytes;
     Ok(plan)
+}
+
+/// Whether every cell of a parameter is certainly written before it is read. A text that reads first
+/// may do so: `B[i] = T.if_then_else(i > 0, B[i - 1], 0) + A[i]`.
+fn is_written_first(func: &TensorFunc, buffer: &Buffer) -> bool {
+    let Ok(program) = Program::of(func) else { return false };
+    if !program.follows(buffer) {
+        return false;
+    }
+    let steps = 0..program.steps.len();
+    let runs = steps.filter_map(|k| Run::of(&program, k, buffer)).collect();
+    Unwritten::of(&program, runs).is_ok_and(|found| found.reads().next().is_none())
 }
 
 /// Which parameters a function writes, and which it reads before it has written any of them.

@@ -2,12 +2,15 @@
 //!
 //! [`crate::nest`] says which nests these are, and why the result is the same.
 
+use std::sync::Arc;
+
 use tilewright_ir::BinOp;
 
+use crate::at_once::Act;
 use crate::code::{Affine, Code};
 use crate::compile::Run;
 use crate::machine::{Machine, WRITTEN};
-use crate::place::Access;
+use crate::place::{Access, Watching};
 use crate::scalar;
 
 /// Elements that are computed together.
@@ -46,6 +49,8 @@ pub struct Lanes {
     step: i64,
     /// Cells of an element; none where the memory does not keep their state.
     cells: Option<usize>,
+    /// Loops that have to know of it, and the name of the buffer.
+    watch: Option<(Watching, Arc<str>)>,
 }
 
 /// `element = element op rest`, or `rest op element`.
@@ -169,7 +174,8 @@ impl Lanes {
     pub fn new(access: &Access, slot: usize) -> Option<Self> {
         let at = access.direct()?.clone();
         let step = at.coefficient(slot);
-        Some(Lanes { memory: access.memory(), at, step, cells: access.cells() })
+        let watch = access.watching().map(|w| (w.clone(), access.name().clone()));
+        Some(Lanes { memory: access.memory(), at, step, cells: access.cells(), watch })
     }
 
     /// Position of an element of a batch.
@@ -221,7 +227,27 @@ impl Lanes {
             };
         }
         if !ok {
-            m.fail("a batch meets an element without a value");
+            return m.fail("a batch meets an element without a value");
+        }
+        if let Some((watch, name)) = self.watch.as_ref().filter(|(w, _)| w.act == Act::Read) {
+            let n = if self.step == 0 { 1 } else { n };
+            for i in 0..n {
+                watch.note(m, (self.memory, self.position(first, i)), false, &|_| name.to_string());
+            }
+        }
+    }
+
+    /// Tells loops of a store.
+    fn note(&self, m: &mut Machine<'_>, first: i64, values: &[f32]) {
+        let Some((watch, name)) = &self.watch else { return };
+        for (i, x) in values.iter().enumerate() {
+            let at = self.position(first, i);
+            let memory = &m.memories[self.memory];
+            let old = memory.data.get(at * 4..at * 4 + 4);
+            let states = self.cells.and_then(|n| memory.state.get(at * n..at * n + n));
+            let written = states.is_none_or(|s| s.iter().all(|s| *s == WRITTEN));
+            let changes = !(written && old == Some(&x.to_le_bytes()[..]));
+            watch.note(m, (self.memory, at), changes, &|_| name.to_string());
         }
     }
 
@@ -230,6 +256,10 @@ impl Lanes {
             return;
         }
         let first = self.at.eval(m);
+        self.note(m, first, values);
+        if m.trap.is_some() {
+            return;
+        }
         let memory = &mut m.memories[self.memory];
         let data = memory.data.to_mut();
         let mut ok = true;

@@ -1,9 +1,10 @@
 //! Compiling a function: variables to slots, buffers to places in memories, statements to
 //! closures that say whether to go on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use tilewright_ir::update::update;
 use tilewright_ir::{
     Block, Buffer, CallTarget, Error, Expr, ExprKind, IterKind, MatchRegion, Region, Result, Span,
     Stmt, StmtKind, Var,
@@ -11,10 +12,11 @@ use tilewright_ir::{
 
 use crate::Options;
 use crate::alias::Memories;
+use crate::at_once::{Act, AtOnce, Watched};
 use crate::code::{Affine, Code, Int, Value};
 use crate::expr::range_of;
 use crate::machine::{Cell, Machine, Site, UNDEF, UNWRITTEN};
-use crate::place::{Access, Dim, Ext, Place};
+use crate::place::{Access, Dim, Ext, Place, Watching};
 
 /// Nodes that may be compiled; a tree with shared parts may be larger than its memory.
 const NODES: usize = 20_000_000;
@@ -32,6 +34,14 @@ pub struct Bound {
     pub hi: i64,
 }
 
+/// A loop around whose iterations run at once.
+struct Around {
+    number: usize,
+    watched: Watched,
+    /// Memories that belong to one iteration.
+    own: HashSet<usize>,
+}
+
 /// A compiled statement: whether to go on.
 pub type Run = Code<bool>;
 
@@ -47,6 +57,12 @@ pub struct Compiler<'o> {
     pub assuming: bool,
     /// Whether loop nests may run in batches.
     pub batching: bool,
+    /// Number of loops so far whose iterations run at once.
+    pub watches: usize,
+    /// Those around, outermost first.
+    watching: Vec<Around>,
+    /// The cell that a store updates by an operator that commutes; loads of it are a part of that.
+    pub updating: Option<(Buffer, Vec<Expr>)>,
     loops: Vec<(Arc<str>, usize)>,
     block: Option<Arc<str>>,
     span: Option<Span>,
@@ -64,6 +80,9 @@ impl<'o> Compiler<'o> {
             slots: 0,
             assuming: false,
             batching: options.batches,
+            watches: 0,
+            watching: Vec::new(),
+            updating: None,
             loops: Vec::new(),
             block: None,
             span: None,
@@ -170,10 +189,31 @@ impl<'o> Compiler<'o> {
         strides
     }
 
+    /// The loops that have to know of an access to a buffer.
+    pub fn watching(&self, buffer: &Buffer, act: Act) -> Option<Box<Watching>> {
+        let number = self.memories.number(buffer);
+        let info = self.memories.info.get(number).filter(|i| i.written)?;
+        let loops = self.watching.iter().filter(|w| !w.own.contains(&number));
+        let loops: Vec<(usize, Watched)> = loops.map(|w| (w.number, w.watched.clone())).collect();
+        let cells = (buffer.dtype().bytes() / info.cell.max(1)).max(1);
+        (!loops.is_empty()).then(|| Box::new(Watching { loops, act, cells }))
+    }
+
+    /// What a store does to its cell, for the loops that have to know of it.
+    pub fn act(&self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Act {
+        match self.watching.is_empty() {
+            true => Act::Write,
+            false => update(buffer, indices, value).map_or(Act::Write, Act::Update),
+        }
+    }
+
     /// Code that makes the memory of a buffer.
     fn allocation(&mut self, b: &Buffer) -> Result<Run> {
         let mut setup = Vec::new();
         let number = self.memories.number(b);
+        self.watching.iter_mut().for_each(|w| {
+            w.own.insert(number);
+        });
         let place = self.place(b, number, &mut setup)?;
         let info = self.memories.info.get(number);
         let cell = info.map_or(1, |i| i.cell);
@@ -422,16 +462,26 @@ impl<'o> Compiler<'o> {
 
     /// A loop, one iteration after the other.
     fn serial(&mut self, s: &Stmt, site: Arc<Site>) -> Result<Run> {
-        let StmtKind::For { var, range, body, .. } = s.kind() else {
+        let StmtKind::For { var, range, kind, body, .. } = s.kind() else {
             return Err(Error::internal("a loop that is none"));
         };
         let (min, extent) = (self.int(&range.min)?, self.int(&range.extent)?);
+        let watch = AtOnce::of(kind).map(|how| {
+            let watched = Watched { name: var.name().clone(), how };
+            let number = self.watches;
+            self.watches += 1;
+            self.watching.push(Around { number, watched, own: HashSet::new() });
+            number
+        });
         let (least, most) = range_of(var.dtype());
         let hi = min.hi.saturating_add(extent.hi.saturating_sub(1).max(0)).min(most);
         let slot = self.define(var, min.lo.max(least), hi);
         self.loops.push((var.name().clone(), slot));
         let body = self.stmt(body);
         self.loops.pop();
+        if watch.is_some() {
+            self.watching.pop();
+        }
         let (body, min, extent) = (body?, min.code(), extent.code());
         let name = var.name().clone();
         Ok(Box::new(move |m| {
@@ -442,7 +492,13 @@ impl<'o> Compiler<'o> {
             if !m.fine(&site) {
                 return false;
             }
+            if let Some(watch) = watch {
+                m.watches[watch].begin(first);
+            }
             for i in 0..count {
+                if let Some(watch) = watch {
+                    m.watches[watch].next();
+                }
                 m.frame[slot] = (first + i) as u64;
                 m.step();
                 if !m.fine(&site) || !body(m) {
@@ -489,8 +545,14 @@ impl<'o> Compiler<'o> {
         let site = self.site();
         let lanes = usize::from(value.dtype().lanes);
         let dtype = buffer.dtype().scalar();
-        let value = self.value(value)?;
-        let access = self.access(buffer, indices)?;
+        let act = self.act(buffer, indices, value);
+        if let Act::Update(_) = act {
+            self.updating = Some((buffer.clone(), indices.to_vec()));
+        }
+        let value = self.value(value);
+        self.updating = None;
+        let value = value?;
+        let access = self.access(buffer, indices)?.watched(self.watching(buffer, act));
         if lanes > 1 {
             return Ok(vector_store(access, value.cell(), lanes, site));
         }

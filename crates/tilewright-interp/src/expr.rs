@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use tilewright_ir::expr::{eval_int, wrap};
+use tilewright_ir::update::is_cell;
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, DType, Error, Expr, ExprKind, Intrin, Result, TypeKind, Var,
 };
 
 use crate::alias::permission;
+use crate::at_once::Act;
 use crate::code::{Affine, Code, Int, IntCode, Value};
 use crate::compile::{Bound, Compiler};
 use crate::machine::{Cell, Machine};
@@ -166,7 +168,13 @@ impl Compiler<'_> {
     fn load(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Value> {
         let undef =
             self.memories.info.get(self.memories.number(buffer)).is_some_and(|info| info.undef);
-        let access = self.access(buffer, indices)?;
+        let updated =
+            |(b, at): &(Buffer, Vec<Expr>)| is_cell(b, at, &Expr::load(buffer, indices.to_vec()));
+        let watching = match self.updating.as_ref().is_some_and(updated) {
+            true => None,
+            false => self.watching(buffer, Act::Read),
+        };
+        let access = self.access(buffer, indices)?.watched(watching);
         let dtype = buffer.dtype().scalar();
         if undef {
             return Ok(Value::Cell(Box::new(move |m| access.load(m))));

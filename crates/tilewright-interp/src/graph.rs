@@ -361,6 +361,7 @@ pub(crate) fn evaluate(e: &Expr, vars: &HashMap<Var, i64>) -> Result<Scalar> {
         budget: 0,
         fill: options.fill,
         ret: None,
+        watches: Vec::new(),
     };
     let cell = code(&mut m);
     match m.trap {

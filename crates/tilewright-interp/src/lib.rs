@@ -46,6 +46,10 @@
 //! * **Memory** of an allocation is new each time its scope is entered.
 //! * **Loops** of every kind run their iterations one after the other, vectors lane by lane; a
 //!   vector is stored after all its lanes are computed.
+//! * **Promises**: where iterations of a parallel, vectorised or thread-bound loop depend on one
+//!   another, the run ends with both ([`Error::Execution`]): one of them writes another value to a
+//!   cell that the other one reads or writes. In a vectorised loop, updates of a cell by one operator
+//!   that commutes do not count.
 //! * A block's **init** runs where every reduction variable has the first value of its domain.
 //!
 //! # Calls
@@ -60,6 +64,7 @@ use std::sync::Arc;
 use tilewright_ir::{Error, Result, Tensor, TensorFunc};
 
 mod alias;
+mod at_once;
 mod batch;
 mod code;
 mod compile;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{DType, Error, Span, TypeKind};
 
+use crate::at_once::Watch;
 use crate::scalar::{self, Scalar};
 
 /// Never written.
@@ -122,6 +123,8 @@ pub struct Machine<'a> {
     pub fill: Fill,
     /// The value of `T.ret`.
     pub ret: Option<u64>,
+    /// Loops whose iterations run at once, by number.
+    pub watches: Vec<Watch>,
 }
 
 impl Machine<'_> {

@@ -11,7 +11,9 @@
 //! * what reduces is `element = element op rest`, and the loops that reduce keep their order, so
 //!   that each element goes through the same operations in the same order;
 //! * `rest` does not read the memory that is stored to, and nothing has side effects;
-//! * all accesses are within bounds whatever the loop variables are.
+//! * all accesses are within bounds whatever the loop variables are;
+//! * no loop that reduces promises that its iterations do not depend on one another, except for a
+//!   vectorised one around updates. The spatial loops keep such a promise.
 //!
 //! What may still go wrong (reading what was never written) sends the nest back to the loops as
 //! they stand, which report it.
@@ -19,10 +21,11 @@
 use std::collections::HashSet;
 
 use tilewright_ir::{
-    BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, IterKind, Range, Result, Stmt,
-    StmtKind, Var, Visit, visit,
+    BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, ForKind, IterKind, Range, Result,
+    Stmt, StmtKind, Var, Visit, visit,
 };
 
+use crate::at_once::{Act, AtOnce};
 use crate::batch::{
     BATCH, Batch, Fold, Lanes, Loop, Nest, Operand, combine, one_by_one, with_operator,
 };
@@ -33,7 +36,7 @@ use crate::scalar;
 
 /// A nest as it stands in the tree.
 struct Shape<'s> {
-    loops: Vec<(&'s Var, &'s Range)>,
+    loops: Vec<(&'s Var, &'s Range, &'s ForKind)>,
     block: Option<(&'s [Expr], &'s Block)>,
     init: Option<&'s Stmt>,
     body: &'s Stmt,
@@ -43,8 +46,8 @@ struct Shape<'s> {
 fn shape(s: &Stmt) -> Option<Shape<'_>> {
     let mut loops = Vec::new();
     let mut s = s;
-    while let StmtKind::For { var, range, body, .. } = s.kind() {
-        loops.push((var, range));
+    while let StmtKind::For { var, range, kind, body, .. } = s.kind() {
+        loops.push((var, range, kind));
         s = body;
     }
     let (block, init, body) = match s.kind() {
@@ -71,7 +74,8 @@ impl Compiler<'_> {
 
     fn nest(&mut self, s: &Shape<'_>) -> Result<Option<Nest>> {
         let mut all = Vec::new();
-        for (var, range) in &s.loops {
+        let mut at_once = Vec::new();
+        for (var, range, kind) in &s.loops {
             let (Some(min), Some(extent)) = (range.min.as_int(), range.extent.as_int()) else {
                 return Ok(None);
             };
@@ -82,6 +86,7 @@ impl Compiler<'_> {
             }
             let slot = self.define(var, min, last.unwrap_or(min));
             all.push(Loop { slot, min, extent });
+            at_once.extend(AtOnce::of(kind).filter(|_| extent > 1).map(|how| (slot, how)));
         }
         let mut firsts = Vec::new();
         if let Some((bindings, block)) = s.block {
@@ -132,6 +137,11 @@ impl Compiler<'_> {
         if reads_own && !self.reads_only(rest, buffer, &at)? {
             return Ok(None);
         }
+        let reduces = |slot: &usize| reduce.iter().any(|l| l.slot == *slot);
+        let lanes_of_updates = |how: AtOnce| how == AtOnce::Lanes && s.init.is_none();
+        if at_once.iter().any(|(slot, how)| reduces(slot) && !lanes_of_updates(*how)) {
+            return Ok(None);
+        }
         let init = match s.init.map(Stmt::kind) {
             None => None,
             Some(StmtKind::Store { buffer: b, indices, value }) => {
@@ -154,6 +164,11 @@ impl Compiler<'_> {
         let others = |loops: Vec<Loop>| -> Vec<Loop> {
             loops.into_iter().filter(|l| l.slot != batched.slot).collect()
         };
+        let act = match (&folded, &init) {
+            (Some(_), None) => self.act(buffer, indices, value),
+            _ => Act::Write,
+        };
+        let access = access.watched(self.watching(buffer, act));
         let Some(value) = self.operand(rest, batched.slot)? else { return Ok(None) };
         let init = match init {
             None => None,
@@ -266,7 +281,7 @@ impl Compiler<'_> {
             _ if e.dtype() != DType::F32 => return Ok(None),
             ExprKind::Float(v) => return Ok(Some(Operand::Const(*v as f32))),
             ExprKind::Load(b, indices) if b.dtype() == DType::F32 => {
-                let access = self.access(b, indices)?;
+                let access = self.access(b, indices)?.watched(self.watching(b, Act::Read));
                 let undef =
                     self.memories.info.get(self.memories.number(b)).is_some_and(|i| i.undef);
                 if let Some(lanes) = Lanes::new(&access, slot).filter(|_| !undef) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tilewright_ir::DType;
 
+use crate::at_once::{Act, Watched, message};
 use crate::code::{Affine, Int};
 use crate::machine::{Cell, Machine, UNDEF, UNWRITTEN, WRITTEN, decode, encode};
 
@@ -96,6 +97,44 @@ pub struct Access {
     size: usize,
     /// Cells of an element; none where the memory does not keep their state.
     cells: Option<usize>,
+    /// Loops that have to know of it.
+    watch: Option<Box<Watching>>,
+}
+
+/// What loops whose iterations run at once have to know of an access.
+#[derive(Clone, Debug)]
+pub struct Watching {
+    /// The loops, by number.
+    pub loops: Vec<(usize, Watched)>,
+    /// What is done to the cell.
+    pub act: Act,
+    /// Cells of a lane of an element.
+    pub cells: usize,
+}
+
+impl Watching {
+    /// Tells the loops of an access to the element at a position. `changes` says whether it gets
+    /// another value, `text` what it is called.
+    pub fn note(
+        &self,
+        m: &mut Machine<'_>,
+        (memory, at): (usize, usize),
+        changes: bool,
+        text: &dyn Fn(&mut Machine<'_>) -> String,
+    ) {
+        if m.trap.is_some() {
+            return;
+        }
+        for (number, l) in &self.loops {
+            for cell in at * self.cells..(at + 1) * self.cells {
+                let noted = m.watches[*number].access((memory, cell), l.how, self.act, changes);
+                if let Err(pair) = noted {
+                    let text = text(m);
+                    return m.fail(message(&l.name, l.how, pair, &text));
+                }
+            }
+        }
+    }
 }
 
 impl Access {
@@ -104,7 +143,42 @@ impl Access {
         let size = place.dtype.bytes();
         let direct = (place.dtype.lanes == 1).then(|| direct(place, &indices)).flatten();
         let cells = cell.map(|c| (size / c.max(1)).max(1));
-        Access { place: place.clone(), indices, direct, size, cells }
+        Access { place: place.clone(), indices, direct, size, cells, watch: None }
+    }
+
+    /// The same, of which loops have to know.
+    pub fn watched(self, watch: Option<Box<Watching>>) -> Self {
+        Access { watch, ..self }
+    }
+
+    /// What loops have to know.
+    pub fn watching(&self) -> Option<&Watching> {
+        self.watch.as_deref()
+    }
+
+    /// The name of the buffer.
+    pub fn name(&self) -> &Arc<str> {
+        &self.place.name
+    }
+
+    /// Tells the loops of a read.
+    #[inline]
+    fn note_read(&self, m: &mut Machine<'_>, at: usize) {
+        if let Some(watch) = &self.watch {
+            watch.note(m, (self.place.memory, at), false, &|m| self.text(m));
+        }
+    }
+
+    /// Tells the loops of a write of these bytes; whether nothing is wrong with it.
+    #[inline]
+    fn note_write(&self, m: &mut Machine<'_>, at: usize, bytes: &[u8], state: u8) -> bool {
+        let Some(watch) = &self.watch else { return true };
+        let memory = &m.memories[self.place.memory];
+        let old = memory.data.get(at * bytes.len()..(at + 1) * bytes.len());
+        let states = self.cells.and_then(|n| memory.state.get(at * n..at * n + n));
+        let same = old == Some(bytes) && states.is_none_or(|s| s.iter().all(|s| *s == state));
+        watch.note(m, (self.place.memory, at), !same, &|m| self.text(m));
+        m.trap.is_none()
     }
 
     /// Position in elements, where it is known to be within bounds.
@@ -204,6 +278,7 @@ impl Access {
     #[inline]
     pub fn read<const N: usize>(&self, m: &mut Machine<'_>) -> Option<[u8; N]> {
         let at = self.position(m)?;
+        self.note_read(m, at);
         let memory = &m.memories[self.place.memory];
         let written = match self.cells {
             None => true,
@@ -231,6 +306,7 @@ impl Access {
     pub fn load(&self, m: &mut Machine<'_>) -> Cell {
         let zero = Cell::new(0);
         let Some(at) = self.position(m) else { return zero };
+        self.note_read(m, at);
         let memory = &m.memories[self.place.memory];
         let state = match self.cells {
             None => WRITTEN,
@@ -259,6 +335,9 @@ impl Access {
 
     #[inline]
     fn write_at<const N: usize>(&self, m: &mut Machine<'_>, at: usize, bytes: [u8; N]) {
+        if !self.note_write(m, at, &bytes, WRITTEN) {
+            return;
+        }
         let memory = &mut m.memories[self.place.memory];
         let data = memory.data.to_mut();
         let Some(to) = data.get_mut(at.wrapping_mul(N)..).and_then(|b| b.first_chunk_mut::<N>())
@@ -289,12 +368,20 @@ impl Access {
     /// Writes an element at a position of [`Access::locate`].
     pub fn store_at(&self, m: &mut Machine<'_>, at: usize, value: Cell) {
         let size = self.size;
+        let state = if value.undef { UNDEF } else { WRITTEN };
+        if self.watch.is_some() {
+            let mut bytes = [0; 8];
+            let n = size.min(8);
+            encode(value.bits, &mut bytes[..n]);
+            if !self.note_write(m, at, &bytes[..n], state) {
+                return;
+            }
+        }
         let memory = &mut m.memories[self.place.memory];
         let Some(to) = memory.data.to_mut().get_mut(at * size..(at + 1) * size) else {
             return self.outside(m);
         };
         encode(value.bits, to);
-        let state = if value.undef { UNDEF } else { WRITTEN };
         if let Some(n) = self.cells
             && let Some(s) = memory.state.get_mut(at * n..at * n + n)
         {

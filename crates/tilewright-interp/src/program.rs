@@ -7,6 +7,7 @@ use tilewright_ir::tensor::byte_count;
 use tilewright_ir::{DType, Error, Expr, Param, Result, Tensor, TensorFunc, Var, well_formed};
 
 use crate::alias::{Memories, Mode};
+use crate::at_once::Watch;
 use crate::code::Code;
 use crate::compile::{Compiler, Run};
 use crate::expr::range_of;
@@ -24,6 +25,8 @@ pub struct Program {
     setup: Vec<Code<()>>,
     memories: Memories,
     slots: usize,
+    /// Number of loops whose iterations run at once.
+    watches: usize,
     body: Run,
     ret: Option<DType>,
     options: Options,
@@ -124,6 +127,7 @@ impl Program {
             bound,
             setup,
             slots: c.slots,
+            watches: c.watches,
             memories: c.memories,
             body,
             ret: func.ret,
@@ -155,6 +159,7 @@ impl Program {
             budget: self.options.memory,
             fill: self.options.fill,
             ret: None,
+            watches: (0..self.watches).map(|_| Watch::default()).collect(),
         };
         let steps = m.steps;
         for (p, arg) in self.params.iter().zip(args) {

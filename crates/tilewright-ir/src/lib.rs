@@ -11,6 +11,7 @@
 //! * [`extent`]: sizes and the type that holds them; [`interval`]: the values of index expressions.
 //! * [`visit`]: the one recursion scheme, [`Visit`] and [`Fold`], with substitution on top.
 //! * [`equal`]: structural equality modulo names, with the first difference.
+//! * [`mod@update`]: stores that combine something into their own cell.
 //! * [`well_formed`]: the check that every stage may rely on.
 //! * [`text`]: expressions as TVMScript text (statements are printed by the script crate).
 //! * [`error`]: the one error type of the whole project.
@@ -32,6 +33,7 @@ pub mod show;
 pub mod stmt;
 pub mod tensor;
 pub mod text;
+pub mod update;
 pub mod visit;
 pub mod well_formed;
 

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Variables of different kinds are not mixed in one index. Iterations that depend on each other
-//! keep their order, those of one reduction (a block with an initialisation) excepted.
+//! keep their order, updates of one cell by one operator that commutes excepted.
 
 use std::sync::Arc;
 
@@ -91,15 +91,7 @@ fn transform(func: &TensorFunc, block: &BlockRef, lambda: &Lambda) -> Result<Edi
         let vars: Vec<Var> = ranges.iter().map(|(v, _)| v.clone()).collect();
         let old: Vec<Expr> = vars.iter().map(Var::expr).collect();
         let new = map.apply(bindings);
-        let spatial: Vec<Expr> = b
-            .iters
-            .iter()
-            .zip(bindings)
-            .filter(|(i, _)| i.kind == IterKind::Spatial)
-            .map(|(_, b)| b.clone())
-            .collect();
-        let apart = b.init.is_some().then_some(&spatial[..]);
-        keeps_order(&domain, &touches(&site.stmt, &domain)?, &vars, (&old, &new), apart)
+        keeps_order(&domain, &touches(&site.stmt, &domain)?, &vars, (&old, &new))
             .map_err(|e| e.at(site.stmt.span()))?;
     }
     let iters: Vec<IterVar> = layout

@@ -146,7 +146,7 @@ pub(crate) fn ranges_around(site: &Site) -> Vec<(Var, Range)> {
 
 /// What holds around a site: the ranges as conditions, so that their variables are the same for
 /// every iteration inside.
-fn around(engine: &Engine, site: &Site) -> Domain {
+pub(crate) fn around(engine: &Engine, site: &Site) -> Domain {
     let guards: Vec<Expr> = ranges_around(site)
         .into_iter()
         .flat_map(|(v, r)| {
@@ -192,7 +192,7 @@ fn transform_loops(func: &TensorFunc, loops: &[LoopRef], lambda: &Lambda) -> Res
     let cells = map.cells();
     let image = relation.image(&cells)?;
     let inverse = relation.inverse(&cells)?;
-    keeps_order(&nest, &touches(&body, &nest)?, &vars, (&at, &new_order), None)
+    keeps_order(&nest, &touches(&body, &nest)?, &vars, (&at, &new_order))
         .map_err(|e| e.at(outer.stmt.span()))?;
     let cell_ranges: Vec<(Var, Range)> = cells
         .iter()

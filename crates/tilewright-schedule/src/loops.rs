@@ -7,12 +7,15 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::dependence::{keeps_order, touches};
 use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
 use tilewright_ir::{
     Attr, Attrs, DType, Error, Expr, Fold, ForKind, IterKind, Range, Result, Stmt, StmtKind,
     TensorFunc, Var, extent,
 };
+use tilewright_sets::Engine;
 
+use crate::loop_layout::around;
 use crate::schedule::{Schedule, loop_site};
 use crate::site::{as_block, as_loop, replace_in, with_body};
 use crate::trace::{Args, LoopRef, Value};
@@ -306,47 +309,6 @@ fn fuse(func: &TensorFunc, loops: &[LoopRef]) -> Result<(TensorFunc, Vec<Value>)
     Ok((replace_in(func, &outer.stmt, &new), out))
 }
 
-/// A loop whose iterations may run in any order or at once, as [`Schedule::parallel`] and its
-/// like promise: every iteration variable that depends on it is spatial.
-fn check_independent(func: &TensorFunc, l: &LoopRef, what: &str) -> Result<()> {
-    let site = loop_site(func, l)?;
-    let refuse = |why: String, span| {
-        Err(Error::refused(format!("the loop `{}` cannot be {what}: {why}", l.var.name())).at(span))
-    };
-    let blocks = outer_blocks(&site.stmt).map_err(|s| {
-        let why =
-            "a statement outside of blocks is inside of it, whose order is not known to be free";
-        refuse(why.into(), s.span()).err().unwrap_or_else(|| Error::internal(why))
-    })?;
-    for s in blocks {
-        let StmtKind::Block { bindings, block, .. } = s.kind() else { continue };
-        if block.iters.is_empty() {
-            return refuse(
-                format!(
-                    "the block `{}` has no iteration variables that say what depends on it",
-                    block.name
-                ),
-                s.span(),
-            );
-        }
-        for (iter, binding) in block.iters.iter().zip(bindings) {
-            let depends = free_vars(binding).contains(&l.var);
-            if depends && iter.kind != IterKind::Spatial {
-                let kind = if iter.kind == IterKind::Reduce { "reduced" } else { "opaque" };
-                return refuse(
-                    format!(
-                        "the iteration variable `{}` of the block `{}` depends on it and is {kind}",
-                        iter.var.name(),
-                        block.name
-                    ),
-                    s.span(),
-                );
-            }
-        }
-    }
-    Ok(())
-}
-
 /// The outermost blocks of a statement, or a statement outside of them that does something.
 fn outer_blocks(stmt: &Stmt) -> Result<Vec<Stmt>, Stmt> {
     match stmt.kind() {
@@ -376,14 +338,19 @@ impl Schedule {
     /// Runs the iterations of a loop on several threads.
     ///
     /// # Errors
-    /// `Refused` where an iteration variable that is not spatial depends on the loop.
+    /// `Refused` where iterations depend on each other, with two that do, or where that is not
+    /// known.
     pub fn parallel(&mut self, l: &LoopRef) -> Result<()> {
-        self.set_kind(l, "parallel", "parallel", ForKind::Parallel, vec![("loop", l.into())])
+        self.set_kind(l, "parallel", ForKind::Parallel, vec![("loop", l.into())])
     }
 
-    /// Runs the iterations of a loop as lanes of vectors. Errors as [`Schedule::parallel`].
+    /// Runs the iterations of a loop as lanes of vectors. Updates of one cell by one operator that
+    /// commutes may be in different lanes.
+    ///
+    /// # Errors
+    /// As [`Schedule::parallel`].
     pub fn vectorize(&mut self, l: &LoopRef) -> Result<()> {
-        self.set_kind(l, "vectorize", "vectorised", ForKind::Vectorized, vec![("loop", l.into())])
+        self.set_kind(l, "vectorize", ForKind::Vectorized, vec![("loop", l.into())])
     }
 
     /// Makes a copy of the body for each iteration of a loop.
@@ -402,19 +369,18 @@ impl Schedule {
     pub fn bind(&mut self, l: &LoopRef, thread_axis: &str) -> Result<()> {
         let args = vec![("loop", l.into()), ("thread_axis", thread_axis.into())];
         let kind = ForKind::ThreadBinding(thread_axis.into());
-        self.set_kind(l, "bind", "bound to threads", kind, args)
+        self.set_kind(l, "bind", kind, args)
     }
 
+    /// [`Schedule::edit`] checks that the loop may run so.
     fn set_kind(
         &mut self,
         l: &LoopRef,
         name: &'static str,
-        what: &str,
         to: ForKind,
         args: Vec<(&'static str, Value)>,
     ) -> Result<()> {
         self.edit(&l.func, name, args, |func, _| {
-            check_independent(func, l, what)?;
             edit_loop(func, l, |kind, _| {
                 *kind = to;
                 Ok(())
@@ -428,8 +394,8 @@ impl Schedule {
     ///
     /// # Errors
     /// `Refused` where something other than loops stands between them, a bound depends on a loop
-    /// that would move inside, or what is inside is not one block of spatial and reduced
-    /// iteration variables.
+    /// that would move inside, what is inside is not one block with iteration variables, or
+    /// iterations that depend on each other would change their order.
     pub fn reorder(&mut self, loops: &[LoopRef]) -> Result<()> {
         let Some(first) = loops.first() else {
             return Err(Error::refused("`reorder` needs at least one loop"));
@@ -517,6 +483,16 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<(TensorFunc, Vec<Valu
             bound.push(var);
         }
     }
+    let engine = Engine::new()?;
+    let site = sites.iter().find(|s| s.stmt.ptr_eq(&outer));
+    let around = site.map_or_else(|| engine.domain(), |site| around(&engine, site));
+    let order = |nest: &[Stmt]| -> Vec<Expr> {
+        nest.iter().filter_map(as_loop).map(|(v, ..)| v.expr()).collect()
+    };
+    let vars: Vec<Var> = nest.iter().filter_map(as_loop).map(|(v, ..)| v.clone()).collect();
+    let domain = nest.iter().filter_map(as_loop).fold(around, |d, (v, r, _)| d.with_var(v, r));
+    keeps_order(&domain, &touches(&inside, &domain)?, &vars, (&order(&nest), &order(&new)))
+        .map_err(|e| e.at(outer.span()))?;
     let stmt = new.iter().rev().fold(inside, |body, s| with_body(s, body));
     Ok((replace_in(func, &outer, &stmt), Vec::new()))
 }

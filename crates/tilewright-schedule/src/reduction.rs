@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::dependence;
 use tilewright_analysis::index::{Ranges, conjuncts, simplify};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
@@ -16,8 +17,9 @@ use tilewright_sets::Engine;
 
 use crate::cache::{one_block, the_block};
 use crate::footprint::{known_around, touches};
+use crate::loop_layout::around;
 use crate::schedule::{Edited, Schedule, fresh_block_name, loop_site, with_block};
-use crate::site::{as_loop, replace_in};
+use crate::site::{Site, as_loop, replace_in};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
 
 impl Schedule {
@@ -215,6 +217,7 @@ fn decompose(
     }
     check_once(&b, bindings, init, &loops, &dropped, predicate, &known_around(&outer.around))
         .map_err(|e| e.at(site.stmt.span()))?;
+    runs_first(&site.stmt, &b, &outer, &loops).map_err(|e| e.at(site.stmt.span()))?;
     let name = fresh_block_name(func, &format!("{}_init", b.name));
     let mut rename = Subst::refresh();
     let mut iters = Vec::new();
@@ -334,6 +337,32 @@ pub(crate) fn check_once(
                 b.name,
                 v.name()
             )));
+        }
+    }
+    Ok(())
+}
+
+/// Every initialisation in the loops will run before every update. Refuses where an update that ran
+/// before one depends on it.
+fn runs_first(stmt: &Stmt, b: &Block, outer: &Site, loops: &[&Stmt]) -> Result<()> {
+    let engine = Engine::new()?;
+    let ranges = || loops.iter().filter_map(|s| as_loop(s));
+    let domain = ranges().fold(around(&engine, outer), |d, (v, r, _)| d.with_var(v, r));
+    let vars: Vec<Var> = ranges().map(|(v, ..)| v.clone()).collect();
+    let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
+    let init = with_block(stmt, Block { body: Stmt::nop(), ..b.clone() });
+    let update = with_block(stmt, Block { init: None, ..b.clone() });
+    let (inits, updates) =
+        (dependence::touches(&init, &domain)?, dependence::touches(&update, &domain)?);
+    for x in &inits {
+        for y in updates.iter().filter(|y| y.buffer == x.buffer && (x.write || y.write)) {
+            let all: Vec<Var> = y.at.domain.vars().cloned().collect();
+            let (other, names) = y.at.elsewhere_in(&all);
+            let mut renamed = dependence::renaming(&names);
+            let earlier: Vec<Expr> = at.iter().map(|e| renamed.expr(e)).collect();
+            let when = [dependence::before(&earlier, &at)];
+            let proof = x.at.independent(&other, &when);
+            dependence::refuse(&proof, x, y, &vars, &names)?;
         }
     }
     Ok(())

@@ -16,12 +16,12 @@
 
 use std::sync::Arc;
 
-use tilewright_analysis::dependence::update;
 use tilewright_analysis::index::conjuncts;
-use tilewright_ir::visit::{Subst, fold_expr_children, free_vars};
+use tilewright_ir::update::{Combine, is_cell, update};
+use tilewright_ir::visit::{Subst, fold_expr_children, free_vars, walk_expr};
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, ForKind, IterKind, IterVar, Range, Result,
-    Stmt, StmtKind, TensorFunc, Var,
+    Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_sets::{Engine, Proof};
 
@@ -105,7 +105,10 @@ impl<'a> Reduction<'a> {
         let Some(init) = &block.init else {
             return refuse(format!("the block `{name}` has no initialisation"));
         };
-        let Some(op) = update(buffer, indices, value) else {
+        let op = update(buffer, indices, value)
+            .and_then(Combine::binary)
+            .filter(|op| matches!(op, BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max));
+        let Some(op) = op.filter(|_| !reads_elsewhere(buffer, indices, value)) else {
             return refuse(format!(
                 "the block `{name}` does not update `{}` by `+`, `*`, `min` or `max`",
                 buffer.name
@@ -280,6 +283,22 @@ fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<Range> {
         ))
         .note(why.to_string())),
     }
+}
+
+/// Whether a value reads a buffer at more than one cell, by the text.
+fn reads_elsewhere(buffer: &Buffer, indices: &[Expr], value: &Expr) -> bool {
+    struct Reads<'a>(&'a Buffer, &'a [Expr], bool);
+    impl Visit for Reads<'_> {
+        fn expr(&mut self, e: &Expr) {
+            if let ExprKind::Load(b, _) = e.kind() {
+                self.2 |= b.data == self.0.data && !is_cell(self.0, self.1, e);
+            }
+            walk_expr(self, e);
+        }
+    }
+    let mut reads = Reads(buffer, indices, false);
+    reads.expr(value);
+    reads.2
 }
 
 /// `indices` with one more.

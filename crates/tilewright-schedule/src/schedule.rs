@@ -7,9 +7,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tilewright_analysis::at_once::{self, AtOnce};
 use tilewright_ir::well_formed::check_open_module;
 use tilewright_ir::{Block, Error, Function, Module, Result, Stmt, StmtKind, TensorFunc};
+use tilewright_sets::Engine;
 
+use crate::loop_layout::around;
 use crate::site::{Site, as_block, as_loop, find};
 use crate::tensorize::Intrinsic;
 use crate::trace::{BlockRef, Instruction, LoopRef, Trace, Value};
@@ -69,7 +72,8 @@ impl Schedule {
         self.module.tensor(name)
     }
 
-    /// Applies an edit to a function and records it. The new function is checked in debug builds.
+    /// Applies an edit to a function and records it, unless iterations of a loop that run at once
+    /// would depend on each other then. The new function is checked in debug builds.
     pub(crate) fn edit(
         &mut self,
         func: &Arc<str>,
@@ -79,7 +83,11 @@ impl Schedule {
     ) -> Result<Vec<Value>> {
         let old = self.func(func)?;
         let (new, outputs) = edit(old, &self.permissions)
-            .and_then(|out| crate::widths::check(old, &out.0).map(|()| out))
+            .and_then(|out| {
+                crate::widths::check(old, &out.0)?;
+                keeps_promises(old, &out.0)?;
+                Ok(out)
+            })
             .map_err(|e| self.placed(e).context(format!("`{name}`")))?;
         if cfg!(debug_assertions) {
             let mut alone = Module::new();
@@ -155,6 +163,34 @@ impl Schedule {
         self.record("get_loops", vec![("block", block.into())], outputs);
         Ok(loops)
     }
+}
+
+/// Checks that the iterations of loops that run at once do not depend on each other after an edit.
+///
+/// Where a loop that ran one iteration after the other no longer does, that must be proven. Where
+/// it ran so already, the edit must not make iterations depend on each other that did not.
+fn keeps_promises(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
+    let before = find(&old.body, |s| as_loop(s).is_some());
+    let same_loop = |s: &Stmt| {
+        let var = as_loop(s).map(|l| l.0);
+        before.iter().find(|b| as_loop(&b.stmt).map(|l| l.0) == var)
+    };
+    let at_once = find(&new.body, |s| AtOnce::of_loop(s).is_some());
+    let changed = |s: &&Site| before.iter().all(|b| !b.stmt.ptr_eq(&s.stmt));
+    for site in at_once.iter().filter(changed) {
+        let Some(how) = AtOnce::of_loop(&site.stmt) else { continue };
+        let engine = Engine::new()?;
+        let ask = |site: &Site| at_once::check(&site.stmt, &around(&engine, site), how);
+        let Err(dependent) = ask(site) else { continue };
+        let was = same_loop(&site.stmt);
+        let promised = was.is_none_or(|b| AtOnce::of_loop(&b.stmt) == Some(how));
+        let broken = || was.is_some_and(|b| ask(b).is_err());
+        if promised && (!dependent.certain || broken()) {
+            continue;
+        }
+        return Err(at_once::error(&site.stmt, dependent, Error::refused));
+    }
+    Ok(())
 }
 
 /// Where the block of this name is.

@@ -106,6 +106,15 @@ impl Access {
         self.domain.engine().ask(ask) == Ok(true)
     }
 
+    /// The pairs of a point of one and a point of the other that touch the same cell while all of
+    /// `when` holds, as far as that is known without memory.
+    pub fn meet(&self, other: &Access, when: &[Expr]) -> Known<Domain> {
+        self.domain.engine().ask(|| {
+            let (meet, why) = self.meeting(other, when)?;
+            Ok(self.domain.join(&other.domain)?.blurred(why).constrain(vec![meet]))
+        })
+    }
+
     /// Whether no point of one and point of the other touch the same cell while all of `when`
     /// holds. The witness of a no is the pair: the variables of this access first.
     pub fn independent(&self, other: &Access, when: &[Expr]) -> Proof {

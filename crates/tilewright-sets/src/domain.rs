@@ -98,6 +98,11 @@ impl Domain {
         domain
     }
 
+    /// The same points, of which one is meant: variables are symbolic, each with one value.
+    pub fn fixed(&self) -> Domain {
+        Domain { vars: 0, ..self.clone() }
+    }
+
     /// The domain whose points are a given set over `atoms`, of which the first `vars` are its
     /// variables.
     pub(crate) fn of_raw(

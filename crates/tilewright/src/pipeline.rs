@@ -25,8 +25,8 @@ use tilewright_ir::{Error, Function, Module, Plan, Remarks, Result, TensorFunc, 
 use tilewright_runtime::Symbol;
 use tilewright_runtime::pool::cores;
 use tilewright_schedule::{Machine, auto};
-use tilewright_transform::lower;
 use tilewright_transform::lower::scratch::scratch_count;
+use tilewright_transform::{at_once, lower};
 
 use crate::assume::use_assume;
 use crate::sizes;
@@ -224,6 +224,20 @@ pub fn check(module: &Module) -> Result<()> {
     })
 }
 
+/// Checks that iterations of loops that run at once do not depend on one another, as far as that can
+/// be seen.
+///
+/// # Errors
+/// [`Error::Malformed`] with the loop and two iterations.
+fn check_promises(module: &Module) -> Result<()> {
+    module.tensors().try_for_each(|(name, f)| {
+        at_once::check_promises(f).map_err(|e| {
+            let e = e.context(format_args!("function `{name}`"));
+            module.source.iter().fold(e, |e, source| e.in_source(source))
+        })
+    })
+}
+
 /// [`check`] for passes, which may also work on functions with free integers: nothing can run
 /// such a function, but it can be transformed and printed.
 pub fn check_open(module: &Module) -> Result<()> {
@@ -252,6 +266,7 @@ pub fn run_stages(
     mut after: impl FnMut(Stage, &Module) -> Result<()>,
 ) -> Result<Module> {
     check(module)?;
+    check_promises(module)?;
     let open = sizes::open(module);
     if !open.is_empty() {
         let (mut said, mut flags) = (Vec::new(), String::new());

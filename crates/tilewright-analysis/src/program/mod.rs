@@ -187,7 +187,7 @@ impl Program {
     /// outside: they have one value. All memory that is not allocated inside is observed at the
     /// end.
     pub fn of_part(body: &Stmt, around: &Domain) -> Program {
-        Program::build(around.engine().clone(), around.clone(), body, Vec::new())
+        Program::build(around.engine().clone(), around.fixed(), body, Vec::new())
     }
 
     fn build(engine: Engine, base: Domain, body: &Stmt, params: Vec<Buffer>) -> Program {

@@ -14,14 +14,17 @@ use tilewright_ir::{
     Span, Stmt, StmtKind, Tensor, TensorFunc, TypeKind, Var,
 };
 
+use crate::at_once::{Act, AtOnce};
 use crate::scalar;
 
 use super::term::{Fast, Node, Term, Terms, Val, Wrong};
 
 mod assume;
+mod at_once;
 mod eval;
 mod memory;
 
+use at_once::Watch;
 use memory::{Memory, Place, offsets};
 
 /// Why a run ended early.
@@ -133,6 +136,10 @@ pub struct Run<'s> {
     lane: u16,
     /// Conditions under which this code runs, each with its value.
     path: Vec<(Term, bool)>,
+    /// Loops around whose iterations run at once.
+    watches: Vec<Watch>,
+    /// The cell that a store updates by an operator that commutes, if any loop has to know.
+    updating: Option<(Buffer, Vec<Expr>)>,
     /// For each open branch, the cells that it wrote with what was there before.
     logs: Vec<Vec<(usize, usize, Val)>>,
     ret: Option<Val>,
@@ -154,6 +161,8 @@ pub fn run(
         memories: Vec::new(),
         lane: 0,
         path: Vec::new(),
+        watches: Vec::new(),
+        updating: None,
         logs: Vec::new(),
         ret: None,
         stopped: false,
@@ -335,10 +344,23 @@ impl Run<'_> {
     fn stmt_kind(&mut self, s: &Stmt) -> Ran<()> {
         match s.kind() {
             StmtKind::Store { buffer, indices, value } => self.store(buffer, indices, value),
-            StmtKind::For { var, range, body, .. } => {
+            StmtKind::For { var, range, kind, body, .. } => {
                 let first = self.number(&range.min, "the start of a loop")?;
                 let count = self.number(&range.extent, "the extent of a loop")?;
+                let how = AtOnce::of(kind);
+                let depth = self.watches.len();
+                self.watches.extend(how.map(|how| Watch {
+                    name: var.name().clone(),
+                    how,
+                    first,
+                    iteration: 0,
+                    own: self.memories.len(),
+                    cells: Fast::default(),
+                }));
                 for i in 0..count {
+                    if let Some(watch) = self.watches.get_mut(depth) {
+                        watch.iteration = watch.iteration.saturating_add(1);
+                    }
                     let Some(value) = first.checked_add(i) else {
                         return Err(self.fault("a loop variable does not fit its type".to_owned()));
                     };
@@ -348,6 +370,7 @@ impl Run<'_> {
                         break;
                     }
                 }
+                self.watches.truncate(depth);
                 Ok(())
             }
             StmtKind::If { cond, then, otherwise } => match self.condition(cond)? {
@@ -416,8 +439,11 @@ impl Run<'_> {
     fn store(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Ran<()> {
         let lanes = value.dtype().lanes.max(1);
         if lanes == 1 {
+            let act = self.begin_store(buffer, indices, value);
             let v = self.eval(value)?;
+            self.updating = None;
             let at = self.locate(buffer, indices)?;
+            self.note(at, act, Some(v), buffer, indices)?;
             self.write(at, v);
             return Ok(());
         }
@@ -429,6 +455,7 @@ impl Run<'_> {
         }
         self.lane = 0;
         for (at, v) in cells {
+            self.note(at, Act::Write, Some(v), buffer, indices)?;
             self.write(at, v);
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! The interpreter on functions built by hand.
 
 mod arithmetic;
+mod at_once;
 mod batches;
 mod blocks;
 mod build;

@@ -9,9 +9,10 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children};
+use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children, walk_expr};
 use tilewright_ir::{
-    BinOp, CallTarget, Expr, ExprKind, Fold, ForKind, Range, Stmt, StmtKind, TensorFunc, Var,
+    BinOp, Buffer, CallTarget, Expr, ExprKind, Fold, ForKind, Range, Stmt, StmtKind, TensorFunc,
+    Var, Visit,
 };
 
 /// Largest number of lanes; loops with more iterations stay serial.
@@ -87,6 +88,11 @@ impl Widen {
                 let value = self.expr(value)?;
                 let (last, outer) = indices.split_last()?;
                 if outer.iter().any(|i| i.dtype().lanes != 1) || buffer.dtype().lanes != 1 {
+                    return None;
+                }
+                // Two lanes may update one cell: at once, one of the updates would be lost.
+                let distinct = last.dtype().lanes == 1 || moves(last);
+                if !distinct && reads(&value, buffer) {
                     return None;
                 }
                 match (last.dtype().lanes, value.dtype().lanes) {
@@ -222,6 +228,27 @@ impl Widen {
             }
         })
     }
+}
+
+/// Whether an index differs from lane to lane: a ramp with a step.
+fn moves(index: &Expr) -> bool {
+    matches!(index.kind(), ExprKind::Ramp(_, step) if step.as_int().is_some_and(|k| k != 0))
+}
+
+/// Whether a value reads the memory of a buffer.
+fn reads(value: &Expr, buffer: &Buffer) -> bool {
+    struct Find<'a>(&'a Buffer, bool);
+    impl Visit for Find<'_> {
+        fn expr(&mut self, e: &Expr) {
+            if let ExprKind::Load(b, _) = e.kind() {
+                self.1 |= b.data == self.0.data;
+            }
+            walk_expr(self, e);
+        }
+    }
+    let mut find = Find(buffer, false);
+    find.expr(value);
+    find.1
 }
 
 /// Whether a statement is a binding whose body is the rest of its sequence.

@@ -167,6 +167,7 @@ impl Run<'_> {
 
     pub(super) fn load(&mut self, b: &Buffer, indices: &[Expr]) -> Ran<Val> {
         let at = self.locate(b, indices)?;
+        self.note_load(at, b, indices)?;
         let v = self.given(self.cell(at))?;
         if v == Terms::unwritten() {
             return Err(

@@ -1,0 +1,266 @@
+//! Whether the iterations of a loop may run at once.
+//!
+//! Parallel and vectorised loops and loops over threads promise that their iterations do not depend
+//! on one another: no two of them touch one cell that one of them writes. The set engine decides it,
+//! and a pair that does is the witness. Two things are permitted:
+//!
+//! * In a vectorised loop, updates of one cell by one operator that commutes
+//!   ([`tilewright_ir::update`]): a vectorised reduction. Threads would lose some of them.
+//! * Work that several iterations do again: writes of the same value to one cell, which every
+//!   iteration that reads the cell has written itself before. That is what a stage computed per
+//!   tile does where tiles overlap.
+//!
+//! ```text
+//! for i in T.parallel(4):
+//!     for j in range(5):
+//!         B[i * 4 + j] = A[i * 4 + j] * 2        B[4] is written by i = 0 and i = 1
+//!     for j in range(4):
+//!         C[i * 4 + j] = B[i * 4 + j] + B[i * 4 + j + 1]
+//! ```
+//!
+//! What is allocated in the body belongs to one iteration.
+
+use std::collections::HashMap;
+
+use tilewright_ir::visit::{walk_expr, walk_stmt};
+use tilewright_ir::{
+    Block, Buffer, Error, Expr, ExprKind, Fold, ForKind, Result, Stmt, StmtKind, TensorFunc, Var,
+    Visit,
+};
+use tilewright_sets::{Access, Domain, Known};
+
+use crate::dependence::{Touch, Touches, exchange, one_view, renaming, report, touches_and_local};
+use crate::flow::{Run, Unwritten, same_at_once};
+use crate::program::Program;
+use crate::scope::{Scope, Scoped, fold_block_scoped, fold_scoped};
+
+/// How iterations run at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtOnce {
+    /// On several threads, at any speed.
+    Threads,
+    /// As lanes of vectors: each statement for all iterations.
+    Lanes,
+}
+
+impl AtOnce {
+    /// That of a kind of loop; `None` where iterations run one after the other.
+    pub fn of(kind: &ForKind) -> Option<AtOnce> {
+        match kind {
+            ForKind::Serial | ForKind::Unrolled => None,
+            ForKind::Parallel | ForKind::ThreadBinding(_) => Some(AtOnce::Threads),
+            ForKind::Vectorized => Some(AtOnce::Lanes),
+        }
+    }
+
+    /// That of a loop.
+    pub fn of_loop(s: &Stmt) -> Option<AtOnce> {
+        match s.kind() {
+            StmtKind::For { kind, .. } => AtOnce::of(kind),
+            _ => None,
+        }
+    }
+}
+
+/// Why iterations may not run at once, as far as that is known.
+pub struct Dependent {
+    /// The two accesses, and the two iterations or the fact that is missing.
+    pub error: Error,
+    /// Whether there are such iterations, whatever is in memory.
+    pub certain: bool,
+}
+
+impl Dependent {
+    fn maybe(error: Error) -> Dependent {
+        Dependent { error, certain: false }
+    }
+}
+
+/// Checks that the iterations of a loop do not depend on one another. What holds around the loop
+/// comes as a domain, whose variables have one value for all of them.
+pub fn check(l: &Stmt, around: &Domain, how: AtOnce) -> Result<(), Dependent> {
+    let StmtKind::For { var, range, body, .. } = l.kind() else {
+        return Err(Dependent::maybe(Error::internal("a loop that is none")));
+    };
+    let inside = around.with_var(var, range);
+    let pairs = Pairs { var, outer: around.vars().cloned().collect() };
+    let (again, names) = pairs.elsewhere(&Access::new(&inside, &[]));
+    let everywhere = Access::new(&inside, &[]);
+    if everywhere.independent(&again, &[pairs.differ(&names)]).is_yes() {
+        return Ok(());
+    }
+    let touched = touches_and_local(body, &inside).map_err(|e| Dependent::maybe(e.at(l.span())))?;
+    let mut again: HashMap<Buffer, bool> = HashMap::new();
+    for (k, a) in touched.all.iter().enumerate() {
+        for b in &touched.all[k..] {
+            let exchanged = how == AtOnce::Lanes && exchange(a, b);
+            if a.buffer.data != b.buffer.data || !(a.write || b.write) || exchanged {
+                continue;
+            }
+            one_view(a, b).map_err(Dependent::maybe)?;
+            let (other, names) = pairs.elsewhere(&b.at);
+            let proof = a.at.independent(&other, &[pairs.differ(&names)]);
+            let vars = std::slice::from_ref(var);
+            let what = "touch one cell in different iterations";
+            let Err(error) = report(&proof, a, b, vars, &names, what) else { continue };
+            let repeated = *again.entry(a.buffer.clone()).or_insert_with(|| {
+                let repeats = Repeats { pairs: &pairs, touched: &touched, inside: &inside, body };
+                repeats.buffer(&a.buffer) == Ok(true)
+            });
+            if !repeated {
+                let certain = proof.is_no() && a.certain && b.certain;
+                return Err(Dependent { error, certain });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Pairs of iterations of a loop.
+struct Pairs<'a> {
+    var: &'a Var,
+    /// Variables around, which have one value.
+    outer: Vec<Var>,
+}
+
+impl Pairs<'_> {
+    /// An access in another iteration.
+    fn elsewhere(&self, access: &Access) -> (Access, HashMap<Var, Var>) {
+        let vars = access.domain.vars().filter(|v| !self.outer.contains(v));
+        access.elsewhere_in(&vars.cloned().collect::<Vec<_>>())
+    }
+
+    /// That it is another one.
+    fn differ(&self, names: &HashMap<Var, Var>) -> Expr {
+        let twin = names.get(self.var).map_or_else(|| self.var.expr(), Var::expr);
+        self.var.expr().not_equal(twin)
+    }
+}
+
+/// Work that several iterations do again.
+struct Repeats<'a> {
+    pairs: &'a Pairs<'a>,
+    touched: &'a Touches,
+    inside: &'a Domain,
+    body: &'a Stmt,
+}
+
+impl Repeats<'_> {
+    /// Whether all iterations that write one cell of a buffer write the same to it, and each that
+    /// reads one has written it before.
+    ///
+    /// The values may read buffers of which the same is true: what they read there was written
+    /// earlier in the same iteration.
+    fn buffer(&self, buffer: &Buffer) -> Known<bool> {
+        let program = Program::of_part(self.body, self.inside);
+        if !program.follows(buffer) {
+            return Ok(false);
+        }
+        let writes = self.touched.all.iter().filter(|t| t.write && t.buffer == *buffer);
+        let writes: Vec<&Touch> = writes.collect();
+        for (k, a) in writes.iter().enumerate() {
+            for b in &writes[k..] {
+                if !self.same(&program, a, b)? {
+                    return Ok(false);
+                }
+            }
+        }
+        let runs = (0..program.steps.len()).filter_map(|k| Run::of(&program, k, buffer)).collect();
+        Ok(Unwritten::of(&program, runs)?.reads().next().is_none())
+    }
+
+    /// Whether two stores write the same where they meet.
+    fn same(&self, program: &Program, a: &Touch, b: &Touch) -> Known<bool> {
+        let (Some(x), Some(y)) = (&a.value, &b.value) else { return Ok(false) };
+        if [x, y].into_iter().any(|e| self.is_private(e)) {
+            return Ok(false);
+        }
+        let (other, names) = self.pairs.elsewhere(&b.at);
+        let meet = a.at.meet(&other, &[self.pairs.differ(&names)])?;
+        Ok(meet.is_empty().is_yes() || same_at_once(program, &meet, x, &renaming(&names).expr(y)))
+    }
+
+    /// Whether a value reads what belongs to one iteration.
+    fn is_private(&self, e: &Expr) -> bool {
+        struct Reads<'a>(&'a [Buffer], bool);
+        impl Visit for Reads<'_> {
+            fn expr(&mut self, e: &Expr) {
+                if let ExprKind::Load(b, _) = e.kind() {
+                    self.1 |= self.0.contains(b);
+                }
+                walk_expr(self, e);
+            }
+        }
+        let mut reads = Reads(&self.touched.local, false);
+        reads.expr(e);
+        reads.1
+    }
+}
+
+/// Whether a function has loops whose iterations run at once.
+pub fn has_loops(func: &TensorFunc) -> bool {
+    struct Find(bool);
+    impl Visit for Find {
+        fn expr(&mut self, _: &Expr) {}
+        fn stmt(&mut self, s: &Stmt) {
+            self.0 |= AtOnce::of_loop(s).is_some();
+            walk_stmt(self, s);
+        }
+    }
+    let mut find = Find(false);
+    find.stmt(&func.body);
+    find.0
+}
+
+/// The error for a loop whose iterations depend on one another.
+pub fn error(l: &Stmt, dependent: Dependent, make: impl FnOnce(String) -> Error) -> Error {
+    let name = match l.kind() {
+        StmtKind::For { var, .. } => var.name().to_string(),
+        _ => String::new(),
+    };
+    let d = dependent.error.diagnostic();
+    let text =
+        format!("the iterations of the loop `{name}` run at the same time, and {}", d.message);
+    d.notes.iter().fold(make(text).at(l.span()), |e, note| e.note(note.clone()))
+}
+
+/// Refuses a function in which iterations of a loop certainly depend on one another, against what
+/// the loop's kind promises. Where libisl is missing, or cannot decide, the promise is trusted.
+///
+/// # Errors
+/// `Malformed` with the two iterations.
+pub fn check_promises(func: &TensorFunc) -> Result<()> {
+    struct Check {
+        scope: Scope,
+        error: Option<Error>,
+    }
+    impl Scoped for Check {
+        fn scope(&mut self) -> &mut Scope {
+            &mut self.scope
+        }
+    }
+    impl Fold for Check {
+        fn expr(&mut self, e: &Expr) -> Expr {
+            e.clone()
+        }
+        fn stmt(&mut self, s: &Stmt) -> Stmt {
+            if let (Some(how), None) = (AtOnce::of_loop(s), &self.error)
+                && let Err(dependent) = check(s, &self.scope.domain, how)
+                && dependent.certain
+            {
+                self.error = Some(error(s, dependent, Error::malformed));
+            }
+            fold_scoped(self, s)
+        }
+        fn block(&mut self, b: &std::sync::Arc<Block>) -> std::sync::Arc<Block> {
+            fold_block_scoped(self, b)
+        }
+    }
+    if !has_loops(func) {
+        return Ok(());
+    }
+    let Ok(scope) = Scope::of(func) else { return Ok(()) };
+    let mut check = Check { scope, error: None };
+    check.stmt(&func.body);
+    check.error.map_or(Ok(()), Err)
+}
