@@ -37,6 +37,26 @@ impl Ranges {
             self.0.insert(var.clone(), (min, max));
         }
     }
+
+    /// The linear form of an integer expression; `None` for other types and large coefficients.
+    pub fn linear(&self, e: &Expr) -> Option<Linear> {
+        is_index_type(e.dtype()).then(|| Simplify { ranges: self }.linear(e)).flatten()
+    }
+
+    /// The values of a linear form, taken as exact integers.
+    pub fn interval(&self, x: &Linear) -> Option<Interval> {
+        Simplify { ranges: self }.interval(x)
+    }
+
+    /// The values of a linear form that never leaves its type; `None` where it may.
+    pub fn fits(&self, x: &Linear) -> Option<Interval> {
+        Simplify { ranges: self }.fits(x)
+    }
+
+    /// The values of an integer expression.
+    pub fn values(&self, e: &Expr) -> Option<Interval> {
+        Simplify { ranges: self }.range(e)
+    }
 }
 
 /// A simpler expression with the same value wherever the variables keep their ranges. Integers
@@ -106,21 +126,25 @@ pub fn is_index(e: &Expr) -> bool {
 }
 
 /// An interval of exact values.
-type Interval = (i128, i128);
+pub type Interval = (i128, i128);
 
 /// `sum of coefficient * atom + constant`, of one integer type.
 #[derive(Clone, Debug)]
-struct Linear {
-    terms: Vec<(Expr, i128)>,
-    constant: i128,
-    dtype: DType,
+pub struct Linear {
+    /// Atoms, each once, with coefficients other than zero.
+    pub terms: Vec<(Expr, i128)>,
+    /// What is added.
+    pub constant: i128,
+    /// The type that values are taken in.
+    pub dtype: DType,
 }
 
 /// Coefficients beyond this are not worth following; sums and products of two stay in `i128`.
 const LIMIT: i128 = 1 << 62;
 
 impl Linear {
-    fn constant(value: i128, dtype: DType) -> Self {
+    /// A constant.
+    pub fn constant(value: i128, dtype: DType) -> Self {
         Linear { terms: Vec::new(), constant: value, dtype }
     }
 
@@ -137,7 +161,7 @@ impl Linear {
     }
 
     /// `self + other * by`.
-    fn plus(mut self, other: &Linear, by: i128) -> Option<Linear> {
+    pub fn plus(mut self, other: &Linear, by: i128) -> Option<Linear> {
         for (atom, c) in &other.terms {
             let c = c.checked_mul(by)?;
             match self.terms.iter_mut().find(|(a, _)| same_expr(a, atom)) {
@@ -151,7 +175,8 @@ impl Linear {
         (self.terms.iter().all(|t| small(t.1)) && small(self.constant)).then_some(self)
     }
 
-    fn times(&self, by: i128) -> Option<Linear> {
+    /// `self * by`.
+    pub fn times(&self, by: i128) -> Option<Linear> {
         Linear::constant(0, self.dtype).plus(self, by)
     }
 
@@ -473,6 +498,12 @@ impl Simplify<'_> {
                     BinOp::Max => Some((x.0.max(y.0), x.1.max(y.1))),
                     BinOp::FloorDiv if y.0 == y.1 && y.0 > 0 => {
                         Some((x.0.div_euclid(y.0), x.1.div_euclid(y.0)))
+                    }
+                    BinOp::TruncDiv if y.0 == y.1 && y.0 > 0 && x.0 >= 0 => {
+                        Some((x.0 / y.0, x.1 / y.0))
+                    }
+                    BinOp::TruncMod if y.0 == y.1 && y.0 > 0 && x.0 >= 0 => {
+                        Some((0, x.1.min(y.0 - 1)))
                     }
                     BinOp::FloorMod if y.0 == y.1 && y.0 > 0 => {
                         match x.0.div_euclid(y.0) == x.1.div_euclid(y.0) {

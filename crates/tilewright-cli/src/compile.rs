@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use tilewright::codegen::cache::ObjectCache;
 use tilewright::codegen::file;
 use tilewright::codegen::library::Library;
 use tilewright::codegen::llvm::{Emit, Llvm, OptLevel};
@@ -187,7 +186,7 @@ fn binary(
     let program = lower_program(module, options, &name)?;
     let target = options.target()?;
     let funcs = funcs(&program);
-    let cache = if options.cache { ObjectCache::from_env() } else { ObjectCache::off() };
+    let cache = options.object_cache();
     let llvm = Llvm::get()?;
     if form == Form::So {
         let library = Library {
@@ -197,11 +196,15 @@ fn binary(
             link: &options.link,
             target: &target,
         };
-        return library.build(llvm, &cache, path);
+        let header = library.build(llvm, &cache, path);
+        options.tell_warnings(&cache);
+        return header;
     }
     let header = header::object(&program.plan, &name)?;
     let ir = entry::program(&name, &program.plan, &funcs, &target)?;
-    let object = cache.compile(llvm, &ir, &target, options.level)?;
+    let object = cache.compile(llvm, &ir, &target, options.level);
+    options.tell_warnings(&cache);
+    let object = object?;
     let header_path = path.with_extension("h");
     file::write_all(&[(path, 0o666, &object.bytes), (&header_path, 0o666, header.as_bytes())])?;
     Ok(header_path)

@@ -38,9 +38,8 @@ fn llvm(out: &mut impl Write) -> std::io::Result<Answer> {
             let host = llvm.host();
             let vectors =
                 ["avx2", "fma", "avx512f", "avx512bf16", "avx512vnni", "amx-tile", "neon", "sve"];
-            let has = |name: &&&str| {
-                host.features.split(',').any(|f| f.strip_prefix('+') == Some(**name))
-            };
+            let features = host.known_features();
+            let has = |name: &&&str| features.has(name);
             let found: Vec<&str> = vectors.iter().filter(has).copied().collect();
             writeln!(out, "CPU: {} ({})", host.cpu, host.triple)?;
             writeln!(
@@ -101,6 +100,15 @@ fn advice(error: &Error, out: &mut impl Write) -> std::io::Result<()> {
 fn cache(out: &mut impl Write) -> std::io::Result<()> {
     let cache = ObjectCache::from_env();
     match cache.directory() {
+        Some(directory) if cache.refused().is_some() => {
+            let why = cache.refused().unwrap_or_default();
+            let directory = directory.to_string_lossy();
+            writeln!(out, "cache: {}: NOT USED: {why}", directory.escape_debug())?;
+            writeln!(
+                out,
+                "  give it to this user alone (chmod 700), or name another one in TILEWRIGHT_CACHE"
+            )
+        }
         Some(directory) => {
             let (entries, bytes) = cache.usage();
             let mib = bytes as f64 / f64::from(1 << 20);

@@ -1,6 +1,7 @@
 //! Choices that all commands have which make native code.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tilewright::codegen::llvm::{Llvm, OptLevel, Target};
 use tilewright::graph::layout::{Left, Policy};
@@ -8,6 +9,7 @@ use tilewright::ir::Remarks;
 use tilewright::{Error, Module, Options, Result, layout};
 
 use super::progress::Bar;
+use super::talk;
 
 /// How native code is made.
 #[derive(clap::Args, Default)]
@@ -30,6 +32,10 @@ pub struct Native {
     /// Check the module's rules after every stage.
     #[arg(long)]
     check: bool,
+    /// Leave out the checks that end the run at an access out of range. Such an access then reads or
+    /// writes other memory.
+    #[arg(long)]
+    unchecked: bool,
     /// Neither read nor write the cache of compiled code.
     #[arg(long)]
     no_cache: bool,
@@ -75,9 +81,11 @@ impl Native {
             fuse: !self.no_fuse,
             schedule: !self.no_schedule,
             check: self.check || cfg!(debug_assertions),
+            unchecked: self.unchecked,
             cache: !self.no_cache,
             link: self.link.clone(),
             progress: bar.watcher(),
+            warn: Some(Arc::new(|text| talk!("warning: {text}"))),
         })
     }
 }
@@ -93,17 +101,8 @@ pub fn policy(name: &str) -> Result<Option<Policy>> {
 }
 
 /// This machine's kind with another CPU.
-///
-/// LLVM knows what a CPU can do, and the scheduler has to be told: for the levels of x86-64, which
-/// are the useful ones here, the features are named.
 fn target(cpu: &str) -> Result<Target> {
-    let features = match cpu {
-        "x86-64-v3" => "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe",
-        "x86-64-v4" => {
-            "+avx,+avx2,+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"
-        }
-        _ => "",
-    };
-    let host = Llvm::get()?.host();
-    Ok(Target { triple: host.triple, cpu: cpu.to_owned(), features: features.to_owned() })
+    let target = Target { cpu: cpu.to_owned(), features: String::new(), ..Llvm::get()?.host() };
+    Llvm::get()?.check_target(&target).map_err(|e| e.context("--cpu"))?;
+    Ok(target)
 }

@@ -5,15 +5,23 @@
 //! convenience: whatever is wrong with the disk (no home directory, read-only, full, an entry that
 //! was damaged) makes it slower and nothing else.
 //!
-//! An entry holds a header, the hash of its content, and the content; one whose content does not
-//! match its hash is compiled again. Entries are written under a name of their own and then
-//! renamed, so that a reader, in this process or another, sees a whole entry or none. When the
-//! entries outgrow the limit, those that were not used for longest go; the time of last use is the
-//! file's time of modification.
+//! An entry holds a header, its key, the hash of its content, and the content; one whose key is not
+//! that of its name, or whose content does not match its hash, is compiled again. Neither says who
+//! wrote it: an entry is used because it lies in a directory that only this user can write, and
+//! belongs to this user (see `private`). A directory or entry of which that is not so is refused,
+//! with a warning, and what was asked for is compiled. Entries are written under a name of their
+//! own and then renamed, so that a reader, in this process or another, sees a whole entry or none.
+//! When the entries outgrow the limit, those that were not used for longest go; the time of last use
+//! is the file's time of modification.
+
+#[cfg(unix)]
+mod private;
+#[cfg(not(unix))]
+#[path = "cache/elsewhere.rs"]
+mod private;
 
 use std::ffi::OsString;
-use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -22,6 +30,7 @@ use std::time::{Duration, SystemTime};
 use tilewright_ir::Result;
 
 use crate::llvm::{Emit, Llvm, OptLevel, Target};
+use private::{Directory, Refused};
 
 /// Environment variable that names the directory of the cache; `off` for no cache.
 pub const LOCATION: &str = "TILEWRIGHT_CACHE";
@@ -30,9 +39,12 @@ pub const LOCATION: &str = "TILEWRIGHT_CACHE";
 pub const DEFAULT_LIMIT: u64 = 1 << 30;
 
 /// The first bytes of an entry; the last two count the versions of its format.
-const MAGIC: [u8; 8] = *b"twobj\0\0\x01";
+const MAGIC: [u8; 8] = *b"twobj\0\0\x02";
 const HASH_LEN: usize = blake3::OUT_LEN;
-const HEADER_LEN: usize = MAGIC.len() + HASH_LEN;
+/// The format, the key, the hash of the content.
+const HEADER_LEN: usize = MAGIC.len() + 2 * HASH_LEN;
+/// The largest entry that is read, in bytes: no object comes near.
+const MAX_ENTRY: u64 = 1 << 32;
 
 /// The ending of an entry's file name: one that nothing else uses, because entries are deleted by
 /// it.
@@ -52,6 +64,8 @@ pub struct ObjectCache {
     limit: u64,
     /// The size of all entries in bytes as far as this process knows; `None` until it has looked.
     size: Mutex<Option<u64>>,
+    /// What was refused, each once, with whether it was told.
+    warnings: Mutex<Vec<(String, bool)>>,
 }
 
 /// An object file, and where it came from.
@@ -76,12 +90,17 @@ impl ObjectCache {
 
     /// A cache in `directory`, which is made when it is first written to, of at most `limit` bytes.
     pub fn at(directory: impl Into<PathBuf>, limit: u64) -> ObjectCache {
-        ObjectCache { directory: Some(directory.into()), limit, size: Mutex::new(None) }
+        ObjectCache { directory: Some(directory.into()), limit, ..ObjectCache::off() }
     }
 
     /// No cache: everything is compiled.
     pub fn off() -> ObjectCache {
-        ObjectCache { directory: None, limit: 0, size: Mutex::new(None) }
+        ObjectCache {
+            directory: None,
+            limit: 0,
+            size: Mutex::default(),
+            warnings: Mutex::default(),
+        }
     }
 
     /// Where the entries are; `None` if there is no cache.
@@ -91,8 +110,38 @@ impl ObjectCache {
 
     /// Number and total size in bytes of the entries.
     pub fn usage(&self) -> (usize, u64) {
-        let entries = self.directory().map(entries).unwrap_or_default();
+        let directory = self.directory().and_then(|path| Directory::open(path).ok());
+        let entries = directory.as_ref().map(entries).unwrap_or_default();
         (entries.len(), entries.iter().map(|entry| entry.len).sum())
+    }
+
+    /// Why the directory is not used although it is there: it is not this user's, or others may write
+    /// to it, or it cannot be opened.
+    pub fn refused(&self) -> Option<String> {
+        match Directory::open(self.directory()?) {
+            Err(Refused::Because(why)) => Some(why),
+            Ok(_) | Err(Refused::Missing) => None,
+        }
+    }
+
+    /// What was refused since the last call, as sentences for the user.
+    pub fn take_warnings(&self) -> Vec<String> {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = warnings.iter_mut().filter(|(_, told)| !told);
+        new.map(|(text, told)| {
+            *told = true;
+            text.clone()
+        })
+        .collect()
+    }
+
+    fn warn(&self, path: &Path, what: &str) {
+        let path = path.to_string_lossy();
+        let text = format!("the cache of compiled code, {}: {what}", path.escape_debug());
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if !warnings.iter().any(|(known, _)| *known == text) {
+            warnings.push((text, false));
+        }
     }
 
     /// The object file for this IR: from the cache, or else from LLVM and then kept.
@@ -101,28 +150,43 @@ impl ObjectCache {
     /// Those of [`Llvm::compile`].
     pub fn compile(
         &self,
-        llvm: &Llvm,
+        llvm: &'static Llvm,
         ir: &str,
         target: &Target,
         level: OptLevel,
     ) -> Result<Object> {
-        let Some(directory) = self.directory() else {
+        let Some((path, directory)) = self.open() else {
             let bytes = llvm.compile(ir, target, level, Emit::Object)?;
             return Ok(Object { bytes, cached: false });
         };
-        let path = directory.join(name(&key(&llvm.identity(), ir, target, level)));
-        if let Some(bytes) = read(&path) {
-            return Ok(Object { bytes, cached: true });
+        let key = key(&llvm.identity(), ir, target, level);
+        match read(&directory, &key) {
+            Ok(Some(bytes)) => return Ok(Object { bytes, cached: true }),
+            Ok(None) => {}
+            Err(warning) => self.warn(path, &warning),
         }
         let bytes = llvm.compile(ir, target, level, Emit::Object)?;
-        if write(&path, &bytes).is_ok() {
-            self.grown(directory, (HEADER_LEN + bytes.len()) as u64);
+        if write(&directory, &key, &bytes).is_ok() {
+            self.grown(&directory, (HEADER_LEN + bytes.len()) as u64);
         }
         Ok(Object { bytes, cached: false })
     }
 
+    /// The directory, which is made if it is not there; `None` where there is none to use.
+    fn open(&self) -> Option<(&Path, Directory)> {
+        let path = self.directory()?;
+        match Directory::make(path) {
+            Ok(directory) => Some((path, directory)),
+            Err(Refused::Because(why)) => {
+                self.warn(path, &format!("it is not used: {why}"));
+                None
+            }
+            Err(Refused::Missing) => None,
+        }
+    }
+
     /// Counts a new entry, and deletes old ones where the limit asks for it.
-    fn grown(&self, directory: &Path, by: u64) {
+    fn grown(&self, directory: &Directory, by: u64) {
         let mut size = self.size.lock().unwrap_or_else(PoisonError::into_inner);
         let known = match *size {
             Some(before) => before.saturating_add(by),
@@ -166,86 +230,78 @@ fn name(key: &blake3::Hash) -> String {
     format!("{}.{ENTRY}", key.to_hex())
 }
 
-/// The content of a whole entry, marked as used now; `None` if there is none. A damaged one is
+/// The content of a whole entry, marked as used now; the warning if it is refused. A damaged one is
 /// deleted.
-fn read(path: &Path) -> Option<Vec<u8>> {
-    let mut bytes = fs::read(path).ok()?;
-    let whole = bytes.split_first_chunk().is_some_and(|(magic, rest)| {
-        *magic == MAGIC
-            && rest
-                .split_first_chunk::<HASH_LEN>()
-                .is_some_and(|(hash, content)| blake3::hash(content) == *hash)
-    });
+fn read(directory: &Directory, key: &blake3::Hash) -> Result<Option<Vec<u8>>, String> {
+    let name = name(key);
+    let mut file = match directory.read(&name) {
+        Ok(file) => file,
+        Err(Refused::Missing) => return Ok(None),
+        Err(Refused::Because(why)) => return Err(format!("the entry {name} is not used: {why}")),
+    };
+    let mut bytes = Vec::new();
+    // What is cut off here fails the check.
+    let whole = (&mut file).take(MAX_ENTRY).read_to_end(&mut bytes).is_ok()
+        && bytes.split_at_checked(HEADER_LEN).is_some_and(|(header, content)| {
+            let expected = [&MAGIC[..], key.as_bytes(), blake3::hash(content).as_bytes()].concat();
+            header == expected
+        });
     if !whole {
-        let _ = fs::remove_file(path);
-        return None;
+        let _ = directory.remove(&name);
+        return Ok(None);
     }
     bytes.drain(..HEADER_LEN);
-    if let Ok(file) = fs::File::options().append(true).open(path) {
-        let _ = file.set_modified(SystemTime::now());
-    }
-    Some(bytes)
+    let _ = file.set_modified(SystemTime::now());
+    Ok(Some(bytes))
 }
 
 /// Writes an entry, all or nothing.
-fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
+fn write(directory: &Directory, key: &blake3::Hash, content: &[u8]) -> std::io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let temporary = path.with_extension(format!("{}-{count}.{TEMPORARY}", std::process::id()));
-    if let Some(directory) = path.parent() {
-        make_directory(directory)?;
-    }
-    let written = fs::File::create_new(&temporary).and_then(|mut file| {
+    let temporary = format!("{}.{}-{count}.{TEMPORARY}", key.to_hex(), std::process::id());
+    let written = directory.create(&temporary).and_then(|mut file| {
         file.write_all(&MAGIC)?;
+        file.write_all(key.as_bytes())?;
         file.write_all(blake3::hash(content).as_bytes())?;
         file.write_all(content)
     });
-    let renamed = written.and_then(|()| fs::rename(&temporary, path));
+    let renamed = written.and_then(|()| directory.rename(&temporary, &name(key)));
     if renamed.is_err() {
-        let _ = fs::remove_file(&temporary);
+        let _ = directory.remove(&temporary);
     }
     renamed
 }
 
-/// Makes the directory, for this user alone: what is in it will be run.
-fn make_directory(directory: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
-}
-
 struct Entry {
-    path: PathBuf,
+    name: String,
     /// In bytes.
     len: u64,
     used: SystemTime,
 }
 
 /// The files of a cache whose names end like this.
-fn files(directory: &Path, extension: &str) -> Vec<Entry> {
-    let Ok(list) = fs::read_dir(directory) else { return Vec::new() };
-    list.flatten()
-        .filter(|file| file.path().extension().is_some_and(|found| found == extension))
-        .filter_map(|file| {
-            let metadata = file.metadata().ok()?;
-            let used = metadata.modified().ok()?;
-            Some(Entry { path: file.path(), len: metadata.len(), used })
-        })
-        .collect()
+fn files(directory: &Directory, extension: &str) -> Vec<Entry> {
+    let ends = |name: &String| Path::new(name).extension().is_some_and(|found| found == extension);
+    let names = directory.names().into_iter().filter(ends);
+    let entry = |name: String| {
+        let metadata = directory.read(&name).ok()?.metadata().ok()?;
+        let used = metadata.modified().ok()?;
+        Some(Entry { name, len: metadata.len(), used })
+    };
+    names.filter_map(entry).collect()
 }
 
-fn entries(directory: &Path) -> Vec<Entry> {
+fn entries(directory: &Directory) -> Vec<Entry> {
     files(directory, ENTRY)
 }
 
 /// Deletes the entries that were not used for longest until the rest is at most `goal` bytes, and
 /// gives the size of the rest. Deletes what a process that died left behind as well.
-fn evict(directory: &Path, goal: u64) -> u64 {
+fn evict(directory: &Directory, goal: u64) -> u64 {
     for file in files(directory, TEMPORARY) {
         if file.used.elapsed().is_ok_and(|age| age > ABANDONED) {
-            let _ = fs::remove_file(file.path);
+            let _ = directory.remove(&file.name);
         }
     }
     let mut entries = entries(directory);
@@ -255,7 +311,7 @@ fn evict(directory: &Path, goal: u64) -> u64 {
         if size <= goal {
             break;
         }
-        if fs::remove_file(entry.path).is_ok() {
+        if directory.remove(&entry.name).is_ok() {
             size -= entry.len;
         }
     }
@@ -264,6 +320,11 @@ fn evict(directory: &Path, goal: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use proptest::prelude::*;
+
     use super::*;
 
     const ANSWER: &str = "define i32 @answer() {\n  ret i32 42\n}\n";
@@ -276,15 +337,20 @@ mod tests {
         Llvm::get().expect("an LLVM")
     }
 
+    fn open(path: &Path) -> Directory {
+        Directory::open(path).expect("a directory of this user's")
+    }
+
     fn compile(cache: &ObjectCache, ir: &str) -> Object {
         cache.compile(llvm(), ir, &llvm().host(), OptLevel::Full).expect("the IR is right")
     }
 
     /// The one entry of the cache.
     fn entry(cache: &ObjectCache) -> PathBuf {
-        let entries = entries(cache.directory().expect("there is a cache"));
+        let path = cache.directory().expect("there is a cache");
+        let entries = entries(&open(path));
         assert_eq!(entries.len(), 1);
-        entries[0].path.clone()
+        path.join(&entries[0].name)
     }
 
     #[test]
@@ -346,6 +412,141 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_under_another_name_is_a_miss() {
+        let directory = directory();
+        let cache = ObjectCache::at(directory.path(), DEFAULT_LIMIT);
+        compile(&cache, ANSWER);
+        let answer = entry(&cache);
+        let other = ANSWER.replace("answer", "other");
+        let good = compile(&ObjectCache::off(), &other).bytes;
+        let key = key(&llvm().identity(), &other, &llvm().host(), OptLevel::Full);
+        fs::copy(answer, directory.path().join(name(&key))).expect("an entry can be copied");
+        let object = compile(&cache, &other);
+        assert!(!object.cached);
+        assert_eq!(object.bytes, good);
+        assert!(compile(&cache, &other).cached, "the entry was replaced");
+        assert!(cache.take_warnings().is_empty());
+    }
+
+    #[test]
+    fn a_directory_that_others_may_write_is_not_used() {
+        let directory = directory();
+        let cache = ObjectCache::at(directory.path(), DEFAULT_LIMIT);
+        compile(&cache, ANSWER);
+        for mode in [0o777, 0o1777, 0o720, 0o702] {
+            let permissions = fs::Permissions::from_mode(mode);
+            fs::set_permissions(directory.path(), permissions).expect("the mode can be set");
+            let cache = ObjectCache::at(directory.path(), DEFAULT_LIMIT);
+            assert!(!compile(&cache, ANSWER).cached && !compile(&cache, ANSWER).cached);
+            let why = format!("others may write it (mode {mode:o})");
+            assert_eq!(cache.refused().as_deref(), Some(why.as_str()));
+            let warnings = cache.take_warnings();
+            assert!(warnings.len() == 1 && warnings[0].ends_with(&why), "{warnings:?}");
+            assert!(cache.take_warnings().is_empty(), "it is said once");
+        }
+        let private = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(directory.path(), private).expect("the mode can be set");
+        assert!(compile(&cache, ANSWER).cached);
+    }
+
+    /// Only a user who may give files away can make one that is another user's.
+    #[test]
+    fn what_belongs_to_another_user_is_not_used() {
+        let directory = directory();
+        let cache = ObjectCache::at(directory.path(), DEFAULT_LIMIT);
+        compile(&cache, ANSWER);
+        let path = entry(&cache);
+        if std::os::unix::fs::chown(&path, Some(12_345), None).is_err() {
+            return;
+        }
+        assert!(!compile(&cache, ANSWER).cached);
+        let warnings = cache.take_warnings();
+        assert!(warnings[0].contains("belongs to user 12345"), "{warnings:?}");
+        assert!(compile(&cache, ANSWER).cached, "the entry was replaced");
+        std::os::unix::fs::chown(directory.path(), Some(12_345), None).expect("as above");
+        assert!(!compile(&cache, ANSWER).cached);
+        assert!(cache.refused().is_some_and(|why| why.contains("belongs to user 12345")));
+    }
+
+    #[test]
+    fn links_pipes_and_directories_are_no_entries() {
+        let place = directory();
+        let cache = ObjectCache::at(place.path(), DEFAULT_LIMIT);
+        compile(&cache, ANSWER);
+        let path = entry(&cache);
+        let elsewhere = directory();
+        let copy = elsewhere.path().join("object");
+        let pipe = |path: &Path| {
+            let made = std::process::Command::new("mkfifo").arg(path).status();
+            assert!(made.expect("mkfifo runs").success());
+        };
+        let writable = |path: &Path| {
+            fs::copy(&copy, path).expect("an entry can be written");
+            let permissions = fs::Permissions::from_mode(0o666);
+            fs::set_permissions(path, permissions).expect("the mode can be set");
+        };
+        let put: [(&str, &dyn Fn(&Path)); 3] = [
+            ("it is a link", &|path| symlink(&copy, path).expect("a link can be made")),
+            ("it is not a regular file", &pipe),
+            ("others may write it (mode 666)", &writable),
+        ];
+        fs::copy(&path, &copy).expect("an entry can be copied");
+        for (why, put) in put {
+            fs::remove_file(&path).expect("it is there");
+            put(&path);
+            assert!(!compile(&cache, ANSWER).cached);
+            let warnings = cache.take_warnings();
+            assert!(warnings.len() == 1 && warnings[0].ends_with(why), "{warnings:?}");
+            assert!(compile(&cache, ANSWER).cached, "the entry was replaced");
+        }
+        fs::remove_file(&path).expect("it is there");
+        fs::create_dir(&path).expect("a directory can be made");
+        assert!(!compile(&cache, ANSWER).cached && !compile(&cache, ANSWER).cached);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        /// Whatever is in a file of the cache, what is read is what was written under that key, or
+        /// nothing.
+        #[test]
+        fn no_entry_gives_anything_else(
+            content in prop::collection::vec(any::<u8>(), 0..200),
+            other in prop::collection::vec(any::<u8>(), 0..200),
+            edits in prop::collection::vec((0u8..5, any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        ) {
+            let directory = directory();
+            let opened = open(directory.path());
+            let (mine, theirs) = (blake3::hash(b"mine"), blake3::hash(b"theirs"));
+            write(&opened, &mine, &content).expect("an entry can be written");
+            write(&opened, &theirs, &other).expect("an entry can be written");
+            let path = directory.path().join(name(&mine));
+            let mut bytes = fs::read(&path).expect("it is there");
+            let whole = bytes.clone();
+            let foreign = fs::read(directory.path().join(name(&theirs))).expect("it is there");
+            for (how, at, byte) in edits {
+                match how {
+                    0 if !bytes.is_empty() => {
+                        let at = at.index(bytes.len());
+                        bytes[at] ^= byte;
+                    }
+                    1 => bytes.truncate(at.index(bytes.len() + 1)),
+                    2 => bytes.push(byte),
+                    3 => bytes = foreign.clone(),
+                    4 => {
+                        let at = at.index(bytes.len() + 1);
+                        bytes.insert(at, byte);
+                    }
+                    _ => {}
+                }
+            }
+            fs::write(&path, &bytes).expect("it can be written");
+            let expected = (bytes == whole).then(|| content.clone());
+            prop_assert_eq!(read(&opened, &mine), Ok(expected));
+        }
+    }
+
+    #[test]
     fn a_directory_that_cannot_be_written_is_no_error() {
         let directory = directory();
         // Not a directory, and so unusable for every user, root included.
@@ -375,19 +576,21 @@ mod tests {
     #[test]
     fn what_was_not_used_for_longest_goes_first() {
         let directory = directory();
-        let path = |i: usize| directory.path().join(format!("{i}.{ENTRY}"));
+        let opened = open(directory.path());
+        let key = |i: usize| blake3::hash(&[i as u8]);
+        let path = |i: usize| directory.path().join(name(&key(i)));
         let content = [0; 100 - HEADER_LEN];
         for i in 0..8 {
-            write(&path(i), &content).expect("an entry can be written");
+            write(&opened, &key(i), &content).expect("an entry can be written");
             let age = Duration::from_secs(1000 - i as u64);
             let file = fs::File::options().append(true).open(path(i)).expect("it is there");
             file.set_modified(SystemTime::now() - age).expect("the time can be set");
         }
         let foreign = directory.path().join("mine.o");
         fs::write(&foreign, [0; 1000]).expect("a file can be written");
-        assert_eq!(read(&path(0)).as_deref(), Some(content.as_slice()));
+        assert_eq!(read(&opened, &key(0)), Ok(Some(content.to_vec())));
         let cache = ObjectCache::at(directory.path(), 600);
-        cache.grown(directory.path(), 100);
+        cache.grown(&opened, 100);
         let left: Vec<_> = (0..8).filter(|&i| path(i).exists()).collect();
         assert_eq!(left, [0, 4, 5, 6, 7], "an eighth below the limit there is room for five");
         assert!(foreign.exists());
@@ -402,7 +605,7 @@ mod tests {
         }
         let file = fs::File::options().append(true).open(path("old")).expect("it is there");
         file.set_modified(SystemTime::now() - 2 * ABANDONED).expect("the time can be set");
-        evict(directory.path(), 0);
+        evict(&open(directory.path()), 0);
         assert!(!path("old").exists() && path("new").exists());
     }
 

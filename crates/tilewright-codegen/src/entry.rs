@@ -26,7 +26,7 @@ pub fn symbol(prefix: &str) -> String {
 }
 
 /// The step that failed and the position of the message among
-/// [`assert_messages`](emit::assert_messages) of its function; `None` for 0 and what is not a
+/// [`assertions`](emit::assertions) of its function; `None` for 0 and what is not a
 /// result.
 pub fn failure(result: i32) -> Option<(usize, usize)> {
     let result = usize::try_from(result).ok()?;

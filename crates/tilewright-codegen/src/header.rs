@@ -110,6 +110,7 @@ extern \"C\" {{
 }
 
 fn types(name: &str) -> String {
+    let words = crate::emit::MAX_VALUES + 1;
     format!(
         "typedef struct {name}_context {name}_context;
 typedef void (*{name}_task)(const {name}_context *context, void *closure, int64_t begin,
@@ -119,6 +120,8 @@ typedef void (*{name}_parallel_for)(const {name}_context *context, {name}_task t
 struct {name}_context {{
     {name}_parallel_for parallel_for; /* may be NULL */
     void *user;
+    int64_t *failure; /* NULL, or {words} words of which the first is 0: an assertion that fails
+                         sets it, and puts the values of its message behind it */
 }};
 "
     )

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tilewright_ir::{Error, Plan, Result, TensorFunc, tensor};
 
 use crate::cache::ObjectCache;
-use crate::emit::{assert_messages, check_prefix};
+use crate::emit::{assertions, check_prefix};
 use crate::llvm::{Llvm, OptLevel, Target};
 use crate::{entry, file, header};
 
@@ -43,7 +43,7 @@ impl Library<'_> {
     /// [`Error::Toolchain`] if there is no C compiler or it fails, [`Error::Io`] if a file cannot
     /// be written, [`Error::Input`] if the name is not a C identifier, [`Error::Unsupported`] for
     /// constants of 2 GB and more; and those of code generation.
-    pub fn build(&self, llvm: &Llvm, cache: &ObjectCache, out: &Path) -> Result<PathBuf> {
+    pub fn build(&self, llvm: &'static Llvm, cache: &ObjectCache, out: &Path) -> Result<PathBuf> {
         check_prefix(self.name)?;
         let constants = self.constants()?;
         // The function with the kernels' interface has a prefix of its own, and stays inside.
@@ -149,9 +149,9 @@ SYMBOL:
         let mut messages = String::new();
         for (n, step) in self.plan.steps.iter().enumerate() {
             let func = self.funcs.iter().find(|(name, _)| *name == step.func);
-            for (k, message) in func.iter().flat_map(|(_, f)| assert_messages(f)).enumerate() {
+            for (k, assertion) in func.iter().flat_map(|(_, f)| assertions(f)).enumerate() {
                 let result = n * entry::STEP + k + 1;
-                let text = c_string(&format!("{}: {message}", step.func));
+                let text = c_string(&format!("{}: {}", step.func, assertion.text(None)));
                 let _ = writeln!(messages, "    case {result}: return {text};");
             }
         }

@@ -385,9 +385,7 @@ fn vectors_where_there_can_be_none() {
                  | ^^^^
         "#]],
     );
-    let message = "no".into();
-    let assert =
-        Stmt::new(StmtKind::Assert { cond: Expr::broadcast(Expr::bool(false), 8), message });
+    let assert = Stmt::assert(Expr::broadcast(Expr::bool(false), 8), "no");
     let under = |lanes: u16, s: Stmt| Stmt::guard(Expr::broadcast(Expr::bool(true), lanes), s);
     check(
         &[&b],
@@ -509,10 +507,7 @@ fn signatures() {
     let twice = emit::module(&[(name("f"), &f), (name("f"), &f)], &baseline());
     expect!["two functions are called `f`"]
         .assert_eq(&twice.expect_err("a name twice").to_string());
-    let messages = (0..5000).map(|k| {
-        let message = format!("{k}").into();
-        Stmt::new(StmtKind::Assert { cond: Expr::bool(false), message })
-    });
+    let messages = (0..5000).map(|k| Stmt::assert(Expr::bool(false), format!("{k}")));
     let f = func(&[&b], Stmt::seq(messages));
     expect![[r#"
         error: function `f`: 5000 different assertion messages; 4095 are possible

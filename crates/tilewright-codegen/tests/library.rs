@@ -30,13 +30,10 @@ fn functions() -> [(Arc<str>, TensorFunc); 2] {
     let (x, t, y) = (matrix("x"), matrix("t"), matrix("y"));
     let (w, b) = (buffer("w", &[4], DType::F32), buffer("b", &[], DType::F32));
     let (i, j) = (Var::index("i"), Var::index("j"));
-    let check = StmtKind::Assert {
-        cond: x.load(at(&i, &j)).greater_equal(0.0),
-        message: "x is \"negative\"".into(),
-    };
+    let check = Stmt::assert(x.load(at(&i, &j)).greater_equal(0.0), "x is \"negative\"");
     let value = t.load(at(&i, &j)) * w.load([j.expr()]) + b.load([]);
     let store = Stmt::store(&y, at(&i, &j), value);
-    let body = Stmt::serial(&j, Expr::i32(4), Stmt::seq([Stmt::new(check), store]));
+    let body = Stmt::serial(&j, Expr::i32(4), Stmt::seq([check, store]));
     let body = Stmt::for_loop(&i, Range::upto(Expr::i32(3)), ForKind::Parallel, body);
     [("exp of x".into(), first), ("affine/é".into(), func(&[&x, &t, &w, &b, &y], body))]
 }
@@ -234,7 +231,8 @@ fn the_kernels_and_the_plan_may_be_objects_of_their_own() {
     let inputs = [x.bytes().as_ptr()];
     let outputs = [y.bytes_mut().as_mut_ptr()];
     let constants: Vec<*const u8> = plan.constants.iter().map(|c| c.bytes().as_ptr()).collect();
-    let context = Context { parallel_for: Some(threads), user: std::ptr::null() };
+    let context =
+        Context { parallel_for: Some(threads), user: std::ptr::null(), failure: std::ptr::null() };
     // SAFETY: the tables have the lengths that the plan says, the tensors their sizes.
     let result = unsafe {
         run(

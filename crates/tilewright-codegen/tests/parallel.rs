@@ -15,7 +15,7 @@ fn parallel(var: &Var, extent: Expr, body: Stmt) -> Stmt {
 }
 
 fn assert_that(cond: Expr, message: &str) -> Stmt {
-    Stmt::new(StmtKind::Assert { cond, message: message.into() })
+    Stmt::assert(cond, message)
 }
 
 fn f32s(t: &Tensor) -> &[f32] {
@@ -114,7 +114,8 @@ fn a_failed_assertion_is_the_result() {
     let n = || Expr::i32(64);
     let f =
         func(&[&a, &b], Stmt::seq([parallel(&i, n(), body(&i)), Stmt::serial(&j, n(), body(&j))]));
-    let messages = tilewright_codegen::emit::assert_messages(&f);
+    let assertions = tilewright_codegen::emit::assertions(&f);
+    let messages: Vec<_> = assertions.into_iter().map(|a| a.message).collect();
     assert_eq!(messages, [name("not negative"), name("below \"100\"")]);
     let native = compile(&f);
     for (value, result) in [(5, 0), (-1, 1), (100, 2)] {

@@ -446,12 +446,16 @@ impl<'o> Compiler<'o> {
                     m.fine(&site)
                 }))
             }
-            StmtKind::Assert { cond, message } => {
+            StmtKind::Assert { cond, message, values } => {
                 let cond = self.int(cond)?.code();
                 let message = message.clone();
+                let values = values.iter().map(|e| Ok(self.int(e)?.code()));
+                let values = values.collect::<Result<Vec<_>>>()?;
                 Ok(Box::new(move |m| {
                     if cond(m) == 0 {
-                        m.fail(format!("assertion failed: {message}"));
+                        let values: Vec<i64> = values.iter().map(|value| value(m)).collect();
+                        let text = tilewright_ir::text::fill(&message, &values);
+                        m.fail(format!("assertion failed: {text}"));
                     }
                     m.fine(&site)
                 }))

@@ -266,14 +266,22 @@ pub enum StmtKind {
     Assert {
         /// Condition.
         cond: Expr,
-        /// Message.
+        /// Message; each `{}` in it stands for one of `values`, see
+        /// [`fill`](crate::text::fill).
         message: Arc<str>,
+        /// Integers of the message, evaluated only where the condition is false.
+        values: Vec<Expr>,
     },
     /// Evaluate for the side effects; a constant does nothing.
     Evaluate(Expr),
 }
 
 impl Stmt {
+    /// Stops with a fixed message where the condition is false.
+    pub fn assert(cond: Expr, message: impl Into<Arc<str>>) -> Self {
+        Self::new(StmtKind::Assert { cond, message: message.into(), values: Vec::new() })
+    }
+
     /// A statement without a place in a source.
     pub fn new(kind: StmtKind) -> Self {
         Stmt(Arc::new(StmtData { kind, span: None }))

@@ -143,6 +143,52 @@ pub fn quote(text: &str) -> String {
     out
 }
 
+/// The message of an assertion with its values: each `{}` becomes the next of them, or `?` where
+/// there is none any more. Without values the text stays as it is.
+pub fn fill(message: &str, values: &[i64]) -> String {
+    if values.is_empty() {
+        return message.to_owned();
+    }
+    let mut values = values.iter();
+    let mut parts = message.split("{}");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match values.next() {
+            Some(value) => out.push_str(&value.to_string()),
+            None => out.push('?'),
+        }
+        out.push_str(part);
+    }
+    out
+}
+
+/// The known name nearest to a misspelt one, where one is near.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (name.len() / 3).min(3);
+    known
+        .into_iter()
+        .filter(|k| limit > 0 && k.len().abs_diff(name.len()) <= limit && k.len() < 64)
+        .map(|k| (distance(name, k), k))
+        .filter(|(d, _)| *d <= limit)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, k)| k)
+}
+
+/// Number of bytes to insert, delete or replace.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let cost = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = cost.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
 /// Shortest text of a finite float that reads back as the same value.
 pub fn float_text(value: f64, dtype: DType) -> String {
     let text = match (dtype.kind, dtype.bits) {
@@ -431,5 +477,22 @@ mod tests {
         assert_eq!(Expr::float(0.1, DType::F32).to_string(), "T.float32(0.1)");
         assert_eq!(Expr::float(1e30, DType::F32).to_string(), "T.float32(1e30)");
         assert_eq!(Expr::float(f64::NEG_INFINITY, DType::F32).to_string(), "T.float32(\"-inf\")");
+    }
+
+    #[test]
+    fn the_nearest_name_is_found_and_a_far_one_is_not() {
+        let known = ["serial", "parallel", "if_then_else"];
+        assert_eq!(nearest("seral", known), Some("serial"));
+        assert_eq!(nearest("if_then_esle", known), Some("if_then_else"));
+        assert_eq!(nearest("xyz", known), None);
+        assert_eq!(nearest("i", ["B", "j"]), None);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn a_message_takes_its_values_in_order() {
+        assert_eq!(fill("`A[{}, {}]` is out", &[3, -1]), "`A[3, -1]` is out");
+        assert_eq!(fill("{} of {}", &[3]), "3 of ?");
+        assert_eq!(fill("a {} without values", &[]), "a {} without values");
     }
 }

@@ -169,7 +169,10 @@ pub fn walk_stmt<V: Visit + ?Sized>(v: &mut V, s: &Stmt) {
             v.block(block);
         }
         StmtKind::Assume(e) | StmtKind::Evaluate(e) => v.expr(e),
-        StmtKind::Assert { cond, .. } => v.expr(cond),
+        StmtKind::Assert { cond, values, .. } => {
+            v.expr(cond);
+            values.iter().for_each(|e| v.expr(e));
+        }
     }
 }
 
@@ -502,11 +505,15 @@ pub fn fold_stmt_children<F: Fold + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
             let x = f.expr(e);
             if x.ptr_eq(e) { s.clone() } else { rebuilt(StmtKind::Evaluate(x)) }
         }
-        StmtKind::Assert { cond, message } => {
+        StmtKind::Assert { cond, message, values } => {
             let c = f.expr(cond);
-            match c.ptr_eq(cond) {
-                true => s.clone(),
-                false => rebuilt(StmtKind::Assert { cond: c, message: message.clone() }),
+            match (c.ptr_eq(cond), fold_exprs(f, values)) {
+                (true, None) => s.clone(),
+                (_, new) => {
+                    let (message, values) =
+                        (message.clone(), new.unwrap_or_else(|| values.clone()));
+                    rebuilt(StmtKind::Assert { cond: c, message, values })
+                }
             }
         }
     }

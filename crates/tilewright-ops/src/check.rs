@@ -127,7 +127,8 @@ fn between(value: &Expr, (low, high): (i64, i64)) -> Expr {
 }
 
 /// A copy of integers that stops the run with `message` where one does not meet the need; `None`
-/// where all numbers of the type do. Parameters: `x`, the result.
+/// where all numbers of the type do. Where the need is bounds, `{}` in the message stands for the
+/// number. Parameters: `x`, the result.
 ///
 /// # Errors
 /// [`Error::Unsupported`](tilewright_ir::Error::Unsupported) for types that are no integers, and
@@ -162,7 +163,11 @@ impl Fold for Guard<'_> {
         match s.kind() {
             StmtKind::Store { indices, value, .. } => {
                 let cond = self.need.condition(value, indices);
-                let check = StmtKind::Assert { cond, message: self.message.into() };
+                let values = match self.need {
+                    Need::NonZero => Vec::new(),
+                    Need::Within(_) => vec![value.clone().cast(DType::I64)],
+                };
+                let check = StmtKind::Assert { cond, message: self.message.into(), values };
                 Stmt::seq([Stmt::new(check), s.clone()])
             }
             _ => fold_stmt_children(self, s),

@@ -6,6 +6,9 @@
 //! `ctx->parallel_for`, or runs by itself where that is null.
 
 use std::ffi::c_void;
+use std::sync::atomic::AtomicI64;
+
+use tilewright_codegen::emit::MAX_VALUES;
 
 /// The body of a parallel loop: runs the iterations from `begin` to before `end`.
 pub type Body =
@@ -29,6 +32,18 @@ pub struct Context {
     pub parallel_for: Option<ParallelFor>,
     /// For `parallel_for`.
     pub user: *mut c_void,
+    /// Where the first assertion that fails leaves its values; may be null.
+    pub failure: *const Failure,
+}
+
+/// What the first assertion that failed left.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Failure {
+    /// The result of its kernel; zero as long as none did.
+    pub code: AtomicI64,
+    /// The values of its message.
+    pub values: [AtomicI64; MAX_VALUES],
 }
 
 /// A compiled kernel.

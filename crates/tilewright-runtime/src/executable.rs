@@ -2,20 +2,27 @@
 //!
 //! Everything that running needs is made once: the arena, the constants at their addresses, the
 //! argument lists of all kernel calls with the places of inputs and outputs left open, the threads.
-//! A run fills in those places and calls one kernel after the other. It allocates nothing.
+//! A run fills in those places and calls one kernel after the other. It allocates nothing, unless
+//! more runs go on at the same time than ever before: each takes an arena of its own, from those
+//! that earlier ones left behind. There are at most [`Executable::max_runs`] of them.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
+use tilewright_codegen::emit::{Assertion, MAX_VALUES};
 use tilewright_codegen::llvm::Jit;
-use tilewright_ir::{DType, Error, Plan, Port, Result, Slot, Tensor};
+use tilewright_ir::{DType, Error, Plan, Port, Result, Slot, Source, Tensor};
 
-use crate::abi::{Context, Kernel};
-use crate::pool::Pool;
+use crate::abi::{Context, Failure, Kernel};
+use crate::pool::{Pool, cores};
+
+/// Most arenas of one executable, however many cores there are.
+const MAX_ARENAS: usize = 64;
 
 /// A kernel in a [`Jit`]: how to find it, and what it may say.
 #[derive(Clone, Debug, Default)]
@@ -23,16 +30,19 @@ pub struct Symbol {
     /// The symbol.
     pub name: String,
     /// What the assertions of the function say, in the order of the codes that it returns.
-    pub messages: Vec<Arc<str>>,
+    pub assertions: Vec<Assertion>,
+    /// The text that the places of the assertions are in.
+    pub source: Option<Arc<Source>>,
 }
 
-/// A compiled module that can be run, from any thread. Runs that start at the same time take turns.
+/// A compiled module that can be run, from any thread. Runs of several threads go on at the same
+/// time, up to [`Executable::max_runs`]; those after them wait for one to end.
 pub struct Executable {
     plan: Plan,
     calls: Vec<Call>,
     /// The places of inputs and outputs in the argument lists.
     open: Vec<(usize, Slot)>,
-    memory: Mutex<Memory>,
+    arenas: Arenas,
     pool: Arc<Pool>,
     /// Owns the code that `calls` point into.
     _jit: Arc<Jit>,
@@ -43,7 +53,8 @@ struct Call {
     kernel: Kernel,
     /// Where its arguments start in [`Memory::args`].
     args: usize,
-    messages: Vec<Arc<str>>,
+    assertions: Vec<Assertion>,
+    source: Option<Arc<Source>>,
 }
 
 /// What a run writes to, apart from the outputs.
@@ -51,6 +62,40 @@ struct Memory {
     arena: Tensor,
     /// The argument lists of all calls.
     args: Vec<u64>,
+}
+
+/// What runs write to, for as many of them as go on at the same time.
+#[derive(Default)]
+struct Arenas {
+    state: Mutex<Free>,
+    /// An arena was given back.
+    freed: Condvar,
+}
+
+#[derive(Default)]
+struct Free {
+    list: Vec<Memory>,
+    /// Arenas in all, those in use included.
+    made: usize,
+}
+
+/// The memory of one run, which goes back when it ends.
+struct Lease<'a> {
+    arenas: &'a Arenas,
+    /// Empty only while it is dropped.
+    memory: Option<Memory>,
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        let mut state = self.arenas.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.memory.take() {
+            Some(memory) => state.list.push(memory),
+            None => state.made -= 1,
+        }
+        drop(state);
+        self.arenas.freed.notify_one();
+    }
 }
 
 impl Executable {
@@ -71,21 +116,17 @@ impl Executable {
         symbols: &HashMap<Arc<str>, Symbol>,
         pool: Arc<Pool>,
     ) -> Result<Executable> {
-        let arena = Tensor::zeros(DType::U8, &[plan.arena_bytes])
-            .map_err(|e| e.context("memory for intermediate results"))?;
         let mut executable = Executable {
             calls: Vec::with_capacity(plan.steps.len()),
             open: Vec::new(),
-            memory: Mutex::new(Memory { arena, args: Vec::new() }),
+            arenas: Arenas::default(),
             plan,
             pool,
             _jit: jit.clone(),
         };
         let broken = |what: String| Error::internal(format!("the memory plan is wrong: {what}"));
-        let Executable { plan, calls, open, memory, .. } = &mut executable;
-        let Memory { arena, args } = memory.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // The arena never moves: tensors that share their bytes with nobody are written in place.
-        let arena = arena.bytes_mut().as_mut_ptr();
+        let Executable { plan, calls, open, .. } = &mut executable;
+        let mut count = 0;
         let mut linked: HashMap<&str, Kernel> = HashMap::new();
         for step in &plan.steps {
             let symbol = symbols
@@ -101,31 +142,63 @@ impl Executable {
                     kernel
                 }
             };
-            calls.push(Call { kernel, args: args.len(), messages: symbol.messages.clone() });
+            let (assertions, source) = (symbol.assertions.clone(), symbol.source.clone());
+            calls.push(Call { kernel, args: count, assertions, source });
             for slot in &step.args {
-                let place = args.len();
-                let missing = || broken(format!("`{}` uses {slot:?}", step.func));
-                args.push(match *slot {
-                    Slot::Arena(at) if at <= plan.arena_bytes => {
-                        arena.wrapping_add(at).expose_provenance() as u64
-                    }
-                    Slot::Constant(i) => {
-                        let constant = plan.constants.get(i).ok_or_else(missing)?;
-                        constant.bytes().as_ptr().expose_provenance() as u64
-                    }
-                    Slot::Input(i) if i < plan.inputs.len() => {
-                        open.push((place, *slot));
-                        0
-                    }
-                    Slot::Output(i) if i < plan.outputs.len() => {
-                        open.push((place, *slot));
-                        0
-                    }
-                    Slot::Arena(_) | Slot::Input(_) | Slot::Output(_) => return Err(missing()),
-                });
+                match *slot {
+                    Slot::Arena(at) if at <= plan.arena_bytes => {}
+                    Slot::Constant(i) if i < plan.constants.len() => {}
+                    Slot::Input(i) if i < plan.inputs.len() => open.push((count, *slot)),
+                    Slot::Output(i) if i < plan.outputs.len() => open.push((count, *slot)),
+                    _ => return Err(broken(format!("`{}` uses {slot:?}", step.func))),
+                }
+                count += 1;
             }
         }
+        // The first arena, so that what does not fit memory is known now.
+        drop(executable.lease()?);
         Ok(executable)
+    }
+
+    /// An arena, and the argument lists with the addresses in it and of the constants.
+    fn memory(&self) -> Result<Memory> {
+        let mut arena = Tensor::zeros(DType::U8, &[self.plan.arena_bytes])
+            .map_err(|e| e.context("memory for intermediate results"))?;
+        // The arena never moves: tensors that share their bytes with nobody are written in place.
+        let start = arena.bytes_mut().as_mut_ptr();
+        let slots = self.plan.steps.iter().flat_map(|step| &step.args);
+        let address = |slot: &Slot| match *slot {
+            Slot::Arena(at) => start.wrapping_add(at).expose_provenance() as u64,
+            Slot::Constant(i) => self.plan.constants[i].bytes().as_ptr().expose_provenance() as u64,
+            Slot::Input(_) | Slot::Output(_) => 0,
+        };
+        let args = slots.map(address).collect();
+        Ok(Memory { arena, args })
+    }
+
+    /// The memory for a run: one that is free, a new one, or where there may be no more of them
+    /// the next one that becomes free.
+    fn lease(&self) -> Result<Lease<'_>> {
+        let mut state = self.arenas.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(memory) = state.list.pop() {
+                return Ok(Lease { arenas: &self.arenas, memory: Some(memory) });
+            }
+            if state.made < self.max_runs() {
+                state.made += 1;
+                drop(state);
+                // If it fails, dropping the lease counts it out again.
+                let mut lease = Lease { arenas: &self.arenas, memory: None };
+                lease.memory = Some(self.memory()?);
+                return Ok(lease);
+            }
+            state = self.arenas.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// How many runs may go on at the same time: one a core, and at least two.
+    pub fn max_runs(&self) -> usize {
+        cores().clamp(2, MAX_ARENAS)
     }
 
     /// Inputs, in the order in which a run takes them.
@@ -232,8 +305,10 @@ impl Executable {
     ) -> Result<()> {
         self.check_inputs(inputs)?;
         check("output", &self.plan.outputs, outputs)?;
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let Memory { arena, args } = &mut *memory;
+        let mut lease = self.lease()?;
+        let Some(Memory { arena, args }) = &mut lease.memory else {
+            return Err(Error::internal("a run without memory"));
+        };
         if cfg!(debug_assertions) {
             // NaN in every floating-point type: what is read before it is written shows.
             arena.bytes_mut().fill(0xff);
@@ -247,30 +322,42 @@ impl Executable {
                 Slot::Constant(_) | Slot::Arena(_) => continue,
             };
         }
-        let context: Context = self.pool.context();
+        let failure = Failure::default();
+        let context = Context { failure: &failure, ..self.pool.context() };
         for (step, call) in self.calls.iter().enumerate() {
             let args = args[call.args..].as_ptr();
             // SAFETY: by the contract of `new` the kernel takes these arguments and stays within
-            // what they point to: the constants and the arena, which `self` owns (and the lock
-            // keeps other runs away from), and the inputs and outputs, whose sizes were checked.
+            // what they point to: the constants, the arena, which no other run has while this one
+            // holds the lease, and the inputs and outputs, whose sizes were checked.
             let code = around(step, &|| unsafe { (call.kernel)(&context, args) });
             if code != 0 {
-                return Err(self.failed(step, code));
+                return Err(self.failed(step, code, &failure));
             }
         }
         Ok(())
     }
 
-    fn failed(&self, step: usize, code: i32) -> Error {
+    fn failed(&self, step: usize, code: i32, failure: &Failure) -> Error {
         let func = self.plan.steps.get(step).map_or("?", |step| &*step.func);
-        let said = usize::try_from(code)
-            .ok()
-            .and_then(|code| self.calls.get(step)?.messages.get(code.checked_sub(1)?));
-        match said {
-            Some(message) => {
-                Error::execution(format!("an assertion of `{func}` failed: {message}"))
-            }
-            None => Error::internal(format!("the kernel of `{func}` returned {code}")),
+        // Of several threads that failed, the one that left its values is the one to speak of.
+        let first = failure.code.load(Ordering::Relaxed);
+        let values: [i64; MAX_VALUES] =
+            std::array::from_fn(|k| failure.values[k].load(Ordering::Relaxed));
+        let (code, values) = match first {
+            0 => (i64::from(code), None),
+            first => (first, Some(&values[..])),
+        };
+        let call = self.calls.get(step);
+        let said =
+            usize::try_from(code).ok().and_then(|code| call?.assertions.get(code.checked_sub(1)?));
+        let Some(said) = said else {
+            return Error::internal(format!("the kernel of `{func}` returned {code}"));
+        };
+        let text = said.text(values);
+        let error = Error::execution(format!("an assertion of `{func}` failed: {text}"));
+        match call.and_then(|call| call.source.as_ref()) {
+            Some(source) => error.at(said.span).in_source(source),
+            None => error,
         }
     }
 
@@ -319,6 +406,7 @@ pub fn check_port(what: &str, port: &Port, tensor: &Tensor) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicUsize;
     use tilewright_codegen::llvm::{Emit, Llvm, OptLevel};
     use tilewright_ir::Step;
 
@@ -367,6 +455,13 @@ mod tests {
           call void %for(ptr %ctx, ptr @body, ptr %args, i64 0, i64 8)
           ret i32 0
         }
+        declare void @meet(ptr)
+        define i32 @tw_wait(ptr %ctx, ptr %args) {
+          %x = load ptr, ptr %args
+          %at = load ptr, ptr %x
+          call void @meet(ptr %at)
+          ret i32 0
+        }
         define i32 @tw_check(ptr %ctx, ptr %args) {
           %x = load ptr, ptr %args
           %o.at = getelementptr i64, ptr %args, i64 1
@@ -393,10 +488,17 @@ mod tests {
     fn link(plan: Plan, threads: usize) -> Result<Executable> {
         let llvm = Llvm::get()?;
         let jit = Jit::new(llvm)?;
+        let meet = NonNull::new(meet as *mut c_void).expect("a function has an address");
+        jit.define("meet", meet)?;
         jit.add_object(&llvm.compile(KERNELS, &llvm.host(), OptLevel::Full, Emit::Object)?)?;
-        let messages = ["never", "x is positive"].map(Arc::from).to_vec();
-        let symbols = ["double", "add", "check"].map(|name| {
-            let symbol = Symbol { name: format!("tw_{name}"), messages: messages.clone() };
+        let assertions = ["never", "x is positive"].map(|message| Assertion {
+            message: message.into(),
+            values: 0,
+            span: None,
+        });
+        let symbols = ["double", "add", "check", "wait"].map(|name| {
+            let assertions = assertions.to_vec();
+            let symbol = Symbol { name: format!("tw_{name}"), assertions, source: None };
             (name.into(), symbol)
         });
         // SAFETY: the kernels take the arguments that the plans of the tests give them.
@@ -466,6 +568,71 @@ mod tests {
                 });
             }
         });
+    }
+
+    /// Counts the runs that are inside, and waits for another one.
+    unsafe extern "C" fn meet(inside: *const AtomicUsize) {
+        // SAFETY: the test hands over the address of a number that lives as long as its runs.
+        let inside = unsafe { &*inside };
+        inside.fetch_add(1, Ordering::SeqCst);
+        while inside.load(Ordering::SeqCst) < 2 {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Two runs of one executable are inside of a kernel at the same time, each with its own arena:
+    /// the kernel returns only when both are there.
+    #[test]
+    fn runs_go_on_at_the_same_time() {
+        let plan = Plan {
+            inputs: vec![
+                Port { name: "at".into(), dtype: DType::I64, shape: vec![1] },
+                port("x", &[8]),
+            ],
+            outputs: vec![port("out", &[8])],
+            steps: vec![
+                step("double", &[Slot::Input(1), Slot::Arena(0)]),
+                step("wait", &[Slot::Input(0)]),
+                step("double", &[Slot::Arena(0), Slot::Output(0)]),
+            ],
+            arena_bytes: 64,
+            ..Plan::default()
+        };
+        let executable = link(plan, 1).expect("a plan that fits");
+        let inside = AtomicUsize::new(0);
+        let address: *const AtomicUsize = &inside;
+        let at = Tensor::from_slice(&[1], &[address.expose_provenance() as i64]).expect("a tensor");
+        std::thread::scope(|scope| {
+            for k in 0..2 {
+                let (executable, at) = (&executable, at.clone());
+                scope.spawn(move || {
+                    let x = floats(&[k as f32; 8]);
+                    let outputs = executable.run(&[at, x]).expect("it runs");
+                    assert_eq!(outputs[0].as_slice(), Some(&[4.0 * k as f32; 8][..]));
+                });
+            }
+        });
+        assert_eq!(executable.arenas.state.lock().expect("no panic").made, 2);
+    }
+
+    /// More runs than there may be arenas all come to an end, and leave no more behind.
+    #[test]
+    fn the_number_of_arenas_is_bounded() {
+        let executable = link(example(), 1).expect("a plan that fits");
+        let most = executable.max_runs();
+        std::thread::scope(|scope| {
+            for k in 0..most * 3 {
+                let executable = &executable;
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        let outputs = executable.run(&[floats(&[k as f32; 8])]).expect("it runs");
+                        assert_eq!(outputs[1].as_slice(), Some(&[2.0 * k as f32; 8][..]));
+                    }
+                });
+            }
+        });
+        let state = executable.arenas.state.lock().expect("no panic");
+        assert!(state.made <= most && state.list.len() == state.made);
     }
 
     #[test]

@@ -159,7 +159,7 @@ impl Pool {
             1 => None,
             _ => Some(parallel_for),
         };
-        Context { parallel_for, user: shared.cast_mut().cast() }
+        Context { parallel_for, user: shared.cast_mut().cast(), failure: std::ptr::null() }
     }
 }
 
@@ -174,10 +174,7 @@ impl Drop for Pool {
     }
 }
 
-/// Cores that this process may use.
-pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
+pub use tilewright_target::cores;
 
 /// [`crate::abi::ParallelFor`] of a pool.
 unsafe extern "C" fn parallel_for(

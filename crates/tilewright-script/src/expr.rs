@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
+use tilewright_ir::text::nearest;
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, DType, Error, Expr, ExprKind, Intrin, Range, Result, Span, TypeKind,
     equal, text,
 };
 
-use crate::args::{Args, elements, nearest, string};
+use crate::args::{Args, elements, string};
 use crate::env::{Env, Item};
 use crate::syntax;
 use crate::value::{Value, binary, constant_value, int_literal};

@@ -4,12 +4,13 @@
 //! arguments under their names, others under `_0`, `_1`, ... after their position.
 
 use ruff_python_ast as ast;
+use tilewright_ir::text::nearest;
 use tilewright_ir::{
     Attr, Attrs, Binding, BindingBlock, DType, Error, Expr, GraphExpr, GraphFunc, GraphType,
     GraphVar, Result, Span, Tensor, TensorType, Var,
 };
 
-use crate::args::{Args, elements, nearest, string};
+use crate::args::{Args, elements, string};
 use crate::consts::ConstTable;
 use crate::env::Item;
 use crate::expr::{ExprParser, Space};

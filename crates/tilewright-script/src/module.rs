@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ruff_python_ast as ast;
+use tilewright_ir::text::nearest;
 use tilewright_ir::{Attrs, DType, Error, Function, Module, Result, Source, Span};
 
-use crate::args::{nearest, string};
+use crate::args::string;
 use crate::consts::ConstTable;
 use crate::env::Item;
 use crate::expr::{ExprParser, Space};

@@ -275,11 +275,15 @@ impl TensorParser<'_> {
             }
             ast::Stmt::With(w) => self.with(w, level, out),
             ast::Stmt::Assert(a) => {
-                let message = match &a.msg {
-                    Some(e) => string(e)?.into(),
-                    None => "".into(),
+                let (message, values) = match a.msg.as_deref() {
+                    None => ("".into(), Vec::new()),
+                    Some(ast::Expr::Tuple(t)) if !t.elts.is_empty() => {
+                        let values = t.elts[1..].iter().map(|e| self.x.expr(e));
+                        (string(&t.elts[0])?.into(), values.collect::<Result<_>>()?)
+                    }
+                    Some(e) => (string(e)?.into(), Vec::new()),
                 };
-                push(StmtKind::Assert { cond: self.x.condition(&a.test)?, message });
+                push(StmtKind::Assert { cond: self.x.condition(&a.test)?, message, values });
                 Ok(())
             }
             ast::Stmt::Return(r) => {

@@ -429,7 +429,7 @@ impl Gen<'_> {
             0 => Stmt::new(StmtKind::Assume(self.expr(DType::BOOL, 2))),
             1 => {
                 let cond = self.expr(DType::BOOL, 2);
-                Stmt::new(StmtKind::Assert { cond, message: self.name().into() })
+                Stmt::assert(cond, self.name())
             }
             2 => {
                 let value = match self.pick(3) {

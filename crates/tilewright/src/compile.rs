@@ -39,6 +39,7 @@ pub fn lower_program(module: &Module, options: &Options, prefix: &str) -> Result
 /// [`Error::Malformed`](crate::Error::Malformed) if the module breaks a rule,
 /// [`Error::Input`](crate::Error::Input) if it leaves sizes open,
 /// [`Error::Unsupported`](crate::Error::Unsupported) if it uses what native code cannot do,
+/// or is to be for a machine whose features this one lacks,
 /// [`Error::Toolchain`](crate::Error::Toolchain) if there is no LLVM.
 ///
 /// ```
@@ -58,8 +59,9 @@ pub fn lower_program(module: &Module, options: &Options, prefix: &str) -> Result
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn compile(module: &Module, options: &Options) -> Result<Executable> {
-    let Program { plan, kernels, .. } = lower_program(module, options, emit::PREFIX)?;
     let target = options.target()?;
+    Llvm::get()?.check_host(&target)?;
+    let Program { plan, kernels, .. } = lower_program(module, options, emit::PREFIX)?;
     let objects = compile_objects(&kernels.llvm_ir(emit::PREFIX, &target)?, options)?;
     let jit = Jit::new(Llvm::get()?)?;
     objects.iter().try_for_each(|object| jit.add_object(object))?;

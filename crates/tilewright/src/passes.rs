@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use tilewright_graph::layout::{self, Leave, Policy, flow};
 use tilewright_ir::{Error, Module, Remarks, Result, TensorFunc};
-use tilewright_schedule::{Machine, auto};
+use tilewright_schedule::auto;
+use tilewright_target::Features;
 use tilewright_transform::hoist::{self, Hoist};
 use tilewright_transform::lower::{blocks, flatten, opaque, scratch, vectorize};
 use tilewright_transform::partition::{self, Partition};
@@ -163,7 +164,12 @@ pub static PASSES: &[Pass] = &[
         run: |module, settings, _| {
             // Not this machine's: the result of a pass does not hang on where it runs.
             let features = settings.text(FEATURES.0).unwrap_or("+avx2,+fma");
-            let machine = Machine::of_target("x86_64-unknown-linux-gnu", features);
+            let machine = {
+                let triple = "x86_64-unknown-linux-gnu";
+                tilewright_target::check(triple, "", features, u32::MAX, None)
+                    .map_err(|e| e.context(FEATURES.0))?;
+                Features::of(triple, "", features).machine()
+            };
             each_tensor(module, |f| Ok(auto(f, &machine)))
         },
     },

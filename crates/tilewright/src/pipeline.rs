@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tilewright_analysis::at_once;
 use tilewright_codegen::cache::ObjectCache;
 use tilewright_codegen::emit;
 use tilewright_codegen::llvm::{Llvm, OptLevel, Target};
@@ -24,9 +25,10 @@ use tilewright_graph as graph;
 use tilewright_ir::{Error, Function, Module, Plan, Remarks, Result, TensorFunc, well_formed};
 use tilewright_runtime::Symbol;
 use tilewright_runtime::pool::cores;
-use tilewright_schedule::{Machine, auto};
+use tilewright_schedule::auto;
+
+use tilewright_transform::lower;
 use tilewright_transform::lower::scratch::scratch_count;
-use tilewright_transform::{at_once, lower};
 
 use crate::assume::use_assume;
 use crate::sizes;
@@ -62,20 +64,22 @@ impl Stage {
         }
     }
 
-    /// Runs it for a target.
+    /// Runs it.
     ///
     /// # Errors
-    /// Those of the stage.
-    pub fn run(self, module: &Module, target: &Target) -> Result<Module> {
+    /// Those of the stage, and of [`Options::target`].
+    pub fn run(self, module: &Module, options: &Options) -> Result<Module> {
         match self {
             Stage::Assume => each_tensor(module, |f| use_assume(f, &mut Remarks::new())),
             Stage::Fuse => graph::fuse(module),
             Stage::Prepare => graph::prepare(module),
             Stage::Schedule => {
-                let machine = Machine::of_target(&target.triple, &target.features);
+                let target = options.target()?;
+                let machine = target.known_features().machine();
                 each_tensor(module, |f| Ok(auto(f, &machine)))
             }
-            Stage::Lower => each_tensor(module, lower),
+            Stage::Lower if options.unchecked => each_tensor(module, lower::lower_unchecked),
+            Stage::Lower => each_tensor(module, lower::lower),
         }
     }
 }
@@ -94,6 +98,10 @@ pub struct Progress {
 /// What is told about progress, possibly from several threads.
 pub type Watcher = Arc<dyn Fn(Progress) + Send + Sync>;
 
+/// What is told about things that are wrong on this machine and do not stop a compilation, as
+/// sentences for the user.
+pub type Warner = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// Choices for a compilation.
 #[derive(Clone)]
 pub struct Options {
@@ -109,12 +117,17 @@ pub struct Options {
     pub schedule: bool,
     /// Check the module's rules after every stage, not only at first.
     pub check: bool,
+    /// Leave out the assertions that keep accesses in range where that is not proved: such an access
+    /// then reads or writes other memory. Only for modules that are trusted.
+    pub unchecked: bool,
     /// Keep compiled code on disk.
     pub cache: bool,
     /// Objects and shared libraries with the C functions that `T.call_extern` calls.
     pub link: Vec<PathBuf>,
     /// Is told about progress.
     pub progress: Option<Watcher>,
+    /// Is told what is wrong and does not stop the compilation: a cache that is not to be trusted.
+    pub warn: Option<Warner>,
 }
 
 impl Default for Options {
@@ -126,16 +139,30 @@ impl Default for Options {
             fuse: true,
             schedule: true,
             check: cfg!(debug_assertions),
+            unchecked: false,
             cache: true,
             link: Vec::new(),
             progress: None,
+            warn: None,
         }
     }
 }
 
 impl std::fmt::Debug for Options {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Options { threads, target, level, fuse, schedule, check, cache, link, progress } = self;
+        let Options {
+            threads,
+            target,
+            level,
+            fuse,
+            schedule,
+            check,
+            unchecked,
+            cache,
+            link,
+            progress,
+            warn,
+        } = self;
         f.debug_struct("Options")
             .field("threads", threads)
             .field("target", target)
@@ -143,9 +170,11 @@ impl std::fmt::Debug for Options {
             .field("fuse", fuse)
             .field("schedule", schedule)
             .field("check", check)
+            .field("unchecked", unchecked)
             .field("cache", cache)
             .field("link", link)
             .field("progress", &progress.is_some())
+            .field("warn", &warn.is_some())
             .finish()
     }
 }
@@ -160,16 +189,31 @@ impl Options {
     ///
     /// # Errors
     /// [`Error::Toolchain`] if it is this one and there is no LLVM to ask about it.
+    /// [`Error::Input`] for a CPU or feature that LLVM does not know.
     pub fn target(&self) -> Result<Target> {
-        match &self.target {
-            Some(target) => Ok(target.clone()),
-            None => Ok(Llvm::get()?.host()),
-        }
+        let llvm = Llvm::get()?;
+        let Some(target) = &self.target else { return Ok(llvm.host()) };
+        llvm.check_target(target)?;
+        Ok(target.clone())
     }
 
     /// Threads that a run uses.
     pub fn threads(&self) -> usize {
         if self.threads == 0 { cores() } else { self.threads }
+    }
+
+    /// The cache of compiled code.
+    pub fn object_cache(&self) -> ObjectCache {
+        if self.cache { ObjectCache::from_env() } else { ObjectCache::off() }
+    }
+
+    /// Hands on what a cache warned of.
+    pub fn tell_warnings(&self, cache: &ObjectCache) {
+        for warning in cache.take_warnings() {
+            if let Some(warn) = &self.warn {
+                warn(&warning);
+            }
+        }
     }
 
     fn wants(&self, stage: Stage) -> bool {
@@ -280,12 +324,11 @@ pub fn run_stages(
         ))
         .help(format!("give each a size:{flags}; or give the inputs")));
     }
-    let target = options.target()?;
     let mut module = module.clone();
     let stages = Stage::ALL.into_iter().filter(|stage| *stage <= until);
     for stage in stages.filter(|stage| options.wants(*stage)) {
         options.tell(stage.name(), 0, 1);
-        module = stage.run(&module, &target)?;
+        module = stage.run(&module, options)?;
         if options.check {
             check_after(stage.name(), &module)?;
         }
@@ -316,7 +359,8 @@ impl Kernels {
             let f = lowered.tensor(&step.func).map_err(|e| Error::internal(e.to_string()))?;
             let symbol = Symbol {
                 name: emit::symbol(prefix, &step.func),
-                messages: emit::assert_messages(f),
+                assertions: emit::assertions(f),
+                source: lowered.source.clone(),
             };
             list.push((step.func.clone(), f.clone(), symbol));
         }
@@ -336,10 +380,6 @@ impl Kernels {
     }
 }
 
-/// Stack of a thread that runs LLVM, which walks expressions by recursion. Pages are taken only as
-/// they are used.
-const STACK_BYTES: usize = 64 << 20;
-
 /// Compiles modules of LLVM IR to object files, as many at a time as there are cores.
 ///
 /// # Errors
@@ -347,7 +387,7 @@ const STACK_BYTES: usize = 64 << 20;
 pub fn compile_objects(modules: &[String], options: &Options) -> Result<Vec<Vec<u8>>> {
     let llvm = Llvm::get()?;
     let target = options.target()?;
-    let cache = if options.cache { ObjectCache::from_env() } else { ObjectCache::off() };
+    let cache = options.object_cache();
     // The longest first, so that no thread is left alone with one at the end.
     let mut order: Vec<usize> = (0..modules.len()).collect();
     order.sort_by_key(|i| std::cmp::Reverse(modules[*i].len()));
@@ -371,13 +411,13 @@ pub fn compile_objects(modules: &[String], options: &Options) -> Result<Vec<Vec<
     std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for _ in 0..cores().min(modules.len()) {
-            let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-            threads.extend(thread.spawn_scoped(scope, work));
+            threads.extend(std::thread::Builder::new().spawn_scoped(scope, work));
         }
         if threads.is_empty() {
             work();
         }
     });
+    options.tell_warnings(&cache);
     let mut results = Vec::with_capacity(objects.len());
     let mut missing = false;
     for object in objects {

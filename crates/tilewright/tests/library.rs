@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use tilewright::ir::{Buffer, Expr, Param, Stmt, TensorFunc, Var};
+use tilewright::codegen::llvm::{Llvm, Target};
+use tilewright::ir::{Buffer, Expr, Param, Remarks, Stmt, TensorFunc, Var};
 use tilewright::pipeline::{Progress, Stage, run_stages};
+use tilewright::transform::lower::bounds;
 use tilewright::{
     DType, Error, Module, ModuleExt, Options, Sizes, Tensor, compile, load, random::Random,
 };
@@ -261,4 +263,102 @@ fn a_c_kernel_with_its_own_layout_is_linked_into_a_run() {
     let options = Options { link: vec![path("broken.so")], ..options };
     let error = compile(&flowed, &options).err().expect("it is no library").render();
     assert!(error.contains("cannot load") && error.contains("broken.so"), "{error}");
+}
+
+/// A gather: the indices are data.
+const GATHER: &str = r#"
+@T.prim_func
+def gather(A: T.Buffer((10, 3), "float32"), at: T.Buffer((8,), "int32"), B: T.Buffer((8, 3), "float32")):
+    for i in T.parallel(8):
+        for j in range(3):
+            B[i, j] = A[at[i], j]
+"#;
+
+#[test]
+fn an_access_out_of_range_ends_the_run_with_its_place_and_indices() {
+    let module = Module::from_script(GATHER).expect("a module");
+    let executable = compile(&module, &options()).expect("it compiles");
+    let a: Vec<f32> = (0..30).map(|v| v as f32).collect();
+    let a = Tensor::from_slice(&[10, 3], &a).expect("a tensor");
+    let run = |at: [i32; 8]| {
+        executable.run(&[a.clone(), Tensor::from_slice(&[8], &at).expect("a tensor")])
+    };
+    let outputs = run([9, 0, 1, 2, 3, 4, 5, 6]).expect("all are in range");
+    assert_eq!(
+        outputs[0].as_slice::<f32>().map(|v| v[..4].to_vec()),
+        Some(vec![27.0, 28.0, 29.0, 0.0])
+    );
+    for bad in [10, -1, i32::MAX, i32::MIN] {
+        for place in 0..8 {
+            let mut at = [0; 8];
+            at[place] = bad;
+            let error = run(at).expect_err("it is out of range");
+            assert!(matches!(error, Error::Execution(_)));
+            let text = error.render();
+            let said = format!("`A[{bad}, 0]` is out of range: axis 0 has extent 10");
+            assert!(text.contains("`gather`") && text.contains(&said), "{text}");
+            assert!(text.contains("B[i, j] = A[at[i], j]"), "the place is shown: {text}");
+        }
+    }
+    // And afterwards it runs as before.
+    assert!(run([0; 8]).is_ok());
+}
+
+#[test]
+fn checks_are_left_out_where_they_are_not_wanted() {
+    let module = Module::from_script(GATHER).expect("a module");
+    let checks = |unchecked: bool| {
+        let options = Options { unchecked, ..options() };
+        let lowered =
+            run_stages(&module, &options, Stage::Lower, |_, _| Ok(())).expect("it lowers");
+        lowered.tensors().map(|(_, f)| bounds::count(f)).sum::<usize>()
+    };
+    assert_eq!((checks(false), checks(true)), (1, 0));
+}
+
+#[test]
+fn a_model_is_proved_under_every_layout() {
+    for layout in ["none", "nhwc", "nchw8c", "nchw16c"] {
+        for (fuse, schedule) in [(true, true), (false, true), (false, false)] {
+            let mut module = digits(97);
+            if layout != "none" {
+                let policy = layout.parse().expect("a layout");
+                let laid_out = tilewright::layout::apply(&module, policy, &mut Remarks::new());
+                module = laid_out.expect("it is laid out").0;
+            }
+            let options = Options { fuse, schedule, ..options() };
+            let lowered = run_stages(&module, &options, Stage::Lower, |_, _| Ok(()));
+            for (name, f) in lowered.expect("it lowers").tensors() {
+                assert_eq!(bounds::count(f), 0, "{name} under {layout}");
+            }
+        }
+    }
+}
+
+#[test]
+fn code_for_another_machine_is_not_run() {
+    let llvm = Llvm::get().expect("an LLVM");
+    let host = llvm.host();
+    let Target { triple, cpu, features } = host.clone();
+    let lacking = ["x86-64-v4", "sapphirerapids", "knl", "apple-m4", "neoverse-v2", "cortex-a55"];
+    let other = lacking.into_iter().map(|cpu| Target {
+        triple: triple.clone(),
+        cpu: cpu.into(),
+        features: String::new(),
+    });
+    let mut other = other.filter(|target| llvm.check_target(target).is_ok());
+    let have = host.known_features();
+    if let Some(target) = other.find(|t| !t.known_features().missing_in(&have).is_empty()) {
+        let missing = target.known_features().missing_in(&have);
+        let options = Options { target: Some(target), ..options() };
+        let error = compile(&digits(1), &options).expect_err("this machine cannot run it");
+        assert!(matches!(error, Error::Unsupported(_)));
+        assert!(error.to_string().ends_with(&missing.join(", ")), "{error}");
+    }
+    for (cpu, features) in [("znver33", features.as_str()), (cpu.as_str(), "+nonsense")] {
+        let target = Target { triple: triple.clone(), cpu: cpu.into(), features: features.into() };
+        let options = Options { target: Some(target), ..options() };
+        let error = compile(&digits(1), &options).expect_err("there is no such thing");
+        assert!(matches!(error, Error::Input(_)), "{error}");
+    }
 }

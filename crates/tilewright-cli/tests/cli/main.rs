@@ -202,6 +202,80 @@ fn doctor_says_where_the_cache_is() {
     assert!(!run(&["doctor"]).contains(": 0 objects"));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_cache_that_others_may_write_is_not_used() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = Scratch::new();
+    let cache = scratch.path("cache");
+    std::fs::create_dir(&cache).expect("a directory can be made");
+    let mode = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(&cache, mode).expect("the mode can be set");
+    let run = |arguments: &[&str]| {
+        let done = program().args(arguments).env("TILEWRIGHT_CACHE", &cache).output();
+        let done = done.expect("the program runs");
+        assert!(done.status.success());
+        [done.stdout, done.stderr].map(|text| String::from_utf8(text).expect("text"))
+    };
+    let [_, said] = run(&["run", &digits("digits.onnx"), "--dim", "N=1"]);
+    let why = "others may write it (mode 777)";
+    assert!(said.contains("warning: ") && said.contains(&cache) && said.contains(why), "{said}");
+    assert_eq!(said.matches("warning: ").count(), 1);
+    let [said, _] = run(&["doctor"]);
+    assert!(said.contains(&format!("cache: {cache}: NOT USED: {why}")), "{said}");
+    assert_eq!(std::fs::read_dir(&cache).expect("it is there").count(), 0);
+}
+
+#[test]
+fn a_cpu_that_is_not_there_is_refused_before_anything_is_done() {
+    let scratch = Scratch::new();
+    let out = scratch.path("x.o");
+    let model = digits("digits.onnx");
+    for (cpu, said) in [("znver44", "did you mean `znver4`?"), ("i386", "no CPU `i386`")] {
+        if cfg!(target_arch = "x86_64") {
+            let done = tilewright(&["run", &model, "--dim", "N=1", "--cpu", cpu]).code(2);
+            done.complains(said);
+        }
+    }
+    let nonsense = ["compile", &model, "--dim", "N=1", "--cpu", "nonsense\u{7}", "-o", &out];
+    tilewright(&nonsense).code(2).complains("no CPU `nonsense\\u{7}`");
+    assert!(!std::path::Path::new(&out).exists());
+}
+
+/// The deepest programs that are read go through every command without running out of stack.
+#[test]
+fn deep_programs_end_in_an_answer() {
+    let scratch = Scratch::new();
+    let path = scratch.path("deep.py");
+    let sum = format!("{}A[0]{}", "(A[0] + ".repeat(380), ")".repeat(380));
+    let choice = (0..180)
+        .fold("A[0]".to_owned(), |inner, _| format!("T.if_then_else(A[0] < {inner}, A[0], A[1])"));
+    let ifs: String =
+        (0..90).map(|k| format!("{}if A[{}] < 9:\n", "    ".repeat(k + 1), k % 2)).collect();
+    let body = format!("{}B[0] = A[0]\n", "    ".repeat(91));
+    let lets: String = (0..400).map(|k| format!("    v{k}: T.int32 = A[0] + {k}\n")).collect();
+    for text in [
+        format!("    B[0] = {sum}\n"),
+        format!("    B[0] = {choice}\n"),
+        ifs + &body,
+        lets + "    B[0] = v0\n",
+    ] {
+        let head =
+            "@T.prim_func\ndef f(A: T.Buffer((2,), \"int32\"), B: T.Buffer((1,), \"int32\")):\n";
+        std::fs::write(&path, head.to_owned() + &text).expect("it can be written");
+        for command in [
+            &["run", &path][..],
+            &["opt", &path, "--pass", "lower"],
+            &["diff", &path, &path],
+            &["compile", &path, "--emit", "llvm-ir", "--opt-level", "0"],
+        ] {
+            let done = program().args(command).output().expect("the program runs");
+            let code = done.status.code();
+            assert!(matches!(code, Some(0 | 2)), "{command:?}: {code:?}: {}", text.len());
+        }
+    }
+}
+
 #[test]
 fn shells_and_manuals_get_their_texts() {
     for shell in ["bash", "zsh", "fish"] {

@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use tilewright_ir::visit::{walk_expr, walk_stmt};
 use tilewright_ir::{
-    Attr, DType, Error, Expr, ExprKind, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
+    Attr, DType, Error, Expr, ExprKind, Param, Result, Span, Stmt, StmtKind, TensorFunc, Var,
+    Visit, text,
 };
 
 use super::code::{Code, Scalar, Shared, Ty, Val};
@@ -45,8 +46,8 @@ pub(super) struct Func<'m> {
     /// The lanes that take part, inside vector conditions.
     pub mask: Option<Val>,
     pub aliases: Rc<Aliases>,
-    /// Messages of assertions, whose position gives the result.
-    pub messages: Rc<Vec<Arc<str>>>,
+    /// The assertions, whose position gives the result.
+    pub assertions: Rc<Vec<Assertion>>,
     /// Whether sums that accumulate may be reordered.
     pub reassoc: bool,
     /// Whether this is the body of a parallel loop.
@@ -74,7 +75,7 @@ impl<'m> Func<'m> {
         shared: &'m Shared,
         symbol: Rc<str>,
         aliases: Rc<Aliases>,
-        messages: Rc<Vec<Arc<str>>>,
+        assertions: Rc<Vec<Assertion>>,
     ) -> Func<'m> {
         Func {
             code: Code::new(shared),
@@ -86,7 +87,7 @@ impl<'m> Func<'m> {
             scopes: vec![Scope::default()],
             mask: None,
             aliases,
-            messages,
+            assertions,
             reassoc: false,
             parallel: false,
             stack: 0,
@@ -154,24 +155,60 @@ impl<'m> Func<'m> {
     }
 }
 
-/// The messages of a function's assertions, each once, in the order of the text. The function
-/// returns 1 plus the position of the one that failed.
-pub fn assert_messages(func: &TensorFunc) -> Vec<Arc<str>> {
-    struct Messages(Vec<Arc<str>>);
-    impl Visit for Messages {
+/// Most values that a failed assertion hands to its caller; those after them are not shown.
+pub const MAX_VALUES: usize = 8;
+
+/// What may be said of a run that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assertion {
+    /// The message, with `{}` for each value.
+    pub message: Arc<str>,
+    /// How many values the kernel hands over, at most [`MAX_VALUES`].
+    pub values: usize,
+    /// The place in the source.
+    pub span: Option<Span>,
+}
+
+impl Assertion {
+    /// That of a statement; `None` where it is no assertion.
+    pub(super) fn of(s: &Stmt) -> Option<Assertion> {
+        let StmtKind::Assert { message, values, .. } = s.kind() else { return None };
+        let (message, values) = (message.clone(), values.len().min(MAX_VALUES));
+        Some(Assertion { message, values, span: s.span() })
+    }
+
+    /// The message with the values that the kernel handed over; without any where it could not.
+    pub fn text(&self, values: Option<&[i64]>) -> String {
+        match (self.values, values) {
+            (0, _) => self.message.to_string(),
+            (n, Some(values)) => text::fill(&self.message, &values[..n.min(values.len())]),
+            (_, None) => self.message.replace("{}", "?"),
+        }
+    }
+}
+
+/// The assertions of a function, each once, in the order of the text. The function returns 1 plus
+/// the position of the one that failed.
+pub fn assertions(func: &TensorFunc) -> Vec<Assertion> {
+    #[derive(Default)]
+    struct Assertions {
+        seen: HashSet<(Arc<str>, usize, Option<Span>)>,
+        list: Vec<Assertion>,
+    }
+    impl Visit for Assertions {
         fn expr(&mut self, _: &Expr) {}
         fn stmt(&mut self, s: &Stmt) {
-            if let StmtKind::Assert { message, .. } = s.kind()
-                && !self.0.contains(message)
+            if let Some(a) = Assertion::of(s)
+                && self.seen.insert((a.message.clone(), a.values, a.span))
             {
-                self.0.push(message.clone());
+                self.list.push(a);
             }
             walk_stmt(self, s);
         }
     }
-    let mut messages = Messages(Vec::new());
-    messages.stmt(&func.body);
-    messages.0
+    let mut assertions = Assertions::default();
+    assertions.stmt(&func.body);
+    assertions.list
 }
 
 /// The variables that the arguments' shapes give values to, in the order of their slots after the
@@ -208,15 +245,15 @@ pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> R
     if func.ret.is_some_and(|r| r != DType::VOID) {
         return Err(Error::unsupported("in native code a tensor function cannot return a value"));
     }
-    let messages = assert_messages(func);
-    if messages.len() > MAX_MESSAGES {
+    let assertions = assertions(func);
+    if assertions.len() > MAX_MESSAGES {
         return Err(Error::unsupported(format!(
             "{} different assertion messages; {MAX_MESSAGES} are possible",
-            messages.len()
+            assertions.len()
         )));
     }
     let aliases = Rc::new(Aliases::find(func, shared));
-    let mut inner = Func::new(shared, symbol.into(), aliases, Rc::new(messages));
+    let mut inner = Func::new(shared, symbol.into(), aliases, Rc::new(assertions));
     let mut outer = Code::new(shared);
     let mut params = vec!["ptr %ctx".to_owned()];
     let mut args = vec!["ptr %ctx".to_owned()];

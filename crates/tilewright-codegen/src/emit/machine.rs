@@ -1,7 +1,6 @@
 //! What code generation asks of a target beyond what LLVM decides itself.
-//!
-//! Features are read from the target's list of features only: those that its CPU implies are not
-//! known here. Missing knowledge costs speed, never correctness.
+
+use tilewright_target::Arch;
 
 use crate::llvm::Target;
 
@@ -18,17 +17,12 @@ pub(super) struct Machine {
 
 impl Machine {
     pub fn new(target: &Target) -> Machine {
-        let arch = target.triple.split('-').next().unwrap_or_default();
-        let arm = matches!(arch, "aarch64" | "arm64");
-        let x86 = matches!(arch, "x86_64" | "i686" | "i386");
-        let has = |name: &str| {
-            let of = |f: &str| f.get(1..) == Some(name);
-            target.features.rsplit(',').find(|f| of(f)).is_some_and(|f| f.starts_with('+'))
-        };
+        let features = target.known_features();
+        let (arm, x86) = (features.arch() == Arch::Aarch64, features.arch() == Arch::X86_64);
         Machine {
-            half: arm || (x86 && has("f16c")),
+            half: arm || (x86 && features.has("f16c")),
             nan_min_max: arm,
-            vector_width: (x86 && has("avx512f")).then_some(512),
+            vector_width: (x86 && features.has("avx512f")).then_some(512),
         }
     }
 
@@ -64,7 +58,7 @@ mod tests {
         assert!(!machine(x86, "").half);
         assert!(!machine(x86, "+f16c,-f16c").half);
         assert!(machine(x86, "-avx512f,+avx512f").vector_width == Some(512));
-        assert!(machine(x86, "+avx512fp16").vector_width.is_none());
+        assert!(machine(x86, "+avx512fp16,-avx512f").vector_width.is_none());
         assert!(machine("aarch64-unknown-linux-gnu", "").half);
     }
 }

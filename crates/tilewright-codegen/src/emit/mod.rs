@@ -10,10 +10,13 @@
 //! where `SYMBOL` is [`symbol`]`(PREFIX, "f")`. `args` has one slot of eight bytes for each
 //! parameter in order: a pointer to the first element of a tensor, or a scalar (integers extended
 //! by their sign or by zeros, floats by their bits); then one for each of [`shape_vars`]. The
-//! result is 0, or 1 plus the position in [`assert_messages`] of the assertion that failed. The
+//! result is 0, or 1 plus the position in [`assertions`] of the assertion that failed. The
 //! context begins with `void (*parallel_for)(const context *, void (*task)(const context *, void
 //! *closure, int64_t begin, int64_t end), void *closure, int64_t begin, int64_t end)`, which may
-//! be null, as may `ctx` itself: then everything runs on the calling thread.
+//! be null, as may `ctx` itself: then everything runs on the calling thread. Then come a pointer
+//! for the use of `parallel_for`, and `int64_t *failure`, which may be null as well: one word that
+//! is zero before the call, and [`MAX_VALUES`] more. The first assertion that fails, on whatever
+//! thread, puts its result into the first word and the values of its message behind it.
 //!
 //! Tensors are aligned to their elements, do not overlap (unless none of those that do is written),
 //! and have as many elements behind their pointer as their shape says.
@@ -62,7 +65,7 @@ use code::Shared;
 use machine::Machine;
 
 pub(crate) use func::MAX_MESSAGES;
-pub use func::{ALIGNED, assert_messages, shape_vars};
+pub use func::{ALIGNED, Assertion, MAX_VALUES, assertions, shape_vars};
 pub(crate) use names::check_prefix;
 pub use names::{PREFIX, symbol};
 pub use stmt::MAX_STACK;

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! f.impl:      fill %closure; call parallel_for(ctx, @f.task0, %closure, begin, end)
-//! @f.task0:    load the fields; call @f.loop0(begin, end, fields...)
+//! @f.task0:    load the fields; call @f.loop0(ctx, begin, end, fields...)
 //! @f.loop0:    the loop, with the pointers as `noalias` parameters
 //! ```
 //!
@@ -126,14 +126,14 @@ impl Func<'_> {
     ) -> Result<()> {
         let shared = self.code.shared;
         let mut inner =
-            Func::new(shared, self.symbol.clone(), self.aliases.clone(), self.messages.clone());
+            Func::new(shared, self.symbol.clone(), self.aliases.clone(), self.assertions.clone());
         inner.ranges = self.ranges.clone();
         inner.parallel = true;
         inner.reassoc = self.reassoc;
         inner.depth = self.depth;
         inner.outlined = Rc::clone(&self.outlined);
         let handles = uses_handles(body);
-        let mut params = vec!["i64 %begin".to_owned(), "i64 %end".to_owned()];
+        let mut params = ["ptr %ctx", "i64 %begin", "i64 %end"].map(str::to_owned).to_vec();
         for (k, v) in captured.iter().enumerate() {
             let ty = self.env.get(v).map_or(Ty::PTR, |v| v.ty);
             let param = Val::new(ty, format!("%c{k}"));
@@ -161,7 +161,7 @@ impl Func<'_> {
         let mut c = Code::new(self.code.shared);
         let closure = Val::new(Ty::PTR, "%closure");
         let layout = layout(fields);
-        let mut args = vec!["i64 %begin".to_owned(), "i64 %end".to_owned()];
+        let mut args = ["ptr %ctx", "i64 %begin", "i64 %end"].map(str::to_owned).to_vec();
         for (k, v) in fields.iter().enumerate() {
             let at = part(&mut c, &layout, &closure, k + 1);
             let value = c.emit(v.ty, format_args!("load {}, {at}, align 1", v.ty));

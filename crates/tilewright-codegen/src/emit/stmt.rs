@@ -15,6 +15,8 @@
 //! the place that it reads (`C[i] = C[i] + a * b`). Elsewhere every operation rounds by itself:
 //! models compute `mean(x * x) - mean * mean` and rely on both products rounding alike.
 
+use std::fmt::Write;
+
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::{
     Attr, Attrs, BinOp, Buffer, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var,
@@ -22,7 +24,7 @@ use tilewright_ir::{
 };
 
 use super::code::{Scalar, Shared, Val};
-use super::func::Func;
+use super::func::{Assertion, Func, MAX_VALUES};
 use super::memory::element_count;
 use super::types::{is_signed, memory};
 
@@ -87,7 +89,7 @@ impl Func<'_> {
                 .help("lower the function first"));
             }
             StmtKind::Assume(e) => self.assume(e)?,
-            StmtKind::Assert { cond, message } => self.assert(cond, message)?,
+            StmtKind::Assert { cond, values, .. } => self.assert(s, cond, values)?,
             StmtKind::Evaluate(e) => match e.kind() {
                 ExprKind::Int(_) | ExprKind::Float(_) => {}
                 ExprKind::Call(tilewright_ir::CallTarget::Extern(name), args) => {
@@ -184,8 +186,8 @@ impl Func<'_> {
         Ok(())
     }
 
-    /// Returns the code of the message where the condition is false.
-    fn assert(&mut self, cond: &Expr, message: &str) -> Result<()> {
+    /// Hands over the values of the message, and returns its code, where the condition is false.
+    fn assert(&mut self, s: &Stmt, cond: &Expr, values: &[Expr]) -> Result<()> {
         let ok = self.expr(cond)?;
         let mut failed = self.code.not(&ok);
         if let Some(mask) = self.mask.clone() {
@@ -200,12 +202,31 @@ impl Func<'_> {
             };
         }
         let failed = self.code.any(&failed);
-        let code = self.messages.iter().position(|m| **m == *message).map_or(1, |k| k + 1);
+        let own = Assertion::of(s);
+        let code = self.assertions.iter().position(|a| Some(a) == own.as_ref());
+        let code = code.map_or(1, |k| k + 1);
         let [fail, go] = ["fail", "go"].map(|hint| self.code.new_label(hint));
         self.code.branch(&failed, &fail, &go);
         self.code.begin(&fail);
+        if !values.is_empty() {
+            self.scoped(|f| f.report(code, values))?;
+        }
         self.code.line(format_args!("ret i32 {code}"));
         self.code.begin(&go);
+        Ok(())
+    }
+
+    /// Hands the values of a failed assertion to the caller.
+    fn report(&mut self, code: usize, values: &[Expr]) -> Result<()> {
+        self.forget();
+        let mut args = vec!["ptr %ctx".to_owned(), format!("i64 {code}")];
+        for value in values.iter().take(MAX_VALUES) {
+            args.push(self.index64(value)?.to_string());
+        }
+        args.resize(MAX_VALUES + 2, "i64 0".to_owned());
+        self.forget();
+        self.code.shared.helper(REPORT, |_| report_function());
+        self.code.line(format_args!("call void @{REPORT}({})", args.join(", ")));
         Ok(())
     }
 
@@ -301,6 +322,36 @@ impl Func<'_> {
         self.code.begin(&exit);
         Ok(())
     }
+}
+
+/// The helper that fills in what the context says of a failure.
+const REPORT: &str = "tilewright.report";
+
+/// Its definition. Of several threads one claims the place.
+fn report_function() -> String {
+    let params: String = (0..MAX_VALUES).map(|k| format!(", i64 %v{k}")).collect();
+    let mut out = format!(
+        "define internal void @{REPORT}(ptr %ctx, i64 %code{params}) cold noinline nounwind {{
+  %alone = icmp eq ptr %ctx, null
+  br i1 %alone, label %end, label %look
+look:
+  %at = getelementptr i8, ptr %ctx, i64 16
+  %failure = load ptr, ptr %at, align 8
+  %none = icmp eq ptr %failure, null
+  br i1 %none, label %end, label %claim
+claim:
+  %old = cmpxchg ptr %failure, i64 0, i64 %code monotonic monotonic, align 8
+  %first = extractvalue {{ i64, i1 }} %old, 1
+  br i1 %first, label %write, label %end
+write:
+"
+    );
+    for k in 0..MAX_VALUES {
+        let at = 8 * (k + 1);
+        let _ = writeln!(out, "  %p{k} = getelementptr i8, ptr %failure, i64 {at}");
+        let _ = writeln!(out, "  store i64 %v{k}, ptr %p{k}, align 8");
+    }
+    out + "  br label %end\nend:\n  ret void\n}"
 }
 
 /// What decides the metadata of a loop.

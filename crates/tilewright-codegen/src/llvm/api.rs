@@ -38,6 +38,8 @@ opaque!(
 
 /// `LLVMDiagnosticHandler`.
 pub(crate) type DiagnosticHandler = unsafe extern "C" fn(*mut DiagnosticInfo, *mut c_void);
+/// `LLVMFatalErrorHandler`.
+pub(crate) type FatalErrorHandler = unsafe extern "C" fn(*const c_char);
 /// `LLVMOrcErrorReporterFunction`; the reporter owns the error.
 pub(crate) type ErrorReporter = unsafe extern "C" fn(*mut c_void, *mut ErrorObject);
 /// `LLVMOrcSymbolPredicate`.
@@ -109,6 +111,7 @@ macro_rules! functions {
 
 functions! {
     LLVMGetVersion: fn(*mut c_uint, *mut c_uint, *mut c_uint);
+    LLVMInstallFatalErrorHandler: fn(FatalErrorHandler);
     LLVMDisposeMessage: fn(*mut c_char);
     LLVMGetErrorMessage: fn(*mut ErrorObject) -> *mut c_char;
     LLVMDisposeErrorMessage: fn(*mut c_char);
@@ -206,6 +209,8 @@ impl Api {
         if is_too_old(version.0) {
             return Err(too_old(version.0));
         }
+        // SAFETY: the handler is a function of this program, and never goes away.
+        unsafe { (functions.LLVMInstallFatalErrorHandler)(super::fatal::report) };
         // SAFETY: as above; the caller loads a library from one thread.
         let families =
             FAMILIES.into_iter().filter(|family| unsafe { initialise(&library, family) });

@@ -13,6 +13,7 @@ use tilewright_ir::{Error, Result, Source, Span};
 
 use super::api::{self, DiagnosticInfo, MemoryBuffer, ModuleObject};
 use super::buffer::Buffer;
+use super::fatal::guarded;
 use super::{Llvm, Target, c_string};
 
 /// How much LLVM optimises.
@@ -76,9 +77,23 @@ impl Llvm {
     ///   generates this text, so that is a bug. The error carries LLVM's message and points at the
     ///   line.
     /// * [`Error::Unsupported`] if this LLVM has no code generator for the triple.
-    /// * [`Error::Toolchain`] if the code generator fails.
-    /// * [`Error::Input`] if a text contains a NUL character.
+    /// * [`Error::Toolchain`] if the code generator fails. After a fatal error of LLVM's every
+    ///   further call is one.
+    /// * [`Error::Input`] if a text contains a NUL character, or the target a name that LLVM does not
+    ///   know.
     pub fn compile(
+        &'static self,
+        ir: &str,
+        target: &Target,
+        level: OptLevel,
+        emit: Emit,
+    ) -> Result<Vec<u8>> {
+        let (ir, target) = (ir.to_owned(), target.clone());
+        guarded(move || self.compile_here(&ir, &target, level, emit))
+    }
+
+    /// [`Llvm::compile`] on a thread on which LLVM may fail.
+    fn compile_here(
         &self,
         ir: &str,
         target: &Target,
@@ -261,6 +276,7 @@ impl<'a> Machine<'a> {
             false => target.features.clone(),
         };
         let features = c_string("the list of CPU features", features.trim_matches(','))?;
+        llvm.check_target(target)?;
         let unsupported = |reason: &str| {
             Error::unsupported(format!("no code generator for target `{}`", target.triple))
                 .note(reason.trim_end())

@@ -7,12 +7,13 @@
 use std::ffi::{CStr, c_void};
 use std::path::Path;
 use std::ptr::{NonNull, null_mut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tilewright_ir::{Error, Result};
 
 use super::api::{self, Dylib, ErrorObject, EvaluatedSymbol, LlJit, SymbolFlags, SymbolMapPair};
 use super::buffer::Buffer;
+use super::fatal::guarded;
 use super::{Llvm, c_string};
 
 /// The C mathematics library, which a process need not have loaded for all to see.
@@ -22,7 +23,12 @@ const MATHEMATICS: Option<&CStr> = Some(c"libm.so.6");
 const MATHEMATICS: Option<&CStr> = None;
 
 /// Code that was linked into this process. Dropping it unmaps the code.
-pub struct Jit {
+///
+/// What LLVM compiles or links, it does on a thread on which a fatal error is survived.
+pub struct Jit(Arc<Linked>);
+
+/// What a [`Jit`] holds.
+struct Linked {
     llvm: &'static Llvm,
     raw: NonNull<LlJit>,
     /// Boxed, because LLVM holds its address.
@@ -38,9 +44,9 @@ struct Reports {
 // SAFETY: an `LLJIT` is not tied to the thread that made it. Its symbol table and its linker are
 // guarded by the lock of its execution session: ORC is made for several threads that add and look
 // up at once. `raw` never changes, and `Reports` has a lock of its own.
-unsafe impl Send for Jit {}
+unsafe impl Send for Linked {}
 // SAFETY: as above.
-unsafe impl Sync for Jit {}
+unsafe impl Sync for Linked {}
 
 impl Jit {
     /// An empty one, for code that runs in this process.
@@ -48,6 +54,57 @@ impl Jit {
     /// # Errors
     /// [`Error::Toolchain`] if LLVM cannot link code for this machine.
     pub fn new(llvm: &'static Llvm) -> Result<Jit> {
+        guarded(move || Linked::new(llvm)).map(|linked| Jit(Arc::new(linked)))
+    }
+
+    /// Adds the symbols of an object file, which is copied.
+    ///
+    /// # Errors
+    /// [`Error::Toolchain`] if this is not an object file for this machine, or defines a symbol
+    /// that is there already.
+    pub fn add_object(&self, object: &[u8]) -> Result<()> {
+        let (linked, object) = (self.0.clone(), object.to_vec());
+        guarded(move || linked.add_object(&object))
+    }
+
+    /// Adds the functions of an object file or, by its ending, of a shared library: what
+    /// `T.call_extern` may call.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be read, [`Error::Toolchain`] if it is no such file for this
+    /// machine.
+    pub fn add_file(&self, path: &Path) -> Result<()> {
+        let (linked, path) = (self.0.clone(), path.to_owned());
+        guarded(move || linked.add_file(&path))
+    }
+
+    /// Makes a function of this process callable from objects, under `name`. They have to call it
+    /// with the signature that it has.
+    ///
+    /// # Errors
+    /// [`Error::Toolchain`] if there is a symbol of this name already, [`Error::Input`] if the name
+    /// contains a NUL character.
+    pub fn define(&self, name: &str, function: NonNull<c_void>) -> Result<()> {
+        self.0.define(name, function)
+    }
+
+    /// The address of a symbol; links the object that defines it.
+    ///
+    /// The address is valid as long as this JIT is. What to call it as, the caller has to know.
+    ///
+    /// # Errors
+    /// [`Error::Toolchain`] if there is no such symbol, or its object needs one that is missing;
+    /// [`Error::Input`] if the name contains a NUL character.
+    pub fn lookup(&self, name: &str) -> Result<NonNull<c_void>> {
+        let (linked, name) = (self.0.clone(), name.to_owned());
+        let found = guarded(move || Ok(linked.lookup(&name)?.as_ptr().expose_provenance()))?;
+        NonNull::new(std::ptr::with_exposed_provenance_mut(found))
+            .ok_or_else(|| Error::internal("a symbol at no address"))
+    }
+}
+
+impl Linked {
+    fn new(llvm: &'static Llvm) -> Result<Linked> {
         let f = llvm.functions();
         let reports = Box::new(Reports { llvm, texts: Mutex::default() });
         let mut raw = null_mut();
@@ -56,7 +113,7 @@ impl Jit {
         let raw = made.and_then(|()| NonNull::new(raw).ok_or_else(|| "no reason given".into()));
         let raw =
             raw.map_err(|text| Error::toolchain(format!("LLVM cannot set up a JIT: {text}")))?;
-        let jit = Jit { llvm, raw, reports };
+        let jit = Linked { llvm, raw, reports };
         let argument: *const Reports = &*jit.reports;
         // SAFETY: the session belongs to the JIT, which is disposed of before the reports are
         // freed.
@@ -90,12 +147,7 @@ impl Jit {
         Ok(jit)
     }
 
-    /// Adds the symbols of an object file, which is copied.
-    ///
-    /// # Errors
-    /// [`Error::Toolchain`] if this is not an object file for this machine, or defines a symbol
-    /// that is there already.
-    pub fn add_object(&self, object: &[u8]) -> Result<()> {
+    fn add_object(&self, object: &[u8]) -> Result<()> {
         let f = self.llvm.functions();
         let buffer = Buffer::copy(self.llvm, object, c"object");
         // SAFETY: JIT and library are valid; adding consumes the buffer, whatever comes of it.
@@ -107,13 +159,7 @@ impl Jit {
         added.map_err(|text| self.error("cannot add an object file", text))
     }
 
-    /// Adds the functions of an object file or, by its ending, of a shared library: what
-    /// `T.call_extern` may call.
-    ///
-    /// # Errors
-    /// [`Error::Io`] if it cannot be read, [`Error::Toolchain`] if it is no such file for this
-    /// machine.
-    pub fn add_file(&self, path: &Path) -> Result<()> {
+    fn add_file(&self, path: &Path) -> Result<()> {
         let shared = path.extension().is_some_and(|e| e == "so" || e == "dylib");
         if !shared {
             let object = std::fs::read(path).map_err(|e| Error::io(e.to_string()));
@@ -137,13 +183,7 @@ impl Jit {
         made.map_err(|text| self.error(&format!("cannot load `{}`", path.display()), text))
     }
 
-    /// Makes a function of this process callable from objects, under `name`. They have to call it
-    /// with the signature that it has.
-    ///
-    /// # Errors
-    /// [`Error::Toolchain`] if there is a symbol of this name already, [`Error::Input`] if the name
-    /// contains a NUL character.
-    pub fn define(&self, name: &str, function: NonNull<c_void>) -> Result<()> {
+    fn define(&self, name: &str, function: NonNull<c_void>) -> Result<()> {
         let f = self.llvm.functions();
         let c_name = c_string("the name of a symbol", name)?;
         // SAFETY: the interned name and, on success, the unit are handed over; on failure the unit
@@ -166,14 +206,7 @@ impl Jit {
         defined.map_err(|text| self.error(&format!("cannot define `{name}`"), text))
     }
 
-    /// The address of a symbol; links the object that defines it.
-    ///
-    /// The address is valid as long as this JIT is. What to call it as, the caller has to know.
-    ///
-    /// # Errors
-    /// [`Error::Toolchain`] if there is no such symbol, or its object needs one that is missing;
-    /// [`Error::Input`] if the name contains a NUL character.
-    pub fn lookup(&self, name: &str) -> Result<NonNull<c_void>> {
+    fn lookup(&self, name: &str) -> Result<NonNull<c_void>> {
         let c_name = c_string("the name of a symbol", name)?;
         let mut address = 0;
         // SAFETY: the JIT is valid, the name ends with a zero.
@@ -202,7 +235,7 @@ impl Jit {
     }
 }
 
-impl Drop for Jit {
+impl Drop for Linked {
     fn drop(&mut self) {
         // SAFETY: made in `new`, and disposed of once. An error here has nobody to go to.
         let _ = unsafe {

@@ -8,6 +8,7 @@
 //! * [`find`]: where libraries are looked for.
 //! * `api`: the table of C functions.
 //! * `compile`: text to object file.
+//! * `fatal`: errors of LLVM's that end the process otherwise.
 //! * `jit`: object file to callable code.
 //!
 //! ```
@@ -31,6 +32,7 @@
 mod api;
 mod buffer;
 mod compile;
+mod fatal;
 pub mod find;
 mod jit;
 mod load;
@@ -41,6 +43,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use tilewright_ir::{Error, Result};
+use tilewright_target::{Arch, Features};
 
 use api::{Api, ErrorObject, Functions};
 pub use compile::{Emit, OptLevel};
@@ -60,8 +63,8 @@ pub struct Llvm {
 
 /// The machine that code is generated for, in LLVM's words.
 ///
-/// Features that are not named are those of the CPU. LLVM ignores an unknown CPU or feature, and
-/// says so on stderr.
+/// Features that are not named are those of the CPU. Names that LLVM does not know are refused
+/// before it sees them ([`tilewright_target::check`]).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Target {
     /// For example `x86_64-unknown-linux-gnu`.
@@ -70,6 +73,13 @@ pub struct Target {
     pub cpu: String,
     /// For example `+avx512f,-avx512er`, or empty.
     pub features: String,
+}
+
+impl Target {
+    /// What code for this machine may use.
+    pub fn known_features(&self) -> Features {
+        Features::of(&self.triple, &self.cpu, &self.features)
+    }
 }
 
 /// The version of an LLVM library.
@@ -162,6 +172,49 @@ impl Llvm {
                 cpu: self.take_message((f.LLVMGetHostCPUName)()),
                 features: sorted(&self.take_message((f.LLVMGetHostCPUFeatures)())),
             }
+        }
+    }
+
+    /// Refuses the CPUs and features that LLVM does not know.
+    ///
+    /// # Errors
+    /// [`Error::Input`] with the nearest name.
+    pub fn check_target(&self, target: &Target) -> Result<()> {
+        let host = self.host();
+        let same = Arch::of(&host.triple) == Arch::of(&target.triple);
+        if same && host.cpu == target.cpu && host.features == target.features {
+            return Ok(());
+        }
+        let known = same.then_some(host.features.as_str());
+        let Target { triple, cpu, features } = target;
+        // What LLVM calls this machine it knows.
+        let cpu = if same && *cpu == host.cpu { "" } else { cpu };
+        tilewright_target::check(triple, cpu, features, self.version().major, known)
+    }
+
+    /// Refuses code that this machine cannot run.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] that names the missing features; those of [`Llvm::check_target`].
+    pub fn check_host(&self, target: &Target) -> Result<()> {
+        self.check_target(target)?;
+        let host = self.host();
+        let (have, need) = (host.known_features(), target.known_features());
+        let refused = |why: String| {
+            Err(Error::unsupported(why)
+                .note(format!("this is {} ({})", host.cpu, host.triple))
+                .help("compile to a file (.so, .o) for that machine, or run for `native`"))
+        };
+        if have.arch() != need.arch() {
+            return refused(format!("this machine cannot run code for {}", target.triple));
+        }
+        match need.missing_in(&have) {
+            missing if missing.is_empty() => Ok(()),
+            missing => refused(format!(
+                "this machine cannot run code for {}: it lacks {}",
+                if target.cpu.is_empty() { "these features" } else { &target.cpu },
+                missing.join(", ")
+            )),
         }
     }
 

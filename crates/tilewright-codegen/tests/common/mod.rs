@@ -18,6 +18,7 @@ use tilewright_ir::{Buffer, DType, Expr, Param, Result, Stmt, Tensor, TensorFunc
 pub struct Context {
     pub parallel_for: Option<ParallelFor>,
     pub user: *const c_void,
+    pub failure: *const c_void,
 }
 
 pub type Task = unsafe extern "C" fn(*const Context, *mut c_void, i64, i64);
@@ -142,7 +143,7 @@ impl Native {
                 Arg::Bits(bits) => bits,
             })
             .collect();
-        let context = Context { parallel_for, user: std::ptr::null() };
+        let context = Context { parallel_for, user: std::ptr::null(), failure: std::ptr::null() };
         // SAFETY: the tests pass as many arguments, of such sizes, as the function has.
         unsafe { (self.kernel)(&context, slots.as_ptr()) }
     }

@@ -427,7 +427,7 @@ impl Run<'_> {
                 }
             }
             StmtKind::Assume(e) => self.assume(e, e),
-            StmtKind::Assert { cond, message } => match self.condition(cond)? {
+            StmtKind::Assert { cond, message, .. } => match self.condition(cond)? {
                 Val::Known(0) => Err(self.fault(format!("assertion failed: {message}"))),
                 Val::Known(_) => Ok(()),
                 Val::Term(_) => undecided("an assertion depends on data"),

@@ -134,7 +134,7 @@ fn assumptions_and_assertions() {
         "#]],
     );
     check(
-        Stmt::new(StmtKind::Assert { cond: i.expr().less(3), message: "i is small".into() }),
+        Stmt::assert(i.expr().less(3), "i is small"),
         expect![[r#"
             execution: function `main`: assertion failed: i is small
             note: with i = 3

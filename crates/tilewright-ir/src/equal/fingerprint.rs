@@ -219,8 +219,9 @@ impl Finger {
                 self.block(block);
             }
             StmtKind::Assume(e) | StmtKind::Evaluate(e) => self.put(e),
-            StmtKind::Assert { cond, message } => {
+            StmtKind::Assert { cond, message, values } => {
                 self.put(cond);
+                self.exprs(values);
                 message.hash(&mut self.state);
             }
         }

@@ -349,10 +349,11 @@ impl Matcher<'_> {
                 self.expr(x, y).map_err(|d| within(d, "assumption"))
             }
             (
-                StmtKind::Assert { cond: x, message: m },
-                StmtKind::Assert { cond: y, message: n },
+                StmtKind::Assert { cond: x, message: m, values: v },
+                StmtKind::Assert { cond: y, message: n, values: w },
             ) => {
                 self.expr(x, y).map_err(|d| within(d, "assertion"))?;
+                self.expr_list("values", v, w).map_err(|d| within(d, "assertion"))?;
                 agree("message", m, n, |m| format!("{m:?}"))
             }
             (StmtKind::Evaluate(x), StmtKind::Evaluate(y)) => {

@@ -491,7 +491,10 @@ impl Checker {
                 }
             }
             StmtKind::Assume(e) => self.one_bool("assumption", e),
-            StmtKind::Assert { cond, .. } => self.one_bool("assertion", cond),
+            StmtKind::Assert { cond, values, .. } => {
+                self.one_bool("assertion", cond);
+                values.iter().for_each(|e| self.scalar_index("value of an assertion", e));
+            }
             StmtKind::Constant { buffer, value, .. } => self.constant(buffer, value),
             StmtKind::Allocate { .. } | StmtKind::Declare { .. } | StmtKind::Evaluate(_) => {}
         }

@@ -440,7 +440,7 @@ fn bounds_and_conditions_have_their_types() {
         expect!["function `f`: assumption `i` is int32, not bool (in `T.assume(i)`)"],
     );
     check(
-        |n| Stmt::new(StmtKind::Assert { cond: n.i.expr(), message: "m".into() }),
+        |n| Stmt::assert(n.i.expr(), "m"),
         expect!["function `f`: assertion `i` is int32, not bool (in `assert i`)"],
     );
     check(

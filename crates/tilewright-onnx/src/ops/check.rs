@@ -29,8 +29,11 @@ pub(crate) fn demand(
         };
     }
     let of = operand(x);
-    let article = if what.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    let message = format!("{}: {article} {what} {need}", node.label);
+    let label = node.label.replace("{}", "{ }");
+    let message = match need {
+        Need::NonZero => format!("{label}: a {what} {need}"),
+        Need::Within(_) => format!("{label}: the {what} {{}} {need}"),
+    };
     // Where no number of the type fails, there is nothing to do.
     let Some(func) = checked(&of, need, &message)? else { return Ok(x.clone()) };
     b.call("check", &message, std::slice::from_ref(x), || Ok(func))

@@ -5,7 +5,6 @@
 //! loops in parallel. It looks only at the structure and the accesses, never at names. A function
 //! of another form comes back as it is: its own loops are its schedule.
 //!
-//! * [`machine`]: what is known of the processor.
 //! * [`affine`], [`axes`]: accesses as affine functions, and the fusion of variables into axes.
 //! * [`spatial`], [`reduce`]: loops for the two kinds of stages.
 //! * [`pack`]: strided loads made contiguous by a layout of their own.
@@ -14,7 +13,6 @@
 pub mod affine;
 pub mod axes;
 pub mod emit;
-pub mod machine;
 pub mod pack;
 pub mod reduce;
 pub mod spatial;
@@ -22,7 +20,7 @@ pub mod spatial;
 use tilewright_analysis::{Stage, stages};
 use tilewright_ir::{Stmt, TensorFunc};
 
-pub use machine::Machine;
+pub use tilewright_target::Machine;
 
 /// A function with the same interface and results, whose loops suit the machine.
 ///

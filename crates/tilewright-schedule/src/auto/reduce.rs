@@ -33,10 +33,10 @@ use tilewright_ir::{
     Attr, BinOp, Buffer, DType, Expr, ForKind, IterKind, Range, Stmt, StmtKind, Var,
 };
 
+use crate::auto::Machine;
 use crate::auto::affine::Affine;
 use crate::auto::axes::{Access, Axis, fuse, loose_vars, units};
 use crate::auto::emit::{Point, Views, for_each, nest};
-use crate::auto::machine::Machine;
 use crate::auto::pack;
 
 /// What is done with the finished value of each output element.

@@ -114,8 +114,14 @@ impl Printer {
                 let line = format!("T.assume({})", self.expr(e));
                 self.line(&line);
             }
-            StmtKind::Assert { cond, message } => {
-                let line = format!("assert {}, {}", self.expr(cond), quote(message));
+            StmtKind::Assert { cond, message, values } => {
+                let mut parts = vec![quote(message)];
+                parts.extend(values.iter().map(|e| self.typed(e)));
+                let said = match parts.len() {
+                    1 => parts.concat(),
+                    _ => format!("({})", parts.join(", ")),
+                };
+                let line = format!("assert {}, {said}", self.expr(cond));
                 self.line(&line);
             }
             StmtKind::Evaluate(e) => {

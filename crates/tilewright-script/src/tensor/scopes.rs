@@ -290,7 +290,10 @@ impl TensorParser<'_> {
                 let args = Args::bind(c, "T.Assert", &["condition", "message"])?;
                 let cond = self.x.condition(args.need("condition")?)?;
                 let message = string(args.need("message")?)?.into();
-                let check = Stmt::spanned(StmtKind::Assert { cond, message }, Some(span));
+                let check = Stmt::spanned(
+                    StmtKind::Assert { cond, message, values: Vec::new() },
+                    Some(span),
+                );
                 let mut stmts = vec![check];
                 stmts.extend(self.with_items(rest, body, span, Level::Inner)?);
                 return Ok(stmts);

@@ -4,15 +4,17 @@
 //! 1. [`remove_assume`] and [`remove_store_undef`]: what was only said for the passes before goes.
 //! 2. [`blocks::lower_blocks`]: blocks become statements; predicates and initialisations become
 //!    conditions, views of regions become offsets.
-//! 3. [`flatten::flatten_for_code`]: one index for each physical axis.
-//! 4. [`vectorize::vectorize_loops`]: vectorised loops become vector expressions.
-//! 5. [`scratch::lift_scratch`]: allocations that live outside parallel work become parameters,
+//! 3. [`bounds::check_bounds`]: assertions where an access may be out of range.
+//! 4. [`flatten::flatten_for_code`]: one index for each physical axis.
+//! 5. [`vectorize::vectorize_loops`]: vectorised loops become vector expressions.
+//! 6. [`scratch::lift_scratch`]: allocations that live outside parallel work become parameters,
 //!    so that running the function allocates nothing.
 //!
 //! What is left: stores, serial, parallel and unrolled loops, conditions, let bindings,
 //! sequences, small allocations inside loops, declared views, assertions, calls.
 
 pub mod blocks;
+pub mod bounds;
 pub mod flatten;
 pub mod opaque;
 pub mod scratch;
@@ -22,14 +24,29 @@ use tilewright_ir::{Result, TensorFunc};
 
 use crate::placeholder::{remove_assume, remove_store_undef};
 
-/// Lowers a tensor function for code generation.
+/// Lowers a tensor function for code generation. What comes out accesses nothing outside of its
+/// buffers: an assertion fails before.
 ///
 /// # Errors
-/// `Unsupported` where the function uses something that flat memory cannot express.
+/// `Unsupported` where the function uses something that flat memory cannot express, and those of
+/// [`bounds::check_bounds`].
 pub fn lower(func: &TensorFunc) -> Result<TensorFunc> {
     let func = remove_store_undef(&remove_assume(func));
     let func = blocks::lower_blocks(&func)?;
-    let func = flatten::flatten_for_code(&func)?;
+    flat(&bounds::check_bounds(&func)?)
+}
+
+/// [`lower`] without assertions: an access out of range reads or writes other memory.
+///
+/// # Errors
+/// `Unsupported` where the function uses something that flat memory cannot express.
+pub fn lower_unchecked(func: &TensorFunc) -> Result<TensorFunc> {
+    let func = remove_store_undef(&remove_assume(func));
+    flat(&blocks::lower_blocks(&func)?)
+}
+
+fn flat(func: &TensorFunc) -> Result<TensorFunc> {
+    let func = flatten::flatten_for_code(func)?;
     let func = vectorize::vectorize_loops(&func);
     scratch::lift_scratch(&func)
 }

@@ -331,14 +331,15 @@ impl<'a> Simplify<'a> {
                 self.assume(s, cond);
                 s.clone()
             }
-            StmtKind::Assert { cond, message } => {
+            StmtKind::Assert { cond, message, values } => {
                 let cond = self.condition(cond);
                 if cond.is_true() {
                     return Stmt::nop();
                 }
                 self.learn(&cond);
                 self.memory.assume(&cond);
-                Stmt::spanned(StmtKind::Assert { cond, message: message.clone() }, s.span())
+                let (message, values) = (message.clone(), values.clone());
+                Stmt::spanned(StmtKind::Assert { cond, message, values }, s.span())
             }
             StmtKind::Evaluate(_) => self.within(true, |f| fold_stmt_children(f, s)),
         }

@@ -25,17 +25,6 @@ impl Machine {
     pub const SSE2: Machine =
         Machine { vector_bytes: 16, vector_registers: 16, l2_bytes: 256 << 10 };
 
-    /// The machine of an LLVM target: its triple and its feature list (`+avx512f,+fma,...`).
-    pub fn of_target(triple: &str, features: &str) -> Machine {
-        let has = |name: &str| features.split(',').any(|f| f.strip_prefix('+') == Some(name));
-        match () {
-            _ if has("avx512f") => Machine::AVX512,
-            _ if has("avx2") => Machine::AVX2,
-            _ if triple.starts_with("aarch64") || triple.starts_with("arm64") => Machine::NEON,
-            _ => Machine::SSE2,
-        }
-    }
-
     /// Lanes of one register for elements of so many bytes.
     pub fn lanes(&self, element_bytes: usize) -> i64 {
         (self.vector_bytes / element_bytes.max(1)).max(1) as i64
@@ -45,14 +34,19 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Features;
 
     #[test]
     fn the_widest_feature_counts() {
+        let of = |triple: &str, cpu: &str, list: &str| Features::of(triple, cpu, list).machine();
         let t = "x86_64-unknown-linux-gnu";
-        assert_eq!(Machine::of_target(t, "+avx2,+avx512f,-sse4a"), Machine::AVX512);
-        assert_eq!(Machine::of_target(t, "+avx2,-avx512f"), Machine::AVX2);
-        assert_eq!(Machine::of_target(t, ""), Machine::SSE2);
-        assert_eq!(Machine::of_target("aarch64-apple-darwin", "+neon"), Machine::NEON);
+        assert_eq!(of(t, "", "+avx2,+avx512f,-sse4a"), Machine::AVX512);
+        assert_eq!(of(t, "", "+avx2,+avx512f,-avx512f"), Machine::AVX2);
+        assert_eq!(of(t, "", "+avx2,-avx512f"), Machine::AVX2);
+        assert_eq!(of(t, "", ""), Machine::SSE2);
+        assert_eq!(of(t, "x86-64-v3", ""), Machine::AVX2);
+        assert_eq!(of(t, "znver5", ""), Machine::AVX512);
+        assert_eq!(of("aarch64-apple-darwin", "", "+neon"), Machine::NEON);
         assert_eq!(Machine::AVX512.lanes(4), 16);
     }
 }

@@ -1,0 +1,48 @@
+//! Systems whose rights of access this does not know how to ask about: there is no cache.
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// There is none.
+pub(super) struct Directory(Infallible);
+
+/// Why there is nothing to work with.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// It is not there.
+    Missing,
+    /// It cannot be trusted or used, for this reason.
+    Because(String),
+}
+
+impl Directory {
+    pub fn open(_: &Path) -> Result<Directory, Refused> {
+        Err(Refused::Missing)
+    }
+
+    pub fn make(path: &Path) -> Result<Directory, Refused> {
+        Directory::open(path)
+    }
+
+    pub fn read(&self, _: &str) -> Result<File, Refused> {
+        match self.0 {}
+    }
+
+    pub fn create(&self, _: &str) -> io::Result<File> {
+        match self.0 {}
+    }
+
+    pub fn rename(&self, _: &str, _: &str) -> io::Result<()> {
+        match self.0 {}
+    }
+
+    pub fn remove(&self, _: &str) -> io::Result<()> {
+        match self.0 {}
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        match self.0 {}
+    }
+}

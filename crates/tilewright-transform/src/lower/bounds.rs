@@ -1,0 +1,734 @@
+//! Accesses that may be out of range end the run.
+//!
+//! Every index of a load or store is proved to lie between zero and the extent of its axis: by
+//! intervals and linear facts ([`known`]), else by exact sets where libisl is there. Where no proof
+//! is found an assertion goes in front of the statement, with the buffer, the axis and the values
+//! of the indices. An access that is out of range for certain is an error.
+//!
+//! This runs where blocks are gone and buffers still have their axes: a flat place may be inside of
+//! the buffer although an index is not. What is proved rests on loops, conditions and assertions,
+//! which are all evaluated when the function runs, and never on `T.assume`, which is not.
+//!
+//! **Places of assertions.** An assertion that is not in a loop costs next to nothing, and a loop
+//! with one inside is not vectorised. So an assertion moves out of a loop, into a loop of its own
+//! in front of it where it depends on the loop variable, if nothing in the loop writes what it
+//! reads. When it fails, outputs hold anything, so that the order of assertions and stores is free;
+//! what an assertion reads is still behind those that keep it in range.
+//!
+//! **Widths.** Code generation takes sums of `int32` in an index in 64 bits. An index that may wrap
+//! is bound to a variable first, which has the value of its type.
+//!
+//! Memory that a call of a C function touches is beyond this.
+
+mod hoist;
+mod known;
+
+use std::collections::{HashMap, HashSet};
+
+use tilewright_ir::text::brief;
+use tilewright_ir::visit::{
+    Subst, accessed, fold_expr_children, fold_range, fold_stmt_children, free_vars, walk_expr,
+};
+use tilewright_ir::{
+    BinOp, Buffer, DType, Error, Expr, ExprKind, Fold, Param, Range, Result, Span, Stmt, StmtKind,
+    TensorFunc, TypeKind, Var, Visit,
+};
+use tilewright_sets::Proof;
+
+use hoist::{Check, flush};
+use known::Known;
+use tilewright_analysis::scope::{Acts, Scope};
+
+/// Most nodes that are visited in one function; parts that are shared under different conditions
+/// count each time.
+const MAX_NODES: usize = 500_000;
+
+/// Operations of the set engine for one access.
+const QUOTA: u64 = 200_000;
+
+/// Gives a function without blocks the assertions that keep its accesses in range.
+///
+/// # Errors
+/// `Malformed` for an access that is out of range whenever the function runs, and for a view that
+/// is larger than its memory; `Unsupported` for what cannot be checked: a view of memory whose size
+/// is not constant, an index that calls a C function, a vector index without a scalar form.
+pub fn check_bounds(func: &TensorFunc) -> Result<TensorFunc> {
+    let mut checker = Checker {
+        func,
+        known: Known::default(),
+        steps: Vec::new(),
+        free: HashSet::new(),
+        loops: 0,
+        conditions: 0,
+        sizes: HashMap::new(),
+        pending: Vec::new(),
+        span: None,
+        error: None,
+        nodes: 0,
+        loads: HashMap::new(),
+        done: vec![HashMap::new()],
+    };
+    for param in &func.params {
+        if let Param::Buffer { handle, buffer } = param {
+            let bytes = capacity(buffer);
+            checker.sizes.insert(handle.clone(), bytes);
+            checker.sizes.insert(buffer.data.clone(), bytes);
+            for v in buffer.shape.iter().filter_map(Expr::as_var) {
+                checker.known.size(v);
+            }
+        }
+    }
+    let body = checker.stmt(&func.body);
+    let body = flush(checker.pending, body);
+    match checker.error {
+        Some(e) => Err(e),
+        None => Ok(TensorFunc { body, ..func.clone() }),
+    }
+}
+
+/// How many assertions of [`check_bounds`] a function has.
+pub fn count(func: &TensorFunc) -> usize {
+    struct Count(usize);
+    impl Visit for Count {
+        fn expr(&mut self, _: &Expr) {}
+        fn stmt(&mut self, s: &Stmt) {
+            if let StmtKind::Assert { message, values, .. } = s.kind() {
+                self.0 += usize::from(!values.is_empty() && message.contains(OUT_OF_RANGE));
+            }
+            tilewright_ir::visit::walk_stmt(self, s);
+        }
+    }
+    let mut count = Count(0);
+    count.stmt(&func.body);
+    count.0
+}
+
+/// What the message of such an assertion says.
+const OUT_OF_RANGE: &str = "is out of range: axis";
+
+/// One thing around a place.
+#[derive(Clone)]
+enum Step {
+    Loop(Var, Range),
+    Let(Var, Expr),
+    Cond(Expr, bool),
+    /// A condition of which nothing is known any more.
+    Hidden,
+}
+
+struct Checker<'a> {
+    func: &'a TensorFunc,
+    known: Known,
+    /// What is around the place, outermost first.
+    steps: Vec<Step>,
+    /// Variables of loops whose bounds are constants.
+    free: HashSet<Var>,
+    /// How many loops are around.
+    loops: usize,
+    /// How many things are around or before that decide whether the place is reached.
+    conditions: usize,
+    /// Bytes behind each pointer, where that is constant.
+    sizes: HashMap<Var, Option<i128>>,
+    /// Assertions that go before the statement.
+    pending: Vec<Check>,
+    /// The place of the statement.
+    span: Option<Span>,
+    error: Option<Error>,
+    nodes: usize,
+    /// Whether nodes load, by their addresses, with the node that keeps it.
+    loads: HashMap<usize, (Expr, bool)>,
+    /// Expressions that were checked, with what became of them; a map for each condition around.
+    done: Vec<HashMap<usize, (Expr, Expr)>>,
+}
+
+impl Checker<'_> {
+    fn fail(&mut self, error: impl FnOnce() -> Error) {
+        if self.error.is_none() {
+            self.error = Some(error().at(self.span));
+        }
+    }
+
+    /// Whether an expression reads memory.
+    fn reads(&mut self, e: &Expr) -> bool {
+        struct Loads<'a>(&'a mut HashMap<usize, (Expr, bool)>, bool);
+        impl Visit for Loads<'_> {
+            fn expr(&mut self, e: &Expr) {
+                let found = match self.0.get(&e.address()) {
+                    Some((_, found)) => *found,
+                    None => {
+                        let outside = std::mem::replace(&mut self.1, false);
+                        walk_expr(self, e);
+                        let found = self.1 || matches!(e.kind(), ExprKind::Load(..));
+                        self.1 = outside;
+                        self.0.insert(e.address(), (e.clone(), found));
+                        found
+                    }
+                };
+                self.1 |= found;
+            }
+        }
+        let mut loads = Loads(&mut self.loads, false);
+        loads.expr(e);
+        loads.1
+    }
+
+    /// Runs with one more thing around.
+    fn under<R>(&mut self, step: Step, run: impl FnOnce(&mut Self) -> R) -> R {
+        let mark = self.known.mark();
+        match &step {
+            Step::Loop(var, range) => {
+                let memory = self.reads(&range.min) || self.reads(&range.extent);
+                // What was read may change while the loop runs; its interval does not.
+                match memory {
+                    false => self.known.enter(var, range),
+                    true => self.known.enter_unknown(var, range),
+                }
+            }
+            Step::Let(var, value) => match self.reads(value) {
+                false => self.known.bind(var, value),
+                true => self.known.bind_unknown(var, value),
+            },
+            Step::Cond(cond, holds) => self.known.learn(cond, *holds),
+            Step::Hidden => {}
+        }
+        let conditions = self.conditions;
+        match &step {
+            Step::Loop(var, range) => {
+                match (range.min.as_int(), range.extent.as_int()) {
+                    (Some(_), Some(1..)) => drop(self.free.insert(var.clone())),
+                    _ => self.conditions += 1,
+                }
+                self.loops += 1;
+            }
+            Step::Cond(..) | Step::Hidden => self.conditions += 1,
+            Step::Let(..) => {}
+        }
+        let is_loop = matches!(step, Step::Loop(..));
+        self.steps.push(step);
+        self.done.push(HashMap::new());
+        let result = run(self);
+        self.done.pop();
+        self.steps.pop();
+        self.loops -= usize::from(is_loop);
+        self.conditions = conditions;
+        self.known.back(&mark);
+        result
+    }
+
+    /// Whether what a condition says of memory may end while a statement runs.
+    fn changes(&mut self, cond: &Expr, s: &Stmt) -> bool {
+        self.reads(cond) && (Acts::of_stmt(s).impure || !accessed(s).1.is_empty())
+    }
+
+    /// The indices of an access, which are checked; new ones where one may wrap.
+    fn access(&mut self, buffer: &Buffer, indices: Vec<Expr>, around: usize) -> Vec<Expr> {
+        let lanes = indices.iter().map(|i| i.dtype().lanes).max().unwrap_or(1);
+        let lanes = self.steps[around..].iter().fold(lanes, |n, step| match step {
+            Step::Cond(e, _) | Step::Let(_, e) => n.max(e.dtype().lanes),
+            Step::Loop(..) | Step::Hidden => n,
+        });
+        if lanes == 1 {
+            return self.scalar_access(buffer, indices, around);
+        }
+        let lane = Var::index("lane");
+        let scalar = |e: &Expr| scalar(e, &lane.expr());
+        let new: Option<Vec<Expr>> = indices.iter().map(scalar).collect();
+        let steps: Option<Vec<Step>> = self.steps[around..]
+            .iter()
+            .map(|step| match step {
+                Step::Cond(e, holds) => Some(Step::Cond(scalar(e)?, *holds)),
+                Step::Let(v, e) if v.dtype().lanes == 1 => Some(Step::Let(v.clone(), scalar(e)?)),
+                Step::Let(..) => None,
+                other => Some(other.clone()),
+            })
+            .collect();
+        let (Some(new), Some(steps)) = (new, steps) else {
+            self.fail(|| {
+                Error::unsupported(format!(
+                    "the vector access of `{}` cannot be checked lane by lane",
+                    buffer.name
+                ))
+                .help("write it as a loop with `T.vectorized`, or compile with --unchecked")
+            });
+            return indices;
+        };
+        let outer = self.steps.split_off(around);
+        let range = Range::upto(Expr::i32(lanes.into()));
+        self.under(Step::Loop(lane, range), |c| {
+            c.nested(&steps, &mut |c| drop(c.scalar_access(buffer, new.clone(), around)));
+        });
+        self.steps.extend(outer);
+        indices
+    }
+
+    fn nested(&mut self, steps: &[Step], run: &mut dyn FnMut(&mut Self)) {
+        match steps.split_first() {
+            None => run(self),
+            Some((first, rest)) => self.under(first.clone(), |c| c.nested(rest, run)),
+        }
+    }
+
+    fn scalar_access(&mut self, buffer: &Buffer, indices: Vec<Expr>, around: usize) -> Vec<Expr> {
+        let mut new = indices.clone();
+        let mut open = Vec::new();
+        for (axis, (index, extent)) in indices.iter().zip(&buffer.shape).enumerate() {
+            let (above, below) = self.known.within(index, extent);
+            let proved = above && below || self.sets_prove(index, extent);
+            if !self.known.stays(index, if proved { 64 } else { 32 }) {
+                let value = Var::new("at", index.dtype());
+                new[axis] = Expr::let_in(value.clone(), index.clone(), value.expr());
+            }
+            if !proved {
+                open.push((axis, above, below));
+            }
+        }
+        for (axis, above, below) in open {
+            if let Some(point) = self.violation(&indices[axis], &buffer.shape[axis]) {
+                self.fail(|| out_of_range(buffer, &indices, axis, &point));
+                return new;
+            }
+            let check = self.assertion(buffer, &indices, axis, (above, below));
+            self.push(check, around);
+        }
+        new
+    }
+
+    /// Whether exact sets prove that an index is in range.
+    fn sets_prove(&self, index: &Expr, extent: &Expr) -> bool {
+        if !self.known.integral(index) || !self.known.integral(extent) {
+            return false;
+        }
+        let Some((scope, _)) = self.scope() else { return false };
+        scope.proves(&in_range(index, extent, (false, false)))
+    }
+
+    /// What exact sets know of the place, and whether that is all: `None` without libisl.
+    fn scope(&self) -> Option<(Scope, bool)> {
+        let mut scope = Scope::of(self.func).ok()?;
+        scope.domain = scope.domain.with_quota(QUOTA);
+        let mut all = true;
+        for step in &self.steps {
+            match step {
+                Step::Loop(var, range) => {
+                    let integral =
+                        self.known.integral(&range.min) && self.known.integral(&range.extent);
+                    match integral {
+                        true => scope.enter(var, range),
+                        false => all = false,
+                    }
+                }
+                Step::Let(var, value) if self.known.integral(value) => scope.bind(var, value),
+                Step::Let(..) => all = false,
+                Step::Cond(cond, holds) => {
+                    let known = self.known.integral(cond) && scope.index(cond).is_some();
+                    match known {
+                        true => scope.learn(cond, *holds),
+                        false => all = false,
+                    }
+                }
+                Step::Hidden => all = false,
+            }
+        }
+        Some((scope, all))
+    }
+
+    /// A point of the loops around at which an index is out of range, if the place is reached there
+    /// whenever the function runs.
+    fn violation(&self, index: &Expr, extent: &Expr) -> Option<String> {
+        let n = i128::from(extent.as_int()?);
+        if self.conditions == 0 {
+            let corners = self.known.corners(index, &|v| self.free.contains(v))?;
+            let (_, at) = corners.into_iter().find(|(value, _)| !(0..n).contains(value))?;
+            return Some(point(at.iter().map(|(v, x)| (v, x.to_string()))));
+        }
+        let (scope, true) = self.scope()? else { return None };
+        if !self.known.integral(index) {
+            return None;
+        }
+        let cond = scope.index(&in_range(index, extent, (false, false)))?;
+        let loops: HashSet<Var> = scope.loops().into_iter().collect();
+        match scope.domain.prove(&cond) {
+            Proof::No { witness } if witness.values.iter().all(|(v, _)| loops.contains(v)) => {
+                Some(point(witness.values.iter().map(|(v, x)| (v, x.to_string()))))
+            }
+            _ => None,
+        }
+    }
+
+    /// The assertion that an index is in range, as far as that is not known.
+    fn assertion(
+        &self,
+        buffer: &Buffer,
+        indices: &[Expr],
+        axis: usize,
+        known: (bool, bool),
+    ) -> Stmt {
+        let extent = &buffer.shape[axis];
+        let cond = in_range(&indices[axis], extent, known);
+        let shown = vec!["{}"; indices.len()].join(", ");
+        let name = buffer.name.replace(['{', '}'], "_");
+        let mut values: Vec<Expr> = indices.iter().map(wide).collect();
+        let end = match extent.as_int() {
+            Some(n) => n.to_string(),
+            None => {
+                values.push(wide(extent));
+                "{}".to_owned()
+            }
+        };
+        let message = format!("`{name}[{shown}]` {OUT_OF_RANGE} {axis} has extent {end}").into();
+        Stmt::spanned(StmtKind::Assert { cond, message, values }, self.span)
+    }
+
+    /// Puts an assertion before the statement, under what is around the expression.
+    fn push(&mut self, check: Stmt, around: usize) {
+        let wrapped = self.steps[around..].iter().rev().fold(check, |check, step| match step {
+            Step::Cond(cond, true) => Stmt::guard(cond.clone(), check),
+            Step::Cond(cond, false) => Stmt::guard(Expr::not_node(cond.clone()), check),
+            Step::Let(var, value) => Stmt::let_in(var, value.clone(), check),
+            Step::Loop(var, range) => {
+                Stmt::for_loop(var, range.clone(), tilewright_ir::ForKind::Serial, check)
+            }
+            Step::Hidden => check,
+        });
+        if Acts::of_stmt(&wrapped).impure {
+            return self.fail(|| {
+                Error::unsupported("an index that calls a function cannot be checked")
+                    .help("bind the result of the call to a variable in front of the statement")
+            });
+        }
+        self.pending.push(Check::new(Subst::refresh().stmt(&wrapped)));
+    }
+
+    /// An expression of the statement; its accesses are checked.
+    fn checked(&mut self, e: &Expr, around: usize) -> Expr {
+        if self.error.is_some() || !self.reads(e) {
+            return e.clone();
+        }
+        if let Some((_, new)) = self.done.iter().rev().find_map(|d| d.get(&e.address())) {
+            return new.clone();
+        }
+        self.nodes += 1;
+        if self.nodes > MAX_NODES {
+            self.fail(|| Error::unsupported("the function has too many accesses to check"));
+            return e.clone();
+        }
+        let new = match e.kind() {
+            ExprKind::Load(buffer, indices) => {
+                let new: Vec<Expr> = indices.iter().map(|i| self.checked(i, around)).collect();
+                let new = self.access(buffer, new, around);
+                match new.iter().zip(indices).all(|(x, y)| x.ptr_eq(y)) {
+                    true => e.clone(),
+                    false => Expr::load(buffer, new),
+                }
+            }
+            ExprKind::IfThenElse(c, t, f) => {
+                let x = self.checked(c, around);
+                let y = self.under(Step::Cond(x.clone(), true), |s| s.checked(t, around));
+                let z = self.under(Step::Cond(x.clone(), false), |s| s.checked(f, around));
+                match x.ptr_eq(c) && y.ptr_eq(t) && z.ptr_eq(f) {
+                    true => e.clone(),
+                    false => Expr::if_then_else(x, y, z),
+                }
+            }
+            ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
+                let x = self.checked(a, around);
+                let holds = *op == BinOp::And;
+                let y = self.under(Step::Cond(x.clone(), holds), |s| s.checked(b, around));
+                if x.ptr_eq(a) && y.ptr_eq(b) { e.clone() } else { Expr::binary(*op, x, y) }
+            }
+            ExprKind::Let(var, value, body) => {
+                let x = self.checked(value, around);
+                let step = Step::Let(var.clone(), x.clone());
+                let y = self.under(step, |s| s.checked(body, around));
+                match x.ptr_eq(value) && y.ptr_eq(body) {
+                    true => e.clone(),
+                    false => Expr::let_in(var.clone(), x, y),
+                }
+            }
+            _ => {
+                struct Parts<'a, 'b>(&'a mut Checker<'b>, usize);
+                impl Fold for Parts<'_, '_> {
+                    fn expr(&mut self, e: &Expr) -> Expr {
+                        self.0.checked(e, self.1)
+                    }
+                }
+                fold_expr_children(&mut Parts(self, around), e)
+            }
+        };
+        if let Some(done) = self.done.last_mut() {
+            done.insert(e.address(), (e.clone(), new.clone()));
+        }
+        new
+    }
+
+    /// Whether a view lies within its memory.
+    fn view(&mut self, buffer: &Buffer) {
+        let owner = self.sizes.get(&buffer.data).copied();
+        let (have, need) = (owner.flatten(), capacity(buffer));
+        match (have, need) {
+            (Some(have), Some(need)) if need <= have => {}
+            (Some(have), Some(need)) => self.fail(|| {
+                Error::malformed(format!(
+                    "`{}` is a view of {need} bytes, and its memory has {have}",
+                    buffer.name
+                ))
+            }),
+            _ => self.fail(|| {
+                Error::unsupported(format!(
+                    "`{}` is a view that cannot be checked: the size of its memory is not a constant",
+                    buffer.name
+                ))
+                .help("give the sizes, or compile with --unchecked")
+            }),
+        }
+    }
+
+    /// The parts of a statement.
+    fn node(&mut self, s: &Stmt) -> Stmt {
+        let around = self.steps.len();
+        let rebuilt = |kind| Stmt::spanned(kind, s.span());
+        match s.kind() {
+            StmtKind::Store { buffer, indices, value } => {
+                let value = self.checked(value, around);
+                let indices: Vec<Expr> = indices.iter().map(|i| self.checked(i, around)).collect();
+                let indices = self.access(buffer, indices, around);
+                rebuilt(StmtKind::Store { buffer: buffer.clone(), indices, value })
+            }
+            StmtKind::For { var, range, kind, annotations, body } => {
+                let range = fold_range(self, range);
+                let mut before = std::mem::take(&mut self.pending);
+                let step = Step::Loop(var.clone(), range.clone());
+                let body = self.under(step, |c| c.stmt(body));
+                let inside = std::mem::take(&mut self.pending);
+                let (body, out) = hoist::out_of_loop(var, &range, kind, body, inside);
+                before.extend(out);
+                self.pending = before;
+                let (var, kind) = (var.clone(), kind.clone());
+                rebuilt(StmtKind::For { var, range, kind, annotations: annotations.clone(), body })
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                let cond = self.checked(cond, around);
+                let mut before = std::mem::take(&mut self.pending);
+                let mut side = |c: &mut Self, s: &Stmt, holds: bool| {
+                    let step = match c.changes(&cond, s) {
+                        true => Step::Hidden,
+                        false => Step::Cond(cond.clone(), holds),
+                    };
+                    let new = c.under(step, |c| c.stmt(s));
+                    let inside = std::mem::take(&mut c.pending);
+                    let movable = c.loops > 0;
+                    let (new, out) = hoist::out_of_branch(&cond, holds, movable, new, inside);
+                    before.extend(out);
+                    new
+                };
+                let then = side(self, then, true);
+                let otherwise = otherwise.as_ref().map(|o| side(self, o, false));
+                self.pending = before;
+                rebuilt(StmtKind::If { cond, then, otherwise })
+            }
+            StmtKind::Let { var, value, body } => {
+                let value = self.checked(value, around);
+                let mut before = std::mem::take(&mut self.pending);
+                let step = Step::Let(var.clone(), value.clone());
+                let body = self.under(step, |c| c.stmt(body));
+                let inside = std::mem::take(&mut self.pending);
+                let (body, out) = hoist::out_of_let(var, &value, self.loops > 0, body, inside);
+                before.extend(out);
+                self.pending = before;
+                rebuilt(StmtKind::Let { var: var.clone(), value, body })
+            }
+            StmtKind::Seq(stmts) => {
+                let (mark, conditions) = (self.known.mark(), self.conditions);
+                let steps = self.steps.len();
+                let (mut out, mut moved) = (Vec::new(), Vec::new());
+                for s in stmts {
+                    let new = self.stmt(s);
+                    let checks = std::mem::take(&mut self.pending);
+                    let movable = self.loops > 0 || out.is_empty();
+                    moved.extend(hoist::to_the_front(&mut out, movable, checks));
+                    out.push(new);
+                    if let StmtKind::Assert { cond, .. } = s.kind() {
+                        self.conditions += 1;
+                        let fixed = !self.reads(cond) && !Acts::of(cond).impure;
+                        if fixed {
+                            self.known.learn(cond, true);
+                        }
+                        self.steps.push(match fixed {
+                            true => Step::Cond(cond.clone(), true),
+                            false => Step::Hidden,
+                        });
+                    }
+                }
+                self.known.back(&mark);
+                self.steps.truncate(steps);
+                self.conditions = conditions;
+                self.pending = moved;
+                Stmt::seq(out)
+            }
+            StmtKind::Allocate { buffer, .. }
+            | StmtKind::Constant { buffer, .. }
+            | StmtKind::Declare { buffer, .. } => {
+                match s.kind() {
+                    StmtKind::Declare { .. } => self.view(buffer),
+                    _ => {
+                        self.sizes.insert(buffer.data.clone(), capacity(buffer));
+                        let back = buffer.strides.iter().chain(&buffer.elem_offset);
+                        if back.filter_map(Expr::as_int).any(|v| v < 0) {
+                            self.fail(|| {
+                                Error::malformed(format!(
+                                    "buffer `{}` reaches in front of its memory",
+                                    buffer.name
+                                ))
+                            });
+                        }
+                    }
+                }
+                let mut within = Within { checker: self, data: buffer.data.clone() };
+                fold_stmt_children(&mut within, s)
+            }
+            StmtKind::Block { block, .. } => {
+                self.fail(|| Error::internal(format!("the block `{}` is left", block.name)));
+                s.clone()
+            }
+            StmtKind::Assume(_) | StmtKind::Assert { .. } | StmtKind::Evaluate(_) => {
+                fold_stmt_children(self, s)
+            }
+        }
+    }
+}
+
+/// The body of an allocation or view: what reads it stays inside.
+struct Within<'a, 'b> {
+    checker: &'a mut Checker<'b>,
+    data: Var,
+}
+
+impl Fold for Within<'_, '_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        e.clone()
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        let body = self.checker.stmt(s);
+        let inside = std::mem::take(&mut self.checker.pending);
+        let (body, out) = hoist::out_of_scope(&self.data, body, inside);
+        self.checker.pending = out;
+        body
+    }
+}
+
+impl Fold for Checker<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        let around = self.steps.len();
+        self.checked(e, around)
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        if self.error.is_some() {
+            return s.clone();
+        }
+        let outer = self.span;
+        self.span = s.span().or(outer);
+        // What was read may have changed since.
+        let done = std::mem::replace(&mut self.done, vec![HashMap::new()]);
+        let new = self.node(s);
+        self.done = done;
+        self.span = outer;
+        new
+    }
+}
+
+/// `0 <= index < extent`, without the sides that are known.
+fn in_range(index: &Expr, extent: &Expr, (above, below): (bool, bool)) -> Expr {
+    let (i, n) = match (index.dtype(), extent.dtype()) {
+        (DType::I32, DType::I32) => (index.clone(), extent.clone()),
+        (DType::U64, _) => (index.clone(), extent.clone().cast(DType::U64)),
+        _ => (wide(index), wide(extent)),
+    };
+    let not_negative = Expr::binary(BinOp::Ge, i.clone(), Expr::int(0, i.dtype()));
+    let less = Expr::binary(BinOp::Lt, i.clone(), n);
+    match (above || i.dtype().kind == TypeKind::UInt, below) {
+        (false, false) => Expr::binary(BinOp::And, not_negative, less),
+        (false, true) => not_negative,
+        _ => less,
+    }
+}
+
+/// An integer in 64 bits.
+fn wide(e: &Expr) -> Expr {
+    e.clone().cast(DType::I64)
+}
+
+/// The bytes that a buffer spans behind its pointer, where that is constant and the buffer does
+/// not reach in front of it: what lowering allocates, and what a view needs.
+fn capacity(b: &Buffer) -> Option<i128> {
+    let constant = |e: &Expr| e.as_int().filter(|v| *v >= 0).map(i128::from);
+    let shape: Vec<i128> = b.shape.iter().map(constant).collect::<Option<_>>()?;
+    let offset = b.elem_offset.as_ref().map_or(Some(0), constant)?;
+    let elements = if shape.contains(&0) {
+        0
+    } else if b.strides.is_empty() {
+        shape.iter().try_fold(1i128, |n, d| n.checked_mul(*d))?
+    } else {
+        let strides: Vec<i128> = b.strides.iter().map(constant).collect::<Option<_>>()?;
+        let steps = shape.iter().zip(strides).map(|(d, s)| (d - 1).checked_mul(s));
+        steps.sum::<Option<i128>>()?.checked_add(1)?
+    };
+    let element = i128::try_from(b.dtype().bytes() * usize::from(b.dtype().lanes)).ok()?;
+    elements.checked_add(offset)?.checked_mul(element)
+}
+
+fn point<'v>(values: impl Iterator<Item = (&'v Var, String)>) -> String {
+    let text: Vec<String> = values.map(|(v, x)| format!("{}={x}", v.name())).collect();
+    text.join(", ")
+}
+
+fn out_of_range(buffer: &Buffer, indices: &[Expr], axis: usize, point: &str) -> Error {
+    let shown: Vec<String> = indices.iter().map(brief).collect();
+    let at = if point.is_empty() { String::new() } else { format!(" at {point}") };
+    Error::malformed(format!(
+        "`{}[{}]` is out of range{at}: axis {axis} has extent {}",
+        buffer.name,
+        shown.join(", "),
+        brief(&buffer.shape[axis])
+    ))
+}
+
+/// The value of one lane of a vector expression, as a scalar expression; a scalar one is the same
+/// in each lane. `None` where it has no such form.
+fn scalar(e: &Expr, lane: &Expr) -> Option<Expr> {
+    if e.dtype().lanes == 1 {
+        return Some(e.clone());
+    }
+    let part = |e: &Expr| scalar(e, lane);
+    let one = e.dtype().scalar();
+    Some(match e.kind() {
+        ExprKind::Broadcast(x) => x.clone(),
+        ExprKind::Ramp(base, stride) => {
+            let step = Expr::binary(BinOp::Mul, stride.clone(), lane.clone().cast(one));
+            Expr::binary(BinOp::Add, base.clone(), step)
+        }
+        ExprKind::Binary(op, a, b) => Expr::binary(*op, part(a)?, part(b)?),
+        ExprKind::Not(a) => Expr::not_node(part(a)?),
+        ExprKind::Cast(a) => Expr::cast_node(part(a)?, one),
+        ExprKind::Select(c, t, f) => Expr::select(part(c)?, part(t)?, part(f)?),
+        ExprKind::IfThenElse(c, t, f) => Expr::if_then_else(part(c)?, part(t)?, part(f)?),
+        ExprKind::Load(buffer, indices) if buffer.dtype().lanes == 1 => {
+            Expr::load(buffer, indices.iter().map(part).collect::<Option<_>>()?)
+        }
+        _ => return None,
+    })
+}
+
+/// Variables that a statement uses and does not define.
+fn uses(s: &Stmt, var: &Var) -> bool {
+    struct Uses<'a>(&'a Var, bool);
+    impl Visit for Uses<'_> {
+        fn expr(&mut self, e: &Expr) {
+            self.1 = self.1 || free_vars(e).contains(self.0);
+        }
+    }
+    let mut uses = Uses(var, false);
+    uses.stmt(s);
+    uses.1
+}

@@ -1,0 +1,181 @@
+//! Assertions on their way outwards.
+//!
+//! A [`Check`] is an assertion under the conditions, bindings and loops that it was moved out of.
+//! It may pass a statement that does not write what it reads. One that reads memory may not pass
+//! an assertion either: that may be what keeps its own reads in range. Where one that reads memory
+//! stays, those after it that do so stay as well.
+
+use std::collections::HashSet;
+
+use tilewright_ir::visit::{Subst, accessed, walk_stmt};
+use tilewright_ir::{Expr, Fold, ForKind, Range, Stmt, StmtKind, Var, Visit};
+
+use super::uses;
+use tilewright_analysis::scope::Acts;
+
+/// An assertion before the statement that needs it.
+pub(super) struct Check {
+    stmt: Stmt,
+    /// Pointers of the buffers that it reads.
+    reads: HashSet<Var>,
+}
+
+impl Check {
+    /// An assertion whose definitions are its own.
+    pub fn new(stmt: Stmt) -> Check {
+        let reads = accessed(&stmt).0.into_iter().map(|b| b.data.clone()).collect();
+        Check { stmt, reads }
+    }
+
+    fn under(self, around: impl FnOnce(Stmt) -> Stmt) -> Check {
+        Check::new(around(self.stmt))
+    }
+}
+
+/// A statement with assertions in front of it.
+pub(super) fn flush(checks: Vec<Check>, s: Stmt) -> Stmt {
+    if checks.is_empty() {
+        return s;
+    }
+    Stmt::seq(checks.into_iter().map(|c| c.stmt).chain([s]))
+}
+
+/// What a statement does to the assertions that want to pass it.
+struct Barrier {
+    writes: HashSet<Var>,
+    /// It asserts, or calls what may do anything.
+    closed: bool,
+}
+
+impl Barrier {
+    fn of(s: &Stmt) -> Barrier {
+        struct Asserts(bool);
+        impl Visit for Asserts {
+            fn expr(&mut self, _: &Expr) {}
+            fn stmt(&mut self, s: &Stmt) {
+                self.0 |= matches!(s.kind(), StmtKind::Assert { .. });
+                walk_stmt(self, s);
+            }
+        }
+        let mut asserts = Asserts(false);
+        asserts.stmt(s);
+        Barrier {
+            writes: accessed(s).1.into_iter().map(|b| b.data.clone()).collect(),
+            closed: asserts.0 || Acts::of_stmt(s).impure,
+        }
+    }
+
+    fn lets(&self, check: &Check) -> bool {
+        check.reads.is_empty() || !self.closed && self.writes.is_disjoint(&check.reads)
+    }
+}
+
+/// Takes the checks that may leave apart from those that stay.
+fn part(checks: Vec<Check>, may_leave: impl Fn(&Check) -> bool) -> (Vec<Check>, Vec<Check>) {
+    let (mut stay, mut leave): (Vec<Check>, Vec<Check>) = (Vec::new(), Vec::new());
+    for check in checks {
+        let behind = stay.iter().any(|c| !c.reads.is_empty()) && !check.reads.is_empty();
+        match !behind && may_leave(&check) {
+            true => leave.push(check),
+            false => stay.push(check),
+        }
+    }
+    (stay, leave)
+}
+
+/// Out of a loop: the body, and what goes in front of the loop.
+pub(super) fn out_of_loop(
+    var: &Var,
+    range: &Range,
+    kind: &ForKind,
+    body: Stmt,
+    checks: Vec<Check>,
+) -> (Stmt, Vec<Check>) {
+    if checks.is_empty() {
+        return (body, checks);
+    }
+    let barrier = Barrier::of(&body);
+    let head = Acts::of_stmt(&Stmt::new(StmtKind::Evaluate(range.min.clone()))).impure
+        || Acts::of(&range.extent).impure;
+    let (stay, leave) = part(checks, |c| !head && barrier.lets(c));
+    let kind = if *kind == ForKind::Parallel { ForKind::Parallel } else { ForKind::Serial };
+    let mut out = Vec::new();
+    let mut run: Vec<Stmt> = Vec::new();
+    let around = |run: &mut Vec<Stmt>, out: &mut Vec<Check>| {
+        if !run.is_empty() {
+            let body = Stmt::seq(run.drain(..));
+            let own = Stmt::for_loop(var, range.clone(), kind.clone(), body);
+            out.push(Check::new(Subst::refresh().stmt(&own)));
+        }
+    };
+    for check in leave {
+        if uses(&check.stmt, var) {
+            run.push(check.stmt);
+            continue;
+        }
+        around(&mut run, &mut out);
+        let some = Expr::binary(
+            tilewright_ir::BinOp::Gt,
+            range.extent.clone(),
+            Expr::int(0, range.extent.dtype()),
+        );
+        out.push(match range.extent.as_int() {
+            Some(1..) => check,
+            _ => check.under(|s| Stmt::guard(some, s)),
+        });
+    }
+    around(&mut run, &mut out);
+    (flush(stay, body), out)
+}
+
+/// Out of a branch, if it is `movable`.
+pub(super) fn out_of_branch(
+    cond: &Expr,
+    holds: bool,
+    movable: bool,
+    body: Stmt,
+    checks: Vec<Check>,
+) -> (Stmt, Vec<Check>) {
+    if !movable || Acts::of(cond).impure {
+        return (flush(checks, body), Vec::new());
+    }
+    let cond = if holds { cond.clone() } else { Expr::not_node(cond.clone()) };
+    let out = checks.into_iter().map(|c| c.under(|s| Stmt::guard(cond.clone(), s)));
+    (body, out.collect())
+}
+
+/// Out of a binding, if it is `movable`.
+pub(super) fn out_of_let(
+    var: &Var,
+    value: &Expr,
+    movable: bool,
+    body: Stmt,
+    checks: Vec<Check>,
+) -> (Stmt, Vec<Check>) {
+    if !movable || Acts::of(value).impure {
+        return (flush(checks, body), Vec::new());
+    }
+    let bind = |c: Check| match uses(&c.stmt, var) {
+        true => c.under(|s| Subst::refresh().stmt(&Stmt::let_in(var, value.clone(), s))),
+        false => c,
+    };
+    (body, checks.into_iter().map(bind).collect())
+}
+
+/// Out of the scope of a buffer.
+pub(super) fn out_of_scope(data: &Var, body: Stmt, checks: Vec<Check>) -> (Stmt, Vec<Check>) {
+    let (stay, leave) = part(checks, |c| !c.reads.contains(data));
+    (flush(stay, body), leave)
+}
+
+/// To the front of the statements before it; those that cannot are put behind them. Gives those
+/// that can.
+pub(super) fn to_the_front(out: &mut Vec<Stmt>, movable: bool, checks: Vec<Check>) -> Vec<Check> {
+    if checks.is_empty() {
+        return checks;
+    }
+    let barriers: Vec<Barrier> = out.iter().map(Barrier::of).collect();
+    let (stay, leave) = part(checks, |c| movable && barriers.iter().all(|b| b.lets(c)));
+    out.extend(stay.into_iter().map(|c| c.stmt));
+    leave
+}

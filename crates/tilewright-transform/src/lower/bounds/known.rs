@@ -1,0 +1,393 @@
+//! What is known of indices at a place, without libisl: an interval for each variable, and linear
+//! facts from loops and conditions.
+//!
+//! A fact is a linear form that is not negative. The least value of a form is found from the
+//! intervals of its atoms, and from facts that have an atom in common with it: where `g >= 0` and
+//! `p*form - q*g` has the lower bound `x` for positive `p` and `q`, the form is at least `x / p`
+//! (one step of Fourier-Motzkin elimination; at most [`STEPS`] of them follow each other).
+//!
+//! Facts are about values of the machine. A condition is learned only where its two sides do not
+//! leave their type, since only then is it one about integers.
+
+use tilewright_ir::{BinOp, DType, Expr, ExprKind, Range, TypeKind, Var};
+
+use tilewright_analysis::index::{Interval, Linear, Ranges};
+use tilewright_analysis::scope::likely;
+
+/// Facts that one proof may use, one after the other.
+const STEPS: usize = 3;
+/// Forms that one proof may look at.
+const BUDGET: usize = 400;
+/// Nodes of an index that is worth looking at. Parts that are shared count each time.
+const LARGEST: usize = 2000;
+
+/// What is known at a place.
+#[derive(Default)]
+pub(super) struct Known {
+    ranges: Ranges,
+    /// Each is not negative.
+    facts: Vec<Linear>,
+}
+
+/// How many facts there were at a place that is returned to.
+pub(super) struct Mark(usize);
+
+impl Known {
+    /// The place that [`Known::back`] returns to. Variables are unique, so that what is known of
+    /// their intervals need not be forgotten.
+    pub fn mark(&self) -> Mark {
+        Mark(self.facts.len())
+    }
+
+    /// Forgets what was learned since.
+    pub fn back(&mut self, mark: &Mark) {
+        self.facts.truncate(mark.0);
+    }
+
+    /// A variable that is not negative.
+    pub fn size(&mut self, var: &Var) {
+        if let Some(most) = var.dtype().max_int() {
+            self.interval(var, 0, most);
+        }
+    }
+
+    fn interval(&mut self, var: &Var, lo: i128, hi: i128) {
+        let narrow = |v: i128| i64::try_from(v.clamp(i64::MIN.into(), i64::MAX.into()));
+        if let (Ok(lo), Ok(hi)) = (narrow(lo), narrow(hi)) {
+            self.ranges.insert(var, lo, hi);
+        }
+    }
+
+    /// Enters a loop.
+    pub fn enter(&mut self, var: &Var, range: &Range) {
+        self.enter_unknown(var, range);
+        if range.min.as_int().is_none() {
+            self.learn(&Expr::binary(BinOp::Ge, var.expr(), range.min.clone()), true);
+        }
+        if range.min.as_int().is_none() || range.extent.as_int().is_none() {
+            let mut ends = Vec::new();
+            each_part(&range.extent, BinOp::Min, &mut ends);
+            for extent in ends {
+                let end = Expr::binary(BinOp::Add, range.min.clone(), extent);
+                self.learn(&Expr::binary(BinOp::Lt, var.expr(), end), true);
+            }
+        }
+    }
+
+    /// Enters a loop whose bounds may have other values inside of it.
+    pub fn enter_unknown(&mut self, var: &Var, range: &Range) {
+        if let (Some(min), Some(extent)) = (self.values(&range.min), self.values(&range.extent)) {
+            let most = var.dtype().max_int().unwrap_or(i128::MAX);
+            self.interval(var, min.0, (min.1 + (extent.1 - 1).max(0)).min(most));
+        }
+    }
+
+    /// Gives a variable a value that an expression may not have later.
+    pub fn bind_unknown(&mut self, var: &Var, value: &Expr) {
+        if let Some((lo, hi)) = self.values(value) {
+            self.interval(var, lo, hi);
+        }
+    }
+
+    /// Gives a variable its value, which does not depend on memory.
+    pub fn bind(&mut self, var: &Var, value: &Expr) {
+        self.bind_unknown(var, value);
+        if is_index(value.dtype()) {
+            self.learn(&Expr::binary(BinOp::Eq, var.expr(), value.clone()), true);
+        }
+    }
+
+    /// Takes a condition as true, or as false.
+    pub fn learn(&mut self, cond: &Expr, holds: bool) {
+        if let Some(inner) = likely(cond) {
+            return self.learn(inner, holds);
+        }
+        let (op, a, b) = match (cond.kind(), holds) {
+            (ExprKind::Not(inner), _) => return self.learn(inner, !holds),
+            (ExprKind::Binary(BinOp::And, a, b), true)
+            | (ExprKind::Binary(BinOp::Or, a, b), false) => {
+                self.learn(a, holds);
+                return self.learn(b, holds);
+            }
+            (ExprKind::Binary(op, a, b), _) => (*op, a, b),
+            _ => return,
+        };
+        let op = match (op, holds) {
+            (_, true) => op,
+            (BinOp::Lt, _) => BinOp::Ge,
+            (BinOp::Le, _) => BinOp::Gt,
+            (BinOp::Gt, _) => BinOp::Le,
+            (BinOp::Ge, _) => BinOp::Lt,
+            (BinOp::Eq, _) => BinOp::Ne,
+            (BinOp::Ne, _) => BinOp::Eq,
+            _ => return,
+        };
+        let (Some(x), Some(y)) = (self.exact(a), self.exact(b)) else { return };
+        // `greater - less - by >= 0`.
+        let mut fact = |greater: &Linear, less: &Linear, by: i128| {
+            let difference = greater.clone().plus(less, -1);
+            let one = Linear::constant(by, DType::I64);
+            self.facts.extend(difference.and_then(|d| d.plus(&one, -1)));
+        };
+        match op {
+            BinOp::Lt => fact(&y, &x, 1),
+            BinOp::Le => fact(&y, &x, 0),
+            BinOp::Gt => fact(&x, &y, 1),
+            BinOp::Ge => fact(&x, &y, 0),
+            BinOp::Eq => {
+                fact(&x, &y, 0);
+                fact(&y, &x, 0);
+            }
+            _ => {}
+        }
+    }
+
+    /// The linear form of an expression that does not leave its type.
+    fn exact(&self, e: &Expr) -> Option<Linear> {
+        let x = small(e).then(|| self.ranges.linear(e))??;
+        self.ranges.fits(&x).map(|_| x)
+    }
+
+    /// The values of an integer expression.
+    pub fn values(&self, e: &Expr) -> Option<Interval> {
+        small(e).then(|| self.ranges.values(e))?
+    }
+
+    /// The linear form of an index, whose value it has modulo the size of the type.
+    fn form(&self, e: &Expr) -> Option<Linear> {
+        match e.kind() {
+            // A wider type holds the value as it is.
+            ExprKind::Cast(a) if is_index(a.dtype()) && a.dtype().bits <= e.dtype().bits => {
+                self.exact(a)
+            }
+            _ => small(e).then(|| self.ranges.linear(e))?,
+        }
+    }
+
+    /// Whether `0 <= index`, and whether `index < extent`, wherever the place is reached.
+    pub fn within(&self, index: &Expr, extent: &Expr) -> (bool, bool) {
+        if !is_index(index.dtype()) {
+            let Some((lo, hi)) = self.values(index) else { return (false, false) };
+            let below = extent.as_int().is_some_and(|n| hi < i128::from(n));
+            return (lo >= 0, below);
+        }
+        let (Some(x), Some(n)) = (self.form(index), self.exact(extent)) else {
+            return (false, false);
+        };
+        // Each side is proved of exact values; where both hold the machine's value is the exact
+        // one. Where only one does, the index must not leave its type.
+        let one = Linear::constant(1, DType::I64);
+        let room = n.plus(&x, -1).and_then(|d| d.plus(&one, -1));
+        let proves = |form: &Linear| self.least(form).is_some_and(|lo| lo >= 0);
+        let (above, below) = (proves(&x), room.as_ref().is_some_and(proves));
+        match above && below || self.ranges.fits(&x).is_some() {
+            true => (above, below),
+            false => (false, false),
+        }
+    }
+
+    /// A lower bound of a form.
+    fn least(&self, form: &Linear) -> Option<i128> {
+        Search { known: self, left: std::cell::Cell::new(BUDGET) }.least(form, STEPS)
+    }
+
+    /// The least and the greatest value of an index, each with the variables that give it; only
+    /// for an index that is linear in variables which are `free` to take all values of their
+    /// intervals.
+    pub fn corners(
+        &self,
+        index: &Expr,
+        free: &dyn Fn(&Var) -> bool,
+    ) -> Option<[(i128, Vec<(Var, i128)>); 2]> {
+        let x = self.form(index)?;
+        let (lo, hi) = self.ranges.fits(&x)?;
+        let (mut least, mut most) = (Vec::new(), Vec::new());
+        for (atom, c) in &x.terms {
+            let var = atom.as_var().filter(|v| free(v))?;
+            let (a, b) = self.values(atom)?;
+            let (a, b) = if *c > 0 { (a, b) } else { (b, a) };
+            least.push((var.clone(), a));
+            most.push((var.clone(), b));
+        }
+        Some([(lo, least), (hi, most)])
+    }
+
+    /// Whether sums and products of an index, taken in 64 bits without wrapping, have the value
+    /// that they have in `bits` bits: what code generation may take for granted.
+    pub fn stays(&self, e: &Expr, bits: u16) -> bool {
+        small(e) && self.wide(e, bits).is_some()
+    }
+
+    /// The exact values of an index all of whose sums and products fit so many bits.
+    fn wide(&self, e: &Expr, bits: u16) -> Option<Interval> {
+        let ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul), a, b) = e.kind() else {
+            return match e.kind() {
+                // A value that wraps is not what is widened.
+                ExprKind::Cast(a) if e.dtype() == DType::I64 && a.dtype() == DType::I32 => {
+                    self.wide(a, 32)
+                }
+                _ => self.ranges.values(e),
+            };
+        };
+        let (x, y) = (self.wide(a, bits)?, self.wide(b, bits)?);
+        if e.dtype() != DType::I32 {
+            return self.ranges.values(e);
+        }
+        let ends = [(x.0, y.0), (x.0, y.1), (x.1, y.0), (x.1, y.1)].map(|(x, y)| match op {
+            BinOp::Add => x + y,
+            BinOp::Sub => x - y,
+            _ => x * y,
+        });
+        let (lo, hi) = (*ends.iter().min()?, *ends.iter().max()?);
+        let limit = 1i128 << (bits - 1);
+        (-limit <= lo && hi < limit).then_some((lo, hi))
+    }
+
+    /// Whether no integer arithmetic inside leaves its type, so that what is true of integers is
+    /// true of the machine's.
+    pub fn integral(&self, e: &Expr) -> bool {
+        struct Nodes<'a>(&'a Known, bool);
+        impl tilewright_ir::Visit for Nodes<'_> {
+            fn expr(&mut self, e: &Expr) {
+                if let ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, ..) = e.kind()
+                    && e.dtype().is_int()
+                {
+                    let x = self.0.ranges.linear(e);
+                    self.1 &= x.is_some_and(|x| self.0.ranges.fits(&x).is_some());
+                }
+                tilewright_ir::visit::walk_expr(self, e);
+            }
+        }
+        let mut nodes = Nodes(self, small(e));
+        if nodes.1 {
+            tilewright_ir::Visit::expr(&mut nodes, e);
+        }
+        nodes.1
+    }
+}
+
+fn is_index(d: DType) -> bool {
+    d.kind == TypeKind::Int && d.lanes == 1
+}
+
+/// Whether an expression has few nodes.
+fn small(e: &Expr) -> bool {
+    struct Count(usize);
+    impl tilewright_ir::Visit for Count {
+        fn expr(&mut self, e: &Expr) {
+            self.0 += 1;
+            if self.0 <= LARGEST {
+                tilewright_ir::visit::walk_expr(self, e);
+            }
+        }
+    }
+    let mut count = Count(0);
+    tilewright_ir::Visit::expr(&mut count, e);
+    count.0 <= LARGEST
+}
+
+/// The operands of nested `min` or `max`.
+fn each_part(e: &Expr, op: BinOp, out: &mut Vec<Expr>) {
+    match e.kind() {
+        ExprKind::Binary(found, a, b) if *found == op => {
+            each_part(a, op, out);
+            each_part(b, op, out);
+        }
+        _ => out.push(e.clone()),
+    }
+}
+
+/// One proof.
+struct Search<'a> {
+    known: &'a Known,
+    left: std::cell::Cell<usize>,
+}
+
+impl Search<'_> {
+    /// A lower bound of a form that follows from at most `steps` facts.
+    fn least(&self, form: &Linear, steps: usize) -> Option<i128> {
+        let left = self.left.get().checked_sub(1)?;
+        self.left.set(left);
+        let mut best = self.by_intervals(form, 0);
+        if steps == 0 || best.is_some_and(|lo| lo >= 0) {
+            return best;
+        }
+        best = best.max(self.by_intervals(form, steps - 1));
+        let mut others: Vec<Linear> = Vec::new();
+        for (atom, _) in &form.terms {
+            self.about(atom, &mut others);
+        }
+        for fact in self.known.facts.iter().chain(&others) {
+            if best.is_some_and(|lo| lo >= 0) {
+                break;
+            }
+            for (atom, q) in &form.terms {
+                let same = |t: &&(Expr, i128)| tilewright_ir::equal::same_expr(&t.0, atom);
+                let Some((_, p)) = fact.terms.iter().find(same) else { continue };
+                if p.signum() != q.signum() {
+                    continue;
+                }
+                let (p, q) = (p.abs(), q.abs());
+                let rest = form.times(p).and_then(|f| f.plus(fact, -q));
+                let lo = rest.and_then(|rest| self.least(&rest, steps - 1));
+                // The form is an integer: round up.
+                best = best.max(lo.map(|lo| -((-lo).div_euclid(p))));
+            }
+        }
+        best
+    }
+
+    /// The sum of the least values of the terms; those of quotients from facts about what is
+    /// divided.
+    fn by_intervals(&self, form: &Linear, steps: usize) -> Option<i128> {
+        form.terms.iter().try_fold(form.constant, |sum, (atom, c)| {
+            let (lo, hi) = self.ends(atom, steps)?;
+            sum.checked_add(c.checked_mul(if *c > 0 { lo } else { hi })?)
+        })
+    }
+
+    fn ends(&self, atom: &Expr, steps: usize) -> Option<Interval> {
+        let (lo, hi) = self.known.ranges.values(atom)?;
+        let ExprKind::Binary(BinOp::FloorDiv, y, c) = atom.kind() else { return Some((lo, hi)) };
+        let by = c.as_int().filter(|c| *c > 0).map(i128::from);
+        let (Some(by), Some(y), true) = (by, self.known.exact(y), steps > 0) else {
+            return Some((lo, hi));
+        };
+        let least = self.least(&y, steps - 1).map_or(lo, |y| y.div_euclid(by));
+        let most = y.times(-1).and_then(|y| self.least(&y, steps - 1));
+        let most = most.map_or(hi, |y| (-y).div_euclid(by));
+        Some((lo.max(least), hi.min(most)))
+    }
+
+    /// Facts that hold of an atom by what it is.
+    fn about(&self, atom: &Expr, out: &mut Vec<Linear>) {
+        let ExprKind::Binary(op, a, b) = atom.kind() else { return };
+        let zero = Linear::constant(0, DType::I64);
+        let own = |c: i128| Linear { terms: vec![(atom.clone(), c)], ..zero.clone() };
+        match op {
+            BinOp::Min | BinOp::Max => {
+                let sign = if *op == BinOp::Min { -1 } else { 1 };
+                for part in [a, b] {
+                    let part = self.known.exact(part);
+                    out.extend(part.and_then(|x| own(sign).plus(&x, -sign)));
+                }
+            }
+            // 0 <= y - c * (y // c) <= c - 1
+            BinOp::FloorDiv => {
+                let by = b.as_int().filter(|c| *c > 0).map(i128::from);
+                let (Some(by), Some(y)) = (by, self.known.exact(a)) else { return };
+                let last = Linear::constant(by - 1, DType::I64);
+                out.extend(own(-by).plus(&y, 1));
+                out.extend(own(by).plus(&y, -1).and_then(|x| x.plus(&last, 1)));
+            }
+            // y % c = y - c * (y // c) is at most y where y is not negative.
+            BinOp::FloorMod => {
+                let Some(y) = self.known.exact(a) else { return };
+                if self.known.ranges.interval(&y).is_some_and(|(lo, _)| lo >= 0) {
+                    out.extend(own(-1).plus(&y, 1));
+                }
+            }
+            _ => {}
+        }
+    }
+}
