@@ -23,6 +23,7 @@ pub mod error;
 pub mod expr;
 pub mod func;
 pub mod graph;
+pub mod lambda;
 pub mod module;
 pub mod plan;
 pub mod stmt;

@@ -111,7 +111,7 @@ impl Ranges {
                 Interval { lo: base.lo + steps.lo, hi: base.hi + steps.hi }
             }
             ExprKind::Call(CallTarget::Intrin(op), args) => match (op, args.as_slice()) {
-                (Intrin::Likely, [a]) => self.of(a),
+                (op, [a]) if op.is_hint() => self.of(a),
                 (Intrin::BitAnd, [a, b]) => {
                     let (a, b) = (self.of(a), self.of(b));
                     let bounds = [a, b].into_iter().filter(|i| i.lo >= 0);

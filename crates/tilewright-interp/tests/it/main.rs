@@ -7,6 +7,7 @@ mod build;
 mod errors;
 mod forms;
 mod graph;
+mod integers;
 mod memory;
 mod symbolic;
 mod undef;
