@@ -67,7 +67,7 @@ pub(crate) fn changed_graphs(
     for (name, func) in module.graphs() {
         let normal = normalize(module, name, func)?;
         let mut new = normalize(module, name, &change(&normal)?)?;
-        let same = normal.bindings().count() == func.bindings().count() + nested_calls(func)
+        let same = normal.bindings().count() == func.bindings().count()
             && equal::graph_funcs(&normal, &new, &equal::Options::default()).is_ok();
         if !func.attrs.contains_key(OUTPUT_NAMES) {
             new.attrs.remove(OUTPUT_NAMES);
@@ -77,27 +77,6 @@ pub(crate) fn changed_graphs(
         }
     }
     Ok(graphs)
-}
-
-/// Calls inside of other expressions, each of which is a binding of its own in the normal form.
-fn nested_calls(func: &GraphFunc) -> usize {
-    fn inside(e: &GraphExpr) -> usize {
-        let parts = match e {
-            GraphExpr::Var(_) | GraphExpr::Const(_) => return 0,
-            GraphExpr::CallTir { args, .. }
-            | GraphExpr::Call { args, .. }
-            | GraphExpr::Tuple(args) => args.as_slice(),
-            GraphExpr::Item(of, _) => std::slice::from_ref(&**of),
-        };
-        let call = |e: &GraphExpr| {
-            let is = matches!(e, GraphExpr::CallTir { .. } | GraphExpr::Call { .. });
-            usize::from(is) + inside(e)
-        };
-        parts.iter().map(call).sum()
-    }
-    let is = matches!(func.ret, GraphExpr::CallTir { .. } | GraphExpr::Call { .. });
-    let values = func.bindings().map(|b| &b.value).chain([&func.ret]);
-    usize::from(is) + values.map(inside).sum::<usize>()
 }
 
 /// Attribute of a graph function with the names of its results.
