@@ -4,14 +4,20 @@
 //! every index, bound, condition and value is the same expression, or an integer that the sets prove
 //! equal at every point at which it is evaluated. That is less than what equal results need, but it
 //! holds for all data and all sizes, and takes no longer for larger ones.
+//!
+//! [`same_outside`] compares what is left without stores that the outside cannot see.
 
-use tilewright_ir::visit::Subst;
+use std::collections::HashSet;
+
+use tilewright_ir::visit::{Subst, fold_stmt_children, walk_expr, walk_stmt};
 use tilewright_ir::{
-    Buffer, Expr, ExprKind, Fold, Param, Result, Stmt, StmtKind, TensorFunc, equal,
+    Block, Buffer, Expr, ExprKind, Fold, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
+    equal,
 };
 use tilewright_sets::Domain;
 
 use crate::domain::sizes;
+use crate::prune::{has_effects, prune};
 use crate::traits::{Traits, overflows};
 
 /// Whether two functions are the same; no is also the answer where that is not known.
@@ -54,6 +60,88 @@ pub fn equivalent(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
         }
     }
     Ok(same_on(&domain, &a.body, &names.stmt(&b.body)))
+}
+
+/// Whether two functions are the same without what the outside cannot see: stores to memory of their
+/// own that nothing reads, and what does nothing. Neither function may do anything illegal.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn same_outside(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
+    equivalent(&visible(a), &visible(b))
+}
+
+fn visible(func: &TensorFunc) -> TensorFunc {
+    let mut func = func.clone();
+    loop {
+        let mut hidden = Hidden::default();
+        hidden.stmt(&func.body);
+        hidden.own.retain(|memory| !hidden.read.contains(memory));
+        let before = func.body.clone();
+        func.body = prune(&hidden.stmt_without(&before));
+        if func.body.ptr_eq(&before)
+            || equal::stmts(&func.body, &before, &Default::default()).is_ok()
+        {
+            return func;
+        }
+    }
+}
+
+/// Memory that a function has for itself, and the memory that it reads.
+#[derive(Default)]
+struct Hidden {
+    own: HashSet<Var>,
+    read: HashSet<Var>,
+}
+
+impl Hidden {
+    fn stmt_without(&self, s: &Stmt) -> Stmt {
+        struct Without<'a>(&'a HashSet<Var>);
+        impl Fold for Without<'_> {
+            fn stmt(&mut self, s: &Stmt) -> Stmt {
+                match s.kind() {
+                    StmtKind::Store { buffer, indices, value }
+                        if self.0.contains(&buffer.data)
+                            && !indices.iter().chain([value]).any(has_effects) =>
+                    {
+                        Stmt::nop()
+                    }
+                    _ => fold_stmt_children(self, s),
+                }
+            }
+        }
+        Without(&self.own).stmt(s)
+    }
+}
+
+impl Visit for Hidden {
+    fn expr(&mut self, e: &Expr) {
+        match e.kind() {
+            ExprKind::Load(b, _) => {
+                self.read.insert(b.data.clone());
+            }
+            // A pointer goes somewhere.
+            ExprKind::Var(v) => {
+                self.read.insert(v.clone());
+            }
+            _ => {}
+        }
+        walk_expr(self, e);
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::Allocate { buffer, .. } | StmtKind::Constant { buffer, .. } => {
+                self.own.insert(buffer.data.clone());
+            }
+            StmtKind::Block { block, .. } => {
+                self.own.extend(block.allocs.iter().map(|b| b.data.clone()));
+                self.read.extend(block.matches.iter().map(|m| m.source.buffer.data.clone()));
+            }
+            _ => {}
+        }
+        walk_stmt(self, s);
+    }
 }
 
 /// Whether two buffers lie alike in memory; then the second one is called as the first.
@@ -123,6 +211,12 @@ pub fn same_on(domain: &Domain, a: &Stmt, b: &Stmt) -> bool {
                 && pair_buffers(domain, p, q, &mut names)
                 && same_on(domain, a, &names.stmt(b))
         }
+        (
+            StmtKind::Block { bindings: m, predicate: c, block: a },
+            StmtKind::Block { bindings: n, predicate: d, block: b },
+        ) if a.annotations.is_empty() && a.matches.is_empty() => {
+            same_blocks(domain, (m, c, a), (n, d, b))
+        }
         (StmtKind::Declare { buffer: p, body: a }, StmtKind::Declare { buffer: q, body: b }) => {
             let mut names = Subst::default();
             p.data == q.data
@@ -131,6 +225,48 @@ pub fn same_on(domain: &Domain, a: &Stmt, b: &Stmt) -> bool {
         }
         _ => equal::stmts(a, b, &equal::Options::default()).is_ok(),
     }
+}
+
+/// Whether two blocks run alike: the same iterations with the same values of their variables. What
+/// they say of regions that they read and write does not matter.
+fn same_blocks(
+    domain: &Domain,
+    (m, c, a): (&[Expr], &Expr, &Block),
+    (n, d, b): (&[Expr], &Expr, &Block),
+) -> bool {
+    let plain = |b: &Block| b.annotations.is_empty() && b.matches.is_empty();
+    let same = |x: &Expr, y: &Expr| same_value(domain, x, y, false);
+    let alike = plain(a)
+        && plain(b)
+        && a.iters.len() == b.iters.len()
+        && a.allocs.len() == b.allocs.len()
+        && a.init.is_some() == b.init.is_some()
+        && same(c, d)
+        && m.iter().zip(n).all(|(x, y)| same(x, y));
+    let mut names = Subst::default();
+    let mut inner = under(domain, c);
+    for (i, j) in a.iters.iter().zip(&b.iters) {
+        let (r, q) = (&i.domain, &j.domain);
+        if i.kind != j.kind
+            || i.var.dtype() != j.var.dtype()
+            || !same(&r.min, &q.min)
+            || !same(&r.extent, &q.extent)
+        {
+            return false;
+        }
+        names.vars.insert(j.var.clone(), i.var.expr());
+        inner = inner.with_var(&i.var, r);
+    }
+    let memory = || a.allocs.iter().zip(&b.allocs);
+    let alike = alike && memory().all(|(p, q)| pair_buffers(domain, p, q, &mut names));
+    names.vars.extend(memory().map(|(p, q)| (q.data.clone(), p.data.expr())));
+    let mut same_inside = |x: &Stmt, y: &Stmt| same_on(&inner, x, &names.stmt(y));
+    alike
+        && same_inside(&a.body, &b.body)
+        && match (&a.init, &b.init) {
+            (Some(x), Some(y)) => same_inside(x, y),
+            _ => true,
+        }
 }
 
 /// The part of a domain where a condition holds, if that is the same from beginning to end.

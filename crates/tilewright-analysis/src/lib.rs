@@ -1,4 +1,4 @@
-//! What is known of a tensor function; nothing in here changes one.
+//! What is known of a tensor function; nothing in here changes one for its user.
 //!
 //! * [`at_once`]: whether the iterations of a loop may run at once.
 //! * [`dependence`]: which cells are touched, and whether iterations may run in another order.
@@ -9,6 +9,7 @@
 //! * [`index`]: index arithmetic simplified by intervals.
 //! * [`neutral`]: what a value becomes when parts of it are known.
 //! * [`program`]: a function as the list of things that it does, for questions of flow.
+//! * [`prune`]: a statement without what does nothing, by the text alone.
 //! * [`regions`]: the boxes of each buffer that a block reads and writes.
 //! * [`scope`]: what holds at a place, from loops, guards, bindings and assumptions.
 //! * [`mod@stage`]: the canonical form of a tensor function before scheduling, as a view.
@@ -23,6 +24,7 @@ pub mod flow;
 pub mod index;
 pub mod neutral;
 pub mod program;
+pub mod prune;
 pub mod regions;
 pub mod scope;
 pub mod stage;

@@ -86,6 +86,14 @@ pub fn likely(e: &Expr) -> Option<&Expr> {
     }
 }
 
+/// The condition in `T.likely(...)` or `T.ignore_loop_partition(...)`.
+pub fn hinted(e: &Expr) -> Option<&Expr> {
+    match e.kind() {
+        ExprKind::Call(CallTarget::Intrin(op), args) if op.is_hint() => args.first(),
+        _ => None,
+    }
+}
+
 /// What is known at a place. Cheap to clone.
 #[derive(Clone)]
 pub struct Scope {

@@ -1,15 +1,16 @@
 //! `tilewright verify`: do two modules compute the same outputs for every input?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tilewright::analysis::equivalence::equivalent;
-use tilewright::interp::symbolic::{self, Options, Verdict};
+use tilewright::analysis::equivalence;
+use tilewright::interp::symbolic::{self, Options, Proof, Verdict};
 use tilewright::ir::show::visible;
-use tilewright::ir::{Function, Param};
-use tilewright::{Module, Sizes, sizes};
+use tilewright::ir::visit::free_vars;
+use tilewright::ir::{Function, Param, TensorFunc, Var};
+use tilewright::{Error, Module, Sizes, sizes};
 
 use super::diff::write_place;
 use super::{Answer, Outcome, read_module, size, talk};
@@ -18,10 +19,11 @@ use super::{Answer, Outcome, read_module, size, talk};
 /// and the first element that differs if not, 3 and the reason if that cannot be said.
 ///
 /// Functions are paired by name, or by being the entries of the modules; parameters by position.
-/// Equality is a proof for all data at the shapes of the functions. Sizes that are open are
-/// sampled: three sets of small sizes, which a note says. Functions of the same statements, with
-/// expressions that are provably equal, are equal at all sizes. What the first module leaves arbitrary
-/// may be anything in the second.
+/// Equality is a proof for all data at the shapes of the functions, and for all values of scalar
+/// parameters. Functions of the same statements, with expressions that are provably equal, are equal
+/// at all sizes. Otherwise sizes that are open are tried: 0, 1 and some that do not divide one
+/// another. That finds differences, and is no proof: where there is none the answer is undecided, and
+/// says which sizes were tried. What the first module leaves arbitrary may be anything in the second.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// TVMScript, an ONNX model, or `-` for TVMScript from standard input.
@@ -39,11 +41,20 @@ pub struct Arguments {
     steps: Option<u64>,
 }
 
-/// Sizes that open dimensions take in turn: each set starts elsewhere. None divides another.
+/// Sizes that open dimensions take in turn: each set starts elsewhere. Neighbours do not divide one
+/// another.
 const SAMPLES: [usize; 7] = [5, 7, 8, 3, 11, 4, 9];
 
-/// Sets of sizes that are tried where sizes are open.
-const SETS: usize = 3;
+/// Sets of ragged sizes that are tried where sizes are open, after all 0 and all 1.
+const RAGGED: usize = 3;
+
+/// The sizes of one try, by the position of the name.
+fn tries(names: usize) -> impl Iterator<Item = Vec<usize>> {
+    let ragged = move |set: usize| {
+        (0..names).map(|i| SAMPLES.get((set + i) % SAMPLES.len()).copied().unwrap_or(1)).collect()
+    };
+    [vec![0; names], vec![1; names]].into_iter().chain((0..RAGGED).map(ragged))
+}
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let read = |path| read_module(path);
@@ -89,7 +100,7 @@ impl Pair {
         options: &Options,
         out: &mut impl Write,
     ) -> Outcome {
-        if self.same() {
+        if self.same(equivalence::equivalent) {
             talk!("`{}`: the same statements, with equal expressions", self.name_a);
             return Ok(Answer::Yes);
         }
@@ -105,47 +116,107 @@ impl Pair {
             writeln!(out, "{}", visible(&text))?;
             return Ok(Answer::Undecided);
         }
-        let sampled = open_a.iter().any(|name| !given.contains_key(&**name));
-        let mut tried = Vec::new();
-        for set in 0..if sampled { SETS } else { 1 } {
-            let mut known = Sizes::new();
-            let mut text = Vec::new();
-            for (i, name) in open_a.iter().enumerate() {
-                let sample = SAMPLES.get((set + i) % SAMPLES.len()).copied().unwrap_or(1);
-                let size = given.get(&**name).copied().unwrap_or(sample);
-                known = known.dim(&**name, size);
-                text.push(format!("{name}={size}"));
-            }
-            let place = match text.is_empty() {
-                true => String::new(),
-                false => format!(" at {}", text.join(", ")),
-            };
-            let (a, b) = (sizes::fill(&self.a, &known)?, sizes::fill(&self.b, &known)?);
-            let verdict = symbolic::functions(&a, &self.name_a, &b, &self.name_b, options)?;
-            match self.report(verdict, &place, out)? {
-                Answer::Yes => tried.push(text.join(", ")),
-                other => return Ok(other),
+        let left: Vec<Arc<str>> =
+            open_a.iter().filter(|name| !given.contains_key(&***name)).cloned().collect();
+        let known = given.iter().filter(|(name, _)| open_a.iter().any(|open| **open == ***name));
+        let known: Vec<(Arc<str>, usize)> =
+            known.map(|(name, size)| (name.as_str().into(), *size)).collect();
+        let scalars = scalars(&self.a, &self.name_a);
+        let mut why = None;
+        if left.iter().all(|name| scalars.contains(name)) {
+            match self.compare(&known, options)? {
+                // A scalar that the code needs as a number may still be tried.
+                Verdict::Undecided(u) if !left.is_empty() => why = Some(u),
+                verdict => return self.report(verdict, &place(&known), out),
             }
         }
-        if sampled {
-            talk!(
-                "note: sizes were sampled, so that this is no proof for others: `{}` is equal at {}",
-                self.name_a,
-                tried.join("; ")
-            );
+        let answer = self.sample(&left, &known, options, out)?;
+        match why.filter(|_| answer == Answer::Undecided) {
+            Some(u) => self.report(Verdict::Undecided(u), " for all sizes", out),
+            None => Ok(answer),
         }
-        Ok(Answer::Yes)
+    }
+
+    /// Tries sizes for what is open, beside those that are known.
+    fn sample(
+        &self,
+        open: &[Arc<str>],
+        known: &[(Arc<str>, usize)],
+        options: &Options,
+        out: &mut impl Write,
+    ) -> Outcome {
+        let name = &self.name_a;
+        let (mut equal, mut undecided, mut illegal) = (Vec::new(), None, Vec::new());
+        for sizes in tries(open.len()) {
+            let tried: Vec<(Arc<str>, usize)> = open.iter().cloned().zip(sizes).collect();
+            let all = [known, &tried].concat();
+            match self.compare(&all, options) {
+                Ok(Verdict::Equal(proof)) => {
+                    assumptions(&proof);
+                    equal.push(text(&all));
+                }
+                Ok(verdict @ Verdict::Differ(_)) => return self.report(verdict, &place(&all), out),
+                Ok(Verdict::Undecided(u)) => undecided = undecided.or(Some((u, all))),
+                Err(_) if self.is_illegal(&all, options) => illegal.push(text(&all)),
+                Err(Error::Execution(why)) => {
+                    writeln!(out, "`{name}`{} is illegal in the second module only", place(&all))?;
+                    writeln!(out, "  second: {}", why.message)?;
+                    return Ok(Answer::No);
+                }
+                Err(e) => return Err(e.into()),
+            }
+        }
+        if !illegal.is_empty() {
+            talk!("note: the first `{name}` is illegal at {}", illegal.join("; "));
+        }
+        if let Some((u, all)) = undecided {
+            return self.report(Verdict::Undecided(u), &place(&all), out);
+        }
+        // What is equal at the sizes that were tried is legal there.
+        if !equal.is_empty() && self.same(equivalence::same_outside) {
+            talk!("`{name}`: the same statements outside, with equal expressions");
+            return Ok(Answer::Yes);
+        }
+        match equal.is_empty() {
+            true => {
+                writeln!(out, "undecided: `{name}`: it is illegal at all sizes that were tried")?
+            }
+            false => writeln!(
+                out,
+                "undecided: `{name}` is equal at {}, which proves nothing for other sizes",
+                equal.join("; ")
+            )?,
+        }
+        Ok(Answer::Undecided)
+    }
+
+    /// Compares at sizes for some of what is open.
+    fn compare(
+        &self,
+        known: &[(Arc<str>, usize)],
+        options: &Options,
+    ) -> tilewright::Result<Verdict> {
+        let sizes = known.iter().fold(Sizes::new(), |sizes, (name, n)| sizes.dim(&**name, *n));
+        let (a, b) = (sizes::fill(&self.a, &sizes)?, sizes::fill(&self.b, &sizes)?);
+        symbolic::functions(&a, &self.name_a, &b, &self.name_b, options)
+    }
+
+    /// Whether the first function itself is no program at these sizes.
+    fn is_illegal(&self, known: &[(Arc<str>, usize)], options: &Options) -> bool {
+        let sizes = known.iter().fold(Sizes::new(), |sizes, (name, n)| sizes.dim(&**name, *n));
+        let a = sizes::fill(&self.a, &sizes);
+        a.and_then(|a| symbolic::functions(&a, &self.name_a, &a, &self.name_a, options)).is_err()
     }
 
     /// Whether the functions are the same but for expressions that are provably equal; that takes
     /// no running, and holds for all sizes.
-    fn same(&self) -> bool {
+    fn same(&self, same: impl Fn(&TensorFunc, &TensorFunc) -> tilewright::Result<bool>) -> bool {
         let of = |module: &Module, name: &Arc<str>| match module.functions.get(name) {
             Some(Function::Tensor(f)) => Some(f.clone()),
             _ => None,
         };
         match (of(&self.a, &self.name_a), of(&self.b, &self.name_b)) {
-            (Some(f), Some(g)) => equivalent(&f, &g).unwrap_or(false),
+            (Some(f), Some(g)) => same(&f, &g).unwrap_or(false),
             _ => false,
         }
     }
@@ -155,11 +226,7 @@ impl Pair {
         match verdict {
             Verdict::Equal(proof) => {
                 talk!("`{name}`{place}: {} elements are equal for all data", proof.cells);
-                for (relied, which) in proof.relied.iter().zip(["first", "second"]) {
-                    for text in relied {
-                        talk!("note: the {which} module assumes `{text}`");
-                    }
-                }
+                assumptions(&proof);
                 Ok(Answer::Yes)
             }
             Verdict::Differ(d) => {
@@ -185,6 +252,40 @@ impl Pair {
             }
         }
     }
+}
+
+/// Says what a proof relies on.
+fn assumptions(proof: &Proof) {
+    for (relied, which) in proof.relied.iter().zip(["first", "second"]) {
+        for text in relied {
+            talk!("note: the {which} module assumes `{text}`");
+        }
+    }
+}
+
+/// `n=5, m=7`.
+fn text(sizes: &[(Arc<str>, usize)]) -> String {
+    let all: Vec<String> = sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
+    all.join(", ")
+}
+
+/// ` at n=5, m=7`, or nothing.
+fn place(sizes: &[(Arc<str>, usize)]) -> String {
+    match sizes.is_empty() {
+        true => String::new(),
+        false => format!(" at {}", text(sizes)),
+    }
+}
+
+/// Integers that a function takes, and of which none of its shapes speaks.
+fn scalars(module: &Module, name: &str) -> Vec<Arc<str>> {
+    let Some(Function::Tensor(f)) = module.functions.get(name) else { return Vec::new() };
+    let sizes: HashSet<Var> = f.buffers().flat_map(|b| &b.shape).flat_map(free_vars).collect();
+    let scalar = |p: &Param| match p {
+        Param::Scalar(v) if !sizes.contains(v) => Some(v.name().clone()),
+        _ => None,
+    };
+    f.params.iter().filter_map(scalar).collect()
 }
 
 /// The sizes that a function leaves open. Scalars that are no integers are data.

@@ -55,6 +55,7 @@ pub fn normalize(module: &Module, name: &str, func: &GraphFunc) -> Result<GraphF
 
 /// The graph functions of a module in which `change` changes something, or the normal form has other
 /// bindings, in normal form; `change` is given them in that. The others stay as they are written.
+/// One without names for its outputs gets none: see [`name_outputs`].
 ///
 /// # Errors
 /// Those of [`normalize`], and of `change`.
@@ -65,9 +66,12 @@ pub(crate) fn changed_graphs(
     let mut graphs = HashMap::new();
     for (name, func) in module.graphs() {
         let normal = normalize(module, name, func)?;
-        let new = normalize(module, name, &change(&normal)?)?;
+        let mut new = normalize(module, name, &change(&normal)?)?;
         let same = normal.bindings().count() == func.bindings().count()
             && equal::graph_funcs(&normal, &new, &equal::Options::default()).is_ok();
+        if !func.attrs.contains_key(OUTPUT_NAMES) {
+            new.attrs.remove(OUTPUT_NAMES);
+        }
         if !same {
             graphs.insert(name.clone(), new);
         }
@@ -77,6 +81,24 @@ pub(crate) fn changed_graphs(
 
 /// Attribute of a graph function with the names of its results.
 const OUTPUT_NAMES: &str = "output_names";
+
+/// Gives the outputs of every graph function their names, which later steps keep: what is returned
+/// may become another variable, or a constant.
+pub fn name_outputs(module: &Module) -> Module {
+    let mut out = module.clone();
+    for function in out.functions.values_mut() {
+        if let Function::Graph(f) = function
+            && !f.attrs.contains_key(OUTPUT_NAMES)
+        {
+            let names = output_names(f, results(&f.ret).len());
+            let mut named = (**f).clone();
+            let names = Attr::List(names.into_iter().map(Attr::Str).collect());
+            named.attrs.insert(OUTPUT_NAMES.into(), names);
+            *f = Arc::new(named);
+        }
+    }
+    out
+}
 
 /// Names of the `count` results of a graph function: those of its attribute `output_names`, else
 /// those of the returned variables, else `output`; each made different from those before it.

@@ -215,7 +215,7 @@ impl Compiler<'_> {
         };
         let dtype = first.dtype().scalar();
         let a = self.value(first)?;
-        if op == Intrin::Likely {
+        if op.is_hint() {
             return Ok(a);
         }
         let mut undef = matches!(a, Value::Cell(_));

@@ -269,12 +269,19 @@ intrinsics! {
     Popcount "popcount" 1;
     /// A condition that is expected to hold: the value itself, with a hint for loop partitioning.
     Likely "likely" 1;
+    /// A condition at which no loop is to be taken apart: the value itself.
+    IgnoreLoopPartition "ignore_loop_partition" 1;
 }
 
 impl Intrin {
     /// Whether the result is `bool` whatever the argument.
     pub fn is_predicate(self) -> bool {
         matches!(self, Intrin::IsNan | Intrin::IsInf | Intrin::IsFinite)
+    }
+
+    /// Whether the result is the argument, a condition, with a hint for loop partitioning.
+    pub fn is_hint(self) -> bool {
+        matches!(self, Intrin::Likely | Intrin::IgnoreLoopPartition)
     }
 }
 

@@ -172,7 +172,7 @@ impl Ranges {
                 Interval { lo: base.lo + steps.lo, hi: base.hi + steps.hi }
             }
             ExprKind::Call(CallTarget::Intrin(op), args) => match (op, args.as_slice()) {
-                (Intrin::Likely, [a]) => self.child(a, exact)?,
+                (op, [a]) if op.is_hint() => self.child(a, exact)?,
                 (Intrin::BitAnd, [a, b]) => {
                     let (a, b) = (self.child(a, exact)?, self.child(b, exact)?);
                     let bounds = [a, b].into_iter().filter(|i| i.lo >= 0);

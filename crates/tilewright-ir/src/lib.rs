@@ -27,6 +27,7 @@ pub mod extent;
 pub mod func;
 pub mod graph;
 pub mod interval;
+pub mod lambda;
 pub mod module;
 pub mod plan;
 pub mod show;

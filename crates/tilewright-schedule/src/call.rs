@@ -89,6 +89,20 @@ impl Schedule {
         handler(self, Args::new(name, positional, named))
     }
 
+    /// Whether a primitive returns a list, also where there is one element or none: a script unpacks
+    /// or indexes what it gives.
+    pub fn returns_list(name: &str) -> bool {
+        matches!(
+            name,
+            "get_loops"
+                | "get_inner_loops"
+                | "split"
+                | "fission"
+                | "loop_partition"
+                | "transform_loops"
+        )
+    }
+
     /// The function that names in a script refer to: `main`, or the only tensor function.
     pub fn current(&self) -> Result<Arc<str>> {
         let module = self.module();

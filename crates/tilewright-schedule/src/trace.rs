@@ -17,6 +17,8 @@ use std::sync::Arc;
 use tilewright_ir::text::{float_text, quote};
 use tilewright_ir::{Buffer, DType, Error, Expr, Result, Var};
 
+pub use tilewright_ir::lambda::{LambdaBody, LambdaItem};
+
 use crate::schedule::Schedule;
 
 /// A block, by function and name. Names of blocks are unique within a scheduled function.
@@ -46,50 +48,6 @@ pub struct Lambda {
 }
 
 type BindLambda = dyn Fn(&[DType], &[Buffer]) -> Result<LambdaBody> + Send + Sync;
-
-/// A lambda with its parameters.
-#[derive(Clone, Debug)]
-pub struct LambdaBody {
-    /// One variable a parameter, of the types asked for.
-    pub params: Vec<Var>,
-    /// What it returns; one item where it is not a list or tuple.
-    pub items: Vec<LambdaItem>,
-}
-
-/// One item of what a lambda returns.
-#[derive(Clone, Debug)]
-pub enum LambdaItem {
-    /// A value.
-    Expr(Expr),
-    /// A bare number, which takes the type of its surroundings.
-    Number(f64),
-    /// `None`.
-    None,
-    /// `AXIS_SEPARATOR`.
-    Separator,
-}
-
-impl fmt::Display for LambdaItem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LambdaItem::Expr(e) => write!(f, "{e}"),
-            LambdaItem::Number(v) => f.write_str(&float_text(*v, DType::F64)),
-            LambdaItem::None => f.write_str("None"),
-            LambdaItem::Separator => f.write_str("AXIS_SEPARATOR"),
-        }
-    }
-}
-
-impl From<Expr> for LambdaItem {
-    fn from(e: Expr) -> Self {
-        LambdaItem::Expr(e)
-    }
-}
-impl From<&Expr> for LambdaItem {
-    fn from(e: &Expr) -> Self {
-        LambdaItem::Expr(e.clone())
-    }
-}
 
 impl Lambda {
     /// A lambda from its text and a function that binds parameters of the given types; with a
@@ -276,7 +234,7 @@ impl fmt::Display for Trace {
             let outputs: Vec<String> = i.outputs.iter().map(|o| names.define(o)).collect();
             let result = match &outputs[..] {
                 [] => String::new(),
-                [one] if i.name != "get_loops" => format!("{one} = "),
+                [one] if !Schedule::returns_list(i.name) => format!("{one} = "),
                 [one] => format!("{one}, = "),
                 many => format!("{} = ", many.join(", ")),
             };

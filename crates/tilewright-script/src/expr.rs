@@ -610,7 +610,7 @@ impl ExprParser {
             (Some(Value::Int(v)), None) if !takes_integers(op) => {
                 vec![Expr::float(v as f64, DType::F32)]
             }
-            (Some(a), None) if op == Intrin::Likely => vec![a.condition(int)?],
+            (Some(a), None) if op.is_hint() => vec![a.condition(int)?],
             (Some(a), None) => vec![a.typed(int)?],
             (None, _) => return Err(Error::internal("an intrinsic without arguments")),
         };

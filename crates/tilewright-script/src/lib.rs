@@ -39,6 +39,7 @@ mod consts;
 mod env;
 mod expr;
 mod graph;
+mod lambda;
 mod metadata;
 mod module;
 mod print;

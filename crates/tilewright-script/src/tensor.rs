@@ -12,6 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ruff_python_ast as ast;
+use ruff_python_ast::visitor::{Visitor, walk_expr};
 use ruff_text_size::Ranged;
 use tilewright_ir::{
     Attrs, Block, Buffer, CallTarget, DType, Error, Expr, ForKind, IterKind, IterVar, MatchRegion,
@@ -402,7 +403,24 @@ impl TensorParser<'_> {
                 ast::Expr::Call(c) if self.is_call(c, "axis.remap") => {
                     self.remap(elements(target), c, level)
                 }
-                _ => Err(Error::syntax("expected `T.axis.remap(...)` on the right")
+                // `N, C = T.int64(), T.int64()`: one after the other, each seeing those before it.
+                ast::Expr::Tuple(_) | ast::Expr::List(_) => {
+                    let (targets, values) = (elements(target), elements(value));
+                    if targets.len() != values.len() {
+                        let (n, m) = (targets.len(), values.len());
+                        let message = format!("{n} names on the left, {m} values on the right");
+                        return Err(Error::syntax(message).at(span));
+                    }
+                    if let Some(used) = self.uses(targets, values) {
+                        let message = "a value may not use a name that is assigned beside it";
+                        return Err(Error::syntax(message).at(self.x.span(used)));
+                    }
+                    for (target, value) in targets.iter().zip(values) {
+                        self.assign(target, annotation, value, span, level, out)?;
+                    }
+                    Ok(())
+                }
+                _ => Err(Error::syntax("expected `T.axis.remap(...)`, or a value for each name")
                     .at(self.x.span(value))),
             },
             _ => {
@@ -410,6 +428,36 @@ impl TensorParser<'_> {
                     .at(self.x.span(target)))
             }
         }
+    }
+
+    /// A value of a tuple that uses the name of another target, or that reads memory while elements
+    /// are stored: Python computes all values before it assigns any.
+    fn uses<'e>(&self, targets: &[ast::Expr], values: &'e [ast::Expr]) -> Option<&'e ast::Expr> {
+        struct Find<'a> {
+            names: HashSet<&'a str>,
+            stores: bool,
+            found: bool,
+        }
+        impl<'a> Visitor<'a> for Find<'_> {
+            fn visit_expr(&mut self, e: &'a ast::Expr) {
+                match e {
+                    ast::Expr::Name(n) => self.found |= self.names.contains(n.id.as_str()),
+                    ast::Expr::Subscript(_) => self.found |= self.stores,
+                    _ => {}
+                }
+                walk_expr(self, e);
+            }
+        }
+        let names = targets.iter().filter_map(ast::Expr::as_name_expr);
+        let mut find = Find {
+            names: names.map(|n| n.id.as_str()).collect(),
+            stores: targets.iter().any(ast::Expr::is_subscript_expr),
+            found: false,
+        };
+        values.iter().find(|e| {
+            find.visit_expr(e);
+            find.found
+        })
     }
 
     fn is_call(&self, c: &ast::ExprCall, name: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Schedule scripts: calls on a schedule, in the order of the text.
 //!
-//! Two forms are read. TVM's traces:
+//! Three forms are read. TVM's traces:
 //!
 //! ```python
 //! def apply_trace(sch: tir.Schedule) -> None:
@@ -9,45 +9,81 @@
 //!     sch.transform_layout(block=b0, buffer=("write", 0), index_map=lambda i: (i // 4, i % 4))
 //! ```
 //!
+//! scripts as they are written by hand, with lists of loops and calls inside of calls:
+//!
+//! ```python
+//! loops = sch.get_loops(sch.get_block("B"))
+//! outer, *rest = loops
+//! sch.reorder(*rest[::-1], outer)
+//! for l in loops[:2]:
+//!     sch.unroll(l)
+//! ```
+//!
 //! and the short form of design documents, where a positional lambda may follow keywords:
 //!
 //! ```python
 //! sched.transform_layout(block='compute', buffer='A', lambda i: [i//4, i%4], pad_value=-1)
 //! s[B].transform_layout(lambda n, h, w, c: [n, c//4, h, w, c%4])
 //! ```
-//!
-//! Lambdas are kept as text: how many parameters a `*star` stands for, and of which type they are,
-//! is known only when a primitive meets its buffer. See [`LambdaText::bind`].
 
 use std::sync::Arc;
 
 use ruff_python_ast as ast;
-use ruff_python_ast::visitor::transformer::{self, Transformer};
 use ruff_text_size::Ranged;
-use tilewright_ir::{Buffer, DType, Error, Expr, Result, Source, Span, Var};
+use tilewright_ir::{BinOp, DType, Error, Expr, Result, Source, Span};
 
 use crate::args::elements;
-use crate::env::Item;
 use crate::expr::ExprParser;
+pub use crate::lambda::LambdaText;
+use crate::lambda::lambda;
 use crate::syntax;
 use crate::value::Value;
 
 /// A schedule script.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// The calls in order.
-    pub calls: Vec<Call>,
+    /// What is done, in order.
+    pub steps: Vec<Step>,
     /// The text.
     pub source: Arc<Source>,
+}
+
+/// A statement of a script, with its place.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// What it does.
+    pub kind: StepKind,
+    /// Its place.
+    pub span: Span,
+}
+
+/// What a statement does.
+#[derive(Clone, Debug)]
+pub enum StepKind {
+    /// A call whose results get no name.
+    Call(Call),
+    /// `target = value`.
+    Assign(Target, Argument),
+    /// `for target in value: body`.
+    For(Target, Argument, Vec<Step>),
+}
+
+/// What a value is given to.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A name.
+    Name(Arc<str>),
+    /// The elements of a list, one each; at most one of them is [`Target::Rest`].
+    List(Vec<Target>),
+    /// `*name`: the elements that the others leave.
+    Rest(Arc<str>),
 }
 
 /// One call of a primitive.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Its place.
+    /// Its place; that of the whole statement where it is one.
     pub span: Span,
-    /// Names that its results get.
-    pub outputs: Vec<Arc<str>>,
     /// What stands in the brackets of `s[...]`, where the schedule is indexed.
     pub receiver: Option<Argument>,
     /// Name of the primitive.
@@ -56,7 +92,7 @@ pub struct Call {
     pub args: Vec<(Option<Arc<str>>, Argument)>,
 }
 
-/// An argument, with its place.
+/// An argument or other value, with its place.
 #[derive(Clone, Debug)]
 pub struct Argument {
     /// What it is.
@@ -80,151 +116,230 @@ pub enum ArgumentKind {
     Str(Arc<str>),
     /// A typed constant or other expression without free names.
     Expr(Expr),
-    /// A name: of a block or loop, or of a buffer.
+    /// A name: of a value of the script, or of a buffer.
     Name(Arc<str>),
     /// A list or tuple.
     List(Vec<Argument>),
     /// A function of indices.
     Lambda(LambdaText),
+    /// A call of a primitive, whose results are the value.
+    Call(Box<Call>),
+    /// `of[at]`.
+    Item(Box<Argument>, Box<Argument>),
+    /// `of[start:stop:step]`.
+    Slice(Box<Argument>, [Option<Box<Argument>>; 3]),
+    /// `*of`: the elements, where arguments or elements of a list stand.
+    Star(Box<Argument>),
+    /// A function of Python on values of the script.
+    Builtin(Builtin, Vec<Argument>),
+    /// Arithmetic on whole numbers of the script.
+    Binary(BinOp, Box<Argument>, Box<Argument>),
+    /// `[item for target in over]`.
+    Each {
+        /// The new elements.
+        item: Box<Argument>,
+        /// What an element of `over` is called in `item`.
+        target: Target,
+        /// The old elements.
+        over: Box<Argument>,
+    },
 }
 
-/// A lambda whose parameters have no types yet.
-#[derive(Clone, Debug)]
-pub struct LambdaText {
-    params: Vec<Arc<str>>,
-    star: Option<Arc<str>>,
-    body: Arc<ast::Expr>,
-    source: Arc<Source>,
-    span: Span,
+/// Functions of Python that a script may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Builtin {
+    /// Number of elements.
+    Len,
+    /// Whole numbers from a start up to an end, by a step.
+    Range,
+    /// The elements, last first.
+    Reversed,
+    /// The elements, each with its number.
+    Enumerate,
+    /// The first elements of several lists, then the second ones, and so on.
+    Zip,
+    /// The elements: `list(...)` and `tuple(...)`.
+    List,
 }
 
-/// A lambda over variables.
-#[derive(Clone, Debug)]
-pub struct BoundLambda {
-    /// One variable a parameter.
-    pub params: Vec<Var>,
-    /// What it returns; one item where that is not a list or tuple.
-    pub items: Vec<BoundItem>,
-}
-
-/// One item of what a lambda returns.
-#[derive(Clone, Debug)]
-pub enum BoundItem {
-    /// A typed expression.
-    Expr(Expr),
-    /// A bare number, which takes the type of its surroundings.
-    Number(f64),
-    /// `None`.
-    None,
-    /// `AXIS_SEPARATOR`.
-    Separator,
+impl Builtin {
+    fn from_name(name: &str) -> Option<Builtin> {
+        Some(match name {
+            "len" => Builtin::Len,
+            "range" => Builtin::Range,
+            "reversed" => Builtin::Reversed,
+            "enumerate" => Builtin::Enumerate,
+            "zip" => Builtin::Zip,
+            "list" | "tuple" => Builtin::List,
+            _ => return None,
+        })
+    }
 }
 
 /// Reads a schedule script.
 ///
 /// # Errors
-/// [`Error::Syntax`] with the place, for anything that is not a call on a schedule.
+/// [`Error::Syntax`] with the place, for what is neither a call on a schedule nor a list of what
+/// such calls return.
 pub fn parse_script(source: &Arc<Source>) -> Result<Script> {
-    read(source).map_err(|e| e.in_source(source))
+    let reader = Reader { source, x: ExprParser::new(DType::I32) };
+    reader.script().map_err(|e| e.in_source(source))
 }
 
-fn read(source: &Arc<Source>) -> Result<Script> {
-    let mut calls = Vec::new();
-    for stmt in &syntax::parse_suite(&source.text)? {
-        match stmt {
-            ast::Stmt::FunctionDef(def) => {
-                for inner in &def.body {
-                    statement(inner, source, &mut calls)?;
+struct Reader<'s> {
+    source: &'s Arc<Source>,
+    x: ExprParser,
+}
+
+impl Reader<'_> {
+    fn script(mut self) -> Result<Script> {
+        let mut steps = Vec::new();
+        for stmt in &syntax::parse_suite(&self.source.text)? {
+            match stmt {
+                ast::Stmt::FunctionDef(def) => self.suite(&def.body, &mut steps)?,
+                other => self.statement(other, &mut steps)?,
+            }
+        }
+        Ok(Script { steps, source: self.source.clone() })
+    }
+
+    fn suite(&mut self, stmts: &[ast::Stmt], steps: &mut Vec<Step>) -> Result<()> {
+        stmts.iter().try_for_each(|s| self.statement(s, steps))
+    }
+
+    fn statement(&mut self, stmt: &ast::Stmt, steps: &mut Vec<Step>) -> Result<()> {
+        let span = syntax::span(stmt);
+        let kind = match stmt {
+            ast::Stmt::Pass(_) | ast::Stmt::Import(_) | ast::Stmt::ImportFrom(_) => return Ok(()),
+            ast::Stmt::Return(r) if r.value.is_none() => return Ok(()),
+            ast::Stmt::Expr(e) if e.value.is_string_literal_expr() => return Ok(()),
+            ast::Stmt::Expr(e) => match &*e.value {
+                ast::Expr::Call(c) => StepKind::Call(self.call(c, span)?),
+                _ => return Err(unexpected(span)),
+            },
+            ast::Stmt::Assign(a) => {
+                let [target] = &a.targets[..] else { return Err(unexpected(span)) };
+                let target = self.target(target)?;
+                let value = match &*a.value {
+                    ast::Expr::Call(c) if self.is_primitive(c) => {
+                        let kind = ArgumentKind::Call(Box::new(self.call(c, span)?));
+                        Argument { kind, span: syntax::span(c) }
+                    }
+                    other => self.argument(other)?,
+                };
+                StepKind::Assign(target, value)
+            }
+            ast::Stmt::For(f) if f.orelse.is_empty() && !f.is_async => {
+                let (target, over) = (self.target(&f.target)?, self.argument(&f.iter)?);
+                let mut body = Vec::new();
+                self.suite(&f.body, &mut body)?;
+                StepKind::For(target, over, body)
+            }
+            _ => return Err(unexpected(span)),
+        };
+        steps.push(Step { kind, span });
+        Ok(())
+    }
+
+    fn target(&self, e: &ast::Expr) -> Result<Target> {
+        let wrong = |e: &ast::Expr| Err(Error::syntax("expected a name").at(syntax::span(e)));
+        match e {
+            ast::Expr::Name(n) => Ok(Target::Name(n.id.as_str().into())),
+            ast::Expr::Starred(s) => match &*s.value {
+                ast::Expr::Name(n) => Ok(Target::Rest(n.id.as_str().into())),
+                other => wrong(other),
+            },
+            ast::Expr::Tuple(_) | ast::Expr::List(_) => {
+                let items: Vec<Target> =
+                    elements(e).iter().map(|e| self.target(e)).collect::<Result<_>>()?;
+                let rests = items.iter().filter(|t| matches!(t, Target::Rest(_))).count();
+                match rests > 1 {
+                    true => Err(Error::syntax("only one name may have a star").at(syntax::span(e))),
+                    false => Ok(Target::List(items)),
                 }
             }
-            other => statement(other, source, &mut calls)?,
+            other => wrong(other),
         }
     }
-    Ok(Script { calls, source: source.clone() })
-}
 
-fn statement(stmt: &ast::Stmt, source: &Arc<Source>, calls: &mut Vec<Call>) -> Result<()> {
-    let unexpected = || {
-        Err(Error::syntax("expected a call on the schedule")
-            .at(syntax::span(stmt))
-            .help("such as `b0 = sch.get_block(name=\"B\", func_name=\"main\")`"))
-    };
-    match stmt {
-        ast::Stmt::Pass(_) | ast::Stmt::Import(_) | ast::Stmt::ImportFrom(_) => Ok(()),
-        ast::Stmt::Return(r) if r.value.is_none() => Ok(()),
-        ast::Stmt::Expr(e) if e.value.is_string_literal_expr() => Ok(()),
-        ast::Stmt::Expr(e) => match &*e.value {
-            ast::Expr::Call(c) => {
-                calls.push(call(c, Vec::new(), syntax::span(stmt), source)?);
-                Ok(())
+    /// Whether a call is one on a schedule: `sch.split(...)`, `s[B].reorder(...)`.
+    fn is_primitive(&self, c: &ast::ExprCall) -> bool {
+        let ast::Expr::Attribute(f) = &*c.func else { return false };
+        match &*f.value {
+            ast::Expr::Name(_) => self.x.path(&c.func).is_none(),
+            ast::Expr::Subscript(_) => true,
+            _ => false,
+        }
+    }
+
+    fn call(&mut self, c: &ast::ExprCall, span: Span) -> Result<Call> {
+        let ast::Expr::Attribute(f) = &*c.func else {
+            let message = "expected a method of the schedule";
+            return Err(Error::syntax(message).at(syntax::span(&*c.func)));
+        };
+        let receiver = match &*f.value {
+            ast::Expr::Name(_) => None,
+            ast::Expr::Subscript(s) => Some(self.argument(&s.slice)?),
+            other => return Err(Error::syntax("expected the schedule").at(syntax::span(other))),
+        };
+        let mut args = Vec::new();
+        // In the order of the text: a positional argument may follow a named one.
+        let mut named = c.arguments.keywords.iter().peekable();
+        for e in &c.arguments.args {
+            while let Some(k) = named.next_if(|k| k.start() < e.start()) {
+                args.push(self.keyword(k)?);
             }
-            _ => unexpected(),
-        },
-        ast::Stmt::Assign(a) => {
-            let (ast::Expr::Call(c), [target]) = (&*a.value, &a.targets[..]) else {
-                return unexpected();
-            };
-            let mut outputs = Vec::new();
-            for e in elements(target) {
-                match e {
-                    ast::Expr::Name(n) => outputs.push(n.id.as_str().into()),
-                    _ => return Err(Error::syntax("expected a name").at(syntax::span(e))),
-                }
+            args.push((None, self.element(e)?));
+        }
+        for k in named {
+            args.push(self.keyword(k)?);
+        }
+        Ok(Call { span, receiver, method: f.attr.as_str().into(), args })
+    }
+
+    fn keyword(&mut self, k: &ast::Keyword) -> Result<(Option<Arc<str>>, Argument)> {
+        match &k.arg {
+            Some(name) => Ok((Some(name.as_str().into()), self.argument(&k.value)?)),
+            None => Err(Error::syntax("`**` arguments are not supported").at(syntax::span(k))),
+        }
+    }
+
+    /// An element of a list or of arguments, which may be `*list`.
+    fn element(&mut self, e: &ast::Expr) -> Result<Argument> {
+        match e {
+            ast::Expr::Starred(s) => {
+                let kind = ArgumentKind::Star(Box::new(self.argument(&s.value)?));
+                Ok(Argument { kind, span: syntax::span(e) })
             }
-            calls.push(call(c, outputs, syntax::span(stmt), source)?);
-            Ok(())
+            _ => self.argument(e),
         }
-        _ => unexpected(),
     }
-}
 
-fn call(
-    c: &ast::ExprCall,
-    outputs: Vec<Arc<str>>,
-    span: Span,
-    source: &Arc<Source>,
-) -> Result<Call> {
-    let ast::Expr::Attribute(f) = &*c.func else {
-        return Err(Error::syntax("expected a method of the schedule").at(syntax::span(&*c.func)));
-    };
-    let receiver = match &*f.value {
-        ast::Expr::Name(_) => None,
-        ast::Expr::Subscript(s) => Some(argument(&s.slice, source)?),
-        other => {
-            return Err(Error::syntax("expected the schedule").at(syntax::span(other)));
-        }
-    };
-    let mut args = Vec::new();
-    // In the order of the text: a positional argument may follow a named one.
-    let mut named = c.arguments.keywords.iter().peekable();
-    for e in &c.arguments.args {
-        while let Some(k) = named.next_if(|k| k.start() < e.start()) {
-            args.push(keyword(k, source)?);
-        }
-        args.push((None, argument(e, source)?));
+    fn list(&mut self, items: &[ast::Expr]) -> Result<Vec<Argument>> {
+        items.iter().map(|e| self.element(e)).collect()
     }
-    for k in named {
-        args.push(keyword(k, source)?);
-    }
-    Ok(Call { span, outputs, receiver, method: f.attr.as_str().into(), args })
-}
 
-fn keyword(k: &ast::Keyword, source: &Arc<Source>) -> Result<(Option<Arc<str>>, Argument)> {
-    match &k.arg {
-        Some(name) => Ok((Some(name.as_str().into()), argument(&k.value, source)?)),
-        None => Err(Error::syntax("`**` arguments are not supported").at(syntax::span(k))),
+    fn argument(&mut self, e: &ast::Expr) -> Result<Argument> {
+        let kind = match e {
+            ast::Expr::Name(n) => ArgumentKind::Name(n.id.as_str().into()),
+            ast::Expr::List(_) | ast::Expr::Tuple(_) => ArgumentKind::List(self.list(elements(e))?),
+            ast::Expr::Lambda(l) => ArgumentKind::Lambda(lambda(l, self.source)?),
+            ast::Expr::Subscript(s) => self.subscript(s)?,
+            ast::Expr::ListComp(c) => self.comprehension(c, syntax::span(e))?,
+            ast::Expr::Call(c) => match self.function(c)? {
+                Some(kind) => kind,
+                None => self.plain(e)?,
+            },
+            ast::Expr::BinOp(b) => self.arithmetic(e, b)?,
+            _ => self.plain(e)?,
+        };
+        Ok(Argument { kind, span: syntax::span(e) })
     }
-}
 
-fn argument(e: &ast::Expr, source: &Arc<Source>) -> Result<Argument> {
-    let span = syntax::span(e);
-    let kind = match e {
-        ast::Expr::Name(n) => ArgumentKind::Name(n.id.as_str().into()),
-        ast::Expr::List(_) | ast::Expr::Tuple(_) => ArgumentKind::List(
-            elements(e).iter().map(|e| argument(e, source)).collect::<Result<_>>()?,
-        ),
-        ast::Expr::Lambda(l) => ArgumentKind::Lambda(lambda(l, source)?),
-        _ => match ExprParser::new(DType::I32).value(e)? {
+    /// A constant of the text.
+    fn plain(&mut self, e: &ast::Expr) -> Result<ArgumentKind> {
+        let span = syntax::span(e);
+        Ok(match self.x.value(e)? {
             Value::Int(v) => ArgumentKind::Int(
                 i64::try_from(v).map_err(|_| Error::syntax("the number is too large").at(span))?,
             ),
@@ -233,212 +348,149 @@ fn argument(e: &ast::Expr, source: &Arc<Source>) -> Result<Argument> {
             Value::Str(s) => ArgumentKind::Str(s),
             Value::None => ArgumentKind::None,
             other => ArgumentKind::Expr(other.typed(DType::I32).map_err(|e| e.at(span))?),
-        },
-    };
-    Ok(Argument { kind, span })
-}
-
-fn lambda(l: &ast::ExprLambda, source: &Arc<Source>) -> Result<LambdaText> {
-    let mut text = LambdaText {
-        params: Vec::new(),
-        star: None,
-        body: Arc::new((*l.body).clone()),
-        source: source.clone(),
-        span: syntax::span(l),
-    };
-    if let Some(p) = &l.parameters {
-        if let Some(extra) = p.kwonlyargs.first() {
-            return Err(
-                Error::syntax("a parameter may not follow the star").at(syntax::span(extra))
-            );
-        }
-        text.params =
-            p.posonlyargs.iter().chain(&p.args).map(|a| a.name().as_str().into()).collect();
-        text.star = p.vararg.as_ref().map(|v| v.name.as_str().into());
-    }
-    Ok(text)
-}
-
-impl LambdaText {
-    /// The text of the lambda.
-    pub fn text(&self) -> &str {
-        let (start, end) = (self.span.start as usize, self.span.end as usize);
-        self.source.text.get(start..end).unwrap_or("lambda")
+        })
     }
 
-    /// The body over new variables of the given types. A star takes the parameters that the named
-    /// ones leave; a single parameter that is indexed in the body (`i[0]`) stands for all of
-    /// them. Other names in the body are looked up among `vars` and `buffers`, by their names.
-    ///
-    /// # Errors
-    /// [`Error::Syntax`] with the place, for another number of parameters, a name that is not
-    /// known, or a body that is no expression of indices.
-    pub fn bind(&self, dtypes: &[DType], vars: &[Var], buffers: &[Buffer]) -> Result<BoundLambda> {
-        self.read(dtypes, vars, buffers).map_err(|e| e.in_source(&self.source))
-    }
-
-    fn read(&self, dtypes: &[DType], vars: &[Var], buffers: &[Buffer]) -> Result<BoundLambda> {
-        let named = self.params.len();
-        // One parameter for all axes, as in `lambda i: [i[0], i[1]]`.
-        let whole = match (&self.params[..], &self.star) {
-            ([one], None) if dtypes.len() != 1 => Some(one.clone()),
-            _ => None,
+    fn subscript(&mut self, s: &ast::ExprSubscript) -> Result<ArgumentKind> {
+        let of = Box::new(self.argument(&s.value)?);
+        let ast::Expr::Slice(slice) = &*s.slice else {
+            return Ok(ArgumentKind::Item(of, Box::new(self.argument(&s.slice)?)));
         };
-        let group = whole.clone().or_else(|| self.star.clone());
-        let plain = if whole.is_some() { 0 } else { named };
-        let wrong_number = || {
-            let message =
-                format!("the lambda takes {named} indices, but there are {} of them", dtypes.len());
-            Err(Error::syntax(message).at(self.span))
+        let mut part = |e: &Option<Box<ast::Expr>>| {
+            let part = e.as_ref().map(|e| self.argument(e)).transpose()?;
+            Ok::<_, Error>(part.map(Box::new))
         };
-        if plain > dtypes.len() || (group.is_none() && plain != dtypes.len()) {
-            return wrong_number();
-        }
-        let mut parser = ExprParser::new(dtypes.first().copied().unwrap_or(DType::I32));
-        for v in vars {
-            parser.env.insert(v.name().to_string(), Item::Var(v.clone()));
-        }
-        for b in buffers {
-            parser.env.insert(b.name.to_string(), Item::Buffer(b.clone()));
-        }
-        parser.env.push();
-        let mut params = Vec::new();
-        for (k, dtype) in dtypes.iter().enumerate() {
-            let name = match (self.params.get(k), &group) {
-                (Some(name), _) if k < plain => name.to_string(),
-                (_, Some(group)) => part(group, k - plain),
-                _ => format!("i{k}"),
-            };
-            let var = Var::new(if k < plain { name.clone() } else { format!("i{k}") }, *dtype);
-            parser.env.insert(name, Item::Var(var.clone()));
-            params.push(var);
-        }
-        let count = dtypes.len() - plain;
-        let mut body = (*self.body).clone();
-        let is_group = |e: &ast::Expr| {
-            let e = if let ast::Expr::Starred(s) = e { &*s.value } else { e };
-            e.as_name_expr().is_some_and(|n| Some(n.id.as_str()) == group.as_deref())
+        let parts = [part(&slice.lower)?, part(&slice.upper)?, part(&slice.step)?];
+        Ok(ArgumentKind::Slice(of, parts))
+    }
+
+    fn comprehension(&mut self, c: &ast::ExprListComp, span: Span) -> Result<ArgumentKind> {
+        let [over] = &c.generators[..] else {
+            return Err(Error::syntax("expected one `for` in the list").at(span));
         };
-        if let Some(group) = &group {
-            let indexed = Parts { group, count, indexed: false, error: None }.rewrite(&mut body)?;
-            // A single parameter stands for all axes only where it is used so.
-            if whole.is_some() && !indexed && !elements(&body).iter().any(|e| is_group(e)) {
-                return wrong_number();
-            }
+        if let Some(condition) = over.ifs.first() {
+            let message = "a condition in a list is not supported";
+            return Err(Error::syntax(message).at(syntax::span(condition)));
         }
-        let mut items = Vec::new();
-        for e in elements(&body) {
-            let spread = match e {
-                ast::Expr::Starred(s) => Some(&*s.value),
-                other if elements(&body).len() == 1 => Some(other),
-                _ => None,
-            };
-            let spread = spread.and_then(ast::Expr::as_name_expr).map(|n| n.id.as_str());
-            match (&group, spread) {
-                (Some(group), Some(name)) if name == &**group => {
-                    items.extend(params[plain..].iter().map(|v| BoundItem::Expr(v.expr())));
-                }
-                _ => items.push(item(&mut parser, e)?),
-            }
-        }
-        Ok(BoundLambda { params, items })
+        let target = self.target(&over.target)?;
+        let item = Box::new(self.argument(&c.elt)?);
+        Ok(ArgumentKind::Each { item, target, over: Box::new(self.argument(&over.iter)?) })
     }
-}
 
-/// The name that stands for one axis of a group; no Python name looks like it.
-fn part(group: &str, k: usize) -> String {
-    format!("{group}[{k}]")
-}
-
-fn item(parser: &mut ExprParser, e: &ast::Expr) -> Result<BoundItem> {
-    if let ast::Expr::Attribute(a) = e
-        && a.attr.as_str() == "AXIS_SEPARATOR"
-    {
-        return Ok(BoundItem::Separator);
-    }
-    Ok(match parser.value(e)? {
-        Value::None => BoundItem::None,
-        Value::Int(v) => BoundItem::Number(v as f64),
-        Value::Float(v) => BoundItem::Number(v),
-        other => BoundItem::Expr(other.typed(parser.int).map_err(|err| err.at(syntax::span(e)))?),
-    })
-}
-
-/// Replaces `group[k]` by the name of that axis.
-struct Parts<'a> {
-    group: &'a str,
-    count: usize,
-    /// Whether an axis was asked for.
-    indexed: bool,
-    error: Option<Error>,
-}
-
-impl Parts<'_> {
-    /// Rewrites a body, and says whether there was something to rewrite.
-    fn rewrite(mut self, body: &mut ast::Expr) -> Result<bool> {
-        Rewriter(std::cell::RefCell::new(&mut self)).visit_expr(body);
-        self.error.map_or(Ok(self.indexed), Err)
-    }
-}
-
-struct Rewriter<'a, 'b>(std::cell::RefCell<&'a mut Parts<'b>>);
-
-impl Transformer for Rewriter<'_, '_> {
-    fn visit_expr(&self, e: &mut ast::Expr) {
-        let mut parts = self.0.borrow_mut();
-        if let ast::Expr::Subscript(s) = e
-            && let ast::Expr::Name(n) = &*s.value
-            && n.id.as_str() == parts.group
+    /// A call that is no constant: of a primitive, of a function on lists, or one that names a map.
+    fn function(&mut self, c: &ast::ExprCall) -> Result<Option<ArgumentKind>> {
+        if let ast::Expr::Name(n) = &*c.func
+            && let Some(builtin) = Builtin::from_name(&n.id)
         {
-            parts.indexed = true;
-            let count = parts.count as i64;
-            let at = match ExprParser::new(DType::I32).value(&s.slice) {
-                Ok(Value::Int(k)) => i64::try_from(k).ok(),
-                _ => None,
-            };
-            let at = at.map(|k| if k < 0 { k + count } else { k });
-            match at.filter(|k| (0..count).contains(k)) {
-                Some(k) => {
-                    let mut name = n.clone();
-                    name.id = part(parts.group, k as usize).into();
-                    *e = ast::Expr::Name(name);
-                }
-                None => {
-                    let message = format!("there are {count} axes, counted from 0");
-                    parts
-                        .error
-                        .get_or_insert_with(|| Error::syntax(message).at(syntax::span(&*s.slice)));
-                }
+            if let Some(k) = c.arguments.keywords.first() {
+                let message = format!("`{}` takes no named arguments here", n.id);
+                return Err(Error::syntax(message).at(syntax::span(k)));
             }
-            return;
+            return Ok(Some(ArgumentKind::Builtin(builtin, self.list(&c.arguments.args)?)));
         }
-        drop(parts);
-        transformer::walk_expr(self, e);
+        if let Some(map) = mapping(c) {
+            return match map {
+                ast::Expr::Lambda(l) => Ok(Some(ArgumentKind::Lambda(lambda(l, self.source)?))),
+                other => {
+                    let e = Error::syntax("expected a lambda").at(syntax::span(other));
+                    Err(e.help("write `IndexMap.from_func(lambda i, j: [j, i])`"))
+                }
+            };
+        }
+        match self.is_primitive(c) {
+            true => Ok(Some(ArgumentKind::Call(Box::new(self.call(c, syntax::span(c))?)))),
+            false => Ok(None),
+        }
     }
+
+    /// Arithmetic: of constants at once, with values of the script when it runs.
+    fn arithmetic(&mut self, e: &ast::Expr, b: &ast::ExprBinOp) -> Result<ArgumentKind> {
+        let op = match b.op {
+            ast::Operator::Add => BinOp::Add,
+            ast::Operator::Sub => BinOp::Sub,
+            ast::Operator::Mult => BinOp::Mul,
+            ast::Operator::FloorDiv => BinOp::FloorDiv,
+            ast::Operator::Mod => BinOp::FloorMod,
+            _ => return self.plain(e),
+        };
+        let (left, right) = (self.argument(&b.left)?, self.argument(&b.right)?);
+        match left.is_plain() && right.is_plain() {
+            true => self.plain(e),
+            false => Ok(ArgumentKind::Binary(op, Box::new(left), Box::new(right))),
+        }
+    }
+}
+
+impl Argument {
+    /// Whether the value is in the text.
+    fn is_plain(&self) -> bool {
+        use ArgumentKind::*;
+        matches!(self.kind, None | Bool(_) | Int(_) | Float(_) | Str(_) | Expr(_))
+    }
+}
+
+/// The function that `tvm.tir.IndexMap.from_func(lambda ...)` makes a map of. Its inverse, where it is
+/// given too, follows from it.
+fn mapping(c: &ast::ExprCall) -> Option<&ast::Expr> {
+    let ast::Expr::Attribute(f) = &*c.func else { return None };
+    let class = match &*f.value {
+        ast::Expr::Attribute(a) => a.attr.as_str(),
+        ast::Expr::Name(n) => n.id.as_str(),
+        _ => return None,
+    };
+    if class != "IndexMap" || !matches!(f.attr.as_str(), "from_func" | "from_func_with_separators")
+    {
+        return None;
+    }
+    let named = |k: &&ast::Keyword| k.arg.as_ref().is_some_and(|n| n == "mapping_function");
+    let named = c.arguments.keywords.iter().find(named).map(|k| &k.value);
+    c.arguments.args.first().or(named)
+}
+
+fn unexpected(span: Span) -> Error {
+    Error::syntax("expected a call on the schedule")
+        .at(span)
+        .help("such as `b0 = sch.get_block(name=\"B\", func_name=\"main\")`")
 }
 
 #[cfg(test)]
 mod tests {
+    use tilewright_ir::lambda::{LambdaBody, LambdaItem};
+    use tilewright_ir::{Buffer, Var};
+
     use super::*;
 
     fn script(text: &str) -> Script {
         parse_script(&Source::new("trace.py", text)).expect("a script")
     }
 
+    /// The calls that are statements, or values of one.
+    fn calls(s: &Script) -> Vec<Call> {
+        let call = |step: &Step| match &step.kind {
+            StepKind::Call(c) => Some(c.clone()),
+            StepKind::Assign(_, Argument { kind: ArgumentKind::Call(c), .. }) => {
+                Some((**c).clone())
+            }
+            _ => None,
+        };
+        s.steps.iter().filter_map(call).collect()
+    }
+
     fn the_lambda(s: &Script) -> LambdaText {
-        let mut found = s.calls[0].args.iter().filter_map(|(_, a)| match &a.kind {
+        let all = calls(s);
+        let mut found = all[0].args.iter().filter_map(|(_, a)| match &a.kind {
             ArgumentKind::Lambda(l) => Some(l.clone()),
             _ => None,
         });
         found.next().expect("a lambda")
     }
 
-    fn shown(b: &BoundLambda) -> Vec<String> {
-        let one = |i: &BoundItem| match i {
-            BoundItem::Expr(e) => e.to_string(),
-            BoundItem::Number(v) => format!("number {v}"),
-            BoundItem::None => "None".into(),
-            BoundItem::Separator => "|".into(),
+    fn shown(b: &LambdaBody) -> Vec<String> {
+        let one = |i: &LambdaItem| match i {
+            LambdaItem::Expr(e) => e.to_string(),
+            LambdaItem::Number(v) => format!("number {v}"),
+            LambdaItem::None => "None".into(),
+            LambdaItem::Separator => "|".into(),
         };
         b.items.iter().map(one).collect()
     }
@@ -448,10 +500,10 @@ mod tests {
         let s = script(
             "def apply_trace(sch: tir.Schedule) -> None:\n  b0 = sch.get_block(name=\"B\")\n  l1, = sch.get_loops(block=b0)\n  l2, l3 = sch.split(loop=l1, factors=[None, T.int64(4)])\n",
         );
-        let calls: Vec<(usize, &str, usize)> =
-            s.calls.iter().map(|c| (c.outputs.len(), &*c.method, c.args.len())).collect();
-        assert_eq!(calls, [(1, "get_block", 1), (1, "get_loops", 1), (2, "split", 2)]);
-        let ArgumentKind::List(factors) = &s.calls[2].args[1].1.kind else { panic!() };
+        let all = calls(&s);
+        let named: Vec<(&str, usize)> = all.iter().map(|c| (&*c.method, c.args.len())).collect();
+        assert_eq!(named, [("get_block", 1), ("get_loops", 1), ("split", 2)]);
+        let ArgumentKind::List(factors) = &all[2].args[1].1.kind else { panic!() };
         assert!(matches!(factors[0].kind, ArgumentKind::None));
         assert!(matches!(&factors[1].kind, ArgumentKind::Expr(e) if e.as_int() == Some(4)));
     }
@@ -461,7 +513,8 @@ mod tests {
         let s = script(
             "sched.transform_layout(block='compute', buffer='A', lambda i: [i//4, i%4], pad_value=-1)",
         );
-        let names: Vec<Option<&str>> = s.calls[0].args.iter().map(|(n, _)| n.as_deref()).collect();
+        let call = calls(&s).remove(0);
+        let names: Vec<Option<&str>> = call.args.iter().map(|(n, _)| n.as_deref()).collect();
         assert_eq!(names, [Some("block"), Some("buffer"), None, Some("pad_value")]);
         let l = the_lambda(&s);
         assert_eq!(l.text(), "lambda i: [i//4, i%4]");
@@ -489,7 +542,7 @@ mod tests {
             let s = parsed.expect(text);
             let b = the_lambda(&s).bind(&three, &[], &[]).expect(text);
             assert_eq!(shown(&b).join(" "), expected, "{text}");
-            assert!(s.calls[0].receiver.is_some());
+            assert!(calls(&s)[0].receiver.is_some());
         }
         let s = script("s[B].f(lambda i: i[3])");
         let e = the_lambda(&s).bind(&three, &[], &[]).expect_err("out of range");
@@ -509,10 +562,10 @@ mod tests {
 
     #[test]
     fn other_statements_are_refused_at_their_place() {
-        let e = parse_script(&Source::new("t.py", "x = 3\n")).expect_err("no call");
+        let e = parse_script(&Source::new("t.py", "x += 3\n")).expect_err("no call");
         assert_eq!(
             e.render(),
-            "error: expected a call on the schedule\n  --> t.py:1:1\n   1 | x = 3\n     | ^^^^^\nhelp: such as `b0 = sch.get_block(name=\"B\", func_name=\"main\")`\n"
+            "error: expected a call on the schedule\n  --> t.py:1:1\n   1 | x += 3\n     | ^^^^^^\nhelp: such as `b0 = sch.get_block(name=\"B\", func_name=\"main\")`\n"
         );
     }
 }

@@ -32,7 +32,7 @@ use tilewright_ir::{Expr, Range, Var};
 use crate::answer::{Known, Proof, Reason, Unknown, Witness, not_affine};
 use crate::engine::Engine;
 use crate::eval;
-use crate::form::{Atom, Nature, Pred, Sum, reads_memory};
+use crate::form::{Atom, Nature, Pred, Sum, reads_memory, without_quotients};
 use crate::former::Former;
 use crate::frame::Frame;
 use crate::isl::api::SET;
@@ -411,6 +411,7 @@ impl Domain {
                 }
                 // With remainders as differences, most of what is equal cancels.
                 let d = canonical(&former.sum(a)?.plus(&former.sum(b)?, -1)?)?;
+                let d = without_quotients(&d)?;
                 self.with_lane(&former)?.refute(Pred::eq(d).negate()?)
             })
             .into()

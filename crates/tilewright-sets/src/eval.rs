@@ -100,7 +100,9 @@ pub fn evaluate(e: &Expr, env: &dyn Fn(&Var) -> Option<i64>) -> Option<i64> {
         ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b) => {
             evaluate(if evaluate(c, env)? != 0 { a } else { b }, env)
         }
-        ExprKind::Call(CallTarget::Intrin(Intrin::Likely), args) => evaluate(args.first()?, env),
+        ExprKind::Call(CallTarget::Intrin(op), args) if op.is_hint() => {
+            evaluate(args.first()?, env)
+        }
         ExprKind::Call(CallTarget::Intrin(Intrin::Abs), args) => {
             evaluate(args.first()?, env)?.checked_abs()
         }

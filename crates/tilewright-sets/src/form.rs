@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tilewright_ir::text::{Names, expr_to_string};
 use tilewright_ir::visit::{self, Visit};
-use tilewright_ir::{Buffer, CallTarget, DType, Expr, ExprKind, TypeKind, Var};
+use tilewright_ir::{BinOp, Buffer, CallTarget, DType, Expr, ExprKind, TypeKind, Var};
 
 use crate::answer::{Known, Reason, Unknown};
 
@@ -641,20 +641,84 @@ pub(crate) fn split_by(x: &Sum, y: &Sum) -> Known<(Sum, Sum)> {
     Ok((q, r))
 }
 
-/// `x` with `s` in the place of `s % y` and `s % -y`, which modulo `y` is the same; `None` if there
-/// is none.
+/// `x` with `s` in the place of `s % y`, `s % -y` and `s % (y*z)`, which modulo `y` is the same;
+/// `None` if there is none.
 pub(crate) fn without_remainders(x: &Sum, y: &Sum) -> Known<Option<Sum>> {
     let (mut out, negative) = (x.clone(), y.clone().scaled(-1)?);
     for (t, c) in &x.terms {
         if let Term::Atom(a) = t
             && let Nature::Remainder(s, by) = a.nature()
-            && (by == y || *by == negative)
+            && (by == y || *by == negative || is_multiple(by, y)?)
         {
             let minus = too_large(c.checked_neg())?;
             out = out.plus(s, *c)?.plus(&Sum::term(t.clone()), minus)?;
         }
     }
     Ok((out != *x).then_some(out))
+}
+
+/// Whether `x` is a product with the factor `y`.
+fn is_multiple(x: &Sum, y: &Sum) -> Known<bool> {
+    let (q, r) = split_by(x, y)?;
+    Ok(r == Sum::default() && q != Sum::default())
+}
+
+/// A sum with `x - x % y` in the place of `x // y * y`, so that what is equal cancels.
+pub(crate) fn without_quotients(s: &Sum) -> Known<Sum> {
+    let mut out = s.clone();
+    // Quotients of remainders of quotients: each round takes one level.
+    for _ in 0..8 {
+        let before = out.clone();
+        for (t, c) in &before.terms {
+            if let Some(difference) = as_difference(t)? {
+                let minus = too_large(c.checked_neg())?;
+                out = out.plus(&difference, *c)?.plus(&Sum::term(t.clone()), minus)?;
+            }
+        }
+        if out == before {
+            break;
+        }
+    }
+    Ok(out)
+}
+
+/// `rest * (x - x % y)` for a term `rest * (x // y) * y`, where `y` is one term.
+fn as_difference(t: &Term) -> Known<Option<Sum>> {
+    for f in factors(t) {
+        let Term::Atom(a) = f else { continue };
+        let Nature::Quotient(x, y) = a.nature() else { continue };
+        let (Some((divisor, 1)), 0, 1) =
+            (y.terms.iter().next().map(|(t, c)| (t, *c)), y.constant, y.terms.len())
+        else {
+            continue;
+        };
+        let divisors = [factors(divisor), std::slice::from_ref(f)].concat();
+        let Some(rest) = without(t, &divisors) else { continue };
+        let Some(remainder) = remainder(x, y, a.expr().dtype())? else { continue };
+        let difference = x.clone().plus(&remainder, -1)?;
+        let Some((rest, _)) = rest.terms.iter().next() else { return Ok(Some(difference)) };
+        let mut out = Sum::default().plus(&Sum::term(rest.clone()), difference.constant)?;
+        for (part, c) in &difference.terms {
+            let Some(product) = monomial(rest, part) else { return Ok(None) };
+            out = out.plus(&Sum::term(product), *c)?;
+        }
+        return Ok(Some(out));
+    }
+    Ok(None)
+}
+
+/// `x % y` without what `y` divides; `None` where that has no expression.
+fn remainder(x: &Sum, y: &Sum, dtype: DType) -> Known<Option<Sum>> {
+    let x = without_remainders(x, y)?.unwrap_or_else(|| x.clone());
+    let (_, x) = split_by(&x, y)?;
+    if x == Sum::default() {
+        return Ok(Some(x));
+    }
+    let (Some(a), Some(b)) = (crate::render::sum(&x, dtype), crate::render::sum(y, dtype)) else {
+        return Ok(None);
+    };
+    let expr = Expr::binary(BinOp::FloorMod, a, b);
+    Ok(Some(Sum::atom(Atom::term(expr, Nature::Remainder(x, y.clone())))))
 }
 
 /// What a term is a product of.

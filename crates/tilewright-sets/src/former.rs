@@ -244,14 +244,13 @@ impl Former {
     fn call(&mut self, op: Intrin, args: &[Expr]) -> Known<Option<Sum>> {
         let [first, rest @ ..] = args else { return Ok(None) };
         let x = match op {
-            Intrin::Likely | Intrin::Abs | Intrin::Shl | Intrin::Shr | Intrin::BitAnd => {
-                self.sum(first)?
-            }
+            Intrin::Abs | Intrin::Shl | Intrin::Shr | Intrin::BitAnd => self.sum(first)?,
+            op if op.is_hint() => self.sum(first)?,
             _ => return Ok(None),
         };
         let k = rest.first().and_then(|e| e.as_int());
         Ok(match (op, k) {
-            (Intrin::Likely, _) => Some(x),
+            (op, _) if op.is_hint() => Some(x),
             (Intrin::Abs, _) => Some(x.clone().max(x.scaled(-1)?)?),
             (Intrin::Shl, Some(k @ 0..=62)) => {
                 let t = first.dtype().scalar();
@@ -328,7 +327,7 @@ impl Former {
                 let not = c.negate()?;
                 Pred::or([Pred::and([c, self.pred(yes)?]), Pred::and([not, self.pred(no)?])])
             }
-            ExprKind::Call(CallTarget::Intrin(Intrin::Likely), args) if args.len() == 1 => {
+            ExprKind::Call(CallTarget::Intrin(op), args) if op.is_hint() && args.len() == 1 => {
                 self.pred(&args[0])?
             }
             ExprKind::Let(v, value, body) => {

@@ -377,7 +377,7 @@ impl Visit for Cost {
             ExprKind::Binary(BinOp::Div | BinOp::FloorDiv | BinOp::FloorMod, ..) => 4,
             ExprKind::Binary(BinOp::TruncDiv | BinOp::TruncMod, ..) => 4,
             ExprKind::Binary(..) | ExprKind::Not(_) | ExprKind::Cast(_) => 1,
-            ExprKind::Call(CallTarget::Intrin(Intrin::Likely), _) => 0,
+            ExprKind::Call(CallTarget::Intrin(op), _) if op.is_hint() => 0,
             ExprKind::Call(CallTarget::Intrin(op), _) => {
                 let light = matches!(
                     op,

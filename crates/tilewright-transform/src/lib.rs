@@ -9,7 +9,6 @@
 //! * [`overcompute`]: guards go where running without them changes nothing.
 //! * [`partition`]: loops taken apart where their guards change.
 //! * [`placeholder`]: the end of `T.assume` and `T.undef()`.
-//! * [`prune`]: what does nothing, by the text alone, goes.
 //! * [`simplify`]: whole functions simplified by exact sets.
 
 pub mod extents;
@@ -21,7 +20,6 @@ pub mod no_op;
 pub mod overcompute;
 pub mod partition;
 pub mod placeholder;
-pub mod prune;
 mod settle;
 pub mod simplify;
 

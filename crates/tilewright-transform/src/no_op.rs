@@ -10,7 +10,7 @@
 //!
 //! What an output holds at the end is used, and so is what decides a branch, an index or a bound of
 //! something used, and what an assumption or an assertion speaks of. Effects stay: of a store whose
-//! value calls C, the call is left. What is empty after that goes by the rules of [`crate::prune`].
+//! value calls C, the call is left. What is empty after that goes by the rules of [`tilewright_analysis::prune`].
 //!
 //! A store that some iterations need stays for all of them, with a remark that shows one.
 
@@ -21,9 +21,9 @@ use tilewright_ir::{
 };
 use tilewright_sets::{AccessId, Edge};
 
-use crate::prune::{only_effects, prune};
 use tilewright_analysis::flow::{Traffic, same};
 use tilewright_analysis::program::{Act, Program, Step, rewrite};
+use tilewright_analysis::prune::{only_effects, prune};
 
 /// What to look at.
 #[derive(Clone, Copy, Debug)]

@@ -26,7 +26,9 @@ use tilewright_ir::{
 use tilewright_sets::{Known, Proof, Set};
 
 use crate::settle::settle;
-use tilewright_analysis::scope::{Copies, Scope, Scoped, fold_block_scoped, fold_scoped, likely};
+use tilewright_analysis::scope::{
+    Copies, Scope, Scoped, fold_block_scoped, fold_scoped, hinted, likely,
+};
 
 /// The annotation of a loop that is to be taken apart.
 pub const HINT: &str = "pragma_loop_partition_hint";
@@ -45,8 +47,9 @@ pub struct Partition {
     pub unroll_whole: bool,
 }
 
-/// Takes apart the loops of a function: those with the annotation [`HINT`] at every condition, others
-/// at conditions in `T.likely`. Hints and `T.likely` are gone afterwards.
+/// Takes apart the loops of a function: those with the annotation [`HINT`] at every condition that is
+/// not in `T.ignore_loop_partition`, others at conditions in `T.likely`. All these hints are gone
+/// afterwards.
 ///
 /// # Errors
 /// `Toolchain` where libisl is missing.
@@ -353,6 +356,8 @@ impl Conditions {
                     self.condition(inner);
                     self.hot = before;
                 }
+                // A condition that is to be left alone.
+                None if hinted(e).is_some() => {}
                 None => {
                     if let (true, Some(cond)) = (self.hot, self.scope.index(e)) {
                         self.found.push(Condition { cond, scope: self.scope.clone() });
@@ -509,12 +514,12 @@ impl Cuts<'_> {
     }
 }
 
-/// Drops hints and `T.likely`.
+/// Drops hints, `T.likely` and `T.ignore_loop_partition`.
 struct Unhinted;
 
 impl Fold for Unhinted {
     fn expr(&mut self, e: &Expr) -> Expr {
-        match likely(e) {
+        match hinted(e) {
             Some(inner) => self.expr(inner),
             None => fold_expr_children(self, e),
         }

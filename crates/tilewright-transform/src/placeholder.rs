@@ -10,8 +10,8 @@ use tilewright_ir::{
     BinOp, CallTarget, Expr, ExprKind, Fold, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 
-use crate::prune::{has_effects, only_effects, prune};
 use tilewright_analysis::program::rewrite;
+use tilewright_analysis::prune::{has_effects, only_effects, prune};
 
 /// Drops assumptions, and what was only there for them.
 pub fn remove_assume(func: &TensorFunc) -> TensorFunc {

@@ -10,7 +10,7 @@ use tilewright_ir::visit::{fold_expr_children, fold_stmt_children};
 use tilewright_ir::{BinOp, Block, Expr, ExprKind, Fold, Stmt, StmtKind};
 
 use tilewright_analysis::scope::{
-    Acts, Scope, Scoped, fold_block_scoped, fold_scoped, likely, scoped,
+    Acts, Scope, Scoped, fold_block_scoped, fold_scoped, hinted, scoped,
 };
 
 /// A statement without the branches that are decided where `scope` holds.
@@ -62,13 +62,13 @@ impl Settle {
                 let inner = self.condition(a);
                 if inner.ptr_eq(a) && a.as_int().is_none() { e.clone() } else { !inner }
             }
-            _ => match likely(e) {
+            _ => match hinted(e) {
                 Some(inner) => {
                     let new = self.condition(inner);
                     match new.as_int() {
                         Some(_) => new,
                         None if new.ptr_eq(inner) => e.clone(),
-                        None => fold_expr_children(&mut Likely(new), e),
+                        None => fold_expr_children(&mut Hinted(new), e),
                     }
                 }
                 None => fold_expr_children(self, e),
@@ -77,10 +77,10 @@ impl Settle {
     }
 }
 
-/// Puts a condition into `T.likely(...)`.
-struct Likely(Expr);
+/// Puts a condition into the hint that was around it.
+struct Hinted(Expr);
 
-impl Fold for Likely {
+impl Fold for Hinted {
     fn expr(&mut self, _: &Expr) -> Expr {
         self.0.clone()
     }

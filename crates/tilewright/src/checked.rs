@@ -23,7 +23,16 @@ fn budget(before: &Module) -> Options {
         true => Uninitialised::Undef,
         false => Uninitialised::Refuse,
     };
-    Options { reassociate: true, terms: 1 << 16, steps: 200_000, memory: 1 << 18, uninitialised }
+    Options {
+        reassociate: true,
+        terms: 1 << 16,
+        steps: 200_000,
+        memory: 1 << 18,
+        uninitialised,
+        // Passes take arithmetic on indices not to leave its type.
+        overflow: false,
+        ..Options::default()
+    }
 }
 
 /// Checks what became of the functions of a module, in debug builds. Where there are graph

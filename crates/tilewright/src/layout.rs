@@ -3,6 +3,7 @@
 use tilewright_graph::layout::fold::{DEFAULT_GROWTH, interpret};
 use tilewright_graph::layout::policy::{self, Policy};
 use tilewright_graph::layout::{Left, cancel_layout, fold_constant};
+use tilewright_graph::normal::name_outputs;
 use tilewright_ir::{Module, Remarks, Result, Tensor, TensorFunc};
 
 use crate::compile::compile;
@@ -20,7 +21,7 @@ const SMALL: usize = 1 << 18;
 /// passes.
 pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Module, Vec<Left>)> {
     check(module)?;
-    let (module, left) = policy::apply(module, policy, why)?;
+    let (module, left) = policy::apply(&name_outputs(module), policy, why)?;
     check_after("flow_layout", &module)?;
     let module = cancel_layout(&module, why)?;
     check_after("cancel_layout", &module)?;

@@ -324,7 +324,7 @@ pub fn run_stages(
         ))
         .help(format!("give each a size:{flags}; or give the inputs")));
     }
-    let mut module = module.clone();
+    let mut module = graph::normal::name_outputs(module);
     let stages = Stage::ALL.into_iter().filter(|stage| *stage <= until);
     for stage in stages.filter(|stage| options.wants(*stage)) {
         options.tell(stage.name(), 0, 1);

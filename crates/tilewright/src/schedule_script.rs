@@ -27,13 +27,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tilewright_ir::expr::eval_int;
 use tilewright_ir::visit::{Visit, walk_buffer, walk_func};
-use tilewright_ir::{Buffer, Error, Expr, ExprKind, Module, Result, Source, Var};
+use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, ExprKind, Module, Result, Source, Var};
 use tilewright_schedule::Schedule;
-use tilewright_schedule::trace::{Lambda, LambdaBody, LambdaItem, Value};
-use tilewright_script::trace::{Argument, ArgumentKind, BoundItem, Call, LambdaText, parse_script};
+use tilewright_schedule::trace::{Lambda, Value};
+use tilewright_script::trace::{
+    Argument, ArgumentKind, Builtin, Call, LambdaText, Step, StepKind, Target, parse_script,
+};
 
 use crate::checked;
+
+/// Elements of one list, and passes through loops of a script.
+const MAX_ELEMENTS: usize = 10_000;
 
 /// Runs a script on a schedule; `after` sees the text of each call and the module that it leaves.
 ///
@@ -47,12 +53,70 @@ pub fn apply(
     mut after: impl FnMut(&str, &Module) -> Result<()>,
 ) -> Result<()> {
     let script = parse_script(source)?;
-    let mut names: HashMap<Arc<str>, Value> = HashMap::new();
-    for call in &script.calls {
+    let names = HashMap::new();
+    let mut run = Run { schedule, source, names, after: &mut after, turns: 0 };
+    script.steps.iter().try_for_each(|s| run.step(s))
+}
+
+/// A script that runs.
+struct Run<'a> {
+    schedule: &'a mut Schedule,
+    source: &'a Arc<Source>,
+    names: HashMap<Arc<str>, Value>,
+    after: &'a mut dyn FnMut(&str, &Module) -> Result<()>,
+    /// Passes through loops.
+    turns: usize,
+}
+
+impl Run<'_> {
+    fn step(&mut self, step: &Step) -> Result<()> {
+        let source = self.source;
+        let here = |e: Error| e.at(step.span).in_source(source);
+        match &step.kind {
+            StepKind::Call(c) => self.call(c).map(|_| ()),
+            StepKind::Assign(target, value) => {
+                let value = self.value(value)?;
+                self.assign(target, value).map_err(here)
+            }
+            StepKind::For(target, over, body) => {
+                let Value::List(items) = self.value(over)? else {
+                    return Err(here(Error::input("a loop of a script runs over a list")));
+                };
+                for item in items {
+                    self.turns += 1;
+                    if self.turns > MAX_ELEMENTS {
+                        let message = format!("a script takes at most {MAX_ELEMENTS} turns");
+                        return Err(here(Error::input(message)));
+                    }
+                    self.assign(target, item).map_err(here)?;
+                    body.iter().try_for_each(|s| self.step(s))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Runs a primitive; what it returns is a list where its trace writes one.
+    fn call(&mut self, call: &Call) -> Result<Value> {
+        let source = self.source;
+        let mut named = Vec::new();
+        let mut positional = Vec::new();
+        if let Some(receiver) = &call.receiver {
+            // `s[B].transform_layout(...)`: the stage that writes the buffer `B`.
+            named.push(("block".into(), self.value(receiver)?));
+        }
+        for (name, argument) in &call.args {
+            match (name, &argument.kind) {
+                (Some(name), _) => named.push((name.clone(), self.value(argument)?)),
+                (None, ArgumentKind::Star(of)) => positional.extend(self.elements(of)?),
+                (None, _) => positional.push(self.value(argument)?),
+            }
+        }
         let text = source.text.get(call.span.start as usize..call.span.end as usize);
         let text = text.unwrap_or(&call.method);
-        let before = schedule.module().clone();
-        let outputs = run(schedule, call, &names, source).map_err(|e| match e.diagnostic() {
+        let before = self.schedule.module().clone();
+        let outputs = self.schedule.call(&call.method, positional, named);
+        let mut outputs = outputs.map_err(|e| match e.diagnostic() {
             d if d.source.as_ref().is_some_and(|s| Arc::ptr_eq(s, source)) => e,
             // A refusal that points into the module stays there, and says who asked.
             d if d.span.is_some() => {
@@ -61,56 +125,242 @@ pub fn apply(
             }
             _ => e.at(call.span).in_source(source),
         })?;
-        bind_outputs(call, outputs, &mut names).map_err(|e| e.at(call.span).in_source(source))?;
-        checked::check_step(&call.method, &before, schedule.module())?;
-        after(text, schedule.module())?;
+        checked::check_step(&call.method, &before, self.schedule.module())?;
+        (self.after)(text, self.schedule.module())?;
+        Ok(match outputs.len() {
+            0 if !Schedule::returns_list(&call.method) => Value::None,
+            1 if !Schedule::returns_list(&call.method) => outputs.swap_remove(0),
+            _ => Value::List(outputs),
+        })
     }
-    Ok(())
+
+    /// Gives a value to a name, or its elements to several.
+    fn assign(&mut self, target: &Target, value: Value) -> Result<()> {
+        let items = match target {
+            Target::Name(name) | Target::Rest(name) => {
+                self.names.insert(name.clone(), value);
+                return Ok(());
+            }
+            Target::List(items) => items,
+        };
+        let Value::List(values) = value else {
+            let e = format!("{} is given to {} names", value.describe(), items.len());
+            return Err(Error::input(e));
+        };
+        let star = items.iter().position(|t| matches!(t, Target::Rest(_)));
+        let fits = match star {
+            Some(_) => items.len() <= values.len() + 1,
+            None => items.len() == values.len(),
+        };
+        if !fits {
+            let (n, m) = (values.len(), items.len() - usize::from(star.is_some()));
+            let least = if star.is_some() { "at least " } else { "" };
+            return Err(Error::input(format!("there are {n} values for {least}{m} names")));
+        }
+        let rest = (values.len() + 1).saturating_sub(items.len());
+        let mut values = values.into_iter();
+        for item in items {
+            let value = match item {
+                Target::Rest(_) => Value::List(values.by_ref().take(rest).collect()),
+                _ => values.next().unwrap_or(Value::None),
+            };
+            self.assign(item, value)?;
+        }
+        Ok(())
+    }
+
+    /// The elements of a list.
+    fn elements(&mut self, a: &Argument) -> Result<Vec<Value>> {
+        match self.value(a)? {
+            Value::List(items) => Ok(items),
+            other => Err(self.wrong(a, format!("expected a list, found {}", other.describe()))),
+        }
+    }
+
+    fn number(&mut self, a: &Argument) -> Result<i64> {
+        match self.value(a)? {
+            Value::Int(v) => Ok(v),
+            other => {
+                Err(self.wrong(a, format!("expected a whole number, found {}", other.describe())))
+            }
+        }
+    }
+
+    fn wrong(&self, a: &Argument, message: impl Into<String>) -> Error {
+        Error::input(message).at(a.span).in_source(self.source)
+    }
+
+    fn value(&mut self, a: &Argument) -> Result<Value> {
+        Ok(match &a.kind {
+            ArgumentKind::None => Value::None,
+            ArgumentKind::Bool(v) => Value::Bool(*v),
+            ArgumentKind::Int(v) => Value::Int(*v),
+            ArgumentKind::Float(v) => Value::Float(*v),
+            ArgumentKind::Str(s) => Value::Str(s.clone()),
+            ArgumentKind::Expr(e) => Value::Expr(e.clone()),
+            ArgumentKind::List(items) => {
+                let mut all = Vec::new();
+                for item in items {
+                    match &item.kind {
+                        ArgumentKind::Star(of) => all.extend(self.elements(of)?),
+                        _ => all.push(self.value(item)?),
+                    }
+                }
+                Value::List(all)
+            }
+            ArgumentKind::Lambda(l) => {
+                Value::Lambda(lambda(l, &Arc::new(Context::new(self.schedule))))
+            }
+            ArgumentKind::Name(name) => self.name(a, name)?,
+            ArgumentKind::Call(c) => self.call(c)?,
+            ArgumentKind::Star(_) => return Err(self.wrong(a, "a star stands in a list only")),
+            ArgumentKind::Item(of, at) => {
+                let (items, at) = (self.elements(of)?, self.number(at)?);
+                let count = items.len() as i64;
+                let place = if at < 0 { at.saturating_add(count) } else { at };
+                let item = usize::try_from(place).ok().and_then(|k| items.get(k).cloned());
+                let message = || format!("there are {count} elements, and no element {at}");
+                item.ok_or_else(|| self.wrong(a, message()))?
+            }
+            ArgumentKind::Slice(of, parts) => {
+                let items = self.elements(of)?;
+                let mut ends = [None; 3];
+                for (end, part) in ends.iter_mut().zip(parts) {
+                    *end = part.as_ref().map(|p| self.number(p)).transpose()?;
+                }
+                if ends[2] == Some(0) {
+                    return Err(self.wrong(a, "the step of a slice is zero"));
+                }
+                Value::List(slice(&items, ends))
+            }
+            ArgumentKind::Binary(op, x, y) => self.binary(a, *op, x, y)?,
+            ArgumentKind::Builtin(builtin, args) => self.builtin(a, *builtin, args)?,
+            ArgumentKind::Each { item, target, over } => {
+                let mut all = Vec::new();
+                // The names of a list hold inside of it only.
+                let outer = self.names.clone();
+                for element in self.elements(over)? {
+                    self.assign(target, element)
+                        .map_err(|e| e.at(a.span).in_source(self.source))?;
+                    all.push(self.value(item)?);
+                }
+                self.names = outer;
+                Value::List(all)
+            }
+        })
+    }
+
+    fn name(&self, a: &Argument, name: &Arc<str>) -> Result<Value> {
+        if let Some(v) = self.names.get(name) {
+            return Ok(v.clone());
+        }
+        // A buffer of the function, as in `s[B]`.
+        if Context::new(self.schedule).buffers.iter().any(|b| b.name == *name) {
+            return Ok(Value::Str(name.clone()));
+        }
+        let e = self.wrong(a, format!("`{name}` is not defined in the script"));
+        let mut known: Vec<&str> = self.names.keys().map(|k| &**k).collect();
+        known.sort_unstable();
+        Err(match known.is_empty() {
+            true => e,
+            false => e.note(format!("defined are: {}", known.join(", "))),
+        })
+    }
+
+    /// Arithmetic on whole numbers; sums of lists, and lists several times over.
+    fn binary(&mut self, a: &Argument, op: BinOp, x: &Argument, y: &Argument) -> Result<Value> {
+        let (x, y) = (self.value(x)?, self.value(y)?);
+        let value = match (op, x, y) {
+            (_, Value::Int(x), Value::Int(y)) => eval_int(op, x, y, DType::I64).map(Value::Int),
+            (BinOp::Add, Value::List(x), Value::List(y)) => {
+                Some(Value::List([x, y].concat())).filter(small)
+            }
+            (BinOp::Mul, Value::List(x), Value::Int(n)) => {
+                let n = usize::try_from(n).unwrap_or(0);
+                let fits = x.len().checked_mul(n).is_some_and(|n| n <= MAX_ELEMENTS);
+                fits.then(|| Value::List(x.iter().cycle().take(x.len() * n).cloned().collect()))
+            }
+            _ => None,
+        };
+        value.ok_or_else(|| self.wrong(a, "this has no value in a script"))
+    }
+
+    fn builtin(&mut self, a: &Argument, builtin: Builtin, args: &[Argument]) -> Result<Value> {
+        let list = |values: Vec<Value>| Ok(Value::List(values));
+        match (builtin, args) {
+            (Builtin::Len, [of]) => {
+                let count = self.elements(of)?.len();
+                Ok(Value::Int(count as i64))
+            }
+            (Builtin::List, []) => list(Vec::new()),
+            (Builtin::List, [of]) => list(self.elements(of)?),
+            (Builtin::Reversed, [of]) => list(self.elements(of)?.into_iter().rev().collect()),
+            (Builtin::Enumerate, [of]) => {
+                let items = self.elements(of)?.into_iter().enumerate();
+                list(items.map(|(k, v)| Value::List(vec![Value::Int(k as i64), v])).collect())
+            }
+            (Builtin::Zip, lists) => {
+                let mut all = Vec::new();
+                for of in lists {
+                    all.push(self.elements(of)?);
+                }
+                let count = all.iter().map(Vec::len).min().unwrap_or(0);
+                let row = |k: usize| all.iter().filter_map(|l| l.get(k).cloned()).collect();
+                list((0..count).map(|k| Value::List(row(k))).collect())
+            }
+            (Builtin::Range, [_] | [_, _] | [_, _, _]) => {
+                let mut numbers = Vec::new();
+                for n in args {
+                    numbers.push(self.number(n)?);
+                }
+                let (start, end, step) = match numbers[..] {
+                    [start, end, step] => (start, end, step),
+                    [start, end] => (start, end, 1),
+                    _ => (0, numbers[0], 1),
+                };
+                let mut all = Vec::new();
+                let mut at = start;
+                while (step > 0 && at < end) || (step < 0 && at > end) {
+                    all.push(Value::Int(at));
+                    match at.checked_add(step).filter(|_| all.len() <= MAX_ELEMENTS) {
+                        Some(next) => at = next,
+                        None => return Err(self.wrong(a, "the range is too long")),
+                    }
+                }
+                match step {
+                    0 => Err(self.wrong(a, "the step of a range is zero")),
+                    _ => list(all),
+                }
+            }
+            _ => Err(self.wrong(a, "another number of arguments is expected")),
+        }
+    }
 }
 
-fn run(
-    schedule: &mut Schedule,
-    call: &Call,
-    names: &HashMap<Arc<str>, Value>,
-    source: &Arc<Source>,
-) -> Result<Vec<Value>> {
-    let context = Arc::new(Context::new(schedule));
-    let value = |a: &Argument| value(a, names, &context).map_err(|e| e.in_source(source));
-    let mut positional = Vec::new();
-    let mut named = Vec::new();
-    if let Some(receiver) = &call.receiver {
-        // `s[B].transform_layout(...)`: the stage that writes the buffer `B`.
-        named.push(("block".into(), value(receiver)?));
-    }
-    for (name, argument) in &call.args {
-        match name {
-            Some(name) => named.push((name.clone(), value(argument)?)),
-            None => positional.push(value(argument)?),
-        }
-    }
-    schedule.call(&call.method, positional, named)
+/// Whether a list is no longer than lists may be.
+fn small(v: &Value) -> bool {
+    !matches!(v, Value::List(items) if items.len() > MAX_ELEMENTS)
 }
 
-fn bind_outputs(
-    call: &Call,
-    outputs: Vec<Value>,
-    names: &mut HashMap<Arc<str>, Value>,
-) -> Result<()> {
-    match call.outputs.len() {
-        0 => {}
-        1 if outputs.len() > 1 => {
-            names.insert(call.outputs[0].clone(), Value::List(outputs));
-        }
-        n if n == outputs.len() => names.extend(call.outputs.iter().cloned().zip(outputs)),
-        n => {
-            return Err(Error::input(format!(
-                "`{}` returns {} values, not {n}",
-                call.method,
-                outputs.len()
-            )));
-        }
+/// The elements from a start up to an end, by a step that is not zero, as Python counts them.
+fn slice(items: &[Value], [start, end, step]: [Option<i64>; 3]) -> Vec<Value> {
+    let count = items.len() as i64;
+    let step = step.unwrap_or(1);
+    // Places between the elements for steps forwards, and the elements themselves for steps back.
+    let (low, high) = if step > 0 { (0, count) } else { (-1, count - 1) };
+    let place = |at: i64| {
+        let at = if at < 0 { at.saturating_add(count) } else { at };
+        at.clamp(low, high)
+    };
+    let first = start.map_or(if step > 0 { low } else { high }, place);
+    let last = end.map_or(if step > 0 { high } else { low }, place);
+    let mut all = Vec::new();
+    let mut at = first;
+    while (step > 0 && at < last) || (step < 0 && at > last) {
+        all.extend(usize::try_from(at).ok().and_then(|k| items.get(k).cloned()));
+        at = at.saturating_add(step);
     }
-    Ok(())
+    all
 }
 
 /// What names in a lambda may stand for: the variables and buffers of the scheduled function.
@@ -159,45 +409,10 @@ impl Visit for Found {
     }
 }
 
-fn value(a: &Argument, names: &HashMap<Arc<str>, Value>, context: &Arc<Context>) -> Result<Value> {
-    Ok(match &a.kind {
-        ArgumentKind::None => Value::None,
-        ArgumentKind::Bool(v) => Value::Bool(*v),
-        ArgumentKind::Int(v) => Value::Int(*v),
-        ArgumentKind::Float(v) => Value::Float(*v),
-        ArgumentKind::Str(s) => Value::Str(s.clone()),
-        ArgumentKind::Expr(e) => Value::Expr(e.clone()),
-        ArgumentKind::List(items) => {
-            Value::List(items.iter().map(|i| value(i, names, context)).collect::<Result<_>>()?)
-        }
-        ArgumentKind::Lambda(l) => Value::Lambda(lambda(l, context)),
-        ArgumentKind::Name(name) => match names.get(name) {
-            Some(v) => v.clone(),
-            // A buffer of the function, as in `s[B]`.
-            None if context.buffers.iter().any(|b| b.name == *name) => Value::Str(name.clone()),
-            None => {
-                let known: Vec<&str> = names.keys().map(|k| &**k).collect();
-                let e = Error::input(format!("`{name}` is not defined in the script")).at(a.span);
-                return Err(match known.is_empty() {
-                    true => e,
-                    false => e.note(format!("defined are: {}", known.join(", "))),
-                });
-            }
-        },
-    })
-}
-
 fn lambda(text: &LambdaText, context: &Arc<Context>) -> Lambda {
     let (shown, text, context) = (text.text().to_owned(), text.clone(), context.clone());
     Lambda::over_buffers(shown, move |dtypes, first| {
         let buffers: Vec<Buffer> = context.buffers.iter().chain(first).cloned().collect();
-        let bound = text.bind(dtypes, &context.vars, &buffers)?;
-        let items = bound.items.into_iter().map(|i| match i {
-            BoundItem::Expr(e) => LambdaItem::Expr(e),
-            BoundItem::Number(v) => LambdaItem::Number(v),
-            BoundItem::None => LambdaItem::None,
-            BoundItem::Separator => LambdaItem::Separator,
-        });
-        Ok(LambdaBody { params: bound.params, items: items.collect() })
+        text.bind(dtypes, &context.vars, &buffers)
     })
 }

@@ -35,7 +35,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(x: R.Tensor((5, 7), dtype="float32")) -> R.Tensor((5, 7), dtype="float32"):
-        R.func_attr({"output_names": ["gv"]})
         cls = Module
         with R.dataflow():
             gv = R.call_tir(cls.add_one_relu_add_one, (x,), out_sinfo=R.Tensor((5, 7), dtype="float32"))

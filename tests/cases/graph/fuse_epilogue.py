@@ -55,7 +55,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(x: R.Tensor((3, 6), dtype="float32"), w: R.Tensor((6, 5), dtype="float32"), b: R.Tensor((5,), dtype="float32")) -> R.Tensor((3, 5), dtype="float32"):
-        R.func_attr({"output_names": ["gv"]})
         cls = Module
         with R.dataflow():
             gv = R.call_tir(cls.matmul_bias_relu, (x, w, b), out_sinfo=R.Tensor((3, 5), dtype="float32"))

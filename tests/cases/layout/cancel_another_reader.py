@@ -73,7 +73,6 @@ class Module:
 
     @R.function
     def main(x: R.Tensor((6,), dtype="float32")):
-        R.func_attr({"output_names": ["s", "t", "u"]})
         cls = Module
         with R.dataflow():
             p = R.call_tir(cls.pad_one, (x,), out_sinfo=R.Tensor((8,), dtype="float32"))

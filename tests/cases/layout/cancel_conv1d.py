@@ -79,7 +79,6 @@ class Module:
 
     @R.function
     def main(X: R.Tensor((16,), dtype="float32")) -> R.Tensor((20,), dtype="float32"):
-        R.func_attr({"output_names": ["Z_crop"]})
         cls = Module
         with R.dataflow():
             F = R.const([1.5, -2.0, 0.5], "float32")

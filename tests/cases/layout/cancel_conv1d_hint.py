@@ -79,7 +79,6 @@ class Module:
 
     @R.function
     def main(X: R.Tensor((16,), dtype="float32"), F: R.Tensor((3,), dtype="float32")) -> R.Tensor((20,), dtype="float32"):
-        R.func_attr({"output_names": ["Z_crop"]})
         cls = Module
         with R.dataflow():
             X_pad = R.call_tir(cls.pad, (X,), out_sinfo=R.Tensor((24,), dtype="float32"))

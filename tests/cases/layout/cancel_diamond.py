@@ -69,7 +69,6 @@ class Module:
 
     @R.function
     def main(a: R.Tensor((14,), dtype="float32"), b: R.Tensor((14,), dtype="float32")):
-        R.func_attr({"output_names": ["d", "e"]})
         cls = Module
         with R.dataflow():
             a0 = R.call_tir(cls.pack, (a,), out_sinfo=R.Tensor((4, 4), dtype="float32"))

@@ -48,7 +48,6 @@ class Module:
 
     @R.function
     def main(x: R.Tensor((3, 3), dtype="float32")):
-        R.func_attr({"output_names": ["w"]})
         cls = Module
         with R.dataflow():
             a = R.call_tir(cls.convert, (x,), out_sinfo=R.Tensor((3, 3), dtype="float32"))

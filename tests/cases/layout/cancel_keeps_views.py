@@ -62,7 +62,6 @@ class Module:
 
     @R.function
     def main(x: R.Tensor((2, 6), dtype="float32")):
-        R.func_attr({"output_names": ["c", "e"]})
         cls = Module
         with R.dataflow():
             a = R.call_tir(cls.flatten, (x,), out_sinfo=R.Tensor((12,), dtype="float32"))

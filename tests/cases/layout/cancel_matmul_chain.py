@@ -74,7 +74,6 @@ class Module:
 
     @R.function
     def main(x: R.Tensor((16, 16), dtype="float32"), w0: R.Tensor((16, 16), dtype="float32"), w1: R.Tensor((16, 16), dtype="float32")) -> R.Tensor((16, 16), dtype="float32"):
-        R.func_attr({"output_names": ["lv5"]})
         cls = Module
         with R.dataflow():
             lv0 = R.call_tir(cls.pre, (x,), out_sinfo=R.Tensor((2, 16, 8), dtype="float32"))

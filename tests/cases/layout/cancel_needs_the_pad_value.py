@@ -85,7 +85,6 @@ class Module:
 
     @R.function
     def main(x: R.Tensor((6,), dtype="float32")) -> R.Tensor((1,), dtype="float32"):
-        R.func_attr({"output_names": ["s"]})
         cls = Module
         with R.dataflow():
             x0 = R.call_tir(cls.pad, (x,), out_sinfo=R.Tensor((8,), dtype="float32"))

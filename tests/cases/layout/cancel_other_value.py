@@ -72,7 +72,6 @@ class Module:
 
     @R.function
     def main(x: R.Tensor((6,), dtype="int32")):
-        R.func_attr({"output_names": ["d", "k"]})
         cls = Module
         with R.dataflow():
             a = R.call_tir(cls.pad_minus, (x,), out_sinfo=R.Tensor((2, 4), dtype="int32"))

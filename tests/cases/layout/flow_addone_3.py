@@ -56,7 +56,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(x: R.Tensor((14,), dtype="int32")):
-        R.func_attr({"output_names": ["b"]})
         cls = Module
         with R.dataflow():
             x_1 = R.call_tir(cls.pack, (x,), out_sinfo=R.Tensor((4, 4), dtype="int32"))

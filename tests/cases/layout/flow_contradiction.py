@@ -77,7 +77,6 @@ class Module:
 
     @R.function
     def main(p: R.Tensor((2, 8, 4), dtype="float32"), q: R.Tensor((8, 3, 3), dtype="float32")):
-        R.func_attr({"output_names": ["s", "t"]})
         cls = Module
         with R.dataflow():
             y = R.call_tir(cls.relayout, (q,), out_sinfo=R.Tensor((2, 8, 4), dtype="float32"))

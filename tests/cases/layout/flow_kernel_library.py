@@ -50,7 +50,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(x: R.Tensor((16, 12), dtype="float32"), v: R.Tensor((12, 12), dtype="float32"), w: R.Tensor((12, 12), dtype="float32")):
-        R.func_attr({"output_names": ["c"]})
         cls = Module
         with R.dataflow():
             x_1 = R.call_tir(cls.pack, (x,), out_sinfo=R.Tensor((2, 12, 8), dtype="float32"))

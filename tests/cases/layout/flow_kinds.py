@@ -99,7 +99,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(p: R.Tensor((1, 2, 5, 4), dtype="float32"), b: R.Tensor((6,), dtype="float32"), q: R.Tensor((1, 4, 2), dtype="float32")):
-        R.func_attr({"output_names": ["r"]})
         cls = Module
         with R.dataflow():
             b_1 = R.call_tir(cls.pack_1, (b,), out_sinfo=R.Tensor((2, 4), dtype="float32"))

@@ -97,7 +97,6 @@ class Module:
 
     @R.function
     def main(p: R.Tensor((4, 4), dtype="int32")):
-        R.func_attr({"output_names": ["d"]})
         cls = Module
         with R.dataflow():
             d = R.call_tir(cls.addone_physical, (p,), out_sinfo=R.Tensor((4, 4), dtype="int32"))

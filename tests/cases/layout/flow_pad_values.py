@@ -82,7 +82,6 @@ class Module:
 
     @R.function
     def main(x: R.Tensor((14,), dtype="int32"), p: R.Tensor((4, 4), dtype="int32")):
-        R.func_attr({"output_names": ["s", "t"]})
         cls = Module
         with R.dataflow():
             x_1 = R.call_tir(cls.pack_1, (x,), out_sinfo=R.Tensor((4, 4), dtype="int32"))

@@ -52,7 +52,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(x: R.Tensor((1, 6, 6, 6), dtype="float32"), w: R.Tensor((6, 6, 3, 3), dtype="float32"), b: R.Tensor((6,), dtype="float32")):
-        R.func_attr({"output_names": ["y"]})
         cls = Module
         with R.dataflow():
             x_1 = R.call_tir(cls.pack, (x,), out_sinfo=R.Tensor((1, 1, 6, 6, 8), dtype="float32"))

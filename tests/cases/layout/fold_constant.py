@@ -56,7 +56,6 @@ class Module:
 
     @R.function
     def main(x: R.Tensor((3,), dtype="float32")):
-        R.func_attr({"output_names": ["y", "b"]})
         cls = Module
         with R.dataflow():
             b = R.const([2.0, 2.5, 3.0], "float32")

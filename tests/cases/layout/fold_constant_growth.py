@@ -41,7 +41,6 @@ class Module:
 
     @R.function
     def main():
-        R.func_attr({"output_names": ["a", "b"]})
         cls = Module
         with R.dataflow():
             w = R.const([2.0], "float32")

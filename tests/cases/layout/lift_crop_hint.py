@@ -43,7 +43,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(x: R.Tensor((14,), dtype="float32"), s: R.Tensor((1,), dtype="float32")):
-        R.func_attr({"output_names": ["z"]})
         cls = Module
         with R.dataflow():
             x_physical = R.call_tir(cls.pad, (x,), out_sinfo=R.Tensor((4, 4), dtype="float32"))

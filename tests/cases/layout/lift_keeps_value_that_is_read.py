@@ -43,7 +43,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(x: R.Tensor((14,), dtype="int32")) -> R.Tensor((14,), dtype="int32"):
-        R.func_attr({"output_names": ["y"]})
         cls = Module
         with R.dataflow():
             x_physical = R.call_tir(cls.pad, (x,), out_sinfo=R.Tensor((4, 4), dtype="int32"))

@@ -54,7 +54,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(x: R.Tensor((16, 16), dtype="float32"), w0: R.Tensor((16, 16), dtype="float32"), w1: R.Tensor((16, 16), dtype="float32")) -> R.Tensor((16, 16), dtype="float32"):
-        R.func_attr({"output_names": ["lv1"]})
         cls = Module
         with R.dataflow():
             x_physical = R.call_tir(cls.pre_layout_convert, (x,), out_sinfo=R.Tensor((2, 16, 8), dtype="float32"))
@@ -98,7 +97,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(x: R.Tensor((16, 16), dtype="float32"), w0: R.Tensor((16, 16), dtype="float32"), w1: R.Tensor((16, 16), dtype="float32")) -> R.Tensor((16, 16), dtype="float32"):
-        R.func_attr({"output_names": ["lv1"]})
         cls = Module
         with R.dataflow():
             x_physical = R.call_tir(cls.pre_layout_convert, (x,), out_sinfo=R.Tensor((2, 16, 8), dtype="float32"))

@@ -71,7 +71,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(x: R.Tensor((4, 7), dtype="float32")) -> R.Tensor((4, 7), dtype="float32"):
-        R.func_attr({"output_names": ["lv1"]})
         cls = Module
         with R.dataflow():
             w0 = R.const([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0], [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5], [7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]], "float32")
@@ -125,7 +124,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(x: R.Tensor((4, 7), dtype="float32")) -> R.Tensor((4, 7), dtype="float32"):
-        R.func_attr({"output_names": ["lv1"]})
         cls = Module
         with R.dataflow():
             x_physical = R.call_tir(cls.pad, (x,), out_sinfo=R.Tensor((4, 8), dtype="float32"))
@@ -177,7 +175,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(x: R.Tensor((4, 7), dtype="float32")) -> R.Tensor((4, 7), dtype="float32"):
-        R.func_attr({"output_names": ["lv1"]})
         cls = Module
         with R.dataflow():
             x_physical = R.call_tir(cls.pad, (x,), out_sinfo=R.Tensor((4, 8), dtype="float32"))

@@ -56,7 +56,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(x: R.Tensor((6,), dtype="float32")):
-        R.func_attr({"output_names": ["a", "b"]})
         cls = Module
         with R.dataflow():
             x_physical = R.call_tir(cls.pack, (x,), out_sinfo=R.Tensor((8,), dtype="float32"))

@@ -72,7 +72,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(x: R.Tensor((4, 6), dtype="float32")):
-        R.func_attr({"output_names": ["a", "b", "c"]})
         cls = Module
         with R.dataflow():
             x_physical = R.call_tir(cls.turn, (x,), out_sinfo=R.Tensor((6, 4), dtype="float32"))

@@ -50,7 +50,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(x: R.Tensor((4, 4), dtype="float32")) -> R.Tensor((4, 4), dtype="float32"):
-        R.func_attr({"output_names": ["z"]})
         cls = Module
         with R.dataflow():
             w_physical = R.const([[[[1.0, 2.0], [5.0, 6.0]], [[3.0, 4.0], [7.0, 8.0]]], [[[9.0, 10.0], [13.0, 14.0]], [[11.0, 12.0], [15.0, 16.0]]]], "float32")

@@ -51,7 +51,6 @@ from tvm.script import relax as R
 class Module:
     @R.function
     def main(x: R.Tensor((13, 16), dtype="float32"), w: R.Tensor((16, 13), dtype="float32")):
-        R.func_attr({"output_names": ["lv1"]})
         cls = Module
         with R.dataflow():
             x_physical = R.call_tir(cls.pad, (x,), out_sinfo=R.Tensor((16, 16), dtype="float32"))

@@ -50,7 +50,7 @@ impl Func<'_> {
         let c = &mut self.code;
         let infinity = Val::float(x.ty, f64::INFINITY);
         let value = match op {
-            Intrin::Likely => return None,
+            op if op.is_hint() => return None,
             Intrin::IsNan => return Some(c.cmp("fcmp uno", x, x)),
             Intrin::IsInf | Intrin::IsFinite => {
                 let magnitude = c.math("fabs", &[x]);
@@ -89,7 +89,7 @@ impl Func<'_> {
         let in_width = amount.lo >= 0 && amount.hi < i128::from(bits);
         let c = &mut self.code;
         Some(match (op, values.get(1)) {
-            (Intrin::Likely, _) => x.clone(),
+            (op, _) if op.is_hint() => x.clone(),
             (Intrin::Floor | Intrin::Ceil | Intrin::Trunc, _) => x.clone(),
             (Intrin::Round | Intrin::NearbyInt, _) => x.clone(),
             (Intrin::IsFinite, _) => Val::int(x.ty.of(Scalar::I1), 1),

@@ -425,7 +425,8 @@ fn call_cost(op: Intrin) -> usize {
         | Intrin::Shl
         | Intrin::Shr
         | Intrin::Popcount
-        | Intrin::Likely => 1,
+        | Intrin::Likely
+        | Intrin::IgnoreLoopPartition => 1,
         Intrin::Sqrt | Intrin::Rsqrt => 4,
         _ => CHEAP + 1,
     }

@@ -46,8 +46,11 @@ use tilewright_ir::{
 };
 
 mod canon;
+mod forms;
 mod graph;
+mod path;
 mod prove;
+mod ranges;
 mod run;
 mod term;
 mod witness;
@@ -55,6 +58,7 @@ mod witness;
 use crate::Uninitialised;
 use canon::Canon;
 use graph::{Value, fresh, run_graph};
+use path::Integers;
 use prove::Prover;
 use run::{Argument, Cells, Shared, Stop, is_data, run};
 use term::{Fast, Node, Term, Terms, Val, Wrong};
@@ -64,6 +68,12 @@ const WORKSPACE: &str = "tilewright.workspace";
 
 /// Pairs of terms for which a witness is sought.
 const SOUGHT: usize = 512;
+
+/// Assumptions on the inputs that a proof may use beyond values of cells.
+const PROMISES: usize = 8;
+
+/// Integers beyond this count as near the ends of their type.
+const FAR: u64 = 1 << 20;
 
 /// How to compare.
 #[derive(Clone, Debug)]
@@ -78,6 +88,11 @@ pub struct Options {
     pub memory: usize,
     /// Reading what was never written.
     pub uninitialised: Uninitialised,
+    /// Conditions on integers are decided by integer sets; without, or where libisl is missing, by
+    /// intervals and orders only.
+    pub sets: bool,
+    /// Data near the ends of an integer type count as a difference, too: those for which sums wrap.
+    pub overflow: bool,
 }
 
 impl Default for Options {
@@ -90,6 +105,8 @@ impl Default for Options {
             steps: 400_000_000,
             memory: 64 << 20,
             uninitialised: Uninitialised::Refuse,
+            sets: true,
+            overflow: true,
         }
     }
 }
@@ -209,6 +226,7 @@ pub fn functions(
     let names = left.iter().map(|p| (p.name.to_string(), p.shape.clone().unwrap_or_default()));
     let mut shared = Shared {
         terms: Terms::new(options.terms),
+        integers: Integers::new(options.steps, options.sets),
         steps: options.steps,
         memory: options.memory,
         fresh: match options.uninitialised {
@@ -423,10 +441,13 @@ impl Compare<'_> {
         let formed: Vec<(Val, Val)> =
             open.iter().map(|(_, _, x, y)| (form(*x), form(*y))).collect();
         let mut differ: Vec<(usize, usize, Term, Term)> = Vec::new();
+        let mut hints = Vec::new();
         for ((output, at, x, y), (a, b)) in open.into_iter().zip(formed) {
-            let Shared { terms, steps, .. } = &mut self.shared;
-            let proven = Prover::new(terms, self.options.reassociate, steps).prove(a, b)?;
-            if !proven {
+            let Shared { terms, steps, integers, constraints, .. } = &mut self.shared;
+            let mut prover = Prover::new(terms, self.options.reassociate, steps, integers);
+            constraints.iter().take(PROMISES).for_each(|c| prover.assume(*c));
+            if !prover.prove(a, b)? {
+                hints.push(prover.hints);
                 differ.push((output, at, x, y));
                 if differ.len() >= SOUGHT {
                     break;
@@ -440,13 +461,16 @@ impl Compare<'_> {
         let dtype = |output: usize| first.get(output).map_or(DType::VOID, |(_, c)| c.dtype);
         let sought: Vec<(Term, Term, DType)> =
             differ.iter().map(|(o, _, x, y)| (*x, *y, dtype(*o))).collect();
-        let found = witness::find(
-            &self.shared.terms,
-            &sought,
-            &self.shared.constraints,
-            &self.shared.assumed,
-            self.options.reassociate,
-        );
+        if !self.options.overflow {
+            let near = |bits: u64| (bits as i64).unsigned_abs() <= FAR;
+            hints.retain(|hint| hint.iter().all(|(_, bits)| near(*bits)));
+        }
+        let given = witness::Given {
+            constraints: &self.shared.constraints,
+            assumed: &self.shared.assumed,
+            hints: &hints,
+        };
+        let found = witness::find(&self.shared.terms, &sought, &given, self.options.reassociate);
         let cell = |output: usize, at: usize| match first.get(output) {
             Some((name, c)) => {
                 format!("{name}{}", witness::index_text(&witness::index_of(at, &c.shape)))

@@ -1,19 +1,25 @@
 //! Equality by cases: conditions that two terms depend on are taken to be true and then false.
 //!
-//! Orders that were taken are kept and closed under transitivity, so that conditions that follow
-//! from others are no cases of their own, and cases that cannot be are left out. This holds for
-//! floats too: a comparison that is true has no `NaN` in it.
+//! Conditions that were taken are a path: a set of integers says which others follow and which cases
+//! cannot be, and whether two integers are the same there. Orders that were taken are kept beside it
+//! and closed under transitivity. That is for floats (a comparison that is true has no `NaN` in it),
+//! and for integers where the set says nothing. Terms of other types are the same where their
+//! operators are and their integers are the same on the path.
 
-use tilewright_ir::BinOp;
+use tilewright_ir::{BinOp, DType};
 
-use crate::scalar;
+use crate::scalar::{self, Scalar};
 
 use super::canon::Canon;
 use super::free;
+use super::path::{Integers, Path};
 use super::term::{Fast, Node, Term, Terms, Val, Wrong};
 
 /// Conditions that are taken to be true and then false, one inside the other.
 const CONDITIONS: usize = 12;
+
+/// Pairs of parts that are compared for one pair of terms.
+const PARTS: usize = 256;
 
 /// One term is not greater than another, or less.
 struct Order {
@@ -29,6 +35,11 @@ pub struct Prover<'t> {
     pub reassociate: bool,
     /// Terms that may still be visited.
     pub steps: &'t mut u64,
+    /// What is asked about integers.
+    pub integers: &'t mut Integers,
+    /// Inputs for which the values differ, where integers that are unequal gave some.
+    pub hints: Vec<(Term, u64)>,
+    path: Path,
     orders: Vec<Order>,
     /// Pairs of terms that are not equal.
     unequal: Vec<(Term, Term)>,
@@ -36,8 +47,28 @@ pub struct Prover<'t> {
 
 impl<'t> Prover<'t> {
     /// A prover that knows nothing.
-    pub fn new(terms: &'t mut Terms, reassociate: bool, steps: &'t mut u64) -> Self {
-        Prover { terms, reassociate, steps, orders: Vec::new(), unequal: Vec::new() }
+    pub fn new(
+        terms: &'t mut Terms,
+        reassociate: bool,
+        steps: &'t mut u64,
+        integers: &'t mut Integers,
+    ) -> Self {
+        Prover {
+            terms,
+            reassociate,
+            steps,
+            integers,
+            hints: Vec::new(),
+            path: Path::default(),
+            orders: Vec::new(),
+            unequal: Vec::new(),
+        }
+    }
+
+    /// Takes a condition on the inputs to hold.
+    pub fn assume(&mut self, condition: Term) {
+        self.path.enter(self.terms, condition, true);
+        self.suppose(condition, true);
     }
 
     /// Whether two canonical values are the same for all data, where the first is not arbitrary.
@@ -46,7 +77,7 @@ impl<'t> Prover<'t> {
     }
 
     fn cases(&mut self, a: Val, b: Val, depth: usize) -> Result<bool, Wrong> {
-        if a == b || free(self.terms, a) {
+        if a == b || free(self.terms, a) || self.alike(a, b)? {
             return Ok(true);
         }
         let roots = [a, b].into_iter().filter_map(|v| match v {
@@ -55,8 +86,11 @@ impl<'t> Prover<'t> {
         });
         let roots: Vec<Term> = roots.collect();
         let below = self.terms.below(roots.iter().copied());
-        let Some(condition) = self.condition(&below) else { return Ok(false) };
-        let decided = self.follows(condition);
+        let Some(condition) = self.condition(&below) else {
+            self.hint(a, b)?;
+            return Ok(false);
+        };
+        let decided = self.decide(condition);
         for truth in [true, false] {
             if decided == Some(!truth) {
                 continue;
@@ -69,14 +103,18 @@ impl<'t> Prover<'t> {
             }
             let before = (self.orders.len(), self.unequal.len());
             self.suppose(condition, truth);
-            let mut known: Fast<Term, u64> = Fast::default();
-            let conditions = below.iter().filter_map(|t| Some((*t, u64::from(self.follows(*t)?))));
-            known.extend(conditions);
-            known.insert(condition, u64::from(truth));
-            let mut canon = Canon::new(self.terms, self.reassociate, &known);
-            canon.prepare(&roots)?;
-            let (x, y) = (canon.get(a), canon.get(b));
-            let proven = self.cases(x, y, depth - usize::from(decided.is_none()))?;
+            self.path.enter(self.terms, condition, truth);
+            let proven = match self.path.is_void(self.integers, self.terms) {
+                true => true,
+                false => {
+                    let known = self.known(&below, condition, truth);
+                    let mut canon = Canon::new(self.terms, self.reassociate, &known);
+                    canon.prepare(&roots)?;
+                    let (x, y) = (canon.get(a), canon.get(b));
+                    self.cases(x, y, depth - usize::from(decided.is_none()))?
+                }
+            };
+            self.path.leave();
             self.orders.truncate(before.0);
             self.unequal.truncate(before.1);
             if !proven {
@@ -84,6 +122,76 @@ impl<'t> Prover<'t> {
             }
         }
         Ok(true)
+    }
+
+    /// Values of terms that follow from what was taken.
+    fn known(&mut self, below: &[Term], condition: Term, truth: bool) -> Fast<Term, u64> {
+        let mut known: Fast<Term, u64> = Fast::default();
+        for t in below {
+            let dtype = self.terms.dtype(*t);
+            if dtype.is_bool() {
+                known.extend(self.decide(*t).map(|truth| (*t, u64::from(truth))));
+            } else if let Some((low, high)) = self.path.quick_range(self.terms, *t)
+                && low == high
+            {
+                known.insert(*t, Scalar::int(low as i64, dtype).bits());
+            }
+        }
+        known.insert(condition, u64::from(truth));
+        known
+    }
+
+    /// The value of a condition, where it follows from what was taken.
+    fn decide(&mut self, t: Term) -> Option<bool> {
+        self.follows(t).or_else(|| self.path.truth(self.integers, self.terms, t))
+    }
+
+    /// Whether two values are the same on the path: integers and conditions that are, or the same
+    /// operator on such.
+    fn alike(&mut self, a: Val, b: Val) -> Result<bool, Wrong> {
+        let dtype = match (a, b) {
+            (Val::Term(t), _) | (_, Val::Term(t)) => self.terms.dtype(t),
+            _ => return Ok(a == b),
+        };
+        let mut left = vec![(self.terms.term(a, dtype)?, self.terms.term(b, dtype)?)];
+        for _ in 0..PARTS {
+            let Some((x, y)) = left.pop() else { return Ok(true) };
+            if x == y || self.path.equal(self.integers, self.terms, x, y) {
+                continue;
+            }
+            let same = match (self.terms.node(x), self.terms.node(y)) {
+                (Node::Binary(p, t, ..), Node::Binary(q, u, ..)) => p == q && t == u,
+                (Node::Intrin(p, t, ..), Node::Intrin(q, u, ..)) => p == q && t == u,
+                (Node::Many(p, m), Node::Many(q, n)) => {
+                    p == q && self.terms.list(m).len() == self.terms.list(n).len()
+                }
+                (Node::Cast(t, _), Node::Cast(u, _)) => t == u,
+                (Node::Not(_), Node::Not(_)) | (Node::Ite(..), Node::Ite(..)) => true,
+                _ => false,
+            };
+            if !same || self.terms.dtype(x) != self.terms.dtype(y) {
+                return Ok(false);
+            }
+            let (mut xs, mut ys) = (Vec::new(), Vec::new());
+            self.terms.children(x, |c| xs.push(c));
+            self.terms.children(y, |c| ys.push(c));
+            left.extend(xs.into_iter().zip(ys));
+        }
+        Ok(false)
+    }
+
+    /// Notes inputs for which two values differ.
+    fn hint(&mut self, a: Val, b: Val) -> Result<(), Wrong> {
+        let dtype = match (a, b) {
+            (Val::Term(t), _) | (_, Val::Term(t)) => self.terms.dtype(t),
+            _ => DType::BOOL,
+        };
+        if dtype.is_int() || dtype.is_bool() {
+            let (a, b) = (self.terms.term(a, dtype)?, self.terms.term(b, dtype)?);
+            let found = self.path.apart(self.integers, self.terms, a, b);
+            self.hints = found.unwrap_or_default();
+        }
+        Ok(())
     }
 
     /// The first condition among terms that decides something and is no combination of others.

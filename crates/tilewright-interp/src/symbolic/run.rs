@@ -17,6 +17,7 @@ use tilewright_ir::{
 use crate::at_once::{Act, AtOnce};
 use crate::scalar;
 
+use super::path::{Integers, Path};
 use super::term::{Fast, Node, Term, Terms, Val, Wrong};
 
 mod assume;
@@ -93,6 +94,8 @@ pub enum Argument {
 pub struct Shared {
     /// The terms.
     pub terms: Terms,
+    /// What is asked about integers.
+    pub integers: Integers,
     /// Expressions that may still be evaluated.
     pub steps: u64,
     /// Elements of memory that may still be allocated.
@@ -134,8 +137,8 @@ pub struct Run<'s> {
     places: Fast<u64, Rc<Place>>,
     memories: Vec<Memory>,
     lane: u16,
-    /// Conditions under which this code runs, each with its value.
-    path: Vec<(Term, bool)>,
+    /// Conditions under which this code runs.
+    path: Path,
     /// Loops around whose iterations run at once.
     watches: Vec<Watch>,
     /// The cell that a store updates by an operator that commutes, if any loop has to know.
@@ -160,7 +163,7 @@ pub fn run(
         places: Fast::default(),
         memories: Vec::new(),
         lane: 0,
-        path: Vec::new(),
+        path: Path::default(),
         watches: Vec::new(),
         updating: None,
         logs: Vec::new(),
@@ -275,9 +278,9 @@ impl Run<'_> {
         otherwise: Option<&Stmt>,
     ) -> Ran<()> {
         self.logs.push(Vec::new());
-        self.enter(c, true);
+        self.path.enter(&self.shared.terms, c, true);
         let ran = then(self);
-        self.path.pop();
+        self.path.leave();
         let first = self.logs.pop().unwrap_or_default();
         ran?;
         // What the first side left, by cell, and what was there before.
@@ -293,9 +296,9 @@ impl Run<'_> {
         }
         self.logs.push(Vec::new());
         if let Some(otherwise) = otherwise {
-            self.enter(c, false);
+            self.path.enter(&self.shared.terms, c, false);
             let ran = self.stmt(otherwise);
-            self.path.pop();
+            self.path.leave();
             if ran.is_err() {
                 self.logs.pop();
                 return ran;
@@ -346,7 +349,7 @@ impl Run<'_> {
             StmtKind::Store { buffer, indices, value } => self.store(buffer, indices, value),
             StmtKind::For { var, range, kind, body, .. } => {
                 let first = self.number(&range.min, "the start of a loop")?;
-                let count = self.number(&range.extent, "the extent of a loop")?;
+                let (extent, count) = self.count(&range.extent)?;
                 let how = AtOnce::of(kind);
                 let depth = self.watches.len();
                 self.watches.extend(how.map(|how| Watch {
@@ -365,7 +368,25 @@ impl Run<'_> {
                         return Err(self.fault("a loop variable does not fit its type".to_owned()));
                     };
                     self.vars.insert((var.id(), 0), Val::Known(value as u64));
-                    self.stmt(body)?;
+                    let runs = match extent {
+                        None => Val::Known(1),
+                        Some(extent) => {
+                            let (terms, dtype) = (&mut self.shared.terms, range.extent.dtype());
+                            let made = terms.binary(
+                                BinOp::Lt,
+                                dtype,
+                                Val::Known(i as u64),
+                                Val::Term(extent),
+                            );
+                            let runs = self.made(made)?;
+                            self.given(runs)?
+                        }
+                    };
+                    match runs {
+                        Val::Known(0) => break,
+                        Val::Known(_) => self.stmt(body)?,
+                        Val::Term(c) => self.branch(c, |r| r.stmt(body), None)?,
+                    }
                     if self.stopped {
                         break;
                     }
@@ -442,9 +463,20 @@ impl Run<'_> {
             let act = self.begin_store(buffer, indices, value);
             let v = self.eval(value)?;
             self.updating = None;
-            let at = self.locate(buffer, indices)?;
-            self.note(at, act, Some(v), buffer, indices)?;
-            self.write(at, v);
+            let mut places = self.places(buffer, indices)?;
+            if let [(None, at)] = places[..] {
+                self.note(at, act, Some(v), buffer, indices)?;
+                self.write(at, v);
+                return Ok(());
+            }
+            for (c, at) in places.drain(..) {
+                let c = c.map_or(Val::Known(1), Val::Term);
+                let old = self.cell(at);
+                let made = self.shared.terms.ite(c, v, old, buffer.dtype());
+                let v = self.made(made)?;
+                self.note(at, act, Some(v), buffer, indices)?;
+                self.write(at, v);
+            }
             return Ok(());
         }
         let mut cells = Vec::with_capacity(usize::from(lanes));

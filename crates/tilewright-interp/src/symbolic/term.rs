@@ -1,8 +1,10 @@
 //! Terms: what a cell holds as a function of the inputs, each different term stored once.
 //!
 //! Terms are built through constructors that normalise what is equal for all data: constants fold
-//! as in the interpreter, neutral elements go, operands of commutative operators are ordered,
-//! comparisons have two forms (`<`, `<=`, and the negation of `==`). Floats follow the rule that
+//! as in the interpreter, neutral elements go, operands of commutative operators are ordered.
+//! A comparison of integers has one form: `x <= c` with a constant, `<` or `<=` of two terms in
+//! order, `==`, or the negation of one of these, so that `p < 3`, `p <= 2` and `not 3 <= p` are one
+//! term. Floats follow the rule that
 //! `x + 0`, `x * 1` and the sign of zero do not matter. Nothing is reassociated here.
 //!
 //! The children of a term have smaller numbers than the term itself, so that walks over all terms
@@ -14,7 +16,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use tilewright_ir::{BinOp, DType, Intrin};
 
-use crate::scalar::{self, Fault};
+use crate::scalar::{self, Fault, Scalar};
 
 /// A hasher for small keys of integers: multiply and rotate each word.
 #[derive(Default)]
@@ -215,6 +217,11 @@ impl Terms {
                 let equal = self.binary(BinOp::Eq, dtype, a, b)?;
                 return self.not(equal);
             }
+            BinOp::Lt | BinOp::Le
+                if dtype.is_int() && a != Terms::undef() && b != Terms::undef() =>
+            {
+                return self.order(op == BinOp::Lt, dtype, a, b);
+            }
             _ => {}
         }
         if let Some(v) = self.neutral(op, dtype, a, b) {
@@ -234,6 +241,47 @@ impl Terms {
         }
         let to = if op.is_compare() || op.is_logic() { DType::BOOL } else { dtype };
         self.made(Node::Binary(op, dtype, x, y), to)
+    }
+
+    /// `a < b` or `a <= b` of integers.
+    fn order(&mut self, strict: bool, dtype: DType, a: Val, b: Val) -> Made<Val> {
+        let (Some(least), Some(most)) = (dtype.min_int(), dtype.max_int()) else {
+            return Ok(Terms::undef());
+        };
+        let reversed = |terms: &mut Terms| {
+            let other = terms.order(!strict, dtype, b, a)?;
+            terms.not(other)
+        };
+        match (a, b) {
+            (Val::Known(x), Val::Known(y)) => {
+                let op = if strict { BinOp::Lt } else { BinOp::Le };
+                scalar::binary(op, dtype, x, y).map(Val::Known).map_err(Wrong::Fault)
+            }
+            (Val::Known(_), Val::Term(_)) => reversed(self),
+            (Val::Term(x), Val::Known(c)) => {
+                let c = Scalar::from_bits(c, dtype).as_i128() - i128::from(strict);
+                let known = |v: i128| Val::Known(Scalar::int(v as i64, dtype).bits());
+                match c {
+                    c if c < least => Ok(Val::Known(0)),
+                    c if c >= most => Ok(Val::Known(1)),
+                    c if c == least => self.binary(BinOp::Eq, dtype, a, known(c)),
+                    c if c + 1 == most => {
+                        let last = self.binary(BinOp::Eq, dtype, a, known(most))?;
+                        self.not(last)
+                    }
+                    c => {
+                        let c = self.term(known(c), dtype)?;
+                        self.made(Node::Binary(BinOp::Le, dtype, x, c), DType::BOOL)
+                    }
+                }
+            }
+            (Val::Term(x), Val::Term(y)) if x == y => Ok(Val::Known(u64::from(!strict))),
+            (Val::Term(x), Val::Term(y)) if y < x => reversed(self),
+            (Val::Term(x), Val::Term(y)) => {
+                let op = if strict { BinOp::Lt } else { BinOp::Le };
+                self.made(Node::Binary(op, dtype, x, y), DType::BOOL)
+            }
+        }
     }
 
     /// The result of an operator that does not need a term of its own.
@@ -278,12 +326,6 @@ impl Terms {
         match self.node(t) {
             Node::Undef => Ok(a),
             Node::Not(inner) => Ok(self.val(inner)),
-            // Not of floats: neither order holds for NaN.
-            Node::Binary(op @ (BinOp::Lt | BinOp::Le), dtype, x, y) if !dtype.is_float() => {
-                let op = if op == BinOp::Lt { BinOp::Le } else { BinOp::Lt };
-                let (x, y) = (self.val(x), self.val(y));
-                self.binary(op, dtype, y, x)
-            }
             _ => self.made(Node::Not(t), DType::BOOL),
         }
     }
@@ -335,7 +377,7 @@ impl Terms {
 
     /// An intrinsic on operands of a type; the second is the first again where there is none.
     pub fn intrin(&mut self, op: Intrin, dtype: DType, a: Val, b: Val) -> Made<Val> {
-        if op == Intrin::Likely {
+        if op.is_hint() {
             return Ok(a);
         }
         if let (Val::Known(x), Val::Known(y)) = (a, b) {

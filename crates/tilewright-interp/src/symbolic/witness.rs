@@ -3,7 +3,7 @@
 //! Terms of another form may still be equal. That they are not is only said with inputs, within
 //! what the programs assume, for which the interpreter's arithmetic gives different results.
 
-use tilewright_ir::{DType, TypeKind};
+use tilewright_ir::{BinOp, DType, TypeKind};
 
 use crate::machine::Fill;
 use crate::scalar::{self, Scalar};
@@ -34,26 +34,41 @@ pub struct Witness {
     pub inputs: Vec<(Term, u64)>,
 }
 
+/// What is known of the inputs.
+pub struct Given<'a> {
+    /// Conditions that hold.
+    pub constraints: &'a [Term],
+    /// Inputs that have a value.
+    pub assumed: &'a Fast<Term, u64>,
+    /// Values of some inputs for which a pair may differ, to be tried first.
+    pub hints: &'a [Vec<(Term, u64)>],
+}
+
 /// Searches for inputs on which one of the pairs (with the type of its values) differs.
 pub fn find(
     terms: &Terms,
     pairs: &[(Term, Term, DType)],
-    constraints: &[Term],
-    assumed: &Fast<Term, u64>,
+    given: &Given<'_>,
     reassociate: bool,
 ) -> Option<Witness> {
+    let Given { constraints, assumed, hints } = *given;
     let roots = pairs.iter().flat_map(|(a, b, _)| [*a, *b]).chain(constraints.iter().copied());
     let below = terms.below(roots);
+    let constants = constants(terms, &below);
     let mut worth = vec![Worth::Undef; terms.len()];
     let mut random = Fill::Random(1);
     // That of the first pair for which there is one.
     let mut best: Option<Witness> = None;
-    for sample in 0..SAMPLES {
+    let hints = hints.iter().filter(|h| !h.is_empty()).take(SAMPLES as usize);
+    for (sample, hint) in (0..SAMPLES).map(|s| (s, None)).chain(hints.map(|h| (0, Some(h)))) {
         for &t in &below {
+            let hinted = hint.and_then(|h| h.iter().find(|(of, _)| *of == t));
             let w = match terms.node(t) {
-                Node::Input(..) => Worth::Bits(match assumed.get(&t) {
-                    Some(bits) => *bits,
-                    None => draw(&mut random, terms.dtype(t), sample, reassociate),
+                Node::Input(..) => Worth::Bits(match (assumed.get(&t), hinted) {
+                    (Some(bits), _) | (None, Some((_, bits))) => *bits,
+                    (None, None) => {
+                        draw(&mut random, terms.dtype(t), sample, reassociate, &constants)
+                    }
                 }),
                 _ => evaluate(terms, t, &worth),
             };
@@ -90,9 +105,33 @@ pub fn find(
     best
 }
 
-/// A value of a type: small whole numbers at first, then fractions, then anything.
-fn draw(random: &mut Fill, dtype: DType, sample: u64, tame: bool) -> u64 {
+/// Integers that occur, each with its neighbours, among which a condition may change.
+fn constants(terms: &Terms, below: &[Term]) -> Vec<i64> {
+    let mut found = Vec::new();
+    for &t in below {
+        let dtype = terms.dtype(t);
+        if let (Node::Const(bits), true) = (terms.node(t), dtype.is_int())
+            && (bits as i64).unsigned_abs() < 1 << 16
+        {
+            found.extend([-1, 0, 1].map(|d| bits as i64 + d));
+        }
+        if found.len() > 3 * SAMPLES as usize {
+            break;
+        }
+    }
+    found
+}
+
+/// A value of a type: small whole numbers at first, then fractions, then anything, and in the second
+/// half of the samples integers out of some that are given.
+fn draw(random: &mut Fill, dtype: DType, sample: u64, tame: bool, constants: &[i64]) -> u64 {
     let raw = random.next(DType::U64);
+    if sample >= SAMPLES / 2 && sample % 2 == 0 && dtype.is_int() && !constants.is_empty() {
+        let at = (raw >> 8) as usize % constants.len();
+        if let Some(v) = constants.get(at) {
+            return Scalar::int(*v, dtype).bits();
+        }
+    }
     let small = (raw % 17) as i64 - 8;
     match dtype.kind {
         TypeKind::Bool => raw & 1,
@@ -212,7 +251,13 @@ fn write(
         Node::Undef => "undef".to_owned(),
         Node::Unwritten => "never written".to_owned(),
         Node::Binary(op, _, a, b) => binary_text(op, &[sub(a), sub(b)]),
-        Node::Not(a) => format!("not {}", sub(a)),
+        Node::Not(a) => match terms.node(a) {
+            Node::Binary(op @ (BinOp::Lt | BinOp::Le), dtype, a, b) if dtype.is_int() => {
+                let op = if op == BinOp::Lt { BinOp::Ge } else { BinOp::Gt };
+                binary_text(op, &[sub(a), sub(b)])
+            }
+            _ => format!("not {}", sub(a)),
+        },
         Node::Cast(_, a) => format!("{}({})", terms.dtype(t), sub(a)),
         Node::Ite(c, a, b) => {
             let (c, a, b) = (sub(c), sub(a), sub(b));

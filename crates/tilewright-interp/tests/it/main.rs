@@ -8,6 +8,7 @@ mod build;
 mod errors;
 mod forms;
 mod graph;
+mod integers;
 mod memory;
 mod symbolic;
 mod undef;

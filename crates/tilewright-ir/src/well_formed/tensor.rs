@@ -64,7 +64,7 @@ pub fn intrinsic_operands(op: Intrin) -> Operands {
         Intrin::Pow | Intrin::Abs => Operands::Number,
         Intrin::BitAnd | Intrin::BitOr | Intrin::BitXor | Intrin::BitNot => Operands::Bits,
         Intrin::Shl | Intrin::Shr | Intrin::Popcount => Operands::Int,
-        Intrin::Likely => Operands::Bool,
+        op if op.is_hint() => Operands::Bool,
         _ => Operands::Float,
     }
 }

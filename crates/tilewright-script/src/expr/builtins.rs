@@ -115,6 +115,7 @@ pub(super) fn takes_integers(op: Intrin) -> bool {
             | Intrin::Shr
             | Intrin::Popcount
             | Intrin::Likely
+            | Intrin::IgnoreLoopPartition
     )
 }
 

@@ -11,9 +11,9 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Access, Domain, Proof, Touch};
 
-use crate::prune::has_effects;
 use tilewright_analysis::flow::cell;
 use tilewright_analysis::program::{Act, GuardId, Program, Step};
+use tilewright_analysis::prune::has_effects;
 
 /// The instances that a step has more.
 pub(super) struct Added {

@@ -31,9 +31,9 @@ impl Run<'_> {
                         Val::Known(0) => self.assume(other, whole),
                         Val::Known(_) => Ok(()),
                         Val::Term(c) => {
-                            self.enter(c, false);
+                            self.path.enter(&self.shared.terms, c, false);
                             let done = self.assume(other, whole);
-                            self.path.pop();
+                            self.path.leave();
                             done
                         }
                     };
@@ -101,7 +101,7 @@ impl Run<'_> {
     /// Notes a condition that the program relies on.
     fn rely(&mut self, v: Val, whole: &Expr) -> Ran<()> {
         let mut v = v;
-        for (c, truth) in self.path.clone().into_iter().rev() {
+        for (c, truth) in self.path.taken().rev().collect::<Vec<_>>() {
             let c = Val::Term(c);
             let (t, f) = if truth { (v, Val::Known(1)) } else { (Val::Known(1), v) };
             let made = self.shared.terms.ite(c, t, f, DType::BOOL);

@@ -1,6 +1,15 @@
 //! Expressions on symbols: numbers where they are known, terms where they are not.
 
 use super::*;
+use crate::symbolic::ranges::Range;
+
+/// Iterations of a loop whose extent depends on data.
+const TURNS: i128 = 256;
+
+/// Ends a run that needs a number and has none.
+fn depends<T>(e: &Expr, what: &str) -> Ran<T> {
+    undecided(format!("{what} depends on data: `{}`", tilewright_ir::text::brief(e)))
+}
 
 impl Run<'_> {
     pub(super) fn spend(&mut self) -> Ran<()> {
@@ -19,9 +28,36 @@ impl Run<'_> {
         match self.eval(e)? {
             Val::Known(bits) => Ok(bits as i64),
             v if v == Terms::undef() => Err(self.fault(format!("{what} is an arbitrary value"))),
-            Val::Term(_) => {
-                undecided(format!("{what} depends on data: `{}`", tilewright_ir::text::brief(e)))
-            }
+            Val::Term(t) => match self.range(t) {
+                Some((low, high)) if low == high => Ok(low as i64),
+                _ => depends(e, what),
+            },
+        }
+    }
+
+    /// The values that an integer may have on this path; `None` where nothing was taken.
+    pub(super) fn range(&mut self, t: Term) -> Option<Range> {
+        let Shared { terms, integers, .. } = &mut *self.shared;
+        match self.path.is_empty() {
+            true => self.path.quick_range(terms, t),
+            false => self.path.bounds(integers, terms, t),
+        }
+    }
+
+    /// How often a loop may run; also the term of its extent, where that is none number.
+    pub(super) fn count(&mut self, extent: &Expr) -> Ran<(Option<Term>, i64)> {
+        let what = "the extent of a loop";
+        if let Some(v) = extent.as_int() {
+            return Ok((None, v));
+        }
+        let v = self.eval(extent)?;
+        match (v, self.given(v)?) {
+            (Val::Term(t), Val::Term(_)) if v != Terms::undef() => match self.range(t) {
+                Some((low, high)) if low == high => Ok((None, low as i64)),
+                Some((_, high)) if high <= TURNS => Ok((Some(t), high.max(0) as i64)),
+                _ => depends(extent, what),
+            },
+            _ => self.number(extent, what).map(|n| (None, n)),
         }
     }
 
@@ -42,30 +78,19 @@ impl Run<'_> {
             if self.path.is_empty() {
                 break;
             }
-            let truth = |c: Term| self.path.iter().find(|(d, _)| *d == c).map(|(_, truth)| *truth);
-            v = match (truth(t), self.shared.terms.node(t)) {
-                (Some(truth), _) => return Ok(Val::Known(u64::from(truth))),
-                (None, Node::Not(a)) => match truth(a) {
-                    Some(truth) => return Ok(Val::Known(u64::from(!truth))),
-                    None => break,
-                },
-                (None, Node::Ite(c, a, b)) => match truth(c) {
-                    Some(truth) => self.shared.terms.val(if truth { a } else { b }),
-                    None => break,
-                },
-                _ => break,
+            let Shared { terms, integers, .. } = &mut *self.shared;
+            if terms.dtype(t).is_bool()
+                && let Some(truth) = self.path.truth(integers, terms, t)
+            {
+                return Ok(Val::Known(u64::from(truth)));
+            }
+            let Node::Ite(c, a, b) = terms.node(t) else { break };
+            v = match self.path.truth(integers, terms, c) {
+                Some(truth) => terms.val(if truth { a } else { b }),
+                None => break,
             };
         }
         Ok(v)
-    }
-
-    /// Goes into a branch on a term.
-    pub(super) fn enter(&mut self, c: Term, truth: bool) {
-        let (c, truth) = match self.shared.terms.node(c) {
-            Node::Not(a) => (a, !truth),
-            _ => (c, truth),
-        };
-        self.path.push((c, truth));
     }
 
     /// Evaluates the current lane.
@@ -101,9 +126,9 @@ impl Run<'_> {
                 Val::Term(c) => {
                     let mut sides = Vec::new();
                     for (e, truth) in [(t, true), (f, false)] {
-                        self.enter(c, truth);
+                        self.path.enter(&self.shared.terms, c, truth);
                         let v = self.eval(e);
-                        self.path.pop();
+                        self.path.leave();
                         sides.push(v?);
                     }
                     let made = match sides.as_slice() {
@@ -175,9 +200,9 @@ impl Run<'_> {
         }
         let y = match (op.is_logic(), x) {
             (true, Val::Term(c)) if x != Terms::undef() => {
-                self.enter(c, op == BinOp::And);
+                self.path.enter(&self.shared.terms, c, op == BinOp::And);
                 let y = self.eval(b);
-                self.path.pop();
+                self.path.leave();
                 y?
             }
             _ => self.eval(b)?,

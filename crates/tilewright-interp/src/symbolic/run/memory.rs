@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// Elements of which an access may mean one, by data.
+const CHOICES: usize = 64;
+
 pub(super) struct Memory {
     pub(super) dtype: DType,
     pub(super) cells: Vec<Val>,
@@ -165,9 +168,93 @@ impl Run<'_> {
         memory.and_then(|m| m.cells.get(at).copied()).unwrap_or_else(Terms::unwritten)
     }
 
+    /// The elements that indices may mean on this path, each with the condition under which it is
+    /// that one: one without a condition, or several of which exactly one holds.
+    pub(super) fn places(
+        &mut self,
+        b: &Buffer,
+        indices: &[Expr],
+    ) -> Ran<Vec<(Option<Term>, (usize, usize))>> {
+        let mut choices: Vec<(Option<Term>, Vec<Expr>)> = vec![(None, Vec::new())];
+        for e in indices {
+            let mut each: Vec<(Option<Term>, Expr)> = Vec::new();
+            match self.choice(e)? {
+                None => each.push((None, e.clone())),
+                Some((t, low, high)) => {
+                    for i in low..=high {
+                        let dtype = self.shared.terms.dtype(t);
+                        let (i, bits) = (Expr::int(i, e.dtype().scalar()), Val::Known(i as u64));
+                        let made = self.shared.terms.binary(BinOp::Eq, dtype, Val::Term(t), bits);
+                        match self.made(made)? {
+                            Val::Known(0) => {}
+                            Val::Known(_) => each.push((None, i)),
+                            Val::Term(c) => each.push((Some(c), i)),
+                        }
+                    }
+                }
+            }
+            let mut all = Vec::new();
+            for (c, before) in &choices {
+                for (d, i) in &each {
+                    let both = match (c, d) {
+                        (Some(c), Some(d)) => {
+                            let (c, d) = (Val::Term(*c), Val::Term(*d));
+                            let made = self.shared.terms.binary(BinOp::And, DType::BOOL, c, d);
+                            match self.made(made)? {
+                                Val::Term(both) => Some(both),
+                                Val::Known(0) => continue,
+                                Val::Known(_) => None,
+                            }
+                        }
+                        (c, d) => c.or(*d),
+                    };
+                    all.push((both, [before.as_slice(), std::slice::from_ref(i)].concat()));
+                }
+            }
+            choices = all;
+            if choices.len() > CHOICES {
+                return undecided(format!("where `{}` is accessed depends on data", b.name));
+            }
+        }
+        choices.into_iter().map(|(c, at)| Ok((c, self.locate(b, &at)?))).collect()
+    }
+
+    /// The term of an index that is no number, where the path bounds it, and its least and greatest
+    /// value.
+    fn choice(&mut self, e: &Expr) -> Ran<Option<(Term, i64, i64)>> {
+        if e.as_int().is_some() || self.path.is_empty() {
+            return Ok(None);
+        }
+        let v = self.eval(e)?;
+        let Val::Term(t) = v else { return Ok(None) };
+        let Some((low, high)) = self.range(t).filter(|_| v != Terms::undef()) else {
+            return Ok(None);
+        };
+        let few = low < high && high.saturating_sub(low) < CHOICES as i128;
+        Ok(few.then_some((t, low as i64, high as i64)))
+    }
+
     pub(super) fn load(&mut self, b: &Buffer, indices: &[Expr]) -> Ran<Val> {
-        let at = self.locate(b, indices)?;
-        self.note_load(at, b, indices)?;
+        let mut places = self.places(b, indices)?;
+        for (_, at) in &places {
+            self.note_load(*at, b, indices)?;
+        }
+        // One of the conditions holds: the last element needs none.
+        let Some((_, last)) = places.pop() else {
+            return undecided("no element is the one that is read");
+        };
+        let mut v = self.element(b, last)?;
+        for (c, at) in places.into_iter().rev() {
+            let other = self.element(b, at)?;
+            let c = c.map_or(Val::Known(1), Val::Term);
+            let made = self.shared.terms.ite(c, other, v, b.dtype().scalar());
+            v = self.made(made)?;
+        }
+        Ok(v)
+    }
+
+    /// What an element holds, which must have been written.
+    fn element(&mut self, b: &Buffer, at: (usize, usize)) -> Ran<Val> {
         let v = self.given(self.cell(at))?;
         if v == Terms::unwritten() {
             return Err(

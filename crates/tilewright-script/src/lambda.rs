@@ -1,0 +1,206 @@
+//! Lambdas of scripts: index maps and pad values.
+//!
+//! A lambda is kept as text: how many parameters a `*star` stands for, and of which type they are, is
+//! known only when a primitive meets its buffer. See [`LambdaText::bind`].
+
+use std::sync::Arc;
+
+use ruff_python_ast as ast;
+use ruff_python_ast::visitor::transformer::{self, Transformer};
+use tilewright_ir::lambda::{LambdaBody, LambdaItem};
+use tilewright_ir::{Buffer, DType, Error, Result, Source, Span, Var};
+
+use crate::args::elements;
+use crate::env::Item;
+use crate::expr::ExprParser;
+use crate::syntax;
+use crate::value::Value;
+
+/// A lambda whose parameters have no types yet.
+#[derive(Clone, Debug)]
+pub struct LambdaText {
+    params: Vec<Arc<str>>,
+    star: Option<Arc<str>>,
+    body: Arc<ast::Expr>,
+    source: Arc<Source>,
+    span: Span,
+}
+
+pub(crate) fn lambda(l: &ast::ExprLambda, source: &Arc<Source>) -> Result<LambdaText> {
+    let mut text = LambdaText {
+        params: Vec::new(),
+        star: None,
+        body: Arc::new((*l.body).clone()),
+        source: source.clone(),
+        span: syntax::span(l),
+    };
+    if let Some(p) = &l.parameters {
+        if let Some(extra) = p.kwonlyargs.first() {
+            return Err(
+                Error::syntax("a parameter may not follow the star").at(syntax::span(extra))
+            );
+        }
+        text.params =
+            p.posonlyargs.iter().chain(&p.args).map(|a| a.name().as_str().into()).collect();
+        text.star = p.vararg.as_ref().map(|v| v.name.as_str().into());
+    }
+    Ok(text)
+}
+
+impl LambdaText {
+    /// The text of the lambda.
+    pub fn text(&self) -> &str {
+        let (start, end) = (self.span.start as usize, self.span.end as usize);
+        self.source.text.get(start..end).unwrap_or("lambda")
+    }
+
+    /// The body over new variables of the given types. A star takes the parameters that the named
+    /// ones leave; a single parameter that is indexed in the body (`i[0]`) stands for all of
+    /// them. Other names in the body are looked up among `vars` and `buffers`, by their names.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] with the place, for another number of parameters, a name that is not
+    /// known, or a body that is no expression of indices.
+    pub fn bind(&self, dtypes: &[DType], vars: &[Var], buffers: &[Buffer]) -> Result<LambdaBody> {
+        self.read(dtypes, vars, buffers).map_err(|e| e.in_source(&self.source))
+    }
+
+    fn read(&self, dtypes: &[DType], vars: &[Var], buffers: &[Buffer]) -> Result<LambdaBody> {
+        let named = self.params.len();
+        // One parameter for all axes, as in `lambda i: [i[0], i[1]]`.
+        let whole = match (&self.params[..], &self.star) {
+            ([one], None) if dtypes.len() != 1 => Some(one.clone()),
+            _ => None,
+        };
+        let group = whole.clone().or_else(|| self.star.clone());
+        let plain = if whole.is_some() { 0 } else { named };
+        let wrong_number = || {
+            let message =
+                format!("the lambda takes {named} indices, but there are {} of them", dtypes.len());
+            Err(Error::syntax(message).at(self.span))
+        };
+        if plain > dtypes.len() || (group.is_none() && plain != dtypes.len()) {
+            return wrong_number();
+        }
+        let mut parser = ExprParser::new(dtypes.first().copied().unwrap_or(DType::I32));
+        for v in vars {
+            parser.env.insert(v.name().to_string(), Item::Var(v.clone()));
+        }
+        for b in buffers {
+            parser.env.insert(b.name.to_string(), Item::Buffer(b.clone()));
+        }
+        parser.env.push();
+        let mut params = Vec::new();
+        for (k, dtype) in dtypes.iter().enumerate() {
+            let name = match (self.params.get(k), &group) {
+                (Some(name), _) if k < plain => name.to_string(),
+                (_, Some(group)) => part(group, k - plain),
+                _ => format!("i{k}"),
+            };
+            let var = Var::new(if k < plain { name.clone() } else { format!("i{k}") }, *dtype);
+            parser.env.insert(name, Item::Var(var.clone()));
+            params.push(var);
+        }
+        let count = dtypes.len() - plain;
+        let mut body = (*self.body).clone();
+        let is_group = |e: &ast::Expr| {
+            let e = if let ast::Expr::Starred(s) = e { &*s.value } else { e };
+            e.as_name_expr().is_some_and(|n| Some(n.id.as_str()) == group.as_deref())
+        };
+        if let Some(group) = &group {
+            let indexed = Parts { group, count, indexed: false, error: None }.rewrite(&mut body)?;
+            // A single parameter stands for all axes only where it is used so.
+            if whole.is_some() && !indexed && !elements(&body).iter().any(|e| is_group(e)) {
+                return wrong_number();
+            }
+        }
+        let mut items = Vec::new();
+        for e in elements(&body) {
+            let spread = match e {
+                ast::Expr::Starred(s) => Some(&*s.value),
+                other if elements(&body).len() == 1 => Some(other),
+                _ => None,
+            };
+            let spread = spread.and_then(ast::Expr::as_name_expr).map(|n| n.id.as_str());
+            match (&group, spread) {
+                (Some(group), Some(name)) if name == &**group => {
+                    items.extend(params[plain..].iter().map(|v| LambdaItem::Expr(v.expr())));
+                }
+                _ => items.push(item(&mut parser, e)?),
+            }
+        }
+        Ok(LambdaBody { params, items })
+    }
+}
+
+/// The name that stands for one axis of a group; no Python name looks like it.
+fn part(group: &str, k: usize) -> String {
+    format!("{group}[{k}]")
+}
+
+fn item(parser: &mut ExprParser, e: &ast::Expr) -> Result<LambdaItem> {
+    if let ast::Expr::Attribute(a) = e
+        && a.attr.as_str() == "AXIS_SEPARATOR"
+    {
+        return Ok(LambdaItem::Separator);
+    }
+    Ok(match parser.value(e)? {
+        Value::None => LambdaItem::None,
+        Value::Int(v) => LambdaItem::Number(v as f64),
+        Value::Float(v) => LambdaItem::Number(v),
+        other => LambdaItem::Expr(other.typed(parser.int).map_err(|err| err.at(syntax::span(e)))?),
+    })
+}
+
+/// Replaces `group[k]` by the name of that axis.
+struct Parts<'a> {
+    group: &'a str,
+    count: usize,
+    /// Whether an axis was asked for.
+    indexed: bool,
+    error: Option<Error>,
+}
+
+impl Parts<'_> {
+    /// Rewrites a body, and says whether there was something to rewrite.
+    fn rewrite(mut self, body: &mut ast::Expr) -> Result<bool> {
+        Rewriter(std::cell::RefCell::new(&mut self)).visit_expr(body);
+        self.error.map_or(Ok(self.indexed), Err)
+    }
+}
+
+struct Rewriter<'a, 'b>(std::cell::RefCell<&'a mut Parts<'b>>);
+
+impl Transformer for Rewriter<'_, '_> {
+    fn visit_expr(&self, e: &mut ast::Expr) {
+        let mut parts = self.0.borrow_mut();
+        if let ast::Expr::Subscript(s) = e
+            && let ast::Expr::Name(n) = &*s.value
+            && n.id.as_str() == parts.group
+        {
+            parts.indexed = true;
+            let count = parts.count as i64;
+            let at = match ExprParser::new(DType::I32).value(&s.slice) {
+                Ok(Value::Int(k)) => i64::try_from(k).ok(),
+                _ => None,
+            };
+            let at = at.map(|k| if k < 0 { k + count } else { k });
+            match at.filter(|k| (0..count).contains(k)) {
+                Some(k) => {
+                    let mut name = n.clone();
+                    name.id = part(parts.group, k as usize).into();
+                    *e = ast::Expr::Name(name);
+                }
+                None => {
+                    let message = format!("there are {count} axes, counted from 0");
+                    parts
+                        .error
+                        .get_or_insert_with(|| Error::syntax(message).at(syntax::span(&*s.slice)));
+                }
+            }
+            return;
+        }
+        drop(parts);
+        transformer::walk_expr(self, e);
+    }
+}
