@@ -56,7 +56,9 @@ def _same(x):
     return x
 
 
-WRAPPERS = {f"{u}int{bits}": _integer(f"{u}int{bits}") for u in ("", "u") for bits in (8, 16, 32, 64)}
+WRAPPERS = {
+    f"{u}int{bits}": _integer(f"{u}int{bits}") for u in ("", "u") for bits in (8, 16, 32, 64)
+}
 WRAPPERS |= {"float64": _same, "float32": _float32, "float16": _float16, "bool": _same}
 
 

@@ -25,7 +25,7 @@ class Runtime:
         self.permissive = permissive
         # Whether an assumption `b[...] == v` about an argument is made true instead of checked.
         self.establish = establish
-        # Whether cells that nobody wrote may be copied, as long as no operation uses what they hold.
+        # Whether cells that nobody wrote may be copied, as long as no operation uses them.
         self.copies = False
         self.steps = steps
         self.serial_number = 0
@@ -205,9 +205,7 @@ class Module:
         scratch = function.attributes.get("tilewright.workspace", 0)
         if len(function.parameters) - len(arguments) != scratch:
             raise Fault("shape", f"{name} takes {len(function.parameters)} arguments")
-        rt.arguments = {
-            a.memory.name: i for i, a in enumerate(arguments) if isinstance(a, Buffer)
-        }
+        rt.arguments = {a.memory.name: i for i, a in enumerate(arguments) if isinstance(a, Buffer)}
         more = self.scratch(rt, function, scratch) if scratch else []
         execute(function, rt, [*arguments, *more])
 

@@ -35,7 +35,9 @@ class Graph:
         names = [chr(ord("A") + k) for k in range(len(inputs))]
         params = [*zip(names, inputs), ("Z", output)]
         header = ", ".join(f'{n}: T.Buffer({tuple(s)}, "{self.dtype}")' for n, s in params)
-        lines = [f'        {n} = T.alloc_buffer({tuple(s)}, "{self.dtype}")' for n, s in allocations]
+        lines = [
+            f'        {n} = T.alloc_buffer({tuple(s)}, "{self.dtype}")' for n, s in allocations
+        ]
         lines += ["        " + line for line in body]
         key = (header, tuple(lines))
         if key not in self.known:
@@ -66,7 +68,9 @@ class Graph:
     def conversion(self, shape, source="A", target="Z", attribute=None, block="convert"):
         """A random layout conversion of a value of this shape."""
         rng = self.rng
-        kind = rng.choice(["pad", "pad", "pack", "pack", "crop", "transpose", "split", "join", "shift"])
+        kind = rng.choice(
+            ["pad", "pad", "pack", "pack", "crop", "transpose", "split", "join", "shift"]
+        )
         if kind in ("crop",) and shape[-1] < 2 or kind in ("transpose", "join") and len(shape) < 2:
             kind = "pad"
         n = shape[-1]
@@ -123,7 +127,9 @@ class Graph:
             at = ", ".join([*v[:-1], f"({v[-1]} + {k}) % {n}"])
             value = f"{source}[{at}]"
         if len(after) > 4 or _product(after) > 200:
-            return self.conversion([n], source, target, attribute, block) if len(shape) == 1 else None
+            return (
+                self.conversion([n], source, target, attribute, block) if len(shape) == 1 else None
+            )
         return after, [*head, f"        {target}[{', '.join(v)}] = {value}"]
 
     def inverse(self, shape, before):
@@ -280,7 +286,11 @@ class Graph:
             f"            R.output({names})",
             f"        return {names if len(outputs) == 1 else '(' + names + ')'}",
         ]
-        return "@I.ir_module\nclass Module:\n" + "\n\n".join([*self.functions, "\n".join(graph)]) + "\n"
+        return (
+            "@I.ir_module\nclass Module:\n"
+            + "\n\n".join([*self.functions, "\n".join(graph)])
+            + "\n"
+        )
 
     def nested(self, shape):
         if not shape:

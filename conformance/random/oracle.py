@@ -113,6 +113,14 @@ class Reference:
         module.run(name, arguments, rt)
         return [a.memory.cells for a in arguments], arguments
 
+    def forget(self, module, name, forgotten):
+        """Runs the original again where nothing is given of some of its arguments."""
+        self.given = [set() if f else g for f, g in zip(forgotten, self.given)]
+        try:
+            self.cells, _ = self.run(module, name, None, self.permissive)
+        except Fault as fault:
+            raise Illegal(str(fault)) from None
+
     def failure(self, module, name, *, layouts=None, tolerance=0.0, copies=False):
         """What is wrong with a changed program, or `None`.
 

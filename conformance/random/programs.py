@@ -47,7 +47,9 @@ class Program:
         # Whether computations stand in blocks; schedules need them.
         self.blocks = rng.random() < 0.75 if blocks is None else blocks
         self.assumptions = assumptions
-        self.dtype = rng.choice(["int32", "int32", "float32", "float32", rng.choice(INTEGERS + FLOATS)])
+        self.dtype = rng.choice(
+            ["int32", "int32", "float32", "float32", rng.choice(INTEGERS + FLOATS)]
+        )
         self.zero = rng.random() < 0.06
         # The type of loop variables; where it is narrow, extents come near its end.
         self.index_type = "int32" if rng.random() < 0.8 else rng.choice(["int64", "int8", "uint8"])
@@ -121,9 +123,7 @@ class Program:
         if data and integers and extent and kind < 0.96:
             load = self.load(rng.choice(integers), variables, data=False)
             if load:
-                return rng.choice(
-                    [f"{load} % {extent}", f"T.max(T.min({load}, {extent - 1}), 0)"]
-                )
+                return rng.choice([f"{load} % {extent}", f"T.max(T.min({load}, {extent - 1}), 0)"])
         if len(variables) > 1 and rng.random() < 0.5:
             (v, n), (w, m) = rng.sample(variables, 2)
             if n * m <= extent:
@@ -242,6 +242,10 @@ class Program:
         rng = self.rng
         loops = [self.name("i") for _ in extents]
         block = name is not None and self.blocks
+        if block and "R" not in kinds and rng.random() < 0.1:
+            # The block holds the loops; its condition may leave them.
+            self.emit(depth, f'with T.block("{name}"):')
+            depth, block, ragged = depth + 1, False, False
         split = None
         if block and ragged and extents and rng.random() < 0.15:
             split = rng.randrange(len(extents))
@@ -251,7 +255,7 @@ class Program:
         if split is None and len(plain) > 1 and rng.random() < 0.6 and not parallel:
             self.emit(
                 depth,
-                f"for {', '.join(v for v, _ in plain)} in T.grid({', '.join(n for _, n in plain)}):",
+                f"for {', '.join(loops)} in T.grid({', '.join(n for _, n in plain)}):",
             )
             depth += 1
         else:
@@ -267,8 +271,7 @@ class Program:
                     self.emit(depth, f"for {v} in {kind}({n}):")
                 depth += 1
         if not block:
-            if split is not None:
-                raise AssertionError("a split loop needs a block")
+            self.loops = []
             return depth, list(zip(loops, extents))
         # What a predicate may speak of.
         self.loops = [(v, n) for k, (v, n) in enumerate(zip(loops, extents)) if k != split]
@@ -353,7 +356,12 @@ class Program:
                 "{v} - {at}",
                 "T.if_then_else({c}, {v}, {at})",
             ]
-        ).format(at=at, v=value, two=f"T.{dtype}({2.0 if dtype.startswith('f') else 2})", c=self.condition(vs))
+        ).format(
+            at=at,
+            v=value,
+            two=f"T.{dtype}({2.0 if dtype.startswith('f') else 2})",
+            c=self.condition(vs),
+        )
         guard = rng.random() < 0.1
         if self.blocks:
             self.emit(d, "with T.init():")
@@ -409,11 +417,16 @@ class Program:
         b = self.target(shape, dtype, last)
         first = rng.random() < 0.6
         if first:
-            self.fill(depth, b, None if rng.random() < 0.7 else "T.undef(dtype=\"%s\")" % dtype)
+            self.fill(depth, b, None if rng.random() < 0.7 else 'T.undef(dtype="%s")' % dtype)
         for _ in range(rng.choice([1, 1, 2])):
             name = self.name(b.name + "_part")
             d, vs = self.nest(depth, shape, "S" * len(shape), name)
-            if self.blocks and self.loops and rng.random() < 0.15 and "T.where" not in self.lines[-1]:
+            if (
+                self.blocks
+                and self.loops
+                and rng.random() < 0.15
+                and "T.where" not in self.lines[-1]
+            ):
                 self.emit(d, f"T.where({self.condition(self.loops, data=False)})")
                 self.emit(d, f"{self.at(b, vs)} = {self.value(dtype, vs)}")
             else:
@@ -456,7 +469,9 @@ class Program:
         sides = [f"< {c}", f">= {c}"] if below else [f">= {c}", f"< {c}"]
 
         def stage(name, guard, text):
-            d, vs = self.nest(depth, shape, "S" * len(shape), self.name(f"{b.name}_{name}"), ragged=False)
+            d, vs = self.nest(
+                depth, shape, "S" * len(shape), self.name(f"{b.name}_{name}"), ragged=False
+            )
             v = vs[0][0]
             as_type = v if dtype == self.index_type else f'T.Cast("{dtype}", {v})'
             at = self.at(b, vs)
@@ -477,7 +492,11 @@ class Program:
         ]
         stage("use", rng.choice(["", "", sides[0]]), rng.choice(uses))
         if rng.random() < 0.8:
-            stage("after", rng.choice(["", sides[1], sides[1]]), rng.choice(["{v}", "{at} + 1", "T.%s(3)" % dtype]))
+            stage(
+                "after",
+                rng.choice(["", sides[1], sides[1]]),
+                rng.choice(["{v}", "{at} + 1", "T.%s(3)" % dtype]),
+            )
         b.full = True
         return b
 
@@ -538,7 +557,8 @@ class Program:
         self.emit(d + 1, f"{target} = {constant(rng, dtype)}")
         if rng.random() < 0.5:
             load = f"{load} * {self.leaf(dtype, vs)}"
-        self.emit(d, f"{target} = {rng.choice(['{t} + {v}', '{t} + {v}', 'T.max({t}, {v})']).format(t=target, v=load)}")
+        update = rng.choice(["{t} + {v}", "{t} + {v}", "T.max({t}, {v})"])
+        self.emit(d, f"{target} = {update.format(t=target, v=load)}")
         b.full = True
         return b
 
@@ -603,7 +623,11 @@ class Program:
     def build(self, guards=False):
         rng = self.rng
         for _ in range(rng.choice([1, 1, 2, 3])):
-            dtype = self.dtype if rng.random() < 0.6 else rng.choice(["int32", "float32", "int8", "bool"])
+            dtype = (
+                self.dtype
+                if rng.random() < 0.6
+                else rng.choice(["int32", "float32", "int8", "bool"])
+            )
             self.readable.append(self.parameter(self.shape(), dtype))
         if rng.random() < 0.3:
             self.readable.append(self.parameter([max(1, self.extent())], "int32"))

@@ -37,7 +37,8 @@ class Structure:
         return [
             b
             for b in self.blocks
-            if b is not block and any(w in block.reads for w in b.writes if w not in self.parameters)
+            if b is not block
+            and any(w in block.reads for w in b.writes if w not in self.parameters)
         ]
 
     def consumers(self, block):
@@ -89,9 +90,7 @@ class _Reader:
                 else:
                     ends = constants(ast.Tuple(elts=call.args[:2]))
                     extents = [(ends[1] - ends[0],) if ends else None]
-                opened = [
-                    Loop(n.id, e[0] if e else None, kind) for n, e in zip(names, extents)
-                ]
+                opened = [Loop(n.id, e[0] if e else None, kind) for n, e in zip(names, extents)]
                 self.suite(body, loops + opened, block)
             case ast.With(items=[item], body=body) if is_call(item.context_expr, "block"):
                 inner = Block(string(item.context_expr.args[0]), loops, nest=self.nest)
@@ -108,7 +107,9 @@ class _Reader:
                 self.expression(test, block)
                 self.suite(body, loops, block)
                 self.suite(orelse, loops, block)
-            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=at)], value=value):
+            case ast.Assign(
+                targets=[ast.Subscript(value=ast.Name(id=name), slice=at)], value=value
+            ):
                 if block:
                     block.writes.append(name)
                 self.expression(at, block)

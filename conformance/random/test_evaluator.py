@@ -194,7 +194,9 @@ class Statements(unittest.TestCase):
         )
         self.assertEqual(run(text, ints(1, 2, 3, 4), ints(7, 7, 7, 7))[1], [811, 811, 7, 7])
         with self.assertRaisesRegex(Fault, "axis"):
-            run(text.replace("T.where(k0 * 2 + k1 < 3)", "pass"), ints(1, 2, 3, 4), ints(7, 7, 7, 7))
+            run(
+                text.replace("T.where(k0 * 2 + k1 < 3)", "pass"), ints(1, 2, 3, 4), ints(7, 7, 7, 7)
+            )
 
     def test_remap_takes_the_first_value_of_the_loop(self):
         text = body(
@@ -230,7 +232,10 @@ class Statements(unittest.TestCase):
         self.assertEqual(run(text, ints(9, 1, 2, 3), ints(0, 0, 0, 0))[1], [0, 3, 2, 1])
 
     def test_promises(self):
-        for line, kind in (("T.assume(A[0] == 1)", "assumption"), ("assert A[0] == 1, 'x'", "assertion")):
+        for line, kind in (
+            ("T.assume(A[0] == 1)", "assumption"),
+            ("assert A[0] == 1, 'x'", "assertion"),
+        ):
             run(body(line), ints(1, 0, 0, 0), ints(0, 0, 0, 0))
             with self.assertRaisesRegex(Fault, kind):
                 run(body(line), ints(0, 0, 0, 0), ints(0, 0, 0, 0))
@@ -272,7 +277,8 @@ class Statements(unittest.TestCase):
             'T.func_attr({"tilewright.workspace": 1})',
             "C[0] = A[0]",
             "B[0] = C[{}]",
-            header='A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32"), C: T.Buffer((2,), "int32")',
+            header='A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32"), '
+            'C: T.Buffer((2,), "int32")',
         )
         self.assertEqual(run(text.replace("{}", "0"), ints(5, 0, 0, 0), ints(0, 0, 0, 0))[1][0], 5)
         with self.assertRaisesRegex(Fault, "uninitialised"):
@@ -284,7 +290,11 @@ class Loops(unittest.TestCase):
         return body(f"for i in {kind}:", *("    " + line for line in lines))
 
     def test_independent_iterations(self):
-        for kind in ("T.parallel(4)", "T.vectorized(4)", 'T.thread_binding(4, thread="threadIdx.x")'):
+        for kind in (
+            "T.parallel(4)",
+            "T.vectorized(4)",
+            'T.thread_binding(4, thread="threadIdx.x")',
+        ):
             text = self.loop(kind, "B[i] = A[3 - i]")
             self.assertEqual(run(text, ints(1, 2, 3, 4), ints(0, 0, 0, 0))[1], [4, 3, 2, 1])
 
@@ -351,9 +361,11 @@ class Module:
         cls = Module
         with R.dataflow():
             w = R.const([5, 6], "int32")
-            y = R.call_tir(cls.half, (w,), out_sinfo=[R.Tensor((2,), "int32"), R.Tensor((1,), "int32")])
+            y = R.call_tir(cls.half, (w,), out_sinfo=[
+                R.Tensor((2,), "int32"), R.Tensor((1,), "int32")])
             a = y[0]
-            z = R.call_tir(cls.half, (x,), out_sinfo=[R.Tensor((2,), "int32"), R.Tensor((1,), "int32")])
+            z = R.call_tir(cls.half, (x,), out_sinfo=[
+                R.Tensor((2,), "int32"), R.Tensor((1,), "int32")])
             b = z[1]
             R.output(a, b)
         return (a, b)

@@ -398,7 +398,9 @@ class Translator:
                 return self.evaluate(call)
             case ast.Expr(value=ast.Constant()):
                 return
-            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=at)], value=value):
+            case ast.Assign(
+                targets=[ast.Subscript(value=ast.Name(id=name), slice=at)], value=value
+            ):
                 return self.store(s.targets[0], name, at, value)
             case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value):
                 dtype = dotted(annotation)
@@ -559,7 +561,9 @@ class Translator:
             if self.buffer(source) != dtype:
                 raise Unsupported(f"a view of {self.buffer(source)} as {dtype}")
             memory = f"v_{source}.memory"
-            self.line(f"v_{name} = rt.view({name!r}, {dtype!r}, {memory}, {shape}, {strides}, {offset})")
+            self.line(
+                f"v_{name} = rt.view({name!r}, {dtype!r}, {memory}, {shape}, {strides}, {offset})"
+            )
         else:
             self.line(f"v_{name} = rt.allocate({name!r}, {dtype!r}, {shape}, {strides}, {offset})")
         self.buffers[name] = dtype
@@ -581,7 +585,10 @@ class Translator:
                 if isinstance(e, ast.Name) and e.id in self.free:
                     self.line(f"v_{e.id} = rt.size({argument}, {axis})")
                     del self.free[e.id]
-            self.line(f"v_{name} = rt.parameter({name!r}, {dtype!r}, {argument}, {shape}, {strides}, {offset})")
+            self.line(
+                f"v_{name} = rt.parameter({name!r}, {dtype!r}, {argument}, "
+                f"{shape}, {strides}, {offset})"
+            )
             self.buffers[name] = dtype
             return
         if not isinstance(source, ast.Subscript):
@@ -594,7 +601,10 @@ class Translator:
         for e in call_items(source.slice):
             low = (e.lower or ast.Constant(0)) if isinstance(e, ast.Slice) else e
             origin.append(self.typed(low).text + ", ")
-        self.line(f"v_{name} = v_{source.value.id}.region({name!r}, {dtype!r}, ({''.join(origin)}), {shape})")
+        self.line(
+            f"v_{name} = v_{source.value.id}.region("
+            f"{name!r}, {dtype!r}, ({''.join(origin)}), {shape})"
+        )
         self.buffers[name] = dtype
 
     def loop(self, s):
@@ -608,7 +618,9 @@ class Translator:
             for _ in names:
                 self.close_loop()
             return
-        low, high = (call.args[0], call.args[1]) if len(call.args) > 1 else (ast.Constant(0), call.args[0])
+        low, high = (
+            (call.args[0], call.args[1]) if len(call.args) > 1 else (ast.Constant(0), call.args[0])
+        )
         if kind not in LOOPS and kind not in CONCURRENT:
             raise Unsupported(f"loop: {ast.unparse(call)}")
         self.open_loop(LOOPS.get(kind) or CONCURRENT[kind], s.target.id, low, high)
@@ -650,9 +662,7 @@ class Translator:
         head = True
         for s in body:
             call = s.value if isinstance(s, (ast.Expr, ast.Assign)) else None
-            if head and is_call(
-                call, "axis.spatial", "axis.reduce", "axis.opaque", "axis.remap"
-            ):
+            if head and is_call(call, "axis.spatial", "axis.reduce", "axis.opaque", "axis.remap"):
                 self.statement(s)
             elif head and isinstance(call, ast.Call) and dotted(call.func) == "where":
                 self.line(f"if {self.condition(call.args[0]).text}:")
@@ -691,7 +701,8 @@ class Translator:
                 shape = self.extents(keyword(annotation, "shape", 0))
                 strides, offset = self.layout(annotation)
                 self.line(
-                    f"v_{p.arg} = rt.parameter({p.arg!r}, {dtype!r}, a_{p.arg}, {shape}, {strides}, {offset})"
+                    f"v_{p.arg} = rt.parameter({p.arg!r}, {dtype!r}, a_{p.arg}, "
+                    f"{shape}, {strides}, {offset})"
                 )
                 self.buffers[p.arg] = dtype
                 parameters.append(("buffer", dtype, constants(keyword(annotation, "shape", 0))))

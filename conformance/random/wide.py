@@ -24,7 +24,11 @@ def program(rng):
     axes = [f"v{k}" for k in range(len(shape))]
     extents = ", ".join(map(str, shape))
     tuple_ = f"({extents},)"
-    head = f"for {', '.join(loops)} in T.grid({extents}):" if len(shape) > 1 else f"for i0 in range({extents}):"
+    head = (
+        f"for {', '.join(loops)} in T.grid({extents}):"
+        if len(shape) > 1
+        else f"for i0 in range({extents}):"
+    )
     lines = [
         "@T.prim_func",
         f'def main(A: T.Buffer({tuple_}, "int32"), B: T.Buffer({tuple_}, "int32")):',
@@ -47,7 +51,9 @@ def step(rng, block):
     items = [f"i{j}" for j in range(len(names))]
     items[k : k + 1] = [f"i{k} // {factor}", f"i{k} % {factor}"]
     mapped = f"lambda {indices}: [{', '.join(items)}]"
-    primitive = rng.choice(["split", "split", "split", "fuse", "fuse", "reorder", "transform_loops"])
+    primitive = rng.choice(
+        ["split", "split", "split", "fuse", "fuse", "reorder", "transform_loops"]
+    )
     primitive = rng.choice([primitive] * 6 + ["transform_block_layout", "loop_partition"])
     call = {
         "split": f"{l}, factors={rng.choice([[None, factor], [factor, None], [65536, factor]])}",

@@ -341,6 +341,9 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<Plan> {
                 args.push(Slot::Input(plan.inputs.len()));
                 plan.inputs.push(port);
             }
+            (true, None) if let Some(span) = reads_unwritten(func, buffer) => {
+                return Err(reads_first(name, buffer).at(span));
+            }
             (true, None) => {
                 args.push(Slot::Output(plan.outputs.len()));
                 plan.outputs.push(port);
@@ -350,12 +353,7 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<Plan> {
                 plan.outputs.push(port);
             }
             (true, Some(span)) => {
-                return Err(Error::unsupported(format!(
-                    "`{name}` reads its parameter `{}` before it writes it",
-                    buffer.name
-                ))
-                .at(span)
-                .help("read one parameter and write another"));
+                return Err(reads_first(name, buffer).at(span));
             }
         }
     }
@@ -433,4 +431,25 @@ impl Visit for Touched {
             self.written[k] = true;
         }
     }
+}
+
+/// An error for a parameter that is both input and output.
+fn reads_first(name: &str, buffer: &Buffer) -> Error {
+    let param = &buffer.name;
+    Error::unsupported(format!("`{name}` reads its parameter `{param}` before it writes it"))
+        .help("read one parameter and write another")
+}
+
+/// Where a parameter is certainly read at a cell that nothing wrote before, although a write of
+/// other cells, or one under a condition, comes first in the text.
+fn reads_unwritten(func: &TensorFunc, buffer: &Buffer) -> Option<Option<Span>> {
+    let program = Program::of(func).ok()?;
+    if !program.follows(buffer) {
+        return None;
+    }
+    let steps = 0..program.steps.len();
+    let runs = steps.filter_map(|k| Run::of(&program, k, buffer)).collect();
+    let found = Unwritten::of(&program, runs).ok()?;
+    let (run, _) = found.reads().find(|(_, read)| read.certain)?;
+    Some(run.who.step().and_then(|k| program.steps.get(k)).and_then(|s| s.span))
 }

@@ -4,7 +4,8 @@
 def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
     for i in range(4):
         with T.block("B"):
-        #^^^^^^^^^^^^^^^^ error: x
+        #^^^^^^^^^^^^^^^^ error: `reindex_cache_write`: the block `B` must write all that is copied from the cache to `B`: `B[0]` is left out
+        # note: trace.py:1 asked for it: sch.reindex_cache_write("B", "B", "local", lambda i: [i])
             vi = T.axis.spatial(4, i)
             if vi == 3:
                 B[vi] = A[vi]

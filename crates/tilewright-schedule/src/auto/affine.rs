@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use tilewright_ir::visit::free_vars;
-use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Var};
+use tilewright_ir::{BinOp, Buffer, DType, Expr, ExprKind, Var};
 
 /// `constant + sum(coefficient * variable) + sum(coefficient * opaque term)`.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +29,10 @@ impl Affine {
             ExprKind::Int(v) => Some(Affine { constant: *v, ..Default::default() }),
             ExprKind::Var(v) => {
                 Some(Affine { coefficients: HashMap::from([(v.clone(), 1)]), ..Default::default() })
+            }
+            // Sums of narrower types wrap, and so do those of unsigned ones, below zero.
+            ExprKind::Binary(..) if !matches!(e.dtype(), DType::I32 | DType::I64) => {
+                Some(Affine::term(e))
             }
             ExprKind::Binary(BinOp::Add, a, b) => Affine::of(a)?.plus(&Affine::of(b)?, 1),
             ExprKind::Binary(BinOp::Sub, a, b) => Affine::of(a)?.plus(&Affine::of(b)?, -1),
@@ -97,7 +101,6 @@ impl Affine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_ir::DType;
 
     #[test]
     fn coefficients_of_a_strided_access() {

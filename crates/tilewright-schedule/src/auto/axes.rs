@@ -34,7 +34,7 @@ impl Axis {
         self.parts.last().and_then(|(v, _)| access.coefficient(v))
     }
 
-    /// The values of the fused variables where the axis has the value `at`.
+    /// The values of the fused variables, each of its type, where the axis has the value `at`.
     pub fn unfuse(&self, at: &Expr) -> Vec<(Var, Expr)> {
         let mut inner = 1i64;
         let mut values = Vec::new();
@@ -43,7 +43,7 @@ impl Axis {
             if k > 0 {
                 value = value.floormod(*extent);
             }
-            values.push((var.clone(), value));
+            values.push((var.clone(), value.cast(var.dtype())));
             inner *= extent;
         }
         values
