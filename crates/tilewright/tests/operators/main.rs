@@ -227,7 +227,8 @@ fn reads_indices(module: &Module) -> bool {
         fn expr(&mut self, e: &Expr) {
             let load = matches!(e.kind(), ExprKind::Load(..));
             self.found |= load && self.inside;
-            let outside = std::mem::replace(&mut self.inside, self.inside || load);
+            let inside = self.inside || load;
+            let outside = std::mem::replace(&mut self.inside, inside);
             walk_expr(self, e);
             self.inside = outside;
         }
