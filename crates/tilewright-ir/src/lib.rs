@@ -8,9 +8,11 @@
 //! * [`dtype`], [`tensor`]: element types and dense tensors.
 //! * [`expr`], [`buffer`], [`stmt`], [`func`], [`graph`], [`module`]: the tree itself.
 //! * [`plan`]: a graph function after memory planning: steps over slots.
+//! * [`effects`]: what evaluating an expression does apart from giving a value.
 //! * [`visit`]: the one recursion scheme, [`Visit`] and [`Fold`], with substitution on top.
 //! * [`equal`]: structural equality modulo names, with the first difference.
 //! * [`well_formed`]: the check that every stage may rely on.
+//! * [`suggest`]: names that were meant.
 //! * [`text`]: expressions as TVMScript text (statements are printed by the script crate).
 //! * [`error`]: the one error type of the whole project.
 //!
@@ -18,6 +20,7 @@
 
 pub mod buffer;
 pub mod dtype;
+pub mod effects;
 pub mod equal;
 pub mod error;
 pub mod expr;
@@ -26,6 +29,7 @@ pub mod graph;
 pub mod module;
 pub mod plan;
 pub mod stmt;
+pub mod suggest;
 pub mod tensor;
 pub mod text;
 pub mod visit;
@@ -33,6 +37,7 @@ pub mod well_formed;
 
 pub use buffer::Buffer;
 pub use dtype::{DType, TypeKind};
+pub use effects::Effects;
 pub use error::{Diagnostic, Error, Remarks, Result, Source, Span};
 pub use expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
 pub use func::{Param, TensorFunc};

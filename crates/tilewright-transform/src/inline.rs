@@ -24,7 +24,16 @@ use tilewright_ir::{
 };
 
 use crate::index::{Ranges, same_all, simplify_indices};
+use crate::pass::{Pass, Run};
 use crate::stage::{Stage, stages};
+
+/// `inline` by name.
+pub const PASS: Pass = Pass {
+    name: "inline",
+    summary: "substitute spatial stages into their consumers where that repeats no work",
+    options: &[],
+    run: Run::Tensor(|f, _, _| Ok(inline_spatial(f))),
+};
 
 /// A value of at most this much work is computed again rather than stored.
 const CHEAP: usize = 4;

@@ -13,6 +13,7 @@
 //! * [`no_op`]: what changes nothing goes.
 //! * [`overcompute`]: guards go where running without them changes nothing.
 //! * [`partition`]: loops taken apart where their guards change.
+//! * [`pass`]: what a pass is: name, options, how it runs.
 //! * [`placeholder`]: the end of `T.assume` and `T.undef()`.
 //! * [`program`]: a function as the list of things that it does, for questions of flow.
 //! * [`prune`]: what does nothing, by the text alone, goes.
@@ -29,11 +30,13 @@ pub mod hoist;
 pub mod index;
 pub mod inline;
 pub mod lower;
+mod magnitude;
 pub mod merge;
 pub mod neutral;
 pub mod no_op;
 pub mod overcompute;
 pub mod partition;
+pub mod pass;
 pub mod placeholder;
 pub mod program;
 pub mod prune;
@@ -47,3 +50,30 @@ pub mod stage;
 pub use inline::inline_spatial;
 pub use lower::lower;
 pub use stage::{Stage, stage, stages};
+
+use pass::Pass;
+
+/// Every pass over tensor functions.
+pub static PASSES: &[&Pass] = &[
+    &extents::PASS,
+    &hoist::IF,
+    &hoist::PASS,
+    &inline::PASS,
+    &lower::PASS,
+    &lower::blocks::PASS,
+    &lower::flatten::STORAGE,
+    &lower::flatten::PASS,
+    &lower::opaque::PASS,
+    &lower::scratch::PASS,
+    &lower::vectorize::PASS,
+    &merge::PASS,
+    &no_op::PASS,
+    &overcompute::ASSUME,
+    &overcompute::PASS,
+    &overcompute::WAY_BACK,
+    &partition::PASS,
+    &placeholder::ASSUME,
+    &placeholder::STORE,
+    &simplify::PASS,
+    &simplify::RENORMALIZE,
+];

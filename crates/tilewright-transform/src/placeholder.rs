@@ -5,13 +5,31 @@
 //! opposite; an assumption that speaks of one is a permission, and goes; what is left elsewhere
 //! becomes zero, which is as good as any other value.
 
+use tilewright_ir::effects::calls;
 use tilewright_ir::visit::{fold_expr_children, fold_stmt_children, walk_expr};
 use tilewright_ir::{
     BinOp, CallTarget, Expr, ExprKind, Fold, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 
+use crate::pass::{Pass, Run};
 use crate::program::rewrite;
-use crate::prune::{has_effects, only_effects, prune};
+use crate::prune::{only_effects, prune};
+
+/// `remove_assume` by name.
+pub const ASSUME: Pass = Pass {
+    name: "remove_assume",
+    summary: "drop assumptions",
+    options: &[],
+    run: Run::Tensor(|f, _, _| Ok(remove_assume(f))),
+};
+
+/// `remove_store_undef` by name.
+pub const STORE: Pass = Pass {
+    name: "remove_store_undef",
+    summary: "drop stores of arbitrary values; what is arbitrary elsewhere becomes zero",
+    options: &[],
+    run: Run::Tensor(|f, _, _| Ok(remove_store_undef(f))),
+};
 
 /// Drops assumptions, and what was only there for them.
 pub fn remove_assume(func: &TensorFunc) -> TensorFunc {
@@ -107,7 +125,7 @@ impl Fold for Stores {
             StmtKind::Store { indices, value, .. } => match arbitrary(value) {
                 When::Never => s.clone(),
                 When::Always => only_effects(indices.iter().chain([value])),
-                When::Unless(cond) if has_undef(&cond) || has_effects(value) => s.clone(),
+                When::Unless(cond) if has_undef(&cond) || calls(value) => s.clone(),
                 When::Unless(cond) => {
                     let StmtKind::Store { buffer, .. } = s.kind() else { return s.clone() };
                     let (ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b)) = value.kind()
@@ -156,7 +174,7 @@ struct Zero;
 
 impl Fold for Zero {
     fn expr(&mut self, e: &Expr) -> Expr {
-        let vanishes = is_zero_times(e) && has_undef(e) && !has_effects(e);
+        let vanishes = is_zero_times(e) && has_undef(e) && !calls(e);
         if !vanishes && !matches!(e.kind(), ExprKind::Undef) {
             return fold_expr_children(self, e);
         }

@@ -9,74 +9,15 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tilewright_ir::visit::{
-    Subst, fold_block_children, fold_range, fold_stmt_children, free_vars, walk_expr,
-};
+use tilewright_ir::effects::{Demand, unmet};
+use tilewright_ir::visit::{Subst, fold_block_children, fold_range, fold_stmt_children, free_vars};
 use tilewright_ir::{
-    BinOp, Block, CallTarget, Expr, ExprKind, Fold, Intrin, Range, Result, Stmt, StmtKind,
+    BinOp, Block, CallTarget, Effects, Expr, ExprKind, Fold, Intrin, Range, Result, Stmt, StmtKind,
     TensorFunc, Var, Visit,
 };
 use tilewright_sets::Domain;
 
 use crate::facts::sizes;
-
-/// What evaluating an expression may do, apart from giving a value.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Acts {
-    /// Calls something unknown, or gives another value each time.
-    pub impure: bool,
-    /// Reads memory.
-    pub loads: bool,
-    /// Divides by something that is not a constant other than zero.
-    pub divides: bool,
-}
-
-impl Acts {
-    /// Of an expression.
-    pub fn of(e: &Expr) -> Acts {
-        let mut acts = Acts::default();
-        acts.expr(e);
-        acts
-    }
-
-    /// Of a statement.
-    pub fn of_stmt(s: &Stmt) -> Acts {
-        let mut acts = Acts::default();
-        acts.stmt(s);
-        acts
-    }
-
-    /// Whether the value is the same wherever its variables are.
-    pub fn constant(self) -> bool {
-        !self.impure && !self.loads
-    }
-}
-
-impl Visit for Acts {
-    fn expr(&mut self, e: &Expr) {
-        match e.kind() {
-            ExprKind::Undef | ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => {
-                self.impure = true;
-            }
-            ExprKind::Load(..) => self.loads = true,
-            _ => {}
-        }
-        self.divides |= divisor(e).is_some_and(|by| by.as_int().is_none_or(|k| k == 0));
-        walk_expr(self, e);
-    }
-}
-
-/// What an expression divides an integer by.
-fn divisor(e: &Expr) -> Option<&Expr> {
-    match e.kind() {
-        ExprKind::Binary(
-            BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod,
-            _,
-            by,
-        ) => Some(by),
-        _ => None,
-    }
-}
 
 /// The condition inside of `T.likely(...)`.
 pub(crate) fn likely(e: &Expr) -> Option<&Expr> {
@@ -121,7 +62,7 @@ impl Scope {
     /// An expression in terms of loops and parameters; `None` if it depends on memory.
     pub fn index(&self, e: &Expr) -> Option<Expr> {
         let e = self.inlined(e);
-        let known = Acts::of(&e).constant() && free_vars(&e).is_disjoint(&self.hidden);
+        let known = Effects::of(&e).constant() && free_vars(&e).is_disjoint(&self.hidden);
         known.then_some(e)
     }
 
@@ -181,31 +122,15 @@ impl Scope {
         self.index(cond).is_some_and(|c| self.domain.proves(&c))
     }
 
-    /// Something that an expression divides by and that may be zero here.
-    pub fn zero_divisor(&self, e: &Expr) -> Option<Expr> {
-        zero_divisor(e, |holds| self.proves(holds))
+    /// The first operation in an expression that may not be defined here.
+    pub fn unmet(&self, e: &Expr) -> Option<Demand> {
+        unmet(e, |holds| self.proves(holds))
     }
 
     /// The variables of the loops around the place, outermost first.
     pub fn loops(&self) -> Vec<Var> {
         self.domain.vars().cloned().collect()
     }
-}
-
-/// Something that an expression divides by and that is not proven to differ from zero.
-pub(crate) fn zero_divisor(e: &Expr, proves: impl Fn(&Expr) -> bool) -> Option<Expr> {
-    struct Divisors(Vec<Expr>);
-    impl Visit for Divisors {
-        fn expr(&mut self, e: &Expr) {
-            if let Some(by) = divisor(e) {
-                self.0.push(by.clone());
-            }
-            walk_expr(self, e);
-        }
-    }
-    let mut divisors = Divisors(Vec::new());
-    divisors.expr(e);
-    divisors.0.into_iter().find(|d| !proves(&d.clone().not_equal(0)))
 }
 
 /// A fold that knows what holds at each place.

@@ -5,7 +5,16 @@
 //! itself, as it would when lowering.
 
 use tilewright_ir::{Error, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit, visit};
+use tilewright_transform::pass::{Pass, Run};
 use tilewright_transform::{overcompute, placeholder, simplify};
+
+/// `use_assume` by name.
+pub const PASS: Pass = Pass {
+    name: "use_assume",
+    summary: "do what assumptions allow, as simplify and overcompute do it, and drop them",
+    options: &[],
+    run: Run::Tensor(|f, _, why| use_assume(f, why)),
+};
 
 /// Does what the assumptions of a function allow, and drops them. Without any, the function stays
 /// as it is; without libisl, they are just dropped.

@@ -12,13 +12,32 @@ use tilewright_ir::{
     Binding, BindingBlock, CallTarget, Error, ExprKind, Function, GraphExpr, GraphFunc, GraphType,
     GraphVar, Module, Remarks, Result, Tensor, TensorFunc, Visit, visit,
 };
+use tilewright_transform::pass::{Number, Pass, Run};
 
 use crate::functions::Functions;
 use crate::normal::changed_graphs;
 
+/// How much larger folded constants may be.
+const GROWTH: Number = Number {
+    name: "growth",
+    summary: "bytes by which a result may exceed its arguments",
+    default: DEFAULT_GROWTH,
+    most: u32::MAX,
+};
+
+/// `fold_constant` by name.
+pub const PASS: Pass = Pass {
+    name: "fold_constant",
+    summary: "run calls of constants now",
+    options: &[&GROWTH],
+    run: Run::Module(|module, given, why| {
+        fold_constant(module, given.get(&GROWTH)? as usize, &mut interpret, why)
+    }),
+};
+
 /// By how many bytes a folded result may exceed the constants that it is made from, if nobody says
 /// otherwise.
-pub const DEFAULT_GROWTH: usize = 1 << 20;
+pub const DEFAULT_GROWTH: u32 = 1 << 20;
 
 /// Runs a function on constants: the tensors that it writes.
 pub type Evaluate<'a> = dyn FnMut(&TensorFunc, &[Tensor]) -> Result<Vec<Tensor>> + 'a;

@@ -23,6 +23,29 @@ use tilewright_ir::{Stmt, TensorFunc};
 use tilewright_transform::{Stage, stages};
 
 pub use machine::Machine;
+use tilewright_transform::pass::{Pass, Run, Text};
+
+/// The architecture to schedule for. Not this machine's: the result of a pass does not depend on
+/// where it runs.
+pub const TRIPLE: Text = Text {
+    name: "triple",
+    summary: "the target, as LLVM names it",
+    default: "x86_64-unknown-linux-gnu",
+};
+
+/// The features of the processor to schedule for.
+pub const FEATURES: Text =
+    Text { name: "features", summary: "CPU features in LLVM's notation", default: "+avx2,+fma" };
+
+/// `auto_schedule` by name.
+pub const PASS: Pass = Pass {
+    name: "auto_schedule",
+    summary: "give functions in canonical form loops that suit a processor",
+    options: &[&FEATURES, &TRIPLE],
+    run: Run::Tensor(|f, given, _| {
+        Ok(auto(f, &Machine::of_target(&given.get(&TRIPLE)?, &given.get(&FEATURES)?)))
+    }),
+};
 
 /// A function with the same interface and results, whose loops suit the machine.
 ///

@@ -1,10 +1,13 @@
 //! What conditions and values say, before the sets look at them.
 
+use tilewright_ir::effects;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{fold_expr_children, walk_expr, walk_stmt};
-use tilewright_ir::{BinOp, Block, Buffer, CallTarget, Expr, ExprKind, Fold, Stmt, Var, Visit};
+use tilewright_ir::{
+    BinOp, Block, Buffer, CallTarget, Effects, Expr, ExprKind, Fold, Stmt, Var, Visit,
+};
 
-use crate::neutral::{Floats, step};
+use crate::neutral::{ANY, step};
 
 /// The parts of a conjunction: of the condition, or of its negation.
 pub(super) fn split(cond: &Expr, negated: bool, parts: &mut Vec<Expr>) {
@@ -70,9 +73,7 @@ impl Visit for Reads {
 
 /// Whether an expression has no effects and reads no memory.
 pub(crate) fn is_plain(e: &Expr) -> bool {
-    let mut reads = Reads::default();
-    reads.expr(e);
-    reads.pure && reads.memory.is_empty()
+    Effects::of(e).constant()
 }
 
 /// The elements that a value reads, each once.
@@ -101,7 +102,7 @@ pub(super) fn folded(value: &Expr, operand: &Expr, by: &Expr) -> Expr {
             if same_expr(e, self.0) {
                 return self.1.clone();
             }
-            step(fold_expr_children(self, e), Floats::Any)
+            step(fold_expr_children(self, e), ANY)
         }
     }
     Replace(operand, by).expr(value)
@@ -112,11 +113,7 @@ pub(crate) fn calls(s: &Stmt) -> bool {
     struct Calls(bool);
     impl Visit for Calls {
         fn expr(&mut self, e: &Expr) {
-            self.0 |= matches!(
-                e.kind(),
-                ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _)
-            );
-            walk_expr(self, e);
+            self.0 |= effects::calls(e);
         }
         fn stmt(&mut self, _: &Stmt) {}
         fn block(&mut self, _: &Block) {}

@@ -20,7 +20,16 @@ pub mod vectorize;
 
 use tilewright_ir::{Result, TensorFunc};
 
+use crate::pass::{Pass, Run};
 use crate::placeholder::{remove_assume, remove_store_undef};
+
+/// `lower` by name.
+pub const PASS: Pass = Pass {
+    name: "lower",
+    summary: "all that code generation needs, from remove_assume to lift_scratch",
+    options: &[],
+    run: Run::Tensor(|f, _, _| lower(f)),
+};
 
 /// Lowers a tensor function for code generation.
 ///

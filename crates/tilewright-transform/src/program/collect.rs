@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use tilewright_ir::effects::decisive_loads;
 use tilewright_ir::visit::{Subst, fold_expr_children, walk_expr};
 use tilewright_ir::{
     BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, Fold, IterKind, Range, Span, Stmt,
@@ -235,6 +236,14 @@ impl Collect<'_> {
         touches: Vec<Touch>,
     ) {
         let domain = more.iter().fold(self.domain.clone(), |d, g| d.with_guard(&g.cond));
+        let memory = |e: Expr| match e.kind() {
+            ExprKind::Load(b, _) => Some(b.data.clone()),
+            _ => None,
+        };
+        let decisive = match &act {
+            Act::Store(value) => decisive_loads(value).into_iter().filter_map(memory).collect(),
+            _ => HashSet::new(),
+        };
         self.program.steps.push(Step {
             place,
             span,
@@ -245,6 +254,7 @@ impl Collect<'_> {
             domain,
             schedule: self.time.clone(),
             touches,
+            decisive,
         });
     }
 

@@ -7,13 +7,13 @@
 use tilewright_ir::{BinOp, CallTarget, Expr, ExprKind};
 
 use super::traits::Traits;
-use crate::neutral::{self, Floats};
+use crate::neutral;
 
 /// One step for the outermost operation; its operands are as simple as they get.
 pub(super) fn reduced(e: Expr) -> Expr {
     match arbitrary(&e) {
         Some(new) => new,
-        None => neutral::step(e, Floats::Any),
+        None => neutral::step(e, neutral::ANY),
     }
 }
 

@@ -6,6 +6,15 @@ use tilewright_ir::{Expr, Fold, Remarks, Result, Stmt, StmtKind, TensorFunc};
 
 use super::traits::loaded;
 use super::{Options, Simplify};
+use crate::pass::{Pass, Run};
+
+/// `renormalize_split_pattern` by name.
+pub const PASS: Pass = Pass {
+    name: "renormalize_split_pattern",
+    summary: "quotients and remainders of flat indices by their parts; statements stay",
+    options: &[],
+    run: Run::Tensor(|f, _, _| indices(f)),
+};
 
 /// Simplifies indices, bounds, conditions and values by loops, guards and assumptions. Memory is
 /// not followed, and no statement goes.

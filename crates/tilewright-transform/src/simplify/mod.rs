@@ -51,8 +51,52 @@ use tilewright_ir::{
 use tilewright_sets::Domain;
 
 use crate::facts::{self, Facts};
-pub use indices::indices;
+use crate::pass::{Flag, Pass, Run};
+pub use indices::{PASS as RENORMALIZE, indices};
 use traits::Traits;
+
+/// Whether what memory holds decides conditions.
+const CONDITIONS: Flag = Flag {
+    name: "propagate_knowns_to_prove_conditional",
+    summary: "what memory is known to hold decides conditions",
+    default: true,
+};
+
+/// Whether what memory holds replaces loads.
+const VALUES: Flag = Flag {
+    name: "propagate_knowns_to_simplify_expressions",
+    summary: "what memory is known to hold stands in the place of loads",
+    default: true,
+};
+
+/// `simplify` by name. Exact sets have no use for the first three of TVM's switches.
+pub const PASS: Pass = Pass {
+    name: "simplify",
+    summary: "simplify indices, conditions, branches and loops by what is known at each place",
+    options: &[
+        &Flag {
+            name: "transitively_prove_inequalities",
+            summary: "no effect: always done",
+            default: true,
+        },
+        &Flag {
+            name: "convert_boolean_to_and_of_ors",
+            summary: "no effect: the shortest form is taken",
+            default: false,
+        },
+        &Flag {
+            name: "apply_constraints_to_boolean_branches",
+            summary: "no effect: always done",
+            default: true,
+        },
+        &CONDITIONS,
+        &VALUES,
+    ],
+    run: Run::Tensor(|f, given, why| {
+        let (conditions, values) = (given.get(&CONDITIONS)?, given.get(&VALUES)?);
+        simplify(f, Options { conditions, values }, why)
+    }),
+};
 
 /// Which use is made of known values of memory. Each is right by itself; everything by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,46 @@
+//! Names that were meant: what "did you mean" offers.
+
+/// The name among some that is closest to a word, if it is close: at most a third of the letters are
+/// inserted, left out, replaced or exchanged with their neighbour. Of several the first.
+pub fn closest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let most = (word.chars().count() / 3).max(1);
+    let near = among.into_iter().map(|name| (distance(word, name), name));
+    near.filter(|(d, _)| *d <= most).min_by_key(|(d, _)| *d).map(|(_, name)| name)
+}
+
+/// The number of edits between two words (Damerau and Levenshtein, without edits of edited letters).
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let above = &rows[i - 1];
+            let replaced = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(above[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_found_and_another_word_is_not() {
+        let names = ["simplify", "lower_blocks", "lower", "fuse"];
+        let of = |word| closest(word, names);
+        assert_eq!(of("simplfiy"), Some("simplify"));
+        assert_eq!(of("lower_block"), Some("lower_blocks"));
+        assert_eq!(of("Lower"), Some("lower"));
+        assert_eq!(of("fusé"), Some("fuse"));
+        assert_eq!(of("fly"), None);
+        assert_eq!(of(""), None);
+    }
+}
