@@ -9,6 +9,7 @@
 //! * [`expr`], [`buffer`], [`stmt`], [`func`], [`graph`], [`module`]: the tree itself.
 //! * [`plan`]: a graph function after memory planning: steps over slots.
 //! * [`visit`]: the one recursion scheme, [`Visit`] and [`Fold`], with substitution on top.
+//! * [`effects`], [`query`]: what evaluating an expression may do, and what it is made of.
 //! * [`equal`]: structural equality modulo names, with the first difference.
 //! * [`well_formed`]: the check that every stage may rely on.
 //! * [`text`]: expressions as TVMScript text (statements are printed by the script crate).
@@ -18,6 +19,7 @@
 
 pub mod buffer;
 pub mod dtype;
+pub mod effects;
 pub mod equal;
 pub mod error;
 pub mod expr;
@@ -25,6 +27,7 @@ pub mod func;
 pub mod graph;
 pub mod module;
 pub mod plan;
+pub mod query;
 pub mod stmt;
 pub mod tensor;
 pub mod text;
@@ -33,6 +36,7 @@ pub mod well_formed;
 
 pub use buffer::Buffer;
 pub use dtype::{DType, TypeKind};
+pub use effects::Effects;
 pub use error::{Diagnostic, Error, Remarks, Result, Source, Span};
 pub use expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
 pub use func::{Param, TensorFunc};

@@ -24,7 +24,7 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Known, Set, cost};
 
-use crate::scope::{Acts, Scope, Scoped, fold_block_scoped, fold_scoped};
+use crate::scope::{Scope, Scoped, fold_block_scoped, fold_scoped};
 use crate::settle::settle;
 
 /// Reduces the ranges of loops in a function, or in a part of it: a statement of its body, the same
@@ -254,7 +254,7 @@ impl Acting {
 
     /// What evaluating an expression does.
     fn evaluated(&mut self, e: &Expr) {
-        if Acts::of(e).impure {
+        if e.effects().impure() {
             self.here();
         }
     }

@@ -34,7 +34,9 @@ use tilewright_ir::{
     Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 
-use crate::scope::{Acts, Copies, Scope, Scoped, fold_block_scoped, fold_scoped, likely, scoped};
+use crate::scope::{
+    Copies, MAX_COPIED, Scope, Scoped, fold_block_scoped, fold_scoped, likely, scoped,
+};
 use crate::settle::settle;
 
 /// Most conditions that one loop is copied for: each may double it.
@@ -195,7 +197,9 @@ impl Pass<'_> {
                 });
                 Stmt::let_in(&var, value, body)
             }
-            Some(Found::Condition(cond)) if self.depth < MAX_CONDITIONS => {
+            Some(Found::Condition(cond))
+                if self.depth < MAX_CONDITIONS && self.copies.allows(s, 1) =>
+            {
                 self.depth += 1;
                 let mut side = |holds| {
                     scoped(self, |p| {
@@ -217,8 +221,12 @@ impl Pass<'_> {
             found => {
                 if let Some(Found::Condition(cond)) = found {
                     let text = format!("`{cond}` stays inside of the loop {}", name(s));
-                    let note =
-                        format!("the loop was already copied for {MAX_CONDITIONS} conditions");
+                    let note = match self.depth < MAX_CONDITIONS {
+                        true => format!("its copies would have more than {MAX_COPIED} nodes"),
+                        false => {
+                            format!("the loop was already copied for {MAX_CONDITIONS} conditions")
+                        }
+                    };
                     self.why.push(Error::refused(text).at(s.span()).note(note));
                 }
                 self.why.extend(remarks);
@@ -328,14 +336,14 @@ struct Search<'a> {
 impl Search<'_> {
     fn of(s: &Stmt, pass: &Pass<'_>) -> (Option<Found>, Remarks) {
         let written = |b: Vec<Buffer>| b.iter().map(|b| b.data.clone()).collect();
-        let acts = Acts::of_stmt(s);
+        let acts = s.effects();
         let mut search = Search {
             what: pass.what,
             scope: pass.scope.clone(),
             threads: &pass.threads,
             inner: HashSet::new(),
             bindings: Vec::new(),
-            written: (!acts.impure).then(|| written(accessed(s).1)),
+            written: (!acts.impure()).then(|| written(accessed(s).1)),
             certain: true,
             in_sequence: false,
             likely: false,
@@ -368,8 +376,8 @@ impl Search<'_> {
 
     /// Why the value of an expression at this place is not to be had in front of the loop.
     fn obstacle(&self, e: &Expr, certain: bool) -> Option<String> {
-        let acts = Acts::of(e);
-        if acts.impure {
+        let acts = e.effects();
+        if acts.impure() {
             return Some("its value may be another one each time".into());
         }
         if acts.loads {
@@ -381,7 +389,7 @@ impl Search<'_> {
                 return Some(format!("the loop writes to `{}`", b.name));
             }
         }
-        if certain || !(acts.loads || acts.divides) {
+        if certain || !(acts.loads || acts.partial) {
             return None;
         }
         if acts.loads {
@@ -533,7 +541,7 @@ impl Visit for Search<'_> {
                     self.stmt(s);
                     // It may stop the program.
                     self.certain &=
-                        !matches!(s.kind(), StmtKind::Assert { .. }) && !Acts::of_stmt(s).impure;
+                        !matches!(s.kind(), StmtKind::Assert { .. }) && !s.effects().impure();
                 }
                 (self.in_sequence, self.certain) = before;
             }

@@ -16,7 +16,6 @@ use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold};
 use tilewright_sets::Domain;
 
 use crate::flow::is_index;
-use crate::prune::has_effects;
 
 /// Which values floats in memory may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +38,7 @@ pub(crate) fn step(e: Expr, floats: Floats) -> Expr {
         ExprKind::Binary(op, a, b) => binary(*op, a, b, floats),
         ExprKind::Cast(a) => cast(a, e.dtype()),
         ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b) => {
-            (same_expr(a, b) && !has_effects(c)).then(|| a.clone())
+            (same_expr(a, b) && !c.effects().calls).then(|| a.clone())
         }
         _ => None,
     };

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use tilewright_graph::layout::{self, Leave, Policy, flow};
 use tilewright_ir::{Error, Module, Remarks, Result, TensorFunc};
 use tilewright_schedule::{Machine, auto};
+use tilewright_sets::budget;
 use tilewright_transform::hoist::{self, Hoist};
 use tilewright_transform::lower::{blocks, flatten, opaque, scratch, vectorize};
 use tilewright_transform::partition::{self, Partition};
@@ -446,12 +447,21 @@ impl Pass {
     pub fn run(&self, module: &Module, config: &Config, why: &mut Remarks) -> Result<Module> {
         let sourced = |e: Error| module.source.iter().fold(e, |e, source| e.in_source(source));
         let mut said = Remarks::new();
-        let result = (self.run)(module, &Settings(config), &mut said);
+        let (result, spent) = budget::within(self.name, u64::MAX, || {
+            (self.run)(module, &Settings(config), &mut said)
+        });
+        said.extend(spent.short.iter().map(|name| self.stopped(name)));
         why.extend(said.into_iter().map(sourced));
         let new = result.map_err(sourced)?;
         check_after(self.name, &new)?;
         checked::check(self.name, module, &new)?;
         Ok(new)
+    }
+
+    /// The remark about a function for which the pass could not ask all that it wanted.
+    fn stopped(&self, function: &str) -> Error {
+        let what = format!("`{}` has spent its budget of questions on `{function}`", self.name);
+        Error::refused(what).note("what was not decided by then stays as it was")
     }
 }
 

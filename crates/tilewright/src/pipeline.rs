@@ -25,6 +25,7 @@ use tilewright_ir::{Error, Function, Module, Plan, Remarks, Result, TensorFunc, 
 use tilewright_runtime::Symbol;
 use tilewright_runtime::pool::cores;
 use tilewright_schedule::{Machine, auto};
+use tilewright_sets::budget;
 use tilewright_transform::lower;
 use tilewright_transform::lower::scratch::scratch_count;
 
@@ -187,7 +188,8 @@ impl Options {
     }
 }
 
-/// Applies a change to every tensor function of a module.
+/// Applies a change to every tensor function of a module, each with the budget of questions of one
+/// pass ([`budget::PER_FUNCTION`]).
 ///
 /// # Errors
 /// Those of the change, with the function's name and the module's source.
@@ -198,7 +200,8 @@ pub fn each_tensor(
     let mut new = module.clone();
     for (name, function) in &mut new.functions {
         if let Function::Tensor(f) = function {
-            let changed = change(f).map_err(|e| {
+            let (changed, _) = budget::within(name, budget::PER_FUNCTION, || change(f));
+            let changed = changed.map_err(|e| {
                 let e = e.context(format_args!("function `{name}`"));
                 module.source.iter().fold(e, |e, source| e.in_source(source))
             })?;

@@ -13,7 +13,6 @@ use tilewright_sets::{Access, Domain, Proof, Touch};
 
 use crate::flow::cell;
 use crate::program::{Act, GuardId, Program, Step};
-use crate::prune::has_effects;
 
 /// The instances that a step has more.
 pub(super) struct Added {
@@ -51,7 +50,7 @@ pub(super) fn more(
 ) -> Result<More> {
     let plain = |s: &Stmt, cond: &Expr| {
         let mut harmless = Harmless { program, why: None };
-        if has_effects(cond) {
+        if cond.effects().calls {
             harmless.refuse("the condition has an effect");
         }
         harmless.stmt(s);

@@ -4,7 +4,6 @@
 use tilewright_ir::visit::fold_stmt_children;
 use tilewright_ir::{Expr, Fold, Remarks, Result, Stmt, StmtKind, TensorFunc};
 
-use super::traits::loaded;
 use super::{Options, Simplify};
 
 /// Simplifies indices, bounds, conditions and values by loops, guards and assumptions. Memory is
@@ -36,7 +35,7 @@ impl Indices<'_> {
     }
 
     fn learn(&mut self, cond: &Expr) {
-        if loaded(cond).is_empty() {
+        if !cond.effects().loads {
             self.0.learn(cond);
         }
     }
