@@ -137,7 +137,10 @@ fn programs() -> Vec<(&'static str, String)> {
                 &["for i in range(1000):".into(), format!("    B[{quotients} % 1024] = 1")],
             ),
         ),
-        ("nested guards", function(["(n,)", "(16,)"], &nested)),
+        (
+            "nested guards",
+            function(["(16,)", "(16,)"], &nested).replacen("):", ", n: T.int32):", 1),
+        ),
         ("reductions", function(["(24, 24)", "(24,)"], &reductions)),
     ]
 }
