@@ -1,337 +1,258 @@
-//! What evaluating an expression does apart from giving a value, and which of its parts decide that.
+//! What evaluating an expression, or running a statement, does besides giving a value.
 //!
-//! * [`Effects`]: whether it calls, reads memory, gives another value each time, or may not be
-//!   defined.
-//! * [`demand`]: the condition on an operand under which one operation is defined.
-//! * [`decisive_loads`]: the loads whose values decide more than the value of the expression. In
-//!   `B[i] + A[B[j]] // B[k]`, these are `B[j]`, which says what is read, and `B[k]`, which must not
-//!   be zero. Whoever changes what such a load reads has to show that the program still may run,
-//!   even where nobody uses the result.
-//!
-//! A load counts as something that may fail: whether its indices are in range is asked elsewhere.
-//! The cost is linear in the number of nodes, except that each lazy operator looks at its sides
-//! again; shared nodes are visited once.
+//! [`Effects`] is a set of facts that follows from the node and from the effects of its parts. Each
+//! node keeps its own since it was made ([`Expr::effects`], [`Stmt::effects`]), so asking takes
+//! constant time, also where nodes are shared. A fact stands if any part has it, whether or not
+//! that part is evaluated: without it, nothing of its kind happens.
 
-use std::collections::HashSet;
-use std::fmt;
+use std::ops::{BitOr, BitOrAssign};
 
-use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
-use crate::stmt::Stmt;
-use crate::visit::{Visit, walk_expr};
+use crate::demand;
+use crate::dtype::DType;
+use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Var};
+use crate::stmt::{Block, Stmt, StmtKind};
+use crate::visit::{Visit, walk_expr_kind, walk_stmt_kind};
 
-/// What evaluating an expression may do.
-#[derive(Clone, Debug, Default)]
+/// What an expression or a statement may do. A fact that does not stand is certain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// Calls something that may do anything.
+    /// Calls a C function, or what is kept without being understood: that may do anything.
     pub calls: bool,
-    /// Contains `T.undef()`.
+    /// Contains `T.undef()`, whose value may be another one each time.
     pub arbitrary: bool,
     /// Reads memory.
     pub loads: bool,
-    /// Contains an operation that is not defined for all operands; see [`demand`].
+    /// Contains an operation that is not defined for all operands: a division of integers, a shift,
+    /// a power; see [`demand`](crate::demand::demand).
     pub partial: bool,
-    seen: HashSet<usize>,
+    /// Has parts that are evaluated only sometimes: `and`, `or`, `if_then_else`.
+    pub lazy: bool,
+    /// Computes with floating point.
+    pub floats: bool,
+    /// Binds variables inside of an expression.
+    pub binds: bool,
+    /// Calls built-in functions.
+    pub intrinsics: bool,
+    /// Stores to a buffer.
+    pub stores: bool,
+    /// Asserts a condition, which may end the run.
+    pub asserts: bool,
+    /// Assumes a condition.
+    pub assumes: bool,
 }
 
 impl Effects {
+    /// None.
+    const NONE: Effects = Effects {
+        calls: false,
+        arbitrary: false,
+        loads: false,
+        partial: false,
+        lazy: false,
+        floats: false,
+        binds: false,
+        intrinsics: false,
+        stores: false,
+        asserts: false,
+        assumes: false,
+    };
+
     /// Of an expression.
     pub fn of(e: &Expr) -> Effects {
-        let mut effects = Effects::default();
-        effects.expr(e);
-        effects
+        e.effects()
     }
 
-    /// Of all expressions of a statement.
+    /// Of a statement, with all that is inside of it.
     pub fn of_stmt(s: &Stmt) -> Effects {
-        let mut effects = Effects::default();
-        effects.stmt(s);
-        effects
+        s.effects()
     }
 
     /// Whether two evaluations may differ although memory is the same, or change something.
-    pub fn impure(&self) -> bool {
+    pub fn impure(self) -> bool {
         self.calls || self.arbitrary
     }
 
     /// Whether the value is the same wherever its variables are.
-    pub fn constant(&self) -> bool {
+    pub fn constant(self) -> bool {
         !self.impure() && !self.loads
     }
 
     /// Whether evaluating it where it was not evaluated before may stop the program or read outside
     /// of a buffer.
-    pub fn may_fail(&self) -> bool {
+    pub fn may_fail(self) -> bool {
         self.calls || self.loads || self.partial
     }
-}
 
-impl Visit for Effects {
-    fn expr(&mut self, e: &Expr) {
-        if !self.seen.insert(e.address()) {
-            return;
+    /// Whether evaluating all parts in any order does nothing that evaluating them as they stand
+    /// does not: no part that could fail is evaluated only sometimes.
+    pub fn free_order(self) -> bool {
+        !self.impure() && !(self.lazy && self.may_fail())
+    }
+
+    /// Of a node of an expression alone.
+    fn of_node(kind: &ExprKind, dtype: DType) -> Effects {
+        let partial = demand::is_partial(kind, dtype);
+        let mut own = Effects { floats: dtype.is_float(), partial, ..Effects::NONE };
+        match kind {
+            ExprKind::Undef => own.arbitrary = true,
+            ExprKind::Call(CallTarget::Intrin(_), _) => own.intrinsics = true,
+            ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => own.calls = true,
+            ExprKind::Load(..) => own.loads = true,
+            ExprKind::Let(..) => own.binds = true,
+            ExprKind::IfThenElse(..) | ExprKind::Binary(BinOp::And | BinOp::Or, ..) => {
+                own.lazy = true;
+            }
+            _ => {}
         }
-        match e.kind() {
-            ExprKind::Undef => self.arbitrary = true,
-            ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => self.calls = true,
-            ExprKind::Load(..) => self.loads = true,
-            _ => self.partial |= demand(e).is_some(),
+        own
+    }
+
+    /// Of a statement alone, without its parts.
+    fn of_stmt_node(kind: &StmtKind) -> Effects {
+        Effects {
+            stores: matches!(kind, StmtKind::Store { .. }),
+            asserts: matches!(kind, StmtKind::Assert { .. }),
+            assumes: matches!(kind, StmtKind::Assume(_)),
+            ..Effects::NONE
         }
-        walk_expr(self, e);
     }
 }
 
-/// Whether an expression calls something that may do anything.
-pub fn calls(e: &Expr) -> bool {
-    Effects::of(e).calls
+impl BitOr for Effects {
+    type Output = Effects;
+    fn bitor(self, other: Effects) -> Effects {
+        Effects {
+            calls: self.calls || other.calls,
+            arbitrary: self.arbitrary || other.arbitrary,
+            loads: self.loads || other.loads,
+            partial: self.partial || other.partial,
+            lazy: self.lazy || other.lazy,
+            floats: self.floats || other.floats,
+            binds: self.binds || other.binds,
+            intrinsics: self.intrinsics || other.intrinsics,
+            stores: self.stores || other.stores,
+            asserts: self.asserts || other.asserts,
+            assumes: self.assumes || other.assumes,
+        }
+    }
 }
 
-/// What an operation needs of one of its operands to be defined.
-#[derive(Clone, Debug)]
-pub struct Demand {
-    /// The operand.
-    pub operand: Expr,
-    /// The condition on it.
-    pub holds: Expr,
-    kind: Need,
+impl BitOrAssign for Effects {
+    fn bitor_assign(&mut self, other: Effects) {
+        *self = *self | other;
+    }
 }
 
+impl Stmt {
+    /// What evaluating the expressions of the statement itself may do, without the statements and
+    /// blocks inside of it.
+    pub fn own_effects(&self) -> Effects {
+        struct Own(Effects);
+        impl Visit for Own {
+            fn expr(&mut self, e: &Expr) {
+                self.0 |= e.effects();
+            }
+            fn stmt(&mut self, _: &Stmt) {}
+            fn block(&mut self, _: &Block) {}
+        }
+        let mut own = Own(Effects::NONE);
+        walk_stmt_kind(&mut own, self.kind());
+        own.0
+    }
+}
+
+/// What a node keeps of itself and its parts from the time when it was made.
 #[derive(Clone, Copy, Debug)]
-enum Need {
-    Divisor,
-    Shift,
-    Exponent,
+pub(crate) struct Summary {
+    pub effects: Effects,
+    /// See [`Expr::size`] and [`Stmt::size`].
+    pub size: u32,
+    /// A bit for each variable that is read, see [`var_bit`].
+    pub vars: u64,
 }
 
-impl fmt::Display for Demand {
-    /// What the operation does, and what stands against it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let operand = &self.operand;
-        match self.kind {
-            Need::Divisor => write!(f, "divides by `{operand}`, which may be zero"),
-            Need::Shift => write!(f, "shifts by `{operand}`, which may be out of range"),
-            Need::Exponent => write!(f, "raises to the power `{operand}`, which may be negative"),
-        }
+impl Summary {
+    pub fn of(kind: &ExprKind, dtype: DType) -> Summary {
+        let vars = if let ExprKind::Var(v) = kind { var_bit(v) } else { 0 };
+        let mut summary = Summary { effects: Effects::of_node(kind, dtype), size: 1, vars };
+        walk_expr_kind(&mut summary, kind);
+        summary
+    }
+
+    pub fn of_stmt(kind: &StmtKind) -> Summary {
+        let mut summary = Summary { effects: Effects::of_stmt_node(kind), size: 1, vars: 0 };
+        walk_stmt_kind(&mut summary, kind);
+        summary
+    }
+
+    fn add(&mut self, part: Summary) {
+        self.effects |= part.effects;
+        self.size = self.size.saturating_add(part.size);
+        self.vars |= part.vars;
     }
 }
 
-/// What the outermost operation of an expression needs; `None` where it is always defined.
-pub fn demand(e: &Expr) -> Option<Demand> {
-    let t = e.dtype();
-    let (operand, kind) = match e.kind() {
-        ExprKind::Binary(
-            BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod,
-            _,
-            by,
-        ) => (by, Need::Divisor),
-        ExprKind::Call(CallTarget::Intrin(Intrin::Shl | Intrin::Shr), args) => {
-            (args.get(1)?, Need::Shift)
-        }
-        ExprKind::Call(CallTarget::Intrin(Intrin::Pow), args) if t.is_int() => {
-            (args.get(1)?, Need::Exponent)
-        }
-        _ => return None,
-    };
-    let in_range = |k: i64| match kind {
-        Need::Divisor => k != 0,
-        Need::Shift => (0..i64::from(t.bits)).contains(&k),
-        Need::Exponent => k >= 0,
-    };
-    if scalar(operand).as_int().is_some_and(in_range) {
-        return None;
-    }
-    let of = || operand.clone();
-    let holds = match kind {
-        Need::Divisor => of().not_equal(0),
-        Need::Shift => of().greater_equal(0).and(of().less(i64::from(t.bits))),
-        Need::Exponent => of().greater_equal(0),
-    };
-    Some(Demand { operand: of(), holds, kind })
-}
-
-/// What stands in every lane.
-fn scalar(e: &Expr) -> &Expr {
-    match e.kind() {
-        ExprKind::Broadcast(inner) => inner,
-        _ => e,
-    }
-}
-
-/// The first operation in an expression whose demand is not proven.
-pub fn unmet(e: &Expr, proves: impl Fn(&Expr) -> bool) -> Option<Demand> {
-    struct Demands {
-        found: Vec<Demand>,
-        seen: HashSet<usize>,
-    }
-    impl Visit for Demands {
-        fn expr(&mut self, e: &Expr) {
-            if self.seen.insert(e.address()) {
-                self.found.extend(demand(e));
-                walk_expr(self, e);
-            }
-        }
-    }
-    let mut demands = Demands { found: Vec::new(), seen: HashSet::new() };
-    demands.expr(e);
-    demands.found.into_iter().find(|d| !proves(&d.holds))
-}
-
-/// The loads in an expression whose values decide more than its value: what is read, whether an
-/// operation is defined, whether something that may fail is evaluated, what a call gets.
-pub fn decisive_loads(e: &Expr) -> Vec<Expr> {
-    let mut decisive = Decisive::default();
-    decisive.expr(e);
-    decisive.found
-}
-
-#[derive(Default)]
-struct Decisive {
-    found: Vec<Expr>,
-    /// Variables of bindings whose values decide something.
-    vars: HashSet<Var>,
-    /// Whether the value of what is visited decides something.
-    decides: bool,
-    seen: HashSet<(usize, bool)>,
-}
-
-impl Decisive {
-    /// Visits a part whose value decides something if `decides`, or if that of the whole does.
-    fn part(&mut self, e: &Expr, decides: bool) {
-        let before = self.decides;
-        self.decides |= decides;
-        self.expr(e);
-        self.decides = before;
-    }
-}
-
-impl Visit for Decisive {
+impl Visit for Summary {
     fn expr(&mut self, e: &Expr) {
-        if !self.seen.insert((e.address(), self.decides)) {
-            return;
-        }
-        let may_fail = |e: &Expr| Effects::of(e).may_fail();
-        match e.kind() {
-            ExprKind::Var(v) if self.decides => {
-                self.vars.insert(v.clone());
-            }
-            ExprKind::Load(_, indices) => {
-                if self.decides {
-                    self.found.push(e.clone());
-                }
-                indices.iter().for_each(|i| self.part(i, true));
-            }
-            ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), args) => {
-                args.iter().for_each(|a| self.part(a, true));
-            }
-            ExprKind::IfThenElse(c, yes, no) => {
-                self.part(c, may_fail(yes) || may_fail(no));
-                self.expr(yes);
-                self.expr(no);
-            }
-            ExprKind::Binary(BinOp::And | BinOp::Or, a, b) => {
-                self.part(a, may_fail(b));
-                self.expr(b);
-            }
-            ExprKind::Let(v, value, body) => {
-                self.expr(body);
-                // In a part that decides, every variable does that the body uses.
-                let before = std::mem::replace(&mut self.decides, self.vars.contains(v));
-                self.expr(value);
-                self.decides = before;
-            }
-            _ => {
-                if let Some(d) = demand(e) {
-                    self.part(&d.operand, true);
-                }
-                walk_expr(self, e);
-            }
-        }
+        self.add(e.summary());
     }
+    fn stmt(&mut self, s: &Stmt) {
+        self.add(s.summary());
+    }
+}
+
+/// One of 64 bits for a variable: a set of bits that lacks it is of a set that lacks the variable.
+pub(crate) fn var_bit(v: &Var) -> u64 {
+    1 << (v.id() % 64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::Buffer;
-    use crate::dtype::DType;
-
-    fn decisive(e: &Expr) -> Vec<String> {
-        decisive_loads(e).iter().map(Expr::to_string).collect()
-    }
+    use crate::{Buffer, Intrin};
 
     #[test]
-    fn indices_divisors_shifts_calls_and_conditions_of_what_may_fail_decide() {
-        let (a, b) = (
-            Buffer::with_extents("A", &[8], DType::I32),
-            Buffer::with_extents("B", &[8], DType::I32),
-        );
-        let at = |k: i32| b.load([Expr::i32(k)]);
-        let from = |e: Expr| a.load([e]);
-        let intrin =
-            |f, x: Expr, y: Expr| Expr::call(CallTarget::Intrin(f), vec![x, y], DType::I32);
-        let cond = || at(1).greater(0);
-        for (e, loads) in [
-            (at(0) + at(1) * from(Expr::i32(2)), vec![]),
-            (at(0) + from(at(1)), vec!["B[1]"]),
-            (from(from(at(1))), vec!["A[B[1]]", "B[1]"]),
-            (at(0).floordiv(at(1)), vec!["B[1]"]),
-            (at(0).floordiv(3), vec![]),
-            (Expr::binary(BinOp::TruncMod, Expr::i32(5), at(1)), vec!["B[1]"]),
-            (intrin(Intrin::Shl, at(0), at(1)), vec!["B[1]"]),
-            (intrin(Intrin::Shl, at(0), Expr::i32(3)), vec![]),
-            (intrin(Intrin::Pow, at(0), at(1)), vec!["B[1]"]),
-            (Expr::call(CallTarget::Extern("f".into()), vec![at(1)], DType::I32), vec!["B[1]"]),
-            (Expr::if_then_else(cond(), Expr::i32(1), Expr::i32(2)), vec![]),
-            (Expr::if_then_else(cond(), from(Expr::i32(1)), Expr::i32(2)), vec!["B[1]"]),
-            (Expr::select(cond(), from(Expr::i32(1)), Expr::i32(2)), vec![]),
-            (
-                Expr::select(
-                    cond().and(Expr::i32(1).floordiv(at(2)).greater(0)),
-                    Expr::i32(1),
-                    Expr::i32(2),
-                ),
-                vec!["B[1]", "B[2]"],
-            ),
-        ] {
-            assert_eq!(decisive(&e), loads, "{e}");
-        }
-    }
-
-    #[test]
-    fn a_binding_decides_where_its_variable_does() {
-        let b = Buffer::with_extents("B", &[8], DType::I32);
-        let (x, y) = (Var::index("x"), Var::index("y"));
-        let at = |k: i32| b.load([Expr::i32(k)]);
-        let inner = Expr::let_in(y.clone(), x.expr() + 1, b.load([y.expr()]) + x.expr());
-        assert_eq!(decisive(&Expr::let_in(x.clone(), at(1), inner)), ["B[1]"]);
-        let value = Expr::let_in(x.clone(), at(1), x.expr() + 1);
-        assert!(decisive(&value).is_empty());
-        assert_eq!(decisive(&b.load([value])), ["B[1]"]);
-    }
-
-    #[test]
-    fn shared_terms_are_visited_once() {
-        let b = Buffer::with_extents("B", &[8], DType::I32);
-        let mut e = b.load([b.load([Expr::i32(1)])]);
-        for _ in 0..60 {
-            e = &e + &e;
-        }
-        assert_eq!(decisive(&e), ["B[1]"]);
-        assert!(Effects::of(&e).loads && unmet(&e, |_| false).is_none());
-    }
-
-    #[test]
-    fn what_is_always_defined_demands_nothing() {
-        let x = Var::index("x").expr();
-        let wide = Expr::new(ExprKind::Broadcast(Expr::i32(4)), DType::I32.with_lanes(4));
-        assert!(demand(&x.clone().floordiv(2)).is_none());
-        assert!(demand(&Expr::binary(BinOp::FloorDiv, wide.clone(), wide)).is_none());
-        let shift = |by: i32| {
-            let args = vec![x.clone(), Expr::i32(by)];
-            Expr::call(CallTarget::Intrin(Intrin::Shr), args, DType::I32)
+    fn a_node_has_what_its_parts_have() {
+        let b = Buffer::with_extents("B", &[4], DType::I32);
+        let (i, n) = (Var::index("i"), Var::index("n"));
+        let load = b.load([i.expr()]);
+        assert!(load.effects().loads && !load.effects().impure());
+        assert!(!load.effects().constant() && !load.effects().partial);
+        let sum = &load + i.expr().floordiv(&n);
+        assert!(sum.effects().loads && sum.effects().partial);
+        assert!(i.expr().floordiv(4).effects().constant());
+        assert!(!i.expr().floordiv(4).effects().partial);
+        let zero = Expr::binary(BinOp::FloorDiv, i.expr(), Expr::i32(0));
+        assert!(zero.effects().partial);
+        let intrin = |f, x: Expr, by: Expr| {
+            let t = x.dtype();
+            Expr::call(CallTarget::Intrin(f), vec![x, by], t).effects().partial
         };
-        assert!(demand(&shift(31)).is_none() && demand(&shift(32)).is_some());
-        let by = Expr::i32(7).floordiv(&x);
-        let text = demand(&by).map(|d| format!("{d}: {}", d.holds));
-        assert_eq!(text.as_deref(), Some("divides by `x`, which may be zero: x != 0"));
+        for f in [Intrin::Shl, Intrin::Shr, Intrin::Pow] {
+            assert!(intrin(f, i.expr(), n.expr()) && !intrin(f, i.expr(), Expr::i32(3)));
+            assert!(intrin(f, i.expr(), Expr::i32(-1)));
+        }
+        let half = Expr::float(0.5, DType::F32);
+        assert!(!intrin(Intrin::Pow, half.clone(), half));
+        let lazy = Expr::if_then_else(i.expr().less(2), load.clone(), Expr::i32(0));
+        assert!(lazy.effects().lazy && !lazy.effects().free_order());
+        let call = Expr::call(CallTarget::Extern("f".into()), vec![load], DType::I32);
+        assert!((&call + 1).effects().impure() && (&call + 1).effects().loads);
+        assert!(Expr::undef(DType::I32).effects().impure());
+    }
+
+    #[test]
+    fn a_statement_has_what_its_parts_have_and_its_own_are_apart() {
+        let b = Buffer::with_extents("B", &[4], DType::F32);
+        let i = Var::index("i");
+        let value = b.load([i.expr()]) + 1.0;
+        let store = Stmt::store(&b, vec![i.expr()], value);
+        let nest = Stmt::serial(&i, Expr::i32(4), Stmt::guard(i.expr().less(3), store.clone()));
+        for s in [&store, &nest] {
+            assert!(s.effects().stores && s.effects().loads && s.effects().floats);
+            assert!(!s.effects().asserts && !s.effects().impure());
+        }
+        assert!(store.own_effects().loads);
+        assert_eq!(nest.own_effects(), Effects::NONE);
     }
 }

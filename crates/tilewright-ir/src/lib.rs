@@ -8,8 +8,9 @@
 //! * [`dtype`], [`tensor`]: element types and dense tensors.
 //! * [`expr`], [`buffer`], [`stmt`], [`func`], [`graph`], [`module`]: the tree itself.
 //! * [`plan`]: a graph function after memory planning: steps over slots.
-//! * [`effects`]: what evaluating an expression does apart from giving a value.
 //! * [`visit`]: the one recursion scheme, [`Visit`] and [`Fold`], with substitution on top.
+//! * [`effects`], [`query`]: what evaluating an expression may do, and what it is made of.
+//! * [`demand`]: when evaluating it is defined, and which loads decide more than a value.
 //! * [`equal`]: structural equality modulo names, with the first difference.
 //! * [`well_formed`]: the check that every stage may rely on.
 //! * [`suggest`]: names that were meant.
@@ -19,6 +20,7 @@
 //! **Architecture invariant:** no IO, no knowledge of any pass, layout or target in here.
 
 pub mod buffer;
+pub mod demand;
 pub mod dtype;
 pub mod effects;
 pub mod equal;
@@ -28,6 +30,7 @@ pub mod func;
 pub mod graph;
 pub mod module;
 pub mod plan;
+pub mod query;
 pub mod stmt;
 pub mod suggest;
 pub mod tensor;

@@ -1,10 +1,15 @@
 //! Names that were meant: what "did you mean" offers.
 
-/// The name among some that is closest to a word, if it is close: at most a third of the letters are
-/// inserted, left out, replaced or exchanged with their neighbour. Of several the first.
+/// The name among some that is closest to a word, if it is close: at most a third of the letters,
+/// and at most three, are inserted, left out, replaced or exchanged with their neighbour. Of several
+/// the first.
 pub fn closest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let most = (word.chars().count() / 3).max(1);
-    let near = among.into_iter().map(|name| (distance(word, name), name));
+    let letters = word.chars().count();
+    let most = (letters / 3).min(3);
+    let near = among
+        .into_iter()
+        .filter(|name| most > 0 && name.chars().count().abs_diff(letters) <= most)
+        .map(|name| (distance(word, name), name));
     near.filter(|(d, _)| *d <= most).min_by_key(|(d, _)| *d).map(|(_, name)| name)
 }
 
@@ -41,6 +46,9 @@ mod tests {
         assert_eq!(of("Lower"), Some("lower"));
         assert_eq!(of("fusé"), Some("fuse"));
         assert_eq!(of("fly"), None);
+        assert_eq!(of("xyz"), None);
+        assert_eq!(closest("i", ["B", "j"]), None);
+        assert_eq!(closest("if_then_esle", ["serial", "if_then_else"]), Some("if_then_else"));
         assert_eq!(of(""), None);
     }
 }

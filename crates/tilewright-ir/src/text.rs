@@ -13,7 +13,7 @@ use std::fmt::{self, Write};
 use crate::buffer::Buffer;
 use crate::dtype::{DType, TypeKind};
 use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Var};
-use crate::visit::{self, Fold, Visit};
+use crate::visit::{self, Fold};
 
 /// Names for what an expression mentions.
 pub trait Names {
@@ -74,32 +74,13 @@ pub fn expr_to_string(e: &Expr, names: &mut dyn Names) -> String {
 
 /// The text of an expression for a message: the parts of a large one are left out (`...`).
 pub fn brief(e: &Expr) -> String {
-    const NODES: usize = 48;
-    if node_count(e, NODES + 1) <= NODES {
+    const NODES: u32 = 48;
+    if e.size() <= NODES {
         return e.to_string();
     }
     let cut = |depth| Cut { depth }.expr(e);
-    let short = (1..6).rev().map(cut).find(|e| node_count(e, NODES + 1) <= NODES);
+    let short = (1..6).rev().map(cut).find(|e| e.size() <= NODES);
     short.map_or_else(|| "...".to_owned(), |e| e.to_string())
-}
-
-/// Number of nodes, counting no further than `limit`.
-fn node_count(e: &Expr, limit: usize) -> usize {
-    struct Count {
-        seen: usize,
-        limit: usize,
-    }
-    impl Visit for Count {
-        fn expr(&mut self, e: &Expr) {
-            if self.seen < self.limit {
-                self.seen += 1;
-                visit::walk_expr(self, e);
-            }
-        }
-    }
-    let mut count = Count { seen: 0, limit };
-    count.expr(e);
-    count.seen
 }
 
 /// Replaces everything below a depth by `...`.
@@ -109,7 +90,7 @@ struct Cut {
 
 impl Fold for Cut {
     fn expr(&mut self, e: &Expr) -> Expr {
-        if self.depth == 0 && node_count(e, 2) > 1 {
+        if self.depth == 0 && e.size() > 1 {
             return Var::new("...", e.dtype()).expr();
         }
         self.depth = self.depth.saturating_sub(1);

@@ -17,10 +17,10 @@
 use std::sync::Arc;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{free_vars, walk_expr};
+use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Region, Result,
-    Stmt, StmtKind, TensorFunc, TypeKind, Var, Visit,
+    Stmt, StmtKind, TensorFunc, TypeKind, Var,
 };
 
 use crate::cache::the_block;
@@ -265,18 +265,9 @@ fn round_up(extent: &Expr, multiple: i64) -> Expr {
 }
 
 fn loads(value: &Expr) -> Vec<(Buffer, Vec<Expr>)> {
-    struct Loads(Vec<(Buffer, Vec<Expr>)>);
-    impl Visit for Loads {
-        fn expr(&mut self, e: &Expr) {
-            if let ExprKind::Load(b, indices) = e.kind() {
-                self.0.push((b.clone(), indices.clone()));
-            }
-            walk_expr(self, e);
-        }
-    }
-    let mut l = Loads(Vec::new());
-    l.expr(value);
-    l.0
+    let mut all = Vec::new();
+    value.for_each_load(|b, at| all.push((b.clone(), at.to_vec())));
+    all
 }
 
 /// The new extent of each axis of a buffer, where it gets one.

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{Subst, free_vars, walk_expr, walk_stmt};
+use tilewright_ir::visit::{Subst, free_vars, walk_expr};
 use tilewright_ir::{
     Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, Intrin, IterKind,
     IterVar, Param, Range, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
@@ -90,7 +90,7 @@ pub(crate) fn pad_value(
         }
     };
     check_value(&e, func, layout, old)?;
-    Ok(Some(Subst { buffers: [(old.clone(), new.clone())].into(), ..Subst::default() }.expr(&e)))
+    Ok(Some(Subst::buffers([(old.clone(), new.clone())]).expr(&e)))
 }
 
 fn int_constant(v: i128, dtype: DType) -> Result<Expr> {
@@ -457,31 +457,10 @@ pub(crate) fn same_extent(a: &Expr, b: &Expr) -> bool {
 
 /// Whether an expression reads no memory, is defined, and has no effect.
 fn is_plain(e: &Expr) -> bool {
-    scan(e, &|k| matches!(k, ExprKind::Load(..) | ExprKind::Undef))
+    e.effects().constant()
 }
 
 /// Whether an expression has no effect and does not read the buffer.
 fn pure_without(e: &Expr, buffer: &Buffer) -> bool {
-    scan(e, &|k| matches!(k, ExprKind::Load(b, _) if b == buffer))
-}
-
-/// Whether no node of an expression is forbidden or calls what may have an effect.
-fn scan(e: &Expr, forbidden: &dyn Fn(&ExprKind) -> bool) -> bool {
-    struct Scan<'a>(&'a dyn Fn(&ExprKind) -> bool, bool);
-    impl Visit for Scan<'_> {
-        fn expr(&mut self, e: &Expr) {
-            let effect = matches!(
-                e.kind(),
-                ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _)
-            );
-            self.1 &= !effect && !(self.0)(e.kind());
-            walk_expr(self, e);
-        }
-        fn stmt(&mut self, s: &Stmt) {
-            walk_stmt(self, s);
-        }
-    }
-    let mut s = Scan(forbidden, true);
-    s.expr(e);
-    s.1
+    !e.effects().calls && !e.loads_from(|b| b == buffer)
 }

@@ -11,10 +11,10 @@
 use std::collections::HashMap;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{Subst, accessed, free_vars, walk_expr, walk_stmt};
+use tilewright_ir::visit::{Subst, accessed, walk_expr, walk_stmt};
 use tilewright_ir::{
-    BinOp, Block, Buffer, CallTarget, Effects, Error, Expr, ExprKind, Fold, Range, Result, Stmt,
-    StmtKind, Var, Visit,
+    BinOp, Block, Buffer, CallTarget, Error, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind,
+    Var, Visit,
 };
 use tilewright_sets::{Access, Domain, Proof};
 
@@ -91,7 +91,7 @@ impl Collect {
     /// Takes a condition as given, except for what it reads from memory: that may change.
     fn assume(&mut self, cond: &Expr) {
         for part in conjuncts(&self.bind.expr(cond)) {
-            if !Effects::of(&part).loads {
+            if !part.effects().loads {
                 self.domain = self.domain.with_guard(&part);
             }
         }
@@ -100,7 +100,7 @@ impl Collect {
     /// A bound of a loop: what is read from memory is some number.
     fn bound(&mut self, e: &Expr) -> Expr {
         let e = self.bind.expr(e);
-        if Effects::of(&e).loads { Var::new("bound", e.dtype()).expr() } else { e }
+        if e.effects().loads { Var::new("bound", e.dtype()).expr() } else { e }
     }
 }
 
@@ -337,6 +337,5 @@ pub fn refuse(
 
 /// Variables of `vars` that an expression depends on.
 pub fn uses(e: &Expr, vars: &[Var]) -> bool {
-    let free = free_vars(e);
-    vars.iter().any(|v| free.contains(v))
+    e.mentions_any(vars)
 }

@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
-    Block, Effects, Error, Expr, Fold, ForKind, Range, Remarks, Result, Stmt, StmtKind, TensorFunc,
-    Var, Visit,
+    Block, Error, Expr, Fold, ForKind, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
+    Visit,
 };
 use tilewright_sets::{Known, Set, cost};
 
@@ -262,7 +262,7 @@ impl Acting {
 
     /// What evaluating an expression does.
     fn evaluated(&mut self, e: &Expr) {
-        if Effects::of(e).impure() {
+        if e.effects().impure() {
             self.here();
         }
     }

@@ -5,7 +5,7 @@
 //! that were written, and so what a cell holds where a read sees it.
 
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{Buffer, CallTarget, Expr, ExprKind, Fold, Var, Visit, visit};
+use tilewright_ir::{Buffer, CallTarget, Expr, ExprKind, Fold, Var};
 use tilewright_sets::{
     AccessId, Domain, Edge, Flow, Known, Set, Statement, Touch, Uninitialised, Witness, evaluate,
 };
@@ -385,19 +385,7 @@ impl Same<'_> {
 
 /// Whether an integer is made of variables and constants only.
 pub(crate) fn is_index(e: &Expr) -> bool {
-    struct Index(bool);
-    impl Visit for Index {
-        fn expr(&mut self, e: &Expr) {
-            match e.kind() {
-                ExprKind::Load(..) | ExprKind::Undef | ExprKind::Call(..) | ExprKind::Let(..) => {
-                    self.0 = false;
-                }
-                _ if e.dtype().is_float() => self.0 = false,
-                _ => visit::walk_expr(self, e),
-            }
-        }
-    }
-    let mut index = Index(true);
-    index.expr(e);
-    index.0
+    let effects = e.effects();
+    let calls = effects.calls || effects.intrinsics;
+    effects.constant() && !calls && !effects.binds && !effects.floats
 }

@@ -30,12 +30,14 @@ use tilewright_ir::visit::{
     accessed, fold_expr_children, fold_stmt_children, free_vars, walk_expr, walk_range, walk_stmt,
 };
 use tilewright_ir::{
-    BinOp, Block, Buffer, Effects, Error, Expr, ExprKind, Fold, ForKind, Intrin, Remarks, Result,
-    Span, Stmt, StmtKind, TensorFunc, Var, Visit,
+    BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, ForKind, Intrin, Remarks, Result, Span,
+    Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 
 use crate::pass::{self, Flag, Number, Run};
-use crate::scope::{Copies, Scope, Scoped, fold_block_scoped, fold_scoped, likely, scoped};
+use crate::scope::{
+    Copies, MAX_COPIED, Scope, Scoped, fold_block_scoped, fold_scoped, likely, scoped,
+};
 use crate::settle::settle;
 
 /// Which conditions `hoist_expression` moves.
@@ -241,7 +243,9 @@ impl Pass<'_> {
                 });
                 Stmt::let_in(&var, value, body)
             }
-            Some(Found::Condition(cond)) if self.depth < MAX_CONDITIONS => {
+            Some(Found::Condition(cond))
+                if self.depth < MAX_CONDITIONS && self.copies.allows(s, 1) =>
+            {
                 self.depth += 1;
                 let mut side = |holds| {
                     scoped(self, |p| {
@@ -263,8 +267,12 @@ impl Pass<'_> {
             found => {
                 if let Some(Found::Condition(cond)) = found {
                     let text = format!("`{cond}` stays inside of the loop {}", name(s));
-                    let note =
-                        format!("the loop was already copied for {MAX_CONDITIONS} conditions");
+                    let note = match self.depth < MAX_CONDITIONS {
+                        true => format!("its copies would have more than {MAX_COPIED} nodes"),
+                        false => {
+                            format!("the loop was already copied for {MAX_CONDITIONS} conditions")
+                        }
+                    };
                     self.why.push(Error::refused(text).at(s.span()).note(note));
                 }
                 self.why.extend(remarks);
@@ -374,7 +382,7 @@ struct Search<'a> {
 impl Search<'_> {
     fn of(s: &Stmt, pass: &Pass<'_>) -> (Option<Found>, Remarks) {
         let written = |b: Vec<Buffer>| b.iter().map(|b| b.data.clone()).collect();
-        let effects = Effects::of_stmt(s);
+        let effects = s.effects();
         let mut search = Search {
             what: pass.what,
             scope: pass.scope.clone(),
@@ -414,7 +422,7 @@ impl Search<'_> {
 
     /// Why the value of an expression at this place is not to be had in front of the loop.
     fn obstacle(&self, e: &Expr, certain: bool) -> Option<String> {
-        let effects = Effects::of(e);
+        let effects = e.effects();
         if effects.impure() {
             return Some("its value may be another one each time".into());
         }
@@ -578,8 +586,8 @@ impl Visit for Search<'_> {
                 for s in stmts {
                     self.stmt(s);
                     // It may stop the program.
-                    self.certain &= !matches!(s.kind(), StmtKind::Assert { .. })
-                        && !Effects::of_stmt(s).impure();
+                    self.certain &=
+                        !matches!(s.kind(), StmtKind::Assert { .. }) && !s.effects().impure();
                 }
                 (self.in_sequence, self.certain) = before;
             }

@@ -10,7 +10,6 @@
 //! `step` looks at one operation. [`reduced`] goes through a value, where a choice is decided, and
 //! an index constant, by what is known at a place.
 
-use tilewright_ir::effects::calls;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::expr::{fold_binary, round_to};
 use tilewright_ir::visit::fold_expr_children;
@@ -44,7 +43,7 @@ pub(crate) fn step(e: Expr, finite: Finite<'_>) -> Expr {
         ExprKind::Binary(op, a, b) => binary(*op, a, b, finite),
         ExprKind::Cast(a) => cast(a, e.dtype()),
         ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b) => {
-            (same_expr(a, b) && !calls(c)).then(|| a.clone())
+            (same_expr(a, b) && !c.effects().calls).then(|| a.clone())
         }
         _ => None,
     };

@@ -18,7 +18,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::visit::{Subst, fold_expr_children, fold_stmt_children, free_vars, walk_expr};
+use tilewright_ir::visit::{Subst, fold_expr_children, fold_stmt_children, walk_expr};
 use tilewright_ir::{
     Attrs, BinOp, Block, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt,
     StmtKind, TensorFunc, Var, Visit,
@@ -26,7 +26,7 @@ use tilewright_ir::{
 use tilewright_sets::{Known, Proof, Set};
 
 use crate::pass::{self, Flag, Run};
-use crate::scope::{Copies, Scope, Scoped, fold_block_scoped, fold_scoped, likely};
+use crate::scope::{Copies, MAX_COPIED, Scope, Scoped, fold_block_scoped, fold_scoped, likely};
 use crate::settle::settle;
 
 /// Also loops with constant bounds that have no hint.
@@ -236,6 +236,10 @@ impl Pass<'_> {
             }
             return None;
         }
+        if !self.copies.allows(s, parts.len() - 1) {
+            refuse(format!("its copies would have more than {MAX_COPIED} nodes"));
+            return None;
+        }
         Some(self.apart(s, &parts))
     }
 
@@ -357,7 +361,7 @@ struct Condition {
 
 impl Condition {
     fn uses(&self, var: &Var) -> bool {
-        free_vars(&self.cond).contains(var)
+        self.cond.mentions(var)
     }
 }
 

@@ -33,6 +33,7 @@ use std::sync::Arc;
 
 use tilewright_ir::suggest::closest;
 use tilewright_ir::{Error, Function, Module, Remarks, Result, TensorFunc};
+use tilewright_sets::budget;
 
 /// A pass.
 #[derive(Clone, Copy)]
@@ -63,16 +64,25 @@ impl fmt::Debug for Pass {
 }
 
 impl Pass {
-    /// Runs the pass. Of the config, its own options count.
+    /// Runs the pass. Of the config, its own options count. A pass that spends its budget of
+    /// questions on a function ends with a remark.
     ///
     /// # Errors
     /// Those of the pass; `Input` for an option that cannot be read.
     pub fn apply(&self, module: &Module, config: &Config, why: &mut Remarks) -> Result<Module> {
         let given = Given { pass: self, config };
-        match self.run {
+        let (result, spent) = budget::within(self.name, u64::MAX, || match self.run {
             Run::Tensor(change) => each_tensor(module, |f| change(f, &given, why)),
             Run::Module(change) => change(module, &given, why),
-        }
+        });
+        why.extend(spent.short.iter().map(|name| self.stopped(name)));
+        result
+    }
+
+    /// The remark about a function for which the pass could not ask all that it wanted.
+    fn stopped(&self, function: &str) -> Error {
+        let what = format!("`{}` has spent its budget of questions on `{function}`", self.name);
+        Error::refused(what).note("what was not decided by then stays as it was")
     }
 
     /// The key by which one of its options can always be given.
@@ -86,7 +96,8 @@ impl Pass {
     }
 }
 
-/// Applies a change to every tensor function of a module.
+/// Applies a change to every tensor function of a module, each with the budget of questions of one
+/// pass ([`budget::PER_FUNCTION`]).
 ///
 /// # Errors
 /// Those of the change, with the function's name and the module's source.
@@ -97,7 +108,8 @@ pub fn each_tensor(
     let mut new = module.clone();
     for (name, function) in &mut new.functions {
         if let Function::Tensor(f) = function {
-            let changed = change(f).map_err(|e| {
+            let (changed, _) = budget::within(name, budget::PER_FUNCTION, || change(f));
+            let changed = changed.map_err(|e| {
                 let e = e.context(format_args!("function `{name}`"));
                 module.source.iter().fold(e, |e, source| e.in_source(source))
             })?;

@@ -5,7 +5,6 @@
 //! opposite; an assumption that speaks of one is a permission, and goes; what is left elsewhere
 //! becomes zero, which is as good as any other value.
 
-use tilewright_ir::effects::calls;
 use tilewright_ir::visit::{fold_expr_children, fold_stmt_children, walk_expr};
 use tilewright_ir::{
     BinOp, CallTarget, Expr, ExprKind, Fold, Stmt, StmtKind, TensorFunc, Var, Visit,
@@ -45,19 +44,6 @@ pub fn remove_assume(func: &TensorFunc) -> TensorFunc {
 pub fn remove_store_undef(func: &TensorFunc) -> TensorFunc {
     let dropped = Stores.stmt(&func.body);
     TensorFunc { body: prune(&Zero.stmt(&dropped)), ..func.clone() }
-}
-
-fn has_undef(e: &Expr) -> bool {
-    struct Has(bool);
-    impl Visit for Has {
-        fn expr(&mut self, e: &Expr) {
-            self.0 |= matches!(e.kind(), ExprKind::Undef);
-            walk_expr(self, e);
-        }
-    }
-    let mut has = Has(false);
-    has.expr(e);
-    has.0
 }
 
 /// When a value is arbitrary: always, never, or where a condition does not hold.
@@ -125,7 +111,9 @@ impl Fold for Stores {
             StmtKind::Store { indices, value, .. } => match arbitrary(value) {
                 When::Never => s.clone(),
                 When::Always => only_effects(indices.iter().chain([value])),
-                When::Unless(cond) if has_undef(&cond) || calls(value) => s.clone(),
+                When::Unless(cond) if cond.effects().arbitrary || value.effects().calls => {
+                    s.clone()
+                }
                 When::Unless(cond) => {
                     let StmtKind::Store { buffer, .. } = s.kind() else { return s.clone() };
                     let (ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b)) = value.kind()
@@ -138,7 +126,7 @@ impl Fold for Stores {
                     Stmt::guard(cond, Stmt::spanned(kind, s.span()))
                 }
             },
-            StmtKind::Assume(cond) if has_undef(cond) => only_effects([cond]),
+            StmtKind::Assume(cond) if cond.effects().arbitrary => only_effects([cond]),
             _ => fold_stmt_children(self, s),
         }
     }
@@ -174,7 +162,7 @@ struct Zero;
 
 impl Fold for Zero {
     fn expr(&mut self, e: &Expr) -> Expr {
-        let vanishes = is_zero_times(e) && has_undef(e) && !calls(e);
+        let vanishes = is_zero_times(e) && e.effects().arbitrary && !e.effects().calls;
         if !vanishes && !matches!(e.kind(), ExprKind::Undef) {
             return fold_expr_children(self, e);
         }

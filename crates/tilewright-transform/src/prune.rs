@@ -7,7 +7,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tilewright_ir::effects::calls;
 use tilewright_ir::visit::{fold_block_children, fold_stmt_children, walk_expr, walk_stmt};
 use tilewright_ir::{Block, Buffer, CallTarget, Expr, ExprKind, Fold, Stmt, StmtKind, Var, Visit};
 
@@ -26,6 +25,7 @@ fn outermost_calls(e: &Expr) -> Vec<Expr> {
     impl Visit for Effects {
         fn expr(&mut self, e: &Expr) {
             match e.kind() {
+                _ if !e.effects().calls => {}
                 ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => {
                     self.found.push(e.clone());
                 }
@@ -125,7 +125,7 @@ impl Fold for Prune {
                 }
             }
             StmtKind::Let { var, value, body } => {
-                match calls(value) || Used::by(body).vars.contains(var) {
+                match value.effects().calls || Used::by(body).vars.contains(var) {
                     true => s,
                     false => body.clone(),
                 }
@@ -148,7 +148,7 @@ impl Fold for Prune {
                 let bare = block.is_plain_root() && block.allocs.is_empty();
                 if bare && predicate.is_true() { block.body.clone() } else { s }
             }
-            StmtKind::Evaluate(e) if !calls(e) => Stmt::nop(),
+            StmtKind::Evaluate(e) if !e.effects().calls => Stmt::nop(),
             StmtKind::Assert { cond: e, .. } | StmtKind::Assume(e) if e.is_true() => Stmt::nop(),
             _ => s,
         }

@@ -9,16 +9,21 @@ use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     Buffer, Expr, ExprKind, Fold, Param, Result, Stmt, StmtKind, TensorFunc, equal,
 };
-use tilewright_sets::Domain;
+use tilewright_sets::{Domain, budget};
 
 use crate::facts;
-use crate::simplify::traits::{Traits, overflows};
+use crate::simplify::traits::overflows;
 
-/// Whether two functions are the same; no is also the answer where that is not known.
+/// Whether two functions are the same; no is also the answer where that is not known. The questions
+/// have the budget of one pass together.
 ///
 /// # Errors
 /// `Toolchain` where libisl is missing.
 pub fn same(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
+    budget::within("equivalence", budget::PER_FUNCTION, || same_funcs(a, b)).0
+}
+
+fn same_funcs(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
     let domain = facts::sizes(a)?;
     let mut names = Subst::default();
     if a.params.len() != b.params.len() {
@@ -135,7 +140,7 @@ pub(crate) fn same_on(domain: &Domain, a: &Stmt, b: &Stmt) -> bool {
 
 /// The part of a domain where a condition holds, if that is the same from beginning to end.
 fn under(domain: &Domain, cond: &Expr) -> Domain {
-    match Traits::of(cond).plain() {
+    match cond.effects().constant() {
         true => domain.with_guard(cond),
         false => domain.clone(),
     }
@@ -144,14 +149,14 @@ fn under(domain: &Domain, cond: &Expr) -> Domain {
 /// Whether two expressions have one value at every point, and read the same cells. In a stored
 /// value (`data`) arithmetic may wrap.
 pub(crate) fn same_value(domain: &Domain, a: &Expr, b: &Expr, data: bool) -> bool {
-    let (t, traits, other) = (a.dtype(), Traits::of(a), Traits::of(b));
-    if t != b.dtype() || !traits.pure || !other.pure {
+    let (t, traits, other) = (a.dtype(), a.effects(), b.effects());
+    if t != b.dtype() || traits.impure() || other.impure() {
         return false;
     }
     if equal::same_expr(a, b) {
         return true;
     }
-    if traits.plain() && other.plain() && t.lanes == 1 && (t.is_int() || t.is_bool()) {
+    if traits.constant() && other.constant() && t.lanes == 1 && (t.is_int() || t.is_bool()) {
         return !(data && (overflows(a, domain, true) || overflows(b, domain, true)))
             && domain.equal(a, b).is_yes();
     }

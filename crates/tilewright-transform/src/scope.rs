@@ -9,10 +9,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tilewright_ir::effects::{Demand, unmet};
-use tilewright_ir::visit::{Subst, fold_block_children, fold_range, fold_stmt_children, free_vars};
+use tilewright_ir::demand::{Demand, unmet};
+use tilewright_ir::visit::{Subst, fold_block_children, fold_range, fold_stmt_children};
 use tilewright_ir::{
-    BinOp, Block, CallTarget, Effects, Expr, ExprKind, Fold, Intrin, Range, Result, Stmt, StmtKind,
+    BinOp, Block, CallTarget, Expr, ExprKind, Fold, Intrin, Range, Result, Stmt, StmtKind,
     TensorFunc, Var, Visit,
 };
 use tilewright_sets::Domain;
@@ -26,6 +26,9 @@ pub(crate) fn likely(e: &Expr) -> Option<&Expr> {
         _ => None,
     }
 }
+
+/// Most nodes, as text, of a value that stands in the place of a variable.
+pub(crate) const MAX_VALUE: u32 = 1024;
 
 /// What is known at a place. Cheap to clone.
 #[derive(Clone)]
@@ -62,7 +65,7 @@ impl Scope {
     /// An expression in terms of loops and parameters; `None` if it depends on memory.
     pub fn index(&self, e: &Expr) -> Option<Expr> {
         let e = self.inlined(e);
-        let known = Effects::of(&e).constant() && free_vars(&e).is_disjoint(&self.hidden);
+        let known = e.effects().constant() && !e.mentions_any(&self.hidden);
         known.then_some(e)
     }
 
@@ -79,8 +82,11 @@ impl Scope {
     }
 
     /// Gives a variable its value.
+    ///
+    /// A value that would be too large as text is not looked into: values of values of values
+    /// double each time that they stand twice.
     pub fn bind(&mut self, var: &Var, value: &Expr) {
-        match self.index(value) {
+        match self.index(value).filter(|v| v.size() <= MAX_VALUE) {
             Some(value) => {
                 self.bound.vars.insert(var.clone(), value);
             }
@@ -218,8 +224,15 @@ pub(crate) fn fold_block_scoped<F: Scoped + ?Sized>(f: &mut F, b: &Arc<Block>) -
     fold_block_children(f, b)
 }
 
+/// Most nodes that a pass adds to a function by copies. Copies of loops in copies of loops multiply.
+pub(crate) const MAX_COPIED: u64 = 1 << 16;
+
 /// Copies of parts of a function that can stand beside the original.
-pub(crate) struct Copies(HashSet<Arc<str>>);
+pub(crate) struct Copies {
+    names: HashSet<Arc<str>>,
+    /// Nodes that are, or will be, copied.
+    nodes: u64,
+}
 
 impl Copies {
     /// For copies within a function.
@@ -234,7 +247,17 @@ impl Copies {
         }
         let mut names = Names(HashSet::new());
         names.stmt(&func.body);
-        Copies(names.0)
+        Copies { names: names.0, nodes: 0 }
+    }
+
+    /// Whether a statement may be copied so many times more; if so, that is taken down.
+    pub fn allows(&mut self, s: &Stmt, times: usize) -> bool {
+        let nodes = u64::from(s.size()).saturating_mul(times as u64).saturating_add(self.nodes);
+        let fits = nodes <= MAX_COPIED;
+        if fits {
+            self.nodes = nodes;
+        }
+        fits
     }
 
     /// A copy with variables, buffers and names of blocks of its own.
@@ -254,6 +277,6 @@ impl Copies {
                 Arc::new(Block { name, ..(*b).clone() })
             }
         }
-        Rename(&mut self.0).stmt(&Subst::refresh().stmt(s))
+        Rename(&mut self.names).stmt(&Subst::refresh().stmt(s))
     }
 }

@@ -18,10 +18,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tilewright_ir::visit::{free_vars, walk_expr};
+use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     BinOp, Block, Buffer, Expr, ExprKind, ForKind, IterKind, IterVar, Range, Stmt, StmtKind,
-    TensorFunc, Var, Visit,
+    TensorFunc, Var,
 };
 
 use crate::index::same_all;
@@ -178,18 +178,16 @@ impl Stage {
         let ExprKind::Binary(op, acc, value) = self.value.kind() else { return None };
         let ExprKind::Load(buffer, at) = acc.kind() else { return None };
         let same = *buffer == self.buffer && same_all(at, &self.indices);
-        let mut loads = Loads::default();
-        loads.expr(value);
-        let once = loads.0.iter().all(|(b, _)| *b != self.buffer);
+        let once = !value.loads_from(|b| *b == self.buffer);
         (self.is_reduction() && same && once).then(|| Reduction { op: *op, value: value.clone() })
     }
 
     /// Every load in the value with its indices, in the order of the text, the accumulator's
     /// included; loads inside of indices come after the load that they index.
     pub fn loads(&self) -> Vec<(Buffer, Vec<Expr>)> {
-        let mut loads = Loads::default();
-        loads.expr(&self.value);
-        loads.0
+        let mut loads = Vec::new();
+        self.value.for_each_load(|b, at| loads.push((b.clone(), at.to_vec())));
+        loads
     }
 
     /// The spatial variables where the store's indices are distinct spatial variables (or
@@ -213,18 +211,6 @@ impl Stage {
         }
         // A spatial variable that the store leaves out would write a cell again and again.
         (axes.len() == shape.len() && left.iter().all(|(_, e)| *e == 1)).then_some(axes)
-    }
-}
-
-#[derive(Default)]
-struct Loads(Vec<(Buffer, Vec<Expr>)>);
-
-impl Visit for Loads {
-    fn expr(&mut self, e: &Expr) {
-        if let ExprKind::Load(b, indices) = e.kind() {
-            self.0.push((b.clone(), indices.clone()));
-        }
-        walk_expr(self, e);
     }
 }
 

@@ -4,7 +4,7 @@
 //! What an assumption allows is done first: simpler expressions, and guards that go. Then it goes
 //! itself, as it would when lowering.
 
-use tilewright_ir::{Error, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit, visit};
+use tilewright_ir::{Error, Remarks, Result, TensorFunc};
 use tilewright_transform::pass::{Pass, Run};
 use tilewright_transform::{overcompute, placeholder, simplify};
 
@@ -22,7 +22,7 @@ pub const PASS: Pass = Pass {
 /// # Errors
 /// `Refused` for an assumption that is provably false.
 pub fn use_assume(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
-    if !assumes(func) {
+    if !func.body.effects().assumes {
         return Ok(func.clone());
     }
     let used = simplify::simplify(func, simplify::Options::default(), why)
@@ -32,17 +32,4 @@ pub fn use_assume(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
         Err(Error::Toolchain(_)) => Ok(placeholder::remove_assume(func)),
         Err(e) => Err(e),
     }
-}
-
-fn assumes(func: &TensorFunc) -> bool {
-    struct Find(bool);
-    impl Visit for Find {
-        fn stmt(&mut self, s: &Stmt) {
-            self.0 |= matches!(s.kind(), StmtKind::Assume(_));
-            visit::walk_stmt(self, s);
-        }
-    }
-    let mut find = Find(false);
-    find.stmt(&func.body);
-    find.0
 }

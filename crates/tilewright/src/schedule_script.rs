@@ -32,6 +32,7 @@ use tilewright_ir::{Buffer, Error, Expr, ExprKind, Module, Result, Source, Var};
 use tilewright_schedule::Schedule;
 use tilewright_schedule::trace::{Lambda, LambdaBody, LambdaItem, Value};
 use tilewright_script::trace::{Argument, ArgumentKind, BoundItem, Call, LambdaText, parse_script};
+use tilewright_sets::budget;
 
 use crate::checked;
 
@@ -52,7 +53,9 @@ pub fn apply(
         let text = source.text.get(call.span.start as usize..call.span.end as usize);
         let text = text.unwrap_or(&call.method);
         let before = schedule.module().clone();
-        let outputs = run(schedule, call, &names, source).map_err(|e| match e.diagnostic() {
+        let asked = || run(schedule, call, &names, source);
+        let (outputs, _) = budget::within(&call.method, budget::PER_FUNCTION, asked);
+        let outputs = outputs.map_err(|e| match e.diagnostic() {
             d if d.source.as_ref().is_some_and(|s| Arc::ptr_eq(s, source)) => e,
             // A refusal that points into the module stays there, and says who asked.
             d if d.span.is_some() => {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use tilewright_interp::{Arg, Options, run_func};
 use tilewright_ir::{
-    Binding, BindingBlock, CallTarget, Error, ExprKind, Function, GraphExpr, GraphFunc, GraphType,
-    GraphVar, Module, Remarks, Result, Tensor, TensorFunc, Visit, visit,
+    Binding, BindingBlock, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar, Module,
+    Remarks, Result, Tensor, TensorFunc,
 };
 use tilewright_transform::pass::{Number, Pass, Run};
 
@@ -133,7 +133,7 @@ impl Folder<'_, '_> {
                     size = size.checked_add(bytes(out.const_shape()?, out.dtype.bytes())?)?;
                 }
                 let given: usize = args.iter().map(|t| t.bytes().len()).sum();
-                let missing = if calls_out(f) {
+                let missing = if f.body.effects().calls {
                     "it calls a function from outside".to_owned()
                 } else if size.saturating_sub(given) > self.growth {
                     let more = size.saturating_sub(given);
@@ -178,20 +178,4 @@ fn fits(results: &[Tensor], outs: &[tilewright_ir::TensorType]) -> bool {
             .iter()
             .zip(outs)
             .all(|(t, ty)| t.dtype() == ty.dtype && ty.const_shape().as_deref() == Some(t.shape()))
-}
-
-/// Whether a function calls what it does not define.
-fn calls_out(func: &TensorFunc) -> bool {
-    struct Find(bool);
-    impl Visit for Find {
-        fn expr(&mut self, e: &tilewright_ir::Expr) {
-            if let ExprKind::Call(target, _) = e.kind() {
-                self.0 |= !matches!(target, CallTarget::Intrin(_));
-            }
-            visit::walk_expr(self, e);
-        }
-    }
-    let mut find = Find(false);
-    find.stmt(&func.body);
-    find.0
 }

@@ -1,6 +1,6 @@
 //! Where the padding of a buffer gets to: which loads read it, and which cells are computed from it.
 
-use tilewright_ir::effects::decisive_loads;
+use tilewright_ir::demand::decisive_loads;
 use tilewright_ir::{Buffer, Expr, ExprKind, Fold, Stmt, Var, Visit, visit};
 use tilewright_sets::{Access, Domain, Engine, Known, Set};
 

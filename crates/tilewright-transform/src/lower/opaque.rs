@@ -114,7 +114,7 @@ fn align(func: &TensorFunc) -> Result<TensorFunc> {
     }
     match buffers.is_empty() {
         true => Ok(func.clone()),
-        false => Ok(fold_func(&mut Subst { buffers, ..Subst::default() }, func)),
+        false => Ok(fold_func(&mut Subst::buffers(buffers), func)),
     }
 }
 

@@ -4,7 +4,7 @@
 //! `docs/semantics.md`), every operation is defined, nothing is assumed, asserted or
 //! called. Iterations of a parallel loop must still not depend on each other.
 
-use tilewright_ir::effects::{calls, demand};
+use tilewright_ir::demand::demand;
 use tilewright_ir::visit::{fold_expr_children, walk_expr, walk_stmt};
 use tilewright_ir::{
     Buffer, CallTarget, Error, Expr, ExprKind, Fold, ForKind, IterKind, Range, Result, Stmt,
@@ -51,7 +51,7 @@ pub(super) fn more(
 ) -> Result<More> {
     let plain = |s: &Stmt, cond: &Expr| {
         let mut harmless = Harmless { program, why: None };
-        if calls(cond) {
+        if cond.effects().calls {
             harmless.refuse("the condition has an effect");
         }
         harmless.stmt(s);

@@ -16,7 +16,7 @@
 
 use std::collections::HashSet;
 
-use tilewright_ir::effects::unmet;
+use tilewright_ir::demand::unmet;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{

@@ -272,16 +272,7 @@ impl Program {
 
     /// Whether a value may be another one when it is computed again.
     pub fn reads_what_changes(&self, e: &Expr) -> bool {
-        struct Changes<'a>(&'a Memory, bool);
-        impl Visit for Changes<'_> {
-            fn expr(&mut self, e: &Expr) {
-                self.1 |= self.0.differs(e);
-                walk_expr(self, e);
-            }
-        }
-        let mut changes = Changes(&self.memory, false);
-        changes.expr(e);
-        changes.1
+        e.any(|part| self.memory.differs(part))
     }
 
     /// Whether the memory was there before, and is seen afterwards.

@@ -6,7 +6,6 @@
 
 use tilewright_ir::{BinOp, CallTarget, Expr, ExprKind};
 
-use super::traits::Traits;
 use crate::neutral;
 
 /// One step for the outermost operation; its operands are as simple as they get.
@@ -19,7 +18,7 @@ pub(super) fn reduced(e: Expr) -> Expr {
 
 /// What an operation on `T.undef()` is.
 fn arbitrary(e: &Expr) -> Option<Expr> {
-    let vanishes = || !Traits::of(e).calls;
+    let vanishes = || !e.effects().calls;
     match e.kind() {
         ExprKind::Binary(BinOp::Mul, zero, b) if neutral::is(zero, 0.0) && b.is_undef() => {
             Some(zero.clone())

@@ -4,7 +4,6 @@
 use tilewright_ir::visit::fold_stmt_children;
 use tilewright_ir::{Expr, Fold, Remarks, Result, Stmt, StmtKind, TensorFunc};
 
-use super::traits::loaded;
 use super::{Options, Simplify};
 use crate::pass::{Pass, Run};
 
@@ -45,7 +44,7 @@ impl Indices<'_> {
     }
 
     fn learn(&mut self, cond: &Expr) {
-        if loaded(cond).is_empty() {
+        if !cond.effects().loads {
             self.0.learn(cond);
         }
     }

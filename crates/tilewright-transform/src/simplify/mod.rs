@@ -53,7 +53,6 @@ use tilewright_sets::Domain;
 use crate::facts::{self, Facts};
 use crate::pass::{Flag, Pass, Run};
 pub use indices::{PASS as RENORMALIZE, indices};
-use traits::Traits;
 
 /// Whether what memory holds decides conditions.
 const CONDITIONS: Flag = Flag {
@@ -187,7 +186,7 @@ impl<'a> Simplify<'a> {
 
     /// Whether an operation may leave its type where that matters; see [`traits::overflows`].
     fn overflows(&mut self, e: &Expr, data: bool) -> bool {
-        (data || Traits::of(e).loads) && traits::overflows(e, &self.domain(), data)
+        (data || e.effects().loads) && traits::overflows(e, &self.domain(), data)
     }
 
     /// Takes a condition as given from here on.
@@ -195,8 +194,11 @@ impl<'a> Simplify<'a> {
         if let ExprKind::Binary(BinOp::And, a, b) = cond.kind() {
             self.learn(a);
             self.learn(b);
-        } else if Traits::of(cond).pure && cond.dtype().lanes == 1 && !self.overflows(cond, false) {
-            match Traits::of(cond).loads {
+        } else if !cond.effects().impure()
+            && cond.dtype().lanes == 1
+            && !self.overflows(cond, false)
+        {
+            match cond.effects().loads {
                 true => self.held.push(cond.clone()),
                 false => self.base = self.base.with_guard(cond),
             }
@@ -242,7 +244,7 @@ impl<'a> Simplify<'a> {
             return s.clone();
         };
         let range = self.range(range);
-        let pure = Traits::of(&range.min).pure && Traits::of(&range.extent).pure;
+        let pure = !range.min.effects().impure() && !range.extent.effects().impure();
         let marked = !annotations.is_empty() || matches!(kind, ForKind::ThreadBinding(_));
         if range.is_point() && pure && !marked {
             return self.statement(&Subst::vars([(var.clone(), range.min)]).stmt(body));
@@ -289,7 +291,7 @@ impl<'a> Simplify<'a> {
     /// Whether a value is what the cell just gave.
     fn is_there(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> bool {
         let ExprKind::Load(from, at) = value.kind() else { return false };
-        if from != buffer || !indices.iter().chain(at).all(|i| Traits::of(i).pure) {
+        if from != buffer || !indices.iter().chain(at).all(|i| !i.effects().impure()) {
             return false;
         }
         let domain = self.domain();
@@ -298,8 +300,8 @@ impl<'a> Simplify<'a> {
     }
 
     fn assume(&mut self, s: &Stmt, cond: &Expr) {
-        let traits = Traits::of(cond);
-        if traits.pure && !self.overflows(cond, false) {
+        let traits = cond.effects();
+        if !traits.impure() && !self.overflows(cond, false) {
             let domain = self.domain();
             let lies = domain.proves(&!cond.clone()) || self.by_memory(cond) == Some(false);
             if lies && domain.is_empty().is_no() {
@@ -313,7 +315,7 @@ impl<'a> Simplify<'a> {
     }
 
     fn statement(&mut self, s: &Stmt) -> Stmt {
-        if facts::calls(s) {
+        if s.own_effects().calls {
             self.memory.forget_all();
             self.lost.append(&mut self.held);
             self.now = None;
@@ -333,7 +335,7 @@ impl<'a> Simplify<'a> {
                     body
                 });
                 self.forget(s);
-                match body.is_nop() && Traits::of(&value).pure {
+                match body.is_nop() && !value.effects().impure() {
                     true => body,
                     false => {
                         Stmt::spanned(StmtKind::Let { var: var.clone(), value, body }, s.span())
