@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 
 use tilewright_ir::update::{Combine, is_cell, update};
-use tilewright_ir::visit::{Subst, free_vars, walk_expr, walk_stmt};
+use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{
     Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, IterKind, Range, Result, Stmt,
     StmtKind, Var, Visit,
@@ -22,7 +22,6 @@ use tilewright_ir::{
 use tilewright_sets::{Access, Domain, Proof};
 
 use crate::index::conjuncts;
-use crate::scope::Acts;
 
 /// One load or store, in terms of loops.
 #[derive(Clone)]
@@ -127,7 +126,7 @@ impl Collect {
     /// Takes a condition as given, except for what it reads from memory: that may change.
     fn assume(&mut self, cond: &Expr) {
         for part in conjuncts(&self.bind.expr(cond)) {
-            match Acts::of(&part).constant() {
+            match part.effects().constant() {
                 true => self.domain = self.domain.with_guard(&part),
                 false => self.certain = false,
             }
@@ -137,7 +136,7 @@ impl Collect {
     /// A bound of a loop: what is read from memory is some number.
     fn bound(&mut self, e: &Expr) -> Expr {
         let e = self.bind.expr(e);
-        match Acts::of(&e).constant() {
+        match e.effects().constant() {
             true => e,
             false => {
                 self.certain = false;
@@ -373,6 +372,5 @@ pub fn report(
 
 /// Variables of `vars` that an expression depends on.
 pub fn uses(e: &Expr, vars: &[Var]) -> bool {
-    let free = free_vars(e);
-    vars.iter().any(|v| free.contains(v))
+    e.mentions_any(vars)
 }

@@ -3,8 +3,6 @@
 use tilewright_ir::{Result, TensorFunc};
 use tilewright_sets::{Domain, Engine};
 
-use crate::traits::is_plain;
-
 /// A function's domain without loops: its sizes are not negative.
 ///
 /// # Errors
@@ -12,7 +10,7 @@ use crate::traits::is_plain;
 pub fn sizes(func: &TensorFunc) -> Result<Domain> {
     let mut base = Engine::new()?.domain();
     for dim in func.buffers().flat_map(|b| &b.shape) {
-        if dim.as_int().is_none() && is_plain(dim) {
+        if dim.as_int().is_none() && dim.effects().constant() {
             base = base.with_guard(&dim.clone().greater_equal(0));
         }
     }

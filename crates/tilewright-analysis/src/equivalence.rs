@@ -14,17 +14,22 @@ use tilewright_ir::{
     Block, Buffer, Expr, ExprKind, Fold, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
     equal,
 };
-use tilewright_sets::Domain;
+use tilewright_sets::{Domain, budget};
 
 use crate::domain::sizes;
-use crate::prune::{has_effects, prune};
-use crate::traits::{Traits, overflows};
+use crate::prune::prune;
+use crate::traits::overflows;
 
-/// Whether two functions are the same; no is also the answer where that is not known.
+/// Whether two functions are the same; no is also the answer where that is not known. The questions
+/// have the budget of one pass together.
 ///
 /// # Errors
 /// `Toolchain` where libisl is missing.
 pub fn equivalent(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
+    budget::within("equivalence", budget::PER_FUNCTION, || same_funcs(a, b)).0
+}
+
+fn same_funcs(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
     let domain = sizes(a)?;
     let mut names = Subst::default();
     if a.params.len() != b.params.len() {
@@ -102,7 +107,7 @@ impl Hidden {
                 match s.kind() {
                     StmtKind::Store { buffer, indices, value }
                         if self.0.contains(&buffer.data)
-                            && !indices.iter().chain([value]).any(has_effects) =>
+                            && !indices.iter().chain([value]).any(|e| e.effects().calls) =>
                     {
                         Stmt::nop()
                     }
@@ -271,7 +276,7 @@ fn same_blocks(
 
 /// The part of a domain where a condition holds, if that is the same from beginning to end.
 fn under(domain: &Domain, cond: &Expr) -> Domain {
-    match Traits::of(cond).plain() {
+    match cond.effects().constant() {
         true => domain.with_guard(cond),
         false => domain.clone(),
     }
@@ -280,14 +285,14 @@ fn under(domain: &Domain, cond: &Expr) -> Domain {
 /// Whether two expressions have one value at every point, and read the same cells. In a stored
 /// value (`data`) arithmetic may wrap.
 pub fn same_value(domain: &Domain, a: &Expr, b: &Expr, data: bool) -> bool {
-    let (t, traits, other) = (a.dtype(), Traits::of(a), Traits::of(b));
-    if t != b.dtype() || !traits.pure || !other.pure {
+    let (t, traits, other) = (a.dtype(), a.effects(), b.effects());
+    if t != b.dtype() || traits.impure() || other.impure() {
         return false;
     }
     if equal::same_expr(a, b) {
         return true;
     }
-    if traits.plain() && other.plain() && t.lanes == 1 && (t.is_int() || t.is_bool()) {
+    if traits.constant() && other.constant() && t.lanes == 1 && (t.is_int() || t.is_bool()) {
         return !(data && (overflows(a, domain, true) || overflows(b, domain, true)))
             && domain.equal(a, b).is_yes();
     }

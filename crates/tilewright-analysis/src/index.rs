@@ -23,8 +23,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{fold_expr_children, walk_expr};
-use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold, TypeKind, Var, Visit};
+use tilewright_ir::visit::fold_expr_children;
+use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold, TypeKind, Var};
 
 /// What is known of variables: the smallest and the largest value of each.
 #[derive(Clone, Debug, Default)]
@@ -108,21 +108,9 @@ pub fn same_all(a: &[Expr], b: &[Expr]) -> bool {
 
 /// Whether an integer is made of variables and constants only.
 pub fn is_index(e: &Expr) -> bool {
-    struct Index(bool);
-    impl Visit for Index {
-        fn expr(&mut self, e: &Expr) {
-            match e.kind() {
-                ExprKind::Load(..) | ExprKind::Undef | ExprKind::Call(..) | ExprKind::Let(..) => {
-                    self.0 = false;
-                }
-                _ if e.dtype().is_float() => self.0 = false,
-                _ => walk_expr(self, e),
-            }
-        }
-    }
-    let mut index = Index(true);
-    index.expr(e);
-    index.0
+    let effects = e.effects();
+    let calls = effects.calls || effects.intrinsics;
+    effects.constant() && !calls && !effects.binds && !effects.floats
 }
 
 /// An interval of exact values.

@@ -7,6 +7,7 @@
 //! * [`facts`]: the values that memory holds at a place.
 //! * [`flow`]: who wrote what a step reads.
 //! * [`index`]: index arithmetic simplified by intervals.
+//! * [`magnitude`]: how large the values of an expression may be.
 //! * [`neutral`]: what a value becomes when parts of it are known.
 //! * [`program`]: a function as the list of things that it does, for questions of flow.
 //! * [`prune`]: a statement without what does nothing, by the text alone.
@@ -22,6 +23,7 @@ pub mod equivalence;
 pub mod facts;
 pub mod flow;
 pub mod index;
+pub mod magnitude;
 pub mod neutral;
 pub mod program;
 pub mod prune;

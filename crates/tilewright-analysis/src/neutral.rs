@@ -3,8 +3,9 @@
 //! `x + 0` and `x * 1` are `x`, also where that makes `-0.0` of `0.0`, and so is the maximum with
 //! the least value of a type. Operations of constants are done, and rounded, in the type of their
 //! result; a `NaN` stays to be computed. Zero times something is zero for integers; for floats only
-//! if the other side is a finite constant, because zero times infinity is not, or if the user has
-//! said that all values are finite ([`Floats::Finite`]).
+//! if the other side is known to be finite ([`crate::magnitude`]), because zero times infinity is
+//! not. The user may say that all floats in memory are ([`Floats::Finite`]); what is computed from
+//! them may overflow all the same.
 //!
 //! `step` looks at one operation. [`reduced`] goes through a value, where a choice is decided, and
 //! an index constant, by what is known at a place.
@@ -16,9 +17,9 @@ use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold};
 use tilewright_sets::Domain;
 
 use crate::index::is_index;
-use crate::traits::Traits;
+use crate::magnitude::{Finite, magnitude};
 
-/// Which values floats in memory may have.
+/// Which values floats in memory may have. What is computed from them is not part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Floats {
     /// Infinities and `NaN` too.
@@ -28,18 +29,21 @@ pub enum Floats {
     Finite,
 }
 
+/// No promise about floats in memory.
+pub const ANY: Finite<'static> = &|_| false;
+
 /// The value without what does not matter at the points of a domain.
-pub fn reduced(e: &Expr, at: &Domain, floats: Floats) -> Expr {
-    Neutral { at, floats }.expr(e)
+pub fn reduced(e: &Expr, at: &Domain, finite: Finite<'_>) -> Expr {
+    Neutral { at, finite }.expr(e)
 }
 
 /// One step for the outermost operation; its operands are as simple as they get.
-pub fn step(e: Expr, floats: Floats) -> Expr {
+pub fn step(e: Expr, finite: Finite<'_>) -> Expr {
     let found = match e.kind() {
-        ExprKind::Binary(op, a, b) => binary(*op, a, b, floats),
+        ExprKind::Binary(op, a, b) => binary(*op, a, b, finite),
         ExprKind::Cast(a) => cast(a, e.dtype()),
         ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b) => {
-            (same_expr(a, b) && !Traits::of(c).calls).then(|| a.clone())
+            (same_expr(a, b) && !c.effects().calls).then(|| a.clone())
         }
         _ => None,
     };
@@ -48,7 +52,7 @@ pub fn step(e: Expr, floats: Floats) -> Expr {
 
 struct Neutral<'a> {
     at: &'a Domain,
-    floats: Floats,
+    finite: Finite<'a>,
 }
 
 impl Fold for Neutral<'_> {
@@ -71,7 +75,7 @@ impl Fold for Neutral<'_> {
             {
                 self.expr(no)
             }
-            _ => step(fold_expr_children(self, e), self.floats),
+            _ => step(fold_expr_children(self, e), self.finite),
         }
     }
 }
@@ -104,12 +108,8 @@ fn is_end(e: &Expr, lowest: bool) -> bool {
     }
 }
 
-fn binary(op: BinOp, a: &Expr, b: &Expr, floats: Floats) -> Option<Expr> {
-    let finite = |e: &Expr| match number(e) {
-        Some(v) => v.is_finite(),
-        None => e.dtype().is_int() || floats == Floats::Finite,
-    };
-    let swallows = |zero: &Expr, other: &Expr| is(zero, 0.0) && finite(other);
+fn binary(op: BinOp, a: &Expr, b: &Expr, finite: Finite<'_>) -> Option<Expr> {
+    let swallows = |zero: &Expr, other: &Expr| is(zero, 0.0) && magnitude(other, finite).is_some();
     match op {
         BinOp::Add | BinOp::Sub if is(b, 0.0) => Some(a.clone()),
         BinOp::Add if is(a, 0.0) => Some(b.clone()),
@@ -186,7 +186,7 @@ mod tests {
             let x = Buffer::with_extents("X", &[4], t).load([Expr::i32(0)]);
             let c = |v: f64| Expr::constant(v, t);
             let binary = |op, a: &Expr, b: &Expr| Expr::binary(op, a.clone(), b.clone());
-            let gone = |e: Expr| reduced(&e, &at, Floats::Any).ptr_eq(&x);
+            let gone = |e: Expr| reduced(&e, &at, ANY).ptr_eq(&x);
             assert!(gone(binary(BinOp::Add, &c(0.0), &x)) && gone(binary(BinOp::Sub, &x, &c(0.0))));
             assert!(gone(binary(BinOp::Mul, &x, &c(1.0))));
             assert!(!gone(binary(BinOp::Max, &x, &c(-5.0))));
@@ -197,8 +197,11 @@ mod tests {
             assert!(gone(binary(BinOp::Max, &low, &x)) && !gone(binary(BinOp::Min, &low, &x)));
             let product = binary(BinOp::Mul, &binary(BinOp::Mul, &c(0.0), &c(7.0)), &x);
             let sum = binary(BinOp::Add, &x, &product);
-            assert_eq!(reduced(&sum, &at, Floats::Any).ptr_eq(&x), t.is_int(), "{sum}");
-            assert!(reduced(&sum, &at, Floats::Finite).ptr_eq(&x));
+            assert_eq!(reduced(&sum, &at, ANY).ptr_eq(&x), t.is_int(), "{sum}");
+            assert!(reduced(&sum, &at, &|_| true).ptr_eq(&x));
+            // What is computed from finite numbers need not be one.
+            let squared = binary(BinOp::Add, &x, &binary(BinOp::Mul, &c(0.0), &(&x * &x)));
+            assert_eq!(reduced(&squared, &at, &|_| true).ptr_eq(&x), t.is_int(), "{squared}");
             let chosen = Expr::select(i.expr().less(1), x.clone(), c(3.0));
             assert!(gone(chosen));
         }
@@ -208,15 +211,15 @@ mod tests {
     fn constants_are_rounded_in_their_type() {
         let half = DType::F16;
         let c = |v: f64| Expr::float(v, half);
-        let folded = |op, a: f64, b: f64| step(Expr::binary(op, c(a), c(b)), Floats::Any);
+        let folded = |op, a: f64, b: f64| step(Expr::binary(op, c(a), c(b)), ANY);
         // Above 2048 every other integer is there.
         assert!(is(&folded(BinOp::Add, 2048.0, 1.0), 2048.0));
         assert!(is(&folded(BinOp::Div, 1.0, 0.0), f64::INFINITY));
         assert!(number(&folded(BinOp::Div, 0.0, 0.0)).is_none());
         assert!(folded(BinOp::Le, 1.0, 1.0).is_true());
         let wide = Expr::int(16_777_217, DType::I32).cast(DType::F32);
-        assert!(is(&step(wide, Floats::Any), 16_777_216.0));
+        assert!(is(&step(wide, ANY), 16_777_216.0));
         let negative = Expr::float(-1.0, DType::F32).cast(DType::U8);
-        assert!(number(&step(negative, Floats::Any)).is_none());
+        assert!(number(&step(negative, ANY)).is_none());
     }
 }

@@ -15,14 +15,9 @@ pub fn prune(s: &Stmt) -> Stmt {
     Prune.stmt(s)
 }
 
-/// Whether an expression calls something that may have an effect.
-pub fn has_effects(e: &Expr) -> bool {
-    !effects(e).is_empty()
-}
-
 /// The outermost calls of an expression that may have effects, in order; none where they are only
 /// evaluated sometimes, in which case the whole expression is the effect.
-pub fn effects(e: &Expr) -> Vec<Expr> {
+fn outermost_calls(e: &Expr) -> Vec<Expr> {
     struct Effects {
         found: Vec<Expr>,
         lazy: bool,
@@ -30,6 +25,7 @@ pub fn effects(e: &Expr) -> Vec<Expr> {
     impl Visit for Effects {
         fn expr(&mut self, e: &Expr) {
             match e.kind() {
+                _ if !e.effects().calls => {}
                 ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => {
                     self.found.push(e.clone());
                 }
@@ -53,7 +49,7 @@ pub fn effects(e: &Expr) -> Vec<Expr> {
 
 /// What is left of expressions whose values nobody wants.
 pub fn only_effects<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> Stmt {
-    let calls = exprs.into_iter().flat_map(effects);
+    let calls = exprs.into_iter().flat_map(outermost_calls);
     Stmt::seq(calls.map(|e| Stmt::new(StmtKind::Evaluate(e))))
 }
 
@@ -129,7 +125,7 @@ impl Fold for Prune {
                 }
             }
             StmtKind::Let { var, value, body } => {
-                match has_effects(value) || Used::by(body).vars.contains(var) {
+                match value.effects().calls || Used::by(body).vars.contains(var) {
                     true => s,
                     false => body.clone(),
                 }
@@ -152,7 +148,7 @@ impl Fold for Prune {
                 let bare = block.is_plain_root() && block.allocs.is_empty();
                 if bare && predicate.is_true() { block.body.clone() } else { s }
             }
-            StmtKind::Evaluate(e) if !has_effects(e) => Stmt::nop(),
+            StmtKind::Evaluate(e) if !e.effects().calls => Stmt::nop(),
             StmtKind::Assert { cond: e, .. } | StmtKind::Assume(e) if e.is_true() => Stmt::nop(),
             _ => s,
         }

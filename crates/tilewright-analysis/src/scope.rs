@@ -9,9 +9,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tilewright_ir::visit::{
-    Subst, fold_block_children, fold_range, fold_stmt_children, free_vars, walk_expr,
-};
+use tilewright_ir::demand::{Demand, unmet};
+use tilewright_ir::visit::{Subst, fold_block_children, fold_range, fold_stmt_children};
 use tilewright_ir::{
     BinOp, Block, CallTarget, Expr, ExprKind, Fold, Intrin, Range, Result, Stmt, StmtKind,
     TensorFunc, Var, Visit,
@@ -19,64 +18,6 @@ use tilewright_ir::{
 use tilewright_sets::Domain;
 
 use crate::domain::sizes;
-
-/// What evaluating an expression may do, apart from giving a value.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Acts {
-    /// Calls something unknown, or gives another value each time.
-    pub impure: bool,
-    /// Reads memory.
-    pub loads: bool,
-    /// Divides by something that is not a constant other than zero.
-    pub divides: bool,
-}
-
-impl Acts {
-    /// Of an expression.
-    pub fn of(e: &Expr) -> Acts {
-        let mut acts = Acts::default();
-        acts.expr(e);
-        acts
-    }
-
-    /// Of a statement.
-    pub fn of_stmt(s: &Stmt) -> Acts {
-        let mut acts = Acts::default();
-        acts.stmt(s);
-        acts
-    }
-
-    /// Whether the value is the same wherever its variables are.
-    pub fn constant(self) -> bool {
-        !self.impure && !self.loads
-    }
-}
-
-impl Visit for Acts {
-    fn expr(&mut self, e: &Expr) {
-        match e.kind() {
-            ExprKind::Undef | ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => {
-                self.impure = true;
-            }
-            ExprKind::Load(..) => self.loads = true,
-            _ => {}
-        }
-        self.divides |= divisor(e).is_some_and(|by| by.as_int().is_none_or(|k| k == 0));
-        walk_expr(self, e);
-    }
-}
-
-/// What an expression divides an integer by.
-fn divisor(e: &Expr) -> Option<&Expr> {
-    match e.kind() {
-        ExprKind::Binary(
-            BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod,
-            _,
-            by,
-        ) => Some(by),
-        _ => None,
-    }
-}
 
 /// The condition inside of `T.likely(...)`.
 pub fn likely(e: &Expr) -> Option<&Expr> {
@@ -93,6 +34,9 @@ pub fn hinted(e: &Expr) -> Option<&Expr> {
         _ => None,
     }
 }
+
+/// Most nodes, as text, of a value that stands in the place of a variable.
+pub const MAX_VALUE: u32 = 1024;
 
 /// What is known at a place. Cheap to clone.
 #[derive(Clone)]
@@ -129,7 +73,7 @@ impl Scope {
     /// An expression in terms of loops and parameters; `None` if it depends on memory.
     pub fn index(&self, e: &Expr) -> Option<Expr> {
         let e = self.inlined(e);
-        let known = Acts::of(&e).constant() && free_vars(&e).is_disjoint(&self.hidden);
+        let known = e.effects().constant() && !e.mentions_any(&self.hidden);
         known.then_some(e)
     }
 
@@ -146,8 +90,11 @@ impl Scope {
     }
 
     /// Gives a variable its value.
+    ///
+    /// A value that would be too large as text is not looked into: values of values of values
+    /// double each time that they stand twice.
     pub fn bind(&mut self, var: &Var, value: &Expr) {
-        match self.index(value) {
+        match self.index(value).filter(|v| v.size() <= MAX_VALUE) {
             Some(value) => {
                 self.bound.vars.insert(var.clone(), value);
             }
@@ -189,31 +136,15 @@ impl Scope {
         self.index(cond).is_some_and(|c| self.domain.proves(&c))
     }
 
-    /// Something that an expression divides by and that may be zero here.
-    pub fn zero_divisor(&self, e: &Expr) -> Option<Expr> {
-        zero_divisor(e, |holds| self.proves(holds))
+    /// The first operation in an expression that may not be defined here.
+    pub fn unmet(&self, e: &Expr) -> Option<Demand> {
+        unmet(e, |holds| self.proves(holds))
     }
 
     /// The variables of the loops around the place, outermost first.
     pub fn loops(&self) -> Vec<Var> {
         self.domain.vars().cloned().collect()
     }
-}
-
-/// Something that an expression divides by and that is not proven to differ from zero.
-pub fn zero_divisor(e: &Expr, proves: impl Fn(&Expr) -> bool) -> Option<Expr> {
-    struct Divisors(Vec<Expr>);
-    impl Visit for Divisors {
-        fn expr(&mut self, e: &Expr) {
-            if let Some(by) = divisor(e) {
-                self.0.push(by.clone());
-            }
-            walk_expr(self, e);
-        }
-    }
-    let mut divisors = Divisors(Vec::new());
-    divisors.expr(e);
-    divisors.0.into_iter().find(|d| !proves(&d.clone().not_equal(0)))
 }
 
 /// A fold that knows what holds at each place.
@@ -301,8 +232,15 @@ pub fn fold_block_scoped<F: Scoped + ?Sized>(f: &mut F, b: &Arc<Block>) -> Arc<B
     fold_block_children(f, b)
 }
 
+/// Most nodes that a pass adds to a function by copies. Copies of loops in copies of loops multiply.
+pub const MAX_COPIED: u64 = 1 << 16;
+
 /// Copies of parts of a function that can stand beside the original.
-pub struct Copies(HashSet<Arc<str>>);
+pub struct Copies {
+    names: HashSet<Arc<str>>,
+    /// Nodes that are, or will be, copied.
+    nodes: u64,
+}
 
 impl Copies {
     /// For copies within a function.
@@ -317,7 +255,17 @@ impl Copies {
         }
         let mut names = Names(HashSet::new());
         names.stmt(&func.body);
-        Copies(names.0)
+        Copies { names: names.0, nodes: 0 }
+    }
+
+    /// Whether a statement may be copied so many times more; if so, that is taken down.
+    pub fn allows(&mut self, s: &Stmt, times: usize) -> bool {
+        let nodes = u64::from(s.size()).saturating_mul(times as u64).saturating_add(self.nodes);
+        let fits = nodes <= MAX_COPIED;
+        if fits {
+            self.nodes = nodes;
+        }
+        fits
     }
 
     /// A copy with variables, buffers and names of blocks of its own.
@@ -337,6 +285,6 @@ impl Copies {
                 Arc::new(Block { name, ..(*b).clone() })
             }
         }
-        Rename(&mut self.0).stmt(&Subst::refresh().stmt(s))
+        Rename(&mut self.names).stmt(&Subst::refresh().stmt(s))
     }
 }

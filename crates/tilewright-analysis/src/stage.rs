@@ -21,10 +21,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tilewright_ir::visit::{free_vars, walk_expr};
+use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     BinOp, Block, Buffer, Expr, ExprKind, ForKind, IterKind, IterVar, Range, Stmt, StmtKind,
-    TensorFunc, Var, Visit,
+    TensorFunc, Var,
 };
 
 use crate::index::{Ranges, same_all};
@@ -191,18 +191,16 @@ impl Stage {
         let ExprKind::Binary(op, acc, value) = self.value.kind() else { return None };
         let ExprKind::Load(buffer, at) = acc.kind() else { return None };
         let same = *buffer == self.buffer && same_all(at, &self.indices);
-        let mut loads = Loads::default();
-        loads.expr(value);
-        let once = loads.0.iter().all(|(b, _)| *b != self.buffer);
+        let once = !value.loads_from(|b| *b == self.buffer);
         (self.is_reduction() && same && once).then(|| Reduction { op: *op, value: value.clone() })
     }
 
     /// Every load in the value with its indices, in the order of the text, the accumulator's
     /// included; loads inside of indices come after the load that they index.
     pub fn loads(&self) -> Vec<(Buffer, Vec<Expr>)> {
-        let mut loads = Loads::default();
-        loads.expr(&self.value);
-        loads.0
+        let mut loads = Vec::new();
+        self.value.for_each_load(|b, at| loads.push((b.clone(), at.to_vec())));
+        loads
     }
 
     /// The spatial variables where the store's indices are distinct spatial variables (or
@@ -226,18 +224,6 @@ impl Stage {
         }
         // A spatial variable that the store leaves out would write a cell again and again.
         (axes.len() == shape.len() && left.iter().all(|(_, e)| *e == 1)).then_some(axes)
-    }
-}
-
-#[derive(Default)]
-struct Loads(Vec<(Buffer, Vec<Expr>)>);
-
-impl Visit for Loads {
-    fn expr(&mut self, e: &Expr) {
-        if let ExprKind::Load(b, indices) = e.kind() {
-            self.0.push((b.clone(), indices.clone()));
-        }
-        walk_expr(self, e);
     }
 }
 
@@ -307,10 +293,10 @@ pub fn stage(stmt: &Stmt) -> Option<Stage> {
 
 /// Whether a value reads the memory of a buffer at other cells than this one.
 fn reads_elsewhere(buffer: &Buffer, indices: &[Expr], value: &Expr) -> bool {
-    let mut loads = Loads::default();
-    loads.expr(value);
-    let own = |b: &Buffer, at: &[Expr]| b == buffer && same_all(at, indices);
-    loads.0.iter().any(|(b, at)| b.data == buffer.data && !own(b, at))
+    value.any(|e| match e.kind() {
+        ExprKind::Load(b, at) => b.data == buffer.data && !(b == buffer && same_all(at, indices)),
+        _ => false,
+    })
 }
 
 /// Whether indices certainly differ for different values of the variables. Where each of these is an

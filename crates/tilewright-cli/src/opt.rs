@@ -22,7 +22,7 @@ pub struct Arguments {
     /// Passes to run, in this order.
     #[arg(long = "pass", value_name = "NAME,...", value_delimiter = ',')]
     passes: Vec<String>,
-    /// A setting of a pass.
+    /// An option of a pass, by its own name or as `PASS.OPTION`.
     #[arg(long = "pass-config", value_name = "KEY=VALUE", value_parser = pair)]
     config: Vec<(String, String)>,
     /// Print the module after each pass.
@@ -40,10 +40,12 @@ pub struct Arguments {
 
 fn passes_help() -> String {
     let mut text = String::from("Passes:\n");
-    for pass in passes::PASSES {
-        text += &format!("  {:<16} {}\n", pass.name, pass.about);
-        for (key, about) in pass.settings {
-            text += &format!("  {:<16}   {key}: {about}\n", "");
+    for pass in passes::passes() {
+        text += &format!("  {:<16} {}\n", pass.name, pass.summary);
+        for option in pass.options {
+            let (key, about) = (pass.key(option.name()), option.summary());
+            let (values, default) = (option.values(), option.default_value());
+            text += &format!("  {:<16}   {key}: {about}; {values}, default {default}\n", "");
         }
     }
     text
@@ -61,7 +63,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     }
     for pass in &passes {
         let mut why = Remarks::new();
-        let result = pass.run(&module, &config, &mut why);
+        let result = passes::run(pass, &module, &config, &mut why);
         if arguments.explain {
             report::remarks(&why);
         }

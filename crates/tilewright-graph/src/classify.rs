@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tilewright_analysis::index::same_all;
 use tilewright_analysis::{Stage, stages};
-use tilewright_ir::{Attr, Buffer, CallTarget, Expr, ExprKind, TensorFunc, Var, Visit, visit};
+use tilewright_ir::{Attr, Buffer, Expr, ExprKind, TensorFunc, Var, Visit, visit};
 use tilewright_transform::inline_spatial;
 
 use crate::view::relabels;
@@ -45,7 +45,7 @@ pub fn stage_kind(stage: &Stage) -> StageKind {
         let update = stage.reduction().is_some();
         return if update { StageKind::Reduction } else { StageKind::Other };
     }
-    if stage.covers_buffer().is_none() || has_effects(&stage.value) {
+    if stage.covers_buffer().is_none() || stage.value.effects().impure() {
         return StageKind::Other;
     }
     let loads = stage.loads();
@@ -79,24 +79,6 @@ pub fn access(stage: &Stage, buffer: &Buffer, at: &[Expr]) -> Access {
         _ => false,
     };
     if at.iter().all(follows) { Access::Broadcast } else { Access::Other }
-}
-
-/// Calls with unknown effects, or undefined values, which differ each time.
-fn has_effects(e: &Expr) -> bool {
-    struct Find(bool);
-    impl Visit for Find {
-        fn expr(&mut self, e: &Expr) {
-            self.0 |= match e.kind() {
-                ExprKind::Undef => true,
-                ExprKind::Call(target, _) => !matches!(target, CallTarget::Intrin(_)),
-                _ => false,
-            };
-            visit::walk_expr(self, e);
-        }
-    }
-    let mut find = Find(false);
-    find.expr(e);
-    find.0
 }
 
 /// What fusion knows of a tensor function. Functions that it knows nothing of stay alone.
@@ -148,7 +130,7 @@ impl Inlet {
     fn of(stages: &[Stage], input: &Buffer) -> Option<Inlet> {
         let mut reading = stages.iter().filter(|s| s.loads().iter().any(|l| l.0 == *input));
         let (Some(stage), None) = (reading.next(), reading.next()) else { return None };
-        let from_init = stage.init.as_ref().is_some_and(loads_anything);
+        let from_init = stage.init.as_ref().is_some_and(|e| e.effects().loads);
         let mut loads = stage.loads().into_iter().filter(|l| l.0 == *input).map(|l| l.1);
         let first = loads.next()?;
         let cells: i128 = stage.loops.iter().map(|l| i128::from(l.1)).product();
@@ -189,7 +171,7 @@ impl Facts {
             || before.iter().any(own)
             || writes_input
             || kind == StageKind::Other
-            || before.iter().any(|s| has_effects(&s.value))
+            || before.iter().any(|s| s.value.effects().impure())
         {
             return None;
         }
@@ -248,7 +230,7 @@ impl Visit for Shape {
             }
             ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
                 self.branches |= matches!(e.kind(), ExprKind::IfThenElse(..));
-                self.in_index |= !loads_anything(c);
+                self.in_index |= !c.effects().loads;
                 self.expr(c);
                 self.in_index = outer;
                 self.expr(t);
@@ -268,17 +250,4 @@ impl Visit for Shape {
         }
         self.in_index = outer;
     }
-}
-
-fn loads_anything(e: &Expr) -> bool {
-    struct Find(bool);
-    impl Visit for Find {
-        fn expr(&mut self, e: &Expr) {
-            self.0 |= matches!(e.kind(), ExprKind::Load(..));
-            visit::walk_expr(self, e);
-        }
-    }
-    let mut find = Find(false);
-    find.expr(e);
-    find.0
 }

@@ -24,11 +24,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tilewright_ir::{Binding, BindingBlock, GraphExpr, GraphFunc, Module, Result, TensorType};
+use tilewright_transform::pass::{Pass, Run};
 
 use crate::classify::{Access, Facts, Role};
 use crate::functions::Functions;
 use crate::merge::{Member, Source, joined_name, merge};
 use crate::normal::{changed_graphs, needed};
+
+/// `fuse` by name.
+pub const PASS: Pass = Pass {
+    name: "fuse",
+    summary: "join elementwise work with the functions that make its operands",
+    options: &[],
+    run: Run::Module(|module, _, _| fuse(module)),
+};
 
 /// A group's final value has at most this many nodes, so that compilation stays fast and kernels
 /// stay in the instruction cache.

@@ -33,6 +33,18 @@ pub use fuse::fuse;
 pub use memory::plan_memory;
 pub use prepare::prepare;
 
+use tilewright_transform::pass::Pass;
+
+/// Every pass over graph functions.
+pub static PASSES: &[&Pass] = &[
+    &fuse::PASS,
+    &layout::cancel::PASS,
+    &layout::flow::PASS,
+    &layout::fold::PASS,
+    &layout::lift::PASS,
+    &prepare::PASS,
+];
+
 /// Attribute of a tensor function whose result is its input under another shape: memory planning
 /// gives both the same memory, and the function is not called. Set by [`prepare`].
 pub const VIEW: &str = "tilewright.view";

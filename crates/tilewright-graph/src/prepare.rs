@@ -16,10 +16,19 @@ use tilewright_ir::{
     Attr, Binding, BindingBlock, Buffer, DType, Error, Expr, Function, GraphExpr, GraphFunc,
     GraphType, GraphVar, IterKind, Module, Param, Result, TensorFunc, TensorType, Var,
 };
+use tilewright_transform::pass::{Pass, Run};
 
 use crate::normal::normalize;
 use crate::view::relabels;
 use crate::{COPY, VIEW};
+
+/// `prepare` by name.
+pub const PASS: Pass = Pass {
+    name: "prepare",
+    summary: "bring graph functions into the form that memory planning needs",
+    options: &[],
+    run: Run::Module(|module, _, _| prepare(module)),
+};
 
 /// Brings a module into the form that [`plan_memory`](crate::plan_memory) takes.
 ///

@@ -102,30 +102,12 @@ impl Memories {
 
     /// Whether an expression may have an arbitrary value.
     fn may_be_undef(&self, e: &Expr) -> bool {
-        struct Find<'a> {
-            memories: &'a Memories,
-            found: bool,
-            seen: HashSet<usize>,
-        }
-        impl Visit for Find<'_> {
-            fn expr(&mut self, e: &Expr) {
-                if self.found || !self.seen.insert(e.address()) {
-                    return;
-                }
-                self.found = match e.kind() {
-                    ExprKind::Undef => true,
-                    ExprKind::Var(v) => self.memories.undef_vars.contains(v),
-                    ExprKind::Load(b, _) => {
-                        self.memories.info.get(self.memories.number(b)).is_some_and(|i| i.undef)
-                    }
-                    _ => false,
-                };
-                walk_expr(self, e);
-            }
-        }
-        let mut find = Find { memories: self, found: false, seen: HashSet::new() };
-        find.expr(e);
-        find.found
+        e.any(|part| match part.kind() {
+            ExprKind::Undef => true,
+            ExprKind::Var(v) => self.undef_vars.contains(v),
+            ExprKind::Load(b, _) => self.info.get(self.number(b)).is_some_and(|i| i.undef),
+            _ => false,
+        })
     }
 }
 

@@ -18,11 +18,9 @@
 //! What may still go wrong (reading what was never written) sends the nest back to the loops as
 //! they stand, which report it.
 
-use std::collections::HashSet;
-
 use tilewright_ir::{
     BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, ForKind, IterKind, Range, Result,
-    Stmt, StmtKind, Var, Visit, visit,
+    Stmt, StmtKind, Var,
 };
 
 use crate::at_once::{Act, AtOnce};
@@ -107,7 +105,7 @@ impl Compiler<'_> {
             }
         }
         let StmtKind::Store { buffer, indices, value } = s.body.kind() else { return Ok(None) };
-        if buffer.dtype() != DType::F32 || has_effects(value) {
+        if buffer.dtype() != DType::F32 || value.effects().calls {
             return Ok(None);
         }
         let number = self.memories.number(buffer);
@@ -146,7 +144,7 @@ impl Compiler<'_> {
             None => None,
             Some(StmtKind::Store { buffer: b, indices, value }) => {
                 let same = b == buffer && self.access(b, indices)?.direct() == Some(&at);
-                if !same || has_effects(value) || self.reads(value, number) {
+                if !same || value.effects().calls || self.reads(value, number) {
                     return Ok(None);
                 }
                 Some(value)
@@ -218,14 +216,14 @@ impl Compiler<'_> {
     /// Whether an expression reads a memory.
     fn reads(&self, e: &Expr, number: usize) -> bool {
         let mut found = false;
-        each_load(e, &mut |b, _| found |= self.memories.number(b) == number);
+        e.for_each_load(|b, _| found |= self.memories.number(b) == number);
         found
     }
 
     /// Whether an expression reads the memory of a buffer only at one place.
     fn reads_only(&mut self, e: &Expr, buffer: &Buffer, at: &Affine) -> Result<bool> {
         let mut loads = Vec::new();
-        each_load(e, &mut |b, indices| loads.push((b.clone(), indices.to_vec())));
+        e.for_each_load(|b, indices| loads.push((b.clone(), indices.to_vec())));
         let number = self.memories.number(buffer);
         for (b, indices) in loads {
             if self.memories.number(&b) == number
@@ -247,7 +245,7 @@ impl Compiler<'_> {
         reduce: &[Loop],
     ) -> Result<Option<(Loop, bool)>> {
         let mut loads = Vec::new();
-        each_load(value, &mut |b, indices| loads.push((b.clone(), indices.to_vec())));
+        value.for_each_load(|b, indices| loads.push((b.clone(), indices.to_vec())));
         let mut places = Vec::new();
         for (b, indices) in loads {
             places.extend(self.access(&b, &indices)?.direct().cloned());
@@ -361,47 +359,6 @@ fn steps(all: &[Loop], spatial: &[Loop], init: bool) -> Option<u64> {
     steps.checked_add(points)?.checked_add(inits)
 }
 
-/// Whether a call may do more than compute.
-fn has_effects(e: &Expr) -> bool {
-    struct Find {
-        found: bool,
-        seen: HashSet<usize>,
-    }
-    impl Visit for Find {
-        fn expr(&mut self, e: &Expr) {
-            if let ExprKind::Call(target, _) = e.kind() {
-                self.found |= !matches!(target, CallTarget::Intrin(_));
-            }
-            if !self.found && self.seen.insert(e.address()) {
-                visit::walk_expr(self, e);
-            }
-        }
-    }
-    let mut find = Find { found: false, seen: HashSet::new() };
-    find.expr(e);
-    find.found
-}
-
-/// Calls back for each load; for a shared one once.
-fn each_load(e: &Expr, f: &mut dyn FnMut(&Buffer, &[Expr])) {
-    struct Loads<'f> {
-        f: &'f mut dyn FnMut(&Buffer, &[Expr]),
-        seen: HashSet<usize>,
-    }
-    impl Visit for Loads<'_> {
-        fn expr(&mut self, e: &Expr) {
-            if !self.seen.insert(e.address()) {
-                return;
-            }
-            if let ExprKind::Load(b, indices) = e.kind() {
-                (self.f)(b, indices);
-            }
-            visit::walk_expr(self, e);
-        }
-    }
-    Loads { f, seen: HashSet::new() }.expr(e);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -432,7 +389,7 @@ mod tests {
             let mut block = Block::new("block", body);
             block.init = Some(Stmt::store(&b, at.to_vec(), Expr::float(0.0, DType::F32)));
             let mut bindings = Vec::new();
-            let mut renamed = visit::Subst::default();
+            let mut renamed = tilewright_ir::visit::Subst::default();
             for (v, n) in loops {
                 let kind = match reduce.contains(v) {
                     true => IterKind::Reduce,

@@ -95,6 +95,17 @@ impl DType {
             _ => None,
         }
     }
+
+    /// Largest finite value of a floating-point type (`None` for other kinds).
+    pub fn max_float(self) -> Option<f64> {
+        match (self.kind, self.bits) {
+            (TypeKind::Float, 16) => Some(half::f16::MAX.to_f64()),
+            (TypeKind::Float, 32) => Some(f64::from(f32::MAX)),
+            (TypeKind::Float, 64) => Some(f64::MAX),
+            (TypeKind::BFloat, _) => Some(half::bf16::MAX.to_f64()),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for DType {

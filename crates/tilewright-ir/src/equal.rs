@@ -176,9 +176,13 @@ pub fn same_expr(a: &Expr, b: &Expr) -> bool {
     a.ptr_eq(b) || may_agree(a, b) && exprs(a, b, &Options::default()).is_ok()
 }
 
-/// Whether two expressions agree at their roots. Most that differ do so there, and where they do it
-/// takes no text to say so.
+/// Whether two expressions agree in what their nodes keep, and at their roots. Most that differ do
+/// so there, and where they do it takes no text to say so.
 fn may_agree(a: &Expr, b: &Expr) -> bool {
+    let (x, y) = (a.effects(), b.effects());
+    if a.size() != b.size() || x != y || !x.binds && a.var_bits() != b.var_bits() {
+        return false;
+    }
     let root = |a: &Expr, b: &Expr| match (a.kind(), b.kind()) {
         (ExprKind::Var(x), ExprKind::Var(y)) => x == y,
         (ExprKind::Int(x), ExprKind::Int(y)) => x == y,

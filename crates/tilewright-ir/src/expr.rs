@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::buffer::Buffer;
 use crate::dtype::{DType, TypeKind};
+use crate::effects::{Effects, Summary};
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
@@ -302,6 +303,8 @@ pub struct Expr(Arc<ExprData>);
 
 struct ExprData {
     dtype: DType,
+    /// Derived from the node when it is made, and the same ever after.
+    summary: Summary,
     kind: ExprKind,
 }
 
@@ -343,7 +346,8 @@ pub enum ExprKind {
 impl Expr {
     /// A node of a given type, unchecked; prefer the other constructors.
     pub fn new(kind: ExprKind, dtype: DType) -> Self {
-        Expr(Arc::new(ExprData { dtype, kind }))
+        let summary = Summary::of(&kind, dtype);
+        Expr(Arc::new(ExprData { dtype, summary, kind }))
     }
 
     /// The node.
@@ -354,6 +358,32 @@ impl Expr {
     /// The type of the value.
     pub fn dtype(&self) -> DType {
         self.0.dtype
+    }
+
+    /// What the node keeps of itself and its parts.
+    pub(crate) fn summary(&self) -> Summary {
+        self.0.summary
+    }
+
+    /// What evaluating it may do.
+    pub fn effects(&self) -> Effects {
+        self.0.summary.effects
+    }
+
+    /// The number of nodes as text, where a shared node counts each time that it stands there; at
+    /// most `u32::MAX`.
+    pub fn size(&self) -> u32 {
+        self.0.summary.size
+    }
+
+    /// A bit for each variable that is read; other variables may have the same.
+    pub(crate) fn var_bits(&self) -> u64 {
+        self.0.summary.vars
+    }
+
+    /// Whether the node has parts and several owners, so that a walk may come to it again.
+    pub fn is_shared(&self) -> bool {
+        self.0.summary.size > 1 && Arc::strong_count(&self.0) > 1
     }
 
     /// Whether both are the same node in memory.

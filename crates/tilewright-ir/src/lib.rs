@@ -10,16 +10,21 @@
 //! * [`plan`]: a graph function after memory planning: steps over slots.
 //! * [`extent`]: sizes and the type that holds them; [`interval`]: the values of index expressions.
 //! * [`visit`]: the one recursion scheme, [`Visit`] and [`Fold`], with substitution on top.
+//! * [`effects`], [`query`]: what evaluating an expression may do, and what it is made of.
+//! * [`demand`]: when evaluating it is defined, and which loads decide more than a value.
 //! * [`equal`]: structural equality modulo names, with the first difference.
 //! * [`mod@update`]: stores that combine something into their own cell.
 //! * [`well_formed`]: the check that every stage may rely on.
+//! * [`suggest`]: names that were meant.
 //! * [`text`]: expressions as TVMScript text (statements are printed by the script crate).
 //! * [`error`]: the one error type of the whole project.
 //!
 //! **Architecture invariant:** no IO, no knowledge of any pass, layout or target in here.
 
 pub mod buffer;
+pub mod demand;
 pub mod dtype;
+pub mod effects;
 pub mod equal;
 pub mod error;
 pub mod expr;
@@ -30,8 +35,10 @@ pub mod interval;
 pub mod lambda;
 pub mod module;
 pub mod plan;
+pub mod query;
 pub mod show;
 pub mod stmt;
+pub mod suggest;
 pub mod tensor;
 pub mod text;
 pub mod update;
@@ -40,6 +47,7 @@ pub mod well_formed;
 
 pub use buffer::Buffer;
 pub use dtype::{DType, TypeKind};
+pub use effects::Effects;
 pub use error::{Diagnostic, Error, Remarks, Result, Source, Span};
 pub use expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
 pub use func::{Param, TensorFunc};

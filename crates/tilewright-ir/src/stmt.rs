@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
+use crate::effects::{Effects, Summary};
 use crate::error::Span;
 use crate::expr::{Expr, Var};
 use crate::tensor::Tensor;
@@ -21,6 +22,8 @@ pub struct Stmt(Arc<StmtData>);
 struct StmtData {
     kind: StmtKind,
     span: Option<Span>,
+    /// Derived from the node when it is made, and the same ever after.
+    summary: Summary,
 }
 
 /// Value of an annotation.
@@ -284,12 +287,28 @@ impl Stmt {
 
     /// A statement without a place in a source.
     pub fn new(kind: StmtKind) -> Self {
-        Stmt(Arc::new(StmtData { kind, span: None }))
+        Self::spanned(kind, None)
     }
 
     /// A statement with its place.
     pub fn spanned(kind: StmtKind, span: Option<Span>) -> Self {
-        Stmt(Arc::new(StmtData { kind, span }))
+        let summary = Summary::of_stmt(&kind);
+        Stmt(Arc::new(StmtData { kind, span, summary }))
+    }
+
+    /// What running it may do, all that is inside of it included.
+    pub fn effects(&self) -> Effects {
+        self.0.summary.effects
+    }
+
+    /// The number of nodes as text, of statements and of expressions; at most `u32::MAX`.
+    pub fn size(&self) -> u32 {
+        self.0.summary.size
+    }
+
+    /// What the node keeps of itself and its parts.
+    pub(crate) fn summary(&self) -> Summary {
+        self.0.summary
     }
 
     /// The node.

@@ -14,7 +14,7 @@ use crate::buffer::Buffer;
 use crate::dtype::{DType, TypeKind};
 use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Var};
 use crate::show::is_hidden;
-use crate::visit::{self, Fold, Visit};
+use crate::visit::{self, Fold};
 
 /// Names for what an expression mentions.
 pub trait Names {
@@ -75,32 +75,13 @@ pub fn expr_to_string(e: &Expr, names: &mut dyn Names) -> String {
 
 /// The text of an expression for a message: the parts of a large one are left out (`...`).
 pub fn brief(e: &Expr) -> String {
-    const NODES: usize = 48;
-    if node_count(e, NODES + 1) <= NODES {
+    const NODES: u32 = 48;
+    if e.size() <= NODES {
         return e.to_string();
     }
     let cut = |depth| Cut { depth }.expr(e);
-    let short = (1..6).rev().map(cut).find(|e| node_count(e, NODES + 1) <= NODES);
+    let short = (1..6).rev().map(cut).find(|e| e.size() <= NODES);
     short.map_or_else(|| "...".to_owned(), |e| e.to_string())
-}
-
-/// Number of nodes, counting no further than `limit`.
-fn node_count(e: &Expr, limit: usize) -> usize {
-    struct Count {
-        seen: usize,
-        limit: usize,
-    }
-    impl Visit for Count {
-        fn expr(&mut self, e: &Expr) {
-            if self.seen < self.limit {
-                self.seen += 1;
-                visit::walk_expr(self, e);
-            }
-        }
-    }
-    let mut count = Count { seen: 0, limit };
-    count.expr(e);
-    count.seen
 }
 
 /// Replaces everything below a depth by `...`.
@@ -110,7 +91,7 @@ struct Cut {
 
 impl Fold for Cut {
     fn expr(&mut self, e: &Expr) -> Expr {
-        if self.depth == 0 && node_count(e, 2) > 1 {
+        if self.depth == 0 && e.size() > 1 {
             return Var::new("...", e.dtype()).expr();
         }
         self.depth = self.depth.saturating_sub(1);
@@ -160,33 +141,6 @@ pub fn fill(message: &str, values: &[i64]) -> String {
         out.push_str(part);
     }
     out
-}
-
-/// The known name nearest to a misspelt one, where one is near.
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (name.len() / 3).min(3);
-    known
-        .into_iter()
-        .filter(|k| limit > 0 && k.len().abs_diff(name.len()) <= limit && k.len() < 64)
-        .map(|k| (distance(name, k), k))
-        .filter(|(d, _)| *d <= limit)
-        .min_by_key(|(d, _)| *d)
-        .map(|(_, k)| k)
-}
-
-/// Number of bytes to insert, delete or replace.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let cost = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = cost.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 /// Shortest text of a finite float that reads back as the same value.
@@ -477,16 +431,6 @@ mod tests {
         assert_eq!(Expr::float(0.1, DType::F32).to_string(), "T.float32(0.1)");
         assert_eq!(Expr::float(1e30, DType::F32).to_string(), "T.float32(1e30)");
         assert_eq!(Expr::float(f64::NEG_INFINITY, DType::F32).to_string(), "T.float32(\"-inf\")");
-    }
-
-    #[test]
-    fn the_nearest_name_is_found_and_a_far_one_is_not() {
-        let known = ["serial", "parallel", "if_then_else"];
-        assert_eq!(nearest("seral", known), Some("serial"));
-        assert_eq!(nearest("if_then_esle", known), Some("if_then_else"));
-        assert_eq!(nearest("xyz", known), None);
-        assert_eq!(nearest("i", ["B", "j"]), None);
-        assert_eq!(distance("kitten", "sitting"), 3);
     }
 
     #[test]

@@ -22,6 +22,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
+use crate::effects::var_bit;
 use crate::expr::{Expr, ExprKind, Var};
 use crate::func::{Param, TensorFunc};
 use crate::stmt::{Attr, Attrs, Block, IterVar, MatchRegion, Range, Region, Stmt, StmtKind};
@@ -52,7 +53,12 @@ pub trait Visit {
 
 /// Visits the parts of an expression.
 pub fn walk_expr<V: Visit + ?Sized>(v: &mut V, e: &Expr) {
-    match e.kind() {
+    walk_expr_kind(v, e.kind());
+}
+
+/// [`walk_expr`] for a node that is being made.
+pub(crate) fn walk_expr_kind<V: Visit + ?Sized>(v: &mut V, kind: &ExprKind) {
+    match kind {
         ExprKind::Int(_)
         | ExprKind::Float(_)
         | ExprKind::Str(_)
@@ -131,7 +137,12 @@ pub fn walk_block<V: Visit + ?Sized>(v: &mut V, b: &Block) {
 
 /// Visits the parts of a statement.
 pub fn walk_stmt<V: Visit + ?Sized>(v: &mut V, s: &Stmt) {
-    match s.kind() {
+    walk_stmt_kind(v, s.kind());
+}
+
+/// [`walk_stmt`] for a node that is being made.
+pub(crate) fn walk_stmt_kind<V: Visit + ?Sized>(v: &mut V, kind: &StmtKind) {
+    match kind {
         StmtKind::Store { buffer, indices, value } => {
             v.buffer_use(buffer);
             indices.iter().for_each(|i| v.expr(i));
@@ -548,7 +559,8 @@ pub fn fold_func<F: Fold + ?Sized>(f: &mut F, func: &TensorFunc) -> TensorFunc {
 /// Replaces free variables by expressions, and buffers by buffers.
 ///
 /// Definitions inside the tree are left alone, unless their shape mentions a replaced variable:
-/// such a buffer is derived anew. Variables are unique, so nothing is captured.
+/// such a buffer is derived anew. Variables are unique, so nothing is captured. What is shared in an
+/// expression stays shared, and so takes time once.
 #[derive(Clone, Default)]
 pub struct Subst {
     /// Replacements of variables.
@@ -558,6 +570,18 @@ pub struct Subst {
     /// Also give every variable and buffer that is defined inside a new identity, so that a copy
     /// can stand beside the original.
     pub refresh: bool,
+    /// The expression that is under way.
+    memo: Memo,
+}
+
+/// What became of shared nodes, while one expression is folded.
+#[derive(Clone, Default)]
+struct Memo {
+    depth: usize,
+    /// The bits of the replaced variables.
+    vars: u64,
+    /// The result by the address of the node, which is kept for as long.
+    done: HashMap<usize, (Expr, Expr)>,
 }
 
 impl Subst {
@@ -566,18 +590,53 @@ impl Subst {
         Subst { vars: pairs.into_iter().collect(), ..Default::default() }
     }
 
+    /// Replaces buffers.
+    pub fn buffers(pairs: impl IntoIterator<Item = (Buffer, Buffer)>) -> Self {
+        Subst { buffers: pairs.into_iter().collect(), ..Default::default() }
+    }
+
     /// Replaces nothing, and gives every definition a new identity.
     pub fn refresh() -> Self {
         Subst { refresh: true, ..Default::default() }
+    }
+
+    /// Whether an expression may hold something that is replaced.
+    fn concerns(&self, e: &Expr) -> bool {
+        let effects = e.effects();
+        e.var_bits() & self.memo.vars != 0
+            || effects.binds && self.refresh
+            || effects.loads && !self.buffers.is_empty()
     }
 }
 
 impl Fold for Subst {
     fn expr(&mut self, e: &Expr) -> Expr {
-        match e.kind() {
-            ExprKind::Var(v) => self.vars.get(v).cloned().unwrap_or_else(|| e.clone()),
-            _ => fold_expr_children(self, e),
+        if self.memo.depth == 0 {
+            // Beyond that, nearly every bit is set.
+            self.memo.vars = match self.refresh || self.vars.len() > 64 {
+                true => u64::MAX,
+                false => self.vars.keys().fold(0, |bits, v| bits | var_bit(v)),
+            };
         }
+        if !self.concerns(e) {
+            return e.clone();
+        }
+        if let ExprKind::Var(v) = e.kind() {
+            return self.vars.get(v).cloned().unwrap_or_else(|| e.clone());
+        }
+        let shared = e.is_shared();
+        if shared && let Some((_, done)) = self.memo.done.get(&e.address()) {
+            return done.clone();
+        }
+        self.memo.depth += 1;
+        let new = fold_expr_children(self, e);
+        self.memo.depth -= 1;
+        match self.memo.depth {
+            0 => self.memo.done.clear(),
+            _ if shared => drop(self.memo.done.insert(e.address(), (e.clone(), new.clone()))),
+            _ => {}
+        }
+        new
     }
 
     fn var_def(&mut self, v: &Var) -> Var {
@@ -626,25 +685,17 @@ impl Fold for Subst {
 
 /// Variables that an expression reads and does not bind itself.
 pub fn free_vars(e: &Expr) -> HashSet<Var> {
-    struct Free {
-        free: HashSet<Var>,
-        bound: HashSet<Var>,
-    }
-    impl Visit for Free {
-        fn expr(&mut self, e: &Expr) {
-            if let ExprKind::Var(v) = e.kind() {
-                self.free.insert(v.clone());
-            }
-            walk_expr(self, e);
+    let (mut free, mut bound) = (HashSet::new(), HashSet::new());
+    e.for_each(|part| {
+        match part.kind() {
+            ExprKind::Var(v) => drop(free.insert(v.clone())),
+            ExprKind::Let(v, ..) => drop(bound.insert(v.clone())),
+            _ => {}
         }
-        fn var_def(&mut self, v: &Var) {
-            self.bound.insert(v.clone());
-        }
-    }
-    let mut f = Free { free: HashSet::new(), bound: HashSet::new() };
-    f.expr(e);
-    f.free.retain(|v| !f.bound.contains(v));
-    f.free
+        part.var_bits() != 0 || part.effects().binds
+    });
+    free.retain(|v| !bound.contains(v));
+    free
 }
 
 /// Buffers that a statement loads from and stores to, each once, in the order of the text.
@@ -657,12 +708,11 @@ pub fn accessed(s: &Stmt) -> (Vec<Buffer>, Vec<Buffer>) {
     }
     impl Visit for Accessed {
         fn expr(&mut self, e: &Expr) {
-            if let ExprKind::Load(b, _) = e.kind()
-                && !self.reads.contains(b)
-            {
-                self.reads.push(b.clone());
-            }
-            walk_expr(self, e);
+            e.for_each_load(|b, _| {
+                if !self.reads.contains(b) {
+                    self.reads.push(b.clone());
+                }
+            });
         }
         fn stmt(&mut self, s: &Stmt) {
             if let StmtKind::Store { buffer, .. } = s.kind()

@@ -24,9 +24,7 @@ use tilewright_sets::{Engine, Proof};
 use crate::cache::the_block;
 use crate::copying::{Bound, Change, Place, fit, hull};
 use crate::footprint::{Footprint, cover, known_around, reads_own_writes, touches, within};
-use crate::inline::{
-    loaded, not_repeatable, nothing_between, removed, scope_of, site_in, solve, users,
-};
+use crate::inline::{not_repeatable, nothing_between, removed, scope_of, site_in, solve, users};
 use crate::schedule::{Edited, Schedule, loop_site};
 use crate::site::{as_block, as_loop, find};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
@@ -291,7 +289,7 @@ fn compute_at(
     let Some(reader) = readers.first() else {
         return Err(refuse(format!("nothing reads `{}`", buffer.name)));
     };
-    let mut inputs = loaded(value);
+    let mut inputs = value.loaded_buffers();
     inputs.retain(|x| x != buffer);
     for x in &inputs {
         if let Some(r) = readers.iter().find(|r| touches(&r.stmt, x).1) {

@@ -19,10 +19,10 @@
 //! block has written in the same iteration: what the fill leaves in other cells is not seen.
 
 use tilewright_analysis::index::{Ranges, conjuncts, simplify, simplify_indices};
-use tilewright_ir::visit::{Subst, free_vars};
+use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt,
-    StmtKind, TensorFunc, Var, Visit,
+    StmtKind, TensorFunc, Var,
 };
 
 use crate::cache::{one_block, the_block};
@@ -93,10 +93,10 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited>
     else {
         return Err(of_block("does not store an `if_then_else`"));
     };
-    if reads_memory(pad) {
+    if !pad.effects().constant() || pad.effects().intrinsics {
         return Err(refuse(format!("the pad value `{pad}` is not a constant")));
     }
-    if reads(value, buffer) {
+    if value.loads_from(|b| *b == *buffer || b.data == buffer.data) {
         return Err(of_block(&format!("reads `{}`, which it writes", buffer.name)));
     }
     for iter in &b.iters {
@@ -171,9 +171,9 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited>
         iters.push(IterVar { var, domain, kind: iter.kind });
         let at = &bindings[k];
         let own = at.as_var().filter(|v| {
-            let elsewhere = bindings.iter().enumerate().any(|(j, e)| j != k && uses(e, v))
-                || uses(&predicate, v)
-                || nest.iter().filter_map(as_loop).any(|(_, r, _)| uses(&r.extent, v));
+            let elsewhere = bindings.iter().enumerate().any(|(j, e)| j != k && e.mentions(v))
+                || predicate.mentions(v)
+                || nest.iter().filter_map(as_loop).any(|(_, r, _)| r.extent.mentions(v));
             let whole = own_nest.iter().filter_map(as_loop).any(|(x, r, _)| {
                 x == *v
                     && r.min.as_int() == Some(0)
@@ -260,38 +260,6 @@ fn unseen(func: &TensorFunc, site: &Site, first: usize, buffer: &Buffer) -> Resu
     Ok(())
 }
 
-fn uses(e: &Expr, v: &Var) -> bool {
-    free_vars(e).contains(v)
-}
-
-fn reads_memory(e: &Expr) -> bool {
-    struct Reads(bool);
-    impl Visit for Reads {
-        fn expr(&mut self, e: &Expr) {
-            self.0 |= matches!(e.kind(), ExprKind::Load(..) | ExprKind::Call(..));
-            tilewright_ir::visit::walk_expr(self, e);
-        }
-    }
-    let mut r = Reads(false);
-    r.expr(e);
-    r.0
-}
-
-fn reads(e: &Expr, buffer: &Buffer) -> bool {
-    struct Reads<'a>(&'a Buffer, bool);
-    impl Visit for Reads<'_> {
-        fn expr(&mut self, e: &Expr) {
-            tilewright_ir::visit::walk_expr(self, e);
-        }
-        fn buffer_use(&mut self, b: &Buffer) {
-            self.1 |= b == self.0 || b.data == self.0.data;
-        }
-    }
-    let mut r = Reads(buffer, false);
-    r.expr(e);
-    r.1
-}
-
 /// The bounds that a condition sets to each variable, where they are tighter than its domain.
 fn box_of(cond: &Expr, iters: &[IterVar]) -> Result<Vec<Option<Bounds>>> {
     let mut out: Vec<Option<Bounds>> = iters.iter().map(|_| None).collect();
@@ -328,7 +296,7 @@ fn box_of(cond: &Expr, iters: &[IterVar]) -> Result<Vec<Option<Bounds>>> {
 /// Which variable a comparison bounds: its first value, or the one after its last.
 fn bound_of(e: &Expr, iters: &[IterVar]) -> Option<(usize, Option<i64>, Option<i64>)> {
     let ExprKind::Binary(op, a, b) = e.kind() else { return None };
-    let k = iters.iter().position(|i| uses(a, &i.var) || uses(b, &i.var))?;
+    let k = iters.iter().position(|i| a.mentions(&i.var) || b.mentions(&i.var))?;
     let var = &iters[k].var;
     let ((ka, ca), (kb, cb)) = (linear(a, var)?, linear(b, var)?);
     // Brought to `factor * var + constant >= 0`.

@@ -102,40 +102,47 @@ fn stage(func: &TensorFunc, block: &BlockRef) -> Result<Stage> {
     Ok(Stage { site, block: b, buffer, indices, value })
 }
 
-/// A part of a value that cannot be computed again.
-pub(crate) fn not_repeatable(e: &Expr) -> Option<Expr> {
-    struct Find(Option<Expr>);
-    impl Visit for Find {
-        fn expr(&mut self, e: &Expr) {
-            let foreign = |t: &CallTarget| !matches!(t, CallTarget::Intrin(_));
-            match e.kind() {
-                ExprKind::Undef => self.0 = Some(e.clone()),
-                ExprKind::Call(target, _) if foreign(target) => self.0 = Some(e.clone()),
-                _ => {}
-            }
-            walk_expr(self, e);
-        }
+/// Most nodes that one statement may get in the place of loads.
+const MAX_INLINED: u64 = 1 << 16;
+
+/// Refuses to write a value in so many places that a statement becomes too large: stages that read
+/// the one before twice double it each time.
+fn check_size(value: &Expr, places: u64, block: &str) -> Result<()> {
+    let nodes = places.saturating_mul(u64::from(value.size()));
+    match nodes <= MAX_INLINED {
+        true => Ok(()),
+        false => Err(Error::refused(format!(
+            "the value of the block `{block}` has {} nodes and would stand in {places} places of \
+             one statement, which may get {MAX_INLINED} nodes",
+            value.size()
+        ))),
     }
-    let mut f = Find(None);
-    f.expr(e);
-    f.0
 }
 
-pub(crate) fn loaded(e: &Expr) -> Vec<Buffer> {
-    struct Loaded(Vec<Buffer>);
-    impl Visit for Loaded {
+/// How often a statement loads from a buffer, as text.
+fn loads_as_text(s: &Stmt, buffer: &Buffer) -> u64 {
+    struct Loads<'a>(&'a Buffer, u64);
+    impl Visit for Loads<'_> {
         fn expr(&mut self, e: &Expr) {
-            if let ExprKind::Load(b, _) = e.kind()
-                && !self.0.contains(b)
-            {
-                self.0.push(b.clone());
+            self.1 += u64::from(matches!(e.kind(), ExprKind::Load(b, _) if b == self.0));
+            if e.effects().loads {
+                walk_expr(self, e);
             }
-            walk_expr(self, e);
         }
     }
-    let mut l = Loaded(Vec::new());
-    l.expr(e);
-    l.0
+    let mut loads = Loads(buffer, 0);
+    loads.stmt(s);
+    loads.1
+}
+
+/// A part of a value that cannot be computed again.
+pub(crate) fn not_repeatable(e: &Expr) -> Option<Expr> {
+    let own = |part: &Expr| match part.kind() {
+        ExprKind::Undef => true,
+        ExprKind::Call(target, _) => !matches!(target, CallTarget::Intrin(_)),
+        _ => false,
+    };
+    if !e.effects().impure() { None } else { e.find(own) }
 }
 
 /// The expression that each iteration variable has where the indices are `at`: the indices must
@@ -201,10 +208,11 @@ pub(crate) fn users(
             | StmtKind::Evaluate(_)
             | StmtKind::Assume(_)
             | StmtKind::Assert { .. } => true,
-            StmtKind::If { cond, .. } => loaded(cond).contains(buffer),
-            StmtKind::Let { value, .. } => loaded(value).contains(buffer),
+            StmtKind::If { cond, .. } => cond.loaded_buffers().contains(buffer),
+            StmtKind::Let { value, .. } => value.loaded_buffers().contains(buffer),
             StmtKind::For { range, .. } => {
-                loaded(&range.min).contains(buffer) || loaded(&range.extent).contains(buffer)
+                range.min.loaded_buffers().contains(buffer)
+                    || range.extent.loaded_buffers().contains(buffer)
             }
             _ => false,
         };
@@ -299,7 +307,7 @@ fn compute_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     let span = st.site.stmt.span();
     let vars = solve(&st.block, &st.indices, &st.buffer).map_err(|e| e.at(span))?;
     let body = scope_of(func, &st.site, &st.buffer)?;
-    let inputs = loaded(&st.value);
+    let inputs = st.value.loaded_buffers();
     if inputs.contains(&st.buffer) {
         return Err(Error::refused(format!(
             "the block `{}` reads `{}`, which it writes",
@@ -335,6 +343,8 @@ fn compute_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
         }
         nothing_between(&body, &own, &readers, x, |(_, w)| w, "is written")?;
     }
+    let loads = readers.iter().map(|r| loads_as_text(&r.stmt, &st.buffer)).max().unwrap_or(0);
+    check_size(&st.value, loads, &st.block.name).map_err(|e| e.at(span))?;
     let mut point = Subst::default();
     for iter in &st.block.iters {
         if !vars.contains(&iter.var) {
@@ -435,7 +445,7 @@ impl Fold for Inline<'_> {
         if named(&b.writes) {
             new.writes = None;
         }
-        if (named(&b.reads) || named(&b.writes)) && has_pointers(&b.body) {
+        if (named(&b.reads) || named(&b.writes)) && b.body.any_expr(is_pointer) {
             self.opaque = Some(b.name.clone());
         }
         new.allocs.retain(|a| a != self.buffer);
@@ -443,17 +453,9 @@ impl Fold for Inline<'_> {
     }
 }
 
-fn has_pointers(s: &Stmt) -> bool {
-    struct Pointers(bool);
-    impl Visit for Pointers {
-        fn expr(&mut self, e: &Expr) {
-            self.0 |= e.as_var().is_some_and(|v| v.dtype() == tilewright_ir::DType::HANDLE);
-            walk_expr(self, e);
-        }
-    }
-    let mut p = Pointers(false);
-    p.stmt(s);
-    p.0
+/// Whether an expression is a pointer.
+fn is_pointer(e: &Expr) -> bool {
+    e.as_var().is_some_and(|v| v.dtype() == tilewright_ir::DType::HANDLE)
 }
 
 fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
@@ -467,7 +469,7 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     ));
     let mut found = None;
     let scope = consumer.site.scope().and_then(as_block).cloned();
-    for b in loaded(&consumer.value) {
+    for b in consumer.value.loaded_buffers() {
         if !scope.as_ref().is_some_and(|s| s.allocs.contains(&b)) {
             continue;
         }
@@ -490,7 +492,7 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
         ))
         .at(span));
     }
-    if loaded(&consumer.value).contains(out) {
+    if consumer.value.loaded_buffers().contains(out) {
         return Err(Error::refused(format!(
             "the block `{}` reads `{}`, which it writes",
             consumer.block.name, out.name
@@ -499,7 +501,7 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     }
     let list = std::slice::from_ref(&to);
     nothing_between(&body, &from, list, out, |(r, w)| r || w, "is used")?;
-    for x in loaded(&consumer.value).iter().filter(|x| **x != buffer) {
+    for x in consumer.value.loaded_buffers().iter().filter(|x| **x != buffer) {
         nothing_between(&body, &from, list, x, |(_, w)| w, "is written")?;
     }
     // The producer's store, seen from the consumer.
@@ -513,6 +515,8 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
         };
         subst.vars.insert(iter.var.clone(), value.cast(iter.var.dtype()));
     }
+    let loads = loads_as_text(&to.stmt, &buffer);
+    check_size(&producer.value, loads, &producer.block.name).map_err(|e| e.at(span))?;
     let mut replace = Inline {
         gone: removed(&to),
         buffer: &buffer,

@@ -60,4 +60,9 @@ pub use auto::{Machine, auto};
 pub use buffer_arg::BufferArg;
 pub use schedule::{Permissions, Schedule};
 pub use tensorize::Intrinsic;
+
+use tilewright_transform::pass::Pass;
+
+/// The passes that make schedules.
+pub static PASSES: &[&Pass] = &[&auto::PASS];
 pub use trace::{BlockRef, LoopRef, Trace};

@@ -11,15 +11,16 @@
 //! The iterations that are added to a spatial axis write cells of their own, which nobody reads.
 //! Those added to a reduction must add nothing: every value there has to be zero, which is
 //! checked by the form of the value. A product of floats counts as zero only where both sides
-//! are, since zero times infinity is not.
+//! are, since zero times infinity is not. Where a reduction may be empty, the block may write
+//! nothing; then nothing is copied back either.
 
 use std::sync::Arc;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{free_vars, walk_expr};
+use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Region, Result,
-    Stmt, StmtKind, TensorFunc, TypeKind, Var, Visit, extent,
+    Stmt, StmtKind, TensorFunc, TypeKind, Var, extent,
 };
 
 use crate::cache::the_block;
@@ -202,7 +203,7 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
         let pad = padded_buffer(buffer, pads);
         let name = fresh_block_name(func, &pad.name);
         let zero = Expr::constant(0.0, buffer.dtype());
-        stmts.push(copy_block(name, &pad, &pad.shape, |at| {
+        stmts.push(copy_block(name, &pad, &pad.shape, Expr::bool(true), |at| {
             let mut inside = Expr::bool(true);
             for ((v, p), extent) in at.iter().zip(pads).zip(&buffer.shape) {
                 if p.is_some() {
@@ -218,7 +219,8 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
     if pads_output {
         let pad = padded_buffer(out, &out_pads);
         let name = fresh_block_name(func, &pad.name);
-        back = Some(copy_block(name, out, &out.shape, |at| (pad.clone(), pad.load(at.to_vec()))));
+        let copy = |at: &[Expr]| (pad.clone(), pad.load(at.to_vec()));
+        back = Some(copy_block(name, out, &out.shape, writes(indices, &axes), copy));
         allocs.push(pad.clone());
         to.push((out.clone(), pad));
     }
@@ -265,18 +267,9 @@ fn round_up(extent: &Expr, multiple: i64) -> Result<Expr> {
 }
 
 fn loads(value: &Expr) -> Vec<(Buffer, Vec<Expr>)> {
-    struct Loads(Vec<(Buffer, Vec<Expr>)>);
-    impl Visit for Loads {
-        fn expr(&mut self, e: &Expr) {
-            if let ExprKind::Load(b, indices) = e.kind() {
-                self.0.push((b.clone(), indices.clone()));
-            }
-            walk_expr(self, e);
-        }
-    }
-    let mut l = Loads(Vec::new());
-    l.expr(value);
-    l.0
+    let mut all = Vec::new();
+    value.for_each_load(|b, at| all.push((b.clone(), at.to_vec())));
+    all
 }
 
 /// The new extent of each axis of a buffer, where it gets one.
@@ -338,6 +331,13 @@ fn check_output(b: &Block, out: &Buffer, indices: &[Expr], axes: &[Axis]) -> Res
         )));
     }
     Ok(())
+}
+
+/// When the block writes the cells that it says: when no loop is empty that they do not depend on.
+fn writes(indices: &[Expr], axes: &[Axis]) -> Expr {
+    let absent = |a: &&Axis| !indices.iter().any(|i| i.as_var() == Some(&a.iter.var));
+    let runs = axes.iter().filter(absent).map(|a| a.iter.domain.extent.clone().greater(0));
+    runs.reduce(Expr::and).unwrap_or_else(|| Expr::bool(true))
 }
 
 /// Added iterations of a reduction must add zero.
@@ -420,12 +420,13 @@ fn padded_buffer(buffer: &Buffer, pads: &[Option<Expr>]) -> Buffer {
     })
 }
 
-/// A block that stores, for every cell of `to` within the extents, the value that `value` gives
-/// together with the buffer that it reads.
+/// A block that stores, under a condition, for every cell of `to` within the extents, the value that
+/// `value` gives together with the buffer that it reads.
 fn copy_block(
     name: Arc<str>,
     to: &Buffer,
     extents: &[Expr],
+    when: Expr,
     value: impl FnOnce(&[Expr]) -> (Buffer, Expr),
 ) -> Stmt {
     let axes: Vec<(Var, Var, Expr)> = extents
@@ -454,7 +455,7 @@ fn copy_block(
         })
         .collect();
     let bindings = axes.iter().map(|(i, ..)| i.expr()).collect();
-    let body = Stmt::block(bindings, Expr::bool(true), block);
+    let body = Stmt::block(bindings, when, block);
     axes.iter().rev().fold(body, |body, (i, _, e)| Stmt::serial(i, e.clone(), body))
 }
 

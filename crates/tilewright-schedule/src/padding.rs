@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{Subst, free_vars, walk_expr, walk_stmt};
+use tilewright_ir::visit::{Subst, free_vars, walk_expr};
 use tilewright_ir::{
     BinOp, Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, Intrin,
     IterKind, IterVar, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
@@ -86,7 +86,7 @@ pub(crate) fn pad_value(
         }
     };
     check_value(&e, func, layout, old)?;
-    Ok(Some(Subst { buffers: [(old.clone(), new.clone())].into(), ..Subst::default() }.expr(&e)))
+    Ok(Some(Subst::buffers([(old.clone(), new.clone())]).expr(&e)))
 }
 
 fn int_constant(v: i128, dtype: DType) -> Result<Expr> {
@@ -379,26 +379,10 @@ pub(crate) fn same_extent(a: &Expr, b: &Expr) -> bool {
 
 /// Whether an expression reads no memory, is defined, and has no effect.
 pub(crate) fn is_plain(e: &Expr) -> bool {
-    scan(e, &|k| matches!(k, ExprKind::Load(..) | ExprKind::Undef))
+    e.effects().constant()
 }
 
 /// Whether no node of an expression is forbidden or calls what may have an effect.
 pub(crate) fn scan(e: &Expr, forbidden: &dyn Fn(&ExprKind) -> bool) -> bool {
-    struct Scan<'a>(&'a dyn Fn(&ExprKind) -> bool, bool);
-    impl Visit for Scan<'_> {
-        fn expr(&mut self, e: &Expr) {
-            let effect = matches!(
-                e.kind(),
-                ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _)
-            );
-            self.1 &= !effect && !(self.0)(e.kind());
-            walk_expr(self, e);
-        }
-        fn stmt(&mut self, s: &Stmt) {
-            walk_stmt(self, s);
-        }
-    }
-    let mut s = Scan(forbidden, true);
-    s.expr(e);
-    s.1
+    !e.effects().calls && !e.any(|x| forbidden(x.kind()))
 }

@@ -274,3 +274,31 @@ def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
         ],
     );
 }
+
+/// Stages that each read the one before twice, inlined one after the other.
+#[test]
+fn a_value_that_doubles_is_refused_before_it_fills_the_memory() {
+    let n = 40;
+    let mut lines = vec![
+        "@T.prim_func".to_owned(),
+        "def main(A: T.Buffer((8,), \"int32\"), C: T.Buffer((8,), \"int32\")):".to_owned(),
+    ];
+    lines.extend((0..n).map(|k| format!("    B{k} = T.alloc_buffer((8,), \"int32\")")));
+    for k in 0..=n {
+        let from = if k == 0 { "A".to_owned() } else { format!("B{}", k - 1) };
+        let to = if k == n { "C".to_owned() } else { format!("B{k}") };
+        lines.extend([
+            "    for i in range(8):".to_owned(),
+            format!("        with T.block(\"{to}\"):"),
+            "            vi = T.axis.spatial(8, i)".to_owned(),
+            format!("            {to}[vi] = {from}[vi] + {from}[vi]"),
+        ]);
+    }
+    let mut sch = schedule(&(lines.join("\n") + "\n"));
+    let refused = (0..n).find_map(|k| {
+        let block = sch.get_block(&format!("B{k}"), "main").expect("it is there");
+        sch.compute_inline(&block).err()
+    });
+    let why = refused.expect("2^40 nodes are too many").render();
+    assert!(why.contains("places of one statement"), "{why}");
+}

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
-use tilewright_ir::text::nearest;
+use tilewright_ir::suggest::closest;
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, DType, Error, Expr, ExprKind, Intrin, Range, Result, Span, TypeKind,
     equal, text,
@@ -273,7 +273,7 @@ impl ExprParser {
     /// The error for a name that stands for nothing.
     pub(crate) fn unknown(&self, name: &str) -> Error {
         let error = Error::syntax(format!("unknown name `{name}`"));
-        match nearest(name, self.env.names()) {
+        match closest(name, self.env.names()) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None => error,
         }

@@ -4,7 +4,7 @@
 //! arguments under their names, others under `_0`, `_1`, ... after their position.
 
 use ruff_python_ast as ast;
-use tilewright_ir::text::nearest;
+use tilewright_ir::suggest::closest;
 use tilewright_ir::{
     Attr, Attrs, Binding, BindingBlock, DType, Error, Expr, GraphExpr, GraphFunc, GraphType,
     GraphVar, Result, Span, Tensor, TensorType, Var,
@@ -365,7 +365,7 @@ impl GraphParser<'_> {
             (name, ..) if TYPES.contains(&name) => Ok(self.opaque(e)),
             (name, ..) => {
                 let error = Error::syntax(format!("unknown type `R.{name}`")).at(self.x.span(e));
-                Err(match nearest(name, TYPES.iter().copied()) {
+                Err(match closest(name, TYPES.iter().copied()) {
                     Some(near) => error.help(format!("did you mean `R.{near}`?")),
                     None => error,
                 })
@@ -501,7 +501,7 @@ impl GraphParser<'_> {
 
     fn unknown_function(&self, name: &str) -> Error {
         let error = Error::syntax(format!("unknown function `{name}`"));
-        match nearest(name, self.functions.names()) {
+        match closest(name, self.functions.names()) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None => error,
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ruff_python_ast as ast;
-use tilewright_ir::text::nearest;
+use tilewright_ir::suggest::closest;
 use tilewright_ir::{Attrs, DType, Error, Function, Module, Result, Source, Span};
 
 use crate::args::string;
@@ -243,7 +243,7 @@ fn head(x: &ExprParser, def: &ast::StmtFunctionDef) -> Result<FuncHead> {
             found => {
                 let error = Error::syntax("unknown decorator").at(x.span(&d.expression));
                 let known = ["prim_func", "function"];
-                let near = found.as_ref().and_then(|(_, n)| nearest(n, known));
+                let near = found.as_ref().and_then(|(_, n)| closest(n, known));
                 return Err(match near {
                     Some("prim_func") => error.help("did you mean `@T.prim_func`?"),
                     _ => error.help("write `@T.prim_func` or `@R.function`"),

@@ -35,7 +35,7 @@ use tilewright_ir::{Expr, Var};
 
 use crate::answer::{Known, Proof, Unknown, not_affine};
 use crate::domain::Domain;
-use crate::form::{Pred, Sum, reads_memory};
+use crate::form::{Pred, Sum};
 use crate::former::Former;
 use crate::set::Set;
 
@@ -80,7 +80,7 @@ impl Access {
         let mut meet = Vec::new();
         let mut why: Option<Unknown> = None;
         for (a, b) in self.indices.iter().zip(&other.indices) {
-            if let Some(e) = [a, b].into_iter().find(|e| reads_memory(e)) {
+            if let Some(e) = [a, b].into_iter().find(|e| !e.effects().constant()) {
                 why = Some(not_affine([e]));
                 continue;
             }

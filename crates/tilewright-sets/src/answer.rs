@@ -20,6 +20,12 @@ pub enum Reason {
         /// The limit, in internal operations of the engine.
         operations: u64,
     },
+    /// The work that asks had a budget for all of its questions, and it is spent; see
+    /// [`crate::budget`].
+    Budget {
+        /// The limit, as it is counted.
+        operations: u64,
+    },
     /// The answer depends on the values of these terms, which are not affine: products of
     /// variables, divisions by variables, elements of buffers.
     NotAffine {
@@ -64,6 +70,7 @@ impl fmt::Display for Unknown {
             Reason::Quota { operations } => {
                 write!(f, "not decided within {operations} operations")
             }
+            Reason::Budget { .. } => f.write_str("the budget of questions is spent"),
             Reason::NotAffine { terms } => {
                 write!(f, "depends on {}, which is not affine", terms.join(", "))
             }
@@ -130,6 +137,11 @@ impl Proof {
     /// Whether it is refuted.
     pub fn is_no(&self) -> bool {
         matches!(self, Proof::No { .. })
+    }
+
+    /// Whether nobody looked, because the budget of the work that asks is spent.
+    pub fn is_declined(&self) -> bool {
+        matches!(self, Proof::Unknown(why) if matches!(why.reason(), Reason::Budget { .. }))
     }
 
     /// The point that refutes it.

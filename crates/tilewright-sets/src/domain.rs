@@ -32,7 +32,7 @@ use tilewright_ir::{Expr, Range, Var};
 use crate::answer::{Known, Proof, Reason, Unknown, Witness, not_affine};
 use crate::engine::Engine;
 use crate::eval;
-use crate::form::{Atom, Nature, Pred, Sum, reads_memory, without_quotients};
+use crate::form::{Atom, Nature, Pred, Sum, without_quotients};
 use crate::former::Former;
 use crate::frame::Frame;
 use crate::isl::api::SET;
@@ -68,7 +68,7 @@ impl Domain {
                 guards: Rc::new(Vec::new()),
                 vague: None,
             },
-            // Making the empty tuple takes no operation and cannot fail.
+            // No question is under way here, so that nothing limits the few operations of this.
             Err(e) => unreachable!("the set of the empty tuple: {e}"),
         }
     }
@@ -112,10 +112,12 @@ impl Domain {
         set: Raw,
     ) -> Known<Domain> {
         Ok(Domain {
+            engine: engine.clone(),
             frame: Rc::new(Frame::new(&engine.ctx, atoms)?),
             vars,
             set,
-            ..Domain::unit(engine)
+            guards: Rc::new(Vec::new()),
+            vague: None,
         })
     }
 
@@ -190,7 +192,7 @@ impl Domain {
 
     /// The domain without what it knows of memory; vague if that was anything.
     fn without_memory(&self) -> Known<Domain> {
-        let reads = |a: &&Atom| a.as_var().is_none() && reads_memory(a.expr());
+        let reads = |a: &&Atom| a.as_var().is_none() && !a.expr().effects().constant();
         let memory: Vec<&Atom> = self.frame.atoms.iter().filter(reads).collect();
         if memory.is_empty() {
             return Ok(self.clone());

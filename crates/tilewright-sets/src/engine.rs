@@ -5,7 +5,8 @@ use std::path::Path;
 
 use tilewright_ir::{Error, Expr, Range, Var};
 
-use crate::answer::Known;
+use crate::answer::{Known, Reason};
+use crate::budget;
 use crate::domain::Domain;
 use crate::isl::Ctx;
 use crate::isl::api::Api;
@@ -73,8 +74,15 @@ impl Engine {
         self.domain_of(&ranges, &[])
     }
 
-    /// Runs a question under the quota.
+    /// Runs a question under the quota, and under the budget of the work that asks it. Questions
+    /// that arise inside of one are parts of it.
     pub(crate) fn ask<T>(&self, work: impl FnOnce() -> Known<T>) -> Known<T> {
-        self.ctx.limited(self.quota, work)
+        if self.ctx.is_limited() {
+            return work();
+        }
+        match budget::open(self.quota) {
+            Ok(operations) => self.ctx.limited(operations, work),
+            Err(operations) => Err(Reason::Budget { operations }.into()),
+        }
     }
 }

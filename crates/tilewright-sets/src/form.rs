@@ -20,8 +20,8 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tilewright_ir::text::{Names, expr_to_string};
-use tilewright_ir::visit::{self, Visit};
-use tilewright_ir::{BinOp, Buffer, CallTarget, DType, Expr, ExprKind, TypeKind, Var};
+
+use tilewright_ir::{BinOp, Buffer, DType, Expr, TypeKind, Var};
 
 use crate::answer::{Known, Reason, Unknown};
 
@@ -100,7 +100,7 @@ impl Atom {
         }
         static FRESH: AtomicU64 = AtomicU64::new(0);
         let mut key = expr_to_string(&expr, &mut Ids);
-        if !is_stable(&expr) {
+        if expr.effects().impure() {
             key = format!("#{} {key}", FRESH.fetch_add(1, Ordering::Relaxed));
         }
         Atom(Rc::new(AtomData { key: Key::Term(key), expr, nature }))
@@ -145,45 +145,8 @@ impl Atom {
     /// Whether the value can differ between points that agree in everything but `vars`, or from
     /// one moment to the next.
     pub fn varies_with(&self, vars: &BTreeSet<Var>) -> bool {
-        reads_memory(&self.0.expr)
-            || visit::free_vars(&self.0.expr).iter().any(|v| vars.contains(v))
+        !self.0.expr.effects().constant() || self.0.expr.mentions_any(vars)
     }
-}
-
-/// Whether two evaluations at one point of a program give the same value.
-fn is_stable(e: &Expr) -> bool {
-    struct Find(bool);
-    impl Visit for Find {
-        fn expr(&mut self, e: &Expr) {
-            self.0 &= !matches!(
-                e.kind(),
-                ExprKind::Undef | ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _)
-            );
-            visit::walk_expr(self, e);
-        }
-    }
-    let mut find = Find(true);
-    find.expr(e);
-    find.0
-}
-
-/// Whether the value depends on memory or on a call.
-pub(crate) fn reads_memory(e: &Expr) -> bool {
-    struct Find(bool);
-    impl Visit for Find {
-        fn expr(&mut self, e: &Expr) {
-            self.0 |= matches!(
-                e.kind(),
-                ExprKind::Undef
-                    | ExprKind::Load(..)
-                    | ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _)
-            );
-            visit::walk_expr(self, e);
-        }
-    }
-    let mut find = Find(false);
-    find.expr(e);
-    find.0
 }
 
 /// What a sum is made of.

@@ -4,9 +4,12 @@
 //! [`Sum`] or [`Pred`]. Lets are looked through, vectors are read lane by lane, and what integer
 //! sets do not know becomes an atom.
 //!
+//! Forms are trees without sharing: an expression is measured as the text that it stands for
+//! ([`Expr::size`], with the values of lets in place), and a form by its nodes ([`MAX_NODES`]).
+//!
 //! **Limits.** Index arithmetic of 32 and 64 bits is taken to stay in its type: that is what a
 //! valid access needs. Narrow and unsigned arithmetic wraps exactly, as a remainder. Coefficients
-//! are kept in 128 bits; what does not fit, and expressions of more than [`MAX_STEPS`] nodes or
+//! are kept in 128 bits; what does not fit, and expressions of more than [`MAX_NODES`] nodes or
 //! deeper than [`MAX_DEPTH`], are [`Reason::TooLarge`]. Divisions of vectors by vectors that are
 //! not constant are opaque.
 
@@ -21,8 +24,8 @@ use crate::form::{
 };
 use crate::render;
 
-/// Most nodes of an expression, shared ones counted once.
-pub(crate) const MAX_STEPS: usize = 20_000;
+/// Most nodes of an expression, and of its form, as text: shared ones count each time.
+pub(crate) const MAX_NODES: usize = 20_000;
 /// Deepest nesting of an expression.
 pub(crate) const MAX_DEPTH: usize = 400;
 /// Most terms that multiplying out may give.
@@ -31,22 +34,19 @@ const MAX_PRODUCT_TERMS: usize = 64;
 /// Brings expressions into normal form.
 #[derive(Default)]
 pub(crate) struct Former {
-    steps: usize,
     depth: usize,
     /// Forms by the address of the node; `kept` keeps the nodes alive.
     sums: HashMap<usize, Sum>,
     preds: HashMap<usize, Pred>,
     kept: Vec<Expr>,
-    lets: HashMap<Var, Expr>,
     /// The lane of vector values, and how many there are.
     pub lane: Option<(Var, u16)>,
 }
 
 impl Former {
-    fn enter(&mut self) -> Known<()> {
-        self.steps += 1;
+    fn enter(&mut self, e: &Expr) -> Known<()> {
         self.depth += 1;
-        match self.steps > MAX_STEPS || self.depth > MAX_DEPTH {
+        match e.size() as usize > MAX_NODES || self.depth > MAX_DEPTH {
             true => Err(Reason::TooLarge.into()),
             false => Ok(()),
         }
@@ -56,15 +56,13 @@ impl Former {
     pub fn sum(&mut self, e: &Expr) -> Known<Sum> {
         match e.kind() {
             ExprKind::Int(_) => return self.sum_node(e),
-            ExprKind::Var(v) if self.lets.is_empty() && v.dtype().is_int() => {
-                return Ok(Sum::var(v));
-            }
+            ExprKind::Var(v) if v.dtype().is_int() => return Ok(Sum::var(v)),
             _ => {}
         }
         if let Some(known) = self.sums.get(&e.address()) {
             return Ok(known.clone());
         }
-        self.enter()?;
+        self.enter(e)?;
         let sum = self.sum_node(e)?;
         self.depth -= 1;
         self.sums.insert(e.address(), sum.clone());
@@ -87,11 +85,7 @@ impl Former {
                 TypeKind::UInt => i128::from(*v as u64),
                 _ => i128::from(*v),
             }),
-            ExprKind::Var(v) => match self.lets.get(v).cloned() {
-                Some(value) => self.sum(&value)?,
-                None if t.lanes == 1 => Sum::var(v),
-                None => self.opaque(e),
-            },
+            ExprKind::Var(v) if t.lanes == 1 => Sum::var(v),
             ExprKind::Cast(a) if a.dtype().is_int() || a.dtype().is_bool() => {
                 let sum = self.sum(a)?;
                 let from = a.dtype().scalar();
@@ -126,10 +120,7 @@ impl Former {
                 Some(value) => value,
                 None => self.opaque(e),
             },
-            ExprKind::Let(v, value, body) => {
-                self.lets.insert(v.clone(), value.clone());
-                self.sum(body)?
-            }
+            ExprKind::Let(v, value, body) => self.sum(&bound(v, value, body))?,
             ExprKind::Broadcast(a) => self.sum(a)?,
             ExprKind::Ramp(base, stride) => {
                 let lane = match &self.lane {
@@ -204,7 +195,7 @@ impl Former {
                         if !floor {
                             return Ok(Some(self.opaque(e)));
                         }
-                        let expr = self.resolved(e);
+                        let expr = e.clone();
                         let nature = match modulo {
                             true => Nature::Remainder(a, b),
                             false => Nature::Quotient(a, b),
@@ -251,7 +242,7 @@ impl Former {
         let k = rest.first().and_then(|e| e.as_int());
         Ok(match (op, k) {
             (op, _) if op.is_hint() => Some(x),
-            (Intrin::Abs, _) => Some(x.clone().max(x.scaled(-1)?)?),
+            (Intrin::Abs, _) => Some(within_size(x.clone().max(x.scaled(-1)?)?)?),
             (Intrin::Shl, Some(k @ 0..=62)) => {
                 let t = first.dtype().scalar();
                 let value = x.scaled(1 << k)?;
@@ -271,7 +262,7 @@ impl Former {
         if let Some(known) = self.preds.get(&e.address()) {
             return Ok(known.clone());
         }
-        self.enter()?;
+        self.enter(e)?;
         let pred = self.pred_node(e)?;
         self.depth -= 1;
         self.preds.insert(e.address(), pred.clone());
@@ -289,11 +280,7 @@ impl Former {
         }
         Ok(match e.kind() {
             ExprKind::Int(v) => Pred::Bool(*v != 0),
-            ExprKind::Var(v) => match self.lets.get(v).cloned() {
-                Some(value) => self.pred(&value)?,
-                None if v.dtype().lanes == 1 => Pred::Flag(Atom::var(v), true),
-                None => self.flag(e),
-            },
+            ExprKind::Var(v) if v.dtype().lanes == 1 => Pred::Flag(Atom::var(v), true),
             ExprKind::Cast(a) if a.dtype().is_int() || a.dtype().is_bool() => self.pred(a)?,
             ExprKind::Cast(a) if a.as_float().is_some() => Pred::Bool(a.as_float() != Some(0.0)),
             ExprKind::Not(a) => self.pred(a)?.negate()?,
@@ -304,10 +291,10 @@ impl Former {
                 if t.is_bool() && matches!(op, BinOp::Eq | BinOp::Ne) {
                     let (a, b) = (self.pred(a)?, self.pred(b)?);
                     let (not_a, not_b) = (a.negate()?, b.negate()?);
-                    match op {
+                    bounded(match op {
                         BinOp::Eq => Pred::or([Pred::and([a, b]), Pred::and([not_a, not_b])]),
                         _ => Pred::or([Pred::and([a, not_b]), Pred::and([not_a, b])]),
-                    }
+                    })?
                 } else if t.is_int() || t.is_bool() {
                     let d = self.sum(a)?.plus(&self.sum(b)?, -1)?;
                     match op {
@@ -325,40 +312,38 @@ impl Former {
             ExprKind::Select(c, yes, no) | ExprKind::IfThenElse(c, yes, no) => {
                 let c = self.pred(c)?;
                 let not = c.negate()?;
-                Pred::or([Pred::and([c, self.pred(yes)?]), Pred::and([not, self.pred(no)?])])
+                let sides = [Pred::and([c, self.pred(yes)?]), Pred::and([not, self.pred(no)?])];
+                bounded(Pred::or(sides))?
             }
             ExprKind::Call(CallTarget::Intrin(op), args) if op.is_hint() && args.len() == 1 => {
                 self.pred(&args[0])?
             }
-            ExprKind::Let(v, value, body) => {
-                self.lets.insert(v.clone(), value.clone());
-                self.pred(body)?
-            }
+            ExprKind::Let(v, value, body) => self.pred(&bound(v, value, body))?,
             ExprKind::Broadcast(a) => self.pred(a)?,
             _ => self.flag(e),
         })
     }
 
-    /// The expression with the values of enclosing lets in place.
-    fn resolved(&self, e: &Expr) -> Expr {
-        match self.lets.is_empty() {
-            true => e.clone(),
-            false => {
-                let mut e = e.clone();
-                // A value may mention lets further out, at most all of them.
-                for _ in 0..self.lets.len() {
-                    e = Subst::vars(self.lets.iter().map(|(v, x)| (v.clone(), x.clone()))).expr(&e);
-                }
-                e
-            }
-        }
-    }
-
     fn opaque(&self, e: &Expr) -> Sum {
-        Sum::atom(Atom::term(self.resolved(e), Nature::Opaque))
+        Sum::atom(Atom::term(e.clone(), Nature::Opaque))
     }
 
     fn flag(&self, e: &Expr) -> Pred {
-        Pred::Flag(Atom::term(self.resolved(e), Nature::Opaque), true)
+        Pred::Flag(Atom::term(e.clone(), Nature::Opaque), true)
     }
+}
+
+/// The body of a let with the value in place; the value is shared where it stands more than once.
+fn bound(v: &Var, value: &Expr, body: &Expr) -> Expr {
+    Subst::vars([(v.clone(), value.clone())]).expr(body)
+}
+
+/// A sum in which parts stand twice, unless it has become too large.
+pub(crate) fn within_size(s: Sum) -> Known<Sum> {
+    if s.has_nodes(MAX_NODES) { Err(Reason::TooLarge.into()) } else { Ok(s) }
+}
+
+/// The same for a condition.
+fn bounded(p: Pred) -> Known<Pred> {
+    if p.has_nodes(MAX_NODES) { Err(Reason::TooLarge.into()) } else { Ok(p) }
 }

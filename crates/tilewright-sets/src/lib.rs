@@ -37,13 +37,15 @@
 //! Library for the Polyhedral Model"), loaded at run time; [`Engine::new`] says how to get it where
 //! it is missing. Nothing of it shows in the interface.
 //!
-//! Every answer is exact or [`Unknown`] with its [`Reason`]; work is bounded by a quota.
+//! Every answer is exact or [`Unknown`] with its [`Reason`]; work is bounded by a quota for each
+//! question, and by a [`budget`] for all questions of a pass.
 //!
 //! **Architecture invariant:** no other crate keeps rewrite rules for indices or talks to isl.
 
 mod access;
 mod answer;
 mod bounds;
+pub mod budget;
 mod domain;
 mod engine;
 mod eval;
@@ -57,6 +59,7 @@ mod relation;
 mod render;
 mod set;
 pub mod simplify;
+mod size;
 mod unknowns;
 
 pub use access::Access;

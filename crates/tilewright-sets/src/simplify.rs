@@ -41,15 +41,15 @@
 //! that index arithmetic stays in its type. Where the engine does not answer within its quota the
 //! original comes back.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 use tilewright_ir::{DType, Expr};
 
 use crate::answer::{Known, Proof, Reason};
 use crate::domain::Domain;
 use crate::form::{Atom, Nature, Pred, Sum, Term, gcd, split_by};
-use crate::former::Former;
+use crate::former::{Former, within_size};
 use crate::frame::reading_order;
 use crate::isl::{Ends, Set as Raw};
 use crate::render::{self, cost};
@@ -57,6 +57,10 @@ use crate::unknowns::is_remainder;
 
 /// Most pieces of a set that is written out as a disjunction.
 const MAX_PARTS: usize = 8;
+
+/// The reduced forms of terms under one domain. Reduced parts are reduced again in their new
+/// surroundings, which doubles the work at each level unless what is known is kept.
+type Reduced = HashMap<Term, Sum>;
 
 impl Domain {
     /// The simplest expression that is equal at every point: an index or a condition. Other
@@ -156,9 +160,21 @@ impl Domain {
 
     /// Applies what the domain says about ranges, from the inside out.
     pub(crate) fn reduce(&self, s: &Sum) -> Known<Sum> {
+        self.reduce_sum(s, &mut Reduced::new())
+    }
+
+    fn reduce_sum(&self, s: &Sum, done: &mut Reduced) -> Known<Sum> {
         let mut out = Sum::constant(s.constant);
         for (t, c) in &s.terms {
-            out = out.plus(&self.reduce_term(t)?, *c)?;
+            let known = match done.get(t) {
+                Some(known) => known.clone(),
+                None => {
+                    let new = within_size(self.reduce_term(t, done)?)?;
+                    done.insert(t.clone(), new.clone());
+                    new
+                }
+            };
+            out = out.plus(&known, *c)?;
         }
         Ok(out)
     }
@@ -176,46 +192,48 @@ impl Domain {
         })
     }
 
-    fn reduce_term(&self, t: &Term) -> Known<Sum> {
+    fn reduce_term(&self, t: &Term, done: &mut Reduced) -> Known<Sum> {
         match t {
             Term::Atom(a) => self.reduce_atom(a),
             Term::Div(s, k) => {
-                let s = self.reduce(s)?;
+                let s = self.reduce_sum(s, done)?;
                 let (quotient, rest) = s.split(*k);
                 if let Some(m) = self.cell(&rest, *k)? {
                     return quotient.offset(m);
                 }
                 match self.grouped(&rest, *k)? {
-                    Some((g, whole, _)) => quotient.plus(&self.reduce(&whole.div(k / g)?)?, 1),
+                    Some((g, whole, _)) => {
+                        quotient.plus(&self.reduce_sum(&whole.div(k / g)?, done)?, 1)
+                    }
                     None => s.div(*k),
                 }
             }
             Term::Mod(s, k) => {
-                let s = self.reduce(s)?;
+                let s = self.reduce_sum(s, done)?;
                 let (_, rest) = s.split(*k);
                 if let Some(m) = self.cell(&rest, *k)? {
                     return rest.offset(-m * k);
                 }
                 match self.grouped(&rest, *k)? {
                     Some((g, whole, part)) => {
-                        self.reduce(&whole.modulo(k / g)?)?.scaled(g)?.plus(&part, 1)
+                        self.reduce_sum(&whole.modulo(k / g)?, done)?.scaled(g)?.plus(&part, 1)
                     }
                     None => s.modulo(*k),
                 }
             }
             Term::TruncDiv(s, k) | Term::TruncMod(s, k) => {
-                let s = self.reduce(s)?;
+                let s = self.reduce_sum(s, done)?;
                 let divide = matches!(t, Term::TruncDiv(..));
                 let floor = |s: &Sum| if divide { s.div(*k) } else { s.modulo(*k) };
                 match self.range(&s)? {
-                    (Some(0..), _) => self.reduce(&floor(&s)?),
-                    (_, Some(..=0)) => self.reduce(&floor(&s.scaled(-1)?)?)?.scaled(-1),
+                    (Some(0..), _) => self.reduce_sum(&floor(&s)?, done),
+                    (_, Some(..=0)) => self.reduce_sum(&floor(&s.scaled(-1)?)?, done)?.scaled(-1),
                     _ if divide => Ok(Sum::term(Term::TruncDiv(Box::new(s), *k))),
                     _ => Ok(Sum::term(Term::TruncMod(Box::new(s), *k))),
                 }
             }
             Term::Min(a, b) | Term::Max(a, b) => {
-                let (a, b) = (self.reduce(a)?, self.reduce(b)?);
+                let (a, b) = (self.reduce_sum(a, done)?, self.reduce_sum(b, done)?);
                 let smaller = matches!(t, Term::Min(..));
                 match self.range(&a.clone().plus(&b, -1)?)? {
                     (_, Some(..=0)) => Ok(if smaller { a } else { b }),
@@ -226,10 +244,10 @@ impl Domain {
             }
             Term::Select(c, a, b) => {
                 if self.holds(c)? {
-                    return self.reduce(a);
+                    return self.reduce_sum(a, done);
                 }
                 if self.holds(&c.negate()?)? {
-                    return self.reduce(b);
+                    return self.reduce_sum(b, done);
                 }
                 // Each side under its own condition.
                 let yes = self.constrain(vec![(**c).clone()]).reduce(a)?;
@@ -498,7 +516,7 @@ pub(crate) fn canonical(s: &Sum) -> Known<Sum> {
         let part = match t {
             Term::Mod(inner, k) => {
                 let inner = canonical(inner)?;
-                inner.clone().plus(&canonical_div(&inner, *k)?, -k)?
+                within_size(inner.clone().plus(&canonical_div(&inner, *k)?, -k)?)?
             }
             Term::Div(inner, k) => canonical_div(&canonical(inner)?, *k)?,
             t => Sum::term(t.clone()),

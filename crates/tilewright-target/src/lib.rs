@@ -20,7 +20,7 @@ mod machine;
 
 use std::collections::BTreeSet;
 
-use tilewright_ir::text::nearest;
+use tilewright_ir::suggest::closest;
 use tilewright_ir::{Error, Result};
 
 use cpus::Cpu;
@@ -172,7 +172,7 @@ pub fn check(triple: &str, cpu: &str, list: &str, llvm: u32, known: Option<&str>
     let arch = Arch::of(triple);
     let unknown = |what: &str, name: &str, names: &[&str]| {
         let error = Error::input(format!("{triple} has no {what} `{}`", name.escape_debug()));
-        match nearest(name, names.iter().copied()) {
+        match closest(name, names.iter().copied()) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None => error,
         }

@@ -24,8 +24,17 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Known, Set, cost};
 
+use crate::pass::{self, Run};
 use crate::settle::settle;
-use tilewright_analysis::scope::{Acts, Scope, Scoped, fold_block_scoped, fold_scoped};
+use tilewright_analysis::scope::{Scope, Scoped, fold_block_scoped, fold_scoped};
+
+/// `reduce_loop_extents` by name.
+pub const PASS: pass::Pass = pass::Pass {
+    name: "reduce_loop_extents",
+    summary: "run loops only over the iterations that their guards let do something",
+    options: &[],
+    run: Run::Tensor(|f, _, why| reduce_loop_extents(f, None, why)),
+};
 
 /// Reduces the ranges of loops in a function, or in a part of it: a statement of its body, the same
 /// node in memory.
@@ -116,10 +125,9 @@ impl Pass<'_> {
         if same(&new.min, &old.min) && same(&new.extent, &old.extent) {
             return self.stays(s, var, &acting);
         }
-        if let Some(zero) =
-            [&new.min, &new.extent].into_iter().find_map(|e| self.scope.zero_divisor(e))
+        if let Some(demand) = [&new.min, &new.extent].into_iter().find_map(|e| self.scope.unmet(e))
         {
-            self.remark(s, var, format!("its bounds divide by `{zero}`, which may be zero"));
+            self.remark(s, var, format!("one of its bounds {demand}"));
             return None;
         }
         // Where nothing happens for some iterations of the loops outside, the bounds there may be
@@ -254,7 +262,7 @@ impl Acting {
 
     /// What evaluating an expression does.
     fn evaluated(&mut self, e: &Expr) {
-        if Acts::of(e).impure {
+        if e.effects().impure() {
             self.here();
         }
     }

@@ -34,9 +34,55 @@ use tilewright_ir::{
     Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 
+use crate::pass::{self, Flag, Number, Run};
 use crate::settle::settle;
 use tilewright_analysis::scope::{
-    Acts, Copies, Scope, Scoped, fold_block_scoped, fold_scoped, likely, scoped,
+    Copies, MAX_COPIED, Scope, Scoped, fold_block_scoped, fold_scoped, likely, scoped,
+};
+
+/// Which conditions `hoist_expression` moves.
+const CONDITIONALS: Number = Number {
+    name: "hoisted_conditionals",
+    summary: "1 if statements + 2 if expressions + 4 other conditions + 8 using threads",
+    default: 7,
+    most: 15,
+};
+
+/// Which bindings `hoist_expression` moves.
+const LET_BINDINGS: Number = Number {
+    name: "hoisted_let_bindings",
+    summary: "1 those that conditions need + 2 let statements + 4 let expressions",
+    default: 7,
+    most: 7,
+};
+
+/// Whether `hoist_if` takes conditions on threads.
+const BLOCK_SCOPE: Flag = Flag {
+    name: "support_block_scope_hoisting",
+    summary: "also conditions that depend on a thread",
+    default: false,
+};
+
+/// `hoist_expression` by name.
+pub const PASS: pass::Pass = pass::Pass {
+    name: "hoist_expression",
+    summary: "move conditions and let bindings out of the loops that they do not depend on",
+    options: &[&CONDITIONALS, &LET_BINDINGS],
+    run: Run::Tensor(|f, given, why| {
+        let (conditionals, bindings) = (given.get(&CONDITIONALS)?, given.get(&LET_BINDINGS)?);
+        let what = Hoist::from_bits(conditionals.into(), bindings.into())?;
+        hoist_expression(f, None, what, why)
+    }),
+};
+
+/// `hoist_if` by name.
+pub const IF: pass::Pass = pass::Pass {
+    name: "hoist_if",
+    summary: "move the conditions of if statements out of the loops that they do not depend on",
+    options: &[&BLOCK_SCOPE],
+    run: Run::Tensor(|f, given, why| {
+        hoist_expression(f, None, Hoist::branches(given.get(&BLOCK_SCOPE)?), why)
+    }),
 };
 
 /// Most conditions that one loop is copied for: each may double it.
@@ -197,7 +243,9 @@ impl Pass<'_> {
                 });
                 Stmt::let_in(&var, value, body)
             }
-            Some(Found::Condition(cond)) if self.depth < MAX_CONDITIONS => {
+            Some(Found::Condition(cond))
+                if self.depth < MAX_CONDITIONS && self.copies.allows(s, 1) =>
+            {
                 self.depth += 1;
                 let mut side = |holds| {
                     scoped(self, |p| {
@@ -219,8 +267,12 @@ impl Pass<'_> {
             found => {
                 if let Some(Found::Condition(cond)) = found {
                     let text = format!("`{cond}` stays inside of the loop {}", name(s));
-                    let note =
-                        format!("the loop was already copied for {MAX_CONDITIONS} conditions");
+                    let note = match self.depth < MAX_CONDITIONS {
+                        true => format!("its copies would have more than {MAX_COPIED} nodes"),
+                        false => {
+                            format!("the loop was already copied for {MAX_CONDITIONS} conditions")
+                        }
+                    };
                     self.why.push(Error::refused(text).at(s.span()).note(note));
                 }
                 self.why.extend(remarks);
@@ -330,14 +382,14 @@ struct Search<'a> {
 impl Search<'_> {
     fn of(s: &Stmt, pass: &Pass<'_>) -> (Option<Found>, Remarks) {
         let written = |b: Vec<Buffer>| b.iter().map(|b| b.data.clone()).collect();
-        let acts = Acts::of_stmt(s);
+        let effects = s.effects();
         let mut search = Search {
             what: pass.what,
             scope: pass.scope.clone(),
             threads: &pass.threads,
             inner: HashSet::new(),
             bindings: Vec::new(),
-            written: (!acts.impure).then(|| written(accessed(s).1)),
+            written: (!effects.impure()).then(|| written(accessed(s).1)),
             certain: true,
             in_sequence: false,
             likely: false,
@@ -370,11 +422,11 @@ impl Search<'_> {
 
     /// Why the value of an expression at this place is not to be had in front of the loop.
     fn obstacle(&self, e: &Expr, certain: bool) -> Option<String> {
-        let acts = Acts::of(e);
-        if acts.impure {
+        let effects = e.effects();
+        if effects.impure() {
             return Some("its value may be another one each time".into());
         }
-        if acts.loads {
+        if effects.loads {
             let reads = accessed(&Stmt::new(StmtKind::Evaluate(e.clone()))).0;
             let Some(written) = &self.written else {
                 return Some("the loop calls what may change memory".into());
@@ -383,14 +435,14 @@ impl Search<'_> {
                 return Some(format!("the loop writes to `{}`", b.name));
             }
         }
-        if certain || !(acts.loads || acts.divides) {
+        if certain || !effects.may_fail() {
             return None;
         }
-        if acts.loads {
+        if effects.loads {
             return Some("it loads, and the first iteration may not get to it".into());
         }
-        let zero = self.scope.zero_divisor(e)?;
-        Some(format!("it divides by `{zero}`, which may be zero where it is not evaluated"))
+        let demand = self.scope.unmet(e)?;
+        Some(format!("it {demand} where it is not evaluated"))
     }
 
     /// The bindings that an expression needs in front of the loop, innermost last; `None` if that
@@ -535,7 +587,7 @@ impl Visit for Search<'_> {
                     self.stmt(s);
                     // It may stop the program.
                     self.certain &=
-                        !matches!(s.kind(), StmtKind::Assert { .. }) && !Acts::of_stmt(s).impure;
+                        !matches!(s.kind(), StmtKind::Assert { .. }) && !s.effects().impure();
                 }
                 (self.in_sequence, self.certain) = before;
             }

@@ -23,8 +23,17 @@ use tilewright_ir::{
     BinOp, Buffer, CallTarget, Expr, ExprKind, Fold, Intrin, Stmt, TensorFunc, Var, Visit,
 };
 
+use crate::pass::{Pass, Run};
 use tilewright_analysis::index::{same_all, simplify_indices};
 use tilewright_analysis::stage::{Stage, stages};
+
+/// `inline` by name.
+pub const PASS: Pass = Pass {
+    name: "inline",
+    summary: "substitute spatial stages into their consumers where that repeats no work",
+    options: &[],
+    run: Run::Tensor(|f, _, _| Ok(inline_spatial(f))),
+};
 
 /// A value of at most this much work is computed again rather than stored.
 const CHEAP: usize = 4;
@@ -98,8 +107,8 @@ impl Work {
 
     /// Notes what a stage reads of other stages: its own accumulator does not count.
     fn reads(&mut self, at: usize, stage: &Stage) {
-        let init = stage.init.iter().flat_map(loads);
-        for buffer in loads(&stage.value).into_iter().chain(init) {
+        let init = stage.init.iter().flat_map(Expr::loaded_buffers);
+        for buffer in stage.value.loaded_buffers().into_iter().chain(init) {
             if buffer != stage.buffer {
                 self.readers.entry(buffer).or_default().insert(at);
             }
@@ -109,7 +118,7 @@ impl Work {
     /// Drops a stage.
     fn forget(&mut self, at: usize) {
         let Some(stage) = self.stages[at].take() else { return };
-        for buffer in stage.init.iter().chain([&stage.value]).flat_map(loads) {
+        for buffer in stage.init.iter().chain([&stage.value]).flat_map(Expr::loaded_buffers) {
             if let Some(readers) = self.readers.get_mut(&buffer) {
                 readers.remove(&at);
             }
@@ -130,7 +139,7 @@ impl Work {
         }
         let Some(producer) = Producer::new(&stage) else { return };
         let later = |b: &Buffer| self.writers.get(b).is_some_and(|w| w.iter().any(|w| *w > at));
-        if readers[0] < at || loads(&stage.value).iter().any(later) {
+        if readers[0] < at || stage.value.loaded_buffers().iter().any(later) {
             return;
         }
         let Some(uses) = readers
@@ -164,7 +173,7 @@ struct Producer<'a> {
 impl<'a> Producer<'a> {
     fn new(stage: &'a Stage) -> Option<Self> {
         let cost = Cost::of(&stage.value);
-        let own = loads(&stage.value).contains(&stage.buffer);
+        let own = stage.value.loaded_buffers().contains(&stage.buffer);
         if stage.is_reduction() || own || cost.opaque {
             return None;
         }
@@ -275,7 +284,7 @@ struct Place {
 impl<'a> Uses<'a> {
     /// `None` where the reader is of a kind that nothing is inlined into.
     fn new(stage: &'a Stage, buffer: &Buffer) -> Option<Self> {
-        let from_init = stage.init.iter().flat_map(loads).any(|b| b == *buffer);
+        let from_init = stage.init.iter().flat_map(Expr::loaded_buffers).any(|b| b == *buffer);
         if from_init || (stage.is_reduction() && stage.reduction().is_none()) {
             return None;
         }
@@ -327,7 +336,7 @@ impl Visit for FindUses<'_> {
                 self.vectors |= indices.iter().any(|i| i.dtype().lanes != 1);
                 self.loads += 1;
                 let free = indices.iter().all(|i| {
-                    free_vars(i).is_subset(&self.outer) && !loads(i).contains(self.buffer)
+                    free_vars(i).is_subset(&self.outer) && !i.loaded_buffers().contains(self.buffer)
                 });
                 let sure = self.lazy == 0 && free;
                 match self.places.iter_mut().find(|p| same_all(&p.indices, indices)) {
@@ -415,7 +424,7 @@ impl Visit for Cost {
             }
             ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
                 self.branches |= matches!(e.kind(), ExprKind::IfThenElse(..));
-                self.in_index |= loads(c).is_empty();
+                self.in_index |= c.loaded_buffers().is_empty();
                 self.expr(c);
                 self.in_index = outer;
                 self.expr(t);
@@ -425,24 +434,6 @@ impl Visit for Cost {
         }
         self.in_index = outer;
     }
-}
-
-/// Buffers that an expression loads from.
-fn loads(e: &Expr) -> Vec<Buffer> {
-    struct Find(Vec<Buffer>);
-    impl Visit for Find {
-        fn expr(&mut self, e: &Expr) {
-            if let ExprKind::Load(b, _) = e.kind()
-                && !self.0.contains(b)
-            {
-                self.0.push(b.clone());
-            }
-            walk_expr(self, e);
-        }
-    }
-    let mut find = Find(Vec::new());
-    find.expr(e);
-    find.0
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! * [`no_op`]: what changes nothing goes.
 //! * [`overcompute`]: guards go where running without them changes nothing.
 //! * [`partition`]: loops taken apart where their guards change.
+//! * [`pass`]: what a pass is: name, options, how it runs.
 //! * [`placeholder`]: the end of `T.assume` and `T.undef()`.
 //! * [`simplify`]: whole functions simplified by exact sets.
 
@@ -19,9 +20,37 @@ pub mod merge;
 pub mod no_op;
 pub mod overcompute;
 pub mod partition;
+pub mod pass;
 pub mod placeholder;
 mod settle;
 pub mod simplify;
 
 pub use inline::inline_spatial;
 pub use lower::lower;
+
+use pass::Pass;
+
+/// Every pass over tensor functions.
+pub static PASSES: &[&Pass] = &[
+    &extents::PASS,
+    &hoist::IF,
+    &hoist::PASS,
+    &inline::PASS,
+    &lower::PASS,
+    &lower::blocks::PASS,
+    &lower::flatten::STORAGE,
+    &lower::flatten::PASS,
+    &lower::opaque::PASS,
+    &lower::scratch::PASS,
+    &lower::vectorize::PASS,
+    &merge::PASS,
+    &no_op::PASS,
+    &overcompute::ASSUME,
+    &overcompute::PASS,
+    &overcompute::WAY_BACK,
+    &partition::PASS,
+    &placeholder::ASSUME,
+    &placeholder::STORE,
+    &simplify::PASS,
+    &simplify::RENORMALIZE,
+];

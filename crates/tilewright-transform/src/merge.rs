@@ -27,8 +27,17 @@ use tilewright_ir::{
 };
 use tilewright_sets::Proof;
 
+use crate::pass::{self, Run};
 use tilewright_analysis::dependence::{Touch, one_view, touches};
 use tilewright_analysis::scope::{Scope, Scoped, fold_block_scoped, fold_scoped, scoped};
+
+/// `merge_adjacent_loops` by name.
+pub const PASS: pass::Pass = pass::Pass {
+    name: "merge_adjacent_loops",
+    summary: "let loops over the same range run together where no dependent iterations swap",
+    options: &[],
+    run: Run::Tensor(|f, _, why| merge_adjacent_loops(f, why)),
+};
 
 /// Merges the loops of every sequence that can run together.
 ///

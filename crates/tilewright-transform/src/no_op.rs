@@ -21,9 +21,34 @@ use tilewright_ir::{
 };
 use tilewright_sets::{AccessId, Edge};
 
+use crate::pass::{Flag, Number, Pass, Run};
 use tilewright_analysis::flow::{Traffic, same};
 use tilewright_analysis::program::{Act, Program, Step, rewrite};
 use tilewright_analysis::prune::{only_effects, prune};
+
+/// Whether values are followed through memory.
+const FLOW: Flag = Flag {
+    name: "use_dataflow_analysis",
+    summary: "follow values through memory, and look at more than the text",
+    default: true,
+};
+
+/// `remove_no_op` by name.
+pub const PASS: Pass = Pass {
+    name: "remove_no_op",
+    summary: "remove stores that nobody uses or that change nothing, and what is empty then",
+    options: &[
+        &FLOW,
+        &Number {
+            name: "max_simplification_steps",
+            summary: "no effect: every question has a quota of its own",
+            default: 0,
+            most: u32::MAX,
+        },
+        &Flag { name: "ignore_profiler_call", summary: "no effect", default: false },
+    ],
+    run: Run::Tensor(|f, given, why| remove_no_op(f, &Options { flow: given.get(&FLOW)? }, why)),
+};
 
 /// What to look at.
 #[derive(Clone, Copy, Debug)]

@@ -18,16 +18,53 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::visit::{Subst, fold_expr_children, fold_stmt_children, free_vars, walk_expr};
+use tilewright_ir::visit::{Subst, fold_expr_children, fold_stmt_children, walk_expr};
 use tilewright_ir::{
     Attrs, BinOp, Block, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt,
     StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_sets::{Known, Proof, Set};
 
+use crate::pass::{self, Flag, Run};
 use crate::settle::settle;
 use tilewright_analysis::scope::{
-    Copies, Scope, Scoped, fold_block_scoped, fold_scoped, hinted, likely,
+    Copies, MAX_COPIED, Scope, Scoped, fold_block_scoped, fold_scoped, hinted, likely,
+};
+
+/// Also loops with constant bounds that have no hint.
+const CONSTANT_LOOPS: Flag = Flag {
+    name: "partition_const_loop",
+    summary: "also loops with constant bounds, at their conditions in T.likely",
+    default: false,
+};
+
+/// Keep loops of one iteration.
+const KEEP_SINGLE: Flag = Flag {
+    name: "no_unroll_loop_with_extent_one",
+    summary: "keep loops of one iteration",
+    default: false,
+};
+
+/// Unroll what cannot be taken apart.
+const UNROLL_WHOLE: Flag = Flag {
+    name: "unroll_loop_with_partition_hint_no_interval",
+    summary: "unroll loops with a hint that no condition takes apart",
+    default: false,
+};
+
+/// `loop_partition` by name.
+pub const PASS: pass::Pass = pass::Pass {
+    name: "loop_partition",
+    summary: "take loops apart at their hints and T.likely, so that most of them has no guards",
+    options: &[&CONSTANT_LOOPS, &KEEP_SINGLE, &UNROLL_WHOLE],
+    run: Run::Tensor(|f, given, why| {
+        let how = Partition {
+            constant_loops: given.get(&CONSTANT_LOOPS)?,
+            keep_single: given.get(&KEEP_SINGLE)?,
+            unroll_whole: given.get(&UNROLL_WHOLE)?,
+        };
+        loop_partition(f, how, why)
+    }),
 };
 
 /// The annotation of a loop that is to be taken apart.
@@ -202,6 +239,10 @@ impl Pass<'_> {
             }
             return None;
         }
+        if !self.copies.allows(s, parts.len() - 1) {
+            refuse(format!("its copies would have more than {MAX_COPIED} nodes"));
+            return None;
+        }
         Some(self.apart(s, &parts))
     }
 
@@ -323,7 +364,7 @@ struct Condition {
 
 impl Condition {
     fn uses(&self, var: &Var) -> bool {
-        free_vars(&self.cond).contains(var)
+        self.cond.mentions(var)
     }
 }
 
@@ -485,7 +526,7 @@ impl Cuts<'_> {
 
     /// A place brought into the bounds; `None` if it is at one of them.
     fn between(&self, at: Expr, bounds: &Bounds) -> Option<Expr> {
-        if self.scope.zero_divisor(&at).is_some() {
+        if self.scope.unmet(&at).is_some() {
             return None;
         }
         let d = &self.scope.domain;

@@ -10,8 +10,25 @@ use tilewright_ir::{
     BinOp, CallTarget, Expr, ExprKind, Fold, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 
+use crate::pass::{Pass, Run};
 use tilewright_analysis::program::rewrite;
-use tilewright_analysis::prune::{has_effects, only_effects, prune};
+use tilewright_analysis::prune::{only_effects, prune};
+
+/// `remove_assume` by name.
+pub const ASSUME: Pass = Pass {
+    name: "remove_assume",
+    summary: "drop assumptions",
+    options: &[],
+    run: Run::Tensor(|f, _, _| Ok(remove_assume(f))),
+};
+
+/// `remove_store_undef` by name.
+pub const STORE: Pass = Pass {
+    name: "remove_store_undef",
+    summary: "drop stores of arbitrary values; what is arbitrary elsewhere becomes zero",
+    options: &[],
+    run: Run::Tensor(|f, _, _| Ok(remove_store_undef(f))),
+};
 
 /// Drops assumptions, and what was only there for them.
 pub fn remove_assume(func: &TensorFunc) -> TensorFunc {
@@ -27,19 +44,6 @@ pub fn remove_assume(func: &TensorFunc) -> TensorFunc {
 pub fn remove_store_undef(func: &TensorFunc) -> TensorFunc {
     let dropped = Stores.stmt(&func.body);
     TensorFunc { body: prune(&Zero.stmt(&dropped)), ..func.clone() }
-}
-
-fn has_undef(e: &Expr) -> bool {
-    struct Has(bool);
-    impl Visit for Has {
-        fn expr(&mut self, e: &Expr) {
-            self.0 |= matches!(e.kind(), ExprKind::Undef);
-            walk_expr(self, e);
-        }
-    }
-    let mut has = Has(false);
-    has.expr(e);
-    has.0
 }
 
 /// When a value is arbitrary: always, never, or where a condition does not hold.
@@ -107,7 +111,9 @@ impl Fold for Stores {
             StmtKind::Store { indices, value, .. } => match arbitrary(value) {
                 When::Never => s.clone(),
                 When::Always => only_effects(indices.iter().chain([value])),
-                When::Unless(cond) if has_undef(&cond) || has_effects(value) => s.clone(),
+                When::Unless(cond) if cond.effects().arbitrary || value.effects().calls => {
+                    s.clone()
+                }
                 When::Unless(cond) => {
                     let StmtKind::Store { buffer, .. } = s.kind() else { return s.clone() };
                     let (ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b)) = value.kind()
@@ -120,7 +126,7 @@ impl Fold for Stores {
                     Stmt::guard(cond, Stmt::spanned(kind, s.span()))
                 }
             },
-            StmtKind::Assume(cond) if has_undef(cond) => only_effects([cond]),
+            StmtKind::Assume(cond) if cond.effects().arbitrary => only_effects([cond]),
             _ => fold_stmt_children(self, s),
         }
     }
@@ -156,7 +162,7 @@ struct Zero;
 
 impl Fold for Zero {
     fn expr(&mut self, e: &Expr) -> Expr {
-        let vanishes = is_zero_times(e) && has_undef(e) && !has_effects(e);
+        let vanishes = is_zero_times(e) && e.effects().arbitrary && !e.effects().calls;
         if !vanishes && !matches!(e.kind(), ExprKind::Undef) {
             return fold_expr_children(self, e);
         }

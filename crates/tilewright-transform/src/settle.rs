@@ -9,9 +9,7 @@ use std::sync::Arc;
 use tilewright_ir::visit::{fold_expr_children, fold_stmt_children};
 use tilewright_ir::{BinOp, Block, Expr, ExprKind, Fold, Stmt, StmtKind};
 
-use tilewright_analysis::scope::{
-    Acts, Scope, Scoped, fold_block_scoped, fold_scoped, hinted, scoped,
-};
+use tilewright_analysis::scope::{Scope, Scoped, fold_block_scoped, fold_scoped, hinted, scoped};
 
 /// A statement without the branches that are decided where `scope` holds.
 pub(crate) fn settle(s: &Stmt, scope: &Scope) -> Stmt {
@@ -33,7 +31,7 @@ impl Settle {
         if e.as_int().is_some() {
             return e.clone();
         }
-        if e.dtype().lanes == 1 && !Acts::of(e).divides {
+        if e.dtype().lanes == 1 && !e.effects().partial {
             if self.scope.proves(e) {
                 return Expr::bool(true);
             }
@@ -49,7 +47,7 @@ impl Settle {
                     s.condition(b)
                 });
                 // What acts stays.
-                let acts = second.as_int().is_some() && Acts::of(&first).impure;
+                let acts = second.as_int().is_some() && first.effects().impure();
                 let decided = first.as_int().or(second.as_int()).is_some() && !acts;
                 match first.ptr_eq(a) && second.ptr_eq(b) && !decided {
                     true => e.clone(),
@@ -109,8 +107,8 @@ impl Fold for Settle {
             ExprKind::Select(cond, a, b) if cond.dtype().lanes == 1 => {
                 let new = self.condition(cond);
                 match new.as_int() {
-                    Some(0) if !Acts::of(a).impure => self.expr(b),
-                    Some(v) if v != 0 && !Acts::of(b).impure => self.expr(a),
+                    Some(0) if !a.effects().impure() => self.expr(b),
+                    Some(v) if v != 0 && !b.effects().impure() => self.expr(a),
                     _ => fold_expr_children(self, e),
                 }
             }
@@ -138,7 +136,7 @@ impl Fold for Settle {
                 };
                 let yes = under(then, true);
                 let no = otherwise.as_ref().map(|o| under(o, false)).filter(|o| !o.is_nop());
-                let gone = yes.is_nop() && !Acts::of(&new).impure;
+                let gone = yes.is_nop() && !new.effects().impure();
                 match no {
                     None if gone => yes,
                     Some(no) if gone => {
@@ -161,7 +159,7 @@ impl Fold for Settle {
                 Stmt::spanned(StmtKind::Block { bindings, predicate, block }, s.span())
             }
             StmtKind::For { range, .. } => {
-                let pure = [&range.min, &range.extent].iter().all(|e| !Acts::of(e).impure);
+                let pure = [&range.min, &range.extent].iter().all(|e| !e.effects().impure());
                 if pure && self.scope.proves(&range.extent.clone().less_equal(0)) {
                     return Stmt::nop();
                 }
@@ -174,7 +172,7 @@ impl Fold for Settle {
             StmtKind::Let { value, .. } => {
                 let new = fold_scoped(self, s);
                 match new.kind() {
-                    StmtKind::Let { body, .. } if body.is_nop() && !Acts::of(value).impure => {
+                    StmtKind::Let { body, .. } if body.is_nop() && !value.effects().impure() => {
                         Stmt::nop()
                     }
                     _ => new,

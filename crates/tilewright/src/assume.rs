@@ -4,8 +4,17 @@
 //! What an assumption allows is done first: simpler expressions, and guards that go. Then it goes
 //! itself, as it would when lowering.
 
-use tilewright_ir::{Error, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit, visit};
+use tilewright_ir::{Error, Remarks, Result, TensorFunc};
+use tilewright_transform::pass::{Pass, Run};
 use tilewright_transform::{overcompute, placeholder, simplify};
+
+/// `use_assume` by name.
+pub const PASS: Pass = Pass {
+    name: "use_assume",
+    summary: "do what assumptions allow, as simplify and overcompute do it, and drop them",
+    options: &[],
+    run: Run::Tensor(|f, _, why| use_assume(f, why)),
+};
 
 /// Does what the assumptions of a function allow, and drops them. Without any, the function stays
 /// as it is; without libisl, they are just dropped.
@@ -13,7 +22,7 @@ use tilewright_transform::{overcompute, placeholder, simplify};
 /// # Errors
 /// `Refused` for an assumption that is provably false.
 pub fn use_assume(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
-    if !assumes(func) {
+    if !func.body.effects().assumes {
         return Ok(func.clone());
     }
     let used = simplify::simplify(func, simplify::Options::default(), why)
@@ -23,17 +32,4 @@ pub fn use_assume(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
         Err(Error::Toolchain(_)) => Ok(placeholder::remove_assume(func)),
         Err(e) => Err(e),
     }
-}
-
-fn assumes(func: &TensorFunc) -> bool {
-    struct Find(bool);
-    impl Visit for Find {
-        fn stmt(&mut self, s: &Stmt) {
-            self.0 |= matches!(s.kind(), StmtKind::Assume(_));
-            visit::walk_stmt(self, s);
-        }
-    }
-    let mut find = Find(false);
-    find.stmt(&func.body);
-    find.0
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tilewright_interp::Uninitialised;
 use tilewright_interp::symbolic::{self, Options, Verdict};
-use tilewright_ir::{Error, ExprKind, Function, Module, Param, Result, TensorFunc, Visit, visit};
+use tilewright_ir::{Error, Function, Module, Param, Result, TensorFunc};
 use tilewright_transform::lower::scratch::scratch_count;
 
 use crate::sizes::{self, Sizes};
@@ -114,16 +114,7 @@ fn closed(module: &Module, name: &str) -> Result<Module> {
 
 /// Whether arbitrary values occur in a module: reading memory that nobody wrote may have been allowed.
 fn arbitrary(module: &Module) -> bool {
-    struct Find(bool);
-    impl Visit for Find {
-        fn expr(&mut self, e: &tilewright_ir::Expr) {
-            self.0 |= matches!(e.kind(), ExprKind::Undef);
-            visit::walk_expr(self, e);
-        }
-    }
-    let mut find = Find(false);
-    module.tensors().for_each(|(_, f)| visit::walk_func(&mut find, f));
-    find.0
+    module.tensors().any(|(_, f)| f.body.effects().arbitrary)
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Modu
     check_after("flow_layout", &module)?;
     let module = cancel_layout(&module, why)?;
     check_after("cancel_layout", &module)?;
-    let module = fold_constant(&module, DEFAULT_GROWTH, &mut evaluate, why)?;
+    let module = fold_constant(&module, DEFAULT_GROWTH as usize, &mut evaluate, why)?;
     check_after("fold_constant", &module)?;
     Ok((module, left))
 }

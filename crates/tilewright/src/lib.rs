@@ -52,7 +52,6 @@ pub mod compare;
 pub mod compile;
 pub mod layout;
 pub mod load;
-mod nearest;
 pub mod passes;
 pub mod pipeline;
 pub mod random;

@@ -22,15 +22,15 @@ use tilewright_codegen::cache::ObjectCache;
 use tilewright_codegen::emit;
 use tilewright_codegen::llvm::{Llvm, OptLevel, Target};
 use tilewright_graph as graph;
-use tilewright_ir::{Error, Function, Module, Plan, Remarks, Result, TensorFunc, well_formed};
+use tilewright_ir::{Error, Module, Plan, Remarks, Result, TensorFunc, well_formed};
 use tilewright_runtime::Symbol;
 use tilewright_runtime::pool::cores;
 use tilewright_schedule::auto;
-
 use tilewright_transform::lower;
 use tilewright_transform::lower::scratch::scratch_count;
+use tilewright_transform::pass::{Config, Pass};
 
-use crate::assume::use_assume;
+use crate::assume;
 use crate::sizes;
 
 /// A stage from module to module, in the order in which they run.
@@ -53,14 +53,22 @@ impl Stage {
     pub const ALL: [Stage; 5] =
         [Stage::Assume, Stage::Fuse, Stage::Prepare, Stage::Schedule, Stage::Lower];
 
+    /// The pass that it is.
+    pub fn pass(self) -> &'static Pass {
+        match self {
+            Stage::Assume => &assume::PASS,
+            Stage::Fuse => &graph::fuse::PASS,
+            Stage::Prepare => &graph::prepare::PASS,
+            Stage::Schedule => &auto::PASS,
+            Stage::Lower => &lower::PASS,
+        }
+    }
+
     /// Its name, for people.
     pub fn name(self) -> &'static str {
         match self {
-            Stage::Assume => "use_assume",
-            Stage::Fuse => "fuse",
-            Stage::Prepare => "prepare",
             Stage::Schedule => "schedule",
-            Stage::Lower => "lower",
+            _ => self.pass().name,
         }
     }
 
@@ -69,18 +77,18 @@ impl Stage {
     /// # Errors
     /// Those of the stage, and of [`Options::target`].
     pub fn run(self, module: &Module, options: &Options) -> Result<Module> {
-        match self {
-            Stage::Assume => each_tensor(module, |f| use_assume(f, &mut Remarks::new())),
-            Stage::Fuse => graph::fuse(module),
-            Stage::Prepare => graph::prepare(module),
+        let given = |option: &str, value: &str| Config::new().with(self.pass().key(option), value);
+        let config = match self {
             Stage::Schedule => {
                 let target = options.target()?;
-                let machine = target.known_features().machine();
-                each_tensor(module, |f| Ok(auto(f, &machine)))
+                given(auto::TRIPLE.name, &target.triple)
+                    .with(self.pass().key(auto::CPU.name), &target.cpu)
+                    .with(self.pass().key(auto::FEATURES.name), &target.features)
             }
-            Stage::Lower if options.unchecked => each_tensor(module, lower::lower_unchecked),
-            Stage::Lower => each_tensor(module, lower::lower),
-        }
+            Stage::Lower => given(lower::UNCHECKED.name, &u8::from(options.unchecked).to_string()),
+            _ => Config::new(),
+        };
+        self.pass().apply(module, &config, &mut Remarks::new())
     }
 }
 
@@ -229,27 +237,6 @@ impl Options {
             watcher(Progress { what, done, total });
         }
     }
-}
-
-/// Applies a change to every tensor function of a module.
-///
-/// # Errors
-/// Those of the change, with the function's name and the module's source.
-pub fn each_tensor(
-    module: &Module,
-    mut change: impl FnMut(&TensorFunc) -> Result<TensorFunc>,
-) -> Result<Module> {
-    let mut new = module.clone();
-    for (name, function) in &mut new.functions {
-        if let Function::Tensor(f) = function {
-            let changed = change(f).map_err(|e| {
-                let e = e.context(format_args!("function `{name}`"));
-                module.source.iter().fold(e, |e, source| e.in_source(source))
-            })?;
-            *f = Arc::new(changed);
-        }
-    }
-    Ok(new)
 }
 
 /// Checks the rules of the IR. In a lowered module, whose functions may take more memory than their

@@ -35,6 +35,7 @@ use tilewright_schedule::trace::{Lambda, Value};
 use tilewright_script::trace::{
     Argument, ArgumentKind, Builtin, Call, LambdaText, Step, StepKind, Target, parse_script,
 };
+use tilewright_sets::budget;
 
 use crate::checked;
 
@@ -115,7 +116,8 @@ impl Run<'_> {
         let text = source.text.get(call.span.start as usize..call.span.end as usize);
         let text = text.unwrap_or(&call.method);
         let before = self.schedule.module().clone();
-        let outputs = self.schedule.call(&call.method, positional, named);
+        let asked = || self.schedule.call(&call.method, positional, named);
+        let (outputs, _) = budget::within(&call.method, budget::PER_FUNCTION, asked);
         let mut outputs = outputs.map_err(|e| match e.diagnostic() {
             d if d.source.as_ref().is_some_and(|s| Arc::ptr_eq(s, source)) => e,
             // A refusal that points into the module stays there, and says who asked.

@@ -7,7 +7,7 @@ use tilewright::ir::{Buffer, Expr, Param, Remarks, Stmt, TensorFunc, Var};
 use tilewright::pipeline::{Progress, Stage, run_stages};
 use tilewright::transform::lower::bounds;
 use tilewright::{
-    DType, Error, Module, ModuleExt, Options, Sizes, Tensor, compile, load, random::Random,
+    DType, Error, Module, ModuleExt, Options, Sizes, Tensor, compile, load, passes, random::Random,
 };
 
 const DIGITS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");
@@ -231,8 +231,8 @@ fn a_c_kernel_with_its_own_layout_is_linked_into_a_run() {
     let module = Module::from_script(input).expect("it reads");
     let mut flowed = module.clone();
     for name in ["lift_layout", "flow_layout"] {
-        let pass = tilewright::passes::find(name).expect("a pass");
-        let run = pass.run(&flowed, &Default::default(), &mut Default::default());
+        let pass = passes::find(name).expect("a pass");
+        let run = passes::run(pass, &flowed, &Default::default(), &mut Default::default());
         flowed = run.expect("it runs");
     }
     let mut random = Random::new(3);
@@ -361,4 +361,15 @@ fn code_for_another_machine_is_not_run() {
         let error = compile(&digits(1), &options).err().expect("there is no such thing");
         assert!(matches!(error, Error::Input(_)), "{error}");
     }
+}
+
+#[test]
+fn the_page_of_passes_is_what_they_say() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/passes.md");
+    let page = passes::page();
+    if std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1") {
+        std::fs::write(path, &page).expect("the page is written");
+    }
+    let found = std::fs::read_to_string(path).expect("the page is there");
+    assert!(found == page, "docs/passes.md is old; UPDATE_EXPECT=1 writes it");
 }

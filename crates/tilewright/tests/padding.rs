@@ -15,7 +15,7 @@ fn parse(text: &str) -> Module {
 fn overcomputed(module: &Module) -> (Module, Remarks) {
     let mut why = Remarks::new();
     let pass = passes::find(OVERCOMPUTE).expect("it is there");
-    let new = pass.run(module, &passes::Config::new(), &mut why).expect("it runs");
+    let new = passes::run(pass, module, &passes::Config::new(), &mut why).expect("it runs");
     (new, why)
 }
 

@@ -5,4 +5,4 @@
 @T.prim_func
 def f(A: T.Buffer((1,), "float32")):
     A[0] = T.float32(0)
-# error: `fold_constant.growth` is a number, not `much`
+# error: the option `fold_constant.growth` is a number from 0 to 4294967295, not `much`

@@ -30,4 +30,4 @@ class Module:
             y = R.call_tir(cls.grow, (x,), out_sinfo=R.Tensor((14,), "int32"))
             R.output(y)
         return y
-# error: `lift_layout.padding` is value, undef or none, not `zero`
+# error: the option `lift_layout.padding` is value, undef or none, not `zero`

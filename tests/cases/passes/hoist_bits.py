@@ -3,4 +3,4 @@
 def f(A: T.Buffer((4,), "float32")):
     for i in range(4):
         A[i] = 0.0
-# error: `hoisted_conditionals` is 16, expected 0 to 15
+# error: the option `hoist_expression.hoisted_conditionals` is a number from 0 to 15, not `16`

@@ -3,4 +3,4 @@
 @T.prim_func
 def f(A: T.Buffer((1,), "int32")):
     A[0] = 3
-# error: `simplify.propagate_knowns_to_prove_conditional` is 1 or 0, not `maybe`
+# error: the option `simplify.propagate_knowns_to_prove_conditional` is 1 or 0, not `maybe`

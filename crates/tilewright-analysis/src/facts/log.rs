@@ -14,7 +14,6 @@ use tilewright_sets::{Access, Domain, Known, Set};
 
 use super::MAX_FACTS;
 use super::points::Points;
-use crate::traits::is_plain;
 
 /// For all points, `buffer[indices]` is the value.
 #[derive(Clone)]
@@ -398,7 +397,7 @@ impl Change {
 
     /// Whether somebody may have learned what it stores.
     fn may_be_known(&self) -> bool {
-        is_plain(&self.write.value)
+        self.write.value.effects().constant()
     }
 
     /// Whether it certainly does not touch what is read, some points of the place.

@@ -54,7 +54,7 @@ mod points;
 mod terms;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use tilewright_ir::equal::same_expr;
@@ -65,12 +65,11 @@ use tilewright_ir::{
 };
 
 use crate::domain::sizes;
-use crate::traits::is_plain;
 
+use crate::scope::MAX_VALUE;
 use log::{Change, Fact, Log, Others, Read, Write};
 use points::Points;
-pub use terms::calls;
-use terms::{Reads, equation, folded, in_lane, loads, split};
+use terms::{equation, folded, in_lane, loads, split};
 
 /// Most facts about one buffer.
 pub const MAX_FACTS: usize = 16;
@@ -431,7 +430,8 @@ impl Facts {
         let value = match scalar {
             Some(value) => {
                 let value = self.bind.expr(&value);
-                self.resolve(&value)
+                let resolved = self.resolve(&value);
+                if resolved.size() <= MAX_VALUE { resolved } else { value }
             }
             None => Expr::undef(buffer.dtype()),
         };
@@ -508,7 +508,7 @@ impl Facts {
 
     /// Binds a variable in the innermost scope.
     fn bind(&mut self, var: &Var, value: Option<Expr>) {
-        match value.filter(|v| self.is_known(v)) {
+        match value.filter(|v| self.is_known(v) && v.size() <= MAX_VALUE) {
             Some(value) => drop(self.bind.vars.insert(var.clone(), value)),
             None => drop(self.opaque.insert(var.clone(), self.scopes.len())),
         }
@@ -524,7 +524,7 @@ impl Facts {
             fn expr(&mut self, e: &Expr) -> Expr {
                 let e = fold_expr_children(self, e);
                 let ExprKind::Load(buffer, indices) = e.kind() else { return e };
-                self.0.value(buffer, indices).filter(is_plain).unwrap_or(e)
+                self.0.value(buffer, indices).filter(|v| v.effects().constant()).unwrap_or(e)
             }
         }
         match self.logs.is_empty() {
@@ -535,7 +535,7 @@ impl Facts {
 
     /// Whether an expression depends on loops and sizes only.
     fn is_known(&self, e: &Expr) -> bool {
-        is_plain(e) && free_vars(e).iter().all(|v| !self.opaque.contains_key(v))
+        e.effects().constant() && !e.mentions_any(self.opaque.keys())
     }
 
     /// Indices in terms of loops, and of the lane where they are vectors.
@@ -601,10 +601,10 @@ impl Facts {
     /// Takes down a fact; everything in terms of loops.
     fn learn(&mut self, buffer: &Buffer, points: Points, indices: Vec<Expr>, value: Expr) {
         let memory = self.root(&buffer.data).clone();
-        let mut reads = Reads::default();
-        reads.expr(&value);
-        let read: Vec<Var> = reads.memory.iter().map(|m| self.root(m).clone()).collect();
-        if self.pass != Pass::Run || !reads.pure || read.contains(&memory) {
+        let read = value.loaded_buffers();
+        let read: HashSet<Var> = read.iter().map(|b| self.memory_of(b).clone()).collect();
+        let usable = !value.effects().impure() && value.size() <= MAX_VALUE;
+        if self.pass != Pass::Run || !usable || read.contains(&memory) {
             return;
         }
         let conditional = |s: &Scope| {
@@ -627,7 +627,7 @@ impl Facts {
 
 impl Visit for Facts {
     fn stmt(&mut self, s: &Stmt) {
-        if calls(s) {
+        if s.own_effects().calls {
             self.forget_all();
         }
         match s.kind() {

@@ -1,10 +1,10 @@
 //! What conditions and values say, before the sets look at them.
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{fold_expr_children, walk_expr, walk_stmt};
-use tilewright_ir::{BinOp, Block, Buffer, CallTarget, Expr, ExprKind, Fold, Stmt, Var, Visit};
+use tilewright_ir::visit::fold_expr_children;
+use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Fold, Var};
 
-use crate::neutral::{Floats, step};
+use crate::neutral::{ANY, step};
 
 /// The parts of a conjunction: of the condition, or of its negation.
 pub(crate) fn split(cond: &Expr, negated: bool, parts: &mut Vec<Expr>) {
@@ -39,51 +39,16 @@ pub(crate) fn equation(cond: &Expr, holds: bool) -> Option<(Buffer, Vec<Expr>, E
     }
 }
 
-/// What a value depends on.
-pub(crate) struct Reads {
-    /// No effects, and the same value each time.
-    pub pure: bool,
-    /// Pointers of the memory that is read.
-    pub memory: Vec<Var>,
-}
-
-impl Default for Reads {
-    fn default() -> Reads {
-        Reads { pure: true, memory: Vec::new() }
-    }
-}
-
-impl Visit for Reads {
-    fn expr(&mut self, e: &Expr) {
-        match e.kind() {
-            ExprKind::Undef | ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => {
-                self.pure = false
-            }
-            ExprKind::Load(b, _) if !self.memory.contains(&b.data) => {
-                self.memory.push(b.data.clone());
-            }
-            _ => {}
-        }
-        walk_expr(self, e);
-    }
-}
-
 /// The elements that a value reads, each once.
 pub(crate) fn loads(value: &Expr) -> Vec<Expr> {
-    struct Loads(Vec<Expr>);
-    impl Visit for Loads {
-        fn expr(&mut self, e: &Expr) {
-            if let ExprKind::Load(..) = e.kind()
-                && !self.0.iter().any(|x| same_expr(x, e))
-            {
-                self.0.push(e.clone());
-            }
-            walk_expr(self, e);
+    let mut loads: Vec<Expr> = Vec::new();
+    value.for_each(|e| {
+        if matches!(e.kind(), ExprKind::Load(..)) && !loads.iter().any(|x| same_expr(x, e)) {
+            loads.push(e.clone());
         }
-    }
-    let mut loads = Loads(Vec::new());
-    loads.expr(value);
-    loads.0
+        e.effects().loads
+    });
+    loads
 }
 
 /// A value with another one in the place of an operand, reduced.
@@ -94,29 +59,10 @@ pub(crate) fn folded(value: &Expr, operand: &Expr, by: &Expr) -> Expr {
             if same_expr(e, self.0) {
                 return self.1.clone();
             }
-            step(fold_expr_children(self, e), Floats::Any)
+            step(fold_expr_children(self, e), ANY)
         }
     }
     Replace(operand, by).expr(value)
-}
-
-/// Whether a statement itself, and not one inside of it, calls what may do anything.
-pub fn calls(s: &Stmt) -> bool {
-    struct Calls(bool);
-    impl Visit for Calls {
-        fn expr(&mut self, e: &Expr) {
-            self.0 |= matches!(
-                e.kind(),
-                ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _)
-            );
-            walk_expr(self, e);
-        }
-        fn stmt(&mut self, _: &Stmt) {}
-        fn block(&mut self, _: &Block) {}
-    }
-    let mut calls = Calls(false);
-    walk_stmt(&mut calls, s);
-    calls.0
 }
 
 /// One lane of a vector; `None` where that is not seen. What is scalar is the same in all.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use tilewright_ir::demand::decisive_loads;
 use tilewright_ir::visit::{Subst, fold_expr_children, walk_expr};
 use tilewright_ir::{
     BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, Fold, IterKind, Range, Span, Stmt,
@@ -12,6 +13,7 @@ use tilewright_sets::{Domain, Time, Touch};
 
 use super::{Act, Guard, GuardId, Loop, Memory, Program, Step};
 use crate::index::{Ranges, simplify};
+use crate::scope::MAX_VALUE;
 
 /// Adds the steps of a statement to a program. What holds around it comes as a domain.
 pub(crate) fn collect(program: &mut Program, domain: Domain, body: &Stmt) {
@@ -93,7 +95,7 @@ impl Visit for Reads<'_, '_> {
             }
             ExprKind::Let(v, value, body) => {
                 self.expr(value);
-                let value = self.collect.frozen(value);
+                let value = self.collect.value(value);
                 let body = Subst::vars([(v.clone(), value)]).expr(body);
                 self.expr(&body);
             }
@@ -235,6 +237,14 @@ impl Collect<'_> {
         touches: Vec<Touch>,
     ) {
         let domain = more.iter().fold(self.domain.clone(), |d, g| d.with_guard(&g.cond));
+        let memory = |e: Expr| match e.kind() {
+            ExprKind::Load(b, _) => Some(b.data.clone()),
+            _ => None,
+        };
+        let decisive = match &act {
+            Act::Store(value) => decisive_loads(value).into_iter().filter_map(memory).collect(),
+            _ => HashSet::new(),
+        };
         self.program.steps.push(Step {
             place,
             span,
@@ -245,6 +255,7 @@ impl Collect<'_> {
             domain,
             schedule: self.time.clone(),
             touches,
+            decisive,
         });
     }
 
@@ -290,9 +301,18 @@ impl Collect<'_> {
         self.domain = before;
     }
 
+    /// What stands in the place of a variable with this value: an unknown one where that would be
+    /// too large as text, since values of values double each time that they stand twice.
+    fn value(&mut self, value: &Expr) -> Expr {
+        match value.size() <= MAX_VALUE {
+            true => self.frozen(value),
+            false => phantom(&mut self.phantoms, &self.loops, value.dtype()),
+        }
+    }
+
     fn bind(&mut self, var: &Var, value: &Expr) {
         let value = self.bind.expr(value);
-        let value = self.frozen(&value);
+        let value = self.value(&value);
         self.bind.vars.insert(var.clone(), value);
     }
 

@@ -36,6 +36,7 @@ mod collect;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{fold_stmt_children, walk_expr, walk_stmt};
 use tilewright_ir::{
     Block, Buffer, CallTarget, DType, Expr, ExprKind, Fold, ForKind, Range, Result, Span, Stmt,
@@ -153,12 +154,32 @@ pub struct Step {
     pub schedule: Vec<Time>,
     /// What it reads and writes. Writes come last.
     pub touches: Vec<Touch>,
+    /// The memory, by pointer, of reads whose values decide more than the value that a store
+    /// writes ([`tilewright_ir::effects::decisive_loads`]). Reads of other steps decide something anyway.
+    pub decisive: HashSet<Var>,
 }
 
 impl Step {
     /// The cell that is stored to or known.
     pub fn target(&self) -> Option<&Touch> {
         self.touches.last().filter(|t| t.is_write)
+    }
+
+    /// Whether a read only goes into the value that a store writes to the same cell: who uses what
+    /// it reads is who reads the cell afterwards.
+    pub fn passes_on(&self, touch: &Touch) -> bool {
+        self.updates(touch) && !self.decisive.contains(&touch.buffer.data)
+    }
+
+    /// Whether a touch is of the cell that the step updates: reads and writes.
+    pub fn updates(&self, touch: &Touch) -> bool {
+        let same = |a: &Touch, b: &Touch| {
+            a.buffer == b.buffer && a.indices.iter().zip(&b.indices).all(|(x, y)| same_expr(x, y))
+        };
+        let Some(cell) = self.target().filter(|_| matches!(self.act, Act::Store(_))) else {
+            return false;
+        };
+        same(cell, touch) && self.touches.iter().any(|t| !t.is_write && same(cell, t))
     }
 
     /// The name of the innermost block around it.
@@ -239,6 +260,11 @@ impl Program {
         self.memory.follows(&buffer.data)
     }
 
+    /// Whether this is memory of the program, and not a value that was read or called for before.
+    pub fn has(&self, buffer: &Buffer) -> bool {
+        self.memory.buffers.contains_key(&buffer.data)
+    }
+
     /// Whether the memory may change while the program runs.
     pub fn changes(&self, buffer: &Buffer) -> bool {
         self.memory.changes(&buffer.data)
@@ -246,16 +272,7 @@ impl Program {
 
     /// Whether a value may be another one when it is computed again.
     pub fn reads_what_changes(&self, e: &Expr) -> bool {
-        struct Changes<'a>(&'a Memory, bool);
-        impl Visit for Changes<'_> {
-            fn expr(&mut self, e: &Expr) {
-                self.1 |= self.0.differs(e);
-                walk_expr(self, e);
-            }
-        }
-        let mut changes = Changes(&self.memory, false);
-        changes.expr(e);
-        changes.1
+        e.any(|part| self.memory.differs(part))
     }
 
     /// Whether the memory was there before, and is seen afterwards.

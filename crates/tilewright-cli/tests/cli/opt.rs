@@ -38,13 +38,26 @@ fn passes_run_in_order_and_every_result_can_be_printed() {
 }
 
 #[test]
-fn unknown_passes_and_settings_say_what_there_is() {
+fn unknown_passes_and_options_say_what_there_is() {
     let done = tilewright_on(ADD, &["opt", "-", "--pass", "fly"]).code(2);
     let done = done.complains("there is no pass `fly`").complains("lower_blocks");
     assert_eq!(done.out, "");
+    tilewright_on(ADD, &["opt", "-", "--pass", "simplfy"]).code(2).complains("`simplify`?");
+    let with = |config: &str| {
+        let overcompute = "remove_branching_through_overcompute";
+        tilewright_on(ADD, &["opt", "-", "--pass", overcompute, "--pass-config", config])
+    };
+    for config in ["finite=0", "finite=False", "finite=off", "finite=1", "finite=True"] {
+        with(config).code(0);
+    }
+    for config in ["finite=maybe", "use_dataflow_analysis=banana", "wrap_indices="] {
+        with(config).code(2).complains("is 1 or 0, not `");
+    }
+    with("finit=1").code(2).complains("did you mean `finite`?");
+    with("growth=1").code(2).complains("is an option of `fold_constant`, which is not to run");
     tilewright_on(ADD, &["opt", "-", "--pass", "lower", "--pass-config", "x=1"])
         .code(2)
-        .complains("none of the passes has a setting `x`");
+        .complains("none of the passes has an option `x`");
     tilewright_on(ADD, &["opt", "-", "--pass-config", "x"]).code(2).complains("NAME=VALUE");
 }
 

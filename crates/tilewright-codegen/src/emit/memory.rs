@@ -589,21 +589,5 @@ fn add_constant(c: &mut Code<'_>, a: &Val, b: &Val) -> Val {
 
 /// Whether an expression reads memory or calls something with effects.
 pub(super) fn touches_memory(e: &Expr) -> bool {
-    struct Touches(bool);
-    impl Visit for Touches {
-        fn expr(&mut self, e: &Expr) {
-            use tilewright_ir::CallTarget::Intrin;
-            self.0 |= match e.kind() {
-                ExprKind::Load(..) => true,
-                ExprKind::Call(target, _) => !matches!(target, Intrin(_)),
-                _ => false,
-            };
-            if !self.0 {
-                walk_expr(self, e);
-            }
-        }
-    }
-    let mut touches = Touches(false);
-    touches.expr(e);
-    touches.0
+    e.effects().loads || e.effects().calls
 }

@@ -256,35 +256,10 @@ fn captured(var: &Var, body: &Stmt) -> Vec<Var> {
 
 /// Whether pointers are used other than by loads and stores.
 fn uses_handles(s: &Stmt) -> bool {
-    #[derive(Default)]
-    struct Handles {
-        found: bool,
-        nodes: HashSet<usize>,
-    }
-    impl Visit for Handles {
-        fn expr(&mut self, e: &Expr) {
-            self.found |= e.dtype() == DType::HANDLE;
-            if self.nodes.insert(e.address()) {
-                walk_expr(self, e);
-            }
-        }
-    }
-    let mut h = Handles::default();
-    h.stmt(s);
-    h.found
+    s.any_expr(|e| e.dtype() == DType::HANDLE)
 }
 
 /// Whether an assertion may fail inside.
 fn asserts(s: &Stmt) -> bool {
-    struct Asserts(bool);
-    impl Visit for Asserts {
-        fn expr(&mut self, _: &Expr) {}
-        fn stmt(&mut self, s: &Stmt) {
-            self.0 |= matches!(s.kind(), StmtKind::Assert { .. });
-            walk_stmt(self, s);
-        }
-    }
-    let mut a = Asserts(false);
-    a.stmt(s);
-    a.0
+    s.effects().asserts
 }

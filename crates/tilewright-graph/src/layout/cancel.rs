@@ -27,6 +27,7 @@ use tilewright_ir::{
     TensorType,
 };
 use tilewright_sets::Engine;
+use tilewright_transform::pass::{Pass, Run};
 
 use super::constant::same_value;
 use super::conversion::{Conversion, Pad};
@@ -34,6 +35,14 @@ use super::known::{Region, Values};
 use super::recognise::Recognised;
 use crate::functions::Functions;
 use crate::normal::changed_graphs;
+
+/// `cancel_layout` by name.
+pub const PASS: Pass = Pass {
+    name: "cancel_layout",
+    summary: "remove layout conversions that undo each other, and make one of those in a row",
+    options: &[],
+    run: Run::Module(|module, _, why| cancel_layout(module, why)),
+};
 
 /// Longest chain of conversions that is looked at.
 const MAX_CHAIN: usize = 16;

@@ -29,8 +29,7 @@ use std::sync::Arc;
 use tilewright_analysis::{Stage, stages};
 use tilewright_ir::visit::{Subst, fold_expr_children, free_vars};
 use tilewright_ir::{
-    BinOp, Buffer, CallTarget, Error, Expr, ExprKind, Fold, IterKind, Param, Result, Stmt,
-    TensorFunc, Var, Visit, visit,
+    BinOp, Buffer, Error, Expr, ExprKind, Fold, IterKind, Param, Result, Stmt, TensorFunc, Var,
 };
 
 use super::constant::{evaluate, same_value};
@@ -191,19 +190,8 @@ impl Carry {
 
 /// Whether a stage only computes: it calls nothing with effects, and carries no annotations.
 fn is_pure(stage: &Stage) -> bool {
-    struct Find(bool);
-    impl Visit for Find {
-        fn expr(&mut self, e: &Expr) {
-            let effect = |t: &CallTarget| !matches!(t, CallTarget::Intrin(_));
-            self.0 |= matches!(e.kind(), ExprKind::Call(t, _) if effect(t))
-                || matches!(e.kind(), ExprKind::Let(..));
-            visit::walk_expr(self, e);
-        }
-    }
-    let mut find = Find(false);
-    find.expr(&stage.value);
-    stage.init.iter().for_each(|e| find.expr(e));
-    !find.0 && stage.block.annotations.is_empty()
+    let computes = |e: &Expr| !e.effects().calls && !e.effects().binds;
+    computes(&stage.value) && stage.init.iter().all(computes) && stage.block.annotations.is_empty()
 }
 
 /// Digits of axes and variables as far as they are known.

@@ -26,8 +26,7 @@ use tilewright_analysis::Stage;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    Buffer, CallTarget, DType, Expr, ExprKind, Fold, IterKind, Param, Result, Stmt, TensorFunc,
-    Var, Visit, visit,
+    Buffer, DType, Expr, ExprKind, Fold, IterKind, Param, Result, Stmt, TensorFunc, Var,
 };
 use tilewright_sets::{Domain, Engine, Known, Reason, Relation, Set};
 
@@ -460,20 +459,7 @@ fn leaves_move(value: &Expr, from: &Buffer) -> bool {
 
 /// Whether an expression is of indices alone: it reads no memory, is defined and has no effects.
 pub(crate) fn is_pure(e: &Expr) -> bool {
-    struct Find(bool);
-    impl Visit for Find {
-        fn expr(&mut self, e: &Expr) {
-            self.0 |= match e.kind() {
-                ExprKind::Load(..) | ExprKind::Undef => true,
-                ExprKind::Call(target, _) => !matches!(target, CallTarget::Intrin(_)),
-                _ => false,
-            };
-            visit::walk_expr(self, e);
-        }
-    }
-    let mut find = Find(false);
-    find.expr(e);
-    !find.0
+    e.effects().constant()
 }
 
 /// What each part of the result holds in the end, in terms of its cells.

@@ -9,16 +9,35 @@ use std::sync::Arc;
 
 use tilewright_interp::{Arg, Options, run_func};
 use tilewright_ir::{
-    Binding, BindingBlock, CallTarget, Error, ExprKind, Function, GraphExpr, GraphFunc, GraphType,
-    GraphVar, Module, Remarks, Result, Tensor, TensorFunc, Visit, visit,
+    Binding, BindingBlock, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar, Module,
+    Remarks, Result, Tensor, TensorFunc,
 };
+use tilewright_transform::pass::{Number, Pass, Run};
 
 use crate::functions::Functions;
 use crate::normal::changed_graphs;
 
+/// How much larger folded constants may be.
+const GROWTH: Number = Number {
+    name: "growth",
+    summary: "bytes by which a result may exceed its arguments",
+    default: DEFAULT_GROWTH,
+    most: u32::MAX,
+};
+
+/// `fold_constant` by name.
+pub const PASS: Pass = Pass {
+    name: "fold_constant",
+    summary: "run calls of constants now",
+    options: &[&GROWTH],
+    run: Run::Module(|module, given, why| {
+        fold_constant(module, given.get(&GROWTH)? as usize, &mut interpret, why)
+    }),
+};
+
 /// By how many bytes a folded result may exceed the constants that it is made from, if nobody says
 /// otherwise.
-pub const DEFAULT_GROWTH: usize = 1 << 20;
+pub const DEFAULT_GROWTH: u32 = 1 << 20;
 
 /// Runs a function on constants: the tensors that it writes.
 pub type Evaluate<'a> = dyn FnMut(&TensorFunc, &[Tensor]) -> Result<Vec<Tensor>> + 'a;
@@ -114,7 +133,7 @@ impl Folder<'_, '_> {
                     size = size.checked_add(bytes(out.const_shape()?, out.dtype.bytes())?)?;
                 }
                 let given: usize = args.iter().map(|t| t.bytes().len()).sum();
-                let missing = if calls_out(f) {
+                let missing = if f.body.effects().calls {
                     "it calls a function from outside".to_owned()
                 } else if size.saturating_sub(given) > self.growth {
                     let more = size.saturating_sub(given);
@@ -159,20 +178,4 @@ fn fits(results: &[Tensor], outs: &[tilewright_ir::TensorType]) -> bool {
             .iter()
             .zip(outs)
             .all(|(t, ty)| t.dtype() == ty.dtype && ty.const_shape().as_deref() == Some(t.shape()))
-}
-
-/// Whether a function calls what it does not define.
-fn calls_out(func: &TensorFunc) -> bool {
-    struct Find(bool);
-    impl Visit for Find {
-        fn expr(&mut self, e: &tilewright_ir::Expr) {
-            if let ExprKind::Call(target, _) = e.kind() {
-                self.0 |= !matches!(target, CallTarget::Intrin(_));
-            }
-            visit::walk_expr(self, e);
-        }
-    }
-    let mut find = Find(false);
-    find.stmt(&func.body);
-    find.0
 }

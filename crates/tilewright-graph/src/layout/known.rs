@@ -333,7 +333,7 @@ impl Function<'_> {
             .stores
             .iter()
             .filter(|w| w.buffer == *buffer)
-            .partition(|w| reads(&w.value, buffer));
+            .partition(|w| w.value.loads_from(|b| b == buffer));
         let not_written = || format!("not all of these cells of `{}` are written", buffer.name);
         if !covers(self.engine, &sets, region).map_err(|e| e.to_string())? {
             return Err(not_written());
@@ -359,7 +359,7 @@ impl Function<'_> {
             }
             // Only its own cell.
             let mut cells: Vec<(Buffer, Vec<Expr>)> = Vec::new();
-            loads(&w.value, &mut |b, at| cells.push((b.clone(), at.to_vec())));
+            w.value.for_each_load(|b, at| cells.push((b.clone(), at.to_vec())));
             let same = |at: &[Expr]| at.iter().zip(&w.indices).all(|(a, b)| same_expr(a, b));
             if cells.iter().any(|(b, at)| b == buffer && !same(at)) {
                 return Err(format!("`{}` is computed from other cells of itself", buffer.name));
@@ -508,23 +508,4 @@ fn agree(a: Expr, b: Expr) -> Answer {
         true => Ok(a),
         false => Err(format!("some cells hold {a} and some {b}")),
     }
-}
-
-fn reads(e: &Expr, buffer: &Buffer) -> bool {
-    let mut found = false;
-    loads(e, &mut |b, _| found |= b == buffer);
-    found
-}
-
-fn loads(e: &Expr, each: &mut dyn FnMut(&Buffer, &[Expr])) {
-    struct Loads<'a>(&'a mut dyn FnMut(&Buffer, &[Expr]));
-    impl tilewright_ir::Visit for Loads<'_> {
-        fn expr(&mut self, e: &Expr) {
-            if let ExprKind::Load(b, at) = e.kind() {
-                (self.0)(b, at);
-            }
-            tilewright_ir::visit::walk_expr(self, e);
-        }
-    }
-    tilewright_ir::Visit::expr(&mut Loads(each), e);
 }

@@ -41,11 +41,28 @@ use tilewright_ir::{
     TensorFunc, TensorType, Var, Visit, visit,
 };
 use tilewright_sets::Engine;
+use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use super::conversion::{Conversion, Pad};
 use super::taint::Taint;
 use crate::functions::Functions;
 use crate::normal::{changed_graphs, needed};
+
+/// What a function keeps of the padding of a lifted stage.
+const PADDING: OneOf<Leave> = OneOf {
+    name: "padding",
+    summary: "what functions are told of it: what it holds, that it may be read, or nothing",
+    of: &[("value", Leave::Value), ("undef", Leave::Undef), ("none", Leave::Nothing)],
+    default: Leave::Value,
+};
+
+/// `lift_layout` by name.
+pub const PASS: Pass = Pass {
+    name: "lift_layout",
+    summary: "move marked conversions at the edges of functions into the graph",
+    options: &[&PADDING],
+    run: Run::Module(|module, given, why| lift_layout(module, given.get(&PADDING)?, why)),
+};
 
 /// Annotation of the block of a stage that converts an argument.
 pub const PRE: &str = "preproc";

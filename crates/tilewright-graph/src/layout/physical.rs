@@ -289,7 +289,7 @@ impl Layout {
 }
 
 fn mentions(exprs: &[Expr], v: &Var) -> bool {
-    exprs.iter().any(|e| tilewright_ir::visit::free_vars(e).contains(v))
+    exprs.iter().any(|e| e.mentions(v))
 }
 
 /// A function of one stage that covers its result.

@@ -34,17 +34,25 @@ pub enum Policy {
     ChannelsLast,
 }
 
+impl Policy {
+    /// Every policy by its name, and none.
+    pub const NAMES: &[(&str, Option<Policy>)] = &[
+        ("none", None),
+        ("nchw16c", Some(Policy::Blocked(16))),
+        ("nchw8c", Some(Policy::Blocked(8))),
+        ("nhwc", Some(Policy::ChannelsLast)),
+    ];
+}
+
 impl FromStr for Policy {
     type Err = Error;
 
     fn from_str(s: &str) -> Result<Self> {
-        match s {
-            "nchw8c" => Ok(Policy::Blocked(8)),
-            "nchw16c" => Ok(Policy::Blocked(16)),
-            "nhwc" => Ok(Policy::ChannelsLast),
-            _ => Err(Error::input(format!("there is no layout `{s}`"))
-                .help("layouts are nchw8c, nchw16c and nhwc")),
-        }
+        let named = Policy::NAMES.iter().find(|(name, _)| *name == s);
+        named.and_then(|(_, policy)| *policy).ok_or_else(|| {
+            Error::input(format!("there is no layout `{s}`"))
+                .help("layouts are nchw8c, nchw16c and nhwc")
+        })
     }
 }
 

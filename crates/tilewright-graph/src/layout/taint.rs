@@ -1,6 +1,7 @@
 //! Where the padding of a buffer gets to: which loads read it, and which cells are computed from it.
 
-use tilewright_ir::{Buffer, Expr, ExprKind, Stmt, Var, Visit, visit};
+use tilewright_ir::demand::decisive_loads;
+use tilewright_ir::{Buffer, Expr, ExprKind, Fold, Stmt, Var, Visit, visit};
 use tilewright_sets::{Access, Domain, Engine, Known, Set};
 
 use super::conversion::{Conversion, boxed, cell_names, is_pure};
@@ -90,10 +91,19 @@ impl Taint {
                         return Ok(());
                     }
                 }
-                for (domain, b, at) in loads {
+                let decisive = decisive_loads(&w.value);
+                for (domain, load) in loads {
+                    let ExprKind::Load(b, at) = load.kind() else { continue };
                     for k in 0..self.stained.len() {
-                        if self.stained[k].buffer == b {
-                            more |= self.spread(engine, k, &domain, &at, w)?;
+                        if self.stained[k].buffer != *b {
+                            continue;
+                        }
+                        more |= self.spread(engine, k, &domain, at, w)?;
+                        // Another value there might stop the program, or read elsewhere.
+                        let decides = decisive.iter().any(|d| d.ptr_eq(&load));
+                        if decides && !self.hit(k, &domain, at).is_empty().is_yes() {
+                            self.unknown = Some(format!("`{load}` decides more than a value"));
+                            return Ok(());
                         }
                     }
                 }
@@ -106,6 +116,14 @@ impl Taint {
         Ok(())
     }
 
+    /// The points at which a load of a stained buffer reads stained cells.
+    fn hit(&self, from: usize, domain: &Domain, at: &[Expr]) -> Domain {
+        let source = &self.stained[from];
+        let place = source.cells.iter().zip(at);
+        let place = place.map(|(c, e)| (c.clone(), e.clone().cast(c.dtype())));
+        domain.with_guard(&visit::Subst::vars(place).expr(&source.cond))
+    }
+
     /// What one load of a stained buffer stains.
     fn spread(
         &mut self,
@@ -115,12 +133,8 @@ impl Taint {
         at: &[Expr],
         w: &super::writes::Write,
     ) -> Known<bool> {
-        use tilewright_ir::Fold;
         let source = &self.stained[from];
-        let place = source.cells.iter().zip(at);
-        let place = place.map(|(c, e)| (c.clone(), e.clone().cast(c.dtype())));
-        let mut place = visit::Subst::vars(place);
-        let hit = domain.with_guard(&place.expr(&source.cond));
+        let hit = self.hit(from, domain, at);
         let empty = hit.is_empty();
         if empty.is_yes() {
             return Ok(false);
@@ -155,13 +169,13 @@ impl Taint {
 }
 
 /// The loads of a value with the points at which they happen.
-fn guarded_loads(e: &Expr, domain: &Domain, out: &mut Vec<(Domain, Buffer, Vec<Expr>)>) {
-    struct Scan<'a>(Domain, &'a mut Vec<(Domain, Buffer, Vec<Expr>)>);
+fn guarded_loads(e: &Expr, domain: &Domain, out: &mut Vec<(Domain, Expr)>) {
+    struct Scan<'a>(Domain, &'a mut Vec<(Domain, Expr)>);
     impl Visit for Scan<'_> {
         fn expr(&mut self, e: &Expr) {
             match e.kind() {
-                ExprKind::Load(b, at) => {
-                    self.1.push((self.0.clone(), b.clone(), at.clone()));
+                ExprKind::Load(..) => {
+                    self.1.push((self.0.clone(), e.clone()));
                     visit::walk_expr(self, e);
                 }
                 // What is selected away has no part in the value.

@@ -210,7 +210,9 @@ impl Checker {
         self.require(e.dtype().is_int(), || {
             format!("{what} `{}` is {}, not an integer", brief(e), e.dtype())
         });
-        self.require(!has_undef(e), || format!("{what} `{}` contains T.undef()", brief(e)));
+        self.require(!e.effects().arbitrary, || {
+            format!("{what} `{}` contains T.undef()", brief(e))
+        });
     }
 
     fn scalar_index(&mut self, what: &str, e: &Expr) {
@@ -626,30 +628,6 @@ impl Visit for Checker {
             false => format!("buffer `{}` is not defined", b.name),
         });
     }
-}
-
-/// Whether an expression contains `T.undef()`.
-fn has_undef(e: &Expr) -> bool {
-    #[derive(Default)]
-    struct Find {
-        found: bool,
-        seen: HashSet<usize>,
-        depth: usize,
-    }
-    impl Visit for Find {
-        fn expr(&mut self, e: &Expr) {
-            self.found |= matches!(e.kind(), ExprKind::Undef);
-            // What is too deep is reported where the whole expression is checked.
-            if !self.found && self.depth < EXPR_DEPTH && self.seen.insert(e.address()) {
-                self.depth += 1;
-                walk_expr(self, e);
-                self.depth -= 1;
-            }
-        }
-    }
-    let mut find = Find::default();
-    find.expr(e);
-    find.found
 }
 
 /// Whether two extents are not known to differ.

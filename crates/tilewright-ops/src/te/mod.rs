@@ -36,8 +36,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use tilewright_ir::expr::IntoExpr;
-use tilewright_ir::visit::walk_expr;
-use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, ExprKind, IterKind, TypeKind, Var, Visit};
+use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, IterKind, TypeKind, Var};
 
 pub(crate) use func::check_type;
 pub use func::func;
@@ -79,14 +78,18 @@ impl Drop for Node {
 
 impl Tensor {
     fn new(buffer: Buffer, shape: &[usize], stages: Option<Vec<Stage>>) -> Tensor {
-        let mut loads = Loads::default();
+        let mut loads: Vec<Buffer> = Vec::new();
         for stage in stages.iter().flatten() {
             let init = stage.init.iter();
-            stage.indices.iter().chain([&stage.value]).chain(init).for_each(|e| loads.expr(e));
+            stage.indices.iter().chain([&stage.value]).chain(init).for_each(|e| {
+                let new = e.loaded_buffers().into_iter().filter(|b| !loads.contains(b));
+                let new: Vec<Buffer> = new.collect();
+                loads.extend(new);
+            });
         }
         let (mut reads, mut lost) = (Vec::new(), Vec::new());
         let mut table = alive();
-        for b in loads.0.into_iter().filter(|b| *b != buffer) {
+        for b in loads.into_iter().filter(|b| *b != buffer) {
             match table.get(&b.id()).and_then(Weak::upgrade) {
                 Some(node) => reads.push(Tensor(node)),
                 None => lost.push(b.name.clone()),
@@ -132,20 +135,6 @@ impl Tensor {
     /// The one element of a tensor without axes.
     pub fn scalar(&self) -> Expr {
         self.at::<Expr>([])
-    }
-}
-
-#[derive(Default)]
-struct Loads(Vec<Buffer>);
-
-impl Visit for Loads {
-    fn expr(&mut self, e: &Expr) {
-        if let ExprKind::Load(b, _) = e.kind()
-            && !self.0.contains(b)
-        {
-            self.0.push(b.clone());
-        }
-        walk_expr(self, e);
     }
 }
 

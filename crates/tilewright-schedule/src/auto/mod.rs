@@ -20,7 +20,36 @@ pub mod spatial;
 use tilewright_analysis::{Stage, stages};
 use tilewright_ir::{Stmt, TensorFunc};
 
+use tilewright_target::Features;
 pub use tilewright_target::Machine;
+use tilewright_transform::pass::{Pass, Run, Text};
+
+/// The architecture to schedule for. Not this machine's: the result of a pass does not depend on
+/// where it runs.
+pub const TRIPLE: Text = Text {
+    name: "triple",
+    summary: "the target, as LLVM names it",
+    default: "x86_64-unknown-linux-gnu",
+};
+
+/// The features of the processor to schedule for.
+pub const FEATURES: Text =
+    Text { name: "features", summary: "CPU features in LLVM's notation", default: "+avx2,+fma" };
+
+/// The processor to schedule for.
+pub const CPU: Text = Text { name: "cpu", summary: "the processor, as LLVM names it", default: "" };
+
+/// `auto_schedule` by name.
+pub const PASS: Pass = Pass {
+    name: "auto_schedule",
+    summary: "give functions in canonical form loops that suit a processor",
+    options: &[&CPU, &FEATURES, &TRIPLE],
+    run: Run::Tensor(|f, given, _| {
+        let (triple, cpu, list) = (given.get(&TRIPLE)?, given.get(&CPU)?, given.get(&FEATURES)?);
+        tilewright_target::check(&triple, &cpu, &list, u32::MAX, None)?;
+        Ok(auto(f, &Features::of(&triple, &cpu, &list).machine()))
+    }),
+};
 
 /// A function with the same interface and results, whose loops suit the machine.
 ///

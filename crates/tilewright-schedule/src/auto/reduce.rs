@@ -141,10 +141,7 @@ impl Contraction {
                 result: stage.buffer.clone(),
             },
             Some(next) => {
-                let mut rename = tilewright_ir::visit::Subst {
-                    vars: follows(stage, next)?,
-                    ..Default::default()
-                };
+                let mut rename = tilewright_ir::visit::Subst::vars(follows(stage, next)?);
                 use tilewright_ir::Fold;
                 Finish {
                     buffer: next.buffer.clone(),

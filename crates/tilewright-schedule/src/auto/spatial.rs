@@ -45,7 +45,7 @@ fn loops(
 ) -> Stmt {
     let shifted: HashMap<Var, Expr> =
         shifts.iter().filter(|s| *s.1 != 0).map(|(v, lo)| (v.clone(), v.expr() + *lo)).collect();
-    let mut shift = tilewright_ir::visit::Subst { vars: shifted, ..Default::default() };
+    let mut shift = tilewright_ir::visit::Subst::vars(shifted);
     let value = tilewright_ir::Fold::expr(&mut shift, value);
     let indices: Vec<Expr> =
         stage.indices.iter().map(|i| tilewright_ir::Fold::expr(&mut shift, i)).collect();

@@ -321,7 +321,7 @@ impl ExprParser {
                     let known = KNOWN.iter().copied().chain(intrinsics).chain(opaque);
                     let error = Error::syntax(format!("unknown function `{what}`"));
                     let error = error.at(self.span(&*c.func));
-                    Err(match nearest(name, known) {
+                    Err(match closest(name, known) {
                         Some(near) => error.help(format!("did you mean `T.{near}`?")),
                         None => error.help(format!(
                             "a call that is only passed on is written \

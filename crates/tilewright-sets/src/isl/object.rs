@@ -18,6 +18,7 @@ use std::rc::Rc;
 
 use super::api::*;
 use crate::answer::{Known, Reason, Unknown};
+use crate::budget;
 
 /// A context: what isl calls `isl_ctx`.
 #[derive(Clone)]
@@ -61,18 +62,48 @@ impl Ctx {
         self.0.raw
     }
 
-    /// Runs `work` with at most this many operations of isl; a limit that is in force already
-    /// goes on counting.
+    /// Whether a limit is in force.
+    pub fn is_limited(&self) -> bool {
+        self.0.limit.get().is_some()
+    }
+
+    /// How many operations were counted under a limit, rounded up to a power of four.
+    ///
+    /// isl does not tell its counter, but an operation fails once that has reached a bound.
+    fn operations(&self, limit: u64) -> u64 {
+        let within = |bound: u64| {
+            // SAFETY: the context is valid; making a number is an operation.
+            unsafe {
+                (self.api().isl_ctx_set_max_operations)(self.raw(), bound as _);
+                let made = (self.api().isl_val_int_from_si)(self.raw(), 0);
+                match made.is_null() {
+                    true => (self.api().isl_ctx_reset_error)(self.raw()),
+                    false => drop((self.api().isl_val_free)(made)),
+                }
+                !made.is_null()
+            }
+        };
+        let bounds = (4..32).map(|k| 1_u64 << (2 * k)).take_while(|bound| *bound < limit);
+        bounds.into_iter().find(|bound| within(*bound)).unwrap_or(limit)
+    }
+
+    /// Runs `work` with at most this many operations of isl, and counts them for the budget; a limit
+    /// that is in force already goes on counting.
     pub fn limited<T>(&self, operations: u64, work: impl FnOnce() -> T) -> T {
         struct Release<'a>(&'a Ctx);
         impl Drop for Release<'_> {
             fn drop(&mut self) {
+                if let Some(limit) = self.0.0.limit.get()
+                    && budget::counts()
+                {
+                    budget::close(self.0.operations(limit));
+                }
                 // SAFETY: the context is valid.
                 unsafe { (self.0.api().isl_ctx_set_max_operations)(self.0.raw(), 0) };
                 self.0.0.limit.set(None);
             }
         }
-        if self.0.limit.get().is_some() {
+        if self.is_limited() {
             return work();
         }
         self.0.limit.set(Some(operations));

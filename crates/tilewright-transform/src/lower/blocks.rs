@@ -13,6 +13,16 @@ use tilewright_ir::{
     TensorFunc, Var,
 };
 
+use crate::pass::{Pass, Run};
+
+/// `lower_blocks` by name.
+pub const PASS: Pass = Pass {
+    name: "lower_blocks",
+    summary: "turn blocks into plain statements",
+    options: &[],
+    run: Run::Tensor(|f, _, _| lower_blocks(f)),
+};
+
 /// Replaces every block of a function by its statements.
 ///
 /// # Errors

@@ -37,7 +37,7 @@ use tilewright_sets::Proof;
 
 use hoist::{Check, flush};
 use known::Known;
-use tilewright_analysis::scope::{Acts, Scope};
+use tilewright_analysis::scope::Scope;
 
 /// Most nodes that are visited in one function; parts that are shared under different conditions
 /// count each time.
@@ -217,7 +217,7 @@ impl Checker<'_> {
 
     /// Whether what a condition says of memory may end while a statement runs.
     fn changes(&mut self, cond: &Expr, s: &Stmt) -> bool {
-        self.reads(cond) && (Acts::of_stmt(s).impure || !accessed(s).1.is_empty())
+        self.reads(cond) && (s.effects().impure() || !accessed(s).1.is_empty())
     }
 
     /// The indices of an access, which are checked; new ones where one may wrap.
@@ -390,7 +390,7 @@ impl Checker<'_> {
             }
             Step::Hidden => check,
         });
-        if Acts::of_stmt(&wrapped).impure {
+        if wrapped.effects().impure() {
             return self.fail(|| {
                 Error::unsupported("an index that calls a function cannot be checked")
                     .help("bind the result of the call to a variable in front of the statement")
@@ -549,7 +549,7 @@ impl Checker<'_> {
                     out.push(new);
                     if let StmtKind::Assert { cond, .. } = s.kind() {
                         self.conditions += 1;
-                        let fixed = !self.reads(cond) && !Acts::of(cond).impure;
+                        let fixed = !self.reads(cond) && !cond.effects().impure();
                         if fixed {
                             self.known.learn(cond, true);
                         }

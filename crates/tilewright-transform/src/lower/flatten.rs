@@ -20,6 +20,29 @@ use tilewright_ir::{
     TensorFunc, Var, extent,
 };
 
+use crate::pass::{Number, Pass, Run};
+
+/// `flatten_buffer` by name.
+pub const PASS: Pass = Pass {
+    name: "flatten_buffer",
+    summary: "one index for each physical axis of a buffer; blocks must be lowered",
+    options: &[],
+    run: Run::Tensor(|f, _, _| flatten_buffers(f)),
+};
+
+/// `storage_flatten` by name.
+pub const STORAGE: Pass = Pass {
+    name: "storage_flatten",
+    summary: "flatten_buffer for the functions that say from_legacy_te_schedule, as TVM had it",
+    options: &[&Number {
+        name: "cache_line_size",
+        summary: "taken for TVM's sake; has no effect",
+        default: 64,
+        most: 65536,
+    }],
+    run: Run::Tensor(|f, _, _| flatten_legacy(f)),
+};
+
 /// Flattens every buffer of a function; declared regions of blocks are dropped.
 ///
 /// # Errors

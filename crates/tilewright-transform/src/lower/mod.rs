@@ -22,7 +22,26 @@ pub mod vectorize;
 
 use tilewright_ir::{Result, TensorFunc};
 
+use crate::pass::{Flag, Pass, Run};
 use crate::placeholder::{remove_assume, remove_store_undef};
+
+/// Whether accesses that are not proved to be in range go without an assertion.
+pub const UNCHECKED: Flag = Flag {
+    name: "unchecked",
+    summary: "no assertions where an access is not proved to be in range",
+    default: false,
+};
+
+/// `lower` by name.
+pub const PASS: Pass = Pass {
+    name: "lower",
+    summary: "all that code generation needs, from remove_assume to lift_scratch",
+    options: &[&UNCHECKED],
+    run: Run::Tensor(|f, given, _| match given.get(&UNCHECKED)? {
+        true => lower_unchecked(f),
+        false => lower(f),
+    }),
+};
 
 /// Lowers a tensor function for code generation. What comes out accesses nothing outside of its
 /// buffers: an assertion fails before.

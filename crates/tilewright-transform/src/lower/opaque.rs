@@ -22,7 +22,16 @@ use tilewright_ir::{
 
 use super::blocks::lower_blocks;
 use super::flatten::dim_product;
+use crate::pass::{Pass, Run};
 use tilewright_analysis::regions::declared_or_inferred;
+
+/// `lower_opaque_block` by name.
+pub const PASS: Pass = Pass {
+    name: "lower_opaque_block",
+    summary: "lower_blocks, without loops of one iteration, with rows aligned and annotations",
+    options: &[],
+    run: Run::Tensor(|f, _, _| lower_opaque_blocks(f)),
+};
 
 /// Annotation of a block: how to align the rows of buffers that it writes.
 pub const DIM_ALIGN: &str = "buffer_dim_align";
@@ -106,7 +115,7 @@ fn align(func: &TensorFunc) -> Result<TensorFunc> {
     }
     match buffers.is_empty() {
         true => Ok(func.clone()),
-        false => Ok(fold_func(&mut Subst { buffers, ..Subst::default() }, func)),
+        false => Ok(fold_func(&mut Subst::buffers(buffers), func)),
     }
 }
 

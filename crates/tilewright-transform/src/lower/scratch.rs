@@ -14,6 +14,16 @@ use tilewright_ir::{
     TensorFunc, Var, extent,
 };
 
+use crate::pass::{Pass, Run};
+
+/// `lift_scratch` by name.
+pub const PASS: Pass = Pass {
+    name: "lift_scratch",
+    summary: "turn allocations outside of parallel work into parameters; buffers must be flat",
+    options: &[],
+    run: Run::Tensor(|f, _, _| lift_scratch(f)),
+};
+
 /// Attribute with the number of trailing parameters that are scratch memory.
 pub const SCRATCH: &str = "tilewright.workspace";
 

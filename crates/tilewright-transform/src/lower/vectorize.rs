@@ -15,6 +15,16 @@ use tilewright_ir::{
     Var, Visit,
 };
 
+use crate::pass::{Pass, Run};
+
+/// `vectorize_loop` by name.
+pub const PASS: Pass = Pass {
+    name: "vectorize_loop",
+    summary: "turn vectorised loops into vector expressions; buffers must be flat",
+    options: &[],
+    run: Run::Tensor(|f, _, _| Ok(vectorize_loops(f))),
+};
+
 /// Largest number of lanes; loops with more iterations stay serial.
 pub const MAX_LANES: i64 = 1024;
 

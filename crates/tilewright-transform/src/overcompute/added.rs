@@ -1,19 +1,19 @@
 //! What a statement would do more without the guard around it, and whether it may.
 //!
 //! The added instances must not stop the program: every access stays in range (rule 5 of
-//! `docs/semantics.md`), nothing is divided by what may be zero, nothing is assumed, asserted or
+//! `docs/semantics.md`), every operation is defined, nothing is assumed, asserted or
 //! called. Iterations of a parallel loop must still not depend on each other.
 
+use tilewright_ir::demand::demand;
 use tilewright_ir::visit::{fold_expr_children, walk_expr, walk_stmt};
 use tilewright_ir::{
-    BinOp, Buffer, CallTarget, Error, Expr, ExprKind, Fold, ForKind, IterKind, Range, Result, Stmt,
+    Buffer, CallTarget, Error, Expr, ExprKind, Fold, ForKind, IterKind, Range, Result, Stmt,
     StmtKind, Visit,
 };
 use tilewright_sets::{Access, Domain, Proof, Touch};
 
 use tilewright_analysis::flow::cell;
 use tilewright_analysis::program::{Act, GuardId, Program, Step};
-use tilewright_analysis::prune::has_effects;
 
 /// The instances that a step has more.
 pub(super) struct Added {
@@ -51,7 +51,7 @@ pub(super) fn more(
 ) -> Result<More> {
     let plain = |s: &Stmt, cond: &Expr| {
         let mut harmless = Harmless { program, why: None };
-        if has_effects(cond) {
+        if cond.effects().calls {
             harmless.refuse("the condition has an effect");
         }
         harmless.stmt(s);
@@ -303,14 +303,11 @@ impl Visit for Harmless<'_> {
             ExprKind::Call(CallTarget::Extern(name) | CallTarget::Opaque(name), _) => {
                 self.refuse(&format!("`{name}`, which may do anything, is called under it"));
             }
-            ExprKind::Binary(
-                BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod,
-                _,
-                by,
-            ) if by.as_int().is_none_or(|k| k == 0) => {
-                self.refuse(&format!("it would divide by `{by}`, which may be zero"));
+            _ => {
+                if let Some(demand) = demand(e) {
+                    self.refuse(&format!("what stands under it {demand}"));
+                }
             }
-            _ => {}
         }
         walk_expr(self, e);
     }

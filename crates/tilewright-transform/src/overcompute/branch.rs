@@ -10,18 +10,32 @@
 //! Where a guard could be of use is seen from the cells: those that are written later, and those
 //! whose value is a constant or assumed. A guard that keeps the body of a loop away from them is
 //! put around it and stays there if it could be removed again ([`super::remove_branching`]): then
-//! both functions are the same.
+//! both functions are the same. What it keeps from being written must not be read afterwards either,
+//! not even by an update whose result nobody uses (`starved`); so an initialisation gets its guard
+//! once the updates have theirs, in another round.
 
+use std::collections::HashSet;
+
+use tilewright_ir::demand::unmet;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Buffer, Error, Expr, ExprKind, Fold, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{Access, Known, Set};
+use tilewright_sets::{Access, Known, Set, Uninitialised};
 
 use super::{Options, without};
+use crate::pass::{self, Pass};
+use tilewright_analysis::flow::{Run, Unwritten, cell};
 use tilewright_analysis::program::{Act, Program, Step, rewrite};
-use tilewright_analysis::scope::zero_divisor;
+
+/// `remove_overcompute_through_branching` by name.
+pub const PASS: Pass = Pass {
+    name: "remove_overcompute_through_branching",
+    summary: "put guards around what changes nothing where they are false",
+    options: &[],
+    run: pass::Run::Tensor(|f, _, why| remove_overcompute(f, None, why)),
+};
 
 /// Puts guards around the bodies of loops, of one block or everywhere.
 ///
@@ -33,34 +47,114 @@ pub fn remove_overcompute(
     why: &mut Remarks,
 ) -> Result<TensorFunc> {
     let mut func = func.clone();
-    let mut next = 0;
     loop {
-        let program = Program::of(&func)?;
-        let Some(place) = (next..program.text.len()).find(|p| is_body(&program, *p, block)) else {
+        let mut round = Round::default();
+        let new = round.run(&func, block)?;
+        let changed = !new.body.ptr_eq(&func.body);
+        func = new;
+        if !(changed && round.starved) {
+            why.append(&mut round.remarks);
             return Ok(func);
-        };
-        next = place + 1;
-        let mut refused = None;
-        for guard in candidates(&program, place) {
-            let new = guarded(&func, place, &guard);
-            // What runs less often reads less.
-            match without(&new, place, &Options::default(), false)? {
-                Ok(_) => {
-                    // What is inside has its guard.
-                    next = program.last[place] + 2;
-                    (func, refused) = (new, None);
-                    break;
+        }
+    }
+}
+
+/// One way through the function.
+#[derive(Default)]
+struct Round {
+    /// Whether a guard was refused only because of what is read.
+    starved: bool,
+    remarks: Remarks,
+}
+
+impl Round {
+    fn run(&mut self, func: &TensorFunc, block: Option<&str>) -> Result<TensorFunc> {
+        let mut func = func.clone();
+        let mut next = 0;
+        loop {
+            let program = Program::of(&func)?;
+            let mut places = next..program.text.len();
+            let Some(place) = places.find(|p| is_body(&program, *p, block)) else {
+                return Ok(func);
+            };
+            next = place + 1;
+            let mut refused = None;
+            for guard in candidates(&program, place) {
+                let new = guarded(&func, place, &guard);
+                // What runs less often reads less.
+                let mut without = without(&new, place, &Options::default(), false)?;
+                if without.is_ok()
+                    && let Some(e) = starved(&program, &Program::of(&new)?, place)
+                {
+                    self.starved = true;
+                    without = Err(e);
                 }
-                Err(e) => {
-                    let says = format!("the guard `{guard}` would make a difference");
-                    let remark = Error::refused(says).at(program.text[place].span());
-                    let notes = e.diagnostic().notes.iter();
-                    refused = refused.or(Some(notes.fold(remark, |r, n| r.note(n))));
+                match without {
+                    Ok(_) => {
+                        // What is inside has its guard.
+                        next = program.last[place] + 2;
+                        (func, refused) = (new, None);
+                        break;
+                    }
+                    Err(e) => {
+                        let says = format!("the guard `{guard}` would make a difference");
+                        let remark = Error::refused(says).at(program.text[place].span());
+                        let notes = e.diagnostic().notes.iter();
+                        refused = refused.or(Some(notes.fold(remark, |r, n| r.note(n))));
+                    }
                 }
             }
+            self.remarks.extend(refused);
         }
-        why.extend(refused);
     }
+}
+
+/// Why a program with a guard around the statement at a place may read what nobody has written and
+/// the one without it does not (rule 5 of `docs/semantics.md`). Both have the same steps.
+fn starved(before: &Program, after: &Program, place: usize) -> Option<Error> {
+    if before.steps.len() != after.steps.len() {
+        return Some(Error::refused("what is read then cannot be compared"));
+    }
+    let memories = before.inside(place).filter_map(|s| match s.act {
+        Act::Store(_) => s.target(),
+        _ => None,
+    });
+    let memories: HashSet<&Buffer> = memories.map(|t| &t.buffer).collect();
+    let find = |program: &Program, memory: &Buffer| {
+        let runs = (0..program.steps.len()).filter_map(|k| Run::of(program, k, memory));
+        Unwritten::of(program, runs.collect())
+    };
+    for memory in memories {
+        let refuse = |note: String| {
+            let what = format!("`{}` would be read where nothing has been written", memory.name);
+            Some(Error::refused(what).note(note))
+        };
+        let found = match find(after, memory) {
+            Ok(found) => found,
+            Err(unknown) => return refuse(unknown.to_string()),
+        };
+        if found.reads().next().is_none() {
+            continue;
+        }
+        let known = match find(before, memory) {
+            Ok(known) => known,
+            Err(unknown) => return refuse(unknown.to_string()),
+        };
+        for (run, u) in found.reads() {
+            let same = |r: &Run, v: &Uninitialised| r.who == run.who && v.reader == u.reader;
+            let was = known.reads().any(|(r, v)| same(r, v) && u.instances.is_within(&v.instances));
+            if was {
+                continue;
+            }
+            let touch = run.touches.get(u.reader.touch).copied().flatten();
+            let step = run.who.step().and_then(|k| after.steps.get(k));
+            let touch = step.zip(touch).and_then(|(s, n)| s.touches.get(n));
+            let at = u.instances.point().ok().flatten().zip(touch);
+            let cell = at.map(|(at, t)| format!("at {at}: {} is read", cell(after, t, &at)));
+            return refuse(cell.unwrap_or_else(|| format!("`{}` is read", memory.name)));
+        }
+    }
+    None
 }
 
 /// Whether a statement is the body of a loop and no loop itself, in the block.
@@ -104,13 +198,13 @@ fn candidates(program: &Program, place: usize) -> Vec<Expr> {
             let cond = Subst::vars(at).expr(&cond);
             let guard = step.domain.simplify_predicate(&!cond);
             // What keeps a divisor from zero may stand inside.
-            let divides = zero_divisor(&guard, |d| outside.proves(d)).is_some();
+            let undefined = unmet(&guard, |d| outside.proves(d)).is_some();
             let known = free_vars(&guard);
             let stands = |v: &&Var| step.loops.iter().any(|l| l.var == **v);
             let fits = known.iter().filter(stands).all(|v| outer.contains(v));
             let decided = guard.as_int().is_some();
             let new = !found.iter().any(|g| same_expr(g, &guard));
-            if fits && !decided && !divides && new {
+            if fits && !decided && !undefined && new {
                 found.push(guard);
             }
         }

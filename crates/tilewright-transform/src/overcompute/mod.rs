@@ -40,15 +40,54 @@ mod sides;
 mod trial;
 mod unchanged;
 
-pub use self::branch::remove_overcompute;
+pub use self::branch::{PASS as WAY_BACK, remove_overcompute};
 
 use std::collections::BTreeMap;
 
 use tilewright_ir::{Error, Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFunc};
 
 use self::trial::Trial;
+use crate::pass::{Flag, Pass, Run};
 pub use tilewright_analysis::neutral::Floats;
 use tilewright_analysis::program::{GuardId, Program};
+
+/// Whether floats may be taken to be finite.
+const FINITE: Flag = Flag {
+    name: "finite",
+    summary: "floats in memory are neither infinite nor NaN, so that zero times one is zero",
+    default: false,
+};
+
+/// Whether indices may change.
+const WRAP: Flag = Flag {
+    name: "wrap_indices",
+    summary: "take indices modulo the extent where only their range is in the way",
+    default: false,
+};
+
+/// `remove_branching_through_overcompute` by name.
+pub const PASS: Pass = Pass {
+    name: "remove_branching_through_overcompute",
+    summary: "remove guards whose bodies may run everywhere, because that changes nothing",
+    options: &[
+        &FINITE,
+        &WRAP,
+        &Flag { name: "use_dataflow_analysis", summary: "no effect: always done", default: true },
+    ],
+    run: Run::Tensor(|f, given, why| {
+        let floats = if given.get(&FINITE)? { Floats::Finite } else { Floats::Any };
+        let options = Options { wrap_indices: given.get(&WRAP)?, floats, block: None };
+        remove_branching(f, &options, why)
+    }),
+};
+
+/// `use_assume_to_reduce_branches` by name.
+pub const ASSUME: Pass = Pass {
+    name: "use_assume_to_reduce_branches",
+    summary: "remove_branching_through_overcompute, by the name that TVM has for a part of it",
+    options: &[],
+    run: Run::Tensor(|f, _, why| remove_branching(f, &Options::default(), why)),
+};
 
 /// What to try.
 #[derive(Clone, Copy, Debug, Default)]

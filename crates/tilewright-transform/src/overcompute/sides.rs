@@ -22,7 +22,7 @@ use super::trial::{Extra, Trial};
 use super::unchanged::{Knowledge, Look, Read};
 use super::{Guard, Options};
 use tilewright_analysis::flow::same_at_once;
-use tilewright_analysis::neutral::{Floats, reduced};
+use tilewright_analysis::neutral::{ANY, Floats, reduced};
 use tilewright_analysis::program::{Act, GuardId, Program, Step, rewrite};
 
 /// Removes sides, outermost ones first, as long as there are such.
@@ -165,7 +165,7 @@ fn does_both(
         let known = knowledge.value(a, &added, mine, look).ok()?;
         looks.extend(known.rests_on);
         let at = &a.what.domain;
-        let theirs = reduced(theirs, at, Floats::Any);
+        let theirs = reduced(theirs, at, ANY);
         let equal =
             same_at_once(program, at, &known.value, &theirs) || at.proves(&Expr::bool(false));
         equal.then_some(())

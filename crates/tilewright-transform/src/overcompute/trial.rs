@@ -12,11 +12,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tilewright_ir::equal::same_expr;
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Range, Region, Remarks, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{Access, Domain, Known, Time, Touch, Unknown, is_before};
+use tilewright_sets::{Access, Domain, Known, Time, Unknown, is_before};
 
 use super::added::{Added, Wider, Wrap, Wrapped, more};
 use super::unchanged::Knowledge;
@@ -90,17 +89,6 @@ fn is_overwritten(x: &Extra, runs: &[Run]) -> Known<bool> {
         }
     }
     Ok(false)
-}
-
-/// Whether a touch is of the cell that a step updates.
-fn is_updated(step: &Step, touch: &Touch) -> bool {
-    let same = |a: &Touch, b: &Touch| {
-        a.buffer == b.buffer && a.indices.iter().zip(&b.indices).all(|(x, y)| same_expr(x, y))
-    };
-    let Some(cell) = step.target().filter(|_| matches!(step.act, Act::Store(_))) else {
-        return false;
-    };
-    same(cell, touch) && step.touches.iter().any(|t| !t.is_write && same(cell, t))
 }
 
 /// The memory that a step stores to.
@@ -261,12 +249,14 @@ impl<'a> Trial<'a> {
         differs
     }
 
-    /// What the program does to a memory, and what it reads that something rests on. What updates of
-    /// cells do with them is left out, and so are permissions.
+    /// What the program does to a memory, and what it reads that something rests on. Reads that
+    /// updates only pass on are left out, and so are permissions.
     fn readers(&self, memory: &Buffer) -> Vec<Run> {
         let steps = self.program.steps.iter().enumerate();
         let steps = steps.filter(|(_, s)| !matches!(s.act, Act::Permit));
-        let run = |(k, s)| Some(Run::of(self.program, k, memory)?.only(|t| !is_updated(s, t)));
+        let run = |(k, s): (usize, &Step)| {
+            Some(Run::of(self.program, k, memory)?.only(|t| !s.passes_on(t)))
+        };
         let mut all: Vec<Run> = steps.filter_map(run).collect();
         all.extend(Traffic::end(self.program, memory));
         let rests = self.added(memory, |x, touch| x.rested_on.contains(&touch));
@@ -312,7 +302,7 @@ impl<'a> Trial<'a> {
         let added = self.added(memory, |_, touch| touch.is_some()).into_iter();
         let added = added.map(|r| {
             let step = self.step_of(&r);
-            r.only(|t| !(t.is_write && step.is_some_and(|s| is_updated(s, t))))
+            r.only(|t| !(t.is_write && step.is_some_and(|s| s.updates(t))))
         });
         let added: Vec<Run> = added.collect();
         if added.iter().all(|r| r.statement.touches.iter().all(|t| t.is_write)) {
@@ -359,7 +349,7 @@ impl<'a> Trial<'a> {
         }
         all.extend(runs.into_iter().map(|r| {
             let step = self.step_of(&r);
-            r.only(|t| t.is_write && (given || !step.is_some_and(|s| is_updated(s, t))))
+            r.only(|t| t.is_write && (given || !step.is_some_and(|s| s.updates(t))))
         }));
         Ok(all)
     }

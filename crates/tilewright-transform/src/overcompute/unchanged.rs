@@ -134,7 +134,8 @@ impl<'a> Knowledge<'a> {
             put.reads.push(read);
         }
         let rests_on = put.reads.iter().map(|r| (r.step, Some(r.touch))).collect();
-        let value = reduced(&put.expr(value), &points.domain()?, look.floats);
+        let finite = |b: &Buffer| look.floats == Floats::Finite && self.program.has(b);
+        let value = reduced(&put.expr(value), &points.domain()?, &finite);
         Ok(Value { value, points, rests_on })
     }
 

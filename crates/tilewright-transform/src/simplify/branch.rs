@@ -22,7 +22,6 @@ use tilewright_sets::Domain;
 
 use super::Simplify;
 use tilewright_analysis::equivalence::same_on;
-use tilewright_analysis::traits::{Traits, loaded};
 
 impl Simplify<'_> {
     pub(super) fn sequence(&mut self, s: &Stmt, parts: &[Stmt]) -> Stmt {
@@ -53,7 +52,7 @@ impl Simplify<'_> {
         else {
             return None;
         };
-        if !Traits::of(cond).pure || !Traits::of(next).pure {
+        if cond.effects().impure() || next.effects().impure() {
             return None;
         }
         let same = self.relation(cond, next)?;
@@ -107,7 +106,7 @@ impl Simplify<'_> {
         }
         let negated = !cond.clone();
         let before = self.domain();
-        let pure = Traits::of(&cond).pure;
+        let pure = !cond.effects().impure();
         if let Some(otherwise) = otherwise
             && let Some(one) = self.one_for_both(&cond, then, otherwise, same_on)
         {
@@ -143,7 +142,7 @@ impl Simplify<'_> {
         no: &T,
         same: impl Fn(&Domain, &T, &T) -> bool,
     ) -> Option<T> {
-        if !Traits::of(cond).pure {
+        if cond.effects().impure() {
             return None;
         }
         let (here, known) = (self.domain(), !self.overflows(cond, false));
@@ -174,13 +173,13 @@ impl Simplify<'_> {
         if missing.is_empty() {
             return;
         }
-        let reads = loaded(cond);
+        let reads = cond.loaded_buffers();
         let mut names: Vec<&str> = reads.iter().map(|b| &*b.name).collect();
         names.sort_unstable();
         if !names.is_empty() {
             missing.push(format!("no value of {} is known that decides it", list(&names)));
         }
-        let about = |lost: &&Expr| loaded(lost).iter().any(|b| reads.contains(b));
+        let about = |lost: &&Expr| lost.loads_from(|b| reads.contains(b));
         if let Some(lost) = self.lost.iter().rev().find(about) {
             missing.push(format!("`{lost}` was known until something that may change it"));
         }

@@ -6,20 +6,19 @@
 
 use tilewright_ir::{BinOp, CallTarget, Expr, ExprKind};
 
-use tilewright_analysis::neutral::{self, Floats};
-use tilewright_analysis::traits::Traits;
+use tilewright_analysis::neutral;
 
 /// One step for the outermost operation; its operands are as simple as they get.
 pub(super) fn reduced(e: Expr) -> Expr {
     match arbitrary(&e) {
         Some(new) => new,
-        None => neutral::step(e, Floats::Any),
+        None => neutral::step(e, neutral::ANY),
     }
 }
 
 /// What an operation on `T.undef()` is.
 fn arbitrary(e: &Expr) -> Option<Expr> {
-    let vanishes = || !Traits::of(e).calls;
+    let vanishes = || !e.effects().calls;
     match e.kind() {
         ExprKind::Binary(BinOp::Mul, zero, b) if neutral::is(zero, 0.0) && b.is_undef() => {
             Some(zero.clone())

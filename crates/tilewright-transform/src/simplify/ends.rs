@@ -34,10 +34,7 @@ struct Calls(Vec<Expr>);
 
 impl Visit for Calls {
     fn expr(&mut self, e: &Expr) {
-        if e.dtype().is_int()
-            && e.dtype().lanes == 1
-            && tilewright_analysis::traits::Traits::of(e).plain()
-        {
+        if e.dtype().is_int() && e.dtype().lanes == 1 && e.effects().constant() {
             match e.kind() {
                 ExprKind::Call(CallTarget::Intrin(Intrin::Shl | Intrin::Shr), args)
                     if args.get(1).is_some_and(|by| by.as_int().is_none()) =>

@@ -7,7 +7,7 @@ use tilewright_sets::{Domain, cost};
 
 use super::{Simplify, data};
 use tilewright_analysis::equivalence::same_value;
-use tilewright_analysis::traits::{Expand, Traits, is_plain, overflows};
+use tilewright_analysis::traits::{Expand, overflows};
 
 /// How many forms are remembered at a place: an element is often read and written.
 const REMEMBERED: usize = 16;
@@ -41,7 +41,7 @@ impl Simplify<'_> {
 
     /// Whether a condition holds, by what is known of the memory that it reads.
     pub(super) fn by_memory(&mut self, cond: &Expr) -> Option<bool> {
-        if !self.options.conditions || !Traits::of(cond).loads {
+        if !self.options.conditions || !cond.effects().loads {
             return None;
         }
         let known = self.memory.resolve(cond);
@@ -57,7 +57,7 @@ impl Simplify<'_> {
         if !self.options.values {
             return e.clone();
         }
-        let value = self.memory.value(buffer, indices).filter(is_plain);
+        let value = self.memory.value(buffer, indices).filter(|v| v.effects().constant());
         let Some(value) = value.map(|v| self.value(&v)) else { return e.clone() };
         // Index arithmetic must not take over what has wrapped, and a block stands for itself.
         let foreign = || free_vars(&value).iter().any(|v| self.foreign.contains(v));
@@ -100,7 +100,7 @@ impl Simplify<'_> {
             (Some(v), _) if (v != 0) == decided => Expr::bool(decided),
             (Some(_), _) => b2,
             (_, Some(v)) if (v != 0) != decided => a2,
-            (_, Some(_)) if Traits::of(&a2).pure => Expr::bool(decided),
+            (_, Some(_)) if !a2.effects().impure() => Expr::bool(decided),
             _ if a2.ptr_eq(a) && b2.ptr_eq(b) => e.clone(),
             _ => Expr::binary(op, a2, b2),
         }
@@ -108,7 +108,7 @@ impl Simplify<'_> {
 
     pub(super) fn expression(&mut self, e: &Expr) -> Expr {
         let t = e.dtype();
-        let traits = Traits::of(e);
+        let traits = e.effects();
         if traits.calls {
             return e.clone();
         }
@@ -156,8 +156,8 @@ impl Simplify<'_> {
             ExprKind::Select(cond, a, b) if cond.dtype().lanes == 1 => {
                 let cond = self.condition(cond);
                 match cond.as_int() {
-                    Some(0) if !Traits::of(a).calls => return self.expression(b),
-                    Some(v) if v != 0 && !Traits::of(b).calls => return self.expression(a),
+                    Some(0) if !a.effects().calls => return self.expression(b),
+                    Some(v) if v != 0 && !b.effects().calls => return self.expression(a),
                     _ => {}
                 }
                 let (x, y) = (self.expression(a), self.expression(b));
@@ -177,7 +177,7 @@ impl Simplify<'_> {
             }
             _ => {
                 let new = data::reduced(fold_expr_children(self, e));
-                match !traits.pure && Traits::of(&new).pure {
+                match traits.impure() && !new.effects().impure() {
                     true => self.expression(&new),
                     false => new,
                 }

@@ -5,7 +5,15 @@ use tilewright_ir::visit::fold_stmt_children;
 use tilewright_ir::{Expr, Fold, Remarks, Result, Stmt, StmtKind, TensorFunc};
 
 use super::{Options, Simplify};
-use tilewright_analysis::traits::loaded;
+use crate::pass::{Pass, Run};
+
+/// `renormalize_split_pattern` by name.
+pub const PASS: Pass = Pass {
+    name: "renormalize_split_pattern",
+    summary: "quotients and remainders of flat indices by their parts; statements stay",
+    options: &[],
+    run: Run::Tensor(|f, _, _| indices(f)),
+};
 
 /// Simplifies indices, bounds, conditions and values by loops, guards and assumptions. Memory is
 /// not followed, and no statement goes.
@@ -36,7 +44,7 @@ impl Indices<'_> {
     }
 
     fn learn(&mut self, cond: &Expr) {
-        if loaded(cond).is_empty() {
+        if !cond.effects().loads {
             self.0.learn(cond);
         }
     }

@@ -48,10 +48,54 @@ use tilewright_ir::{
 };
 use tilewright_sets::Domain;
 
-pub use indices::indices;
-use tilewright_analysis::domain::sizes;
+use crate::pass::{Flag, Pass, Run};
+pub use indices::{PASS as RENORMALIZE, indices};
 use tilewright_analysis::facts::{self, Facts};
-use tilewright_analysis::traits::{Traits, overflows};
+
+/// Whether what memory holds decides conditions.
+const CONDITIONS: Flag = Flag {
+    name: "propagate_knowns_to_prove_conditional",
+    summary: "what memory is known to hold decides conditions",
+    default: true,
+};
+
+/// Whether what memory holds replaces loads.
+const VALUES: Flag = Flag {
+    name: "propagate_knowns_to_simplify_expressions",
+    summary: "what memory is known to hold stands in the place of loads",
+    default: true,
+};
+
+/// `simplify` by name. Exact sets have no use for the first three of TVM's switches.
+pub const PASS: Pass = Pass {
+    name: "simplify",
+    summary: "simplify indices, conditions, branches and loops by what is known at each place",
+    options: &[
+        &Flag {
+            name: "transitively_prove_inequalities",
+            summary: "no effect: always done",
+            default: true,
+        },
+        &Flag {
+            name: "convert_boolean_to_and_of_ors",
+            summary: "no effect: the shortest form is taken",
+            default: false,
+        },
+        &Flag {
+            name: "apply_constraints_to_boolean_branches",
+            summary: "no effect: always done",
+            default: true,
+        },
+        &CONDITIONS,
+        &VALUES,
+    ],
+    run: Run::Tensor(|f, given, why| {
+        let (conditions, values) = (given.get(&CONDITIONS)?, given.get(&VALUES)?);
+        simplify(f, Options { conditions, values }, why)
+    }),
+};
+use tilewright_analysis::domain::sizes;
+use tilewright_analysis::traits::overflows;
 
 /// Which use is made of known values of memory. Each is right by itself; everything by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +186,7 @@ impl<'a> Simplify<'a> {
 
     /// Whether an operation may leave its type where that matters; see [`overflows`].
     fn overflows(&mut self, e: &Expr, data: bool) -> bool {
-        (data || Traits::of(e).loads) && overflows(e, &self.domain(), data)
+        (data || e.effects().loads) && overflows(e, &self.domain(), data)
     }
 
     /// Takes a condition as given from here on.
@@ -150,8 +194,11 @@ impl<'a> Simplify<'a> {
         if let ExprKind::Binary(BinOp::And, a, b) = cond.kind() {
             self.learn(a);
             self.learn(b);
-        } else if Traits::of(cond).pure && cond.dtype().lanes == 1 && !self.overflows(cond, false) {
-            match Traits::of(cond).loads {
+        } else if !cond.effects().impure()
+            && cond.dtype().lanes == 1
+            && !self.overflows(cond, false)
+        {
+            match cond.effects().loads {
                 true => self.held.push(cond.clone()),
                 false => self.base = self.base.with_guard(cond),
             }
@@ -197,7 +244,7 @@ impl<'a> Simplify<'a> {
             return s.clone();
         };
         let range = self.range(range);
-        let pure = Traits::of(&range.min).pure && Traits::of(&range.extent).pure;
+        let pure = !range.min.effects().impure() && !range.extent.effects().impure();
         let marked = !annotations.is_empty() || matches!(kind, ForKind::ThreadBinding(_));
         if range.is_point() && pure && !marked {
             return self.statement(&Subst::vars([(var.clone(), range.min)]).stmt(body));
@@ -244,7 +291,7 @@ impl<'a> Simplify<'a> {
     /// Whether a value is what the cell just gave.
     fn is_there(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> bool {
         let ExprKind::Load(from, at) = value.kind() else { return false };
-        if from != buffer || !indices.iter().chain(at).all(|i| Traits::of(i).pure) {
+        if from != buffer || !indices.iter().chain(at).all(|i| !i.effects().impure()) {
             return false;
         }
         let domain = self.domain();
@@ -253,8 +300,8 @@ impl<'a> Simplify<'a> {
     }
 
     fn assume(&mut self, s: &Stmt, cond: &Expr) {
-        let traits = Traits::of(cond);
-        if traits.pure && !self.overflows(cond, false) {
+        let traits = cond.effects();
+        if !traits.impure() && !self.overflows(cond, false) {
             let domain = self.domain();
             let lies = domain.proves(&!cond.clone()) || self.by_memory(cond) == Some(false);
             if lies && domain.is_empty().is_no() {
@@ -268,7 +315,7 @@ impl<'a> Simplify<'a> {
     }
 
     fn statement(&mut self, s: &Stmt) -> Stmt {
-        if facts::calls(s) {
+        if s.own_effects().calls {
             self.memory.forget_all();
             self.lost.append(&mut self.held);
             self.now = None;
@@ -288,7 +335,7 @@ impl<'a> Simplify<'a> {
                     body
                 });
                 self.forget(s);
-                match body.is_nop() && Traits::of(&value).pure {
+                match body.is_nop() && !value.effects().impure() {
                     true => body,
                     false => {
                         Stmt::spanned(StmtKind::Let { var: var.clone(), value, body }, s.span())

@@ -2,8 +2,8 @@
 //!
 //! A program computes with four arguments and a size `n`. Of `A` the padding is known, of `P` it may
 //! be read but is arbitrary; `B` and `C` are for results. Its one to four items are *stages*, which
-//! fill a buffer under a guard and its padding before or after, *reductions* over a buffer, and
-//! statements of any form. Most of them are legal: indices carry their range, and one that does not
+//! fill a buffer under a guard and its padding before or after, *reductions* over a buffer, updates
+//! that their own cell steers, and statements of any form. Most of them are legal: indices carry their range, and one that does not
 //! fit is taken modulo the extent or guarded.
 
 use tilewright_ir::{
@@ -495,7 +495,7 @@ impl Maker<'_> {
     /// `B[j] = B[j] + S[i] * A[i]`, with its start before it or as the initialisation of a block.
     fn reduction(&mut self) -> Stmt {
         let to = self.output();
-        // Often the sum of `A[i] * P[i]` where no padding is.
+        // Often the sum of `A[i] * P[i]` where no padding is, or of products that may overflow.
         let dot = self.one_in(4);
         let op = match dot {
             true => BinOp::Add,
@@ -518,7 +518,16 @@ impl Maker<'_> {
             let sweep = sweep(v);
             let x = match m.pick(3) {
                 _ if dot => {
-                    m.memory[0].load(m.element(&sweep)) * m.memory[1].load(m.element(&sweep))
+                    let x = m.memory[1].load(m.element(&sweep));
+                    let other = match m.pick(5) {
+                        0 => &x * &x,
+                        1 => &x + &x,
+                        2 if m.dtype.is_float() => {
+                            Expr::call(CallTarget::Intrin(Intrin::Exp), vec![x], m.dtype)
+                        }
+                        _ => x,
+                    };
+                    m.memory[0].load(m.element(&sweep)) * other
                 }
                 0 => m.elementwise(&sweep),
                 _ => m.one_load(&sweep),
@@ -562,6 +571,80 @@ impl Maker<'_> {
         };
         self.memory = memory;
         stmt
+    }
+
+    /// A value that steers an update of its own cell, as an index, a divisor or a shift, or decides
+    /// whether there is one. It is legal where the cells hold what the first statements store, and
+    /// what the update makes is overwritten, mostly.
+    fn steered(&mut self) -> Stmt {
+        let to = self.output();
+        let region = self.region();
+        let cast = |e: Expr, to: DType| e.cast(to);
+        let elements = |m: &Self, s: &Sweep| m.element(s);
+        let always = |_: &mut Self, _: &Sweep| Expr::bool(true);
+        let used = |m: &mut Self, s: &Sweep| m.used(region, s);
+        let sweep = self.sweep();
+        let t = self.dtype;
+        // Something in range for every element, or for those that are used alone.
+        let fill = |m: &mut Self, s: &Sweep| {
+            let at = s.flat.at.clone();
+            let value = match m.pick(5) {
+                0 => Expr::i32(m.between(0, 11) as i32),
+                1 => Expr::i32((region.to - 1) as i32) - at,
+                2 => at + (SIZE - region.to),
+                3 => at - region.from,
+                _ => Expr::i32(region.to as i32) - at,
+            };
+            let cell = elements(m, s);
+            Stmt::store(&to, cell, cast(value, t))
+        };
+        let mut stmts = Vec::new();
+        if self.pick(2) == 0 {
+            stmts.push(self.swept(&sweep, ForKind::Serial, always, |m, s| {
+                let (cell, k) = (elements(m, s), m.between(1, 11));
+                Stmt::store(&to, cell, m.number(k))
+            }));
+        }
+        stmts.push(match self.pick(3) {
+            0 => self.swept(&sweep, ForKind::Serial, always, fill),
+            _ => self.swept(&sweep, ForKind::Serial, used, fill),
+        });
+        let update = |m: &mut Self, s: &Sweep| {
+            let cell = elements(m, s);
+            let own = || cast(to.load(cell.clone()), DType::I32);
+            let from = m.memory[0].clone();
+            let value = match m.pick(6) {
+                0 | 1 => from.load(m.split(own())),
+                2 => cast(Expr::i32(100).floordiv(own()), t),
+                3 => cast(s.flat.at.clone().floormod(own()), t),
+                4 => {
+                    let shift = CallTarget::Intrin(Intrin::Shl);
+                    cast(Expr::call(shift, vec![Expr::i32(1), own()], DType::I32), t)
+                }
+                _ => {
+                    let (flat, low) = (s.flat.at.clone() + own(), Expr::i32(0));
+                    let inside = own().greater_equal(low).and(own().less(2));
+                    let read = from.load(m.split(flat.floordiv(2)));
+                    Expr::if_then_else(inside, read, m.number(1))
+                }
+            };
+            let value = if m.one_in(3) { value + to.load(cell.clone()) } else { value };
+            Stmt::store(&to, cell, value)
+        };
+        stmts.push(match self.pick(3) {
+            0 => self.swept(&sweep, ForKind::Serial, used, update),
+            _ => self.swept(&sweep, ForKind::Serial, always, update),
+        });
+        let pad = self.some_number();
+        stmts.push(match self.pick(3) {
+            0 => self.swept(&sweep, ForKind::Serial, always, |m, s| {
+                let cell = elements(m, s);
+                Stmt::store(&to, cell, pad.clone())
+            }),
+            1 => self.padding(&to, region, &pad),
+            _ => Stmt::nop(),
+        });
+        Stmt::seq(stmts)
     }
 
     // Statements of any form.
@@ -675,7 +758,8 @@ impl Maker<'_> {
                 let to = self.output();
                 self.stage(&to)
             }
-            1 | 4 | 5 => self.reduction(),
+            1 | 4 => self.reduction(),
+            5 => self.steered(),
             _ => {
                 let depth = if self.one_in(4) { 3 } else { 2 };
                 self.stmt(depth)

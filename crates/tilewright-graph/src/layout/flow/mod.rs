@@ -31,15 +31,45 @@ use tilewright_ir::{
     Binding, Buffer, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc,
 };
 use tilewright_sets::Engine;
+use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use self::versions::Version;
 use super::carry::Carry;
 use super::conversion::{Conversion, Pad};
 use super::known::Values;
 use super::physical::Layout;
+use super::policy::Policy;
 use super::recognise::Recognised;
 use crate::functions::Functions;
 use crate::normal::changed_graphs;
+
+/// In which layout results are.
+const OUTPUTS: OneOf<bool> = OneOf {
+    name: "outputs",
+    summary: "results are logical, or physical with anything in the padding",
+    of: &[("logical", false), ("physical", true)],
+    default: false,
+};
+
+/// The layout of all convolutions.
+const POLICY: OneOf<Option<Policy>> = OneOf {
+    name: "policy",
+    summary: "the layout of all convolutions",
+    of: Policy::NAMES,
+    default: None,
+};
+
+/// `flow_layout` by name.
+pub const PASS: Pass = Pass {
+    name: "flow_layout",
+    summary: "move layout conversions through the graph to where they move the fewest bytes",
+    options: &[&OUTPUTS, &POLICY],
+    run: Run::Module(|module, given, why| {
+        let (physical_outputs, policy) = (given.get(&OUTPUTS)?, given.get(&POLICY)?);
+        let anchors = |f: &TensorFunc| policy.and_then(|p| p.layouts(f));
+        Ok(flow_layout(module, &Options { anchors: &anchors, physical_outputs }, why)?.0)
+    }),
+};
 
 /// Layouts that a function is to be computed in, whatever that costs.
 pub type Anchors<'a> = &'a dyn Fn(&TensorFunc) -> Option<Vec<(Buffer, Layout)>>;

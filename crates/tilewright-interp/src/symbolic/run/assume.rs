@@ -24,7 +24,7 @@ impl Run<'_> {
             ExprKind::Binary(BinOp::Or, a, b) => {
                 // A side that is known to be false leaves the other one.
                 for (known, other) in [(a, b), (b, a)] {
-                    if touches_memory(known) {
+                    if known.effects().loads {
                         continue;
                     }
                     return match self.condition(known)? {
@@ -116,18 +116,4 @@ impl Run<'_> {
         }
         Ok(())
     }
-}
-
-/// Whether an expression reads memory.
-fn touches_memory(e: &Expr) -> bool {
-    struct Find(bool);
-    impl tilewright_ir::Visit for Find {
-        fn expr(&mut self, e: &Expr) {
-            self.0 |= matches!(e.kind(), ExprKind::Load(..));
-            tilewright_ir::visit::walk_expr(self, e);
-        }
-    }
-    let mut find = Find(false);
-    tilewright_ir::Visit::expr(&mut find, e);
-    find.0
 }

@@ -11,7 +11,6 @@ use tilewright_ir::visit::{Subst, accessed, walk_stmt};
 use tilewright_ir::{Expr, Fold, ForKind, Range, Stmt, StmtKind, Var, Visit};
 
 use super::uses;
-use tilewright_analysis::scope::Acts;
 
 /// An assertion before the statement that needs it.
 pub(super) struct Check {
@@ -61,7 +60,7 @@ impl Barrier {
         asserts.stmt(s);
         Barrier {
             writes: accessed(s).1.into_iter().map(|b| b.data.clone()).collect(),
-            closed: asserts.0 || Acts::of_stmt(s).impure,
+            closed: asserts.0 || s.effects().impure(),
         }
     }
 
@@ -95,8 +94,7 @@ pub(super) fn out_of_loop(
         return (body, checks);
     }
     let barrier = Barrier::of(&body);
-    let head = Acts::of_stmt(&Stmt::new(StmtKind::Evaluate(range.min.clone()))).impure
-        || Acts::of(&range.extent).impure;
+    let head = range.min.effects().impure() || range.extent.effects().impure();
     let (stay, leave) = part(checks, |c| !head && barrier.lets(c));
     let kind = if *kind == ForKind::Parallel { ForKind::Parallel } else { ForKind::Serial };
     let mut out = Vec::new();
@@ -136,7 +134,7 @@ pub(super) fn out_of_branch(
     body: Stmt,
     checks: Vec<Check>,
 ) -> (Stmt, Vec<Check>) {
-    if !movable || Acts::of(cond).impure {
+    if !movable || cond.effects().impure() {
         return (flush(checks, body), Vec::new());
     }
     let cond = if holds { cond.clone() } else { Expr::not_node(cond.clone()) };
@@ -152,7 +150,7 @@ pub(super) fn out_of_let(
     body: Stmt,
     checks: Vec<Check>,
 ) -> (Stmt, Vec<Check>) {
-    if !movable || Acts::of(value).impure {
+    if !movable || value.effects().impure() {
         return (flush(checks, body), Vec::new());
     }
     let bind = |c: Check| match uses(&c.stmt, var) {

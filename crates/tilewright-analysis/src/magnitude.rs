@@ -1,0 +1,144 @@
+//! How large a value can get: whether arithmetic of floats stays finite.
+//!
+//! What is in memory may be promised to be finite; what is computed from it may overflow all the
+//! same. [`magnitude`] bounds the absolute value of an expression from below upwards: a load that is
+//! finite is at most the largest value of its type, so that its negation, its half, a minimum or a
+//! choice of such values are finite, and a sum, a product or `exp` of them is not known to be, while
+//! `exp(tanh(x))` is. Bounds of computed values have one percent of slack for rounding.
+
+use std::collections::HashMap;
+
+use tilewright_ir::expr::round_to;
+use tilewright_ir::{BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Intrin};
+
+/// Which memory holds nothing but finite numbers.
+pub(crate) type Finite<'a> = &'a dyn Fn(&Buffer) -> bool;
+
+/// A bound of the absolute value of a number, rounded as its type is; `None` if it may be infinite
+/// or `NaN`, or is no number. Takes time linear in the number of nodes.
+pub(crate) fn magnitude(e: &Expr, finite: Finite<'_>) -> Option<f64> {
+    Bounds { finite, known: HashMap::new() }.of(e)
+}
+
+/// The largest finite value of a type, negative ones counted by their absolute value.
+fn largest(t: DType) -> Option<f64> {
+    let end = |v: i128| v.unsigned_abs() as f64;
+    t.max_float().or_else(|| Some(end(t.min_int()?).max(end(t.max_int()?))))
+}
+
+struct Bounds<'a> {
+    finite: Finite<'a>,
+    known: HashMap<usize, Option<f64>>,
+}
+
+impl Bounds<'_> {
+    fn of(&mut self, e: &Expr) -> Option<f64> {
+        if let Some(known) = self.known.get(&e.address()) {
+            return *known;
+        }
+        let t = e.dtype();
+        let bound = match e.kind() {
+            // Integers wrap: every value is finite.
+            _ if !t.is_float() => largest(t),
+            _ => self.float(e),
+        };
+        let bound = bound.filter(|v| round_to(*v, t).is_finite());
+        self.known.insert(e.address(), bound);
+        bound
+    }
+
+    fn float(&mut self, e: &Expr) -> Option<f64> {
+        let slack = |v: f64| v * 1.01;
+        match e.kind() {
+            ExprKind::Float(v) => v.is_finite().then(|| v.abs()),
+            ExprKind::Load(b, _) => (self.finite)(b).then(|| largest(e.dtype())).flatten(),
+            ExprKind::Cast(a) | ExprKind::Broadcast(a) => self.of(a),
+            ExprKind::Select(_, a, b) | ExprKind::IfThenElse(_, a, b) => {
+                Some(self.of(a)?.max(self.of(b)?))
+            }
+            ExprKind::Binary(op, a, b) => {
+                let (x, y) = (self.of(a)?, self.of(b)?);
+                match op {
+                    BinOp::Min | BinOp::Max => Some(x.max(y)),
+                    BinOp::Add | BinOp::Sub if y == 0.0 => Some(x),
+                    BinOp::Add | BinOp::Sub if x == 0.0 => Some(y),
+                    // A product with a number up to one does not grow.
+                    BinOp::Mul if x <= 1.0 => Some(slack(x * y).min(y)),
+                    BinOp::Mul if y <= 1.0 => Some(slack(x * y).min(x)),
+                    BinOp::Add | BinOp::Sub => Some(slack(x + y)),
+                    BinOp::Mul => Some(slack(x * y)),
+                    BinOp::Div => match b.kind() {
+                        ExprKind::Float(by) if by.abs() >= 1.0 => Some(x),
+                        ExprKind::Float(by) if *by != 0.0 => Some(slack(x / by.abs())),
+                        _ => None,
+                    },
+                    _ => None,
+                }
+            }
+            ExprKind::Call(CallTarget::Intrin(f), args) => {
+                let x = self.of(args.first()?)?;
+                match f {
+                    Intrin::Sin | Intrin::Cos | Intrin::Tanh | Intrin::Erf | Intrin::Sigmoid => {
+                        Some(slack(1.0))
+                    }
+                    Intrin::Atan => Some(2.0),
+                    Intrin::Exp => Some(slack(x.exp())),
+                    Intrin::Abs | Intrin::Trunc => Some(x),
+                    Intrin::Floor | Intrin::Ceil | Intrin::Round | Intrin::NearbyInt => {
+                        Some(x.ceil())
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_loaded_is_finite_and_what_is_computed_only_if_it_cannot_overflow() {
+        let a = Buffer::with_extents("A", &[4], DType::F32);
+        let b = Buffer::with_extents("B", &[4], DType::F32);
+        let n = Buffer::with_extents("N", &[4], DType::I64);
+        let (x, y) = (a.load([Expr::i32(0)]), b.load([Expr::i32(0)]));
+        let c = |v: f64| Expr::float(v, DType::F32);
+        let call = |f, e: &Expr| Expr::call(CallTarget::Intrin(f), vec![e.clone()], e.dtype());
+        let of = |op, a: &Expr, b: &Expr| Expr::binary(op, a.clone(), b.clone());
+        let half = of(BinOp::Mul, &x, &c(0.25));
+        let known = |e: &Expr| magnitude(e, &|b| b.name.as_ref() == "A").is_some();
+        for (e, finite) in [
+            (x.clone(), true),
+            (y.clone(), false),
+            (of(BinOp::Sub, &c(0.0), &x), true),
+            (of(BinOp::Mul, &c(-1.0), &x), true),
+            (of(BinOp::Max, &x, &c(3.0)), true),
+            (of(BinOp::Max, &x, &y), false),
+            (Expr::select(x.clone().greater(0), x.clone(), c(0.0)), true),
+            (Expr::select(y.clone().greater(0), x.clone(), half.clone()), true),
+            (of(BinOp::Mul, &x, &x), false),
+            (of(BinOp::Add, &x, &x), false),
+            (of(BinOp::Add, &half, &half), true),
+            (of(BinOp::Div, &x, &c(2.0)), true),
+            (of(BinOp::Div, &c(1.0), &x), false),
+            (call(Intrin::Exp, &x), false),
+            (call(Intrin::Exp, &call(Intrin::Tanh, &x)), true),
+            (call(Intrin::Tanh, &y), false),
+            (call(Intrin::Sqrt, &x), false),
+            (x.clone().cast(DType::F64), true),
+            (x.clone().cast(DType::F16), false),
+            (x.clone().cast(DType::BF16), false),
+            (call(Intrin::Tanh, &x).cast(DType::F16), true),
+            (n.load([Expr::i32(0)]).cast(DType::F32), true),
+            (n.load([Expr::i32(0)]).cast(DType::F16), false),
+            (Expr::new(ExprKind::Undef, DType::F32), false),
+            (Expr::var(&tilewright_ir::Var::new("s", DType::F32)), false),
+            (c(f64::INFINITY), false),
+        ] {
+            assert_eq!(known(&e), finite, "{e}");
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! What evaluating an expression, or running a statement, does besides giving a value.
+//!
+//! [`Effects`] is a set of facts that follows from the node and from the effects of its parts. Each
+//! node keeps its own since it was made ([`Expr::effects`], [`Stmt::effects`]), so asking takes
+//! constant time, also where nodes are shared. A fact stands if any part has it, whether or not
+//! that part is evaluated: without it, nothing of its kind happens.
+
+use std::ops::{BitOr, BitOrAssign};
+
+use crate::demand;
+use crate::dtype::DType;
+use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Var};
+use crate::stmt::{Block, Stmt, StmtKind};
+use crate::visit::{Visit, walk_expr_kind, walk_stmt_kind};
+
+/// What an expression or a statement may do. A fact that does not stand is certain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// Calls a C function, or what is kept without being understood: that may do anything.
+    pub calls: bool,
+    /// Contains `T.undef()`, whose value may be another one each time.
+    pub arbitrary: bool,
+    /// Reads memory.
+    pub loads: bool,
+    /// Contains an operation that is not defined for all operands: a division of integers, a shift,
+    /// a power; see [`demand`](crate::demand::demand).
+    pub partial: bool,
+    /// Has parts that are evaluated only sometimes: `and`, `or`, `if_then_else`.
+    pub lazy: bool,
+    /// Computes with floating point.
+    pub floats: bool,
+    /// Binds variables inside of an expression.
+    pub binds: bool,
+    /// Calls built-in functions.
+    pub intrinsics: bool,
+    /// Stores to a buffer.
+    pub stores: bool,
+    /// Asserts a condition, which may end the run.
+    pub asserts: bool,
+    /// Assumes a condition.
+    pub assumes: bool,
+}
+
+impl Effects {
+    /// None.
+    const NONE: Effects = Effects {
+        calls: false,
+        arbitrary: false,
+        loads: false,
+        partial: false,
+        lazy: false,
+        floats: false,
+        binds: false,
+        intrinsics: false,
+        stores: false,
+        asserts: false,
+        assumes: false,
+    };
+
+    /// Of an expression.
+    pub fn of(e: &Expr) -> Effects {
+        e.effects()
+    }
+
+    /// Of a statement, with all that is inside of it.
+    pub fn of_stmt(s: &Stmt) -> Effects {
+        s.effects()
+    }
+
+    /// Whether two evaluations may differ although memory is the same, or change something.
+    pub fn impure(self) -> bool {
+        self.calls || self.arbitrary
+    }
+
+    /// Whether the value is the same wherever its variables are.
+    pub fn constant(self) -> bool {
+        !self.impure() && !self.loads
+    }
+
+    /// Whether evaluating it where it was not evaluated before may stop the program or read outside
+    /// of a buffer.
+    pub fn may_fail(self) -> bool {
+        self.calls || self.loads || self.partial
+    }
+
+    /// Whether evaluating all parts in any order does nothing that evaluating them as they stand
+    /// does not: no part that could fail is evaluated only sometimes.
+    pub fn free_order(self) -> bool {
+        !self.impure() && !(self.lazy && self.may_fail())
+    }
+
+    /// Of a node of an expression alone.
+    fn of_node(kind: &ExprKind, dtype: DType) -> Effects {
+        let partial = demand::is_partial(kind, dtype);
+        let mut own = Effects { floats: dtype.is_float(), partial, ..Effects::NONE };
+        match kind {
+            ExprKind::Undef => own.arbitrary = true,
+            ExprKind::Call(CallTarget::Intrin(_), _) => own.intrinsics = true,
+            ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => own.calls = true,
+            ExprKind::Load(..) => own.loads = true,
+            ExprKind::Let(..) => own.binds = true,
+            ExprKind::IfThenElse(..) | ExprKind::Binary(BinOp::And | BinOp::Or, ..) => {
+                own.lazy = true;
+            }
+            _ => {}
+        }
+        own
+    }
+
+    /// Of a statement alone, without its parts.
+    fn of_stmt_node(kind: &StmtKind) -> Effects {
+        Effects {
+            stores: matches!(kind, StmtKind::Store { .. }),
+            asserts: matches!(kind, StmtKind::Assert { .. }),
+            assumes: matches!(kind, StmtKind::Assume(_)),
+            ..Effects::NONE
+        }
+    }
+}
+
+impl BitOr for Effects {
+    type Output = Effects;
+    fn bitor(self, other: Effects) -> Effects {
+        Effects {
+            calls: self.calls || other.calls,
+            arbitrary: self.arbitrary || other.arbitrary,
+            loads: self.loads || other.loads,
+            partial: self.partial || other.partial,
+            lazy: self.lazy || other.lazy,
+            floats: self.floats || other.floats,
+            binds: self.binds || other.binds,
+            intrinsics: self.intrinsics || other.intrinsics,
+            stores: self.stores || other.stores,
+            asserts: self.asserts || other.asserts,
+            assumes: self.assumes || other.assumes,
+        }
+    }
+}
+
+impl BitOrAssign for Effects {
+    fn bitor_assign(&mut self, other: Effects) {
+        *self = *self | other;
+    }
+}
+
+impl Stmt {
+    /// What evaluating the expressions of the statement itself may do, without the statements and
+    /// blocks inside of it.
+    pub fn own_effects(&self) -> Effects {
+        struct Own(Effects);
+        impl Visit for Own {
+            fn expr(&mut self, e: &Expr) {
+                self.0 |= e.effects();
+            }
+            fn stmt(&mut self, _: &Stmt) {}
+            fn block(&mut self, _: &Block) {}
+        }
+        let mut own = Own(Effects::NONE);
+        walk_stmt_kind(&mut own, self.kind());
+        own.0
+    }
+}
+
+/// What a node keeps of itself and its parts from the time when it was made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Summary {
+    pub effects: Effects,
+    /// See [`Expr::size`] and [`Stmt::size`].
+    pub size: u32,
+    /// A bit for each variable that is read, see [`var_bit`].
+    pub vars: u64,
+}
+
+impl Summary {
+    pub fn of(kind: &ExprKind, dtype: DType) -> Summary {
+        let vars = if let ExprKind::Var(v) = kind { var_bit(v) } else { 0 };
+        let mut summary = Summary { effects: Effects::of_node(kind, dtype), size: 1, vars };
+        walk_expr_kind(&mut summary, kind);
+        summary
+    }
+
+    pub fn of_stmt(kind: &StmtKind) -> Summary {
+        let mut summary = Summary { effects: Effects::of_stmt_node(kind), size: 1, vars: 0 };
+        walk_stmt_kind(&mut summary, kind);
+        summary
+    }
+
+    fn add(&mut self, part: Summary) {
+        self.effects |= part.effects;
+        self.size = self.size.saturating_add(part.size);
+        self.vars |= part.vars;
+    }
+}
+
+impl Visit for Summary {
+    fn expr(&mut self, e: &Expr) {
+        self.add(e.summary());
+    }
+    fn stmt(&mut self, s: &Stmt) {
+        self.add(s.summary());
+    }
+}
+
+/// One of 64 bits for a variable: a set of bits that lacks it is of a set that lacks the variable.
+pub(crate) fn var_bit(v: &Var) -> u64 {
+    1 << (v.id() % 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Buffer, Intrin};
+
+    #[test]
+    fn a_node_has_what_its_parts_have() {
+        let b = Buffer::with_extents("B", &[4], DType::I32);
+        let (i, n) = (Var::index("i"), Var::index("n"));
+        let load = b.load([i.expr()]);
+        assert!(load.effects().loads && !load.effects().impure());
+        assert!(!load.effects().constant() && !load.effects().partial);
+        let sum = &load + i.expr().floordiv(&n);
+        assert!(sum.effects().loads && sum.effects().partial);
+        assert!(i.expr().floordiv(4).effects().constant());
+        assert!(!i.expr().floordiv(4).effects().partial);
+        let zero = Expr::binary(BinOp::FloorDiv, i.expr(), Expr::i32(0));
+        assert!(zero.effects().partial);
+        let intrin = |f, x: Expr, by: Expr| {
+            let t = x.dtype();
+            Expr::call(CallTarget::Intrin(f), vec![x, by], t).effects().partial
+        };
+        for f in [Intrin::Shl, Intrin::Shr, Intrin::Pow] {
+            assert!(intrin(f, i.expr(), n.expr()) && !intrin(f, i.expr(), Expr::i32(3)));
+            assert!(intrin(f, i.expr(), Expr::i32(-1)));
+        }
+        let half = Expr::float(0.5, DType::F32);
+        assert!(!intrin(Intrin::Pow, half.clone(), half));
+        let lazy = Expr::if_then_else(i.expr().less(2), load.clone(), Expr::i32(0));
+        assert!(lazy.effects().lazy && !lazy.effects().free_order());
+        let call = Expr::call(CallTarget::Extern("f".into()), vec![load], DType::I32);
+        assert!((&call + 1).effects().impure() && (&call + 1).effects().loads);
+        assert!(Expr::undef(DType::I32).effects().impure());
+    }
+
+    #[test]
+    fn a_statement_has_what_its_parts_have_and_its_own_are_apart() {
+        let b = Buffer::with_extents("B", &[4], DType::F32);
+        let i = Var::index("i");
+        let value = b.load([i.expr()]) + 1.0;
+        let store = Stmt::store(&b, vec![i.expr()], value);
+        let nest = Stmt::serial(&i, Expr::i32(4), Stmt::guard(i.expr().less(3), store.clone()));
+        for s in [&store, &nest] {
+            assert!(s.effects().stores && s.effects().loads && s.effects().floats);
+            assert!(!s.effects().asserts && !s.effects().impure());
+        }
+        assert!(store.own_effects().loads);
+        assert_eq!(nest.own_effects(), Effects::NONE);
+    }
+}

@@ -1,0 +1,205 @@
+//! Questions about what an expression is made of: nodes with a property, variables, loads.
+//!
+//! Each walks over the nodes once, also where they are shared, and ends as soon as the answer is
+//! known. What each node keeps from the time when it was made ([`Expr::effects`],
+//! [`Expr::size`], the variables that it may mention) says where there is nothing to find.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use crate::buffer::Buffer;
+use crate::effects::var_bit;
+use crate::expr::{Expr, ExprKind, Var};
+use crate::stmt::Stmt;
+use crate::visit::{Visit, walk_expr, walk_stmt};
+
+/// Nodes that a walk has met, of those that may be met again. The expressions that it walks over
+/// must live as long as it.
+#[derive(Debug, Default)]
+pub struct Met(HashSet<usize>);
+
+impl Met {
+    /// Whether this is the first time. Nodes with a single owner and leaves are not remembered: it
+    /// is always their first time.
+    pub fn is_first(&mut self, e: &Expr) -> bool {
+        !e.is_shared() || self.0.insert(e.address())
+    }
+}
+
+/// A walk over the nodes of an expression or a statement, outermost first, each shared one once.
+struct Walk<'a> {
+    met: Met,
+    /// Whether to look at the parts of a node, or to end the walk.
+    look: &'a mut dyn FnMut(&Expr) -> ControlFlow<(), bool>,
+    ended: bool,
+}
+
+impl Visit for Walk<'_> {
+    fn expr(&mut self, e: &Expr) {
+        if self.ended || !self.met.is_first(e) {
+            return;
+        }
+        match (self.look)(e) {
+            ControlFlow::Break(()) => self.ended = true,
+            ControlFlow::Continue(true) => walk_expr(self, e),
+            ControlFlow::Continue(false) => {}
+        }
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        if !self.ended {
+            walk_stmt(self, s);
+        }
+    }
+}
+
+/// Whether the walk was ended.
+fn walk(
+    start: impl FnOnce(&mut Walk<'_>),
+    look: &mut dyn FnMut(&Expr) -> ControlFlow<(), bool>,
+) -> bool {
+    let mut walk = Walk { met: Met::default(), look, ended: false };
+    start(&mut walk);
+    walk.ended
+}
+
+impl Expr {
+    /// Whether the expression or a part of it has a property.
+    pub fn any(&self, mut test: impl FnMut(&Expr) -> bool) -> bool {
+        let mut look = |e: &Expr| match test(e) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(true),
+        };
+        walk(|w| w.expr(self), &mut look)
+    }
+
+    /// The first part that has a property, outermost first in the order of the text.
+    pub fn find(&self, test: impl Fn(&Expr) -> bool) -> Option<Expr> {
+        let mut found = None;
+        self.any(|e| {
+            let is = test(e);
+            if is {
+                found = Some(e.clone());
+            }
+            is
+        });
+        found
+    }
+
+    /// Calls back for each node, outermost first in the order of the text. The parts of a node
+    /// come only if the answer is `true`.
+    pub fn for_each(&self, mut each: impl FnMut(&Expr) -> bool) {
+        walk(|w| w.expr(self), &mut |e| ControlFlow::Continue(each(e)));
+    }
+
+    /// Whether a variable is read, bound inside or not.
+    pub fn mentions(&self, v: &Var) -> bool {
+        self.mentions_any(std::slice::from_ref(v))
+    }
+
+    /// Whether one of the variables is read, bound inside or not.
+    pub fn mentions_any<'a>(&self, vars: impl IntoIterator<Item = &'a Var> + Clone) -> bool {
+        let mask = vars.clone().into_iter().fold(0, |mask, v| mask | var_bit(v));
+        let mut look = |e: &Expr| match e.kind() {
+            _ if e.var_bits() & mask == 0 => ControlFlow::Continue(false),
+            ExprKind::Var(v) if vars.clone().into_iter().any(|x| x == v) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(true),
+        };
+        walk(|w| w.expr(self), &mut look)
+    }
+
+    /// Calls back for each load, outermost first in the order of the text; for a shared one once.
+    pub fn for_each_load(&self, mut each: impl FnMut(&Buffer, &[Expr])) {
+        self.for_each(|e| {
+            if let ExprKind::Load(b, at) = e.kind() {
+                each(b, at);
+            }
+            e.effects().loads
+        });
+    }
+
+    /// Whether a load of a buffer with a property is part of the expression.
+    pub fn loads_from(&self, test: impl Fn(&Buffer) -> bool) -> bool {
+        let mut look = |e: &Expr| match e.kind() {
+            _ if !e.effects().loads => ControlFlow::Continue(false),
+            ExprKind::Load(b, _) if test(b) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(true),
+        };
+        walk(|w| w.expr(self), &mut look)
+    }
+
+    /// The buffers that are loaded from, each once, in the order of the text.
+    pub fn loaded_buffers(&self) -> Vec<Buffer> {
+        let mut all: Vec<Buffer> = Vec::new();
+        self.for_each_load(|b, _| {
+            if !all.contains(b) {
+                all.push(b.clone());
+            }
+        });
+        all
+    }
+}
+
+impl Stmt {
+    /// Whether an expression in the statement, or a part of one, has a property. Shapes of buffers
+    /// and annotations count.
+    pub fn any_expr(&self, mut test: impl FnMut(&Expr) -> bool) -> bool {
+        let mut look = |e: &Expr| match test(e) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(true),
+        };
+        walk(|w| w.stmt(self), &mut look)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DType;
+
+    /// `x + x`, of that the same, and so on: 2^n leaves as text.
+    fn doubled(x: Expr, n: usize) -> Expr {
+        (0..n).fold(x, |e, _| &e + &e)
+    }
+
+    #[test]
+    fn shared_nodes_are_met_once() {
+        let (i, j) = (Var::index("i"), Var::index("j"));
+        let e = doubled(i.expr(), 64);
+        let mut nodes = 0;
+        e.for_each(|_| {
+            nodes += 1;
+            true
+        });
+        // Leaves are not remembered: the innermost sum has two.
+        assert_eq!(nodes, 66);
+        assert!(e.mentions(&i) && !e.mentions(&j));
+        assert!(!e.any(|x| matches!(x.kind(), ExprKind::Load(..))));
+        assert_eq!(e.size(), u32::MAX);
+        assert_eq!(doubled(i.expr(), 3).size(), 15);
+    }
+
+    #[test]
+    fn variables_whose_bits_agree_are_told_apart() {
+        let first = Var::index("a");
+        let same =
+            std::iter::repeat_with(|| Var::index("b")).find(|v| var_bit(v) == var_bit(&first));
+        let same = same.expect("there is one in 64");
+        assert!(!first.expr().mentions(&same) && same.expr().mentions(&same));
+        assert!((&first + 1).mentions_any([&same, &first]));
+    }
+
+    #[test]
+    fn loads_come_in_the_order_of_the_text() {
+        let [a, b] = ["A", "B"].map(|n| Buffer::with_extents(n, &[4], DType::I32));
+        let i = Var::index("i");
+        let e = a.load([b.load([i.expr()])]) + a.load([i.expr()]) + i.expr();
+        let mut names = Vec::new();
+        e.for_each_load(|b, _| names.push(b.name.to_string()));
+        assert_eq!(names, ["A", "B", "A"]);
+        assert_eq!(e.loaded_buffers(), [a.clone(), b.clone()]);
+        assert!(e.loads_from(|x| *x == b) && !i.expr().loads_from(|_| true));
+        let store = Stmt::store(&a, vec![i.expr()], e);
+        assert!(store.any_expr(|e| e.as_var() == Some(&i)));
+    }
+}

@@ -1,0 +1,165 @@
+//! How much a piece of work may ask.
+//!
+//! Every question has a quota of its own ([`crate::DEFAULT_QUOTA`]), but a pass asks as many
+//! questions as its function has places, pairs of accesses or branches. [`within`] runs such a piece
+//! of work with a limit for all of its questions together. Once that is spent, each further
+//! question is answered with [`Reason::Budget`](crate::Reason::Budget) at once: what is not known
+//! stays as it is, and the work ends soon, with a result that holds.
+//!
+//! What is counted are operations of the set engine, and [`QUESTION`] more for each question: what
+//! forming it takes. So the same work stops at the same place on every machine. The budget is one of
+//! the thread, as the engine is.
+
+use std::cell::RefCell;
+
+/// What a question costs apart from the operations of the engine.
+pub const QUESTION: u64 = 256;
+
+/// What one pass may spend on one function: about ten seconds of the engine.
+pub const PER_FUNCTION: u64 = 40_000_000;
+
+/// What a piece of work took.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Operations, as they are counted.
+    pub operations: u64,
+    /// Questions that were looked into.
+    pub questions: u64,
+    /// Questions that were not, because the budget was spent.
+    pub declined: u64,
+    /// The names of the pieces of work inside of this one whose budget was spent.
+    pub short: Vec<String>,
+}
+
+#[derive(Default)]
+struct Frame {
+    limit: u64,
+    spent: Spent,
+}
+
+thread_local! {
+    /// The pieces of work that are under way, outermost first.
+    static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs a piece of work whose questions may take `limit` operations together, and no more than what
+/// is left to the work around it. `name` is what [`Spent::short`] calls it.
+pub fn within<R>(name: &str, limit: u64, work: impl FnOnce() -> R) -> (R, Spent) {
+    /// Ends the work, also where it panics: what it spent counts for the work around it.
+    struct Open;
+    impl Drop for Open {
+        fn drop(&mut self) {
+            FRAMES.with_borrow_mut(|frames| {
+                if let Some(inner) = frames.pop()
+                    && let Some(outer) = frames.last_mut()
+                {
+                    outer.spent.operations += inner.spent.operations;
+                    outer.spent.questions += inner.spent.questions;
+                    outer.spent.declined += inner.spent.declined;
+                    outer.spent.short.extend(inner.spent.short);
+                }
+            });
+        }
+    }
+    let limit = limit.min(left());
+    FRAMES.with_borrow_mut(|frames| frames.push(Frame { limit, ..Frame::default() }));
+    let open = Open;
+    let result = work();
+    let spent = FRAMES.with_borrow_mut(|frames| {
+        let spent = frames.last_mut().map(|f| &mut f.spent)?;
+        if spent.declined > 0 && spent.short.is_empty() {
+            spent.short.push(name.to_owned());
+        }
+        Some(spent.clone())
+    });
+    drop(open);
+    (result, spent.unwrap_or_default())
+}
+
+/// What the work under way may still spend.
+fn left() -> u64 {
+    let left = |f: &Frame| f.limit.saturating_sub(f.spent.operations);
+    FRAMES.with_borrow(|frames| frames.last().map_or(u64::MAX, left))
+}
+
+/// The operations that a question may take which would take up to `quota`; `None` where nothing is
+/// left, and the question is declined. The limit that ends the work, if that is less than the quota.
+pub(crate) fn open(quota: u64) -> Result<u64, u64> {
+    let left = left();
+    FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
+        Some(f) if left == 0 => {
+            f.spent.declined += 1;
+            Err(f.limit)
+        }
+        _ => Ok(quota.min(left)),
+    })
+}
+
+/// Counts a question that took so many operations.
+pub(crate) fn close(operations: u64) {
+    FRAMES.with_borrow_mut(|frames| {
+        if let Some(f) = frames.last_mut() {
+            f.spent.questions += 1;
+            f.spent.operations += operations + QUESTION;
+        }
+    });
+}
+
+/// Whether what a question takes has to be counted.
+pub(crate) fn counts() -> bool {
+    FRAMES.with_borrow(|frames| !frames.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, Reason};
+    use tilewright_ir::{Expr, Var};
+
+    /// Asks until the budget is spent, and then some more: how many were answered.
+    fn ask(limit: u64) -> (usize, Spent) {
+        let engine = Engine::new().expect("libisl is there");
+        let (i, n) = (Var::index("i"), Var::index("n"));
+        let domain = engine.box_of(&[(i.clone(), 16)]);
+        within("asking", limit, || {
+            let answer = |k: i64| domain.prove(&(i.expr() * k).less(&n.expr().max(Expr::i32(3))));
+            (0..50).filter(|k| !answer(*k).is_declined()).count()
+        })
+    }
+
+    #[test]
+    fn a_spent_budget_declines_and_the_same_work_stops_at_the_same_place() {
+        let (all, spent) = ask(u64::MAX);
+        assert_eq!((all, spent.declined, spent.short.len()), (50, 0, 0));
+        assert!(spent.questions == 50 && spent.operations > 50 * QUESTION);
+        let (some, half) = ask(spent.operations / 2);
+        assert!(0 < some && some < 50, "{some}");
+        assert_eq!(half.short, ["asking"]);
+        assert_eq!(half.declined, 50 - some as u64);
+        assert_eq!(ask(spent.operations / 2), (some, half));
+        assert_eq!(ask(0).0, 0);
+    }
+
+    #[test]
+    fn work_inside_of_work_counts_for_both_and_has_no_more_than_what_is_left() {
+        let (_, outer) = within("outer", 100_000, || {
+            let (_, first) = ask(u64::MAX);
+            let (_, second) = ask(10);
+            assert!(first.declined == 0 && second.declined > 0);
+        });
+        assert_eq!(outer.short, ["asking"]);
+        let ((_, inner), outer) = within("outer", 10, || ask(u64::MAX));
+        assert!(inner.declined > 0 && outer.declined == inner.declined);
+    }
+
+    #[test]
+    fn the_reason_says_so() {
+        let engine = Engine::new().expect("libisl is there");
+        let i = Var::index("i");
+        let domain = engine.box_of(&[(i.clone(), 16)]);
+        let (answer, _) = within("asking", 0, || domain.bounds(&i.expr()));
+        let why = answer.expect_err("nothing is left");
+        assert_eq!(why.reason(), &Reason::Budget { operations: 0 });
+        assert!(domain.bounds(&i.expr()).is_ok());
+    }
+}
