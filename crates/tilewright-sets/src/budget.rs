@@ -15,8 +15,9 @@ use std::cell::RefCell;
 /// What a question costs apart from the operations of the engine.
 pub const QUESTION: u64 = 256;
 
-/// What one pass may spend on one function: about ten seconds of the engine.
-pub const PER_FUNCTION: u64 = 40_000_000;
+/// What one pass may spend on one function: sixteen thousand simple questions, or two that take all
+/// of their quota. An operation on a set of many parts or dimensions takes longer than a simple one.
+pub const PER_FUNCTION: u64 = 8_000_000;
 
 /// What a piece of work took.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
