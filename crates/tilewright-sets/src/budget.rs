@@ -7,7 +7,7 @@
 //! stays as it is, and the work ends soon, with a result that holds.
 //!
 //! What is counted are operations of the set engine, and [`QUESTION`] more for each question: what
-//! forming it takes. So the same work stops at the same place on every machine. The budget is one of
+//! forming it takes; the operations of a hard question count more (`charge`). So the same work stops at the same place on every machine. The budget is one of
 //! the thread, as the engine is.
 
 use std::cell::RefCell;
@@ -15,8 +15,10 @@ use std::cell::RefCell;
 /// What a question costs apart from the operations of the engine.
 pub const QUESTION: u64 = 256;
 
-/// What one pass may spend on one function: sixteen thousand simple questions, or two that take all
-/// of their quota. An operation on a set of many parts or dimensions takes longer than a simple one.
+/// Operations at which a question costs twice what they are.
+const HARD: u64 = 1 << 10;
+
+/// What one pass may spend on one function: sixteen thousand simple questions, or a few hard ones.
 pub const PER_FUNCTION: u64 = 8_000_000;
 
 /// What a piece of work took.
@@ -101,9 +103,16 @@ pub(crate) fn close(operations: u64) {
     FRAMES.with_borrow_mut(|frames| {
         if let Some(f) = frames.last_mut() {
             f.spent.questions += 1;
-            f.spent.operations += operations + QUESTION;
+            f.spent.operations += charge(operations);
         }
     });
+}
+
+/// What a question of so many operations is charged. An operation of a hard question, on sets of many
+/// parts or dimensions, takes up to a hundred times as long as one of a simple question: the charge
+/// grows with the square.
+fn charge(operations: u64) -> u64 {
+    QUESTION + operations + operations.saturating_mul(operations) / HARD
 }
 
 /// Whether what a question takes has to be counted.

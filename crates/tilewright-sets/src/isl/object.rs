@@ -398,9 +398,9 @@ counts!(PwAff { pieces = isl_pw_aff_n_piece(); });
 gets!(PwMultiAff { at = isl_pw_multi_aff_get_pw_aff(at: c_int) -> PwAff; });
 
 makes!(Set {
-    intersect = isl_set_intersect(other: Set) -> Set;
+    intersect_parts = isl_set_intersect(other: Set) -> Set;
     union = isl_set_union(other: Set) -> Set;
-    subtract = isl_set_subtract(other: Set) -> Set;
+    subtract_parts = isl_set_subtract(other: Set) -> Set;
     complement = isl_set_complement() -> Set;
     coalesce = isl_set_coalesce() -> Set;
     detect_equalities = isl_set_detect_equalities() -> Set;
@@ -519,6 +519,31 @@ fn name_of(raw: *const std::ffi::c_char) -> Option<String> {
 
 /// A least and a greatest value, where there is one.
 pub(crate) type Ends = (Option<i64>, Option<i64>);
+
+/// Most pairs of basic sets that one operation on two sets looks at. isl takes time for each pair
+/// that its counter of operations does not show.
+const MAX_PAIRS: usize = 1 << 12;
+
+impl Set {
+    /// `isl_set_intersect`; [`Reason::TooLarge`] for sets of very many parts.
+    pub fn intersect(self, other: Set) -> Known<Set> {
+        self.few_pairs(&other)?;
+        self.intersect_parts(other)
+    }
+
+    /// `isl_set_subtract`; [`Reason::TooLarge`] for sets of very many parts.
+    pub fn subtract(self, other: Set) -> Known<Set> {
+        self.few_pairs(&other)?;
+        self.subtract_parts(other)
+    }
+
+    fn few_pairs(&self, other: &Set) -> Known<()> {
+        match self.basic_sets()?.saturating_mul(other.basic_sets()?) {
+            ..=MAX_PAIRS => Ok(()),
+            _ => Err(Reason::TooLarge.into()),
+        }
+    }
+}
 
 impl Set {
     /// The ends of a dimension; none where it has no bound that is a number.
