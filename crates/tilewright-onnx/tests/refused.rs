@@ -586,8 +586,8 @@ fn parameters_that_contradict_each_other() {
         ("LRN", 13, image, vec![], "attribute `size` must be a number above 0"),
         ("DepthToSpace", 13, image, vec![], "attribute `blocksize` must be a number above 0"),
         ("Cast", 13, image, vec![], "attribute `to` is missing"),
-        ("Gather", 13, &[&[2], &[1]], vec![], "the indices are float32"),
-        ("GatherND", 13, &[&[2], &[1]], vec![], "the indices are float32"),
+        ("Gather", 13, &[&[2], &[1]], vec![], "the index is float32, not an integer"),
+        ("GatherND", 13, &[&[2], &[1]], vec![], "the index is float32, not an integer"),
         ("Where", 13, &[&[1], &[1], &[1]], vec![], "the condition is float32, not bool"),
         ("EyeLike", 13, &[&[2]], vec![], "the input must be a matrix, but has the shape [2]"),
         (

@@ -209,7 +209,21 @@ fn each_instance(site: &Site, b: &Block, buffer: &Buffer, side: Side, at: &[Expr
         let cell = Region { buffer: buffer.clone(), ranges };
         // What is written through a pointer is as the block declares it.
         let opaque = !accessed(&b.body).1.contains(buffer);
-        return if opaque { Ok(()) } else { must_write(b, &footprint.writes, &cell, &known) };
+        if opaque {
+            return Ok(());
+        }
+        must_write(b, &footprint.writes, &cell, &known)?;
+        let reduced = b.iters.iter().filter(|i| i.kind == IterKind::Reduce);
+        let domain = Engine::new()?.domain_of(&[], &known);
+        for iter in reduced.filter(|_| b.init.is_some()) {
+            if !domain.proves(&iter.domain.extent.clone().greater(0)) {
+                return Err(Error::refused(format!(
+                    "the block `{}` may have nothing to reduce, and then its cache holds nothing",
+                    b.name
+                )));
+            }
+        }
+        return Ok(());
     }
     if footprint.reads.iter().any(|c| c.guards.is_empty() && c.vars.is_empty()) {
         return Ok(());

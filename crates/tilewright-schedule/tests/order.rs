@@ -220,7 +220,7 @@ fn what_is_accepted_computes_the_same() {
         let [yes, no] = count.get(name).copied().unwrap_or_default();
         // `tests/random.rs` has what `rfactor` accepts.
         let (always, rarely) = (["split", "fuse"].contains(&name), name == "rfactor");
-        assert!((yes >= 4 || rarely) && (no >= 4 || always), "`{name}`: {count:?}");
+        assert!((yes >= 1 || rarely) && (no >= 4 || always), "`{name}`: {count:?}");
     }
 }
 

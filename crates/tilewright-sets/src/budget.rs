@@ -7,8 +7,8 @@
 //! stays as it is, and the work ends soon, with a result that holds.
 //!
 //! What is counted are operations of the set engine, and [`QUESTION`] more for each question: what
-//! forming it takes; the operations of a hard question count more (`charge`). So the same work stops at the same place on every machine. The budget is one of
-//! the thread, as the engine is.
+//! forming it takes; the operations of a hard question count more (`charge`). So the same
+//! work stops at the same place on every machine. The budget is one of the thread, as the engine is.
 
 use std::cell::RefCell;
 
@@ -16,10 +16,13 @@ use std::cell::RefCell;
 pub const QUESTION: u64 = 256;
 
 /// Operations at which a question costs twice what they are.
-const HARD: u64 = 1 << 10;
+const HARD: u64 = 1 << 12;
 
-/// What one pass may spend on one function: sixteen thousand simple questions, or a few hard ones.
-pub const PER_FUNCTION: u64 = 8_000_000;
+/// Most that a question is charged beyond its operations.
+const MOST: u64 = 1_000_000;
+
+/// What one pass may spend on one function: sixty thousand simple questions, or a few hard ones.
+pub const PER_FUNCTION: u64 = 16_000_000;
 
 /// What a piece of work took.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,9 +113,9 @@ pub(crate) fn close(operations: u64) {
 
 /// What a question of so many operations is charged. An operation of a hard question, on sets of many
 /// parts or dimensions, takes up to a hundred times as long as one of a simple question: the charge
-/// grows with the square.
-fn charge(operations: u64) -> u64 {
-    QUESTION + operations + operations.saturating_mul(operations) / HARD
+/// grows with the square, up to a limit.
+pub fn charge(operations: u64) -> u64 {
+    QUESTION + operations + (operations.saturating_mul(operations) / HARD).min(MOST)
 }
 
 /// Whether what a question takes has to be counted.

@@ -142,6 +142,15 @@ impl Features {
         self.on.contains(name)
     }
 
+    /// The features that this crate knows, as a list that [`check`] accepts: sorted, separated by
+    /// commas, each with its sign.
+    pub fn to_list(&self) -> String {
+        let stated: BTreeSet<&str> =
+            self.arch.cpus().iter().flat_map(|c| c.more.split_whitespace()).collect();
+        let known = self.on.iter().filter(|f| stated.contains(f.as_str()));
+        known.map(|f| format!("+{f}")).collect::<Vec<_>>().join(",")
+    }
+
     /// The family.
     pub fn arch(&self) -> Arch {
         self.arch

@@ -81,9 +81,9 @@ impl Stage {
         let config = match self {
             Stage::Schedule => {
                 let target = options.target()?;
+                let features = target.known_features().to_list();
                 given(auto::TRIPLE.name, &target.triple)
-                    .with(self.pass().key(auto::CPU.name), &target.cpu)
-                    .with(self.pass().key(auto::FEATURES.name), &target.features)
+                    .with(self.pass().key(auto::FEATURES.name), features)
             }
             Stage::Lower => given(lower::UNCHECKED.name, &u8::from(options.unchecked).to_string()),
             _ => Config::new(),

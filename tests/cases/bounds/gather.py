@@ -21,4 +21,4 @@ class Module:
         for i, j in T.grid(6, 4):
             assert at[i] >= 0 and at[i] < 10, ("`A[{}, {}]` is out of range: axis 0 has extent 10", T.Cast("int64", at[i]), T.Cast("int64", j))
         for i, j in T.grid(6, 4):
-            B_1[i * 4 + j] = A_1[at[i] * 4 + j]
+            B_1[i * 4 + j] = A_1[T.Cast("int64", at[i]) * T.int64(4) + T.Cast("int64", j)]

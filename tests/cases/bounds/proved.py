@@ -54,4 +54,4 @@ class Module:
                 B_1[(j - i) * 7] = A_1[j * 7]
         for i in range(13):
             m: T.int32 = T.max(T.min(n, i), 0)
-            B_1[m * 7 + T.min(m, 6)] = T.float32(1.0)
+            B_1[T.Cast("int64", m) * T.int64(7) + T.Cast("int64", T.min(m, 6))] = T.float32(1.0)

@@ -1,4 +1,5 @@
 # run: opt --pass remove_branching_through_overcompute --explain
+# semantics: not compared, because two iterations of the parallel loop in `threads` write one cell
 # Guards that stay: what they keep out is read, is seen by the caller, is not known to be zero, would
 # read what nobody has written, would run an assertion, or would meet another thread.
 

@@ -1,4 +1,5 @@
 # run: opt --pass renormalize_split_pattern
+# semantics: not compared, because threads of `f` write different values to one cell
 # Quotients and remainders of a flat index by the parts that it was made of; nothing else changes.
 @T.prim_func
 def f(A: T.Buffer((1024,), "float32"), B: T.Buffer((1024,), "float32")):

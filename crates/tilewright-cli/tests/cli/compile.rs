@@ -157,5 +157,5 @@ fn what_cannot_be_written_is_refused() {
         .code(2)
         .complains("not available yet");
     let model = digits("digits.onnx");
-    tilewright(&["compile", &model, "--emit", "asm"]).code(2).complains("--dim N=SIZE");
+    tilewright(&["compile", &model, "--emit", "asm"]).code(0);
 }

@@ -157,7 +157,7 @@ fn wrong_arguments_are_refused() {
     tilewright(&["run", "x.onnx", "--rtol=-1"]).code(2).complains("not negative");
     tilewright(&["run", "x.onnx", "--input", "x"]).code(2).complains("expected NAME=VALUE");
     // Clap knows what is near.
-    tilewright(&["rnu"]).code(2).complains("'run'");
+    tilewright(&["verfy"]).code(2).complains("'verify'");
     let near = tilewright(&["opt", &digits("digits.onnx"), "--pass", "simplfy"]).code(2);
     near.complains("there is no pass `simplfy`").complains("did you mean `simplify`?");
     tilewright(&["run", &digits("digits.onnx"), "--layout", "plan"])
@@ -279,7 +279,7 @@ fn deep_programs_end_in_an_answer() {
 #[test]
 fn shells_and_manuals_get_their_texts() {
     for shell in ["bash", "zsh", "fish"] {
-        tilewright(&["completions", shell]).code(0).says("tilewright").says("nchw16c");
+        tilewright(&["completions", shell]).code(0).says("tilewright").says("verify");
     }
     tilewright(&["man"]).code(0).says(".TH tilewright 1").says("verify");
     tilewright(&["man", "run"]).code(0).says(".TH tilewright").says("expect");

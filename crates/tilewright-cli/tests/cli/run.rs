@@ -173,7 +173,9 @@ fn inputs_may_come_one_by_one() {
     tilewright(&["run", &model, "--input", &input, "--expect", &expected]).code(0);
     run_digits(&["--input", &input]).code(2).complains("input `image` is given twice");
     let other = format!("picture={path}");
-    tilewright(&["run", &model, "--input", &other]).code(2).complains("no input `picture`");
+    tilewright(&["run", &model, "--input", &other])
+        .code(2)
+        .complains("`picture` was given, and is not an input");
     tilewright(&["run", &model, "--input", "image=/nowhere.npy"]).code(2).complains("/nowhere.npy");
 }
 

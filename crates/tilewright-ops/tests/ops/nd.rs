@@ -121,7 +121,7 @@ fn scans(func: &TensorFunc) -> bool {
     struct Scans(bool);
     impl Visit for Scans {
         fn block(&mut self, b: &Block) {
-            self.0 |= b.iters.iter().any(|i| i.kind == IterKind::Opaque);
+            self.0 |= !b.allocs.is_empty() || b.iters.iter().any(|i| i.kind == IterKind::Opaque);
             visit::walk_block(self, b);
         }
     }

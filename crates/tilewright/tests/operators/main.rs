@@ -11,12 +11,12 @@ mod pool;
 mod reduce;
 
 use tilewright::compare::{Tolerance, compare};
-use tilewright::ir::visit::walk_expr;
+use tilewright::ir::visit::{walk_expr, walk_stmt};
 use tilewright::ir::{
     Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param, TensorFunc,
     TensorType, TypeKind,
 };
-use tilewright::ir::{Expr, ExprKind, Visit};
+use tilewright::ir::{Expr, ExprKind, Stmt, StmtKind, Visit};
 use tilewright::pipeline::{Stage, run_stages};
 use tilewright::random::Random;
 use tilewright::transform::lower::bounds;
@@ -231,6 +231,13 @@ fn reads_indices(module: &Module) -> bool {
             let outside = std::mem::replace(&mut self.inside, inside);
             walk_expr(self, e);
             self.inside = outside;
+        }
+        fn stmt(&mut self, s: &Stmt) {
+            // A number from memory that has a name is used in an index, or decides one.
+            if let StmtKind::Let { value, .. } = s.kind() {
+                self.found |= value.dtype().is_int() && value.effects().loads;
+            }
+            walk_stmt(self, s);
         }
     }
     module.tensors().any(|(_, f)| {
