@@ -485,7 +485,8 @@ mod tests {
             let permissions = fs::Permissions::from_mode(0o666);
             fs::set_permissions(path, permissions).expect("the mode can be set");
         };
-        let put: [(&str, &dyn Fn(&Path)); 3] = [
+        type Put<'a> = (&'a str, &'a dyn Fn(&Path));
+        let put: [Put<'_>; 3] = [
             ("it is a link", &|path| symlink(&copy, path).expect("a link can be made")),
             ("it is not a regular file", &pipe),
             ("others may write it (mode 666)", &writable),

@@ -86,7 +86,7 @@ impl Effects {
     /// Whether evaluating all parts in any order does nothing that evaluating them as they stand
     /// does not: no part that could fail is evaluated only sometimes.
     pub fn free_order(self) -> bool {
-        !self.impure() && !(self.lazy && self.may_fail())
+        !(self.impure() || self.lazy && self.may_fail())
     }
 
     /// Of a node of an expression alone.

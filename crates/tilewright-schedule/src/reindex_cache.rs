@@ -214,7 +214,8 @@ fn each_instance(site: &Site, b: &Block, buffer: &Buffer, side: Side, at: &[Expr
         }
         must_write(b, &footprint.writes, &cell, &known)?;
         let reduced = b.iters.iter().filter(|i| i.kind == IterKind::Reduce);
-        let domain = Engine::new()?.domain_of(&[], &known);
+        // Not by the loops around: inside of them there is something to reduce.
+        let domain = Engine::new()?.domain();
         for iter in reduced.filter(|_| b.init.is_some()) {
             if !domain.proves(&iter.domain.extent.clone().greater(0)) {
                 return Err(Error::refused(format!(

@@ -110,7 +110,7 @@ impl LambdaText {
         if let Some(group) = &group {
             let indexed = Parts { group, count, indexed: false, error: None }.rewrite(&mut body)?;
             // A single parameter stands for all axes only where it is used so.
-            if whole.is_some() && !indexed && !elements(&body).iter().any(|e| is_group(e)) {
+            if whole.is_some() && !indexed && !elements(&body).iter().any(is_group) {
                 return wrong_number();
             }
         }

@@ -1024,7 +1024,7 @@ fn scopes_and_statements() {
                3 |     with T.allocate([4], "float32"):
                  |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
-            error: expected `T.axis.remap(...)` on the right
+            error: expected `T.axis.remap(...)`, or a value for each name
               --> a.py:3:12
                3 |     a, b = n
                  |            ^
@@ -1486,23 +1486,23 @@ fn depth_and_size() {
     bodies(
         &[&chain, &lets, &format!("J[0] = {copies}")],
         expect![[r#"
-        error: the expression is nested too deeply
-          --> a.py:800:9
-         800 |         + n
-             |         ^
-        note: at most 800 nested brackets and chained operators are allowed
+            error: the expression is nested too deeply
+              --> a.py:800:9
+             800 |         + n
+                 |         ^
+            note: at most 800 nested brackets and chained operators are allowed
 
-        error: statements are nested too deeply
-          --> a.py:303:5
-         303 |     x300 = n
-             |     ^^^^^^^^
-        note: at most 300 loops, conditions, blocks and bindings may be around each other
+            error: statements are nested too deeply
+              --> a.py:303:5
+             303 |     x300 = n
+                 |     ^^^^^^^^
+            note: at most 300 loops, conditions, blocks and bindings may be around each other
 
-        error: chained comparisons are nested too deeply
-          --> a.py:3:108
-           3 |     J[0] = T.Cast("int32", 0 < T.Cast("int32", 0 < T.Cast("int32", 0 < T.Cast("int32", 0 < T.Cast("int32", 0 < T.Cast("int32", 0 < n < 1) < 1) < 1) < 1) < 1) < 1)
-             |                                                                                                            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    "#]],
+            error: chained comparisons are nested too deeply
+              --> a.py:3:108
+               3 | ...  J[0] = T.Cast("int32", 0 < T.Cast("int32", 0 < T.Cast("int32", 0 < T.Cast("int32", 0 < T.Cast("int32", 0 < T.Cast("int32", 0 < n < 1) < 1) < 1) < 1) < 1) < 1)
+                 |                                                                                                             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        "#]],
     );
 }
 

@@ -135,7 +135,7 @@ mod tests {
         let (i, n) = (Var::index("i"), Var::index("n"));
         let domain = engine.box_of(&[(i.clone(), 16)]);
         within("asking", limit, || {
-            let answer = |k: i64| domain.prove(&(i.expr() * k).less(&n.expr().max(Expr::i32(3))));
+            let answer = |k: i64| domain.prove(&(i.expr() * k).less(n.expr().max(Expr::i32(3))));
             (0..50).filter(|k| !answer(*k).is_declined()).count()
         })
     }

@@ -326,7 +326,7 @@ fn arrays_that_are_no_inputs_are_refused_unread() {
     // Whatever is in the member: its name is enough.
     let text = String::from_utf8_lossy(&bytes);
     assert!(text.contains("image.npy"));
-    let renamed = bytes.iter().copied().collect::<Vec<u8>>();
+    let renamed = bytes.to_vec();
     let at: Vec<usize> =
         (0..renamed.len() - 9).filter(|&i| &renamed[i..i + 9] == b"image.npy").collect();
     let mut other = renamed.clone();

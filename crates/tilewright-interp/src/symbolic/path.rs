@@ -158,17 +158,13 @@ impl Path {
         let (least, most) = (i128::MIN, i128::MAX);
         match terms.node(c) {
             Node::Not(a) => self.narrow(terms, a, !truth, below, undo),
-            Node::Binary(op @ (BinOp::And | BinOp::Or), _, a, b) => {
-                if truth == (op == BinOp::And) {
-                    self.narrow(terms, a, truth, below, undo);
-                    self.narrow(terms, b, truth, below, undo);
-                }
+            Node::Binary(op @ (BinOp::And | BinOp::Or), _, a, b) if truth == (op == BinOp::And) => {
+                self.narrow(terms, a, truth, below, undo);
+                self.narrow(terms, b, truth, below, undo);
             }
-            Node::Many(op @ (BinOp::And | BinOp::Or), list) => {
-                if truth == (op == BinOp::And) {
-                    for part in terms.list(list).to_vec() {
-                        self.narrow(terms, part, truth, below, undo);
-                    }
+            Node::Many(op @ (BinOp::And | BinOp::Or), list) if truth == (op == BinOp::And) => {
+                for part in terms.list(list).to_vec() {
+                    self.narrow(terms, part, truth, below, undo);
                 }
             }
             Node::Binary(op @ (BinOp::Lt | BinOp::Le), dtype, a, b) if dtype.is_int() => {

@@ -126,7 +126,8 @@ fn constants(terms: &Terms, below: &[Term]) -> Vec<i64> {
 /// half of the samples integers out of some that are given.
 fn draw(random: &mut Fill, dtype: DType, sample: u64, tame: bool, constants: &[i64]) -> u64 {
     let raw = random.next(DType::U64);
-    if sample >= SAMPLES / 2 && sample % 2 == 0 && dtype.is_int() && !constants.is_empty() {
+    if sample >= SAMPLES / 2 && sample.is_multiple_of(2) && dtype.is_int() && !constants.is_empty()
+    {
         let at = (raw >> 8) as usize % constants.len();
         if let Some(v) = constants.get(at) {
             return Scalar::int(*v, dtype).bits();

@@ -218,17 +218,12 @@ def main(A: T.Buffer((14, 3), "float32"), C: T.Buffer((14,), "float32")):
             @T.prim_func
             def main(A: T.Buffer((14, 3), "float32"), C: T.Buffer((14,), "float32")):
                 B = T.alloc_buffer((4, 4), "float32")
-                for i, k in T.grid(14, 3):
+                for i_0, i_1, k in T.grid(4, 4, 3):
                     with T.block("compute"):
-                        vi, vk = T.axis.remap("SR", [i, k])
+                        v_i_0, v_i_1, vk = T.axis.remap("SSR", [i_0, i_1, k])
                         with T.init():
-                            B[vi // 4, vi % 4] = T.float32(0.0)
-                        B[vi // 4, vi % 4] = B[vi // 4, vi % 4] + A[vi, vk]
-                for i_0, i_1 in T.grid(4, 4):
-                    with T.block("buffer_B_padding"):
-                        v_i_0, v_i_1 = T.axis.remap("SS", [i_0, i_1])
-                        T.where(i_0 == 3 and i_1 >= 2)
-                        B[v_i_0, v_i_1] = T.float32(0.5)
+                            B[v_i_0, v_i_1] = T.if_then_else(v_i_0 == 3 and v_i_1 >= 2, T.float32(0.5), T.float32(0.0))
+                        B[v_i_0, v_i_1] = T.if_then_else(v_i_0 == 3 and v_i_1 >= 2, T.float32(0.5), B[v_i_0, v_i_1] + A[v_i_0 * 4 + v_i_1, vk])
                 for i in range(14):
                     with T.block("C"):
                         vi = T.axis.spatial(14, i)

@@ -76,7 +76,7 @@ fn the_best_of_rows_with_ties_and_nan() {
     // Few different values, so that positions decide, and `NaN` among them.
     let row = |_: &str, shape: &[usize]| {
         let mut random = tilewright::random::Random::new(shape.len() as u64);
-        let value = |r: u64| if r % 5 == 0 { f32::NAN } else { (r % 7) as f32 };
+        let value = |r: u64| if r.is_multiple_of(5) { f32::NAN } else { (r % 7) as f32 };
         let values: Vec<f32> =
             (0..shape.iter().product()).map(|_| value(random.bits() >> 7)).collect();
         tilewright::Tensor::from_slice(shape, &values).ok()

@@ -23,6 +23,10 @@ pub(super) struct Place {
     pub(super) offset: i64,
 }
 
+/// The condition under which an access is of this element, if it needs one: its memory, and its place
+/// there.
+type Choice = (Option<Term>, (usize, usize));
+
 impl Run<'_> {
     /// Takes the memory of a buffer, and puts the buffer there.
     pub(super) fn allocate(&mut self, b: &Buffer) -> Ran<usize> {
@@ -170,11 +174,7 @@ impl Run<'_> {
 
     /// The elements that indices may mean on this path, each with the condition under which it is
     /// that one: one without a condition, or several of which exactly one holds.
-    pub(super) fn places(
-        &mut self,
-        b: &Buffer,
-        indices: &[Expr],
-    ) -> Ran<Vec<(Option<Term>, (usize, usize))>> {
+    pub(super) fn places(&mut self, b: &Buffer, indices: &[Expr]) -> Ran<Vec<Choice>> {
         let mut choices: Vec<(Option<Term>, Vec<Expr>)> = vec![(None, Vec::new())];
         for e in indices {
             let mut each: Vec<(Option<Term>, Expr)> = Vec::new();

@@ -32,6 +32,9 @@ pub(super) struct Known {
 /// How many facts there were at a place that is returned to.
 pub(super) struct Mark(usize);
 
+/// A value, and the values of variables that give it.
+type Corner = (i128, Vec<(Var, i128)>);
+
 impl Known {
     /// The place that [`Known::back`] returns to. Variables are unique, so that what is known of
     /// their intervals need not be forgotten.
@@ -194,11 +197,7 @@ impl Known {
     /// The least and the greatest value of an index, each with the variables that give it; only
     /// for an index that is linear in variables which are `free` to take all values of their
     /// intervals.
-    pub fn corners(
-        &self,
-        index: &Expr,
-        free: &dyn Fn(&Var) -> bool,
-    ) -> Option<[(i128, Vec<(Var, i128)>); 2]> {
+    pub fn corners(&self, index: &Expr, free: &dyn Fn(&Var) -> bool) -> Option<[Corner; 2]> {
         let x = self.form(index)?;
         let (lo, hi) = self.ranges.fits(&x)?;
         let (mut least, mut most) = (Vec::new(), Vec::new());
