@@ -421,7 +421,9 @@ class Translator:
             case ast.With(items=[item], body=body):
                 return self.scope(item, body)
             case ast.Assert(test=test, msg=msg):
-                self.line(f"rt.check({self.condition(test).text}, {msg and literal(msg)!r})")
+                # A message with values is a tuple of the text and the values.
+                text = msg.elts[0] if isinstance(msg, ast.Tuple) else msg
+                self.line(f"rt.check({self.condition(test).text}, {text and literal(text)!r})")
                 return
         raise Unsupported(f"statement: {ast.unparse(s)}")
 

@@ -194,7 +194,10 @@ fn candidates(program: &Program, place: usize) -> Vec<Expr> {
             let axes: Vec<(Var, Range)> = cells.iter().cloned().zip(axes).collect();
             let whole = program.engine().domain_of(&axes, &[]);
             let Ok(cond) = set.condition(&whole) else { continue };
-            let at = cells.into_iter().zip(t.indices.iter().cloned());
+            let at = cells.into_iter().zip(&t.indices).map(|(v, e)| {
+                let e = e.clone().cast(v.dtype());
+                (v, e)
+            });
             let cond = Subst::vars(at).expr(&cond);
             let guard = step.domain.simplify_predicate(&!cond);
             // What keeps a divisor from zero may stand inside.
