@@ -5,7 +5,7 @@
 //! * [`decisive_loads`]: the loads whose values decide more than the value of the expression. In
 //!   `B[i] + A[B[j]] // B[k]`, these are `B[j]`, which says what is read, and `B[k]`, which must not
 //!   be zero. Whoever changes what such a load reads has to show that the program still may run,
-//!   even where nobody uses the result.
+//!   even where the result is unused.
 //!
 //! A load counts as something that may fail: whether its indices are in range is asked elsewhere.
 //! Shared nodes are visited once.

@@ -339,7 +339,7 @@ impl Executable {
 
     fn failed(&self, step: usize, code: i32, failure: &Failure) -> Error {
         let func = self.plan.steps.get(step).map_or("?", |step| &*step.func);
-        // Of several threads that failed, the one that left its values is the one to speak of.
+        // Of several threads that failed, the one that left its values is reported.
         let first = failure.code.load(Ordering::Relaxed);
         let values: [i64; MAX_VALUES] =
             std::array::from_fn(|k| failure.values[k].load(Ordering::Relaxed));

@@ -6,8 +6,8 @@
 //! of the indices. An access that is out of range for certain is an error.
 //!
 //! This runs where blocks are gone and buffers still have their axes: a flat place may be inside of
-//! the buffer although an index is not. What is proved rests on loops, conditions and assertions,
-//! which are all evaluated when the function runs, and never on `T.assume`, which is not.
+//! the buffer although an index is not. Proofs use loops, conditions and assertions,
+//! which are all evaluated when the function runs, never `T.assume`, which is not.
 //!
 //! **Places of assertions.** An assertion that is not in a loop costs next to nothing, and a loop
 //! with one inside is not vectorised. So an assertion moves out of a loop, into a loop of its own

@@ -11,7 +11,7 @@
 //! whose value is a constant or assumed. A guard that keeps the body of a loop away from them is
 //! put around it and stays there if it could be removed again ([`super::remove_branching`]): then
 //! both functions are the same. What it keeps from being written must not be read afterwards either,
-//! not even by an update whose result nobody uses (`starved`); so an initialisation gets its guard
+//! not even by an update whose result is unused (`starved`); so an initialisation gets its guard
 //! once the updates have theirs, in another round.
 
 use std::collections::HashSet;

@@ -249,7 +249,7 @@ impl<'a> Trial<'a> {
         differs
     }
 
-    /// What the program does to a memory, and what it reads that something rests on. Reads that
+    /// What the program does to a memory, and what it reads that a result depends on. Reads that
     /// updates only pass on are left out, and so are permissions.
     fn readers(&self, memory: &Buffer) -> Vec<Run> {
         let steps = self.program.steps.iter().enumerate();
