@@ -1,0 +1,10 @@
+//! The integration tests of this crate, one binary.
+
+mod common;
+mod errors;
+mod library;
+mod loops;
+mod math;
+mod memory;
+mod operators;
+mod parallel;

@@ -1,0 +1,7 @@
+//! Layouts in the graph.
+
+mod conversion;
+mod flow;
+mod random;
+mod stages;
+mod why;

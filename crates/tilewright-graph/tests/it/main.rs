@@ -1,0 +1,9 @@
+//! The integration tests of this crate, one binary.
+
+mod common;
+mod fuse;
+mod layout;
+mod memory;
+mod normal;
+mod semantics;
+mod text;

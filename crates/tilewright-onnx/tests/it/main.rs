@@ -1,0 +1,7 @@
+//! The integration tests of this crate, one binary.
+
+mod common;
+mod digits;
+mod fuzz;
+mod import;
+mod refused;

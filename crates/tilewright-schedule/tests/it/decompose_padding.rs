@@ -1,0 +1,157 @@
+//! Padded copies taken apart: what they look like, what is refused, and that results stay.
+
+use crate::common::{module, same_results, schedule, text};
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+const PAD: &str = r#"
+@T.prim_func
+def main(x: T.Buffer((4, 6), "int32"), y: T.Buffer((4, 9), "int32")):
+    for i, j in T.grid(4, 9):
+        with T.block("pad"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            y[vi, vj] = T.if_then_else(2 <= vj and vj < 8, x[vi, vj - 2], 7)
+"#;
+
+#[track_caller]
+fn refused(source: &str, at: usize, expected: Expect) {
+    let mut s = schedule(source);
+    let result = s.get_block("pad", "main").and_then(|b| {
+        let l = s.get_loops(&b)?[at].clone();
+        s.decompose_padding(&b, &l)
+    });
+    expected.assert_eq(&result.map_or_else(|e| e.to_string(), |_| "accepted".into()));
+}
+
+#[test]
+fn a_fill_and_a_copy() {
+    for (at, expected) in [
+        (
+            0,
+            expect![[r#"
+        for i, j in T.grid(4, 9):
+            with T.block("pad_pad_const"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                y[vi, vj] = 7
+        for i, j in T.grid(4, 6):
+            with T.block("pad"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                y[vi, vj + 2] = x[vi, vj]
+    "#]],
+        ),
+        (
+            1,
+            expect![[r#"
+        for i in range(4):
+            for j in range(9):
+                with T.block("pad_pad_const"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    y[vi, vj] = 7
+            for j in range(6):
+                with T.block("pad"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    y[vi, vj + 2] = x[vi, vj]
+    "#]],
+        ),
+    ] {
+        let mut s = schedule(PAD);
+        let b = s.get_block("pad", "main").expect("pad");
+        let l = s.get_loops(&b).expect("loops")[at].clone();
+        let fill = s.decompose_padding(&b, &l).expect("legal");
+        assert_eq!(&*fill.name, "pad_pad_const");
+        expected.assert_eq(&text(&s));
+        same_results(module(PAD).tensor("main").expect("main"), s.func("main").expect("main"));
+    }
+}
+
+#[test]
+fn refusals_name_the_reason() {
+    refused(
+        &PAD.replace("vj < 8", "vj < vi + 5"),
+        0,
+        expect![
+            "`decompose_padding`: the condition `vj < vi + 5` is no constant bound of one iteration variable"
+        ],
+    );
+    refused(
+        &PAD.replace("vj < 8", "vj < 2"),
+        0,
+        expect!["`decompose_padding`: the condition `2 <= vj and vj < 2` never holds"],
+    );
+    refused(
+        &PAD.replace("vj - 2], 7", "vj - 2], x[0, 0]"),
+        0,
+        expect!["`decompose_padding`: the pad value `x[0, 0]` is not a constant"],
+    );
+    refused(
+        &PAD.replace("x[vi, vj - 2]", "y[vi, vj - 2]"),
+        0,
+        expect!["`decompose_padding`: the block `pad` reads `y`, which it writes"],
+    );
+    refused(
+        &PAD.replace("T.if_then_else(2 <= vj and vj < 8, x[vi, vj - 2], 7)", "7"),
+        0,
+        expect!["`decompose_padding`: the block `pad` does not store an `if_then_else`"],
+    );
+    refused(
+        &PAD.replace("y[vi, vj] =", "y[0, vj] ="),
+        0,
+        expect![
+            "`decompose_padding`: the block `pad` may write a cell for several values of `vi`, which is not an index of `y`"
+        ],
+    );
+    refused(
+        &PAD.replace("remap(\"SS\"", "remap(\"RS\""),
+        0,
+        expect!["`decompose_padding`: the block `pad` has `vi`, which is not spatial"],
+    );
+    let more = PAD.replace(
+        "    for i, j in T.grid(4, 9):\n",
+        "    for i in range(4):\n      for j in range(9):\n",
+    );
+    let more = more.replace(
+        "        with T.block",
+        "        T.evaluate(T.call_extern(\"int32\", \"f\"))\n        with T.block",
+    );
+    refused(&more, 0, expect!["accepted"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn results_stay(
+        (n, m, low, high) in (1i64..=5, 1i64..=6, 0i64..=3, 0i64..=3),
+        (at, tile, split) in (0usize..2, 1i64..=4, any::<bool>()),
+    ) {
+        let wide = m + low + high;
+        let condition = format!("vj >= {low} and {m} + {low} > vj");
+        let tiles = (wide + tile - 1) / tile;
+        let (loops, bind, guard) = match split {
+            false => (format!("for j in range({wide})"), "j".to_owned(), String::new()),
+            true => (
+                format!("for j, k in T.grid({tiles}, {tile})"),
+                format!("j * {tile} + k"),
+                format!("T.where(j * {tile} + k < {wide})"),
+            ),
+        };
+        let source = format!(
+            "@T.prim_func
+def main(x: T.Buffer(({n}, {m}), \"float32\"), y: T.Buffer(({n}, {wide}), \"float32\")):
+    for i in range({n}):
+        {loops}:
+            with T.block(\"pad\"):
+                vi = T.axis.spatial({n}, i)
+                vj = T.axis.spatial({wide}, {bind})
+                {guard}
+                y[vi, vj] = T.if_then_else({condition}, x[vi, vj - {low}], T.float32(5))
+"
+        );
+        let mut s = schedule(&source);
+        let b = s.get_block("pad", "main").expect("pad");
+        let l = s.get_loops(&b).expect("loops")[at].clone();
+        s.decompose_padding(&b, &l).expect("legal");
+        let after = s.func("main").expect("main").clone();
+        same_results(module(&source).tensor("main").expect("main"), &after);
+    }
+}

@@ -1,0 +1,17 @@
+//! The integration tests of this crate, one binary.
+
+mod auto;
+mod cache;
+mod common;
+mod compute;
+mod decompose_padding;
+mod extents;
+mod inline;
+mod layout;
+mod order;
+mod pad_einsum;
+mod random;
+mod reduction;
+mod refused;
+mod reindex_cache;
+mod storage;

@@ -1,0 +1,8 @@
+//! The integration tests of this crate, one binary.
+
+mod access;
+mod common;
+mod domain;
+mod flow;
+mod products;
+mod relation;

@@ -1,0 +1,5 @@
+//! The integration tests of this crate, one binary.
+
+mod lower;
+mod random_programs;
+mod simplify;

@@ -1,0 +1,7 @@
+//! The integration tests of this crate, one binary.
+
+mod library;
+mod operators;
+mod padding;
+mod te;
+mod time;
