@@ -1,4 +1,4 @@
-//! Which buffers share a memory, and which memories may hold arbitrary values.
+//! Which buffers share a memory, and which memories may hold arbitrary values, or none.
 
 use std::collections::{HashMap, HashSet};
 
@@ -100,6 +100,20 @@ impl Memories {
         }
     }
 
+    /// Whether a store of an expression may copy what nobody wrote: the expression is a load of a
+    /// memory that keeps the state of its cells, or a choice with such a side.
+    pub fn copies(&self, e: &Expr) -> bool {
+        match e.kind() {
+            ExprKind::Load(b, _) => {
+                self.info.get(self.number(b)).is_some_and(|i| i.tracked || i.undef)
+            }
+            ExprKind::Select(_, t, f) | ExprKind::IfThenElse(_, t, f) => {
+                self.copies(t) || self.copies(f)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether an expression may have an arbitrary value.
     fn may_be_undef(&self, e: &Expr) -> bool {
         e.any(|part| match part.kind() {
@@ -162,7 +176,7 @@ impl Visit for Collect<'_> {
     }
 }
 
-/// One step of spreading arbitrary values through stores and bindings.
+/// One step of spreading arbitrary values, and what nobody wrote, through stores and bindings.
 struct Spread<'a> {
     memories: &'a mut Memories,
     changed: bool,
@@ -172,6 +186,15 @@ impl Spread<'_> {
     fn bind(&mut self, v: &Var, value: &Expr) {
         if self.memories.may_be_undef(value) {
             self.changed |= self.memories.undef_vars.insert(v.clone());
+        }
+    }
+
+    /// Cells of the buffer's memory may become ones that nobody wrote.
+    fn track(&mut self, b: &Buffer) {
+        let number = self.memories.number(b);
+        if let Some(info) = self.memories.info.get_mut(number) {
+            self.changed |= !info.tracked;
+            info.tracked = true;
         }
     }
 
@@ -194,8 +217,13 @@ impl Visit for Spread<'_> {
 
     fn stmt(&mut self, s: &Stmt) {
         match s.kind() {
-            StmtKind::Store { buffer, value, .. } if self.memories.may_be_undef(value) => {
-                self.taint(buffer);
+            StmtKind::Store { buffer, value, .. } => {
+                if self.memories.may_be_undef(value) {
+                    self.taint(buffer);
+                }
+                if self.memories.copies(value) {
+                    self.track(buffer);
+                }
             }
             StmtKind::Let { var, value, .. } => self.bind(var, value),
             StmtKind::Assume(e) => Permitted { spread: self }.expr(e),

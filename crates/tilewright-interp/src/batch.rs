@@ -135,6 +135,8 @@ pub struct Nest {
     pub fold: Option<Fold>,
     /// The values.
     pub value: Operand,
+    /// Whether elements are copied, which may be ones that nobody wrote.
+    pub copies: bool,
     /// Steps that the loops take.
     pub steps: u64,
 }
@@ -320,11 +322,12 @@ impl Nest {
                 }
                 m.trap = None;
                 // What went wrong happens again and is reported; elements that were combined
-                // twice until then do not matter.
-                if loops(m) {
+                // twice until then do not matter. Only a copy of what nobody wrote is none.
+                let fine = loops(m);
+                if fine && !self.copies {
                     m.fail("a loop nest and its batches disagree");
                 }
-                return false;
+                return fine && self.copies;
             }
             loops(m)
         })

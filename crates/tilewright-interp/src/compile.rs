@@ -553,13 +553,18 @@ impl<'o> Compiler<'o> {
         if let Act::Update(_) = act {
             self.updating = Some((buffer.clone(), indices.to_vec()));
         }
-        let value = self.value(value);
+        let copied = match self.memories.copies(value) {
+            true => self.copied(value).map(Ok),
+            false => self.value(value).map(Err),
+        };
         self.updating = None;
-        let value = value?;
+        let copied = copied?;
         let access = self.access(buffer, indices)?.watched(self.watching(buffer, act));
-        if lanes > 1 {
-            return Ok(vector_store(access, value.cell(), lanes, site));
-        }
+        let value = match copied {
+            Err(value) if lanes == 1 => value,
+            Err(value) => return Ok(element_store(access, some(value), lanes, site)),
+            Ok(code) => return Ok(element_store(access, code, lanes, site)),
+        };
         macro_rules! write {
             ($code:expr, $v:ident => $bytes:expr) => {{
                 let code = $code;
@@ -585,16 +590,7 @@ impl<'o> Compiler<'o> {
                     _ => write!(code, v => v.to_le_bytes()),
                 }
             }
-            Value::Cell(code) => Box::new(move |m| {
-                m.step();
-                let value = code(m);
-                if m.fine(&site)
-                    && let Some(at) = access.locate(m)
-                {
-                    access.store_at(m, at, value);
-                }
-                m.fine(&site)
-            }),
+            value => element_store(access, some(value), lanes, site),
         })
     }
 
@@ -686,8 +682,31 @@ impl<'o> Compiler<'o> {
     }
 }
 
-/// All lanes are computed before the first is written.
-fn vector_store(access: Access, value: Code<Cell>, lanes: usize, site: Arc<Site>) -> Run {
+/// A value that is there.
+pub fn some(value: Value) -> Code<Option<Cell>> {
+    let code = value.cell();
+    Box::new(move |m| Some(code(m)))
+}
+
+/// A store of a value of any type; all lanes are computed before the first is written.
+fn element_store(
+    access: Access,
+    value: Code<Option<Cell>>,
+    lanes: usize,
+    site: Arc<Site>,
+) -> Run {
+    if lanes == 1 {
+        return Box::new(move |m| {
+            m.step();
+            let value = value(m);
+            if m.fine(&site)
+                && let Some(at) = access.locate(m)
+            {
+                access.store_at(m, at, value);
+            }
+            m.fine(&site)
+        });
+    }
     Box::new(move |m| {
         m.step();
         let mut cells = Vec::with_capacity(lanes);

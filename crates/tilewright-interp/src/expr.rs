@@ -11,7 +11,7 @@ use tilewright_ir::{
 use crate::alias::permission;
 use crate::at_once::Act;
 use crate::code::{Affine, Code, Int, IntCode, Value};
-use crate::compile::{Bound, Compiler};
+use crate::compile::{Bound, Compiler, some};
 use crate::machine::{Cell, Machine};
 use crate::place::Access;
 use crate::scalar::{self, Scalar};
@@ -165,16 +165,21 @@ impl Compiler<'_> {
         Ok(Access::new(place, indices?, cell))
     }
 
-    fn load(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Value> {
-        let undef =
-            self.memories.info.get(self.memories.number(buffer)).is_some_and(|info| info.undef);
+    /// Compiles an access that reads.
+    fn read_access(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Access> {
         let updated =
             |(b, at): &(Buffer, Vec<Expr>)| is_cell(b, at, &Expr::load(buffer, indices.to_vec()));
         let watching = match self.updating.as_ref().is_some_and(updated) {
             true => None,
             false => self.watching(buffer, Act::Read),
         };
-        let access = self.access(buffer, indices)?.watched(watching);
+        Ok(self.access(buffer, indices)?.watched(watching))
+    }
+
+    fn load(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Value> {
+        let info = self.memories.info.get(self.memories.number(buffer));
+        let undef = info.is_some_and(|info| info.undef);
+        let access = self.read_access(buffer, indices)?;
         let dtype = buffer.dtype().scalar();
         if undef {
             return Ok(Value::Cell(Box::new(move |m| access.load(m))));
@@ -206,6 +211,32 @@ impl Compiler<'_> {
             DType::U16 => small!(u16),
             DType::U32 => small!(u32),
             _ => Value::Cell(Box::new(move |m| access.load(m))),
+        })
+    }
+
+    /// Compiles a value that is only stored: a load, or one side of a choice, may be `None`, which
+    /// is what nobody wrote.
+    pub fn copied(&mut self, e: &Expr) -> Result<Code<Option<Cell>>> {
+        Ok(match e.kind() {
+            ExprKind::Load(b, indices) => {
+                let access = self.read_access(b, indices)?;
+                Box::new(move |m| access.copy(m))
+            }
+            ExprKind::IfThenElse(c, t, f) => {
+                let c = self.value(c)?.int().code();
+                let (t, f) = (self.copied(t)?, self.copied(f)?);
+                Box::new(move |m| if c(m) != 0 { t(m) } else { f(m) })
+            }
+            ExprKind::Select(c, t, f) => {
+                let c = self.value(c)?.cell();
+                let (t, f) = (self.copied(t)?, self.copied(f)?);
+                Box::new(move |m| {
+                    let (c, t, f) = (c(m), t(m), f(m));
+                    let value = if c.bits != 0 { t } else { f };
+                    value.map(|v| Cell { undef: v.undef || c.undef, ..v })
+                })
+            }
+            _ => some(self.value(e)?),
         })
     }
 

@@ -32,8 +32,8 @@
 //! * **Conversions** round once, ties to even. Float to integer goes towards zero; `NaN` gives 0
 //!   and what is out of range gives the nearest value of the type. Between integers the low bits
 //!   are kept. To `bool` is "not zero".
-//! * **Illegal**, with [`Error::Execution`]: reading what was never written, indices out of
-//!   range of the axis, division by an integer zero, a shift by the width of the type or more,
+//! * **Illegal**, with [`Error::Execution`]: reading what was never written other than to copy it,
+//!   indices out of range of the axis, division by an integer zero, a shift by the width of the type or more,
 //!   an integer to a negative power, an assumption or assertion that does not hold, a block's
 //!   iteration variable outside of its domain, and a decision (index, bound, condition, divisor
 //!   of integers) on an arbitrary value.
@@ -43,6 +43,8 @@
 //!   is arbitrary, because that may be `NaN`. Storing one marks the cell, and
 //!   `T.assume(A[i] == T.undef())` permits reading a cell that was never written. What marked
 //!   cells hold is up to [`Fill`].
+//! * **Copies**: a store whose value is a load, or a choice of loads by `T.if_then_else` or
+//!   `T.Select`, may read a cell that was never written. The cell that it writes is one then.
 //! * **Memory** of an allocation is new each time its scope is entered.
 //! * **Loops** of every kind run their iterations one after the other, vectors lane by lane; a
 //!   vector is stored after all its lanes are computed.

@@ -16,7 +16,7 @@
 //!   vectorised one around updates. The spatial loops keep such a promise.
 //!
 //! What may still go wrong (reading what was never written) sends the nest back to the loops as
-//! they stand, which report it.
+//! they stand, which report it, or copy it.
 
 use tilewright_ir::{
     BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, ForKind, IterKind, Range, Result,
@@ -167,6 +167,7 @@ impl Compiler<'_> {
             _ => Act::Write,
         };
         let access = access.watched(self.watching(buffer, act));
+        let copies = folded.is_none() && self.memories.copies(value);
         let Some(value) = self.operand(rest, batched.slot)? else { return Ok(None) };
         let init = match init {
             None => None,
@@ -187,6 +188,7 @@ impl Compiler<'_> {
             init,
             fold,
             value,
+            copies,
             steps,
         }))
     }

@@ -302,9 +302,17 @@ impl Access {
         }
     }
 
-    /// The element.
+    /// The element, which must have been written.
     pub fn load(&self, m: &mut Machine<'_>) -> Cell {
-        let zero = Cell::new(0);
+        self.copy(m).unwrap_or_else(|| {
+            self.unwritten(m);
+            Cell::new(0)
+        })
+    }
+
+    /// The element as a copy takes it: `None` where nobody wrote it.
+    pub fn copy(&self, m: &mut Machine<'_>) -> Option<Cell> {
+        let zero = Some(Cell::new(0));
         let Some(at) = self.position(m) else { return zero };
         self.note_read(m, at);
         let memory = &m.memories[self.place.memory];
@@ -319,11 +327,8 @@ impl Access {
             self.outside(m);
             return zero;
         };
-        if state == UNWRITTEN {
-            self.unwritten(m);
-            return zero;
-        }
-        Cell { bits: decode(bytes, self.dtype()), undef: state == UNDEF }
+        let cell = Cell { bits: decode(bytes, self.dtype()), undef: state == UNDEF };
+        (state != UNWRITTEN).then_some(cell)
     }
 
     /// Writes an element that is not arbitrary.
@@ -365,14 +370,20 @@ impl Access {
         self.position(m)
     }
 
-    /// Writes an element at a position of [`Access::locate`].
-    pub fn store_at(&self, m: &mut Machine<'_>, at: usize, value: Cell) {
+    /// Writes an element at a position of [`Access::locate`]; `None` is what nobody wrote, and
+    /// leaves a cell that nobody wrote.
+    pub fn store_at(&self, m: &mut Machine<'_>, at: usize, value: Option<Cell>) {
         let size = self.size;
-        let state = if value.undef { UNDEF } else { WRITTEN };
+        let bits = value.map_or(0, |v| v.bits);
+        let state = match value {
+            None => UNWRITTEN,
+            Some(v) if v.undef => UNDEF,
+            Some(_) => WRITTEN,
+        };
         if self.watch.is_some() {
             let mut bytes = [0; 8];
             let n = size.min(8);
-            encode(value.bits, &mut bytes[..n]);
+            encode(bits, &mut bytes[..n]);
             if !self.note_write(m, at, &bytes[..n], state) {
                 return;
             }
@@ -381,7 +392,7 @@ impl Access {
         let Some(to) = memory.data.to_mut().get_mut(at * size..(at + 1) * size) else {
             return self.outside(m);
         };
-        encode(value.bits, to);
+        encode(bits, to);
         if let Some(n) = self.cells
             && let Some(s) = memory.state.get_mut(at * n..at * n + n)
         {
@@ -402,7 +413,7 @@ impl Access {
         };
         if state == UNWRITTEN {
             let bits = m.fill.next(self.dtype());
-            self.store_at(m, at, Cell { bits, undef: true });
+            self.store_at(m, at, Some(Cell { bits, undef: true }));
         }
     }
 }

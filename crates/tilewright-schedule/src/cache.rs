@@ -14,8 +14,9 @@
 //! copied; where it stands in a loop, it has the size of the buffer, each iteration copies its
 //! part, and consumers behind the loop may read the parts of all. What is legal follows from what lies between the copy and the accesses: a cache for
 //! reading must hold what is read, and nothing may write the buffer in between; a cache for
-//! writing must be written as a whole, or the copy would overwrite cells with garbage. Cells that
-//! nobody wrote may be copied into a cache for reading, where nobody reads them.
+//! writing must be written as a whole, or the copy would overwrite cells with garbage. A cache for
+//! reading has a box around what was written before; cells in it that nobody wrote are copied, too,
+//! and hold nothing there, either (`docs/semantics.md`, *Values*).
 
 use std::sync::Arc;
 

@@ -461,7 +461,7 @@ impl Run<'_> {
         let lanes = value.dtype().lanes.max(1);
         if lanes == 1 {
             let act = self.begin_store(buffer, indices, value);
-            let v = self.eval(value)?;
+            let v = self.value(value, true)?;
             self.updating = None;
             let mut places = self.places(buffer, indices)?;
             if let [(None, at)] = places[..] {
@@ -482,7 +482,7 @@ impl Run<'_> {
         let mut cells = Vec::with_capacity(usize::from(lanes));
         for lane in 0..lanes {
             self.lane = lane;
-            let v = self.eval(value)?;
+            let v = self.value(value, true)?;
             cells.push((self.locate(buffer, indices)?, v));
         }
         self.lane = 0;

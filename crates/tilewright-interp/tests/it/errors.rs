@@ -27,12 +27,12 @@ fn reads_of_what_was_never_written() {
     let (i, j) = (Var::index("i"), Var::index("j"));
     let at = || vec![i.expr(), j.expr()];
     let written = Stmt::guard(i.expr().less(3), Stmt::store(&t, at(), f32(1.0)));
-    let block = Block::new("copy", Stmt::store(&b, at(), t.load(at())));
+    let block = Block::new("double", Stmt::store(&b, at(), t.load(at()) * 2.0));
     let copy = Stmt::block(Vec::new(), Expr::bool(true), block);
     let body = serial(&i, 4, serial(&j, 3, Stmt::seq([written, copy])));
     let f = func(&[&b], Stmt::nop()).with_root(vec![t], body);
     expect![[r#"
-        execution: function `main`: read of uninitialised `T[3, 0]` in block `copy`
+        execution: function `main`: read of uninitialised `T[3, 0]` in block `double`
         note: with i = 3, j = 0
     "#]]
     .assert_eq(&error(&f, &[]));

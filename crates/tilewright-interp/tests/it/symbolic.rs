@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use proptest::prelude::*;
 use tilewright_interp::symbolic::{Options, Verdict, functions};
-use tilewright_ir::{DType, Expr, Module, Result, Stmt, TensorFunc, Var};
+use tilewright_ir::{Block, Buffer, DType, Expr, Module, Result, Stmt, TensorFunc, Var};
 
 use crate::build::{buffer, func, serial};
 
@@ -87,6 +87,30 @@ fn arbitrary_values_are_permission_on_one_side() {
     // Two arbitrary values are not equal to each other, and an integer zero makes them zero.
     let difference = map(DType::I32, |_| Expr::undef(DType::I32) - Expr::undef(DType::I32));
     assert_eq!(text(map(DType::I32, |_| Expr::i32(0)), difference), "`B`[0]: 0 and undef");
+}
+
+#[test]
+fn copies_of_what_nobody_wrote_are_no_use_of_it() {
+    // `C` copies the whole of `M`, of which `written` elements are written; `B[i] = C[i] + 1`.
+    let through = |written: i64, copied: bool| {
+        let [a, b, m, c] = ["A", "B", "M", "C"].map(|name| buffer(name, &[6], DType::I32));
+        let each = |n: i64, to: &Buffer, value: &dyn Fn(Expr) -> Expr| {
+            let i = Var::index("i");
+            serial(&i, n, Stmt::store(to, vec![i.expr()], value(i.expr())))
+        };
+        let from = if copied { &c } else { &m };
+        let body = Stmt::seq([
+            each(written, &m, &|i| a.load([i])),
+            each(if copied { 6 } else { 0 }, &c, &|i| m.load([i])),
+            each(3, &b, &|i| from.load([i]) + 1),
+        ]);
+        let mut root = Block::new("root", body);
+        root.allocs = vec![m.clone(), c.clone()];
+        func(&[&a, &b], Stmt::block(Vec::new(), Expr::bool(true), root))
+    };
+    assert_eq!(text(through(4, false), through(4, true)), "equal");
+    let e = text(through(4, false), through(2, true));
+    assert!(e.contains("an element of `C` is read that was never written"), "{e}");
 }
 
 #[test]

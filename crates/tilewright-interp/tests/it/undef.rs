@@ -1,7 +1,7 @@
 //! Arbitrary values, and permission to read what was never written.
 
 use tilewright_interp::{Arg, Fill, Options, State, Uninitialised, run_func};
-use tilewright_ir::{BinOp, DType, Expr, Stmt, StmtKind, Tensor, Var};
+use tilewright_ir::{BinOp, Buffer, DType, Expr, Stmt, StmtKind, Tensor, TensorFunc, Var};
 
 use crate::build::*;
 
@@ -173,4 +173,65 @@ fn random_fills_differ_and_repeat() {
     let (a, again, other): (Tensor, Tensor, Tensor) = (run(1), run(1), run(2));
     assert!(a.same(&again) && !a.same(&other));
     assert!((1..64).all(|i| a.get_i128(i) != a.get_i128(0)));
+}
+
+/// `M`, a local buffer of which the first six elements are written, copied into another one by
+/// `copied`, of which `read` elements are then used.
+fn through_a_copy(dtype: DType, copied: impl Fn(&Var, Expr) -> Expr, read: i64) -> TensorFunc {
+    let (a, b) = (buffer("A", &[10], dtype), buffer("B", &[10], dtype));
+    let (m, c) = (buffer("M", &[10], dtype), buffer("C", &[10], dtype));
+    let each = |n: i64, to: &Buffer, value: &dyn Fn(&Var) -> Expr| {
+        let i = Var::index("i");
+        serial(&i, n, Stmt::store(to, vec![i.expr()], value(&i)))
+    };
+    let body = Stmt::seq([
+        each(6, &m, &|i| a.load([i.expr()])),
+        each(10, &c, &|i| copied(i, m.load([i.expr()]))),
+        each(10, &b, &|_| Expr::int(0, DType::I32).cast(dtype)),
+        each(read, &b, &|i| c.load([i.expr()]) + c.load([i.expr()])),
+    ]);
+    func(&[&a, &b], Stmt::allocate(&m, Stmt::allocate(&c, body)))
+}
+
+#[test]
+fn what_nobody_wrote_may_be_copied_and_no_more() {
+    let tensors = [
+        Tensor::from_slice(&[10], &[0f32, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]),
+        Tensor::from_slice(&[10], &[0i32, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        Tensor::from_slice(&[10], &[0u64, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+    ];
+    for given in tensors.map(|t| t.expect("ten elements")) {
+        let dtype = given.dtype();
+        let given = std::slice::from_ref(&given);
+        let f = through_a_copy(dtype, |_, x| x, 6);
+        assert_eq!(values(&f, given)[..7], [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 0.0]);
+        let e = error(&through_a_copy(dtype, |_, x| x, 7), given);
+        assert!(e.contains("read of uninitialised `C[6]`"), "{e}");
+        // One side of a choice.
+        let padded = |i: &Var, x: Expr| {
+            Expr::if_then_else(i.expr().less(8), x, Expr::int(1, DType::I32).cast(dtype))
+        };
+        assert_eq!(values(&through_a_copy(dtype, padded, 6), given)[5], 10.0);
+        let e = error(&through_a_copy(dtype, padded, 10), given);
+        assert!(e.contains("read of uninitialised `C[6]`"), "{e}");
+        // An operation is no copy.
+        let twice = through_a_copy(dtype, |_, x| x.clone() + x, 6);
+        let e = error(&twice, given);
+        assert!(e.contains("read of uninitialised `M[6]`"), "{e}");
+    }
+}
+
+#[test]
+fn a_copy_of_nothing_leaves_nothing() {
+    let (a, b) = (buffer("A", &[4], DType::I32), buffer("B", &[4], DType::I32));
+    let m = buffer("M", &[4], DType::I32);
+    let i = Var::index("i");
+    let copy = serial(&i, 4, Stmt::store(&b, vec![i.expr()], m.load([i.expr()])));
+    let first = Stmt::store(&m, vec![Expr::i32(0)], a.load([Expr::i32(0)]));
+    let f = func(&[&a, &b], Stmt::allocate(&m, Stmt::seq([first, copy])));
+    // `B` had values, of which one is left.
+    let given = Tensor::from_slice(&[4], &[1i32, 2, 3, 4]).expect("four");
+    let outputs = run_with(&f, &[given.clone(), given], &Options::default()).expect("it runs");
+    let states = outputs[0].states.as_ref().expect("not all are written");
+    assert_eq!(states[..2], [State::Value, State::Unwritten]);
 }

@@ -95,6 +95,12 @@ impl Run<'_> {
 
     /// Evaluates the current lane.
     pub(super) fn eval(&mut self, e: &Expr) -> Ran<Val> {
+        self.value(e, false)
+    }
+
+    /// Evaluates the current lane of an expression; of one that is only stored (`copying`), a load
+    /// or one side of a choice may be what nobody wrote.
+    pub(super) fn value(&mut self, e: &Expr, copying: bool) -> Ran<Val> {
         self.spend()?;
         let dtype = e.dtype().scalar();
         Ok(match e.kind() {
@@ -116,18 +122,18 @@ impl Run<'_> {
             ExprKind::Select(c, t, f) => {
                 let c = self.eval(c)?;
                 let c = self.given(c)?;
-                let (t, f) = (self.eval(t)?, self.eval(f)?);
+                let (t, f) = (self.value(t, copying)?, self.value(f, copying)?);
                 let made = self.shared.terms.ite(c, t, f, dtype);
                 self.made(made)?
             }
             ExprKind::IfThenElse(c, t, f) => match self.condition(c)? {
-                Val::Known(0) => return self.eval(f),
-                Val::Known(_) => return self.eval(t),
+                Val::Known(0) => return self.value(f, copying),
+                Val::Known(_) => return self.value(t, copying),
                 Val::Term(c) => {
                     let mut sides = Vec::new();
                     for (e, truth) in [(t, true), (f, false)] {
                         self.path.enter(&self.shared.terms, c, truth);
-                        let v = self.eval(e);
+                        let v = self.value(e, copying);
                         self.path.leave();
                         sides.push(v?);
                     }
@@ -138,7 +144,7 @@ impl Run<'_> {
                     self.made(made)?
                 }
             },
-            ExprKind::Load(b, indices) => return self.load(b, indices),
+            ExprKind::Load(b, indices) => return self.load(b, indices, copying),
             ExprKind::Call(CallTarget::Intrin(op), args) => {
                 let Some(first) = args.first() else {
                     return Err(Error::internal("an intrinsic without arguments").into());

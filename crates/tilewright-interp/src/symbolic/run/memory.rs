@@ -234,7 +234,8 @@ impl Run<'_> {
         Ok(few.then_some((t, low as i64, high as i64)))
     }
 
-    pub(super) fn load(&mut self, b: &Buffer, indices: &[Expr]) -> Ran<Val> {
+    /// An element; `copying` says that its value is only stored, and may be what nobody wrote.
+    pub(super) fn load(&mut self, b: &Buffer, indices: &[Expr], copying: bool) -> Ran<Val> {
         let mut places = self.places(b, indices)?;
         for (_, at) in &places {
             self.note_load(*at, b, indices)?;
@@ -243,9 +244,9 @@ impl Run<'_> {
         let Some((_, last)) = places.pop() else {
             return undecided("no element is the one that is read");
         };
-        let mut v = self.element(b, last)?;
+        let mut v = self.element(b, last, copying)?;
         for (c, at) in places.into_iter().rev() {
-            let other = self.element(b, at)?;
+            let other = self.element(b, at, copying)?;
             let c = c.map_or(Val::Known(1), Val::Term);
             let made = self.shared.terms.ite(c, other, v, b.dtype().scalar());
             v = self.made(made)?;
@@ -253,9 +254,12 @@ impl Run<'_> {
         Ok(v)
     }
 
-    /// What an element holds, which must have been written.
-    fn element(&mut self, b: &Buffer, at: (usize, usize)) -> Ran<Val> {
+    /// What an element holds, which must have been written unless it is only copied.
+    fn element(&mut self, b: &Buffer, at: (usize, usize), copying: bool) -> Ran<Val> {
         let v = self.given(self.cell(at))?;
+        if copying {
+            return Ok(v);
+        }
         if v == Terms::unwritten() {
             return Err(
                 self.fault(format!("an element of `{}` is read that was never written", b.name))
