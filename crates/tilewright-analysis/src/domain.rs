@@ -1,14 +1,23 @@
-//! The domain of a function before its loops: what is known of its sizes.
+//! The domain of a function before its loops: what is known of its sizes, and which of its
+//! variables hold data.
 
-use tilewright_ir::{Result, TensorFunc};
+use tilewright_ir::{Result, TensorFunc, data};
 use tilewright_sets::{Domain, Engine};
+
+/// An engine that knows which variables of a function hold data, so that arithmetic on them wraps.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn engine(func: &TensorFunc) -> Result<Engine> {
+    Ok(Engine::new()?.with_data(data::variables(func)))
+}
 
 /// A function's domain without loops: its sizes are not negative.
 ///
 /// # Errors
 /// `Toolchain` where libisl is missing.
 pub fn sizes(func: &TensorFunc) -> Result<Domain> {
-    let mut base = Engine::new()?.domain();
+    let mut base = engine(func)?.domain();
     for dim in func.buffers().flat_map(|b| &b.shape) {
         if dim.as_int().is_none() && dim.effects().constant() {
             base = base.with_guard(&dim.clone().greater_equal(0));

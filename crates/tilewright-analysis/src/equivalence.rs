@@ -293,7 +293,7 @@ pub fn same_value(domain: &Domain, a: &Expr, b: &Expr, data: bool) -> bool {
         return true;
     }
     if traits.constant() && other.constant() && t.lanes == 1 && (t.is_int() || t.is_bool()) {
-        return !(data && (overflows(a, domain, true) || overflows(b, domain, true)))
+        return !(data && (overflows(a, domain) || overflows(b, domain)))
             && domain.equal(a, b).is_yes();
     }
     let same = |a: &Expr, b: &Expr| same_value(domain, a, b, data);

@@ -1,20 +1,20 @@
 //! Whether arithmetic stays in its type, and sums with constants multiplied in.
 
+use tilewright_ir::extent::holds;
 use tilewright_ir::visit::{fold_expr_children, walk_expr};
 use tilewright_ir::{BinOp, Expr, ExprKind, Fold, TypeKind, Visit};
 use tilewright_sets::Domain;
 
-/// Whether an operation of an expression may leave its type, where that is not ruled out by the
-/// expression being index arithmetic. In a stored value (`data`) it is ruled out by bounds only.
-pub fn overflows(e: &Expr, domain: &Domain, data: bool) -> bool {
-    let mut overflow = Overflow { domain, data, found: false };
+/// Whether the arithmetic of a stored value may leave its type on loops and sizes, which the sets do
+/// not expect: they take it for index arithmetic. What they take for data wraps in them, too.
+pub fn overflows(e: &Expr, domain: &Domain) -> bool {
+    let mut overflow = Overflow { domain, found: false };
     overflow.expr(e);
     overflow.found
 }
 
 struct Overflow<'a> {
     domain: &'a Domain,
-    data: bool,
     found: bool,
 }
 
@@ -25,17 +25,9 @@ impl Visit for Overflow<'_> {
         let may_grow = t.kind == TypeKind::Int && t.bits >= 32;
         if let ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, ..) = e.kind()
             && may_grow
+            && let Ok((Some(lo), Some(hi))) = self.domain.bounds(e)
         {
-            let loads = e.effects().loads;
-            if loads || self.data {
-                let inside = match self.domain.bounds(e) {
-                    Ok((Some(lo), Some(hi))) => {
-                        t.min_int() <= Some(lo.into()) && Some(i128::from(hi)) <= t.max_int()
-                    }
-                    _ => !loads,
-                };
-                self.found |= !inside;
-            }
+            self.found |= !(holds(t, lo.into()) && holds(t, hi.into()));
         }
         // Indices are index arithmetic.
         if !self.found && !matches!(e.kind(), ExprKind::Load(..)) {

@@ -22,6 +22,7 @@
 //! **Architecture invariant:** no IO, no knowledge of any pass, layout or target in here.
 
 pub mod buffer;
+pub mod data;
 pub mod demand;
 pub mod dtype;
 pub mod effects;

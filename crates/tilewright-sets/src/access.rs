@@ -36,7 +36,6 @@ use tilewright_ir::{Expr, Var};
 use crate::answer::{Known, Proof, Unknown, not_affine};
 use crate::domain::Domain;
 use crate::form::{Pred, Sum};
-use crate::former::Former;
 use crate::set::Set;
 
 /// A load or store with the points at which it runs.
@@ -76,7 +75,7 @@ impl Access {
 
     /// The condition under which both touch one cell, and why it may hold more often than that.
     fn meeting(&self, other: &Access, when: &[Expr]) -> Known<(Pred, Option<Unknown>)> {
-        let mut former = Former::default();
+        let mut former = self.domain.engine.former();
         let mut meet = Vec::new();
         let mut why: Option<Unknown> = None;
         for (a, b) in self.indices.iter().zip(&other.indices) {

@@ -16,7 +16,6 @@ use tilewright_ir::{DType, Expr, Range, Var};
 use crate::answer::{Known, Reason};
 use crate::domain::Domain;
 use crate::form::{Atom, Pred, Sum};
-use crate::former::Former;
 use crate::isl::api::{PARAM, SET};
 use crate::isl::{PwAff, Set as Raw};
 use crate::render;
@@ -42,7 +41,7 @@ impl Domain {
     /// [`Reason::Unbounded`], [`Reason::Empty`], [`Reason::NoClosedForm`].
     pub fn tight_bounds(&self, e: &Expr, kept: &[Var]) -> Known<Bounds> {
         self.engine.ask(|| {
-            let s = Former::default().sum(e)?;
+            let s = self.engine.former().sum(e)?;
             let d = self.reach(|f| s.atoms(f))?;
             let t = e.dtype();
             Ok(Bounds { min: d.extreme(&s, kept, false, t)?, max: d.extreme(&s, kept, true, t)? })
@@ -57,7 +56,7 @@ impl Domain {
             let d = self.reach(|f| value.atoms(f))?;
             let t = var.dtype();
             let min = d.extreme(&value, kept, false, t)?;
-            let count = value.offset(1)?.plus(&Former::default().sum(&min)?, -1)?;
+            let count = value.offset(1)?.plus(&self.engine.former().sum(&min)?, -1)?;
             let extent = d.reach(|f| count.atoms(f))?.extreme(&count, kept, true, t)?;
             Ok(Range { min, extent })
         })

@@ -75,7 +75,7 @@ impl Domain {
 
     pub(crate) fn build(engine: &Engine, ranges: &[(Var, Range)], guards: &[Expr]) -> Domain {
         let mut domain = Domain::unit(engine);
-        let mut former = Former::default();
+        let mut former = engine.former();
         let mut preds = Vec::new();
         let mut vague = None;
         for (var, range) in ranges {
@@ -243,7 +243,7 @@ impl Domain {
 
     /// The domain with one more variable: `range.min <= var < range.min + range.extent`.
     pub fn with_var(&self, var: &Var, range: &Range) -> Domain {
-        let mut former = Former::default();
+        let mut former = self.engine.former();
         let (mut preds, mut vague) = (Vec::new(), None);
         for bound in range_preds(&mut former, var, range) {
             match bound {
@@ -261,7 +261,7 @@ impl Domain {
     /// A condition that is too hard to represent is left out: what is proven without it is proven,
     /// and nothing is refuted any more.
     pub fn with_guard(&self, cond: &Expr) -> Domain {
-        match Former::default().pred(cond) {
+        match self.engine.former().pred(cond) {
             Ok(p) => self.constrain(vec![p]),
             Err(e) => Domain { vague: Some(e), ..self.clone() },
         }
@@ -309,7 +309,7 @@ impl Domain {
         let frame = self.frame.extended(new.iter().cloned().collect())?;
         let set = self.frame.embed(self.set.clone(), &frame)?;
         let mut out = Domain { frame: Rc::new(frame), set, ..self.clone() };
-        if new.iter().any(|a| a.as_var().is_none() || a.type_range().is_some()) {
+        if new.iter().any(|a| a.as_var().is_none() || a.narrow_range().is_some()) {
             let all: Vec<Atom> = out.frame.atoms.clone();
             out.set = out.learn(&all)?;
         }
@@ -356,7 +356,7 @@ impl Domain {
     pub fn prove(&self, cond: &Expr) -> Proof {
         self.engine
             .ask(|| {
-                let mut former = Former::default();
+                let mut former = self.engine.former();
                 let fails = former.pred(cond)?.negate()?;
                 self.with_lane(&former)?.refute(fails)
             })
@@ -367,7 +367,7 @@ impl Domain {
     /// witness, which takes longer to find. The constant false holds where there is no point.
     pub fn proves(&self, cond: &Expr) -> bool {
         let ask = || {
-            let mut former = Former::default();
+            let mut former = self.engine.former();
             let fails = former.pred(cond)?.negate()?;
             if fails == Pred::Bool(false) {
                 return Ok(true);
@@ -386,7 +386,7 @@ impl Domain {
     /// `None` where it can.
     pub fn doubt(&self, cond: &Expr) -> Option<Unknown> {
         let exact = self.engine.ask(|| {
-            let mut former = Former::default();
+            let mut former = self.engine.former();
             let p = former.pred(cond)?;
             let d = self.with_lane(&former)?.reach(|f| p.atoms(f))?;
             Ok(d.vague.is_none() && d.frame.atoms.iter().all(|a| a.as_var().is_some()))
@@ -404,7 +404,7 @@ impl Domain {
     pub fn equal(&self, a: &Expr, b: &Expr) -> Proof {
         self.engine
             .ask(|| {
-                let mut former = Former::default();
+                let mut former = self.engine.former();
                 if a.dtype().is_bool() || b.dtype().is_bool() {
                     let (a, b) = (former.pred(a)?, former.pred(b)?);
                     let (not_a, not_b) = (a.negate()?, b.negate()?);
@@ -423,7 +423,7 @@ impl Domain {
     pub fn disjoint(&self, a: &Expr, b: &Expr) -> Proof {
         self.engine
             .ask(|| {
-                let mut former = Former::default();
+                let mut former = self.engine.former();
                 let both = Pred::and([former.pred(a)?, former.pred(b)?]);
                 self.with_lane(&former)?.refute(both)
             })
@@ -508,10 +508,10 @@ impl Domain {
         }
     }
 
-    /// Every variable is in the range of its type.
+    /// Every variable is in the range of its type. A product of data is one before it wraps.
     fn typed(&self) -> Known<Pred> {
         let mut parts = Vec::new();
-        for a in &self.frame.atoms {
+        for a in self.frame.atoms.iter().filter(|a| !(a.is_data() && a.is_product())) {
             let t = a.expr().dtype();
             if let (Some(lo), Some(hi)) = (t.min_int(), t.max_int()) {
                 let value = Sum::atom(a.clone());
@@ -651,7 +651,7 @@ impl Domain {
     /// [`Reason::Empty`] for a domain without points.
     pub fn bounds(&self, e: &Expr) -> Known<(Option<i64>, Option<i64>)> {
         self.engine.ask(|| {
-            let mut former = Former::default();
+            let mut former = self.engine.former();
             let s = former.sum(e)?;
             self.with_lane(&former)?.sum_bounds(&s)
         })

@@ -1,19 +1,27 @@
 //! The engine of this thread, and how much it may work.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::rc::Rc;
 
 use tilewright_ir::{Error, Expr, Range, Var};
 
 use crate::answer::{Known, Reason};
 use crate::budget;
 use crate::domain::Domain;
+use crate::former::Former;
 use crate::isl::Ctx;
 use crate::isl::api::Api;
 
 /// Operations that a question may take unless the caller says otherwise. Simple questions take
 /// tens to hundreds; this many take about a second.
 pub const DEFAULT_QUOTA: u64 = 4_000_000;
+
+thread_local! {
+    /// The variables that hold data in the function that the work of this thread is about.
+    static DATA: RefCell<Rc<BTreeSet<Var>>> = RefCell::default();
+}
 
 /// Access to the set engine.
 ///
@@ -23,6 +31,7 @@ pub const DEFAULT_QUOTA: u64 = 4_000_000;
 pub struct Engine {
     pub(crate) ctx: Ctx,
     quota: u64,
+    data: Rc<BTreeSet<Var>>,
 }
 
 impl Engine {
@@ -36,12 +45,52 @@ impl Engine {
         }
         let api = Api::get()?;
         let ctx = CTX.with_borrow_mut(|slot| slot.get_or_insert_with(|| Ctx::new(api)).clone());
-        Ok(Engine { ctx, quota: DEFAULT_QUOTA })
+        let data = DATA.with_borrow(Rc::clone);
+        Ok(Engine { ctx, quota: DEFAULT_QUOTA, data })
     }
 
     /// The same engine with another quota: operations of the library that one question may take.
     pub fn with_quota(&self, operations: u64) -> Engine {
-        Engine { ctx: self.ctx.clone(), quota: operations }
+        Engine { quota: operations, ..self.clone() }
+    }
+
+    /// The same engine for expressions in which these variables hold data: any value of their type,
+    /// on which arithmetic wraps. All others are loops and sizes, whose arithmetic stays in its type.
+    ///
+    /// ```
+    /// # use tilewright_ir::Var;
+    /// # use tilewright_sets::Engine;
+    /// let engine = Engine::new()?;
+    /// let n = Var::index("n");
+    /// let grows = (&n + 1).greater(&n);
+    /// assert!(engine.domain().prove(&grows).is_yes());
+    /// let engine = engine.with_data([n.clone()]);
+    /// assert_eq!(engine.domain().prove(&grows).to_string(), "no, at n=2147483647");
+    /// let small = engine.domain().with_guard(&n.expr().less(100));
+    /// assert!(small.prove(&grows).is_yes());
+    /// # Ok::<(), tilewright_ir::Error>(())
+    /// ```
+    pub fn with_data(&self, vars: impl IntoIterator<Item = Var>) -> Engine {
+        Engine { data: Rc::new(vars.into_iter().collect()), ..self.clone() }
+    }
+
+    /// Runs work about one function: every engine that it takes from [`Engine::new`] knows that
+    /// these variables hold data.
+    pub fn about<T>(data: impl IntoIterator<Item = Var>, work: impl FnOnce() -> T) -> T {
+        struct Restore(Rc<BTreeSet<Var>>);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                DATA.set(std::mem::take(&mut self.0));
+            }
+        }
+        let data = Rc::new(data.into_iter().collect());
+        let _restore = Restore(DATA.replace(data));
+        work()
+    }
+
+    /// What brings expressions into normal form.
+    pub(crate) fn former(&self) -> Former {
+        Former::new(&self.data)
     }
 
     /// Version of the library, as it reports it.

@@ -34,6 +34,7 @@ struct AtomData {
     key: Key,
     expr: Expr,
     nature: Nature,
+    data: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,11 +83,17 @@ impl Hash for Atom {
 impl Atom {
     /// A variable.
     pub fn var(v: &Var) -> Atom {
-        let nature = Nature::Var(v.clone());
-        Atom(Rc::new(AtomData { key: Key::Var(v.id()), expr: v.expr(), nature }))
+        Atom::of_var(v, false)
     }
 
-    /// A term that the algebra does not look into.
+    /// A variable; `data` as of [`Atom::is_data`].
+    pub fn of_var(v: &Var, data: bool) -> Atom {
+        let nature = Nature::Var(v.clone());
+        Atom(Rc::new(AtomData { key: Key::Var(v.id()), expr: v.expr(), nature, data }))
+    }
+
+    /// A term that the algebra does not look into. It is data if one of its parts is, and where it
+    /// is read from memory or computed by what is no arithmetic of integers.
     pub fn term(expr: Expr, nature: Nature) -> Atom {
         /// Names by identity, so that equal text is the same value.
         struct Ids;
@@ -103,7 +110,28 @@ impl Atom {
         if expr.effects().impure() {
             key = format!("#{} {key}", FRESH.fetch_add(1, Ordering::Relaxed));
         }
-        Atom(Rc::new(AtomData { key: Key::Term(key), expr, nature }))
+        let effects = expr.effects();
+        let data = match &nature {
+            Nature::Product(parts) => parts.iter().any(Term::is_data),
+            Nature::Quotient(x, y) | Nature::Remainder(x, y) => x.is_data() || y.is_data(),
+            Nature::Var(_) | Nature::Opaque => !effects.constant() || effects.floats,
+        };
+        Atom(Rc::new(AtomData { key: Key::Term(key), expr, nature, data }))
+    }
+
+    /// An opaque term of operands of which some are data, or none.
+    pub fn opaque(expr: Expr, data: bool) -> Atom {
+        let mut atom = Atom::term(expr, Nature::Opaque);
+        if let Some(inner) = Rc::get_mut(&mut atom.0) {
+            inner.data |= data;
+        }
+        atom
+    }
+
+    /// Whether the value is data: any of its type. Arithmetic on it wraps, while that on loops and
+    /// sizes stays in its type.
+    pub fn is_data(&self) -> bool {
+        self.0.data
     }
 
     /// The value as an expression.
@@ -133,13 +161,27 @@ impl Atom {
     }
 
     /// Smallest and largest value by type alone, for types that say something.
-    pub fn type_range(&self) -> Option<(i128, i128)> {
+    pub fn narrow_range(&self) -> Option<(i128, i128)> {
         let t = self.0.expr.dtype();
         let narrow = t.is_bool() || t.bits < 32 || t.kind == TypeKind::UInt;
         match narrow {
             true => Some((t.min_int()?, t.max_int()?)),
             false => None,
         }
+    }
+
+    /// Smallest and largest value by type alone: of narrow types, and of data. A product is that of
+    /// integers, before it wraps.
+    fn type_range(&self) -> Option<(i128, i128)> {
+        let t = self.0.expr.dtype();
+        let whole = self.0.data && !self.is_product();
+        let range = || Some((t.min_int()?, t.max_int()?));
+        self.narrow_range().or_else(|| whole.then(range).flatten())
+    }
+
+    /// Whether the value is a product, which no type bounds.
+    pub fn is_product(&self) -> bool {
+        matches!(self.0.nature, Nature::Product(_))
     }
 
     /// Whether the value can differ between points that agree in everything but `vars`, or from
@@ -307,19 +349,23 @@ impl Sum {
                 rest.terms.insert(term.clone(), c % k);
             }
         }
-        if rest.terms.is_empty() {
+        let within = rest.type_range().is_some_and(|(lo, hi)| lo >= 0 && hi < k);
+        if rest.terms.is_empty() || within {
             return Ok(rest);
+        }
+        // x % j differs from x by a multiple of k, where that divides j.
+        let wraps = |(t, c): (&Term, &i128)| match t {
+            Term::Mod(inner, j) if j % k == 0 => Some((t.clone(), inner.clone(), *c)),
+            _ => None,
+        };
+        if let Some((t, inner, c)) = rest.terms.iter().find_map(wraps) {
+            rest.terms.remove(&t);
+            return rest.plus(&inner, c)?.modulo(k);
         }
         let g = gcd(rest.content(), gcd(rest.constant, k));
         if g > 1 {
             let (inner, _) = rest.split(g);
             return inner.modulo(k / g)?.scaled(g);
-        }
-        if let (Some((Term::Mod(inner, j), c)), 1) = (rest.terms.iter().next(), rest.terms.len())
-            && j % k == 0
-        {
-            // x % j differs from x by a multiple of k.
-            return inner.scaled(*c)?.offset(rest.constant)?.modulo(k);
         }
         Ok(Sum::term(Term::Mod(Box::new(rest), k)))
     }
@@ -402,11 +448,26 @@ impl Sum {
             let (l, h) = match term {
                 Term::Atom(a) => a.type_range()?,
                 Term::Mod(_, k) => (0, k - 1),
+                Term::Div(s, k) => {
+                    let (l, h) = s.type_range()?;
+                    (l.div_euclid(*k), h.div_euclid(*k))
+                }
+                Term::TruncDiv(s, k) => {
+                    let (l, h) = s.type_range()?;
+                    (l / k, h / k)
+                }
+                Term::TruncMod(_, k) => (1 - k, k - 1),
+                Term::Min(a, b) | Term::Max(a, b) => {
+                    let ((l, h), (m, i)) = (a.type_range()?, b.type_range()?);
+                    match term {
+                        Term::Min(..) => (l.min(m), h.min(i)),
+                        _ => (l.max(m), h.max(i)),
+                    }
+                }
                 Term::Select(_, a, b) => {
                     let ((l, h), (m, i)) = (a.type_range()?, b.type_range()?);
                     (l.min(m), h.max(i))
                 }
-                _ => return None,
             };
             let (x, y) = (l.checked_mul(*c)?, h.checked_mul(*c)?);
             lo = lo.checked_add(x.min(y))?;
@@ -426,23 +487,47 @@ impl Sum {
         self.offset(-lo)?.modulo(width)?.offset(lo)
     }
 
+    /// Whether an atom of it is data; see [`Atom::is_data`].
+    pub fn is_data(&self) -> bool {
+        let mut found = false;
+        self.atoms(&mut |a| found |= a.is_data());
+        found
+    }
+
+    /// Whether arithmetic in a type gives the value: it does where no data occur, and where the
+    /// types of the data bound it.
+    pub fn stays_in(&self, t: DType) -> bool {
+        let inside = |(lo, hi)| t.min_int() <= Some(lo) && Some(hi) <= t.max_int();
+        self.type_range().map_or_else(|| !self.is_data(), inside)
+    }
+
     /// Calls `f` for every atom, also those inside of terms.
     pub fn atoms(&self, f: &mut dyn FnMut(&Atom)) {
-        for term in self.terms.keys() {
-            match term {
-                Term::Atom(a) => f(a),
-                Term::Div(s, _) | Term::Mod(s, _) | Term::TruncDiv(s, _) | Term::TruncMod(s, _) => {
-                    s.atoms(f)
-                }
-                Term::Min(a, b) | Term::Max(a, b) => {
-                    a.atoms(f);
-                    b.atoms(f);
-                }
-                Term::Select(c, a, b) => {
-                    c.atoms(f);
-                    a.atoms(f);
-                    b.atoms(f);
-                }
+        self.terms.keys().for_each(|t| t.atoms(f));
+    }
+}
+
+impl Term {
+    fn is_data(&self) -> bool {
+        let mut found = false;
+        self.atoms(&mut |a| found |= a.is_data());
+        found
+    }
+
+    fn atoms(&self, f: &mut dyn FnMut(&Atom)) {
+        match self {
+            Term::Atom(a) => f(a),
+            Term::Div(s, _) | Term::Mod(s, _) | Term::TruncDiv(s, _) | Term::TruncMod(s, _) => {
+                s.atoms(f)
+            }
+            Term::Min(a, b) | Term::Max(a, b) => {
+                a.atoms(f);
+                b.atoms(f);
+            }
+            Term::Select(c, a, b) => {
+                c.atoms(f);
+                a.atoms(f);
+                b.atoms(f);
             }
         }
     }

@@ -7,16 +7,27 @@
 //! Forms are trees without sharing: an expression is measured as the text that it stands for
 //! ([`Expr::size`], with the values of lets in place), and a form by its nodes ([`MAX_NODES`]).
 //!
-//! **Limits.** Index arithmetic of 32 and 64 bits is taken to stay in its type: that is what a
-//! valid access needs. Narrow and unsigned arithmetic wraps exactly, as a remainder. Coefficients
-//! are kept in 128 bits; what does not fit, and expressions of more than [`MAX_NODES`] nodes or
+//! **Wrapping.** Machine integers wrap, and forms are of integers. This is the one place that knows
+//! both: where the arithmetic of a node may leave its type, its form is a remainder.
+//!
+//! * Narrow and unsigned arithmetic may leave it.
+//! * So may that on *data*: elements of buffers, results of calls, and the variables that the engine
+//!   was told of ([`Engine::with_data`](crate::Engine::with_data)).
+//! * Arithmetic of 32 and 64 bits on loops and sizes stays in its type (`docs/semantics.md`,
+//!   *Values*).
+//!
+//! Ranges of types decide at once that nothing wraps (the sum of two elements of `int8` in `int32`);
+//! where that takes a guard, the engine reduces the remainder under it.
+//!
+//! **Limits.** Coefficients are kept in 128 bits; what does not fit, and expressions of more than [`MAX_NODES`] nodes or
 //! deeper than [`MAX_DEPTH`], are [`Reason::TooLarge`]. Divisions of vectors by vectors that are
 //! not constant are opaque.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 use tilewright_ir::visit::{Fold, Subst};
-use tilewright_ir::{BinOp, CallTarget, Expr, ExprKind, Intrin, TypeKind, Var};
+use tilewright_ir::{BinOp, CallTarget, DType, Expr, ExprKind, Intrin, TypeKind, Var};
 
 use crate::answer::{Known, Reason};
 use crate::form::{
@@ -34,6 +45,8 @@ const MAX_PRODUCT_TERMS: usize = 64;
 /// Brings expressions into normal form.
 #[derive(Default)]
 pub(crate) struct Former {
+    /// Variables that hold data.
+    data: Rc<BTreeSet<Var>>,
     depth: usize,
     /// Forms by the address of the node; `kept` keeps the nodes alive.
     sums: HashMap<usize, Sum>,
@@ -44,6 +57,25 @@ pub(crate) struct Former {
 }
 
 impl Former {
+    /// With the variables that hold data.
+    pub fn new(data: &Rc<BTreeSet<Var>>) -> Former {
+        Former { data: data.clone(), ..Former::default() }
+    }
+
+    /// A variable.
+    fn var(&self, v: &Var) -> Atom {
+        Atom::of_var(v, self.data.contains(v))
+    }
+
+    /// What a type makes of the result of arithmetic.
+    fn in_type(&self, value: Sum, t: DType) -> Known<Sum> {
+        let narrow = t.kind == TypeKind::UInt || t.bits < 32;
+        match narrow || !value.stays_in(t) {
+            true => value.wrapped(t),
+            false => Ok(value),
+        }
+    }
+
     fn enter(&mut self, e: &Expr) -> Known<()> {
         self.depth += 1;
         match e.size() as usize > MAX_NODES || self.depth > MAX_DEPTH {
@@ -56,7 +88,7 @@ impl Former {
     pub fn sum(&mut self, e: &Expr) -> Known<Sum> {
         match e.kind() {
             ExprKind::Int(_) => return self.sum_node(e),
-            ExprKind::Var(v) if v.dtype().is_int() => return Ok(Sum::var(v)),
+            ExprKind::Var(v) if v.dtype().is_int() => return Ok(Sum::atom(self.var(v))),
             _ => {}
         }
         if let Some(known) = self.sums.get(&e.address()) {
@@ -85,7 +117,7 @@ impl Former {
                 TypeKind::UInt => i128::from(*v as u64),
                 _ => i128::from(*v),
             }),
-            ExprKind::Var(v) if t.lanes == 1 => Sum::var(v),
+            ExprKind::Var(v) if t.lanes == 1 => Sum::atom(self.var(v)),
             ExprKind::Cast(a) if a.dtype().is_int() || a.dtype().is_bool() => {
                 let sum = self.sum(a)?;
                 let from = a.dtype().scalar();
@@ -108,16 +140,17 @@ impl Former {
                     Some(value) => value,
                     None => self.opaque(e),
                 };
-                let wraps = lane_type.kind == TypeKind::UInt || lane_type.bits < 32;
-                let grows = matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul);
-                if wraps && grows { value.wrapped(lane_type)? } else { value }
+                match op {
+                    BinOp::Min | BinOp::Max => value,
+                    _ => self.in_type(value, lane_type)?,
+                }
             }
             ExprKind::Select(c, yes, no) | ExprKind::IfThenElse(c, yes, no) => {
                 let cond = self.pred(c)?;
                 Sum::select(cond, self.sum(yes)?, self.sum(no)?)
             }
             ExprKind::Call(CallTarget::Intrin(op), args) => match self.call(*op, args)? {
-                Some(value) => value,
+                Some(value) => self.in_type(value, lane_type)?,
                 None => self.opaque(e),
             },
             ExprKind::Let(v, value, body) => self.sum(&bound(v, value, body))?,
@@ -134,7 +167,7 @@ impl Former {
                 };
                 let (base, stride) = (self.sum(base)?, self.sum(stride)?);
                 match self.product(&stride, &Sum::var(&lane))? {
-                    Some(offset) => base.plus(&offset, 1)?,
+                    Some(offset) => self.in_type(base.plus(&offset, 1)?, lane_type)?,
                     None => self.opaque(e),
                 }
             }
@@ -243,12 +276,7 @@ impl Former {
         Ok(match (op, k) {
             (op, _) if op.is_hint() => Some(x),
             (Intrin::Abs, _) => Some(within_size(x.clone().max(x.scaled(-1)?)?)?),
-            (Intrin::Shl, Some(k @ 0..=62)) => {
-                let t = first.dtype().scalar();
-                let value = x.scaled(1 << k)?;
-                let wraps = t.kind == TypeKind::UInt || t.bits < 32;
-                Some(if wraps { value.wrapped(t)? } else { value })
-            }
+            (Intrin::Shl, Some(k @ 0..=62)) => Some(x.scaled(1 << k)?),
             (Intrin::Shr, Some(k @ 0..=62)) => Some(x.div(1 << k)?),
             (Intrin::BitAnd, Some(mask)) if mask >= 0 && (mask & (mask + 1)) == 0 => {
                 Some(x.modulo(i128::from(mask) + 1)?)
@@ -280,7 +308,7 @@ impl Former {
         }
         Ok(match e.kind() {
             ExprKind::Int(v) => Pred::Bool(*v != 0),
-            ExprKind::Var(v) if v.dtype().lanes == 1 => Pred::Flag(Atom::var(v), true),
+            ExprKind::Var(v) if v.dtype().lanes == 1 => Pred::Flag(self.var(v), true),
             ExprKind::Cast(a) if a.dtype().is_int() || a.dtype().is_bool() => self.pred(a)?,
             ExprKind::Cast(a) if a.as_float().is_some() => Pred::Bool(a.as_float() != Some(0.0)),
             ExprKind::Not(a) => self.pred(a)?.negate()?,
@@ -325,7 +353,8 @@ impl Former {
     }
 
     fn opaque(&self, e: &Expr) -> Sum {
-        Sum::atom(Atom::term(e.clone(), Nature::Opaque))
+        let data = !self.data.is_empty() && e.mentions_any(&*self.data);
+        Sum::atom(Atom::opaque(e.clone(), data))
     }
 
     fn flag(&self, e: &Expr) -> Pred {

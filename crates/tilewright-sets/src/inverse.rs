@@ -75,7 +75,7 @@ impl Relation {
             let Some(e) = render::sum(&solved, v.dtype()) else { return Ok(None) };
             digits |= solved.terms.keys().any(|t| !matches!(t, Term::Atom(_)));
             let back = subst.expr(&e);
-            let mut former = crate::former::Former::default();
+            let mut former = d.engine.former();
             let difference = former.sum(&back)?.plus(&Sum::var(v), -1)?;
             if !d.holds(&Pred::eq(difference))? {
                 return Ok(None);

@@ -36,7 +36,6 @@ use tilewright_ir::{Expr, Range, Var};
 use crate::answer::{Known, Proof, Reason, Unknown, Witness, not_affine};
 use crate::domain::Domain;
 use crate::form::{Atom, Pred, Sum};
-use crate::former::Former;
 use crate::render;
 use crate::set::Set;
 
@@ -82,7 +81,7 @@ impl Domain {
     /// The map from each point to the values of some integer expressions.
     pub fn map(&self, exprs: &[Expr]) -> Known<Relation> {
         self.engine.ask(|| {
-            let mut former = Former::default();
+            let mut former = self.engine.former();
             let sums = exprs.iter().map(|e| former.sum(e)).collect::<Known<Vec<_>>>()?;
             let domain = self.reach(|f| sums.iter().for_each(|s| s.atoms(f)))?;
             Ok(Relation { domain, exprs: exprs.to_vec(), sums })
@@ -235,7 +234,7 @@ impl Relation {
                 return Err(why.clone());
             }
             let mut in_box = Vec::new();
-            let mut former = Former::default();
+            let mut former = d.engine.former();
             for (cell, extent) in cells.iter().zip(&shape) {
                 let value = Sum::var(cell);
                 in_box.push(Pred::ge(value.clone()));

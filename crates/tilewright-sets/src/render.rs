@@ -78,11 +78,12 @@ fn holds_sums(t: DType) -> bool {
     t.kind == TypeKind::Int && t.bits >= 32
 }
 
-/// The sum as an expression of an integer type; `None` where the type cannot hold it.
+/// The sum as an expression of an integer type; `None` where the type cannot hold it, or is not
+/// known to hold a sum of data.
 pub(crate) fn sum(s: &Sum, t: DType) -> Option<Expr> {
     let single = s.constant == 0 && s.terms.len() == 1 && s.terms.values().all(|c| *c == 1);
     let plain = single && matches!(s.terms.keys().next(), Some(Term::Atom(_) | Term::Select(..)));
-    if !(holds_sums(t) || s.terms.is_empty() || plain) {
+    if !(holds_sums(t) && s.stays_in(t) || s.terms.is_empty() || plain) {
         return None;
     }
     let mut terms: Vec<(&Term, i128)> = s.terms.iter().map(|(t, c)| (t, *c)).collect();

@@ -14,7 +14,6 @@ use crate::bounds::Bounds;
 use crate::domain::Domain;
 use crate::engine::Engine;
 use crate::form::{Atom, Sum};
-use crate::former::Former;
 use crate::frame::Frame;
 use crate::isl::Set as Raw;
 
@@ -96,7 +95,7 @@ impl Domain {
             let what = format!("{} expressions for {} dimensions", exprs.len(), set.dims);
             return Err(Reason::Mismatch(what).into());
         }
-        let mut former = Former::default();
+        let mut former = self.engine.former();
         let mut sums = exprs.iter().map(|e| former.sum(e)).collect::<Known<Vec<_>>>()?;
         let symbolic = &set.frame.atoms[set.dims..];
         sums.extend(symbolic.iter().cloned().map(Sum::atom));

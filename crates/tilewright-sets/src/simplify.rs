@@ -49,7 +49,7 @@ use tilewright_ir::{DType, Expr};
 use crate::answer::{Known, Proof, Reason};
 use crate::domain::Domain;
 use crate::form::{Atom, Nature, Pred, Sum, Term, gcd, split_by};
-use crate::former::{Former, within_size};
+use crate::former::within_size;
 use crate::frame::reading_order;
 use crate::isl::{Ends, Set as Raw};
 use crate::render::{self, cost};
@@ -84,7 +84,7 @@ impl Domain {
             return e.clone();
         }
         let found = self.engine.ask(|| {
-            let s = Former::default().sum(e)?;
+            let s = self.engine.former().sum(e)?;
             self.reach(|f| s.atoms(f))?.simplest(&s, e.dtype(), Some(e))
         });
         match found {
@@ -96,7 +96,7 @@ impl Domain {
     /// The simplest condition that holds at the same points of the domain.
     pub fn simplify_predicate(&self, e: &Expr) -> Expr {
         let found = self.engine.ask(|| {
-            let p = Former::default().pred(e)?;
+            let p = self.engine.former().pred(e)?;
             let d = self.reach(|f| p.atoms(f))?;
             let inside = d.set.clone().intersect(d.frame.pred(&p)?)?;
             d.closed_form(&inside, Some(&p), Some(e))
@@ -254,7 +254,7 @@ impl Domain {
                 let no = self.constrain(vec![c.negate()?]).reduce(b)?;
                 let inside = self.set.clone().intersect(self.frame.pred(c)?)?;
                 let cond = match self.closed_form(&inside, Some(c), None)? {
-                    Some(e) => Former::default().pred(&e)?,
+                    Some(e) => self.engine.former().pred(&e)?,
                     None => (**c).clone(),
                 };
                 Ok(Sum::select(cond, yes, no))

@@ -29,7 +29,7 @@ impl Domain {
     pub(crate) fn learn(&self, atoms: &[Atom]) -> Known<Raw> {
         let mut learned = Learned { domain: self, atoms, set: self.set.clone() };
         for a in atoms {
-            if let Some((lo, hi)) = a.type_range() {
+            if let Some((lo, hi)) = a.narrow_range() {
                 learned.add(Pred::ge(Sum::atom(a.clone()).offset(-lo)?))?;
                 learned.add(Pred::ge(Sum::constant(hi).plus(&Sum::atom(a.clone()), -1)?))?;
             }

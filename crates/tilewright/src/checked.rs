@@ -29,8 +29,6 @@ fn budget(before: &Module) -> Options {
         steps: 200_000,
         memory: 1 << 18,
         uninitialised,
-        // Passes take arithmetic on indices not to leave its type.
-        overflow: false,
         ..Options::default()
     }
 }

@@ -72,9 +72,6 @@ const SOUGHT: usize = 512;
 /// Assumptions on the inputs that a proof may use beyond values of cells.
 const PROMISES: usize = 8;
 
-/// Integers beyond this count as near the ends of their type.
-const FAR: u64 = 1 << 20;
-
 /// How to compare.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -91,8 +88,6 @@ pub struct Options {
     /// Conditions on integers are decided by integer sets; without, or where libisl is missing, by
     /// intervals and orders only.
     pub sets: bool,
-    /// Data near the ends of an integer type count as a difference, too: those for which sums wrap.
-    pub overflow: bool,
 }
 
 impl Default for Options {
@@ -106,7 +101,6 @@ impl Default for Options {
             memory: 64 << 20,
             uninitialised: Uninitialised::Refuse,
             sets: true,
-            overflow: true,
         }
     }
 }
@@ -461,10 +455,6 @@ impl Compare<'_> {
         let dtype = |output: usize| first.get(output).map_or(DType::VOID, |(_, c)| c.dtype);
         let sought: Vec<(Term, Term, DType)> =
             differ.iter().map(|(o, _, x, y)| (*x, *y, dtype(*o))).collect();
-        if !self.options.overflow {
-            let near = |bits: u64| (bits as i64).unsigned_abs() <= FAR;
-            hints.retain(|hint| hint.iter().all(|(_, bits)| near(*bits)));
-        }
         let given = witness::Given {
             constraints: &self.shared.constraints,
             assumed: &self.shared.assumed,

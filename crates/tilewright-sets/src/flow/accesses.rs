@@ -12,7 +12,6 @@ use crate::answer::{Known, Reason, Unknown, not_affine};
 use crate::domain::Domain;
 use crate::engine::Engine;
 use crate::form::{Atom, Sum};
-use crate::former::Former;
 use crate::frame::Frame;
 use crate::isl::api::{IN, PARAM, SET};
 use crate::isl::{Ends, Map, Set as Raw, UnionMap};
@@ -142,7 +141,7 @@ impl Accesses {
         let mut prepared = Vec::new();
         let mut symbolic: BTreeSet<Atom> = BTreeSet::new();
         for s in program {
-            let mut former = Former::default();
+            let mut former = engine.former();
             let mut places = Vec::new();
             for t in &s.touches {
                 places.push(t.indices.iter().map(|e| former.sum(e)).collect::<Known<Vec<Sum>>>()?);

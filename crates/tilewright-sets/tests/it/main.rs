@@ -6,3 +6,4 @@ mod domain;
 mod flow;
 mod products;
 mod relation;
+mod wrapping;

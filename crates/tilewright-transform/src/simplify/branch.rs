@@ -84,9 +84,6 @@ impl Simplify<'_> {
         if equal::same_expr(a, b) {
             return Some(true);
         }
-        if self.overflows(a, false) || self.overflows(b, false) {
-            return None;
-        }
         let domain = self.domain();
         if domain.same_condition(a, b).is_yes() {
             return Some(true);
@@ -145,8 +142,8 @@ impl Simplify<'_> {
         if cond.effects().impure() {
             return None;
         }
-        let (here, known) = (self.domain(), !self.overflows(cond, false));
-        let under = |cond: &Expr| if known { here.with_guard(cond) } else { here.clone() };
+        let here = self.domain();
+        let under = |cond: &Expr| here.with_guard(cond);
         if same(&under(&!cond.clone()), yes, no) {
             return Some(yes.clone());
         }
@@ -165,11 +162,8 @@ impl Simplify<'_> {
 
     /// Says what is missing to decide a branch. Nothing is where it is now this, now that.
     fn undecided(&mut self, s: &Stmt, cond: &Expr, here: &Domain) {
-        let mut missing = Vec::new();
-        match self.overflows(cond, false) {
-            true => missing.push(format!("`{cond}` may leave the range of its type")),
-            false => missing.extend(here.doubt(cond).map(|why| why.to_string())),
-        }
+        let mut missing: Vec<String> = Vec::new();
+        missing.extend(here.doubt(cond).map(|why| why.to_string()));
         if missing.is_empty() {
             return;
         }

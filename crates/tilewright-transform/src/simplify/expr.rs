@@ -45,7 +45,7 @@ impl Simplify<'_> {
             return None;
         }
         let known = self.memory.resolve(cond);
-        if known.ptr_eq(cond) || overflows(&known, &self.domain(), true) {
+        if known.ptr_eq(cond) || overflows(&known, &self.domain()) {
             return None;
         }
         self.index(&known).as_int().map(|v| v != 0)
@@ -61,7 +61,7 @@ impl Simplify<'_> {
         let Some(value) = value.map(|v| self.value(&v)) else { return e.clone() };
         // Index arithmetic must not take over what has wrapped, and a block stands for itself.
         let foreign = || free_vars(&value).iter().any(|v| self.foreign.contains(v));
-        if cost(&value) > cost(e) || foreign() || overflows(&value, &self.domain(), true) {
+        if cost(&value) > cost(e) || foreign() || overflows(&value, &self.domain()) {
             return e.clone();
         }
         value
@@ -77,7 +77,7 @@ impl Simplify<'_> {
         if let Some((.., done)) = place.simplest.borrow().iter().find(found) {
             return done.clone();
         }
-        let new = match self.overflows(e, self.data) {
+        let new = match self.data && overflows(e, &place.domain) {
             true => e.clone(),
             false => simplest(&place.domain, e),
         };

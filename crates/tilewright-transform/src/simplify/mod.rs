@@ -21,10 +21,9 @@
 //! elements or to a view of its buffer, a loop that has such a store in any iteration, a call that may
 //! do anything.
 //!
-//! **Arithmetic of data wraps.** Index arithmetic stays in its type (the assumption of the sets).
-//! Where elements of buffers are computed with, and in stored values, that is not taken for
-//! granted: such an expression is simplified only if bounds show that no operation overflows; in a
-//! stored value without loads, also if there are no bounds.
+//! **Stored values wrap.** The sets know which arithmetic wraps and take that on loops and sizes for
+//! index arithmetic, which stays in its type. In a stored value it need not: that is simplified only
+//! where bounds do not show an operation that overflows.
 //!
 //! Inside of a block only the domains of its variables are known, not what they are bound to, so
 //! that the block still stands for itself afterwards; values of memory are looked up by the
@@ -95,7 +94,6 @@ pub const PASS: Pass = Pass {
     }),
 };
 use tilewright_analysis::domain::sizes;
-use tilewright_analysis::traits::overflows;
 
 /// Which use is made of known values of memory. Each is right by itself; everything by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,20 +182,12 @@ impl<'a> Simplify<'a> {
         self.place().domain.clone()
     }
 
-    /// Whether an operation may leave its type where that matters; see [`overflows`].
-    fn overflows(&mut self, e: &Expr, data: bool) -> bool {
-        (data || e.effects().loads) && overflows(e, &self.domain(), data)
-    }
-
     /// Takes a condition as given from here on.
     fn learn(&mut self, cond: &Expr) {
         if let ExprKind::Binary(BinOp::And, a, b) = cond.kind() {
             self.learn(a);
             self.learn(b);
-        } else if !cond.effects().impure()
-            && cond.dtype().lanes == 1
-            && !self.overflows(cond, false)
-        {
+        } else if !cond.effects().impure() && cond.dtype().lanes == 1 {
             match cond.effects().loads {
                 true => self.held.push(cond.clone()),
                 false => self.base = self.base.with_guard(cond),
@@ -301,7 +291,7 @@ impl<'a> Simplify<'a> {
 
     fn assume(&mut self, s: &Stmt, cond: &Expr) {
         let traits = cond.effects();
-        if !traits.impure() && !self.overflows(cond, false) {
+        if !traits.impure() {
             let domain = self.domain();
             let lies = domain.proves(&!cond.clone()) || self.by_memory(cond) == Some(false);
             if lies && domain.is_empty().is_no() {
