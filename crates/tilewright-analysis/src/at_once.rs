@@ -77,7 +77,8 @@ impl Dependent {
 }
 
 /// Checks that the iterations of a loop do not depend on one another. What holds around the loop
-/// comes as a domain, whose variables have one value for all of them.
+/// comes as a domain, whose variables have one value for all of them. Of several reasons why they
+/// may not run at once a certain one is given.
 pub fn check(l: &Stmt, around: &Domain, how: AtOnce) -> Result<(), Dependent> {
     let StmtKind::For { var, range, body, .. } = l.kind() else {
         return Err(Dependent::maybe(Error::internal("a loop that is none")));
@@ -91,13 +92,17 @@ pub fn check(l: &Stmt, around: &Domain, how: AtOnce) -> Result<(), Dependent> {
     }
     let touched = touches_and_local(body, &inside).map_err(|e| Dependent::maybe(e.at(l.span())))?;
     let mut again: HashMap<Buffer, bool> = HashMap::new();
+    let mut perhaps: Option<Dependent> = None;
     for (k, a) in touched.all.iter().enumerate() {
         for b in &touched.all[k..] {
             let exchanged = how == AtOnce::Lanes && exchange(a, b);
             if a.buffer.data != b.buffer.data || !(a.write || b.write) || exchanged {
                 continue;
             }
-            one_view(a, b).map_err(Dependent::maybe)?;
+            if let Err(e) = one_view(a, b) {
+                perhaps.get_or_insert_with(|| Dependent::maybe(e));
+                continue;
+            }
             let (other, names) = pairs.elsewhere(&b.at);
             let proof = a.at.independent(&other, &[pairs.differ(&names)]);
             let vars = std::slice::from_ref(var);
@@ -108,12 +113,14 @@ pub fn check(l: &Stmt, around: &Domain, how: AtOnce) -> Result<(), Dependent> {
                 repeats.buffer(&a.buffer) == Ok(true)
             });
             if !repeated {
-                let certain = proof.is_no() && a.certain && b.certain;
-                return Err(Dependent { error, certain });
+                if proof.is_no() && a.certain && b.certain {
+                    return Err(Dependent { error, certain: true });
+                }
+                perhaps.get_or_insert_with(|| Dependent::maybe(error));
             }
         }
     }
-    Ok(())
+    perhaps.map_or(Ok(()), Err)
 }
 
 /// Pairs of iterations of a loop.

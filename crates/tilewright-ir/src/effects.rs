@@ -167,6 +167,8 @@ pub(crate) struct Summary {
     pub effects: Effects,
     /// See [`Expr::size`] and [`Stmt::size`].
     pub size: u32,
+    /// See [`Stmt::nesting`].
+    pub nesting: u32,
     /// A bit for each variable that is read, see [`var_bit`].
     pub vars: u64,
 }
@@ -174,20 +176,32 @@ pub(crate) struct Summary {
 impl Summary {
     pub fn of(kind: &ExprKind, dtype: DType) -> Summary {
         let vars = if let ExprKind::Var(v) = kind { var_bit(v) } else { 0 };
-        let mut summary = Summary { effects: Effects::of_node(kind, dtype), size: 1, vars };
+        let effects = Effects::of_node(kind, dtype);
+        let mut summary = Summary { effects, size: 1, nesting: 0, vars };
         walk_expr_kind(&mut summary, kind);
         summary
     }
 
     pub fn of_stmt(kind: &StmtKind) -> Summary {
-        let mut summary = Summary { effects: Effects::of_stmt_node(kind), size: 1, vars: 0 };
+        let effects = Effects::of_stmt_node(kind);
+        let mut summary = Summary { effects, size: 1, nesting: 0, vars: 0 };
         walk_stmt_kind(&mut summary, kind);
+        let is_level = !matches!(
+            kind,
+            StmtKind::Seq(_)
+                | StmtKind::Store { .. }
+                | StmtKind::Evaluate(_)
+                | StmtKind::Assume(_)
+                | StmtKind::Assert { .. }
+        );
+        summary.nesting = summary.nesting.saturating_add(is_level.into());
         summary
     }
 
     fn add(&mut self, part: Summary) {
         self.effects |= part.effects;
         self.size = self.size.saturating_add(part.size);
+        self.nesting = self.nesting.max(part.nesting);
         self.vars |= part.vars;
     }
 }

@@ -14,6 +14,9 @@ use crate::error::Span;
 use crate::expr::{Expr, Var};
 use crate::tensor::Tensor;
 
+/// Most loops, conditions, blocks and bindings that may be around each other in a program.
+pub const MAX_NESTING: usize = 300;
+
 /// A statement: a shared immutable tree.
 #[derive(Clone, Debug)]
 pub struct Stmt(Arc<StmtData>);
@@ -304,6 +307,12 @@ impl Stmt {
     /// The number of nodes as text, of statements and of expressions; at most `u32::MAX`.
     pub fn size(&self) -> u32 {
         self.0.summary.size
+    }
+
+    /// How many loops, conditions, blocks and bindings are around each other in it, itself included.
+    /// A program has at most [`MAX_NESTING`]; walks over the tree call themselves as often.
+    pub fn nesting(&self) -> u32 {
+        self.0.summary.nesting
     }
 
     /// What the node keeps of itself and its parts.

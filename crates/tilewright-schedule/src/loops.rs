@@ -8,16 +8,19 @@
 use std::sync::Arc;
 
 use tilewright_analysis::dependence::{keeps_order, touches};
+use tilewright_analysis::domain::sizes;
+use tilewright_ir::stmt::MAX_NESTING;
 use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
 use tilewright_ir::{
     Attr, Attrs, DType, Error, Expr, Fold, ForKind, IterKind, Range, Result, Stmt, StmtKind,
     TensorFunc, Var, extent,
 };
-use tilewright_sets::Engine;
+use tilewright_sets::{Engine, Proof};
 
+use crate::footprint::known_around;
 use crate::loop_layout::around;
 use crate::schedule::{Schedule, loop_site};
-use crate::site::{as_block, as_loop, replace_in, with_body};
+use crate::site::{Site, as_block, as_loop, replace_in, with_body};
 use crate::trace::{Args, LoopRef, Value};
 
 impl Schedule {
@@ -25,8 +28,8 @@ impl Schedule {
     /// open and is then the smallest that covers the loop.
     ///
     /// # Errors
-    /// `Refused` where more than one factor is open, a factor is not positive, the factors do
-    /// not cover the loop, their product is beyond `int64`, or the loop does not start at zero or
+    /// `Refused` where more than one factor is open, a factor is not positive, the factors are not
+    /// known to cover the loop, their product is beyond `int64`, or the loop does not start at zero or
     /// runs in a special way.
     pub fn split(&mut self, l: &LoopRef, factors: &[Option<Expr>]) -> Result<Vec<LoopRef>> {
         let args = vec![
@@ -165,6 +168,12 @@ fn split(
     if factors.is_empty() {
         return Err(refuse("a split needs at least one factor".into()));
     }
+    if factors.len() > MAX_NESTING {
+        return Err(refuse(format!(
+            "{} factors are more than the {MAX_NESTING} loops that may be around each other",
+            factors.len()
+        )));
+    }
     let at_loop = |e: Error| e.at(site.stmt.span());
     let number = |f: &Expr| match f.as_int() {
         Some(v) => extent::constant(i128::from(v), var.dtype()),
@@ -191,6 +200,7 @@ fn split(
         Some(c) => extent::index_type(var.dtype(), i128::from(c) - 1).map_err(at_loop)?,
         None => extent::wider(var.dtype(), covered.dtype()),
     };
+    let given: Vec<&Expr> = factors.iter().flatten().collect();
     let factors: Vec<Expr> = factors
         .iter()
         .map(|f| Ok(f.as_ref().map_or_else(|| Ok(ceil.clone()), number)?.cast(dtype)))
@@ -203,7 +213,7 @@ fn split(
             )));
         }
         (Some(n), Some(c)) => c == n,
-        _ => false,
+        _ => covers(func, &site, &given, &covered, open == 1)?,
     };
     let vars: Vec<Var> =
         (0..factors.len()).map(|k| Var::new(format!("{}_{k}", var.name()), dtype)).collect();
@@ -217,6 +227,50 @@ fn split(
     let out =
         vars.into_iter().map(|var| Value::Loop(LoopRef { func: l.func.clone(), var })).collect();
     Ok((replace_in(func, &site.stmt, &new), out))
+}
+
+/// Checks that factors of which some are no constants cover a loop, or divide it where one is left
+/// open; `covered` is their product. Says whether they cover it exactly.
+fn covers(
+    func: &TensorFunc,
+    site: &Site,
+    given: &[&Expr],
+    covered: &Expr,
+    open: bool,
+) -> Result<bool> {
+    let Some((var, range, _)) = as_loop(&site.stmt) else {
+        return Err(Error::internal("a loop site is no loop"));
+    };
+    let symbolic: Vec<&&Expr> = given.iter().filter(|f| f.as_int().is_none()).collect();
+    // The open factor is the number of iterations divided by constants, rounded up.
+    if open && symbolic.is_empty() {
+        return Ok(false);
+    }
+    let refuse = |why: String| Err(Error::refused(why).at(site.stmt.span()));
+    let known = known_around(&site.around);
+    let domain = known.iter().fold(sizes(func)?, |d, cond| d.with_guard(cond));
+    for f in symbolic {
+        let (least, what) = if open { (1, "positive") } else { (0, "not negative") };
+        if !domain.proves(&(*f).clone().greater_equal(least)) {
+            return refuse(format!("the factor {f} is not known to be {what}"));
+        }
+    }
+    if open {
+        return Ok(false);
+    }
+    let (n, name) = (&range.extent, var.name());
+    let n = n.clone().cast(covered.dtype());
+    match domain.prove(&covered.clone().greater_equal(&n)) {
+        Proof::Yes => Ok(domain.equal(covered, &n).is_yes()),
+        Proof::No { witness } => refuse(format!(
+            "the factors cover {covered} of the {n} iterations of the loop `{name}`: too few at \
+             {witness}"
+        )),
+        Proof::Unknown(_) => refuse(format!(
+            "it is not known whether the factors, which cover {covered} iterations, cover all {n} \
+             of the loop `{name}`"
+        )),
+    }
 }
 
 /// Puts a condition around everything that happens in a statement: into the predicates of its

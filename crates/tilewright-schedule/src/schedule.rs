@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tilewright_analysis::at_once::{self, AtOnce};
+use tilewright_ir::stmt::MAX_NESTING;
 use tilewright_ir::well_formed::check_open_module;
-use tilewright_ir::{Block, Error, Function, Module, Result, Stmt, StmtKind, TensorFunc};
+use tilewright_ir::{Block, Error, Function, Module, Result, Stmt, StmtKind, TensorFunc, data};
 use tilewright_sets::Engine;
 
 use crate::loop_layout::around;
@@ -82,12 +83,14 @@ impl Schedule {
         edit: impl FnOnce(&TensorFunc, &Permissions) -> Result<Edited>,
     ) -> Result<Vec<Value>> {
         let old = self.func(func)?;
-        let (new, outputs) = edit(old, &self.permissions)
-            .and_then(|out| {
-                crate::widths::check(old, &out.0)?;
-                keeps_promises(old, &out.0)?;
-                Ok(out)
-            })
+        let checked = || -> Result<Edited> {
+            let out = edit(old, &self.permissions)?;
+            stays_small(old, &out.0)?;
+            crate::widths::check(old, &out.0)?;
+            keeps_promises(old, &out.0)?;
+            Ok(out)
+        };
+        let (new, outputs) = Engine::about(data::variables(old), checked)
             .map_err(|e| self.placed(e).context(format!("`{name}`")))?;
         if cfg!(debug_assertions) {
             let mut alone = Module::new();
@@ -165,10 +168,30 @@ impl Schedule {
     }
 }
 
+/// Most nodes of a scheduled function as text.
+const MAX_SIZE: u32 = 1 << 20;
+
+/// Refuses what makes a function too deep to walk over, or too long to print.
+fn stays_small(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
+    let (depth, size) = (new.body.nesting(), new.body.size());
+    if depth as usize > MAX_NESTING && depth > old.body.nesting() {
+        return Err(Error::refused(format!(
+            "{depth} loops, conditions, blocks and bindings would be around each other, at most \
+             {MAX_NESTING} may be"
+        )));
+    }
+    if size > MAX_SIZE && size > old.body.size() {
+        return Err(Error::refused(format!(
+            "the function would have {size} nodes, at most {MAX_SIZE} are allowed"
+        )));
+    }
+    Ok(())
+}
+
 /// Checks that the iterations of loops that run at once do not depend on each other after an edit.
 ///
-/// Where a loop that ran one iteration after the other no longer does, that must be proven. Where
-/// it ran so already, the edit must not make iterations depend on each other that did not.
+/// That must be proven. A promise that could not be proven before the edit either is trusted, as
+/// long as the edit does not break it for certain.
 fn keeps_promises(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
     let before = find(&old.body, |s| as_loop(s).is_some());
     let same_loop = |s: &Stmt| {
@@ -182,13 +205,15 @@ fn keeps_promises(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
         let engine = Engine::new()?;
         let ask = |site: &Site| at_once::check(&site.stmt, &around(&engine, site), how);
         let Err(dependent) = ask(site) else { continue };
-        let was = same_loop(&site.stmt);
-        let promised = was.is_none_or(|b| AtOnce::of_loop(&b.stmt) == Some(how));
-        let broken = || was.is_some_and(|b| ask(b).is_err());
-        if promised && (!dependent.certain || broken()) {
-            continue;
+        let unproven = |b: &Site| AtOnce::of_loop(&b.stmt) == Some(how) && ask(b).is_err();
+        let trusted = match same_loop(&site.stmt) {
+            Some(was) => unproven(was),
+            // A copy of a loop.
+            None => !dependent.certain && before.iter().any(unproven),
+        };
+        if !trusted {
+            return Err(at_once::error(&site.stmt, dependent, Error::refused));
         }
-        return Err(at_once::error(&site.stmt, dependent, Error::refused));
     }
     Ok(())
 }

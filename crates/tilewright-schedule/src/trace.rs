@@ -39,6 +39,9 @@ pub struct LoopRef {
     pub var: Var,
 }
 
+/// Most items of a lambda: axes of a buffer, or loops of a nest.
+const MAX_ITEMS: usize = 64;
+
 /// A lambda in a script: index maps and pad values. The number and types of its parameters are
 /// known only when a primitive meets its buffer, so binding comes later.
 #[derive(Clone)]
@@ -103,7 +106,14 @@ impl Lambda {
     /// The body over new parameters of these types, where names of buffers mean these first: a pad
     /// value reads the buffer as it lies after the transformation.
     pub fn bind_with(&self, params: &[DType], buffers: &[Buffer]) -> Result<LambdaBody> {
-        (self.bind)(params, buffers)
+        let body = (self.bind)(params, buffers)?;
+        match body.items.len() > MAX_ITEMS {
+            true => Err(Error::input(format!(
+                "the lambda gives {} items, at most {MAX_ITEMS} are allowed",
+                body.items.len()
+            ))),
+            false => Ok(body),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use ruff_python_ast as ast;
 use ruff_python_ast::visitor::{Visitor, walk_expr};
 use ruff_text_size::Ranged;
+use tilewright_ir::stmt::MAX_NESTING;
 use tilewright_ir::{
     Attrs, Block, Buffer, CallTarget, DType, Error, Expr, ForKind, IterKind, IterVar, MatchRegion,
     Param, Range, Region, Result, Span, Stmt, StmtKind, Tensor, TensorFunc, Var,
@@ -33,9 +34,6 @@ mod scopes;
 use self::blocks::Frame;
 use self::buffers::BUFFER;
 pub(crate) use self::params::{declared_types, define_dimensions};
-
-/// Deepest statement: loops, conditions, blocks and bindings around each other.
-const MAX_NESTING: usize = 300;
 
 /// Where a suite stands.
 #[derive(Clone, Copy, PartialEq, Eq)]

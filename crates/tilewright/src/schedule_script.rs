@@ -39,8 +39,14 @@ use tilewright_sets::budget;
 
 use crate::checked;
 
-/// Elements of one list, and passes through loops of a script.
+/// Elements of one list, those of lists inside of it included.
 const MAX_ELEMENTS: usize = 10_000;
+
+/// Values that a script makes, with those inside of lists.
+const MAX_VALUES: usize = 1_000_000;
+
+/// Passes through loops of a script.
+const MAX_TURNS: usize = 1_000;
 
 /// Runs a script on a schedule; `after` sees the text of each call and the module that it leaves.
 ///
@@ -55,7 +61,7 @@ pub fn apply(
 ) -> Result<()> {
     let script = parse_script(source)?;
     let names = HashMap::new();
-    let mut run = Run { schedule, source, names, after: &mut after, turns: 0 };
+    let mut run = Run { schedule, source, names, after: &mut after, turns: 0, values: 0 };
     script.steps.iter().try_for_each(|s| run.step(s))
 }
 
@@ -67,6 +73,8 @@ struct Run<'a> {
     after: &'a mut dyn FnMut(&str, &Module) -> Result<()>,
     /// Passes through loops.
     turns: usize,
+    /// Values that were made.
+    values: usize,
 }
 
 impl Run<'_> {
@@ -85,8 +93,8 @@ impl Run<'_> {
                 };
                 for item in items {
                     self.turns += 1;
-                    if self.turns > MAX_ELEMENTS {
-                        let message = format!("a script takes at most {MAX_ELEMENTS} turns");
+                    if self.turns > MAX_TURNS {
+                        let message = format!("a script takes at most {MAX_TURNS} turns");
                         return Err(here(Error::input(message)));
                     }
                     self.assign(target, item).map_err(here)?;
@@ -192,7 +200,17 @@ impl Run<'_> {
         Error::input(message).at(a.span).in_source(self.source)
     }
 
+    /// The value of an argument, which counts among those that the script may make.
     fn value(&mut self, a: &Argument) -> Result<Value> {
+        let value = self.evaluated(a)?;
+        self.values = self.values.saturating_add(count(&value));
+        match self.values > MAX_VALUES {
+            true => Err(self.wrong(a, format!("a script makes at most {MAX_VALUES} values"))),
+            false => Ok(value),
+        }
+    }
+
+    fn evaluated(&mut self, a: &Argument) -> Result<Value> {
         Ok(match &a.kind {
             ArgumentKind::None => Value::None,
             ArgumentKind::Bool(v) => Value::Bool(*v),
@@ -279,7 +297,8 @@ impl Run<'_> {
             }
             (BinOp::Mul, Value::List(x), Value::Int(n)) => {
                 let n = usize::try_from(n).unwrap_or(0);
-                let fits = x.len().checked_mul(n).is_some_and(|n| n <= MAX_ELEMENTS);
+                let elements: usize = x.iter().map(count).sum();
+                let fits = elements.checked_mul(n).is_some_and(|n| n <= MAX_ELEMENTS);
                 fits.then(|| Value::List(x.iter().cycle().take(x.len() * n).cloned().collect()))
             }
             _ => None,
@@ -339,9 +358,17 @@ impl Run<'_> {
     }
 }
 
+/// How many values there are in a value, itself included.
+fn count(v: &Value) -> usize {
+    match v {
+        Value::List(items) => items.iter().map(count).fold(1, usize::saturating_add),
+        _ => 1,
+    }
+}
+
 /// Whether a list is no longer than lists may be.
 fn small(v: &Value) -> bool {
-    !matches!(v, Value::List(items) if items.len() > MAX_ELEMENTS)
+    count(v) <= MAX_ELEMENTS + 1
 }
 
 /// The elements from a start up to an end, by a step that is not zero, as Python counts them.

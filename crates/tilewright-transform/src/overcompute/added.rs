@@ -5,9 +5,10 @@
 //! called. Iterations of a parallel loop must still not depend on each other.
 
 use tilewright_ir::demand::demand;
+use tilewright_ir::extent::holds;
 use tilewright_ir::visit::{fold_expr_children, walk_expr, walk_stmt};
 use tilewright_ir::{
-    Buffer, CallTarget, Error, Expr, ExprKind, Fold, ForKind, IterKind, Range, Result, Stmt,
+    Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, IterKind, Range, Result, Stmt,
     StmtKind, Visit,
 };
 use tilewright_sets::{Access, Domain, Proof, Touch};
@@ -192,6 +193,13 @@ fn out_of_range(program: &Program, t: &Touch, proof: Proof) -> Error {
         .help("`wrap_indices` takes such indices modulo the extent, where that helps")
 }
 
+/// `start..end`, where a type holds the ends and what is between.
+pub(super) fn between(start: i64, end: i64, dtype: DType) -> Option<Range> {
+    let constant = |v: i128| holds(dtype, v).then(|| Expr::int(v as i64, dtype));
+    let extent = i128::from(end) - i128::from(start);
+    Some(Range { min: constant(start.into())?, extent: constant(extent)? })
+}
+
 /// The domains of iteration variables that have to grow for the values they would get.
 fn widen(
     program: &Program,
@@ -225,12 +233,9 @@ fn widen(
         if lo < min && iter.kind == IterKind::Reduce {
             return Err(refuse());
         }
-        let start = lo.min(min);
-        let grown = |end: i64| end.checked_sub(start).map(|n| Expr::int(n, iter.var.dtype()));
         let end = (hi.checked_add(1)).and_then(|hi| Some(hi.max(min.checked_add(extent)?)));
-        let extent = end.and_then(grown).ok_or_else(refuse)?;
-        let range = Range { min: Expr::int(start, iter.var.dtype()), extent };
-        wider.push((step.place, number, range));
+        let range = end.and_then(|end| between(lo.min(min), end, iter.var.dtype()));
+        wider.push((step.place, number, range.ok_or_else(refuse)?));
     }
     Ok(())
 }
@@ -316,5 +321,21 @@ impl Visit for Harmless<'_> {
         if !self.program.follows(b) {
             self.refuse(&format!("`{}` is accessed in more than one way", b.name));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_one_that_its_type_holds() {
+        let ends = |start, end, dtype| {
+            between(start, end, dtype).map(|r| (r.min.as_int(), r.extent.as_int()))
+        };
+        assert_eq!(ends(-3, 100, DType::I8), Some((Some(-3), Some(103))));
+        assert_eq!(ends(-100, 100, DType::I8), None);
+        assert_eq!(ends(-3, 4, DType::U8), None);
+        assert_eq!(ends(i64::MIN, i64::MAX, DType::I64), None);
     }
 }

@@ -127,7 +127,7 @@ pub fn remove_branching(
         trial.settle(true);
         why.append(&mut trial.remarks);
         if !trial.guards.is_empty() {
-            func = trial.without_guards(&func);
+            func = trial.without_guards(&func)?;
         }
     }
 }
@@ -147,7 +147,7 @@ fn without(
     let mut trial = Trial::new(&program, this, options);
     trial.settle(reads);
     Ok(match trial.guards.is_empty() {
-        false => Ok(trial.without_guards(func)),
+        false => Ok(trial.without_guards(func)?),
         true => Err(trial.remarks.pop().unwrap_or_else(|| Error::refused("it guards nothing"))),
     })
 }

@@ -5,7 +5,7 @@
 //! leaks is put back, and only the memories that it touched are looked at again. The second and
 //! third reason rest on reads; that nothing added changes what these see is part of the question.
 //! Much is known before: that a later stage overwrites all of what an added store writes, or that
-//! other memory makes its value neutral. The flow of sums through their cells, the dear part, is
+//! other memory makes its value neutral. The flow of sums through their cells costs most, and is
 //! looked at only for what is left.
 
 use std::collections::{BTreeMap, HashSet};
@@ -13,11 +13,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Block, Buffer, Error, Expr, Range, Region, Remarks, Stmt, StmtKind, TensorFunc, Var,
+    Block, Buffer, DType, Error, Expr, Range, Region, Remarks, Result, Stmt, StmtKind, TensorFunc,
+    Var,
 };
 use tilewright_sets::{Access, Domain, Known, Time, Unknown, is_before};
 
-use super::added::{Added, Wider, Wrap, Wrapped, more};
+use super::added::{Added, Wider, Wrap, Wrapped, between, more};
 use super::unchanged::Knowledge;
 use super::{Floats, Guard, Options};
 use tilewright_analysis::flow::{Run, Traffic, Unwritten, Who, cell};
@@ -444,15 +445,23 @@ impl<'a> Trial<'a> {
     }
 
     /// The function without the guards that are left.
-    pub fn without_guards(&self, func: &TensorFunc) -> TensorFunc {
+    ///
+    /// # Errors
+    /// `Refused` where the type of an iteration variable does not hold the domain that it would
+    /// have.
+    pub fn without_guards(&self, func: &TensorFunc) -> Result<TensorFunc> {
         let wraps: Vec<Wrap> = self.left(&self.wraps).cloned().collect();
+        let mut error = None;
         let mut edit = |place: usize, s: &Stmt| {
             let goes = self.guards.contains_key(&GuardId { place, part: 0 });
             match s.kind() {
                 StmtKind::If { then, .. } if goes => Some(then.clone()),
                 StmtKind::Block { bindings, predicate, block } => {
                     let predicate = if goes { Expr::bool(true) } else { predicate.clone() };
-                    let block = self.widened(place, block);
+                    let block = self.widened(place, block).unwrap_or_else(|e| {
+                        error = Some(e);
+                        block.clone()
+                    });
                     let bindings = bindings.clone();
                     Some(Stmt::spanned(StmtKind::Block { bindings, predicate, block }, s.span()))
                 }
@@ -462,7 +471,8 @@ impl<'a> Trial<'a> {
                 _ => None,
             }
         };
-        TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() }
+        let body = rewrite(&func.body, &mut edit);
+        error.map_or_else(|| Ok(TensorFunc { body, ..func.clone() }), Err)
     }
 
     /// What belongs to guards that go.
@@ -471,11 +481,11 @@ impl<'a> Trial<'a> {
     }
 
     /// The block with domains for all values of its variables, and regions for all it touches.
-    fn widened(&self, place: usize, block: &Arc<Block>) -> Arc<Block> {
+    fn widened(&self, place: usize, block: &Arc<Block>) -> Result<Arc<Block>> {
         let mut new = (**block).clone();
         for (_, number, range) in self.left(&self.wider).filter(|(p, ..)| *p == place) {
             if let Some(iter) = new.iters.get_mut(*number) {
-                iter.domain = join(&iter.domain, range);
+                iter.domain = join(&iter.domain, range, iter.var.dtype())?;
             }
         }
         let declares = new.reads.is_some() || new.writes.is_some();
@@ -488,7 +498,7 @@ impl<'a> Trial<'a> {
                 (new.reads, new.writes) = (new.reads.map(|_| reads), new.writes.map(|_| writes));
             }
         }
-        Arc::new(new)
+        Ok(Arc::new(new))
     }
 }
 
@@ -497,15 +507,13 @@ fn same_regions(a: &[Region], b: &[Region]) -> bool {
 }
 
 /// The smallest constant range around two.
-fn join(a: &Range, b: &Range) -> Range {
+fn join(a: &Range, b: &Range, dtype: DType) -> Result<Range> {
     let ends =
         |r: &Range| Some((r.min.as_int()?, r.min.as_int()?.checked_add(r.extent.as_int()?)?));
     match (ends(a), ends(b)) {
-        (Some((lo, hi)), Some((start, end))) => {
-            let (t, lo) = (a.min.dtype(), lo.min(start));
-            Range { min: Expr::int(lo, t), extent: Expr::int(hi.max(end) - lo, t) }
-        }
-        _ => b.clone(),
+        (Some((lo, hi)), Some((start, end))) => between(lo.min(start), hi.max(end), dtype)
+            .ok_or_else(|| Error::refused(format!("`{dtype}` does not hold {lo}..{end}"))),
+        _ => Ok(b.clone()),
     }
 }
 

@@ -5,3 +5,4 @@ mod operators;
 mod padding;
 mod te;
 mod time;
+mod traces;
