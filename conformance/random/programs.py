@@ -225,6 +225,11 @@ class Program:
         if data and candidates:
             b = rng.choice(candidates)
             load = self.load(b, variables)
+            if load and b.integer and rng.random() < 0.3:
+                # Sums of data, which wrap.
+                other = self.load(rng.choice([x for x in candidates if x.dtype == b.dtype]), variables)
+                by = f"{rng.choice(['+', '-', '*'])} {constant(rng, b.dtype)}"
+                return f"{load} {by} {rng.choice(['<', '>', '=='])} {other or load}"
             if load:
                 return f"{load} {rng.choice(['<', '>', '==', '!='])} {constant(rng, b.dtype)}"
         return f"{v} < {c + 1}"

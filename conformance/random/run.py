@@ -30,6 +30,21 @@ import cases  # noqa: E402
 KINDS = ["programs", "schedules", "passes", "graphs"]
 
 
+# A step that is asked for at least so often, and accepted less than once in so many, tests nothing.
+ASKED, ONCE_IN = 60, 40
+
+
+def rarely(steps):
+    """Primitives and passes that are almost never accepted."""
+    found = []
+    for name in sorted({name for name, _ in steps}):
+        accepted = steps[(name, "accepted")]
+        asked = accepted + steps[(name, "refused")]
+        if asked >= ASKED and accepted * ONCE_IN < asked:
+            found.append(name)
+    return found
+
+
 def work(kind, seed, program, timeout):
     """One case; returns its counts and what it found."""
     context = cases.Context(program, timeout, kind, seed)
@@ -69,7 +84,10 @@ def main():
         counts, steps, found, own = check(kind, program, arguments)
         report(kind, counts, steps, found, own, time.monotonic() - start)
         failed |= bool(found)
-        errors += len(own)
+        few = rarely(steps)
+        if few:
+            print(f"  ALMOST NEVER ACCEPTED: {', '.join(few)}")
+        errors += len(own) + len(few)
     return 1 if failed else 2 if errors else 0
 
 

@@ -258,8 +258,19 @@ class Steps:
     def decompose_padding(self, block):
         return f"b, {self.loop(block)}" if block.has_if and block.loops else None
 
+    def reduced_loops(self, block):
+        """The places of the loops that a block with an initialisation reduces over."""
+        if not block.has_init:
+            return []
+        return [k for k, l in enumerate(block.loops) if l.name in block.reduced]
+
     def decompose_reduction(self, block):
-        return f"b, {self.loop(block)}" if block.has_init and block.loops else None
+        reduced = self.reduced_loops(block)
+        if not reduced:
+            return None
+        # Mostly one that the initialisation may stand in front of.
+        most = reduced[0] if self.rng.random() < 0.8 else len(block.loops) - 1
+        return f"b, l{self.rng.randrange(most + 1)}"
 
     def pad_einsum(self, block):
         if not block.kinds:
@@ -302,8 +313,12 @@ class Steps:
         return self.at(self.s.producers(block))
 
     def rfactor(self, block):
-        l = self.loop(block) if block.has_init else None
-        return l and f"{l}, {self.rng.randrange(2)}"
+        reduced = self.reduced_loops(block)
+        if not reduced:
+            return None
+        k = self.rng.choice(reduced) if self.rng.random() < 0.9 else 0
+        ranks = [len(self.s.shapes.get(name) or []) for name in block.writes]
+        return f"l{k}, {self.rng.randrange(max(ranks, default=0) + 1)}"
 
 
 PRIMITIVES = [

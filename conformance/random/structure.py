@@ -23,6 +23,7 @@ class Block:
     has_init: bool = False
     has_if: bool = False
     nest: int = 0  # which of the statements of the function it is in
+    reduced: set = field(default_factory=set)  # names of the loops that it reduces over
 
 
 @dataclass
@@ -43,6 +44,10 @@ class Structure:
 
     def consumers(self, block):
         return [b for b in self.blocks if block in self.producers(b)]
+
+
+def names_in(e):
+    return {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
 
 
 def structure(text, name="main"):
@@ -119,11 +124,15 @@ class _Reader:
             ):
                 self.buffer(name, call, 0)
             case ast.Assign(value=value) if is_call(value, "axis.remap"):
-                block.kinds += string(value.args[0])
+                kinds = string(value.args[0])
+                block.kinds += kinds
+                for kind, loop in zip(kinds, value.args[1].elts):
+                    block.reduced |= names_in(loop) if kind == "R" else set()
             case ast.Assign(value=value) if is_call(value, "axis.spatial", "axis.opaque"):
                 block.kinds += "S"
             case ast.Assign(value=value) if is_call(value, "axis.reduce"):
                 block.kinds += "R"
+                block.reduced |= names_in(value.args[1])
             case ast.Assign(value=value) | ast.AnnAssign(value=value):
                 self.expression(value, block)
 

@@ -105,6 +105,10 @@ fn refusals_name_the_reason() {
         0,
         expect!["`decompose_padding`: the block `pad` has `vi`, which is not spatial"],
     );
+}
+
+#[test]
+fn what_else_the_loops_do_stays() {
     let more = PAD.replace(
         "    for i, j in T.grid(4, 9):\n",
         "    for i in range(4):\n      for j in range(9):\n",
@@ -113,7 +117,24 @@ fn refusals_name_the_reason() {
         "        with T.block",
         "        T.evaluate(T.call_extern(\"int32\", \"f\"))\n        with T.block",
     );
-    refused(&more, 0, expect!["accepted"]);
+    let mut s = schedule(&more);
+    let b = s.get_block("pad", "main").expect("pad");
+    let l = s.get_loops(&b).expect("loops")[0].clone();
+    s.decompose_padding(&b, &l).expect("legal");
+    expect![[r#"
+        for i, j in T.grid(4, 9):
+            with T.block("pad_pad_const"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                y[vi, vj] = 7
+        for i, j in T.grid(4, 9):
+            T.evaluate(T.call_extern("int32", "f"))
+            with T.block("pad"):
+                vi = T.axis.spatial(4, i)
+                vj = T.axis.spatial(6, j - 2)
+                T.where(2 <= j and j < 8)
+                y[vi, vj + 2] = x[vi, vj]
+    "#]]
+    .assert_eq(&text(&s));
 }
 
 proptest! {

@@ -47,6 +47,7 @@ pub fn program(bytes: &[u8]) -> Program {
         loops: Vec::new(),
         memory: Vec::new(),
         n: Var::index("n"),
+        zeros: told == 3 && pad == 0,
         blocks: 0,
     };
     m.memory = ["A", "P", "B", "C"].map(|name| m.buffer(name)).into();
@@ -131,6 +132,8 @@ struct Maker<'a> {
     /// What can be loaded from: the arguments, then scratch memory.
     memory: Vec<Buffer>,
     n: Var,
+    /// Whether the padding of `A` is known to be zero, and that of `P` may be read.
+    zeros: bool,
     blocks: usize,
 }
 
@@ -495,8 +498,9 @@ impl Maker<'_> {
     /// `B[j] = B[j] + S[i] * A[i]`, with its start before it or as the initialisation of a block.
     fn reduction(&mut self) -> Stmt {
         let to = self.output();
-        // Often the sum of `A[i] * P[i]` where no padding is, or of products that may overflow.
-        let dot = self.one_in(4);
+        // The sum of `A[i] * P[i]` where no padding is, or of products that may overflow: mostly,
+        // where the padding of `A` makes them zero for what is finite.
+        let dot = self.pick(4) >= if self.zeros { 1 } else { 3 };
         let op = match dot {
             true => BinOp::Add,
             false => [BinOp::Add, BinOp::Max, BinOp::Min, BinOp::Mul][self.pick(4)],
