@@ -8,8 +8,8 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::expr::round_to;
-use tilewright_ir::{BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Intrin};
+use tilewright_ir::scalar::round_to;
+use tilewright_ir::{BinOp, Buffer, CallTarget, DType, Expr, ExprKind};
 
 /// Which memory holds nothing but finite numbers.
 pub(crate) type Finite<'a> = &'a dyn Fn(&Buffer) -> bool;
@@ -76,19 +76,8 @@ impl Bounds<'_> {
                 }
             }
             ExprKind::Call(CallTarget::Intrin(f), args) => {
-                let x = self.of(args.first()?)?;
-                match f {
-                    Intrin::Sin | Intrin::Cos | Intrin::Tanh | Intrin::Erf | Intrin::Sigmoid => {
-                        Some(slack(1.0))
-                    }
-                    Intrin::Atan => Some(2.0),
-                    Intrin::Exp => Some(slack(x.exp())),
-                    Intrin::Abs | Intrin::Trunc => Some(x),
-                    Intrin::Floor | Intrin::Ceil | Intrin::Round | Intrin::NearbyInt => {
-                        Some(x.ceil())
-                    }
-                    _ => None,
-                }
+                let bound = f.bound(self.of(args.first()?)?)?;
+                Some(if f.is_exact() { bound } else { slack(bound) })
             }
             _ => None,
         }
@@ -98,6 +87,7 @@ impl Bounds<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tilewright_ir::Intrin;
 
     #[test]
     fn what_is_loaded_is_finite_and_what_is_computed_only_if_it_cannot_overflow() {

@@ -11,7 +11,8 @@
 //! an index constant, by what is known at a place.
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::expr::{fold_binary, round_to};
+use tilewright_ir::expr::fold_binary;
+use tilewright_ir::scalar::Scalar;
 use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold};
 use tilewright_sets::Domain;
@@ -124,51 +125,27 @@ fn binary(op: BinOp, a: &Expr, b: &Expr, finite: Finite<'_>) -> Option<Expr> {
         BinOp::Min if is_end(b, false) => Some(a.clone()),
         BinOp::Min if is_end(a, false) => Some(b.clone()),
         _ => match (a.kind(), b.kind()) {
-            (ExprKind::Float(x), ExprKind::Float(y)) => constants(op, *x, *y, a.dtype()),
+            (ExprKind::Float(_), ExprKind::Float(_)) => constants(op, a, b),
             _ => fold_binary(op, a, b),
         },
     }
 }
 
-/// Arithmetic of two constants of floating point. Twice the digits of the narrower types are enough
-/// to round once.
-fn constants(op: BinOp, x: f64, y: f64, t: DType) -> Option<Expr> {
-    let value = match op {
-        BinOp::Add => x + y,
-        BinOp::Sub => x - y,
-        BinOp::Mul => x * y,
-        BinOp::Div => x / y,
-        BinOp::Min if !x.is_nan() && !y.is_nan() => x.min(y),
-        BinOp::Max if !x.is_nan() && !y.is_nan() => x.max(y),
-        BinOp::Eq => return Some(Expr::bool(x == y)),
-        BinOp::Ne => return Some(Expr::bool(x != y)),
-        BinOp::Lt => return Some(Expr::bool(x < y)),
-        BinOp::Le => return Some(Expr::bool(x <= y)),
-        BinOp::Gt => return Some(Expr::bool(x > y)),
-        BinOp::Ge => return Some(Expr::bool(x >= y)),
-        _ => return None,
-    };
-    let value = round_to(value, t);
-    (!value.is_nan()).then(|| Expr::float(value, t))
+/// Arithmetic of two constants of floating point, unless it gives `NaN`.
+fn constants(op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
+    let value = Scalar::binary(op, Scalar::constant(a)?, Scalar::constant(b)?).ok()?;
+    Some(value.expr()).filter(|e| e.as_float().is_none_or(|v| !v.is_nan()))
 }
 
-/// A constant of another type.
+/// A constant of another type that has its value; a `NaN` stays.
 fn cast(a: &Expr, to: DType) -> Option<Expr> {
-    if to.lanes != 1 || to.is_bool() {
+    if to.lanes != 1 || !(to.is_int() || to.is_float()) {
         return None;
     }
-    match a.kind() {
-        // What 64 bits hold exactly is rounded once.
-        ExprKind::Int(v) if to.is_float() && v.unsigned_abs() < 1 << 53 => {
-            Some(Expr::float(*v as f64, to))
-        }
-        ExprKind::Float(v) if to.is_float() && !v.is_nan() => Some(Expr::float(*v, to)),
-        // Small enough for every type.
-        ExprKind::Float(v) if to.is_int() && v.fract() == 0.0 && (0.0..128.0).contains(v) => {
-            Some(Expr::int(*v as i64, to))
-        }
-        _ => None,
-    }
+    let from = Scalar::constant(a)?;
+    let new = from.cast(to);
+    let exact = to.is_float() || from.as_f64() == new.as_f64() && !from.dtype().is_int();
+    Some(new.expr()).filter(|_| exact && !from.as_f64().is_nan())
 }
 
 #[cfg(test)]

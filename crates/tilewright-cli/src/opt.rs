@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tilewright::ir::{Remarks, Source};
 use tilewright::passes::{self, Config};
 use tilewright::pipeline::check_open;
-use tilewright::schedule::{Permissions, Schedule};
+use tilewright::schedule::{Permissions, Schedule, primitive};
 use tilewright::schedule_script::apply;
 use tilewright::{Error, Module, ModuleExt};
 
@@ -15,7 +15,7 @@ use super::{Answer, Failure, Outcome, pair, report};
 
 /// Run passes over a module of TVMScript and print the result.
 #[derive(clap::Args)]
-#[command(after_help = passes_help())]
+#[command(after_help = help())]
 pub struct Arguments {
     /// TVMScript, an ONNX model, or `-` for TVMScript from standard input.
     file: PathBuf,
@@ -38,7 +38,7 @@ pub struct Arguments {
     schedule: Option<PathBuf>,
 }
 
-fn passes_help() -> String {
+fn help() -> String {
     let mut text = String::from("Passes:\n");
     for pass in passes::passes() {
         text += &format!("  {:<16} {}\n", pass.name, pass.summary);
@@ -47,6 +47,10 @@ fn passes_help() -> String {
             let (values, default) = (option.values(), option.default_value());
             text += &format!("  {:<16}   {key}: {about}; {values}, default {default}\n", "");
         }
+    }
+    text += "\nPrimitives of a schedule:\n";
+    for p in primitive::all() {
+        text += &format!("  {}\n  {:<16} {}\n", p.usage(), "", p.summary());
     }
     text
 }

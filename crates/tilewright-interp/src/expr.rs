@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::expr::{eval_int, wrap};
+use tilewright_ir::scalar::{eval_int, wrap};
 use tilewright_ir::update::is_cell;
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, DType, Error, Expr, ExprKind, Intrin, Result, TypeKind, Var,
@@ -250,7 +250,7 @@ impl Compiler<'_> {
             return Ok(a);
         }
         let mut undef = matches!(a, Value::Cell(_));
-        let a = match (a, scalar::float_function(op)) {
+        let a = match (a, op.of_float()) {
             (Value::F32(a), Some(f)) => {
                 return Ok(Value::F32(match op {
                     Intrin::Abs => Box::new(move |m| a(m).abs()),
@@ -269,7 +269,7 @@ impl Compiler<'_> {
             }
             None => Box::new(|_: &mut Machine<'_>| Cell::new(0)),
         };
-        let to = if op.is_predicate() { DType::BOOL } else { dtype };
+        let to = op.result(dtype);
         let code: Code<Cell> = Box::new(move |m| {
             let (a, b) = (a(m), b(m));
             let undef = a.undef || b.undef;

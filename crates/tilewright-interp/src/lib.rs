@@ -76,14 +76,13 @@ mod machine;
 mod nest;
 mod place;
 mod program;
-pub mod scalar;
 pub mod symbolic;
 
 pub use alias::Mode;
 pub use graph::{Interpreter, run_module};
 pub use machine::Fill;
 pub use program::Program;
-pub use scalar::Scalar;
+pub use tilewright_ir::scalar::{self, Scalar};
 
 /// A function outside of the program, on scalars.
 pub type Extern = Arc<dyn Fn(&[Scalar]) -> Result<Scalar> + Send + Sync>;

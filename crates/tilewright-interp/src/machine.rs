@@ -228,7 +228,7 @@ pub fn decode(bytes: &[u8], dtype: DType) -> u64 {
     raw[..n].copy_from_slice(&bytes[..n]);
     let bits = u64::from_le_bytes(raw);
     match dtype.kind {
-        TypeKind::Int => tilewright_ir::expr::wrap(bits as i64, dtype) as u64,
+        TypeKind::Int => tilewright_ir::scalar::wrap(bits as i64, dtype) as u64,
         TypeKind::Bool => u64::from(bits != 0),
         _ => bits,
     }

@@ -295,7 +295,7 @@ impl Compiler<'_> {
                 return Ok(batch.map(Operand::Batch));
             }
             ExprKind::Call(CallTarget::Intrin(op), args) => {
-                if let ([a], Some(f)) = (args.as_slice(), scalar::float_function(*op)) {
+                if let ([a], Some(f)) = (args.as_slice(), op.of_float()) {
                     let Some(a) = self.operand(a, slot)? else { return Ok(None) };
                     return Ok(Some(Operand::Batch(Box::new(move |m, out| {
                         a.eval(m, out);

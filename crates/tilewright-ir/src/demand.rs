@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use crate::dtype::DType;
-use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
+use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Var};
 use crate::visit::{Visit, walk_expr};
 
 /// What an operation needs of one of its operands to be defined.
@@ -27,8 +27,9 @@ pub struct Demand {
     kind: Need,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Need {
+/// The kinds of such needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
     Divisor,
     Shift,
     Exponent,
@@ -55,12 +56,7 @@ fn need(kind: &ExprKind, dtype: DType) -> Option<(&Expr, Need)> {
             _,
             by,
         ) => (by, Need::Divisor),
-        ExprKind::Call(CallTarget::Intrin(Intrin::Shl | Intrin::Shr), args) => {
-            (args.get(1)?, Need::Shift)
-        }
-        ExprKind::Call(CallTarget::Intrin(Intrin::Pow), args) if dtype.is_int() => {
-            (args.get(1)?, Need::Exponent)
-        }
+        ExprKind::Call(CallTarget::Intrin(op), args) => (args.get(1)?, op.need(dtype)?),
         _ => return None,
     };
     let in_range = |k: i64| match need {
@@ -182,6 +178,7 @@ impl Visit for Decisive {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Intrin;
     use crate::buffer::Buffer;
     use crate::dtype::DType;
 

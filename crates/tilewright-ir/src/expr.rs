@@ -18,6 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::buffer::Buffer;
 use crate::dtype::{DType, TypeKind};
 use crate::effects::{Effects, Summary};
+pub use crate::intrinsic::Intrin;
+pub use crate::scalar::{eval_int, round_to, wrap};
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
@@ -152,137 +154,6 @@ impl BinOp {
     /// Whether operands and result are `bool`.
     pub fn is_logic(self) -> bool {
         matches!(self, BinOp::And | BinOp::Or)
-    }
-}
-
-macro_rules! intrinsics {
-    ($($(#[$m:meta])* $variant:ident $name:literal $arity:literal;)*) => {
-        /// Built-in functions. `T.<name>` in text.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Intrin { $($(#[$m])* $variant),* }
-
-        impl Intrin {
-            /// Every intrinsic.
-            pub const ALL: &[Intrin] = &[$(Intrin::$variant),*];
-
-            /// Name in text, after `T.`.
-            pub fn name(self) -> &'static str {
-                match self { $(Intrin::$variant => $name),* }
-            }
-
-            /// Number of arguments.
-            pub fn arity(self) -> usize {
-                match self { $(Intrin::$variant => $arity),* }
-            }
-
-            /// The intrinsic of this name.
-            pub fn from_name(name: &str) -> Option<Intrin> {
-                match name { $($name => Some(Intrin::$variant),)* _ => None }
-            }
-        }
-    };
-}
-
-intrinsics! {
-    /// e to the power x.
-    Exp "exp" 1;
-    /// 2 to the power x.
-    Exp2 "exp2" 1;
-    /// 10 to the power x.
-    Exp10 "exp10" 1;
-    /// Natural logarithm.
-    Log "log" 1;
-    /// Logarithm to base 2.
-    Log2 "log2" 1;
-    /// Logarithm to base 10.
-    Log10 "log10" 1;
-    /// log(1 + x).
-    Log1p "log1p" 1;
-    /// Square root.
-    Sqrt "sqrt" 1;
-    /// 1 / sqrt(x).
-    Rsqrt "rsqrt" 1;
-    /// 1 / (1 + exp(-x)).
-    Sigmoid "sigmoid" 1;
-    /// Gauss error function.
-    Erf "erf" 1;
-    /// Sine of radians.
-    Sin "sin" 1;
-    /// Cosine of radians.
-    Cos "cos" 1;
-    /// Tangent of radians.
-    Tan "tan" 1;
-    /// Hyperbolic sine.
-    Sinh "sinh" 1;
-    /// Hyperbolic cosine.
-    Cosh "cosh" 1;
-    /// Hyperbolic tangent.
-    Tanh "tanh" 1;
-    /// Arc sine.
-    Asin "asin" 1;
-    /// Arc cosine.
-    Acos "acos" 1;
-    /// Arc tangent.
-    Atan "atan" 1;
-    /// Inverse hyperbolic sine.
-    Asinh "asinh" 1;
-    /// Inverse hyperbolic cosine.
-    Acosh "acosh" 1;
-    /// Inverse hyperbolic tangent.
-    Atanh "atanh" 1;
-    /// Arc tangent of y / x in the right quadrant.
-    Atan2 "atan2" 2;
-    /// x to the power y, of floats or integers.
-    Pow "pow" 2;
-    /// Remainder of floats with the sign of the first.
-    Fmod "fmod" 2;
-    /// Magnitude, of floats or integers.
-    Abs "abs" 1;
-    /// Largest integral value not above.
-    Floor "floor" 1;
-    /// Smallest integral value not below.
-    Ceil "ceil" 1;
-    /// Integral part.
-    Trunc "trunc" 1;
-    /// Nearest integral value, ties away from zero.
-    Round "round" 1;
-    /// Nearest integral value, ties to even.
-    NearbyInt "nearbyint" 1;
-    /// Whether the value is `NaN`.
-    IsNan "isnan" 1;
-    /// Whether the value is infinite.
-    IsInf "isinf" 1;
-    /// Whether the value is neither infinite nor `NaN`.
-    IsFinite "isfinite" 1;
-    /// Bitwise and.
-    BitAnd "bitwise_and" 2;
-    /// Bitwise or.
-    BitOr "bitwise_or" 2;
-    /// Bitwise exclusive or.
-    BitXor "bitwise_xor" 2;
-    /// Bitwise complement.
-    BitNot "bitwise_not" 1;
-    /// Shift left.
-    Shl "shift_left" 2;
-    /// Shift right; arithmetic for signed types.
-    Shr "shift_right" 2;
-    /// Number of one bits.
-    Popcount "popcount" 1;
-    /// A condition that is expected to hold: the value itself, with a hint for loop partitioning.
-    Likely "likely" 1;
-    /// A condition at which no loop is to be taken apart: the value itself.
-    IgnoreLoopPartition "ignore_loop_partition" 1;
-}
-
-impl Intrin {
-    /// Whether the result is `bool` whatever the argument.
-    pub fn is_predicate(self) -> bool {
-        matches!(self, Intrin::IsNan | Intrin::IsInf | Intrin::IsFinite)
-    }
-
-    /// Whether the result is the argument, a condition, with a hint for loop partitioning.
-    pub fn is_hint(self) -> bool {
-        matches!(self, Intrin::Likely | Intrin::IgnoreLoopPartition)
     }
 }
 
@@ -490,8 +361,7 @@ impl Expr {
     /// A call of a built-in; the type follows the first argument (`bool` for predicates).
     pub fn intrin(op: Intrin, args: Vec<Expr>) -> Self {
         let first = args.first().map_or(DType::VOID, Expr::dtype);
-        let dtype = if op.is_predicate() { DType::BOOL.with_lanes(first.lanes) } else { first };
-        Self::call(CallTarget::Intrin(op), args, dtype)
+        Self::call(CallTarget::Intrin(op), args, op.result(first))
     }
 
     /// `let var = value in body`.
@@ -743,74 +613,6 @@ pub fn fold_binary(op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
     }
 }
 
-/// An operator on two integers of a type, with that type's wrap-around; `None` for division by
-/// zero and for operators that integers do not have.
-pub fn eval_int(op: BinOp, a: i64, b: i64, dtype: DType) -> Option<i64> {
-    let unsigned = dtype.kind == TypeKind::UInt;
-    let (x, y) = match unsigned {
-        true => (i128::from(a as u64), i128::from(b as u64)),
-        false => (i128::from(a), i128::from(b)),
-    };
-    let floor = |x: i128, y: i128| x.div_euclid(y) - i128::from(y < 0 && x.rem_euclid(y) != 0);
-    let value = match op {
-        BinOp::Add => x + y,
-        BinOp::Sub => x - y,
-        BinOp::Mul => x.wrapping_mul(y),
-        BinOp::Div => return None,
-        BinOp::FloorDiv if y != 0 => floor(x, y),
-        BinOp::FloorMod if y != 0 => x - y * floor(x, y),
-        BinOp::TruncDiv if y != 0 => x / y,
-        BinOp::TruncMod if y != 0 => x % y,
-        BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod => return None,
-        BinOp::Min => x.min(y),
-        BinOp::Max => x.max(y),
-        BinOp::Eq => i128::from(x == y),
-        BinOp::Ne => i128::from(x != y),
-        BinOp::Lt => i128::from(x < y),
-        BinOp::Le => i128::from(x <= y),
-        BinOp::Gt => i128::from(x > y),
-        BinOp::Ge => i128::from(x >= y),
-        BinOp::And => i128::from(x != 0 && y != 0),
-        BinOp::Or => i128::from(x != 0 || y != 0),
-    };
-    Some(wrap(value as i64, dtype))
-}
-
-/// `value` reduced to the width of an integer type; unchanged for other kinds.
-pub fn wrap(value: i64, dtype: DType) -> i64 {
-    match (dtype.kind, dtype.bits) {
-        (TypeKind::Int, bits @ 1..=63) => (value << (64 - bits)) >> (64 - bits),
-        (TypeKind::UInt, bits @ 1..=63) => (value as u64 & ((1u64 << bits) - 1)) as i64,
-        (TypeKind::Bool, _) => i64::from(value != 0),
-        _ => value,
-    }
-}
-
-/// `value` rounded once to a floating-point type (ties to even).
-pub fn round_to(value: f64, dtype: DType) -> f64 {
-    match (dtype.kind, dtype.bits) {
-        (TypeKind::Float, 16) => half::f16::from_f32(round_to_odd(value)).to_f64(),
-        (TypeKind::Float, 32) => f64::from(value as f32),
-        (TypeKind::BFloat, _) => half::bf16::from_f32(round_to_odd(value)).to_f64(),
-        _ => value,
-    }
-}
-
-/// `value` as `f32`; where it is not exact, the neighbour with an odd last bit. Rounding that to
-/// a type of at most 22 significant bits gives what rounding `value` itself gives.
-pub fn round_to_odd(value: f64) -> f32 {
-    let near = value as f32;
-    let exact = f64::from(near);
-    let bits = near.to_bits();
-    if exact == value || near.is_nan() || bits & 1 == 1 {
-        near
-    } else if exact.abs() > value.abs() {
-        f32::from_bits(bits - 1)
-    } else {
-        f32::from_bits(bits + 1)
-    }
-}
-
 macro_rules! operators {
     ($($trait:ident $method:ident $op:ident),*) => { $(
         impl<R: IntoExpr> ops::$trait<R> for Expr {
@@ -862,36 +664,6 @@ impl From<&Var> for Expr {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn floor_and_trunc_differ_below_zero() {
-        let ev = |op, a, b| eval_int(op, a, b, DType::I32);
-        for a in -9..=9i64 {
-            for b in [-4i64, -3, 3, 4] {
-                let floor = (a as f64 / b as f64).floor() as i64;
-                assert_eq!(ev(BinOp::FloorDiv, a, b), Some(floor), "{a} // {b}");
-                assert_eq!(ev(BinOp::FloorMod, a, b), Some(a - b * floor), "{a} % {b}");
-                assert_eq!(ev(BinOp::TruncDiv, a, b), Some(a / b));
-                assert_eq!(ev(BinOp::TruncMod, a, b), Some(a % b));
-            }
-        }
-        assert_eq!(ev(BinOp::FloorDiv, 1, 0), None);
-        assert_eq!(ev(BinOp::Add, i64::from(i32::MAX), 1), Some(i64::from(i32::MIN)));
-    }
-
-    #[test]
-    fn halves_are_rounded_once() {
-        // Just above the middle between 1 and the next half: in f32 it looks like the middle.
-        let value = 1.0 + 0.5f64.powi(11) + 0.5f64.powi(40);
-        assert_eq!(round_to(value, DType::F16), 1.0 + 0.5f64.powi(10));
-        assert_eq!(round_to(-value, DType::F16), -1.0 - 0.5f64.powi(10));
-        let value = 1.0 + 0.5f64.powi(8) + 0.5f64.powi(40);
-        assert_eq!(round_to(value, DType::BF16), 1.0 + 0.5f64.powi(7));
-        assert_eq!(round_to(1e300, DType::BF16), f64::INFINITY);
-        assert_eq!(round_to(1e-300, DType::F16), 0.0);
-        assert_eq!(round_to(65520.0, DType::F16), f64::INFINITY);
-        assert_eq!(round_to(65519.99, DType::F16), 65504.0);
-    }
 
     #[test]
     fn operators_fold_integers_and_leave_floats() {

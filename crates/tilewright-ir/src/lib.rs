@@ -8,6 +8,7 @@
 //! * [`dtype`], [`tensor`]: element types and dense tensors.
 //! * [`expr`], [`buffer`], [`stmt`], [`func`], [`graph`], [`module`]: the tree itself.
 //! * [`plan`]: a graph function after memory planning: steps over slots.
+//! * [`scalar`]: the arithmetic of constants; [`intrinsic`]: the table of built-in functions.
 //! * [`extent`]: sizes and the type that holds them; [`interval`]: the values of index expressions.
 //! * [`visit`]: the one recursion scheme, [`Visit`] and [`Fold`], with substitution on top.
 //! * [`effects`], [`query`]: what evaluating an expression may do, and what it is made of.
@@ -33,10 +34,12 @@ pub mod extent;
 pub mod func;
 pub mod graph;
 pub mod interval;
+pub mod intrinsic;
 pub mod lambda;
 pub mod module;
 pub mod plan;
 pub mod query;
+pub mod scalar;
 pub mod show;
 pub mod stmt;
 pub mod suggest;
@@ -50,9 +53,10 @@ pub use buffer::Buffer;
 pub use dtype::{DType, TypeKind};
 pub use effects::Effects;
 pub use error::{Diagnostic, Error, Remarks, Result, Source, Span};
-pub use expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
+pub use expr::{BinOp, CallTarget, Expr, ExprKind, Var};
 pub use func::{Param, TensorFunc};
 pub use graph::{Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, TensorType};
+pub use intrinsic::Intrin;
 pub use module::{Function, Module};
 pub use plan::{Plan, Port, Slot, Step};
 pub use stmt::{

@@ -10,7 +10,7 @@
 //! * The two operands of an operator have one type. Arithmetic takes numbers, division of
 //!   integers says its rounding, logic takes `bool`; conditions are `bool` with one lane or with
 //!   as many as the values.
-//! * Intrinsics have their number of arguments, of the kinds that [`intrinsic_operands`] lists.
+//! * Intrinsics have their number of arguments, of the kinds that [`Intrin::operands`](crate::Intrin::operands) lists.
 //! * `Ramp` and `Broadcast` take scalars and make at least two lanes.
 //! * A load names a buffer in scope with one integer index an axis, of which only the last may
 //!   have lanes; its type has the buffer's lanes times those of the index.
@@ -47,8 +47,6 @@ mod graph;
 mod tensor;
 #[cfg(test)]
 mod tests;
-
-pub use tensor::intrinsic_operands;
 
 /// Levels of an expression.
 pub const EXPR_DEPTH: usize = 1500;

@@ -130,7 +130,7 @@ fn schedule(s: &mut Schedule) -> Result<()> {
             _ => {
                 s.decompose_reduction(&block, &loops[1])?;
                 let init = s.get_block(&format!("{name}_init"), "main")?;
-                s.annotate_block(&init, "note", tilewright_ir::Attr::Int(1))?;
+                s.annotate(&init, "note", tilewright_ir::Attr::Int(1))?;
             }
         }
     }

@@ -26,37 +26,21 @@ use tilewright_sets::Engine;
 
 use crate::index_map::IndexMap;
 use crate::padding::same_extent;
+use crate::primitive::primitives;
 use crate::relayout::Tidy;
-use crate::schedule::{Edited, Schedule, block_site};
+use crate::schedule::{Edited, block_site};
 use crate::site::replace_in;
-use crate::trace::{Args, BlockRef, Lambda, Value};
+use crate::trace::{BlockRef, Lambda};
 
-impl Schedule {
+primitives! {
     /// Maps the iteration variables of a block and the loops around it.
     ///
     /// # Errors
     /// `Refused` where the map is not one-to-one onto a box or mixes kinds of variables, where the
     /// loops around the block are not plain ones bound to its variables, and where iterations that
     /// depend on each other would change their order.
-    pub fn transform_block_layout(&mut self, block: &BlockRef, index_map: &Lambda) -> Result<()> {
-        let args = vec![("block", block.into()), ("index_map", Value::Lambda(index_map.clone()))];
-        self.edit(&block.func, "transform_block_layout", args, |func, _| {
-            transform(func, block, index_map)
-        })?;
-        Ok(())
-    }
-}
-
-/// `transform_block_layout(block, index_map)` of a script.
-pub(crate) fn transform_block_layout_call(
-    sch: &mut Schedule,
-    mut args: Args,
-) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    let map = args.lambda("index_map")?;
-    args.finish()?;
-    sch.transform_block_layout(&block, &map)?;
-    Ok(Vec::new())
+    transform_block_layout(block: &BlockRef, index_map: &Lambda),
+        edit |f| transform(f, block, index_map);
 }
 
 fn transform(func: &TensorFunc, block: &BlockRef, lambda: &Lambda) -> Result<Edited> {
@@ -124,7 +108,7 @@ fn transform(func: &TensorFunc, block: &BlockRef, lambda: &Lambda) -> Result<Edi
         .into_iter()
         .rev()
         .fold(new, |body, (c, r)| Stmt::for_loop(&c, r, ForKind::Serial, body));
-    Ok((replace_in(func, outer, &new), Vec::new()))
+    Ok((replace_in(func, outer, &new), ()))
 }
 
 /// The loops directly around a block, outermost first, if each stands for one of its variables.

@@ -1,4 +1,4 @@
-//! Which buffer of a block a layout primitive speaks of.
+//! Which buffer of a block a primitive is about.
 
 use std::sync::Arc;
 
@@ -8,9 +8,10 @@ use tilewright_ir::{
     Block, Buffer, Error, Function, GraphExpr, Module, Param, Region, Result, TensorFunc, Visit,
 };
 
+use crate::argument::{Readable, by_value};
 use crate::schedule::{Permissions, Schedule};
 use crate::site::{Site, as_block, find};
-use crate::trace::{Args, Value};
+use crate::trace::Value;
 
 /// What a block does to a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,45 +68,42 @@ impl From<(&str, usize)> for BufferArg {
     }
 }
 
-impl From<&BufferArg> for Value {
-    fn from(b: &BufferArg) -> Value {
-        let number = |k: usize| Value::Int(i64::try_from(k).unwrap_or(i64::MAX));
-        let pair = |side: &str, k: usize| Value::List(vec![side.into(), number(k)]);
-        match b {
-            BufferArg::At(k) => number(*k),
-            BufferArg::Read(k) => pair("read", *k),
-            BufferArg::Write(k) => pair("write", *k),
-            BufferArg::Name(n) => Value::Str(n.clone()),
-        }
+impl Readable for BufferArg {
+    fn takes() -> String {
+        "a position from zero, `(\"read\", n)`, `(\"write\", n)` or a name".to_owned()
     }
-}
-
-impl BufferArg {
-    /// The argument of a call that has one of these names.
-    pub(crate) fn take(args: &mut Args, names: &[&str]) -> Result<BufferArg> {
-        let value = args.required(names)?;
-        let expected = "a position from zero, `(\"read\", n)`, `(\"write\", n)` or a name";
+    fn read(value: &Value, _: &Schedule) -> Result<Option<Self>> {
         let position = |k: i64| {
             usize::try_from(k)
                 .map_err(|_| Error::refused(format!("a block has no buffer of number {k}")))
         };
-        match &value {
-            Value::Str(name) => return Ok(BufferArg::Name(name.clone())),
-            Value::Int(k) => return position(*k).map(BufferArg::At),
-            Value::List(items) => {
-                if let [Value::Str(side), Value::Int(k)] = items.as_slice() {
-                    match &**side {
-                        "read" => return position(*k).map(BufferArg::Read),
-                        "write" => return position(*k).map(BufferArg::Write),
-                        _ => {}
-                    }
-                }
-            }
-            _ => {}
+        match value {
+            Value::Str(name) => Ok(Some(BufferArg::Name(name.clone()))),
+            Value::Int(k) => position(*k).map(|k| Some(BufferArg::At(k))),
+            Value::List(items) => match items.as_slice() {
+                [Value::Str(side), Value::Int(k)] => match &**side {
+                    "read" => position(*k).map(|k| Some(BufferArg::Read(k))),
+                    "write" => position(*k).map(|k| Some(BufferArg::Write(k))),
+                    _ => Ok(None),
+                },
+                _ => Ok(None),
+            },
+            _ => Ok(None),
         }
-        Err(args.wrong(names[0], expected, &value))
     }
+    fn record(&self) -> Value {
+        let pair = |side: &str, k: &usize| Value::List(vec![side.into(), Readable::record(k)]);
+        match self {
+            BufferArg::At(k) => Readable::record(k),
+            BufferArg::Read(k) => pair("read", k),
+            BufferArg::Write(k) => pair("write", k),
+            BufferArg::Name(n) => Value::Str(n.clone()),
+        }
+    }
+}
+by_value!(BufferArg);
 
+impl BufferArg {
     /// The region of the block that is meant, where the primitive is about what it reads, or what
     /// it writes.
     ///

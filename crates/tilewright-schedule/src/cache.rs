@@ -27,16 +27,18 @@ use tilewright_ir::{
     TensorFunc, Var,
 };
 
+use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
 use crate::copying::{Change, Copying, Place, Redirect, fit, hull, join};
 use crate::footprint::{
     Cells, Footprint, cover, fed, is_writer, known_around, reads_own_writes, touches, within,
 };
-use crate::schedule::{Edited, Schedule, block_site, fresh_block_name};
+use crate::primitive::primitives;
+use crate::schedule::{Edited, block_site, fresh_block_name};
 use crate::site::{Site, as_block, as_loop, find};
-use crate::trace::{Args, BlockRef, Value};
+use crate::trace::BlockRef;
 
-impl Schedule {
+primitives! {
     /// Copies a buffer that a block reads into a cache of a storage scope, and lets the consumers
     /// read from there: the given blocks, or every block of the scope that only reads the buffer
     /// between the same two writes. Returns the block that copies.
@@ -45,15 +47,12 @@ impl Schedule {
     /// `Refused` where the storage scope is not known, the block does not read the buffer or also
     /// writes it, a consumer stands outside of where the copy is valid, or its pointer is used in
     /// a way that the cache cannot serve.
-    pub fn cache_read(
-        &mut self,
+    cache_read(
         block: &BlockRef,
-        buffer: impl Into<BufferArg>,
-        storage_scope: &str,
-        consumers: &[BlockRef],
-    ) -> Result<BlockRef> {
-        self.cache(block, Side::Read, buffer.into(), storage_scope, consumers)
-    }
+        [into] buffer "read_buffer_index" "buffer" "buffer_index": BufferArg,
+        [into] storage_scope: OptionalName = OptionalName::default(),
+        consumer_blocks: &[BlockRef] = &[]
+    ) -> BlockRef, edit |f| cache_read(f, block, &buffer, storage_scope.get(), consumer_blocks);
 
     /// Lets a block write a cache of a storage scope, which is then copied to the buffer; the
     /// given consumers read the cache. Returns the block that copies.
@@ -61,39 +60,12 @@ impl Schedule {
     /// # Errors
     /// `Refused` where the storage scope is not known, the block does not write the buffer, reads
     /// of it what it has not written itself, or does not write its region as a whole.
-    pub fn cache_write(
-        &mut self,
+    cache_write(
         block: &BlockRef,
-        buffer: impl Into<BufferArg>,
-        storage_scope: &str,
-        consumers: &[BlockRef],
-    ) -> Result<BlockRef> {
-        self.cache(block, Side::Write, buffer.into(), storage_scope, consumers)
-    }
-
-    fn cache(
-        &mut self,
-        block: &BlockRef,
-        side: Side,
-        buffer: BufferArg,
-        storage_scope: &str,
-        consumers: &[BlockRef],
-    ) -> Result<BlockRef> {
-        let (name, index) = names(side);
-        let mut args = vec![
-            ("block", block.into()),
-            (index, Value::from(&buffer)),
-            ("storage_scope", storage_scope.into()),
-        ];
-        if !consumers.is_empty() {
-            args.push(("consumer_blocks", consumers.iter().map(Value::from).collect()));
-        }
-        let out = self.edit(&block.func, name, args, |f, _| match side {
-            Side::Read => cache_read(f, block, &buffer, storage_scope, consumers),
-            Side::Write => cache_write(f, block, &buffer, storage_scope, consumers),
-        })?;
-        one_block(out)
-    }
+        [into] buffer "write_buffer_index" "buffer" "buffer_index": BufferArg,
+        [into] storage_scope: OptionalName = OptionalName::default(),
+        consumer_blocks: &[BlockRef] = &[]
+    ) -> BlockRef, edit |f| cache_write(f, block, &buffer, storage_scope.get(), consumer_blocks);
 
     /// Lets a block work on a cache of a storage scope that is filled before it and copied back
     /// after it. Returns the two blocks that copy.
@@ -101,86 +73,25 @@ impl Schedule {
     /// # Errors
     /// `Refused` where the storage scope is not known, or the block does not both read and write
     /// the buffer.
-    pub fn cache_inplace(
-        &mut self,
+    cache_inplace(
         block: &BlockRef,
-        buffer: impl Into<BufferArg>,
-        storage_scope: &str,
-    ) -> Result<(BlockRef, BlockRef)> {
-        let which = buffer.into();
-        let args = vec![
-            ("block", block.into()),
-            ("read_buffer_index", Value::from(&which)),
-            ("storage_scope", storage_scope.into()),
-        ];
-        let mut out = self.edit(&block.func, "cache_inplace", args, |f, _| {
-            cache_inplace(f, block, &which, storage_scope)
-        })?;
-        let back = one_block(out.split_off(1))?;
-        Ok((one_block(out)?, back))
-    }
+        [into] buffer "read_buffer_index" "buffer" "buffer_index": BufferArg,
+        [into] storage_scope: OptionalName = OptionalName::default()
+    ) -> (BlockRef, BlockRef), edit |f| cache_inplace(f, block, &buffer, storage_scope.get());
 }
 
-/// The only block that an instruction returned.
-pub(crate) fn one_block(mut values: Vec<Value>) -> Result<BlockRef> {
-    match values.pop() {
-        Some(Value::Block(b)) => Ok(b),
-        _ => Err(Error::internal("an instruction returned no block")),
-    }
-}
-
-/// The name of the primitive, and of its argument for the buffer.
-fn names(side: Side) -> (&'static str, &'static str) {
-    match side {
-        Side::Read => ("cache_read", "read_buffer_index"),
-        Side::Write => ("cache_write", "write_buffer_index"),
-    }
-}
-
-/// `cache_read(block, read_buffer_index, storage_scope=None, consumer_blocks=None)` of a script, and
-/// `cache_write` with `write_buffer_index`.
-pub(crate) fn cache_call(sch: &mut Schedule, mut args: Args, side: Side) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    let buffer = indexed(&mut args, names(side).1)?;
-    let scope = scope_or_own(&mut args, sch, &block, &buffer, side)?;
-    let consumers = args.blocks("consumer_blocks", sch)?;
-    args.finish()?;
-    Ok(vec![(&sch.cache(&block, side, buffer, &scope, &consumers)?).into()])
-}
-
-/// `cache_inplace(block, read_buffer_index, storage_scope=None)` of a script.
-pub(crate) fn cache_inplace_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    let which = indexed(&mut args, "read_buffer_index")?;
-    let scope = scope_or_own(&mut args, sch, &block, &which, Side::Read)?;
-    args.finish()?;
-    let (fill, back) = sch.cache_inplace(&block, which, &scope)?;
-    Ok(vec![(&fill).into(), (&back).into()])
-}
-
-/// The storage scope that a script asks for; that of the buffer where it says nothing.
+/// The storage scope that is asked for; that of the buffer where nothing is said.
 pub(crate) fn scope_or_own(
-    args: &mut Args,
-    sch: &Schedule,
+    func: &TensorFunc,
     block: &BlockRef,
     which: &BufferArg,
     side: Side,
+    storage_scope: Option<&str>,
 ) -> Result<Arc<str>> {
-    match args.optional(&["storage_scope"]) {
-        Some(Value::Str(s)) => Ok(s),
-        Some(other) if !matches!(other, Value::None) => {
-            Err(args.wrong("storage_scope", "a string", &other))
-        }
-        _ => {
-            let (_, b) = the_block(sch.func(&block.func)?, block)?;
-            Ok(which.region(&b, side)?.buffer.scope.clone())
-        }
+    match storage_scope {
+        Some(scope) => check_storage_scope(scope).map(|()| scope.into()),
+        None => Ok(which.region(&*the_block(func, block)?.1, side)?.buffer.scope.clone()),
     }
-}
-
-/// A buffer of a block, whose position the argument `name` may give.
-pub(crate) fn indexed(args: &mut Args, name: &str) -> Result<BufferArg> {
-    BufferArg::take(args, &[name, "buffer", "buffer_index"])
 }
 
 /// Refuses storage scopes that no part of the system knows.
@@ -419,10 +330,10 @@ fn cache_read(
     func: &TensorFunc,
     block: &BlockRef,
     which: &BufferArg,
-    storage_scope: &str,
+    storage_scope: Option<&str>,
     consumers: &[BlockRef],
-) -> Result<Edited> {
-    check_storage_scope(storage_scope)?;
+) -> Result<Edited<BlockRef>> {
+    let storage_scope = &*scope_or_own(func, block, which, Side::Read, storage_scope)?;
     let found = read_place(func, block, which, consumers)?;
     let ReadPlace { site, buffer, place, nodes, touched, writers, behind, .. } = found;
     let scope = site.scope().cloned();
@@ -514,7 +425,7 @@ fn more_than_held(consumer: &Site, buffer: &Buffer) -> Error {
     Error::refused(what).at(consumer.stmt.span())
 }
 
-/// Applies a change and returns the blocks that copy.
+/// Applies a change and returns the block that copies.
 fn finish(
     func: &TensorFunc,
     block: &BlockRef,
@@ -522,7 +433,7 @@ fn finish(
     copy: &Copying,
     nodes: &[Stmt],
     places: Vec<(Place, bool)>,
-) -> Edited {
+) -> Edited<BlockRef> {
     let redirect = |s: &Stmt| {
         (s.clone(), Redirect { from: &copy.region.buffer, to: &copy.cache, offsets: &copy.offsets })
     };
@@ -537,7 +448,7 @@ fn finish(
             .collect(),
     };
     let new = BlockRef { func: block.func.clone(), name: copy.name.clone() };
-    (change.apply(func), vec![Value::Block(new)])
+    (change.apply(func), new)
 }
 
 /// Where the copy back of a block's writes goes.
@@ -636,10 +547,10 @@ fn cache_write(
     func: &TensorFunc,
     block: &BlockRef,
     which: &BufferArg,
-    storage_scope: &str,
+    storage_scope: Option<&str>,
     consumers: &[BlockRef],
-) -> Result<Edited> {
-    check_storage_scope(storage_scope)?;
+) -> Result<Edited<BlockRef>> {
+    let storage_scope = &*scope_or_own(func, block, which, Side::Write, storage_scope)?;
     let found = write_place(func, block, which, consumers)?;
     let WritePlace { site, block: b, buffer, place, element, body, listed, nodes } = found;
     let scope = site.scope().cloned();
@@ -760,9 +671,9 @@ fn cache_inplace(
     func: &TensorFunc,
     block: &BlockRef,
     which: &BufferArg,
-    storage_scope: &str,
-) -> Result<Edited> {
-    check_storage_scope(storage_scope)?;
+    storage_scope: Option<&str>,
+) -> Result<Edited<(BlockRef, BlockRef)>> {
+    let storage_scope = &*scope_or_own(func, block, which, Side::Read, storage_scope)?;
     let (site, b) = the_block(func, block)?;
     let buffer = which.region(&b, Side::Read)?.buffer;
     if !declared_or_inferred(&b).1.iter().any(|r| r.buffer == buffer) {
@@ -795,7 +706,7 @@ fn cache_inplace(
     let cropped = place(true).in_scope_directly();
     let copy = Copying::new(func, &both, storage_scope, cropped, &known);
     copy.check_pointers(func, std::slice::from_ref(&site.stmt))?;
-    let (func, mut out) = finish(
+    let (func, fill) = finish(
         func,
         block,
         scope.as_ref(),
@@ -817,6 +728,6 @@ fn cache_inplace(
         insert: vec![(Place { node: site.stmt, before: false, around }, copied)],
     };
     let body = change.stmt(&func.body);
-    out.push(Value::Block(BlockRef { func: block.func.clone(), name: back_name }));
-    Ok((TensorFunc { body, ..func }, out))
+    let back = BlockRef { func: block.func.clone(), name: back_name };
+    Ok((TensorFunc { body, ..func }, (fill, back)))
 }

@@ -1,75 +1,47 @@
-//! Primitives by name: what a schedule script can call.
-//!
-//! One table maps names to handlers; each handler stands beside its primitive and takes its
-//! arguments from [`Args`].
+//! Which function, block or loop a name of a script means.
 
 use std::sync::Arc;
 
 use tilewright_ir::{Error, Result, Stmt};
 
-use crate::buffer_arg::Side;
-use crate::schedule::{Schedule, loop_site};
+use crate::argument::OptionalName;
+use crate::primitive::{self, Given, primitives};
+use crate::schedule::{Schedule, block_site, loop_site};
 use crate::site::{as_block, as_loop, find};
-use crate::trace::{Args, BlockRef, LoopRef, Value};
-use crate::{
-    block_layout, cache, compute, decompose_padding, inline, loop_layout, loops, pad_einsum, parts,
-    reduction, reindex_cache, reverse_compute, rfactor, sequential_buffer_access, storage,
-    tensorize, transform_layout,
-};
+use crate::trace::{BlockRef, LoopRef, Trace, Value};
 
-type Handler = fn(&mut Schedule, Args) -> Result<Vec<Value>>;
+primitives! {
+    /// The block of this name, in the function that is called so or else in the one that a script
+    /// means: `main`, or the only tensor function.
+    ///
+    /// # Errors
+    /// `Refused` where there is none, or several; `Input` where there is no such function.
+    #[alias("get_sblock")]
+    get_block(name: &str, [into] func_name: OptionalName = OptionalName::default()) -> BlockRef, ask |sch| {
+        let func = sch.function(func_name.get())?;
+        block_site(sch.func(&func)?, name)?;
+        Ok(BlockRef { func, name: name.into() })
+    };
 
-/// Every primitive; several names may stand for one.
-const PRIMITIVES: &[(&str, Handler)] = &[
-    ("get_block", get_block),
-    ("get_sblock", get_block),
-    ("get_loops", get_loops),
-    ("work_on", work_on),
-    ("split", loops::split_call),
-    ("fuse", loops::fuse_call),
-    ("reorder", loops::reorder_call),
-    ("parallel", loops::parallel_call),
-    ("vectorize", loops::vectorize_call),
-    ("unroll", loops::unroll_call),
-    ("bind", loops::bind_call),
-    ("cache_read", |s, a| cache::cache_call(s, a, Side::Read)),
-    ("cache_write", |s, a| cache::cache_call(s, a, Side::Write)),
-    ("cache_inplace", cache::cache_inplace_call),
-    ("transform_layout", transform_layout::transform_layout_call),
-    ("set_axis_separator", transform_layout::set_axis_separator_call),
-    ("transform_block_layout", block_layout::transform_block_layout_call),
-    ("transform_loops", loop_layout::transform_loops_call),
-    ("fission", loop_layout::fission_call),
-    ("hoist_expression", parts::hoist_expression_call),
-    ("reduce_loop_extents", parts::reduce_loop_extents_call),
-    ("loop_partition", parts::loop_partition_call),
-    ("merge_loops", parts::merge_loops_call),
-    ("remove_branching_through_overcompute", parts::remove_branching_call),
-    ("remove_overcompute_through_branching", parts::remove_overcompute_call),
-    ("get_inner_loops", loop_layout::get_inner_loops_call),
-    ("sequential_buffer_access", sequential_buffer_access::sequential_buffer_access_call),
-    ("decompose_padding", decompose_padding::decompose_padding_call),
-    ("pad_einsum", pad_einsum::pad_einsum_call),
-    ("set_scope", storage::set_scope_call),
-    ("annotate", storage::annotate_call),
-    ("unannotate", storage::unannotate_call),
-    ("reindex_cache_read", |s, a| reindex_cache::reindex_cache_call(s, a, Side::Read)),
-    ("reindex_cache_write", |s, a| reindex_cache::reindex_cache_call(s, a, Side::Write)),
-    ("compute_at", compute::compute_at_call),
-    ("reverse_compute_at", reverse_compute::reverse_compute_at_call),
-    ("compute_inline", inline::compute_inline_call),
-    ("reverse_compute_inline", inline::reverse_compute_inline_call),
-    ("tensorize", tensorize::tensorize_call),
-    ("rfactor", rfactor::rfactor_call),
-    ("decompose_reduction", reduction::decompose_reduction_call),
-];
+    /// The loops around a block up to the block that encloses it, outermost first.
+    ///
+    /// # Errors
+    /// `Refused` where there is no such block.
+    get_loops(block: &BlockRef) -> Vec<LoopRef>, ask |sch| {
+        let loops = block_site(sch.func(&block.func)?, &block.name)?.loops();
+        let loops = loops.iter().filter_map(as_loop);
+        Ok(loops.map(|(var, ..)| LoopRef { func: block.func.clone(), var: var.clone() }).collect())
+    };
+
+    /// Says which function comes next. Traces say it; every block and loop carries its function, so
+    /// that nothing follows from it.
+    ///
+    /// # Errors
+    /// `Input` where there is no such function.
+    work_on(func_name: &str), ask |sch| sch.func(func_name).map(|_| ());
+}
 
 impl Schedule {
-    /// The names that [`Schedule::call`] knows.
-    pub fn primitives() -> impl Iterator<Item = &'static str> {
-        PRIMITIVES.iter().map(|(name, _)| *name)
-    }
-
     /// Calls a primitive by name. Blocks and loops may be given by their names: those of the
     /// function that the script works on, see [`Schedule::current`].
     ///
@@ -78,29 +50,36 @@ impl Schedule {
     pub fn call(
         &mut self,
         name: &str,
-        positional: Vec<Value>,
-        named: Vec<(Arc<str>, Value)>,
+        positional: Vec<Given>,
+        named: Vec<(Arc<str>, Given)>,
     ) -> Result<Vec<Value>> {
-        let Some((name, handler)) = PRIMITIVES.iter().find(|(n, _)| *n == name) else {
-            let known: Vec<&str> = Schedule::primitives().collect();
-            return Err(Error::input(format!("there is no primitive `{name}`"))
-                .note(format!("the primitives are: {}", known.join(", "))));
-        };
-        handler(self, Args::new(name, positional, named))
+        primitive::find(name)?.call(self, positional, named)
     }
 
-    /// Whether a primitive returns a list, also where there is one element or none: a script unpacks
-    /// or indexes what it gives.
-    pub fn returns_list(name: &str) -> bool {
-        matches!(
-            name,
-            "get_loops"
-                | "get_inner_loops"
-                | "split"
-                | "fission"
-                | "loop_partition"
-                | "transform_loops"
-        )
+    /// Applies what a trace of another schedule says, whose module was the same when it began.
+    ///
+    /// # Errors
+    /// Those of the primitives; what was applied before stays.
+    pub fn replay(&mut self, trace: &Trace) -> Result<()> {
+        let mut known: Vec<(Value, Value)> = Vec::new();
+        for i in &trace.instructions {
+            let args = i.args.iter().map(|v| in_place_of(v, &known)).collect();
+            let outputs = i.primitive.apply(self, args)?;
+            known.extend(i.outputs.iter().cloned().zip(outputs));
+        }
+        Ok(())
+    }
+
+    /// The function of a name. A trace calls a bare function `main`.
+    fn function(&self, name: Option<&str>) -> Result<Arc<str>> {
+        match name {
+            Some(name) => match self.module().functions.get_key_value(name) {
+                Some((name, _)) => Ok(name.clone()),
+                None if name == "main" => self.current(),
+                None => self.func(name).map(|_| name.into()),
+            },
+            None => self.current(),
+        }
     }
 
     /// The function that names in a script refer to: `main`, or the only tensor function.
@@ -135,7 +114,7 @@ impl Schedule {
     /// The block of this name in the function that the script means.
     pub(crate) fn block_named(&self, name: &str) -> Result<BlockRef> {
         let func = self.owner(|s| as_block(s).is_some_and(|b| &*b.name == name))?;
-        crate::schedule::block_site(self.func(&func)?, name)?;
+        block_site(self.func(&func)?, name)?;
         Ok(BlockRef { func, name: name.into() })
     }
 
@@ -155,38 +134,17 @@ impl Schedule {
     }
 }
 
-fn get_block(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let name = args.str(&["name"])?;
-    let func = match args.optional(&["func_name"]) {
-        None | Some(Value::None) => None,
-        Some(Value::Str(s)) => Some(s),
-        Some(other) => return Err(args.wrong("func_name", "a string", &other)),
+/// The value that a second run has for one of the first.
+fn in_place_of(v: &Value, known: &[(Value, Value)]) -> Value {
+    let same = |k: &Value| match (k, v) {
+        (Value::Loop(a), Value::Loop(b)) => a == b,
+        (Value::Block(a), Value::Block(b)) => a == b,
+        _ => false,
     };
-    args.finish()?;
-    // A trace calls a bare function `main`.
-    let func = match func {
-        Some(f) if sch.module().functions.contains_key(&*f) => f,
-        Some(f) if &*f != "main" => {
-            return Err(sch
-                .module()
-                .tensor(&f)
-                .err()
-                .unwrap_or_else(|| Error::input(format!("there is no function `{f}`"))));
+    match v {
+        Value::List(items) => items.iter().map(|v| in_place_of(v, known)).collect(),
+        v => {
+            known.iter().rev().find(|(k, _)| same(k)).map_or_else(|| v.clone(), |(_, n)| n.clone())
         }
-        _ => sch.current()?,
-    };
-    Ok(vec![Value::from(&sch.get_block(&name, &func)?)])
-}
-
-fn get_loops(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    args.finish()?;
-    Ok(sch.get_loops(&block)?.iter().map(Value::from).collect())
-}
-
-/// `sch.work_on(name)`: traces say it, and every reference here carries its function.
-fn work_on(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let name = args.str(&["func_name"])?;
-    args.finish()?;
-    sch.func(&name).map(|_| Vec::new())
+    }
 }

@@ -21,13 +21,15 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Engine, Proof};
 
+use crate::argument::{Readable, by_value};
 use crate::cache::the_block;
 use crate::copying::{Bound, Change, Place, fit, hull};
 use crate::footprint::{Footprint, cover, known_around, reads_own_writes, touches, within};
 use crate::inline::{not_repeatable, nothing_between, removed, scope_of, site_in, solve, users};
+use crate::primitive::primitives;
 use crate::schedule::{Edited, Schedule, loop_site};
 use crate::site::{as_block, as_loop, find};
-use crate::trace::{Args, BlockRef, LoopRef, Value};
+use crate::trace::{BlockRef, LoopRef, Value};
 
 /// Where in the body of a loop a block goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,35 +53,6 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The arguments `preserve_unit_loops=False, index=-1` of a script.
-    pub(crate) fn take(args: &mut Args) -> Result<Placement> {
-        let preserve_unit_loops = args.bool_or(&["preserve_unit_loops"], false)?;
-        let position = match args.optional(&["index"]) {
-            None | Some(Value::None | Value::Int(-1)) => Position::Last,
-            Some(Value::Int(-2)) => Position::First,
-            Some(v @ Value::Int(k)) => Position::At(
-                usize::try_from(k).map_err(|_| args.wrong("index", "at least -2", &v))?,
-            ),
-            Some(other) => return Err(args.wrong("index", "a position, -1 or -2", &other)),
-        };
-        Ok(Placement { preserve_unit_loops, position })
-    }
-
-    /// The arguments of an instruction that puts `block` under `l`.
-    pub(crate) fn arguments(&self, block: &BlockRef, l: &LoopRef) -> Vec<(&'static str, Value)> {
-        let index = match self.position {
-            Position::Last => -1,
-            Position::First => -2,
-            Position::At(k) => i64::try_from(k).unwrap_or(i64::MAX),
-        };
-        vec![
-            ("block", block.into()),
-            ("loop", l.into()),
-            ("preserve_unit_loops", self.preserve_unit_loops.into()),
-            ("index", Value::Int(index)),
-        ]
-    }
-
     /// The positions to try of those from `first` to `last`, the best one first.
     pub(crate) fn candidates(&self, first: usize, last: usize) -> Result<Vec<usize>> {
         match self.position {
@@ -107,7 +80,30 @@ pub(crate) fn elements(body: &Stmt) -> Vec<Stmt> {
     }
 }
 
-impl Schedule {
+/// Last is `-1` and first is `-2` in scripts.
+impl Readable for Position {
+    fn takes() -> String {
+        "a position, -1 (as late as it may) or -2 (as early as it may)".to_owned()
+    }
+    fn read(value: &Value, _: &Schedule) -> Result<Option<Self>> {
+        Ok(match value {
+            Value::Int(-1) => Some(Position::Last),
+            Value::Int(-2) => Some(Position::First),
+            Value::Int(k) => usize::try_from(*k).ok().map(Position::At),
+            _ => None,
+        })
+    }
+    fn record(&self) -> Value {
+        Value::Int(match self {
+            Position::Last => -1,
+            Position::First => -2,
+            Position::At(k) => i64::try_from(*k).unwrap_or(i64::MAX),
+        })
+    }
+}
+by_value!(Position);
+
+primitives! {
     /// Moves a block under a loop, in front of the first that reads its buffer there; it then runs
     /// for what is read in one iteration.
     ///
@@ -115,26 +111,12 @@ impl Schedule {
     /// `Refused` where the block is not one store that alone writes an internal buffer at its
     /// spatial variables, something outside of the loop reads that buffer, what the block reads
     /// may have changed by then, or iterations that run at the same time would compute one cell.
-    pub fn compute_at(
-        &mut self,
+    compute_at(
         block: &BlockRef,
-        l: &LoopRef,
-        placement: Placement,
-    ) -> Result<()> {
-        let args = placement.arguments(block, l);
-        self.edit(&block.func, "compute_at", args, |f, _| compute_at(f, block, l, placement))?;
-        Ok(())
-    }
-}
-
-/// `compute_at(block, loop, preserve_unit_loops=False, index=-1)` of a script.
-pub(crate) fn compute_at_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    let l = args.loop_ref(sch)?;
-    let placement = Placement::take(&mut args)?;
-    args.finish()?;
-    sch.compute_at(&block, &l, placement)?;
-    Ok(Vec::new())
+        l "loop": &LoopRef,
+        preserve_unit_loops: bool = false,
+        index: Position = Position::Last
+    ), edit |f| compute_at(f, block, l, Placement { preserve_unit_loops, position: index });
 }
 
 /// Refuses where iterations of loops around a statement that run at the same time write one cell.
@@ -370,5 +352,5 @@ fn compute_at(
         insert: vec![(Place { node, before: true, around }, moved)],
         ..Change::default()
     };
-    Ok((change.apply(func), Vec::new()))
+    Ok((change.apply(func), ()))
 }

@@ -25,13 +25,14 @@ use tilewright_ir::{
     StmtKind, TensorFunc, Var,
 };
 
-use crate::cache::{one_block, the_block};
+use crate::cache::the_block;
 use crate::footprint::{Footprint, fed, known_around, touches, view_of};
-use crate::schedule::{Edited, Schedule, fresh_block_name, loop_site};
+use crate::primitive::primitives;
+use crate::schedule::{Edited, fresh_block_name, loop_site};
 use crate::site::{Site, as_loop, replace_in};
-use crate::trace::{Args, BlockRef, LoopRef, Value};
+use crate::trace::{BlockRef, LoopRef};
 
-impl Schedule {
+primitives! {
     /// Splits a block that copies with padding at a loop into a fill with the pad value and a
     /// copy of what is inside. Returns the block that fills; the copy keeps the name.
     ///
@@ -39,20 +40,8 @@ impl Schedule {
     /// `Refused` where something else in the loop may see the fill, the block is not one store of
     /// a padded value, the pad value reads memory, or the condition is not a box with constant
     /// bounds.
-    pub fn decompose_padding(&mut self, block: &BlockRef, l: &LoopRef) -> Result<BlockRef> {
-        let args = vec![("block", block.into()), ("loop", l.into())];
-        let out =
-            self.edit(&block.func, "decompose_padding", args, |f, _| decompose(f, block, l))?;
-        one_block(out)
-    }
-}
-
-/// `decompose_padding(block, loop)` of a script.
-pub(crate) fn decompose_padding_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    let l = args.loop_ref(sch)?;
-    args.finish()?;
-    Ok(vec![(&sch.decompose_padding(&block, &l)?).into()])
+    decompose_padding(block: &BlockRef, l "loop": &LoopRef) -> BlockRef,
+        edit |f| decompose(f, block, l);
 }
 
 /// Where a condition holds: `from <= var < end`.
@@ -61,7 +50,7 @@ struct Bounds {
     end: i64,
 }
 
-fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited> {
+fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<BlockRef>> {
     let (site, b) = the_block(func, block)?;
     let outer = loop_site(func, l)?;
     let StmtKind::Block { bindings, predicate, .. } = site.stmt.kind() else {
@@ -221,7 +210,7 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited>
     });
     let rest = crate::site::replace(&outer.stmt, &element, &copy);
     let new = replace_in(func, &outer.stmt, &Stmt::seq([fill, rest]));
-    Ok((new, vec![Value::Block(BlockRef { func: block.func.clone(), name })]))
+    Ok((new, BlockRef { func: block.func.clone(), name }))
 }
 
 /// Refuses where another statement in the loop, the one at `first` around the block, writes the

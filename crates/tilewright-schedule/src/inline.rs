@@ -23,22 +23,19 @@ use tilewright_ir::{
 
 use crate::cache::the_block;
 use crate::footprint::{Footprint, cover, known_around, touches, uses_pointer};
-use crate::schedule::{Edited, Schedule, with_block};
+use crate::primitive::primitives;
+use crate::schedule::{Edited, with_block};
 use crate::site::{Site, as_block, as_loop, find};
-use crate::trace::{Args, BlockRef, Value};
+use crate::trace::BlockRef;
 
-impl Schedule {
+primitives! {
     /// Puts the value of a block where its buffer is read; the block and the buffer go.
     ///
     /// # Errors
     /// `Refused` where the block is not one store at its iteration variables that fills an
     /// internal buffer alone, where the buffer is read before or through a pointer, or where what
     /// the value reads may have changed by then.
-    pub fn compute_inline(&mut self, block: &BlockRef) -> Result<()> {
-        let args = vec![("block", block.into())];
-        self.edit(&block.func, "compute_inline", args, |f, _| compute_inline(f, block))?;
-        Ok(())
-    }
+    compute_inline(block: &BlockRef), edit |f| compute_inline(f, block);
 
     /// Puts what a block makes of its producer's buffer where the producer writes it; the block
     /// and the buffer go.
@@ -47,30 +44,7 @@ impl Schedule {
     /// `Refused` where the block does not read a buffer at its iteration variables alone, the
     /// producer is not one block that fills the buffer without reading it, the buffer has another
     /// reader, or the results would be written too early for others.
-    pub fn reverse_compute_inline(&mut self, block: &BlockRef) -> Result<()> {
-        let args = vec![("block", block.into())];
-        self.edit(&block.func, "reverse_compute_inline", args, |f, _| reverse_inline(f, block))?;
-        Ok(())
-    }
-}
-
-/// `compute_inline(block)` of a script.
-pub(crate) fn compute_inline_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    args.finish()?;
-    sch.compute_inline(&block)?;
-    Ok(Vec::new())
-}
-
-/// `reverse_compute_inline(block)` of a script.
-pub(crate) fn reverse_compute_inline_call(
-    sch: &mut Schedule,
-    mut args: Args,
-) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    args.finish()?;
-    sch.reverse_compute_inline(&block)?;
-    Ok(Vec::new())
+    reverse_compute_inline(block: &BlockRef), edit |f| reverse_inline(f, block);
 }
 
 /// A block that is one store, spatial, without anything of its own.
@@ -373,7 +347,7 @@ fn compute_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
         ))
         .at(span));
     }
-    Ok((without_root(TensorFunc { body, ..func.clone() }), Vec::new()))
+    Ok((without_root(TensorFunc { body, ..func.clone() }), ()))
 }
 
 /// A root block that holds nothing any more goes.
@@ -538,7 +512,7 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     let new = with_block(&producer.site.stmt, new);
     let body = crate::site::replace(&func.body, &producer.site.stmt, &new);
     let body = replace.stmt(&body);
-    Ok((without_root(TensorFunc { body, ..func.clone() }), Vec::new()))
+    Ok((without_root(TensorFunc { body, ..func.clone() }), ()))
 }
 
 /// The indices at which a consumer reads a buffer, everywhere the same.

@@ -1,10 +1,11 @@
 //! Schedules: how the loops of a tensor function run, and how its buffers lie in memory.
 //!
+//! * [`argument`]: the types of what primitives take and return.
 //! * [`auto`]: a schedule for CPUs, found from the structure of a function.
 //! * [`block_layout`]: iteration spaces of blocks.
 //! * [`buffer_arg`]: which buffer of a block is meant.
 //! * [`cache`]: copies of buffers.
-//! * [`call`]: primitives by name.
+//! * [`call`]: functions, blocks and loops by name.
 //! * [`compute`]: stages computed where they are needed.
 //! * [`decompose_padding`]: a padded copy as a fill and a copy.
 //! * [`index_map`]: index maps and the layouts they give.
@@ -13,6 +14,7 @@
 //! * [`loops`]: primitives on loops.
 //! * [`pad_einsum`]: contractions over padded copies.
 //! * [`parts`]: passes on a block or on loops.
+//! * [`primitive`]: what a primitive is, and the table of all.
 //! * [`reduction`]: primitives on reductions.
 //! * [`reindex_cache`]: caches with an order of their own.
 //! * [`reverse_compute`]: stages computed where their inputs are.
@@ -25,6 +27,7 @@
 //! * [`trace`]: the record of what was applied, which prints as a script.
 //! * [`transform_layout`]: how buffers lie in memory.
 
+pub mod argument;
 pub mod auto;
 pub mod block_layout;
 pub mod buffer_arg;
@@ -42,6 +45,7 @@ pub mod loops;
 pub mod pad_einsum;
 mod padding;
 pub mod parts;
+pub mod primitive;
 pub mod reduction;
 pub mod reindex_cache;
 mod relayout;
@@ -56,12 +60,35 @@ pub mod trace;
 pub mod transform_layout;
 mod widths;
 
+pub use argument::Target;
 pub use auto::{Machine, auto};
 pub use buffer_arg::BufferArg;
 pub use schedule::{Permissions, Schedule};
 pub use tensorize::Intrinsic;
 
 use tilewright_transform::pass::Pass;
+
+/// The primitives, by subject.
+static PRIMITIVES: &[&[primitive::Primitive]] = &[
+    call::PRIMITIVES,
+    loops::PRIMITIVES,
+    loop_layout::PRIMITIVES,
+    compute::PRIMITIVES,
+    reverse_compute::PRIMITIVES,
+    inline::PRIMITIVES,
+    cache::PRIMITIVES,
+    reindex_cache::PRIMITIVES,
+    reduction::PRIMITIVES,
+    rfactor::PRIMITIVES,
+    tensorize::PRIMITIVES,
+    transform_layout::PRIMITIVES,
+    block_layout::PRIMITIVES,
+    sequential_buffer_access::PRIMITIVES,
+    pad_einsum::PRIMITIVES,
+    decompose_padding::PRIMITIVES,
+    parts::PRIMITIVES,
+    storage::PRIMITIVES,
+];
 
 /// The passes that make schedules.
 pub static PASSES: &[&Pass] = &[&auto::PASS];

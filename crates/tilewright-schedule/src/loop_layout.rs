@@ -12,8 +12,6 @@
 //! become the map's inverse; what the box has in addition is guarded. Every pair of iterations that
 //! depend on each other must keep its order.
 
-use std::sync::Arc;
-
 use tilewright_analysis::dependence::{keeps_order, refuse, touches};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
@@ -22,53 +20,33 @@ use tilewright_ir::{
 use tilewright_sets::{Access, Domain, Engine};
 
 use crate::index_map::IndexMap;
-use crate::loops::{guard_blocks, loops_of};
+use crate::loops::guard_blocks;
+use crate::primitive::primitives;
 use crate::relayout::{Tidy, simplify_under};
-use crate::schedule::{Edited, Schedule, block_site, loop_site};
+use crate::schedule::{Edited, block_site, loop_site};
 use crate::site::{Site, as_block, as_loop, find, replace_in, with_body};
-use crate::trace::{Args, BlockRef, Lambda, LoopRef, Value};
+use crate::trace::{BlockRef, Lambda, LoopRef};
 
-impl Schedule {
+primitives! {
     /// Lets loops that are directly inside one another, outermost first, run over the physical box
-    /// of an index map of their variables.
+    /// of an index map of their variables. Returns the new loops.
     ///
     /// # Errors
     /// `Refused` where the loops are not nested so or run in a special way, the map is not
     /// injective, or iterations that depend on each other would change their order.
-    pub fn transform_loops(
-        &mut self,
-        loops: &[LoopRef],
-        index_map: &Lambda,
-    ) -> Result<Vec<LoopRef>> {
-        let Some(first) = loops.first() else {
-            return Err(Error::refused("`transform_loops` needs at least one loop"));
-        };
-        let args = vec![
-            ("loops", loops.iter().map(Value::from).collect()),
-            ("index_map", Value::Lambda(index_map.clone())),
-        ];
-        let out = self.edit(&first.func, "transform_loops", args, |func, _| {
-            transform_loops(func, loops, index_map)
-        })?;
-        Ok(loops_of(out))
-    }
+    transform_loops(loops: &[LoopRef], index_map: &Lambda) -> Vec<LoopRef>,
+        edit |f| transform_loops(f, loops, index_map);
 
     /// The loops inside a block, in the order of the text.
     ///
     /// # Errors
     /// `Refused` where there is no such block.
-    pub fn get_inner_loops(&mut self, block: &BlockRef) -> Result<Vec<LoopRef>> {
-        let site = block_site(self.func(&block.func)?, &block.name)?;
+    get_inner_loops(block: &BlockRef) -> Vec<LoopRef>, ask |sch| {
+        let site = block_site(sch.func(&block.func)?, &block.name)?;
         let inside = find(&site.stmt, |s| as_loop(s).is_some());
-        let loops: Vec<LoopRef> = inside
-            .iter()
-            .filter_map(|s| as_loop(&s.stmt))
-            .map(|(var, ..)| LoopRef { func: block.func.clone(), var: var.clone() })
-            .collect();
-        let outputs = loops.iter().map(Value::from).collect();
-        self.record("get_inner_loops", vec![("block", block.into())], outputs);
-        Ok(loops)
-    }
+        let loops = inside.iter().filter_map(|s| as_loop(&s.stmt));
+        Ok(loops.map(|(var, ..)| LoopRef { func: block.func.clone(), var: var.clone() }).collect())
+    };
 
     /// Splits the body of a loop in two: the statements before position `at`, and the rest, each
     /// in a loop of its own. The second one keeps the loop's variable.
@@ -76,42 +54,7 @@ impl Schedule {
     /// # Errors
     /// `Refused` where the body is not a sequence with such a position, or an iteration of the
     /// first part depends on an earlier one of the second.
-    pub fn fission(&mut self, l: &LoopRef, at: usize) -> Result<(LoopRef, LoopRef)> {
-        let position = Value::Int(i64::try_from(at).unwrap_or(i64::MAX));
-        let args = vec![("loop", l.into()), ("at", position)];
-        let out = self.edit(&l.func, "fission", args, |func, _| fission(func, l, at))?;
-        let mut out = loops_of(out).into_iter();
-        match (out.next(), out.next()) {
-            (Some(a), Some(b)) => Ok((a, b)),
-            _ => Err(Error::internal("fission returned no two loops")),
-        }
-    }
-}
-
-/// `transform_loops(loops, index_map)` of a script.
-pub(crate) fn transform_loops_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let loops = args.loop_list(sch)?;
-    let map = args.lambda("index_map")?;
-    args.finish()?;
-    Ok(sch.transform_loops(&loops, &map)?.iter().map(Value::from).collect())
-}
-
-/// `get_inner_loops(block)` of a script.
-pub(crate) fn get_inner_loops_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    args.finish()?;
-    Ok(sch.get_inner_loops(&block)?.iter().map(Value::from).collect())
-}
-
-/// `fission(loop, at)` of a script.
-pub(crate) fn fission_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let l = args.loop_ref(sch)?;
-    let at = args.int(&["at"])?;
-    args.finish()?;
-    let at = usize::try_from(at)
-        .map_err(|_| Error::refused(format!("{at} is no position in a loop's body")))?;
-    let (a, b) = sch.fission(&l, at)?;
-    Ok(vec![(&a).into(), (&b).into()])
+    fission(l "loop": &LoopRef, at: usize) -> (LoopRef, LoopRef), edit |f| fission(f, l, at);
 }
 
 /// Variable, range and body of a serial loop without annotations.
@@ -157,7 +100,11 @@ pub(crate) fn around(engine: &Engine, site: &Site) -> Domain {
     engine.domain_of(&[], &guards)
 }
 
-fn transform_loops(func: &TensorFunc, loops: &[LoopRef], lambda: &Lambda) -> Result<Edited> {
+fn transform_loops(
+    func: &TensorFunc,
+    loops: &[LoopRef],
+    lambda: &Lambda,
+) -> Result<Edited<Vec<LoopRef>>> {
     let Some(first) = loops.first() else {
         return Err(Error::internal("no loops"));
     };
@@ -218,7 +165,7 @@ fn transform_loops(func: &TensorFunc, loops: &[LoopRef], lambda: &Lambda) -> Res
         .rev()
         .fold(body, |body, (c, r)| Stmt::for_loop(c, r.clone(), ForKind::Serial, body));
     let refs = cells.into_iter().map(|var| LoopRef { func: first.func.clone(), var });
-    Ok((replace_in(func, &outer.stmt, &new), refs.map(Value::Loop).collect()))
+    Ok((replace_in(func, &outer.stmt, &new), refs.collect()))
 }
 
 /// Where in the box an iteration of the loops is: the ranges of the loops, of the inverse, where
@@ -268,7 +215,7 @@ fn simplify_part(engine: &Engine, known: &[(Var, Range)], p: &Expr) -> Expr {
     }
 }
 
-fn fission(func: &TensorFunc, l: &LoopRef, at: usize) -> Result<Edited> {
+fn fission(func: &TensorFunc, l: &LoopRef, at: usize) -> Result<Edited<(LoopRef, LoopRef)>> {
     let site = loop_site(func, l)?;
     let (var, range, body) = serial(&site.stmt, "split in two")?;
     let StmtKind::Seq(list) = body.kind() else {
@@ -307,10 +254,8 @@ fn fission(func: &TensorFunc, l: &LoopRef, at: usize) -> Result<Edited> {
     copy.vars.insert(var.clone(), new_var.expr());
     let head = Stmt::for_loop(&new_var, range.clone(), ForKind::Serial, copy.stmt(&first));
     let new = Stmt::seq([head, with_body(&site.stmt, rest)]);
-    let out = [new_var, var.clone()]
-        .into_iter()
-        .map(|var| Value::Loop(LoopRef { func: Arc::clone(&l.func), var }))
-        .collect();
+    let part = |var| LoopRef { func: l.func.clone(), var };
+    let out = (part(new_var), part(var.clone()));
     Ok((replace_in(func, &site.stmt, &new), out))
 }
 

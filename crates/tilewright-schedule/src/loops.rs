@@ -5,113 +5,79 @@
 //! predicate, and statements outside of blocks get an `if`. New loops are of `int64` where the type
 //! of the old ones does not hold their values.
 
-use std::sync::Arc;
-
 use tilewright_analysis::dependence::{keeps_order, touches};
 use tilewright_analysis::domain::sizes;
 use tilewright_ir::stmt::MAX_NESTING;
 use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
 use tilewright_ir::{
-    Attr, Attrs, DType, Error, Expr, Fold, ForKind, IterKind, Range, Result, Stmt, StmtKind,
-    TensorFunc, Var, extent,
+    Attrs, DType, Error, Expr, Fold, ForKind, IterKind, Range, Result, Stmt, StmtKind, TensorFunc,
+    Var, extent,
 };
 use tilewright_sets::{Engine, Proof};
 
 use crate::footprint::known_around;
 use crate::loop_layout::around;
-use crate::schedule::{Schedule, loop_site};
+use crate::primitive::primitives;
+use crate::schedule::{Edited, loop_site};
 use crate::site::{Site, as_block, as_loop, replace_in, with_body};
-use crate::trace::{Args, LoopRef, Value};
+use crate::trace::LoopRef;
 
-impl Schedule {
+primitives! {
     /// Splits a loop into as many as there are factors, outermost first; one factor may be left
-    /// open and is then the smallest that covers the loop.
+    /// open and is then the smallest that covers the loop. Returns the new loops.
     ///
     /// # Errors
     /// `Refused` where more than one factor is open, a factor is not positive, the factors are not
     /// known to cover the loop, their product is beyond `int64`, or the loop does not start at zero or
     /// runs in a special way.
-    pub fn split(&mut self, l: &LoopRef, factors: &[Option<Expr>]) -> Result<Vec<LoopRef>> {
-        let args = vec![
-            ("loop", l.into()),
-            ("factors", factors.iter().map(|f| f.as_ref().map(Value::from)).collect()),
-        ];
-        let out = self.edit(&l.func, "split", args, |func, _| split(func, l, factors))?;
-        Ok(loops_of(out))
-    }
+    split(
+        l "loop": &LoopRef,
+        factors: &[Option<Expr>];
+        preserve_unit_iters = true, disable_predication = false
+    ) -> Vec<LoopRef>, edit |f| split(f, l, factors);
 
     /// Fuses loops that are directly inside one another, outermost first, into one.
     ///
     /// # Errors
     /// `Refused` where they are not nested so, bounds depend on an outer variable, or the number of
     /// iterations is beyond `int64`.
-    pub fn fuse(&mut self, loops: &[LoopRef]) -> Result<LoopRef> {
-        let Some(first) = loops.first() else {
-            return Err(Error::refused("`fuse` needs at least one loop"));
-        };
-        let args = loops.iter().map(|l| ("", l.into())).collect();
-        let out = self.edit(&first.func, "fuse", args, |func, _| fuse(func, loops))?;
-        loops_of(out).pop().ok_or_else(|| Error::internal("fuse returned no loop"))
-    }
+    fuse([rest] loops: &[LoopRef]; preserve_unit_iters = true) -> LoopRef, edit |f| fuse(f, loops);
 
-    /// Adds an annotation to a loop, or replaces it.
-    pub fn annotate_loop(&mut self, l: &LoopRef, key: &str, value: Attr) -> Result<()> {
-        let shown = attr_value(&value);
-        let args = vec![("block_or_loop", l.into()), ("ann_key", key.into()), ("ann_val", shown)];
-        self.edit(&l.func, "annotate", args, |func, _| {
-            edit_loop(func, l, |_, annotations| {
-                annotations.insert(key.into(), value);
-                Ok(())
-            })
-        })?;
-        Ok(())
-    }
-
-    /// Removes an annotation of a loop.
+    /// Puts loops of one perfect nest into the given order, outermost first; loops between them
+    /// that are not named stay where they are.
     ///
     /// # Errors
-    /// `Refused` where the loop has no such annotation.
-    pub fn unannotate_loop(&mut self, l: &LoopRef, key: &str) -> Result<()> {
-        let args = vec![("block_or_loop", l.into()), ("ann_key", key.into())];
-        self.edit(&l.func, "unannotate", args, |func, _| {
-            edit_loop(func, l, |_, annotations| match annotations.remove(key) {
-                Some(_) => Ok(()),
-                None => Err(Error::refused(format!(
-                    "the loop `{}` has no annotation `{key}`",
-                    l.var.name()
-                ))),
-            })
-        })?;
-        Ok(())
-    }
-}
+    /// `Refused` where something other than loops stands between them, a bound depends on a loop
+    /// that would move inside, what is inside is not one block with iteration variables, or
+    /// iterations that depend on each other would change their order.
+    reorder([rest] loops: &[LoopRef]), edit |f| reorder(f, loops);
 
-/// The loops among the outputs of an instruction.
-pub(crate) fn loops_of(values: Vec<Value>) -> Vec<LoopRef> {
-    let as_loop = |v| match v {
-        Value::Loop(l) => Some(l),
-        _ => None,
-    };
-    values.into_iter().filter_map(as_loop).collect()
-}
+    /// Runs the iterations of a loop on several threads.
+    ///
+    /// # Errors
+    /// `Refused` where iterations depend on each other, with two that do, or where that is not
+    /// known.
+    parallel(l "loop": &LoopRef), edit |f| set_kind(f, l, ForKind::Parallel);
 
-/// An annotation as an argument of a script.
-pub(crate) fn attr_value(a: &Attr) -> Value {
-    match a {
-        Attr::None => Value::None,
-        Attr::Bool(b) => Value::Bool(*b),
-        Attr::Int(v) => Value::Int(*v),
-        Attr::Float(v) => Value::Float(*v),
-        Attr::Str(s) => Value::Str(s.clone()),
-        Attr::Expr(e) => Value::from(e),
-        Attr::List(items) => Value::List(items.iter().map(attr_value).collect()),
-        Attr::Map(items) => Value::List(
-            items
-                .iter()
-                .map(|(k, v)| Value::List(vec![Value::Str(k.clone()), attr_value(v)]))
-                .collect(),
-        ),
-    }
+    /// Runs the iterations of a loop as lanes of vectors. Updates of one cell by one operator that
+    /// commutes may be in different lanes.
+    ///
+    /// # Errors
+    /// As [`Schedule::parallel`](crate::Schedule::parallel).
+    vectorize(l "loop": &LoopRef), edit |f| set_kind(f, l, ForKind::Vectorized);
+
+    /// Makes a copy of the body for each iteration of a loop.
+    ///
+    /// # Errors
+    /// `Refused` where there is no such loop.
+    unroll(l "loop": &LoopRef), edit |f| set_kind(f, l, ForKind::Unrolled);
+
+    /// Binds a loop to a thread axis such as `threadIdx.x`.
+    ///
+    /// # Errors
+    /// As [`Schedule::parallel`](crate::Schedule::parallel).
+    bind(l "loop": &LoopRef, thread_axis: &str),
+        edit |f| set_kind(f, l, ForKind::ThreadBinding(thread_axis.into()));
 }
 
 /// Changes how a loop runs or its annotations.
@@ -119,7 +85,7 @@ pub(crate) fn edit_loop(
     func: &TensorFunc,
     l: &LoopRef,
     edit: impl FnOnce(&mut ForKind, &mut Attrs) -> Result<()>,
-) -> Result<(TensorFunc, Vec<Value>)> {
+) -> Result<Edited> {
     let site = loop_site(func, l)?;
     let StmtKind::For { var, range, kind, annotations, body } = site.stmt.kind() else {
         return Err(Error::internal("a loop site is no loop"));
@@ -134,7 +100,15 @@ pub(crate) fn edit_loop(
         body: body.clone(),
     };
     let new = Stmt::spanned(new, site.stmt.span());
-    Ok((replace_in(func, &site.stmt, &new), Vec::new()))
+    Ok((replace_in(func, &site.stmt, &new), ()))
+}
+
+/// Changes how a loop runs; [`crate::Schedule::edit`] checks that it may run so.
+fn set_kind(func: &TensorFunc, l: &LoopRef, to: ForKind) -> Result<Edited> {
+    edit_loop(func, l, |kind, _| {
+        *kind = to;
+        Ok(())
+    })
 }
 
 /// A plain serial loop without annotations, from zero: variable, extent and body.
@@ -157,11 +131,7 @@ fn plain_loop<'a>(stmt: &'a Stmt, what: &str) -> Result<(&'a Var, &'a Expr, &'a 
     Ok((var, &range.extent, body))
 }
 
-fn split(
-    func: &TensorFunc,
-    l: &LoopRef,
-    factors: &[Option<Expr>],
-) -> Result<(TensorFunc, Vec<Value>)> {
+fn split(func: &TensorFunc, l: &LoopRef, factors: &[Option<Expr>]) -> Result<Edited<Vec<LoopRef>>> {
     let site = loop_site(func, l)?;
     let (var, n, body) = plain_loop(&site.stmt, "split")?;
     let refuse = |why: String| Error::refused(why).at(site.stmt.span());
@@ -224,8 +194,7 @@ fn split(
     }
     let new =
         vars.iter().zip(&factors).rev().fold(body, |body, (v, f)| Stmt::serial(v, f.clone(), body));
-    let out =
-        vars.into_iter().map(|var| Value::Loop(LoopRef { func: l.func.clone(), var })).collect();
+    let out = vars.into_iter().map(|var| LoopRef { func: l.func.clone(), var }).collect();
     Ok((replace_in(func, &site.stmt, &new), out))
 }
 
@@ -310,7 +279,7 @@ fn has_block(s: &Stmt) -> bool {
     !crate::site::find(s, |s| crate::site::as_block(s).is_some()).is_empty()
 }
 
-fn fuse(func: &TensorFunc, loops: &[LoopRef]) -> Result<(TensorFunc, Vec<Value>)> {
+fn fuse(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
     let outer = loop_site(func, &loops[0])?;
     let mut at = outer.stmt.clone();
     let mut parts: Vec<(Var, Expr)> = Vec::new();
@@ -359,7 +328,7 @@ fn fuse(func: &TensorFunc, loops: &[LoopRef]) -> Result<(TensorFunc, Vec<Value>)
     let body = Subst::vars(values).stmt(&at);
     let all = counts.pop().map_or(Expr::int(1, dtype), |n| n.cast(dtype));
     let new = Stmt::for_loop(&fused, Range::upto(all), ForKind::Serial, body);
-    let out = vec![Value::Loop(LoopRef { func: Arc::clone(&loops[0].func), var: fused })];
+    let out = LoopRef { func: loops[0].func.clone(), var: fused };
     Ok((replace_in(func, &outer.stmt, &new), out))
 }
 
@@ -388,79 +357,7 @@ fn outer_blocks(stmt: &Stmt) -> Result<Vec<Stmt>, Stmt> {
     }
 }
 
-impl Schedule {
-    /// Runs the iterations of a loop on several threads.
-    ///
-    /// # Errors
-    /// `Refused` where iterations depend on each other, with two that do, or where that is not
-    /// known.
-    pub fn parallel(&mut self, l: &LoopRef) -> Result<()> {
-        self.set_kind(l, "parallel", ForKind::Parallel, vec![("loop", l.into())])
-    }
-
-    /// Runs the iterations of a loop as lanes of vectors. Updates of one cell by one operator that
-    /// commutes may be in different lanes.
-    ///
-    /// # Errors
-    /// As [`Schedule::parallel`].
-    pub fn vectorize(&mut self, l: &LoopRef) -> Result<()> {
-        self.set_kind(l, "vectorize", ForKind::Vectorized, vec![("loop", l.into())])
-    }
-
-    /// Makes a copy of the body for each iteration of a loop.
-    pub fn unroll(&mut self, l: &LoopRef) -> Result<()> {
-        let args = vec![("loop", l.into())];
-        self.edit(&l.func, "unroll", args, |func, _| {
-            edit_loop(func, l, |kind, _| {
-                *kind = ForKind::Unrolled;
-                Ok(())
-            })
-        })?;
-        Ok(())
-    }
-
-    /// Binds a loop to a thread axis such as `threadIdx.x`. Errors as [`Schedule::parallel`].
-    pub fn bind(&mut self, l: &LoopRef, thread_axis: &str) -> Result<()> {
-        let args = vec![("loop", l.into()), ("thread_axis", thread_axis.into())];
-        let kind = ForKind::ThreadBinding(thread_axis.into());
-        self.set_kind(l, "bind", kind, args)
-    }
-
-    /// [`Schedule::edit`] checks that the loop may run so.
-    fn set_kind(
-        &mut self,
-        l: &LoopRef,
-        name: &'static str,
-        to: ForKind,
-        args: Vec<(&'static str, Value)>,
-    ) -> Result<()> {
-        self.edit(&l.func, name, args, |func, _| {
-            edit_loop(func, l, |kind, _| {
-                *kind = to;
-                Ok(())
-            })
-        })?;
-        Ok(())
-    }
-
-    /// Puts loops of one perfect nest into the given order, outermost first; loops between them
-    /// that are not named stay where they are.
-    ///
-    /// # Errors
-    /// `Refused` where something other than loops stands between them, a bound depends on a loop
-    /// that would move inside, what is inside is not one block with iteration variables, or
-    /// iterations that depend on each other would change their order.
-    pub fn reorder(&mut self, loops: &[LoopRef]) -> Result<()> {
-        let Some(first) = loops.first() else {
-            return Err(Error::refused("`reorder` needs at least one loop"));
-        };
-        let args = loops.iter().map(|l| ("", l.into())).collect();
-        self.edit(&first.func, "reorder", args, |func, _| reorder(func, loops))?;
-        Ok(())
-    }
-}
-
-fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<(TensorFunc, Vec<Value>)> {
+fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited> {
     let mut sites = Vec::new();
     for (k, l) in loops.iter().enumerate() {
         if loops[..k].contains(l) {
@@ -548,77 +445,5 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<(TensorFunc, Vec<Valu
     keeps_order(&domain, &touches(&inside, &domain)?, &vars, (&order(&nest), &order(&new)))
         .map_err(|e| e.at(outer.span()))?;
     let stmt = new.iter().rev().fold(inside, |body, s| with_body(s, body));
-    Ok((replace_in(func, &outer, &stmt), Vec::new()))
-}
-
-pub(crate) fn split_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let l = args.loop_ref(sch)?;
-    let given = args.required(&["factors"])?;
-    let factors = factors(given, &l, &args)?;
-    keep_units(&mut args)?;
-    args.finish()?;
-    Ok(sch.split(&l, &factors)?.iter().map(Value::from).collect())
-}
-
-pub(crate) fn fuse_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    keep_units(&mut args)?;
-    let loops = args.loops(sch)?;
-    args.finish()?;
-    Ok(vec![Value::from(&sch.fuse(&loops)?)])
-}
-
-/// Numbers of iterations, of which some may be open.
-pub(crate) fn factors(given: Value, l: &LoopRef, args: &Args) -> Result<Vec<Option<Expr>>> {
-    let items = match given {
-        Value::List(items) => items,
-        other => return Err(args.wrong("factors", "a list", &other)),
-    };
-    let factor = |f| match f {
-        Value::None => Ok(None),
-        Value::Int(v) => extent::constant(i128::from(v), l.var.dtype()).map(Some),
-        Value::Expr(e) => Ok(Some(e)),
-        other => Err(args.wrong("factors", "numbers and None", &other)),
-    };
-    items.into_iter().map(factor).collect()
-}
-
-/// Flags of TVM's traces whose default is what we do; another value is refused.
-pub(crate) fn keep_units(args: &mut Args) -> Result<()> {
-    for (name, expected) in [("preserve_unit_iters", true), ("disable_predication", false)] {
-        if args.named_bool(name)?.is_some_and(|v| v != expected) {
-            return Err(Error::refused(format!("`{name}={}` is not supported", !expected)));
-        }
-    }
-    Ok(())
-}
-
-pub(crate) fn reorder_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let loops = args.loops(sch)?;
-    args.finish()?;
-    sch.reorder(&loops).map(|()| Vec::new())
-}
-
-pub(crate) fn parallel_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let l = args.loop_ref(sch)?;
-    args.finish()?;
-    sch.parallel(&l).map(|()| Vec::new())
-}
-
-pub(crate) fn vectorize_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let l = args.loop_ref(sch)?;
-    args.finish()?;
-    sch.vectorize(&l).map(|()| Vec::new())
-}
-
-pub(crate) fn unroll_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let l = args.loop_ref(sch)?;
-    args.finish()?;
-    sch.unroll(&l).map(|()| Vec::new())
-}
-
-pub(crate) fn bind_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let l = args.loop_ref(sch)?;
-    let axis = args.str(&["thread_axis"])?;
-    args.finish()?;
-    sch.bind(&l, &axis).map(|()| Vec::new())
+    Ok((replace_in(func, &outer, &stmt), ()))
 }

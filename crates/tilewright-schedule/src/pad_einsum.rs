@@ -25,10 +25,11 @@ use tilewright_ir::{
 
 use crate::cache::the_block;
 use crate::copying::Change;
-use crate::schedule::{Edited, Schedule, fresh_block_name};
-use crate::trace::{Args, BlockRef, Value};
+use crate::primitive::primitives;
+use crate::schedule::{Edited, fresh_block_name};
+use crate::trace::BlockRef;
 
-impl Schedule {
+primitives! {
     /// Rounds the extent of each iteration variable of a block up to a multiple, with padded
     /// copies of the buffers for which that makes a difference.
     ///
@@ -37,30 +38,7 @@ impl Schedule {
     /// directly in loops that are bound to its variables one by one, an access that would be
     /// padded is not at the plain variable over the whole axis, or an added iteration of a
     /// reduction might not add zero.
-    pub fn pad_einsum(&mut self, block: &BlockRef, padding: &[i64]) -> Result<()> {
-        let args =
-            vec![("block", block.into()), ("padding", padding.iter().copied().collect::<Value>())];
-        self.edit(&block.func, "pad_einsum", args, |f, _| pad_einsum(f, block, padding))?;
-        Ok(())
-    }
-}
-
-/// `pad_einsum(block, padding)` of a script.
-pub(crate) fn pad_einsum_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    let padding = match args.required(&["padding"])? {
-        Value::List(items) => items
-            .into_iter()
-            .map(|v| match v {
-                Value::Int(k) => Ok(k),
-                other => Err(args.wrong("padding", "a list of whole numbers", &other)),
-            })
-            .collect::<Result<Vec<i64>>>()?,
-        other => return Err(args.wrong("padding", "a list of whole numbers", &other)),
-    };
-    args.finish()?;
-    sch.pad_einsum(&block, &padding)?;
-    Ok(Vec::new())
+    pad_einsum(block: &BlockRef, padding: &[i64]), edit |f| pad_einsum(f, block, padding);
 }
 
 /// An iteration variable with its loop.
@@ -254,7 +232,7 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
         swap: vec![(outer, Stmt::seq(stmts))],
         ..Change::default()
     };
-    Ok((change.apply(func), Vec::new()))
+    Ok((change.apply(func), ()))
 }
 
 fn same_extent(a: &Expr, b: &Expr) -> bool {

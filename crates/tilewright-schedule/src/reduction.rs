@@ -15,14 +15,15 @@ use tilewright_ir::{
 };
 use tilewright_sets::Engine;
 
-use crate::cache::{one_block, the_block};
+use crate::cache::the_block;
 use crate::footprint::{known_around, touches};
 use crate::loop_layout::around;
-use crate::schedule::{Edited, Schedule, fresh_block_name, loop_site, with_block};
+use crate::primitive::primitives;
+use crate::schedule::{Edited, fresh_block_name, loop_site, with_block};
 use crate::site::{Site, as_loop, replace_in};
-use crate::trace::{Args, BlockRef, LoopRef, Value};
+use crate::trace::{BlockRef, LoopRef};
 
-impl Schedule {
+primitives! {
     /// Moves the initialisation of a reduction into a block `NAME_init` of its own before a loop.
     /// Returns that block; what is left is `NAME_update`, which references to the block in a
     /// script then mean.
@@ -30,23 +31,12 @@ impl Schedule {
     /// # Errors
     /// `Refused` where the block has no initialisation, the loop is not around it or lies inside
     /// of a loop over the reduction, or something else in the loop uses what is initialised.
-    pub fn decompose_reduction(&mut self, block: &BlockRef, l: &LoopRef) -> Result<BlockRef> {
-        let args = vec![("block", block.into()), ("loop", l.into())];
-        let update = fresh_block_name(self.func(&block.func)?, &format!("{}_update", block.name));
-        let out = self.edit(&block.func, "decompose_reduction", args, |f, _| {
-            decompose(f, block, l, &update)
-        })?;
-        self.rename(block, BlockRef { func: block.func.clone(), name: update });
-        one_block(out)
-    }
-}
-
-/// `decompose_reduction(block, loop)` of a script.
-pub(crate) fn decompose_reduction_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    let l = args.loop_ref(sch)?;
-    args.finish()?;
-    Ok(vec![(&sch.decompose_reduction(&block, &l)?).into()])
+    decompose_reduction(block: &BlockRef, l "loop": &LoopRef) -> BlockRef, run |sch, step| {
+        let update = fresh_block_name(sch.func(&block.func)?, &format!("{}_update", block.name));
+        let init = sch.edit(block, step, |f| decompose(f, block, l, &update))?;
+        sch.rename(block, BlockRef { func: block.func.clone(), name: update });
+        Ok(init)
+    };
 }
 
 fn decompose(
@@ -54,7 +44,7 @@ fn decompose(
     block: &BlockRef,
     l: &LoopRef,
     update: &Arc<str>,
-) -> Result<Edited> {
+) -> Result<Edited<BlockRef>> {
     let (site, b) = the_block(func, block)?;
     let outer = loop_site(func, l)?;
     let StmtKind::Block { bindings, predicate, .. } = site.stmt.kind() else {
@@ -249,7 +239,7 @@ fn decompose(
     let update = with_block(&site.stmt, update);
     let updated = crate::site::replace(&outer.stmt, &site.stmt, &update);
     let func = replace_in(func, &outer.stmt, &Stmt::seq([first_nest, updated]));
-    Ok((func, vec![Value::Block(BlockRef { func: block.func.clone(), name })]))
+    Ok((func, BlockRef { func: block.func.clone(), name }))
 }
 
 /// Loops at their first values.

@@ -25,92 +25,42 @@ use tilewright_ir::{
 };
 use tilewright_sets::Engine;
 
+use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
-use crate::cache::{
-    check_storage_scope, indexed, must_write, one_block, read_place, scope_or_own, write_place,
-};
+use crate::cache::{must_write, read_place, scope_or_own, write_place};
 use crate::copying::{Change, Place};
 use crate::footprint::{Footprint, known_around, uses_pointer, view_of};
-use crate::schedule::{Edited, Schedule, fresh_block_name};
+use crate::primitive::primitives;
+use crate::schedule::{Edited, fresh_block_name};
 use crate::site::{Site, as_loop};
-use crate::trace::{Args, BlockRef, Lambda, LambdaItem, Value};
+use crate::trace::{BlockRef, Lambda, LambdaItem};
 
-impl Schedule {
+primitives! {
     /// Copies what a block reads of a buffer into a cache that is indexed by a map of the block's
     /// iteration variables. Returns the block that copies.
     ///
     /// # Errors
-    /// Those of [`Schedule::cache_read`], and `Refused` where the block reads more than one cell,
-    /// or the map does not fit the cells one to one.
-    pub fn reindex_cache_read(
-        &mut self,
+    /// Those of [`Schedule::cache_read`](crate::Schedule::cache_read), and `Refused` where the
+    /// block reads more than one cell, or the map does not fit the cells one to one.
+    reindex_cache_read(
         block: &BlockRef,
-        buffer: impl Into<BufferArg>,
-        storage_scope: &str,
-        index_map: &Lambda,
-    ) -> Result<BlockRef> {
-        self.reindex_cache(block, Side::Read, buffer.into(), storage_scope, index_map)
-    }
+        [into] buffer "read_buffer_index" "buffer" "buffer_index": BufferArg,
+        [into] storage_scope: OptionalName = OptionalName::default(),
+        index_map: &Lambda
+    ) -> BlockRef, edit |f| reindex(f, block, Side::Read, &buffer, storage_scope.get(), index_map);
 
     /// Lets a block write a cache that is indexed by a map of its iteration variables, and copies
     /// that to the buffer. Returns the block that copies.
     ///
     /// # Errors
-    /// Those of [`Schedule::cache_write`], and `Refused` where the block writes more than one
-    /// cell, or the map does not fit the cells one to one.
-    pub fn reindex_cache_write(
-        &mut self,
+    /// Those of [`Schedule::cache_write`](crate::Schedule::cache_write), and `Refused` where the
+    /// block writes more than one cell, or the map does not fit the cells one to one.
+    reindex_cache_write(
         block: &BlockRef,
-        buffer: impl Into<BufferArg>,
-        storage_scope: &str,
-        index_map: &Lambda,
-    ) -> Result<BlockRef> {
-        self.reindex_cache(block, Side::Write, buffer.into(), storage_scope, index_map)
-    }
-
-    fn reindex_cache(
-        &mut self,
-        block: &BlockRef,
-        side: Side,
-        which: BufferArg,
-        storage_scope: &str,
-        index_map: &Lambda,
-    ) -> Result<BlockRef> {
-        let (name, index) = names(side);
-        let args = vec![
-            ("block", block.into()),
-            (index, Value::from(&which)),
-            ("storage_scope", storage_scope.into()),
-            ("index_map", Value::Lambda(index_map.clone())),
-        ];
-        let out = self.edit(&block.func, name, args, |f, _| {
-            reindex(f, block, side, &which, storage_scope, index_map)
-        })?;
-        one_block(out)
-    }
-}
-
-/// The name of the primitive, and of its argument for the buffer.
-fn names(side: Side) -> (&'static str, &'static str) {
-    match side {
-        Side::Read => ("reindex_cache_read", "read_buffer_index"),
-        Side::Write => ("reindex_cache_write", "write_buffer_index"),
-    }
-}
-
-/// `reindex_cache_read(block, read_buffer_index, storage_scope, index_map)` of a script, and
-/// `reindex_cache_write` with `write_buffer_index`.
-pub(crate) fn reindex_cache_call(
-    sch: &mut Schedule,
-    mut args: Args,
-    side: Side,
-) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    let which = indexed(&mut args, names(side).1)?;
-    let scope = scope_or_own(&mut args, sch, &block, &which, side)?;
-    let map = args.lambda("index_map")?;
-    args.finish()?;
-    Ok(vec![(&sch.reindex_cache(&block, side, which, &scope, &map)?).into()])
+        [into] buffer "write_buffer_index" "buffer" "buffer_index": BufferArg,
+        [into] storage_scope: OptionalName = OptionalName::default(),
+        index_map: &Lambda
+    ) -> BlockRef, edit |f| reindex(f, block, Side::Write, &buffer, storage_scope.get(), index_map);
 }
 
 fn reindex(
@@ -118,10 +68,10 @@ fn reindex(
     block: &BlockRef,
     side: Side,
     which: &BufferArg,
-    storage_scope: &str,
+    storage_scope: Option<&str>,
     index_map: &Lambda,
-) -> Result<Edited> {
-    check_storage_scope(storage_scope)?;
+) -> Result<Edited<BlockRef>> {
+    let storage_scope = &*scope_or_own(func, block, which, side, storage_scope)?;
     let (site, b, buffer, place) = match side {
         Side::Read => {
             let p = read_place(func, block, which, std::slice::from_ref(block))?;
@@ -170,7 +120,7 @@ fn reindex(
         ..Change::default()
     };
     let new = BlockRef { func: block.func.clone(), name };
-    Ok((change.apply(func), vec![Value::Block(new)]))
+    Ok((change.apply(func), new))
 }
 
 /// The one cell that a block accesses, in terms of its iteration variables.

@@ -29,15 +29,16 @@ use tilewright_ir::{
 use tilewright_sets::{Domain, Engine, Proof};
 
 use crate::cache::the_block;
-use crate::compute::{Placement, elements};
+use crate::compute::{Placement, Position, elements};
 use crate::copying::{Change, Place, fit, hull};
 use crate::footprint::{self, Footprint, known_around};
 use crate::inline::removed;
-use crate::schedule::{Edited, Schedule, loop_site};
+use crate::primitive::primitives;
+use crate::schedule::{Edited, loop_site};
 use crate::site::{Site, as_loop};
-use crate::trace::{Args, BlockRef, LoopRef, Value};
+use crate::trace::{BlockRef, LoopRef};
 
-impl Schedule {
+primitives! {
     /// Moves a block under a loop, behind the last that writes what it reads there; it then runs
     /// for what is written in one iteration.
     ///
@@ -45,28 +46,14 @@ impl Schedule {
     /// `Refused` where the loop is not before the block in the same scope, the loops of the block
     /// hold other statements or conditions, an instance of it would be left out, run twice, or run
     /// before something that it depends on.
-    pub fn reverse_compute_at(
-        &mut self,
+    reverse_compute_at(
         block: &BlockRef,
-        l: &LoopRef,
-        placement: Placement,
-    ) -> Result<()> {
-        let args = placement.arguments(block, l);
-        self.edit(&block.func, "reverse_compute_at", args, |f, _| {
-            reverse_compute_at(f, block, l, placement)
-        })?;
-        Ok(())
-    }
-}
-
-/// `reverse_compute_at(block, loop, preserve_unit_loops=False, index=-1)` of a script.
-pub(crate) fn reverse_compute_at_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    let l = args.loop_ref(sch)?;
-    let placement = Placement::take(&mut args)?;
-    args.finish()?;
-    sch.reverse_compute_at(&block, &l, placement)?;
-    Ok(Vec::new())
+        l "loop": &LoopRef,
+        preserve_unit_loops: bool = false,
+        index: Position = Position::Last
+    ), edit |f| {
+        reverse_compute_at(f, block, l, Placement { preserve_unit_loops, position: index })
+    };
 }
 
 fn reverse_compute_at(
@@ -106,7 +93,7 @@ fn reverse_compute_at(
             insert: vec![(Place { node, before, around }, nest.stmt.clone())],
             ..Change::default()
         };
-        return Ok((change.apply(func), Vec::new()));
+        return Ok((change.apply(func), ()));
     }
     Err(wrong.unwrap_or_else(|| Error::internal("no position was tried")).at(span))
 }

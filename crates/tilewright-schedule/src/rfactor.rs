@@ -25,16 +25,17 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Engine, Proof};
 
-use crate::cache::{one_block, the_block};
+use crate::cache::the_block;
 use crate::copying::Change;
 use crate::footprint::known_around;
 use crate::inline::removed;
+use crate::primitive::primitives;
 use crate::reduction::{First, check_once};
-use crate::schedule::{Edited, Schedule, fresh_block_name, loop_site};
+use crate::schedule::{Edited, fresh_block_name, loop_site};
 use crate::site::{Site, as_block, as_loop, find, with_body};
-use crate::trace::{Args, BlockRef, LoopRef, Value};
+use crate::trace::{BlockRef, LoopRef};
 
-impl Schedule {
+primitives! {
     /// Lets the reduction under a loop keep a partial result for each iteration, in a new axis of
     /// a new buffer (counted from the end where negative), and combine those afterwards. Returns
     /// the block that computes the partial results, `NAME_rf`.
@@ -42,19 +43,7 @@ impl Schedule {
     /// # Errors
     /// `Refused` where the loop is not one of a reduction by `+`, `*`, `min` or `max` alone, the
     /// reduction does not begin where its loops do, or a partial result would not begin.
-    pub fn rfactor(&mut self, l: &LoopRef, factor_axis: i64) -> Result<BlockRef> {
-        let args = vec![("loop", l.into()), ("factor_axis", factor_axis.into())];
-        let out = self.edit(&l.func, "rfactor", args, |f, _| rfactor(f, l, factor_axis))?;
-        one_block(out)
-    }
-}
-
-/// `rfactor(loop, factor_axis)` of a script.
-pub(crate) fn rfactor_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let l = args.loop_ref(sch)?;
-    let axis = args.int(&["factor_axis"])?;
-    args.finish()?;
-    Ok(vec![(&sch.rfactor(&l, axis)?).into()])
+    rfactor(l "loop": &LoopRef, factor_axis: i64) -> BlockRef, edit |f| rfactor(f, l, factor_axis);
 }
 
 /// The only block under a loop.
@@ -159,7 +148,7 @@ impl<'a> Reduction<'a> {
     }
 }
 
-fn rfactor(func: &TensorFunc, l: &LoopRef, factor_axis: i64) -> Result<Edited> {
+fn rfactor(func: &TensorFunc, l: &LoopRef, factor_axis: i64) -> Result<Edited<BlockRef>> {
     let (site, block) = block_under(func, l)?;
     let span = site.stmt.span();
     let r = Reduction::new(&site, &block).map_err(|e| e.at(span))?;
@@ -193,7 +182,7 @@ fn rfactor(func: &TensorFunc, l: &LoopRef, factor_axis: i64) -> Result<Edited> {
         ..Change::default()
     };
     let out = BlockRef { func: l.func.clone(), name };
-    Ok((change.apply(func), vec![Value::Block(out)]))
+    Ok((change.apply(func), out))
 }
 
 /// Refuses where the two steps would not give the same; the values of the loop.

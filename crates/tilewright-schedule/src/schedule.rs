@@ -1,8 +1,8 @@
 //! A schedule: a module under change, and the trace of what was done to it.
 //!
 //! A primitive either changes the module and is recorded, or refuses with a reason and changes
-//! nothing. Primitives are methods of [`Schedule`], in the module of their subject; scripts call
-//! them by name through [`Schedule::call`].
+//! nothing. Primitives are methods of [`Schedule`], declared in the module of their subject; see
+//! [`crate::primitive`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,10 +13,12 @@ use tilewright_ir::well_formed::check_open_module;
 use tilewright_ir::{Block, Error, Function, Module, Result, Stmt, StmtKind, TensorFunc, data};
 use tilewright_sets::Engine;
 
+use crate::argument::{InFunction, Output};
 use crate::loop_layout::around;
+use crate::primitive::Step;
 use crate::site::{Site, as_block, as_loop, find};
 use crate::tensorize::Intrinsic;
-use crate::trace::{BlockRef, Instruction, LoopRef, Trace, Value};
+use crate::trace::{BlockRef, Instruction, LoopRef, Trace};
 
 /// What the caller of a schedule allows.
 #[derive(Clone, Debug, Default)]
@@ -38,8 +40,8 @@ pub struct Schedule {
     pub(crate) intrinsics: HashMap<Arc<str>, Intrinsic>,
 }
 
-/// What an instruction returns, and the function that it leaves behind.
-pub(crate) type Edited = (TensorFunc, Vec<Value>);
+/// The function that a primitive leaves behind, and what it returns.
+pub(crate) type Edited<T = ()> = (TensorFunc, T);
 
 impl Schedule {
     /// A schedule for a module.
@@ -73,24 +75,27 @@ impl Schedule {
         self.module.tensor(name)
     }
 
-    /// Applies an edit to a function and records it, unless iterations of a loop that run at once
-    /// would depend on each other then. The new function is checked in debug builds.
-    pub(crate) fn edit(
+    /// Edits the function that something is in, and records that, unless iterations of a loop that
+    /// run at once would depend on each other then. The new function is checked in debug builds.
+    pub(crate) fn edit<T: Output>(
         &mut self,
-        func: &Arc<str>,
-        name: &'static str,
-        args: Vec<(&'static str, Value)>,
-        edit: impl FnOnce(&TensorFunc, &Permissions) -> Result<Edited>,
-    ) -> Result<Vec<Value>> {
+        at: &impl InFunction,
+        step: Step,
+        edit: impl FnOnce(&TensorFunc) -> Result<Edited<T>>,
+    ) -> Result<T> {
+        let name = step.primitive.name;
+        let Some(func) = at.func() else {
+            return Err(Error::refused(format!("`{name}` needs at least one loop")));
+        };
         let old = self.func(func)?;
-        let checked = || -> Result<Edited> {
-            let out = edit(old, &self.permissions)?;
+        let checked = || -> Result<Edited<T>> {
+            let out = edit(old)?;
             stays_small(old, &out.0)?;
             crate::widths::check(old, &out.0)?;
             keeps_promises(old, &out.0)?;
             Ok(out)
         };
-        let (new, outputs) = Engine::about(data::variables(old), checked)
+        let (new, out) = Engine::about(data::variables(old), checked)
             .map_err(|e| self.placed(e).context(format!("`{name}`")))?;
         if cfg!(debug_assertions) {
             let mut alone = Module::new();
@@ -100,18 +105,46 @@ impl Schedule {
             })?;
         }
         self.module.functions.insert(func.clone(), Function::from(new));
-        self.record(name, args, outputs.clone());
-        Ok(outputs)
+        self.record(step, &out);
+        Ok(out)
     }
 
-    /// Records an instruction that leaves the module as it is.
-    pub(crate) fn record(
+    /// Finds something out, and records what.
+    pub(crate) fn ask<T: Output>(
         &mut self,
-        name: &'static str,
-        args: Vec<(&'static str, Value)>,
-        outputs: Vec<Value>,
-    ) {
-        self.trace.instructions.push(Instruction { name, args, outputs });
+        step: Step,
+        ask: impl FnOnce(&Schedule) -> Result<T>,
+    ) -> Result<T> {
+        let out = ask(self).map_err(|e| self.placed(e))?;
+        self.record(step, &out);
+        Ok(out)
+    }
+
+    /// Applies other primitives: all, or none where one is refused.
+    pub(crate) fn expand<T>(
+        &mut self,
+        step: Step,
+        expand: impl FnOnce(&mut Schedule) -> Result<T>,
+    ) -> Result<T> {
+        let mut trial = self.clone();
+        let out = expand(&mut trial);
+        let out = out.map_err(|e| e.context(format!("`{}`", step.primitive.name)))?;
+        *self = trial;
+        Ok(out)
+    }
+
+    /// Does something that records the step itself.
+    pub(crate) fn run<T>(
+        &mut self,
+        step: Step,
+        run: impl FnOnce(&mut Schedule, Step) -> Result<T>,
+    ) -> Result<T> {
+        run(self, step)
+    }
+
+    fn record(&mut self, step: Step, out: &impl Output) {
+        let Step { primitive, args } = step;
+        self.trace.instructions.push(Instruction { primitive, args, outputs: out.values() });
     }
 
     /// A block goes by another name from now on.
@@ -135,36 +168,6 @@ impl Schedule {
             Some(source) if e.diagnostic().span.is_some() => e.in_source(source),
             _ => e,
         }
-    }
-
-    /// The block of this name.
-    ///
-    /// # Errors
-    /// `Refused` where there is none, or several.
-    pub fn get_block(&mut self, name: &str, func: &str) -> Result<BlockRef> {
-        let (func, _) =
-            self.module.functions.get_key_value(func).map(|(k, _)| (k.clone(), ())).ok_or_else(
-                || self.func(func).err().unwrap_or_else(|| Error::input("no function")),
-            )?;
-        block_site(self.func(&func)?, name).map_err(|e| self.placed(e))?;
-        let block = BlockRef { func: func.clone(), name: name.into() };
-        let args = vec![("name", name.into()), ("func_name", Value::Str(func))];
-        self.record("get_block", args, vec![(&block).into()]);
-        Ok(block)
-    }
-
-    /// The loops around a block up to the block that encloses it, outermost first.
-    pub fn get_loops(&mut self, block: &BlockRef) -> Result<Vec<LoopRef>> {
-        let site = block_site(self.func(&block.func)?, &block.name)?;
-        let loops: Vec<LoopRef> = site
-            .loops()
-            .iter()
-            .filter_map(|s| as_loop(s))
-            .map(|(var, ..)| LoopRef { func: block.func.clone(), var: var.clone() })
-            .collect();
-        let outputs = loops.iter().map(Value::from).collect();
-        self.record("get_loops", vec![("block", block.into())], outputs);
-        Ok(loops)
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! The physical indices of the buffer become loops of their own; loops that the indices do not
 //! determine stay inside. Where a block accesses the buffer in several ways, its first write says
-//! the order, or else its first read, and the others follow. It is sugar: the trace shows how the loops are found, a `fission` for each
-//! statement that stands between them (an initialisation), and one `transform_loops`.
+//! the order, or else its first read, and the others follow. It expands into other primitives: the
+//! trace shows how the loops are found, a `fission` for each statement that stands between them (an
+//! initialisation), and one `transform_loops`.
 //!
 //! ```text
 //! for i in range(14):                                  for i in range(14):
@@ -27,66 +28,44 @@ use tilewright_sets::Engine;
 use crate::buffer_arg::BufferArg;
 use crate::index_map::IndexMap;
 use crate::loop_layout::is_loop_over;
+use crate::primitive::primitives;
 use crate::schedule::{Schedule, block_site, loop_site};
 use crate::site::{Site, as_block, as_loop, find};
-use crate::trace::{Args, BlockRef, Lambda, LoopRef, Value};
+use crate::trace::{BlockRef, Lambda, LoopRef};
 
-impl Schedule {
-    /// Rewrites the loops of a block so that they follow the axes of a buffer.
+primitives! {
+    /// Rewrites the loops of a block so that they follow the axes of a buffer. Returns the loops.
     ///
     /// # Errors
-    /// `Refused` where the indices do not tell the loops apart, what stands between the loops cannot be split off, or iterations that depend on
-    /// each other would change their order. Then nothing has changed.
-    pub fn sequential_buffer_access(
-        &mut self,
-        block: &BlockRef,
-        buffer: impl Into<BufferArg>,
-    ) -> Result<Vec<LoopRef>> {
-        let buffer = buffer.into();
-        let mut trial = self.clone();
-        let loops = trial
-            .sequential(block, &buffer)
-            .map_err(|e| e.context("`sequential_buffer_access`"))?;
-        *self = trial;
-        Ok(loops)
-    }
-
-    fn sequential(&mut self, block: &BlockRef, buffer: &BufferArg) -> Result<Vec<LoopRef>> {
-        let mut plan = plan(self.func(&block.func)?, block, buffer)?;
-        let as_ref = |v: &Var| LoopRef { func: block.func.clone(), var: v.clone() };
-        if plan.is_done() {
-            return Ok(plan.nest.iter().map(|(v, _)| as_ref(v)).collect());
-        }
-        // The trace names loops by what returned them.
-        let inside = plan.inside;
-        let name_loops = |sch: &mut Schedule| match inside {
-            true => sch.get_inner_loops(block),
-            false => sch.get_loops(block),
-        };
-        name_loops(self)?;
-        while let Some((outer, at)) = plan.stray(self.func(&block.func)?, block)? {
-            let (before, _) = self.fission(&as_ref(&outer), at.max(1))?;
-            if at == 0 {
-                // The nest is in the first of the two loops, under new names.
-                plan.follow(self.func(&block.func)?, &outer, &before)?;
-                name_loops(self)?;
-            }
-        }
-        let loops: Vec<LoopRef> = plan.nest.iter().map(|(v, _)| as_ref(v)).collect();
-        self.transform_loops(&loops, &plan.map())
-    }
+    /// `Refused` where the indices do not tell the loops apart, what stands between the loops
+    /// cannot be split off, or iterations that depend on each other would change their order.
+    sequential_buffer_access(block: &BlockRef, [into] buffer: BufferArg) -> Vec<LoopRef>,
+        expand |sch| sequential(sch, block, &buffer);
 }
 
-/// `sequential_buffer_access(block, buffer)` of a script.
-pub(crate) fn sequential_buffer_access_call(
-    sch: &mut Schedule,
-    mut args: Args,
-) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    let buffer = BufferArg::take(&mut args, &["buffer"])?;
-    args.finish()?;
-    sch.sequential_buffer_access(&block, buffer)?;
-    Ok(Vec::new())
+fn sequential(sch: &mut Schedule, block: &BlockRef, buffer: &BufferArg) -> Result<Vec<LoopRef>> {
+    let mut plan = plan(sch.func(&block.func)?, block, buffer)?;
+    let as_ref = |v: &Var| LoopRef { func: block.func.clone(), var: v.clone() };
+    if plan.is_done() {
+        return Ok(plan.nest.iter().map(|(v, _)| as_ref(v)).collect());
+    }
+    // The trace names loops by what returned them.
+    let inside = plan.inside;
+    let name_loops = |sch: &mut Schedule| match inside {
+        true => sch.get_inner_loops(block),
+        false => sch.get_loops(block),
+    };
+    name_loops(sch)?;
+    while let Some((outer, at)) = plan.stray(sch.func(&block.func)?, block)? {
+        let (before, _) = sch.fission(&as_ref(&outer), at.max(1))?;
+        if at == 0 {
+            // The nest is in the first of the two loops, under new names.
+            plan.follow(sch.func(&block.func)?, &outer, &before)?;
+            name_loops(sch)?;
+        }
+    }
+    let loops: Vec<LoopRef> = plan.nest.iter().map(|(v, _)| as_ref(v)).collect();
+    sch.transform_loops(&loops, &plan.map())
 }
 
 /// What is to be done.

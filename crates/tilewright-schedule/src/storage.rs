@@ -3,134 +3,64 @@
 use tilewright_ir::visit::{Subst, fold_func, walk_block};
 use tilewright_ir::{Attr, Attrs, Block, Buffer, Error, Expr, Result, TensorFunc, Visit};
 
+use crate::argument::Target;
 use crate::buffer_arg::{BufferArg, Side};
-use crate::cache::{check_storage_scope, indexed, the_block};
+use crate::cache::{check_storage_scope, the_block};
 use crate::footprint::view_of;
-use crate::loops::attr_value;
-use crate::schedule::{Edited, Schedule, with_block};
+use crate::loops::edit_loop;
+use crate::primitive::primitives;
+use crate::schedule::{Edited, with_block};
 use crate::site::replace_in;
-use crate::trace::{Args, BlockRef, Value};
+use crate::trace::BlockRef;
 
-impl Schedule {
+primitives! {
     /// Lets a buffer that a block writes live in another storage scope.
     ///
     /// # Errors
     /// `Refused` where the scope is not known, the block does not write the buffer, or the buffer
     /// is an argument of the function, whose place is the caller's.
-    pub fn set_scope(
-        &mut self,
+    set_scope(
         block: &BlockRef,
-        buffer: impl Into<BufferArg>,
-        storage_scope: &str,
-    ) -> Result<()> {
-        let which = buffer.into();
-        let args = vec![
-            ("block", block.into()),
-            ("buffer_index", Value::from(&which)),
-            ("storage_scope", storage_scope.into()),
-        ];
-        self.edit(&block.func, "set_scope", args, |f, _| {
-            set_scope(f, block, &which, storage_scope)
-        })?;
-        Ok(())
-    }
+        [into] buffer "buffer_index" "buffer": BufferArg,
+        storage_scope: &str
+    ), edit |f| set_scope(f, block, &buffer, storage_scope);
 
-    /// Adds an annotation to a block, or replaces it.
-    pub fn annotate_block(&mut self, block: &BlockRef, key: &str, value: Attr) -> Result<()> {
-        let args = vec![
-            ("block_or_loop", block.into()),
-            ("ann_key", key.into()),
-            ("ann_val", attr_value(&value)),
-        ];
-        self.edit(&block.func, "annotate", args, |func, _| {
-            edit_annotations(func, block, |a| {
-                a.insert(key.into(), value);
-                Ok(())
-            })
-        })?;
-        Ok(())
-    }
-
-    /// Removes an annotation of a block.
+    /// Adds an annotation to a block or a loop, or replaces it.
     ///
     /// # Errors
-    /// `Refused` where the block has no such annotation.
-    pub fn unannotate_block(&mut self, block: &BlockRef, key: &str) -> Result<()> {
-        let args = vec![("block_or_loop", block.into()), ("ann_key", key.into())];
-        self.edit(&block.func, "unannotate", args, |func, _| {
-            edit_annotations(func, block, |a| match a.remove(key) {
-                Some(_) => Ok(()),
-                None => Err(Error::refused(format!(
-                    "the block `{}` has no annotation `{key}`",
-                    block.name
-                ))),
-            })
-        })?;
-        Ok(())
-    }
+    /// `Refused` where there is no such block or loop.
+    annotate([into] target "block_or_loop" "block" "loop": Target, ann_key: &str, ann_val: Attr),
+        edit |f| edit_annotations(f, &target, |a| {
+            a.insert(ann_key.into(), ann_val);
+            Ok(())
+        });
+
+    /// Removes an annotation of a block or a loop.
+    ///
+    /// # Errors
+    /// `Refused` where it has no such annotation.
+    unannotate([into] target "block_or_loop" "block" "loop": Target, ann_key: &str),
+        edit |f| edit_annotations(f, &target, |a| match a.remove(ann_key) {
+            Some(_) => Ok(()),
+            None => Err(Error::refused(format!("{target} has no annotation `{ann_key}`"))),
+        });
 }
 
-/// `set_scope(block, buffer_index, storage_scope)` of a script.
-pub(crate) fn set_scope_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    let which = indexed(&mut args, "buffer_index")?;
-    let scope = args.str(&["storage_scope"])?;
-    args.finish()?;
-    sch.set_scope(&block, which, &scope)?;
-    Ok(Vec::new())
-}
-
-/// `annotate(block_or_loop, ann_key, ann_val)` of a script.
-pub(crate) fn annotate_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let target = args.block_or_loop(sch)?;
-    let key = args.str(&["ann_key"])?;
-    let value = args.required(&["ann_val"])?;
-    let value = attr_of(&value).ok_or_else(|| args.wrong("ann_val", "a constant", &value))?;
-    args.finish()?;
-    match target {
-        Value::Loop(l) => sch.annotate_loop(&l, &key, value)?,
-        Value::Block(b) => sch.annotate_block(&b, &key, value)?,
-        _ => {}
-    }
-    Ok(Vec::new())
-}
-
-/// `unannotate(block_or_loop, ann_key)` of a script.
-pub(crate) fn unannotate_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let target = args.block_or_loop(sch)?;
-    let key = args.str(&["ann_key"])?;
-    args.finish()?;
-    match target {
-        Value::Loop(l) => sch.unannotate_loop(&l, &key)?,
-        Value::Block(b) => sch.unannotate_block(&b, &key)?,
-        _ => {}
-    }
-    Ok(Vec::new())
-}
-
-/// An argument of a script as an annotation; `None` for what an annotation cannot hold.
-fn attr_of(v: &Value) -> Option<Attr> {
-    Some(match v {
-        Value::None => Attr::None,
-        Value::Bool(b) => Attr::Bool(*b),
-        Value::Int(k) => Attr::Int(*k),
-        Value::Float(x) => Attr::Float(*x),
-        Value::Str(s) => Attr::Str(s.clone()),
-        Value::Expr(e) => Attr::Expr(e.clone()),
-        Value::List(items) => Attr::List(items.iter().map(attr_of).collect::<Option<_>>()?),
-        _ => return None,
-    })
-}
-
+/// Changes the annotations of a block or a loop.
 fn edit_annotations(
     func: &TensorFunc,
-    block: &BlockRef,
+    target: &Target,
     edit: impl FnOnce(&mut Attrs) -> Result<()>,
 ) -> Result<Edited> {
-    let (site, b) = the_block(func, block)?;
-    let mut new = (*b).clone();
-    edit(&mut new.annotations).map_err(|e| e.at(site.stmt.span()))?;
-    Ok((replace_in(func, &site.stmt, &with_block(&site.stmt, new)), Vec::new()))
+    match target {
+        Target::Loop(l) => edit_loop(func, l, |_, annotations| edit(annotations)),
+        Target::Block(block) => {
+            let (site, b) = the_block(func, block)?;
+            let mut new = (*b).clone();
+            edit(&mut new.annotations).map_err(|e| e.at(site.stmt.span()))?;
+            Ok((replace_in(func, &site.stmt, &with_block(&site.stmt, new)), ()))
+        }
+    }
 }
 
 fn set_scope(
@@ -156,7 +86,7 @@ fn set_scope(
         ));
     }
     if *buffer.scope == *storage_scope {
-        return Ok((func.clone(), Vec::new()));
+        return Ok((func.clone(), ()));
     }
     // Views of parts live where the whole does.
     let mut moved = vec![buffer.clone()];
@@ -179,7 +109,7 @@ fn set_scope(
         subst.vars.insert(old.data.clone(), Expr::var(&new.data));
         subst.buffers.insert(old.clone(), new);
     }
-    Ok((fold_func(&mut subst, func), Vec::new()))
+    Ok((fold_func(&mut subst, func), ()))
 }
 
 /// The views of parts of some buffers.

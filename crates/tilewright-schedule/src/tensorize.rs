@@ -38,10 +38,11 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 use tilewright_transform::lower::blocks::lower_blocks;
 
+use crate::argument::Target;
 use crate::footprint::known_around;
-use crate::schedule::{Edited, Schedule, block_site, fresh_block_name, loop_site};
+use crate::primitive::primitives;
+use crate::schedule::{Edited, Schedule, fresh_block_name};
 use crate::site::{Site, as_block, as_loop, find, replace_in};
-use crate::trace::{Args, Value};
 
 /// An instruction: what it computes, and how it is asked for, over the same parameters.
 #[derive(Clone, Debug)]
@@ -80,47 +81,27 @@ impl Schedule {
         check_pair(name, &found)?;
         Ok(found)
     }
+}
 
+// The iteration variables of the new block stand for the loops outside, of one iteration or more.
+primitives! {
     /// Puts an instruction in the place of a loop or block, in a block that is called after the
     /// first one there, `NAME_o`.
     ///
     /// # Errors
     /// `Refused` where what is there is not what the instruction computes, with the first
     /// difference, or a box that it works on is not known to lie in its buffer.
-    pub fn tensorize(&mut self, target: &Value, intrinsic: &str) -> Result<()> {
-        let func = match target {
-            Value::Block(b) => b.func.clone(),
-            Value::Loop(l) => l.func.clone(),
-            other => {
-                return Err(Error::input(format!(
-                    "`tensorize` is about a block or a loop, not {}",
-                    other.describe()
-                )));
-            }
-        };
-        let found = self.intrinsic(intrinsic)?;
-        let args = vec![("block_or_loop", target.clone()), ("tensor_intrin", intrinsic.into())];
-        self.edit(&func, "tensorize", args, |f, _| {
-            let site = match target {
-                Value::Loop(l) => loop_site(f, l)?,
-                Value::Block(b) => block_site(f, &b.name)?,
-                _ => return Err(Error::internal("neither a block nor a loop")),
-            };
-            tensorize(f, &site, &found).map_err(|e| e.at(site.stmt.span()))
-        })?;
-        Ok(())
-    }
-}
-
-/// `tensorize(block_or_loop, tensor_intrin, preserve_unit_iters=True)` of a script.
-pub(crate) fn tensorize_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let target = args.block_or_loop(sch)?;
-    let name = args.str(&["tensor_intrin"])?;
-    // Iteration variables stand for the loops outside, of one iteration or more.
-    args.bool_or(&["preserve_unit_iters"], true)?;
-    args.finish()?;
-    sch.tensorize(&target, &name)?;
-    Ok(Vec::new())
+    tensorize(
+        [into] target "block_or_loop" "block" "loop": Target,
+        tensor_intrin: &str;
+        preserve_unit_iters = true or false
+    ), run |sch, step| {
+        let intrinsic = sch.intrinsic(tensor_intrin)?;
+        sch.edit(&target, step, |f| {
+            let site = target.site(f)?;
+            tensorize(f, &site, &intrinsic).map_err(|e| e.at(site.stmt.span()))
+        })
+    };
 }
 
 fn check_pair(name: &str, i: &Intrinsic) -> Result<()> {
@@ -341,7 +322,7 @@ fn tensorize(func: &TensorFunc, site: &Site, intrinsic: &Intrinsic) -> Result<Ed
     })?;
     check_slices(&intrinsic.desc, &slices, site)?;
     let block = holder(func, site, intrinsic, &slices)?;
-    Ok((replace_in(func, &site.stmt, &block), Vec::new()))
+    Ok((replace_in(func, &site.stmt, &block), ()))
 }
 
 /// Boxes must lie in their buffers.

@@ -19,7 +19,7 @@ use tilewright_ir::{Buffer, DType, Error, Expr, Result, Var};
 
 pub use tilewright_ir::lambda::{LambdaBody, LambdaItem};
 
-use crate::schedule::Schedule;
+use crate::primitive::Primitive;
 
 /// A block, by function and name. Names of blocks are unique within a scheduled function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -210,15 +210,37 @@ impl<T: Into<Value>> FromIterator<T> for Value {
     }
 }
 
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&Handles::default().text(self))
+    }
+}
+
 /// One applied primitive.
 #[derive(Clone, Debug)]
 pub struct Instruction {
-    /// Name of the primitive.
-    pub name: &'static str,
-    /// Arguments in order, each with its name; an empty name stands for a positional one.
-    pub args: Vec<(&'static str, Value)>,
+    /// The primitive.
+    pub primitive: &'static Primitive,
+    /// A value for each of its parameters.
+    pub args: Vec<Value>,
     /// What it returned.
     pub outputs: Vec<Value>,
+}
+
+impl Instruction {
+    /// Its arguments as text; those that have their defaults are left out.
+    fn arguments(&self, names: &Handles) -> String {
+        let mut all = Vec::new();
+        for (param, value) in self.primitive.params.iter().zip(&self.args) {
+            let text = names.text(value);
+            match (value, param.rest) {
+                (Value::List(items), true) => all.extend(items.iter().map(|v| names.text(v))),
+                _ if param.default().is_some_and(|d| d.to_string() == text) => {}
+                _ => all.push(format!("{}={text}", param.name())),
+            }
+        }
+        all.join(", ")
+    }
 }
 
 /// Instructions in order.
@@ -233,22 +255,15 @@ impl fmt::Display for Trace {
         let mut names = Handles::default();
         writeln!(f, "def apply_trace(sch):")?;
         for i in &self.instructions {
-            let args: Vec<String> = i
-                .args
-                .iter()
-                .map(|(name, value)| match *name {
-                    "" => names.text(value),
-                    name => format!("{name}={}", names.text(value)),
-                })
-                .collect();
+            let args = i.arguments(&names);
             let outputs: Vec<String> = i.outputs.iter().map(|o| names.define(o)).collect();
             let result = match &outputs[..] {
                 [] => String::new(),
-                [one] if !Schedule::returns_list(i.name) => format!("{one} = "),
+                [one] if !i.primitive.returns.is_list() => format!("{one} = "),
                 [one] => format!("{one}, = "),
                 many => format!("{} = ", many.join(", ")),
             };
-            writeln!(f, "    {result}sch.{}({})", i.name, args.join(", "))?;
+            writeln!(f, "    {result}sch.{}({args})", i.primitive.name)?;
         }
         if self.instructions.is_empty() {
             writeln!(f, "    pass")?;
@@ -299,192 +314,6 @@ impl Handles {
             Value::Block(b) => self.blocks.get(b).cloned().unwrap_or_else(|| quote(&b.name)),
             Value::Loop(l) => self.loops.get(l).cloned().unwrap_or_else(|| quote(l.var.name())),
             Value::Lambda(l) => l.text.to_string(),
-        }
-    }
-}
-
-/// Arguments of a call from a script: by position and by name, each taken once.
-pub struct Args {
-    primitive: &'static str,
-    positional: std::vec::IntoIter<Value>,
-    named: Vec<(Arc<str>, Value)>,
-}
-
-impl Args {
-    /// The arguments of a call of `primitive`.
-    pub fn new(
-        primitive: &'static str,
-        positional: Vec<Value>,
-        named: Vec<(Arc<str>, Value)>,
-    ) -> Self {
-        Args { primitive, positional: positional.into_iter(), named }
-    }
-
-    /// The next argument, given by any of these names or by position; `None` if it is missing.
-    pub fn optional(&mut self, names: &[&str]) -> Option<Value> {
-        match self.named.iter().position(|(n, _)| names.contains(&&**n)) {
-            Some(k) => Some(self.named.remove(k).1),
-            None => self.positional.next(),
-        }
-    }
-
-    /// Like [`Args::optional`], where it must not be missing.
-    pub fn required(&mut self, names: &[&str]) -> Result<Value> {
-        self.optional(names).ok_or_else(|| {
-            Error::input(format!("`{}` needs the argument `{}`", self.primitive, names[0]))
-        })
-    }
-
-    /// An error for an argument of the wrong kind.
-    pub fn wrong(&self, name: &str, expected: &str, found: &Value) -> Error {
-        Error::input(format!(
-            "argument `{name}` of `{}` is {}, expected {expected}",
-            self.primitive,
-            found.describe()
-        ))
-    }
-
-    /// A block, itself or by its name.
-    pub fn block(&mut self, sch: &Schedule) -> Result<BlockRef> {
-        let value = self.required(&["block"])?;
-        self.as_block("block", value, sch)
-    }
-
-    /// Blocks, one or a list; none where the argument is missing.
-    pub fn blocks(&mut self, name: &str, sch: &Schedule) -> Result<Vec<BlockRef>> {
-        match self.optional(&[name]) {
-            None | Some(Value::None) => Ok(Vec::new()),
-            Some(Value::List(items)) => {
-                items.into_iter().map(|v| self.as_block(name, v, sch)).collect()
-            }
-            Some(one) => Ok(vec![self.as_block(name, one, sch)?]),
-        }
-    }
-
-    /// A loop, itself or by its name.
-    pub fn loop_ref(&mut self, sch: &Schedule) -> Result<LoopRef> {
-        let value = self.required(&["loop"])?;
-        self.as_loop("loop", value, sch)
-    }
-
-    /// All positional arguments that are left, or the one called `loops`, as loops; lists among
-    /// them count as what they hold.
-    pub fn loops(&mut self, sch: &Schedule) -> Result<Vec<LoopRef>> {
-        let named = self.named.iter().any(|(n, _)| &**n == "loops");
-        match named {
-            true => self.loop_list(sch),
-            false => {
-                let given = self.positional.by_ref().collect();
-                self.as_loops(given, sch)
-            }
-        }
-    }
-
-    /// The argument `loops`.
-    pub fn loop_list(&mut self, sch: &Schedule) -> Result<Vec<LoopRef>> {
-        let given = self.required(&["loops"])?;
-        self.as_loops(vec![given], sch)
-    }
-
-    fn as_loops(&self, given: Vec<Value>, sch: &Schedule) -> Result<Vec<LoopRef>> {
-        let items = given.into_iter().flat_map(|v| match v {
-            Value::List(items) => items,
-            other => vec![other],
-        });
-        items.map(|v| self.as_loop("loops", v, sch)).collect()
-    }
-
-    /// A block as the argument `name`.
-    pub fn as_block(&self, name: &str, value: Value, sch: &Schedule) -> Result<BlockRef> {
-        match value {
-            Value::Block(b) => Ok(sch.latest(b)),
-            Value::Str(s) => sch.block_named(&s),
-            other => Err(self.wrong(name, "a block", &other)),
-        }
-    }
-
-    /// A loop as the argument `name`.
-    pub fn as_loop(&self, name: &str, value: Value, sch: &Schedule) -> Result<LoopRef> {
-        match value {
-            Value::Loop(l) => Ok(l),
-            Value::Str(s) => sch.loop_named(&s),
-            other => Err(self.wrong(name, "a loop", &other)),
-        }
-    }
-
-    /// A block or a loop; a name is first one of a block.
-    pub fn block_or_loop(&mut self, sch: &Schedule) -> Result<Value> {
-        let value = self.required(&["block_or_loop", "block", "loop"])?;
-        match value {
-            Value::Block(b) => Ok(Value::Block(sch.latest(b))),
-            Value::Loop(_) => Ok(value),
-            Value::Str(name) => match sch.block_named(&name) {
-                Ok(b) => Ok(Value::Block(b)),
-                Err(e) => sch.loop_named(&name).map(Value::Loop).map_err(|_| e),
-            },
-            other => Err(self.wrong("block_or_loop", "a block or a loop", &other)),
-        }
-    }
-
-    /// A lambda.
-    pub fn lambda(&mut self, name: &str) -> Result<Lambda> {
-        match self.required(&[name])? {
-            Value::Lambda(l) => Ok(l),
-            other => Err(self.wrong(name, "a lambda", &other)),
-        }
-    }
-
-    /// A truth value that is only given by name, if it is.
-    pub fn named_bool(&mut self, name: &str) -> Result<Option<bool>> {
-        match self.named.iter().any(|(n, _)| &**n == name) {
-            true => self.bool_or(&[name], false).map(Some),
-            false => Ok(None),
-        }
-    }
-
-    /// A string.
-    pub fn str(&mut self, names: &[&str]) -> Result<Arc<str>> {
-        match self.required(names)? {
-            Value::Str(s) => Ok(s),
-            other => Err(self.wrong(names[0], "a string", &other)),
-        }
-    }
-
-    /// A whole number.
-    pub fn int(&mut self, names: &[&str]) -> Result<i64> {
-        match self.required(names)? {
-            Value::Int(v) => Ok(v),
-            other => Err(self.wrong(names[0], "a whole number", &other)),
-        }
-    }
-
-    /// A whole number, or a default where it is missing.
-    pub fn int_or(&mut self, names: &[&str], default: i64) -> Result<i64> {
-        match self.optional(names) {
-            None | Some(Value::None) => Ok(default),
-            Some(Value::Int(v)) => Ok(v),
-            Some(other) => Err(self.wrong(names[0], "a whole number", &other)),
-        }
-    }
-
-    /// A truth value, or a default where it is missing.
-    pub fn bool_or(&mut self, names: &[&str], default: bool) -> Result<bool> {
-        match self.optional(names) {
-            None | Some(Value::None) => Ok(default),
-            Some(Value::Bool(v)) => Ok(v),
-            Some(Value::Int(v @ (0 | 1))) => Ok(v == 1),
-            Some(other) => Err(self.wrong(names[0], "a truth value", &other)),
-        }
-    }
-
-    /// Checks that every argument was taken.
-    pub fn finish(mut self) -> Result<()> {
-        if let Some((name, _)) = self.named.first() {
-            return Err(Error::input(format!("`{}` has no argument `{name}`", self.primitive)));
-        }
-        match self.positional.next() {
-            None => Ok(()),
-            Some(_) => Err(Error::input(format!("too many arguments for `{}`", self.primitive))),
         }
     }
 }

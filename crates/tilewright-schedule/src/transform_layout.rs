@@ -22,44 +22,30 @@ use tilewright_sets::Engine;
 use crate::buffer_arg::{BufferArg, caller, check_interface};
 use crate::index_map::IndexMap;
 use crate::padding::{Padding, is_written, pad_value};
+use crate::primitive::{Step, primitives};
 use crate::relayout::relayout;
-use crate::schedule::{Edited, Permissions, Schedule, block_site};
+use crate::schedule::{Edited, Schedule, block_site};
 use crate::site::{as_block, find};
-use crate::trace::{Args, BlockRef, Lambda, Value};
+use crate::trace::{BlockRef, Lambda, Value};
 
-impl Schedule {
-    /// Lays a buffer of a block out by an index map, everywhere in the function.
-    ///
-    /// `pad_value` is `None`, a number, an expression, or a lambda over the physical indices.
+primitives! {
+    /// Lays a buffer of a block out by an index map, everywhere in the function. What padding holds
+    /// is `None` where nothing accesses it, a number, an expression, or a lambda over the physical
+    /// indices.
     ///
     /// # Errors
-    /// `Refused` where the map is not injective (unless `assume_injective`) or gives negative
-    /// indices, the buffer is an argument whose layout may not change, its accesses cannot be
-    /// followed, or the pad value depends on another buffer.
-    pub fn transform_layout(
-        &mut self,
+    /// `Refused` where the map is not injective (unless `assume_injective_transform`) or gives
+    /// negative indices, the buffer is an argument whose layout may not change, its accesses cannot
+    /// be followed, or the pad value depends on another buffer.
+    transform_layout(
         block: &BlockRef,
-        buffer: impl Into<BufferArg>,
+        [into] buffer: BufferArg,
         index_map: &Lambda,
-        pad_value: &Value,
-        assume_injective: bool,
-    ) -> Result<()> {
-        let buffer = buffer.into();
-        let args = vec![
-            ("block", block.into()),
-            ("buffer", (&buffer).into()),
-            ("index_map", Value::Lambda(index_map.clone())),
-            ("pad_value", pad_value.clone()),
-            ("assume_injective_transform", assume_injective.into()),
-        ];
-        let caller = caller(self.module(), &block.func);
-        self.edit(&block.func, "transform_layout", args, |func, permissions| {
-            let old = buffer_of(func, block, &buffer)?;
-            check_interface(func, &old, &block.func, permissions, caller.as_ref())?;
-            transform(func, &old, index_map, pad_value, assume_injective)
-        })?;
-        Ok(())
-    }
+        pad_value: &Value = &Value::None,
+        assume_injective_transform: bool = false
+    ), run |sch, step| sch.edit_buffer(block, &buffer, step, |f, old| {
+        transform(f, old, index_map, pad_value, assume_injective_transform)
+    });
 
     /// Groups the axes of a buffer into physical axes: each separator is a position between axes
     /// where one ends. Views of the buffer follow.
@@ -67,76 +53,32 @@ impl Schedule {
     /// # Errors
     /// `Refused` where positions are not ascending or out of range, or the buffer is an argument
     /// whose type may not change.
-    pub fn set_axis_separator(
+    set_axis_separator(
+        block: &BlockRef,
+        [into] buffer: BufferArg,
+        axis_separators: &[usize]
+    ), run |sch, step| {
+        sch.edit_buffer(block, &buffer, step, |f, old| separate(f, old, axis_separators))
+    };
+}
+
+impl Schedule {
+    /// Changes how a buffer of a block lies, if nobody else has a say in it.
+    fn edit_buffer(
         &mut self,
         block: &BlockRef,
-        buffer: impl Into<BufferArg>,
-        separators: &[usize],
+        buffer: &BufferArg,
+        step: Step,
+        edit: impl FnOnce(&TensorFunc, &Buffer) -> Result<Edited>,
     ) -> Result<()> {
-        let buffer = buffer.into();
-        let position = |s: &usize| Value::Int(i64::try_from(*s).unwrap_or(i64::MAX));
-        let args = vec![
-            ("block", block.into()),
-            ("buffer", (&buffer).into()),
-            ("axis_separators", separators.iter().map(position).collect()),
-        ];
         let caller = caller(self.module(), &block.func);
-        self.edit(&block.func, "set_axis_separator", args, |func, permissions: &Permissions| {
-            let old = buffer_of(func, block, &buffer)?;
-            check_interface(func, &old, &block.func, permissions, caller.as_ref())?;
-            separate(func, &old, separators)
-        })?;
-        Ok(())
+        let permissions = self.permissions().clone();
+        self.edit(block, step, |func| {
+            let old = buffer_of(func, block, buffer)?;
+            check_interface(func, &old, &block.func, &permissions, caller.as_ref())?;
+            edit(func, &old)
+        })
     }
-}
-
-/// `transform_layout(block, buffer, index_map, pad_value=None, axis_separators=None,
-/// assume_injective_transform=False)` of a script. Separators beside the map are as if they stood
-/// in it.
-pub(crate) fn transform_layout_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    let buffer = BufferArg::take(&mut args, &["buffer"])?;
-    let map = args.lambda("index_map")?;
-    let pad = args.optional(&["pad_value"]).unwrap_or(Value::None);
-    let assume = args.bool_or(&["assume_injective_transform"], false)?;
-    let separators = match args.optional(&["axis_separators"]) {
-        None | Some(Value::None) => Vec::new(),
-        Some(list) => positions(&args, &list)?,
-    };
-    args.finish()?;
-    let named = match (&buffer, separators.is_empty()) {
-        (_, true) => None,
-        (b, false) => {
-            let func = sch.func(&block.func)?;
-            Some(buffer_of(func, &block, b)?.name.clone())
-        }
-    };
-    sch.transform_layout(&block, buffer, &map, &pad, assume)?;
-    if let Some(name) = named {
-        sch.set_axis_separator(&block, BufferArg::Name(name), &separators)?;
-    }
-    Ok(Vec::new())
-}
-
-/// `set_axis_separator(block, buffer, axis_separators)` of a script.
-pub(crate) fn set_axis_separator_call(sch: &mut Schedule, mut args: Args) -> Result<Vec<Value>> {
-    let block = args.block(sch)?;
-    let buffer = BufferArg::take(&mut args, &["buffer"])?;
-    let list = args.required(&["axis_separators"])?;
-    let separators = positions(&args, &list)?;
-    args.finish()?;
-    sch.set_axis_separator(&block, buffer, &separators)?;
-    Ok(Vec::new())
-}
-
-fn positions(args: &Args, list: &Value) -> Result<Vec<usize>> {
-    let wrong = || args.wrong("axis_separators", "a list of positions", list);
-    let Value::List(items) = list else { return Err(wrong()) };
-    let position = |v: &Value| match v {
-        Value::Int(k) => usize::try_from(*k).map_err(|_| wrong()),
-        _ => Err(wrong()),
-    };
-    items.iter().map(position).collect()
 }
 
 fn buffer_of(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Buffer> {
@@ -166,7 +108,7 @@ fn transform(
     let known = match (&layout.known, &value) {
         (Ok(known), Some(_)) if !known.padding.is_false() => known,
         (Err(why), Some(_)) => return Err(why.clone()),
-        _ => return Ok((relayout(func, old, &new, lambda, wide)?, Vec::new())),
+        _ => return Ok((relayout(func, old, &new, lambda, wide)?, ())),
     };
     let Some(value) = value else { return Err(Error::internal("padding without a value")) };
     let engine = Engine::new()?;
@@ -181,7 +123,7 @@ fn transform(
     } else {
         padding.written_after(&relayout(func, old, &new, lambda, wide)?)
     };
-    Ok((plain_root(&out), Vec::new()))
+    Ok((plain_root(&out), ()))
 }
 
 /// What the root block declares is what is accessed: it declares nothing.
@@ -248,5 +190,5 @@ fn separate(func: &TensorFunc, old: &Buffer, separators: &[usize]) -> Result<Edi
             known.push((m.buffer.clone(), moved));
         }
     }
-    Ok((fold_func(&mut subst, func), Vec::new()))
+    Ok((fold_func(&mut subst, func), ()))
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
+use tilewright_ir::intrinsic::Operands;
 use tilewright_ir::suggest::closest;
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, DType, Error, Expr, ExprKind, Intrin, Range, Result, Span, TypeKind,
@@ -22,7 +23,7 @@ use crate::value::{Value, binary, constant_value, int_literal};
 mod builtins;
 
 pub(crate) use self::builtins::special_float;
-use self::builtins::{BARE, cast, takes_integers};
+use self::builtins::{BARE, cast};
 
 /// The vocabularies of TVMScript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -607,7 +608,7 @@ impl ExprParser {
                 let (a, b) = crate::value::unify(a, b, int)?;
                 vec![a, b]
             }
-            (Some(Value::Int(v)), None) if !takes_integers(op) => {
+            (Some(Value::Int(v)), None) if op.operands() == Operands::Float => {
                 vec![Expr::float(v as f64, DType::F32)]
             }
             (Some(a), None) if op.is_hint() => vec![a.condition(int)?],

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use tilewright_ir::scalar::{self, Scalar};
 use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, Result, TypeKind};
 
 /// The value of an expression of the text.
@@ -293,67 +294,44 @@ fn symbol(op: BinOp) -> &'static str {
     }
 }
 
-/// Python's arithmetic on plain numbers; `None` where an operand is not one.
+/// Python's arithmetic on plain numbers; `None` where an operand is not one, or where Python has no
+/// such operator.
 fn fold(op: BinOp, a: &Value, b: &Value) -> Result<Option<Value>> {
-    let overflow = || Error::syntax("the number is too large");
-    let zero = || Error::syntax("division by zero");
-    Ok(Some(match (a, b) {
-        (Value::Bool(x), Value::Bool(y)) if op.is_logic() => match op {
-            BinOp::And => Value::Bool(*x && *y),
-            _ => Value::Bool(*x || *y),
-        },
-        (Value::Int(x), Value::Int(y)) => {
-            let (x, y) = (*x, *y);
-            let divides = |v: Option<i128>| match v {
-                Some(v) => Ok(Value::Int(v)),
-                None if y == 0 => Err(zero()),
-                None => Err(overflow()),
-            };
-            let int = |v: Option<i128>| v.map(Value::Int).ok_or_else(overflow);
-            let rest = |x: i128, y: i128| {
-                x.checked_rem(y).map(|r| if r != 0 && (r < 0) != (y < 0) { r + y } else { r })
-            };
-            match op {
-                BinOp::Add => int(x.checked_add(y))?,
-                BinOp::Sub => int(x.checked_sub(y))?,
-                BinOp::Mul => int(x.checked_mul(y))?,
-                BinOp::Div if y == 0 => return Err(zero()),
-                BinOp::Div => Value::Float(x as f64 / y as f64),
-                BinOp::FloorDiv => divides(
-                    rest(x, y).and_then(|r| x.checked_sub(r)).and_then(|d| d.checked_div(y)),
-                )?,
-                BinOp::FloorMod => divides(rest(x, y))?,
-                BinOp::Eq => Value::Bool(x == y),
-                BinOp::Ne => Value::Bool(x != y),
-                BinOp::Lt => Value::Bool(x < y),
-                BinOp::Le => Value::Bool(x <= y),
-                BinOp::Gt => Value::Bool(x > y),
-                BinOp::Ge => Value::Bool(x >= y),
-                _ => return Ok(None),
-            }
+    let plain = |v: &Value| match v {
+        Value::Int(v) => Some(*v as f64),
+        Value::Float(v) => Some(*v),
+        _ => None,
+    };
+    match (a, b) {
+        (Value::Bool(x), Value::Bool(y)) if op.is_logic() => {
+            let value = scalar::exact(op, i128::from(*x), i128::from(*y));
+            Ok(value.map(|v| Value::Bool(v != 0)))
         }
-        (Value::Int(x), Value::Float(y)) => return fold_floats(op, *x as f64, *y),
-        (Value::Float(x), Value::Int(y)) => return fold_floats(op, *x, *y as f64),
-        (Value::Float(x), Value::Float(y)) => return fold_floats(op, *x, *y),
-        _ => return Ok(None),
-    }))
+        _ if !has_symbol(op) => Ok(None),
+        (Value::Int(x), Value::Int(y)) if op != BinOp::Div => match scalar::exact(op, *x, *y) {
+            Some(v) if op.is_compare() => Ok(Some(Value::Bool(v != 0))),
+            Some(v) => Ok(Some(Value::Int(v))),
+            None if *y == 0 => Err(Error::syntax("division by zero")),
+            None => Err(Error::syntax("the number is too large")),
+        },
+        _ => match plain(a).zip(plain(b)) {
+            Some((_, 0.0)) if op == BinOp::Div => Err(Error::syntax("division by zero")),
+            Some((x, y)) => {
+                let value = Scalar::binary(op, x.into(), y.into()).ok();
+                Ok(value.map(|v| match v.dtype().is_bool() {
+                    true => Value::Bool(v.bits() != 0),
+                    false => Value::Float(v.as_f64()),
+                }))
+            }
+            None => Ok(None),
+        },
+    }
 }
 
-fn fold_floats(op: BinOp, x: f64, y: f64) -> Result<Option<Value>> {
-    Ok(Some(match op {
-        BinOp::Add => Value::Float(x + y),
-        BinOp::Sub => Value::Float(x - y),
-        BinOp::Mul => Value::Float(x * y),
-        BinOp::Div if y == 0.0 => return Err(Error::syntax("division by zero")),
-        BinOp::Div => Value::Float(x / y),
-        BinOp::Eq => Value::Bool(x == y),
-        BinOp::Ne => Value::Bool(x != y),
-        BinOp::Lt => Value::Bool(x < y),
-        BinOp::Le => Value::Bool(x <= y),
-        BinOp::Gt => Value::Bool(x > y),
-        BinOp::Ge => Value::Bool(x >= y),
-        _ => return Ok(None),
-    }))
+/// Whether an operator of numbers has a symbol in Python.
+fn has_symbol(op: BinOp) -> bool {
+    let named = [BinOp::Min, BinOp::Max, BinOp::TruncDiv, BinOp::TruncMod];
+    !(op.is_logic() || named.contains(&op))
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 //! fact fails when both are computed with the witness's values. For terms that are not affine this
 //! is also how a refutation is found at all.
 
-use tilewright_ir::expr::eval_int;
-use tilewright_ir::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
+use tilewright_ir::scalar::{Scalar, eval_int, exact};
+use tilewright_ir::{BinOp, CallTarget, Expr, ExprKind, Var};
 
 use crate::form::{Atom, Nature, Pred, Sum, Term};
 
@@ -14,25 +14,17 @@ pub(crate) fn atom(a: &Atom, env: &dyn Fn(&Var) -> Option<i128>) -> Option<i128>
     match a.nature() {
         Nature::Var(v) => env(v),
         Nature::Product(parts) => parts.iter().try_fold(1i128, |p, t| p.checked_mul(term(t, env)?)),
-        Nature::Quotient(x, y) => floor_div(sum(x, env)?, sum(y, env)?),
-        Nature::Remainder(x, y) => {
-            let (x, y) = (sum(x, env)?, sum(y, env)?);
-            x.checked_sub(y.checked_mul(floor_div(x, y)?)?)
-        }
+        Nature::Quotient(x, y) => exact(BinOp::FloorDiv, sum(x, env)?, sum(y, env)?),
+        Nature::Remainder(x, y) => exact(BinOp::FloorMod, sum(x, env)?, sum(y, env)?),
         Nature::Opaque => None,
     }
-}
-
-fn floor_div(x: i128, y: i128) -> Option<i128> {
-    let q = x.checked_div(y)?;
-    Some(if x % y != 0 && (x < 0) != (y < 0) { q - 1 } else { q })
 }
 
 fn term(t: &Term, env: &dyn Fn(&Var) -> Option<i128>) -> Option<i128> {
     match t {
         Term::Atom(a) => atom(a, env),
-        Term::Div(s, k) => floor_div(sum(s, env)?, *k),
-        Term::Mod(s, k) => Some(sum(s, env)?.rem_euclid(*k)),
+        Term::Div(s, k) => exact(BinOp::FloorDiv, sum(s, env)?, *k),
+        Term::Mod(s, k) => exact(BinOp::FloorMod, sum(s, env)?, *k),
         Term::TruncDiv(s, k) => sum(s, env)?.checked_div(*k),
         Term::TruncMod(s, k) => sum(s, env)?.checked_rem(*k),
         Term::Min(a, b) => Some(sum(a, env)?.min(sum(b, env)?)),
@@ -100,11 +92,10 @@ pub fn evaluate(e: &Expr, env: &dyn Fn(&Var) -> Option<i64>) -> Option<i64> {
         ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b) => {
             evaluate(if evaluate(c, env)? != 0 { a } else { b }, env)
         }
-        ExprKind::Call(CallTarget::Intrin(op), args) if op.is_hint() => {
-            evaluate(args.first()?, env)
-        }
-        ExprKind::Call(CallTarget::Intrin(Intrin::Abs), args) => {
-            evaluate(args.first()?, env)?.checked_abs()
+        ExprKind::Call(CallTarget::Intrin(op), args) => {
+            let value = |e: &Expr| Some(Scalar::int(evaluate(e, env)?, e.dtype()));
+            let args = args.iter().map(value).collect::<Option<Vec<Scalar>>>()?;
+            Some(Scalar::intrinsic(*op, &args).ok()?.bits() as i64)
         }
         ExprKind::Let(v, value, body) => {
             let value = evaluate(value, env)?;

@@ -20,7 +20,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tilewright_ir::visit::{Subst, fold_expr_children, free_vars, walk_expr};
 use tilewright_ir::{
-    BinOp, Buffer, CallTarget, Expr, ExprKind, Fold, Intrin, Stmt, TensorFunc, Var, Visit,
+    BinOp, Buffer, CallTarget, Expr, ExprKind, Fold, Stmt, TensorFunc, Var, Visit,
 };
 
 use crate::pass::{Pass, Run};
@@ -386,27 +386,9 @@ impl Visit for Cost {
             ExprKind::Binary(BinOp::Div | BinOp::FloorDiv | BinOp::FloorMod, ..) => 4,
             ExprKind::Binary(BinOp::TruncDiv | BinOp::TruncMod, ..) => 4,
             ExprKind::Binary(..) | ExprKind::Not(_) | ExprKind::Cast(_) => 1,
-            ExprKind::Call(CallTarget::Intrin(op), _) if op.is_hint() => 0,
             ExprKind::Call(CallTarget::Intrin(op), _) => {
-                let light = matches!(
-                    op,
-                    Intrin::Abs
-                        | Intrin::Floor
-                        | Intrin::Ceil
-                        | Intrin::Trunc
-                        | Intrin::NearbyInt
-                        | Intrin::IsNan
-                        | Intrin::IsInf
-                        | Intrin::IsFinite
-                        | Intrin::BitAnd
-                        | Intrin::BitOr
-                        | Intrin::BitXor
-                        | Intrin::BitNot
-                        | Intrin::Shl
-                        | Intrin::Shr
-                );
-                self.heavy |= !light;
-                if light { 1 } else { 16 }
+                self.heavy |= op.cost() > 1;
+                op.cost()
             }
             ExprKind::Call(..) | ExprKind::Undef => {
                 self.opaque = true;
@@ -438,7 +420,7 @@ impl Visit for Cost {
 
 #[cfg(test)]
 mod tests {
-    use tilewright_ir::{DType, IterKind, Param};
+    use tilewright_ir::{DType, Intrin, IterKind, Param};
 
     use super::*;
 

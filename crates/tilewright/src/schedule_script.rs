@@ -27,10 +27,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_ir::expr::eval_int;
+use tilewright_ir::scalar::eval_int;
 use tilewright_ir::visit::{Visit, walk_buffer, walk_func};
 use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, ExprKind, Module, Result, Source, Var};
 use tilewright_schedule::Schedule;
+use tilewright_schedule::primitive::{Given, find};
 use tilewright_schedule::trace::{Lambda, Value};
 use tilewright_script::trace::{
     Argument, ArgumentKind, Builtin, Call, LambdaText, Step, StepKind, Target, parse_script,
@@ -112,19 +113,24 @@ impl Run<'_> {
         let mut positional = Vec::new();
         if let Some(receiver) = &call.receiver {
             // `s[B].transform_layout(...)`: the stage that writes the buffer `B`.
-            named.push(("block".into(), self.value(receiver)?));
+            named.push(("block".into(), self.given(receiver)?));
         }
         for (name, argument) in &call.args {
             match (name, &argument.kind) {
-                (Some(name), _) => named.push((name.clone(), self.value(argument)?)),
-                (None, ArgumentKind::Star(of)) => positional.extend(self.elements(of)?),
-                (None, _) => positional.push(self.value(argument)?),
+                (Some(name), _) => named.push((name.clone(), self.given(argument)?)),
+                (None, ArgumentKind::Star(of)) => {
+                    let place = Some((source.clone(), argument.span));
+                    let given = |value| Given { value, place: place.clone() };
+                    positional.extend(self.elements(of)?.into_iter().map(given));
+                }
+                (None, _) => positional.push(self.given(argument)?),
             }
         }
         let text = source.text.get(call.span.start as usize..call.span.end as usize);
         let text = text.unwrap_or(&call.method);
         let before = self.schedule.module().clone();
-        let asked = || self.schedule.call(&call.method, positional, named);
+        let primitive = find(&call.method).map_err(|e| e.at(call.span).in_source(source))?;
+        let asked = || primitive.call(self.schedule, positional, named);
         let (outputs, _) = budget::within(&call.method, budget::PER_FUNCTION, asked);
         let mut outputs = outputs.map_err(|e| match e.diagnostic() {
             d if d.source.as_ref().is_some_and(|s| Arc::ptr_eq(s, source)) => e,
@@ -138,9 +144,9 @@ impl Run<'_> {
         checked::check_step(&call.method, &before, self.schedule.module())?;
         (self.after)(text, self.schedule.module())?;
         Ok(match outputs.len() {
-            0 if !Schedule::returns_list(&call.method) => Value::None,
-            1 if !Schedule::returns_list(&call.method) => outputs.swap_remove(0),
-            _ => Value::List(outputs),
+            _ if primitive.returns.is_list() => Value::List(outputs),
+            0 => Value::None,
+            _ => outputs.swap_remove(0),
         })
     }
 
@@ -198,6 +204,11 @@ impl Run<'_> {
 
     fn wrong(&self, a: &Argument, message: impl Into<String>) -> Error {
         Error::input(message).at(a.span).in_source(self.source)
+    }
+
+    /// The value of an argument of a call, with its place.
+    fn given(&mut self, a: &Argument) -> Result<Given> {
+        Ok(Given { value: self.value(a)?, place: Some((self.source.clone(), a.span)) })
     }
 
     /// The value of an argument, which counts among those that the script may make.

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use tilewright_ir::{DType, Error, Expr, ExprKind, Intrin, Result, TypeKind};
 
-use super::code::{Scalar, Ty, Val};
+use super::code::{Ty, Val};
 use super::func::Func;
-use super::math;
+use super::math::intrinsic::{self, Whole};
 use super::names::is_identifier;
-use super::types::{is_narrow_float, is_signed, register};
+use super::types::{is_narrow_float, register};
 use tilewright_ir::interval::Interval;
 
 impl Func<'_> {
@@ -31,8 +31,9 @@ impl Func<'_> {
         }
         let values = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<Val>>>()?;
         let done = match dtype.is_float() {
+            _ if !op.operands().admit(dtype) => None,
             true => self.float_intrinsic(op, args, &values, dtype),
-            false => self.int_intrinsic(op, args, &values, dtype),
+            false => self.int_intrinsic(op, args, values, dtype),
         };
         done.ok_or_else(|| {
             Error::unsupported(format!("`T.{}` does not take values of type {dtype}", op.name()))
@@ -46,85 +47,35 @@ impl Func<'_> {
         values: &[Val],
         dtype: DType,
     ) -> Option<Val> {
-        let x = values.first()?;
         let c = &mut self.code;
-        let infinity = Val::float(x.ty, f64::INFINITY);
-        let value = match op {
-            op if op.is_hint() => return None,
-            Intrin::IsNan => return Some(c.cmp("fcmp uno", x, x)),
-            Intrin::IsInf | Intrin::IsFinite => {
-                let magnitude = c.math("fabs", &[x]);
-                let op = if op == Intrin::IsInf { "fcmp oeq" } else { "fcmp olt" };
-                return Some(c.cmp(op, &magnitude, &infinity));
-            }
-            Intrin::Abs => return Some(c.math("fabs", &[x])),
-            // Integral values of a 16-bit type are exact in it.
-            Intrin::Floor => return Some(c.math("floor", &[x])),
-            Intrin::Ceil => return Some(c.math("ceil", &[x])),
-            Intrin::Trunc => return Some(c.math("trunc", &[x])),
-            Intrin::Round => return Some(c.math("round", &[x])),
-            Intrin::NearbyInt => return Some(c.math("nearbyint", &[x])),
-            Intrin::Pow => match constant_power(c, x, args.get(1)?) {
-                Some(v) => v,
-                None => math::call(c, op, values)?,
-            },
-            _ => math::call(c, op, values)?,
+        let power = match (op, values, args) {
+            (Intrin::Pow, [x, _], [_, exponent]) => constant_power(c, x, exponent),
+            _ => None,
         };
-        Some(self.rounded(&value, dtype))
+        let value = match power {
+            Some(value) => value,
+            None => intrinsic::of_floats(c, op, values)?,
+        };
+        Some(match op.is_exact() || op.is_predicate() {
+            true => value,
+            false => self.rounded(&value, dtype),
+        })
     }
 
     fn int_intrinsic(
         &mut self,
         op: Intrin,
         args: &[Expr],
-        values: &[Val],
+        values: Vec<Val>,
         dtype: DType,
     ) -> Option<Val> {
-        let (x, signed) = (values.first()?, is_signed(dtype));
-        if !(dtype.is_int() || dtype.is_bool()) {
-            return None;
-        }
-        let bits = i64::from(x.ty.scalar.bits());
         let amount = args.get(1).map_or(Interval::all(dtype), |a| self.ranges.of(a));
-        let in_width = amount.lo >= 0 && amount.hi < i128::from(bits);
-        let c = &mut self.code;
-        Some(match (op, values.get(1)) {
-            (op, _) if op.is_hint() => x.clone(),
-            (Intrin::Floor | Intrin::Ceil | Intrin::Trunc, _) => x.clone(),
-            (Intrin::Round | Intrin::NearbyInt, _) => x.clone(),
-            (Intrin::IsFinite, _) => Val::int(x.ty.of(Scalar::I1), 1),
-            (Intrin::IsNan | Intrin::IsInf, _) => Val::int(x.ty.of(Scalar::I1), 0),
-            (Intrin::BitAnd, Some(y)) => c.bin("and", x, y),
-            (Intrin::BitOr, Some(y)) => c.bin("or", x, y),
-            (Intrin::BitXor, Some(y)) => c.bin("xor", x, y),
-            (Intrin::BitNot, _) => c.bin("xor", x, &Val::int(x.ty, -1)),
-            (Intrin::Abs | Intrin::Popcount, _) if dtype.is_bool() => x.clone(),
-            (Intrin::Popcount, _) => c.math("ctpop", &[x]),
-            (Intrin::Abs, _) if !signed => x.clone(),
-            (Intrin::Abs, _) => {
-                let may_wrap = Val::int(Ty::I1, 0);
-                c.intrinsic("abs", &[x.ty], x.ty, &[x, &may_wrap])
-            }
-            (Intrin::Shl | Intrin::Shr, Some(y)) if dtype.is_int() => {
-                let right = op == Intrin::Shr;
-                // Shifting by the width or more shifts everything out.
-                if right && signed {
-                    let most = Val::int(y.ty, bits - 1);
-                    let y = if in_width { y.clone() } else { c.math("umin", &[y, &most]) };
-                    return Some(c.bin("ashr", x, &y));
-                }
-                let op = if right { "lshr" } else { "shl" };
-                if in_width {
-                    return Some(c.bin(op, x, y));
-                }
-                let within = c.cmp("icmp ult", y, &Val::int(y.ty, bits));
-                let amount = c.bin("and", y, &Val::int(y.ty, bits - 1));
-                let shifted = c.bin(op, x, &amount);
-                c.select(&within, &shifted, &Val::zero(x.ty))
-            }
-            (Intrin::Pow, Some(y)) if dtype.is_int() => math::integer_power(c, x, y, signed),
-            _ => return None,
-        })
+        let mut values = values.into_iter();
+        let x = values.next()?;
+        let in_width = amount.lo >= 0 && amount.hi < i128::from(x.ty.scalar.bits());
+        let y = values.next().unwrap_or_else(|| x.clone());
+        let build = intrinsic::ints(op)?;
+        Some(build(&mut self.code, &Whole { x, y, dtype, in_width }))
     }
 
     /// Text as a pointer to a constant that ends with a zero byte.

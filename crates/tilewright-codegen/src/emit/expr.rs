@@ -12,7 +12,7 @@
 use std::collections::HashSet;
 
 use tilewright_ir::visit::walk_expr;
-use tilewright_ir::{BinOp, CallTarget, DType, Error, Expr, ExprKind, Intrin, Result, Visit};
+use tilewright_ir::{BinOp, CallTarget, DType, Error, Expr, ExprKind, Result, Visit};
 
 use super::arith::{self, Operands};
 use super::code::{Scalar, Ty, Val};
@@ -90,7 +90,7 @@ impl Func<'_> {
             ExprKind::Float(v) => {
                 let ty = register(dtype)?;
                 match ty.is_float() {
-                    true => Ok(Val::float(ty, tilewright_ir::expr::round_to(*v, dtype))),
+                    true => Ok(Val::float(ty, tilewright_ir::scalar::round_to(*v, dtype))),
                     false => Err(Error::malformed(format!(
                         "the float constant `{e}` cannot have the type {dtype}"
                     ))),
@@ -332,7 +332,7 @@ impl Func<'_> {
                         self.loads.push(e.clone());
                         2
                     }
-                    ExprKind::Call(CallTarget::Intrin(op), _) => call_cost(*op),
+                    ExprKind::Call(CallTarget::Intrin(op), _) => op.cost(),
                     ExprKind::Call(..) => CHEAP + 1,
                 };
                 if self.operations <= CHEAP {
@@ -404,32 +404,6 @@ fn shared_parts(t: &Expr, f: &Expr) -> Vec<Expr> {
     let mut second = Certain { seen: HashSet::new(), found: Vec::new(), wanted: Some(&first.seen) };
     second.expr(f);
     second.found
-}
-
-/// Operations that an intrinsic counts for.
-fn call_cost(op: Intrin) -> usize {
-    match op {
-        Intrin::Abs
-        | Intrin::Floor
-        | Intrin::Ceil
-        | Intrin::Trunc
-        | Intrin::Round
-        | Intrin::NearbyInt
-        | Intrin::IsNan
-        | Intrin::IsInf
-        | Intrin::IsFinite
-        | Intrin::BitAnd
-        | Intrin::BitOr
-        | Intrin::BitXor
-        | Intrin::BitNot
-        | Intrin::Shl
-        | Intrin::Shr
-        | Intrin::Popcount
-        | Intrin::Likely
-        | Intrin::IgnoreLoopPartition => 1,
-        Intrin::Sqrt | Intrin::Rsqrt => 4,
-        _ => CHEAP + 1,
-    }
 }
 
 /// Whether an expression is a floating-point constant that is not `NaN`.

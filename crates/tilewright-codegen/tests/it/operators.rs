@@ -378,21 +378,12 @@ fn intrinsics() {
         for &op in Intrin::ALL {
             let one = scalar::cast(1, DType::I32, dtype);
             let known = scalar::intrinsic(op, dtype, one, one).is_ok();
-            if !known || op.is_hint() && !dtype.is_bool() {
-                continue;
-            }
-            // Popcount and complement of a bool are not operations of code.
-            if dtype.is_bool()
-                && matches!(
-                    op,
-                    Intrin::Popcount | Intrin::Abs | Intrin::Pow | Intrin::Shl | Intrin::Shr
-                )
-            {
+            if !known {
                 continue;
             }
             cases.push(Case {
                 name: format!("{dtype} {}", op.name()),
-                dtype: if op.is_predicate() { DType::BOOL } else { dtype },
+                dtype: op.result(dtype),
                 build: Box::new(move |x| Expr::intrin(op, x[..op.arity()].to_vec())),
                 define: Box::new(move |x| {
                     // The interpreter's library gives numbers for some arguments below 1.
@@ -427,8 +418,8 @@ fn tolerance(op: Intrin, dtype: DType) -> Match {
     use Intrin::*;
     match op {
         _ if !dtype.is_float() => Match::Exact,
-        Abs | Floor | Ceil | Trunc | Round | NearbyInt | Sqrt | Fmod => Match::Exact,
-        IsNan | IsInf | IsFinite | Likely => Match::Exact,
+        _ if op.is_exact() || op.is_predicate() => Match::Exact,
+        Sqrt | Fmod => Match::Exact,
         // Our own in float32, the C library's against another one's in float64.
         _ if dtype.bits == 16 => Match::Units(1.0),
         _ if dtype.bits == 32 => Match::Units(2.5),

@@ -6,8 +6,8 @@
 //! what is computed from them: a float zero times an arbitrary value may be `NaN`. A selection with
 //! an unknown condition is known if both sides are.
 
-use tilewright_interp::scalar::{self, Scalar};
 use tilewright_ir::equal::same_expr;
+use tilewright_ir::scalar::Scalar;
 use tilewright_ir::{BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Intrin};
 
 /// A constant, or why there is none.
@@ -24,38 +24,21 @@ pub(crate) fn is_zero(e: &Expr) -> bool {
 }
 
 pub(crate) fn cast(a: &Expr, to: DType) -> Answer {
-    literal(scalar::cast(bits(a)?, a.dtype(), to), to)
+    Ok(scalar(a)?.cast(to).expr())
 }
 
 pub(crate) fn binary(op: BinOp, a: &Expr, b: &Expr) -> Answer {
-    let value = scalar::binary(op, a.dtype(), bits(a)?, bits(b)?);
-    let to = Expr::binary(op, a.clone(), b.clone()).dtype();
-    literal(value.map_err(|f| f.text().to_owned())?, to)
+    let value = Scalar::binary(op, scalar(a)?, scalar(b)?);
+    value.map(Scalar::expr).map_err(|f| f.text().to_owned())
 }
 
-pub(crate) fn intrinsic(op: Intrin, args: &[Expr], to: DType) -> Answer {
-    let [a, rest @ ..] = args else { return Err("a function of nothing".into()) };
-    let second = rest.first().map(bits).transpose()?.unwrap_or(0);
-    let value = scalar::intrinsic(op, a.dtype(), bits(a)?, second);
-    literal(value.map_err(|f| f.text().to_owned())?, to)
+pub(crate) fn intrinsic(op: Intrin, args: &[Expr]) -> Answer {
+    let args = args.iter().map(scalar).collect::<Result<Vec<Scalar>, String>>()?;
+    Scalar::intrinsic(op, &args).map(Scalar::expr).map_err(|f| f.text().to_owned())
 }
 
-fn bits(e: &Expr) -> Result<u64, String> {
-    match (e.as_int(), e.as_float()) {
-        (Some(v), _) => Ok(Scalar::int(v, e.dtype()).bits()),
-        (_, Some(v)) => Ok(Scalar::float(v, e.dtype()).bits()),
-        _ => Err("a value that is no constant".into()),
-    }
-}
-
-fn literal(bits: u64, dtype: DType) -> Answer {
-    let value = Scalar::from_bits(bits, dtype);
-    match dtype.is_float() {
-        true => Ok(Expr::float(value.as_f64(), dtype)),
-        false => {
-            i64::try_from(value.as_i128()).map(|v| Expr::int(v, dtype)).map_err(|e| e.to_string())
-        }
-    }
+fn scalar(e: &Expr) -> Result<Scalar, String> {
+    Scalar::constant(e).ok_or_else(|| "a value that is no constant".into())
 }
 
 /// The value of an expression as a constant other than `NaN`; `load` says what a load gives, where
@@ -82,7 +65,7 @@ fn value(e: &Expr, load: &dyn Fn(&Buffer, &[Expr]) -> Option<Expr>) -> Option<Ex
         },
         ExprKind::Call(CallTarget::Intrin(op), args) => {
             let args = args.iter().map(of).collect::<Option<Vec<Expr>>>()?;
-            intrinsic(*op, &args, e.dtype()).ok()
+            intrinsic(*op, &args).ok()
         }
         _ => None,
     }

@@ -422,7 +422,7 @@ impl Evaluation<'_> {
             ExprKind::Call(CallTarget::Intrin(op), args) => {
                 let args: Result<Vec<Expr>, String> =
                     args.iter().map(|a| self.of(a, domain)).collect();
-                intrinsic(*op, &args?, e.dtype())
+                intrinsic(*op, &args?)
             }
             _ if is_pure(e) => constant_on(domain, e),
             _ => not_known(),

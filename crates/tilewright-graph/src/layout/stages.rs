@@ -68,7 +68,7 @@ fn convert(
         false => (sch.cache_write(&block, which, "global", &[])?, BufferArg::Read(0)),
     };
     sch.transform_layout(&copy, side, &map.to_lambda(), pad, false)?;
-    sch.annotate_block(&copy, if is_input { PRE } else { POST }, Attr::Str("layout".into()))?;
+    sch.annotate(&copy, if is_input { PRE } else { POST }, Attr::Str("layout".into()))?;
     if !is_input && let Some(order) = physical_order(&sch.func(func)?.body, &block.name) {
         // With padding, or where something else is in the way, the loops stay logical.
         let mut moved = sch.clone();

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tilewright_ir::expr::wrap;
+use tilewright_ir::scalar::wrap;
 use tilewright_ir::{
     BinOp, Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, IterKind, MatchRegion, Param,
     Span, Stmt, StmtKind, Tensor, TensorFunc, TypeKind, Var,

@@ -387,10 +387,10 @@ impl Terms {
             return Ok(Terms::undef());
         }
         let (mut x, mut y) = (self.term(a, dtype)?, self.term(b, dtype)?);
-        if matches!(op, Intrin::BitAnd | Intrin::BitOr | Intrin::BitXor) && y < x {
+        if op.commutes() && y < x {
             std::mem::swap(&mut x, &mut y);
         }
-        let to = if op.is_predicate() { DType::BOOL } else { dtype };
+        let to = op.result(dtype);
         self.made(Node::Intrin(op, dtype, x, y), to)
     }
 

@@ -8,66 +8,14 @@ use crate::buffer::Buffer;
 use crate::dtype::{DType, TypeKind};
 use crate::equal::describe;
 use crate::error::{Error, Result};
-use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var, round_to, wrap};
+use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Var};
 use crate::func::{Param, TensorFunc};
+use crate::intrinsic::Operands;
+use crate::scalar::{round_to, wrap};
 use crate::stmt::{Block, MatchRegion, Range, Region, Stmt, StmtKind};
 use crate::tensor::Tensor;
 use crate::text::brief;
 use crate::visit::{Visit, free_vars, walk_block, walk_buffer, walk_expr, walk_range, walk_stmt};
-
-/// Kinds of operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operands {
-    /// Floating point.
-    Float,
-    /// Integers or floating point.
-    Number,
-    /// Integers.
-    Int,
-    /// Integers or `bool`.
-    Bits,
-    /// `bool`.
-    Bool,
-    /// Anything but handles.
-    Any,
-}
-
-impl Operands {
-    /// Whether a type is of these kinds.
-    pub fn admit(self, dtype: DType) -> bool {
-        let (int, float, bool) = (dtype.is_int(), dtype.is_float(), dtype.is_bool());
-        match self {
-            Operands::Float => float,
-            Operands::Number => int || float,
-            Operands::Int => int,
-            Operands::Bits => int || bool,
-            Operands::Bool => bool,
-            Operands::Any => int || float || bool,
-        }
-    }
-
-    fn text(self) -> &'static str {
-        match self {
-            Operands::Float => "floating point",
-            Operands::Number => "numbers",
-            Operands::Int => "integers",
-            Operands::Bits => "integers or bool",
-            Operands::Bool => "bool",
-            Operands::Any => "numbers or bool",
-        }
-    }
-}
-
-/// What an intrinsic takes; where it takes two operands, they have one type.
-pub fn intrinsic_operands(op: Intrin) -> Operands {
-    match op {
-        Intrin::Pow | Intrin::Abs => Operands::Number,
-        Intrin::BitAnd | Intrin::BitOr | Intrin::BitXor | Intrin::BitNot => Operands::Bits,
-        Intrin::Shl | Intrin::Shr | Intrin::Popcount => Operands::Int,
-        op if op.is_hint() => Operands::Bool,
-        _ => Operands::Float,
-    }
-}
 
 fn binary_operands(op: BinOp) -> Operands {
     use BinOp::*;
@@ -397,11 +345,9 @@ impl Checker {
                     let (n, m) = (op.arity(), args.len());
                     format!("`{}`: T.{} takes {n} arguments, not {m}", brief(e), op.name())
                 });
-                self.operands(e, intrinsic_operands(*op), &args.iter().collect::<Vec<_>>());
+                self.operands(e, op.operands(), &args.iter().collect::<Vec<_>>());
                 if let Some(first) = args.first() {
-                    let first = first.dtype();
-                    let bool = DType::BOOL.with_lanes(first.lanes);
-                    self.result(e, if op.is_predicate() { bool } else { first });
+                    self.result(e, op.result(first.dtype()));
                 }
             }
             ExprKind::Call(..) => {}

@@ -3,7 +3,7 @@
 use crate::common::{module, same_results, schedule, text};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use tilewright_schedule::compute::Placement;
+use tilewright_schedule::compute::Position;
 
 fn blur(n: i64, window: i64, tile: i64) -> String {
     let (m, tiles) = (n + window, (n + tile - 1) / tile);
@@ -33,7 +33,7 @@ fn move_to(source: &str, block: &str, consumer: &str, at: usize) -> Result<Strin
     let done = s.get_block(block, "main").and_then(|b| {
         let c = s.get_block(consumer, "main")?;
         let l = s.get_loops(&c)?[at].clone();
-        s.compute_at(&b, &l, Placement::default())
+        s.compute_at(&b, &l, false, Position::Last)
     });
     done.map_err(|e| e.to_string())?;
     same_results(module(source).tensor("main").expect("main"), s.func("main").expect("main"));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::common::schedule;
 use proptest::prelude::*;
-use tilewright_ir::expr::{eval_int, wrap};
+use tilewright_ir::scalar::{eval_int, wrap};
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{DType, Expr, ExprKind, Stmt, StmtKind, Var, Visit, extent};
 use tilewright_schedule::Schedule;

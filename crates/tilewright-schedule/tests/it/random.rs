@@ -8,7 +8,7 @@ use crate::common::{module, same_results, text};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tilewright_ir::{Expr, Result};
-use tilewright_schedule::compute::{Placement, Position};
+use tilewright_schedule::compute::Position;
 use tilewright_schedule::trace::{BlockRef, Lambda, LambdaItem, LoopRef};
 use tilewright_schedule::{Permissions, Schedule};
 
@@ -163,10 +163,8 @@ fn apply(s: &mut Schedule, step: &Step) -> Option<Result<()>> {
     let (primitive, block, other, k, kind) = *step;
     let block = s.get_block(BLOCKS[block], "main").ok()?;
     let other = s.get_block(BLOCKS[other], "main").ok()?;
-    let placement = Placement {
-        preserve_unit_loops: kind % 2 == 0,
-        position: if kind < 2 { Position::Last } else { Position::First },
-    };
+    let (units, position) =
+        (kind % 2 == 0, if kind < 2 { Position::Last } else { Position::First });
     let turned = |kind: usize| {
         Lambda::from_fn(["i", "j"], move |at: &[Expr]| -> Vec<LambdaItem> {
             match kind {
@@ -183,11 +181,11 @@ fn apply(s: &mut Schedule, step: &Step) -> Option<Result<()>> {
     Some(match primitive {
         0 => {
             let l = the_loop(s, &other, k)?;
-            s.compute_at(&block, &l, placement)
+            s.compute_at(&block, &l, units, position)
         }
         1 => {
             let l = the_loop(s, &other, k)?;
-            s.reverse_compute_at(&block, &l, placement)
+            s.reverse_compute_at(&block, &l, units, position)
         }
         2 => s.compute_inline(&block),
         3 => s.reverse_compute_inline(&block),

@@ -4,7 +4,6 @@ use crate::common::{module, schedule};
 use expect_test::{Expect, expect};
 use tilewright_ir::Result;
 use tilewright_schedule::compute::{Placement, Position};
-use tilewright_schedule::trace::Value;
 use tilewright_schedule::{Intrinsic, Schedule};
 
 /// The message and its notes; `accepted` where there is none.
@@ -59,7 +58,7 @@ fn reverse(
     move |s| {
         let (b, o) = (s.get_block(block, "main")?, s.get_block(other, "main")?);
         let l = s.get_loops(&o)?[k].clone();
-        s.reverse_compute_at(&b, &l, at)
+        s.reverse_compute_at(&b, &l, at.preserve_unit_loops, at.position)
     }
 }
 
@@ -346,7 +345,7 @@ fn registered_instructions() {
         s.register_intrinsic("row", whole())?;
         let b = s.get_block("B", "main")?;
         let l = s.get_loops(&b)?[1].clone();
-        s.tensorize(&Value::Loop(l), "row")?;
+        s.tensorize(&l, "row")?;
         s.get_block("B_o", "main").map(|_| ())
     };
     check(STAGES, &[], row, expect!["accepted"]);
@@ -384,11 +383,5 @@ fn registered_instructions() {
         expect![
             "the description and the implementation of `row` do not have the same parameters, buffers of fixed shapes, or the implementation begins with views"
         ],
-    );
-    check(
-        STAGES,
-        &[],
-        |s| s.tensorize(&Value::Int(3), "row"),
-        expect!["`tensorize` is about a block or a loop, not a whole number"],
     );
 }

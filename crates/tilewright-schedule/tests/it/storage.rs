@@ -52,16 +52,16 @@ fn refusals_name_the_reason() {
     expect!["`set_scope`: the block `B` writes no buffer `A`"]
         .assert_eq(&text(s.set_scope(&b, "A", "shared")));
     expect!["`unannotate`: the block `B` has no annotation `k`"]
-        .assert_eq(&text(s.unannotate_block(&b, "k")));
+        .assert_eq(&text(s.unannotate(&b, "k")));
 }
 
 #[test]
 fn annotations_come_and_go() {
     let mut s = schedule(SOURCE);
     let b = s.get_block("B", "main").expect("B");
-    s.annotate_block(&b, "k", Attr::Int(3)).expect("legal");
+    s.annotate(&b, "k", Attr::Int(3)).expect("legal");
     assert!(text(&s).contains("T.block_attr({\"k\": 3})"), "{}", text(&s));
-    s.unannotate_block(&b, "k").expect("legal");
+    s.unannotate(&b, "k").expect("legal");
     assert!(!text(&s).contains("block_attr"));
     expect![[r#"
         def apply_trace(sch):

@@ -102,23 +102,6 @@ const STATEMENTS: &[&str] = &[
     "writes",
 ];
 
-pub(super) fn takes_integers(op: Intrin) -> bool {
-    matches!(
-        op,
-        Intrin::Abs
-            | Intrin::Pow
-            | Intrin::BitAnd
-            | Intrin::BitOr
-            | Intrin::BitXor
-            | Intrin::BitNot
-            | Intrin::Shl
-            | Intrin::Shr
-            | Intrin::Popcount
-            | Intrin::Likely
-            | Intrin::IgnoreLoopPartition
-    )
-}
-
 /// `inf`, `-inf` or `nan`.
 pub(crate) fn special_float(text: &str) -> Option<f64> {
     match text {
@@ -176,8 +159,6 @@ impl ExprParser {
             return self.binary_call(op, name, c);
         }
         let intrinsic = match name {
-            "power" => Some(Intrin::Pow),
-            "fabs" => Some(Intrin::Abs),
             "likely" => None,
             _ => Intrin::from_name(name),
         };

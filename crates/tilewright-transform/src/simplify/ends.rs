@@ -97,22 +97,10 @@ fn real_ends(e: &Expr, bounds: &impl Fn(&Expr) -> Option<(i64, i64)>) -> Option<
         }
         ExprKind::Call(CallTarget::Intrin(op), args) => {
             let (lo, hi) = real_ends(args.first()?, bounds)?;
-            let loose = |f: fn(f64) -> f64| {
-                let (lo, hi) = (f(lo), f(hi));
-                (lo - lo.abs() * TOLERANCE, hi + hi.abs() * TOLERANCE)
-            };
-            match op {
-                Intrin::Ceil => (lo.ceil(), hi.ceil()),
-                Intrin::Floor => (lo.floor(), hi.floor()),
-                Intrin::Trunc => (lo.trunc(), hi.trunc()),
-                Intrin::Log2 if lo >= 1.0 => loose(f64::log2),
-                Intrin::Log if lo >= 1.0 => loose(f64::ln),
-                Intrin::Log10 if lo >= 1.0 => loose(f64::log10),
-                Intrin::Sqrt if lo >= 0.0 => loose(f64::sqrt),
-                Intrin::Exp2 => loose(f64::exp2),
-                Intrin::Exp => loose(f64::exp),
-                _ => return None,
-            }
+            let f = op.of_float().filter(|_| op.rises_from(lo))?;
+            let slack = if op.is_exact() { 0.0 } else { TOLERANCE };
+            let (lo, hi) = (f(lo), f(hi));
+            (lo - lo.abs() * slack, hi + hi.abs() * slack)
         }
         _ => return None,
     };

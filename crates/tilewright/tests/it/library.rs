@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use tilewright::codegen::llvm::{Llvm, Target};
 use tilewright::ir::{Buffer, Expr, Param, Remarks, Stmt, TensorFunc, Var};
 use tilewright::pipeline::{Progress, Stage, run_stages};
+use tilewright::schedule::primitive;
 use tilewright::transform::lower::bounds;
 use tilewright::{
     DType, Error, Module, ModuleExt, Options, Sizes, Tensor, compile, load, passes, random::Random,
@@ -364,12 +365,13 @@ fn code_for_another_machine_is_not_run() {
 }
 
 #[test]
-fn the_page_of_passes_is_what_they_say() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/passes.md");
-    let page = passes::page();
-    if std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1") {
-        std::fs::write(path, &page).expect("the page is written");
+fn the_pages_of_passes_and_primitives_are_what_they_say() {
+    for (name, page) in [("passes", passes::page()), ("primitives", primitive::page())] {
+        let path = format!("{}/../../docs/{name}.md", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1") {
+            std::fs::write(&path, &page).expect("the page is written");
+        }
+        let found = std::fs::read_to_string(&path).expect("the page is there");
+        assert!(found == page, "docs/{name}.md is old; UPDATE_EXPECT=1 writes it");
     }
-    let found = std::fs::read_to_string(path).expect("the page is there");
-    assert!(found == page, "docs/passes.md is old; UPDATE_EXPECT=1 writes it");
 }

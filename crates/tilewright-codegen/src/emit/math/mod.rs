@@ -27,95 +27,15 @@
 //! against the relative error of the function), rounded to `float32` one after the other with
 //! those that follow fitted anew.
 
+pub(super) mod intrinsic;
 mod single;
 mod trig;
 mod wide;
 
-use tilewright_ir::Intrin;
-
 use super::code::{Code, Scalar, Shared, Ty, Val};
 
-/// The value of a floating-point function; `None` for intrinsics that are not one.
-pub(super) fn call(c: &mut Code<'_>, op: Intrin, args: &[Val]) -> Option<Val> {
-    let x = args.first()?;
-    let one = Val::float(x.ty, 1.0);
-    match (op, x.ty.scalar) {
-        (Intrin::Sqrt, _) => return Some(c.math("sqrt", &[x])),
-        (Intrin::Rsqrt, _) => {
-            let root = c.math("sqrt", &[x]);
-            return Some(c.bin("fdiv", &one, &root));
-        }
-        (Intrin::Sigmoid, Scalar::F64) => {
-            return Some(sigmoid(c, x, |c, v| library(c, "exp", &[v])));
-        }
-        (Intrin::Exp10, Scalar::F64) => {
-            return Some(library(c, "pow", &[&Val::float(x.ty, 10.0), x]));
-        }
-        _ => {}
-    }
-    if x.ty.scalar == Scalar::F32
-        && let Some(build) = own(op)
-    {
-        let args: Vec<&Val> = args.iter().collect();
-        return Some(helper(c, op.name(), &args, build));
-    }
-    let name = match op {
-        Intrin::Exp => "exp",
-        Intrin::Exp2 => "exp2",
-        Intrin::Log => "log",
-        Intrin::Log2 => "log2",
-        Intrin::Log10 => "log10",
-        Intrin::Log1p => "log1p",
-        Intrin::Erf => "erf",
-        Intrin::Sin => "sin",
-        Intrin::Cos => "cos",
-        Intrin::Tan => "tan",
-        Intrin::Sinh => "sinh",
-        Intrin::Cosh => "cosh",
-        Intrin::Tanh => "tanh",
-        Intrin::Asin => "asin",
-        Intrin::Acos => "acos",
-        Intrin::Atan => "atan",
-        Intrin::Asinh => "asinh",
-        Intrin::Acosh => "acosh",
-        Intrin::Atanh => "atanh",
-        Intrin::Atan2 => "atan2",
-        Intrin::Pow => "pow",
-        Intrin::Fmod => "fmod",
-        _ => return None,
-    };
-    let narrow = x.ty.scalar == Scalar::F32;
-    let wide: Vec<Val> = args
-        .iter()
-        .map(|a| if narrow { c.convert("fpext", a, Scalar::F64) } else { a.clone() })
-        .collect();
-    let v = library(c, name, &wide.iter().collect::<Vec<_>>());
-    Some(if narrow { c.convert("fptrunc", &v, Scalar::F32) } else { v })
-}
-
+/// Instructions for a function of some values.
 type Build = fn(&mut Code<'_>, &[Val]) -> Val;
-
-/// The `float32` functions that are made here.
-fn own(op: Intrin) -> Option<Build> {
-    Some(match op {
-        Intrin::Exp => |c, x| single::exp(c, &x[0]),
-        Intrin::Log => |c, x| single::log(c, &x[0]),
-        Intrin::Tanh => |c, x| single::tanh(c, &x[0]),
-        Intrin::Erf => |c, x| single::erf(c, &x[0]),
-        Intrin::Sigmoid => {
-            |c, x| sigmoid(c, &x[0], |c, v| helper(c, "exp", &[v], |c, x| single::exp(c, &x[0])))
-        }
-        Intrin::Sin => |c, x| trig::sin(c, &x[0]),
-        Intrin::Cos => |c, x| trig::cos(c, &x[0]),
-        Intrin::Exp2 => |c, x| wide::exp2(c, &x[0]),
-        Intrin::Exp10 => |c, x| wide::exp10(c, &x[0]),
-        Intrin::Log2 => |c, x| wide::log(c, &x[0], 1.0),
-        Intrin::Log10 => |c, x| wide::log(c, &x[0], std::f64::consts::LOG10_2),
-        Intrin::Log1p => |c, x| wide::log1p(c, &x[0]),
-        Intrin::Pow => |c, x| wide::pow(c, &x[0], &x[1]),
-        _ => return None,
-    })
-}
 
 /// Calls an internal function on values of one type, which is made when it is first asked for.
 fn helper(c: &mut Code<'_>, name: &str, args: &[&Val], build: Build) -> Val {
@@ -174,7 +94,7 @@ fn polynomial(c: &mut Code<'_>, x: &Val, coefficients: &[f64]) -> Val {
 
 /// `x` to the power `y` of integers, by squaring, with the wrap-around of the type. A negative
 /// power is the quotient 1 / x^-y rounded towards zero: 0 unless x is 1 or -1, and 0 for x = 0.
-pub(super) fn integer_power(c: &mut Code<'_>, x: &Val, y: &Val, signed: bool) -> Val {
+fn integer_power(c: &mut Code<'_>, x: &Val, y: &Val, signed: bool) -> Val {
     let build: Build = match signed {
         true => |c, v| power(c, &v[0], &v[1], true),
         false => |c, v| power(c, &v[0], &v[1], false),

@@ -1,15 +1,28 @@
-//! One number, and what each operator does to it.
+//! One number, and what each operator does to it: the only arithmetic on constants.
 //!
 //! A value is 64 bits whose meaning its type gives: integers are sign- or zero-extended from
 //! their width (`uint64` above `i64::MAX` by its bits), `bool` is 0 or 1, floats are their own
 //! bit pattern, so that a copy keeps the payload of a `NaN`.
 //!
-//! This module is the definition of the arithmetic. The rest of the crate has faster forms of
-//! some of it, which tests compare with this one.
+//! This module is the definition of the arithmetic; functions with a name are in
+//! [`crate::intrinsic`]. The interpreter runs by it, with faster forms of some of it that tests
+//! compare with this one, and whoever folds constants asks it.
+//!
+//! ```
+//! use tilewright_ir::scalar::{Fault, Scalar};
+//! use tilewright_ir::{BinOp, DType, Expr};
+//! let of = |v| Scalar::int(v, DType::I8);
+//! assert_eq!(Scalar::binary(BinOp::Add, of(127), of(1)), Ok(of(-128)));
+//! assert_eq!(Scalar::binary(BinOp::FloorDiv, of(1), of(0)), Err(Fault::DivisionByZero));
+//! let x = Scalar::constant(&Expr::i32(300)).map(|x| x.cast(DType::U8).expr());
+//! assert_eq!(x.and_then(|x| x.as_int()), Some(44));
+//! ```
 
 use half::{bf16, f16};
-use tilewright_ir::expr::{eval_int, round_to_odd, wrap};
-use tilewright_ir::{BinOp, DType, Intrin, TypeKind};
+
+use crate::dtype::{DType, TypeKind};
+use crate::expr::{BinOp, Expr, ExprKind};
+use crate::intrinsic::{Intrin, OfFloats};
 
 /// A number of some type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +45,53 @@ impl Scalar {
     /// A value from the bits that this module describes.
     pub fn from_bits(bits: u64, dtype: DType) -> Self {
         Scalar { dtype, bits }
+    }
+
+    /// The value of an integer, `bool` or float constant.
+    pub fn constant(e: &Expr) -> Option<Self> {
+        match e.kind() {
+            _ if e.dtype().lanes != 1 => None,
+            ExprKind::Int(v) => Some(Scalar::int(*v, e.dtype())),
+            ExprKind::Float(v) => Some(Scalar::float(*v, e.dtype())),
+            _ => None,
+        }
+    }
+
+    /// The constant of this value.
+    pub fn expr(self) -> Expr {
+        match self.dtype.is_float() {
+            true => Expr::float(self.as_f64(), self.dtype),
+            false => Expr::int(self.bits as i64, self.dtype),
+        }
+    }
+
+    /// The value in another type, see [`cast`].
+    pub fn cast(self, to: DType) -> Self {
+        Scalar { dtype: to, bits: cast(self.bits, self.dtype, to) }
+    }
+
+    /// An operator on two values of one type, see [`binary`].
+    ///
+    /// # Errors
+    /// That there is no such value.
+    pub fn binary(op: BinOp, a: Scalar, b: Scalar) -> Result<Scalar, Fault> {
+        let bits = binary(op, a.dtype, a.bits, b.bits)?;
+        let dtype = if op.is_compare() || op.is_logic() { DType::BOOL } else { a.dtype };
+        Ok(Scalar { dtype, bits })
+    }
+
+    /// An intrinsic on values of one type, see [`intrinsic`].
+    ///
+    /// # Errors
+    /// That there is no such value; `NoSuchOperator` for another number of them.
+    pub fn intrinsic(op: Intrin, args: &[Scalar]) -> Result<Scalar, Fault> {
+        let (a, b) = match (args, op.arity()) {
+            ([a], 1) => (a, a),
+            ([a, b], 2) => (a, b),
+            _ => return Err(Fault::NoSuchOperator),
+        };
+        let bits = intrinsic(op, a.dtype, a.bits, b.bits)?;
+        Ok(Scalar { dtype: op.result(a.dtype), bits })
     }
 
     /// The type.
@@ -279,101 +339,130 @@ fn int_to_float(bits: u64, from: DType, to: DType) -> u64 {
 /// Functions of floats are computed in `f64` and rounded once to the type, so that those of the
 /// narrower types are as good as correctly rounded.
 pub fn intrinsic(op: Intrin, dtype: DType, a: u64, b: u64) -> Result<u64, Fault> {
-    match op {
-        op if op.is_hint() => Ok(a),
-        _ if dtype.is_float() => float_intrinsic(op, dtype, a, b),
-        _ => int_intrinsic(op, dtype, a as i64, b as i64),
+    match dtype.is_float() {
+        _ if !op.operands().admit(dtype) => Err(Fault::NoSuchOperator),
+        true => {
+            let (x, y) = (to_f64(a, dtype), to_f64(b, dtype));
+            Ok(match op.of_floats().ok_or(Fault::NoSuchOperator)? {
+                OfFloats::One(f) => from_f64(f(x), dtype),
+                OfFloats::Two(f) => from_f64(f(x, y), dtype),
+                OfFloats::Is(f) => u64::from(f(x)),
+            })
+        }
+        false => {
+            let f = op.of_ints().ok_or(Fault::NoSuchOperator)?;
+            Ok(wrap(f(a as i64, b as i64, dtype)?, op.result(dtype)) as u64)
+        }
     }
 }
 
-/// The function of an intrinsic that takes one float and gives one.
-pub fn float_function(op: Intrin) -> Option<fn(f64) -> f64> {
+/// An operator on two integers of a type, with that type's wrap-around; `None` for division by
+/// zero and for operators that integers do not have.
+pub fn eval_int(op: BinOp, a: i64, b: i64, dtype: DType) -> Option<i64> {
+    let exactly = |v: i64| match dtype.kind {
+        TypeKind::UInt => i128::from(v as u64),
+        _ => i128::from(v),
+    };
+    let (x, y) = (exactly(a), exactly(b));
+    let value = match op {
+        // The low bits are right, also where 127 bits do not hold the product.
+        BinOp::Mul => x.wrapping_mul(y),
+        _ => exact(op, x, y)?,
+    };
+    Some(wrap(value as i64, dtype))
+}
+
+/// An operator on two integers without a type; comparisons give 0 or 1. `None` for division by zero,
+/// for what 128 bits do not hold, and for the true division, whose result is no integer.
+pub fn exact(op: BinOp, x: i128, y: i128) -> Option<i128> {
+    let floor_rest =
+        || x.checked_rem(y).map(|r| if r != 0 && (r < 0) != (y < 0) { r + y } else { r });
     Some(match op {
-        Intrin::Exp => libm::exp,
-        Intrin::Exp2 => libm::exp2,
-        Intrin::Exp10 => libm::exp10,
-        Intrin::Log => libm::log,
-        Intrin::Log2 => libm::log2,
-        Intrin::Log10 => libm::log10,
-        Intrin::Log1p => libm::log1p,
-        Intrin::Sqrt => f64::sqrt,
-        Intrin::Rsqrt => |x| 1.0 / x.sqrt(),
-        Intrin::Sigmoid => |x| 1.0 / (1.0 + libm::exp(-x)),
-        Intrin::Erf => libm::erf,
-        Intrin::Sin => libm::sin,
-        Intrin::Cos => libm::cos,
-        Intrin::Tan => libm::tan,
-        Intrin::Sinh => libm::sinh,
-        Intrin::Cosh => libm::cosh,
-        Intrin::Tanh => libm::tanh,
-        Intrin::Asin => libm::asin,
-        Intrin::Acos => libm::acos,
-        Intrin::Atan => libm::atan,
-        Intrin::Asinh => libm::asinh,
-        Intrin::Acosh => libm::acosh,
-        Intrin::Atanh => libm::atanh,
-        Intrin::Abs => f64::abs,
-        Intrin::Floor => f64::floor,
-        Intrin::Ceil => f64::ceil,
-        Intrin::Trunc => f64::trunc,
-        Intrin::Round => f64::round,
-        Intrin::NearbyInt => f64::round_ties_even,
-        _ => return None,
+        BinOp::Add => x.checked_add(y)?,
+        BinOp::Sub => x.checked_sub(y)?,
+        BinOp::Mul => x.checked_mul(y)?,
+        BinOp::Div => return None,
+        BinOp::FloorDiv => x.checked_sub(floor_rest()?)?.checked_div(y)?,
+        BinOp::FloorMod => floor_rest()?,
+        BinOp::TruncDiv => x.checked_div(y)?,
+        BinOp::TruncMod => x.checked_rem(y)?,
+        BinOp::Min => x.min(y),
+        BinOp::Max => x.max(y),
+        BinOp::Eq => i128::from(x == y),
+        BinOp::Ne => i128::from(x != y),
+        BinOp::Lt => i128::from(x < y),
+        BinOp::Le => i128::from(x <= y),
+        BinOp::Gt => i128::from(x > y),
+        BinOp::Ge => i128::from(x >= y),
+        BinOp::And => i128::from(x != 0 && y != 0),
+        BinOp::Or => i128::from(x != 0 || y != 0),
     })
 }
 
-fn float_intrinsic(op: Intrin, dtype: DType, a: u64, b: u64) -> Result<u64, Fault> {
-    let (x, y) = (to_f64(a, dtype), to_f64(b, dtype));
-    if let Some(f) = float_function(op) {
-        return Ok(from_f64(f(x), dtype));
-    }
-    let truth = |v: bool| Ok(u64::from(v));
-    match op {
-        Intrin::Atan2 => Ok(from_f64(libm::atan2(x, y), dtype)),
-        Intrin::Pow => Ok(from_f64(libm::pow(x, y), dtype)),
-        Intrin::Fmod => Ok(from_f64(libm::fmod(x, y), dtype)),
-        Intrin::IsNan => truth(x.is_nan()),
-        Intrin::IsInf => truth(x.is_infinite()),
-        Intrin::IsFinite => truth(x.is_finite()),
-        _ => Err(Fault::NoSuchOperator),
+/// `value` reduced to the width of an integer type; unchanged for other kinds.
+pub fn wrap(value: i64, dtype: DType) -> i64 {
+    match (dtype.kind, dtype.bits) {
+        (TypeKind::Int, bits @ 1..=63) => (value << (64 - bits)) >> (64 - bits),
+        (TypeKind::UInt, bits @ 1..=63) => (value as u64 & ((1u64 << bits) - 1)) as i64,
+        (TypeKind::Bool, _) => i64::from(value != 0),
+        _ => value,
     }
 }
 
-fn int_intrinsic(op: Intrin, dtype: DType, a: i64, b: i64) -> Result<u64, Fault> {
-    let width = i64::from(dtype.bits);
-    let unsigned = dtype.kind == TypeKind::UInt;
-    let shift = || match (0..width).contains(&b) {
-        true => Ok(b as u32),
-        false => Err(Fault::ShiftTooFar),
-    };
-    let value = match op {
-        Intrin::Abs if unsigned => a,
-        Intrin::Abs => a.wrapping_abs(),
-        Intrin::Pow if !unsigned && b < 0 => return Err(Fault::NegativePower),
-        Intrin::Pow => {
-            let (mut base, mut exponent, mut value) = (a, b as u64, 1i64);
-            while exponent > 0 {
-                if exponent & 1 == 1 {
-                    value = value.wrapping_mul(base);
-                }
-                base = base.wrapping_mul(base);
-                exponent >>= 1;
+/// `value` rounded once to a floating-point type (ties to even).
+pub fn round_to(value: f64, dtype: DType) -> f64 {
+    match dtype.is_float() {
+        true => to_f64(from_f64(value, dtype), dtype),
+        false => value,
+    }
+}
+
+/// `value` as `f32`; where it is not exact, the neighbour with an odd last bit. Rounding that to
+/// a type of at most 22 significant bits gives what rounding `value` itself gives.
+pub fn round_to_odd(value: f64) -> f32 {
+    let near = value as f32;
+    let exact = f64::from(near);
+    let bits = near.to_bits();
+    if exact == value || near.is_nan() || bits & 1 == 1 {
+        near
+    } else if exact.abs() > value.abs() {
+        f32::from_bits(bits - 1)
+    } else {
+        f32::from_bits(bits + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floor_and_trunc_differ_below_zero() {
+        let ev = |op, a, b| eval_int(op, a, b, DType::I32);
+        for a in -9..=9i64 {
+            for b in [-4i64, -3, 3, 4] {
+                let floor = (a as f64 / b as f64).floor() as i64;
+                assert_eq!(ev(BinOp::FloorDiv, a, b), Some(floor), "{a} // {b}");
+                assert_eq!(ev(BinOp::FloorMod, a, b), Some(a - b * floor), "{a} % {b}");
+                assert_eq!(ev(BinOp::TruncDiv, a, b), Some(a / b));
+                assert_eq!(ev(BinOp::TruncMod, a, b), Some(a % b));
             }
-            value
         }
-        Intrin::BitAnd => a & b,
-        Intrin::BitOr => a | b,
-        Intrin::BitXor => a ^ b,
-        Intrin::BitNot if dtype.is_bool() => a ^ 1,
-        Intrin::BitNot => !a,
-        Intrin::Shl => a << shift()?,
-        Intrin::Shr if unsigned => ((a as u64) >> shift()?) as i64,
-        Intrin::Shr => a >> shift()?,
-        Intrin::Popcount => {
-            let mask = if width == 64 { u64::MAX } else { (1u64 << width) - 1 };
-            i64::from((a as u64 & mask).count_ones())
-        }
-        _ => return Err(Fault::NoSuchOperator),
-    };
-    Ok(wrap(value, dtype) as u64)
+        assert_eq!(ev(BinOp::FloorDiv, 1, 0), None);
+        assert_eq!(ev(BinOp::Add, i64::from(i32::MAX), 1), Some(i64::from(i32::MIN)));
+    }
+
+    #[test]
+    fn halves_are_rounded_once() {
+        // Just above the middle between 1 and the next half: in f32 it looks like the middle.
+        let value = 1.0 + 0.5f64.powi(11) + 0.5f64.powi(40);
+        assert_eq!(round_to(value, DType::F16), 1.0 + 0.5f64.powi(10));
+        assert_eq!(round_to(-value, DType::F16), -1.0 - 0.5f64.powi(10));
+        let value = 1.0 + 0.5f64.powi(8) + 0.5f64.powi(40);
+        assert_eq!(round_to(value, DType::BF16), 1.0 + 0.5f64.powi(7));
+        assert_eq!(round_to(1e300, DType::BF16), f64::INFINITY);
+        assert_eq!(round_to(1e-300, DType::F16), 0.0);
+        assert_eq!(round_to(65520.0, DType::F16), f64::INFINITY);
+        assert_eq!(round_to(65519.99, DType::F16), 65504.0);
+    }
 }

@@ -1,0 +1,13 @@
+# run: opt
+@T.prim_func
+def main(A: T.Buffer((6, 10), "float32"), B: T.Buffer((6, 10), "float32")):
+    for i, j in T.grid(6, 10):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+
+# ---- schedule
+block = sch.get_sblock("B")
+copy = sch.cache_read(block, 0, None, consumer_blocks=None)
+sch.compute_at(copy, "j", index=-2)
+sch.split("i", factors=[None, 4], preserve_unit_iters=True, disable_predication=0)
