@@ -7,6 +7,7 @@
 //!
 //! * [`dtype`], [`tensor`]: element types and dense tensors.
 //! * [`expr`], [`buffer`], [`stmt`], [`func`], [`graph`], [`module`]: the tree itself.
+//! * [`lowered`]: modules that memory planning and backends take.
 //! * [`plan`]: a graph function after memory planning: steps over slots.
 //! * [`extent`]: sizes and the type that holds them; [`interval`]: the values of index expressions.
 //! * [`visit`]: the one recursion scheme, [`Visit`] and [`Fold`], with substitution on top.
@@ -33,6 +34,7 @@ pub mod func;
 pub mod graph;
 pub mod interval;
 pub mod lambda;
+pub mod lowered;
 pub mod module;
 pub mod plan;
 pub mod query;
@@ -52,6 +54,7 @@ pub use error::{Diagnostic, Error, Remarks, Result, Source, Span};
 pub use expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
 pub use func::{Param, TensorFunc};
 pub use graph::{Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, TensorType};
+pub use lowered::Lowered;
 pub use module::{Function, Module};
 pub use plan::{Plan, Port, Slot, Step};
 pub use stmt::{

@@ -56,7 +56,7 @@ pub mod trace;
 pub mod transform_layout;
 mod widths;
 
-pub use auto::{Machine, auto};
+pub use auto::auto;
 pub use buffer_arg::BufferArg;
 pub use schedule::{Permissions, Schedule};
 pub use tensorize::Intrinsic;
