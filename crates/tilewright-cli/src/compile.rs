@@ -3,17 +3,16 @@
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::ValueEnum;
-use tilewright::codegen::file;
-use tilewright::codegen::library::Library;
-use tilewright::codegen::llvm::{Emit, Llvm, OptLevel};
-use tilewright::codegen::{entry, header};
-use tilewright::compile::{Program, lower_program};
-use tilewright::ir::TensorFunc;
-use tilewright::pipeline::{Stage, run_stages};
-use tilewright::{Error, Module, ModuleExt, Options, Result};
+use tilewright::unstable::codegen::cache::ObjectCache;
+use tilewright::unstable::codegen::library::Library;
+use tilewright::unstable::codegen::llvm::{Emit, Llvm};
+use tilewright::unstable::codegen::{entry, header};
+use tilewright::unstable::compile::lower_program;
+use tilewright::unstable::pipeline::{Stage, run_stages};
+use tilewright::unstable::runtime::file;
+use tilewright::{Error, Module, OptLevel, Options, Result, print};
 
 use super::given::Given;
 use super::native::Native;
@@ -130,7 +129,7 @@ fn script(after: Option<Stage>, module: Module, options: &Options) -> Result<Str
         Some(until) => run_stages(&module, options, until, |_, _| Ok(()))?,
         None => module,
     };
-    let mut text = module.to_script();
+    let mut text = print(&module);
     if !text.ends_with('\n') {
         text.push('\n');
     }
@@ -155,16 +154,11 @@ fn name(arguments: &Arguments, output: Option<&Path>) -> Result<String> {
     })
 }
 
-/// The functions of a program, as code generation takes them.
-fn funcs(program: &Program) -> Vec<(Arc<str>, &TensorFunc)> {
-    program.kernels.list.iter().map(|(name, f, _)| (name.clone(), &**f)).collect()
-}
-
 /// The whole program as LLVM IR or assembly.
 fn native_text(form: Form, name: &str, module: &Module, options: &Options) -> Result<String> {
-    let program = lower_program(module, options, name)?;
+    let program = lower_program(module, options)?;
     let target = options.target()?;
-    let ir = entry::program(name, &program.plan, &funcs(&program), &target)?;
+    let ir = entry::program(name, &program.plan, &program.functions()?, &target)?;
     let emit = match form {
         Form::Asm => Emit::Assembly,
         _ if options.level == OptLevel::None => return Ok(ir),
@@ -183,30 +177,30 @@ fn binary(
     options: &Options,
 ) -> Result<PathBuf> {
     let name = name(arguments, Some(path))?;
-    let program = lower_program(module, options, &name)?;
+    let program = lower_program(module, options)?;
     let target = options.target()?;
-    let funcs = funcs(&program);
-    let cache = options.object_cache();
-    let llvm = Llvm::get()?;
-    if form == Form::So {
-        let library = Library {
-            name: &name,
-            plan: &program.plan,
-            funcs: &funcs,
-            link: &options.link,
-            target: &target,
-        };
-        let header = library.build(llvm, &cache, path);
-        options.tell_warnings(&cache);
-        return header;
-    }
-    let header = header::object(&program.plan, &name)?;
-    let ir = entry::program(&name, &program.plan, &funcs, &target)?;
-    let object = cache.compile(llvm, &ir, &target, options.level);
-    options.tell_warnings(&cache);
-    let object = object?;
+    let funcs = program.functions()?;
     let header_path = path.with_extension("h");
-    file::write_all(&[(path, 0o666, &object.bytes), (&header_path, 0o666, header.as_bytes())])?;
+    let llvm = Llvm::get()?;
+    let (mode, content, header) = options.with_code_options(|code| {
+        let cache = ObjectCache::of(code);
+        let made = match form {
+            Form::So => {
+                let (plan, funcs, link) = (&program.plan, &funcs[..], &options.link[..]);
+                let library = Library { name: &name, plan, funcs, link, target: &target };
+                library.build(llvm, &cache).map(|built| (0o777, built.library, built.header))
+            }
+            _ => {
+                let header = header::object(&program.plan, &name)?;
+                let ir = entry::program(&name, &program.plan, &funcs, &target)?;
+                let object = cache.compile(llvm, &ir, &target, options.level);
+                object.map(|object| (0o666, object.bytes, header))
+            }
+        };
+        cache.tell_warnings(code);
+        made
+    })?;
+    file::write_all(&[(path, mode, &content), (&header_path, 0o666, header.as_bytes())])?;
     Ok(header_path)
 }
 

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use tilewright::Module;
-use tilewright::ir::equal::{self, Difference};
-use tilewright::ir::show::visible;
-use tilewright::ir::{Source, Span};
+use tilewright::unstable::ir::equal::{self, Difference};
+use tilewright::unstable::ir::show::visible;
+use tilewright::unstable::ir::{Source, Span};
 
 use super::{Answer, Outcome, read_module};
 

@@ -4,10 +4,11 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use tilewright::Error;
-use tilewright::codegen::cache::ObjectCache;
-use tilewright::codegen::llvm::{Llvm, Status};
-use tilewright::runtime::pool::cores;
-use tilewright::sets::Engine;
+use tilewright::unstable::codegen::cache::ObjectCache;
+use tilewright::unstable::codegen::llvm::{Llvm, Status};
+use tilewright::unstable::runtime::pool::cores;
+use tilewright::unstable::sets::Engine;
+use tilewright::unstable::target::Caches;
 
 use super::{Answer, Outcome};
 
@@ -47,6 +48,12 @@ fn llvm(out: &mut impl Write) -> std::io::Result<Answer> {
                 "  vectors: {}",
                 if found.is_empty() { "none".to_owned() } else { found.join(", ") }
             )?;
+            let Caches { l1, l2, l3, .. } = host.caches;
+            writeln!(out, "  caches: {} KiB, {} KiB, {} KiB", l1 >> 10, l2 >> 10, l3 >> 10)?;
+            let tensor: Vec<&str> = host.tensor_instructions().map(|i| i.name).collect();
+            if !tensor.is_empty() {
+                writeln!(out, "  tensor instructions: {}", tensor.join(", "))?;
+            }
             Answer::Yes
         }
         Err(error) => {

@@ -8,9 +8,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use tilewright::onnx::ValueType;
-use tilewright::runtime::{npy, npz};
-use tilewright::{Error, Module, Result, Sizes, Tensor, load};
+use tilewright::unstable::load;
+use tilewright::unstable::onnx::ValueType;
+use tilewright::unstable::runtime::{npy, npz};
+use tilewright::{Error, Module, Result, Sizes, Tensor};
 
 use super::{draft, size, talk};
 

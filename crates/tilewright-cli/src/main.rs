@@ -25,7 +25,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use tilewright::load::Draft;
+use tilewright::unstable::load::Draft;
 use tilewright::{Error, Module, Sizes};
 
 /// Compile and run tensor programs.
@@ -164,7 +164,7 @@ macro_rules! talk {
     ($($part:tt)*) => {{
         use std::io::Write as _;
         let text = format!($($part)*);
-        let _ = writeln!(std::io::stderr(), "{}", tilewright::ir::show::visible(&text));
+        let _ = writeln!(std::io::stderr(), "{}", tilewright::unstable::ir::show::visible(&text));
     }};
 }
 use talk;

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tilewright::codegen::llvm::{Llvm, OptLevel, Target};
-use tilewright::graph::layout::{Left, Policy};
-use tilewright::ir::Remarks;
-use tilewright::{Error, Module, Options, Result, layout};
+use tilewright::unstable::codegen::LlvmBackend;
+use tilewright::unstable::graph::layout::{Left, Policy};
+use tilewright::unstable::ir::Remarks;
+use tilewright::unstable::layout;
+use tilewright::unstable::target::Backend;
+use tilewright::{Error, Module, OptLevel, Options, Result, Target};
 
 use super::progress::Bar;
 use super::talk;
@@ -86,6 +88,7 @@ impl Native {
             link: self.link.clone(),
             progress: bar.watcher(),
             warn: Some(Arc::new(|text| talk!("warning: {text}"))),
+            ..Options::default()
         })
     }
 }
@@ -102,7 +105,8 @@ pub fn policy(name: &str) -> Result<Option<Policy>> {
 
 /// This machine's kind with another CPU.
 fn target(cpu: &str) -> Result<Target> {
-    let target = Target { cpu: cpu.to_owned(), features: String::new(), ..Llvm::get()?.host() };
-    Llvm::get()?.check_target(&target).map_err(|e| e.context("--cpu"))?;
+    let backend = LlvmBackend;
+    let target = Target::new(backend.host()?.triple, cpu, "");
+    backend.check_target(&target).map_err(|e| e.context("--cpu"))?;
     Ok(target)
 }

@@ -13,7 +13,7 @@ pub struct Arguments {
 }
 
 pub fn execute(_: &Arguments, out: &mut impl Write) -> Outcome {
-    for op in tilewright::onnx::supported_ops() {
+    for op in tilewright::unstable::onnx::supported_ops() {
         writeln!(out, "{} {} {}", op.name, op.min, op.max)?;
     }
     Ok(Answer::Yes)

@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use tilewright::ir::{Remarks, Source};
-use tilewright::passes::{self, Config};
-use tilewright::pipeline::check_open;
-use tilewright::schedule::{Permissions, Schedule, primitive};
-use tilewright::schedule_script::apply;
-use tilewright::{Error, Module, ModuleExt};
+use tilewright::schedule::{Permissions, Schedule};
+use tilewright::unstable::ir::well_formed::check_open_module;
+use tilewright::unstable::ir::{Remarks, Source};
+use tilewright::unstable::passes::{self, Config};
+use tilewright::unstable::schedule::primitive;
+use tilewright::unstable::schedule_script::apply;
+use tilewright::{Error, Module, print};
 
 use super::given::Given;
 use super::{Answer, Failure, Outcome, pair, report};
@@ -61,7 +62,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let config: Config = arguments.config.iter().cloned().collect();
     passes::check_config(&config, &passes)?;
     let mut module = arguments.given.load(&arguments.file)?.0;
-    check_open(&module)?;
+    check_open_module(&module)?;
     if let Some(path) = &arguments.schedule {
         module = apply_schedule(module, path, arguments.print_after_all, out)?;
     }
@@ -74,12 +75,12 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         module = result?;
         if arguments.print_after_all {
             writeln!(out, "# after {}", pass.name)?;
-            writeln!(out, "{}", module.to_script().trim_end())?;
+            writeln!(out, "{}", print(&module).trim_end())?;
         }
     }
     let steps = !passes.is_empty() || arguments.schedule.is_some();
     if !steps || !arguments.print_after_all {
-        writeln!(out, "{}", module.to_script().trim_end())?;
+        writeln!(out, "{}", print(&module).trim_end())?;
     }
     Ok(Answer::Yes)
 }
@@ -91,7 +92,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
 fn apply_schedule(
     module: Module,
     path: &Path,
-    print: bool,
+    print_all: bool,
     out: &mut impl Write,
 ) -> Result<Module, Failure> {
     let text = std::fs::read_to_string(path)
@@ -101,8 +102,8 @@ fn apply_schedule(
     let mut schedule = Schedule::new(module, Permissions { change_interface: alone });
     let mut failed = None;
     apply(&mut schedule, &source, |call, module| {
-        if print && failed.is_none() {
-            let text = format!("# after {call}\n{}", module.to_script().trim_end());
+        if print_all && failed.is_none() {
+            let text = format!("# after {call}\n{}", print(module).trim_end());
             failed = writeln!(out, "{text}").err();
         }
         Ok(())

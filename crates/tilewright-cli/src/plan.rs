@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
 
-use tilewright::graph::layout::Left;
-use tilewright::ir::Remarks;
-use tilewright::ir::show::{is_hidden, visible};
-use tilewright::layout;
+use tilewright::unstable::graph::layout::Left;
+use tilewright::unstable::ir::Remarks;
+use tilewright::unstable::ir::show::{is_hidden, visible};
+use tilewright::unstable::layout;
 
 use super::given::Given;
 use super::native::policy;

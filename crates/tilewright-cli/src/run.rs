@@ -5,13 +5,13 @@ use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use tilewright::codegen::file;
-use tilewright::compare::{Tolerance, compare, mismatch};
-use tilewright::ir::Port;
-use tilewright::ir::show::visible;
-use tilewright::load::fixed_inputs;
-use tilewright::random::Random;
-use tilewright::runtime::npz::{self, Archive};
+use tilewright::unstable::compare::{Tolerance, compare, mismatch};
+use tilewright::unstable::ir::Port;
+use tilewright::unstable::ir::show::visible;
+use tilewright::unstable::load::fixed_inputs;
+use tilewright::unstable::random::Random;
+use tilewright::unstable::runtime::file;
+use tilewright::unstable::runtime::npz::{self, Archive};
 use tilewright::{Error, Executable, Result, Tensor, compile};
 
 use super::given::{Given, not_an_input};

@@ -3,7 +3,7 @@
 use std::io::{Result, Write};
 
 use tilewright::Tensor;
-use tilewright::ir::show::visible;
+use tilewright::unstable::ir::show::visible;
 
 /// How many elements are shown.
 const SHOWN: usize = 8;
@@ -44,7 +44,7 @@ pub fn write(name: &str, tensor: &Tensor, out: &mut impl Write) -> Result<()> {
 fn element(tensor: &Tensor, i: usize) -> String {
     let dtype = tensor.dtype();
     match (dtype.is_float(), dtype.is_bool()) {
-        (true, _) => tilewright::compare::Number(tensor.get_f64(i)).to_string(),
+        (true, _) => tilewright::unstable::compare::Number(tensor.get_f64(i)).to_string(),
         (_, true) => (tensor.get_i128(i) != 0).to_string(),
         _ => tensor.get_i128(i).to_string(),
     }

@@ -1,16 +1,16 @@
 //! `tilewright verify`: do two modules compute the same outputs for every input?
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tilewright::analysis::equivalence;
-use tilewright::interp::symbolic::{self, Options, Proof, Verdict};
-use tilewright::ir::show::visible;
-use tilewright::ir::visit::free_vars;
-use tilewright::ir::{Function, Param, TensorFunc, Var};
-use tilewright::{Error, Module, Sizes, sizes};
+use tilewright::unstable::analysis::equivalence;
+use tilewright::unstable::interp::symbolic::{self, Options, Proof, Verdict};
+use tilewright::unstable::ir::show::visible;
+use tilewright::unstable::ir::{Function, TensorFunc};
+use tilewright::unstable::sizes;
+use tilewright::{Error, Module, Sizes};
 
 use super::diff::write_place;
 use super::{Answer, Outcome, read_module, size, talk};
@@ -104,7 +104,8 @@ impl Pair {
             talk!("`{}`: the same statements, with equal expressions", self.name_a);
             return Ok(Answer::Yes);
         }
-        let (open_a, open_b) = (open(&self.a, &self.name_a), open(&self.b, &self.name_b));
+        let (open_a, open_b) =
+            (sizes::open_in(&self.a, &self.name_a), sizes::open_in(&self.b, &self.name_b));
         if open_a != open_b {
             let list = |names: &[Arc<str>]| names.join(", ");
             let text = format!(
@@ -121,7 +122,7 @@ impl Pair {
         let known = given.iter().filter(|(name, _)| open_a.iter().any(|open| **open == ***name));
         let known: Vec<(Arc<str>, usize)> =
             known.map(|(name, size)| (name.as_str().into(), *size)).collect();
-        let scalars = scalars(&self.a, &self.name_a);
+        let scalars = sizes::free_scalars(&self.a, &self.name_a);
         let mut why = None;
         if left.iter().all(|name| scalars.contains(name)) {
             match self.compare(&known, options)? {
@@ -275,30 +276,4 @@ fn place(sizes: &[(Arc<str>, usize)]) -> String {
         true => String::new(),
         false => format!(" at {}", text(sizes)),
     }
-}
-
-/// Integers that a function takes, and of which none of its shapes speaks.
-fn scalars(module: &Module, name: &str) -> Vec<Arc<str>> {
-    let Some(Function::Tensor(f)) = module.functions.get(name) else { return Vec::new() };
-    let sizes: HashSet<Var> = f.buffers().flat_map(|b| &b.shape).flat_map(free_vars).collect();
-    let scalar = |p: &Param| match p {
-        Param::Scalar(v) if !sizes.contains(v) => Some(v.name().clone()),
-        _ => None,
-    };
-    f.params.iter().filter_map(scalar).collect()
-}
-
-/// The sizes that a function leaves open. Scalars that are no integers are data.
-fn open(module: &Module, name: &str) -> Vec<Arc<str>> {
-    let mut names = sizes::open(module);
-    if let Some(Function::Tensor(f)) = module.functions.get(name) {
-        for p in &f.params {
-            if let Param::Scalar(v) = p
-                && !v.dtype().is_int()
-            {
-                names.retain(|n| n != v.name());
-            }
-        }
-    }
-    names
 }

@@ -29,7 +29,9 @@ use std::time::{Duration, SystemTime};
 
 use tilewright_ir::Result;
 
-use crate::llvm::{Emit, Llvm, OptLevel, Target};
+use tilewright_target::{CodeOptions, OptLevel, Target};
+
+use crate::llvm::{Emit, Llvm, pipeline};
 use private::{Directory, Refused};
 
 /// Environment variable that names the directory of the cache; `off` for no cache.
@@ -144,6 +146,18 @@ impl ObjectCache {
         }
     }
 
+    /// The one that options ask for.
+    pub fn of(options: &CodeOptions<'_>) -> ObjectCache {
+        if options.cache { ObjectCache::from_env() } else { ObjectCache::off() }
+    }
+
+    /// Hands on what the cache warned of.
+    pub fn tell_warnings(&self, options: &CodeOptions<'_>) {
+        if let Some(warn) = options.warn {
+            self.take_warnings().iter().for_each(|warning| warn(warning));
+        }
+    }
+
     /// The object file for this IR: from the cache, or else from LLVM and then kept.
     ///
     /// # Errors
@@ -217,7 +231,7 @@ fn location(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 /// The hash of everything that decides what LLVM generates.
 fn key(llvm: &str, ir: &str, target: &Target, level: OptLevel) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
-    for part in [llvm, &target.triple, &target.cpu, &target.features, level.pipeline(), ir] {
+    for part in [llvm, &target.triple, &target.cpu, &target.features, pipeline(level), ir] {
         // With the length in front, no two lists of parts run together to the same bytes.
         hasher.update(&(part.len() as u64).to_le_bytes());
         hasher.update(part.as_bytes());
@@ -368,11 +382,7 @@ mod tests {
 
     #[test]
     fn everything_that_decides_the_code_is_in_the_key() {
-        let target = |triple: &str, cpu: &str, features: &str| Target {
-            triple: triple.into(),
-            cpu: cpu.into(),
-            features: features.into(),
-        };
+        let target = |triple: &str, cpu: &str, features: &str| Target::new(triple, cpu, features);
         let keys = [
             key("l", "ir", &target("t", "c", "f"), OptLevel::Full),
             key("L", "ir", &target("t", "c", "f"), OptLevel::Full),

@@ -13,9 +13,9 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use tilewright_ir::{Error, Plan, Result, Slot, TensorFunc};
+use tilewright_target::Target;
 
 use crate::emit::{self, MAX_MESSAGES, check_prefix};
-use crate::llvm::Target;
 
 /// Results of one step's kernel; the number of the step counts in these.
 pub(crate) const STEP: usize = MAX_MESSAGES + 1;
@@ -184,7 +184,7 @@ mod tests {
             assert!(matches!(error, Error::Internal(_)), "{error}");
             assert!(error.to_string().contains(&format!("step 0, `f`, uses {slot:?}")), "{error}");
         }
-        let target = Target { triple: String::new(), cpu: String::new(), features: String::new() };
+        let target = Target::new("", "", "");
         let error = program("m", &plan(vec![Slot::Input(0)]), &[], &target);
         let error = error.expect_err("there is no such function");
         assert!(error.to_string().contains("there is no function `f`"), "{error}");

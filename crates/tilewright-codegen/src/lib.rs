@@ -1,15 +1,18 @@
 //! Tensor functions to LLVM IR and native code.
 //!
+//! * [`backend`]: all of it as a [`Backend`](tilewright_target::Backend).
 //! * [`emit`]: lowered tensor functions to textual LLVM IR.
 //! * [`entry`]: the function that runs a whole plan.
 //! * [`library`], [`header`]: shared libraries with a C interface.
 //! * [`llvm`]: LLVM as a library that is found at run time; text to object file to callable code.
-//! * [`cache`]: compiled objects on disk, by content; [`file`]: files that are written whole.
+//! * [`cache`]: compiled objects on disk, by content.
 
+pub mod backend;
 pub mod cache;
 pub mod emit;
 pub mod entry;
-pub mod file;
 pub mod header;
 pub mod library;
 pub mod llvm;
+
+pub use backend::LlvmBackend;

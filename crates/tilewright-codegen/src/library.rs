@@ -12,11 +12,12 @@ use std::process::Command;
 use std::sync::Arc;
 
 use tilewright_ir::{Error, Plan, Result, TensorFunc, tensor};
+use tilewright_target::Target;
 
 use crate::cache::ObjectCache;
 use crate::emit::{assertions, check_prefix};
-use crate::llvm::{Llvm, OptLevel, Target};
-use crate::{entry, file, header};
+use crate::llvm::{Llvm, OptLevel};
+use crate::{entry, header};
 
 /// Most bytes of constants: code reaches them by offsets of 32 bits.
 const MAX_CONSTANTS: usize = (1 << 31) - (1 << 26);
@@ -35,15 +36,22 @@ pub struct Library<'a> {
     pub target: &'a Target,
 }
 
+/// A shared library.
+pub struct Built {
+    /// Its file.
+    pub library: Vec<u8>,
+    /// The C header.
+    pub header: String,
+}
+
 impl Library<'_> {
-    /// Makes the library `out`, and the header beside it with the ending `.h`, whose path is the
-    /// result.
+    /// Makes the library and its header.
     ///
     /// # Errors
-    /// [`Error::Toolchain`] if there is no C compiler or it fails, [`Error::Io`] if a file cannot
-    /// be written, [`Error::Input`] if the name is not a C identifier, [`Error::Unsupported`] for
-    /// constants of 2 GB and more; and those of code generation.
-    pub fn build(&self, llvm: &'static Llvm, cache: &ObjectCache, out: &Path) -> Result<PathBuf> {
+    /// [`Error::Toolchain`] if there is no C compiler or it fails, [`Error::Io`] if a temporary file
+    /// cannot be written, [`Error::Input`] if the name is not a C identifier,
+    /// [`Error::Unsupported`] for constants of 2 GB and more; and those of code generation.
+    pub fn build(&self, llvm: &'static Llvm, cache: &ObjectCache) -> Result<Built> {
         check_prefix(self.name)?;
         let constants = self.constants()?;
         // The function with the kernels' interface has a prefix of its own, and stays inside.
@@ -59,14 +67,13 @@ impl Library<'_> {
             std::fs::write(&path, content).map_err(|e| io(&path.display().to_string(), &e))?;
             Ok::<PathBuf, Error>(path)
         };
-        let header_text = header::library(self.plan, self.name)?;
-        part("interface.h", header_text.as_bytes())?;
+        let header = header::library(self.plan, self.name)?;
+        part("interface.h", header.as_bytes())?;
         part("constants.bin", &constants)?;
         let object = part("kernels.o", &object.bytes)?;
         let interface = part("interface.c", self.interface(&inner).as_bytes())?;
         let assembler = part("constants.S", self.assembler().as_bytes())?;
 
-        let header = out.with_extension("h");
         let mut arguments: Vec<OsString> = vec![
             "-shared".into(),
             "-fPIC".into(),
@@ -88,8 +95,7 @@ impl Library<'_> {
         let library = directory.join("library");
         let library =
             std::fs::read(&library).map_err(|e| io(&library.display().to_string(), &e))?;
-        file::write_all(&[(out, 0o777, &library), (&header, 0o666, header_text.as_bytes())])?;
-        Ok(header)
+        Ok(Built { library, header })
     }
 
     /// All constants, each at a 64-byte boundary.

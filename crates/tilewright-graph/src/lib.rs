@@ -13,10 +13,11 @@
 //! * [`classify`]: what a tensor function is to its neighbours.
 //! * [`layout`]: conversions between layouts.
 //! * [`normal`]: the normal form of graph functions, which all passes start from.
+//! * [`sizes`]: sizes for what a module leaves open.
 //! * [`view`]: functions that only relabel.
 //! * [`arena`]: offsets from lifetimes.
 //!
-//! **Architecture invariant:** the graph never touches LLVM, and no decision looks at a name.
+//! **Architecture invariant:** the graph knows no backend, and no decision looks at a name.
 
 pub mod arena;
 pub mod classify;
@@ -27,6 +28,7 @@ pub mod memory;
 mod merge;
 pub mod normal;
 pub mod prepare;
+pub mod sizes;
 pub mod view;
 
 pub use fuse::fuse;

@@ -16,17 +16,15 @@ use tilewright_analysis::program::Program;
 use tilewright_ir::tensor::byte_count;
 use tilewright_ir::{
     Binding, Buffer, Error, Expr, ExprKind, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
-    Module, Param, Plan, Port, Result, Slot, Span, Step, Stmt, StmtKind, Tensor, TensorFunc,
-    TensorType, Visit, visit,
+    Lowered, Module, Param, Plan, Port, Result, Slot, Span, Step, Stmt, StmtKind, Tensor,
+    TensorFunc, TensorType, Visit, visit,
 };
-use tilewright_transform::lower::scratch::scratch_count;
 
 use crate::arena::{Block, place};
 use crate::normal::{normalize, output_names, results};
 use crate::prepare::Origins;
 
-/// Plans the memory of a function of a module whose tensor functions are lowered and whose graph
-/// functions went through [`prepare`](crate::prepare). A tensor function becomes a plan of one
+/// Plans the memory of a function of a lowered module whose graph functions went through [`prepare`](crate::prepare). A tensor function becomes a plan of one
 /// step: the parameters that it writes are the outputs, the others the inputs.
 ///
 /// # Errors
@@ -35,7 +33,7 @@ use crate::prepare::Origins;
 ///   function, and parameters that a tensor function reads before it writes them.
 /// * `Malformed` where an argument does not have the type of the parameter.
 /// * `Refused` where a result has no memory of its own, because the module was not prepared.
-pub fn plan_memory(module: &Module, entry: &str) -> Result<Plan> {
+pub fn plan_memory(module: &Lowered, entry: &str) -> Result<Plan> {
     let plan = match module.functions.get(entry) {
         Some(Function::Graph(g)) => plan_graph(module, entry, g),
         Some(Function::Tensor(f)) => plan_tensor(entry, f),
@@ -235,7 +233,7 @@ impl Planner<'_> {
     ) -> Result<()> {
         let func = self.module.tensor(name)?.clone();
         let step = self.steps.len();
-        let scratch = scratch_count(&func);
+        let scratch = func.scratch_count();
         if args.len() + outs.len() + scratch != func.params.len() {
             return Err(Error::malformed(format!(
                 "`{name}` takes {} tensors and is given {}",
@@ -330,7 +328,7 @@ fn buffer_bytes(b: &Buffer) -> Result<usize> {
 /// One call of a tensor function.
 fn plan_tensor(name: &str, func: &TensorFunc) -> Result<Plan> {
     let all = buffers(name, func)?;
-    let (tensors, scratch) = all.split_at(all.len() - scratch_count(func));
+    let (tensors, scratch) = all.split_at(all.len() - func.scratch_count());
     let touched = Touched::of(func, tensors);
     let mut plan = Plan::default();
     let mut args = Vec::new();

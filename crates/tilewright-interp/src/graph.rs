@@ -71,7 +71,16 @@ impl<'m> Interpreter<'m> {
         self.call_func(&name.into(), &func, args)
     }
 
+    /// Calls a function; scratch memory that is not among the arguments is added, and is no output.
     fn call_func(&mut self, name: &Arc<str>, func: &TensorFunc, args: &[Arg]) -> Result<Outcome> {
+        let (params, scratch) = func.split_params();
+        if !scratch.is_empty() && args.len() == params.len() {
+            let fresh = scratch.iter().map(|_| Arg::Fresh(None));
+            let all: Vec<Arg> = args.iter().cloned().chain(fresh).collect();
+            let mut outcome = self.call_func(name, func, &all)?;
+            outcome.outputs.retain(|o| o.param < params.len());
+            return Ok(outcome);
+        }
         let modes: Vec<Mode> = args.iter().filter_map(Arg::mode).collect();
         let key = (name.clone(), modes);
         let program = match self.programs.get(&key) {
@@ -85,14 +94,17 @@ impl<'m> Interpreter<'m> {
         program.run(args)
     }
 
-    /// A tensor function as entry: its inputs are the parameters that it does not write, or all.
+    /// A tensor function as entry: its inputs are the parameters that it does not write, or all;
+    /// scratch memory does not count.
     fn run_bare(
         &mut self,
         name: &Arc<str>,
         func: &TensorFunc,
         inputs: &[Tensor],
     ) -> Result<Vec<Output>> {
-        let written = written_params(func);
+        let (params, _) = func.split_params();
+        let mut written = written_params(func);
+        written.truncate(params.len());
         let wanted = written.iter().filter(|w| !**w).count();
         let all = inputs.len() == written.len();
         if inputs.len() != wanted && !all {
@@ -104,7 +116,7 @@ impl<'m> Interpreter<'m> {
         }
         let mut rest = inputs.iter();
         let mut args = Vec::new();
-        for (p, written) in func.params.iter().zip(&written) {
+        for (p, written) in params.iter().zip(&written) {
             let input = if all || !written { rest.next() } else { None };
             args.push(match (p, input) {
                 (Param::Scalar(v), Some(t)) => Arg::Scalar(as_scalar(v, t)?),

@@ -105,6 +105,7 @@ impl fmt::Display for Diagnostic {
 
 /// Everything that can go wrong, by kind.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A text that does not parse.
     #[error("{0}")]

@@ -37,6 +37,12 @@ impl Param {
     }
 }
 
+/// Attribute of a tensor function with the number of trailing parameters that are scratch memory.
+///
+/// Scratch memory holds anything when the function starts. Who calls the function in a graph does
+/// not pass it: memory planning and the interpreters add it.
+pub const SCRATCH: &str = "tilewright.workspace";
+
 /// A tensor function. Arguments never overlap in memory.
 ///
 /// Which parameters are outputs follows from the body: those that are written. A graph function
@@ -62,6 +68,19 @@ impl TensorFunc {
     /// A public function without attributes.
     pub fn new(params: Vec<Param>, body: Stmt) -> Self {
         TensorFunc { params, body, attrs: Attrs::new(), ret: None, private: false, span: None }
+    }
+
+    /// How many trailing parameters are scratch memory ([`SCRATCH`]).
+    pub fn scratch_count(&self) -> usize {
+        match self.attrs.get(SCRATCH) {
+            Some(Attr::Int(n)) => usize::try_from(*n).unwrap_or(0).min(self.params.len()),
+            _ => 0,
+        }
+    }
+
+    /// The parameters that a caller gives values to, and those that are scratch memory.
+    pub fn split_params(&self) -> (&[Param], &[Param]) {
+        self.params.split_at(self.params.len() - self.scratch_count())
     }
 
     /// Buffers of the tensor parameters, in order.

@@ -7,6 +7,7 @@
 //!
 //! * [`dtype`], [`tensor`]: element types and dense tensors.
 //! * [`expr`], [`buffer`], [`stmt`], [`func`], [`graph`], [`module`]: the tree itself.
+//! * [`lowered`]: modules that memory planning and backends take.
 //! * [`plan`]: a graph function after memory planning: steps over slots.
 //! * [`scalar`]: the arithmetic of constants; [`intrinsic`]: the table of built-in functions.
 //! * [`extent`]: sizes and the type that holds them; [`interval`]: the values of index expressions.
@@ -36,6 +37,7 @@ pub mod graph;
 pub mod interval;
 pub mod intrinsic;
 pub mod lambda;
+pub mod lowered;
 pub mod module;
 pub mod plan;
 pub mod query;
@@ -57,6 +59,7 @@ pub use expr::{BinOp, CallTarget, Expr, ExprKind, Var};
 pub use func::{Param, TensorFunc};
 pub use graph::{Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, TensorType};
 pub use intrinsic::Intrin;
+pub use lowered::Lowered;
 pub use module::{Function, Module};
 pub use plan::{Plan, Port, Slot, Step};
 pub use stmt::{

@@ -3,6 +3,7 @@
 //! The planner makes it, code generation turns it into the entry point of a compiled module, and
 //! the runtime allocates what it says. All sizes are constants by then.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::dtype::DType;
@@ -54,4 +55,13 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Size of the arena in bytes.
     pub arena_bytes: usize,
+}
+
+impl Plan {
+    /// The functions that it calls, each once, in the order of their first calls.
+    pub fn functions(&self) -> Vec<Arc<str>> {
+        let mut seen = HashSet::new();
+        let names = self.steps.iter().map(|step| step.func.clone());
+        names.filter(|name| seen.insert(name.clone())).collect()
+    }
 }

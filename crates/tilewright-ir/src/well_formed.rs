@@ -29,13 +29,15 @@
 //! * A constant is compact, of the type and the shape of its tensor, and no store goes there.
 //! * Shapes, strides and offsets are integers, known extents are not negative, strides are none
 //!   or one an axis, axis separators increase from 0 to the rank at most.
+//! * Scratch parameters (see [`SCRATCH`](crate::func::SCRATCH)) are tensors.
 //!
 //! Graph functions
 //! * A variable is defined once and before its use; what is bound in a dataflow region is known
 //!   after it only if it is one of its outputs.
 //! * A call passes what the callee takes: tensors of the right type, rank and, as far as both are
 //!   known, extents; `call_tir` names a tensor function, whose parameters are the arguments, the
-//!   outputs and the scalars in this order, and which writes no argument.
+//!   outputs and the scalars in this order, and which writes no argument. Scratch memory of the
+//!   callee is not passed.
 //! * A variable's type is that of its value. Graph functions do not call themselves.
 
 use crate::error::Result;

@@ -6,34 +6,18 @@
 //! more runs go on at the same time than ever before: each takes an arena of its own, from those
 //! that earlier ones left behind. There are at most [`Executable::max_runs`] of them.
 
-use std::collections::HashMap;
-use std::ffi::c_void;
-use std::ptr::NonNull;
-use std::sync::atomic::Ordering;
+use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
-use tilewright_codegen::emit::{Assertion, MAX_VALUES};
-use tilewright_codegen::llvm::Jit;
-use tilewright_ir::{DType, Error, Plan, Port, Result, Slot, Source, Tensor};
+use tilewright_ir::{DType, Error, Plan, Port, Result, Slot, Tensor};
+use tilewright_target::Code;
 
-use crate::abi::{Context, Failure, Kernel};
 use crate::pool::{Pool, cores};
 
 /// Most arenas of one executable, however many cores there are.
 const MAX_ARENAS: usize = 64;
-
-/// A kernel in a [`Jit`]: how to find it, and what it may say.
-#[derive(Clone, Debug, Default)]
-pub struct Symbol {
-    /// The symbol.
-    pub name: String,
-    /// What the assertions of the function say, in the order of the codes that it returns.
-    pub assertions: Vec<Assertion>,
-    /// The text that the places of the assertions are in.
-    pub source: Option<Arc<Source>>,
-}
 
 /// A compiled module that can be run, from any thread. Runs of several threads go on at the same
 /// time, up to [`Executable::max_runs`]; those after them wait for one to end.
@@ -44,17 +28,15 @@ pub struct Executable {
     open: Vec<(usize, Slot)>,
     arenas: Arenas,
     pool: Arc<Pool>,
-    /// Owns the code that `calls` point into.
-    _jit: Arc<Jit>,
+    code: Arc<dyn Code>,
 }
 
 /// One kernel call.
 struct Call {
-    kernel: Kernel,
-    /// Where its arguments start in [`Memory::args`].
-    args: usize,
-    assertions: Vec<Assertion>,
-    source: Option<Arc<Source>>,
+    /// The number of the function in the code.
+    kernel: usize,
+    /// Where its arguments lie in [`Memory::args`].
+    args: Range<usize>,
 }
 
 /// What a run writes to, apart from the outputs.
@@ -99,51 +81,33 @@ impl Drop for Lease<'_> {
 }
 
 impl Executable {
-    /// Links the kernels of a plan, by the names of their functions, and allocates what they need.
+    /// Takes the functions of a plan, by their names, from code, and allocates what they need.
     ///
     /// # Errors
-    /// [`Error::Toolchain`] if a symbol cannot be linked, [`Error::Input`] if there is no memory for
-    /// the arena, [`Error::Internal`] if the plan names functions, inputs or places that it does not
-    /// have.
+    /// [`Error::Input`] if there is no memory for the arena, [`Error::Internal`] if the plan names
+    /// functions, inputs or places that are not there.
     ///
     /// # Safety
-    /// The symbols are kernels ([`Kernel`]) that code generation made for the functions of the plan:
-    /// each takes as many arguments as its steps have slots, and stays within the memory that the
-    /// plan gives it.
-    pub unsafe fn new(
-        plan: Plan,
-        jit: Arc<Jit>,
-        symbols: &HashMap<Arc<str>, Symbol>,
-        pool: Arc<Pool>,
-    ) -> Result<Executable> {
+    /// The plan is one for the functions that the code was made from: each of them takes as many
+    /// arguments as its steps have slots, of the sizes that the plan gives them, and writes only
+    /// where no other argument of its step lies.
+    pub unsafe fn new(plan: Plan, code: Arc<dyn Code>, pool: Arc<Pool>) -> Result<Executable> {
         let mut executable = Executable {
             calls: Vec::with_capacity(plan.steps.len()),
             open: Vec::new(),
             arenas: Arenas::default(),
             plan,
             pool,
-            _jit: jit.clone(),
+            code,
         };
         let broken = |what: String| Error::internal(format!("the memory plan is wrong: {what}"));
-        let Executable { plan, calls, open, .. } = &mut executable;
+        let Executable { plan, calls, open, code, .. } = &mut executable;
         let mut count = 0;
-        let mut linked: HashMap<&str, Kernel> = HashMap::new();
         for step in &plan.steps {
-            let symbol = symbols
-                .get(&step.func)
+            let kernel = code
+                .find(&step.func)
                 .ok_or_else(|| broken(format!("no kernel for the function `{}`", step.func)))?;
-            let kernel = match linked.get(&*step.func) {
-                Some(kernel) => *kernel,
-                None => {
-                    let address = jit.lookup(&symbol.name)?;
-                    // SAFETY: by contract it is a kernel.
-                    let kernel = unsafe { std::mem::transmute::<NonNull<c_void>, Kernel>(address) };
-                    linked.insert(&step.func, kernel);
-                    kernel
-                }
-            };
-            let (assertions, source) = (symbol.assertions.clone(), symbol.source.clone());
-            calls.push(Call { kernel, args: count, assertions, source });
+            calls.push(Call { kernel, args: count..count + step.args.len() });
             for slot in &step.args {
                 match *slot {
                     Slot::Arena(at) if at <= plan.arena_bytes => {}
@@ -288,11 +252,11 @@ impl Executable {
     ) -> Result<()> {
         self.call_all(inputs, outputs, |step, call| {
             let start = Instant::now();
-            let code = call();
+            let done = call();
             if let Some(time) = times.get_mut(step) {
                 *time += start.elapsed();
             }
-            code
+            done
         })
     }
 
@@ -301,7 +265,7 @@ impl Executable {
         &self,
         inputs: &[Tensor],
         outputs: &mut [Tensor],
-        mut around: impl FnMut(usize, &dyn Fn() -> i32) -> i32,
+        mut around: impl FnMut(usize, &dyn Fn() -> Result<()>) -> Result<()>,
     ) -> Result<()> {
         self.check_inputs(inputs)?;
         check("output", &self.plan.outputs, outputs)?;
@@ -322,43 +286,15 @@ impl Executable {
                 Slot::Constant(_) | Slot::Arena(_) => continue,
             };
         }
-        let failure = Failure::default();
-        let context = Context { failure: &failure, ..self.pool.context() };
+        let workers = self.pool.workers();
         for (step, call) in self.calls.iter().enumerate() {
-            let args = args[call.args..].as_ptr();
-            // SAFETY: by the contract of `new` the kernel takes these arguments and stays within
-            // what they point to: the constants, the arena, which no other run has while this one
-            // holds the lease, and the inputs and outputs, whose sizes were checked.
-            let code = around(step, &|| unsafe { (call.kernel)(&context, args) });
-            if code != 0 {
-                return Err(self.failed(step, code, &failure));
-            }
+            let args = &args[call.args.clone()];
+            // SAFETY: by the contract of `new` the kernel takes these arguments. They point to the
+            // constants, to the arena, which no other run has while this one holds the lease, and
+            // to the inputs and outputs, whose sizes were checked.
+            around(step, &|| unsafe { self.code.call(call.kernel, args, &workers) })?;
         }
         Ok(())
-    }
-
-    fn failed(&self, step: usize, code: i32, failure: &Failure) -> Error {
-        let func = self.plan.steps.get(step).map_or("?", |step| &*step.func);
-        // Of several threads that failed, the one that left its values is reported.
-        let first = failure.code.load(Ordering::Relaxed);
-        let values: [i64; MAX_VALUES] =
-            std::array::from_fn(|k| failure.values[k].load(Ordering::Relaxed));
-        let (code, values) = match first {
-            0 => (i64::from(code), None),
-            first => (first, Some(&values[..])),
-        };
-        let call = self.calls.get(step);
-        let said =
-            usize::try_from(code).ok().and_then(|code| call?.assertions.get(code.checked_sub(1)?));
-        let Some(said) = said else {
-            return Error::internal(format!("the kernel of `{func}` returned {code}"));
-        };
-        let text = said.text(values);
-        let error = Error::execution(format!("an assertion of `{func}` failed: {text}"));
-        match call.and_then(|call| call.source.as_ref()) {
-            Some(source) => error.at(said.span).in_source(source),
-            None => error,
-        }
     }
 
     fn check_inputs(&self, inputs: &[Tensor]) -> Result<()> {
@@ -406,72 +342,64 @@ pub fn check_port(what: &str, port: &Port, tensor: &Tensor) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicUsize;
-    use tilewright_codegen::llvm::{Emit, Llvm, OptLevel};
+    use std::ffi::c_void;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use tilewright_ir::Step;
+    use tilewright_target::abi::Workers;
 
     /// `double(x, out)`, eight elements, and `add(x, y, out)` with a parallel loop; `check(x, out)`
-    /// copies one element and asserts that it is positive.
-    const KERNELS: &str = r#"
-        define i32 @tw_double(ptr %ctx, ptr %args) {
-          %x = load ptr, ptr %args
-          %o.at = getelementptr i64, ptr %args, i64 1
-          %o = load ptr, ptr %o.at
-          %v = load <8 x float>, ptr %x, align 4
-          %w = fadd <8 x float> %v, %v
-          store <8 x float> %w, ptr %o, align 4
-          ret i32 0
+    /// copies one element and asserts that it is positive; `wait(x)` waits for another run.
+    struct Kernels;
+
+    const NAMES: [&str; 4] = ["double", "add", "check", "wait"];
+
+    /// The address of an argument.
+    fn address<T>(args: &[u64], k: usize) -> *mut T {
+        std::ptr::with_exposed_provenance_mut(args[k] as usize)
+    }
+
+    /// The iterations of the loop of `add`; the closure is the list of arguments.
+    unsafe extern "C" fn body(_: *const Workers, args: *mut c_void, begin: i64, end: i64) {
+        // SAFETY: `add` hands over its three arguments, of eight floats each.
+        let args = unsafe { std::slice::from_raw_parts(args.cast_const().cast::<u64>(), 3) };
+        let [x, y, out] = [0, 1, 2].map(|k| address::<f32>(args, k));
+        for i in begin as usize..end as usize {
+            // SAFETY: as above; parts of a loop do not overlap.
+            unsafe { *out.add(i) = *x.add(i) + *y.add(i) };
         }
-        define void @body(ptr %ctx, ptr %args, i64 %begin, i64 %end) {
-          %x = load ptr, ptr %args
-          %y.at = getelementptr i64, ptr %args, i64 1
-          %y = load ptr, ptr %y.at
-          %o.at = getelementptr i64, ptr %args, i64 2
-          %o = load ptr, ptr %o.at
-          br label %loop
-        loop:
-          %i = phi i64 [ %begin, %0 ], [ %next, %loop ]
-          %x.i = getelementptr float, ptr %x, i64 %i
-          %y.i = getelementptr float, ptr %y, i64 %i
-          %o.i = getelementptr float, ptr %o, i64 %i
-          %a = load float, ptr %x.i
-          %b = load float, ptr %y.i
-          %c = fadd float %a, %b
-          store float %c, ptr %o.i
-          %next = add i64 %i, 1
-          %more = icmp slt i64 %next, %end
-          br i1 %more, label %loop, label %done
-        done:
-          ret void
+    }
+
+    // SAFETY: the functions stay within what the plans of the tests give them.
+    unsafe impl Code for Kernels {
+        fn find(&self, name: &str) -> Option<usize> {
+            NAMES.iter().position(|n| *n == name)
         }
-        define i32 @tw_add(ptr %ctx, ptr %args) {
-          %for = load ptr, ptr %ctx
-          %serial = icmp eq ptr %for, null
-          br i1 %serial, label %here, label %there
-        here:
-          call void @body(ptr %ctx, ptr %args, i64 0, i64 8)
-          ret i32 0
-        there:
-          call void %for(ptr %ctx, ptr @body, ptr %args, i64 0, i64 8)
-          ret i32 0
+
+        unsafe fn call(&self, function: usize, args: &[u64], workers: &Workers) -> Result<()> {
+            let float = |k| address::<f32>(args, k);
+            // SAFETY: the arguments are as large as the functions take them.
+            unsafe {
+                match NAMES[function] {
+                    "double" => (0..8).for_each(|i| *float(1).add(i) = 2.0 * *float(0).add(i)),
+                    "add" => {
+                        let closure = args.as_ptr().cast_mut().cast();
+                        match workers.parallel_for {
+                            Some(parallel_for) => parallel_for(workers, body, closure, 0, 8),
+                            None => body(workers, closure, 0, 8),
+                        }
+                    }
+                    "check" => {
+                        *float(1) = *float(0);
+                        if *float(0) <= 0.0 {
+                            return Err(Error::execution("x is positive"));
+                        }
+                    }
+                    _ => meet(std::ptr::with_exposed_provenance(*address::<u64>(args, 0) as usize)),
+                }
+            }
+            Ok(())
         }
-        declare void @meet(ptr)
-        define i32 @tw_wait(ptr %ctx, ptr %args) {
-          %x = load ptr, ptr %args
-          %at = load ptr, ptr %x
-          call void @meet(ptr %at)
-          ret i32 0
-        }
-        define i32 @tw_check(ptr %ctx, ptr %args) {
-          %x = load ptr, ptr %args
-          %o.at = getelementptr i64, ptr %args, i64 1
-          %o = load ptr, ptr %o.at
-          %v = load float, ptr %x
-          store float %v, ptr %o
-          %ok = fcmp ogt float %v, 0.0
-          %code = select i1 %ok, i32 0, i32 2
-          ret i32 %code
-        }"#;
+    }
 
     fn port(name: &str, shape: &[usize]) -> Port {
         Port { name: name.into(), dtype: DType::F32, shape: shape.into() }
@@ -486,23 +414,8 @@ mod tests {
     }
 
     fn link(plan: Plan, threads: usize) -> Result<Executable> {
-        let llvm = Llvm::get()?;
-        let jit = Jit::new(llvm)?;
-        let meet = NonNull::new(meet as *mut c_void).expect("a function has an address");
-        jit.define("meet", meet)?;
-        jit.add_object(&llvm.compile(KERNELS, &llvm.host(), OptLevel::Full, Emit::Object)?)?;
-        let assertions = ["never", "x is positive"].map(|message| Assertion {
-            message: message.into(),
-            values: 0,
-            span: None,
-        });
-        let symbols = ["double", "add", "check", "wait"].map(|name| {
-            let assertions = assertions.to_vec();
-            let symbol = Symbol { name: format!("tw_{name}"), assertions, source: None };
-            (name.into(), symbol)
-        });
         // SAFETY: the kernels take the arguments that the plans of the tests give them.
-        unsafe { Executable::new(plan, jit.into(), &symbols.into(), Pool::new(threads)?.into()) }
+        unsafe { Executable::new(plan, Arc::new(Kernels), Pool::new(threads)?.into()) }
     }
 
     /// `out = 2 * x + [1, 1, ...]`, `same = 2 * x`.
@@ -571,7 +484,7 @@ mod tests {
     }
 
     /// Counts the runs that are inside, and waits for another one.
-    unsafe extern "C" fn meet(inside: *const AtomicUsize) {
+    unsafe fn meet(inside: *const AtomicUsize) {
         // SAFETY: the test hands over the address of a number that lives as long as its runs.
         let inside = unsafe { &*inside };
         inside.fetch_add(1, Ordering::SeqCst);
@@ -672,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_assertion_is_an_error_with_its_message() {
+    fn the_error_of_a_kernel_ends_the_run() {
         let plan = Plan {
             inputs: vec![port("x", &[1])],
             outputs: vec![port("out", &[1])],
@@ -683,7 +596,7 @@ mod tests {
         assert!(executable.run(&[floats(&[1.0])]).is_ok());
         let error = executable.run(&[floats(&[-1.0])]).expect_err("the assertion fails");
         assert!(matches!(error, Error::Execution(_)));
-        assert_eq!(error.to_string(), "an assertion of `check` failed: x is positive");
+        assert_eq!(error.to_string(), "x is positive");
     }
 
     #[test]

@@ -13,9 +13,10 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::Path;
 
-use tilewright_codegen::file::Output;
 use tilewright_ir::tensor::byte_count;
 use tilewright_ir::{DType, Error, Result, Tensor, TypeKind};
+
+use crate::file::Output;
 
 /// The first bytes of a file.
 const MAGIC: &[u8; 6] = b"\x93NUMPY";

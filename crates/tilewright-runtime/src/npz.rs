@@ -17,13 +17,13 @@ use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
-use tilewright_codegen::file::Output;
 use tilewright_ir::{Error, Result, Tensor};
 use zip::CompressionMethod;
 use zip::read::ZipArchive;
 use zip::result::ZipError;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
+use crate::file::Output;
 use crate::npy::{self, Info};
 
 /// How many bytes the arrays of any archive may take in memory, 1 GiB; one of a larger file may

@@ -18,8 +18,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tilewright_ir::{Error, Result};
-
-use crate::abi::{Body, Context};
+use tilewright_target::abi::{Body, ParallelFor, Workers};
 
 /// How long a worker watches for the next loop before it sleeps. Between the loops of one run
 /// there are microseconds, between two runs anything.
@@ -74,7 +73,7 @@ const LOOP: u64 = 1 << 32;
 #[derive(Clone, Copy)]
 struct Job {
     body: Option<Body>,
-    ctx: *const Context,
+    workers: *const Workers,
     closure: *mut c_void,
     end: i64,
     chunk: i64,
@@ -106,7 +105,7 @@ impl Pool {
             next: Line(AtomicI64::new(0)),
             job: UnsafeCell::new(Job {
                 body: None,
-                ctx: std::ptr::null(),
+                workers: std::ptr::null(),
                 closure: std::ptr::null_mut(),
                 end: 0,
                 chunk: 1,
@@ -152,14 +151,14 @@ impl Pool {
         self.shared.threads
     }
 
-    /// The context that makes kernels use this pool. It is valid as long as the pool is.
-    pub fn context(&self) -> Context {
+    /// What makes kernels use this pool. It is valid as long as the pool is.
+    pub fn workers(&self) -> Workers {
         let shared: *const Shared = &*self.shared;
-        let parallel_for: Option<crate::abi::ParallelFor> = match self.threads() {
+        let parallel_for: Option<ParallelFor> = match self.threads() {
             1 => None,
             _ => Some(parallel_for),
         };
-        Context { parallel_for, user: shared.cast_mut().cast(), failure: std::ptr::null() }
+        Workers { parallel_for, user: shared.cast_mut().cast() }
     }
 }
 
@@ -176,31 +175,31 @@ impl Drop for Pool {
 
 pub use tilewright_target::cores;
 
-/// [`crate::abi::ParallelFor`] of a pool.
+/// [`ParallelFor`] of a pool.
 unsafe extern "C" fn parallel_for(
-    ctx: *const Context,
+    workers: *const Workers,
     body: Body,
     closure: *mut c_void,
     begin: i64,
     end: i64,
 ) {
-    // SAFETY: the kernel hands on the context that it was called with, which comes from
-    // `Pool::context`; whoever runs the kernel keeps the pool.
-    let shared = unsafe { &*(*ctx).user.cast_const().cast::<Shared>() };
+    // SAFETY: the kernel hands on the workers that it was called with, which come from
+    // `Pool::workers`; whoever runs the kernel keeps the pool.
+    let shared = unsafe { &*(*workers).user.cast_const().cast::<Shared>() };
     let count = end.saturating_sub(begin);
     if count <= 0 {
         return;
     }
     if count == 1 || shared.busy.swap(true, Ordering::Acquire) {
         // SAFETY: what the kernel asks for.
-        unsafe { body(ctx, closure, begin, end) };
+        unsafe { body(workers, closure, begin, end) };
         return;
     }
     // Fewer threads than iterations may be at work, never more.
     let parts = (shared.threads as i64).saturating_mul(CHUNKS_PER_THREAD);
     let chunk = (count / parts).max(1);
     // SAFETY: `busy` was not set, so no loop runs: the gate is closed and nobody is inside.
-    unsafe { *shared.job.get() = Job { body: Some(body), ctx, closure, end, chunk } };
+    unsafe { *shared.job.get() = Job { body: Some(body), workers, closure, end, chunk } };
     shared.next.0.store(begin, Ordering::Relaxed);
     let closed = shared.gate.0.load(Ordering::Relaxed);
     shared.gate.0.store(closed.wrapping_add(LOOP) | OPEN, Ordering::Release);
@@ -233,7 +232,7 @@ impl Shared {
     /// The caller has published the job, or has gone through the gate.
     unsafe fn take_chunks(&self) {
         // SAFETY: nobody writes the job while somebody may be here.
-        let Job { body, ctx, closure, end, chunk } = unsafe { *self.job.get() };
+        let Job { body, workers, closure, end, chunk } = unsafe { *self.job.get() };
         let Some(body) = body else { return };
         loop {
             let from = self.next.0.fetch_add(chunk, Ordering::Relaxed);
@@ -242,7 +241,7 @@ impl Shared {
             }
             // SAFETY: the body may be called on any thread, for parts that do not overlap, until
             // `parallel_for` returns; it waits for everybody inside.
-            unsafe { body(ctx, closure, from, from.saturating_add(chunk).min(end)) };
+            unsafe { body(workers, closure, from, from.saturating_add(chunk).min(end)) };
         }
     }
 
@@ -312,30 +311,30 @@ mod tests {
     use std::collections::HashSet;
 
     /// A loop over `begin..end` whose body is a Rust function of the bounds of a part.
-    fn run<F: Fn(*const Context, i64, i64) + Sync>(ctx: &Context, begin: i64, end: i64, f: &F) {
-        unsafe extern "C" fn body<F: Fn(*const Context, i64, i64) + Sync>(
-            ctx: *const Context,
+    fn run<F: Fn(*const Workers, i64, i64) + Sync>(workers: &Workers, begin: i64, end: i64, f: &F) {
+        unsafe extern "C" fn body<F: Fn(*const Workers, i64, i64) + Sync>(
+            workers: *const Workers,
             closure: *mut c_void,
             begin: i64,
             end: i64,
         ) {
             // SAFETY: `run` hands over an `F`, which lives until the loop is done.
             let f = unsafe { &*closure.cast_const().cast::<F>() };
-            f(ctx, begin, end);
+            f(workers, begin, end);
         }
         let closure: *const F = f;
         let closure = closure.cast_mut().cast();
-        match ctx.parallel_for {
-            // SAFETY: the context is that of a pool that the test holds.
-            Some(parallel_for) => unsafe { parallel_for(ctx, body::<F>, closure, begin, end) },
-            None => f(ctx, begin, end),
+        match workers.parallel_for {
+            // SAFETY: the workers are those of a pool that the test holds.
+            Some(parallel_for) => unsafe { parallel_for(workers, body::<F>, closure, begin, end) },
+            None => f(workers, begin, end),
         }
     }
 
     /// How often each of `0..n` is run.
-    fn counts(ctx: &Context, n: usize) -> Vec<usize> {
+    fn counts(workers: &Workers, n: usize) -> Vec<usize> {
         let counts: Vec<AtomicUsize> = (0..n).map(|_| AtomicUsize::new(0)).collect();
-        run(ctx, 0, n as i64, &|_, begin, end| {
+        run(workers, 0, n as i64, &|_, begin, end| {
             for count in &counts[begin as usize..end as usize] {
                 count.fetch_add(1, Ordering::Relaxed);
             }
@@ -348,10 +347,10 @@ mod tests {
         for threads in [1, 2, 3, 5, 16] {
             let pool = Pool::new(threads).expect("a pool");
             assert_eq!(pool.threads(), threads);
-            let ctx = pool.context();
-            assert_eq!(ctx.parallel_for.is_none(), threads == 1);
+            let workers = pool.workers();
+            assert_eq!(workers.parallel_for.is_none(), threads == 1);
             for n in [0, 1, 2, 3, 7, 64, 65, 1000] {
-                assert_eq!(counts(&ctx, n), vec![1; n], "{threads} threads");
+                assert_eq!(counts(&workers, n), vec![1; n], "{threads} threads");
             }
         }
     }
@@ -359,10 +358,10 @@ mod tests {
     #[test]
     fn many_loops_in_a_row_and_with_pauses() {
         let pool = Pool::new(4).expect("a pool");
-        let ctx = pool.context();
+        let workers = pool.workers();
         let sum = AtomicI64::new(0);
         for i in 0..20_000 {
-            run(&ctx, -5, 11, &|_, begin, end| {
+            run(&workers, -5, 11, &|_, begin, end| {
                 sum.fetch_add((begin..end).sum::<i64>(), Ordering::Relaxed);
             });
             if i % 1000 == 0 {
@@ -377,7 +376,7 @@ mod tests {
         let pool = Pool::new(3).expect("a pool");
         let ids = Mutex::new(HashSet::new());
         let here = std::sync::Barrier::new(3);
-        run(&pool.context(), 0, 3, &|_, _, _| {
+        run(&pool.workers(), 0, 3, &|_, _, _| {
             // Nobody gets past this before three threads have an iteration each.
             here.wait();
             ids.lock().expect("no panic").insert(std::thread::current().id());
@@ -389,12 +388,12 @@ mod tests {
     fn a_loop_inside_a_loop_runs_serially() {
         let pool = Pool::new(3).expect("a pool");
         let sum = AtomicI64::new(0);
-        run(&pool.context(), 0, 10, &|ctx, begin, end| {
-            // SAFETY: the context that the loop was started with is still there.
-            let ctx = unsafe { &*ctx };
+        run(&pool.workers(), 0, 10, &|workers, begin, end| {
+            // SAFETY: the workers that the loop was started with are still there.
+            let workers = unsafe { &*workers };
             let outer = std::thread::current().id();
             for i in begin..end {
-                run(ctx, 0, 7, &|_, begin, end| {
+                run(workers, 0, 7, &|_, begin, end| {
                     assert_eq!((begin, end), (0, 7));
                     assert_eq!(std::thread::current().id(), outer);
                     sum.fetch_add(i, Ordering::Relaxed);
@@ -410,9 +409,9 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    let ctx = pool.context();
+                    let workers = pool.workers();
                     for _ in 0..300 {
-                        assert_eq!(counts(&ctx, 40), vec![1; 40]);
+                        assert_eq!(counts(&workers, 40), vec![1; 40]);
                     }
                 });
             }
@@ -427,7 +426,7 @@ mod tests {
         let weak = Arc::downgrade(&pool);
         drop(pool);
         assert!(weak.upgrade().is_none());
-        assert_eq!(counts(&Pool::shared(6).expect("a new pool").context(), 9), vec![1; 9]);
+        assert_eq!(counts(&Pool::shared(6).expect("a new pool").workers(), 9), vec![1; 9]);
     }
 
     #[test]
@@ -442,7 +441,7 @@ mod tests {
     fn a_pool_ends_while_its_workers_watch_and_while_they_sleep() {
         for pause in [Duration::ZERO, WATCH * 5] {
             let pool = Pool::new(4).expect("a pool");
-            assert_eq!(counts(&pool.context(), 100), vec![1; 100]);
+            assert_eq!(counts(&pool.workers(), 100), vec![1; 100]);
             std::thread::sleep(pause);
             drop(pool);
         }

@@ -96,7 +96,7 @@ macro_rules! by_value {
     )* };
 }
 pub(crate) use by_value;
-by_value!(bool, i64, usize, Attr, Target, OptionalName);
+by_value!(bool, i64, usize, Attr, BlockOrLoop, OptionalName);
 
 impl<T: Readable> Readable for Vec<T> {
     fn takes() -> String {
@@ -165,54 +165,54 @@ impl Readable for LoopRef {
 
 /// A block or a loop; a name is first one of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum BlockOrLoop {
     /// A block.
     Block(BlockRef),
     /// A loop.
     Loop(LoopRef),
 }
 
-impl From<&BlockRef> for Target {
-    fn from(b: &BlockRef) -> Target {
-        Target::Block(b.clone())
+impl From<&BlockRef> for BlockOrLoop {
+    fn from(b: &BlockRef) -> BlockOrLoop {
+        BlockOrLoop::Block(b.clone())
     }
 }
 
-impl From<&LoopRef> for Target {
-    fn from(l: &LoopRef) -> Target {
-        Target::Loop(l.clone())
+impl From<&LoopRef> for BlockOrLoop {
+    fn from(l: &LoopRef) -> BlockOrLoop {
+        BlockOrLoop::Loop(l.clone())
     }
 }
 
-impl Target {
+impl BlockOrLoop {
     /// Where it is.
     ///
     /// # Errors
     /// `Refused` where there is no such block or loop.
     pub(crate) fn site(&self, func: &TensorFunc) -> Result<Site> {
         match self {
-            Target::Block(b) => block_site(func, &b.name),
-            Target::Loop(l) => loop_site(func, l),
+            BlockOrLoop::Block(b) => block_site(func, &b.name),
+            BlockOrLoop::Loop(l) => loop_site(func, l),
         }
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for BlockOrLoop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Block(b) => write!(f, "the block `{}`", b.name),
-            Target::Loop(l) => write!(f, "the loop `{}`", l.var.name()),
+            BlockOrLoop::Block(b) => write!(f, "the block `{}`", b.name),
+            BlockOrLoop::Loop(l) => write!(f, "the loop `{}`", l.var.name()),
         }
     }
 }
 
-impl Readable for Target {
+impl Readable for BlockOrLoop {
     fn takes() -> String {
         "a block or a loop".to_owned()
     }
     fn read(value: &Value, sch: &Schedule) -> Result<Option<Self>> {
-        let block = |v: &Value| Ok(BlockRef::read(v, sch)?.map(Target::Block));
-        let the_loop = |v: &Value| Ok(LoopRef::read(v, sch)?.map(Target::Loop));
+        let block = |v: &Value| Ok(BlockRef::read(v, sch)?.map(BlockOrLoop::Block));
+        let the_loop = |v: &Value| Ok(LoopRef::read(v, sch)?.map(BlockOrLoop::Loop));
         match value {
             Value::Loop(_) => the_loop(value),
             Value::Str(_) => block(value).or_else(|e: Error| the_loop(value).map_err(|_: Error| e)),
@@ -221,8 +221,8 @@ impl Readable for Target {
     }
     fn record(&self) -> Value {
         match self {
-            Target::Block(b) => b.into(),
-            Target::Loop(l) => l.into(),
+            BlockOrLoop::Block(b) => b.into(),
+            BlockOrLoop::Loop(l) => l.into(),
         }
     }
 }
@@ -418,11 +418,11 @@ impl InFunction for [LoopRef] {
     }
 }
 
-impl InFunction for Target {
+impl InFunction for BlockOrLoop {
     fn func(&self) -> Option<&Arc<str>> {
         match self {
-            Target::Block(b) => b.func(),
-            Target::Loop(l) => l.func(),
+            BlockOrLoop::Block(b) => b.func(),
+            BlockOrLoop::Loop(l) => l.func(),
         }
     }
 }

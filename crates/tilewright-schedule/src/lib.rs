@@ -60,8 +60,8 @@ pub mod trace;
 pub mod transform_layout;
 mod widths;
 
-pub use argument::Target;
-pub use auto::{Machine, auto};
+pub use argument::BlockOrLoop;
+pub use auto::auto;
 pub use buffer_arg::BufferArg;
 pub use schedule::{Permissions, Schedule};
 pub use tensorize::Intrinsic;

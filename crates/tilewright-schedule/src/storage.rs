@@ -3,7 +3,7 @@
 use tilewright_ir::visit::{Subst, fold_func, walk_block};
 use tilewright_ir::{Attr, Attrs, Block, Buffer, Error, Expr, Result, TensorFunc, Visit};
 
-use crate::argument::Target;
+use crate::argument::BlockOrLoop;
 use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{check_storage_scope, the_block};
 use crate::footprint::view_of;
@@ -29,7 +29,7 @@ primitives! {
     ///
     /// # Errors
     /// `Refused` where there is no such block or loop.
-    annotate([into] target "block_or_loop" "block" "loop": Target, ann_key: &str, ann_val: Attr),
+    annotate([into] target "block_or_loop" "block" "loop": BlockOrLoop, ann_key: &str, ann_val: Attr),
         edit |f| edit_annotations(f, &target, |a| {
             a.insert(ann_key.into(), ann_val);
             Ok(())
@@ -39,7 +39,7 @@ primitives! {
     ///
     /// # Errors
     /// `Refused` where it has no such annotation.
-    unannotate([into] target "block_or_loop" "block" "loop": Target, ann_key: &str),
+    unannotate([into] target "block_or_loop" "block" "loop": BlockOrLoop, ann_key: &str),
         edit |f| edit_annotations(f, &target, |a| match a.remove(ann_key) {
             Some(_) => Ok(()),
             None => Err(Error::refused(format!("{target} has no annotation `{ann_key}`"))),
@@ -49,12 +49,12 @@ primitives! {
 /// Changes the annotations of a block or a loop.
 fn edit_annotations(
     func: &TensorFunc,
-    target: &Target,
+    target: &BlockOrLoop,
     edit: impl FnOnce(&mut Attrs) -> Result<()>,
 ) -> Result<Edited> {
     match target {
-        Target::Loop(l) => edit_loop(func, l, |_, annotations| edit(annotations)),
-        Target::Block(block) => {
+        BlockOrLoop::Loop(l) => edit_loop(func, l, |_, annotations| edit(annotations)),
+        BlockOrLoop::Block(block) => {
             let (site, b) = the_block(func, block)?;
             let mut new = (*b).clone();
             edit(&mut new.annotations).map_err(|e| e.at(site.stmt.span()))?;

@@ -38,7 +38,7 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 use tilewright_transform::lower::blocks::lower_blocks;
 
-use crate::argument::Target;
+use crate::argument::BlockOrLoop;
 use crate::footprint::known_around;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, Schedule, fresh_block_name};
@@ -92,7 +92,7 @@ primitives! {
     /// `Refused` where what is there is not what the instruction computes, with the first
     /// difference, or a box that it works on is not known to lie in its buffer.
     tensorize(
-        [into] target "block_or_loop" "block" "loop": Target,
+        [into] target "block_or_loop" "block" "loop": BlockOrLoop,
         tensor_intrin: &str;
         preserve_unit_iters = true or false
     ), run |sch, step| {

@@ -1,291 +1,47 @@
-//! What is known of the processors that code is generated for.
+//! Targets: what a machine offers, and the interface of the backends that make code for it.
 //!
 //! A processor is named as LLVM names it: a triple, a CPU, and a list of features (`+avx2,-fma`)
 //! that adds to those of the CPU or takes away from them. This crate is the one place that reads
-//! them: [`Features`] are the instructions that code may use, [`check`] refuses names that LLVM does
-//! not know (it would ignore them, or end the process), and [`Machine`] answers what schedules and
-//! code generation ask.
+//! such names:
+//!
+//! * [`features`]: the instructions that code may use; [`check`] refuses names that LLVM does not
+//!   know (it would ignore them, or end the process).
+//! * [`target`]: a [`Target`], which says what a machine offers: vectors, registers, caches, cores,
+//!   tensor instructions, memory scopes.
+//! * [`tensor`]: tensor instructions, with the layouts that they take their operands in.
+//! * [`memory`]: memory scopes, with the physical ranks that they take.
+//! * [`backend`]: lowered functions in, something that runs out; [`abi`]: what kernels and those who
+//!   run them agree on.
 //!
 //! ```
-//! use tilewright_target::{Features, Machine};
+//! use tilewright_target::{Features, Target};
 //! let linux = "x86_64-unknown-linux-gnu";
 //! let features = Features::of(linux, "x86-64-v3", "+gfni,-avx");
 //! assert!(features.has("bmi2") && features.has("gfni") && !features.has("fma"));
-//! assert_eq!(features.machine(), Machine::SSE2);
+//! assert_eq!(Target::new(linux, "x86-64-v3", "").vectors.lanes(4), 8);
 //! assert!(tilewright_target::check(linux, "x86-64-v7", "", 22, None).is_err());
 //! ```
+//!
+//! **Architecture invariant:** schedules, graph passes and the runtime ask a [`Target`] or a
+//! [`Backend`], and know no processor by its name.
 
+pub mod abi;
+pub mod backend;
+mod caches;
 mod cpus;
-mod machine;
+pub mod features;
+pub mod memory;
+pub mod target;
+pub mod tensor;
 
-use std::collections::BTreeSet;
-
-use tilewright_ir::suggest::closest;
-use tilewright_ir::{Error, Result};
-
-use cpus::Cpu;
-pub use machine::Machine;
-
-/// A family of processors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arch {
-    /// 64-bit x86.
-    X86_64,
-    /// 64-bit Arm.
-    Aarch64,
-    /// One whose CPUs and features are not known here.
-    Other,
-}
-
-impl Arch {
-    /// That of a triple.
-    pub fn of(triple: &str) -> Arch {
-        match triple.split('-').next().unwrap_or_default() {
-            "x86_64" => Arch::X86_64,
-            "aarch64" | "arm64" => Arch::Aarch64,
-            _ => Arch::Other,
-        }
-    }
-
-    fn cpus(self) -> &'static [Cpu] {
-        match self {
-            Arch::X86_64 => cpus::X86_64,
-            Arch::Aarch64 => cpus::AARCH64,
-            Arch::Other => &[],
-        }
-    }
-}
-
-/// Features that need others: the second column holds prefixes of names, or whole names with `=`.
-const NEEDS: &[(&str, &str)] = &[
-    ("avx512", "=avx512f"),
-    ("=avx512f", "=avx2"),
-    ("=avx512f", "=fma"),
-    ("=avx512f", "=f16c"),
-    ("=avx2", "=avx"),
-    ("=fma", "=avx"),
-    ("=f16c", "=avx"),
-    ("avxvnni", "=avx2"),
-    ("=avxifma", "=avx2"),
-    ("=avxneconvert", "=avx2"),
-    ("=fma4", "=avx"),
-    ("=xop", "=fma4"),
-    ("=sve2", "=sve"),
-];
-
-/// Whether a pattern of [`NEEDS`] means a feature.
-fn means(pattern: &str, feature: &str) -> bool {
-    match pattern.strip_prefix('=') {
-        Some(name) => name == feature,
-        None => feature.starts_with(pattern),
-    }
-}
+pub use backend::{Backend, Code, CodeOptions, OptLevel};
+pub use caches::Caches;
+pub use features::{Arch, Features, check};
+pub use memory::MemoryScope;
+pub use target::{Target, Vectors};
+pub use tensor::{TensorInstruction, Tile};
 
 /// Cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// The features that code for a processor may use.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Features {
-    arch: Arch,
-    on: BTreeSet<String>,
-}
-
-impl Features {
-    /// Those of a CPU, and then the list, of which the last mention of a feature counts. A feature
-    /// brings those that it needs, and without one those go that need it. An unknown CPU has none.
-    pub fn of(triple: &str, cpu: &str, list: &str) -> Features {
-        let arch = Arch::of(triple);
-        let mut features = Features { arch, on: BTreeSet::new() };
-        let mut name = cpu;
-        while let Some(cpu) = arch.cpus().iter().find(|c| c.name == name) {
-            features.on.extend(cpu.more.split_whitespace().map(str::to_owned));
-            name = cpu.like;
-        }
-        for item in list.split(',') {
-            match (item.strip_prefix('+'), item.strip_prefix('-')) {
-                (Some(name), _) => features.add(name),
-                (_, Some(name)) => features.remove(name),
-                _ => {}
-            }
-        }
-        features
-    }
-
-    fn add(&mut self, name: &str) {
-        if name.is_empty() || !self.on.insert(name.to_owned()) {
-            return;
-        }
-        for (_, needed) in NEEDS.iter().filter(|(what, _)| means(what, name)) {
-            // A feature does not need itself.
-            let needed = needed.trim_start_matches('=');
-            if needed != name {
-                self.add(needed);
-            }
-        }
-    }
-
-    fn remove(&mut self, name: &str) {
-        if !self.on.remove(name) {
-            return;
-        }
-        for (what, _) in NEEDS.iter().filter(|(_, needed)| means(needed, name)) {
-            let with: Vec<String> = self.on.iter().filter(|f| means(what, f)).cloned().collect();
-            with.iter().for_each(|f| self.remove(f));
-        }
-    }
-
-    /// Whether a feature is there, by LLVM's name.
-    pub fn has(&self, name: &str) -> bool {
-        self.on.contains(name)
-    }
-
-    /// The features that this crate knows, as a list that [`check`] accepts: sorted, separated by
-    /// commas, each with its sign.
-    pub fn to_list(&self) -> String {
-        let stated: BTreeSet<&str> =
-            self.arch.cpus().iter().flat_map(|c| c.more.split_whitespace()).collect();
-        let known = self.on.iter().filter(|f| stated.contains(f.as_str()));
-        known.map(|f| format!("+{f}")).collect::<Vec<_>>().join(",")
-    }
-
-    /// The family.
-    pub fn arch(&self) -> Arch {
-        self.arch
-    }
-
-    /// What schedules ask of such a processor.
-    pub fn machine(&self) -> Machine {
-        match self.arch {
-            _ if self.has("avx512f") => Machine::AVX512,
-            _ if self.has("avx2") => Machine::AVX2,
-            Arch::Aarch64 => Machine::NEON,
-            _ => Machine::SSE2,
-        }
-    }
-
-    /// The features that code for this processor may use and `host` does not have, by name.
-    pub fn missing_in(&self, host: &Features) -> Vec<String> {
-        self.on.difference(&host.on).cloned().collect()
-    }
-}
-
-/// Whether LLVM of a version knows a CPU and each of a list of features. `known` is a further list
-/// of features that it knows: what it says of the machine that it runs on.
-///
-/// # Errors
-/// [`Error::Input`] with the nearest name that there is, and for a list that is none.
-pub fn check(triple: &str, cpu: &str, list: &str, llvm: u32, known: Option<&str>) -> Result<()> {
-    let arch = Arch::of(triple);
-    let unknown = |what: &str, name: &str, names: &[&str]| {
-        let error = Error::input(format!("{triple} has no {what} `{}`", name.escape_debug()));
-        match closest(name, names.iter().copied()) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
-            None => error,
-        }
-    };
-    let names: Vec<&str> = arch.cpus().iter().filter(|c| c.since <= llvm).map(|c| c.name).collect();
-    if !cpu.is_empty() && cpu != "generic" && !names.contains(&cpu) {
-        let error = unknown("CPU", cpu, &names);
-        return Err(match arch.cpus().iter().find(|c| c.name == cpu) {
-            Some(later) => error.note(format!("LLVM knows it from version {} on", later.since)),
-            None => error,
-        });
-    }
-    let stated = arch.cpus().iter().flat_map(|c| c.more.split_whitespace());
-    let mut features: BTreeSet<&str> = stated.collect();
-    let known = known.unwrap_or_default().split(',');
-    features.extend(known.filter_map(|f| f.strip_prefix(['+', '-'])));
-    for item in list.split(',').filter(|_| !list.is_empty()) {
-        let Some(name) = item.strip_prefix(['+', '-']) else {
-            return Err(Error::input(format!(
-                "`{}` in a list of CPU features has no sign",
-                item.escape_debug()
-            ))
-            .help("write +NAME for a feature that is there and -NAME for one that is not"));
-        };
-        if !features.contains(name) {
-            let names: Vec<&str> = features.iter().copied().collect();
-            return Err(unknown("feature", name, &names));
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LINUX: &str = "x86_64-unknown-linux-gnu";
-
-    #[test]
-    fn a_cpu_has_its_features_and_the_last_mention_counts() {
-        let on = |cpu: &str, list: &str| Features::of(LINUX, cpu, list);
-        assert!(on("znver4", "").has("avx512bf16") && on("znver4", "").has("fma"));
-        assert!(!on("znver3", "").has("avx512f"));
-        assert!(on("", "+f16c").has("avx"), "what it needs comes along");
-        assert!(!on("", "+f16c,-f16c").has("f16c"));
-        assert!(on("", "-avx512f,+avx512f").has("avx512f"));
-        let without = on("znver4", "-avx2");
-        assert!(!without.has("avx512vl") && !without.has("avx512f") && without.has("fma"));
-        assert_eq!(on("nonsense", ""), on("", ""));
-    }
-
-    #[test]
-    fn every_cpu_is_like_one_that_is_there() {
-        for arch in [Arch::X86_64, Arch::Aarch64] {
-            let cpus = arch.cpus();
-            for (k, cpu) in cpus.iter().enumerate() {
-                let above = cpus[..k].iter().any(|c| c.name == cpu.like);
-                assert!(cpu.like.is_empty() || above, "{}", cpu.name);
-                assert!(cpus[..k].iter().all(|c| c.name != cpu.name), "{}", cpu.name);
-            }
-        }
-    }
-
-    #[test]
-    fn the_levels_of_x86_are_what_their_definition_says() {
-        let level = |n: u32| Features::of(LINUX, &format!("x86-64-v{n}"), "");
-        assert_eq!(level(3).missing_in(&level(4)), Vec::<String>::new());
-        assert_eq!(
-            level(4).missing_in(&level(3)),
-            ["avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"]
-        );
-        assert!(
-            ["avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"]
-                .iter()
-                .all(|f| level(3).has(f))
-        );
-    }
-
-    #[test]
-    fn names_that_llvm_does_not_know_are_refused_with_the_nearest() {
-        let text = |cpu: &str, list: &str| match check(LINUX, cpu, list, 19, Some("+amx-tile,-sm4"))
-        {
-            Ok(()) => String::new(),
-            Err(e) => e.render(),
-        };
-        for (cpu, list) in [("", ""), ("znver4", "+avx512f,-fma"), ("generic", "-amx-tile")] {
-            assert_eq!(text(cpu, list), "");
-        }
-        assert_eq!(
-            text("znver9", ""),
-            "error: x86_64-unknown-linux-gnu has no CPU `znver9`\nhelp: did you mean `znver1`?\n"
-        );
-        assert_eq!(
-            text("znver5", ""),
-            "error: x86_64-unknown-linux-gnu has no CPU `znver5`\n\
-             note: LLVM knows it from version 20 on\nhelp: did you mean `znver1`?\n"
-        );
-        assert!(text("i386", "").contains("no CPU `i386`"), "it has no 64-bit mode");
-        assert!(text("", "+avx512g").contains("did you mean `avx512f`?"));
-        assert!(text("", "+nonsense").contains("no feature `nonsense`"));
-        assert!(text("", "avx2").contains("`avx2` in a list of CPU features has no sign"));
-        assert!(text("", "+avx2,,+fma").contains("has no sign"));
-        assert!(text("a\nb", "").contains("no CPU `a\\nb`"));
-        assert!(check("riscv64-unknown-linux-gnu", "u74", "", 19, None).is_err());
-        assert!(check("riscv64-unknown-linux-gnu", "", "", 19, None).is_ok());
-    }
 }

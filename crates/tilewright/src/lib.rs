@@ -1,13 +1,15 @@
 //! Compile and run tensor programs.
 //!
-//! A [`Module`] comes from an ONNX model or from TVMScript ([`load()`]), or is built with
-//! [`te`](mod@te). [`compile()`] turns it into native code in this process, an [`Executable`]:
+//! A [`Module`] comes from an ONNX model or from TVMScript ([`load`], [`parse`]), or is built with
+//! [`te`]; [`print`] is its text. [`compile`] turns it into native code in this process, an
+//! [`Executable`] that takes and gives [`Tensor`]s:
 //!
 //! ```
-//! use tilewright::{Options, Sizes, Tensor, compile, load};
+//! use tilewright::{Layout, Options, Sizes, Tensor, compile, load};
 //! # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");
 //! let module = load(model, &Sizes::new().dim("N", 2))?;
-//! let executable = compile(&module, &Options::default())?;
+//! let options = Options { layout: Some(Layout::Blocked(8)), ..Options::default() };
+//! let executable = compile(&module, &options)?;
 //! let images = Tensor::from_slice(&[2, 1, 8, 8], &[0.5f32; 128])?;
 //! let outputs = executable.run(&[images])?;
 //! assert_eq!(outputs[0].shape(), [2, 10]);
@@ -34,46 +36,19 @@
 //! # Ok::<(), tilewright::Error>(())
 //! ```
 //!
-//! * [`load`](mod@load), [`sizes`]: files to modules, and the sizes that they leave open.
-//! * [`pipeline`], [`compile`](mod@compile): modules to native code, stage by stage.
-//! * [`assume`]: what functions assume, used before they are compiled.
-//! * [`passes`]: every pass by its name.
-//! * [`schedule_script`]: schedules written as scripts.
-//! * [`te`]: tensor expressions, and how their tensors lie in memory.
-//! * [`layout`]: how the tensors of a whole model lie in memory.
-//! * [`compare`], [`random`]: comparing outputs, making inputs.
+//! How its loops run and how its tensors lie in memory is said by a [`schedule`].
 //!
-//! The other crates of the project are re-exported: [`ir`], [`script`], [`interp`], [`ops`],
-//! [`onnx`], [`sets`], [`transform`], [`schedule`], [`graph`], [`codegen`], [`runtime`].
+//! What is not named on this page is in [`unstable`], and may change at any time.
 
-pub mod assume;
-mod checked;
-pub mod compare;
-pub mod compile;
-pub mod layout;
-pub mod load;
-pub mod passes;
-pub mod pipeline;
-pub mod random;
-pub mod schedule_script;
-pub mod sizes;
+pub mod schedule;
 pub mod te;
+pub mod unstable;
 
-pub use compile::compile;
-pub use load::{ModuleExt, load};
-pub use pipeline::Options;
-pub use sizes::Sizes;
-pub use tilewright_analysis as analysis;
-pub use tilewright_codegen as codegen;
-pub use tilewright_graph as graph;
-pub use tilewright_interp as interp;
-pub use tilewright_ir as ir;
+pub use tilewright_graph::layout::Policy as Layout;
+pub use tilewright_graph::sizes::Sizes;
 pub use tilewright_ir::{DType, Error, Module, Result, Tensor};
-pub use tilewright_onnx as onnx;
-pub use tilewright_ops as ops;
-pub use tilewright_runtime as runtime;
 pub use tilewright_runtime::Executable;
-pub use tilewright_schedule as schedule;
-pub use tilewright_script as script;
-pub use tilewright_sets as sets;
-pub use tilewright_transform as transform;
+pub use tilewright_target::{OptLevel, Target};
+pub use unstable::compile::compile;
+pub use unstable::load::{load, parse, print};
+pub use unstable::pipeline::Options;

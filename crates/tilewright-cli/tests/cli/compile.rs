@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use tilewright::Tensor;
-use tilewright::runtime::npz;
+use tilewright::unstable::runtime::npz;
 
 use super::{Done, Scratch, digits, reshape, tilewright};
 
@@ -71,8 +71,8 @@ fn a_c_program_runs_the_library() {
         let bytes = std::fs::read(path).expect("the program wrote it");
         let expected = &expected[*name];
         let got = Tensor::from_bytes(expected.dtype(), expected.shape(), &bytes).expect("it fits");
-        let tolerance = tilewright::compare::Tolerance::default();
-        let comparison = tilewright::compare::compare(&got, expected, tolerance);
+        let tolerance = tilewright::unstable::compare::Tolerance::default();
+        let comparison = tilewright::unstable::compare::compare(&got, expected, tolerance);
         assert!(comparison.agrees(), "{name}: {comparison}");
     }
 }

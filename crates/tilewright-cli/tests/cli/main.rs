@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use prost::Message;
 use tempfile::TempDir;
-use tilewright::onnx::proto::{
+use tilewright::unstable::onnx::proto::{
     DataType, DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto, OperatorSetId,
     TensorShapeProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
 };
@@ -315,7 +315,7 @@ fn files_may_have_names_that_are_no_text() {
     assert!(std::fs::metadata(&output).is_ok());
     let array = odd(b"a\xff.npy");
     let images = tilewright::Tensor::from_slice(&[2, 1, 8, 8], &[0.5f32; 128]).expect("a tensor");
-    tilewright::runtime::npy::write(&array, &images).expect("it can be written");
+    tilewright::unstable::runtime::npy::write(&array, &images).expect("it can be written");
     let mut given = std::ffi::OsString::from("image=");
     given.push(&array);
     let ran: [&OsStr; 4] = ["run".as_ref(), &model, "--input".as_ref(), &given];

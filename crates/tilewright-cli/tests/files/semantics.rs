@@ -1,12 +1,14 @@
 //! What a pass gives computes the same as what it was given.
 
-use tilewright::compare::{Tolerance, compare};
-use tilewright::interp::symbolic::{self, Verdict};
-use tilewright::interp::{Arg, Fill, Interpreter, Options, Outcome, Output, State, written_params};
-use tilewright::ir::{Function, Module, Param, TensorFunc, equal};
-use tilewright::random::Random;
-use tilewright::transform::lower::scratch::scratch_count;
-use tilewright::{ModuleExt, Sizes, Tensor, sizes};
+use tilewright::unstable::compare::{Tolerance, compare};
+use tilewright::unstable::interp::symbolic::{self, Verdict};
+use tilewright::unstable::interp::{
+    Arg, Fill, Interpreter, Options, Outcome, Output, State, written_params,
+};
+use tilewright::unstable::ir::{Function, Module, Param, TensorFunc, equal};
+use tilewright::unstable::random::Random;
+use tilewright::unstable::sizes;
+use tilewright::{Sizes, Tensor, parse, print};
 
 use crate::layouts::{Layout, Places};
 
@@ -24,9 +26,9 @@ fn error(e: tilewright::Error) -> String {
 /// Printed modules read back as what they are.
 pub fn round_trips(printed: &str) -> Result<(), String> {
     for part in parts(printed) {
-        let module = Module::from_script(&part).map_err(error)?;
-        let again = module.to_script();
-        let back = Module::from_script(&again).map_err(error)?;
+        let module = parse(&part, &Sizes::new()).map_err(error)?;
+        let again = print(&module);
+        let back = parse(&again, &Sizes::new()).map_err(error)?;
         equal::modules(&module, &back, &equal::Options::texts())
             .map_err(|d| format!("printed and read again it is another module: {d}"))?;
         if again.trim_end() != part.trim_end() {
@@ -56,17 +58,16 @@ pub fn computes_the_same(
     given: &[(String, usize)],
     layouts: &[Layout],
 ) -> Result<(), String> {
-    let before = Module::from_script(input).map_err(error)?;
+    let before = parse(input, &Sizes::new()).map_err(error)?;
     for part in parts(printed) {
-        let after = Module::from_script(&part).map_err(error)?;
+        let after = parse(&part, &Sizes::new()).map_err(error)?;
         let mut compared = 0;
         for (name, function) in &before.functions {
             let same = match (function, after.functions.get(name)) {
                 (Function::Tensor(_), Some(Function::Tensor(_))) => {
                     tensor(&before, &after, name, given, layouts)
                 }
-                // Functions that take scratch memory are called by plans, not by graph functions.
-                (Function::Graph(_), Some(Function::Graph(_))) if !lowered(&after) => {
+                (Function::Graph(_), Some(Function::Graph(_))) => {
                     graph(&before, &after, name, given)
                 }
                 // Fusion merges functions; what calls them is compared.
@@ -123,12 +124,9 @@ fn tensor(
     }
     let old = call(&before, name, &args)?;
     let moved = moved(&f, &g, &old, &mut args, layouts)?;
-    let scratch = g.params.len() - scratch_count(&g);
-    if scratch != args.len() {
-        return Err(format!("it has {scratch} parameters, and had {}", args.len()));
-    }
-    for p in &g.params[scratch..] {
-        args.push(Arg::Fresh(Some(extents(p)?.1)));
+    let params = g.split_params().0.len();
+    if params != args.len() {
+        return Err(format!("it has {params} parameters, and had {}", args.len()));
     }
     let mut new = call(&after, name, &args)?;
     // A tensor with states for its elements comes back, written or not.
@@ -176,10 +174,6 @@ fn symbolic(before: &Module, after: &Module, name: &str) -> Result<(), String> {
         Verdict::Differ(d) => Err(format!("{d:?}")),
         Verdict::Equal(_) | Verdict::Undecided(_) => Ok(()),
     }
-}
-
-fn lowered(module: &Module) -> bool {
-    module.tensors().any(|(_, f)| scratch_count(f) > 0)
 }
 
 fn extents(p: &Param) -> Result<(tilewright::DType, Vec<usize>), String> {

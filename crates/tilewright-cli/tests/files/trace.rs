@@ -1,14 +1,14 @@
 //! The trace of a schedule, printed and run again, gives the same module.
 
-use tilewright::ir::{Source, equal};
 use tilewright::schedule::{Permissions, Schedule};
-use tilewright::schedule_script::apply;
-use tilewright::{Module, ModuleExt};
+use tilewright::unstable::ir::{Source, equal};
+use tilewright::unstable::schedule_script::apply;
+use tilewright::{Sizes, parse};
 
 /// Applies a script to a module, prints the trace, and applies that to the module again.
 pub fn reproduces(input: &str, script: &str) -> Result<(), String> {
     let run = |name: &str, script: &str| {
-        let module = Module::from_script(input).map_err(|e| e.render())?;
+        let module = parse(input, &Sizes::new()).map_err(|e| e.render())?;
         let mut schedule = Schedule::new(module, Permissions { change_interface: true });
         apply(&mut schedule, &Source::new(name, script), |_, _| Ok(()))
             .map_err(|e| format!("{name}:\n{script}\n{}", e.render()))?;

@@ -1,8 +1,6 @@
-//! What code generation asks of a target beyond what LLVM decides itself.
+//! What of a target decides the text of code, beyond what LLVM decides itself.
 
-use tilewright_target::Arch;
-
-use crate::llvm::Target;
+use tilewright_target::{Arch, Target};
 
 /// Properties of the machine that is compiled for.
 #[derive(Clone, Debug)]
@@ -22,7 +20,7 @@ impl Machine {
         Machine {
             half: arm || (x86 && features.has("f16c")),
             nan_min_max: arm,
-            vector_width: (x86 && features.has("avx512f")).then_some(512),
+            vector_width: (x86 && target.vectors.bytes.first() == Some(&64)).then_some(512),
         }
     }
 
@@ -47,8 +45,7 @@ mod tests {
     use super::*;
 
     fn machine(triple: &str, features: &str) -> Machine {
-        let features = features.to_owned();
-        Machine::new(&Target { triple: triple.into(), cpu: String::new(), features })
+        Machine::new(&Target::new(triple, "", features))
     }
 
     #[test]

@@ -259,16 +259,9 @@ impl Func<'_> {
         }
     }
 
-    /// The place of an access in elements of the buffer's scalar type, behind its pointer.
+    /// The place of an access in elements of the buffer's scalar type, behind its pointer. The buffer has one
+    /// physical axis: the target has no other memory, and was asked.
     fn locate(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Place> {
-        if !buffer.axis_separators.is_empty() {
-            return Err(Error::unsupported(format!(
-                "buffer `{}` has {} physical axes, and this is a flat-memory target",
-                buffer.name,
-                buffer.axis_separators.len() + 1
-            ))
-            .help("remove the axis separators, or compile for a target with such memory"));
-        }
         if indices.len() != buffer.rank() {
             return Err(Error::malformed(format!(
                 "buffer `{}` has {} axes and is accessed with {} indices",

@@ -59,8 +59,8 @@ mod types;
 use std::sync::Arc;
 
 use tilewright_ir::{Error, Result, TensorFunc};
+use tilewright_target::Target;
 
-use crate::llvm::Target;
 use code::Shared;
 use machine::Machine;
 
@@ -99,7 +99,9 @@ pub fn module_with_prefix(
         if defined.contains(&symbol) {
             return Err(Error::input(format!("two functions are called `{name}`")));
         }
-        func::tensor_func(&shared, &symbol, func)
+        let checked = target.check_memory(func);
+        checked
+            .and_then(|()| func::tensor_func(&shared, &symbol, func))
             .map_err(|e| e.context(format!("function `{name}`")).at(func.span))?;
         defined.push(symbol);
     }

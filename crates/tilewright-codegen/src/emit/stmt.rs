@@ -126,13 +126,6 @@ impl Func<'_> {
     }
 
     fn allocate(&mut self, buffer: &Buffer) -> Result<()> {
-        if !matches!(&*buffer.scope, "global" | "local" | "") {
-            return Err(Error::unsupported(format!(
-                "buffer `{}` lives in `{}`, and this is a flat-memory target",
-                buffer.name, buffer.scope
-            ))
-            .help("use the scope `global` or `local`"));
-        }
         let count = element_count(buffer).filter(|_| buffer.strides.is_empty());
         let count = count.ok_or_else(|| {
             Error::unsupported(format!("the size of buffer `{}` is not a constant", buffer.name))

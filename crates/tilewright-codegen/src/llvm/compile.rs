@@ -14,44 +14,22 @@ use tilewright_ir::{Error, Result, Source, Span};
 use super::api::{self, DiagnosticInfo, MemoryBuffer, ModuleObject};
 use super::buffer::Buffer;
 use super::fatal::guarded;
-use super::{Llvm, Target, c_string};
+use super::{Llvm, OptLevel, Target, c_string};
 
-/// How much LLVM optimises.
+/// LLVM's name of the pass pipeline of a level, empty for none, and `LLVMCodeGenOptLevel`.
 ///
-/// The pass pipelines are fixed: a malformed pipeline does not give an error, it ends the process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum OptLevel {
-    /// Not at all; for looking at what was generated.
-    None,
-    /// The cheap passes, `default<O1>`.
-    Less,
-    /// Everything, `default<O3>`.
-    #[default]
-    Full,
+/// The pipelines are fixed: a malformed one does not give an error, it ends the process.
+fn pipelines(level: OptLevel) -> (&'static CStr, c_int) {
+    match level {
+        OptLevel::None => (c"", 0),
+        OptLevel::Less => (c"default<O1>", 1),
+        _ => (c"default<O3>", 3),
+    }
 }
 
-impl OptLevel {
-    /// LLVM's name of the pass pipeline; empty for none.
-    pub fn pipeline(self) -> &'static str {
-        self.c_pipeline().to_str().unwrap_or_default()
-    }
-
-    fn c_pipeline(self) -> &'static CStr {
-        match self {
-            OptLevel::None => c"",
-            OptLevel::Less => c"default<O1>",
-            OptLevel::Full => c"default<O3>",
-        }
-    }
-
-    /// `LLVMCodeGenOptLevel`.
-    fn code_generator(self) -> c_int {
-        match self {
-            OptLevel::None => 0,
-            OptLevel::Less => 1,
-            OptLevel::Full => 3,
-        }
-    }
+/// LLVM's name of the pass pipeline of a level; empty for none.
+pub(crate) fn pipeline(level: OptLevel) -> &'static str {
+    pipelines(level).0.to_str().unwrap_or_default()
 }
 
 /// What [`Llvm::compile`] gives.
@@ -228,7 +206,7 @@ impl<'a> Module<'a> {
 
     /// Runs the passes of this level.
     fn optimise(&self, machine: &Machine<'_>, level: OptLevel) -> Result<()> {
-        let pipeline = level.c_pipeline();
+        let (pipeline, _) = pipelines(level);
         if pipeline.is_empty() {
             return Ok(());
         }
@@ -301,7 +279,7 @@ impl<'a> Machine<'a> {
                 triple.as_ptr(),
                 cpu.as_ptr(),
                 features.as_ptr(),
-                level.code_generator(),
+                pipelines(level).1,
                 api::RELOC_PIC,
                 api::CODE_MODEL_DEFAULT,
             );
@@ -478,8 +456,7 @@ exit:
 
     #[test]
     fn a_target_that_llvm_lacks_is_unsupported() {
-        let target =
-            Target { triple: "pdp11-dec-unix".into(), cpu: String::new(), features: String::new() };
+        let target = Target::new("pdp11-dec-unix", "", "");
         let error =
             llvm().compile(SUM, &target, OptLevel::Full, Emit::Object).expect_err("no such target");
         assert!(matches!(error, Error::Unsupported(_)));
@@ -522,8 +499,7 @@ exit:
             if !llvm().families().contains(&family) {
                 continue;
             }
-            let target =
-                Target { triple: triple.into(), cpu: String::new(), features: String::new() };
+            let target = Target::new(triple, "", "");
             let text = llvm()
                 .compile(SUM, &target, OptLevel::Full, Emit::Assembly)
                 .expect("it has the family");
@@ -542,11 +518,7 @@ exit:
                     ret <4 x i32> %s
                   }";
         for features in ["", "+avx512f,+avx512dq,+avx512vl"] {
-            let target = Target {
-                triple: "x86_64-unknown-linux-gnu".into(),
-                cpu: "skylake-avx512".into(),
-                features: features.into(),
-            };
+            let target = Target::new("x86_64-unknown-linux-gnu", "skylake-avx512", features);
             let text = llvm().compile(ir, &target, OptLevel::Full, Emit::Assembly);
             let text = String::from_utf8(text.expect("the IR is right")).expect("text");
             assert!(!text.contains("vpmovd2m"), "{text}");

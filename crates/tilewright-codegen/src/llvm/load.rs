@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use tilewright_ir::Error;
 
@@ -56,7 +57,8 @@ impl Loading<Llvm> {
                 return Err("not a file".into());
             }
             let api = Api::load(&resolved)?;
-            Ok(Llvm { api, path: file.to_path_buf(), resolved })
+            let host = OnceLock::new();
+            Ok(Llvm { api, path: file.to_path_buf(), resolved, host })
         })
     }
 }

@@ -43,10 +43,12 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use tilewright_ir::{Error, Result};
-use tilewright_target::{Arch, Features};
+use tilewright_target::Arch;
+pub use tilewright_target::{OptLevel, Target};
 
 use api::{Api, ErrorObject, Functions};
-pub use compile::{Emit, OptLevel};
+pub use compile::Emit;
+pub(crate) use compile::pipeline;
 use find::Search;
 pub use jit::Jit;
 use load::Loading;
@@ -59,27 +61,8 @@ pub struct Llvm {
     path: PathBuf,
     /// Without links.
     resolved: PathBuf,
-}
-
-/// The machine that code is generated for, in LLVM's words.
-///
-/// Features that are not named are those of the CPU. Names that LLVM does not know are refused
-/// before it sees them ([`tilewright_target::check`]).
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Target {
-    /// For example `x86_64-unknown-linux-gnu`.
-    pub triple: String,
-    /// For example `znver4`, or empty for the oldest CPU of the triple.
-    pub cpu: String,
-    /// For example `+avx512f,-avx512er`, or empty.
-    pub features: String,
-}
-
-impl Target {
-    /// What code for this machine may use.
-    pub fn known_features(&self) -> Features {
-        Features::of(&self.triple, &self.cpu, &self.features)
-    }
+    /// This machine, once somebody asked.
+    host: OnceLock<Target>,
 }
 
 /// The version of an LLVM library.
@@ -164,15 +147,19 @@ impl Llvm {
 
     /// The machine that this process runs on.
     pub fn host(&self) -> Target {
-        let f = self.functions();
-        // SAFETY: the three functions return a message each, which `take_message` frees.
-        unsafe {
-            Target {
-                triple: self.take_message((f.LLVMGetDefaultTargetTriple)()),
-                cpu: self.take_message((f.LLVMGetHostCPUName)()),
-                features: sorted(&self.take_message((f.LLVMGetHostCPUFeatures)())),
-            }
-        }
+        let ask = || {
+            let f = self.functions();
+            // SAFETY: the three functions return a message each, which `take_message` frees.
+            let [triple, cpu, features] = unsafe {
+                [
+                    self.take_message((f.LLVMGetDefaultTargetTriple)()),
+                    self.take_message((f.LLVMGetHostCPUName)()),
+                    self.take_message((f.LLVMGetHostCPUFeatures)()),
+                ]
+            };
+            Target::new(triple, cpu, sorted(&features)).with_host()
+        };
+        self.host.get_or_init(ask).clone()
     }
 
     /// Refuses the CPUs and features that LLVM does not know.
@@ -186,7 +173,7 @@ impl Llvm {
             return Ok(());
         }
         let known = same.then_some(host.features.as_str());
-        let Target { triple, cpu, features } = target;
+        let Target { triple, cpu, features, .. } = target;
         // What LLVM calls this machine it knows.
         let cpu = if same && *cpu == host.cpu { "" } else { cpu };
         tilewright_target::check(triple, cpu, features, self.version().major, known)
@@ -208,7 +195,7 @@ impl Llvm {
         if have.arch() != need.arch() {
             return refused(format!("this machine cannot run code for {}", target.triple));
         }
-        match need.missing_in(&have) {
+        match need.missing_in(have) {
             missing if missing.is_empty() => Ok(()),
             missing => refused(format!(
                 "this machine cannot run code for {}: it lacks {}",

@@ -38,7 +38,7 @@ fn several_physical_axes() {
         &[&b],
         Stmt::store(&b, vec![Expr::i32(0), Expr::i32(0)], x()),
         expect![[r#"
-            error: function `f`: buffer `A` has 2 physical axes, and this is a flat-memory target
+            error: function `f`: buffer `A` has 2 physical axes, and `global` memory of this target takes 1
               --> f.py:1:1
                1 | A[i] = 1
                  | ^^^^
@@ -73,11 +73,11 @@ fn memory_scopes_and_sizes() {
         &[&b],
         Stmt::allocate(&in_scope, store(&b, x())),
         expect![[r#"
-            error: function `f`: buffer `A` lives in `shared`, and this is a flat-memory target
+            error: function `f`: buffer `A` lives in `shared`, which this target does not have
               --> f.py:1:1
                1 | A[i] = 1
                  | ^^^^
-            help: use the scope `global` or `local`
+            help: use one of its scopes: `global`, `local`
         "#]],
     );
     let open = Buffer::new("T", vec![n.expr()], DType::F32);

@@ -27,6 +27,7 @@ use super::physical::Layout;
 
 /// Which layout convolutions get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Policy {
     /// `NCHW16c` and `NCHW8c`: channels in blocks, the block innermost.
     Blocked(i64),

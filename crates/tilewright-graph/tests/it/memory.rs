@@ -7,8 +7,8 @@ use tilewright_graph::arena::{self, Block};
 use tilewright_graph::view::relabels;
 use tilewright_graph::{fuse, plan_memory, prepare};
 use tilewright_ir::{
-    Buffer, DType, Expr, GraphExpr, GraphVar, IterKind, Module, Param, Plan, Slot, Stmt, Tensor,
-    TensorFunc, TensorType, Var,
+    Buffer, DType, Expr, GraphExpr, GraphVar, IterKind, Lowered, Module, Param, Plan, Result, Slot,
+    Stmt, Tensor, TensorFunc, TensorType, Var,
 };
 use tilewright_ops::contraction::{Conv, conv};
 use tilewright_ops::elementwise::{Binary, Unary, binary, unary};
@@ -17,12 +17,21 @@ use tilewright_ops::{Operand, results};
 use tilewright_transform::lower;
 
 /// The module as it is when memory is planned.
-fn lowered(module: &Module) -> Module {
-    let mut out = prepare(module).expect("prepares");
-    for (name, func) in crate::common::functions(&out) {
+fn lowered(module: &Module) -> Lowered {
+    all_lowered(&prepare(module).expect("prepares"))
+}
+
+fn all_lowered(module: &Module) -> Lowered {
+    let mut out = module.clone();
+    for (name, func) in crate::common::functions(module) {
         out.insert(name, lower(&func).expect("lowers"));
     }
-    out
+    Lowered::new(out).expect("is lowered")
+}
+
+/// The plan of a function of a module that was not prepared.
+fn planned(module: &Module, entry: &str) -> Result<Plan> {
+    plan_memory(&all_lowered(module), entry)
 }
 
 fn plan(module: &Module) -> Plan {
@@ -217,7 +226,7 @@ fn scratch_memory_lives_during_its_step() {
 }
 
 fn error(module: &Module) -> String {
-    plan_memory(module, "main").expect_err("refuses").render()
+    planned(module, "main").expect_err("refuses").render()
 }
 
 #[test]
@@ -315,34 +324,34 @@ fn a_tensor_function_is_one_step() {
     let [x, y] = ["x", "y"].map(|n| Buffer::with_extents(n, &[4], DType::F32));
     let mut m = Module::new();
     m.insert("f", lower(&map_func(&x, &y, |i| x.load([i]) + 1.0)).expect("lowers"));
-    let plan = plan_memory(&m, "f").expect("plans");
+    let plan = planned(&m, "f").expect("plans");
     assert_eq!(steps(&plan), ["f(i0, o0)"]);
     assert_eq!((&*plan.inputs[0].name, &*plan.outputs[0].name), ("x", "y"));
 
     // A reduction reads what it has initialised.
     let p = Conv::new(Operand::f32(&[1, 2, 3, 3]), Operand::f32(&[2, 2, 3, 3]));
     m.insert("conv", lower(&conv(&p).expect("valid")).expect("lowers"));
-    assert_eq!(steps(&plan_memory(&m, "conv").expect("plans")), ["conv(i0, i1, o0)"]);
+    assert_eq!(steps(&planned(&m, "conv").expect("plans")), ["conv(i0, i1, o0)"]);
 
     m.insert("g", lower(&map_func(&x, &y, |i| y.load([i]) + 1.0)).expect("lowers"));
-    let e = plan_memory(&m, "g").expect_err("refuses").render();
+    let e = planned(&m, "g").expect_err("refuses").render();
     assert!(e.contains("`g` reads its parameter `y` before it writes it"), "{e}");
 
     let n = Var::index("n");
     let mut f = map_func(&x, &y, |i| x.load([i]));
     f.params.push(Param::Scalar(n));
     m.insert("h", f);
-    let e = plan_memory(&m, "h").expect_err("refuses").render();
+    let e = planned(&m, "h").expect_err("refuses").render();
     assert!(e.contains("`h` has the scalar parameter `n`"), "{e}");
 
     let strided = y.derive_storage(|b| b.strides = vec![Expr::i32(2)]);
     m.insert("s", map_func(&x, &strided, |i| x.load([i])));
-    let e = plan_memory(&m, "s").expect_err("refuses").render();
+    let e = planned(&m, "s").expect_err("refuses").render();
     assert!(e.contains("`y` has strides or an offset"), "{e}");
 
     let empty = TensorFunc::new(vec![Param::tensor(&x)], Stmt::nop());
     m.insert("e", empty);
-    assert_eq!(steps(&plan_memory(&m, "e").expect("plans")), ["e(i0)"]);
+    assert_eq!(steps(&planned(&m, "e").expect("plans")), ["e(i0)"]);
 }
 
 #[test]
@@ -423,7 +432,7 @@ fn check(module: &Module, plan: &Plan) -> (usize, usize) {
     let mut last_read: Vec<(usize, usize, usize, usize)> = Vec::new();
     for (n, step) in plan.steps.iter().enumerate() {
         let func = module.tensor(&step.func).expect("exists");
-        let scratch = tilewright_transform::lower::scratch::scratch_count(func);
+        let scratch = func.scratch_count();
         let (_, writes) = tilewright_ir::visit::accessed(&func.body);
         for (k, (slot, buffer)) in step.args.iter().zip(func.buffers()).enumerate() {
             let Slot::Arena(at) = *slot else { continue };

@@ -4,8 +4,8 @@ use crate::common::{Graph, calls, operand};
 use tilewright_graph::normal::{normalize, output_names};
 use tilewright_graph::{fuse, plan_memory, prepare};
 use tilewright_ir::{
-    Attr, Attrs, Buffer, DType, Error, Expr, GraphExpr, GraphType, GraphVar, Module, Param, Stmt,
-    TensorFunc, TensorType, Var, well_formed,
+    Attr, Attrs, Buffer, DType, Error, Expr, GraphExpr, GraphType, GraphVar, Lowered, Module,
+    Param, Plan, Result, Stmt, TensorFunc, TensorType, Var, well_formed,
 };
 use tilewright_ops::Operand;
 use tilewright_ops::elementwise::{Binary, Unary, binary, unary};
@@ -95,10 +95,14 @@ fn names_of_results_differ() {
     assert_eq!(text(output_names(&named, 4)), "a/b x_1 x_1_1 output");
 }
 
+fn planned(module: &Module) -> Result<Plan> {
+    plan_memory(&Lowered::new(module.clone())?, "main")
+}
+
 /// The message of what a module without a normal form is refused with.
 fn refused(module: &Module) -> String {
     let e = normal(module).expect_err("has no normal form");
-    for other in [fuse(module).err(), prepare(module).err(), plan_memory(module, "main").err()] {
+    for other in [fuse(module).err(), prepare(module).err(), planned(module).err()] {
         assert_eq!(other.map(|e| e.to_string()), Some(e.to_string()));
     }
     e.to_string()
@@ -175,7 +179,7 @@ fn a_result_of_open_size_that_must_be_copied_is_refused() {
 fn sizes_that_do_not_fit_are_refused() {
     let mut g = Graph::default();
     let x = g.input("x", &[usize::MAX / 2, 8]);
-    let e = plan_memory(&g.returns(&[&x]), "main").expect_err("refuses");
+    let e = planned(&g.returns(&[&x])).expect_err("refuses");
     assert_eq!(e.to_string(), "`x` does not fit in memory");
 
     // Each of the three results fits by itself.
@@ -191,7 +195,7 @@ fn sizes_that_do_not_fit_are_refused() {
         let all = GraphVar::new("all", GraphType::Tuple(types));
         g.bind_var(&all, GraphExpr::call_tir("f", vec![x.expr()], vec![big.clone(); 3]));
         let items = (0..count).map(|k| GraphExpr::Item(Box::new(all.expr()), k));
-        plan_memory(&g.returns_expr(GraphExpr::Tuple(items.collect())), "main")
+        planned(&g.returns_expr(GraphExpr::Tuple(items.collect())))
     };
     assert_eq!(returning(2).map(|p| p.arena_bytes).ok(), Some(4 * many));
     let e = returning(1).expect_err("refuses");

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use tilewright_graph::{fuse, plan_memory, prepare};
 use tilewright_interp::{Arg, Options, run_func, written_params};
-use tilewright_ir::{DType, GraphVar, Module, Plan, Slot, Tensor, well_formed};
+use tilewright_ir::{DType, GraphVar, Lowered, Module, Plan, Slot, Tensor, well_formed};
 use tilewright_ops::contraction::{Conv, conv, matmul};
 use tilewright_ops::elementwise::{Binary, Unary, binary, cast, unary, where_};
 use tilewright_ops::movement::{PadMode, concat, expand, gather, pad, reshape, slice, transpose};
@@ -257,6 +257,7 @@ proptest! {
         for (name, func) in functions(&ready) {
             lowered.insert(name, lower(&func).expect("lowers"));
         }
+        let lowered = Lowered::new(lowered).expect("is lowered");
         let plan = plan_memory(&lowered, "main").expect("plans");
         for module in [&fused, &ready] {
             well_formed::check_module(module).unwrap_or_else(|e| panic!("{}", e.render()));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use tilewright_ir::{
-    Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, TensorType, Var,
+    Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param, TensorType, Var,
 };
 
 use super::run::{Argument, Cells, Ran, Shared, Stop, is_data, run, undecided};
@@ -131,6 +131,9 @@ impl GraphRun<'_, '_> {
                     let value = crate::graph::evaluate(e, &self.dims)?;
                     actual.push(Argument::Scalar(Val::Known(value.bits())));
                 }
+                for p in callee.split_params().1 {
+                    actual.push(scratch(self.shared, p)?);
+                }
                 let (mut cells, _) = run(self.shared, &callee, &actual)?;
                 let mut given = cells.split_off(args.len().min(cells.len()));
                 given.truncate(outs.len());
@@ -149,6 +152,18 @@ impl GraphRun<'_, '_> {
                 run_graph(self.shared, self.module, &callee, args?, self.depth + 1)
             }
         }
+    }
+}
+
+/// Scratch memory for a parameter.
+pub fn scratch(shared: &Shared, param: &Param) -> Ran<Argument> {
+    let Some(buffer) = param.buffer() else { return undecided("scratch that is no memory") };
+    let extents = buffer.const_shape().into_iter().flatten().map(usize::try_from);
+    match extents.collect::<Result<Vec<usize>, _>>() {
+        Ok(shape) if shape.len() == buffer.rank() => {
+            Ok(Argument::Cells(fresh(shared, buffer.dtype(), shape)?))
+        }
+        _ => undecided("scratch memory of an open size"),
     }
 }
 

@@ -41,9 +41,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tilewright_ir::well_formed::check_open_module;
-use tilewright_ir::{
-    Attr, DType, Error, Function, GraphType, Module, Param, Result, Span, TensorFunc,
-};
+use tilewright_ir::{DType, Error, Function, GraphType, Module, Param, Result, Span};
 
 mod canon;
 mod forms;
@@ -57,14 +55,11 @@ mod witness;
 
 use crate::Uninitialised;
 use canon::Canon;
-use graph::{Value, fresh, run_graph};
+use graph::{Value, run_graph, scratch};
 use path::Integers;
 use prove::Prover;
 use run::{Argument, Cells, Shared, Stop, is_data, run};
 use term::{Fast, Node, Term, Terms, Val, Wrong};
-
-/// The attribute that counts trailing parameters which are scratch memory.
-const WORKSPACE: &str = "tilewright.workspace";
 
 /// Pairs of terms for which a witness is sought.
 const SOUGHT: usize = 512;
@@ -270,8 +265,7 @@ fn ports(m: &Module, name: &str) -> Result<Option<Vec<Port>>> {
     };
     match m.functions.get(name) {
         Some(Function::Tensor(f)) => {
-            let params = f.params.len() - scratch(f);
-            let ports = f.params.iter().take(params).map(|p| match p {
+            let ports = f.split_params().0.iter().map(|p| match p {
                 Param::Scalar(v) => {
                     Some(Port { name: v.name().clone(), dtype: v.dtype(), shape: None })
                 }
@@ -293,13 +287,6 @@ fn ports(m: &Module, name: &str) -> Result<Option<Vec<Port>>> {
             Ok(ports.collect())
         }
         None => Err(Error::input(format!("the module has no function `{name}`"))),
-    }
-}
-
-fn scratch(f: &TensorFunc) -> usize {
-    match f.attrs.get(WORKSPACE) {
-        Some(Attr::Int(n)) => usize::try_from(*n).unwrap_or(0).min(f.params.len()),
-        _ => 0,
     }
 }
 
@@ -361,16 +348,7 @@ fn side(shared: &mut Shared, m: &Module, name: &str, inputs: &[Cells]) -> run::R
                         Argument::Scalar(c.cells.first().copied().unwrap_or_else(Terms::undef))
                     }
                     (Param::Buffer { .. }, Some(c)) => Argument::Cells(c.clone()),
-                    (Param::Buffer { buffer, .. }, None) => {
-                        let shape = buffer.const_shape().map(|s| {
-                            s.into_iter().map(|n| usize::try_from(n).unwrap_or(0)).collect()
-                        });
-                        match shape {
-                            Some(shape) => Argument::Cells(fresh(shared, buffer.dtype(), shape)?),
-                            None => return run::undecided("scratch memory of an open size"),
-                        }
-                    }
-                    (Param::Scalar(_), None) => return run::undecided("scratch that is no memory"),
+                    (_, None) => scratch(shared, p)?,
                 });
             }
             let (cells, ret) = run(shared, f, &args)?;

@@ -313,21 +313,23 @@ fn call_tir(
     outs: &[TensorType],
     scalars: &[Expr],
 ) -> Result<GraphType> {
-    let (n, m) = (callee.params.len(), args.len() + outs.len() + scalars.len());
+    // Scratch memory is nobody's argument.
+    let (params, _) = callee.split_params();
+    let (n, m) = (params.len(), args.len() + outs.len() + scalars.len());
     require(n == m, || {
         let (a, o, s) = (args.len(), outs.len(), scalars.len());
         format!("{n} parameters, but {a} arguments, {o} outputs and {s} scalars")
     })?;
     require(!outs.is_empty(), || "there is no output".to_owned())?;
     let mut actual: Vec<(&Param, Option<&TensorType>)> = Vec::new();
-    for (i, (p, a)) in callee.params.iter().zip(args).enumerate() {
+    for (i, (p, a)) in params.iter().zip(args).enumerate() {
         match a {
             Some(GraphType::Tensor(t)) => actual.push((p, Some(t))),
             None => actual.push((p, None)),
             Some(_) => return malformed(format!("argument {i} is a tuple")),
         }
     }
-    let rest = callee.params.get(args.len()..).unwrap_or_default();
+    let rest = params.get(args.len()..).unwrap_or_default();
     actual.extend(rest.iter().zip(outs).map(|(p, t)| (p, Some(t))));
     let rest = rest.get(outs.len()..).unwrap_or_default();
     let mut dims: HashMap<Var, Expr> = HashMap::new();

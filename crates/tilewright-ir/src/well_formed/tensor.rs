@@ -30,6 +30,10 @@ fn binary_operands(op: BinOp) -> Operands {
 
 /// Checks a function; `open` says that integers and `bool`s need no definition.
 pub fn check(func: &TensorFunc, open: bool) -> Result<()> {
+    if let Some(Param::Scalar(v)) = func.split_params().1.iter().find(|p| p.buffer().is_none()) {
+        let message = format!("the scratch parameter `{}` is no tensor", v.name());
+        return Err(Error::malformed(message));
+    }
     let mut c = Checker { open, ..Checker::default() };
     c.params(&func.params);
     c.stmt(&func.body);

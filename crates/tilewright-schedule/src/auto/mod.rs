@@ -19,9 +19,7 @@ pub mod spatial;
 
 use tilewright_analysis::{Stage, stages};
 use tilewright_ir::{Stmt, TensorFunc};
-
-use tilewright_target::Features;
-pub use tilewright_target::Machine;
+use tilewright_target::Target;
 use tilewright_transform::pass::{Pass, Run, Text};
 
 /// The architecture to schedule for. Not this machine's: the result of a pass does not depend on
@@ -47,17 +45,17 @@ pub const PASS: Pass = Pass {
     run: Run::Tensor(|f, given, _| {
         let (triple, cpu, list) = (given.get(&TRIPLE)?, given.get(&CPU)?, given.get(&FEATURES)?);
         tilewright_target::check(&triple, &cpu, &list, u32::MAX, None)?;
-        Ok(auto(f, &Features::of(&triple, &cpu, &list).machine()))
+        Ok(auto(f, &Target::new(triple, cpu, list)))
     }),
 };
 
-/// A function with the same interface and results, whose loops suit the machine.
+/// A function with the same interface and results, whose loops suit the target.
 ///
 /// The order of a floating-point reduction may change (vectors of partial results). A function with
 /// a loop of more iterations than `int32` counts stays as it is, and so does one with a buffer of
-/// several physical axes: schedules see buffers as flat memory, and
-/// whether a target has any other is for code generation to say.
-pub fn auto(func: &TensorFunc, machine: &Machine) -> TensorFunc {
+/// several physical axes: these loops are for flat memory. Whether the target has other memory is
+/// for its backend to say.
+pub fn auto(func: &TensorFunc, target: &Target) -> TensorFunc {
     let Some(stages) = stages(func) else { return func.clone() };
     if stages.iter().flat_map(Stage::iters).any(|(_, extent, _)| !emit::fits(extent)) {
         return func.clone();
@@ -83,7 +81,7 @@ pub fn auto(func: &TensorFunc, machine: &Machine) -> TensorFunc {
                 && stages[k + 1..].iter().all(used_once)
                 && reduce::follows(stage, next).is_some()
         });
-        match reduce::schedule(stage, epilogue, machine, &mut views) {
+        match reduce::schedule(stage, epilogue, target, &mut views) {
             Some(stmt) => {
                 if epilogue.is_some() {
                     allocs.retain(|b| *b != stage.buffer);

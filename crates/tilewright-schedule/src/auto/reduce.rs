@@ -33,11 +33,11 @@ use tilewright_ir::{
     Attr, BinOp, Buffer, DType, Expr, ForKind, IterKind, Range, Stmt, StmtKind, Var,
 };
 
-use crate::auto::Machine;
 use crate::auto::affine::Affine;
 use crate::auto::axes::{Access, Axis, fuse, loose_vars, units};
 use crate::auto::emit::{Point, Views, for_each, nest};
 use crate::auto::pack;
+use tilewright_target::Target;
 
 /// What is done with the finished value of each output element.
 struct Finish {
@@ -66,19 +66,19 @@ struct Contraction {
 pub fn schedule(
     stage: &Stage,
     epilogue: Option<&Stage>,
-    machine: &Machine,
+    target: &Target,
     views: &mut Views,
 ) -> Option<Stmt> {
     let mut c = Contraction::new(stage, epilogue)?;
-    let v = c.vector_axis(machine);
+    let v = c.vector_axis(target);
     Some(match v {
         Some(v) if c.axes[v].kind == IterKind::Spatial => {
             let packed = pack::strided_loads(&c.value, &c.axes[v]);
             c.loads = Access::loads(&packed.value);
             c.value = packed.value.clone();
-            Stmt::seq([packed.fill(views), c.spatial_vector(v, machine, views)])
+            Stmt::seq([packed.fill(views), c.spatial_vector(v, target, views)])
         }
-        Some(v) => c.reduce_vector(v, machine, views),
+        Some(v) => c.reduce_vector(v, target, views),
         None => c.scalar(views),
     })
 }
@@ -185,9 +185,9 @@ impl Contraction {
         self.axes.iter().map(|a| a.extent).fold(1, i64::saturating_mul)
     }
 
-    fn lanes(&self, machine: &Machine) -> i64 {
+    fn lanes(&self, target: &Target) -> i64 {
         let widest = self.loads.iter().map(|l| l.buffer.dtype().bytes()).max().unwrap_or(1);
-        machine.lanes(widest.max(self.dtype.bytes()))
+        target.vectors.lanes(widest.max(self.dtype.bytes()))
     }
 
     /// By how much each load moves along an axis; `None` where it does not move evenly.
@@ -196,8 +196,8 @@ impl Contraction {
     }
 
     /// The axis to vectorise: the one with the least estimated cost for each useful lane.
-    fn vector_axis(&self, machine: &Machine) -> Option<usize> {
-        let lanes = self.lanes(machine);
+    fn vector_axis(&self, target: &Target) -> Option<usize> {
+        let lanes = self.lanes(target);
         let spatial = self.spatial().map(|k| self.axes[k].extent).fold(1, i64::saturating_mul);
         let reduced = self.reduce().map(|k| self.axes[k].extent).fold(1, i64::saturating_mul);
         let store = Affine::of_access(&self.finish.buffer, &self.finish.indices);
@@ -277,12 +277,12 @@ impl Contraction {
     }
 
     /// Tiles along a spatial axis `v`, with rows along `u` where there is such an axis.
-    fn spatial_vector(&self, v: usize, machine: &Machine, views: &mut Views) -> Stmt {
-        let lanes = self.lanes(machine);
+    fn spatial_vector(&self, v: usize, target: &Target, views: &mut Views) -> Stmt {
+        let lanes = self.lanes(target);
         let u = self.row_axis(v);
         let vectors = (self.axes[v].extent as u64).div_ceil(lanes as u64) as i64;
         // Registers: accumulators, the vectors of one step, and one broadcast.
-        let budget = machine.vector_registers as i64 * 3 / 4;
+        let budget = target.vectors.registers as i64 * 3 / 4;
         // What the vectors of a tile are made of stays in the cache while tiles of rows go by.
         let fits = |n: &i64| {
             let read = self.footprint(v, |k| match self.axes[k].kind {
@@ -290,7 +290,7 @@ impl Contraction {
                 IterKind::Reduce => self.axes[k].extent,
                 _ => 1,
             });
-            read <= machine.l2_bytes as i64
+            read <= target.caches.l2 as i64
         };
         let most = match u {
             Some(_) => (2..=4).rev().find(fits).unwrap_or(2),
@@ -466,8 +466,8 @@ impl Contraction {
     }
 
     /// Partial results in the lanes of a vector along the reduction axis `v`.
-    fn reduce_vector(&self, v: usize, machine: &Machine, views: &mut Views) -> Stmt {
-        let lanes = self.lanes(machine);
+    fn reduce_vector(&self, v: usize, target: &Target, views: &mut Views) -> Stmt {
+        let lanes = self.lanes(target);
         let extent = self.axes[v].extent;
         // Several vectors, so that one addition need not wait for the one before.
         let vectors = match extent / lanes {

@@ -9,11 +9,15 @@ use tilewright_ops::contraction::{Conv, Gemm, conv, gemm, matmul};
 use tilewright_ops::elementwise::{Binary, Unary, binary, unary};
 use tilewright_ops::pool::{Pool, average_pool, max_pool};
 use tilewright_ops::{Operand, movement, norm, reduce};
-use tilewright_schedule::{Machine, auto};
+use tilewright_schedule::auto;
 use tilewright_script::{parse_module, print_module};
+use tilewright_target::Target;
 use tilewright_transform::lower;
 
-const MACHINES: [Machine; 3] = [Machine::AVX512, Machine::AVX2, Machine::SSE2];
+/// Machines with vectors of 64, 32 and 16 bytes.
+fn targets() -> [Target; 3] {
+    ["x86-64-v4", "x86-64-v3", "x86-64"].map(|cpu| Target::new("x86_64-unknown-linux-gnu", cpu, ""))
+}
 
 /// Small whole numbers in an order without a period.
 fn inputs(func: &TensorFunc) -> Result<Vec<Tensor>> {
@@ -54,24 +58,16 @@ fn run(func: TensorFunc, inputs: &[Tensor]) -> Result<Tensor> {
 fn check(func: &TensorFunc, tolerance: f64) {
     let inputs = inputs(func).expect("inputs");
     let expected = run(func.clone(), &inputs).expect("the function runs");
-    for machine in &MACHINES {
-        let scheduled = auto(func, machine);
-        let mut lowered = lower(&scheduled).expect("lowers");
-        // The interpreter takes scratch parameters for outputs; give them memory again.
-        let scratch = tilewright_transform::lower::scratch::scratch_count(&lowered);
-        let split = lowered.params.len() - scratch;
-        let taken: Vec<_> =
-            lowered.params.split_off(split).iter().filter_map(|p| p.buffer().cloned()).collect();
-        for b in &taken {
-            lowered.body = tilewright_ir::Stmt::allocate(b, lowered.body);
-        }
+    for target in &targets() {
+        let scheduled = auto(func, target);
+        let lowered = lower(&scheduled).expect("lowers");
         for (what, f) in [("scheduled", scheduled), ("lowered", lowered)] {
             let found = run(f, &inputs).unwrap_or_else(|e| panic!("{what}: {}", e.render()));
             assert_eq!(found.shape(), expected.shape());
             for i in 0..found.len() {
                 let (x, y) = (found.get_f64(i), expected.get_f64(i));
                 let near = (x - y).abs() <= tolerance * (1.0 + y.abs());
-                assert!(near || x == y, "{what} on {machine:?}: element {i} is {x}, not {y}");
+                assert!(near || x == y, "{what} for {}: element {i} is {x}, not {y}", target.cpu);
             }
         }
     }
@@ -90,7 +86,7 @@ fn channels_last(height: i64, width: i64, channels: i64, out: i64) -> Vec<String
                      O[vh, vw, vk] = O[vh, vw, vk] + X[vh + vkh, vw + vkw, vc] * W[vkh, vkw, vc, vk]\n"
     );
     let module = parse_module(&Source::new("conv.py", text)).expect("it reads");
-    let scheduled = auto(module.tensor("f").expect("a function"), &Machine::AVX512);
+    let scheduled = auto(module.tensor("f").expect("a function"), &targets()[0]);
     let mut after = Module::new();
     after.insert("f", scheduled);
     let text = print_module(&after);

@@ -7,6 +7,7 @@ mod compute;
 mod decompose_padding;
 mod extents;
 mod inline;
+mod instruction;
 mod layout;
 mod order;
 mod pad_einsum;

@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 
+use tilewright_ir::func::SCRATCH;
 use tilewright_ir::visit::{fold_expr_children, fold_stmt_children};
 use tilewright_ir::{
     Attr, Buffer, Error, Expr, ExprKind, Fold, ForKind, Param, Range, Result, Stmt, StmtKind,
@@ -23,9 +24,6 @@ pub const PASS: Pass = Pass {
     options: &[],
     run: Run::Tensor(|f, _, _| lift_scratch(f)),
 };
-
-/// Attribute with the number of trailing parameters that are scratch memory.
-pub const SCRATCH: &str = "tilewright.workspace";
 
 /// Largest allocation, in bytes, that stays on the stack inside a loop.
 pub const STACK_BYTES: i64 = 16 * 1024;
@@ -43,19 +41,11 @@ pub fn lift_scratch(func: &TensorFunc) -> Result<TensorFunc> {
     }
     let mut func = TensorFunc { body, ..func.clone() };
     if !lift.out.is_empty() {
-        let count = lift.out.len() as i64 + scratch_count(&func) as i64;
+        let count = lift.out.len() as i64 + func.scratch_count() as i64;
         func.params.extend(lift.out.iter().map(Param::tensor));
         func.attrs.insert(SCRATCH.into(), Attr::Int(count));
     }
     Ok(func)
-}
-
-/// How many trailing parameters of a lowered function are scratch memory.
-pub fn scratch_count(func: &TensorFunc) -> usize {
-    match func.attrs.get(SCRATCH) {
-        Some(Attr::Int(n)) => usize::try_from(*n).unwrap_or(0).min(func.params.len()),
-        _ => 0,
-    }
 }
 
 struct Lift {

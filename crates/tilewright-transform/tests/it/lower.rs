@@ -224,13 +224,13 @@ fn allocations_become_scratch_parameters() {
         let nest = Stmt::for_loop(&i, Range::upto(Expr::i32(8)), kind, inside.clone());
         let f = func(&[&b], Stmt::allocate(&outer, nest));
         let f = scratch::lift_scratch(&f).expect("lifts");
-        assert_eq!(scratch::scratch_count(&f), 2);
+        assert_eq!(f.scratch_count(), 2);
         let sizes: Vec<_> = f.buffers().map(|b| b.const_shape()).collect();
         assert_eq!(sizes, [Some(vec![8]), Some(vec![100]), Some(vec![size])]);
         let lines = outline(&f);
         assert_eq!(lines[1], "allocate small [8]");
         assert_eq!(lines[3], line);
-        assert!(matches!(f.attrs.get(scratch::SCRATCH), Some(Attr::Int(2))));
+        assert!(matches!(f.attrs.get(tilewright_ir::func::SCRATCH), Some(Attr::Int(2))));
     }
 }
 

@@ -2,14 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use tilewright::codegen::llvm::{Llvm, Target};
-use tilewright::ir::{Buffer, Expr, Param, Remarks, Stmt, TensorFunc, Var};
-use tilewright::pipeline::{Progress, Stage, run_stages};
-use tilewright::schedule::primitive;
-use tilewright::transform::lower::bounds;
-use tilewright::{
-    DType, Error, Module, ModuleExt, Options, Sizes, Tensor, compile, load, passes, random::Random,
-};
+use tilewright::unstable::codegen::llvm::{Llvm, Target};
+use tilewright::unstable::ir::{Buffer, Expr, Param, Remarks, Stmt, TensorFunc, Var};
+use tilewright::unstable::pipeline::{Progress, Stage, run_stages};
+use tilewright::unstable::schedule::primitive;
+use tilewright::unstable::transform::lower::bounds;
+use tilewright::unstable::{passes, random::Random};
+use tilewright::{DType, Error, Module, Options, Sizes, Tensor, compile, load, parse, print};
 
 const DIGITS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");
 
@@ -24,7 +23,7 @@ fn digits(images: usize) -> Module {
 #[test]
 fn a_model_is_run_in_a_few_lines() {
     let executable = compile(&digits(3), &options()).expect("it compiles");
-    let names = |ports: &[tilewright::ir::Port]| -> Vec<String> {
+    let names = |ports: &[tilewright::unstable::ir::Port]| -> Vec<String> {
         ports.iter().map(|port| format!("{} {} {:?}", port.name, port.dtype, port.shape)).collect()
     };
     assert_eq!(names(executable.inputs()), ["image float32 [3, 1, 8, 8]"]);
@@ -62,15 +61,15 @@ fn inputs_by_name_must_be_there_and_be_known() {
 #[test]
 fn a_module_goes_to_text_and_back() {
     let module = digits(2);
-    let again = Module::from_script(&module.to_script()).expect("what is printed parses");
+    let again = parse(&print(&module), &Sizes::new()).expect("what is printed parses");
     let run = |module: &Module| {
         let executable = compile(module, &options()).expect("it compiles");
         let image = Random::new(5).tensor(DType::F32, &[2, 1, 8, 8]).expect("a tensor");
         executable.run(&[image]).expect("it runs")
     };
     assert!(run(&module).iter().zip(run(&again)).all(|(a, b)| a.same(&b)));
-    assert!(matches!(Module::from_onnx(DIGITS), Err(Error::Input(_))), "N is open");
-    assert!(matches!(Module::from_onnx("/nowhere"), Err(Error::Io(_))));
+    assert!(matches!(load(DIGITS, &Sizes::new()), Err(Error::Input(_))), "N is open");
+    assert!(matches!(load("/nowhere", &Sizes::new()), Err(Error::Io(_))));
 }
 
 #[test]
@@ -140,8 +139,8 @@ fn assumptions_are_in_the_way_of_no_schedule() {
         )
     };
     let scheduled = |text: String| {
-        let module = Module::from_script(&text).expect("it reads");
-        run_stages(&module, &options(), Stage::Schedule, |_, _| Ok(())).map(|m| m.to_script())
+        let module = parse(&text, &Sizes::new()).expect("it reads");
+        run_stages(&module, &options(), Stage::Schedule, |_, _| Ok(())).map(|m| print(&m))
     };
     let plain = scheduled(text("")).expect("it goes through");
     let assumed = "    for i, j in T.grid(16, 32): T.assume(j < 30 or A[i, j] == T.float32(0))";
@@ -229,7 +228,7 @@ fn a_c_kernel_with_its_own_layout_is_linked_into_a_run() {
 
     let text = include_str!("../../../../tests/cases/layout/flow_kernel_library.py");
     let input = text.split("# ---- ").next().expect("the input");
-    let module = Module::from_script(input).expect("it reads");
+    let module = parse(input, &Sizes::new()).expect("it reads");
     let mut flowed = module.clone();
     for name in ["lift_layout", "flow_layout"] {
         let pass = passes::find(name).expect("a pass");
@@ -277,7 +276,7 @@ def gather(A: T.Buffer((10, 3), "float32"), at: T.Buffer((8,), "int32"), B: T.Bu
 
 #[test]
 fn an_access_out_of_range_ends_the_run_with_its_place_and_indices() {
-    let module = Module::from_script(GATHER).expect("a module");
+    let module = parse(GATHER, &Sizes::new()).expect("a module");
     let executable = compile(&module, &options()).expect("it compiles");
     let a: Vec<f32> = (0..30).map(|v| v as f32).collect();
     let a = Tensor::from_slice(&[10, 3], &a).expect("a tensor");
@@ -307,7 +306,7 @@ fn an_access_out_of_range_ends_the_run_with_its_place_and_indices() {
 
 #[test]
 fn checks_are_left_out_where_they_are_not_wanted() {
-    let module = Module::from_script(GATHER).expect("a module");
+    let module = parse(GATHER, &Sizes::new()).expect("a module");
     let checks = |unchecked: bool| {
         let options = Options { unchecked, ..options() };
         let lowered =
@@ -324,7 +323,8 @@ fn a_model_is_proved_under_every_layout() {
             let mut module = digits(97);
             if layout != "none" {
                 let policy = layout.parse().expect("a layout");
-                let laid_out = tilewright::layout::apply(&module, policy, &mut Remarks::new());
+                let laid_out =
+                    tilewright::unstable::layout::apply(&module, policy, &mut Remarks::new());
                 module = laid_out.expect("it is laid out").0;
             }
             let options = Options { fuse, schedule, ..options() };
@@ -340,24 +340,20 @@ fn a_model_is_proved_under_every_layout() {
 fn code_for_another_machine_is_not_run() {
     let llvm = Llvm::get().expect("an LLVM");
     let host = llvm.host();
-    let Target { triple, cpu, features } = host.clone();
+    let Target { triple, cpu, features, .. } = host.clone();
     let lacking = ["x86-64-v4", "sapphirerapids", "knl", "apple-m4", "neoverse-v2", "cortex-a55"];
-    let other = lacking.into_iter().map(|cpu| Target {
-        triple: triple.clone(),
-        cpu: cpu.into(),
-        features: String::new(),
-    });
+    let other = lacking.into_iter().map(|cpu| Target::new(triple.clone(), cpu, ""));
     let mut other = other.filter(|target| llvm.check_target(target).is_ok());
     let have = host.known_features();
-    if let Some(target) = other.find(|t| !t.known_features().missing_in(&have).is_empty()) {
-        let missing = target.known_features().missing_in(&have);
+    if let Some(target) = other.find(|t| !t.known_features().missing_in(have).is_empty()) {
+        let missing = target.known_features().missing_in(have);
         let options = Options { target: Some(target), ..options() };
         let error = compile(&digits(1), &options).err().expect("this machine cannot run it");
         assert!(matches!(error, Error::Unsupported(_)));
         assert!(error.to_string().ends_with(&missing.join(", ")), "{error}");
     }
     for (cpu, features) in [("znver33", features.as_str()), (cpu.as_str(), "+nonsense")] {
-        let target = Target { triple: triple.clone(), cpu: cpu.into(), features: features.into() };
+        let target = Target::new(triple.clone(), cpu, features);
         let options = Options { target: Some(target), ..options() };
         let error = compile(&digits(1), &options).err().expect("there is no such thing");
         assert!(matches!(error, Error::Input(_)), "{error}");

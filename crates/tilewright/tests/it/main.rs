@@ -1,5 +1,6 @@
 //! The integration tests of this crate, one binary.
 
+mod backend;
 mod library;
 mod operators;
 mod padding;

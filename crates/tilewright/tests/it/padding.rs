@@ -1,15 +1,16 @@
 //! Overcompute over padding that holds `NaN`: what nobody defined may be anything, and must not
 //! show in what is defined (`docs/semantics.md`, rule 7).
 
-use tilewright::interp::{self, Arg};
-use tilewright::ir::{Function, Remarks, TensorFunc};
-use tilewright::random::Random;
-use tilewright::{DType, Module, ModuleExt, Options, Tensor, compile, passes};
+use tilewright::unstable::interp::{self, Arg};
+use tilewright::unstable::ir::{Function, Remarks, TensorFunc};
+use tilewright::unstable::passes;
+use tilewright::unstable::random::Random;
+use tilewright::{DType, Module, Options, Sizes, Tensor, compile, print};
 
 const OVERCOMPUTE: &str = "remove_branching_through_overcompute";
 
 fn parse(text: &str) -> Module {
-    Module::from_script(text).expect("it parses")
+    tilewright::parse(text, &Sizes::new()).expect("it parses")
 }
 
 fn overcomputed(module: &Module) -> (Module, Remarks) {
@@ -27,7 +28,7 @@ fn function(module: &Module) -> &TensorFunc {
 }
 
 fn guards(module: &Module) -> usize {
-    module.to_script().lines().filter(|l| l.trim_start().starts_with("if ")).count()
+    print(module).lines().filter(|l| l.trim_start().starts_with("if ")).count()
 }
 
 /// Random elements, and `NaN` behind the first `defined`.
@@ -83,7 +84,7 @@ def main(A: T.Buffer((5, 4), "float32"), F: T.Buffer((3,), "float32"), C: T.Buff
     );
     let (after, _) = overcomputed(&before);
     // The one of the padding stays.
-    assert_eq!((guards(&before), guards(&after)), (2, 1), "{}", after.to_script());
+    assert_eq!((guards(&before), guards(&after)), (2, 1), "{}", print(&after));
     let filter = Random::new(2).tensor(DType::F32, &[3]).expect("a tensor");
     agree(&before, &after, &[padded(1, &[5, 4], 16), filter], &[14]);
 }
@@ -114,13 +115,13 @@ def main(A: T.Buffer((14,), "float32"), W: T.Buffer((4, 4), "float32"), C: T.Buf
     let arguments = [padded(3, &[14], 14), padded(4, &[4, 4], 14)];
     let undefined = text("W[3, ii + 2]");
     let (after, why) = overcomputed(&undefined);
-    assert_eq!(guards(&after), 1, "{}", after.to_script());
+    assert_eq!(guards(&after), 1, "{}", print(&after));
     let remark = why[0].render();
     assert!(remark.contains("C[0] is read") || remark.contains("C[0] is seen"), "{remark}");
     agree(&undefined, &after, &arguments, &[1]);
     // With zeros on both sides it is.
     let zeros = text("0.0");
     let (after, why) = overcomputed(&zeros);
-    assert!(guards(&after) == 0 && why.is_empty(), "{}", after.to_script());
+    assert!(guards(&after) == 0 && why.is_empty(), "{}", print(&after));
     agree(&zeros, &after, &arguments, &[1]);
 }

@@ -1,12 +1,13 @@
 //! Schedules of tensor expressions: the worked examples of Apache TVM RFC 0039, each against the
 //! same function from text under a schedule script.
 
-use tilewright::ir::{DType, Expr, Source, equal};
-use tilewright::schedule::trace::LambdaItem;
+use tilewright::schedule::LambdaItem;
 use tilewright::schedule::{Permissions, Schedule};
 use tilewright::te::{self, AXIS_SEPARATOR};
-use tilewright::transform::lower::flatten::flatten_buffers;
-use tilewright::{Module, ModuleExt, Result, schedule_script};
+use tilewright::unstable::ir::{DType, Expr, Source, equal};
+use tilewright::unstable::schedule_script;
+use tilewright::unstable::transform::lower::flatten::flatten_buffers;
+use tilewright::{Result, Sizes, parse, print};
 
 /// `y = x * 2` of `x = a + 1`, as text.
 fn text(shape: &[usize]) -> String {
@@ -44,26 +45,26 @@ fn flat(
     s.stage(&x).transform_layout(map)?;
     let built = s.into_module();
 
-    let module = Module::from_script(&text(shape))?;
+    let module = parse(&text(shape), &Sizes::new())?;
     let mut schedule = Schedule::new(module, Permissions::default());
     let script = format!("s[x].transform_layout(\"x\", lambda {script})");
     schedule_script::apply(&mut schedule, &Source::new("trace.py", script), |_, _| Ok(()))?;
     equal::modules(&built, schedule.module(), &equal::Options::loose())
-        .unwrap_or_else(|d| panic!("{d}\n{}", built.to_script()));
+        .unwrap_or_else(|d| panic!("{d}\n{}", print(&built)));
 
     let mut found = None;
-    let flat = flatten_buffers(&tilewright::transform::lower::blocks::lower_blocks(
+    let flat = flatten_buffers(&tilewright::unstable::transform::lower::blocks::lower_blocks(
         built.tensor("main")?,
     )?)?;
     struct Shapes<'a>(&'a mut Option<Vec<i64>>);
-    impl tilewright::ir::Visit for Shapes<'_> {
-        fn buffer_def(&mut self, b: &tilewright::ir::Buffer) {
+    impl tilewright::unstable::ir::Visit for Shapes<'_> {
+        fn buffer_def(&mut self, b: &tilewright::unstable::ir::Buffer) {
             if &*b.name == "x" {
                 *self.0 = b.const_shape();
             }
         }
     }
-    tilewright::ir::visit::walk_func(&mut Shapes(&mut found), &flat);
+    tilewright::unstable::ir::visit::walk_func(&mut Shapes(&mut found), &flat);
     Ok(found.expect("`x` is allocated"))
 }
 
@@ -145,7 +146,7 @@ fn inputs_and_padding() -> Result<()> {
     s.stage(&y).transform_layout_padded(map, &0.into())?;
     let shapes: Vec<_> = s.func()?.buffers().map(|b| b.const_shape()).collect();
     assert_eq!(shapes, [Some(vec![4, 4]), Some(vec![4, 4])]);
-    let text = s.into_module().to_script();
+    let text = print(&s.into_module());
     assert!(text.contains("T.if_then_else(v_i0_0 == 3 and v_i0_1 >= 2, T.float32(0.0)"), "{text}");
     Ok(())
 }

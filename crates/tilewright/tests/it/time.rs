@@ -6,8 +6,8 @@
 
 use std::fmt::Write as _;
 
-use tilewright::passes::{self, Config, passes};
-use tilewright::{Module, ModuleExt};
+use tilewright::unstable::passes::{self, Config, passes};
+use tilewright::{Sizes, parse};
 use tilewright_sets::budget;
 
 /// A function `f(A, B)` of `int32` with these extents, by the lines of its body.
@@ -151,7 +151,7 @@ fn ends(pass: &str) {
     let pass = passes::find(pass).expect("it is in the table");
     for (name, text) in programs() {
         let module =
-            Module::from_script(&text).unwrap_or_else(|e| panic!("{name}: {}", e.render()));
+            parse(&text, &Sizes::new()).unwrap_or_else(|e| panic!("{name}: {}", e.render()));
         let mut why = Vec::new();
         let run = || passes::run(pass, &module, &Config::new(), &mut why);
         let (result, spent) = budget::within(name, u64::MAX, run);

@@ -6,10 +6,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tilewright::ir::{Error, Source};
 use tilewright::schedule::{Permissions, Schedule};
-use tilewright::schedule_script::apply;
-use tilewright::{Module, ModuleExt};
+use tilewright::unstable::ir::Source;
+use tilewright::unstable::schedule_script::apply;
+use tilewright::{Error, Module, Sizes, parse, print};
 
 const PROGRAM: &str = r#"
 @T.prim_func
@@ -219,7 +219,7 @@ fn mutate(random: &mut Random, text: &mut String) {
 }
 
 fn module() -> Module {
-    Module::from_script(PROGRAM).expect("it reads")
+    parse(PROGRAM, &Sizes::new()).expect("it reads")
 }
 
 /// Runs a script, prints what it leaves, and reads that back; says how many calls were accepted.
@@ -231,8 +231,8 @@ fn run(text: &str) -> Result<usize, (usize, Error)> {
         Ok(())
     });
     if calls > 0 {
-        let printed = schedule.module().to_script();
-        if let Err(e) = Module::from_script(&printed) {
+        let printed = print(schedule.module());
+        if let Err(e) = parse(&printed, &Sizes::new()) {
             panic!("what was printed does not read: {}\n{printed}", e.render());
         }
         let _ = schedule.trace().to_string();

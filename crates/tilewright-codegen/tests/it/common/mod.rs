@@ -176,7 +176,7 @@ pub fn zeros(dtype: DType, shape: &[usize]) -> Tensor {
 /// A target without any vector extension beyond what the architecture has.
 pub fn baseline() -> Target {
     let host = Llvm::get().expect("an LLVM").host();
-    Target { cpu: String::new(), features: String::new(), ..host }
+    Target::new(host.triple, "", "")
 }
 
 pub fn name(text: &str) -> Arc<str> {

@@ -39,6 +39,10 @@ fn random_tensor(seed: &mut u64, dtype: DType, shape: &[usize]) -> Tensor {
             let values: Vec<f32> = (0..n).map(|_| next() as f32 - 8.0).collect();
             Tensor::from_slice(shape, &values)
         }
+        DType::I8 => {
+            let values: Vec<i8> = (0..n).map(|_| next() as i8 - 8).collect();
+            Tensor::from_slice(shape, &values)
+        }
         DType::I32 => {
             let values: Vec<i32> = (0..n).map(|_| next() as i32 - 8).collect();
             Tensor::from_slice(shape, &values)

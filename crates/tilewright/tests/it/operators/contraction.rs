@@ -1,12 +1,14 @@
 //! Sums of products.
 
 use tilewright::DType;
-use tilewright::graph::layout::Policy;
-use tilewright::ir::Remarks;
-use tilewright::ops::Operand;
-use tilewright::ops::contraction::{Conv, ConvTranspose, Gemm, conv, conv_transpose, gemm, matmul};
-use tilewright::ops::einsum::einsum;
-use tilewright::ops::quantize::matmul_integer;
+use tilewright::unstable::graph::layout::Policy;
+use tilewright::unstable::ir::Remarks;
+use tilewright::unstable::ops::Operand;
+use tilewright::unstable::ops::contraction::{
+    Conv, ConvTranspose, Gemm, conv, conv_transpose, gemm, matmul,
+};
+use tilewright::unstable::ops::einsum::einsum;
+use tilewright::unstable::ops::quantize::matmul_integer;
 
 use super::{RAGGED, calling, check, compare_runs_of};
 
@@ -172,7 +174,8 @@ fn grouped_convolutions_under_every_layout() {
             let module = calling(func.expect(name)).expect(name);
             for policy in [Policy::Blocked(8), Policy::Blocked(16), Policy::ChannelsLast] {
                 let what = format!("{name} {channels} to {out} x {groups}, {policy:?}");
-                let laid = tilewright::layout::apply(&module, policy, &mut Remarks::new());
+                let laid =
+                    tilewright::unstable::layout::apply(&module, policy, &mut Remarks::new());
                 let (laid, _) = laid.unwrap_or_else(|e| panic!("{what}: {}", e.render()));
                 compare_runs_of(&what, &module, &laid);
             }

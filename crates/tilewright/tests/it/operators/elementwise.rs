@@ -1,10 +1,10 @@
 //! Elementwise operators.
 
 use tilewright::DType;
-use tilewright::ops::elementwise::{
+use tilewright::unstable::ops::elementwise::{
     Binary, Unary, Variadic, binary, cast, unary, variadic, where_,
 };
-use tilewright::ops::{Operand, Scalar};
+use tilewright::unstable::ops::{Operand, Scalar};
 
 use super::{RAGGED, check};
 

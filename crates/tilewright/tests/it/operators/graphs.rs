@@ -1,15 +1,15 @@
 //! Random graphs of small operators: what fusion, memory planning, schedules and native code make
 //! of several functions together.
 
-use tilewright::ir::{GraphExpr, GraphVar, TensorFunc, TensorType};
-use tilewright::ops::contraction::{Conv, conv, matmul};
-use tilewright::ops::elementwise::{Binary, Unary, binary, unary};
-use tilewright::ops::movement::{concat, expand, reshape, slice, transpose};
-use tilewright::ops::norm::softmax;
-use tilewright::ops::pool::{Pool, average_pool, max_pool};
-use tilewright::ops::reduce::{Reduction, reduce};
-use tilewright::ops::{Operand, results};
-use tilewright::random::Random;
+use tilewright::unstable::ir::{GraphExpr, GraphVar, TensorFunc, TensorType};
+use tilewright::unstable::ops::contraction::{Conv, conv, matmul};
+use tilewright::unstable::ops::elementwise::{Binary, Unary, binary, unary};
+use tilewright::unstable::ops::movement::{concat, expand, reshape, slice, transpose};
+use tilewright::unstable::ops::norm::softmax;
+use tilewright::unstable::ops::pool::{Pool, average_pool, max_pool};
+use tilewright::unstable::ops::reduce::{Reduction, reduce};
+use tilewright::unstable::ops::{Operand, results};
+use tilewright::unstable::random::Random;
 use tilewright::{DType, Result, Tensor};
 
 use super::{Graph, compare_module, input};
@@ -83,7 +83,9 @@ impl Maker {
     fn constant(&mut self, shape: &[usize]) -> Result<(GraphVar, Operand)> {
         let tensor = input(&mut self.random, DType::F32, shape)?;
         let ty = TensorType::fixed(shape, DType::F32);
-        let var = self.graph.bind(tilewright::ir::GraphType::Tensor(ty), GraphExpr::Const(tensor));
+        let var = self
+            .graph
+            .bind(tilewright::unstable::ir::GraphType::Tensor(ty), GraphExpr::Const(tensor));
         Ok((var, Operand::f32(shape)))
     }
 

@@ -3,13 +3,14 @@
 //! so does the import where the data are constants.
 
 use prost::Message;
-use tilewright::onnx::proto::{
+use tilewright::unstable::interp;
+use tilewright::unstable::onnx::proto::{
     AttributeProto, AttributeType, DataType, DimensionProto, DimensionValue, GraphProto,
     ModelProto, NodeProto, OperatorSetId, TensorProto, TensorShapeProto, TensorTypeProto,
     TypeProto, TypeValue, ValueInfoProto,
 };
-use tilewright::onnx::{ImportOptions, import_bytes};
-use tilewright::{DType, Error, Module, Options, Result, Tensor, compile, interp};
+use tilewright::unstable::onnx::{ImportOptions, import_bytes};
+use tilewright::{DType, Error, Module, Options, Result, Tensor, compile};
 
 /// A node named `n`, what it reads, and what to change in that.
 struct Case {

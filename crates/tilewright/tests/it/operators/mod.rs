@@ -10,17 +10,18 @@ mod norm;
 mod pool;
 mod reduce;
 
-use tilewright::compare::{Tolerance, compare};
-use tilewright::ir::visit::{walk_expr, walk_stmt};
-use tilewright::ir::{
+use tilewright::unstable::compare::{Tolerance, compare};
+use tilewright::unstable::interp;
+use tilewright::unstable::ir::visit::{walk_expr, walk_stmt};
+use tilewright::unstable::ir::{
     Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param, TensorFunc,
     TensorType, TypeKind,
 };
-use tilewright::ir::{Expr, ExprKind, Stmt, StmtKind, Visit};
-use tilewright::pipeline::{Stage, run_stages};
-use tilewright::random::Random;
-use tilewright::transform::lower::bounds;
-use tilewright::{DType, Options, Result, Tensor, compile, interp};
+use tilewright::unstable::ir::{Expr, ExprKind, Stmt, StmtKind, Visit};
+use tilewright::unstable::pipeline::{Stage, run_stages};
+use tilewright::unstable::random::Random;
+use tilewright::unstable::transform::lower::bounds;
+use tilewright::{DType, Options, Result, Tensor, compile};
 
 /// Extents around the widths of vectors and tiles.
 const RAGGED: [usize; 14] = [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 48, 65];

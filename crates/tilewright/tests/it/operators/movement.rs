@@ -1,14 +1,14 @@
 //! Data that only moves, images that are resized, tensors from nothing, quantisation.
 
 use tilewright::DType;
-use tilewright::ops::movement::{
+use tilewright::unstable::ops::movement::{
     DepthOrder, PadMode, ScatterMode, concat, copy, depth_to_space, expand, gather,
     gather_elements, gather_nd, one_hot, pad, reshape, reverse_sequence, scatter_elements,
     scatter_nd, slice, space_to_depth, split, tile, transpose, trilu,
 };
-use tilewright::ops::quantize::{Quantization, dequantize_linear, quantize_linear};
-use tilewright::ops::resize::{Coordinates, Interpolation, Nearest, Resize, resize};
-use tilewright::ops::{Operand, Scalar, creation};
+use tilewright::unstable::ops::quantize::{Quantization, dequantize_linear, quantize_linear};
+use tilewright::unstable::ops::resize::{Coordinates, Interpolation, Nearest, Resize, resize};
+use tilewright::unstable::ops::{Operand, Scalar, creation};
 
 use super::{check, check_with, indices};
 

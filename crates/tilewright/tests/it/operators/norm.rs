@@ -2,8 +2,8 @@
 
 use tilewright::DType;
 use tilewright::Tensor;
-use tilewright::ops::Operand;
-use tilewright::ops::norm::{
+use tilewright::unstable::ops::Operand;
+use tilewright::unstable::ops::norm::{
     BatchNorm, LayerNorm, Lrn, batch_norm, group_norm, hardmax, instance_norm, layer_norm,
     log_softmax, log_softmax_from, lp_norm, lrn, mean_variance_norm, rms_norm, softmax,
     softmax_from,

@@ -1,8 +1,8 @@
 //! Windows that slide.
 
 use tilewright::DType;
-use tilewright::ops::Operand;
-use tilewright::ops::pool::{
+use tilewright::unstable::ops::Operand;
+use tilewright::unstable::ops::pool::{
     Pool, average_pool, global_average_pool, global_lp_pool, global_max_pool, lp_pool, max_pool,
     max_pool_with_indices,
 };

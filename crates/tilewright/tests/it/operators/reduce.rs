@@ -1,8 +1,8 @@
 //! Axes that go.
 
 use tilewright::DType;
-use tilewright::ops::Operand;
-use tilewright::ops::reduce::{Arg, Reduction, arg_reduce, cumsum, reduce, top_k};
+use tilewright::unstable::ops::Operand;
+use tilewright::unstable::ops::reduce::{Arg, Reduction, arg_reduce, cumsum, reduce, top_k};
 
 use super::{RAGGED, check, check_with};
 
@@ -75,7 +75,7 @@ fn positions_sums_and_the_best() {
 fn the_best_of_rows_with_ties_and_nan() {
     // Few different values, so that positions decide, and `NaN` among them.
     let row = |_: &str, shape: &[usize]| {
-        let mut random = tilewright::random::Random::new(shape.len() as u64);
+        let mut random = tilewright::unstable::random::Random::new(shape.len() as u64);
         let value = |r: u64| if r.is_multiple_of(5) { f32::NAN } else { (r % 7) as f32 };
         let values: Vec<f32> =
             (0..shape.iter().product()).map(|_| value(random.bits() >> 7)).collect();

@@ -4,10 +4,9 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use tilewright_ir::{Attr, Error, Module, Result, Source};
+use tilewright_graph::sizes::{self, Sizes};
+use tilewright_ir::{Attr, Error, Expr, Module, Result, Source};
 use tilewright_onnx::{Dim, ImportOptions, Model, ValueType};
-
-use crate::sizes::{self, Sizes};
 
 /// Loads a model or module from a file: an ONNX model (`.onnx`) or TVMScript (`.py`). A file with
 /// another ending is taken for TVMScript if it is text.
@@ -85,7 +84,7 @@ impl Draft {
     pub fn inputs(&self) -> Result<Vec<ValueType>> {
         match &self.0 {
             Kind::Onnx(model) => Ok(model.signature()?.inputs),
-            Kind::Script(module) => sizes::parameters(module),
+            Kind::Script(module) => parameters(module),
         }
     }
 
@@ -150,13 +149,14 @@ pub fn fixed_inputs(module: &Module) -> Vec<Arc<str>> {
     }
 }
 
-/// Parses TVMScript; `name` is what messages call it.
+/// Parses TVMScript. Sizes that it leaves open are taken from `sizes`; those that are not given stay
+/// open.
 ///
 /// # Errors
 /// As [`load`] for TVMScript.
 ///
 /// ```
-/// use tilewright::{Sizes, load};
+/// use tilewright::{Sizes, parse};
 /// let text = r#"
 /// @T.prim_func
 /// def double(a: T.handle, b: T.handle):
@@ -168,42 +168,30 @@ pub fn fixed_inputs(module: &Module) -> Vec<Arc<str>> {
 ///             vi = T.axis.spatial(n, i)
 ///             B[vi] = A[vi] * T.float32(2)
 /// "#;
-/// let module = load::parse("<text>", text, &Sizes::new().dim("n", 5))?;
+/// let module = parse(text, &Sizes::new().dim("n", 5))?;
 /// assert_eq!(module.tensor("double")?.buffers().next().unwrap().const_shape(), Some(vec![5]));
 /// # Ok::<(), tilewright::Error>(())
 /// ```
-pub fn parse(name: impl Into<String>, text: impl Into<String>, sizes: &Sizes) -> Result<Module> {
-    Draft::parse(name, text)?.module(sizes)
+pub fn parse(text: &str, sizes: &Sizes) -> Result<Module> {
+    Draft::parse("<text>", text)?.module(sizes)
 }
 
-/// Ways to a module, and its text.
-pub trait ModuleExt: Sized {
-    /// Imports an ONNX model whose sizes are all known.
-    ///
-    /// # Errors
-    /// As [`load`].
-    fn from_onnx(path: impl AsRef<Path>) -> Result<Self>;
-
-    /// Parses TVMScript.
-    ///
-    /// # Errors
-    /// As [`parse`].
-    fn from_script(text: &str) -> Result<Self>;
-
-    /// The module as TVMScript; parsing it gives the same module.
-    fn to_script(&self) -> String;
+/// A module as TVMScript; parsing it gives the same module.
+pub fn print(module: &Module) -> String {
+    tilewright_script::print_module(module)
 }
 
-impl ModuleExt for Module {
-    fn from_onnx(path: impl AsRef<Path>) -> Result<Self> {
-        Draft(Kind::Onnx(Box::new(Model::read(path)?))).module(&Sizes::new())
-    }
-
-    fn from_script(text: &str) -> Result<Self> {
-        parse("<text>", text, &Sizes::new())
-    }
-
-    fn to_script(&self) -> String {
-        tilewright_script::print_module(self)
-    }
+/// The tensor parameters of the entry of a module, as a model describes its inputs.
+fn parameters(module: &Module) -> Result<Vec<ValueType>> {
+    let dim = |e: &Expr| match (e.as_int().map(usize::try_from), e.as_var()) {
+        (Some(Ok(size)), _) => Dim::Fixed(size),
+        (_, Some(var)) => Dim::Named(var.name().to_string()),
+        _ => Dim::Open,
+    };
+    let parameter = |i: sizes::Input| ValueType {
+        name: i.name.to_string(),
+        dtype: Some(i.dtype),
+        dims: Some(i.shape.iter().map(dim).collect()),
+    };
+    Ok(sizes::inputs(module, module.entry()?).into_iter().map(parameter).collect())
 }

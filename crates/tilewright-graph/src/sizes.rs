@@ -8,21 +8,20 @@
 //! Only the entry of a module has open sizes of its own. What it calls gets them from the types of
 //! the arguments: a function that is called with other sizes in another place becomes two.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_ir::visit::{fold_expr_children, fold_func};
+use tilewright_ir::visit::{fold_expr_children, fold_func, free_vars};
 use tilewright_ir::{
     Binding, BindingBlock, Buffer, DType, Error, Expr, ExprKind, Fold, Function, GraphExpr,
     GraphFunc, GraphType, GraphVar, Module, Param, Result, Tensor, TensorFunc, TensorType, Var,
     expr,
 };
-use tilewright_onnx::{Dim, ValueType};
 
 /// What is known of the sizes that a model or module leaves open.
 ///
 /// ```
-/// use tilewright::Sizes;
+/// use tilewright_graph::sizes::Sizes;
 /// let sizes = Sizes::new().dim("N", 4).shape("x", &[4, 3]);
 /// assert_eq!(sizes.dims["N"], 4);
 /// ```
@@ -71,11 +70,15 @@ impl Sizes {
 /// The values of variables, each with where it is from.
 type Values = HashMap<Var, (i64, String)>;
 
-/// A parameter of the entry, as its user sees it.
-struct Input {
-    name: Arc<str>,
-    shape: Vec<Expr>,
-    dtype: DType,
+/// A tensor parameter of the entry, as its user sees it.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its extents.
+    pub shape: Vec<Expr>,
+    /// Type of the elements.
+    pub dtype: DType,
 }
 
 /// Fills in sizes. The module's entry and what it calls are specialised; other functions stay.
@@ -109,7 +112,7 @@ pub fn open(module: &Module) -> Vec<Arc<str>> {
     let Ok(entry) = module.entry() else { return Vec::new() };
     let (inputs, scalars) = signature(module, entry);
     let mut names: Vec<Arc<str>> = Vec::new();
-    let vars = inputs.iter().flat_map(|i| &i.shape).flat_map(tilewright_ir::visit::free_vars);
+    let vars = inputs.iter().flat_map(|i| &i.shape).flat_map(free_vars);
     for var in vars.chain(scalars) {
         if !names.contains(var.name()) {
             names.push(var.name().clone());
@@ -119,20 +122,49 @@ pub fn open(module: &Module) -> Vec<Arc<str>> {
     names
 }
 
-/// The tensor parameters of the entry of a module, as a model describes its inputs.
-pub(crate) fn parameters(module: &Module) -> Result<Vec<ValueType>> {
-    let (inputs, _) = signature(module, module.entry()?);
-    let dim = |e: &Expr| match (e.as_int().map(usize::try_from), e.as_var()) {
-        (Some(Ok(size)), _) => Dim::Fixed(size),
-        (_, Some(var)) => Dim::Named(var.name().to_string()),
-        _ => Dim::Open,
-    };
-    let parameter = |i: Input| ValueType {
-        name: i.name.to_string(),
-        dtype: Some(i.dtype),
-        dims: Some(i.shape.iter().map(dim).collect()),
-    };
-    Ok(inputs.into_iter().map(parameter).collect())
+/// The tensor parameters of a function of a module, outputs of a tensor function among them.
+pub fn inputs(module: &Module, function: &str) -> Vec<Input> {
+    signature(module, function).0
+}
+
+/// The sizes that one function of a module leaves open, where it is the entry. Scalars that are no
+/// integers are data.
+pub fn open_in(module: &Module, function: &str) -> Vec<Arc<str>> {
+    let mut names = open(module);
+    if let Some(Function::Tensor(f)) = module.functions.get(function) {
+        let data = |n: &Arc<str>| {
+            f.params
+                .iter()
+                .any(|p| matches!(p, Param::Scalar(v) if v.name() == n && !v.dtype().is_int()))
+        };
+        names.retain(|n| !data(n));
+    }
+    names
+}
+
+/// The integers that a function takes and that none of its shapes depends on.
+pub fn free_scalars(module: &Module, function: &str) -> Vec<Arc<str>> {
+    let (inputs, scalars) = signature(module, function);
+    let sizes: HashSet<Var> = inputs.iter().flat_map(|i| &i.shape).flat_map(free_vars).collect();
+    scalars.iter().filter(|v| !sizes.contains(v)).map(|v| v.name().clone()).collect()
+}
+
+/// Refuses a module whose entry leaves sizes open.
+///
+/// # Errors
+/// [`Error::Input`] that names them.
+pub fn check_closed(module: &Module) -> Result<()> {
+    let open = open(module);
+    if open.is_empty() {
+        return Ok(());
+    }
+    let (mut said, mut flags) = (Vec::new(), String::new());
+    for name in &open {
+        said.push(format!("`{name}`"));
+        flags += &format!(" --dim {name}=SIZE");
+    }
+    Err(Error::input(format!("the module leaves these sizes open: {}", said.join(", ")))
+        .help(format!("give each a size:{flags}; or give the inputs")))
 }
 
 /// The tensor and the scalar parameters of a function.
@@ -141,7 +173,7 @@ fn signature(module: &Module, name: &str) -> (Vec<Input>, Vec<Var>) {
     let mut scalars = Vec::new();
     match module.functions.get(name) {
         Some(Function::Tensor(f)) => {
-            for p in &f.params {
+            for p in f.split_params().0 {
                 match p {
                     Param::Buffer { buffer, .. } => inputs.push(Input {
                         name: buffer.name.clone(),
@@ -236,7 +268,7 @@ fn solve(inputs: &[Input], scalars: &[Var], sizes: &Sizes) -> Result<Values> {
 
 /// The variables of this name.
 fn named(inputs: &[Input], scalars: &[Var], name: &str) -> Vec<Var> {
-    let free = inputs.iter().flat_map(|i| &i.shape).flat_map(tilewright_ir::visit::free_vars);
+    let free = inputs.iter().flat_map(|i| &i.shape).flat_map(free_vars);
     let mut vars: Vec<Var> = free.chain(scalars.iter().cloned()).collect();
     vars.retain(|v| **v.name() == *name && v.dtype().is_int());
     vars.sort();
@@ -245,7 +277,7 @@ fn named(inputs: &[Input], scalars: &[Var], name: &str) -> Vec<Var> {
 }
 
 fn unknown(inputs: &[Input], scalars: &[Var], key: &str) -> Error {
-    let free = inputs.iter().flat_map(|i| &i.shape).flat_map(tilewright_ir::visit::free_vars);
+    let free = inputs.iter().flat_map(|i| &i.shape).flat_map(free_vars);
     let mut names: Vec<String> =
         free.chain(scalars.iter().cloned()).map(|v| format!("`{}`", v.name())).collect();
     names.sort();

@@ -8,33 +8,30 @@
 //! | [`Stage::Schedule`] | every function gets loops that suit the processor |
 //! | [`Stage::Lower`] | blocks and multi-dimensional buffers become loops over flat memory |
 //!
-//! Each takes a module and gives a module, which can be printed and read back. Then the graph
-//! function becomes a [`Plan`], the tensor functions that it calls become LLVM IR, and LLVM makes
-//! them objects, several at a time.
+//! Each takes a module and gives a module, which can be printed and read back. After the last one it
+//! is [`Lowered`](tilewright_ir::Lowered): the graph function becomes a plan
+//! ([`tilewright_graph::plan_memory`]), and a [`Backend`] makes code of the tensor functions that the
+//! plan calls.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tilewright_analysis::at_once;
-use tilewright_codegen::cache::ObjectCache;
-use tilewright_codegen::emit;
-use tilewright_codegen::llvm::{Llvm, OptLevel, Target};
+use tilewright_codegen::LlvmBackend;
 use tilewright_graph as graph;
-use tilewright_ir::{Error, Module, Plan, Remarks, Result, TensorFunc, well_formed};
-use tilewright_runtime::Symbol;
-use tilewright_runtime::pool::cores;
+use tilewright_graph::layout::Policy;
+use tilewright_graph::sizes;
+use tilewright_ir::{Error, Module, Remarks, Result, well_formed};
 use tilewright_schedule::auto;
+use tilewright_target::{Backend, CodeOptions, OptLevel, Target, cores};
 use tilewright_transform::lower;
-use tilewright_transform::lower::scratch::scratch_count;
-use tilewright_transform::pass::{Config, Pass};
+use tilewright_transform::pass::{Config, Pass, each_tensor};
 
-use crate::assume;
-use crate::sizes;
+use super::assume;
 
 /// A stage from module to module, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Stage {
     /// What functions assume is used, and the assumptions go.
     Assume,
@@ -77,15 +74,16 @@ impl Stage {
     /// # Errors
     /// Those of the stage, and of [`Options::target`].
     pub fn run(self, module: &Module, options: &Options) -> Result<Module> {
-        let given = |option: &str, value: &str| Config::new().with(self.pass().key(option), value);
         let config = match self {
+            // The target says more than the options of the pass can.
             Stage::Schedule => {
                 let target = options.target()?;
-                let features = target.known_features().to_list();
-                given(auto::TRIPLE.name, &target.triple)
-                    .with(self.pass().key(auto::FEATURES.name), features)
+                return each_tensor(module, |f| Ok(auto(f, &target)));
             }
-            Stage::Lower => given(lower::UNCHECKED.name, &u8::from(options.unchecked).to_string()),
+            Stage::Lower => {
+                let unchecked = u8::from(options.unchecked).to_string();
+                Config::new().with(self.pass().key(lower::UNCHECKED.name), unchecked)
+            }
             _ => Config::new(),
         };
         self.pass().apply(module, &config, &mut Remarks::new())
@@ -115,9 +113,13 @@ pub type Warner = Arc<dyn Fn(&str) + Send + Sync>;
 pub struct Options {
     /// Threads that a run uses; 0 for one a core.
     pub threads: usize,
-    /// The machine to generate code for; `None` for this one.
+    /// What makes the code.
+    pub backend: Arc<dyn Backend>,
+    /// The machine to make code for; `None` for this one.
     pub target: Option<Target>,
-    /// How much LLVM optimises.
+    /// How the tensors of the model lie in memory; `None` for as it is written.
+    pub layout: Option<Policy>,
+    /// How much the backend optimises.
     pub level: OptLevel,
     /// Fuse elementwise work.
     pub fuse: bool,
@@ -142,7 +144,9 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             threads: 0,
+            backend: Arc::new(LlvmBackend),
             target: None,
+            layout: None,
             level: OptLevel::Full,
             fuse: true,
             schedule: true,
@@ -160,7 +164,9 @@ impl std::fmt::Debug for Options {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Options {
             threads,
+            backend,
             target,
+            layout,
             level,
             fuse,
             schedule,
@@ -173,7 +179,9 @@ impl std::fmt::Debug for Options {
         } = self;
         f.debug_struct("Options")
             .field("threads", threads)
+            .field("backend", &backend.name())
             .field("target", target)
+            .field("layout", layout)
             .field("level", level)
             .field("fuse", fuse)
             .field("schedule", schedule)
@@ -193,15 +201,13 @@ impl Options {
         Options { threads, ..Self::default() }
     }
 
-    /// The machine to generate code for.
+    /// The machine to make code for.
     ///
     /// # Errors
-    /// [`Error::Toolchain`] if it is this one and there is no LLVM to ask about it.
-    /// [`Error::Input`] for a CPU or feature that LLVM does not know.
+    /// Those of [`Backend::host`] and [`Backend::check_target`].
     pub fn target(&self) -> Result<Target> {
-        let llvm = Llvm::get()?;
-        let Some(target) = &self.target else { return Ok(llvm.host()) };
-        llvm.check_target(target)?;
+        let Some(target) = &self.target else { return self.backend.host() };
+        self.backend.check_target(target)?;
         Ok(target.clone())
     }
 
@@ -210,18 +216,17 @@ impl Options {
         if self.threads == 0 { cores() } else { self.threads }
     }
 
-    /// The cache of compiled code.
-    pub fn object_cache(&self) -> ObjectCache {
-        if self.cache { ObjectCache::from_env() } else { ObjectCache::off() }
-    }
-
-    /// Hands on what a cache warned of.
-    pub fn tell_warnings(&self, cache: &ObjectCache) {
-        for warning in cache.take_warnings() {
-            if let Some(warn) = &self.warn {
-                warn(&warning);
-            }
-        }
+    /// What of them a backend takes.
+    pub fn with_code_options<T>(&self, make: impl FnOnce(&CodeOptions<'_>) -> T) -> T {
+        let watch = |done, total| self.tell("compile", done, total);
+        let warn = |text: &str| self.warn.iter().for_each(|warn| warn(text));
+        make(&CodeOptions {
+            level: self.level,
+            cache: self.cache,
+            link: &self.link,
+            watch: Some(&watch),
+            warn: Some(&warn),
+        })
     }
 
     fn wants(&self, stage: Stage) -> bool {
@@ -239,22 +244,6 @@ impl Options {
     }
 }
 
-/// Checks the rules of the IR. In a lowered module, whose functions may take more memory than their
-/// callers know of, only the tensor functions are checked.
-///
-/// # Errors
-/// [`Error::Malformed`] with the place.
-pub fn check(module: &Module) -> Result<()> {
-    if module.tensors().all(|(_, f)| scratch_count(f) == 0) {
-        return well_formed::check_module(module);
-    }
-    let mut tensors = module.tensors();
-    tensors.try_for_each(|(name, f)| {
-        let checked = well_formed::check_tensor(name, f);
-        checked.map_err(|e| module.source.iter().fold(e, |e, source| e.in_source(source)))
-    })
-}
-
 /// Checks that iterations of loops that run at once do not depend on one another, as far as that can
 /// be seen.
 ///
@@ -269,18 +258,10 @@ fn check_promises(module: &Module) -> Result<()> {
     })
 }
 
-/// [`check`] for passes, which may also work on functions with free integers: nothing can run
-/// such a function, but it can be transformed and printed.
-pub fn check_open(module: &Module) -> Result<()> {
-    match module.tensors().all(|(_, f)| scratch_count(f) == 0) {
-        true => well_formed::check_open_module(module),
-        false => check(module),
-    }
-}
-
-/// [`check`] where a failure is a bug of what gave the module.
+/// Checks the rules of the IR, where a failure is a bug of what gave the module. Functions may have
+/// free integers: nothing can run such a function, but it can be transformed and printed.
 pub(crate) fn check_after(what: &str, module: &Module) -> Result<()> {
-    check_open(module)
+    well_formed::check_open_module(module)
         .map_err(|e| Error::internal(format!("`{what}` broke a rule: {}", e.diagnostic().message)))
 }
 
@@ -296,21 +277,9 @@ pub fn run_stages(
     until: Stage,
     mut after: impl FnMut(Stage, &Module) -> Result<()>,
 ) -> Result<Module> {
-    check(module)?;
+    well_formed::check_module(module)?;
     check_promises(module)?;
-    let open = sizes::open(module);
-    if !open.is_empty() {
-        let (mut said, mut flags) = (Vec::new(), String::new());
-        for name in &open {
-            said.push(format!("`{name}`"));
-            flags += &format!(" --dim {name}=SIZE");
-        }
-        return Err(Error::input(format!(
-            "the module leaves these sizes open: {}",
-            said.join(", ")
-        ))
-        .help(format!("give each a size:{flags}; or give the inputs")));
-    }
+    sizes::check_closed(module)?;
     let mut module = graph::normal::name_outputs(module);
     let stages = Stage::ALL.into_iter().filter(|stage| *stage <= until);
     for stage in stages.filter(|stage| options.wants(*stage)) {
@@ -322,100 +291,4 @@ pub fn run_stages(
         after(stage, &module)?;
     }
     Ok(module)
-}
-
-/// The tensor functions that a plan calls, each once, and what its kernel is called.
-#[derive(Clone, Debug)]
-pub struct Kernels {
-    /// Name, function, symbol.
-    pub list: Vec<(Arc<str>, Arc<TensorFunc>, Symbol)>,
-}
-
-impl Kernels {
-    /// Those of a plan over a lowered module, with symbols under a prefix.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if the plan calls a function that the module does not have.
-    pub fn of_plan(plan: &Plan, lowered: &Module, prefix: &str) -> Result<Kernels> {
-        let mut seen = HashSet::new();
-        let mut list = Vec::new();
-        for step in &plan.steps {
-            if !seen.insert(step.func.clone()) {
-                continue;
-            }
-            let f = lowered.tensor(&step.func).map_err(|e| Error::internal(e.to_string()))?;
-            let symbol = Symbol {
-                name: emit::symbol(prefix, &step.func),
-                assertions: emit::assertions(f),
-                source: lowered.source.clone(),
-            };
-            list.push((step.func.clone(), f.clone(), symbol));
-        }
-        Ok(Kernels { list })
-    }
-
-    /// One module of LLVM IR for each kernel: so that they compile at the same time, and one that
-    /// several models have is compiled once.
-    ///
-    /// # Errors
-    /// Those of [`emit::module`].
-    pub fn llvm_ir(&self, prefix: &str, target: &Target) -> Result<Vec<String>> {
-        let one = |(name, f, _): &(Arc<str>, Arc<TensorFunc>, Symbol)| {
-            emit::module_with_prefix(prefix, &[(name.clone(), &**f)], target)
-        };
-        self.list.iter().map(one).collect()
-    }
-}
-
-/// Compiles modules of LLVM IR to object files, as many at a time as there are cores.
-///
-/// # Errors
-/// Those of [`Llvm::compile`]; the first one in the order of the modules.
-pub fn compile_objects(modules: &[String], options: &Options) -> Result<Vec<Vec<u8>>> {
-    let llvm = Llvm::get()?;
-    let target = options.target()?;
-    let cache = options.object_cache();
-    // The longest first, so that no thread is left alone with one at the end.
-    let mut order: Vec<usize> = (0..modules.len()).collect();
-    order.sort_by_key(|i| std::cmp::Reverse(modules[*i].len()));
-    let objects: Vec<Mutex<Option<Result<Vec<u8>>>>> =
-        modules.iter().map(|_| Mutex::new(None)).collect();
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    options.tell("compile", 0, modules.len());
-    let work = || {
-        while let Some(&i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let object = cache.compile(llvm, &modules[i], &target, options.level);
-            let failed = object.is_err();
-            let object = object.map(|object| object.bytes);
-            *objects[i].lock().unwrap_or_else(PoisonError::into_inner) = Some(object);
-            if failed {
-                next.store(order.len(), Ordering::Relaxed);
-            }
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            options.tell("compile", done, modules.len());
-        }
-    };
-    std::thread::scope(|scope| {
-        let mut threads = Vec::new();
-        for _ in 0..cores().min(modules.len()) {
-            threads.extend(std::thread::Builder::new().spawn_scoped(scope, work));
-        }
-        if threads.is_empty() {
-            work();
-        }
-    });
-    options.tell_warnings(&cache);
-    let mut results = Vec::with_capacity(objects.len());
-    let mut missing = false;
-    for object in objects {
-        match object.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(object) => results.push(object?),
-            // Not compiled, because another one failed.
-            None => missing = true,
-        }
-    }
-    match missing {
-        false => Ok(results),
-        true => Err(Error::internal("a module was not compiled, and none failed")),
-    }
 }

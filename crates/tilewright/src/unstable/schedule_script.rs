@@ -1,17 +1,17 @@
 //! Schedule scripts: from the text to a schedule.
 //!
 //! ```
-//! use tilewright::schedule_script::apply;
 //! use tilewright::schedule::{Permissions, Schedule};
-//! use tilewright::{Module, ModuleExt, ir::Source};
-//! let module = Module::from_script("
+//! use tilewright::unstable::{ir::Source, schedule_script::apply};
+//! use tilewright::{Sizes, parse, print};
+//! let module = parse("
 //! @T.prim_func
 //! def double(A: T.Buffer((64,), 'float32'), B: T.Buffer((64,), 'float32')):
 //!     for i in range(64):
 //!         with T.block('B'):
 //!             vi = T.axis.spatial(64, i)
 //!             B[vi] = A[vi] * 2.0
-//! ")?;
+//! ", &Sizes::new())?;
 //! let script = Source::new("trace.py", "
 //! b0 = sch.get_block(name='B')
 //! l1, = sch.get_loops(block=b0)
@@ -20,7 +20,7 @@
 //! ");
 //! let mut schedule = Schedule::new(module, Permissions::default());
 //! apply(&mut schedule, &script, |_, _| Ok(()))?;
-//! assert!(schedule.module().to_script().contains("T.vectorized(16)"));
+//! assert!(print(schedule.module()).contains("T.vectorized(16)"));
 //! # Ok::<(), tilewright::Error>(())
 //! ```
 
@@ -38,7 +38,7 @@ use tilewright_script::trace::{
 };
 use tilewright_sets::budget;
 
-use crate::checked;
+use super::checked;
 
 /// Elements of one list, those of lists inside of it included.
 const MAX_ELEMENTS: usize = 10_000;

@@ -10,8 +10,8 @@ use tilewright_ir::{Error, Module, Remarks, Result};
 use tilewright_transform::pass;
 pub use tilewright_transform::pass::{Config, Pass};
 
-use crate::pipeline::check_after;
-use crate::{assume, checked};
+use super::pipeline::check_after;
+use super::{assume, checked};
 
 static ALL: LazyLock<Vec<&'static Pass>> = LazyLock::new(|| {
     let lists =

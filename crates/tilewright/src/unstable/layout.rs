@@ -4,10 +4,10 @@ use tilewright_graph::layout::fold::{DEFAULT_GROWTH, interpret};
 use tilewright_graph::layout::policy::{self, Policy};
 use tilewright_graph::layout::{Left, cancel_layout, fold_constant};
 use tilewright_graph::normal::name_outputs;
-use tilewright_ir::{Module, Remarks, Result, Tensor, TensorFunc};
+use tilewright_ir::{Module, Remarks, Result, Tensor, TensorFunc, well_formed};
 
-use crate::compile::compile;
-use crate::pipeline::{Options, check, check_after};
+use super::compile::compile;
+use super::pipeline::{Options, check_after};
 
 /// Constants of fewer bytes are made by the interpreter, before LLVM would be done compiling.
 const SMALL: usize = 1 << 18;
@@ -20,7 +20,7 @@ const SMALL: usize = 1 << 18;
 /// [`Error::Malformed`](crate::Error::Malformed) if the module breaks a rule, and those of the
 /// passes.
 pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Module, Vec<Left>)> {
-    check(module)?;
+    well_formed::check_module(module)?;
     let (module, left) = policy::apply(&name_outputs(module), policy, why)?;
     check_after("flow_layout", &module)?;
     let module = cancel_layout(&module, why)?;

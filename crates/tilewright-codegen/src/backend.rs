@@ -1,0 +1,215 @@
+//! LLVM as a backend: the functions of a lowered module become kernels in this process.
+//!
+//! Each function is a module of LLVM IR of its own: so that they compile at the same time, and one
+//! that several models have is compiled once (see [`crate::cache`]).
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tilewright_ir::{Error, Lowered, Result, Source};
+use tilewright_target::abi::Workers;
+use tilewright_target::{Backend, Code, CodeOptions, Target, cores};
+
+use crate::cache::ObjectCache;
+use crate::emit::{self, Assertion, MAX_VALUES};
+use crate::llvm::{Jit, Llvm};
+
+/// LLVM, as it is found on this machine, for the processors that it knows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LlvmBackend;
+
+impl Backend for LlvmBackend {
+    fn name(&self) -> &str {
+        "llvm"
+    }
+
+    fn host(&self) -> Result<Target> {
+        Ok(Llvm::get()?.host())
+    }
+
+    fn check_target(&self, target: &Target) -> Result<()> {
+        Llvm::get()?.check_target(target)
+    }
+
+    fn check_host(&self, target: &Target) -> Result<()> {
+        Llvm::get()?.check_host(target)
+    }
+
+    fn compile(
+        &self,
+        module: &Lowered,
+        functions: &[Arc<str>],
+        target: &Target,
+        options: &CodeOptions<'_>,
+    ) -> Result<Arc<dyn Code>> {
+        let llvm = Llvm::get()?;
+        llvm.check_host(target)?;
+        self.check(module, functions, target)?;
+        let text =
+            |name: &Arc<str>| emit::module(&[(name.clone(), &**module.tensor(name)?)], target);
+        let modules = functions.iter().map(text).collect::<Result<Vec<_>>>()?;
+        let jit = Jit::new(llvm)?;
+        for object in objects(llvm, &modules, target, options)? {
+            jit.add_object(&object)?;
+        }
+        options.link.iter().try_for_each(|file| jit.add_file(file))?;
+        let link = |name: &Arc<str>| {
+            let address = jit.lookup(&emit::symbol(emit::PREFIX, name))?;
+            // SAFETY: the object was made from this function, or is the cached one for the very
+            // same text: the symbol is a kernel.
+            let kernel = unsafe { std::mem::transmute::<NonNull<c_void>, Kernel>(address) };
+            let assertions = emit::assertions(module.tensor(name)?);
+            Ok(Linked { name: name.clone(), kernel, assertions })
+        };
+        let list = functions.iter().map(link).collect::<Result<Vec<Linked>>>()?;
+        let numbers = list.iter().enumerate().map(|(k, f)| (f.name.clone(), k)).collect();
+        Ok(Arc::new(Kernels { list, numbers, source: module.source.clone(), _jit: jit }))
+    }
+}
+
+/// `tilewright_ctx`: what a kernel gets from who calls it, see [`crate::emit`].
+#[repr(C)]
+struct Context {
+    workers: Workers,
+    /// Where the first assertion that fails leaves its values.
+    failure: *const Failure,
+}
+
+/// What the first assertion that failed left.
+#[repr(C)]
+#[derive(Default)]
+struct Failure {
+    /// The result of its kernel; zero as long as none did.
+    code: AtomicI64,
+    /// The values of its message.
+    values: [AtomicI64; MAX_VALUES],
+}
+
+/// A compiled kernel.
+type Kernel = unsafe extern "C" fn(ctx: *const Context, args: *const u64) -> i32;
+
+/// The kernels of a module, and the code that they are.
+struct Kernels {
+    list: Vec<Linked>,
+    numbers: HashMap<Arc<str>, usize>,
+    /// The text that the places of assertions are in.
+    source: Option<Arc<Source>>,
+    /// Owns what the kernels point to.
+    _jit: Jit,
+}
+
+struct Linked {
+    name: Arc<str>,
+    kernel: Kernel,
+    /// What its assertions say, in the order of the codes that it returns.
+    assertions: Vec<Assertion>,
+}
+
+// SAFETY: lowered functions access nothing outside of their buffers, and the code does what they do.
+unsafe impl Code for Kernels {
+    fn find(&self, name: &str) -> Option<usize> {
+        self.numbers.get(name).copied()
+    }
+
+    unsafe fn call(&self, function: usize, args: &[u64], workers: &Workers) -> Result<()> {
+        let Some(linked) = self.list.get(function) else {
+            return Err(Error::internal(format!("there is no kernel {function}")));
+        };
+        let failure = Failure::default();
+        let context = Context { workers: *workers, failure: &failure };
+        // SAFETY: by contract the kernel gets the arguments that it takes. The context lives until
+        // it returns, and begins with the workers.
+        let code = unsafe { (linked.kernel)(&context, args.as_ptr()) };
+        match code {
+            0 => Ok(()),
+            code => Err(self.failed(linked, code, &failure)),
+        }
+    }
+}
+
+impl Kernels {
+    /// The assertion that a kernel failed with.
+    fn failed(&self, kernel: &Linked, code: i32, failure: &Failure) -> Error {
+        // Of several threads that failed, the one that left its values is reported.
+        let first = failure.code.load(Ordering::Relaxed);
+        let values: [i64; MAX_VALUES] =
+            std::array::from_fn(|k| failure.values[k].load(Ordering::Relaxed));
+        let (code, values) = match first {
+            0 => (i64::from(code), None),
+            first => (first, Some(&values[..])),
+        };
+        let number = usize::try_from(code).ok().and_then(|code| code.checked_sub(1));
+        let Some(said) = number.and_then(|number| kernel.assertions.get(number)) else {
+            return Error::internal(format!("the kernel of `{}` returned {code}", kernel.name));
+        };
+        let text = said.text(values);
+        let error = Error::execution(format!("an assertion of `{}` failed: {text}", kernel.name));
+        match &self.source {
+            Some(source) => error.at(said.span).in_source(source),
+            None => error,
+        }
+    }
+}
+
+/// Compiles modules of LLVM IR to object files, as many at a time as there are cores.
+///
+/// # Errors
+/// Those of [`Llvm::compile`]; the first one in the order of the modules.
+fn objects(
+    llvm: &'static Llvm,
+    modules: &[String],
+    target: &Target,
+    options: &CodeOptions<'_>,
+) -> Result<Vec<Vec<u8>>> {
+    let cache = ObjectCache::of(options);
+    // The longest first, so that no thread is left alone with one at the end.
+    let mut order: Vec<usize> = (0..modules.len()).collect();
+    order.sort_by_key(|i| std::cmp::Reverse(modules[*i].len()));
+    let objects: Vec<Mutex<Option<Result<Vec<u8>>>>> =
+        modules.iter().map(|_| Mutex::new(None)).collect();
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let tell = |done: usize| {
+        if let Some(watch) = options.watch {
+            watch(done, modules.len());
+        }
+    };
+    tell(0);
+    let work = || {
+        while let Some(&i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let object = cache.compile(llvm, &modules[i], target, options.level);
+            let failed = object.is_err();
+            let object = object.map(|object| object.bytes);
+            *objects[i].lock().unwrap_or_else(PoisonError::into_inner) = Some(object);
+            if failed {
+                next.store(order.len(), Ordering::Relaxed);
+            }
+            tell(done.fetch_add(1, Ordering::Relaxed) + 1);
+        }
+    };
+    std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for _ in 0..cores().min(modules.len()) {
+            threads.extend(std::thread::Builder::new().spawn_scoped(scope, work));
+        }
+        if threads.is_empty() {
+            work();
+        }
+    });
+    cache.tell_warnings(options);
+    let mut results = Vec::with_capacity(objects.len());
+    let mut missing = false;
+    for object in objects {
+        match object.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(object) => results.push(object?),
+            // Not compiled, because another one failed.
+            None => missing = true,
+        }
+    }
+    match missing {
+        false => Ok(results),
+        true => Err(Error::internal("a module was not compiled, and none failed")),
+    }
+}

@@ -1,0 +1,167 @@
+//! A target: what a machine offers to the code that is made for it.
+//!
+//! It is derived from the machine's names, and is the same wherever it is asked: a schedule for a
+//! named processor does not depend on where it is made. Only [`Target::with_host`] asks the machine
+//! that this process runs on, for what names do not say.
+
+use tilewright_ir::{Result, TensorFunc};
+
+use crate::caches::Caches;
+use crate::features::{Arch, Features};
+use crate::memory::{self, MemoryScope};
+use crate::tensor::{INSTRUCTIONS, TensorInstruction};
+
+/// The vector registers of one core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vectors {
+    /// Their widths in bytes, the widest first; at least one.
+    pub bytes: &'static [usize],
+    /// How many there are of the widest.
+    pub registers: usize,
+}
+
+impl Vectors {
+    /// Elements of so many bytes in one of the widest registers, at least one.
+    pub fn lanes(&self, element_bytes: usize) -> i64 {
+        let widest = self.bytes.first().copied().unwrap_or(1);
+        (widest / element_bytes.max(1)).max(1) as i64
+    }
+
+    fn of(features: &Features) -> Vectors {
+        let (bytes, registers): (&[usize], usize) = match features.arch() {
+            _ if features.has("avx512f") => (&[64, 32, 16], 32),
+            _ if features.has("avx2") => (&[32, 16], 16),
+            Arch::Aarch64 => (&[16], 32),
+            // What every x86-64 has, and a guess for the others.
+            Arch::X86_64 | Arch::Other => (&[16], 16),
+        };
+        Vectors { bytes, registers }
+    }
+}
+
+/// A machine, by what it offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Target {
+    /// The family of machines, in LLVM's words: `x86_64-unknown-linux-gnu`. For a machine that LLVM
+    /// does not know, whatever its backend calls it.
+    pub triple: String,
+    /// For example `znver4`, or empty for the oldest CPU of the triple.
+    pub cpu: String,
+    /// What is added to the CPU's features and taken away: `+avx512f,-avx512er`, or empty.
+    pub features: String,
+    /// All features together.
+    known: Features,
+    /// Vector registers.
+    pub vectors: Vectors,
+    /// Caches.
+    pub caches: Caches,
+    /// Cores; 1 where it is not known.
+    pub cores: usize,
+    /// Memory scopes.
+    pub scopes: Vec<MemoryScope>,
+}
+
+impl Target {
+    /// The machine of these names. What the names do not say is what such machines usually have.
+    pub fn new(
+        triple: impl Into<String>,
+        cpu: impl Into<String>,
+        features: impl Into<String>,
+    ) -> Target {
+        let (triple, cpu, features) = (triple.into(), cpu.into(), features.into());
+        let known = Features::of(&triple, &cpu, &features);
+        let vectors = Vectors::of(&known);
+        let caches = Caches::of(&known, &cpu);
+        let scopes = MemoryScope::flat();
+        Target { triple, cpu, features, known, vectors, caches, cores: 1, scopes }
+    }
+
+    /// The machine that this process runs on, whose names are these: with its own caches, where the
+    /// system says how large they are, and its cores.
+    pub fn with_host(mut self) -> Target {
+        self.caches = Caches::host(self.caches);
+        self.cores = crate::cores();
+        self
+    }
+
+    /// The target with a further memory scope, or with one in the place of that of the same name.
+    pub fn with_scope(mut self, scope: MemoryScope) -> Target {
+        self.scopes.retain(|s| s.name != scope.name);
+        self.scopes.push(scope);
+        self
+    }
+
+    /// All features that code for it may use.
+    pub fn known_features(&self) -> &Features {
+        &self.known
+    }
+
+    /// The instructions that multiply tiles; none for most CPUs.
+    pub fn tensor_instructions(&self) -> impl Iterator<Item = &'static TensorInstruction> {
+        INSTRUCTIONS
+            .iter()
+            .filter(|i| i.arch == self.known.arch() && i.features.iter().all(|f| self.known.has(f)))
+    }
+
+    /// Whether the memory that a function uses is there: each buffer lives in a scope of this
+    /// target, with as many physical axes as the scope takes.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`](tilewright_ir::Error::Unsupported) with the name of the buffer, at the
+    /// first place where it is used.
+    pub fn check_memory(&self, func: &TensorFunc) -> Result<()> {
+        memory::check(&self.scopes, func)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINUX: &str = "x86_64-unknown-linux-gnu";
+
+    #[test]
+    fn the_widest_feature_counts() {
+        let of = |triple: &str, cpu: &str, list: &str| {
+            let target = Target::new(triple, cpu, list);
+            (target.vectors.bytes[0], target.vectors.registers)
+        };
+        assert_eq!(of(LINUX, "", "+avx2,+avx512f,-sse4a"), (64, 32));
+        assert_eq!(of(LINUX, "", "+avx2,+avx512f,-avx512f"), (32, 16));
+        assert_eq!(of(LINUX, "", "+avx2,-avx512f"), (32, 16));
+        assert_eq!(of(LINUX, "", ""), (16, 16));
+        assert_eq!(of(LINUX, "x86-64-v3", ""), (32, 16));
+        assert_eq!(of(LINUX, "znver5", ""), (64, 32));
+        assert_eq!(of("aarch64-apple-darwin", "", "+neon"), (16, 32));
+        let wide = Target::new(LINUX, "znver5", "").vectors;
+        assert_eq!((wide.lanes(4), wide.lanes(0), wide.lanes(100)), (16, 64, 1));
+    }
+
+    #[test]
+    fn tensor_instructions_follow_from_features() {
+        let names = |triple: &str, cpu: &str, list: &str| {
+            let target = Target::new(triple, cpu, list);
+            target.tensor_instructions().map(|i| i.name).collect::<Vec<_>>()
+        };
+        assert!(names(LINUX, "x86-64-v3", "").is_empty());
+        assert_eq!(names(LINUX, "", "+amx-tile"), Vec::<&str>::new(), "no arithmetic by itself");
+        assert_eq!(names(LINUX, "", "+amx-bf16"), ["tdpbf16ps"]);
+        assert_eq!(names(LINUX, "", "+amx-bf16,-amx-tile"), Vec::<&str>::new());
+        assert_eq!(names(LINUX, "", "+amx-int8"), ["tdpbssd", "tdpbsud", "tdpbusd", "tdpbuud"]);
+        assert!(names("aarch64-apple-darwin", "apple-a15", "").contains(&"bfmmla"));
+        assert!(names("aarch64-apple-darwin", "", "+amx-bf16").is_empty(), "of another family");
+    }
+
+    #[test]
+    fn a_named_target_is_the_same_everywhere_and_the_host_is_this_machine() {
+        let named = Target::new(LINUX, "znver3", "");
+        assert_eq!(named, Target::new(LINUX, "znver3", ""));
+        assert_eq!(named.cores, 1);
+        let host = named.clone().with_host();
+        assert_eq!(host.cores, crate::cores());
+        assert_eq!((host.vectors, host.scopes), (named.vectors, named.scopes));
+        let Caches { l1, l2, .. } = host.caches;
+        assert!(0 < l1 && l1 <= l2, "{:?}", host.caches);
+    }
+}

@@ -1,0 +1,170 @@
+//! Tensor instructions: `c += a * b` on tiles, with the layouts that they take the tiles in.
+//!
+//! With `a` of `m` rows and `k` columns, `b` of `k` rows and `n` columns, an instruction adds to each
+//! `c[i, j]` the sum of `a[i, l] * b[l, j]` in the type of `c`. Rows of `a` and `c` lie one after
+//! the other. `b` lies in *groups* of rows: the elements of one column and of `g` rows, which are
+//! multiplied together, are neighbours, so that `b[l, j]` is at `[l // g, j, l % g]`.
+//! [`Tile::layout`] is that map: with it `transform_layout` gives an operand the form that the
+//! instruction takes, and [`TensorInstruction::description`] is what `tensorize` looks for.
+//!
+//! Sources: Intel's "Architecture Instruction Set Extensions Programming Reference" for AMX
+//! (TDPBF16PS and its like) and the dot products of AVX-512 (VPDPBUSD, VDPBF16PS); Arm's
+//! "Architecture Reference Manual for A-profile" for SMMLA, UMMLA, USMMLA, BFMMLA.
+
+use tilewright_ir::{Buffer, DType, Expr, ForKind, Param, Range, Stmt, TensorFunc, Var};
+
+use crate::features::Arch;
+
+/// A matrix, as an instruction takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// Type of the elements.
+    pub dtype: DType,
+    /// Rows.
+    pub rows: i64,
+    /// Columns.
+    pub columns: i64,
+    /// Rows whose elements of one column are neighbours; 1 for row after row.
+    pub group: i64,
+}
+
+impl Tile {
+    const fn new(dtype: DType, rows: i64, columns: i64, group: i64) -> Tile {
+        Tile { dtype, rows, columns, group }
+    }
+
+    /// Its extents as it lies in memory.
+    pub fn shape(&self) -> Vec<i64> {
+        match self.group {
+            1 => vec![self.rows, self.columns],
+            g => vec![self.rows / g, self.columns, g],
+        }
+    }
+
+    /// Where the element of a row and a column lies: the index map of the layout.
+    pub fn layout(&self, row: &Expr, column: &Expr) -> Vec<Expr> {
+        match self.group {
+            1 => vec![row.clone(), column.clone()],
+            g => vec![row.clone().floordiv(g), column.clone(), row.clone().floormod(g)],
+        }
+    }
+}
+
+/// An instruction that multiplies two tiles and adds the product to a third.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TensorInstruction {
+    /// The mnemonic.
+    pub name: &'static str,
+    /// The family of processors that have it.
+    pub arch: Arch,
+    /// The features that it needs, by LLVM's names.
+    pub features: &'static [&'static str],
+    /// The left factor.
+    pub a: Tile,
+    /// The right factor.
+    pub b: Tile,
+    /// What the product is added to.
+    pub c: Tile,
+}
+
+impl TensorInstruction {
+    /// What it computes, as a function of `a`, `b` and `c` in their layouts. Sums of floats may be
+    /// taken in another order by the hardware.
+    pub fn description(&self) -> TensorFunc {
+        let tile = |name: &str, t: &Tile| Buffer::with_extents(name, &t.shape(), t.dtype);
+        let (a, b, c) = (tile("a", &self.a), tile("b", &self.b), tile("c", &self.c));
+        let [i, j, l] = ["i", "j", "l"].map(Var::index);
+        let (row, column, inner) = (i.expr(), j.expr(), l.expr());
+        let of = |buffer: &Buffer, t: &Tile, r: &Expr, k: &Expr| {
+            buffer.load(t.layout(r, k)).cast(self.c.dtype)
+        };
+        let product = of(&a, &self.a, &row, &inner) * of(&b, &self.b, &inner, &column);
+        let at = self.c.layout(&row, &column);
+        let sum = Stmt::store(&c, at.clone(), c.load(at) + product);
+        let loops = [(&i, self.c.rows), (&j, self.c.columns), (&l, self.a.columns)];
+        let body = loops.into_iter().rev().fold(sum, |body, (var, extent)| {
+            let extent = Expr::int(extent, DType::I32);
+            Stmt::for_loop(var, Range::upto(extent), ForKind::Serial, body)
+        });
+        TensorFunc::new([a, b, c].iter().map(Param::tensor).collect(), body)
+    }
+}
+
+const fn instruction(
+    name: &'static str,
+    arch: Arch,
+    features: &'static [&'static str],
+    [a, b, c]: [Tile; 3],
+) -> TensorInstruction {
+    TensorInstruction { name, arch, features, a, b, c }
+}
+
+/// AMX: tiles of 16 rows of 64 bytes, the right one in groups of four bytes.
+const fn amx(a: DType, b: DType, c: DType) -> [Tile; 3] {
+    let group = 4 / (a.bits as i64 / 8);
+    let inner = 16 * group;
+    [Tile::new(a, 16, inner, 1), Tile::new(b, inner, 16, group), Tile::new(c, 16, 16, 1)]
+}
+
+/// A dot product in each 32-bit lane of a register of 64 bytes, with one group of `a` for all.
+const fn dot(a: DType, b: DType, c: DType) -> [Tile; 3] {
+    let group = 4 / (a.bits as i64 / 8);
+    [Tile::new(a, 1, group, 1), Tile::new(b, group, 16, group), Tile::new(c, 1, 16, 1)]
+}
+
+/// Two rows by two columns of a register of 16 bytes each.
+const fn mmla(a: DType, b: DType, c: DType) -> [Tile; 3] {
+    let inner = 8 / (a.bits as i64 / 8);
+    [Tile::new(a, 2, inner, 1), Tile::new(b, inner, 2, inner), Tile::new(c, 2, 2, 1)]
+}
+
+const BF16: DType = DType::BF16;
+const F16: DType = DType::F16;
+const F32: DType = DType::F32;
+const I8: DType = DType::I8;
+const U8: DType = DType::U8;
+const I32: DType = DType::I32;
+
+/// Those that are known.
+#[rustfmt::skip]
+pub(crate) const INSTRUCTIONS: &[TensorInstruction] = &[
+    instruction("tdpbf16ps", Arch::X86_64, &["amx-bf16"], amx(BF16, BF16, F32)),
+    instruction("tdpfp16ps", Arch::X86_64, &["amx-fp16"], amx(F16, F16, F32)),
+    instruction("tdpbssd", Arch::X86_64, &["amx-int8"], amx(I8, I8, I32)),
+    instruction("tdpbsud", Arch::X86_64, &["amx-int8"], amx(I8, U8, I32)),
+    instruction("tdpbusd", Arch::X86_64, &["amx-int8"], amx(U8, I8, I32)),
+    instruction("tdpbuud", Arch::X86_64, &["amx-int8"], amx(U8, U8, I32)),
+    instruction("vpdpbusd", Arch::X86_64, &["avx512vnni"], dot(U8, I8, I32)),
+    instruction("vdpbf16ps", Arch::X86_64, &["avx512bf16"], dot(BF16, BF16, F32)),
+    instruction("smmla", Arch::Aarch64, &["i8mm"], mmla(I8, I8, I32)),
+    instruction("ummla", Arch::Aarch64, &["i8mm"], mmla(U8, U8, I32)),
+    instruction("usmmla", Arch::Aarch64, &["i8mm"], mmla(U8, I8, I32)),
+    instruction("bfmmla", Arch::Aarch64, &["bf16"], mmla(BF16, BF16, F32)),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::well_formed::check_tensor;
+
+    #[test]
+    fn tiles_fit_each_other_and_descriptions_keep_the_rules() {
+        for TensorInstruction { name, a, b, c, .. } in INSTRUCTIONS {
+            assert_eq!((a.columns, a.rows, b.columns), (b.rows, c.rows, c.columns), "{name}");
+            assert_eq!(b.rows % b.group, 0, "{name}");
+        }
+        for i in INSTRUCTIONS {
+            check_tensor(i.name, &i.description()).expect(i.name);
+        }
+    }
+
+    #[test]
+    fn the_right_tile_of_amx_lies_in_groups() {
+        let bf16 = &INSTRUCTIONS[0];
+        assert_eq!(bf16.b.shape(), [16, 16, 2]);
+        let at = bf16.b.layout(&Expr::i32(5), &Expr::i32(3));
+        assert_eq!(at.iter().map(Expr::as_int).collect::<Vec<_>>(), [Some(2), Some(3), Some(1)]);
+        assert_eq!(INSTRUCTIONS[2].b.shape(), [16, 16, 4]);
+        assert_eq!(bf16.a.shape(), [16, 32]);
+    }
+}

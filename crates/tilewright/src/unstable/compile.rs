@@ -1,0 +1,83 @@
+//! From a module to something that runs.
+
+use std::sync::Arc;
+
+use tilewright_ir::{Lowered, Module, Plan, Remarks, Result, TensorFunc};
+use tilewright_runtime::{Executable, Pool};
+
+use super::layout;
+use super::pipeline::{Options, Stage, run_stages};
+
+/// A module on its last step before code: a plan, and the functions that it calls.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The lowered module.
+    pub module: Lowered,
+    /// Which functions run in which order, and on what memory.
+    pub plan: Plan,
+}
+
+impl Program {
+    /// The functions that the plan calls, each once, by name.
+    ///
+    /// # Errors
+    /// [`Error::Internal`](crate::Error::Internal) if the plan calls a function that is not there.
+    pub fn functions(&self) -> Result<Vec<(Arc<str>, &TensorFunc)>> {
+        let one = |name: Arc<str>| {
+            let f = self.module.tensor(&name)?;
+            Ok((name, &**f))
+        };
+        self.plan.functions().into_iter().map(one).collect()
+    }
+}
+
+/// Takes a module through all stages and plans its memory.
+///
+/// # Errors
+/// Those of [`run_stages`] and of memory planning.
+pub fn lower_program(module: &Module, options: &Options) -> Result<Program> {
+    let module = Lowered::new(run_stages(module, options, Stage::Lower, |_, _| Ok(()))?)?;
+    let plan = tilewright_graph::plan_memory(&module, module.entry()?)?;
+    Ok(Program { module, plan })
+}
+
+/// Compiles a module and loads it into this process.
+///
+/// # Errors
+/// [`Error::Malformed`](crate::Error::Malformed) if the module breaks a rule,
+/// [`Error::Input`](crate::Error::Input) if it leaves sizes open,
+/// [`Error::Unsupported`](crate::Error::Unsupported) if it uses what the target does not have,
+/// or is to be for a machine whose features this one lacks,
+/// [`Error::Toolchain`](crate::Error::Toolchain) if the backend lacks what it needs.
+///
+/// ```
+/// use tilewright::{Options, Sizes, Tensor, compile, parse};
+/// let module = parse(r#"
+/// @T.prim_func
+/// def double(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+///     for i in range(4):
+///         with T.block("B"):
+///             vi = T.axis.spatial(4, i)
+///             B[vi] = A[vi] * T.float32(2)
+/// "#, &Sizes::new())?;
+/// let executable = compile(&module, &Options::default())?;
+/// let x = Tensor::from_slice(&[4], &[1.0f32, 2.0, 3.0, 4.0])?;
+/// let outputs = executable.run(&[x])?;
+/// assert_eq!(outputs[0].as_slice::<f32>(), Some(&[2.0, 4.0, 6.0, 8.0][..]));
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn compile(module: &Module, options: &Options) -> Result<Executable> {
+    let (backend, target) = (&options.backend, options.target()?);
+    backend.check_host(&target)?;
+    let laid_out = match options.layout {
+        Some(policy) => Some(layout::apply(module, policy, &mut Remarks::new())?.0),
+        None => None,
+    };
+    let program = lower_program(laid_out.as_ref().unwrap_or(module), options)?;
+    let functions = program.plan.functions();
+    let code =
+        options.with_code_options(|o| backend.compile(&program.module, &functions, &target, o))?;
+    let pool = Pool::shared(options.threads())?;
+    // SAFETY: the code was made from the functions that the plan was made for.
+    unsafe { Executable::new(program.plan, code, pool) }
+}

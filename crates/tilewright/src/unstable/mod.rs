@@ -1,0 +1,39 @@
+//! What the command line and the tests need beyond the front door. It may change at any time.
+//!
+//! * [`load`], [`sizes`]: files to modules, and the sizes that they leave open.
+//! * [`pipeline`], [`compile`]: modules to native code, stage by stage.
+//! * [`assume`]: what functions assume, used before they are compiled.
+//! * [`passes`]: every pass by its name.
+//! * [`schedule_script`]: schedules written as scripts.
+//! * [`layout`]: how the tensors of a whole model lie in memory.
+//! * [`compare`], [`random`]: comparing outputs, making inputs.
+//!
+//! The other crates of the project are here by their names: [`ir`], [`script`], [`sets`],
+//! [`interp`], [`analysis`], [`transform`], [`schedule`], [`graph`], [`ops`], [`onnx`], [`target`],
+//! [`codegen`], [`runtime`].
+
+pub mod assume;
+mod checked;
+pub mod compare;
+pub mod compile;
+pub mod layout;
+pub mod load;
+pub mod passes;
+pub mod pipeline;
+pub mod random;
+pub mod schedule_script;
+
+pub use tilewright_analysis as analysis;
+pub use tilewright_codegen as codegen;
+pub use tilewright_graph as graph;
+pub use tilewright_graph::sizes;
+pub use tilewright_interp as interp;
+pub use tilewright_ir as ir;
+pub use tilewright_onnx as onnx;
+pub use tilewright_ops as ops;
+pub use tilewright_runtime as runtime;
+pub use tilewright_schedule as schedule;
+pub use tilewright_script as script;
+pub use tilewright_sets as sets;
+pub use tilewright_target as target;
+pub use tilewright_transform as transform;

@@ -1,0 +1,5 @@
+# run: opt
+@T.prim_func
+def f(x: T.Buffer((4,), "float32"), n: T.int32):
+    T.func_attr({"tilewright.workspace": 1})
+    x[0] = T.float32(0)
