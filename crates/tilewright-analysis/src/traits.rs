@@ -48,6 +48,8 @@ impl Fold for Expand {
         match e.kind() {
             ExprKind::Binary(BinOp::Mul, a, b) => match (a.as_int(), b.as_int()) {
                 (None, Some(k)) => scaled(a, k).unwrap_or(e),
+                // Data stays as it is written.
+                (Some(_), None) if b.effects().loads => e,
                 (Some(k), None) => scaled(b, k).unwrap_or(e),
                 _ => e,
             },

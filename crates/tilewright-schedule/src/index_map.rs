@@ -260,7 +260,8 @@ impl IndexMap {
                 (p, Range::upto(extent))
             })
             .collect();
-        let engine = Engine::new()?;
+        // What a layout is made of counts its axes.
+        let engine = Engine::new()?.with_sizes(self.indices.iter().flat_map(free_vars));
         let domain = engine.domain_of(&ranges, &self.defined());
         let cells = self.cells();
         let layout = |physical, known| Layout {

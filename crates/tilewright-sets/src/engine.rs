@@ -74,6 +74,15 @@ impl Engine {
         Engine { data: Rc::new(vars.into_iter().collect()), ..self.clone() }
     }
 
+    /// The same engine for expressions in which these variables are sizes, and hold no data.
+    pub fn with_sizes(&self, vars: impl IntoIterator<Item = Var>) -> Engine {
+        let mut data = (*self.data).clone();
+        for v in vars {
+            data.remove(&v);
+        }
+        Engine { data: Rc::new(data), ..self.clone() }
+    }
+
     /// Runs work about one function: every engine that it takes from [`Engine::new`] knows that
     /// these variables hold data.
     pub fn about<T>(data: impl IntoIterator<Item = Var>, work: impl FnOnce() -> T) -> T {

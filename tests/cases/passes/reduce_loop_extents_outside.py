@@ -25,7 +25,8 @@ class Module:
     def f(A: T.Buffer((16,), "int32"), n: T.int32, m: T.int32):
         for i in range(T.max(n, 0), T.min(n + 1, 16)):
             A[i] = 1
-        for i in T.parallel(T.max(n, 2), T.max(n, 2) + T.min(m - n, T.min(m - 2, T.min(14 - n, 12)))):
-            A[i] = 2
+        for i in T.parallel(2, 14):
+            if n <= i and i < m:
+                A[i] = 2
         for i in range(T.Select(n < 5, 5, T.Select(n >= 16, 16, n))):
             A[i] = 3

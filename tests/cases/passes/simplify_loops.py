@@ -69,7 +69,7 @@ def symbolic(a: T.handle, b: T.handle):
 
 @T.prim_func
 def wide(A: T.Buffer((T.int64(16),), "int64"), n: T.int64):
-    T.assume(n >= T.int64(0))
+    T.assume(T.int64(0) <= n and n < T.int64(4294967296))
     for i in T.serial(T.int64(16)):
         if i // T.int64(16) == T.int64(0):
             A[i] = i * T.int64(4294967296) // T.int64(4294967296)
@@ -123,7 +123,7 @@ class Module:
 
     @T.prim_func
     def wide(A: T.Buffer((T.int64(16),), "int64"), n: T.int64):
-        T.assume(n >= T.int64(0))
+        T.assume(T.int64(0) <= n and n < T.int64(4294967296))
         for i in range(T.int64(16)):
             A[i] = i
             A[i] = i + n
