@@ -94,11 +94,12 @@ fn by_output() {
     expect![[r#"
         def apply_trace(sch):
             b0 = sch.get_block(name="compute", func_name="main")
-            sch.transform_layout(block=b0, buffer="A", index_map=lambda i: i // 4, i % 4, pad_value=None, assume_injective_transform=False)
-            sch.transform_layout(block=b0, buffer="B", index_map=lambda i: i // 4, i % 4, pad_value=None, assume_injective_transform=False)
+            sch.transform_layout(block=b0, buffer="A", index_map=lambda i: i // 4, i % 4)
+            sch.transform_layout(block=b0, buffer="B", index_map=lambda i: i // 4, i % 4)
             l1, l2 = sch.get_inner_loops(block=b0)
             l3, l4 = sch.transform_loops(loops=[l1], index_map=lambda i: [i // 4, i % 4])
-    "#]].assert_eq(&sch.trace().to_string());
+    "#]]
+    .assert_eq(&sch.trace().to_string());
     verify(CONV, &sch, &[moved(0, MAP, Pad::Nothing), moved(2, MAP, Pad::Nothing)]);
 }
 
@@ -128,8 +129,8 @@ fn by_input_with_the_initialisation_split_off() {
     expect![[r#"
         def apply_trace(sch):
             b0 = sch.get_block(name="compute", func_name="main")
-            sch.transform_layout(block=b0, buffer="A", index_map=lambda i: i // 4, i % 4, pad_value=None, assume_injective_transform=False)
-            sch.transform_layout(block=b0, buffer="B", index_map=lambda i: i // 4, i % 4, pad_value=None, assume_injective_transform=False)
+            sch.transform_layout(block=b0, buffer="A", index_map=lambda i: i // 4, i % 4)
+            sch.transform_layout(block=b0, buffer="B", index_map=lambda i: i // 4, i % 4)
             l1, l2 = sch.get_inner_loops(block=b0)
             l3, l4 = sch.fission(loop=l1, at=1)
             l5, l6, l7 = sch.transform_loops(loops=[l4, l2], index_map=lambda i, f: [(i + f) // 4, (i + f) % 4, f])

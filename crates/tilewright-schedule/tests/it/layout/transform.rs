@@ -107,8 +107,8 @@ fn an_output_is_padded_in_its_loop_and_an_input_is_assumed() {
     expect![[r#"
         def apply_trace(sch):
             b0 = sch.get_block(name="compute", func_name="main")
-            sch.transform_layout(block=b0, buffer="A", index_map=lambda i: i // 4, i % 4, pad_value=-1, assume_injective_transform=False)
-            sch.transform_layout(block=b0, buffer="B", index_map=lambda i: i // 4, i % 4, pad_value=lambda a, b: -2, assume_injective_transform=False)
+            sch.transform_layout(block=b0, buffer="A", index_map=lambda i: i // 4, i % 4, pad_value=-1)
+            sch.transform_layout(block=b0, buffer="B", index_map=lambda i: i // 4, i % 4, pad_value=lambda a, b: -2)
     "#]].assert_eq(&sch.trace().to_string());
     verify(COPY, &sch, &[moved(0, MAP, Pad::Is(-1.0)), moved(1, MAP, Pad::Is(-2.0))]);
 }
