@@ -15,6 +15,7 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Engine, Proof};
 
+use crate::argument::{InFunction, BlockOrLoop};
 use crate::footprint::known_around;
 use crate::loop_layout::around;
 use crate::primitive::primitives;
@@ -72,6 +73,13 @@ primitives! {
     /// `Refused` where there is no such loop.
     unroll(l "loop": &LoopRef), edit |f| set_kind(f, l, ForKind::Unrolled);
 
+    /// Puts a loop of one iteration around a block or a loop. Returns it.
+    ///
+    /// # Errors
+    /// `Refused` for the root block, which is around everything.
+    add_unit_loop([into] target "block_or_loop" "block" "loop": BlockOrLoop) -> LoopRef,
+        edit |f| add_unit_loop(f, &target);
+
     /// Binds a loop to a thread axis such as `threadIdx.x`.
     ///
     /// # Errors
@@ -109,6 +117,18 @@ fn set_kind(func: &TensorFunc, l: &LoopRef, to: ForKind) -> Result<Edited> {
         *kind = to;
         Ok(())
     })
+}
+
+fn add_unit_loop(func: &TensorFunc, target: &BlockOrLoop) -> Result<Edited<LoopRef>> {
+    let stmt = target.site(func)?.stmt;
+    if func.root().is_some() && stmt.ptr_eq(&func.body) {
+        return Err(Error::refused("no loop may be around the root block").at(stmt.span()));
+    }
+    let var = Var::index("u");
+    let new = Stmt::serial(&var, Expr::i32(1), stmt.clone());
+    let func_name = target.func().ok_or_else(|| Error::internal("a target in no function"))?;
+    let out = LoopRef { func: func_name.clone(), var };
+    Ok((replace_in(func, &stmt, &new), out))
 }
 
 /// A plain serial loop without annotations, from zero: variable, extent and body.

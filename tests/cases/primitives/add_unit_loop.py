@@ -1,0 +1,18 @@
+# run: opt
+# A loop of one iteration, around a block and around a loop; it can be fused, reordered and bound.
+@T.prim_func
+def main(A: T.Buffer((6, 10), "float32"), B: T.Buffer((6, 10), "float32"), C: T.Buffer((1,), "float32")):
+    for i, j in T.grid(6, 10):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+    with T.block("C"):
+        C[0] = A[0, 0]
+
+# ---- schedule
+outer = sch.add_unit_loop("i")
+inner = sch.add_unit_loop(block="B")
+sch.reorder(inner, "j")
+sch.fuse(outer, "i")
+only = sch.add_unit_loop(block_or_loop=sch.get_block("C"))
+sch.bind(only, "threadIdx.x")
