@@ -239,6 +239,8 @@ intrinsics! {
     }
     /// Remainder of floats with the sign of the first.
     Fmod "fmod" FLOATS { arity: 2, floats: two(libm::fmod) }
+    /// sqrt(x * x + y * y), where the squares may overflow.
+    Hypot "hypot" FLOATS { arity: 2, floats: two(libm::hypot), commutes: true }
     /// Magnitude, of floats or integers.
     Abs "abs" FLOATS {
         aliases: &["fabs"],
@@ -285,6 +287,14 @@ intrinsics! {
     /// Number of one bits.
     Popcount "popcount" BITS {
         operands: Operands::Int, ints: Some(|x, _, t| Ok(i64::from(bits(x, t).count_ones())))
+    }
+    /// Number of zero bits above the highest one bit, as int32; all bits for zero.
+    Clz "clz" BITS {
+        operands: Operands::Int,
+        result: Some(DType::I32),
+        ints: Some(|x, _, t| {
+            Ok(i64::from(bits(x, t).leading_zeros()) + i64::from(t.bits) - 64)
+        })
     }
     /// A condition that is expected to hold: the value itself, with a hint for loop partitioning.
     Likely "likely" HINT {}

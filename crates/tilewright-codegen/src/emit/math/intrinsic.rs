@@ -61,6 +61,7 @@ pub(in super::super) fn floats(op: Intrin) -> Option<Floats> {
         Intrin::Atan2 => Library("atan2"),
         Intrin::Pow => Own(|c, x| wide::pow(c, &x[0], &x[1]), "pow"),
         Intrin::Fmod => Library("fmod"),
+        Intrin::Hypot => Library("hypot"),
         Intrin::Abs => Code(|c, x| c.math("fabs", &[&x[0]])),
         Intrin::Floor => Code(|c, x| c.math("floor", &[&x[0]])),
         Intrin::Ceil => Code(|c, x| c.math("ceil", &[&x[0]])),
@@ -77,6 +78,7 @@ pub(in super::super) fn floats(op: Intrin) -> Option<Floats> {
         | Intrin::Shl
         | Intrin::Shr
         | Intrin::Popcount
+        | Intrin::Clz
         | Intrin::Likely
         | Intrin::IgnoreLoopPartition => return None,
     })
@@ -125,6 +127,15 @@ pub(in super::super) fn ints(op: Intrin) -> Option<fn(&mut Code<'_>, &Whole) -> 
             false => shift_out(c, "lshr", w),
         },
         Intrin::Popcount => |c, w| c.math("ctpop", &[&w.x]),
+        Intrin::Clz => |c, w| {
+            let of_zero = Val::int(Ty::I1, 0);
+            let count = c.intrinsic("ctlz", &[w.x.ty], w.x.ty, &[&w.x, &of_zero]);
+            match w.dtype.bits {
+                32 => count,
+                64 => c.convert("trunc", &count, Scalar::I32),
+                _ => c.convert("zext", &count, Scalar::I32),
+            }
+        },
         Intrin::Likely | Intrin::IgnoreLoopPartition => |_, w| w.x.clone(),
         Intrin::Exp
         | Intrin::Exp2
@@ -151,6 +162,7 @@ pub(in super::super) fn ints(op: Intrin) -> Option<fn(&mut Code<'_>, &Whole) -> 
         | Intrin::Atanh
         | Intrin::Atan2
         | Intrin::Fmod
+        | Intrin::Hypot
         | Intrin::Floor
         | Intrin::Ceil
         | Intrin::Trunc
