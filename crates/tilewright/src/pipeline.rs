@@ -28,9 +28,10 @@ use tilewright_runtime::pool::cores;
 use tilewright_schedule::auto;
 use tilewright_transform::lower;
 use tilewright_transform::lower::scratch::scratch_count;
-use tilewright_transform::pass::{Config, Pass};
+use tilewright_transform::pass::{Config, Pass, Run};
 
 use crate::assume;
+use crate::derivations;
 use crate::sizes;
 
 /// A stage from module to module, in the order in which they run.
@@ -88,7 +89,11 @@ impl Stage {
             Stage::Lower => given(lower::UNCHECKED.name, &u8::from(options.unchecked).to_string()),
             _ => Config::new(),
         };
-        self.pass().apply(module, &config, &mut Remarks::new())
+        let pass = self.pass();
+        match pass.run {
+            Run::Tensor(_) => derivations::each(pass, module, &config),
+            Run::Module(_) => pass.apply(module, &config, &mut Remarks::new()),
+        }
     }
 }
 
