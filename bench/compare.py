@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""Times Tilewright against ONNX Runtime, one thread each, on the models of `conformance/onnx`.
+"""Times Tilewright against ONNX Runtime, OpenVINO, TVM and tract on whole models.
 
-The two take turns: in each round Tilewright runs (in a process of its own, timing
-itself with `--time`), then ONNX Runtime for about as long. What slows the machine down
-for a while so slows both, and the ratio of a round stands. Both are held on the same
-processor core where the system allows that.
+    bench/compare.py                          all models, one thread
+    bench/compare.py --only resnet --threads 2
+    bench/compare.py --peers onnxruntime,openvino --rounds 9
+    bench/compare.py --report                 also writes docs/performance.md and its plot
+
+All take turns: in each round Tilewright runs (in a process of its own, timing itself with `--time`),
+then each peer for about as long, in its own process, on the same processor cores. What slows the
+machine down for a while so slows all of them, and the ratio of a round stands.
 """
 
 import argparse
@@ -12,129 +16,154 @@ import json
 import os
 import statistics
 import sys
-import time
+import tempfile
 from pathlib import Path
 
-CONFORMANCE = Path(__file__).resolve().parent.parent / "conformance" / "onnx"
-sys.path.insert(0, str(CONFORMANCE))
-
-import environment
+import peers
 
 if __name__ == "__main__":
-    environment.enter()
+    peers.enter()
 
-import onnxruntime
+import numpy
+import onnx
 
 import harness
 import models
+import peak
+import report
+import synthetic
+import work
 
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def hold_core(core):
-    """Keeps this process and its children on one core; tells whether that worked."""
-    if not hasattr(os, "sched_setaffinity"):
-        return False
-    allowed = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {allowed[-1] if core is None else core})
-    return True
+def cases(folder, only):
+    """The models of the outside check, and those of ragged sizes, whose names contain `only`."""
+    for case in models.cases(only):
+        if not case.note:  # the same model stored in another way
+            yield case
+    random = numpy.random.default_rng(0)
+    for model in synthetic.networks():
+        if only not in model.graph.name:
+            continue
+        path = Path(folder) / f"{model.graph.name}.onnx"
+        onnx.save(model, path)
+        inputs = {}
+        for value in model.graph.input:
+            shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
+            inputs[value.name] = random.standard_normal(shape).astype(numpy.float32)
+        yield models.Case(model.graph.name, path, inputs)
 
 
-def other_session(path):
-    """ONNX Runtime on one thread, with its usual optimisations."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+def start_peers(names, case, inputs, args, cores):
+    """The peers that can run a model."""
+    started = []
+    for name in names:
+        try:
+            started.append(
+                peers.Peer(name, case.path, inputs, args.threads, cores, args.patience)
+            )
+        except peers.Failed as error:
+            say(f"  {peers.NAMES[name]}: {error}")
+    return started
 
 
-def median_seconds(call, at_least):
-    """The median of repeated calls, after two to warm up, for `at_least` seconds and 5 calls."""
-    call(), call()
-    samples, start = [], time.perf_counter()
-    while len(samples) < 5 or time.perf_counter() - start < at_least:
-        before = time.perf_counter()
-        call()
-        samples.append(time.perf_counter() - before)
-    return statistics.median(samples)
-
-
-def compare(program, case, rounds, at_least, timeout):
-    """One row: medians over the rounds, and the ratio of every round."""
-    folder = environment.WORK / "bench"
-    folder.mkdir(parents=True, exist_ok=True)
-    inputs = folder / "in.npz"
-    harness.save_npz(inputs, case.inputs)
-    session = other_session(case.path)
-    row = {"model": case.name, "inputs": case.about(), "reason": ""}
-    own, other = [], []
-    for _ in range(rounds):
-        outcome = harness.run(
-            program, case.path, inputs, dims=case.dims, threads=1, timed=True, timeout=timeout
-        )
-        if outcome.status != "ok":
-            return {**row, "reason": f"{outcome.status}: {outcome.reason}"}
-        if not outcome.run_seconds:
-            return {**row, "reason": "`run --time` prints no median"}
-        own.append(outcome.run_seconds)
-        other.append(median_seconds(lambda: session.run(None, case.inputs), at_least))
-    ratios = [a / b for a, b in zip(own, other)]
-    return {
-        **row,
-        "tilewright_seconds": statistics.median(own),
-        "onnxruntime_seconds": statistics.median(other),
-        "ratio": statistics.median(ratios),
-        "ratios": ratios,
+def compare(program, case, names, args, cores, most, options):
+    """One row: what everybody took in every round."""
+    model = onnx.load(case.path)
+    shapes = {name: value.shape for name, value in case.inputs.items()}
+    row = {"model": case.name, "inputs": case.about(), "flops": work.flops(model, shapes), "peak": most}
+    with tempfile.TemporaryDirectory() as folder:
+        inputs = Path(folder) / "in.npz"
+        harness.save_npz(inputs, case.inputs)
+        sizes = [part for dim in case.dims.items() for part in ("--dim", "{}={}".format(*dim))]
+        own = peers.Tilewright(program, case.path, inputs, args.threads, cores, [*sizes, *options])
+        others = start_peers(names, case, inputs, args, cores)
+        turns = {own.name: [], **{peer.name: [] for peer in others}}
+        try:
+            for _ in range(args.rounds):
+                turns[own.name].append(own.turn(args.seconds))
+                for peer in list(others):
+                    try:
+                        times = peer.times(args.seconds)
+                        turns[peer.name].append((statistics.median(times), min(times)))
+                    except peers.Failed as error:
+                        say(f"  {peers.NAMES[peer.name]}: {error}")
+                        others.remove(peer)
+                        del turns[peer.name]
+        except peers.Failed as error:
+            return {**row, "reason": str(error)}
+        finally:
+            for peer in others:
+                peer.close()
+    row["engines"] = {
+        who.name: {
+            "median": statistics.median(middle for middle, _ in turns[who.name]),
+            "best": min(best for _, best in turns[who.name]),
+            "compile": who.compile,
+            "memory": who.memory,
+        }
+        for who in [own, *others]
     }
-
-
-def table(rows):
-    header = ["model", "inputs", "Tilewright ms", "ORT ms", "ratio", "lowest", "highest", "reason"]
-    lines = []
-    for row in rows:
-        numbers = ["-"] * 5
-        if "ratio" in row:
-            milliseconds = [1e3 * row[f"{who}_seconds"] for who in ("tilewright", "onnxruntime")]
-            ratios = [row["ratio"], min(row["ratios"]), max(row["ratios"])]
-            numbers = [f"{x:.3f}" for x in milliseconds] + [f"{x:.2f}" for x in ratios]
-        lines.append([row["model"], row["inputs"], *numbers, row["reason"]])
-    return harness.table(header, lines)
+    # The best peer of each round, as the machine was then.
+    pairs = zip(*(turns[name] for name in turns if name != own.name)) if others else []
+    ratios = [mine[0] / min(p[0] for p in rest) for mine, rest in zip(turns[own.name], pairs)]
+    if ratios:
+        row.update(ratio=statistics.median(ratios), ratios=ratios)
+    return row
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="models whose name contains this")
     parser.add_argument("--binary", help="the program (default: a release build)")
+    parser.add_argument("--peers", default=",".join(peers.PEERS), help="who is compared with")
+    parser.add_argument("--threads", type=int, default=1, help="threads of each (default: 1)")
     parser.add_argument("--rounds", type=int, default=5, help="turns for each (default: 5)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of a turn (default: 1)")
     parser.add_argument(
-        "--seconds", type=float, default=1.0, help="of ONNX Runtime per round (default: 1)"
+        "--patience", type=float, default=300.0, help="seconds for a peer to answer (default: 300)"
     )
-    parser.add_argument("--core", type=int, help="the core to use (default: the last one)")
-    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for one run")
+    parser.add_argument("--layout", help="run Tilewright with this layout policy")
     parser.add_argument("--json", metavar="FILE", help="write the results there as well")
+    parser.add_argument("--kernels", metavar="FILE", help="results of kernels.py, for the plot")
+    parser.add_argument("--report", action="store_true", help="write docs/performance.md")
     args = parser.parse_args()
-    if args.rounds < 1:
-        parser.error("--rounds must be at least 1")
-    program = environment.binary(args.binary)
-    if not hold_core(args.core):
-        say("this system cannot hold a process on one core")
+    if args.rounds < 1 or args.threads < 1:
+        parser.error("--rounds and --threads must be at least 1")
+    names = [name for name in args.peers.split(",") if name]
+    unknown = [name for name in names if name not in peers.PEERS]
+    if unknown:
+        parser.error(f"unknown peers: {', '.join(unknown)}")
+    program, cores = peers.binary(args.binary), peers.some_cores(args.threads)
+    if not peers.hold(os.getpid(), cores):
+        say("this system cannot hold a process on some cores")
+    options = ["--layout", args.layout] if args.layout else []
     rows = []
-    for case in models.cases(args.only):
-        if case.note:  # the same model stored in another way
-            continue
-        say(f"{case.name} {case.about()}")
-        rows.append(compare(program, case, args.rounds, args.seconds, args.timeout))
-    print(table(rows))
-    timed = [row["ratio"] for row in rows if "ratio" in row]
-    if timed:
-        mean = statistics.geometric_mean(timed)
-        print(f"\nratio: Tilewright's time over ONNX Runtime's; geometric mean {mean:.2f}")
+    with tempfile.TemporaryDirectory() as folder:
+        def alone(path):
+            return peers.Tilewright(program, path, None, 1, cores, ["--no-schedule"])
+
+        most = peak.measure(alone, folder) * args.threads
+        say(f"peak: {most / 1e9:.1f} GFLOP/s on {args.threads} cores")
+        for case in cases(folder, args.only):
+            say(f"{case.name} {case.about()}")
+            rows.append(compare(program, case, names, args, cores, most, options))
+    print(harness.table(report.HEADER, [report.cells(row) for row in rows]))
+    ratios = [row["ratio"] for row in rows if "ratio" in row]
+    if ratios:
+        print(f"\nratio to the best peer: geometric mean {statistics.geometric_mean(ratios):.2f}")
+    for row in rows:
+        if "reason" in row:
+            print(f"{row['model']}: {row['reason']}")
     if args.json:
         Path(args.json).write_text(json.dumps(rows, indent=2) + "\n")
-    sys.exit(0 if rows and len(timed) == len(rows) else 1)
+    if args.report:
+        kernels = json.loads(Path(args.kernels).read_text()) if args.kernels else []
+        report.write(rows, kernels, args)
+    sys.exit(0 if rows and len(ratios) == len(rows) else 1)
 
 
 if __name__ == "__main__":

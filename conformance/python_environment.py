@@ -14,15 +14,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def enter(folder, requirements):
+def enter(folder, requirements, optional=()):
     """Continues in the virtual environment `folder`/.venv, which is made or brought up to date
-    first; `requirements` are pairs of a file for pip and further options.
+    first; `requirements` are pairs of a file for pip and further options. What is in the files of
+    `optional` is installed one by one, as far as it can be.
 
     Replaces the running process by the same command under the environment's Python,
     unless that is what runs already and the requirements have not changed.
     """
     venv = folder / ".venv"
-    wanted = hashlib.sha256(b"".join(path.read_bytes() for path, _ in requirements)).hexdigest()
+    files = [path for path, _ in requirements] + list(optional)
+    wanted = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
     stamp = venv / "requirements.sha256"
     fresh = stamp.is_file() and stamp.read_text() == wanted
     if Path(sys.prefix) == venv and fresh:
@@ -37,8 +39,18 @@ def enter(folder, requirements):
             if subprocess.run(command, stdout=sys.stderr).returncode != 0:
                 print(f"failed: {' '.join(map(str, command))}", file=sys.stderr)
                 sys.exit(2)
+        for package in packages(optional):
+            command = [python, "-m", "pip", "install", "--quiet", package]
+            if subprocess.run(command, stdout=sys.stderr).returncode != 0:
+                print(f"{package} does not install here; going on without", file=sys.stderr)
         stamp.write_text(wanted)
     os.execv(python, [str(python), *sys.argv])
+
+
+def packages(files):
+    """The lines of requirement files that name something."""
+    lines = [line.strip() for path in files for line in path.read_text().splitlines()]
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def binary(given):

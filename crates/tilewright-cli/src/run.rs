@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tilewright::unstable::compare::{Tolerance, compare, mismatch};
 use tilewright::unstable::ir::Port;
@@ -49,11 +49,21 @@ pub struct Arguments {
     /// Say how long a run takes: the median of many.
     #[arg(long)]
     time: bool,
+    /// For how long --time and --profile measure.
+    #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = seconds)]
+    seconds: f64,
     /// Say which functions a run spends its time in.
     #[arg(long)]
     profile: bool,
     #[command(flatten)]
     native: Native,
+}
+
+fn seconds(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.001..=1000.0).contains(&value) => Ok(value),
+        _ => Err("expected seconds, from 0.001 to 1000".to_owned()),
+    }
 }
 
 fn tolerance(text: &str) -> std::result::Result<f64, String> {
@@ -86,6 +96,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
 
     let inputs = inputs(&executable, given, arguments.seed)?;
     let mut outputs = executable.run(&inputs)?;
+    let least = Duration::from_secs_f64(arguments.seconds);
     if arguments.time {
         talk!("time: import {}, compile {}", Show(imported), Show(compiled));
         if arguments.native.has_layout() {
@@ -94,11 +105,11 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             let took = Show(laid_out);
             talk!("time: layout {took}, {count} conversions a run that move {bytes} bytes");
         }
-        let times = Times::measure(|| executable.run_into(&inputs, &mut outputs))?;
+        let times = Times::measure(least, || executable.run_into(&inputs, &mut outputs))?;
         talk!("time: {times}, {} threads", executable.threads());
     }
     if arguments.profile {
-        for line in timing::profile(&executable, &inputs, &mut outputs)? {
+        for line in timing::profile(&executable, &inputs, &mut outputs, least)? {
             talk!("{line}");
         }
     }

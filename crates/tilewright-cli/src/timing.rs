@@ -8,20 +8,21 @@ use tilewright::{Executable, Result, Tensor};
 
 /// Runs that are not counted: caches, pages and clocks settle.
 const WARM_UP: (usize, Duration) = (2, Duration::from_millis(100));
-/// Runs that are counted: at least so many, for at least so long ...
-const LEAST: (usize, Duration) = (10, Duration::from_secs(1));
-/// ... unless it takes longer than this, for a run that takes seconds.
-const MOST: Duration = Duration::from_secs(20);
+/// Runs that are counted: at least so many, for at least as long as was asked for ...
+const LEAST: usize = 10;
+/// ... unless it takes longer than this many times as long, for a run that takes seconds.
+const MOST: u32 = 20;
 
 /// Times of repeated runs, shortest first; never empty.
 pub struct Times(Vec<Duration>);
 
 impl Times {
-    /// Repeats runs until enough are counted.
-    pub fn measure(mut run: impl FnMut() -> Result<()>) -> Result<Times> {
+    /// Repeats runs for some time, until enough are counted.
+    pub fn measure(least: Duration, mut run: impl FnMut() -> Result<()>) -> Result<Times> {
+        let warm_up = WARM_UP.1.min(least);
         let start = Instant::now();
         let mut runs = 0;
-        while runs < WARM_UP.0 || start.elapsed() < WARM_UP.1 {
+        while runs < WARM_UP.0 || start.elapsed() < warm_up {
             run()?;
             runs += 1;
         }
@@ -32,7 +33,7 @@ impl Times {
             run()?;
             times.push(before.elapsed());
             let spent = start.elapsed();
-            if (times.len() >= LEAST.0 && spent >= LEAST.1) || spent > MOST {
+            if (times.len() >= LEAST && spent >= least) || spent > least * MOST {
                 break;
             }
         }
@@ -88,15 +89,16 @@ pub fn profile(
     executable: &Executable,
     inputs: &[Tensor],
     outputs: &mut [Tensor],
+    least: Duration,
 ) -> Result<Vec<String>> {
     let steps = &executable.plan().steps;
     let mut times = vec![Duration::ZERO; steps.len()];
     executable.run_into(inputs, outputs)?;
     let (start, mut runs) = (Instant::now(), 0u32);
-    while runs < 3 || start.elapsed() < LEAST.1 {
+    while runs < 3 || start.elapsed() < least {
         executable.run_profiled(inputs, outputs, &mut times)?;
         runs += 1;
-        if start.elapsed() > MOST {
+        if start.elapsed() > least * MOST {
             break;
         }
     }
@@ -152,12 +154,12 @@ mod tests {
     #[test]
     fn enough_runs_are_counted() {
         let mut runs = 0;
-        let times = Times::measure(|| {
+        let times = Times::measure(Duration::from_secs(1), || {
             runs += 1;
             std::thread::sleep(Duration::from_millis(110));
             Ok(())
         });
-        assert_eq!(times.expect("it runs").0.len(), LEAST.0);
-        assert_eq!(runs, LEAST.0 + WARM_UP.0);
+        assert_eq!(times.expect("it runs").0.len(), LEAST);
+        assert_eq!(runs, LEAST + WARM_UP.0);
     }
 }

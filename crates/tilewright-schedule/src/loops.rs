@@ -15,7 +15,7 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Engine, Proof};
 
-use crate::argument::{InFunction, BlockOrLoop};
+use crate::argument::{BlockOrLoop, InFunction};
 use crate::footprint::known_around;
 use crate::loop_layout::around;
 use crate::primitive::primitives;

@@ -36,6 +36,7 @@ use tilewright_ir::{Expr, Var};
 use crate::answer::{Known, Proof, Unknown, not_affine};
 use crate::domain::Domain;
 use crate::form::{Pred, Sum};
+use crate::quick::is_never;
 use crate::set::Set;
 
 /// A load or store with the points at which it runs.
@@ -92,11 +93,19 @@ impl Access {
         Ok((Pred::and(meet), why))
     }
 
+    /// Whether a condition on both is seen to hold nowhere without the engine.
+    fn never(&self, other: &Access, p: &Pred) -> bool {
+        is_never(self.domain.constraints().chain(other.domain.constraints()), p)
+    }
+
     /// Whether it is certain that no point of one and point of the other touch the same cell. That
     /// is [`Access::independent`] without the witness, which takes longer to find.
     pub fn is_apart(&self, other: &Access) -> bool {
         let ask = || {
             let (meet, _) = self.meeting(other, &[])?;
+            if self.never(other, &meet) {
+                return Ok(true);
+            }
             let (here, theirs) = self.domain.beside(&other.domain)?;
             let d = here.reach(|f| meet.atoms(f))?;
             let theirs = here.frame.embed(theirs, &d.frame)?;
@@ -119,6 +128,9 @@ impl Access {
     pub fn independent(&self, other: &Access, when: &[Expr]) -> Proof {
         let ask = || -> Known<Proof> {
             let (meet, why) = self.meeting(other, when)?;
+            if self.never(other, &meet) {
+                return Ok(Proof::Yes);
+            }
             self.domain.join(&other.domain)?.blurred(why).refute(meet)
         };
         self.domain.engine().ask(ask).into()

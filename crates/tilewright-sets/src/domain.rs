@@ -37,6 +37,7 @@ use crate::former::Former;
 use crate::frame::Frame;
 use crate::isl::api::SET;
 use crate::isl::{PwAff, Set as Raw};
+use crate::quick::is_never;
 use crate::simplify::canonical;
 use crate::unknowns::close;
 
@@ -271,13 +272,11 @@ impl Domain {
     pub(crate) fn constrain(&self, preds: Vec<Pred>) -> Domain {
         let made = self.engine.ask(|| {
             let mut out = self.reach(|f| preds.iter().for_each(|p| p.atoms(f)))?;
-            let mut later = Vec::new();
-            for p in &preds {
-                // Unions last: they multiply what is intersected after them.
-                match p {
-                    Pred::Or(_) | Pred::Ne(_) => later.push(p),
-                    p => out.set = out.set.clone().intersect(out.frame.pred(p)?)?,
-                }
+            // Unions last: they multiply what is intersected after them.
+            let (later, now): (Vec<&Pred>, Vec<&Pred>) =
+                preds.iter().partition(|p| matches!(p, Pred::Or(_) | Pred::Ne(_)));
+            if !now.is_empty() {
+                out.set = out.set.clone().intersect(out.frame.all(now)?)?;
             }
             for p in later {
                 out.set = out.set.clone().intersect(out.frame.pred(p)?)?;
@@ -369,7 +368,7 @@ impl Domain {
         let ask = || {
             let mut former = self.engine.former();
             let fails = former.pred(cond)?.negate()?;
-            if fails == Pred::Bool(false) {
+            if self.never(&fails) {
                 return Ok(true);
             }
             let d = self.with_lane(&former)?.reach(|f| fails.atoms(f))?;
@@ -474,9 +473,23 @@ impl Domain {
         })
     }
 
+    /// Whether a condition is seen to hold nowhere without the engine.
+    fn never(&self, p: &Pred) -> bool {
+        is_never(self.guards.iter(), p)
+    }
+
+    /// The constraints in normal form that do not depend on memory; there may be others.
+    pub(crate) fn constraints(&self) -> impl Iterator<Item = &Pred> {
+        self.guards.iter().filter(|g| {
+            let mut constant = true;
+            g.atoms(&mut |a| constant &= a.expr().effects().constant());
+            constant
+        })
+    }
+
     /// Proves that a condition holds nowhere.
     pub(crate) fn refute(&self, fails: Pred) -> Known<Proof> {
-        if fails == Pred::Bool(false) {
+        if self.never(&fails) {
             return Ok(Proof::Yes);
         }
         let d = self.reach(|f| fails.atoms(f))?;
@@ -524,11 +537,15 @@ impl Domain {
 
     /// Whether a condition in normal form holds at every point; no witness is looked for.
     pub(crate) fn holds(&self, p: &Pred) -> Known<bool> {
-        if let Pred::Bool(b) = p {
-            return Ok(*b);
+        let fails = p.negate()?;
+        if let Pred::Bool(fails) = fails {
+            return Ok(!fails);
+        }
+        if self.never(&fails) {
+            return Ok(true);
         }
         let d = self.reach(|f| p.atoms(f))?;
-        d.set.clone().intersect(d.frame.pred(&p.negate()?)?)?.is_empty()
+        d.set.clone().intersect(d.frame.pred(&fails)?)?.is_empty()
     }
 
     /// What kept a refutation from counting.

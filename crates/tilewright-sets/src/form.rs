@@ -172,7 +172,7 @@ impl Atom {
 
     /// Smallest and largest value by type alone: of narrow types, and of data. A product is that of
     /// integers, before it wraps.
-    fn type_range(&self) -> Option<(i128, i128)> {
+    pub fn type_range(&self) -> Option<(i128, i128)> {
         let t = self.0.expr.dtype();
         let whole = self.0.data && !self.is_product();
         let range = || Some((t.min_int()?, t.max_int()?));

@@ -115,6 +115,9 @@ impl Frame {
 
     /// The points at which a condition holds.
     pub fn pred(&self, p: &Pred) -> Known<Set> {
+        if let Some(plain) = self.plain(p)? {
+            return plain.set();
+        }
         match p {
             Pred::Bool(true) => self.universe(),
             Pred::Bool(false) => self.empty(),
@@ -124,13 +127,7 @@ impl Frame {
             Pred::Flag(a, value) => {
                 self.sum(&Sum::atom(a.clone()).offset(-i128::from(*value))?)?.zero()
             }
-            Pred::And(parts) => {
-                let mut all = self.universe()?;
-                for p in parts {
-                    all = all.intersect(self.pred(p)?)?;
-                }
-                Ok(all)
-            }
+            Pred::And(parts) => self.all(parts),
             Pred::Or(parts) => {
                 let mut any = self.empty()?;
                 for p in parts {
@@ -139,6 +136,34 @@ impl Frame {
                 Ok(any)
             }
         }
+    }
+
+    /// The points at which all of some conditions hold.
+    pub fn all<'a>(&self, parts: impl IntoIterator<Item = &'a Pred>) -> Known<Set> {
+        let (mut plain, mut others): (Option<BasicSet>, Vec<&Pred>) = (None, Vec::new());
+        for p in parts {
+            plain = match (self.plain(p)?, plain) {
+                (Some(new), Some(old)) => Some(old.intersect(new)?),
+                (Some(new), None) => Some(new),
+                (None, old) => {
+                    others.push(p);
+                    old
+                }
+            };
+        }
+        let all = plain.map_or_else(|| self.universe(), BasicSet::set)?;
+        others.into_iter().try_fold(all, |all, p| all.intersect(self.pred(p)?))
+    }
+
+    /// The points of one constraint on an affine function, which most conditions are; no function
+    /// by pieces is made for it. `None` for other conditions.
+    fn plain(&self, p: &Pred) -> Known<Option<BasicSet>> {
+        let affine = |s: &Sum| s.terms.keys().all(|t| matches!(t, Term::Atom(_)));
+        Ok(match p {
+            Pred::Ge(s) if affine(s) => Some(self.aff(s)?.nonneg()?),
+            Pred::Eq(s) if affine(s) => Some(self.aff(s)?.zero()?),
+            _ => None,
+        })
     }
 
     /// Reads a function back. Where it is not integral by itself it is where it is used, and the

@@ -55,6 +55,7 @@ mod former;
 mod frame;
 mod inverse;
 mod isl;
+mod quick;
 mod relation;
 mod render;
 mod set;

@@ -129,6 +129,8 @@ functions! {
     isl_aff_get_div: fn(*mut isl_aff, c_int) -> *mut isl_aff;
     isl_aff_dim: fn(*mut isl_aff, c_uint) -> c_int;
     isl_aff_scale_val: fn(*mut isl_aff, *mut isl_val) -> *mut isl_aff;
+    isl_aff_nonneg_basic_set: fn(*mut isl_aff) -> *mut isl_basic_set;
+    isl_aff_zero_basic_set: fn(*mut isl_aff) -> *mut isl_basic_set;
 
     isl_pw_aff_copy: fn(*mut isl_pw_aff) -> *mut isl_pw_aff;
     isl_pw_aff_free: fn(*mut isl_pw_aff) -> *mut isl_pw_aff;
@@ -197,6 +199,8 @@ functions! {
 
     isl_basic_set_copy: fn(*mut isl_basic_set) -> *mut isl_basic_set;
     isl_basic_set_free: fn(*mut isl_basic_set) -> *mut isl_basic_set;
+    isl_basic_set_intersect: fn(*mut isl_basic_set, *mut isl_basic_set) -> *mut isl_basic_set;
+    isl_set_from_basic_set: fn(*mut isl_basic_set) -> *mut isl_set;
     isl_basic_set_get_constraint_list: fn(*mut isl_basic_set) -> *mut isl_constraint_list;
     isl_basic_set_list_size: fn(*mut isl_basic_set_list) -> c_int;
     isl_basic_set_list_get_at: fn(*mut isl_basic_set_list, c_int) -> *mut isl_basic_set;

@@ -364,6 +364,8 @@ makes!(Aff {
     set_coefficient_si = isl_aff_set_coefficient_si(kind: c_uint, at: c_int, value: c_int) -> Aff;
     set_coefficient_val = isl_aff_set_coefficient_val(kind: c_uint, at: c_int, value: Val) -> Aff;
     scale = isl_aff_scale_val(by: Val) -> Aff;
+    nonneg = isl_aff_nonneg_basic_set() -> BasicSet;
+    zero = isl_aff_zero_basic_set() -> BasicSet;
 });
 gets!(Aff {
     constant = isl_aff_get_constant_val() -> Val;
@@ -434,6 +436,11 @@ tests!(Set {
 counts!(Set {
     dim = isl_set_dim(kind: c_uint);
     basic_sets = isl_set_n_basic_set();
+});
+
+makes!(BasicSet {
+    intersect = isl_basic_set_intersect(other: BasicSet) -> BasicSet;
+    set = isl_set_from_basic_set() -> Set;
 });
 
 gets!(Constraint { aff = isl_constraint_get_aff() -> Aff; });

@@ -16,6 +16,7 @@ pub mod assume;
 mod checked;
 pub mod compare;
 pub mod compile;
+mod derivations;
 pub mod layout;
 pub mod load;
 pub mod passes;

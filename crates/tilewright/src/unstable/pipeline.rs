@@ -25,9 +25,9 @@ use tilewright_ir::{Error, Module, Remarks, Result, well_formed};
 use tilewright_schedule::auto;
 use tilewright_target::{Backend, CodeOptions, OptLevel, Target, cores};
 use tilewright_transform::lower;
-use tilewright_transform::pass::{Config, Pass, each_tensor};
+use tilewright_transform::pass::{Config, Pass, Run};
 
-use super::assume;
+use super::{assume, derivations};
 
 /// A stage from module to module, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,7 +78,8 @@ impl Stage {
             // The target says more than the options of the pass can.
             Stage::Schedule => {
                 let target = options.target()?;
-                return each_tensor(module, |f| Ok(auto(f, &target)));
+                let what = format!("schedule {target:?}");
+                return derivations::each(&what, module, |_, f| Ok(Arc::new(auto(f, &target))));
             }
             Stage::Lower => {
                 let unchecked = u8::from(options.unchecked).to_string();
@@ -86,7 +87,11 @@ impl Stage {
             }
             _ => Config::new(),
         };
-        self.pass().apply(module, &config, &mut Remarks::new())
+        let pass = self.pass();
+        match pass.run {
+            Run::Tensor(_) => derivations::of_pass(pass, module, &config),
+            Run::Module(_) => pass.apply(module, &config, &mut Remarks::new()),
+        }
     }
 }
 

@@ -1,0 +1,143 @@
+"""Small networks of ragged sizes, made with the onnx package; weights are random, seeds fixed.
+
+Sizes that no vector length divides are what layouts and tiles are about: chains of convolutions and
+of products, perceptrons, and layers of transformers.
+"""
+
+import numpy as np
+from onnx import TensorProto, checker, helper, numpy_helper, shape_inference
+
+FLOAT = TensorProto.FLOAT
+
+
+class Net:
+    """A graph under construction: values are names."""
+
+    def __init__(self, name):
+        self.name, self.nodes, self.weights, self.inputs = name, [], [], []
+        self.random = np.random.default_rng(sum(name.encode()))
+
+    def input(self, name, shape):
+        self.inputs.append(helper.make_tensor_value_info(name, FLOAT, shape))
+        return name
+
+    def weight(self, *shape, scale=None):
+        """A random constant; by default of a scale that keeps the size of what it multiplies."""
+        scale = (1 / np.prod(shape[1:] if len(shape) == 4 else shape[:1])) ** 0.5 if scale is None else scale
+        return self.constant((self.random.standard_normal(shape) * scale).astype(np.float32))
+
+    def constant(self, value):
+        name = f"c{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(value, name))
+        return name
+
+    def op(self, kind, *inputs, **attributes):
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [name], **attributes))
+        return name
+
+    def linear(self, x, rows, columns):
+        product = self.op("MatMul", x, self.weight(rows, columns))
+        return self.op("Add", product, self.weight(columns, scale=0.1))
+
+    def model(self, result):
+        output = helper.make_tensor_value_info(result, FLOAT, None)
+        graph = helper.make_graph(self.nodes, self.name, self.inputs, [output], self.weights)
+        opsets = [helper.make_opsetid("", 17)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+        # The shape of the result follows from the rest.
+        model = shape_inference.infer_shapes(model)
+        del model.graph.value_info[:]
+        checker.check_model(model)
+        return model
+
+
+def conv_chain(channels, size, layers=4):
+    net = Net(f"conv_{channels}x{size}")
+    x = net.input("x", [1, channels, size, size])
+    for _ in range(layers):
+        weight, bias = net.weight(channels, channels, 3, 3), net.weight(channels, scale=0.1)
+        x = net.op("Relu", net.op("Conv", x, weight, bias, kernel_shape=[3, 3], pads=[1] * 4))
+    return net.model(x)
+
+
+def matmul_chain(size, layers=8):
+    net = Net(f"matmul_chain_{size}")
+    x = net.input("x", [size, size])
+    for _ in range(layers):
+        x = net.op("MatMul", x, net.weight(size, size))
+    return net.model(x)
+
+
+def perceptron(rows, features, layers=3):
+    net = Net(f"mlp_{rows}x{features}")
+    x = net.input("x", [rows, features])
+    for _ in range(layers):
+        x = net.op("Relu", net.linear(x, features, features))
+    return net.model(x)
+
+
+def heads_of(net, x, rows, features, heads):
+    """`[rows, features]` as `[heads, rows, features / heads]`."""
+    shape = net.constant(np.array([rows, heads, features // heads], np.int64))
+    return net.op("Transpose", net.op("Reshape", x, shape), perm=[1, 0, 2])
+
+
+def norm(net, x, features):
+    scale = net.constant(np.ones(features, np.float32))
+    return net.op("LayerNormalization", x, scale, net.weight(features, scale=0.1))
+
+
+def gelu(net, x):
+    one, half = (net.constant(np.array(v, np.float32)) for v in (1.0, 0.5))
+    root = net.constant(np.array(2.0**0.5, np.float32))
+    bent = net.op("Add", net.op("Erf", net.op("Div", x, root)), one)
+    return net.op("Mul", net.op("Mul", x, bent), half)
+
+
+def transformer(rows, features, heads, keys=0):
+    """One layer; with `keys`, one step of decoding that sees so many keys, its own included."""
+    net = Net(f"transformer_{rows}x{features}" + (f"_{keys}_keys" if keys else ""))
+    x = net.input("x", [rows, features])
+    start = norm(net, x, features)
+    query, key, value = (
+        heads_of(net, net.linear(start, features, features), rows, features, heads)
+        for _ in range(3)
+    )
+    if keys:
+        shape = [heads, keys - rows, features // heads]
+        key = net.op("Concat", net.input("keys", shape), key, axis=1)
+        value = net.op("Concat", net.input("values", shape), value, axis=1)
+    scale = net.constant(np.array((features // heads) ** -0.5, np.float32))
+    scores = net.op("MatMul", query, net.op("Transpose", key, perm=[0, 2, 1]))
+    weights = net.op("Softmax", net.op("Mul", scores, scale), axis=-1)
+    mixed = net.op("Transpose", net.op("MatMul", weights, value), perm=[1, 0, 2])
+    mixed = net.op("Reshape", mixed, net.constant(np.array([rows, features], np.int64)))
+    x = net.op("Add", x, net.linear(mixed, features, features))
+    inner = gelu(net, net.linear(norm(net, x, features), features, 4 * features))
+    return net.model(net.op("Add", x, net.linear(inner, 4 * features, features)))
+
+
+def product(rows, inner, columns):
+    """One product with a constant."""
+    net = Net(f"matmul_{rows}x{inner}x{columns}")
+    x = net.input("x", [rows, inner])
+    return net.model(net.op("MatMul", x, net.weight(inner, columns)))
+
+
+def convolution(channels, size, kernel=3):
+    """One convolution, as many channels out as in."""
+    net = Net(f"conv{kernel}x{kernel}_{channels}x{size}")
+    x = net.input("x", [1, channels, size, size])
+    weight = net.weight(channels, channels, kernel, kernel)
+    pads = [kernel // 2] * 4
+    return net.model(net.op("Conv", x, weight, kernel_shape=[kernel] * 2, pads=pads))
+
+
+def networks():
+    """All that `compare.py` times, in order."""
+    yield from (conv_chain(*sizes) for sizes in ((65, 57), (17, 112), (129, 29)))
+    yield matmul_chain(127)
+    yield from (perceptron(*sizes) for sizes in ((127, 509), (77, 768), (1, 1021)))
+    layers = ((77, 768, 12), (197, 384, 6), (131, 330, 5), (1, 768, 12, 509))
+    yield from (transformer(*sizes) for sizes in layers)

@@ -1,0 +1,278 @@
+//! Conditions that are seen to be false without the engine.
+//!
+//! Most questions are easy: a linear index stays below an extent; two accesses with the indices
+//! `4*i + j` and `4*i' + j'` for `0 <= j, j' < 4` meet only where `i = i'`. Intervals of atoms follow
+//! from the constraints on them, a sum that cannot be zero or positive refutes a condition, and an
+//! equation in which one pair of atoms outweighs all the rest makes them one. What is not refuted
+//! here is the engine's to decide.
+
+use std::collections::HashMap;
+
+use crate::answer::Known;
+use crate::form::{Atom, Pred, Sum, Term};
+
+/// Most conditions that are looked at together.
+const MOST: usize = 64;
+
+/// Whether a condition certainly holds at no point at which all of `guards` do.
+pub(crate) fn is_never<'a>(guards: impl IntoIterator<Item = &'a Pred>, p: &Pred) -> bool {
+    if let Pred::Bool(value) = p {
+        return !value;
+    }
+    let mut known = Intervals::default();
+    guards.into_iter().for_each(|g| known.learn(g));
+    known.deny(p)
+}
+
+/// Least and greatest value, where there are such.
+type Ends = (Option<i128>, Option<i128>);
+
+/// Intervals of atoms.
+#[derive(Clone, Default)]
+struct Intervals(HashMap<Atom, Ends>);
+
+impl Intervals {
+    fn learn(&mut self, guard: &Pred) {
+        match guard {
+            Pred::Ge(s) => self.at_least_zero(s, 1),
+            Pred::Eq(s) => {
+                self.at_least_zero(s, 1);
+                self.at_least_zero(s, -1);
+            }
+            Pred::And(parts) => parts.iter().for_each(|p| self.learn(p)),
+            _ => {}
+        }
+    }
+
+    /// Takes `sign * s >= 0` as given, for each atom by the ends of the others.
+    fn at_least_zero(&mut self, s: &Sum, sign: i128) {
+        for (term, c) in &s.terms {
+            let Term::Atom(atom) = term else { continue };
+            let mut rest = s.clone();
+            rest.terms.remove(term);
+            let (low, high) = self.of(&rest);
+            let most = if sign > 0 { high } else { low.and_then(i128::checked_neg) };
+            let (Some(most), c) = (most, c * sign) else { continue };
+            // c * atom >= -most
+            let ends = match c > 0 {
+                true => (most.div_euclid(c).checked_neg(), None),
+                false => (None, Some(most.div_euclid(-c))),
+            };
+            self.meet(atom, ends);
+        }
+    }
+
+    fn meet(&mut self, atom: &Atom, (low, high): Ends) {
+        let old = self.0.entry(atom.clone()).or_insert((None, None));
+        old.0 = old.0.max(low);
+        old.1 = match (old.1, high) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+    }
+
+    /// The ends of a sum.
+    fn of(&self, s: &Sum) -> Ends {
+        let mut sum = (Some(s.constant), Some(s.constant));
+        for (term, c) in &s.terms {
+            let (low, high) = self.of_term(term);
+            let (low, high) = if *c > 0 { (low, high) } else { (high, low) };
+            let add =
+                |all: Option<i128>, end: Option<i128>| all?.checked_add(end?.checked_mul(*c)?);
+            sum = (add(sum.0, low), add(sum.1, high));
+        }
+        sum
+    }
+
+    fn of_term(&self, term: &Term) -> Ends {
+        let both = |a: Option<i128>, b: Option<i128>| a.zip(b);
+        match term {
+            Term::Atom(a) => {
+                let typed = a.type_range();
+                let known = self.0.get(a).copied().unwrap_or((None, None));
+                (known.0.or(typed.map(|t| t.0)), known.1.or(typed.map(|t| t.1)))
+            }
+            Term::Mod(_, k) => (Some(0), Some(k - 1)),
+            Term::Div(s, k) => {
+                let (low, high) = self.of(s);
+                (low.map(|v| v.div_euclid(*k)), high.map(|v| v.div_euclid(*k)))
+            }
+            Term::Min(a, b) => {
+                let (a, b) = (self.of(a), self.of(b));
+                (both(a.0, b.0).map(|(x, y)| x.min(y)), a.1.into_iter().chain(b.1).min())
+            }
+            Term::Max(a, b) => {
+                let (a, b) = (self.of(a), self.of(b));
+                (a.0.max(b.0), both(a.1, b.1).map(|(x, y)| x.max(y)))
+            }
+            Term::TruncDiv(..) | Term::TruncMod(..) | Term::Select(..) => (None, None),
+        }
+    }
+
+    /// Whether a condition certainly does not hold.
+    fn deny(&self, p: &Pred) -> bool {
+        match p {
+            Pred::Bool(value) => !value,
+            Pred::Ge(s) => self.of(s).1.is_some_and(|high| high < 0),
+            Pred::Eq(s) => {
+                let (low, high) = self.of(s);
+                low.is_some_and(|low| low > 0) || high.is_some_and(|high| high < 0)
+            }
+            Pred::Ne(s) => self.of(s) == (Some(0), Some(0)),
+            Pred::Flag(..) => false,
+            Pred::Or(parts) => parts.iter().all(|p| self.deny(p)),
+            Pred::And(parts) => {
+                parts.iter().any(|p| self.deny(p))
+                    || parts.len() <= MOST && self.deny_together(parts.clone()).unwrap_or(false)
+            }
+        }
+    }
+
+    /// Whether conditions certainly do not hold together: equal atoms become one, until some
+    /// condition is false, or two are opposites.
+    fn deny_together(&self, mut parts: Vec<Pred>) -> Known<bool> {
+        let mut known = self.clone();
+        while let Some((from, to)) = parts.iter().find_map(|p| known.equation(p)) {
+            let ends = known.of_term(&Term::Atom(from.clone()));
+            known.meet(&to, ends);
+            let rename = |a: &Atom| (*a == from).then(|| to.clone());
+            let renamed: Known<Vec<Pred>> =
+                parts.iter().map(|p| Ok(normal(p.renamed(&rename)?))).collect();
+            parts = match Pred::and(renamed?) {
+                Pred::Bool(value) => return Ok(!value),
+                Pred::And(parts) => parts,
+                one => vec![one],
+            };
+            if parts.iter().any(|p| known.deny(p)) {
+                return Ok(true);
+            }
+        }
+        for (k, p) in parts.iter().enumerate() {
+            for q in &parts[k + 1..] {
+                if let (Pred::Ge(a), Pred::Ge(b)) = (p, q)
+                    && a.clone().plus(b, 1)?.as_constant().is_some_and(|sum| sum < 0)
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Two atoms that an equation makes one: `c*a - c*b + rest = 0` where the rest is between `-c`
+    /// and `c`.
+    fn equation(&self, p: &Pred) -> Option<(Atom, Atom)> {
+        let Pred::Eq(s) = p else { return None };
+        let mut terms: Vec<(&Term, &i128)> = s.terms.iter().collect();
+        terms.sort_by_key(|(_, c)| -c.abs());
+        let [(Term::Atom(a), c), (Term::Atom(b), d), ..] = terms[..] else { return None };
+        if c.checked_add(*d) != Some(0) {
+            return None;
+        }
+        let mut rest = s.clone();
+        rest.terms.retain(|t, _| !matches!(t, Term::Atom(x) if x == a || x == b));
+        let (low, high) = self.of(&rest);
+        (low? > -c.abs() && high? < c.abs()).then(|| (b.clone(), a.clone()))
+    }
+}
+
+/// A condition whose sums may have become constant.
+fn normal(p: Pred) -> Pred {
+    match p {
+        Pred::Ge(s) => Pred::ge(s),
+        Pred::Eq(s) => Pred::eq(s),
+        Pred::Ne(s) if s.terms.is_empty() => Pred::Bool(s.constant != 0),
+        Pred::And(parts) => Pred::and(parts.into_iter().map(normal)),
+        Pred::Or(parts) => Pred::or(parts.into_iter().map(normal)),
+        p => p,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_ir::{Expr, Var};
+
+    use super::*;
+    use crate::eval;
+    use crate::former::Former;
+
+    fn pred(e: &Expr) -> Pred {
+        Former::default().pred(e).expect("affine")
+    }
+
+    /// `0 <= v < extent` for each.
+    fn ranges(vars: &[(&Var, i64)]) -> Vec<Pred> {
+        let both = |(v, n): &(&Var, i64)| [v.expr().greater_equal(0), v.expr().less(*n)];
+        vars.iter().flat_map(both).map(|e| pred(&e)).collect()
+    }
+
+    #[test]
+    fn tiles_meet_only_where_they_are_the_same() {
+        let [i, j, k, l] = ["i", "j", "k", "l"].map(Var::index);
+        let guards = ranges(&[(&i, 8), (&j, 4), (&k, 8), (&l, 4)]);
+        let meet = (&i * 4 + &j).equal(&k * 4 + &l);
+        let differ = |a: &Var, b: &Var| a.expr().not_equal(b);
+        for (a, b) in [(&i, &k), (&j, &l)] {
+            assert!(is_never(&guards, &pred(&meet.clone().and(differ(a, b)))));
+        }
+        // Tiles that overlap may.
+        let wide = ranges(&[(&i, 8), (&j, 5), (&k, 8), (&l, 5)]);
+        assert!(!is_never(&wide, &pred(&meet.clone().and(differ(&i, &k)))));
+        // Another order of two loops does not change the order of what is the same but for one.
+        let swapped = (i.expr().less(&k).or(i.expr().equal(&k).and(j.expr().less(&l))))
+            .and(l.expr().less(&j).or(l.expr().equal(&j).and(k.expr().less(&i))));
+        assert!(is_never(&guards, &pred(&i.expr().equal(&k).and(swapped.clone()))));
+        assert!(!is_never(&guards, &pred(&swapped)));
+    }
+
+    #[test]
+    fn what_is_never_holds_at_no_point() {
+        // A generator of its own: the same conditions in every run.
+        let mut state = 7u64;
+        let mut draw = |n: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            ((state >> 33) % n) as i64
+        };
+        let vars = ["a", "b", "c", "d"].map(Var::index);
+        let mut denied = 0;
+        for _ in 0..4000 {
+            let extents = [0; 4].map(|_| draw(4) + 1);
+            let guards = ranges(&[0, 1, 2, 3].map(|k| (&vars[k], extents[k])));
+            let mut sum = |most: u64| {
+                let start = Expr::i32(draw(9) as i32 - 4);
+                vars.iter().fold(start, |s, v| s + v.expr() * (draw(most) - (most / 2) as i64))
+            };
+            let parts = [
+                sum(9).equal(sum(3)),
+                sum(5).greater_equal(sum(5)),
+                sum(3).not_equal(sum(3)),
+                sum(5).floordiv(3).less(sum(3)),
+            ];
+            let mut cond = Expr::bool(true);
+            for part in parts {
+                cond = match draw(3) {
+                    0 => cond,
+                    1 => cond.and(part),
+                    _ => part.or(cond.clone().and(vars[0].expr().less(&vars[1]))),
+                };
+            }
+            let p = pred(&cond);
+            if !is_never(&guards, &p) {
+                continue;
+            }
+            denied += 1;
+            let points: i64 = extents.iter().product();
+            for point in 0..points {
+                let mut rest = point;
+                let at = extents.map(|n| {
+                    let value = rest % n;
+                    rest /= n;
+                    value
+                });
+                let env = |v: &Var| vars.iter().position(|w| w == v).map(|k| i128::from(at[k]));
+                assert_eq!(eval::pred(&p, &env), Some(false), "{cond} at {at:?}");
+            }
+        }
+        assert!(denied > 300, "{denied}");
+    }
+}
