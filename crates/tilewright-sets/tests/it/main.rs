@@ -4,5 +4,6 @@ mod access;
 mod common;
 mod domain;
 mod flow;
+mod parts;
 mod products;
 mod relation;
