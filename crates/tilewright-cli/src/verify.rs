@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tilewright::analysis::equivalence;
 use tilewright::interp::symbolic::{self, Options, Proof, Verdict};
-use tilewright::ir::show::visible;
+use tilewright::ir::show::{shortened, visible};
 use tilewright::ir::visit::free_vars;
 use tilewright::ir::{Function, Param, TensorFunc, Var};
 use tilewright::{Error, Module, Sizes, sizes};
@@ -104,6 +104,10 @@ impl Pair {
             talk!("`{}`: the same statements, with equal expressions", self.name_a);
             return Ok(Answer::Yes);
         }
+        if self.same(equivalence::by_flow) {
+            talk!("`{}`: the outputs are the same expressions of the inputs", self.name_a);
+            return Ok(Answer::Yes);
+        }
         let (open_a, open_b) = (open(&self.a, &self.name_a), open(&self.b, &self.name_b));
         if open_a != open_b {
             let list = |names: &[Arc<str>]| names.join(", ");
@@ -113,7 +117,7 @@ impl Pair {
                 list(&open_a),
                 list(&open_b)
             );
-            writeln!(out, "{}", visible(&text))?;
+            writeln!(out, "{}", visible(&shortened(&text)))?;
             return Ok(Answer::Undecided);
         }
         let left: Vec<Arc<str>> =
@@ -232,7 +236,7 @@ impl Pair {
             Verdict::Differ(d) => {
                 let [a, b] = &d.terms;
                 let [x, y] = &d.values;
-                let mut line = |text: String| writeln!(out, "{}", visible(&text));
+                let mut line = |text: String| writeln!(out, "{}", visible(&shortened(&text)));
                 line(format!("`{name}`{place} differs in {}", d.cell))?;
                 line(format!("  first:  {a}"))?;
                 line(format!("  second: {b}"))?;
@@ -245,7 +249,8 @@ impl Pair {
                 Ok(Answer::No)
             }
             Verdict::Undecided(u) => {
-                writeln!(out, "{}", visible(&format!("undecided: `{name}`{place}: {}", u.why)))?;
+                let text = format!("undecided: `{name}`{place}: {}", u.why);
+                writeln!(out, "{}", visible(&shortened(&text)))?;
                 let module = if u.second == Some(true) { &self.b } else { &self.a };
                 write_place(u.span, module.source.as_deref(), out)?;
                 Ok(Answer::Undecided)
