@@ -237,8 +237,23 @@ pub fn error(l: &Stmt, dependent: Dependent, make: impl FnOnce(String) -> Error)
 /// # Errors
 /// `Malformed` with the two iterations.
 pub fn check_promises(func: &TensorFunc) -> Result<()> {
+    match broken(func, |dependent| dependent.certain) {
+        Some(Some(e)) => Err(e),
+        _ => Ok(()),
+    }
+}
+
+/// Whether it is certain that the iterations of all loops that run at once may do so.
+pub fn keeps_promises(func: &TensorFunc) -> bool {
+    matches!(broken(func, |_| true), Some(None))
+}
+
+/// The first loop whose iterations depend on one another in a way that counts; the outer `None`
+/// where that cannot be found out.
+fn broken(func: &TensorFunc, counts: fn(&Dependent) -> bool) -> Option<Option<Error>> {
     struct Check {
         scope: Scope,
+        counts: fn(&Dependent) -> bool,
         error: Option<Error>,
     }
     impl Scoped for Check {
@@ -253,7 +268,7 @@ pub fn check_promises(func: &TensorFunc) -> Result<()> {
         fn stmt(&mut self, s: &Stmt) -> Stmt {
             if let (Some(how), None) = (AtOnce::of_loop(s), &self.error)
                 && let Err(dependent) = check(s, &self.scope.domain, how)
-                && dependent.certain
+                && (self.counts)(&dependent)
             {
                 self.error = Some(error(s, dependent, Error::malformed));
             }
@@ -264,10 +279,10 @@ pub fn check_promises(func: &TensorFunc) -> Result<()> {
         }
     }
     if !has_loops(func) {
-        return Ok(());
+        return Some(None);
     }
-    let Ok(scope) = Scope::of(func) else { return Ok(()) };
-    let mut check = Check { scope, error: None };
+    let scope = Scope::of(func).ok()?;
+    let mut check = Check { scope, counts, error: None };
     check.stmt(&func.body);
-    check.error.map_or(Ok(()), Err)
+    Some(check.error)
 }

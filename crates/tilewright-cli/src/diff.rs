@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use tilewright::Module;
 use tilewright::unstable::ir::equal::{self, Difference};
-use tilewright::unstable::ir::show::visible;
+use tilewright::unstable::ir::show::{shortened, visible};
 use tilewright::unstable::ir::{Source, Span};
 
 use super::{Answer, Outcome, read_module};
@@ -49,7 +49,7 @@ fn write_difference(
     b: &Module,
     out: &mut impl Write,
 ) -> std::io::Result<()> {
-    writeln!(out, "{}", visible(&difference.to_string()))?;
+    writeln!(out, "{}", visible(&shortened(&difference.to_string())))?;
     write_place(difference.left_span, a.source.as_deref(), out)?;
     write_place(difference.right_span, b.source.as_deref(), out)
 }

@@ -163,8 +163,9 @@ fn execute(arguments: Arguments) -> u8 {
 macro_rules! talk {
     ($($part:tt)*) => {{
         use std::io::Write as _;
+        use tilewright::unstable::ir::show::{shortened, visible};
         let text = format!($($part)*);
-        let _ = writeln!(std::io::stderr(), "{}", tilewright::unstable::ir::show::visible(&text));
+        let _ = writeln!(std::io::stderr(), "{}", visible(&shortened(&text)));
     }};
 }
 use talk;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tilewright::unstable::analysis::equivalence;
 use tilewright::unstable::interp::symbolic::{self, Options, Proof, Verdict};
-use tilewright::unstable::ir::show::visible;
+use tilewright::unstable::ir::show::{shortened, visible};
 use tilewright::unstable::ir::{Function, TensorFunc};
 use tilewright::unstable::sizes;
 use tilewright::{Error, Module, Sizes};
@@ -104,6 +104,10 @@ impl Pair {
             talk!("`{}`: the same statements, with equal expressions", self.name_a);
             return Ok(Answer::Yes);
         }
+        if self.same(equivalence::by_flow) {
+            talk!("`{}`: the outputs are the same expressions of the inputs", self.name_a);
+            return Ok(Answer::Yes);
+        }
         let (open_a, open_b) =
             (sizes::open_in(&self.a, &self.name_a), sizes::open_in(&self.b, &self.name_b));
         if open_a != open_b {
@@ -114,7 +118,7 @@ impl Pair {
                 list(&open_a),
                 list(&open_b)
             );
-            writeln!(out, "{}", visible(&text))?;
+            writeln!(out, "{}", visible(&shortened(&text)))?;
             return Ok(Answer::Undecided);
         }
         let left: Vec<Arc<str>> =
@@ -233,7 +237,7 @@ impl Pair {
             Verdict::Differ(d) => {
                 let [a, b] = &d.terms;
                 let [x, y] = &d.values;
-                let mut line = |text: String| writeln!(out, "{}", visible(&text));
+                let mut line = |text: String| writeln!(out, "{}", visible(&shortened(&text)));
                 line(format!("`{name}`{place} differs in {}", d.cell))?;
                 line(format!("  first:  {a}"))?;
                 line(format!("  second: {b}"))?;
@@ -246,7 +250,8 @@ impl Pair {
                 Ok(Answer::No)
             }
             Verdict::Undecided(u) => {
-                writeln!(out, "{}", visible(&format!("undecided: `{name}`{place}: {}", u.why)))?;
+                let text = format!("undecided: `{name}`{place}: {}", u.why);
+                writeln!(out, "{}", visible(&shortened(&text)))?;
                 let module = if u.second == Some(true) { &self.b } else { &self.a };
                 write_place(u.span, module.source.as_deref(), out)?;
                 Ok(Answer::Undecided)

@@ -1,9 +1,10 @@
 //! The normal form of a graph function, which all passes here start from.
 //!
-//! One block, a dataflow block unless there are operators that may have effects; every binding is a constant, one item of a call's several results, or a
-//! call whose arguments are variables and constants; no variable is another name of a value; calls
-//! of other graph functions are expanded; what nobody needs is gone. The result is a variable, a
-//! constant, or a tuple of them.
+//! One block, a dataflow block unless there are operators that may have effects; every binding is a
+//! constant, one item of a call's several results, or a call whose arguments are variables and
+//! literals (constants, shapes, numbers; see [`GraphExpr::is_literal`]) or tuples of such; no
+//! variable is another name of a value; calls of other graph functions are expanded; what nobody
+//! needs is gone. The result is a variable, a literal, or a tuple of them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -255,6 +256,7 @@ impl Normalize<'_> {
         }
         let value = match e {
             GraphExpr::Var(v) => self.values.get(&v.id()).cloned().unwrap_or_else(|| e.clone()),
+            literal if literal.is_literal() => e.clone(),
             GraphExpr::Const(_) => e.clone(),
             GraphExpr::Tuple(items) => {
                 GraphExpr::Tuple(items.iter().map(|i| self.value(i)).collect::<Result<_>>()?)

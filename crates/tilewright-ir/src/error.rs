@@ -14,7 +14,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::show::{Excerpt, visible, visible_lines};
+use crate::show::{Excerpt, shortened, visible, visible_lines};
 
 /// Result with the project's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -80,7 +80,7 @@ impl Source {
     }
 }
 
-/// What an [`Error`] says, and where.
+/// What an [`Error`] says, and where. Its constructors shorten what the texts quote.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostic {
     /// One sentence, lower case, without a final full stop.
@@ -161,9 +161,18 @@ macro_rules! constructors {
     ($($name:ident $variant:ident),*) => { $(
         #[doc = concat!("A new [`Error::", stringify!($variant), "`] with this message.")]
         pub fn $name(message: impl Into<String>) -> Self {
-            Error::$variant(Box::new(Diagnostic { message: message.into(), ..Default::default() }))
+            let message = short(message.into());
+            Error::$variant(Box::new(Diagnostic { message, ..Default::default() }))
         } )*
     };
+}
+
+/// What a diagnostic keeps of a text: what it quotes may be of any length.
+fn short(text: String) -> String {
+    match shortened(&text) {
+        std::borrow::Cow::Borrowed(_) => text,
+        std::borrow::Cow::Owned(short) => short,
+    }
 }
 
 impl Error {
@@ -197,22 +206,22 @@ impl Error {
 
     /// Adds a further place.
     pub fn label(self, span: Span, text: impl Into<String>) -> Self {
-        self.edit(|d| d.labels.push((span, text.into())))
+        self.edit(|d| d.labels.push((span, short(text.into()))))
     }
 
     /// Adds a fact that explains the message.
     pub fn note(self, note: impl Into<String>) -> Self {
-        self.edit(|d| d.notes.push(note.into()))
+        self.edit(|d| d.notes.push(short(note.into())))
     }
 
     /// Says what the user can do; a later help replaces an earlier one.
     pub fn help(self, help: impl Into<String>) -> Self {
-        self.edit(|d| d.help = Some(help.into()))
+        self.edit(|d| d.help = Some(short(help.into())))
     }
 
     /// Puts `context: ` before the message.
     pub fn context(self, context: impl fmt::Display) -> Self {
-        self.edit(|d| d.message = format!("{context}: {}", d.message))
+        self.edit(|d| d.message = short(format!("{context}: {}", d.message)))
     }
 
     /// Plain text with the source line, a caret below the span, notes and help.
@@ -245,6 +254,14 @@ impl Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_texts_are_shortened_wherever_they_come_in() {
+        let long = || format!("`{}`", "x".repeat(1 << 20));
+        let e = Error::syntax(long()).note(long()).help(long()).label(Span::new(0, 1), long());
+        let e = e.context(long()).in_source(&Source::new("a.py", "x")).at(Span::new(0, 1));
+        assert!(e.to_string().len() < 600 && e.render().len() < 2000, "{}", e.render());
+    }
 
     #[test]
     fn render_points_at_the_place() {

@@ -155,7 +155,21 @@ impl GraphExpr {
     ) -> Self {
         GraphExpr::CallTir { func: func.into(), args, outs, scalars: Vec::new() }
     }
+
+    /// Whether it is written where it is used, and computes nothing: a constant, or a shape, number,
+    /// text or type (`R.shape([n, 4])`), or a tuple of such.
+    pub fn is_literal(&self) -> bool {
+        match self {
+            GraphExpr::Const(_) => true,
+            GraphExpr::Tuple(items) => items.iter().all(GraphExpr::is_literal),
+            GraphExpr::Call { op, args, .. } => args.is_empty() && LITERALS.contains(&&**op),
+            GraphExpr::Var(_) | GraphExpr::CallTir { .. } | GraphExpr::Item(..) => false,
+        }
+    }
 }
+
+/// Operators that only write down a value which is no tensor.
+const LITERALS: [&str; 4] = ["R.shape", "R.prim_value", "R.str", "R.dtype"];
 
 /// `var = value`.
 #[derive(Clone, Debug)]

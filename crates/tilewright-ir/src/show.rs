@@ -3,6 +3,9 @@
 //! Names in models, paths and scripts are arbitrary. A terminal acts on control characters in them,
 //! and shows text in another order after some others, so that what a user reads is not what is
 //! there. Wherever text from outside is printed, such characters are escaped.
+//!
+//! Names, literals and expressions are also as long as their author likes. A message quotes only so
+//! much of each that it can be read ([`shortened`]).
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -51,6 +54,63 @@ pub fn pictures(text: &str) -> String {
         c => c,
     };
     text.chars().map(picture).collect()
+}
+
+/// Most characters of one part of a message, and how many of them stay at its ends where it is longer.
+const PART: usize = 240;
+const HEAD: usize = 140;
+const TAIL: usize = 60;
+
+/// Most parts of a message, and how many of them stay at its end where there are more.
+const PARTS: usize = 600;
+const LAST_PARTS: usize = 100;
+
+/// A message with `...` in the middle of each quoted part (`` `between these` ``) and of each word
+/// that is long, and in the middle of the message where it has very many of them.
+///
+/// ```
+/// use tilewright_ir::show::shortened;
+/// let long = format!("`{}` is no number, line 3", "9".repeat(100_000));
+/// let short = shortened(&long);
+/// assert!(short.len() < 300 && short.ends_with("999` is no number, line 3"));
+/// assert_eq!(shortened("`A` is no number"), "`A` is no number");
+/// ```
+pub fn shortened(text: &str) -> Cow<'_, str> {
+    if text.len() <= PART {
+        return text.into();
+    }
+    // Quoted parts are whole, and what is between them is taken by words.
+    let mut parts: Vec<&str> = Vec::new();
+    let mut rest = text;
+    while let Some(from) = rest.find('`') {
+        let Some(length) = rest[from + 1..].find('`') else { break };
+        parts.extend(rest[..from].split_inclusive(char::is_whitespace));
+        parts.push(&rest[from..from + length + 2]);
+        rest = &rest[from + length + 2..];
+    }
+    parts.extend(rest.split_inclusive(char::is_whitespace));
+    let middle = match parts.len().checked_sub(PARTS) {
+        Some(1..) => PARTS - LAST_PARTS..parts.len() - LAST_PARTS,
+        _ => 0..0,
+    };
+    let mut out = String::new();
+    for (k, part) in parts.iter().enumerate() {
+        if middle.start == k && !middle.is_empty() {
+            out.push_str("... ");
+        }
+        if middle.contains(&k) {
+            continue;
+        }
+        match part.chars().count() {
+            ..=PART => out.push_str(part),
+            n => {
+                out.extend(part.chars().take(HEAD));
+                out.push_str("...");
+                out.extend(part.chars().skip(n - TAIL));
+            }
+        }
+    }
+    out.into()
 }
 
 fn escape(out: &mut String, c: char) {
@@ -119,6 +179,27 @@ mod tests {
         assert_eq!(pictured.chars().count(), text.chars().count());
         assert!(!pictured.contains(is_hidden), "{pictured}");
         assert_eq!(visible_lines("a\nerror: b\x1b"), "a\n  error: b\\u{1b}");
+    }
+
+    #[test]
+    fn what_a_message_quotes_is_shortened_and_the_rest_stays() {
+        let (name, number) = ("n \u{e9}".repeat(9_000), "7".repeat(9_000));
+        let text = format!("`{name}` is {number}, not `int8`, in `a` of `b`");
+        let short = shortened(&text);
+        assert!(short.chars().count() < 3 * PART, "{short}");
+        assert!(
+            short.starts_with("`n \u{e9}n") && short.ends_with("77, not `int8`, in `a` of `b`")
+        );
+        assert_eq!(shortened(&short), short);
+        // A quote without an end is none, and a long list keeps both ends.
+        let open = format!("a ` in {}", "word ".repeat(100));
+        assert_eq!(shortened(&open), open);
+        let list = (0..100_000).map(|k| format!("{k}, ")).collect::<String>();
+        let short = shortened(&list);
+        assert!(
+            short.len() < 8 * PARTS && short.starts_with("0, 1, ") && short.ends_with("99999, ")
+        );
+        assert!(short.contains("499, ... 99900, "), "{short}");
     }
 
     #[test]

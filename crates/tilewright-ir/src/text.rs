@@ -126,7 +126,7 @@ pub fn quote(text: &str) -> String {
 
 /// The message of an assertion with its values: each `{}` becomes the next of them, or `?` where
 /// there is none any more. Without values the text stays as it is.
-pub fn fill(message: &str, values: &[i64]) -> String {
+pub fn fill<T: fmt::Display>(message: &str, values: &[T]) -> String {
     if values.is_empty() {
         return message.to_owned();
     }
@@ -371,15 +371,31 @@ fn strength(e: &Expr) -> u8 {
     }
 }
 
+/// The text for messages: that of a very large expression is [`brief`], since terms that are shared
+/// stand in it each time.
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&expr_to_string(self, &mut Hints))
+        const NODES: u32 = 1 << 12;
+        match self.size() <= NODES {
+            true => f.write_str(&expr_to_string(self, &mut Hints)),
+            false => f.write_str(&brief(self)),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_text_of_shared_terms_is_not_written_out() {
+        let mut e = Var::index("i").expr();
+        for _ in 0..40 {
+            e = Expr::binary(BinOp::Mul, e.clone(), e);
+        }
+        let text = e.to_string();
+        assert!(text.len() < 1000 && text.contains("..."), "{text}");
+    }
 
     #[test]
     fn parentheses_keep_the_tree() {
@@ -437,6 +453,6 @@ mod tests {
     fn a_message_takes_its_values_in_order() {
         assert_eq!(fill("`A[{}, {}]` is out", &[3, -1]), "`A[3, -1]` is out");
         assert_eq!(fill("{} of {}", &[3]), "3 of ?");
-        assert_eq!(fill("a {} without values", &[]), "a {} without values");
+        assert_eq!(fill::<i64>("a {} without values", &[]), "a {} without values");
     }
 }

@@ -6,8 +6,8 @@
 
 use std::fmt;
 
-use tilewright_ir::visit::fold_func;
-use tilewright_ir::visit::fold_stmt_children;
+use tilewright_ir::text::fill;
+use tilewright_ir::visit::{fold_func, fold_stmt_children};
 use tilewright_ir::{DType, Expr, Fold, Result, Stmt, StmtKind, Tensor, TensorFunc};
 
 use crate::operand::{Operand, unsupported_type};
@@ -54,13 +54,36 @@ impl Need {
         }
     }
 
-    /// The first element of a tensor of integers that does not meet it.
-    pub fn violated_by(&self, t: &Tensor) -> Option<i128> {
+    /// What is said of an element that does not meet it, where `what` is what it is: the first one of
+    /// a tensor of integers; `None` where all meet it.
+    pub fn violated_by(&self, what: &str, t: &Tensor) -> Option<String> {
         let along = t.shape().last().copied().unwrap_or(1).max(1);
-        (0..t.len())
-            .map(|i| (t.get_i128(i), i % along))
-            .find(|&(value, last)| !self.met_by(value, last))
-            .map(|(value, _)| value)
+        let mut all = (0..t.len()).map(|i| (i, t.get_i128(i)));
+        let (mut at, value) = all.find(|&(i, value)| !self.met_by(value, i % along))?;
+        let mut values: Vec<i128> = Vec::new();
+        for &n in t.shape().iter().rev() {
+            values.push((at % n.max(1)) as i128);
+            at /= n.max(1);
+        }
+        values.extend(self.shows_value().then_some(value));
+        values.reverse();
+        Some(fill(&self.message(what, t.shape().len()), &values))
+    }
+
+    /// Whether the message shows the number, which is known otherwise.
+    fn shows_value(&self) -> bool {
+        *self != Need::NonZero
+    }
+
+    /// What is said of an element of a tensor of some rank that does not meet it, where `what` is what
+    /// it is. `{}` stands for the number, if that is not known otherwise, and then for each index.
+    pub fn message(&self, what: &str, rank: usize) -> String {
+        let number = if self.shows_value() { " {}" } else { "" };
+        let place = match rank {
+            0 => String::new(),
+            _ => format!(" at [{}]", vec!["{}"; rank].join(", ")),
+        };
+        format!("the {what}{number}{place} {self}")
     }
 
     /// The condition on the element at `index`; the constant true where every number of the type
@@ -86,7 +109,7 @@ impl Need {
     }
 }
 
-/// What the message of a failed check says: `an index` is put before it.
+/// What the message of a failed check says of the element.
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -126,14 +149,14 @@ fn between(value: &Expr, (low, high): (i64, i64)) -> Expr {
     inside
 }
 
-/// A copy of integers that stops the run with `message` where one does not meet the need; `None`
-/// where all numbers of the type do. Where the need is bounds, `{}` in the message stands for the
-/// number. Parameters: `x`, the result.
+/// A copy of integers that stops the run where one does not meet the need; `None` where all numbers
+/// of the type do. It says whose data they are, and then [`Need::message`]. Parameters: `x`, the
+/// result.
 ///
 /// # Errors
 /// [`Error::Unsupported`](tilewright_ir::Error::Unsupported) for types that are no integers, and
 /// those of [`te::func`].
-pub fn checked(x: &Operand, need: &Need, message: &str) -> Result<Option<TensorFunc>> {
+pub fn checked(x: &Operand, need: &Need, whose: &str, what: &str) -> Result<Option<TensorFunc>> {
     if !x.dtype.is_int() {
         return Err(unsupported_type("check", x.dtype, "integers"));
     }
@@ -144,6 +167,7 @@ pub fn checked(x: &Operand, need: &Need, message: &str) -> Result<Option<TensorF
     let t = x.placeholder("x");
     let out = te::compute("checked", &x.shape, |i| t.at(i));
     let func = te::func([&t], [&out])?;
+    let message = format!("{}: {}", whose.replace("{}", "{ }"), need.message(what, x.rank()));
     Ok(Some(fold_func(&mut Guard { need, message }, &func)))
 }
 
@@ -155,7 +179,7 @@ fn origin(rank: usize) -> Vec<Expr> {
 /// Puts the assertion before each store.
 struct Guard<'a> {
     need: &'a Need,
-    message: &'a str,
+    message: String,
 }
 
 impl Fold for Guard<'_> {
@@ -163,11 +187,11 @@ impl Fold for Guard<'_> {
         match s.kind() {
             StmtKind::Store { indices, value, .. } => {
                 let cond = self.need.condition(value, indices);
-                let values = match self.need {
-                    Need::NonZero => Vec::new(),
-                    Need::Within(_) => vec![value.clone().cast(DType::I64)],
-                };
-                let check = StmtKind::Assert { cond, message: self.message.into(), values };
+                let number = self.need.shows_value().then_some(value);
+                let values = number.into_iter().chain(indices);
+                let values = values.map(|e| e.clone().cast(DType::I64)).collect();
+                let check =
+                    StmtKind::Assert { cond, message: self.message.as_str().into(), values };
                 Stmt::seq([Stmt::new(check), s.clone()])
             }
             _ => fold_stmt_children(self, s),
@@ -182,12 +206,12 @@ mod tests {
     #[test]
     fn bounds_that_a_type_keeps_need_no_check() -> Result<()> {
         let of = |dtype| Operand::new(&[4], dtype);
-        assert!(checked(&of(DType::U8), &Need::position(256), "m")?.is_none());
-        assert!(checked(&of(DType::I8), &Need::position(128), "m")?.is_none());
-        assert!(checked(&of(DType::U8), &Need::position(255), "m")?.is_some());
-        assert!(checked(&of(DType::I8), &Need::position(127), "m")?.is_some());
-        assert!(checked(&of(DType::U64), &Need::NonZero, "m")?.is_some());
-        assert!(checked(&of(DType::F32), &Need::NonZero, "m").is_err());
+        assert!(checked(&of(DType::U8), &Need::position(256), "n", "index")?.is_none());
+        assert!(checked(&of(DType::I8), &Need::position(128), "n", "index")?.is_none());
+        assert!(checked(&of(DType::U8), &Need::position(255), "n", "index")?.is_some());
+        assert!(checked(&of(DType::I8), &Need::position(127), "n", "index")?.is_some());
+        assert!(checked(&of(DType::U64), &Need::NonZero, "n", "divisor")?.is_some());
+        assert!(checked(&of(DType::F32), &Need::NonZero, "n", "divisor").is_err());
         Ok(())
     }
 
@@ -195,14 +219,19 @@ mod tests {
     fn constants_are_checked_by_their_place_in_the_tuple() -> Result<()> {
         let need = Need::positions(&[2, 5]);
         let pairs = |v: &[i64]| Tensor::from_slice(&[v.len() / 2, 2], v);
-        assert_eq!(need.violated_by(&pairs(&[-2, 4, 1, -5])?), None);
-        assert_eq!(need.violated_by(&pairs(&[1, 4, 2, 0])?), Some(2));
-        assert_eq!(need.violated_by(&pairs(&[1, -6])?), Some(-6));
+        let said = |need: &Need, t: &Tensor| need.violated_by("index", t).unwrap_or_default();
+        assert_eq!(need.violated_by("index", &pairs(&[-2, 4, 1, -5])?), None);
+        let bounds = "lies outside of [-2, 1] x [-5, 4]";
+        assert_eq!(said(&need, &pairs(&[1, 4, 2, 0])?), format!("the index 2 at [1, 0] {bounds}"));
+        assert_eq!(said(&need, &pairs(&[1, -6])?), format!("the index -6 at [0, 1] {bounds}"));
         assert_eq!(need.to_string(), "lies outside of [-2, 1] x [-5, 4]");
         assert_eq!(Need::positions(&[3, 3]), Need::position(3));
         let huge = Tensor::from_slice(&[1], &[u64::MAX])?;
-        assert_eq!(Need::position(3).violated_by(&huge), Some(u64::MAX.into()));
-        assert_eq!(Need::NonZero.violated_by(&pairs(&[3, 0])?), Some(0));
+        let most = "the index 18446744073709551615 at [0] lies outside of [-3, 2]";
+        assert_eq!(said(&Need::position(3), &huge), most);
+        assert_eq!(said(&Need::NonZero, &pairs(&[3, 0])?), "the index at [0, 1] is zero");
+        let alone = Tensor::from_slice(&[], &[0i64])?;
+        assert_eq!(said(&Need::NonZero, &alone), "the index is zero");
         Ok(())
     }
 }

@@ -13,7 +13,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Seek, Write};
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
@@ -92,6 +92,20 @@ fn encode<'a>(
 ) -> Result<()> {
     // Sizes from 4 GiB on need another form of entry, which old readers do not know.
     const LARGE: usize = u32::MAX as usize - (1 << 16);
+    let mut failed = None;
+    let to = UpTo { to, at: 0, end: 0, failed: &mut failed };
+    let written = encode_zip(to, arrays, LARGE);
+    match failed {
+        Some(e) => Err(Error::io(e.to_string())),
+        None => written,
+    }
+}
+
+fn encode_zip<'a>(
+    to: impl Write + Seek,
+    arrays: impl IntoIterator<Item = (&'a str, &'a Tensor)>,
+    large: usize,
+) -> Result<()> {
     let io = |e: &dyn std::fmt::Display| Error::io(e.to_string());
     let mut zip = ZipWriter::new(to);
     let mut names = HashSet::new();
@@ -101,11 +115,68 @@ fn encode<'a>(
         }
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Stored)
-            .large_file(tensor.bytes().len() > LARGE);
+            .large_file(tensor.bytes().len() > large);
         zip.start_file(format!("{name}{SUFFIX}"), options).map_err(|e| io(&e))?;
         npy::encode(&mut zip, tensor).map_err(|e| io(&e))?;
     }
     zip.finish().map_err(|e| io(&e))?.flush().map_err(|e| io(&e))
+}
+
+/// A place to write to, up to the first failure, which is kept. What comes after it goes nowhere: the
+/// writer of an archive that is dropped still writes the end of it, and says on standard error where
+/// it cannot.
+struct UpTo<'e, W> {
+    to: W,
+    /// The position, and the largest one so far.
+    at: u64,
+    end: u64,
+    failed: &'e mut Option<std::io::Error>,
+}
+
+impl<W: Write> Write for UpTo<'_, W> {
+    fn write(&mut self, content: &[u8]) -> std::io::Result<usize> {
+        let written = match &self.failed {
+            None => self.to.write(content),
+            Some(_) => Ok(content.len()),
+        };
+        let n = match written {
+            Err(e) if e.kind() != std::io::ErrorKind::Interrupted => {
+                *self.failed = Some(e);
+                content.len()
+            }
+            other => other?,
+        };
+        self.at += n as u64;
+        self.end = self.end.max(self.at);
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        if self.failed.is_none() {
+            *self.failed = self.to.flush().err();
+        }
+        Ok(())
+    }
+}
+
+impl<W: Seek> Seek for UpTo<'_, W> {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        let at = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+            SeekFrom::End(by) => self.end.checked_add_signed(by),
+        };
+        if self.failed.is_none() {
+            match self.to.seek(to) {
+                Ok(at) => self.at = at,
+                Err(e) => *self.failed = Some(e),
+            }
+        }
+        if self.failed.is_some() {
+            self.at = at.unwrap_or(self.at);
+        }
+        Ok(self.at)
+    }
 }
 
 impl Archive<BufReader<File>> {
@@ -248,6 +319,39 @@ mod tests {
     fn tensor(n: usize) -> Tensor {
         let values: Vec<f32> = (0..n).map(|i| i as f32 * 0.5).collect();
         Tensor::from_slice(&[n], &values).expect("a tensor")
+    }
+
+    #[test]
+    fn a_place_that_fills_up_is_said_wherever_that_is() {
+        /// Takes so many bytes, and counts how often it is asked for more.
+        struct Full(Cursor<Vec<u8>>, usize);
+        impl Write for Full {
+            fn write(&mut self, content: &[u8]) -> std::io::Result<usize> {
+                match self.0.position() as usize + content.len() <= self.1 {
+                    true => self.0.write(content),
+                    false => Err(std::io::ErrorKind::StorageFull.into()),
+                }
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        impl Seek for Full {
+            fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+                self.0.seek(to)
+            }
+        }
+        let (a, b) = (tensor(7), tensor(3));
+        let arrays = [("a", &a), ("b", &b)];
+        let size = encoded(&arrays).len();
+        for room in 0..size {
+            let e = encode(Full(Cursor::new(Vec::new()), room), arrays).expect_err("it is full");
+            assert_eq!(
+                e.to_string(),
+                std::io::Error::from(std::io::ErrorKind::StorageFull).to_string()
+            );
+        }
+        encode(Full(Cursor::new(Vec::new()), size), arrays).expect("it fits");
     }
 
     #[test]

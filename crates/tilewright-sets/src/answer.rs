@@ -32,6 +32,14 @@ pub enum Reason {
         /// The terms as text.
         terms: Vec<String>,
     },
+    /// Sets are unions of so many parts that an operation on them would take long, whatever its
+    /// quota.
+    ManyParts {
+        /// Parts of the larger one.
+        parts: usize,
+        /// Dimensions, symbolic sizes among them.
+        dims: usize,
+    },
     /// A number does not fit 64 bits, or an expression is too large or too deep.
     TooLarge,
     /// The question itself does not fit: sets over different variables, a value where a condition
@@ -73,6 +81,9 @@ impl fmt::Display for Unknown {
             Reason::Budget { .. } => f.write_str("the budget of questions is spent"),
             Reason::NotAffine { terms } => {
                 write!(f, "depends on {}, which is not affine", terms.join(", "))
+            }
+            Reason::ManyParts { parts, dims } => {
+                write!(f, "a set has too many parts: {parts} in {dims} dimensions")
             }
             Reason::TooLarge => f.write_str("an integer or expression is too large"),
             Reason::Mismatch(what) => f.write_str(what),

@@ -202,6 +202,51 @@ impl Set {
         })
     }
 
+    /// The points over the variables of both whose values are in this set and in the other one:
+    /// the variables of this set, then those that only the other one has. With [`Set::project`],
+    /// relations compose.
+    ///
+    /// ```
+    /// # use tilewright_ir::Var;
+    /// # use tilewright_sets::Engine;
+    /// let engine = Engine::new()?;
+    /// let [i, j, k] = ["i", "j", "k"].map(Var::index);
+    /// let square = |a: &Var, b: &Var| engine.box_of(&[(a.clone(), 8), (b.clone(), 8)]);
+    /// let next = |a: &Var, b: &Var| square(a, b).with_guard(&b.expr().equal(a + 1)).to_set();
+    /// let both = next(&i, &j)?.join(&next(&j, &k)?)?.project(&[i.clone(), k.clone()])?;
+    /// let second = square(&i, &k).with_guard(&k.expr().equal(&i + 2)).to_set()?;
+    /// assert!(both.is_equal(&second).is_yes());
+    /// # Ok::<(), tilewright_ir::Error>(())
+    /// ```
+    pub fn join(&self, other: &Set) -> Known<Set> {
+        self.engine.ask(|| {
+            let mut atoms = self.frame.atoms[..self.dims].to_vec();
+            let add = |atoms: &mut Vec<Atom>, more: &[Atom]| {
+                for a in more {
+                    if !atoms.contains(a) {
+                        atoms.push(a.clone());
+                    }
+                }
+            };
+            add(&mut atoms, &other.frame.atoms[..other.dims]);
+            let dims = atoms.len();
+            add(&mut atoms, &self.frame.atoms[self.dims..]);
+            add(&mut atoms, &other.frame.atoms[other.dims..]);
+            let frame = Frame::new(&self.engine.ctx, atoms)?;
+            let a = frame.gather(self.raw.clone(), &self.frame.atoms)?;
+            let b = frame.gather(other.raw.clone(), &other.frame.atoms)?;
+            let raw = a.intersect(b)?.coalesce()?;
+            let vague = self.vague.clone().or_else(|| other.vague.clone());
+            Ok(Set { engine: self.engine.clone(), frame: Rc::new(frame), dims, raw, vague })
+        })
+    }
+
+    /// The points that satisfy every linear equation which all points of the set satisfy: the
+    /// smallest set of that kind around it.
+    pub fn affine_hull(&self) -> Known<Set> {
+        self.engine.ask(|| Ok(Set { raw: self.raw.clone().affine_hull()?.set()?, ..self.clone() }))
+    }
+
     /// The same points over other variables, one for each dimension.
     pub fn over(&self, vars: impl IntoIterator<Item = Var>) -> Known<Set> {
         let new: Vec<Atom> = vars.into_iter().map(|v| Atom::var(&v)).collect();

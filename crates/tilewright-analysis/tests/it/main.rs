@@ -1,3 +1,4 @@
 //! The integration tests of this crate, one binary.
 
+mod by_flow;
 mod facts;

@@ -366,10 +366,49 @@ fn places_that_cannot_be_written_are_refused_before_the_model_is_read() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_said_and_leaves_nothing() {
-    run_digits(&["--output", "/dev/full"]).code(2).complains("/dev/full: ");
+    let done = run_digits(&["--output", "/dev/full"]).code(2).complains("/dev/full: ");
+    assert_eq!(done.err.lines().filter(|l| !l.starts_with("note: ")).count(), 1, "{}", done.err);
     tilewright(&["compile", &digits("digits.onnx"), "--emit", "tvmscript", "-o", "/dev/full"])
         .code(2)
         .complains("/dev/full: ");
+}
+
+/// A limit on the size of files does what a full disk does: writing fails after a part.
+#[cfg(unix)]
+#[test]
+fn what_does_not_fit_leaves_the_old_file_and_nothing_else() {
+    let scratch = Scratch::new();
+    let limited = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\""]);
+        command.arg(env!("CARGO_BIN_EXE_tilewright")).args(arguments);
+        // Neither does the cache fit, and that is no error.
+        command.env("TILEWRIGHT_CACHE", scratch.path("cache"));
+        let done = command.output().expect("there is a shell");
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    let model = digits("digits.onnx");
+    let inputs = digits("test_inputs.npz");
+    let outputs = [("npz", &["run", &model, "--inputs", &inputs, "--output"][..])];
+    let kinds = ["so", "obj", "asm", "llvm-ir", "tvmscript"];
+    let compiled =
+        kinds.map(|kind| [kind, "compile", &model, "--dim", "N=1", "--emit", kind, "-o"]);
+    let compiled = compiled.iter().map(|c| (c[0], &c[1..]));
+    for (kind, command) in outputs.into_iter().chain(compiled) {
+        let path = scratch.file(&format!("out.{kind}"), "old");
+        let (code, said) = limited(&[command, &[&path]].concat());
+        assert_eq!(code, Some(2), "{kind}: {said}");
+        let said: Vec<&str> = said.lines().filter(|l| !l.starts_with("note: ")).collect();
+        assert!(said.len() == 1 && said[0].contains("too large"), "{kind}: {said:?}");
+        assert_eq!(std::fs::read(&path).expect("it is there"), b"old", "{kind}");
+    }
+    let left = std::fs::read_dir(scratch.path("")).expect("it is there");
+    let left: Vec<_> = left.map(|e| e.expect("an entry").file_name()).collect();
+    let ours =
+        |name: &std::ffi::OsString| name == "cache" || name.to_string_lossy().starts_with("out.");
+    assert!(left.iter().all(ours) && left.len() <= kinds.len() + 2, "{left:?}");
+    let cached = std::fs::read_dir(scratch.path("cache")).map_or(0, |c| c.count());
+    assert_eq!(cached, 0, "parts of objects are no objects");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tilewright_ir::equal::same_expr;
+use tilewright_ir::text::{Hints, expr_to_string};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     BinOp, Binding, Buffer, CallTarget, Expr, ExprKind, Fold, GraphExpr, GraphVar, Tensor,
@@ -138,7 +139,7 @@ impl Values {
             GraphExpr::Var(v) => v,
             _ => return Err("it is no tensor".into()),
         };
-        let key = (v.id(), region.cond.to_string());
+        let key = (v.id(), expr_to_string(&region.cond, &mut Hints));
         if let Some(known) = self.answers.borrow().get(&key) {
             return known.clone();
         }

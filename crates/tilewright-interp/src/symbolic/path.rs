@@ -58,9 +58,9 @@ impl Integers {
     }
 
     /// A domain with the ranges of the variables of an expression that `known` does not have.
-    fn bounded(&self, terms: &Terms, mut d: Domain, e: &Expr, known: &mut HashSet<Var>) -> Domain {
+    fn bounded(&self, mut d: Domain, e: &Expr, known: &mut HashSet<Var>) -> Domain {
         for v in free_vars(e) {
-            let range = self.forms.term(&v).and_then(|t| whole(terms.dtype(t)));
+            let range = self.forms.dtype(&v).and_then(whole);
             if !known.insert(v.clone()) || v.dtype() != DType::I64 {
                 continue;
             }
@@ -395,10 +395,10 @@ impl Path {
                 && with.spend()
             {
                 let form = if level.truth { form } else { Expr::not_node(form) };
-                d = with.bounded(terms, d, &form, &mut known).with_guard(&form);
+                d = with.bounded(d, &form, &mut known).with_guard(&form);
             }
             level.points = Some((d.clone(), known.clone()));
         }
-        Some(with.bounded(terms, d, form, &mut known))
+        Some(with.bounded(d, form, &mut known))
     }
 }

@@ -183,7 +183,7 @@ impl Ranges {
 }
 
 /// What an operator gives for operands in ranges, before it is reduced to a type.
-fn operate(op: BinOp, a: Range, b: Range) -> Option<Range> {
+pub fn operate(op: BinOp, a: Range, b: Range) -> Option<Range> {
     Some(match op {
         BinOp::Add => (a.0.checked_add(b.0)?, a.1.checked_add(b.1)?),
         BinOp::Sub => (a.0.checked_sub(b.1)?, a.1.checked_sub(b.0)?),

@@ -22,19 +22,13 @@ pub(crate) fn demand(
         return Err(Error::model(format!("the {what} is {}, not an integer", x.dtype())));
     }
     if let Value::Const(t) = x {
-        return match need.violated_by(t) {
+        return match need.violated_by(what, t) {
             None => Ok(x.clone()),
-            Some(0) if *need == Need::NonZero => Err(Error::model(format!("a {what} {need}"))),
-            Some(v) => Err(Error::model(format!("the {what} {v} {need}"))),
+            Some(said) => Err(Error::model(said)),
         };
     }
-    let of = operand(x);
-    let label = node.label.replace("{}", "{ }");
-    let message = match need {
-        Need::NonZero => format!("{label}: a {what} {need}"),
-        Need::Within(_) => format!("{label}: the {what} {{}} {need}"),
-    };
     // Where no number of the type fails, there is nothing to do.
-    let Some(func) = checked(&of, need, &message)? else { return Ok(x.clone()) };
-    b.call("check", &message, std::slice::from_ref(x), || Ok(func))
+    let Some(func) = checked(&operand(x), need, &node.label, what)? else { return Ok(x.clone()) };
+    let key = format!("{}: {what} {need}", node.label);
+    b.call("check", &key, std::slice::from_ref(x), || Ok(func))
 }

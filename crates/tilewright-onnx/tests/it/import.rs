@@ -273,7 +273,7 @@ fn constants_that_cannot_be_computed_are_the_models_fault() {
     let m =
         model().ints("a", &[1]).ints("zero", &[0]).node("Div", &["a", "zero"], &["y"]).output("y");
     let Err(Error::Model(d)) = m.import() else { panic!("it was imported") };
-    let expected = "node 0 (Div, opset 13): a divisor is zero";
+    let expected = "node 0 (Div, opset 13): the divisor at [0] is zero";
     assert!(d.message.contains(expected), "{}", d.message);
 }
 

@@ -195,6 +195,7 @@ functions! {
     isl_set_n_basic_set: fn(*mut isl_set) -> c_int;
     isl_set_get_basic_set_list: fn(*mut isl_set) -> *mut isl_basic_set_list;
     isl_set_flatten: fn(*mut isl_set) -> *mut isl_set;
+    isl_set_affine_hull: fn(*mut isl_set) -> *mut isl_basic_set;
     isl_set_identity: fn(*mut isl_set) -> *mut isl_map;
 
     isl_basic_set_copy: fn(*mut isl_basic_set) -> *mut isl_basic_set;
@@ -248,6 +249,8 @@ functions! {
     isl_map_is_injective: fn(*mut isl_map) -> c_int;
     isl_map_is_subset: fn(*mut isl_map, *mut isl_map) -> c_int;
     isl_map_is_empty: fn(*mut isl_map) -> c_int;
+    isl_map_dim: fn(*mut isl_map, c_uint) -> c_int;
+    isl_map_n_basic_map: fn(*mut isl_map) -> c_int;
 
     isl_union_map_empty: fn(*mut isl_space) -> *mut isl_union_map;
     isl_union_map_copy: fn(*mut isl_union_map) -> *mut isl_union_map;

@@ -4,6 +4,7 @@ mod access;
 mod common;
 mod domain;
 mod flow;
+mod parts;
 mod products;
 mod relation;
 mod wrapping;

@@ -160,7 +160,14 @@ fn indices_out_of_range_end_the_run() {
         case.takes(&data(&[4, -5]));
         case.takes(&data(&[-1, 0]));
         for wrong in [5, -6, i64::MAX, i64::MIN + 1] {
-            case.refuses(&data(&[1, wrong]), "lies outside of [-5, 4]");
+            let last = vec!["0"; shape.len() - 1].join(", ");
+            let at = match &*shape {
+                [2] => "[1]".to_owned(),
+                [2, _] => "[1, 0]".to_owned(),
+                _ => format!("[{last}, 1]"),
+            };
+            let said = format!("the index {wrong} at {at} lies outside of [-5, 4]");
+            case.refuses(&data(&[1, wrong]), &said);
         }
     }
 }
@@ -170,8 +177,14 @@ fn tuples_of_indices_have_bounds_for_each_axis() {
     let inputs = vec![floats(&[2, 3, 4]), ints(&[2, 2], &[0, 0, 1, 2])];
     let case = Case::new("GatherND", inputs, 1);
     case.takes(&ints(&[2, 2], &[-2, -3, 1, 2]));
-    case.refuses(&ints(&[2, 2], &[0, 0, 2, 1]), "lies outside of [-2, 1] x [-3, 2]");
-    case.refuses(&ints(&[2, 2], &[0, 3, 0, 0]), "lies outside of [-2, 1] x [-3, 2]");
+    case.refuses(
+        &ints(&[2, 2], &[0, 0, 2, 1]),
+        "the index 2 at [1, 0] lies outside of [-2, 1] x [-3, 2]",
+    );
+    case.refuses(
+        &ints(&[2, 2], &[0, 3, 0, 0]),
+        "the index 3 at [0, 1] lies outside of [-2, 1] x [-3, 2]",
+    );
     let inputs = vec![floats(&[2, 3, 4]), ints(&[2, 1], &[0, 0])];
     let case = Case::new("GatherND", inputs, 1).with("batch_dims", 1);
     case.takes(&ints(&[2, 1], &[2, -3]));
@@ -187,7 +200,7 @@ fn integers_are_not_divided_by_zero() {
             case = case.with("fmod", fmod);
         }
         case.takes(&ints(&[3], &[1, -1, -3]));
-        case.refuses(&ints(&[3], &[1, 2, 0]), "a divisor is zero");
+        case.refuses(&ints(&[3], &[1, 2, 0]), "the divisor at [2] is zero");
     }
     let halves = vec![floats(&[3]), floats(&[3])];
     // Floats have a quotient for every divisor.

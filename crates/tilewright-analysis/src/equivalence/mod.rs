@@ -5,7 +5,10 @@
 //! equal at every point at which it is evaluated. That is less than what equal results need, but it
 //! holds for all data and all sizes, and takes no longer for larger ones.
 //!
-//! [`same_outside`] compares what is left without stores that the outside cannot see.
+//! [`same_outside`] compares what is left without stores that the outside cannot see; [`by_flow`]
+//! compares what the outputs are made of, whatever the loops and the memory in between.
+
+mod by_flow;
 
 use std::collections::HashSet;
 
@@ -20,6 +23,8 @@ use crate::domain::sizes;
 use crate::prune::prune;
 use crate::traits::overflows;
 
+pub use by_flow::by_flow;
+
 /// Whether two functions are the same; no is also the answer where that is not known. The questions
 /// have the budget of one pass together.
 ///
@@ -31,15 +36,21 @@ pub fn equivalent(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
 
 fn same_funcs(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
     let domain = sizes(a)?;
+    Ok(aligned(&domain, a, b).is_some_and(|b| same_on(&domain, &a.body, &b.body)))
+}
+
+/// The second function over the parameters and sizes of the first, on whose domain without loops
+/// they must be alike; `None` where they are not.
+fn aligned(domain: &Domain, a: &TensorFunc, b: &TensorFunc) -> Option<TensorFunc> {
     let mut names = Subst::default();
-    if a.params.len() != b.params.len() {
-        return Ok(false);
+    if a.params.len() != b.params.len() || a.ret != b.ret {
+        return None;
     }
     // Scalars first: a shape may name one that comes later.
     for pair in a.params.iter().zip(&b.params) {
         if let (Param::Scalar(v), Param::Scalar(w)) = pair {
             if v.dtype() != w.dtype() {
-                return Ok(false);
+                return None;
             }
             names.vars.insert(w.clone(), v.expr());
         }
@@ -56,15 +67,15 @@ fn same_funcs(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
                         names.vars.entry(w.clone()).or_insert_with(|| v.expr());
                     }
                 }
-                if !pair_buffers(&domain, p, q, &mut names) {
-                    return Ok(false);
+                if !pair_buffers(domain, p, q, &mut names) {
+                    return None;
                 }
                 names.vars.insert(q.data.clone(), p.data.expr());
             }
-            _ => return Ok(false),
+            _ => return None,
         }
     }
-    Ok(same_on(&domain, &a.body, &names.stmt(&b.body)))
+    Some(TensorFunc { params: a.params.clone(), body: names.stmt(&b.body), ..b.clone() })
 }
 
 /// Whether two functions are the same without what the outside cannot see: stores to memory of their

@@ -1,0 +1,605 @@
+//! Whether two functions compute the same outputs, by where their values come from.
+//!
+//! Both functions are lists of steps ([`crate::program`]), and flow says which instance of which
+//! store each load gets its value from. So every output cell is an expression over the inputs that
+//! unfolds going back in time, and two functions are the same if those expressions are. They are
+//! never written down: what is compared is a pair of expressions over a *set of pairs of instances*,
+//! one of the first function and one of the second, at all of its points at once. Sizes may be open,
+//! and how many cells there are does not matter.
+//!
+//! ```text
+//! for i in range(8): T[i] = A[i] * 2            for io in range(2):
+//! for i in range(8): B[i] = T[i] + 1                for ii in range(4):
+//!                                                       B[io*4 + ii] = A[io*4 + ii] * 2 + 1
+//!
+//! the outputs   B[c]       B[c']                        at c == c'
+//! the stores    T[i] + 1   A[io*4 + ii] * 2 + 1         at i == io*4 + ii
+//! the operands  T[i]       A[io*4 + ii] * 2             at i == io*4 + ii
+//!               A[i'] * 2  A[io*4 + ii] * 2             at i' == io*4 + ii
+//! the inputs    A[i']      A[io*4 + ii]                 the indices are equal
+//! ```
+//!
+//! A reduction unfolds into itself, one iteration back. A pair of loads that is met again inside of
+//! its own proof is taken for equal there: each unfolding goes back in time, so the proof is an
+//! induction. Where it is met at points that the assumption does not have, the proof starts again
+//! with more points: all instances that satisfy the linear equations which those points have in
+//! common. That ends, since each time one equation less is left. (The method is that of Verdoolaege,
+//! Janssens and Bruynooghe 2012, "Equivalence checking of static affine programs using widening to
+//! handle recurrences".)
+//!
+//! A yes is a proof for all data and all sizes; every access of both functions is proven to be in
+//! range and every cell to be written before it is read. The answer is no wherever anything is not
+//! known: conditions or indices from data, another order of a sum, assumptions, arbitrary values.
+
+use std::collections::{HashMap, HashSet};
+
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
+use tilewright_ir::{
+    Buffer, CallTarget, DType, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind,
+    TensorFunc, Var, Visit,
+};
+use tilewright_sets::{AccessId, Domain, Set, Touch, budget};
+
+use super::aligned;
+use crate::at_once::keeps_promises;
+use crate::domain::sizes;
+use crate::flow::{Run, Traffic, Who, same_constant};
+use crate::program::{Act, Program, Step};
+use crate::traits::overflows;
+
+/// What all questions about two functions may take together.
+const BUDGET: u64 = 4 * budget::PER_FUNCTION;
+
+/// Pairs of expressions inside of each other.
+const DEPTH: usize = 256;
+
+/// Pairs of expressions that are compared.
+const PAIRS: usize = 1 << 14;
+
+/// Whether two functions compute the same outputs, found by flow; no is also the answer where that
+/// is not known.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn by_flow(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
+    budget::within("equivalence by flow", BUDGET, || {
+        let domain = sizes(a)?;
+        let Some(b) = aligned(&domain, a, b) else { return Ok(false) };
+        let sides = [Side::of(a)?, Side::of(&b)?];
+        let [Some(first), Some(second)] = sides else { return Ok(false) };
+        let outputs: Vec<Buffer> = a.buffers().cloned().collect();
+        let mut compare = Compare { domain, sides: [first, second], taken: Vec::new(), pairs: 0 };
+        Ok(outputs.iter().all(|output| compare.output(output).is_some()))
+    })
+    .0
+}
+
+/// A point of a function in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// A step, by its number.
+    Step(usize),
+    /// The end, where the memory with this number is seen.
+    End(u64),
+}
+
+/// An expression at the instances of a place, in terms of the loops there.
+#[derive(Clone, Debug)]
+struct Value {
+    place: Place,
+    expr: Expr,
+    /// Whether it is a load of what the function was given.
+    given: bool,
+}
+
+impl Value {
+    fn new(place: Place, expr: &Expr) -> Value {
+        Value { place, expr: expr.clone(), given: false }
+    }
+
+    fn is(&self, other: &Value) -> bool {
+        self.place == other.place && same_expr(&self.expr, &other.expr)
+    }
+}
+
+/// One of the two functions.
+struct Side {
+    program: Program,
+    /// For each step the variables of its loops, and names for them: those of the instances that
+    /// are compared, and those of the instances that come next.
+    names: Vec<Names>,
+    /// The same of the reader at the end, by the number of the memory.
+    ends: HashMap<u64, Names>,
+    /// Memory that is written.
+    written: HashMap<Var, Source>,
+}
+
+struct Names {
+    loops: Vec<Var>,
+    now: Vec<Var>,
+    next: Vec<Var>,
+    /// The points, over the names of now.
+    points: Set,
+}
+
+/// What the readers of a memory get.
+struct Source {
+    /// Who takes part: a place for each statement of the flow, and the touches of it.
+    runs: Vec<(Place, Vec<Touch>)>,
+    flow: tilewright_sets::Flow,
+}
+
+impl Names {
+    fn of(domain: &Domain) -> Option<Names> {
+        let loops: Vec<Var> = domain.vars().cloned().collect();
+        let fresh = || loops.iter().map(Var::fresh).collect::<Vec<Var>>();
+        let (now, next) = (fresh(), fresh());
+        let points = domain.to_set().ok()?.over(now.iter().cloned()).ok()?;
+        Some(Names { loops, now, next, points })
+    }
+
+    /// An expression in terms of the instances that are compared.
+    fn expr(&self, e: &Expr) -> Expr {
+        Subst::vars(self.loops.iter().cloned().zip(self.now.iter().map(Var::expr))).expr(e)
+    }
+}
+
+impl Side {
+    /// A function, if all that it does is known and legal.
+    fn of(func: &TensorFunc) -> Result<Option<Side>> {
+        let Some(accessed) = plain(func).filter(|_| keeps_promises(func)) else { return Ok(None) };
+        let program = Program::of(func)?;
+        let known = accessed.iter().all(|b| program.follows(b))
+            && program.steps.iter().all(|s| is_legal(&program, s));
+        Ok(known.then_some(program).and_then(Side::new))
+    }
+
+    fn new(program: Program) -> Option<Side> {
+        let names = program.steps.iter().map(|s| Names::of(&s.domain));
+        let names: Option<Vec<Names>> = names.collect();
+        let mut side =
+            Side { names: names?, ends: HashMap::new(), written: HashMap::new(), program };
+        let stores = side.program.steps.iter().filter_map(Step::target);
+        let written: HashSet<Buffer> = stores.map(|t| t.buffer.clone()).collect();
+        for memory in written {
+            let steps = 0..side.program.steps.len();
+            let mut runs: Vec<Run> =
+                steps.filter_map(|k| Run::of(&side.program, k, &memory)).collect();
+            runs.extend(Traffic::end(&side.program, &memory));
+            if let Some(end) = runs.iter().find(|r| r.who == Who::End) {
+                side.ends.insert(memory.data.id(), Names::of(&end.statement.domain)?);
+            }
+            let flow = Traffic::between(&side.program, runs.clone()).ok()?.flow;
+            if !side.program.is_observed(&memory) && !flow.uninitialised.is_empty() {
+                return None;
+            }
+            let run = |r: Run| {
+                let place = r.who.step().map_or(Place::End(memory.data.id()), Place::Step);
+                (place, r.statement.touches)
+            };
+            let source = Source { runs: runs.into_iter().map(run).collect(), flow };
+            side.written.insert(memory.data.clone(), source);
+        }
+        Some(side)
+    }
+
+    /// The names at the place of a value.
+    fn names(&self, v: &Value) -> Option<&Names> {
+        match v.place {
+            Place::Step(k) => self.names.get(k),
+            Place::End(memory) => self.ends.get(&memory),
+        }
+    }
+
+    /// The memory that a load reads, and the indices, if somebody writes it.
+    fn written_load<'v>(&self, v: &'v Value) -> Option<(&Source, &'v Buffer, &'v [Expr])> {
+        match v.expr.kind() {
+            ExprKind::Load(b, at) if !v.given => {
+                Some((self.written.get(&b.data)?, b, at.as_slice()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The accesses that a load at a place is.
+    fn accesses(&self, source: &Source, place: Place, b: &Buffer, at: &[Expr]) -> Vec<AccessId> {
+        let text = |p: Place| match p {
+            Place::Step(k) => self.program.steps.get(k).map(|s| s.place),
+            Place::End(_) => None,
+        };
+        let outer = self.program.lifetime(b);
+        let mut found = Vec::new();
+        for (statement, (p, touches)) in source.runs.iter().enumerate() {
+            if text(*p) != text(place) {
+                continue;
+            }
+            for (touch, t) in touches.iter().enumerate() {
+                let indices = t.indices.iter().skip(outer);
+                if !t.is_write && indices.zip(at).all(|(x, y)| same_expr(x, y)) {
+                    found.push(AccessId { statement, touch });
+                }
+            }
+        }
+        found
+    }
+}
+
+/// A pair of loads that is equal at some points, or taken to be while that is being proven.
+struct Taken {
+    values: [Value; 2],
+    points: Set,
+    open: bool,
+}
+
+/// Why a comparison ended.
+enum Stop {
+    /// It is not known whether the values are equal.
+    Unknown,
+    /// What was taken for equal, by its number, has to be proven at more points.
+    Widen(usize, Set),
+}
+
+type Proven = std::result::Result<(), Stop>;
+
+impl From<tilewright_sets::Unknown> for Stop {
+    fn from(_: tilewright_sets::Unknown) -> Stop {
+        Stop::Unknown
+    }
+}
+
+struct Compare {
+    /// The sizes.
+    domain: Domain,
+    sides: [Side; 2],
+    taken: Vec<Taken>,
+    pairs: usize,
+}
+
+impl Compare {
+    /// Proves that an output is the same on both sides.
+    fn output(&mut self, output: &Buffer) -> Option<()> {
+        if self.sides.iter().all(|s| !s.written.contains_key(&output.data)) {
+            return Some(());
+        }
+        // Both see the cell with the same indices. What is not written is what was given.
+        let cells: Vec<Var> = output.shape.iter().map(|n| Var::new("c", n.dtype())).collect();
+        let ranges = cells.iter().zip(&output.shape);
+        let domain =
+            ranges.fold(self.domain.clone(), |d, (v, n)| d.with_var(v, &Range::upto(n.clone())));
+        let mut values = Vec::new();
+        let mut points = domain.to_set().ok()?;
+        for side in &mut self.sides {
+            let names = side.ends.entry(output.data.id());
+            let names = match names {
+                std::collections::hash_map::Entry::Occupied(e) => e.into_mut(),
+                std::collections::hash_map::Entry::Vacant(e) => e.insert(Names::of(&domain)?),
+            };
+            let same = names
+                .now
+                .iter()
+                .zip(&cells)
+                .fold(domain.clone(), |d, (v, c)| d.with_var(v, &Range::point(c.expr())));
+            points = points.join(&same.to_set().ok()?).ok()?;
+            let load = Expr::load(output, names.loops.iter().map(Var::expr).collect());
+            values.push(Value::new(Place::End(output.data.id()), &load));
+        }
+        let [first, second] = <[Value; 2]>::try_from(values).ok()?;
+        let vars = self.vars([&first, &second])?;
+        let points = points.project(&vars).ok()?;
+        self.same([&first, &second], &points, DEPTH).ok()
+    }
+
+    /// The variables of a set of pairs of instances.
+    fn vars(&self, values: [&Value; 2]) -> Option<Vec<Var>> {
+        let [a, b] = &self.sides;
+        let (a, b) = (a.names(values[0])?, b.names(values[1])?);
+        Some(a.now.iter().chain(&b.now).cloned().collect())
+    }
+
+    /// Proves that two values are the same at pairs of instances.
+    fn same(&mut self, values: [&Value; 2], points: &Set, depth: usize) -> Proven {
+        let depth = depth.checked_sub(1).ok_or(Stop::Unknown)?;
+        self.pairs += 1;
+        if self.pairs > PAIRS {
+            return Err(Stop::Unknown);
+        }
+        if points.is_void() {
+            return Ok(());
+        }
+        for k in 0..2 {
+            if let Some((cond, yes, no)) = choice(&values[k].expr) {
+                let names = self.sides[k].names(values[k]).ok_or(Stop::Unknown)?;
+                let cond = names.expr(cond);
+                if overflows(&cond, &points.domain()?) {
+                    return Err(Stop::Unknown);
+                }
+                for (cond, side) in [(cond.clone(), yes), (!cond, no)] {
+                    let part = points.domain()?.with_guard(&cond).to_set()?;
+                    let mut values = values;
+                    let value = Value::new(values[k].place, side);
+                    values[k] = &value;
+                    self.same(values, &part, depth)?;
+                }
+                return Ok(());
+            }
+        }
+        match [0, 1].map(|k| self.sides[k].written_load(values[k]).is_some()) {
+            [true, true] => self.loads(values, points, depth),
+            [true, false] => self.back(0, values, points, depth),
+            [false, true] => self.back(1, values, points, depth),
+            [false, false] => self.operators(values, points, depth),
+        }
+    }
+
+    /// Two loads of what both functions wrote themselves.
+    fn loads(&mut self, values: [&Value; 2], points: &Set, depth: usize) -> Proven {
+        let mut points = points.clone();
+        // Each time one equation less is left.
+        for _ in 0..=self.vars(values).map_or(0, |v| v.len()) {
+            let before = self.taken.len();
+            for (k, t) in self.taken.iter().enumerate() {
+                if t.values[0].is(values[0]) && t.values[1].is(values[1]) {
+                    if points.is_within(&t.points) {
+                        return Ok(());
+                    }
+                    if t.open {
+                        return Err(Stop::Widen(k, t.points.union(&points)?));
+                    }
+                }
+            }
+            let values_taken = values.map(Value::clone);
+            self.taken.push(Taken { values: values_taken, points: points.clone(), open: true });
+            match self.back(0, values, &points, depth) {
+                Ok(()) => {
+                    self.taken[before].open = false;
+                    return Ok(());
+                }
+                // What was proven meanwhile rests on what was taken here.
+                Err(Stop::Widen(k, more)) if k == before => {
+                    self.taken.truncate(before);
+                    points = self.widened(values, &more)?;
+                }
+                Err(stop) => {
+                    self.taken.truncate(before);
+                    return Err(stop);
+                }
+            }
+        }
+        Err(Stop::Unknown)
+    }
+
+    /// All pairs of instances that satisfy the linear equations that some have in common.
+    fn widened(&self, values: [&Value; 2], points: &Set) -> std::result::Result<Set, Stop> {
+        let [a, b] = &self.sides;
+        let (Some(a), Some(b)) = (a.names(values[0]), b.names(values[1])) else {
+            return Err(Stop::Unknown);
+        };
+        let equations = points.affine_hull()?;
+        Ok(a.points.join(&b.points)?.join(&equations)?)
+    }
+
+    /// Compares what was stored to the cell that a side loads.
+    fn back(&mut self, k: usize, values: [&Value; 2], points: &Set, depth: usize) -> Proven {
+        let parts = self.sources(k, values, points)?;
+        let both = self.sides[1 - k].written_load(values[1 - k]).is_some();
+        for (value, points) in parts {
+            let mut values = values;
+            values[k] = &value;
+            // Of two loads the other one goes back, too: both advance before they are compared.
+            match both && !value.given && k == 0 {
+                true => self.back(1, values, &points, depth)?,
+                false => self.same(values, &points, depth)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The values that a load of one side gets, each with the pairs of instances at which it does.
+    fn sources(
+        &self,
+        k: usize,
+        values: [&Value; 2],
+        points: &Set,
+    ) -> std::result::Result<Vec<(Value, Set)>, Stop> {
+        let (side, value) = (&self.sides[k], values[k]);
+        let (Some((source, b, at)), Some(names)) = (side.written_load(value), side.names(value))
+        else {
+            return Err(Stop::Unknown);
+        };
+        let other = self.sides[1 - k].names(values[1 - k]).ok_or(Stop::Unknown)?;
+        let mut parts = Vec::new();
+        let mut rest = points.clone();
+        for access in side.accesses(source, value.place, b, at) {
+            if rest.is_void() {
+                break;
+            }
+            let mut seen: Option<Set> = None;
+            let mut add = |reads: Set| -> std::result::Result<(), Stop> {
+                seen = Some(match seen.take() {
+                    Some(before) => before.union(&reads)?,
+                    None => reads,
+                });
+                Ok(())
+            };
+            for e in source.flow.sources(access) {
+                let reads = rest.join(&e.reads.over(names.now.iter().cloned())?)?;
+                if reads.is_void() {
+                    continue;
+                }
+                let (place, _) = source.runs.get(e.writer.statement).ok_or(Stop::Unknown)?;
+                let Place::Step(writer) = *place else { return Err(Stop::Unknown) };
+                let (Some(step), Some(there)) =
+                    (side.program.steps.get(writer), side.names.get(writer))
+                else {
+                    return Err(Stop::Unknown);
+                };
+                let Act::Store(stored) = &step.act else { return Err(Stop::Unknown) };
+                if !e.certain {
+                    return Err(Stop::Unknown);
+                }
+                let pairs = e.pairs()?.over(there.next.iter().chain(&names.now).cloned())?;
+                let next = reads.join(&pairs)?.project(&ordered(k, &there.next, &other.now))?;
+                let next = next.over(ordered(k, &there.now, &other.now))?;
+                parts.push((Value::new(Place::Step(writer), stored), next));
+                add(reads)?;
+            }
+            for u in source.flow.uninitialised.iter().filter(|u| u.reader == access) {
+                let reads = rest.join(&u.instances.over(names.now.iter().cloned())?)?;
+                if reads.is_void() {
+                    continue;
+                }
+                if !u.certain || !side.program.is_observed(b) {
+                    return Err(Stop::Unknown);
+                }
+                parts.push((Value { given: true, ..value.clone() }, reads.clone()));
+                add(reads)?;
+            }
+            if let Some(seen) = seen {
+                rest = rest.subtract(&seen)?;
+            }
+        }
+        match rest.is_void() {
+            true => Ok(parts),
+            false => Err(Stop::Unknown),
+        }
+    }
+
+    /// Two values that are no loads of what the functions wrote: the same operator on the same.
+    fn operators(&mut self, values: [&Value; 2], points: &Set, depth: usize) -> Proven {
+        let [a, b] =
+            [0, 1].map(|k| self.sides[k].names(values[k]).map(|n| n.expr(&values[k].expr)));
+        let (Some(x), Some(y)) = (a, b) else { return Err(Stop::Unknown) };
+        let (t, constant) = (x.dtype(), |e: &Expr| e.effects().constant());
+        if t != y.dtype() {
+            return Err(Stop::Unknown);
+        }
+        if constant(&x) && constant(&y) && (t.is_int() || t.is_bool()) {
+            let points = points.domain()?;
+            let exact = [&x, &y].iter().all(|e| !overflows(e, &points));
+            if exact && points.equal(&x, &y).is_yes() {
+                return Ok(());
+            }
+        }
+        let parts = |e: &Expr| -> Vec<Expr> {
+            match e.kind() {
+                ExprKind::Cast(x) | ExprKind::Not(x) => vec![x.clone()],
+                ExprKind::Binary(_, x, y) => vec![x.clone(), y.clone()],
+                ExprKind::Select(c, x, y) | ExprKind::IfThenElse(c, x, y) => {
+                    vec![c.clone(), x.clone(), y.clone()]
+                }
+                ExprKind::Load(_, at) => at.clone(),
+                ExprKind::Call(CallTarget::Intrin(_), args) => args.clone(),
+                _ => Vec::new(),
+            }
+        };
+        let same = match (x.kind(), y.kind()) {
+            (ExprKind::Int(_) | ExprKind::Float(_), _) => same_constant(&x, &y),
+            (ExprKind::Var(v), ExprKind::Var(w)) => v == w,
+            (ExprKind::Binary(f, ..), ExprKind::Binary(g, ..)) => f == g,
+            (ExprKind::Load(p, _), ExprKind::Load(q, _)) => p.data == q.data,
+            (ExprKind::Call(f, _), ExprKind::Call(g, _)) => f == g,
+            (ExprKind::Cast(_), ExprKind::Cast(_))
+            | (ExprKind::Not(_), ExprKind::Not(_))
+            | (ExprKind::Select(..), ExprKind::Select(..))
+            | (ExprKind::IfThenElse(..), ExprKind::IfThenElse(..)) => true,
+            _ => false,
+        };
+        let (xs, ys) = (parts(&values[0].expr), parts(&values[1].expr));
+        if !same || xs.len() != ys.len() {
+            return Err(Stop::Unknown);
+        }
+        for (x, y) in xs.iter().zip(&ys) {
+            let pair = [Value::new(values[0].place, x), Value::new(values[1].place, y)];
+            self.same([&pair[0], &pair[1]], points, depth)?;
+        }
+        Ok(())
+    }
+}
+
+/// The variables of a side, and those of the other one, in the order of the sides.
+fn ordered(k: usize, mine: &[Var], other: &[Var]) -> Vec<Var> {
+    match k {
+        0 => [mine, other].concat(),
+        _ => [other, mine].concat(),
+    }
+}
+
+/// A choice that indices decide: the condition and the two sides.
+fn choice(e: &Expr) -> Option<(&Expr, &Expr, &Expr)> {
+    match e.kind() {
+        ExprKind::IfThenElse(c, x, y) | ExprKind::Select(c, x, y)
+            if c.effects().constant() && c.dtype().lanes == 1 =>
+        {
+            Some((c, x, y))
+        }
+        _ => None,
+    }
+}
+
+/// The buffers that a function accesses, if all that it does is of the kinds that are followed: loops,
+/// conditions, blocks and stores of expressions that are defined for all data.
+fn plain(func: &TensorFunc) -> Option<HashSet<Buffer>> {
+    struct Plain {
+        is_plain: bool,
+        accessed: HashSet<Buffer>,
+    }
+    impl Visit for Plain {
+        fn expr(&mut self, e: &Expr) {
+            let effects = e.effects();
+            let scalar = e.dtype().lanes == 1 && e.dtype() != DType::HANDLE;
+            self.is_plain &= scalar && !effects.impure() && !effects.partial && !effects.binds;
+            if let ExprKind::Load(b, _) = e.kind() {
+                self.accessed.insert(b.clone());
+            }
+            walk_expr(self, e);
+        }
+        fn stmt(&mut self, s: &Stmt) {
+            self.is_plain &= match s.kind() {
+                StmtKind::Store { buffer, .. } => {
+                    self.accessed.insert(buffer.clone());
+                    true
+                }
+                StmtKind::For { .. }
+                | StmtKind::If { .. }
+                | StmtKind::Seq(_)
+                | StmtKind::Allocate { .. } => true,
+                StmtKind::Block { block, .. } => block.matches.is_empty(),
+                StmtKind::Let { value, .. } => value.dtype() != DType::HANDLE,
+                StmtKind::Evaluate(e) => e.as_int().is_some(),
+                _ => false,
+            };
+            walk_stmt(self, s);
+        }
+    }
+    let scratch = func.scratch_count() != 0;
+    let mut plain = Plain { is_plain: func.ret.is_none() && !scratch, accessed: HashSet::new() };
+    plain.stmt(&func.body);
+    plain.is_plain.then_some(plain.accessed)
+}
+
+/// Whether a step does nothing illegal, and is one that is followed.
+fn is_legal(program: &Program, step: &Step) -> bool {
+    let within = |e: &Expr, range: &Range| {
+        let inside = range.min.clone().less_equal(e.clone());
+        let inside = inside.and(e.clone().less(range.min.clone() + range.extent.clone()));
+        !overflows(e, &step.domain) && step.domain.proves(&inside)
+    };
+    let acts = match &step.act {
+        Act::Store(_) | Act::Read => true,
+        Act::Enter(values) => match program.text.get(step.place).map(Stmt::kind) {
+            Some(StmtKind::Block { block, .. }) => {
+                block.iters.len() == values.len()
+                    && block.iters.iter().zip(values).all(|(i, v)| within(v, &i.domain))
+            }
+            _ => false,
+        },
+        Act::Fact(_) | Act::Permit | Act::Call => false,
+    };
+    let in_range = |t: &Touch| {
+        let own = t.indices.iter().skip(program.lifetime(&t.buffer));
+        own.zip(&t.buffer.shape).all(|(i, n)| within(i, &Range::upto(n.clone())))
+    };
+    acts && step.guards.iter().all(|g| !overflows(&g.cond, &step.domain))
+        && step.touches.iter().all(in_range)
+}
