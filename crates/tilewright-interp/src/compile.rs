@@ -689,12 +689,7 @@ pub fn some(value: Value) -> Code<Option<Cell>> {
 }
 
 /// A store of a value of any type; all lanes are computed before the first is written.
-fn element_store(
-    access: Access,
-    value: Code<Option<Cell>>,
-    lanes: usize,
-    site: Arc<Site>,
-) -> Run {
+fn element_store(access: Access, value: Code<Option<Cell>>, lanes: usize, site: Arc<Site>) -> Run {
     if lanes == 1 {
         return Box::new(move |m| {
             m.step();
