@@ -17,8 +17,8 @@ use tilewright_ir::{
 use tilewright_sets::{Domain, budget};
 
 use crate::domain::sizes;
-use crate::prune::prune;
 use crate::traits::overflows;
+use tilewright_ir::prune::prune;
 
 /// Whether two functions are the same; no is also the answer where that is not known. The questions
 /// have the budget of one pass together.

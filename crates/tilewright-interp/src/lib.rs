@@ -64,7 +64,6 @@ use std::sync::Arc;
 use tilewright_ir::{Error, Result, Tensor, TensorFunc};
 
 mod alias;
-mod at_once;
 mod batch;
 mod code;
 mod compile;
@@ -74,6 +73,7 @@ mod machine;
 mod nest;
 mod place;
 mod program;
+mod race;
 pub mod scalar;
 pub mod symbolic;
 

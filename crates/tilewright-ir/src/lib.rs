@@ -8,11 +8,14 @@
 //! * [`dtype`], [`tensor`]: element types and dense tensors.
 //! * [`expr`], [`buffer`], [`stmt`], [`func`], [`graph`], [`module`]: the tree itself.
 //! * [`plan`]: a graph function after memory planning: steps over slots.
-//! * [`extent`]: sizes and the type that holds them; [`interval`]: the values of index expressions.
+//! * [`extent`]: sizes and the type that holds them; [`interval`], [`linear`]: the values of index
+//!   expressions, and their linear forms.
+//! * [`condition`]: the parts of a condition, and what it says about cells of memory.
 //! * [`visit`]: the one recursion scheme, [`Visit`] and [`Fold`], with substitution on top.
 //! * [`effects`], [`query`]: what evaluating an expression may do, and what it is made of.
 //! * [`demand`]: when evaluating it is defined, and which loads decide more than a value.
 //! * [`equal`]: structural equality modulo names, with the first difference.
+//! * [`mod@prune`]: a statement without what does nothing, by the text alone.
 //! * [`mod@update`]: stores that combine something into their own cell.
 //! * [`well_formed`]: the check that every stage may rely on.
 //! * [`suggest`]: names that were meant.
@@ -22,6 +25,7 @@
 //! **Architecture invariant:** no IO, no knowledge of any pass, layout or target in here.
 
 pub mod buffer;
+pub mod condition;
 pub mod demand;
 pub mod dtype;
 pub mod effects;
@@ -33,8 +37,10 @@ pub mod func;
 pub mod graph;
 pub mod interval;
 pub mod lambda;
+pub mod linear;
 pub mod module;
 pub mod plan;
+pub mod prune;
 pub mod query;
 pub mod show;
 pub mod stmt;
@@ -55,7 +61,8 @@ pub use graph::{Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar
 pub use module::{Function, Module};
 pub use plan::{Plan, Port, Slot, Step};
 pub use stmt::{
-    Attr, Attrs, Block, ForKind, IterKind, IterVar, MatchRegion, Range, Region, Stmt, StmtKind,
+    AtOnce, Attr, Attrs, Block, ForKind, IterKind, IterVar, MatchRegion, Range, Region, Stmt,
+    StmtKind,
 };
 pub use tensor::Tensor;
 pub use visit::{Fold, Visit};

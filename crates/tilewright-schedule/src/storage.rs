@@ -1,14 +1,14 @@
 //! Where buffers live, and annotations of blocks.
 
-use tilewright_ir::visit::{Subst, fold_func, walk_block};
-use tilewright_ir::{Attr, Attrs, Block, Buffer, Error, Expr, Result, TensorFunc, Visit};
+use tilewright_ir::visit::{Subst, fold_func};
+use tilewright_ir::{Attr, Attrs, Error, Expr, Result, TensorFunc};
 
 use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{check_storage_scope, indexed, the_block};
 use crate::footprint::view_of;
 use crate::loops::attr_value;
 use crate::schedule::{Edited, Schedule, with_block};
-use crate::site::replace_in;
+use crate::site::{as_block, replace_in};
 use crate::trace::{Args, BlockRef, Value};
 
 impl Schedule {
@@ -161,14 +161,14 @@ fn set_scope(
     // Views of parts live where the whole does.
     let mut moved = vec![buffer.clone()];
     loop {
-        let mut all = Matches(&moved, Vec::new());
-        all.stmt(&func.body);
         let before = moved.len();
-        for m in all.1 {
-            if !moved.contains(&m) {
-                moved.push(m);
+        func.body.for_each(|s| {
+            for m in as_block(s).iter().flat_map(|b| &b.matches) {
+                if moved.contains(&m.source.buffer) && !moved.contains(&m.buffer) {
+                    moved.push(m.buffer.clone());
+                }
             }
-        }
+        });
         if moved.len() == before {
             break;
         }
@@ -180,16 +180,4 @@ fn set_scope(
         subst.buffers.insert(old.clone(), new);
     }
     Ok((fold_func(&mut subst, func), Vec::new()))
-}
-
-/// The views of parts of some buffers.
-struct Matches<'a>(&'a [Buffer], Vec<Buffer>);
-
-impl Visit for Matches<'_> {
-    fn expr(&mut self, _: &Expr) {}
-    fn block(&mut self, b: &Block) {
-        let of = b.matches.iter().filter(|m| self.0.contains(&m.source.buffer));
-        self.1.extend(of.map(|m| m.buffer.clone()));
-        walk_block(self, b);
-    }
 }

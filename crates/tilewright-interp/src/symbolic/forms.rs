@@ -6,9 +6,10 @@
 //! `(x + 1 + 2**31) % 2**32 - 2**31`. At 64 bits, where the constants do not fit, what leaves the
 //! type is a variable of its own. So a form has the value of its term for all data.
 
+use tilewright_ir::interval::Interval;
 use tilewright_ir::{BinOp, DType, Expr, Intrin, Var};
 
-use super::ranges::{Range, Ranges, inside, whole};
+use super::ranges::Ranges;
 use super::term::{Fast, Node, Term, Terms};
 use crate::scalar::Scalar;
 
@@ -20,7 +21,7 @@ const OPERANDS: usize = 32;
 
 /// Whether the values of a type are those of `int64` or fewer.
 fn countable(dtype: DType) -> bool {
-    whole(dtype).is_some_and(|(_, most)| most <= i128::from(i64::MAX))
+    Interval::of_type(dtype).is_some_and(|all| all.hi <= i128::from(i64::MAX))
 }
 
 /// Forms by term.
@@ -164,23 +165,23 @@ impl Forms {
         terms: &Terms,
         t: Term,
         exact: Expr,
-        range: Option<Range>,
+        range: Option<Interval>,
         dtype: DType,
     ) -> Option<Expr> {
-        let whole = whole(dtype)?;
-        if range.is_some_and(|r| inside(r, whole)) {
+        let whole = Interval::of_type(dtype)?;
+        if range.is_some_and(|r| r.within(whole)) {
             return Some(exact);
         }
         let int = |v: i64| Expr::int(v, DType::I64);
         if dtype.bits <= 32 {
-            let least = i64::try_from(whole.0).ok()?;
+            let least = i64::try_from(whole.lo).ok()?;
             let size = int(1 << dtype.bits);
             let shifted = Expr::binary(BinOp::Sub, exact, int(least));
             let rest = Expr::binary(BinOp::FloorMod, shifted, size);
             return Some(Expr::binary(BinOp::Add, rest, int(least)));
         }
         let other = self.symbol(terms, t)?;
-        let (Ok(least), Ok(most)) = (i64::try_from(whole.0), i64::try_from(whole.1)) else {
+        let (Ok(least), Ok(most)) = (i64::try_from(whole.lo), i64::try_from(whole.hi)) else {
             return Some(other);
         };
         let fits = Expr::binary(

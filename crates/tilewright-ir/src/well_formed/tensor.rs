@@ -34,7 +34,7 @@ pub enum Operands {
 
 impl Operands {
     /// Whether a type is of these kinds.
-    pub fn admit(self, dtype: DType) -> bool {
+    fn admit(self, dtype: DType) -> bool {
         let (int, float, bool) = (dtype.is_int(), dtype.is_float(), dtype.is_bool());
         match self {
             Operands::Float => float,
