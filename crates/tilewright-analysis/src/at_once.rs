@@ -22,10 +22,8 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::visit::{walk_expr, walk_stmt};
 use tilewright_ir::{
-    Block, Buffer, Error, Expr, ExprKind, Fold, ForKind, Result, Stmt, StmtKind, TensorFunc, Var,
-    Visit,
+    AtOnce, Block, Buffer, Error, Expr, Fold, Result, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_sets::{Access, Domain, Known};
 
@@ -33,34 +31,6 @@ use crate::dependence::{Touch, Touches, exchange, one_view, renaming, report, to
 use crate::flow::{Run, Unwritten, same_at_once};
 use crate::program::Program;
 use crate::scope::{Scope, Scoped, fold_block_scoped, fold_scoped};
-
-/// How iterations run at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtOnce {
-    /// On several threads, at any speed.
-    Threads,
-    /// As lanes of vectors: each statement for all iterations.
-    Lanes,
-}
-
-impl AtOnce {
-    /// That of a kind of loop; `None` where iterations run one after the other.
-    pub fn of(kind: &ForKind) -> Option<AtOnce> {
-        match kind {
-            ForKind::Serial | ForKind::Unrolled => None,
-            ForKind::Parallel | ForKind::ThreadBinding(_) => Some(AtOnce::Threads),
-            ForKind::Vectorized => Some(AtOnce::Lanes),
-        }
-    }
-
-    /// That of a loop.
-    pub fn of_loop(s: &Stmt) -> Option<AtOnce> {
-        match s.kind() {
-            StmtKind::For { kind, .. } => AtOnce::of(kind),
-            _ => None,
-        }
-    }
-}
 
 /// Why iterations may not run at once, as far as that is known.
 pub struct Dependent {
@@ -189,34 +159,15 @@ impl Repeats<'_> {
 
     /// Whether a value reads what belongs to one iteration.
     fn is_private(&self, e: &Expr) -> bool {
-        struct Reads<'a>(&'a [Buffer], bool);
-        impl Visit for Reads<'_> {
-            fn expr(&mut self, e: &Expr) {
-                if let ExprKind::Load(b, _) = e.kind() {
-                    self.1 |= self.0.contains(b);
-                }
-                walk_expr(self, e);
-            }
-        }
-        let mut reads = Reads(&self.touched.local, false);
-        reads.expr(e);
-        reads.1
+        e.loads_from(|b| self.touched.local.contains(b))
     }
 }
 
 /// Whether a function has loops whose iterations run at once.
-pub fn has_loops(func: &TensorFunc) -> bool {
-    struct Find(bool);
-    impl Visit for Find {
-        fn expr(&mut self, _: &Expr) {}
-        fn stmt(&mut self, s: &Stmt) {
-            self.0 |= AtOnce::of_loop(s).is_some();
-            walk_stmt(self, s);
-        }
-    }
-    let mut find = Find(false);
-    find.stmt(&func.body);
-    find.0
+fn has_loops(func: &TensorFunc) -> bool {
+    let mut found = false;
+    func.body.for_each(|s| found |= AtOnce::of_loop(s).is_some());
+    found
 }
 
 /// The error for a loop whose iterations depend on one another.

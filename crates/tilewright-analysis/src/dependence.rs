@@ -13,15 +13,16 @@
 
 use std::collections::HashMap;
 
+use tilewright_ir::condition::parts;
 use tilewright_ir::update::{Combine, is_cell, update};
-use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
+use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, IterKind, Range, Result, Stmt,
-    StmtKind, Var, Visit,
+    Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind, Var,
+    Visit,
 };
 use tilewright_sets::{Access, Domain, Proof};
 
-use crate::index::conjuncts;
+use crate::place::{Place, Placed, walk_expr_placed, walk_stmt_placed};
 
 /// One load or store, in terms of loops.
 #[derive(Clone)]
@@ -61,15 +62,8 @@ pub fn touches(s: &Stmt, around: &Domain) -> Result<Vec<Touch>> {
 
 /// The same, and what is allocated inside. Errors as [`touches`].
 pub fn touches_and_local(s: &Stmt, around: &Domain) -> Result<Touches> {
-    let mut c = Collect {
-        domain: around.clone(),
-        bind: Subst::default(),
-        local: Vec::new(),
-        update: None,
-        certain: true,
-        out: Vec::new(),
-        error: None,
-    };
+    let at = Reached { domain: around.clone(), bound: Subst::default(), certain: true };
+    let mut c = Collect { at, local: Vec::new(), update: None, out: Vec::new(), error: None };
     c.stmt(s);
     let Collect { mut out, local, error, .. } = c;
     match error {
@@ -81,61 +75,19 @@ pub fn touches_and_local(s: &Stmt, around: &Domain) -> Result<Touches> {
     }
 }
 
-struct Collect {
+/// The points of a place, as far as they do not depend on memory.
+#[derive(Clone)]
+struct Reached {
     domain: Domain,
-    bind: Subst,
-    local: Vec<Buffer>,
-    /// The cell and operator of the update that is being looked at.
-    update: Option<(Expr, Combine)>,
+    bound: Subst,
     /// Whether everything around is known that decides whether a statement runs.
     certain: bool,
-    out: Vec<Touch>,
-    error: Option<Error>,
 }
 
-impl Collect {
-    fn touch(&mut self, buffer: &Buffer, indices: &[Expr], value: Option<&Expr>) {
-        let update = self.update.as_ref().filter(|(cell, _)| is_cell(buffer, indices, cell));
-        let update = update.map(|(_, op)| *op);
-        let indices: Vec<Expr> = indices.iter().map(|i| self.bind.expr(i)).collect();
-        if indices.iter().any(|i| i.dtype().lanes != 1) {
-            self.fail(format!("`{}` is accessed by vectors", buffer.name));
-        }
-        self.out.push(Touch {
-            buffer: buffer.clone(),
-            write: value.is_some(),
-            at: Access::new(&self.domain, &indices),
-            update,
-            indices,
-            value: value.map(|v| self.bind.expr(v)),
-            certain: self.certain,
-        });
-    }
-
-    fn fail(&mut self, why: String) {
-        self.error.get_or_insert(Error::refused(why));
-    }
-
-    fn under(&mut self, cond: &Expr, work: impl FnOnce(&mut Self)) {
-        let before = (self.domain.clone(), self.certain);
-        self.assume(cond);
-        work(self);
-        (self.domain, self.certain) = before;
-    }
-
-    /// Takes a condition as given, except for what it reads from memory: that may change.
-    fn assume(&mut self, cond: &Expr) {
-        for part in conjuncts(&self.bind.expr(cond)) {
-            match part.effects().constant() {
-                true => self.domain = self.domain.with_guard(&part),
-                false => self.certain = false,
-            }
-        }
-    }
-
+impl Reached {
     /// A bound of a loop: what is read from memory is some number.
-    fn bound(&mut self, e: &Expr) -> Expr {
-        let e = self.bind.expr(e);
+    fn end(&mut self, e: &Expr) -> Expr {
+        let e = self.bound.expr(e);
         match e.effects().constant() {
             true => e,
             false => {
@@ -146,32 +98,81 @@ impl Collect {
     }
 }
 
+impl Place for Reached {
+    fn enter(&mut self, var: &Var, range: &Range) {
+        let range = Range { min: self.end(&range.min), extent: self.end(&range.extent) };
+        self.domain = self.domain.with_var(var, &range);
+    }
+
+    fn bind(&mut self, var: &Var, value: &Expr) {
+        let value = self.bound.expr(value);
+        self.bound.vars.insert(var.clone(), value);
+    }
+
+    /// What a condition reads from memory may change.
+    fn learn(&mut self, cond: &Expr, holds: bool) {
+        for (part, holds) in parts(&self.bound.expr(cond), holds) {
+            match part.effects().constant() {
+                true => self.domain = self.domain.with_guard(&part.being(holds)),
+                false => self.certain = false,
+            }
+        }
+    }
+}
+
+struct Collect {
+    at: Reached,
+    local: Vec<Buffer>,
+    /// The cell and operator of the update that is being looked at.
+    update: Option<(Expr, Combine)>,
+    out: Vec<Touch>,
+    error: Option<Error>,
+}
+
+impl Collect {
+    fn touch(&mut self, buffer: &Buffer, indices: &[Expr], value: Option<&Expr>) {
+        let update = self.update.as_ref().filter(|(cell, _)| is_cell(buffer, indices, cell));
+        let update = update.map(|(_, op)| *op);
+        let indices: Vec<Expr> = indices.iter().map(|i| self.at.bound.expr(i)).collect();
+        if indices.iter().any(|i| i.dtype().lanes != 1) {
+            self.fail(format!("`{}` is accessed by vectors", buffer.name));
+        }
+        self.out.push(Touch {
+            buffer: buffer.clone(),
+            write: value.is_some(),
+            at: Access::new(&self.at.domain, &indices),
+            update,
+            indices,
+            value: value.map(|v| self.at.bound.expr(v)),
+            certain: self.at.certain,
+        });
+    }
+
+    fn fail(&mut self, why: String) {
+        self.error.get_or_insert(Error::refused(why));
+    }
+}
+
+impl Placed for Collect {
+    type At = Reached;
+    fn at(&mut self) -> &mut Reached {
+        &mut self.at
+    }
+}
+
 impl Visit for Collect {
     fn expr(&mut self, e: &Expr) {
         match e.kind() {
-            ExprKind::Load(b, indices) => {
-                self.touch(b, indices, None);
-                walk_expr(self, e);
-            }
-            ExprKind::IfThenElse(c, t, f) => {
-                self.expr(c);
-                self.under(c, |s| s.expr(t));
-                self.under(&!c.clone(), |s| s.expr(f));
-            }
-            ExprKind::Let(v, value, body) => {
-                self.expr(value);
-                let value = self.bind.expr(value);
-                self.bind.vars.insert(v.clone(), value);
-                self.expr(body);
-            }
+            ExprKind::Load(b, indices) => self.touch(b, indices, None),
             ExprKind::Call(CallTarget::Extern(name) | CallTarget::Opaque(name), _) => {
                 self.fail(format!("`{name}` may have any effect"));
             }
             ExprKind::Var(v) if v.dtype() == DType::HANDLE => {
                 self.fail(format!("the pointer `{}` is used", v.name()));
             }
-            _ => walk_expr(self, e),
+            _ => {}
         }
+        walk_expr_placed(self, e);
     }
 
     fn stmt(&mut self, s: &Stmt) {
@@ -184,29 +185,6 @@ impl Visit for Collect {
                 self.touch(buffer, indices, Some(value));
                 self.update = None;
             }
-            StmtKind::For { var, range, body, .. } => {
-                self.expr(&range.min);
-                self.expr(&range.extent);
-                let before = (self.domain.clone(), self.certain);
-                let range =
-                    Range { min: self.bound(&range.min), extent: self.bound(&range.extent) };
-                self.domain = before.0.with_var(var, &range);
-                self.stmt(body);
-                (self.domain, self.certain) = before;
-            }
-            StmtKind::If { cond, then, otherwise } => {
-                self.expr(cond);
-                self.under(cond, |c| c.stmt(then));
-                if let Some(o) = otherwise {
-                    self.under(&!cond.clone(), |c| c.stmt(o));
-                }
-            }
-            StmtKind::Let { var, value, body } => {
-                self.expr(value);
-                let value = self.bind.expr(value);
-                self.bind.vars.insert(var.clone(), value);
-                self.stmt(body);
-            }
             StmtKind::Allocate { buffer, body, .. } => {
                 self.local.push(buffer.clone());
                 self.stmt(body);
@@ -214,36 +192,16 @@ impl Visit for Collect {
             StmtKind::Declare { buffer, .. } => {
                 self.fail(format!("`{}` is a view of other memory", buffer.name));
             }
-            StmtKind::Block { bindings, predicate, block } => {
-                bindings.iter().for_each(|b| self.expr(b));
-                self.expr(predicate);
-                let mut first = Expr::bool(true);
-                for (iter, b) in block.iters.iter().zip(bindings) {
-                    let value = self.bind.expr(b);
-                    if iter.kind == IterKind::Reduce {
-                        let start = self.bind.expr(&iter.domain.min);
-                        first = first.and(value.clone().equal(start));
-                    }
-                    self.bind.vars.insert(iter.var.clone(), value);
+            StmtKind::Block { block, .. } => {
+                self.local.extend(block.allocs.iter().cloned());
+                if let Some(m) = block.matches.first() {
+                    let (block, view) = (&block.name, &m.buffer.name);
+                    self.fail(format!("the block `{block}` works on the view `{view}`"));
                 }
-                self.under(predicate, |c| c.inside(block, &first));
+                walk_stmt_placed(self, s);
             }
-            _ => walk_stmt(self, s),
+            _ => walk_stmt_placed(self, s),
         }
-    }
-}
-
-impl Collect {
-    /// The parts of a block, of which the initialisation runs where `first` holds.
-    fn inside(&mut self, block: &Block, first: &Expr) {
-        self.local.extend(block.allocs.iter().cloned());
-        if let Some(m) = block.matches.first() {
-            self.fail(format!("the block `{}` works on the view `{}`", block.name, m.buffer.name));
-        }
-        if let Some(init) = &block.init {
-            self.under(first, |c| c.stmt(init));
-        }
-        self.stmt(&block.body);
     }
 }
 

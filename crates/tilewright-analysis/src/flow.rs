@@ -150,7 +150,7 @@ impl<'a> Traffic<'a> {
     }
 
     /// Whether it is certain, for all that an access reads, which write it sees.
-    pub fn is_certain(&self, reader: AccessId) -> bool {
+    fn is_certain(&self, reader: AccessId) -> bool {
         self.flow.sources(reader).all(|e| e.certain)
             && self.flow.uninitialised.iter().all(|u| u.reader != reader)
     }

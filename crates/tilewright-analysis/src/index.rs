@@ -12,51 +12,25 @@
 //! (i*4 + j) // 8          =  i // 2           where 0 <= j < 4
 //! ```
 //!
-//! Coefficients are exact (`i128`). Machine integers wrap, so every step that is not ring
-//! arithmetic (division, remainder, comparison) is taken only where the interval of the exact
-//! value fits the type: then the exact value and the machine's value are one.
+//! Machine integers wrap, so every step that is not ring arithmetic (division, remainder,
+//! comparison) is taken only where the interval of the exact value fits the type
+//! ([`Linear::fits`]): then the exact value and the machine's value are one.
 //!
-//! This knows intervals of single variables and nothing else; it is to be replaced by the exact
-//! integer sets of their own crate.
-
-use std::cmp::Reverse;
-use std::collections::HashMap;
+//! Intervals of single variables decide, and nothing else: fusion and lowering work without
+//! libisl. Passes that have it ask the exact sets.
 
 use tilewright_ir::equal::same_expr;
+use tilewright_ir::interval::Interval;
+use tilewright_ir::linear::{LIMIT, Linear};
 use tilewright_ir::visit::fold_expr_children;
-use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold, TypeKind, Var};
+use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold, TypeKind};
 
-/// What is known of variables: the smallest and the largest value of each.
-#[derive(Clone, Debug, Default)]
-pub struct Ranges(HashMap<Var, (i64, i64)>);
+pub use tilewright_ir::interval::Ranges;
 
-impl Ranges {
-    /// Says that `min <= var <= max`. An empty interval (`max < min`) is taken as unknown.
-    pub fn insert(&mut self, var: &Var, min: i64, max: i64) {
-        if min <= max {
-            self.0.insert(var.clone(), (min, max));
-        }
-    }
-
-    /// The linear form of an integer expression; `None` for other types and large coefficients.
-    pub fn linear(&self, e: &Expr) -> Option<Linear> {
-        is_index_type(e.dtype()).then(|| Simplify { ranges: self }.linear(e)).flatten()
-    }
-
-    /// The values of a linear form, taken as exact integers.
-    pub fn interval(&self, x: &Linear) -> Option<Interval> {
-        Simplify { ranges: self }.interval(x)
-    }
-
-    /// The values of a linear form that never leaves its type; `None` where it may.
-    pub fn fits(&self, x: &Linear) -> Option<Interval> {
-        Simplify { ranges: self }.fits(x)
-    }
-
-    /// The values of an integer expression.
-    pub fn values(&self, e: &Expr) -> Option<Interval> {
-        Simplify { ranges: self }.range(e)
-    }
+/// The linear form of an integer expression, with divisions taken apart by intervals; `None` for
+/// other types and large coefficients.
+pub fn linear(e: &Expr, ranges: &Ranges) -> Option<Linear> {
+    is_index_type(e.dtype()).then(|| Simplify { ranges }.linear(e)).flatten()
 }
 
 /// A simpler expression with the same value wherever the variables keep their ranges. Integers
@@ -113,89 +87,6 @@ pub fn is_index(e: &Expr) -> bool {
     effects.constant() && !calls && !effects.binds && !effects.floats
 }
 
-/// An interval of exact values.
-pub type Interval = (i128, i128);
-
-/// `sum of coefficient * atom + constant`, of one integer type.
-#[derive(Clone, Debug)]
-pub struct Linear {
-    /// Atoms, each once, with coefficients other than zero.
-    pub terms: Vec<(Expr, i128)>,
-    /// What is added.
-    pub constant: i128,
-    /// The type that values are taken in.
-    pub dtype: DType,
-}
-
-/// Coefficients beyond this are not worth following; sums and products of two stay in `i128`.
-const LIMIT: i128 = 1 << 62;
-
-impl Linear {
-    /// A constant.
-    pub fn constant(value: i128, dtype: DType) -> Self {
-        Linear { terms: Vec::new(), constant: value, dtype }
-    }
-
-    fn atom(e: Expr) -> Self {
-        let dtype = e.dtype();
-        match e.as_int() {
-            Some(v) => Self::constant(i128::from(v), dtype),
-            None => Linear { terms: vec![(e, 1)], constant: 0, dtype },
-        }
-    }
-
-    fn as_constant(&self) -> Option<i128> {
-        self.terms.is_empty().then_some(self.constant)
-    }
-
-    /// `self + other * by`.
-    pub fn plus(mut self, other: &Linear, by: i128) -> Option<Linear> {
-        for (atom, c) in &other.terms {
-            let c = c.checked_mul(by)?;
-            match self.terms.iter_mut().find(|(a, _)| same_expr(a, atom)) {
-                Some((_, old)) => *old = old.checked_add(c)?,
-                None => self.terms.push((atom.clone(), c)),
-            }
-        }
-        self.terms.retain(|t| t.1 != 0);
-        self.constant = self.constant.checked_add(other.constant.checked_mul(by)?)?;
-        let small = |v: i128| v.abs() <= LIMIT;
-        (self.terms.iter().all(|t| small(t.1)) && small(self.constant)).then_some(self)
-    }
-
-    /// `self * by`.
-    pub fn times(&self, by: i128) -> Option<Linear> {
-        Linear::constant(0, self.dtype).plus(self, by)
-    }
-
-    /// The expression, starting with what is added; `None` where a coefficient does not fit.
-    fn rebuild(&self) -> Option<Expr> {
-        let number = |v: i128| {
-            let v = v.checked_abs()?;
-            let fits = self.dtype.max_int().is_some_and(|max| v <= max);
-            Some(Expr::int(i64::try_from(v).ok().filter(|_| fits)?, self.dtype))
-        };
-        let constant = number(self.constant)?;
-        // What is added comes first: `5 - i`, not `i * -1 + 5`. Large steps come before small
-        // ones, so that one sum has one text.
-        let (mut plus, mut minus) = (Vec::new(), Vec::new());
-        let mut terms: Vec<&(Expr, i128)> = self.terms.iter().collect();
-        terms.sort_by_key(|(atom, c)| (Reverse(c.abs()), atom.as_var().map_or(u64::MAX, Var::id)));
-        for (atom, c) in terms {
-            let term = atom * number(*c)?;
-            if *c > 0 { plus.push(term) } else { minus.push(term) }
-        }
-        match self.constant {
-            0 => {}
-            c if c > 0 => plus.push(constant),
-            _ => minus.push(constant),
-        }
-        let sum = plus.into_iter().reduce(|a, b| a + b);
-        let sum = sum.unwrap_or_else(|| Expr::int(0, self.dtype));
-        Some(minus.into_iter().fold(sum, |a, b| a - b))
-    }
-}
-
 struct Simplify<'a> {
     ranges: &'a Ranges,
 }
@@ -212,7 +103,7 @@ impl Fold for Simplify<'_> {
         } else if op.is_compare() {
             self.compare(*op, a, b)
         } else {
-            self.linear(e).and_then(|l| l.rebuild())
+            self.linear(e).and_then(|l| l.to_expr())
         };
         match new {
             Some(new) if same_expr(&new, e) => e.clone(),
@@ -267,9 +158,8 @@ impl Simplify<'_> {
 
     fn compare(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
         let (x, y) = (self.linear(a)?, self.linear(b)?);
-        self.fits(&x)?;
-        self.fits(&y)?;
-        let (lo, hi) = self.interval(&x.clone().plus(&y, -1)?)?;
+        x.fits(self.ranges).and(y.fits(self.ranges))?;
+        let Interval { lo, hi } = x.clone().plus(&y, -1)?.values(self.ranges)?;
         let decided = match op {
             BinOp::Lt => decide(hi < 0, lo >= 0),
             BinOp::Le => decide(hi <= 0, lo > 0),
@@ -281,16 +171,16 @@ impl Simplify<'_> {
         };
         Some(match decided {
             Some(value) => Expr::bool(value),
-            None => Expr::binary(op, x.rebuild()?, y.rebuild()?),
+            None => Expr::binary(op, x.to_expr()?, y.to_expr()?),
         })
     }
 
     /// The linear form of an integer expression; `None` where coefficients get out of hand.
     fn linear(&mut self, e: &Expr) -> Option<Linear> {
         let ExprKind::Binary(op, a, b) = e.kind() else {
-            return Some(match self.range(e) {
-                Some((lo, hi)) if lo == hi => Linear::constant(lo, e.dtype()),
-                _ => Linear::atom(self.expr(e)),
+            return Some(match self.ranges.of(e).as_point() {
+                Some(value) => Linear::constant(value, e.dtype()),
+                None => Linear::atom(self.expr(e)),
             });
         };
         let (x, y) = (self.linear(a)?, self.linear(b)?);
@@ -306,7 +196,7 @@ impl Simplify<'_> {
                 self.floormod(x, c)?
             }
             (BinOp::Min | BinOp::Max, ..) => self.extremum(*op, x, y)?,
-            _ => Linear::atom(Expr::binary(*op, x.rebuild()?, y.rebuild()?)),
+            _ => Linear::atom(Expr::binary(*op, x.to_expr()?, y.to_expr()?)),
         };
         self.recombine(sum)
     }
@@ -314,19 +204,19 @@ impl Simplify<'_> {
     /// Whether division by `c` may be taken apart as floor division.
     fn divides(&self, op: BinOp, x: &Linear, c: i128) -> bool {
         let floor = matches!(op, BinOp::FloorDiv | BinOp::FloorMod);
-        let fits = self.fits(x);
+        let fits = x.fits(self.ranges);
         c > 0
             && x.dtype.max_int().is_some_and(|m| c <= m)
-            && fits.is_some_and(|(lo, _)| floor || lo >= 0)
+            && fits.is_some_and(|i| floor || i.lo >= 0)
     }
 
     fn extremum(&mut self, op: BinOp, x: Linear, y: Linear) -> Option<Linear> {
-        let known = self.fits(&x).and(self.fits(&y)).is_some();
-        let (lo, hi) = self.interval(&x.clone().plus(&y, -1)?)?;
+        let known = x.fits(self.ranges).and(y.fits(self.ranges)).is_some();
+        let Interval { lo, hi } = x.clone().plus(&y, -1)?.values(self.ranges)?;
         let (left, right) = if op == BinOp::Min { (hi <= 0, lo >= 0) } else { (lo >= 0, hi <= 0) };
         match known && (left || right) {
             true => Some(if left { x } else { y }),
-            false => Some(Linear::atom(Expr::binary(op, x.rebuild()?, y.rebuild()?))),
+            false => Some(Linear::atom(Expr::binary(op, x.to_expr()?, y.to_expr()?))),
         }
     }
 
@@ -347,14 +237,14 @@ impl Simplify<'_> {
     fn floordiv(&mut self, x: Linear, c: i128) -> Option<Linear> {
         let whole = x.clone();
         let (exact, rest) = Self::split(x, c);
-        let (lo, hi) = self.interval(&rest)?;
+        let Interval { lo, hi } = rest.values(self.ranges)?;
         if lo.div_euclid(c) == hi.div_euclid(c) {
             return exact.plus(&Linear::constant(lo.div_euclid(c), rest.dtype), 1);
         }
         // (g*y + s) // (g*d) = y // d where 0 <= s < g
         let (rest, _, g) = self.coarse(rest, c)?;
         let d = c / g;
-        if self.fits(&rest).is_none() {
+        if rest.fits(self.ranges).is_none() {
             return Some(Linear::atom(division(BinOp::FloorDiv, &whole, c)?));
         }
         // (a + y // e) // d = (a*e + y) // (e*d)
@@ -372,14 +262,14 @@ impl Simplify<'_> {
         rest.terms.remove(at);
         let joined = self.linear(&y)?.plus(&rest, e)?;
         let by = e.checked_mul(d).filter(|by| *by <= LIMIT)?;
-        self.fits(&joined).map(|_| (joined, by))
+        joined.fits(self.ranges).map(|_| (joined, by))
     }
 
     /// `x % c` for a positive `c`, where `x` fits its type.
     fn floormod(&mut self, x: Linear, c: i128) -> Option<Linear> {
         let whole = x.clone();
         let (_, mut rest) = Self::split(x, c);
-        let (lo, hi) = self.interval(&rest)?;
+        let Interval { lo, hi } = rest.values(self.ranges)?;
         if lo.div_euclid(c) == hi.div_euclid(c) {
             rest.constant -= lo.div_euclid(c) * c;
             return Some(rest);
@@ -387,7 +277,7 @@ impl Simplify<'_> {
         // (g*y + s) % (g*d) = g*(y % d) + s where 0 <= s < g
         let (mut rest, small, g) = self.coarse(rest, c)?;
         let d = c / g;
-        if self.fits(&rest).is_none() {
+        if rest.fits(self.ranges).is_none() {
             return Some(Linear::atom(division(BinOp::FloorMod, &whole, c)?));
         }
         // (y % e) % d = y % d where d divides e
@@ -410,7 +300,7 @@ impl Simplify<'_> {
             let g = high.iter().fold(c, |g, t| gcd(g, t.1.abs()));
             let constant = x.constant.rem_euclid(g);
             let small = Linear { terms: low.to_vec(), constant, dtype: x.dtype };
-            let (lo, hi) = self.interval(&small)?;
+            let Interval { lo, hi } = small.values(self.ranges)?;
             if 0 <= lo && hi < g {
                 let terms = high.iter().map(|(a, k)| (a.clone(), k / g)).collect();
                 let y = Linear { terms, constant: x.constant.div_euclid(g), dtype: x.dtype };
@@ -431,7 +321,7 @@ impl Simplify<'_> {
                     continue;
                 }
                 let e = self.linear(&e)?;
-                if self.fits(&e).is_none() {
+                if e.fits(self.ranges).is_none() {
                     continue;
                 }
                 let q = self.floordiv(e.clone(), c)?;
@@ -450,84 +340,10 @@ impl Simplify<'_> {
             return Some(sum);
         }
     }
-
-    /// The interval of the exact value, where it fits the type.
-    fn fits(&self, x: &Linear) -> Option<Interval> {
-        let (lo, hi) = self.interval(x)?;
-        (x.dtype.min_int() <= Some(lo) && Some(hi) <= x.dtype.max_int()).then_some((lo, hi))
-    }
-
-    /// The interval of the exact value.
-    fn interval(&self, x: &Linear) -> Option<Interval> {
-        x.terms.iter().try_fold((x.constant, x.constant), |sum, (atom, c)| {
-            add(sum, scale(self.range(atom)?, *c)?)
-        })
-    }
-
-    /// The interval of an integer expression's machine value.
-    fn range(&self, e: &Expr) -> Option<Interval> {
-        let all = (e.dtype().min_int()?, e.dtype().max_int()?);
-        let within = |(lo, hi): Interval| (all.0 <= lo && hi <= all.1).then_some((lo, hi));
-        let known = match e.kind() {
-            ExprKind::Int(v) => Some((i128::from(*v), i128::from(*v))),
-            ExprKind::Var(v) => self.ranges.0.get(v).map(|r| (i128::from(r.0), i128::from(r.1))),
-            ExprKind::Cast(a) if a.dtype().min_int().is_some() => self.range(a),
-            ExprKind::Select(_, t, f) | ExprKind::IfThenElse(_, t, f) => {
-                let (x, y) = (self.range(t)?, self.range(f)?);
-                Some((x.0.min(y.0), x.1.max(y.1)))
-            }
-            ExprKind::Binary(op, a, b) if is_index_type(a.dtype()) => {
-                let (x, y) = (self.range(a)?, self.range(b)?);
-                match op {
-                    BinOp::Add => add(x, y),
-                    BinOp::Sub => add(x, scale(y, -1)?),
-                    BinOp::Mul => multiply(x, y),
-                    BinOp::Min => Some((x.0.min(y.0), x.1.min(y.1))),
-                    BinOp::Max => Some((x.0.max(y.0), x.1.max(y.1))),
-                    BinOp::FloorDiv if y.0 == y.1 && y.0 > 0 => {
-                        Some((x.0.div_euclid(y.0), x.1.div_euclid(y.0)))
-                    }
-                    BinOp::TruncDiv if y.0 == y.1 && y.0 > 0 && x.0 >= 0 => {
-                        Some((x.0 / y.0, x.1 / y.0))
-                    }
-                    BinOp::TruncMod if y.0 == y.1 && y.0 > 0 && x.0 >= 0 => {
-                        Some((0, x.1.min(y.0 - 1)))
-                    }
-                    BinOp::FloorMod if y.0 == y.1 && y.0 > 0 => {
-                        match x.0.div_euclid(y.0) == x.1.div_euclid(y.0) {
-                            true => Some((x.0.rem_euclid(y.0), x.1.rem_euclid(y.0))),
-                            false => Some((0, y.0 - 1)),
-                        }
-                    }
-                    _ => None,
-                }
-            }
-            _ => None,
-        };
-        Some(known.and_then(within).unwrap_or(all))
-    }
 }
 
 fn decide(yes: bool, no: bool) -> Option<bool> {
     (yes || no).then_some(yes)
-}
-
-fn add(a: Interval, b: Interval) -> Option<Interval> {
-    Some((a.0.checked_add(b.0)?, a.1.checked_add(b.1)?))
-}
-
-fn scale(a: Interval, by: i128) -> Option<Interval> {
-    multiply(a, (by, by))
-}
-
-fn multiply(a: Interval, b: Interval) -> Option<Interval> {
-    let ends = [
-        a.0.checked_mul(b.0)?,
-        a.0.checked_mul(b.1)?,
-        a.1.checked_mul(b.0)?,
-        a.1.checked_mul(b.1)?,
-    ];
-    Some((*ends.iter().min()?, *ends.iter().max()?))
 }
 
 fn gcd(a: i128, b: i128) -> i128 {
@@ -544,7 +360,7 @@ fn division(op: BinOp, x: &Linear, c: i128) -> Option<Expr> {
         return None;
     }
     let c = Expr::int(i64::try_from(c).ok()?, x.dtype);
-    let x = x.rebuild()?;
+    let x = x.to_expr()?;
     Some(if op == BinOp::FloorDiv { x.floordiv(c) } else { x.floormod(c) })
 }
 
@@ -568,18 +384,12 @@ fn remainder(atom: &Expr) -> Option<(Expr, i128)> {
     }
 }
 
-/// What holds where all of a condition does, in order.
-pub fn conjuncts(e: &Expr) -> Vec<Expr> {
-    match e.kind() {
-        ExprKind::Binary(BinOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
-        _ if e.is_true() => Vec::new(),
-        _ => vec![e.clone()],
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use proptest::prelude::*;
+    use tilewright_ir::Var;
     use tilewright_ir::expr::{eval_int, wrap};
 
     use super::*;
@@ -588,7 +398,7 @@ mod tests {
         let mut ranges = Ranges::default();
         let vars = [("i", 6), ("j", 4), ("k", 5)].map(|(name, extent)| {
             let v = Var::index(name);
-            ranges.insert(&v, 0, extent - 1);
+            ranges.bind(&v, Interval::new(0, extent - 1));
             v.expr()
         });
         (vars.to_vec(), ranges)
@@ -724,7 +534,8 @@ mod tests {
             };
             let mut ranges = Ranges::default();
             for (n, v) in vars.iter().enumerate() {
-                ranges.insert(v, mins[n], mins[n] + extents[n] - 1);
+                let (lo, n) = (i128::from(mins[n]), i128::from(extents[n]));
+                ranges.bind(v, Interval::new(lo, lo + n - 1));
             }
             let s = simplify(&e, &ranges);
             prop_assert_eq!(s.dtype(), e.dtype());
@@ -751,7 +562,7 @@ mod tests {
         ) {
             let vars: Vec<Var> = factors.iter().map(|_| Var::index("v")).collect();
             let mut ranges = Ranges::default();
-            vars.iter().zip(&factors).for_each(|(v, e)| ranges.insert(v, 0, e - 1));
+            vars.iter().zip(&factors).for_each(|(v, e)| ranges.bind(v, Interval::new(0, i128::from(e - 1))));
             let flatten = |at: &[Expr], shape: &[i64]| {
                 at.iter().zip(shape).fold(Expr::i32(0), |sum, (i, e)| sum * *e + i)
             };

@@ -9,8 +9,8 @@
 //! * [`index`]: index arithmetic simplified by intervals.
 //! * [`magnitude`]: how large the values of an expression may be.
 //! * [`neutral`]: what a value becomes when parts of it are known.
+//! * [`place`]: walks that know the loops, conditions and bindings around each place.
 //! * [`program`]: a function as the list of things that it does, for questions of flow.
-//! * [`prune`]: a statement without what does nothing, by the text alone.
 //! * [`regions`]: the boxes of each buffer that a block reads and writes.
 //! * [`scope`]: what holds at a place, from loops, guards, bindings and assumptions.
 //! * [`mod@stage`]: the canonical form of a tensor function before scheduling, as a view.
@@ -25,8 +25,8 @@ pub mod flow;
 pub mod index;
 pub mod magnitude;
 pub mod neutral;
+pub mod place;
 pub mod program;
-pub mod prune;
 pub mod regions;
 pub mod scope;
 pub mod stage;

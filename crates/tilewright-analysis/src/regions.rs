@@ -13,21 +13,23 @@
 //! order of the text; the accumulator of a block with an initialisation is written, not read.
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{Subst, free_vars, walk_block, walk_expr, walk_stmt};
+use tilewright_ir::linear::Linear;
+use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    BinOp, Block, Buffer, DType, Expr, ExprKind, Fold, Module, Range, Region, Stmt, StmtKind, Var,
-    Visit,
+    Block, Buffer, Expr, ExprKind, Fold, Range, Region, Stmt, StmtKind, Var, Visit,
 };
 
 use crate::index::{Ranges, simplify};
+use crate::place::{Place, Placed, walk_expr_placed, walk_stmt_placed};
 
 /// What a block reads and what it writes, from its accesses.
 pub fn infer(block: &Block) -> (Vec<Region>, Vec<Region>) {
     let mut outer = Ranges::default();
     for iter in &block.iters {
-        learn(&mut outer, &iter.var, &iter.domain);
+        outer.bind_loop(&iter.var, &iter.domain);
     }
-    let mut scan = Scan { inner: Vec::new(), ranges: outer, reads: Vec::new(), writes: Vec::new() };
+    let at = Inner { vars: Vec::new(), ranges: outer };
+    let mut scan = Scan { at, reads: Vec::new(), writes: Vec::new() };
     block.init.iter().for_each(|s| scan.stmt(s));
     scan.stmt(&block.body);
     let local = |r: &Region| {
@@ -63,36 +65,6 @@ pub fn declared_or_inferred(block: &Block) -> (Vec<Region>, Vec<Region>) {
     }
 }
 
-/// A module in which no block declares a region that would be inferred anyway (as a set: the
-/// order of buffers does not count).
-pub fn strip_inferred(module: &Module) -> Module {
-    struct Strip;
-    impl Fold for Strip {
-        fn block(&mut self, b: &std::sync::Arc<Block>) -> std::sync::Arc<Block> {
-            let (reads, writes) = infer(b);
-            let strip = |declared: &Option<Vec<Region>>, inferred: &[Region]| {
-                declared.clone().filter(|d| {
-                    d.len() != inferred.len()
-                        || !d.iter().all(|r| inferred.iter().any(|i| same_region(r, i)))
-                })
-            };
-            let stripped = Block {
-                reads: strip(&b.reads, &reads),
-                writes: strip(&b.writes, &writes),
-                ..(**b).clone()
-            };
-            tilewright_ir::visit::fold_block_children(self, &std::sync::Arc::new(stripped))
-        }
-    }
-    let mut out = module.clone();
-    for f in out.functions.values_mut() {
-        if let tilewright_ir::Function::Tensor(t) = f {
-            *f = tilewright_ir::visit::fold_func(&mut Strip, t).into();
-        }
-    }
-    out
-}
-
 /// Whether two regions are the same box of the same buffer, as far as simplification shows.
 pub fn same_region(a: &Region, b: &Region) -> bool {
     let free = Ranges::default();
@@ -106,16 +78,27 @@ pub fn same_region(a: &Region, b: &Region) -> bool {
             .all(|(x, y)| equal(&x.min, &y.min) && equal(&x.extent, &y.extent))
 }
 
-fn learn(ranges: &mut Ranges, var: &Var, range: &Range) {
-    if let (Some(min), Some(extent)) = (range.min.as_int(), range.extent.as_int()) {
-        ranges.insert(var, min, min + extent - 1);
+/// Variables around an access.
+#[derive(Clone)]
+struct Inner {
+    /// Those defined inside, with their values; innermost last.
+    vars: Vec<(Var, Range)>,
+    ranges: Ranges,
+}
+
+impl Place for Inner {
+    fn enter(&mut self, var: &Var, range: &Range) {
+        self.ranges.bind_loop(var, range);
+        self.vars.push((var.clone(), range.clone()));
     }
+    fn bind(&mut self, var: &Var, value: &Expr) {
+        self.vars.push((var.clone(), Range::point(value.clone())));
+    }
+    fn learn(&mut self, _: &Expr, _: bool) {}
 }
 
 struct Scan {
-    /// Variables defined inside, with their values; innermost last.
-    inner: Vec<(Var, Range)>,
-    ranges: Ranges,
+    at: Inner,
     reads: Vec<Region>,
     writes: Vec<Region>,
 }
@@ -139,13 +122,13 @@ impl Scan {
 
     /// The values of a range for all values of the inner variables.
     fn widen(&self, range: &Range) -> Option<Range> {
-        let mut min = simplify(&range.min, &self.ranges);
+        let mut min = simplify(&range.min, &self.at.ranges);
         let mut extent = range.extent.clone();
         if let ExprKind::Ramp(base, stride) = min.kind() {
             let reach = stride.clone() * i64::from(min.dtype().lanes - 1);
             (min, extent) = (base.clone(), extent + reach);
         }
-        for (var, values) in self.inner.iter().rev() {
+        for (var, values) in self.at.vars.iter().rev() {
             let inside = free_vars(&min).contains(var);
             if free_vars(&extent).contains(var) {
                 return None;
@@ -153,7 +136,7 @@ impl Scan {
             if !inside {
                 continue;
             }
-            let k = coefficient(&min, var)?;
+            let k = i64::try_from(Linear::of(&min)?.coefficient(var)?).ok()?;
             let reach = (&values.extent - 1) * k.abs();
             let first = match k > 0 {
                 true => values.min.clone(),
@@ -162,30 +145,10 @@ impl Scan {
             min = Subst::vars([(var.clone(), first.cast(var.dtype()))]).expr(&min);
             extent = extent + reach.cast(min.dtype());
         }
-        Some(Range { min: simplify(&min, &self.ranges), extent: simplify(&extent, &self.ranges) })
-    }
-}
-
-/// The coefficient of a variable in an expression that is affine in it.
-fn coefficient(e: &Expr, var: &Var) -> Option<i64> {
-    match e.kind() {
-        ExprKind::Var(v) => Some(i64::from(v == var)),
-        ExprKind::Binary(BinOp::Add, a, b) => {
-            coefficient(a, var)?.checked_add(coefficient(b, var)?)
-        }
-        ExprKind::Binary(BinOp::Sub, a, b) => {
-            coefficient(a, var)?.checked_sub(coefficient(b, var)?)
-        }
-        ExprKind::Binary(BinOp::Mul, a, b) => match (a.as_int(), b.as_int()) {
-            (Some(k), _) => coefficient(b, var)?.checked_mul(k),
-            (_, Some(k)) => coefficient(a, var)?.checked_mul(k),
-            _ if !free_vars(e).contains(var) => Some(0),
-            _ => None,
-        },
-        ExprKind::Cast(a) if e.dtype() == DType::I64 && a.dtype() == DType::I32 => {
-            coefficient(a, var)
-        }
-        _ => (!free_vars(e).contains(var)).then_some(0),
+        Some(Range {
+            min: simplify(&min, &self.at.ranges),
+            extent: simplify(&extent, &self.at.ranges),
+        })
     }
 }
 
@@ -217,43 +180,34 @@ fn join(a: &Range, b: &Range) -> Option<Range> {
     Some(Range { min: min.clone(), extent: simple(end - min) })
 }
 
+impl Placed for Scan {
+    type At = Inner;
+    fn at(&mut self) -> &mut Inner {
+        &mut self.at
+    }
+
+    /// What is known of a variable stays: it has one definition.
+    fn within(&mut self, change: impl FnOnce(&mut Inner), work: impl FnOnce(&mut Self)) {
+        let outside = self.at.vars.len();
+        change(&mut self.at);
+        work(self);
+        self.at.vars.truncate(outside);
+    }
+}
+
 impl Visit for Scan {
     fn expr(&mut self, e: &Expr) {
-        match e.kind() {
-            ExprKind::Load(b, indices) => {
-                self.access(b, indices, false);
-                walk_expr(self, e);
-            }
-            ExprKind::Let(var, value, body) => {
-                self.expr(value);
-                self.inner.push((var.clone(), Range::point(value.clone())));
-                self.expr(body);
-                self.inner.pop();
-            }
-            _ => walk_expr(self, e),
+        if let ExprKind::Load(b, indices) = e.kind() {
+            self.access(b, indices, false);
         }
+        walk_expr_placed(self, e);
     }
 
     fn stmt(&mut self, s: &Stmt) {
         match s.kind() {
-            StmtKind::Store { buffer, indices, value } => {
-                indices.iter().for_each(|i| self.expr(i));
-                self.expr(value);
+            StmtKind::Store { buffer, indices, .. } => {
+                walk_stmt_placed(self, s);
                 self.access(buffer, indices, true);
-            }
-            StmtKind::For { var, range, body, .. } => {
-                self.expr(&range.min);
-                self.expr(&range.extent);
-                learn(&mut self.ranges, var, range);
-                self.inner.push((var.clone(), range.clone()));
-                self.stmt(body);
-                self.inner.pop();
-            }
-            StmtKind::Let { var, value, body } => {
-                self.expr(value);
-                self.inner.push((var.clone(), Range::point(value.clone())));
-                self.stmt(body);
-                self.inner.pop();
             }
             StmtKind::Block { bindings, predicate, block } => {
                 bindings.iter().for_each(|b| self.expr(b));
@@ -280,18 +234,15 @@ impl Visit for Scan {
                 self.reads.retain(|r| r.buffer != *buffer);
                 self.writes.retain(|r| r.buffer != *buffer);
             }
-            _ => walk_stmt(self, s),
+            _ => walk_stmt_placed(self, s),
         }
-    }
-
-    fn block(&mut self, b: &Block) {
-        walk_block(self, b);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tilewright_ir::DType;
 
     fn text(regions: &[Region]) -> Vec<String> {
         let range = |r: &Range| match r.is_point() {

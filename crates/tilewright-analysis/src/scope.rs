@@ -9,11 +9,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use tilewright_ir::condition::parts;
 use tilewright_ir::demand::{Demand, unmet};
 use tilewright_ir::visit::{Subst, fold_block_children, fold_range, fold_stmt_children};
 use tilewright_ir::{
-    BinOp, Block, CallTarget, Expr, ExprKind, Fold, Intrin, Range, Result, Stmt, StmtKind,
-    TensorFunc, Var, Visit,
+    Block, CallTarget, Expr, ExprKind, Fold, Intrin, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_sets::Domain;
 
@@ -106,21 +106,13 @@ impl Scope {
 
     /// Takes a condition as true, or as false.
     pub fn learn(&mut self, cond: &Expr, holds: bool) {
-        match (cond.kind(), holds) {
-            (ExprKind::Not(inner), _) => return self.learn(inner, !holds),
-            (ExprKind::Binary(BinOp::And, a, b), true)
-            | (ExprKind::Binary(BinOp::Or, a, b), false) => {
-                self.learn(a, holds);
-                return self.learn(b, holds);
+        for (part, holds) in parts(cond, holds) {
+            if let Some(inner) = likely(&part) {
+                self.learn(inner, holds);
+            } else if let Some(part) = self.index(&part).filter(|c| c.dtype().lanes == 1) {
+                self.domain = self.domain.with_guard(&part.being(holds));
+                self.guards += 1;
             }
-            _ => {}
-        }
-        if let Some(inner) = likely(cond) {
-            return self.learn(inner, holds);
-        }
-        if let Some(cond) = self.index(cond).filter(|c| c.dtype().lanes == 1) {
-            self.domain = self.domain.with_guard(&if holds { cond } else { !cond });
-            self.guards += 1;
         }
     }
 
@@ -245,17 +237,13 @@ pub struct Copies {
 impl Copies {
     /// For copies within a function.
     pub fn within(func: &TensorFunc) -> Copies {
-        struct Names(HashSet<Arc<str>>);
-        impl Visit for Names {
-            fn expr(&mut self, _: &Expr) {}
-            fn block(&mut self, b: &Block) {
-                self.0.insert(b.name.clone());
-                tilewright_ir::visit::walk_block(self, b);
+        let mut names = HashSet::new();
+        func.body.for_each(|s| {
+            if let StmtKind::Block { block, .. } = s.kind() {
+                names.insert(block.name.clone());
             }
-        }
-        let mut names = Names(HashSet::new());
-        names.stmt(&func.body);
-        Copies { names: names.0, nodes: 0 }
+        });
+        Copies { names, nodes: 0 }
     }
 
     /// Whether a statement may be copied so many times more; if so, that is taken down.

@@ -21,13 +21,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use tilewright_ir::interval::{Interval, Ranges};
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     BinOp, Block, Buffer, Expr, ExprKind, ForKind, IterKind, IterVar, Range, Stmt, StmtKind,
     TensorFunc, Var,
 };
 
-use crate::index::{Ranges, same_all};
+use crate::index::same_all;
 use tilewright_sets::Engine;
 
 /// One loop nest around one block that stores one value.
@@ -159,7 +160,7 @@ impl Stage {
     pub fn ranges(&self) -> Ranges {
         let mut ranges = Ranges::default();
         for (var, extent, _) in self.iters() {
-            ranges.insert(var, 0, extent.saturating_sub(1));
+            ranges.bind(var, Interval::new(0, i128::from(extent) - 1));
         }
         ranges
     }

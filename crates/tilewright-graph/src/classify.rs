@@ -40,7 +40,7 @@ pub enum Access {
 }
 
 /// The kind of a stage.
-pub fn stage_kind(stage: &Stage) -> StageKind {
+fn stage_kind(stage: &Stage) -> StageKind {
     if stage.is_reduction() {
         let update = stage.reduction().is_some();
         return if update { StageKind::Reduction } else { StageKind::Other };

@@ -2,10 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use tilewright_ir::condition::CellFact;
 use tilewright_ir::visit::{walk_block, walk_expr, walk_stmt};
-use tilewright_ir::{
-    BinOp, Block, Buffer, Expr, ExprKind, Param, Stmt, StmtKind, TensorFunc, Var, Visit,
-};
+use tilewright_ir::{Block, Buffer, Expr, ExprKind, Param, Stmt, StmtKind, TensorFunc, Var, Visit};
 
 /// How the argument of a tensor parameter comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -241,19 +240,14 @@ struct Permitted<'a, 'b> {
 impl Visit for Permitted<'_, '_> {
     fn expr(&mut self, e: &Expr) {
         if let Some((b, _)) = permission(e) {
-            self.spread.taint(b);
+            self.spread.taint(&b);
         }
         walk_expr(self, e);
     }
 }
 
 /// The buffer and indices of `A[i] == T.undef()`.
-pub fn permission(e: &Expr) -> Option<(&Buffer, &[Expr])> {
-    let ExprKind::Binary(BinOp::Eq, a, b) = e.kind() else { return None };
-    match (a.kind(), b.kind()) {
-        (ExprKind::Load(b, i), ExprKind::Undef) | (ExprKind::Undef, ExprKind::Load(b, i)) => {
-            Some((b, i))
-        }
-        _ => None,
-    }
+pub fn permission(e: &Expr) -> Option<(Buffer, Vec<Expr>)> {
+    let fact = CellFact::of(e, true).filter(|fact| fact.value.is_undef())?;
+    Some((fact.buffer, fact.indices))
 }

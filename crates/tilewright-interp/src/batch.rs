@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use tilewright_ir::BinOp;
 
-use crate::at_once::Act;
 use crate::code::{Affine, Code};
 use crate::compile::Run;
 use crate::machine::{Machine, WRITTEN};
 use crate::place::{Access, Watching};
+use crate::race::Act;
 use crate::scalar;
 
 /// Elements that are computed together.

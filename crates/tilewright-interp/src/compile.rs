@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use tilewright_ir::update::update;
 use tilewright_ir::{
-    Block, Buffer, CallTarget, Error, Expr, ExprKind, IterKind, MatchRegion, Region, Result, Span,
-    Stmt, StmtKind, Var,
+    AtOnce, Block, Buffer, CallTarget, Error, Expr, ExprKind, IterKind, MatchRegion, Region,
+    Result, Span, Stmt, StmtKind, Var,
 };
 
 use crate::Options;
 use crate::alias::Memories;
-use crate::at_once::{Act, AtOnce, Watched};
 use crate::code::{Affine, Code, Int, Value};
 use crate::expr::range_of;
 use crate::machine::{Cell, Machine, Site, UNDEF, UNWRITTEN};
 use crate::place::{Access, Dim, Ext, Place, Watching};
+use crate::race::{Act, Watched};
 
 /// Nodes that may be compiled; a tree with shared parts may be larger than its memory.
 const NODES: usize = 20_000_000;

@@ -9,11 +9,11 @@ use tilewright_ir::{
 };
 
 use crate::alias::permission;
-use crate::at_once::Act;
 use crate::code::{Affine, Code, Int, IntCode, Value};
 use crate::compile::{Bound, Compiler, some};
 use crate::machine::{Cell, Machine};
 use crate::place::Access;
+use crate::race::Act;
 use crate::scalar::{self, Scalar};
 
 /// Whether values of a type are computed as `i64`.
@@ -138,7 +138,7 @@ impl Compiler<'_> {
         if self.assuming
             && let Some((buffer, indices)) = permission(e)
         {
-            let access = self.access(buffer, indices)?;
+            let access = self.access(&buffer, &indices)?;
             return Ok(Value::Cell(Box::new(move |m| {
                 access.permit(m);
                 Cell::new(1)

@@ -66,7 +66,6 @@ use std::sync::Arc;
 use tilewright_ir::{Error, Result, Tensor, TensorFunc};
 
 mod alias;
-mod at_once;
 mod batch;
 mod code;
 mod compile;
@@ -76,6 +75,7 @@ mod machine;
 mod nest;
 mod place;
 mod program;
+mod race;
 pub mod symbolic;
 
 pub use alias::Mode;

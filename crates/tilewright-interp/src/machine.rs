@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{DType, Error, Span, TypeKind};
 
-use crate::at_once::Watch;
+use crate::race::Watch;
 use crate::scalar::{self, Scalar};
 
 /// Never written.

@@ -19,17 +19,17 @@
 //! they stand, which report it, or copy it.
 
 use tilewright_ir::{
-    BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, ForKind, IterKind, Range, Result,
-    Stmt, StmtKind, Var,
+    AtOnce, BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, ForKind, IterKind, Range,
+    Result, Stmt, StmtKind, Var,
 };
 
-use crate::at_once::{Act, AtOnce};
 use crate::batch::{
     BATCH, Batch, Fold, Lanes, Loop, Nest, Operand, combine, one_by_one, with_operator,
 };
 use crate::code::{Affine, Value};
 use crate::compile::{Bound, Compiler};
 use crate::place::Access;
+use crate::race::Act;
 use crate::scalar;
 
 /// A nest as it stands in the tree.

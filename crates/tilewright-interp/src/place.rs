@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tilewright_ir::DType;
 
-use crate::at_once::{Act, Watched, message};
 use crate::code::{Affine, Int};
 use crate::machine::{Cell, Machine, UNDEF, UNWRITTEN, WRITTEN, decode, encode};
+use crate::race::{Act, Watched, message};
 
 /// A number that is known when the program is compiled, or when its scope is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

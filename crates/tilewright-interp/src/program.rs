@@ -7,12 +7,12 @@ use tilewright_ir::tensor::byte_count;
 use tilewright_ir::{DType, Error, Expr, Param, Result, Tensor, TensorFunc, Var, well_formed};
 
 use crate::alias::{Memories, Mode};
-use crate::at_once::Watch;
 use crate::code::Code;
 use crate::compile::{Compiler, Run};
 use crate::expr::range_of;
 use crate::machine::{Machine, Memory, UNDEF, UNWRITTEN, WRITTEN};
 use crate::place::Place;
+use crate::race::Watch;
 use crate::scalar::Scalar;
 use crate::{Arg, Options, Outcome, Output, State};
 

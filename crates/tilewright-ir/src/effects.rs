@@ -57,16 +57,6 @@ impl Effects {
         assumes: false,
     };
 
-    /// Of an expression.
-    pub fn of(e: &Expr) -> Effects {
-        e.effects()
-    }
-
-    /// Of a statement, with all that is inside of it.
-    pub fn of_stmt(s: &Stmt) -> Effects {
-        s.effects()
-    }
-
     /// Whether two evaluations may differ although memory is the same, or change something.
     pub fn impure(self) -> bool {
         self.calls || self.arbitrary

@@ -537,7 +537,7 @@ fn narrows(value: i64, to: DType) -> bool {
 /// Brings two operands to one type: scalars are broadcast; integers take the wider width, a
 /// number with a float becomes that float, and a constant takes the type of the other side, unless
 /// that is `int32` and does not hold it.
-pub fn match_types(a: Expr, b: Expr) -> (Expr, Expr) {
+fn match_types(a: Expr, b: Expr) -> (Expr, Expr) {
     let lanes = a.dtype().lanes.max(b.dtype().lanes);
     let (a, b) = (splat(a, lanes), splat(b, lanes));
     let (x, y) = (a.dtype(), b.dtype());

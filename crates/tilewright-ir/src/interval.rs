@@ -10,13 +10,14 @@
 //! Code generation asks which divisions are plain unsigned ones and which loads may be done early,
 //! schedules ask which index arithmetic needs 64 bits.
 
-use std::collections::{HashMap, HashSet};
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 use crate::dtype::{DType, TypeKind};
 use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
 use crate::stmt::Range;
 
-/// `lo..=hi`.
+/// `lo..=hi`; empty where `lo > hi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// The smallest value.
@@ -26,18 +27,45 @@ pub struct Interval {
 }
 
 impl Interval {
-    fn new(a: i128, b: i128) -> Interval {
-        Interval { lo: a.min(b), hi: a.max(b) }
+    /// The interval between two values, both of them in it.
+    pub fn new(lo: i128, hi: i128) -> Interval {
+        Interval { lo, hi }
+    }
+
+    /// One value.
+    pub fn point(value: i128) -> Interval {
+        Interval { lo: value, hi: value }
+    }
+
+    /// All values of a type of integers or of `bool`; `None` for other types.
+    pub fn of_type(dtype: DType) -> Option<Interval> {
+        Some(Interval { lo: dtype.min_int()?, hi: dtype.max_int()? })
     }
 
     /// All values of a type; everything for types without integers.
     pub fn all(dtype: DType) -> Interval {
-        let (lo, hi) = (dtype.min_int(), dtype.max_int());
-        Interval { lo: lo.unwrap_or(i64::MIN.into()), hi: hi.unwrap_or(u64::MAX.into()) }
+        let everything = Interval { lo: i64::MIN.into(), hi: u64::MAX.into() };
+        Interval::of_type(dtype).unwrap_or(everything)
     }
 
-    fn union(self, other: Interval) -> Interval {
+    /// The smallest interval that holds both.
+    pub fn union(self, other: Interval) -> Interval {
         Interval { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
+    }
+
+    /// What is in both.
+    pub fn meet(self, other: Interval) -> Interval {
+        Interval { lo: self.lo.max(other.lo), hi: self.hi.min(other.hi) }
+    }
+
+    /// The value, where there is one only.
+    pub fn as_point(self) -> Option<i128> {
+        (self.lo == self.hi).then_some(self.lo)
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(self) -> bool {
+        self.lo > self.hi
     }
 
     /// Whether a value is in it.
@@ -45,17 +73,70 @@ impl Interval {
         (self.lo..=self.hi).contains(&value)
     }
 
-    fn within(self, other: Interval) -> bool {
+    /// Whether all of it is in another one.
+    pub fn within(self, other: Interval) -> bool {
         self.lo >= other.lo && self.hi <= other.hi
+    }
+
+    /// The values of `self + other`; `None` beyond `i128`.
+    pub fn plus(self, other: Interval) -> Option<Interval> {
+        let (lo, hi) = (self.lo.checked_add(other.lo)?, self.hi.checked_add(other.hi)?);
+        Some(Interval { lo, hi })
+    }
+
+    /// The values of `self * by`; `None` beyond `i128`.
+    pub fn times(self, by: i128) -> Option<Interval> {
+        Interval::binary(BinOp::Mul, self, Interval::point(by))
+    }
+
+    /// The values of `a op b` in arithmetic that does not wrap; `None` where nothing is known.
+    pub fn binary(op: BinOp, a: Interval, b: Interval) -> Option<Interval> {
+        Some(match op {
+            BinOp::Add => a.plus(b)?,
+            BinOp::Sub => Interval { lo: a.lo.checked_sub(b.hi)?, hi: a.hi.checked_sub(b.lo)? },
+            BinOp::Mul => {
+                let ends = [(a.lo, b.lo), (a.lo, b.hi), (a.hi, b.lo), (a.hi, b.hi)];
+                let point = |(x, y): (i128, i128)| x.checked_mul(y).map(Interval::point);
+                let mut ends = ends.into_iter().map(point);
+                let first = ends.next()??;
+                ends.try_fold(first, |all, end| Some(all.union(end?)))?
+            }
+            BinOp::Min => Interval { lo: a.lo.min(b.lo), hi: a.hi.min(b.hi) },
+            BinOp::Max => Interval { lo: a.lo.max(b.lo), hi: a.hi.max(b.hi) },
+            _ if b.lo <= 0 => return None,
+            BinOp::FloorDiv => Interval {
+                lo: a.lo.div_euclid(if a.lo >= 0 { b.hi } else { b.lo }),
+                hi: a.hi.div_euclid(if a.hi >= 0 { b.lo } else { b.hi }),
+            },
+            BinOp::TruncDiv => Interval {
+                lo: a.lo / if a.lo >= 0 { b.hi } else { b.lo },
+                hi: a.hi / if a.hi >= 0 { b.lo } else { b.hi },
+            },
+            BinOp::FloorMod => match b.as_point() {
+                Some(k) if a.lo.div_euclid(k) == a.hi.div_euclid(k) => {
+                    Interval { lo: a.lo.rem_euclid(k), hi: a.hi.rem_euclid(k) }
+                }
+                _ if a.lo < 0 => Interval { lo: 0, hi: b.hi - 1 },
+                _ if a.hi < b.lo => a,
+                _ => Interval { lo: 0, hi: a.hi.min(b.hi - 1) },
+            },
+            BinOp::TruncMod if -b.lo < a.lo && a.hi < b.lo => a,
+            BinOp::TruncMod => {
+                Interval { lo: a.lo.max(1 - b.hi).min(0), hi: a.hi.min(b.hi - 1).max(0) }
+            }
+            _ => return None,
+        })
     }
 }
 
 /// What is known about variables.
-#[derive(Clone, Default)]
-pub struct Ranges {
-    vars: HashMap<Var, Interval>,
-    /// Variables of `vars` whose bounds are known as they are, not only by a type.
-    tight: HashSet<Var>,
+#[derive(Clone, Debug, Default)]
+pub struct Ranges(RefCell<Known>);
+
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// The values of variables, and whether their bounds are known as they are, not only by a type.
+    vars: HashMap<Var, (Interval, bool)>,
     /// By the address of the node, which the node beside it keeps alive.
     memo: HashMap<usize, (Expr, Interval)>,
     /// The same for [`Ranges::exact`].
@@ -63,7 +144,7 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Says what values a variable has.
+    /// Says what values a variable has. An empty interval is taken as unknown.
     pub fn bind(&mut self, var: &Var, values: Interval) {
         self.bind_as(var, values, false);
     }
@@ -73,12 +154,15 @@ impl Ranges {
         self.bind_as(var, values, true);
     }
 
-    fn bind_as(&mut self, var: &Var, values: Interval, tight: bool) {
-        let known = self.vars.insert(var.clone(), values);
-        let was = if tight { !self.tight.insert(var.clone()) } else { self.tight.remove(var) };
-        if known.is_some_and(|k| k != values) || was != tight {
-            self.memo.clear();
-            self.exact.clear();
+    fn bind_as(&self, var: &Var, values: Interval, tight: bool) {
+        let known = &mut *self.0.borrow_mut();
+        let before = match values.is_empty() {
+            true => known.vars.remove(var),
+            false => known.vars.insert(var.clone(), (values, tight)),
+        };
+        if before.is_some_and(|b| b != (values, tight)) {
+            known.memo.clear();
+            known.exact.clear();
         }
     }
 
@@ -93,37 +177,35 @@ impl Ranges {
         let tight = self.exact(&range.min).is_some() && self.exact(&range.extent).is_some();
         let (min, extent) = (self.of(&range.min), self.of(&range.extent));
         let values = Interval { lo: min.lo, hi: min.hi + (extent.hi - 1).max(0) };
-        let all = Interval::all(var.dtype());
-        let values = Interval { lo: values.lo.max(all.lo), hi: values.hi.min(all.hi) };
-        self.bind_as(var, values, tight);
+        self.bind_as(var, values.meet(Interval::all(var.dtype())), tight);
     }
 
     /// The values that an expression can have, in any of its lanes.
-    pub fn of(&mut self, e: &Expr) -> Interval {
-        if let Some((_, known)) = self.memo.get(&e.address()) {
+    pub fn of(&self, e: &Expr) -> Interval {
+        if let Some((_, known)) = self.0.borrow().memo.get(&e.address()) {
             return *known;
         }
         let all = Interval::all(e.dtype());
         let found = self.node(e, false).filter(|i| i.within(all)).unwrap_or(all);
-        self.memo.insert(e.address(), (e.clone(), found));
+        self.0.borrow_mut().memo.insert(e.address(), (e.clone(), found));
         found
     }
 
     /// The values of an expression in which every variable has known bounds and no operation may
     /// leave its type; `None` for any other.
-    pub fn exact(&mut self, e: &Expr) -> Option<Interval> {
-        if let Some((_, known)) = self.exact.get(&e.address()) {
+    pub fn exact(&self, e: &Expr) -> Option<Interval> {
+        if let Some((_, known)) = self.0.borrow().exact.get(&e.address()) {
             return *known;
         }
         let all = Interval::all(e.dtype());
         let found = self.node(e, true).filter(|i| i.within(all));
-        self.exact.insert(e.address(), (e.clone(), found));
+        self.0.borrow_mut().exact.insert(e.address(), (e.clone(), found));
         found
     }
 
     /// The values that a sum, difference or product of signed integers would have if its type held
     /// them, where the operands are [`Ranges::exact`] and the type does not.
-    pub fn leaves(&mut self, e: &Expr) -> Option<Interval> {
+    pub fn leaves(&self, e: &Expr) -> Option<Interval> {
         let grows = matches!(e.kind(), ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, ..));
         if !grows || e.dtype().kind != TypeKind::Int {
             return None;
@@ -133,24 +215,25 @@ impl Ranges {
     }
 
     /// Whether the machine's value of an expression is that of exact arithmetic on its operands.
-    pub fn stays(&mut self, e: &Expr) -> bool {
+    pub fn stays(&self, e: &Expr) -> bool {
         let all = Interval::all(e.dtype());
         self.node(e, false).is_some_and(|i| i.within(all))
     }
 
-    fn child(&mut self, e: &Expr, exact: bool) -> Option<Interval> {
+    fn child(&self, e: &Expr, exact: bool) -> Option<Interval> {
         if exact { self.exact(e) } else { Some(self.of(e)) }
     }
 
-    fn node(&mut self, e: &Expr, exact: bool) -> Option<Interval> {
+    fn node(&self, e: &Expr, exact: bool) -> Option<Interval> {
         Some(match e.kind() {
             ExprKind::Int(v) => {
                 let unsigned = e.dtype().min_int() == Some(0);
-                let v = if unsigned { i128::from(*v as u64) } else { i128::from(*v) };
-                Interval::new(v, v)
+                Interval::point(if unsigned { (*v as u64).into() } else { (*v).into() })
             }
-            ExprKind::Var(v) if exact && !self.tight.contains(v) => return None,
-            ExprKind::Var(v) => *self.vars.get(v)?,
+            ExprKind::Var(v) => {
+                let (values, tight) = *self.0.borrow().vars.get(v)?;
+                return (tight || !exact).then_some(values);
+            }
             ExprKind::Cast(a) if a.dtype().is_int() || a.dtype().is_bool() => {
                 self.child(a, exact)?
             }
@@ -166,10 +249,7 @@ impl Ranges {
             ExprKind::Ramp(base, stride) => {
                 let (base, stride) = (self.child(base, exact)?, self.child(stride, exact)?);
                 let last = i128::from(e.dtype().lanes) - 1;
-                let steps = Interval::new(stride.lo * last, stride.hi * last);
-                let first = Interval::new(0, 0);
-                let steps = steps.union(first);
-                Interval { lo: base.lo + steps.lo, hi: base.hi + steps.hi }
+                base.plus(stride.times(last)?.union(Interval::point(0)))?
             }
             ExprKind::Call(CallTarget::Intrin(op), args) => match (op, args.as_slice()) {
                 (op, [a]) if op.is_hint() => self.child(a, exact)?,
@@ -189,38 +269,11 @@ impl Ranges {
                 _ => return None,
             },
             ExprKind::Binary(op, a, b) if a.dtype().is_int() => {
-                let (a, b) = (self.child(a, exact)?, self.child(b, exact)?);
-                return binary(*op, a, b);
+                return Interval::binary(*op, self.child(a, exact)?, self.child(b, exact)?);
             }
             _ => return None,
         })
     }
-}
-
-/// The values of `a op b`; `None` where nothing is known. The operands fit in 65 bits.
-fn binary(op: BinOp, a: Interval, b: Interval) -> Option<Interval> {
-    Some(match op {
-        BinOp::Add => Interval { lo: a.lo + b.lo, hi: a.hi + b.hi },
-        BinOp::Sub => Interval { lo: a.lo - b.hi, hi: a.hi - b.lo },
-        BinOp::Mul => {
-            let all = [(a.lo, b.lo), (a.lo, b.hi), (a.hi, b.lo), (a.hi, b.hi)];
-            let all: Option<Vec<i128>> = all.iter().map(|(x, y)| x.checked_mul(*y)).collect();
-            let all = all?;
-            Interval { lo: *all.iter().min()?, hi: *all.iter().max()? }
-        }
-        BinOp::Min => Interval { lo: a.lo.min(b.lo), hi: a.hi.min(b.hi) },
-        BinOp::Max => Interval { lo: a.lo.max(b.lo), hi: a.hi.max(b.hi) },
-        BinOp::FloorDiv if b.lo > 0 => Interval {
-            lo: a.lo.div_euclid(if a.lo >= 0 { b.hi } else { b.lo }),
-            hi: a.hi.div_euclid(if a.hi >= 0 { b.lo } else { b.hi }),
-        },
-        BinOp::TruncDiv if b.lo > 0 && a.lo >= 0 => Interval { lo: a.lo / b.hi, hi: a.hi / b.lo },
-        BinOp::FloorMod if b.lo > 0 && a.lo >= 0 && a.hi < b.lo => a,
-        BinOp::FloorMod if b.lo > 0 && a.lo >= 0 => Interval { lo: 0, hi: a.hi.min(b.hi - 1) },
-        BinOp::FloorMod if b.lo > 0 => Interval { lo: 0, hi: b.hi - 1 },
-        BinOp::TruncMod if b.lo > 0 && a.lo >= 0 => Interval { lo: 0, hi: a.hi.min(b.hi - 1) },
-        _ => return None,
-    })
 }
 
 #[cfg(test)]
@@ -234,14 +287,14 @@ mod tests {
         let i = Var::index("i");
         let mut ranges = Ranges::default();
         ranges.bind_loop(&i, &Range { min: Expr::i32(3), extent: Expr::i32(10) });
-        let of = |e: Expr, ranges: &mut Ranges| ranges.of(&e);
-        assert_eq!(of(&i * 2 - 6, &mut ranges), Interval { lo: 0, hi: 18 });
-        assert_eq!(of((&i - 5).floordiv(4), &mut ranges), Interval { lo: -1, hi: 1 });
-        assert_eq!(of(i.expr().cast(DType::U8), &mut ranges), Interval { lo: 3, hi: 12 });
+        let of = |e: Expr| ranges.of(&e);
+        assert_eq!(of(&i * 2 - 6), Interval { lo: 0, hi: 18 });
+        assert_eq!(of((&i - 5).floordiv(4)), Interval { lo: -1, hi: 1 });
+        assert_eq!(of(i.expr().cast(DType::U8)), Interval { lo: 3, hi: 12 });
         // -5 is not in the type, so nothing is known.
-        assert_eq!(of((&i - 8).cast(DType::U8), &mut ranges), Interval::all(DType::U8));
+        assert_eq!(of((&i - 8).cast(DType::U8)), Interval::all(DType::U8));
         // Neither is a sum that may wrap.
-        let big = of(&i * i64::from(i32::MAX / 2), &mut ranges);
+        let big = of(&i * i64::from(i32::MAX / 2));
         assert_eq!(big, Interval::all(DType::I32));
     }
 

@@ -10,11 +10,14 @@
 //! * [`lowered`]: modules that memory planning and backends take.
 //! * [`plan`]: a graph function after memory planning: steps over slots.
 //! * [`scalar`]: the arithmetic of constants; [`intrinsic`]: the table of built-in functions.
-//! * [`extent`]: sizes and the type that holds them; [`interval`]: the values of index expressions.
+//! * [`extent`]: sizes and the type that holds them; [`interval`], [`linear`]: the values of index
+//!   expressions, and their linear forms.
+//! * [`condition`]: the parts of a condition, and what it says about cells of memory.
 //! * [`visit`]: the one recursion scheme, [`Visit`] and [`Fold`], with substitution on top.
 //! * [`effects`], [`query`]: what evaluating an expression may do, and what it is made of.
 //! * [`demand`]: when evaluating it is defined, and which loads decide more than a value.
 //! * [`equal`]: structural equality modulo names, with the first difference.
+//! * [`mod@prune`]: a statement without what does nothing, by the text alone.
 //! * [`mod@update`]: stores that combine something into their own cell.
 //! * [`well_formed`]: the check that every stage may rely on.
 //! * [`suggest`]: names that were meant.
@@ -24,6 +27,7 @@
 //! **Architecture invariant:** no IO, no knowledge of any pass, layout or target in here.
 
 pub mod buffer;
+pub mod condition;
 pub mod data;
 pub mod demand;
 pub mod dtype;
@@ -37,9 +41,11 @@ pub mod graph;
 pub mod interval;
 pub mod intrinsic;
 pub mod lambda;
+pub mod linear;
 pub mod lowered;
 pub mod module;
 pub mod plan;
+pub mod prune;
 pub mod query;
 pub mod scalar;
 pub mod show;
@@ -63,7 +69,8 @@ pub use lowered::Lowered;
 pub use module::{Function, Module};
 pub use plan::{Plan, Port, Slot, Step};
 pub use stmt::{
-    Attr, Attrs, Block, ForKind, IterKind, IterVar, MatchRegion, Range, Region, Stmt, StmtKind,
+    AtOnce, Attr, Attrs, Block, ForKind, IterKind, IterVar, MatchRegion, Range, Region, Stmt,
+    StmtKind,
 };
 pub use tensor::Tensor;
 pub use visit::{Fold, Visit};

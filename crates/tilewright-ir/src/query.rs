@@ -141,6 +141,19 @@ impl Expr {
 }
 
 impl Stmt {
+    /// Calls back for the statement and each one inside, outermost first in the order of the text.
+    pub fn for_each(&self, each: impl FnMut(&Stmt)) {
+        struct Each<F>(F);
+        impl<F: FnMut(&Stmt)> Visit for Each<F> {
+            fn expr(&mut self, _: &Expr) {}
+            fn stmt(&mut self, s: &Stmt) {
+                (self.0)(s);
+                walk_stmt(self, s);
+            }
+        }
+        Each(each).stmt(self);
+    }
+
     /// Whether an expression in the statement, or a part of one, has a property. Shapes of buffers
     /// and annotations count.
     pub fn any_expr(&self, mut test: impl FnMut(&Expr) -> bool) -> bool {
@@ -155,7 +168,7 @@ impl Stmt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::DType;
+    use crate::{DType, StmtKind};
 
     /// `x + x`, of that the same, and so on: 2^n leaves as text.
     fn doubled(x: Expr, n: usize) -> Expr {
@@ -201,5 +214,9 @@ mod tests {
         assert!(e.loads_from(|x| *x == b) && !i.expr().loads_from(|_| true));
         let store = Stmt::store(&a, vec![i.expr()], e);
         assert!(store.any_expr(|e| e.as_var() == Some(&i)));
+        let nest = Stmt::serial(&i, Expr::i32(4), Stmt::seq([store.clone(), store]));
+        let mut stores = 0;
+        nest.for_each(|s| stores += usize::from(matches!(s.kind(), StmtKind::Store { .. })));
+        assert_eq!(stores, 2);
     }
 }

@@ -45,7 +45,7 @@ pub fn visible_lines(text: &str) -> String {
 
 /// As [`visible`], with one character for each, so that places stay where they are: controls by
 /// their pictures (`␛`), a tab by a space, others by `�`.
-pub fn pictures(text: &str) -> String {
+fn pictures(text: &str) -> String {
     let picture = |c: char| match c {
         '\t' => ' ',
         '\x7f' => '\u{2421}',

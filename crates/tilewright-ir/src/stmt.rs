@@ -68,6 +68,34 @@ pub enum ForKind {
     ThreadBinding(Arc<str>),
 }
 
+/// How the iterations of a loop run at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtOnce {
+    /// On several threads, at any speed.
+    Threads,
+    /// As lanes of vectors: each statement for all iterations.
+    Lanes,
+}
+
+impl AtOnce {
+    /// That of a kind of loop; `None` where iterations run one after the other.
+    pub fn of(kind: &ForKind) -> Option<AtOnce> {
+        match kind {
+            ForKind::Serial | ForKind::Unrolled => None,
+            ForKind::Parallel | ForKind::ThreadBinding(_) => Some(AtOnce::Threads),
+            ForKind::Vectorized => Some(AtOnce::Lanes),
+        }
+    }
+
+    /// That of a loop.
+    pub fn of_loop(s: &Stmt) -> Option<AtOnce> {
+        match s.kind() {
+            StmtKind::For { kind, .. } => AtOnce::of(kind),
+            _ => None,
+        }
+    }
+}
+
 /// What a block's iteration variable stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IterKind {

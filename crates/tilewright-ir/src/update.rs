@@ -16,12 +16,11 @@
 //! What is combined may read other cells of the buffer. Whether an update of those comes in between
 //! is a question about indices, which whoever exchanges updates has to ask.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::buffer::Buffer;
 use crate::equal::same_expr;
 use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Intrin};
-use crate::visit::{Visit, walk_expr};
 
 /// An operator that is commutative and associative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -174,23 +173,7 @@ impl Cell<'_> {
 
     /// Whether an expression reads the cell.
     fn is_in(&self, e: &Expr) -> bool {
-        struct Find<'a> {
-            cell: &'a Cell<'a>,
-            seen: HashSet<usize>,
-            found: bool,
-        }
-        impl Visit for Find<'_> {
-            fn expr(&mut self, e: &Expr) {
-                if self.found || !self.seen.insert(e.address()) {
-                    return;
-                }
-                self.found = is_cell(self.cell.buffer, self.cell.indices, e);
-                walk_expr(self, e);
-            }
-        }
-        let mut find = Find { cell: self, seen: HashSet::new(), found: false };
-        find.expr(e);
-        find.found
+        e.any(|part| is_cell(self.buffer, self.indices, part))
     }
 }
 

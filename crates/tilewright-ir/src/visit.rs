@@ -331,7 +331,7 @@ pub fn fold_range<F: Fold + ?Sized>(f: &mut F, r: &Range) -> Range {
 }
 
 /// Folds a region.
-pub fn fold_region<F: Fold + ?Sized>(f: &mut F, r: &Region) -> Region {
+fn fold_region<F: Fold + ?Sized>(f: &mut F, r: &Region) -> Region {
     let buffer = f.buffer_use(&r.buffer);
     Region { buffer, ranges: r.ranges.iter().map(|r| fold_range(f, r)).collect() }
 }
@@ -346,7 +346,7 @@ fn fold_attr<F: Fold + ?Sized>(f: &mut F, a: &Attr) -> Attr {
 }
 
 /// Folds the expressions among annotations.
-pub fn fold_attrs<F: Fold + ?Sized>(f: &mut F, attrs: &Attrs) -> Attrs {
+fn fold_attrs<F: Fold + ?Sized>(f: &mut F, attrs: &Attrs) -> Attrs {
     attrs.iter().map(|(k, a)| (k.clone(), fold_attr(f, a))).collect()
 }
 

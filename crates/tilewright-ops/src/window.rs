@@ -105,7 +105,7 @@ impl Window {
     }
 
     /// Whether a window reaches into padding.
-    pub fn needs_padding(&self) -> bool {
+    fn needs_padding(&self) -> bool {
         self.begin > 0 || self.reach() > self.extent
     }
 }

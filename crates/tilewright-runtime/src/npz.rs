@@ -31,7 +31,7 @@ use crate::npy::{self, Info};
 pub const LIMIT: u64 = 1 << 30;
 /// How many bytes each byte of a file may stand for. Real numbers deflate to a half or a quarter,
 /// masks and class numbers to a tenth; text that repeats itself to a thousandth.
-pub const PER_BYTE: u64 = 32;
+const PER_BYTE: u64 = 32;
 
 /// The most bytes that a deflated byte can stand for.
 const DEFLATED: u64 = 1032;

@@ -299,7 +299,7 @@ impl Copying {
     }
 
     /// Whether a cell lies elsewhere in the cache than in the buffer.
-    pub fn is_part(&self) -> bool {
+    fn is_part(&self) -> bool {
         self.offsets.iter().any(|o| o.as_int() != Some(0))
             || !self.cache.shape.iter().zip(&self.region.buffer.shape).all(|(a, b)| same_expr(a, b))
     }

@@ -18,7 +18,8 @@
 //! other statement in the loop writes the buffer, and each one that reads it reads only what the
 //! block has written in the same iteration: what the fill leaves in other cells is not seen.
 
-use tilewright_analysis::index::{Ranges, conjuncts, simplify, simplify_indices};
+use tilewright_analysis::index::{Ranges, simplify, simplify_indices};
+use tilewright_ir::interval::Interval;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt,
@@ -144,9 +145,7 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
     let mut extents: Vec<(Var, Expr)> = Vec::new();
     for (k, (iter, bound)) in b.iters.iter().zip(&bounds).enumerate() {
         let Some(Bounds { from, end }) = bound else {
-            if let Some(n) = iter.domain.extent.as_int() {
-                ranges.insert(&iter.var, 0, n - 1);
-            }
+            ranges.bind_loop(&iter.var, &iter.domain);
             iters.push(iter.clone());
             new_bindings.push(bindings[k].clone());
             continue;
@@ -154,7 +153,7 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
         let dtype = iter.var.dtype();
         let extent = Expr::int(end - from, dtype);
         let var = iter.var.fresh();
-        ranges.insert(&var, 0, end - from - 1);
+        ranges.bind(&var, Interval::new(0, i128::from(end - from - 1)));
         moved.vars.insert(iter.var.clone(), var.expr() + *from);
         let domain = Range::upto(extent.clone());
         iters.push(IterVar { var, domain, kind: iter.kind });
@@ -187,7 +186,7 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
             }
         }
     }
-    let inner_predicate = conjuncts(&predicate).iter().fold(inner_predicate, |all, e| all.and(e));
+    let inner_predicate = Expr::all(std::iter::once(inner_predicate).chain(predicate.conjuncts()));
     let store = Stmt::store(
         buffer,
         indices.iter().map(|i| simplify(&moved.expr(i), &ranges)).collect(),
@@ -252,7 +251,7 @@ fn unseen(func: &TensorFunc, site: &Site, first: usize, buffer: &Buffer) -> Resu
 /// The bounds that a condition sets to each variable, where they are tighter than its domain.
 fn box_of(cond: &Expr, iters: &[IterVar]) -> Result<Vec<Option<Bounds>>> {
     let mut out: Vec<Option<Bounds>> = iters.iter().map(|_| None).collect();
-    for part in conjuncts(cond) {
+    for part in cond.conjuncts() {
         let (k, from, end) = bound_of(&part, iters).ok_or_else(|| {
             Error::refused(format!(
                 "the condition `{part}` is no constant bound of one iteration variable"

@@ -25,7 +25,7 @@ use tilewright_ir::{
     TensorFunc, Var,
 };
 
-use crate::padding::{Padding, is_plain, last_writer, same_extent, scan, scope_of, views};
+use crate::padding::{Padding, last_writer, same_extent, scope_of, views};
 use crate::relayout::Tidy;
 use crate::schedule::with_block;
 use crate::site::{as_block, find};
@@ -49,7 +49,7 @@ impl Padding<'_> {
     /// where the padding cannot be written so.
     pub fn folded(&self, func: &TensorFunc) -> Option<(Stmt, Stmt)> {
         let buffers = views(func, self.old);
-        if buffers.len() > 1 || !is_plain(&self.value) {
+        if buffers.len() > 1 || !self.value.effects().constant() {
             return None;
         }
         let stmt = last_writer(&scope_of(func, self.old), &buffers);
@@ -243,7 +243,8 @@ impl Nest {
                     self.indices = indices.clone();
                 }
                 let one = b == buffer && !indices.is_empty() && same_all(indices, &self.indices);
-                let plain = indices.iter().all(is_plain) && reads_only(value, buffer, indices);
+                let constant = indices.iter().all(|i| i.effects().constant());
+                let plain = constant && reads_only(value, buffer, indices);
                 (one && plain).then_some(())
             }
             StmtKind::Seq(list) => list.iter().try_for_each(|s| self.collect(s, buffer)),
@@ -276,10 +277,11 @@ fn bounded_by(r: &Range) -> HashSet<Var> {
 
 /// Whether a value has no effect and reads the buffer at nothing but one cell.
 fn reads_only(value: &Expr, buffer: &Buffer, at: &[Expr]) -> bool {
-    scan(value, &|k| match k {
+    let elsewhere = |e: &Expr| match e.kind() {
         ExprKind::Load(b, indices) => b == buffer && !same_all(indices, at),
         _ => false,
-    })
+    };
+    !value.effects().calls && !value.any(elsewhere)
 }
 
 /// Gives every store of a nest its place in the box, and the pad value in the padding.

@@ -8,12 +8,12 @@
 //! What a block does through a pointer cannot be seen; its declared regions are taken at their
 //! word there.
 
+use tilewright_analysis::place::{Around, Placed, walk_expr_placed, walk_stmt_placed};
 use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
+use tilewright_ir::visit::{walk_expr, walk_stmt};
 use tilewright_ir::{
-    BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, Range, Region, Result, Stmt, StmtKind, Var,
-    Visit,
+    Block, Buffer, Error, Expr, ExprKind, Range, Region, Result, Stmt, StmtKind, Var, Visit,
 };
 use tilewright_sets::{Access, Domain, Engine, Proof};
 
@@ -135,14 +135,8 @@ pub(crate) struct Footprint {
 impl Footprint {
     /// The accesses of `buffer` in `s`.
     pub fn of(s: &Stmt, buffer: &Buffer) -> Footprint {
-        let mut c = Collect {
-            buffer,
-            vars: Vec::new(),
-            guards: Vec::new(),
-            bind: Subst::default(),
-            accumulator: false,
-            out: Footprint::default(),
-        };
+        let at = Around::default();
+        let mut c = Collect { buffer, at, accumulator: false, out: Footprint::default() };
         c.stmt(s);
         c.out
     }
@@ -150,9 +144,7 @@ impl Footprint {
 
 struct Collect<'a> {
     buffer: &'a Buffer,
-    vars: Vec<(Var, Range)>,
-    guards: Vec<Expr>,
-    bind: Subst,
+    at: Around,
     /// Loads of the buffer are of an accumulator.
     accumulator: bool,
     out: Footprint,
@@ -160,15 +152,15 @@ struct Collect<'a> {
 
 impl Collect<'_> {
     fn cells(&mut self, indices: &[Expr]) -> Cells {
-        let indices = indices.iter().map(|i| self.bind.expr(i)).collect();
-        Cells { vars: self.vars.clone(), guards: self.guards.clone(), indices }
+        let indices = self.at.exprs(indices);
+        Cells { vars: self.at.loops.clone(), guards: self.at.guards.clone(), indices }
     }
 
     fn boxed(&mut self, region: &Region) -> Cells {
-        let mut vars = Vec::new();
+        let mut vars = self.at.loops.clone();
         let mut indices = Vec::new();
         for r in &region.ranges {
-            let range = Range { min: self.bind.expr(&r.min), extent: self.bind.expr(&r.extent) };
+            let range = Range { min: self.at.expr(&r.min), extent: self.at.expr(&r.extent) };
             if range.is_point() {
                 indices.push(range.min);
                 continue;
@@ -177,103 +169,40 @@ impl Collect<'_> {
             indices.push(v.expr());
             vars.push((v, range));
         }
-        let vars = self.vars.iter().cloned().chain(vars).collect();
-        Cells { vars, guards: self.guards.clone(), indices }
-    }
-
-    fn under(&mut self, cond: Expr, work: impl FnOnce(&mut Self)) {
-        self.guards.push(cond);
-        work(self);
-        self.guards.pop();
+        Cells { vars, guards: self.at.guards.clone(), indices }
     }
 }
 
 impl Visit for Collect<'_> {
     fn expr(&mut self, e: &Expr) {
-        match e.kind() {
-            ExprKind::Load(b, indices) => {
-                if b == self.buffer && !self.accumulator {
-                    let cells = self.cells(indices);
-                    self.out.reads.push(cells);
-                }
-                walk_expr(self, e);
-            }
-            ExprKind::IfThenElse(c, t, f) => {
-                self.expr(c);
-                let c = self.bind.expr(c);
-                self.under(c.clone(), |s| s.expr(t));
-                self.under(!c, |s| s.expr(f));
-            }
-            ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
-                self.expr(a);
-                let a = self.bind.expr(a);
-                self.under(if *op == BinOp::And { a } else { !a }, |s| s.expr(b));
-            }
-            ExprKind::Let(var, value, body) => {
-                self.expr(value);
-                let value = self.bind.expr(value);
-                self.bind.vars.insert(var.clone(), value);
-                self.expr(body);
-            }
-            _ => walk_expr(self, e),
+        if let ExprKind::Load(b, indices) = e.kind()
+            && b == self.buffer
+            && !self.accumulator
+        {
+            let cells = self.cells(indices);
+            self.out.reads.push(cells);
         }
+        walk_expr_placed(self, e);
     }
 
     fn stmt(&mut self, s: &Stmt) {
-        match s.kind() {
-            StmtKind::Store { buffer, indices, value } => {
-                indices.iter().for_each(|i| self.expr(i));
-                self.expr(value);
-                if buffer == self.buffer {
-                    let cells = self.cells(indices);
-                    self.out.writes.push(cells);
-                }
-            }
-            StmtKind::For { var, range, body, .. } => {
-                let range = Range {
-                    min: self.bind.expr(&range.min),
-                    extent: self.bind.expr(&range.extent),
-                };
-                self.vars.push((var.clone(), range));
-                self.stmt(body);
-                self.vars.pop();
-            }
-            StmtKind::If { cond, then, otherwise } => {
-                self.expr(cond);
-                let cond = self.bind.expr(cond);
-                self.under(cond.clone(), |c| c.stmt(then));
-                if let Some(other) = otherwise {
-                    self.under(!cond, |c| c.stmt(other));
-                }
-            }
-            StmtKind::Let { var, value, body } => {
-                self.expr(value);
-                let value = self.bind.expr(value);
-                self.bind.vars.insert(var.clone(), value);
-                self.stmt(body);
-            }
-            StmtKind::Block { bindings, predicate, block } => {
-                bindings.iter().for_each(|b| self.expr(b));
-                let predicate = self.bind.expr(predicate);
-                for (iter, b) in block.iters.iter().zip(bindings) {
-                    let value = self.bind.expr(b);
-                    self.bind.vars.insert(iter.var.clone(), value);
-                }
-                let guarded = !predicate.is_true();
-                if guarded {
-                    self.guards.push(predicate);
-                }
-                self.inside(block);
-                if guarded {
-                    self.guards.pop();
-                }
-            }
-            _ => walk_stmt(self, s),
+        walk_stmt_placed(self, s);
+        if let StmtKind::Store { buffer, indices, .. } = s.kind()
+            && buffer == self.buffer
+        {
+            let cells = self.cells(indices);
+            self.out.writes.push(cells);
         }
     }
 }
 
-impl Collect<'_> {
+impl Placed for Collect<'_> {
+    type At = Around;
+
+    fn at(&mut self) -> &mut Around {
+        &mut self.at
+    }
+
     fn inside(&mut self, block: &Block) {
         let (loads, stores) = tilewright_ir::visit::accessed(&block.body);
         let (reads, writes) = declared_or_inferred(block);

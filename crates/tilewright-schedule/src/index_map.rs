@@ -27,8 +27,8 @@
 use std::collections::HashSet;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{Subst, free_vars, walk_expr};
-use tilewright_ir::{BinOp, DType, Error, Expr, ExprKind, Fold, Range, Result, Var, Visit};
+use tilewright_ir::visit::{Subst, free_vars};
+use tilewright_ir::{BinOp, DType, Error, Expr, ExprKind, Fold, Range, Result, Var};
 use tilewright_ir::{extent, interval};
 use tilewright_sets::{Domain, Engine, Reason, Unknown, Witness};
 
@@ -131,20 +131,12 @@ impl IndexMap {
 
     /// Whether every index, and every physical extent, is within its type, as far as known.
     fn stays(&self, ranges: &[(DType, Range)]) -> bool {
-        struct Beyond(interval::Ranges, bool);
-        impl Visit for Beyond {
-            fn expr(&mut self, e: &Expr) {
-                walk_expr(self, e);
-                self.1 |= self.0.leaves(e).is_some();
-            }
-        }
         let mut known = interval::Ranges::default();
         for (p, (_, r)) in self.params.iter().zip(ranges) {
             known.bind_loop(p, r);
         }
-        let mut beyond = Beyond(known, false);
-        self.indices.iter().for_each(|e| beyond.expr(e));
-        let Beyond(mut known, beyond) = beyond;
+        let beyond = |e: &Expr| e.any(|part| known.leaves(part).is_some());
+        let beyond = self.indices.iter().any(beyond);
         let extents = self
             .indices
             .iter()
@@ -303,20 +295,18 @@ impl IndexMap {
 
     /// Where the map is defined: symbolic divisors are positive.
     fn defined(&self) -> Vec<Expr> {
-        struct Divisors(Vec<Expr>);
-        impl Visit for Divisors {
-            fn expr(&mut self, e: &Expr) {
+        let mut defined = Vec::new();
+        for index in &self.indices {
+            index.for_each(|e| {
                 if let ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, _, by) = e.kind()
                     && by.as_int().is_none()
                 {
-                    self.0.push(by.clone().greater_equal(1));
+                    defined.push(by.clone().greater_equal(1));
                 }
-                walk_expr(self, e);
-            }
+                true
+            });
         }
-        let mut divisors = Divisors(Vec::new());
-        self.indices.iter().for_each(|e| divisors.expr(e));
-        divisors.0
+        defined
     }
 
     fn indices_at(&self, w: &Witness) -> String {

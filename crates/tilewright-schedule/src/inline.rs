@@ -517,21 +517,14 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
 
 /// The indices at which a consumer reads a buffer, everywhere the same.
 fn read_at(consumer: &Stage, buffer: &Buffer) -> Result<Vec<Expr>> {
-    struct At<'a>(&'a Buffer, Vec<Vec<Expr>>);
-    impl Visit for At<'_> {
-        fn expr(&mut self, e: &Expr) {
-            if let ExprKind::Load(b, indices) = e.kind()
-                && b == self.0
-            {
-                self.1.push(indices.clone());
-            }
-            walk_expr(self, e);
+    let mut places: Vec<Vec<Expr>> = Vec::new();
+    consumer.value.for_each_load(|b, at| {
+        if b == buffer {
+            places.push(at.to_vec());
         }
-    }
-    let mut at = At(buffer, Vec::new());
-    at.expr(&consumer.value);
-    let first = at.1.first().cloned().unwrap_or_default();
-    if at.1.iter().any(|x| !tilewright_analysis::index::same_all(x, &first)) {
+    });
+    let first = places.first().cloned().unwrap_or_default();
+    if places.iter().any(|x| !tilewright_analysis::index::same_all(x, &first)) {
         return Err(Error::refused(format!(
             "the block `{}` reads several cells of `{}`",
             consumer.block.name, buffer.name

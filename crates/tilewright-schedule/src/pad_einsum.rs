@@ -315,7 +315,7 @@ fn check_output(b: &Block, out: &Buffer, indices: &[Expr], axes: &[Axis]) -> Res
 fn writes(indices: &[Expr], axes: &[Axis]) -> Expr {
     let absent = |a: &&Axis| !indices.iter().any(|i| i.as_var() == Some(&a.iter.var));
     let runs = axes.iter().filter(absent).map(|a| a.iter.domain.extent.clone().greater(0));
-    runs.reduce(Expr::and).unwrap_or_else(|| Expr::bool(true))
+    Expr::all(runs)
 }
 
 /// Added iterations of a reduction must add zero.

@@ -9,11 +9,13 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::place::{Around, Placed, walk_expr_placed};
+use tilewright_ir::demand::{Demand, demand};
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{Subst, free_vars, walk_expr};
+use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    BinOp, Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, Intrin,
-    IterKind, IterVar, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
+    Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, Intrin, IterKind,
+    IterVar, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_sets::{Engine, Proof};
 
@@ -113,25 +115,25 @@ fn constant(v: f64, dtype: DType) -> Result<Expr> {
 fn check_value(e: &Expr, func: &TensorFunc, layout: &Layout, old: &Buffer) -> Result<()> {
     struct Check<'a> {
         old: &'a Buffer,
+        at: Around,
         /// Indices of loads, and the conditions under which they are evaluated.
         loads: Vec<(Vec<Expr>, Vec<Expr>)>,
-        /// Divisors of integers, likewise.
-        divisors: Vec<(Expr, Vec<Expr>)>,
-        guards: Vec<Expr>,
+        /// What operations need to be defined, with the condition, likewise.
+        demands: Vec<(Demand, Expr, Vec<Expr>)>,
         error: Option<Error>,
     }
-    impl Check<'_> {
-        fn under(&mut self, cond: Expr, e: &Expr) {
-            self.guards.push(cond);
-            self.expr(e);
-            self.guards.pop();
+    impl Placed for Check<'_> {
+        type At = Around;
+        fn at(&mut self) -> &mut Around {
+            &mut self.at
         }
     }
     impl Visit for Check<'_> {
         fn expr(&mut self, e: &Expr) {
             match e.kind() {
                 ExprKind::Load(b, indices) if b == self.old => {
-                    self.loads.push((indices.clone(), self.guards.clone()));
+                    let indices = self.at.exprs(indices);
+                    self.loads.push((indices, self.at.guards.clone()));
                 }
                 ExprKind::Load(b, _) => {
                     self.error = Some(Error::refused(format!(
@@ -143,31 +145,17 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &Layout, old: &Buffer) -> Re
                     let what = format!("the pad value calls `{name}`, which may have any effect");
                     self.error = Some(Error::refused(what));
                 }
-                ExprKind::IfThenElse(c, t, f) => {
-                    self.expr(c);
-                    self.under(c.clone(), t);
-                    return self.under(!c.clone(), f);
-                }
-                ExprKind::Binary(BinOp::And, a, b) => {
-                    self.expr(a);
-                    return self.under(a.clone(), b);
-                }
-                ExprKind::Binary(BinOp::Or, a, b) => {
-                    self.expr(a);
-                    return self.under(!a.clone(), b);
-                }
-                ExprKind::Binary(
-                    BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod,
-                    _,
-                    by,
-                ) => self.divisors.push((by.clone(), self.guards.clone())),
                 _ => {}
             }
-            walk_expr(self, e);
+            if let Some(d) = demand(e) {
+                let holds = self.at.expr(&d.holds);
+                self.demands.push((d, holds, self.at.guards.clone()));
+            }
+            walk_expr_placed(self, e);
         }
     }
-    let (loads, divisors, guards) = (Vec::new(), Vec::new(), Vec::new());
-    let mut c = Check { old, loads, divisors, guards, error: None };
+    let (loads, demands) = (Vec::new(), Vec::new());
+    let mut c = Check { old, at: Around::default(), loads, demands, error: None };
     c.expr(e);
     if let Some(e) = c.error {
         return Err(e);
@@ -185,18 +173,13 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &Layout, old: &Buffer) -> Re
     let engine = Engine::new()?;
     let padding = engine.domain_of(&layout.ranges(), std::slice::from_ref(&known.padding));
     let when = |guards: &[Expr]| guards.iter().fold(padding.clone(), |d, g| d.with_guard(g));
-    for (by, guards) in c.divisors {
-        match when(&guards).prove(&by.clone().not_equal(0)) {
-            Proof::Yes => {}
-            Proof::No { witness } => {
-                let what = format!("the pad value divides by `{by}`, which is zero in the padding");
-                return Err(Error::refused(what).note(format!("at {witness}")));
-            }
-            Proof::Unknown(why) => {
-                let what = format!("it is not known whether `{by}` in the pad value is zero");
-                return Err(Error::refused(what).note(why.to_string()));
-            }
-        }
+    for (need, holds, guards) in c.demands {
+        let note = match when(&guards).prove(&holds) {
+            Proof::Yes => continue,
+            Proof::No { witness } => format!("at {witness}"),
+            Proof::Unknown(why) => why.to_string(),
+        };
+        return Err(Error::refused(format!("the pad value {need} in the padding")).note(note));
     }
     for (indices, guards) in c.loads {
         if indices.len() != layout.cells.len() {
@@ -375,14 +358,4 @@ impl Padding<'_> {
 /// Whether two extents are the same expression, or the same number of any type.
 pub(crate) fn same_extent(a: &Expr, b: &Expr) -> bool {
     same_expr(a, b) || (a.as_int().is_some() && a.as_int() == b.as_int())
-}
-
-/// Whether an expression reads no memory, is defined, and has no effect.
-pub(crate) fn is_plain(e: &Expr) -> bool {
-    e.effects().constant()
-}
-
-/// Whether no node of an expression is forbidden or calls what may have an effect.
-pub(crate) fn scan(e: &Expr, forbidden: &dyn Fn(&ExprKind) -> bool) -> bool {
-    !e.effects().calls && !e.any(|x| forbidden(x.kind()))
 }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use tilewright_analysis::dependence;
-use tilewright_analysis::index::{Ranges, conjuncts, simplify};
+use tilewright_analysis::index::{Ranges, simplify};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, Error, Expr, Fold, IterKind, IterVar, Range, Result, Stmt, StmtKind, TensorFunc, Var,
@@ -173,7 +173,7 @@ fn decompose(
         }
     }
     let mut kept = Expr::bool(true);
-    for p in conjuncts(predicate) {
+    for p in predicate.conjuncts() {
         let free = free_vars(&p);
         match dropped.iter().any(|v| free.contains(v)) {
             // What an instance misses for lack of iterations, it initialises in vain.

@@ -324,7 +324,7 @@ impl<'a> Moving<'a> {
         let all: Vec<(Var, Range)> = outer.iter().chain(&loops).cloned().collect();
         let domain = self.engine.domain_of(&all, &self.known);
         bounds.retain(|e| !domain.proves(e));
-        let predicate = bounds.into_iter().fold(Expr::bool(true), |all, e| all.and(e));
+        let predicate = Expr::all(bounds);
         let stmt = Stmt::block(values.clone(), predicate.clone(), self.block.clone());
         let stmt = loops
             .iter()

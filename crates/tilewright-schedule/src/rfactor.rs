@@ -16,12 +16,11 @@
 
 use std::sync::Arc;
 
-use tilewright_analysis::index::conjuncts;
 use tilewright_ir::update::{Combine, is_cell, update};
-use tilewright_ir::visit::{Subst, fold_expr_children, free_vars, walk_expr};
+use tilewright_ir::visit::{Subst, fold_expr_children, free_vars};
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, ForKind, IterKind, IterVar, Range, Result,
-    Stmt, StmtKind, TensorFunc, Var, Visit,
+    Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_sets::{Engine, Proof};
 
@@ -142,7 +141,7 @@ impl<'a> Reduction<'a> {
 
     /// Conditions that hold for a cell, whatever the reduction.
     fn spatial_conditions(&self, reduced: &[Var]) -> Vec<Expr> {
-        let mut all = conjuncts(self.predicate);
+        let mut all = self.predicate.conjuncts();
         all.retain(|e| free_vars(e).iter().all(|v| !reduced.contains(v)));
         all
     }
@@ -276,18 +275,10 @@ fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<Range> {
 
 /// Whether a value reads a buffer at more than one cell, by the text.
 fn reads_elsewhere(buffer: &Buffer, indices: &[Expr], value: &Expr) -> bool {
-    struct Reads<'a>(&'a Buffer, &'a [Expr], bool);
-    impl Visit for Reads<'_> {
-        fn expr(&mut self, e: &Expr) {
-            if let ExprKind::Load(b, _) = e.kind() {
-                self.2 |= b.data == self.0.data && !is_cell(self.0, self.1, e);
-            }
-            walk_expr(self, e);
-        }
-    }
-    let mut reads = Reads(buffer, indices, false);
-    reads.expr(value);
-    reads.2
+    value.any(|e| {
+        matches!(e.kind(), ExprKind::Load(b, _) if b.data == buffer.data)
+            && !is_cell(buffer, indices, e)
+    })
 }
 
 /// `indices` with one more.
@@ -381,8 +372,7 @@ fn combined(
     };
     let spatial = r.used(IterKind::Spatial);
     let reduced = r.used(IterKind::Reduce);
-    let predicate =
-        r.spatial_conditions(&reduced).into_iter().fold(Expr::bool(true), |all, e| all.and(e));
+    let predicate = Expr::all(r.spatial_conditions(&reduced));
     let body = Stmt::block(bindings, predicate, block);
     let nest = r.loops.iter().rev().fold(body, |body, s| match s.kind() {
         StmtKind::For { var, range, .. } if *var == l.var => {

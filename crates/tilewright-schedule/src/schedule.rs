@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_analysis::at_once::{self, AtOnce};
+use tilewright_analysis::at_once;
+use tilewright_ir::AtOnce;
 use tilewright_ir::stmt::MAX_NESTING;
 use tilewright_ir::well_formed::check_open_module;
 use tilewright_ir::{Block, Error, Function, Module, Result, Stmt, StmtKind, TensorFunc, data};

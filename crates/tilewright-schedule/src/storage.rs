@@ -1,7 +1,7 @@
 //! Where buffers live, and annotations of blocks.
 
-use tilewright_ir::visit::{Subst, fold_func, walk_block};
-use tilewright_ir::{Attr, Attrs, Block, Buffer, Error, Expr, Result, TensorFunc, Visit};
+use tilewright_ir::visit::{Subst, fold_func};
+use tilewright_ir::{Attr, Attrs, Error, Expr, Result, TensorFunc};
 
 use crate::argument::BlockOrLoop;
 use crate::buffer_arg::{BufferArg, Side};
@@ -10,7 +10,7 @@ use crate::footprint::view_of;
 use crate::loops::edit_loop;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, with_block};
-use crate::site::replace_in;
+use crate::site::{as_block, replace_in};
 use crate::trace::BlockRef;
 
 primitives! {
@@ -91,14 +91,14 @@ fn set_scope(
     // Views of parts live where the whole does.
     let mut moved = vec![buffer.clone()];
     loop {
-        let mut all = Matches(&moved, Vec::new());
-        all.stmt(&func.body);
         let before = moved.len();
-        for m in all.1 {
-            if !moved.contains(&m) {
-                moved.push(m);
+        func.body.for_each(|s| {
+            for m in as_block(s).iter().flat_map(|b| &b.matches) {
+                if moved.contains(&m.source.buffer) && !moved.contains(&m.buffer) {
+                    moved.push(m.buffer.clone());
+                }
             }
-        }
+        });
         if moved.len() == before {
             break;
         }
@@ -110,16 +110,4 @@ fn set_scope(
         subst.buffers.insert(old.clone(), new);
     }
     Ok((fold_func(&mut subst, func), ()))
-}
-
-/// The views of parts of some buffers.
-struct Matches<'a>(&'a [Buffer], Vec<Buffer>);
-
-impl Visit for Matches<'_> {
-    fn expr(&mut self, _: &Expr) {}
-    fn block(&mut self, b: &Block) {
-        let of = b.matches.iter().filter(|m| self.0.contains(&m.source.buffer));
-        self.1.extend(of.map(|m| m.buffer.clone()));
-        walk_block(self, b);
-    }
 }

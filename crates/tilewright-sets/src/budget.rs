@@ -13,7 +13,7 @@
 use std::cell::RefCell;
 
 /// What a question costs apart from the operations of the engine.
-pub const QUESTION: u64 = 256;
+const QUESTION: u64 = 256;
 
 /// Operations at which a question costs twice what they are.
 const HARD: u64 = 1 << 12;

@@ -207,7 +207,7 @@ impl Frame {
     }
 
     /// Reads a conjunction back; its divisions must be known.
-    pub fn lift_basic(&self, part: &BasicSet) -> Known<Vec<Pred>> {
+    fn lift_basic(&self, part: &BasicSet) -> Known<Vec<Pred>> {
         let mut out = Vec::new();
         for constraint in part.constraints()? {
             let sum = self.lift(&constraint.aff()?)?;

@@ -79,7 +79,7 @@ impl Domain {
     }
 
     /// The simplest integer expression that is equal at every point.
-    pub fn simplify_index(&self, e: &Expr) -> Expr {
+    fn simplify_index(&self, e: &Expr) -> Expr {
         if e.as_int().is_some() {
             return e.clone();
         }

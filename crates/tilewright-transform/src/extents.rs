@@ -26,6 +26,7 @@ use tilewright_sets::{Known, Set, cost};
 
 use crate::pass::{self, Run};
 use crate::settle::settle;
+use tilewright_analysis::place::{Placed, walk_stmt_placed};
 use tilewright_analysis::scope::{Scope, Scoped, fold_block_scoped, fold_scoped};
 
 /// `reduce_loop_extents` by name.
@@ -239,7 +240,19 @@ impl Acting {
         Ok(all)
     }
 
-    /// Does what runs under a guard.
+    fn here(&mut self) {
+        self.always |= self.scope.guards == 0;
+        self.unguarded |= self.depth == 0;
+        self.places.push(self.scope.clone());
+    }
+}
+
+impl Placed for Acting {
+    type At = Scope;
+    fn at(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
+
     fn under(&mut self, guard: &Expr, holds: bool, work: impl FnOnce(&mut Self)) {
         self.guards.push((guard.clone(), self.scope.clone()));
         self.depth += 1;
@@ -247,77 +260,30 @@ impl Acting {
         self.depth -= 1;
     }
 
-    fn within(&mut self, learn: impl FnOnce(&mut Scope), work: impl FnOnce(&mut Self)) {
-        let saved = self.scope.clone();
-        learn(&mut self.scope);
-        work(self);
-        self.scope = saved;
-    }
-
-    fn here(&mut self) {
-        self.always |= self.scope.guards == 0;
-        self.unguarded |= self.depth == 0;
-        self.places.push(self.scope.clone());
-    }
-
-    /// What evaluating an expression does.
-    fn evaluated(&mut self, e: &Expr) {
-        if e.effects().impure() {
-            self.here();
+    fn inside(&mut self, block: &Block) {
+        match &block.init {
+            Some(_) => self.here(),
+            None => self.stmt(&block.body),
         }
     }
 }
 
 impl Visit for Acting {
     fn stmt(&mut self, s: &Stmt) {
-        if self.unguarded {
-            return;
-        }
         match s.kind() {
-            StmtKind::For { var, range, body, .. } => {
-                self.evaluated(&range.min);
-                self.evaluated(&range.extent);
-                self.within(|s| s.enter(var, range), |a| a.stmt(body));
-            }
-            StmtKind::If { cond, then, otherwise } => {
-                self.evaluated(cond);
-                self.under(cond, true, |a| a.stmt(then));
-                if let Some(otherwise) = otherwise {
-                    self.under(cond, false, |a| a.stmt(otherwise));
-                }
-            }
-            StmtKind::Let { var, value, body } => {
-                self.evaluated(value);
-                self.within(|s| s.bind(var, value), |a| a.stmt(body));
-            }
-            StmtKind::Seq(_)
-            | StmtKind::Allocate { .. }
-            | StmtKind::Declare { .. }
-            | StmtKind::Constant { .. } => {
-                tilewright_ir::visit::walk_stmt(self, s);
-            }
-            StmtKind::Block { bindings, predicate, block } => {
-                self.evaluated(predicate);
-                let body = |a: &mut Self| {
-                    for (iter, value) in block.iters.iter().zip(bindings) {
-                        a.scope.bind(&iter.var, value);
-                    }
-                    match &block.init {
-                        Some(_) => a.here(),
-                        None => a.stmt(&block.body),
-                    }
-                };
-                match predicate.is_true() {
-                    true => self.within(|_| {}, body),
-                    false => self.under(predicate, true, body),
-                }
-            }
-            StmtKind::Evaluate(_) if s.is_nop() => {}
+            _ if self.unguarded || s.is_nop() => {}
             StmtKind::Store { .. }
             | StmtKind::Assume(_)
             | StmtKind::Assert { .. }
             | StmtKind::Evaluate(_) => self.here(),
+            _ => walk_stmt_placed(self, s),
         }
     }
-    fn expr(&mut self, _: &Expr) {}
+
+    /// Evaluating an expression may do something.
+    fn expr(&mut self, e: &Expr) {
+        if e.effects().impure() {
+            self.here();
+        }
+    }
 }

@@ -20,10 +20,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tilewright_ir::visit::{Subst, walk_block, walk_expr, walk_stmt};
+use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    Block, Error, Expr, ExprKind, Fold, ForKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
-    Visit,
+    Block, Error, Expr, Fold, ForKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_sets::Proof;
 
@@ -122,29 +121,16 @@ struct Part {
 
 impl Part {
     fn of(s: &Stmt, scope: &Scope) -> Part {
-        struct Assumed {
-            inside: bool,
-            found: HashSet<Var>,
-            stops: bool,
-        }
-        impl Visit for Assumed {
-            fn stmt(&mut self, s: &Stmt) {
-                self.inside = matches!(s.kind(), StmtKind::Assume(_));
-                self.stops |= matches!(s.kind(), StmtKind::Assert { .. });
-                walk_stmt(self, s);
-                self.inside = false;
+        let mut assumed = HashSet::new();
+        s.for_each(|s| {
+            if let StmtKind::Assume(cond) = s.kind() {
+                cond.for_each_load(|b, _| {
+                    assumed.insert(b.data.clone());
+                });
             }
-            fn expr(&mut self, e: &Expr) {
-                if let (true, ExprKind::Load(b, _)) = (self.inside, e.kind()) {
-                    self.found.insert(b.data.clone());
-                }
-                walk_expr(self, e);
-            }
-        }
-        let mut assumed = Assumed { inside: false, found: HashSet::new(), stops: false };
-        assumed.stmt(s);
+        });
         let touches = touches(s, &scope.domain);
-        Part { stmt: s.clone(), touches, assumed: assumed.found, stops: assumed.stops }
+        Part { stmt: s.clone(), touches, assumed, stops: s.effects().asserts }
     }
 }
 
@@ -154,21 +140,16 @@ impl<'a> Pass<'a> {
         only: Option<(&'a Stmt, &'a Stmt)>,
         why: &'a mut Remarks,
     ) -> Result<Pass<'a>> {
-        struct Views(HashMap<Var, Var>);
-        impl Visit for Views {
-            fn expr(&mut self, _: &Expr) {}
-            fn block(&mut self, b: &Block) {
-                for m in &b.matches {
-                    let of = &m.source.buffer.data;
-                    let root = self.0.get(of).unwrap_or(of).clone();
-                    self.0.insert(m.buffer.data.clone(), root);
-                }
-                walk_block(self, b);
+        let mut views: HashMap<Var, Var> = HashMap::new();
+        func.body.for_each(|s| {
+            let StmtKind::Block { block, .. } = s.kind() else { return };
+            for m in &block.matches {
+                let of = &m.source.buffer.data;
+                let root = views.get(of).unwrap_or(of).clone();
+                views.insert(m.buffer.data.clone(), root);
             }
-        }
-        let mut views = Views(HashMap::new());
-        views.stmt(&func.body);
-        Ok(Pass { scope: Scope::of(func)?, only, views: views.0, merged: false, why })
+        });
+        Ok(Pass { scope: Scope::of(func)?, only, views, merged: false, why })
     }
 
     /// Merges a loop into one before it; whether it did.

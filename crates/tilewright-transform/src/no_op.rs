@@ -10,7 +10,7 @@
 //!
 //! What an output holds at the end is used, and so is what decides a branch, an index or a bound of
 //! something used, and what an assumption or an assertion speaks of. Effects stay: of a store whose
-//! value calls C, the call is left. What is empty after that goes by the rules of [`tilewright_analysis::prune`].
+//! value calls C, the call is left. What is empty after that goes by the rules of [`tilewright_ir::prune`].
 //!
 //! A store that some iterations need stays for all of them, with a remark that shows one.
 
@@ -24,7 +24,7 @@ use tilewright_sets::{AccessId, Edge};
 use crate::pass::{Flag, Number, Pass, Run};
 use tilewright_analysis::flow::{Traffic, same};
 use tilewright_analysis::program::{Act, Program, Step, rewrite};
-use tilewright_analysis::prune::{only_effects, prune};
+use tilewright_ir::prune::{only_effects, prune};
 
 /// Whether values are followed through memory.
 const FLOW: Flag = Flag {

@@ -101,7 +101,7 @@ impl Pass {
 ///
 /// # Errors
 /// Those of the change, with the function's name and the module's source.
-pub fn each_tensor(
+fn each_tensor(
     module: &Module,
     mut change: impl FnMut(&TensorFunc) -> Result<TensorFunc>,
 ) -> Result<Module> {

@@ -12,7 +12,7 @@ use tilewright_ir::{
 
 use crate::pass::{Pass, Run};
 use tilewright_analysis::program::rewrite;
-use tilewright_analysis::prune::{only_effects, prune};
+use tilewright_ir::prune::{only_effects, prune};
 
 /// `remove_assume` by name.
 pub const ASSUME: Pass = Pass {

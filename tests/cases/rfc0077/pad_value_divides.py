@@ -14,5 +14,5 @@ def main(A: T.Buffer((14,), "int32"), C: T.Buffer((14,), "int32")):
 
 # ---- schedule
 sch.transform_layout("B", ("write", 0), lambda i: [i // 4, i % 4], pad_value=lambda a, b: 6 // (b - 2))
-#^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error: `transform_layout`: the pad value divides by `i_1 - 2`, which is zero in the padding
+#^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error: `transform_layout`: the pad value divides by `i_1 - 2`, which may be zero in the padding
 # note: at i_0=3, i_1=2

@@ -36,8 +36,8 @@ use std::collections::{HashMap, HashSet};
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{
-    Buffer, CallTarget, DType, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind,
-    TensorFunc, Var, Visit,
+    Buffer, CallTarget, DType, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind, TensorFunc,
+    Var, Visit,
 };
 use tilewright_sets::{AccessId, Domain, Set, Touch, budget};
 

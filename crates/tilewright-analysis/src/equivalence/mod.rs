@@ -20,8 +20,8 @@ use tilewright_ir::{
 use tilewright_sets::{Domain, budget};
 
 use crate::domain::sizes;
-use crate::prune::prune;
 use crate::traits::overflows;
+use tilewright_ir::prune::prune;
 
 pub use by_flow::by_flow;
 

@@ -57,19 +57,21 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use tilewright_ir::condition::CellFact;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, fold_expr_children, free_vars, walk_stmt};
 use tilewright_ir::{
-    Block, Buffer, DType, Expr, ExprKind, Fold, ForKind, IterKind, Range, Result, Stmt, StmtKind,
-    TensorFunc, Var, Visit,
+    Block, Buffer, DType, Expr, ExprKind, Fold, ForKind, Range, Result, Stmt, StmtKind, TensorFunc,
+    Var, Visit,
 };
 
 use crate::domain::sizes;
 
+use crate::place::first;
 use crate::scope::MAX_VALUE;
 use log::{Change, Fact, Log, Others, Read, Write};
 use points::Points;
-use terms::{equation, folded, in_lane, loads, split};
+use terms::{folded, in_lane, loads};
 
 /// Most facts about one buffer.
 pub const MAX_FACTS: usize = 16;
@@ -287,8 +289,7 @@ impl Facts {
         let outside = self.here.clone();
         let mut opaque = false;
         let cond = self.bind.expr(cond);
-        let mut parts = Vec::new();
-        split(&cond, false, &mut parts);
+        let parts = cond.conjuncts();
         for part in &parts {
             match self.is_known(part) {
                 true => self.here = self.here.with_guard(part),
@@ -453,9 +454,7 @@ impl Facts {
 
     /// From here on a condition holds.
     pub fn assume(&mut self, cond: &Expr) {
-        let mut parts = Vec::new();
-        split(&self.bind.expr(cond), false, &mut parts);
-        parts.iter().for_each(|part| self.state(part));
+        self.bind.expr(cond).conjuncts().iter().for_each(|part| self.state(part));
     }
 
     /// Something happens that may change any memory.
@@ -484,7 +483,7 @@ impl Facts {
     }
 
     /// The pointer of the memory that a buffer is, or is a view of.
-    pub fn memory_of<'a>(&'a self, buffer: &'a Buffer) -> &'a Var {
+    fn memory_of<'a>(&'a self, buffer: &'a Buffer) -> &'a Var {
         self.root(&buffer.data)
     }
 
@@ -584,17 +583,12 @@ impl Facts {
 
     /// A part of a conjunction that holds here.
     fn state(&mut self, part: &Expr) {
-        // `a or b or A[i] == v`: A[i] == v where neither a nor b.
-        let mut fails = Vec::new();
-        split(part, true, &mut fails);
-        let (guards, rest): (Vec<Expr>, Vec<Expr>) =
-            fails.into_iter().partition(|e| self.is_known(e));
-        let [fails] = rest.as_slice() else { return };
-        let Some((buffer, indices, value)) = equation(fails, false) else { return };
-        let Some((here, at)) = self.place(&indices) else { return };
+        let known = |fact: &CellFact| fact.unless.iter().all(|e| self.is_known(e));
+        let Some(fact) = CellFact::all(part).into_iter().find(known) else { return };
+        let Some((here, at)) = self.place(&fact.indices) else { return };
         if at.iter().all(|i| self.is_known(i)) {
-            let points = guards.iter().fold(here, |p, g| p.with_guard(g));
-            self.learn(&buffer, points, at, value);
+            let points = fact.unless.into_iter().fold(here, |p, e| p.with_guard(&!e));
+            self.learn(&fact.buffer, points, at, fact.value);
         }
     }
 
@@ -674,10 +668,4 @@ impl Visit for Facts {
         }
     }
     fn expr(&mut self, _: &Expr) {}
-}
-
-/// Where the initialisation of a block runs: every reduction variable has its first value.
-pub fn first(block: &Block) -> Expr {
-    let reduced = block.iters.iter().filter(|i| i.kind == IterKind::Reduce);
-    reduced.fold(Expr::bool(true), |all, i| all.and(i.var.expr().equal(&i.domain.min)))
 }

@@ -2,42 +2,9 @@
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::fold_expr_children;
-use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Fold, Var};
+use tilewright_ir::{Expr, ExprKind, Fold, Var};
 
 use crate::neutral::{ANY, step};
-
-/// The parts of a conjunction: of the condition, or of its negation.
-pub(crate) fn split(cond: &Expr, negated: bool, parts: &mut Vec<Expr>) {
-    match cond.kind() {
-        ExprKind::Not(inner) => split(inner, !negated, parts),
-        ExprKind::Binary(BinOp::And, a, b) if !negated => {
-            split(a, negated, parts);
-            split(b, negated, parts);
-        }
-        ExprKind::Binary(BinOp::Or, a, b) if negated => {
-            split(a, negated, parts);
-            split(b, negated, parts);
-        }
-        _ => parts.push(if negated { !cond.clone() } else { cond.clone() }),
-    }
-}
-
-/// The cell and the value of it that a condition, or its negation, is about.
-pub(crate) fn equation(cond: &Expr, holds: bool) -> Option<(Buffer, Vec<Expr>, Expr)> {
-    let sides = |a: &Expr, b: &Expr| match (a.kind(), b.kind()) {
-        (ExprKind::Load(buffer, at), _) => Some((buffer.clone(), at.clone(), b.clone())),
-        (_, ExprKind::Load(buffer, at)) => Some((buffer.clone(), at.clone(), a.clone())),
-        _ => None,
-    };
-    match cond.kind() {
-        _ if cond.dtype().lanes != 1 => None,
-        ExprKind::Not(inner) => equation(inner, !holds),
-        ExprKind::Load(buffer, at) => Some((buffer.clone(), at.clone(), Expr::bool(holds))),
-        ExprKind::Binary(BinOp::Eq, a, b) if holds => sides(a, b),
-        ExprKind::Binary(BinOp::Ne, a, b) if !holds => sides(a, b),
-        _ => None,
-    }
-}
 
 /// The elements that a value reads, each once.
 pub(crate) fn loads(value: &Expr) -> Vec<Expr> {

@@ -3,16 +3,18 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use tilewright_ir::condition::CellFact;
 use tilewright_ir::demand::decisive_loads;
 use tilewright_ir::visit::{Subst, fold_expr_children, walk_expr};
 use tilewright_ir::{
-    BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, Fold, IterKind, Range, Span, Stmt,
-    StmtKind, Var, Visit,
+    BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, Fold, Range, Span, Stmt, StmtKind,
+    Var, Visit,
 };
 use tilewright_sets::{Domain, Time, Touch};
 
 use super::{Act, Guard, GuardId, Loop, Memory, Program, Step};
 use crate::index::{Ranges, simplify};
+use crate::place::first;
 use crate::scope::MAX_VALUE;
 
 /// Adds the steps of a statement to a program. What holds around it comes as a domain.
@@ -190,12 +192,7 @@ impl Collect<'_> {
     /// The values of the loops around, where they are known.
     fn ranges(&self) -> Ranges {
         let mut ranges = Ranges::default();
-        for l in &self.loops {
-            let end = |lo: i64| lo.checked_add(l.range.extent.as_int()?)?.checked_sub(1);
-            if let Some((lo, hi)) = l.range.min.as_int().and_then(|lo| Some((lo, end(lo)?))) {
-                ranges.insert(&l.var, lo, hi);
-            }
-        }
+        self.loops.iter().for_each(|l| ranges.bind_loop(&l.var, &l.range));
         ranges
     }
 
@@ -337,64 +334,49 @@ impl Collect<'_> {
     }
 
     fn assume(&mut self, place: usize, s: &Stmt, cond: &Expr) {
-        let cond = self.bound(cond);
-        match cond.kind() {
-            ExprKind::Binary(BinOp::And, a, b) => {
-                self.at(0, |c| c.assume(place, s, a));
-                self.at(1, |c| c.assume(place, s, b));
-            }
+        let parts = self.bound(cond).conjuncts();
+        match parts.as_slice() {
+            [part] => self.part(place, s, part),
             _ => {
-                let length = self.time.len();
-                let fact = cell_fact(&cond);
-                // A permission does not look at the cell.
-                let looked_at = match &fact {
-                    Some((unless, _, _, value)) if value.is_undef() => unless,
-                    _ => &cond,
-                };
-                let parts = self.reads(place, false, &[looked_at]);
-                self.evaluate(place, s, parts);
-                if let Some((unless, buffer, at, value)) = fact
-                    && let Some(touch) = self.touch(&buffer, &at, true)
-                {
-                    let act = match value.is_undef() {
-                        true => Act::Permit,
-                        false => Act::Fact(self.frozen(&value)),
-                    };
-                    let guard = Guard::new(None, self.frozen(&!unless));
-                    self.emit(place, s.span(), act, &[guard], vec![touch]);
+                for (k, part) in (0..).zip(&parts) {
+                    self.at(k, |c| c.part(place, s, part));
                 }
-                self.time.truncate(length);
             }
         }
+    }
+
+    /// A part of an assumption.
+    fn part(&mut self, place: usize, s: &Stmt, cond: &Expr) {
+        let length = self.time.len();
+        // One fact about a cell; if there are several, one that depends on no other cell.
+        let mut facts = CellFact::all(cond);
+        let alone = |f: &CellFact| f.unless.iter().all(|e| e.effects().constant());
+        let fact = match facts.iter().rposition(alone) {
+            Some(k) => Some(facts.swap_remove(k)),
+            None => facts.pop(),
+        };
+        // A permission does not look at the cell.
+        let permits = fact.as_ref().filter(|fact| fact.value.is_undef());
+        let looked_at: Vec<&Expr> =
+            permits.map_or_else(|| vec![cond], |fact| fact.unless.iter().collect());
+        let parts = self.reads(place, false, &looked_at);
+        self.evaluate(place, s, parts);
+        if let Some(CellFact { unless, buffer, indices, value }) = fact
+            && let Some(touch) = self.touch(&buffer, &indices, true)
+        {
+            let act = match value.is_undef() {
+                true => Act::Permit,
+                false => Act::Fact(self.frozen(&value)),
+            };
+            let guard = Guard::new(None, self.frozen(&Expr::all(unless.into_iter().map(|e| !e))));
+            self.emit(place, s.span(), act, &[guard], vec![touch]);
+        }
+        self.time.truncate(length);
     }
 }
 
 /// Loads that happen under the same conditions.
 type Part = (Vec<Guard>, Vec<Touch>);
-
-/// The one comparison of a cell with a value in `c or ... or B[i] == v`: when it need not hold, the
-/// cell, and the value.
-fn cell_fact(cond: &Expr) -> Option<(Expr, Buffer, Vec<Expr>, Expr)> {
-    match cond.kind() {
-        ExprKind::Binary(BinOp::Eq, a, b) => match (a.kind(), b.kind()) {
-            (ExprKind::Load(buffer, at), _) => {
-                Some((Expr::bool(false), buffer.clone(), at.clone(), b.clone()))
-            }
-            (_, ExprKind::Load(buffer, at)) => {
-                Some((Expr::bool(false), buffer.clone(), at.clone(), a.clone()))
-            }
-            _ => None,
-        },
-        ExprKind::Binary(BinOp::Or, a, b) => {
-            let with = |e: &Expr, other: &Expr| {
-                let (unless, buffer, at, value) = cell_fact(e)?;
-                Some((other.clone().or(unless), buffer, at, value))
-            };
-            with(b, a).or_else(|| with(a, b))
-        }
-        _ => None,
-    }
-}
 
 impl Visit for Collect<'_> {
     fn stmt(&mut self, s: &Stmt) {
@@ -460,14 +442,10 @@ impl Visit for Collect<'_> {
 
 impl Collect<'_> {
     fn enter(&mut self, place: usize, bindings: &[Expr], predicate: &Expr, block: &Block) {
-        let mut first = Expr::bool(true);
         for (iter, value) in block.iters.iter().zip(bindings) {
             self.bind(&iter.var, value);
-            if iter.kind == IterKind::Reduce {
-                let start = iter.var.expr().equal(iter.domain.min.clone());
-                first = first.and(self.bind.expr(&start));
-            }
         }
+        let first = self.bind.expr(&first(block));
         for a in &block.allocs {
             self.program.lifetime.insert(a.data.clone(), self.loops.len());
         }

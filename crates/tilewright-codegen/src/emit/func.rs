@@ -11,10 +11,8 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tilewright_ir::visit::{walk_expr, walk_stmt};
 use tilewright_ir::{
-    Attr, DType, Error, Expr, ExprKind, Param, Result, Span, Stmt, StmtKind, TensorFunc, Var,
-    Visit, text,
+    Attr, DType, Error, Expr, ExprKind, Param, Result, Span, Stmt, StmtKind, TensorFunc, Var, text,
 };
 
 use super::code::{Code, Scalar, Shared, Ty, Val};
@@ -190,54 +188,36 @@ impl Assertion {
 /// The assertions of a function, each once, in the order of the text. The function returns 1 plus
 /// the position of the one that failed.
 pub fn assertions(func: &TensorFunc) -> Vec<Assertion> {
-    #[derive(Default)]
-    struct Assertions {
-        seen: HashSet<(Arc<str>, usize, Option<Span>)>,
-        list: Vec<Assertion>,
-    }
-    impl Visit for Assertions {
-        fn expr(&mut self, _: &Expr) {}
-        fn stmt(&mut self, s: &Stmt) {
-            if let Some(a) = Assertion::of(s)
-                && self.seen.insert((a.message.clone(), a.values, a.span))
-            {
-                self.list.push(a);
-            }
-            walk_stmt(self, s);
-        }
-    }
-    let mut assertions = Assertions::default();
-    assertions.stmt(&func.body);
-    assertions.list
+    let mut seen: HashSet<(Arc<str>, usize, Option<Span>)> = HashSet::new();
+    let mut list = Vec::new();
+    func.body.for_each(|s| {
+        let new = |a: &Assertion| seen.insert((a.message.clone(), a.values, a.span));
+        list.extend(Assertion::of(s).filter(new));
+    });
+    list
 }
 
 /// The variables that the arguments' shapes give values to, in the order of their slots after the
 /// parameters' own.
 pub fn shape_vars(func: &TensorFunc) -> Vec<Var> {
-    struct Vars<'a> {
-        scalars: Vec<&'a Var>,
-        found: Vec<Var>,
-    }
-    impl Visit for Vars<'_> {
-        fn expr(&mut self, e: &Expr) {
-            if let ExprKind::Var(v) = e.kind()
-                && !self.found.contains(v)
-                && !self.scalars.contains(&v)
-            {
-                self.found.push(v.clone());
+    let scalars: Vec<&Var> = func
+        .params
+        .iter()
+        .filter_map(|p| match p {
+            Param::Scalar(v) => Some(v),
+            Param::Buffer { .. } => None,
+        })
+        .collect();
+    let mut found: Vec<Var> = Vec::new();
+    for extent in func.buffers().flat_map(|b| &b.shape) {
+        extent.for_each(|e| {
+            if let Some(v) = e.as_var().filter(|v| !found.contains(v) && !scalars.contains(v)) {
+                found.push(v.clone());
             }
-            walk_expr(self, e);
-        }
+            true
+        });
     }
-    let scalars = func.params.iter().filter_map(|p| match p {
-        Param::Scalar(v) => Some(v),
-        Param::Buffer { .. } => None,
-    });
-    let mut vars = Vars { scalars: scalars.collect(), found: Vec::new() };
-    for buffer in func.buffers() {
-        buffer.shape.iter().for_each(|e| vars.expr(e));
-    }
-    vars.found
+    found
 }
 
 /// Writes a tensor function: the exported function `symbol`, and what it calls.

@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::path::Path;
 
-use libloading::Library;
+use tilewright_dylib::Library;
 
 macro_rules! opaque {
     ($($name:ident),* $(,)?) => { $(
@@ -81,35 +81,7 @@ pub(crate) struct SymbolFlags {
     pub target: u8,
 }
 
-macro_rules! functions {
-    ($($name:ident: fn($($argument:ty),* $(,)?) $(-> $result:ty)?;)*) => {
-        /// The functions, under their own names.
-        #[allow(non_snake_case)]
-        pub(crate) struct Functions {
-            $(pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
-        }
-
-        impl Functions {
-            /// Looks every function up.
-            ///
-            /// # Safety
-            /// `library` is an LLVM, and the functions are not called after it is closed.
-            unsafe fn resolve(library: &Library) -> Result<Functions, String> {
-                // SAFETY: the types are those of LLVM's headers, unchanged from LLVM 16 on; the
-                // caller vouches for the rest.
-                unsafe {
-                    Ok(Functions {
-                        $($name: *library
-                            .get(concat!(stringify!($name), "\0"))
-                            .map_err(|_| concat!("it does not export ", stringify!($name)))?,)*
-                    })
-                }
-            }
-        }
-    };
-}
-
-functions! {
+tilewright_dylib::functions! {
     LLVMGetVersion: fn(*mut c_uint, *mut c_uint, *mut c_uint);
     LLVMInstallFatalErrorHandler: fn(FatalErrorHandler);
     LLVMDisposeMessage: fn(*mut c_char);
@@ -195,8 +167,10 @@ impl Api {
     /// Loads the library at `path`. On failure the text says what is wrong with it.
     pub fn load(path: &Path) -> Result<Api, String> {
         too_old_by_name(path).map_or(Ok(()), Err)?;
-        let library = open(path).map_err(|error| error.to_string())?;
-        // SAFETY: a library whose name begins with `libLLVM`, or that the user names as LLVM. It is
+        // SAFETY: a library whose name begins with `libLLVM`, or that the user names as LLVM. Its
+        // constructors register options and passes.
+        let library = unsafe { tilewright_dylib::open(path) }?;
+        // SAFETY: the types are those of LLVM's headers, unchanged from LLVM 16 on. The library is
         // kept beside the functions.
         let functions = unsafe { Functions::resolve(&library) }.map_err(|reason| {
             format!("not an LLVM from {} on: {reason}", super::find::OLDEST_MAJOR)
@@ -231,21 +205,6 @@ fn is_too_old(major: u32) -> bool {
 
 fn too_old(major: u32) -> String {
     format!("LLVM {major} is too old: {} or newer is needed", super::find::OLDEST_MAJOR)
-}
-
-/// Opens the library so that its symbols stay its own: another LLVM may be in the process already.
-fn open(path: &Path) -> Result<Library, libloading::Error> {
-    #[cfg(unix)]
-    {
-        use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-        // SAFETY: runs the library's constructors, which for LLVM register options and passes.
-        unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map(Into::into)
-    }
-    #[cfg(not(unix))]
-    // SAFETY: as above.
-    unsafe {
-        Library::new(path)
-    }
 }
 
 /// Makes a target family usable; `false` if the library was built without it.

@@ -70,16 +70,13 @@ impl Search {
     ///
     /// An environment variable that is set to the empty string counts as unset.
     pub fn new(var: impl Fn(&str) -> Option<OsString>, exe: Option<PathBuf>) -> Search {
-        let var = |name: &str| var(name).filter(|value| !value.is_empty());
-        if let Some(file) = var(OVERRIDE) {
-            return Search { places: vec![Place::Named(file.into())] };
+        if let Some(file) = tilewright_dylib::demanded(var(OVERRIDE)) {
+            return Search { places: vec![Place::Named(file)] };
         }
+        let var = |name: &str| var(name).filter(|value| !value.is_empty());
         let mut places = Vec::new();
-        if let Some(dir) = exe.as_deref().and_then(Path::parent) {
-            places.push(Place::Directory("beside the binary", dir.to_path_buf()));
-            if let Some(up) = dir.parent() {
-                places.push(Place::Directory("beside the binary", up.join("lib")));
-            }
+        for dir in tilewright_dylib::beside(exe.as_deref()) {
+            places.push(Place::Directory("beside the binary", dir));
         }
         if let Some(sysroot) = option_env!("TILEWRIGHT_BUILD_SYSROOT") {
             let lib = Path::new(sysroot).join("lib");
@@ -96,17 +93,8 @@ impl Search {
         places.push(Place::Versioned("/usr/lib/llvm-", "/lib"));
         places.push(Place::Versioned("/usr/lib/llvm", "/lib"));
         places.push(Place::Versioned("/usr/lib64/llvm", "/lib64"));
-        let multiarch = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
-        for dir in [
-            multiarch.as_str(),
-            "/usr/lib64",
-            "/usr/lib",
-            "/usr/local/lib",
-            // Homebrew on Apple silicon and on Intel.
-            "/opt/homebrew/opt/llvm/lib",
-            "/usr/local/opt/llvm/lib",
-        ] {
-            places.push(Place::Directory("system libraries", dir.into()));
+        for dir in tilewright_dylib::system("llvm") {
+            places.push(Place::Directory("system libraries", dir));
         }
         Search { places }
     }

@@ -14,6 +14,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use tilewright_analysis::place::Around;
+use tilewright_ir::condition::CellFact;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::text::{Hints, expr_to_string};
 use tilewright_ir::visit::Subst;
@@ -25,7 +27,7 @@ use tilewright_sets::{Access, Domain, Engine, Known, Set};
 
 use super::constant::{Answer, binary, cast, intrinsic, is_zero, same_value};
 use super::conversion::{Conversion, Pad, boxed, cell_names, is_pure};
-use super::writes::{Place, Write, Writes};
+use super::writes::{Write, Writes};
 use crate::functions::Functions;
 
 /// How far up a question goes.
@@ -446,35 +448,17 @@ impl Evaluation<'_> {
 }
 
 /// What a condition `... or buffer[at] == constant` tells: the cells, and the constant.
-fn fact(engine: &Engine, place: &Place, cond: &Expr, buffer: &Buffer) -> Option<(Region, Expr)> {
-    let mut parts = vec![cond];
-    let (mut others, mut cell) = (Vec::new(), None);
-    while let Some(part) = parts.pop() {
-        match part.kind() {
-            ExprKind::Binary(BinOp::Or, a, b) => parts.extend([a, b]),
-            ExprKind::Binary(BinOp::Eq, a, b) if cell.is_none() => match (a.kind(), b.kind()) {
-                (ExprKind::Load(of, at), ExprKind::Int(_) | ExprKind::Float(_)) if of == buffer => {
-                    cell = Some((at, b));
-                }
-                (ExprKind::Int(_) | ExprKind::Float(_), ExprKind::Load(of, at)) if of == buffer => {
-                    cell = Some((at, a));
-                }
-                _ => others.push(part),
-            },
-            _ => others.push(part),
-        }
-    }
-    let (at, value) = cell?;
-    if !others.iter().all(|e| is_pure(e)) || !at.iter().all(is_pure) {
-        return None;
-    }
-    let domain = others
-        .iter()
-        .fold(place.domain(engine), |d, e| d.with_guard(&Expr::not_node((*e).clone())));
+fn fact(engine: &Engine, place: &Around, cond: &Expr, buffer: &Buffer) -> Option<(Region, Expr)> {
+    let constant = |e: &Expr| e.as_int().is_some() || e.as_float().is_some();
+    let usable = |f: &CellFact| {
+        f.buffer == *buffer && constant(&f.value) && f.unless.iter().chain(&f.indices).all(is_pure)
+    };
+    let fact = CellFact::all(cond).into_iter().find(usable)?;
+    let domain = fact.unless.into_iter().fold(place.domain(engine), |d, e| d.with_guard(&!e));
     let shape = buffer.const_shape()?;
     let cells = cell_names(&shape);
-    let touched = Access::new(&domain, at).touched(&cells).ok().filter(Set::is_exact)?;
-    Some((Region::of_set(engine, &touched, cells, &shape)?, value.clone()))
+    let touched = Access::new(&domain, &fact.indices).touched(&cells).ok().filter(Set::is_exact)?;
+    Some((Region::of_set(engine, &touched, cells, &shape)?, fact.value))
 }
 
 fn all_finite(t: &Tensor) -> bool {

@@ -38,7 +38,7 @@ use tilewright_ir::visit::{Subst, accessed, fold_block_children};
 use tilewright_ir::{
     Attr, BinOp, Binding, BindingBlock, Block, Buffer, Error, Expr, Fold, GraphExpr, GraphFunc,
     GraphType, GraphVar, Intrin, IterKind, Module, Param, Remarks, Result, Span, Stmt, StmtKind,
-    TensorFunc, TensorType, Var, Visit, visit,
+    TensorFunc, TensorType, Var,
 };
 use tilewright_sets::Engine;
 use tilewright_transform::pass::{OneOf, Pass, Run};
@@ -456,24 +456,20 @@ struct Mark {
 
 /// The marked block that a statement is, under its loops.
 fn marked(s: &Stmt) -> Option<Mark> {
-    struct Find(Option<Mark>);
-    impl Visit for Find {
-        fn block(&mut self, b: &Block) {
-            for (key, is_pre) in [(PRE, true), (LAYOUT_REWRITE, true), (POST, false)] {
-                match b.annotations.get(key) {
-                    None | Some(Attr::Bool(false)) => {}
-                    Some(says) => {
-                        let (block, says) = (b.name.clone(), says.clone());
-                        self.0.get_or_insert(Mark { block, is_pre, says });
-                    }
+    let mut found = None;
+    s.for_each(|s| {
+        let StmtKind::Block { block: b, .. } = s.kind() else { return };
+        for (key, is_pre) in [(PRE, true), (LAYOUT_REWRITE, true), (POST, false)] {
+            match b.annotations.get(key) {
+                None | Some(Attr::Bool(false)) => {}
+                Some(says) => {
+                    let (block, says) = (b.name.clone(), says.clone());
+                    found.get_or_insert(Mark { block, is_pre, says });
                 }
             }
-            visit::walk_block(self, b);
         }
-    }
-    let mut find = Find(None);
-    find.stmt(s);
-    find.0
+    });
+    found
 }
 
 /// What a crop assumes of the cells that it leaves behind, where its mark says so.

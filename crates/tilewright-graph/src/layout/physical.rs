@@ -247,7 +247,7 @@ impl Layout {
     pub fn is_data(&self, logical: &[Expr]) -> Expr {
         let parts = self.splits.iter().zip(&self.logical).zip(logical);
         let parts = parts.map(|((s, extent), index)| s.is_data(*extent, index));
-        parts.fold(Expr::bool(true), |all, part| all.and(part))
+        Expr::all(parts)
     }
 
     /// The layout of a conversion's result, if it takes all of its argument to a layout of this

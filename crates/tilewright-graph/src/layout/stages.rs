@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{
-    Attr, Buffer, Error, Expr, IterKind, Module, Result, Stmt, StmtKind, TensorFunc, Visit, visit,
+    Attr, Buffer, Error, Expr, IterKind, Module, Result, Stmt, StmtKind, TensorFunc,
 };
 use tilewright_schedule::index_map::IndexMap;
 use tilewright_schedule::trace::Value;
@@ -82,7 +82,8 @@ fn convert(
 /// The first block whose statement accesses a buffer, without blocks inside that do.
 fn block_of(body: &Stmt, buffer: &Buffer, reads: bool) -> Option<Arc<str>> {
     let mut found = None;
-    each_block(body, &mut |s, block| {
+    body.for_each(|s| {
+        let StmtKind::Block { block, .. } = s.kind() else { return };
         let (read, written) = accessed(s);
         let touches = if reads { read.contains(buffer) } else { written.contains(buffer) };
         if touches && !block.iters.is_empty() {
@@ -96,7 +97,8 @@ fn block_of(body: &Stmt, buffer: &Buffer, reads: bool) -> Option<Arc<str>> {
 /// its reduction.
 fn physical_order(body: &Stmt, name: &str) -> Option<IndexMap> {
     let mut found = None;
-    each_block(body, &mut |_, block| {
+    body.for_each(|s| {
+        let StmtKind::Block { block, .. } = s.kind() else { return };
         if *block.name == *name
             && let StmtKind::Store { indices, .. } = block.body.kind()
         {
@@ -107,17 +109,4 @@ fn physical_order(body: &Stmt, name: &str) -> Option<IndexMap> {
         }
     });
     found
-}
-
-fn each_block(body: &Stmt, each: &mut dyn FnMut(&Stmt, &tilewright_ir::Block)) {
-    struct Blocks<'a>(&'a mut dyn FnMut(&Stmt, &tilewright_ir::Block));
-    impl Visit for Blocks<'_> {
-        fn stmt(&mut self, s: &Stmt) {
-            if let StmtKind::Block { block, .. } = s.kind() {
-                (self.0)(s, block);
-            }
-            visit::walk_stmt(self, s);
-        }
-    }
-    Blocks(each).stmt(body);
 }

@@ -14,9 +14,10 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use tilewright_ir::interval::Interval;
 use tilewright_ir::{BinOp, DType, Expr, Intrin, Var};
 
-use super::ranges::{Range, Ranges, inside, operate, whole};
+use super::ranges::Ranges;
 use super::term::{Fast, Node, Term, Terms};
 use crate::scalar::Scalar;
 
@@ -87,7 +88,7 @@ impl Forms {
             return form.clone();
         }
         let form = match depth.checked_sub(1) {
-            _ if whole(terms.dtype(t)).is_none() => None,
+            _ if Interval::of_type(terms.dtype(t)).is_none() => None,
             Some(below) if terms.dtype(t).is_bool() => self.condition(terms, t, below),
             Some(below) => self.integer(terms, t, below),
             None => self.symbol(terms, t),
@@ -156,16 +157,16 @@ impl Forms {
         let Some(monomials) = self.monomials(terms, t, depth) else { return self.symbol(terms, t) };
         let of = form_type(dtype);
         let mut sum: Option<Expr> = None;
-        let mut range: Option<Range> = Some((0, 0));
+        let mut range = Some(Interval::point(0));
         for (factors, c) in monomials.iter() {
             let (factors, c) = (factors.as_slice(), *c);
             let own = match *factors {
-                [] => Some((1, 1)),
+                [] => Some(Interval::point(1)),
                 [t] => self.free.of(terms, t),
-                _ => whole(dtype),
+                _ => Interval::of_type(dtype),
             };
-            let part = own.and_then(|r| operate(BinOp::Mul, r, (c, c)));
-            range = range.zip(part).and_then(|(a, b)| operate(BinOp::Add, a, b));
+            let part = own.and_then(|r| r.times(c));
+            range = range.zip(part).and_then(|(a, b)| a.plus(b));
             let c = Expr::int(c as i64, of);
             let part = match *factors {
                 [] => c,
@@ -292,16 +293,16 @@ impl Forms {
         terms: &Terms,
         t: Term,
         exact: Expr,
-        range: Option<Range>,
+        range: Option<Interval>,
         dtype: DType,
     ) -> Option<Expr> {
-        let whole = whole(dtype)?;
-        if form_type(dtype) == DType::U64 || range.is_some_and(|r| inside(r, whole)) {
+        let whole = Interval::of_type(dtype)?;
+        if form_type(dtype) == DType::U64 || range.is_some_and(|r| r.within(whole)) {
             return Some(exact);
         }
         let int = |v: i64| Expr::int(v, DType::I64);
         if dtype.bits <= 32 {
-            let least = i64::try_from(whole.0).ok()?;
+            let least = i64::try_from(whole.lo).ok()?;
             let size = int(1 << dtype.bits);
             let shifted = Expr::binary(BinOp::Sub, exact, int(least));
             let rest = Expr::binary(BinOp::FloorMod, shifted, size);
@@ -312,7 +313,7 @@ impl Forms {
             Some(sum) if !arbitrary(terms, t) => self.variable(sum, dtype),
             _ => self.symbol(terms, t)?,
         };
-        let (Ok(least), Ok(most)) = (i64::try_from(whole.0), i64::try_from(whole.1)) else {
+        let (Ok(least), Ok(most)) = (i64::try_from(whole.lo), i64::try_from(whole.hi)) else {
             return Some(other);
         };
         let fits = Expr::binary(

@@ -10,12 +10,13 @@
 
 use std::collections::HashSet;
 
+use tilewright_ir::interval::Interval;
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Var};
 use tilewright_sets::{Domain, Engine};
 
 use super::forms::Forms;
-use super::ranges::{Narrowed, Range, Ranges, whole};
+use super::ranges::{Narrowed, Ranges};
 use super::term::{Fast, Node, Term, Terms};
 use crate::scalar::Scalar;
 
@@ -60,11 +61,11 @@ impl Integers {
     /// A domain with the ranges of the variables of an expression that `known` does not have.
     fn bounded(&self, mut d: Domain, e: &Expr, known: &mut HashSet<Var>) -> Domain {
         for v in free_vars(e) {
-            let range = self.forms.dtype(&v).and_then(whole);
+            let range = self.forms.dtype(&v).and_then(Interval::of_type);
             if !known.insert(v.clone()) || v.dtype() != DType::I64 {
                 continue;
             }
-            let Some((least, most)) = range else { continue };
+            let Some(Interval { lo: least, hi: most }) = range else { continue };
             // The ends of 64 bits are left out: what is proven without them is proven.
             if let Some(least) = i64::try_from(least).ok().filter(|v| *v != i64::MIN) {
                 d = d.with_guard(&v.expr().greater_equal(least));
@@ -100,7 +101,7 @@ struct Level {
 #[derive(Default)]
 struct Answers {
     truths: Fast<Term, Option<bool>>,
-    bounds: Fast<Term, Range>,
+    bounds: Fast<Term, Interval>,
     empty: Option<bool>,
 }
 
@@ -123,7 +124,7 @@ impl Path {
         };
         let mut narrowed = Vec::new();
         self.narrow(terms, condition, truth, DEPTH, &mut narrowed);
-        let empty = |t: Term| self.ranges.of(terms, t).is_some_and(|(lo, hi)| lo > hi);
+        let empty = |t: Term| self.ranges.of(terms, t).is_some_and(Interval::is_empty);
         let void = narrowed.iter().any(|(t, _)| empty(*t));
         self.levels.push(Level {
             condition,
@@ -177,8 +178,8 @@ impl Path {
                 else {
                     return;
                 };
-                self.ranges.narrow(terms, low, (least, h.1 - gap), undo);
-                self.ranges.narrow(terms, high, (l.0 + gap, most), undo);
+                self.ranges.narrow(terms, low, Interval::new(least, h.hi - gap), undo);
+                self.ranges.narrow(terms, high, Interval::new(l.lo + gap, most), undo);
             }
             Node::Binary(BinOp::Eq, dtype, a, b) if dtype.is_int() || dtype.is_bool() => {
                 let (Some(x), Some(y)) = (self.ranges.of(terms, a), self.ranges.of(terms, b))
@@ -188,18 +189,17 @@ impl Path {
                 if truth {
                     self.ranges.narrow(terms, a, y, undo);
                     self.ranges.narrow(terms, b, x, undo);
-                } else if y.0 == y.1 {
+                } else if let Some(y) = y.as_point() {
                     // Unequal to an end of the interval.
-                    let low = x.0 + i128::from(x.0 == y.0);
-                    let high = x.1 - i128::from(x.1 == y.0);
-                    self.ranges.narrow(terms, a, (low, high), undo);
+                    let low = x.lo + i128::from(x.lo == y);
+                    let high = x.hi - i128::from(x.hi == y);
+                    self.ranges.narrow(terms, a, Interval::new(low, high), undo);
                 }
             }
             _ => {}
         }
-        let value = i128::from(truth);
         if terms.dtype(c).is_bool() {
-            self.ranges.narrow(terms, c, (value, value), undo);
+            self.ranges.narrow(terms, c, Interval::point(i128::from(truth)), undo);
         }
     }
 
@@ -217,14 +217,14 @@ impl Path {
     }
 
     /// What the path says directly, and intervals.
-    pub fn quick(&self, terms: &Terms, c: Term, depth: usize) -> Option<bool> {
+    fn quick(&self, terms: &Terms, c: Term, depth: usize) -> Option<bool> {
         let below = depth.checked_sub(1)?;
         let taken = |l: &&Level| l.condition == c;
         if let Some(level) = self.levels.iter().rev().find(taken) {
             return Some(level.truth);
         }
-        if let Some((lo, hi)) = self.ranges.of(terms, c).filter(|(lo, hi)| lo == hi) {
-            return (lo == hi).then_some(lo != 0);
+        if let Some(value) = self.ranges.of(terms, c).and_then(Interval::as_point) {
+            return Some(value != 0);
         }
         let combine = |parts: &[Term], end: bool| {
             // `end` is the value of a part that decides.
@@ -249,12 +249,12 @@ impl Path {
             Node::Binary(op, dtype, a, b) if dtype.is_int() || dtype.is_bool() => {
                 let (a, b) = (self.ranges.of(terms, a)?, self.ranges.of(terms, b)?);
                 match op {
-                    BinOp::Lt if a.1 < b.0 => Some(true),
-                    BinOp::Lt if a.0 >= b.1 => Some(false),
-                    BinOp::Le if a.1 <= b.0 => Some(true),
-                    BinOp::Le if a.0 > b.1 => Some(false),
-                    BinOp::Eq if a.1 < b.0 || b.1 < a.0 => Some(false),
-                    BinOp::Eq if a == b && a.0 == a.1 => Some(true),
+                    BinOp::Lt if a.hi < b.lo => Some(true),
+                    BinOp::Lt if a.lo >= b.hi => Some(false),
+                    BinOp::Le if a.hi <= b.lo => Some(true),
+                    BinOp::Le if a.lo > b.hi => Some(false),
+                    BinOp::Eq if a.meet(b).is_empty() => Some(false),
+                    BinOp::Eq if a == b && a.as_point().is_some() => Some(true),
                     _ => None,
                 }
             }
@@ -293,14 +293,14 @@ impl Path {
     }
 
     /// Least and greatest value of an integer, as far as intervals say.
-    pub fn quick_range(&self, terms: &Terms, t: Term) -> Option<Range> {
+    pub fn quick_range(&self, terms: &Terms, t: Term) -> Option<Interval> {
         self.ranges.of(terms, t)
     }
 
     /// Least and greatest value of an integer on the path.
-    pub fn bounds(&mut self, with: &mut Integers, terms: &Terms, t: Term) -> Option<Range> {
+    pub fn bounds(&mut self, with: &mut Integers, terms: &Terms, t: Term) -> Option<Interval> {
         let quick = self.ranges.of(terms, t)?;
-        if quick.0 >= quick.1 {
+        if quick.lo >= quick.hi {
             return Some(quick);
         }
         if let Some(known) = self.answers().bounds.get(&t) {
@@ -309,8 +309,8 @@ impl Path {
         let asked = with.forms.of(terms, t).and_then(|form| {
             let points = self.points(with, terms, &form)?;
             let found = if with.spend() { points.bounds(&form).ok()? } else { return None };
-            let low = found.0.map_or(quick.0, |v| quick.0.max(i128::from(v)));
-            Some((low, found.1.map_or(quick.1, |v| quick.1.min(i128::from(v)))))
+            let low = found.0.map_or(i128::MIN, i128::from);
+            Some(quick.meet(Interval::new(low, found.1.map_or(i128::MAX, i128::from))))
         });
         let bounds = asked.unwrap_or(quick);
         self.answers().bounds.insert(t, bounds);
@@ -322,10 +322,10 @@ impl Path {
         let (Some(x), Some(y)) = (self.ranges.of(terms, a), self.ranges.of(terms, b)) else {
             return false;
         };
-        if a == b || (x == y && x.0 == x.1) {
+        if a == b || (x == y && x.as_point().is_some()) {
             return true;
         }
-        if x.1 < y.0 || y.1 < x.0 {
+        if x.meet(y).is_empty() {
             return false;
         }
         let (Some(f), Some(g)) = (with.forms.of(terms, a), with.forms.of(terms, b)) else {

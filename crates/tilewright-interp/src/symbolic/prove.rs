@@ -6,6 +6,7 @@
 //! and for integers where the set says nothing. Terms of other types are the same where their
 //! operators are and their integers are the same on the path.
 
+use tilewright_ir::interval::Interval;
 use tilewright_ir::{BinOp, DType};
 
 use crate::scalar::{self, Scalar};
@@ -131,10 +132,10 @@ impl<'t> Prover<'t> {
             let dtype = self.terms.dtype(*t);
             if dtype.is_bool() {
                 known.extend(self.decide(*t).map(|truth| (*t, u64::from(truth))));
-            } else if let Some((low, high)) = self.path.quick_range(self.terms, *t)
-                && low == high
+            } else if let Some(value) =
+                self.path.quick_range(self.terms, *t).and_then(Interval::as_point)
             {
-                known.insert(*t, Scalar::int(low as i64, dtype).bits());
+                known.insert(*t, Scalar::int(value as i64, dtype).bits());
             }
         }
         known.insert(condition, u64::from(truth));

@@ -8,25 +8,27 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use tilewright_ir::condition::CellFact;
+use tilewright_ir::interval::Interval;
 use tilewright_ir::scalar::wrap;
 use tilewright_ir::{
-    BinOp, Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, IterKind, MatchRegion, Param,
-    Span, Stmt, StmtKind, Tensor, TensorFunc, TypeKind, Var,
+    AtOnce, BinOp, Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, IterKind, MatchRegion,
+    Param, Span, Stmt, StmtKind, Tensor, TensorFunc, TypeKind, Var,
 };
 
-use crate::at_once::{Act, AtOnce};
+use crate::race::Act;
 use crate::scalar;
 
 use super::path::{Integers, Path};
 use super::term::{Fast, Node, Term, Terms, Val, Wrong};
 
 mod assume;
-mod at_once;
 mod eval;
 mod memory;
+mod race;
 
-use at_once::Watch;
 use memory::{Memory, Place, offsets};
+use race::Watch;
 
 /// Why a run ended early.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use libloading::Library;
+use tilewright_dylib::Library;
 use tilewright_ir::Error;
 
 use super::find::{OVERRIDE, Search};
@@ -61,33 +61,7 @@ pub(crate) type OnPiece = unsafe extern "C" fn(*mut isl_set, *mut isl_aff, *mut 
 /// Callback of `isl_union_map_foreach_map`; it owns the map.
 pub(crate) type OnMap = unsafe extern "C" fn(*mut isl_map, *mut c_void) -> c_int;
 
-macro_rules! functions {
-    ($($name:ident: fn($($argument:ty),* $(,)?) $(-> $result:ty)?;)*) => {
-        /// The functions, under their own names.
-        pub(crate) struct Functions {
-            $(pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
-        }
-
-        impl Functions {
-            /// Looks every function up.
-            ///
-            /// # Safety
-            /// `library` is an isl, and the functions are not called after it is closed.
-            unsafe fn resolve(library: &Library) -> Result<Functions, String> {
-                // SAFETY: the types are those of isl's headers; the caller vouches for the rest.
-                unsafe {
-                    Ok(Functions {
-                        $($name: *library
-                            .get(concat!(stringify!($name), "\0"))
-                            .map_err(|_| concat!("it does not export ", stringify!($name)))?,)*
-                    })
-                }
-            }
-        }
-    };
-}
-
-functions! {
+tilewright_dylib::functions! {
     isl_version: fn() -> *const c_char;
     isl_ctx_alloc: fn() -> *mut isl_ctx;
     isl_ctx_free: fn(*mut isl_ctx);
@@ -316,8 +290,8 @@ impl Api {
     fn load(file: &Path) -> Result<Api, String> {
         // SAFETY: loading isl runs no code of its own; a file that the user names is theirs to
         // vouch for.
-        let library = unsafe { Library::new(file) }.map_err(|e| e.to_string())?;
-        // SAFETY: the library is kept beside the functions.
+        let library = unsafe { tilewright_dylib::open(file) }?;
+        // SAFETY: the types are those of isl's headers; the library is kept beside the functions.
         let functions = unsafe { Functions::resolve(&library) }
             .map_err(|reason| format!("not an isl from 0.22 on: {reason}"))?;
         // SAFETY: returns a static text.

@@ -10,7 +10,7 @@
 //! This file only lists candidates. Whether one is an isl that can be used shows when it is loaded.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Environment variable that names the libisl to use: a file. When it is set, nothing else is
 /// tried.
@@ -38,24 +38,11 @@ impl Search {
 
     /// The search order for a value of [`OVERRIDE`] (empty counts as unset) and a binary.
     pub fn new(demanded: Option<OsString>, exe: Option<PathBuf>) -> Search {
-        if let Some(file) = demanded.filter(|f| !f.is_empty()) {
-            return Search { demanded: true, files: vec![file.into()] };
+        if let Some(file) = tilewright_dylib::demanded(demanded) {
+            return Search { demanded: true, files: vec![file] };
         }
-        let mut dirs: Vec<PathBuf> = Vec::new();
-        if let Some(dir) = exe.as_deref().and_then(Path::parent) {
-            dirs.push(dir.to_path_buf());
-            dirs.extend(dir.parent().map(|up| up.join("lib")));
-        }
-        let arch = std::env::consts::ARCH;
-        dirs.push(format!("/usr/lib/{arch}-linux-gnu").into());
-        let fixed = [
-            "/usr/lib64",
-            "/usr/lib",
-            "/usr/local/lib",
-            "/opt/homebrew/opt/isl/lib",
-            "/usr/local/opt/isl/lib",
-        ];
-        dirs.extend(fixed.map(PathBuf::from));
+        let mut dirs = tilewright_dylib::beside(exe.as_deref());
+        dirs.extend(tilewright_dylib::system("isl"));
         let in_dirs = dirs.iter().flat_map(|d| SONAMES.map(|n| d.join(n)));
         let files = in_dirs.filter(|f| f.is_file()).chain(SONAMES.map(PathBuf::from)).collect();
         Search { demanded: false, files }

@@ -26,9 +26,7 @@ mod known;
 use std::collections::{HashMap, HashSet};
 
 use tilewright_ir::text::brief;
-use tilewright_ir::visit::{
-    Subst, accessed, fold_expr_children, fold_range, fold_stmt_children, free_vars, walk_expr,
-};
+use tilewright_ir::visit::{Subst, accessed, fold_expr_children, fold_range, fold_stmt_children};
 use tilewright_ir::{
     BinOp, Buffer, DType, Error, Expr, ExprKind, Fold, Param, Range, Result, Span, Stmt, StmtKind,
     TensorFunc, TypeKind, Var, Visit,
@@ -65,7 +63,6 @@ pub fn check_bounds(func: &TensorFunc) -> Result<TensorFunc> {
         span: None,
         error: None,
         nodes: 0,
-        loads: HashMap::new(),
         done: vec![HashMap::new()],
     };
     for param in &func.params {
@@ -135,8 +132,6 @@ struct Checker<'a> {
     span: Option<Span>,
     error: Option<Error>,
     nodes: usize,
-    /// Whether nodes load, by their addresses, with the node that keeps it.
-    loads: HashMap<usize, (Expr, bool)>,
     /// Expressions that were checked, with what became of them; a map for each condition around.
     done: Vec<HashMap<usize, (Expr, Expr)>>,
 }
@@ -148,43 +143,19 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether an expression reads memory.
-    fn reads(&mut self, e: &Expr) -> bool {
-        struct Loads<'a>(&'a mut HashMap<usize, (Expr, bool)>, bool);
-        impl Visit for Loads<'_> {
-            fn expr(&mut self, e: &Expr) {
-                let found = match self.0.get(&e.address()) {
-                    Some((_, found)) => *found,
-                    None => {
-                        let outside = std::mem::replace(&mut self.1, false);
-                        walk_expr(self, e);
-                        let found = self.1 || matches!(e.kind(), ExprKind::Load(..));
-                        self.1 = outside;
-                        self.0.insert(e.address(), (e.clone(), found));
-                        found
-                    }
-                };
-                self.1 |= found;
-            }
-        }
-        let mut loads = Loads(&mut self.loads, false);
-        loads.expr(e);
-        loads.1
-    }
-
     /// Runs with one more thing around.
     fn under<R>(&mut self, step: Step, run: impl FnOnce(&mut Self) -> R) -> R {
         let mark = self.known.mark();
         match &step {
             Step::Loop(var, range) => {
-                let memory = self.reads(&range.min) || self.reads(&range.extent);
+                let memory = range.min.effects().loads || range.extent.effects().loads;
                 // What was read may change while the loop runs; its interval does not.
                 match memory {
                     false => self.known.enter(var, range),
                     true => self.known.enter_unknown(var, range),
                 }
             }
-            Step::Let(var, value) => match self.reads(value) {
+            Step::Let(var, value) => match value.effects().loads {
                 false => self.known.bind(var, value),
                 true => self.known.bind_unknown(var, value),
             },
@@ -217,7 +188,7 @@ impl Checker<'_> {
 
     /// Whether what a condition says of memory may end while a statement runs.
     fn changes(&mut self, cond: &Expr, s: &Stmt) -> bool {
-        self.reads(cond) && (s.effects().impure() || !accessed(s).1.is_empty())
+        cond.effects().loads && (s.effects().impure() || !accessed(s).1.is_empty())
     }
 
     /// The indices of an access, which are checked; new ones where one may wrap.
@@ -401,7 +372,7 @@ impl Checker<'_> {
 
     /// An expression of the statement; its accesses are checked.
     fn checked(&mut self, e: &Expr, around: usize) -> Expr {
-        if self.error.is_some() || !self.reads(e) {
+        if self.error.is_some() || !e.effects().loads {
             return e.clone();
         }
         if let Some((_, new)) = self.done.iter().rev().find_map(|d| d.get(&e.address())) {
@@ -549,7 +520,7 @@ impl Checker<'_> {
                     out.push(new);
                     if let StmtKind::Assert { cond, .. } = s.kind() {
                         self.conditions += 1;
-                        let fixed = !self.reads(cond) && !cond.effects().impure();
+                        let fixed = !cond.effects().loads && !cond.effects().impure();
                         if fixed {
                             self.known.learn(cond, true);
                         }
@@ -718,17 +689,4 @@ fn scalar(e: &Expr, lane: &Expr) -> Option<Expr> {
         }
         _ => return None,
     })
-}
-
-/// Variables that a statement uses and does not define.
-fn uses(s: &Stmt, var: &Var) -> bool {
-    struct Uses<'a>(&'a Var, bool);
-    impl Visit for Uses<'_> {
-        fn expr(&mut self, e: &Expr) {
-            self.1 = self.1 || free_vars(e).contains(self.0);
-        }
-    }
-    let mut uses = Uses(var, false);
-    uses.stmt(s);
-    uses.1
 }

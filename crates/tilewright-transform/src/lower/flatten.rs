@@ -86,7 +86,7 @@ const LEGACY: &str = "from_legacy_te_schedule";
 ///
 /// # Errors
 /// Those of [`flatten_buffers`].
-pub fn flatten_legacy(func: &TensorFunc) -> Result<TensorFunc> {
+fn flatten_legacy(func: &TensorFunc) -> Result<TensorFunc> {
     let marked = match func.attrs.get(LEGACY) {
         Some(Attr::Bool(marked)) => *marked,
         Some(Attr::Int(marked)) => *marked != 0,
@@ -100,7 +100,7 @@ pub fn flatten_legacy(func: &TensorFunc) -> Result<TensorFunc> {
 ///
 /// # Errors
 /// `Refused` where one is beyond 64 bits.
-pub fn row_major_strides(shape: &[Expr]) -> Result<Vec<Expr>> {
+fn row_major_strides(shape: &[Expr]) -> Result<Vec<Expr>> {
     let mut strides = vec![Expr::i32(1); shape.len()];
     for k in (0..shape.len().saturating_sub(1)).rev() {
         strides[k] = extent::times(&strides[k + 1], &shape[k + 1])?;
@@ -109,7 +109,7 @@ pub fn row_major_strides(shape: &[Expr]) -> Result<Vec<Expr>> {
 }
 
 /// The axes of each physical axis of a buffer, as half-open ranges.
-pub fn physical_groups(buffer: &Buffer) -> Vec<std::ops::Range<usize>> {
+fn physical_groups(buffer: &Buffer) -> Vec<std::ops::Range<usize>> {
     let inner = buffer.axis_separators.iter().copied();
     let ends = inner.clone().chain([buffer.rank()]);
     std::iter::once(0).chain(inner).zip(ends).map(|(a, b)| a..b.max(a)).collect()

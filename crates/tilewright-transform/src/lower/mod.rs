@@ -59,7 +59,7 @@ pub fn lower(func: &TensorFunc) -> Result<TensorFunc> {
 ///
 /// # Errors
 /// `Unsupported` where the function uses something that flat memory cannot express.
-pub fn lower_unchecked(func: &TensorFunc) -> Result<TensorFunc> {
+fn lower_unchecked(func: &TensorFunc) -> Result<TensorFunc> {
     let func = remove_store_undef(&remove_assume(func));
     flat(&blocks::lower_blocks(&func)?)
 }

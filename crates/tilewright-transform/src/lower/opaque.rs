@@ -34,7 +34,7 @@ pub const PASS: Pass = Pass {
 };
 
 /// Annotation of a block: how to align the rows of buffers that it writes.
-pub const DIM_ALIGN: &str = "buffer_dim_align";
+const DIM_ALIGN: &str = "buffer_dim_align";
 /// Annotation of an allocation: its alignment in bytes.
 const ALIGNMENT: &str = "buffer_data_alignment";
 /// Annotation of an allocation: places in memory pools; none before such a plan.
@@ -48,7 +48,7 @@ const DEFAULT_ALIGNMENT: u32 = 64;
 /// `Unsupported` for a view whose shape does not fit its region axis by axis, and for an alignment
 /// of a buffer that has strides already, is viewed under another name, or is not allocated here;
 /// `Malformed` for an alignment that names no buffer or axis, or has no positive factor.
-pub fn lower_opaque_blocks(func: &TensorFunc) -> Result<TensorFunc> {
+fn lower_opaque_blocks(func: &TensorFunc) -> Result<TensorFunc> {
     let func = lower_blocks(&align(func)?)?;
     Ok(fold_func(&mut Tidy, &func))
 }

@@ -9,10 +9,10 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children, walk_expr};
+use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children};
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, Expr, ExprKind, Fold, ForKind, Range, Stmt, StmtKind, TensorFunc,
-    Var, Visit,
+    Var,
 };
 
 use crate::pass::{Pass, Run};
@@ -26,7 +26,7 @@ pub const PASS: Pass = Pass {
 };
 
 /// Largest number of lanes; loops with more iterations stay serial.
-pub const MAX_LANES: i64 = 1024;
+const MAX_LANES: i64 = 1024;
 
 /// Turns every vectorised loop of a function into vector expressions. Buffers must be flat.
 pub fn vectorize_loops(func: &TensorFunc) -> TensorFunc {
@@ -247,18 +247,7 @@ fn moves(index: &Expr) -> bool {
 
 /// Whether a value reads the memory of a buffer.
 fn reads(value: &Expr, buffer: &Buffer) -> bool {
-    struct Find<'a>(&'a Buffer, bool);
-    impl Visit for Find<'_> {
-        fn expr(&mut self, e: &Expr) {
-            if let ExprKind::Load(b, _) = e.kind() {
-                self.1 |= b.data == self.0.data;
-            }
-            walk_expr(self, e);
-        }
-    }
-    let mut find = Find(buffer, false);
-    find.expr(value);
-    find.1
+    value.loads_from(|b| b.data == buffer.data)
 }
 
 /// Whether a statement is a binding whose body is the rest of its sequence.

@@ -10,7 +10,6 @@
 use tilewright_ir::{Error, Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFunc};
 
 use super::{Options, guards, without};
-use tilewright_analysis::index::conjuncts;
 use tilewright_analysis::program::{GuardId, Program, rewrite};
 
 /// Takes out of guards what they do not need.
@@ -24,7 +23,7 @@ pub(super) fn remove_parts(
     loop {
         let program = Program::of(&func)?;
         let conjunction = |id: &GuardId| {
-            let parts = conjuncts(condition(program.text.get(id.place)?)?);
+            let parts = condition(program.text.get(id.place)?)?.conjuncts();
             (id.place >= next && parts.len() > 1).then_some((id.place, parts))
         };
         let Some((place, mut parts)) = guards(&program, options).keys().find_map(conjunction)
@@ -65,7 +64,7 @@ fn condition(s: &Stmt) -> Option<&Expr> {
 
 /// The function with one part of the condition at a place around the statement with the others.
 fn apart(func: &TensorFunc, place: usize, part: &Expr, others: &[Expr]) -> TensorFunc {
-    let rest = || others.iter().cloned().reduce(Expr::and).unwrap_or_else(|| Expr::bool(true));
+    let rest = || Expr::all(others.iter().cloned());
     let guard = |inner: StmtKind, span: Option<Span>| {
         let then = Stmt::spanned(inner, span);
         let kind = StmtKind::If { cond: part.clone(), then, otherwise: None };

@@ -5,8 +5,7 @@
 //! bounds, so have they. A function of floating point that is not exact is taken to be right to
 //! [`TOLERANCE`], so that a bound never hangs on who computes it.
 
-use tilewright_ir::visit::walk_expr;
-use tilewright_ir::{CallTarget, Expr, ExprKind, Intrin, Visit};
+use tilewright_ir::{CallTarget, Expr, ExprKind, Intrin};
 use tilewright_sets::Domain;
 
 use super::Simplify;
@@ -17,9 +16,7 @@ const TOLERANCE: f64 = 1e-5;
 impl Simplify<'_> {
     /// Takes the bounds of such functions in an expression as given.
     pub(super) fn bound_calls(&mut self, e: &Expr) {
-        let mut calls = Calls(Vec::new());
-        calls.expr(e);
-        for call in calls.0 {
+        for call in calls(e) {
             if let Some((lo, hi)) = ends(&call, &self.domain()) {
                 let bounds = call.clone().greater_equal(lo).and(call.less_equal(hi));
                 self.base = self.base.with_guard(&bounds);
@@ -30,23 +27,22 @@ impl Simplify<'_> {
 }
 
 /// The functions of an expression whose ends may be of use, without those that read memory.
-struct Calls(Vec<Expr>);
-
-impl Visit for Calls {
-    fn expr(&mut self, e: &Expr) {
-        if e.dtype().is_int() && e.dtype().lanes == 1 && e.effects().constant() {
-            match e.kind() {
-                ExprKind::Call(CallTarget::Intrin(Intrin::Shl | Intrin::Shr), args)
-                    if args.get(1).is_some_and(|by| by.as_int().is_none()) =>
-                {
-                    self.0.push(e.clone());
-                }
-                ExprKind::Cast(inner) if inner.dtype().is_float() => self.0.push(e.clone()),
-                _ => {}
+fn calls(e: &Expr) -> Vec<Expr> {
+    let mut found = Vec::new();
+    e.for_each(|e| {
+        let unknown = match e.kind() {
+            ExprKind::Call(CallTarget::Intrin(Intrin::Shl | Intrin::Shr), args) => {
+                args.get(1).is_some_and(|by| by.as_int().is_none())
             }
+            ExprKind::Cast(inner) => inner.dtype().is_float(),
+            _ => false,
+        };
+        if unknown && e.dtype().is_int() && e.dtype().lanes == 1 && e.effects().constant() {
+            found.push(e.clone());
         }
-        walk_expr(self, e);
-    }
+        true
+    });
+    found
 }
 
 /// Least and greatest value of an integer function.

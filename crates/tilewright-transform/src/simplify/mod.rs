@@ -49,7 +49,8 @@ use tilewright_sets::Domain;
 
 use crate::pass::{Flag, Pass, Run};
 pub use indices::{PASS as RENORMALIZE, indices};
-use tilewright_analysis::facts::{self, Facts};
+use tilewright_analysis::facts::Facts;
+use tilewright_analysis::place::first;
 
 /// Whether what memory holds decides conditions.
 const CONDITIONS: Flag = Flag {
@@ -184,13 +185,13 @@ impl<'a> Simplify<'a> {
 
     /// Takes a condition as given from here on.
     fn learn(&mut self, cond: &Expr) {
-        if let ExprKind::Binary(BinOp::And, a, b) = cond.kind() {
-            self.learn(a);
-            self.learn(b);
-        } else if !cond.effects().impure() && cond.dtype().lanes == 1 {
-            match cond.effects().loads {
-                true => self.held.push(cond.clone()),
-                false => self.base = self.base.with_guard(cond),
+        for part in cond.conjuncts() {
+            if part.effects().impure() || part.dtype().lanes != 1 {
+                continue;
+            }
+            match part.effects().loads {
+                true => self.held.push(part),
+                false => self.base = self.base.with_guard(&part),
             }
             self.now = None;
         }
@@ -392,7 +393,7 @@ impl<'a> Simplify<'a> {
         let frame = Block { init: None, body: Stmt::nop(), ..b.as_ref().clone() };
         let frame = fold_block_children(self, &Arc::new(frame));
         let init = b.init.as_ref().map(|init| {
-            let first = facts::first(b);
+            let first = first(b);
             self.memory.enter_branch(&first);
             let new = self.scoped(|s| {
                 s.learn(&first);

@@ -4,17 +4,25 @@
 //! an arbitrary one. Whatever rests on the inputs is noted as a constraint.
 
 use super::*;
-use crate::alias::permission;
 
 impl Run<'_> {
     /// An assumption, or a part of one: `whole` is what the user wrote.
     pub(super) fn assume(&mut self, e: &Expr, whole: &Expr) -> Ran<()> {
-        if let Some((b, indices)) = permission(e) {
-            let at = self.locate(b, indices)?;
-            if self.given(self.cell(at))? == Terms::unwritten() {
-                self.write(at, Terms::undef());
+        if let Some(CellFact { buffer, indices, value, .. }) = CellFact::of(e, true) {
+            let at = self.locate(&buffer, &indices)?;
+            let old = self.given(self.cell(at))?;
+            match old == Terms::unwritten() {
+                true if value.is_undef() => {
+                    self.write(at, Terms::undef());
+                    return Ok(());
+                }
+                true => {}
+                false if value.is_undef() => return Ok(()),
+                false => {
+                    let v = self.eval(&value)?;
+                    return self.assume_cell(at, buffer.dtype(), old, v, whole);
+                }
             }
-            return Ok(());
         }
         match e.kind() {
             ExprKind::Binary(BinOp::And, a, b) => {
@@ -37,19 +45,6 @@ impl Run<'_> {
                             done
                         }
                     };
-                }
-            }
-            ExprKind::Binary(BinOp::Eq, a, b) => {
-                for (cell, value) in [(a, b), (b, a)] {
-                    if let ExprKind::Load(buffer, indices) = cell.kind() {
-                        let at = self.locate(buffer, indices)?;
-                        let old = self.given(self.cell(at))?;
-                        if old == Terms::unwritten() {
-                            break;
-                        }
-                        let v = self.eval(value)?;
-                        return self.assume_cell(at, buffer.dtype(), old, v, whole);
-                    }
                 }
             }
             _ => {}

@@ -1,7 +1,6 @@
 //! Expressions on symbols: numbers where they are known, terms where they are not.
 
 use super::*;
-use crate::symbolic::ranges::Range;
 
 /// Iterations of a loop whose extent depends on data.
 const TURNS: i128 = 256;
@@ -28,15 +27,15 @@ impl Run<'_> {
         match self.eval(e)? {
             Val::Known(bits) => Ok(bits as i64),
             v if v == Terms::undef() => Err(self.fault(format!("{what} is an arbitrary value"))),
-            Val::Term(t) => match self.range(t) {
-                Some((low, high)) if low == high => Ok(low as i64),
-                _ => depends(e, what),
+            Val::Term(t) => match self.range(t).and_then(Interval::as_point) {
+                Some(value) => Ok(value as i64),
+                None => depends(e, what),
             },
         }
     }
 
     /// The values that an integer may have on this path; `None` where nothing was taken.
-    pub(super) fn range(&mut self, t: Term) -> Option<Range> {
+    pub(super) fn range(&mut self, t: Term) -> Option<Interval> {
         let Shared { terms, integers, .. } = &mut *self.shared;
         match self.path.is_empty() {
             true => self.path.quick_range(terms, t),
@@ -53,8 +52,8 @@ impl Run<'_> {
         let v = self.eval(extent)?;
         match (v, self.given(v)?) {
             (Val::Term(t), Val::Term(_)) if v != Terms::undef() => match self.range(t) {
-                Some((low, high)) if low == high => Ok((None, low as i64)),
-                Some((_, high)) if high <= TURNS => Ok((Some(t), high.max(0) as i64)),
+                Some(Interval { lo, hi }) if lo == hi => Ok((None, lo as i64)),
+                Some(Interval { hi, .. }) if hi <= TURNS => Ok((Some(t), hi.max(0) as i64)),
                 _ => depends(extent, what),
             },
             _ => self.number(extent, what).map(|n| (None, n)),

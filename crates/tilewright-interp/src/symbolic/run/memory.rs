@@ -227,7 +227,8 @@ impl Run<'_> {
         }
         let v = self.eval(e)?;
         let Val::Term(t) = v else { return Ok(None) };
-        let Some((low, high)) = self.range(t).filter(|_| v != Terms::undef()) else {
+        let range = self.range(t).filter(|_| v != Terms::undef());
+        let Some(Interval { lo: low, hi: high }) = range else {
             return Ok(None);
         };
         let few = low < high && high.saturating_sub(low) < CHOICES as i128;

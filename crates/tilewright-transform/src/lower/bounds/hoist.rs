@@ -7,10 +7,8 @@
 
 use std::collections::HashSet;
 
-use tilewright_ir::visit::{Subst, accessed, walk_stmt};
-use tilewright_ir::{Expr, Fold, ForKind, Range, Stmt, StmtKind, Var, Visit};
-
-use super::uses;
+use tilewright_ir::visit::{Subst, accessed};
+use tilewright_ir::{Expr, Fold, ForKind, Range, Stmt, Var};
 
 /// An assertion before the statement that needs it.
 pub(super) struct Check {
@@ -48,19 +46,10 @@ struct Barrier {
 
 impl Barrier {
     fn of(s: &Stmt) -> Barrier {
-        struct Asserts(bool);
-        impl Visit for Asserts {
-            fn expr(&mut self, _: &Expr) {}
-            fn stmt(&mut self, s: &Stmt) {
-                self.0 |= matches!(s.kind(), StmtKind::Assert { .. });
-                walk_stmt(self, s);
-            }
-        }
-        let mut asserts = Asserts(false);
-        asserts.stmt(s);
+        let effects = s.effects();
         Barrier {
             writes: accessed(s).1.into_iter().map(|b| b.data.clone()).collect(),
-            closed: asserts.0 || s.effects().impure(),
+            closed: effects.asserts || effects.impure(),
         }
     }
 
@@ -107,7 +96,7 @@ pub(super) fn out_of_loop(
         }
     };
     for check in leave {
-        if uses(&check.stmt, var) {
+        if check.stmt.any_expr(|e| e.as_var() == Some(var)) {
             run.push(check.stmt);
             continue;
         }
@@ -153,7 +142,7 @@ pub(super) fn out_of_let(
     if !movable || value.effects().impure() {
         return (flush(checks, body), Vec::new());
     }
-    let bind = |c: Check| match uses(&c.stmt, var) {
+    let bind = |c: Check| match c.stmt.any_expr(|e| e.as_var() == Some(var)) {
         true => c.under(|s| Subst::refresh().stmt(&Stmt::let_in(var, value.clone(), s))),
         false => c,
     };

@@ -9,9 +9,12 @@
 //! Facts are about values of the machine. A condition is learned only where its two sides do not
 //! leave their type, since only then is it one about integers.
 
+use tilewright_ir::condition::parts;
+use tilewright_ir::interval::{Interval, Ranges};
+use tilewright_ir::linear::Linear;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Range, TypeKind, Var};
 
-use tilewright_analysis::index::{Interval, Linear, Ranges};
+use tilewright_analysis::index::linear;
 use tilewright_analysis::scope::likely;
 
 /// Facts that one proof may use, one after the other.
@@ -19,7 +22,7 @@ const STEPS: usize = 3;
 /// Forms that one proof may look at.
 const BUDGET: usize = 400;
 /// Nodes of an index that is worth looking at. Parts that are shared count each time.
-const LARGEST: usize = 2000;
+const LARGEST: u32 = 2000;
 
 /// What is known at a place.
 #[derive(Default)]
@@ -49,16 +52,7 @@ impl Known {
 
     /// A variable that is not negative.
     pub fn size(&mut self, var: &Var) {
-        if let Some(most) = var.dtype().max_int() {
-            self.interval(var, 0, most);
-        }
-    }
-
-    fn interval(&mut self, var: &Var, lo: i128, hi: i128) {
-        let narrow = |v: i128| i64::try_from(v.clamp(i64::MIN.into(), i64::MAX.into()));
-        if let (Ok(lo), Ok(hi)) = (narrow(lo), narrow(hi)) {
-            self.ranges.insert(var, lo, hi);
-        }
+        self.ranges.bind_size(var);
     }
 
     /// Enters a loop.
@@ -79,16 +73,15 @@ impl Known {
 
     /// Enters a loop whose bounds may have other values inside of it.
     pub fn enter_unknown(&mut self, var: &Var, range: &Range) {
-        if let (Some(min), Some(extent)) = (self.values(&range.min), self.values(&range.extent)) {
-            let most = var.dtype().max_int().unwrap_or(i128::MAX);
-            self.interval(var, min.0, (min.1 + (extent.1 - 1).max(0)).min(most));
+        if small(&range.min) && small(&range.extent) {
+            self.ranges.bind_loop(var, range);
         }
     }
 
     /// Gives a variable a value that an expression may not have later.
     pub fn bind_unknown(&mut self, var: &Var, value: &Expr) {
-        if let Some((lo, hi)) = self.values(value) {
-            self.interval(var, lo, hi);
+        if let Some(values) = self.values(value) {
+            self.ranges.bind(var, values);
         }
     }
 
@@ -102,21 +95,19 @@ impl Known {
 
     /// Takes a condition as true, or as false.
     pub fn learn(&mut self, cond: &Expr, holds: bool) {
-        if let Some(inner) = likely(cond) {
-            return self.learn(inner, holds);
-        }
-        let (op, a, b) = match (cond.kind(), holds) {
-            (ExprKind::Not(inner), _) => return self.learn(inner, !holds),
-            (ExprKind::Binary(BinOp::And, a, b), true)
-            | (ExprKind::Binary(BinOp::Or, a, b), false) => {
-                self.learn(a, holds);
-                return self.learn(b, holds);
+        for (part, holds) in parts(cond, holds) {
+            match likely(&part) {
+                Some(inner) => self.learn(inner, holds),
+                None => self.compare(&part, holds),
             }
-            (ExprKind::Binary(op, a, b), _) => (*op, a, b),
-            _ => return,
-        };
-        let op = match (op, holds) {
-            (_, true) => op,
+        }
+    }
+
+    /// Takes a comparison as true, or as false.
+    fn compare(&mut self, cond: &Expr, holds: bool) {
+        let ExprKind::Binary(op, a, b) = cond.kind() else { return };
+        let op = match (*op, holds) {
+            (op, true) => op,
             (BinOp::Lt, _) => BinOp::Ge,
             (BinOp::Le, _) => BinOp::Gt,
             (BinOp::Gt, _) => BinOp::Le,
@@ -147,13 +138,13 @@ impl Known {
 
     /// The linear form of an expression that does not leave its type.
     fn exact(&self, e: &Expr) -> Option<Linear> {
-        let x = small(e).then(|| self.ranges.linear(e))??;
-        self.ranges.fits(&x).map(|_| x)
+        let x = small(e).then(|| linear(e, &self.ranges))??;
+        x.fits(&self.ranges).map(|_| x)
     }
 
     /// The values of an integer expression.
     pub fn values(&self, e: &Expr) -> Option<Interval> {
-        small(e).then(|| self.ranges.values(e))?
+        (small(e) && Interval::of_type(e.dtype()).is_some()).then(|| self.ranges.of(e))
     }
 
     /// The linear form of an index, whose value it has modulo the size of the type.
@@ -163,14 +154,14 @@ impl Known {
             ExprKind::Cast(a) if is_index(a.dtype()) && a.dtype().bits <= e.dtype().bits => {
                 self.exact(a)
             }
-            _ => small(e).then(|| self.ranges.linear(e))?,
+            _ => small(e).then(|| linear(e, &self.ranges))?,
         }
     }
 
     /// Whether `0 <= index`, and whether `index < extent`, wherever the place is reached.
     pub fn within(&self, index: &Expr, extent: &Expr) -> (bool, bool) {
         if !is_index(index.dtype()) {
-            let Some((lo, hi)) = self.values(index) else { return (false, false) };
+            let Some(Interval { lo, hi }) = self.values(index) else { return (false, false) };
             let below = extent.as_int().is_some_and(|n| hi < i128::from(n));
             return (lo >= 0, below);
         }
@@ -183,7 +174,7 @@ impl Known {
         let room = n.plus(&x, -1).and_then(|d| d.plus(&one, -1));
         let proves = |form: &Linear| self.least(form).is_some_and(|lo| lo >= 0);
         let (above, below) = (proves(&x), room.as_ref().is_some_and(proves));
-        match above && below || self.ranges.fits(&x).is_some() {
+        match above && below || x.fits(&self.ranges).is_some() {
             true => (above, below),
             false => (false, false),
         }
@@ -199,12 +190,12 @@ impl Known {
     /// intervals.
     pub fn corners(&self, index: &Expr, free: &dyn Fn(&Var) -> bool) -> Option<[Corner; 2]> {
         let x = self.form(index)?;
-        let (lo, hi) = self.ranges.fits(&x)?;
+        let Interval { lo, hi } = x.fits(&self.ranges)?;
         let (mut least, mut most) = (Vec::new(), Vec::new());
         for (atom, c) in &x.terms {
             let var = atom.as_var().filter(|v| free(v))?;
-            let (a, b) = self.values(atom)?;
-            let (a, b) = if *c > 0 { (a, b) } else { (b, a) };
+            let Interval { lo, hi } = self.values(atom)?;
+            let (a, b) = if *c > 0 { (lo, hi) } else { (hi, lo) };
             least.push((var.clone(), a));
             most.push((var.clone(), b));
         }
@@ -225,43 +216,28 @@ impl Known {
                 ExprKind::Cast(a) if e.dtype() == DType::I64 && a.dtype() == DType::I32 => {
                     self.wide(a, 32)
                 }
-                _ => self.ranges.values(e),
+                _ => Some(self.ranges.of(e)),
             };
         };
         let (x, y) = (self.wide(a, bits)?, self.wide(b, bits)?);
         if e.dtype() != DType::I32 {
-            return self.ranges.values(e);
+            return Some(self.ranges.of(e));
         }
-        let ends = [(x.0, y.0), (x.0, y.1), (x.1, y.0), (x.1, y.1)].map(|(x, y)| match op {
-            BinOp::Add => x + y,
-            BinOp::Sub => x - y,
-            _ => x * y,
-        });
-        let (lo, hi) = (*ends.iter().min()?, *ends.iter().max()?);
         let limit = 1i128 << (bits - 1);
-        (-limit <= lo && hi < limit).then_some((lo, hi))
+        let all = Interval::new(-limit, limit - 1);
+        Interval::binary(*op, x, y).filter(|i| i.within(all))
     }
 
     /// Whether no integer arithmetic inside leaves its type, so that what is true of integers is
     /// true of the machine's.
     pub fn integral(&self, e: &Expr) -> bool {
-        struct Nodes<'a>(&'a Known, bool);
-        impl tilewright_ir::Visit for Nodes<'_> {
-            fn expr(&mut self, e: &Expr) {
-                if let ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, ..) = e.kind()
-                    && e.dtype().is_int()
-                {
-                    let x = self.0.ranges.linear(e);
-                    self.1 &= x.is_some_and(|x| self.0.ranges.fits(&x).is_some());
-                }
-                tilewright_ir::visit::walk_expr(self, e);
-            }
-        }
-        let mut nodes = Nodes(self, small(e));
-        if nodes.1 {
-            tilewright_ir::Visit::expr(&mut nodes, e);
-        }
-        nodes.1
+        let leaves = |e: &Expr| {
+            let grows =
+                matches!(e.kind(), ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, ..));
+            let fits = || linear(e, &self.ranges).is_some_and(|x| x.fits(&self.ranges).is_some());
+            grows && e.dtype().is_int() && !fits()
+        };
+        small(e) && !e.any(leaves)
     }
 }
 
@@ -271,18 +247,7 @@ fn is_index(d: DType) -> bool {
 
 /// Whether an expression has few nodes.
 fn small(e: &Expr) -> bool {
-    struct Count(usize);
-    impl tilewright_ir::Visit for Count {
-        fn expr(&mut self, e: &Expr) {
-            self.0 += 1;
-            if self.0 <= LARGEST {
-                tilewright_ir::visit::walk_expr(self, e);
-            }
-        }
-    }
-    let mut count = Count(0);
-    tilewright_ir::Visit::expr(&mut count, e);
-    count.0 <= LARGEST
+    e.size() <= LARGEST
 }
 
 /// The operands of nested `min` or `max`.
@@ -340,22 +305,22 @@ impl Search<'_> {
     /// divided.
     fn by_intervals(&self, form: &Linear, steps: usize) -> Option<i128> {
         form.terms.iter().try_fold(form.constant, |sum, (atom, c)| {
-            let (lo, hi) = self.ends(atom, steps)?;
+            let Interval { lo, hi } = self.ends(atom, steps)?;
             sum.checked_add(c.checked_mul(if *c > 0 { lo } else { hi })?)
         })
     }
 
     fn ends(&self, atom: &Expr, steps: usize) -> Option<Interval> {
-        let (lo, hi) = self.known.ranges.values(atom)?;
-        let ExprKind::Binary(BinOp::FloorDiv, y, c) = atom.kind() else { return Some((lo, hi)) };
+        let known = self.known.ranges.of(atom);
+        let ExprKind::Binary(BinOp::FloorDiv, y, c) = atom.kind() else { return Some(known) };
         let by = c.as_int().filter(|c| *c > 0).map(i128::from);
         let (Some(by), Some(y), true) = (by, self.known.exact(y), steps > 0) else {
-            return Some((lo, hi));
+            return Some(known);
         };
-        let least = self.least(&y, steps - 1).map_or(lo, |y| y.div_euclid(by));
+        let least = self.least(&y, steps - 1).map_or(known.lo, |y| y.div_euclid(by));
         let most = y.times(-1).and_then(|y| self.least(&y, steps - 1));
-        let most = most.map_or(hi, |y| (-y).div_euclid(by));
-        Some((lo.max(least), hi.min(most)))
+        let most = most.map_or(known.hi, |y| (-y).div_euclid(by));
+        Some(known.meet(Interval::new(least, most)))
     }
 
     /// Facts that hold of an atom by what it is.
@@ -382,7 +347,7 @@ impl Search<'_> {
             // y % c = y - c * (y // c) is at most y where y is not negative.
             BinOp::FloorMod => {
                 let Some(y) = self.known.exact(a) else { return };
-                if self.known.ranges.interval(&y).is_some_and(|(lo, _)| lo >= 0) {
+                if y.values(&self.known.ranges).is_some_and(|i| i.lo >= 0) {
                     out.extend(own(-1).plus(&y, 1));
                 }
             }

@@ -5,7 +5,7 @@
 
 use tilewright_ir::update::{is_cell, update};
 
-use crate::at_once::{Act, AtOnce, History, message};
+use crate::race::{Act, History, message};
 
 use super::*;
 

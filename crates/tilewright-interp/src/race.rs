@@ -13,28 +13,8 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::ForKind;
+use tilewright_ir::AtOnce;
 use tilewright_ir::update::Combine;
-
-/// How iterations run at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtOnce {
-    /// On threads.
-    Threads,
-    /// As lanes of vectors.
-    Lanes,
-}
-
-impl AtOnce {
-    /// That of a kind of loop; `None` where iterations run one after the other.
-    pub fn of(kind: &ForKind) -> Option<AtOnce> {
-        match kind {
-            ForKind::Serial | ForKind::Unrolled => None,
-            ForKind::Parallel | ForKind::ThreadBinding(_) => Some(AtOnce::Threads),
-            ForKind::Vectorized => Some(AtOnce::Lanes),
-        }
-    }
-}
 
 /// What an iteration does to a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

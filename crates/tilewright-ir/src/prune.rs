@@ -7,8 +7,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tilewright_ir::visit::{fold_block_children, fold_stmt_children, walk_expr, walk_stmt};
-use tilewright_ir::{Block, Buffer, CallTarget, Expr, ExprKind, Fold, Stmt, StmtKind, Var, Visit};
+use crate::visit::{
+    Fold, Visit, fold_block_children, fold_stmt_children, walk_buffer, walk_expr, walk_stmt,
+};
+use crate::{Block, Buffer, CallTarget, Expr, ExprKind, Stmt, StmtKind, Var};
 
 /// A statement without what does nothing.
 pub fn prune(s: &Stmt) -> Stmt {
@@ -90,7 +92,7 @@ impl Visit for Used {
 
     fn buffer_use(&mut self, b: &Buffer) {
         self.memory.insert(b.data.clone());
-        tilewright_ir::visit::walk_buffer(self, b);
+        walk_buffer(self, b);
     }
 }
 

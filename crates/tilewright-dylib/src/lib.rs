@@ -1,0 +1,129 @@
+//! Shared libraries that are not linked but found and loaded at run time: where they may lie, and
+//! the look-up of their functions.
+//!
+//! Every library is looked for in the same order: the file that an environment variable names, and
+//! then nothing else ([`demanded`]); beside the running binary ([`beside`]); what is particular to
+//! the library; the directories of the system ([`system`]).
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+pub use libloading::Library;
+
+/// The file that the value of an environment variable names; an empty one counts as unset.
+pub fn demanded(value: Option<OsString>) -> Option<PathBuf> {
+    value.filter(|file| !file.is_empty()).map(PathBuf::from)
+}
+
+/// The directory of a binary, and `../lib` from there.
+pub fn beside(binary: Option<&Path>) -> Vec<PathBuf> {
+    let Some(dir) = binary.and_then(Path::parent) else { return Vec::new() };
+    let lib = dir.parent().map(|up| up.join("lib"));
+    std::iter::once(dir.to_path_buf()).chain(lib).collect()
+}
+
+/// The library directories of Debian and Ubuntu (multiarch), Fedora and Arch, and those of a
+/// package of Homebrew, on Apple silicon and on Intel.
+pub fn system(package: &str) -> Vec<PathBuf> {
+    let dirs = [
+        format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH),
+        "/usr/lib64".to_owned(),
+        "/usr/lib".to_owned(),
+        "/usr/local/lib".to_owned(),
+        format!("/opt/homebrew/opt/{package}/lib"),
+        format!("/usr/local/opt/{package}/lib"),
+    ];
+    dirs.map(PathBuf::from).to_vec()
+}
+
+/// Opens a library so that its symbols stay its own: another one of its kind may be in the process
+/// already. A bare name is left to the dynamic linker.
+///
+/// # Errors
+/// What the dynamic linker says.
+///
+/// # Safety
+/// Runs the constructors of the library, which the caller vouches for.
+pub unsafe fn open(path: &Path) -> Result<Library, String> {
+    #[cfg(unix)]
+    let opened = {
+        use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+        // SAFETY: the caller's promise.
+        unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map(Into::into)
+    };
+    #[cfg(not(unix))]
+    // SAFETY: the caller's promise.
+    let opened = unsafe { Library::new(path) };
+    opened.map_err(|error: libloading::Error| error.to_string())
+}
+
+/// `struct Functions` of the functions of a library, under their own names and with the types that
+/// its headers give them, and `Functions::resolve`, which looks all of them up.
+///
+/// ```
+/// tilewright_dylib::functions! {
+///     abs: fn(std::ffi::c_int) -> std::ffi::c_int;
+/// }
+/// # #[cfg(target_os = "linux")]
+/// # fn main() {
+/// // SAFETY: the C library, with the type of its header.
+/// let library = unsafe { tilewright_dylib::open("libc.so.6".as_ref()) }.expect("it is there");
+/// let functions = unsafe { Functions::resolve(&library) }.expect("it has `abs`");
+/// assert_eq!(unsafe { (functions.abs)(-3) }, 3);
+/// # }
+/// # #[cfg(not(target_os = "linux"))]
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! functions {
+    ($($name:ident: fn($($argument:ty),* $(,)?) $(-> $result:ty)?;)*) => {
+        /// The functions, under their own names.
+        #[allow(non_snake_case)]
+        pub(crate) struct Functions {
+            $(pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+        }
+
+        impl Functions {
+            /// Looks every function up.
+            ///
+            /// # Safety
+            /// The library has these functions with these types, and they are not called after it
+            /// is closed.
+            unsafe fn resolve(library: &$crate::Library) -> Result<Functions, String> {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    Ok(Functions {
+                        $($name: *library
+                            .get(concat!(stringify!($name), "\0"))
+                            .map_err(|_| concat!("it does not export ", stringify!($name)))?,)*
+                    })
+                }
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_demand_is_none() {
+        assert_eq!(demanded(Some(OsString::new())), None);
+        assert_eq!(demanded(Some("/a/libx.so".into())), Some("/a/libx.so".into()));
+    }
+
+    #[test]
+    fn a_binary_has_its_directory_and_lib_beside_it() {
+        let dirs = beside(Some(Path::new("/opt/t/bin/tilewright")));
+        assert_eq!(dirs, [PathBuf::from("/opt/t/bin"), "/opt/t/lib".into()]);
+        assert!(beside(None).is_empty());
+    }
+
+    #[test]
+    fn a_missing_library_says_why() {
+        // SAFETY: there is no such library.
+        let error = unsafe { open(Path::new("libthat-is-not-there.so")) }.map(drop);
+        assert!(error.is_err_and(|e| e.contains("libthat-is-not-there.so")));
+    }
+}

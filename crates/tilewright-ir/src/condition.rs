@@ -1,0 +1,141 @@
+//! What a condition says: the parts that hold together, and the cells of memory that have a value.
+
+use crate::buffer::Buffer;
+use crate::expr::{BinOp, Expr, ExprKind};
+
+/// The parts of a condition that have the value `holds`, each with its own value: those of a
+/// conjunction that holds, or of a disjunction that does not. All of them together say what the
+/// condition says. A constant that has its value is left out.
+pub fn parts(cond: &Expr, holds: bool) -> Vec<(Expr, bool)> {
+    fn collect(cond: &Expr, holds: bool, out: &mut Vec<(Expr, bool)>) {
+        match (cond.kind(), holds) {
+            _ if cond.dtype().lanes != 1 => out.push((cond.clone(), holds)),
+            (ExprKind::Not(inner), _) => collect(inner, !holds, out),
+            (ExprKind::Binary(BinOp::And, a, b), true)
+            | (ExprKind::Binary(BinOp::Or, a, b), false) => {
+                collect(a, holds, out);
+                collect(b, holds, out);
+            }
+            _ if if holds { cond.is_true() } else { cond.is_false() } => {}
+            _ => out.push((cond.clone(), holds)),
+        }
+    }
+    let mut out = Vec::new();
+    collect(cond, holds, &mut out);
+    out
+}
+
+impl Expr {
+    /// A condition that holds where this one has the value `holds`.
+    pub fn being(self, holds: bool) -> Expr {
+        if holds { self } else { !self }
+    }
+
+    /// What holds where all of a condition does, in order; nothing for `True`.
+    pub fn conjuncts(&self) -> Vec<Expr> {
+        parts(self, true).into_iter().map(|(part, holds)| part.being(holds)).collect()
+    }
+
+    /// The condition that all of some conditions hold; `True` for none.
+    pub fn all(conditions: impl IntoIterator<Item = Expr>) -> Expr {
+        conditions.into_iter().fold(Expr::bool(true), Expr::and)
+    }
+}
+
+/// `buffer[indices] == value`, unless one of some other conditions holds.
+#[derive(Clone, Debug)]
+pub struct CellFact {
+    /// The conditions under which nothing is said.
+    pub unless: Vec<Expr>,
+    /// Whose cell it is.
+    pub buffer: Buffer,
+    /// Which cell.
+    pub indices: Vec<Expr>,
+    /// What it holds. `T.undef()` is permission to read it.
+    pub value: Expr,
+}
+
+impl CellFact {
+    /// The cell and its value, where a condition that is no disjunction gives one.
+    pub fn of(cond: &Expr, holds: bool) -> Option<CellFact> {
+        let fact = |buffer: &Buffer, indices: &[Expr], value: Expr| {
+            let (buffer, indices) = (buffer.clone(), indices.to_vec());
+            Some(CellFact { unless: Vec::new(), buffer, indices, value })
+        };
+        match cond.kind() {
+            _ if cond.dtype().lanes != 1 => None,
+            ExprKind::Not(inner) => CellFact::of(inner, !holds),
+            ExprKind::Load(buffer, at) => fact(buffer, at, Expr::bool(holds)),
+            ExprKind::Binary(op, a, b) if *op == if holds { BinOp::Eq } else { BinOp::Ne } => {
+                match (a.kind(), b.kind()) {
+                    (ExprKind::Load(buffer, at), _) => fact(buffer, at, b.clone()),
+                    (_, ExprKind::Load(buffer, at)) => fact(buffer, at, a.clone()),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// What `... or buffer[indices] == value or ...` says where it holds: one fact for each part
+    /// that gives a cell a value, with the other parts as what it holds unless.
+    pub fn all(cond: &Expr) -> Vec<CellFact> {
+        let parts = parts(cond, false);
+        let facts = parts.iter().enumerate().filter_map(|(k, (part, fails))| {
+            let fact = CellFact::of(part, !fails)?;
+            let others = parts.iter().enumerate().filter(|(other, _)| *other != k);
+            let unless = others.map(|(_, (part, fails))| part.clone().being(!fails)).collect();
+            Some(CellFact { unless, ..fact })
+        });
+        facts.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::expr::Var;
+
+    fn text(all: &[Expr]) -> Vec<String> {
+        all.iter().map(Expr::to_string).collect()
+    }
+
+    #[test]
+    fn a_conjunction_comes_apart_and_together() {
+        let [i, j, k] = ["i", "j", "k"].map(|n| Var::index(n).expr());
+        let [a, b, c] = [i.less(3), j.less(4), k.less(5)];
+        let both = a.clone().and(!(b.clone().or(!c.clone())));
+        assert_eq!(text(&both.conjuncts()), ["i < 3", "not j < 4", "k < 5"]);
+        assert_eq!(text(&a.clone().or(b.clone()).conjuncts()), ["i < 3 or j < 4"]);
+        assert!(Expr::bool(true).conjuncts().is_empty());
+        assert_eq!(Expr::all([a.clone(), c.clone()]).to_string(), "i < 3 and k < 5");
+        assert!(Expr::all([]).is_true());
+        // What fails where a disjunction fails.
+        let fails = parts(&a.or(!c), false);
+        let fails: Vec<Expr> = fails.into_iter().map(|(part, holds)| part.being(holds)).collect();
+        assert_eq!(text(&fails), ["not i < 3", "k < 5"]);
+    }
+
+    #[test]
+    fn a_condition_about_a_cell_gives_its_value() {
+        let a = Buffer::with_extents("A", &[8], DType::I32);
+        let flag = Buffer::with_extents("F", &[8], DType::BOOL);
+        let i = Var::index("i");
+        let cell = || a.load([i.expr()]);
+        let facts = |cond: Expr| -> Vec<String> {
+            let all = CellFact::all(&cond).into_iter();
+            all.map(|f| format!("{} = {} unless {:?}", f.buffer.name, f.value, text(&f.unless)))
+                .collect()
+        };
+        let below = || i.expr().less(4);
+        assert_eq!(facts(cell().equal(7)), ["A = 7 unless []"]);
+        assert_eq!(facts(below().or(cell().equal(7))), [r#"A = 7 unless ["i < 4"]"#]);
+        assert_eq!(facts(!(below().and(cell().not_equal(7)))), [r#"A = 7 unless ["not i < 4"]"#]);
+        assert_eq!(facts(!flag.load([i.expr()])), ["F = T.bool(False) unless []"]);
+        let two = facts(cell().equal(1).or(cell().equal(2)));
+        assert_eq!(two, [r#"A = 1 unless ["A[i] == 2"]"#, r#"A = 2 unless ["A[i] == 1"]"#]);
+        assert!(facts(cell().not_equal(7)).is_empty() && facts(below()).is_empty());
+        assert!(facts(below().and(cell().equal(7))).is_empty());
+    }
+}

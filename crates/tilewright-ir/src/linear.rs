@@ -1,0 +1,190 @@
+//! Linear forms of integer expressions: `constant + sum(coefficient * atom)`.
+//!
+//! An atom is a variable or a term that is not looked into (`k % 2`, an element of a buffer, a
+//! product of variables). Coefficients are exact (`i128`), so a form is an integer; the machine's
+//! value is that integer reduced to the type. Both are the same wherever the interval of the form
+//! fits the type ([`Linear::fits`]).
+//!
+//! [`Linear::of`] only multiplies out. What needs to know the values of variables (division,
+//! remainder) is the simplifier's, and what needs exact sets is the crate's of integer sets.
+
+use std::cmp::Reverse;
+
+use crate::dtype::DType;
+use crate::equal::same_expr;
+use crate::expr::{BinOp, Expr, ExprKind, Var};
+use crate::interval::{Interval, Ranges};
+
+/// `sum of coefficient * atom + constant`, of one integer type.
+#[derive(Clone, Debug)]
+pub struct Linear {
+    /// Atoms, each once, with coefficients other than zero.
+    pub terms: Vec<(Expr, i128)>,
+    /// What is added.
+    pub constant: i128,
+    /// The type that values are taken in.
+    pub dtype: DType,
+}
+
+/// Coefficients beyond this are not worth following; sums and products of two stay in `i128`.
+pub const LIMIT: i128 = 1 << 62;
+
+/// Whether sums and products in a type are taken as those of integers: in narrower types and in
+/// unsigned ones they wrap in earnest.
+fn is_ring(dtype: DType) -> bool {
+    matches!(dtype, DType::I32 | DType::I64)
+}
+
+impl Linear {
+    /// A constant.
+    pub fn constant(value: i128, dtype: DType) -> Linear {
+        Linear { terms: Vec::new(), constant: value, dtype }
+    }
+
+    /// A term that is not looked into.
+    pub fn atom(e: Expr) -> Linear {
+        let dtype = e.dtype();
+        match e.as_int() {
+            Some(v) => Linear::constant(i128::from(v), dtype),
+            None => Linear { terms: vec![(e, 1)], constant: 0, dtype },
+        }
+    }
+
+    /// The form of an integer expression, with sums, differences, products by constants and
+    /// widening casts multiplied out; `None` where a coefficient gets out of hand.
+    pub fn of(e: &Expr) -> Option<Linear> {
+        match e.kind() {
+            ExprKind::Binary(op, a, b) if is_ring(e.dtype()) => match op {
+                BinOp::Add => Linear::of(a)?.plus(&Linear::of(b)?, 1),
+                BinOp::Sub => Linear::of(a)?.plus(&Linear::of(b)?, -1),
+                BinOp::Mul => {
+                    let (x, y) = (Linear::of(a)?, Linear::of(b)?);
+                    match (x.as_constant(), y.as_constant()) {
+                        (Some(k), _) => y.times(k),
+                        (_, Some(k)) => x.times(k),
+                        _ => Some(Linear::atom(e.clone())),
+                    }
+                }
+                _ => Some(Linear::atom(e.clone())),
+            },
+            ExprKind::Cast(a) if e.dtype() == DType::I64 && a.dtype() == DType::I32 => {
+                Some(Linear { dtype: DType::I64, ..Linear::of(a)? })
+            }
+            _ => Some(Linear::atom(e.clone())),
+        }
+    }
+
+    /// The value, where it is one number.
+    pub fn as_constant(&self) -> Option<i128> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+
+    /// The coefficient of a variable; `None` where it stands in a term that is not looked into.
+    pub fn coefficient(&self, var: &Var) -> Option<i128> {
+        let mut found = 0;
+        for (atom, c) in &self.terms {
+            match atom.as_var() {
+                Some(v) if v == var => found = *c,
+                Some(_) => {}
+                None if atom.mentions(var) => return None,
+                None => {}
+            }
+        }
+        Some(found)
+    }
+
+    /// `self + other * by`; `None` where a coefficient gets out of hand.
+    pub fn plus(mut self, other: &Linear, by: i128) -> Option<Linear> {
+        for (atom, c) in &other.terms {
+            let c = c.checked_mul(by)?;
+            match self.terms.iter_mut().find(|(a, _)| same_expr(a, atom)) {
+                Some((_, old)) => *old = old.checked_add(c)?,
+                None => self.terms.push((atom.clone(), c)),
+            }
+        }
+        self.terms.retain(|t| t.1 != 0);
+        self.constant = self.constant.checked_add(other.constant.checked_mul(by)?)?;
+        let small = |v: i128| v.abs() <= LIMIT;
+        (self.terms.iter().all(|t| small(t.1)) && small(self.constant)).then_some(self)
+    }
+
+    /// `self * by`; `None` where a coefficient gets out of hand.
+    pub fn times(&self, by: i128) -> Option<Linear> {
+        Linear::constant(0, self.dtype).plus(self, by)
+    }
+
+    /// The values of the form as an integer; `None` beyond `i128`.
+    pub fn values(&self, ranges: &Ranges) -> Option<Interval> {
+        self.terms.iter().try_fold(Interval::point(self.constant), |sum, (atom, c)| {
+            sum.plus(ranges.of(atom).times(*c)?)
+        })
+    }
+
+    /// The same, where all of them are values of the type.
+    pub fn fits(&self, ranges: &Ranges) -> Option<Interval> {
+        self.values(ranges).filter(|i| Interval::of_type(self.dtype).is_some_and(|t| i.within(t)))
+    }
+
+    /// The expression; `None` where a coefficient does not fit the type.
+    pub fn to_expr(&self) -> Option<Expr> {
+        let number = |v: i128| {
+            let v = v.checked_abs()?;
+            let fits = self.dtype.max_int().is_some_and(|max| v <= max);
+            Some(Expr::int(i64::try_from(v).ok().filter(|_| fits)?, self.dtype))
+        };
+        let constant = number(self.constant)?;
+        // What is added comes first: `5 - i`, not `i * -1 + 5`. Large steps come before small
+        // ones, so that one sum has one text.
+        let (mut plus, mut minus) = (Vec::new(), Vec::new());
+        let mut terms: Vec<&(Expr, i128)> = self.terms.iter().collect();
+        terms.sort_by_key(|(atom, c)| (Reverse(c.abs()), atom.as_var().map_or(u64::MAX, Var::id)));
+        for (atom, c) in terms {
+            let term = atom * number(*c)?;
+            if *c > 0 { plus.push(term) } else { minus.push(term) }
+        }
+        match self.constant {
+            0 => {}
+            c if c > 0 => plus.push(constant),
+            _ => minus.push(constant),
+        }
+        let sum = plus.into_iter().reduce(|a, b| a + b);
+        let sum = sum.unwrap_or_else(|| Expr::int(0, self.dtype));
+        Some(minus.into_iter().fold(sum, |a, b| a - b))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_multiplied_out_and_written_in_one_order() {
+        let [i, j] = ["i", "j"].map(Var::index);
+        let form = Linear::of(&((&i * 3 + &j - 5) * 4 + &i)).expect("small");
+        assert_eq!((form.coefficient(&i), form.coefficient(&j)), (Some(13), Some(4)));
+        assert_eq!(form.to_expr().map(|e| e.to_string()).as_deref(), Some("i * 13 + j * 4 - 20"));
+        assert_eq!(Linear::of(&(i.expr() - &i)).and_then(|l| l.as_constant()), Some(0));
+    }
+
+    #[test]
+    fn what_is_not_linear_hides_its_variables() {
+        let [i, j] = ["i", "j"].map(Var::index);
+        let form = Linear::of(&(i.expr().floordiv(2) * 6 + &j)).expect("small");
+        assert_eq!((form.coefficient(&i), form.coefficient(&j)), (None, Some(1)));
+        assert_eq!(form.terms[0].1, 6);
+        let narrow = Var::new("k", DType::I8);
+        let form = Linear::of(&(narrow.expr() + narrow.expr())).expect("small");
+        assert_eq!(form.coefficient(&narrow), None);
+    }
+
+    #[test]
+    fn a_form_fits_where_its_interval_does() {
+        let i = Var::index("i");
+        let mut ranges = Ranges::default();
+        ranges.bind(&i, Interval::new(0, 65535));
+        let far = Linear::of(&(&i * 65536)).expect("small");
+        assert_eq!(far.values(&ranges), Some(Interval::new(0, 65535 << 16)));
+        assert_eq!(far.fits(&ranges), None);
+        assert!(Linear::of(&(&i * 32767)).and_then(|l| l.fits(&ranges)).is_some());
+    }
+}
