@@ -19,7 +19,7 @@ pub struct Caches {
 const KIB: usize = 1 << 10;
 
 /// Processors by LLVM's name, with the KiB of their first and second level. A processor that is
-/// not here has those of the one that it is like, see [`crate::cpus`]. The third level differs from
+/// not here has those of the one that it has all features of, and no more. The third level differs from
 /// model to model of one name.
 const KNOWN: &[(&str, usize, usize)] = &[
     ("core2", 32, 4096),
@@ -57,7 +57,14 @@ impl Caches {
     /// Those of a CPU by its name, or else what CPUs with such features usually have.
     pub(crate) fn of(features: &Features, cpu: &str) -> Caches {
         let row = |c: &Cpu| KNOWN.iter().find(|(name, ..)| *name == c.name);
-        let known = features.arch().family(cpu).find_map(row);
+        let mut known = None;
+        for c in features.arch().family(cpu) {
+            known = row(c);
+            // One with features of its own is another design.
+            if known.is_some() || !c.more.is_empty() {
+                break;
+            }
+        }
         let (l1, l2) = match known {
             Some((_, l1, l2)) => (*l1, *l2),
             None if features.has("avx512f") => (32, 1024),
