@@ -185,6 +185,13 @@ impl Primitive {
         positional: Vec<Given>,
         mut named: Vec<(Arc<str>, Given)>,
     ) -> Result<Vec<Option<Given>>> {
+        let known = |name: &str| {
+            self.params.iter().any(|p| p.names.contains(&name))
+                || self.flags.iter().any(|f| *f.name == *name)
+        };
+        if let Some((name, given)) = named.iter().find(|(name, _)| !known(name)) {
+            return Err(given.place(self.unknown(name)));
+        }
         let mut positional = positional.into_iter();
         let mut values = Vec::new();
         for param in self.params {

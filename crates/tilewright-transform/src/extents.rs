@@ -145,7 +145,18 @@ impl Pass<'_> {
                 _ => new,
             },
             false => {
-                let end = tidy(end(&new).min(end(&old)));
+                // Of data the end may be beyond its type where the last value is not.
+                let empty = new.extent.clone().less_equal(0);
+                let above = |e: &Expr| e.clone().greater_equal(&new.min).or(empty.clone());
+                let last = |r: &Range| tidy(end(r) - 1);
+                let end = if self.scope.proves(&above(&end(&new))) {
+                    tidy(end(&new).min(end(&old)))
+                } else if self.scope.proves(&above(&last(&new))) {
+                    last(&new).min(last(&old)) + 1
+                } else {
+                    self.remark(s, var, "its new end may be beyond its type".to_owned());
+                    return None;
+                };
                 let min = tidy(new.min.max(&old.min));
                 Range { extent: &end - &min, min }
             }
