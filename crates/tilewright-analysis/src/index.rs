@@ -24,7 +24,7 @@ use std::collections::HashMap;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::fold_expr_children;
-use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold, TypeKind, Var};
+use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold, Range, TypeKind, Var};
 
 /// What is known of variables: the smallest and the largest value of each.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +35,17 @@ impl Ranges {
     pub fn insert(&mut self, var: &Var, min: i64, max: i64) {
         if min <= max {
             self.0.insert(var.clone(), (min, max));
+        }
+    }
+
+    /// Says that a variable runs through a range, as far as its ends are known.
+    pub fn enter(&mut self, var: &Var, range: &Range) {
+        let last = range.min.clone() + &range.extent.clone().cast(range.min.dtype()) - 1;
+        let ends = self.values(&range.min).zip(self.values(&last));
+        if let Some(((min, _), (_, max))) = ends
+            && let (Ok(min), Ok(max)) = (i64::try_from(min), i64::try_from(max))
+        {
+            self.insert(var, min, max);
         }
     }
 
@@ -169,7 +180,7 @@ impl Linear {
     }
 
     /// The expression, starting with what is added; `None` where a coefficient does not fit.
-    fn rebuild(&self) -> Option<Expr> {
+    pub fn rebuild(&self) -> Option<Expr> {
         let number = |v: i128| {
             let v = v.checked_abs()?;
             let fits = self.dtype.max_int().is_some_and(|max| v <= max);

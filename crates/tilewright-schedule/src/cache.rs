@@ -28,12 +28,12 @@ use tilewright_ir::{
 
 use crate::buffer_arg::{BufferArg, Side};
 use crate::copying::{Change, Copying, Place, Redirect, fit, hull, join};
-use crate::footprint::{
-    Cells, Footprint, cover, fed, is_writer, known_around, reads_own_writes, touches, within,
-};
 use crate::schedule::{Edited, Schedule, block_site, fresh_block_name};
 use crate::site::{Site, as_block, as_loop, find};
 use crate::trace::{Args, BlockRef, Value};
+use tilewright_analysis::footprint::{
+    Cells, Footprint, cover, fed, is_writer, known_around, reads_own_writes, touches, within,
+};
 
 impl Schedule {
     /// Copies a buffer that a block reads into a cache of a storage scope, and lets the consumers

@@ -23,11 +23,13 @@ use tilewright_sets::{Engine, Proof};
 
 use crate::cache::the_block;
 use crate::copying::{Bound, Change, Place, fit, hull};
-use crate::footprint::{Footprint, cover, known_around, reads_own_writes, touches, within};
 use crate::inline::{not_repeatable, nothing_between, removed, scope_of, site_in, solve, users};
 use crate::schedule::{Edited, Schedule, loop_site};
 use crate::site::{as_block, as_loop, find};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
+use tilewright_analysis::footprint::{
+    Footprint, cover, known_around, reads_own_writes, touches, within,
+};
 
 /// Where in the body of a loop a block goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -26,10 +26,10 @@ use tilewright_ir::{
 };
 
 use crate::cache::{one_block, the_block};
-use crate::footprint::{Footprint, fed, known_around, touches, view_of};
 use crate::schedule::{Edited, Schedule, fresh_block_name, loop_site};
 use crate::site::{Site, as_loop, replace_in};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
+use tilewright_analysis::footprint::{Footprint, fed, known_around, touches, view_of};
 
 impl Schedule {
     /// Splits a block that copies with padding at a loop into a fill with the pad value and a

@@ -22,10 +22,10 @@ use tilewright_ir::{
 };
 
 use crate::cache::the_block;
-use crate::footprint::{Footprint, cover, known_around, touches, uses_pointer};
 use crate::schedule::{Edited, Schedule, with_block};
 use crate::site::{Site, as_block, as_loop, find};
 use crate::trace::{Args, BlockRef, Value};
+use tilewright_analysis::footprint::{Footprint, cover, known_around, touches, uses_pointer};
 
 impl Schedule {
     /// Puts the value of a block where its buffer is read; the block and the buffer go.

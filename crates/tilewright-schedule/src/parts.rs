@@ -121,7 +121,12 @@ impl Schedule {
             ("finite", Value::Bool(floats == Floats::Finite)),
         ];
         self.edit(&block.func, "remove_branching_through_overcompute", args, |func, _| {
-            let options = overcompute::Options { block: Some(&block.name), wrap_indices, floats };
+            let options = overcompute::Options {
+                block: Some(&block.name),
+                wrap_indices,
+                floats,
+                ..Default::default()
+            };
             on_block(func, block, |f, _, why| overcompute::remove_branching(f, &options, why))
         })?;
         Ok(())

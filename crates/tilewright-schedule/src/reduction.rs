@@ -16,11 +16,11 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 
 use crate::cache::{one_block, the_block};
-use crate::footprint::{known_around, touches};
 use crate::loop_layout::around;
 use crate::schedule::{Edited, Schedule, fresh_block_name, loop_site, with_block};
 use crate::site::{Site, as_loop, replace_in};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
+use tilewright_analysis::footprint::{known_around, touches};
 
 impl Schedule {
     /// Moves the initialisation of a reduction into a block `NAME_init` of its own before a loop.

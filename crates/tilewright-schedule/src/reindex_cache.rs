@@ -30,10 +30,10 @@ use crate::cache::{
     check_storage_scope, indexed, must_write, one_block, read_place, scope_or_own, write_place,
 };
 use crate::copying::{Change, Place};
-use crate::footprint::{Footprint, known_around, uses_pointer, view_of};
 use crate::schedule::{Edited, Schedule, fresh_block_name};
 use crate::site::{Site, as_loop};
 use crate::trace::{Args, BlockRef, Lambda, LambdaItem, Value};
+use tilewright_analysis::footprint::{Footprint, known_around, uses_pointer, view_of};
 
 impl Schedule {
     /// Copies what a block reads of a buffer into a cache that is indexed by a map of the block's

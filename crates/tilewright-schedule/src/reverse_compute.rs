@@ -31,11 +31,11 @@ use tilewright_sets::{Domain, Engine, Proof};
 use crate::cache::the_block;
 use crate::compute::{Placement, elements};
 use crate::copying::{Change, Place, fit, hull};
-use crate::footprint::{self, Footprint, known_around};
 use crate::inline::removed;
 use crate::schedule::{Edited, Schedule, loop_site};
 use crate::site::{Site, as_loop};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
+use tilewright_analysis::footprint::{self, Footprint, known_around};
 
 impl Schedule {
     /// Moves a block under a loop, behind the last that writes what it reads there; it then runs

@@ -27,12 +27,12 @@ use tilewright_sets::{Engine, Proof};
 
 use crate::cache::{one_block, the_block};
 use crate::copying::Change;
-use crate::footprint::known_around;
 use crate::inline::removed;
 use crate::reduction::{First, check_once};
 use crate::schedule::{Edited, Schedule, fresh_block_name, loop_site};
 use crate::site::{Site, as_block, as_loop, find, with_body};
 use crate::trace::{Args, BlockRef, LoopRef, Value};
+use tilewright_analysis::footprint::known_around;
 
 impl Schedule {
     /// Lets the reduction under a loop keep a partial result for each iteration, in a new axis of

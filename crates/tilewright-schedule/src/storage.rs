@@ -5,11 +5,11 @@ use tilewright_ir::{Attr, Attrs, Block, Buffer, Error, Expr, Result, TensorFunc,
 
 use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{check_storage_scope, indexed, the_block};
-use crate::footprint::view_of;
 use crate::loops::attr_value;
 use crate::schedule::{Edited, Schedule, with_block};
 use crate::site::replace_in;
 use crate::trace::{Args, BlockRef, Value};
+use tilewright_analysis::footprint::view_of;
 
 impl Schedule {
     /// Lets a buffer that a block writes live in another storage scope.

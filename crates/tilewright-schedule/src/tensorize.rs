@@ -38,10 +38,10 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 use tilewright_transform::lower::blocks::lower_blocks;
 
-use crate::footprint::known_around;
 use crate::schedule::{Edited, Schedule, block_site, fresh_block_name, loop_site};
 use crate::site::{Site, as_block, as_loop, find, replace_in};
 use crate::trace::{Args, Value};
+use tilewright_analysis::footprint::known_around;
 
 /// An instruction: what it computes, and how it is asked for, over the same parameters.
 #[derive(Clone, Debug)]
