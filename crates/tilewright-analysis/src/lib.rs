@@ -6,6 +6,7 @@
 //! * [`equivalence`]: whether two functions are the same up to equal expressions.
 //! * [`facts`]: the values that memory holds at a place.
 //! * [`flow`]: who wrote what a step reads.
+//! * [`footprint`]: the accesses of one buffer, and which cells they touch for certain.
 //! * [`index`]: index arithmetic simplified by intervals.
 //! * [`magnitude`]: how large the values of an expression may be.
 //! * [`neutral`]: what a value becomes when parts of it are known.
@@ -22,6 +23,7 @@ pub mod domain;
 pub mod equivalence;
 pub mod facts;
 pub mod flow;
+pub mod footprint;
 pub mod index;
 pub mod magnitude;
 pub mod neutral;

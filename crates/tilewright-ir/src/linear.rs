@@ -120,7 +120,13 @@ impl Linear {
         })
     }
 
-    /// The same, where all of them are values of the type.
+    /// The same, where the bounds of every atom are known, and not only by its type.
+    pub fn bounds(&self, ranges: &Ranges) -> Option<Interval> {
+        let known = |(atom, _): &(Expr, i128)| ranges.exact(atom).is_some();
+        self.terms.iter().all(known).then(|| self.values(ranges)).flatten()
+    }
+
+    /// The values, where all of them are values of the type.
     pub fn fits(&self, ranges: &Ranges) -> Option<Interval> {
         self.values(ranges).filter(|i| Interval::of_type(self.dtype).is_some_and(|t| i.within(t)))
     }

@@ -30,13 +30,13 @@ use tilewright_ir::{
 use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
 use crate::copying::{Change, Copying, Place, Redirect, fit, hull, join};
-use crate::footprint::{
-    Cells, Footprint, cover, fed, is_writer, known_around, reads_own_writes, touches, within,
-};
 use crate::primitive::primitives;
 use crate::schedule::{Edited, block_site, fresh_block_name};
 use crate::site::{Site, as_block, as_loop, find};
 use crate::trace::BlockRef;
+use tilewright_analysis::footprint::{
+    Cells, Footprint, cover, fed, is_writer, known_around, reads_own_writes, touches, within,
+};
 
 primitives! {
     /// Copies a buffer that a block reads into a cache of a storage scope, and lets the consumers

@@ -24,7 +24,6 @@ use tilewright_sets::{Engine, Proof};
 use crate::argument::{Readable, by_value};
 use crate::cache::the_block;
 use crate::copying::{Bound, Change, Place, fit, hull};
-use crate::footprint::{Footprint, cover, known_around, reads_own_writes, touches, within};
 use crate::inline::{not_repeatable, nothing_between, removed, scope_of, site_in, solve, users};
 use crate::primitive::primitives;
 use crate::schedule::{Edited, Schedule, loop_site};

@@ -15,9 +15,9 @@ use tilewright_ir::{
     StmtKind, TensorFunc, Var,
 };
 
-use crate::footprint::{uses_pointer, view_of};
 use crate::schedule::{fresh_block_name, with_block};
 use crate::site::{as_block, as_loop, find};
+use tilewright_analysis::footprint::{uses_pointer, view_of};
 
 /// A copy to be inserted.
 pub(crate) struct Place {

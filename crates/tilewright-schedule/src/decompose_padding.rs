@@ -27,11 +27,11 @@ use tilewright_ir::{
 };
 
 use crate::cache::the_block;
-use crate::footprint::{Footprint, fed, known_around, touches, view_of};
 use crate::primitive::primitives;
 use crate::schedule::{Edited, fresh_block_name, loop_site};
 use crate::site::{Site, as_loop, replace_in};
 use crate::trace::{BlockRef, LoopRef};
+use tilewright_analysis::footprint::{Footprint, fed, known_around, touches, view_of};
 
 primitives! {
     /// Splits a block that copies with padding at a loop into a fill with the pad value and a

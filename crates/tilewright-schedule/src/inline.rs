@@ -22,11 +22,11 @@ use tilewright_ir::{
 };
 
 use crate::cache::the_block;
-use crate::footprint::{Footprint, cover, known_around, touches, uses_pointer};
 use crate::primitive::primitives;
 use crate::schedule::{Edited, with_block};
 use crate::site::{Site, as_block, as_loop, find};
 use crate::trace::BlockRef;
+use tilewright_analysis::footprint::{Footprint, cover, known_around, touches, uses_pointer};
 
 primitives! {
     /// Puts the value of a block where its buffer is read; the block and the buffer go.

@@ -37,7 +37,6 @@ pub mod compute;
 mod copying;
 pub mod decompose_padding;
 mod folding;
-mod footprint;
 pub mod index_map;
 pub mod inline;
 pub mod loop_layout;

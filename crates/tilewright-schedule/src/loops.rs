@@ -16,12 +16,12 @@ use tilewright_ir::{
 use tilewright_sets::{Engine, Proof};
 
 use crate::argument::{BlockOrLoop, InFunction};
-use crate::footprint::known_around;
 use crate::loop_layout::around;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, loop_site};
 use crate::site::{Site, as_block, as_loop, replace_in, with_body};
 use crate::trace::LoopRef;
+use tilewright_analysis::footprint::known_around;
 
 primitives! {
     /// Splits a loop into as many as there are factors, outermost first; one factor may be left

@@ -85,7 +85,12 @@ primitives! {
         finite: bool = false
     ), edit |f| {
         let floats = if finite { Floats::Finite } else { Floats::Any };
-        let options = overcompute::Options { block: Some(&block.name), wrap_indices, floats };
+        let options = overcompute::Options {
+            block: Some(&block.name),
+            wrap_indices,
+            floats,
+            ..overcompute::Options::default()
+        };
         on_block(f, block, |f, _, why| overcompute::remove_branching(f, &options, why))
     };
 

@@ -16,12 +16,12 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 
 use crate::cache::the_block;
-use crate::footprint::{known_around, touches};
 use crate::loop_layout::around;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, fresh_block_name, loop_site, with_block};
 use crate::site::{Site, as_loop, replace_in};
 use crate::trace::{BlockRef, LoopRef};
+use tilewright_analysis::footprint::{known_around, touches};
 
 primitives! {
     /// Moves the initialisation of a reduction into a block `NAME_init` of its own before a loop.

@@ -29,11 +29,11 @@ use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{must_write, read_place, scope_or_own, write_place};
 use crate::copying::{Change, Place};
-use crate::footprint::{Footprint, known_around, uses_pointer, view_of};
 use crate::primitive::primitives;
 use crate::schedule::{Edited, fresh_block_name};
 use crate::site::{Site, as_loop};
 use crate::trace::{BlockRef, Lambda, LambdaItem};
+use tilewright_analysis::footprint::{Footprint, known_around, uses_pointer, view_of};
 
 primitives! {
     /// Copies what a block reads of a buffer into a cache that is indexed by a map of the block's

@@ -31,7 +31,6 @@ use tilewright_sets::{Domain, Engine, Proof};
 use crate::cache::the_block;
 use crate::compute::{Placement, Position, elements};
 use crate::copying::{Change, Place, fit, hull};
-use crate::footprint::{self, Footprint, known_around};
 use crate::inline::removed;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, loop_site};

@@ -26,7 +26,6 @@ use tilewright_sets::{Engine, Proof};
 
 use crate::cache::the_block;
 use crate::copying::Change;
-use crate::footprint::known_around;
 use crate::inline::removed;
 use crate::primitive::primitives;
 use crate::reduction::{First, check_once};

@@ -6,12 +6,12 @@ use tilewright_ir::{Attr, Attrs, Error, Expr, Result, TensorFunc};
 use crate::argument::BlockOrLoop;
 use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{check_storage_scope, the_block};
-use crate::footprint::view_of;
 use crate::loops::edit_loop;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, with_block};
 use crate::site::{as_block, replace_in};
 use crate::trace::BlockRef;
+use tilewright_analysis::footprint::view_of;
 
 primitives! {
     /// Lets a buffer that a block writes live in another storage scope.

@@ -39,10 +39,10 @@ use tilewright_sets::Engine;
 use tilewright_transform::lower::blocks::lower_blocks;
 
 use crate::argument::BlockOrLoop;
-use crate::footprint::known_around;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, Schedule, fresh_block_name};
 use crate::site::{Site, as_block, as_loop, find, replace_in};
+use tilewright_analysis::footprint::known_around;
 
 /// An instruction: what it computes, and how it is asked for, over the same parameters.
 #[derive(Clone, Debug)]

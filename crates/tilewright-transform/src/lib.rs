@@ -1,5 +1,6 @@
 //! Passes over tensor functions.
 //!
+//! * [`compact`]: local buffers allocated where they are used, as small as can be.
 //! * [`extents`]: loops that run only where their body does something.
 //! * [`hoist`]: conditions and bindings moved out of loops.
 //! * [`inline`]: spatial stages substituted into the stages that read them.
@@ -12,6 +13,7 @@
 //! * [`placeholder`]: the end of `T.assume` and `T.undef()`.
 //! * [`simplify`]: whole functions simplified by exact sets.
 
+pub mod compact;
 pub mod extents;
 pub mod hoist;
 pub mod inline;
@@ -32,6 +34,7 @@ use pass::Pass;
 
 /// Every pass over tensor functions.
 pub static PASSES: &[&Pass] = &[
+    &compact::PASS,
     &extents::PASS,
     &hoist::IF,
     &hoist::PASS,
@@ -41,6 +44,7 @@ pub static PASSES: &[&Pass] = &[
     &lower::flatten::STORAGE,
     &lower::flatten::PASS,
     &lower::opaque::PASS,
+    &lower::refine::PASS,
     &lower::scratch::PASS,
     &lower::vectorize::PASS,
     &merge::PASS,

@@ -36,8 +36,8 @@ class Module:
         A_1 = T.decl_buffer((91,), "float32", data=A.data)
         B_1 = T.decl_buffer((91,), "float32", data=B.data)
         C_1 = T.decl_buffer((135,), "float32", data=C.data)
-        for io, ii, j in T.grid(4, 4, 7):
-            if io * 4 + ii < 13:
+        for io in range(4):
+            for ii, j in T.grid(T.min(13 - io * 4, 4), 7):
                 B_1[(io * 4 + ii) * 7 + j] = A_1[(io * 4 + ii) * 7 + j]
         for io in range(4):
             for ii in range(T.min(4, 13 - io * 4)):
@@ -46,9 +46,9 @@ class Module:
             B_1[k // 7 * 7 + k % 7] = A_1[k // 7 * 7 + k % 7]
         for i, j in T.grid(15, 9):
             C_1[i * 9 + j] = T.if_then_else(1 <= i and i < 14 and 1 <= j and j < 8, A_1[(i - 1) * 7 + (j - 1)], T.float32(0.0))
-        for i, j in T.grid(15, 9):
-            if not (i < 2 or j < 2):
-                C_1[i * 9 + j] = A_1[(i - 1) // 2 * 7 + (j - 2) // 2]
+        for i in range(2, 15):
+            for j in range(2, 9):
+                C_1[i * 9 + j] = A_1[(i - 1) // 2 * 7 + (j // 2 - 1)]
         for i in range(13):
             for j in range(i, 13):
                 B_1[(j - i) * 7] = A_1[j * 7]

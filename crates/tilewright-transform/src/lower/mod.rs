@@ -1,13 +1,15 @@
 //! Lowering: from blocks over multi-dimensional buffers to plain loops over flat memory.
 //!
 //! The steps, each a pass of its own:
-//! 1. [`remove_assume`] and [`remove_store_undef`]: what was only said for the passes before goes.
-//! 2. [`blocks::lower_blocks`]: blocks become statements; predicates and initialisations become
+//! 1. [`blocks::lower_blocks`]: blocks become statements; predicates and initialisations become
 //!    conditions, views of regions become offsets.
-//! 3. [`bounds::check_bounds`]: assertions where an access may be out of range.
-//! 4. [`flatten::flatten_for_code`]: one index for each physical axis.
-//! 5. [`vectorize::vectorize_loops`]: vectorised loops become vector expressions.
-//! 6. [`scratch::lift_scratch`]: allocations that live outside parallel work become parameters,
+//! 2. [`refine::refine`]: indices, guards, ranges and allocations that schedules leave to be
+//!    derived.
+//! 3. [`remove_assume`] and [`remove_store_undef`]: what was only said for the passes before goes.
+//! 4. [`bounds::check_bounds`]: assertions where an access may be out of range.
+//! 5. [`flatten::flatten_for_code`]: one index for each physical axis.
+//! 6. [`vectorize::vectorize_loops`]: vectorised loops become vector expressions.
+//! 7. [`scratch::lift_scratch`]: allocations that live outside parallel work become parameters,
 //!    so that running the function allocates nothing.
 //!
 //! What is left: stores, serial, parallel and unrolled loops, conditions, let bindings,
@@ -17,10 +19,11 @@ pub mod blocks;
 pub mod bounds;
 pub mod flatten;
 pub mod opaque;
+pub mod refine;
 pub mod scratch;
 pub mod vectorize;
 
-use tilewright_ir::{Result, TensorFunc};
+use tilewright_ir::{Remarks, Result, TensorFunc};
 
 use crate::pass::{Flag, Pass, Run};
 use crate::placeholder::{remove_assume, remove_store_undef};
@@ -35,11 +38,11 @@ pub const UNCHECKED: Flag = Flag {
 /// `lower` by name.
 pub const PASS: Pass = Pass {
     name: "lower",
-    summary: "all that code generation needs, from remove_assume to lift_scratch",
+    summary: "all that code generation needs, from lower_blocks to lift_scratch",
     options: &[&UNCHECKED],
-    run: Run::Tensor(|f, given, _| match given.get(&UNCHECKED)? {
-        true => lower_unchecked(f),
-        false => lower(f),
+    run: Run::Tensor(|f, given, why| match given.get(&UNCHECKED)? {
+        true => flat(&derived(f, why)?),
+        false => flat(&bounds::check_bounds(&derived(f, why)?)?),
     }),
 };
 
@@ -47,21 +50,16 @@ pub const PASS: Pass = Pass {
 /// buffers: an assertion fails before.
 ///
 /// # Errors
-/// `Unsupported` where the function uses something that flat memory cannot express, and those of
-/// [`bounds::check_bounds`].
+/// `Unsupported` where the function uses something that flat memory cannot express, those of
+/// [`refine::refine`], and those of [`bounds::check_bounds`].
 pub fn lower(func: &TensorFunc) -> Result<TensorFunc> {
-    let func = remove_store_undef(&remove_assume(func));
-    let func = blocks::lower_blocks(&func)?;
-    flat(&bounds::check_bounds(&func)?)
+    flat(&bounds::check_bounds(&derived(func, &mut Remarks::new())?)?)
 }
 
-/// [`lower`] without assertions: an access out of range reads or writes other memory.
-///
-/// # Errors
-/// `Unsupported` where the function uses something that flat memory cannot express.
-fn lower_unchecked(func: &TensorFunc) -> Result<TensorFunc> {
-    let func = remove_store_undef(&remove_assume(func));
-    flat(&blocks::lower_blocks(&func)?)
+/// A function without blocks, and what was only said for passes.
+fn derived(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
+    let func = refine::refine(&blocks::lower_blocks(func)?, why)?;
+    Ok(remove_store_undef(&remove_assume(&func)))
 }
 
 fn flat(func: &TensorFunc) -> Result<TensorFunc> {

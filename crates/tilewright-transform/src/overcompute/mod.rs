@@ -44,12 +44,16 @@ pub use self::branch::{PASS as WAY_BACK, remove_overcompute};
 
 use std::collections::BTreeMap;
 
-use tilewright_ir::{Error, Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFunc};
+use tilewright_ir::{
+    BinOp, Error, Expr, ExprKind, ForKind, Remarks, Result, Span, Stmt, StmtKind, TensorFunc,
+};
 
 use self::trial::Trial;
 use crate::pass::{Flag, Pass, Run};
+use tilewright_analysis::index;
 pub use tilewright_analysis::neutral::Floats;
 use tilewright_analysis::program::{GuardId, Program};
+use tilewright_ir::interval::Ranges;
 
 /// Whether floats may be taken to be finite.
 const FINITE: Flag = Flag {
@@ -76,7 +80,8 @@ pub const PASS: Pass = Pass {
     ],
     run: Run::Tensor(|f, given, why| {
         let floats = if given.get(&FINITE)? { Floats::Finite } else { Floats::Any };
-        let options = Options { wrap_indices: given.get(&WRAP)?, floats, block: None };
+        let wrap_indices = given.get(&WRAP)?;
+        let options = Options { wrap_indices, floats, ..Options::default() };
         remove_branching(f, &options, why)
     }),
 };
@@ -96,6 +101,10 @@ pub struct Options<'a> {
     pub block: Option<&'a str>,
     /// Take indices modulo the extent where only their range stands against the removal of a guard.
     pub wrap_indices: bool,
+    /// Only guards that hold for at least half of what they guard, as those do that a split leaves,
+    /// and those of vectorised loops, which run in whole vectors anyway. What is run more then
+    /// costs little.
+    pub tails: bool,
     /// What may be in memory. Zero times infinity is not zero: a product with padding of zeros is
     /// known only where the other side is finite.
     pub floats: Floats,
@@ -110,25 +119,39 @@ pub fn remove_branching(
     options: &Options<'_>,
     why: &mut Remarks,
 ) -> Result<TensorFunc> {
-    let mut func = func.clone();
+    let mut now = Analysed::of(func)?;
     let mut depth = None;
     loop {
-        let program = Program::of(&func)?;
-        let guards = guards(&program, options);
+        let guards = guards(&now.program, options);
         let deepest = guards.values().map(|g| g.depth).filter(|d| depth.is_none_or(|k| *d < k));
         // Sides last: a constant that one of them stores is of use to the guards.
-        let Some(now) = deepest.max() else {
-            let func = parts::remove_parts(&func, options, why)?;
-            return sides::one_side(&func, options, why);
+        let Some(deepest) = deepest.max() else {
+            let now = parts::remove_parts(now, options, why)?;
+            return match options.tails {
+                true => Ok(now.func),
+                false => sides::one_side(now, options, why),
+            };
         };
-        depth = Some(now);
-        let now = guards.into_iter().filter(|(_, g)| g.depth == now);
-        let mut trial = Trial::new(&program, now, options);
+        depth = Some(deepest);
+        let these = guards.into_iter().filter(|(_, g)| g.depth == deepest);
+        let mut trial = Trial::new(&now.program, these, options);
         trial.settle(true);
         why.append(&mut trial.remarks);
         if !trial.guards.is_empty() {
-            func = trial.without_guards(&func)?;
+            now = Analysed::of(&trial.without_guards(&now.func))?;
         }
+    }
+}
+
+/// A function with its steps.
+struct Analysed {
+    func: TensorFunc,
+    program: Program,
+}
+
+impl Analysed {
+    fn of(func: &TensorFunc) -> Result<Analysed> {
+        Ok(Analysed { func: func.clone(), program: Program::of(func)? })
     }
 }
 
@@ -188,5 +211,37 @@ fn guards(program: &Program, options: &Options<'_>) -> BTreeMap<GuardId, Guard> 
         };
         all.retain(|_, g| g.steps.iter().all(inside));
     }
+    if options.tails {
+        all.retain(|_, g| is_tail(program, g));
+    }
     all
+}
+
+/// Whether a guard holds mostly, or stands in a vectorised loop.
+fn is_tail(program: &Program, guard: &Guard) -> bool {
+    let Some(step) = guard.steps.first().and_then(|k| program.steps.get(*k)) else { return false };
+    let mut ranges = Ranges::default();
+    step.loops.iter().for_each(|l| ranges.bind_loop(&l.var, &l.range));
+    let vectors = step.loops.iter().filter(|l| l.kind == ForKind::Vectorized).map(|l| &l.var);
+    guard
+        .cond
+        .conjuncts()
+        .iter()
+        .all(|c| holds_mostly(c, &ranges).unwrap_or(false) || c.mentions_any(vectors.clone()))
+}
+
+/// Whether a comparison of linear indices holds for at least half of the values that their
+/// difference has.
+fn holds_mostly(cond: &Expr, ranges: &Ranges) -> Option<bool> {
+    let ExprKind::Binary(op, a, b) = cond.kind() else { return None };
+    let (x, y) = (index::linear(a, ranges)?, index::linear(b, ranges)?);
+    let (d, below) = match op {
+        BinOp::Lt => (x.plus(&y, -1)?, 0),
+        BinOp::Le => (x.plus(&y, -1)?, 1),
+        BinOp::Gt => (y.plus(&x, -1)?, 0),
+        BinOp::Ge => (y.plus(&x, -1)?, 1),
+        _ => return None,
+    };
+    let values = d.bounds(ranges)?;
+    Some(below - values.lo > values.hi - below)
 }

@@ -9,30 +9,30 @@
 
 use tilewright_ir::{Error, Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFunc};
 
-use super::{Options, guards, without};
-use tilewright_analysis::program::{GuardId, Program, rewrite};
+use super::{Analysed, Options, guards, without};
+use tilewright_analysis::program::{GuardId, rewrite};
 
 /// Takes out of guards what they do not need.
 pub(super) fn remove_parts(
-    func: &TensorFunc,
+    mut now: Analysed,
     options: &Options<'_>,
     why: &mut Remarks,
-) -> Result<TensorFunc> {
-    let mut func = func.clone();
+) -> Result<Analysed> {
     let mut next = 0;
     loop {
-        let program = Program::of(&func)?;
+        let Analysed { func, program } = &now;
         let conjunction = |id: &GuardId| {
             let parts = condition(program.text.get(id.place)?)?.conjuncts();
             (id.place >= next && parts.len() > 1).then_some((id.place, parts))
         };
-        let Some((place, mut parts)) = guards(&program, options).keys().find_map(conjunction)
-        else {
-            return Ok(func);
+        // Each part is asked for by itself.
+        let whole = Options { tails: false, ..*options };
+        let Some((place, mut parts)) = guards(program, &whole).keys().find_map(conjunction) else {
+            return Ok(now);
         };
         next = place + 1;
         let span = program.text.get(place).and_then(Stmt::span);
-        let (mut k, before) = (0, parts.len());
+        let (mut func, mut k, before) = (func.clone(), 0, parts.len());
         while k < parts.len() && parts.len() > 1 {
             let mut others = parts.clone();
             let part = others.remove(k);
@@ -49,6 +49,7 @@ pub(super) fn remove_parts(
                     *old = e;
                 }
             }
+            now = Analysed::of(&func)?;
         }
     }
 }

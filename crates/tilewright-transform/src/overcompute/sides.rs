@@ -20,26 +20,25 @@ use tilewright_ir::{Expr, ExprKind, Fold, Remarks, Result, Stmt, StmtKind, Tenso
 use super::added::{Added, more};
 use super::trial::{Extra, Trial};
 use super::unchanged::{Knowledge, Look, Read};
-use super::{Guard, Options};
+use super::{Analysed, Guard, Options};
 use tilewright_analysis::flow::same_at_once;
 use tilewright_analysis::neutral::{ANY, Floats, reduced};
 use tilewright_analysis::program::{Act, GuardId, Program, Step, rewrite};
 
 /// Removes sides, outermost ones first, as long as there are such.
 pub(super) fn one_side(
-    func: &TensorFunc,
+    mut now: Analysed,
     options: &Options<'_>,
     why: &mut Remarks,
 ) -> Result<TensorFunc> {
-    let mut func = func.clone();
     loop {
-        let program = Program::of(&func)?;
-        let mut trial = Trial::empty(&program);
+        let Analysed { func, program } = &now;
+        let mut trial = Trial::empty(program);
         let mut left: BTreeMap<GuardId, bool> = BTreeMap::new();
-        for (id, steps) in two_sided(&program, options) {
+        for (id, steps) in two_sided(program, options) {
             let inside = |p: &GuardId| p.place == id.place || program.last[p.place] >= id.place;
             let found = [false, true].into_iter().find_map(|opposite| {
-                let (added, looks) = does_both(&program, id, opposite, &steps)?;
+                let (added, looks) = does_both(program, id, opposite, &steps)?;
                 Some((opposite, added, looks))
             });
             let Some((opposite, added, looks)) = found.filter(|_| !left.keys().any(inside)) else {
@@ -58,7 +57,7 @@ pub(super) fn one_side(
             }
             let span = program.text[id.place].span();
             let steps: Vec<usize> = steps.into_iter().flatten().collect();
-            let cond = steps_cond(&program, id, &steps);
+            let cond = steps_cond(program, id, &steps);
             trial.guards.insert(id, Guard { depth: 0, steps, cond, span });
             left.insert(id, opposite);
         }
@@ -66,7 +65,7 @@ pub(super) fn one_side(
         left.retain(|id, _| trial.guards.contains_key(id));
         why.append(&mut trial.remarks);
         if left.is_empty() {
-            return Ok(func);
+            return Ok(now.func);
         }
         let mut edit = |place: usize, s: &Stmt| match s.kind() {
             StmtKind::If { then, otherwise: Some(other), .. } => {
@@ -82,7 +81,7 @@ pub(super) fn one_side(
             }
             _ => None,
         };
-        func = TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() };
+        now = Analysed::of(&TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() })?;
     }
 }
 

@@ -8,8 +8,8 @@
 //! What a block does through a pointer cannot be seen; its declared regions are taken at their
 //! word there.
 
-use tilewright_analysis::place::{Around, Placed, walk_expr_placed, walk_stmt_placed};
-use tilewright_analysis::regions::declared_or_inferred;
+use crate::place::{Around, Placed, walk_expr_placed, walk_stmt_placed};
+use crate::regions::declared_or_inferred;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{walk_expr, walk_stmt};
 use tilewright_ir::{
@@ -18,7 +18,7 @@ use tilewright_ir::{
 use tilewright_sets::{Access, Domain, Engine, Proof};
 
 /// Whether a statement may read, and whether it may write the buffer.
-pub(crate) fn touches(s: &Stmt, buffer: &Buffer) -> (bool, bool) {
+pub fn touches(s: &Stmt, buffer: &Buffer) -> (bool, bool) {
     struct Touch<'a> {
         buffer: &'a Buffer,
         reads: bool,
@@ -68,7 +68,7 @@ pub(crate) fn touches(s: &Stmt, buffer: &Buffer) -> (bool, bool) {
 }
 
 /// A store to the buffer, or a block that declares to write it.
-pub(crate) fn is_writer(s: &Stmt, buffer: &Buffer) -> bool {
+pub fn is_writer(s: &Stmt, buffer: &Buffer) -> bool {
     match s.kind() {
         StmtKind::Store { buffer: b, .. } => b == buffer,
         StmtKind::Block { .. } | StmtKind::Evaluate(_) => touches(s, buffer).1,
@@ -78,7 +78,7 @@ pub(crate) fn is_writer(s: &Stmt, buffer: &Buffer) -> bool {
 
 /// Whether the pointer of the buffer, or a view of it other than by blocks, is used in a
 /// statement.
-pub(crate) fn uses_pointer(s: &Stmt, buffer: &Buffer) -> bool {
+pub fn uses_pointer(s: &Stmt, buffer: &Buffer) -> bool {
     struct Pointer<'a>(&'a Buffer, bool);
     impl Visit for Pointer<'_> {
         fn expr(&mut self, e: &Expr) {
@@ -98,7 +98,7 @@ pub(crate) fn uses_pointer(s: &Stmt, buffer: &Buffer) -> bool {
 }
 
 /// Another buffer of the function over the same memory, as declared with `data=`.
-pub(crate) fn view_of(s: &Stmt, buffer: &Buffer) -> Option<Buffer> {
+pub fn view_of(s: &Stmt, buffer: &Buffer) -> Option<Buffer> {
     struct View<'a>(&'a Buffer, Option<Buffer>);
     impl Visit for View<'_> {
         fn buffer_use(&mut self, b: &Buffer) {
@@ -114,7 +114,7 @@ pub(crate) fn view_of(s: &Stmt, buffer: &Buffer) -> Option<Buffer> {
 
 /// One access with what is around it.
 #[derive(Clone)]
-pub(crate) struct Cells {
+pub struct Cells {
     /// Loops, outermost first; a box that is accessed as a whole has a variable for each axis.
     pub vars: Vec<(Var, Range)>,
     /// Conditions under which it runs.
@@ -125,7 +125,7 @@ pub(crate) struct Cells {
 
 /// The accesses of a buffer in a statement; variables that are defined outside stay free.
 #[derive(Default)]
-pub(crate) struct Footprint {
+pub struct Footprint {
     /// What is read, accumulators of blocks with an initialisation excepted.
     pub reads: Vec<Cells>,
     /// What is written.
@@ -228,7 +228,7 @@ impl Placed for Collect<'_> {
 
 /// What is known where a statement runs: the values of loops and of iteration variables around
 /// it, and the conditions.
-pub(crate) fn known_around(around: &[Stmt]) -> Vec<Expr> {
+pub fn known_around(around: &[Stmt]) -> Vec<Expr> {
     let mut known = Vec::new();
     let mut range = |v: &Var, r: &Range| {
         known.push(v.expr().greater_equal(r.min.clone().cast(v.dtype())));
@@ -256,7 +256,7 @@ fn domain(engine: &Engine, cells: &Cells, known: &[Expr]) -> Domain {
 /// # Errors
 /// `Refused` where they do not, with a cell that is left out, or where it is not known, with the
 /// reason.
-pub(crate) fn cover(cells: &[Cells], region: &Region, known: &[Expr]) -> Result<()> {
+pub fn cover(cells: &[Cells], region: &Region, known: &[Expr]) -> Result<()> {
     if cells.iter().any(|c| plainly_covers(c, region)) {
         return Ok(());
     }
@@ -295,7 +295,7 @@ pub(crate) fn cover(cells: &[Cells], region: &Region, known: &[Expr]) -> Result<
 ///
 /// # Errors
 /// `Refused` with a cell that it reads first, or with the reason why it is not known.
-pub(crate) fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()> {
+pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()> {
     if Footprint::of(s, buffer).reads.is_empty() {
         return Ok(());
     }
@@ -336,12 +336,7 @@ pub(crate) fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Res
 }
 
 /// Whether all that is read was written; what is not known counts as a no.
-pub(crate) fn fed(
-    buffer: &Buffer,
-    reads: &[Cells],
-    writes: &[Cells],
-    known: &[Expr],
-) -> Result<bool> {
+pub fn fed(buffer: &Buffer, reads: &[Cells], writes: &[Cells], known: &[Expr]) -> Result<bool> {
     if reads.is_empty() {
         return Ok(true);
     }
@@ -368,7 +363,7 @@ pub(crate) fn fed(
 
 /// Whether every access lies in a box, whatever the variables outside are. What is not known
 /// counts as a no; an access is taken to lie in its buffer.
-pub(crate) fn within(cells: &[Cells], region: &Region, known: &[Expr]) -> bool {
+pub fn within(cells: &[Cells], region: &Region, known: &[Expr]) -> bool {
     let simply = |c: &Cells| {
         c.indices.iter().zip(&region.ranges).zip(&region.buffer.shape).all(|((i, r), extent)| {
             let whole = r.min.as_int() == Some(0) && same_expr(&r.extent, extent);

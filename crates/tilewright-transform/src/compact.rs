@@ -1,0 +1,660 @@
+//! Local buffers are allocated where they are used, with the cells that live at once.
+//!
+//! ```text
+//! L = alloc((32, 21, 6, 16))           for j, i in grid(32, 21):
+//! for j, i in grid(32, 21):                L = alloc((1, 1, 6, 16))
+//!     for r, l in grid(6, 16):     →       for r, l in grid(6, 16):
+//!         L[j, i, r, l] = 0                    L[0, 0, r, l] = 0
+//!     ...                                  ...
+//! ```
+//!
+//! First the allocation moves inward, as long as no value is lost: into a loop of which no iteration
+//! reads what another one wrote; into the only part of a sequence that uses the buffer; and, as a
+//! buffer each, into parts of a sequence of which none reads what another one wrote, if these need
+//! no more memory together (loops that were taken apart have such copies). TVM does the first two in
+//! `plan_and_update_buffer_allocation_location`.
+//!
+//! There the buffer keeps, on each axis, the smallest range that holds all indices for given values
+//! of the loops outside (TVM's `compact_buffer_region`); its start is subtracted from the indices.
+//! Strides stay what they are. An axis keeps its extent where an access is not known to be in range,
+//! so that an access is out of range afterwards exactly where it was before.
+//!
+//! Intervals of linear indices answer first, and exact sets where these do not; without libisl the
+//! intervals answer alone. Guards count: a range is exact, or the sets are asked.
+
+use tilewright_analysis::footprint::{Cells, Footprint, known_around, reads_own_writes};
+use tilewright_analysis::footprint::{touches, uses_pointer};
+use tilewright_analysis::index;
+use tilewright_ir::interval::{Interval, Ranges};
+use tilewright_ir::linear::Linear;
+use tilewright_ir::visit::{Subst, fold_expr_children, fold_stmt_children, walk_expr, walk_stmt};
+use tilewright_ir::{
+    Attrs, Block, Buffer, CallTarget, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Stmt,
+    StmtKind, TensorFunc, Var, Visit,
+};
+use tilewright_sets::{Access, Domain, Engine, Set};
+
+use crate::pass::{Pass, Run};
+
+/// `compact_buffer` by name.
+pub const PASS: Pass = Pass {
+    name: "compact_buffer",
+    summary: "allocate buffers where they are used, with the cells that live at once; \
+              blocks must be lowered",
+    options: &[],
+    run: Run::Tensor(|f, _, why| Ok(compact_buffers(f, why))),
+};
+
+/// Moves the allocations of a function inward and shrinks them. A buffer that stays as it is because
+/// something is not known has a remark.
+pub fn compact_buffers(func: &TensorFunc, why: &mut Remarks) -> TensorFunc {
+    let mut compact = Compact { around: Vec::new(), ranges: Ranges::default(), why };
+    TensorFunc { body: compact.stmt(&func.body), ..func.clone() }
+}
+
+struct Compact<'a> {
+    /// The loops and conditions around the place, outermost first; of a condition its branch.
+    around: Vec<Around>,
+    /// The values of the loops seen so far.
+    ranges: Ranges,
+    why: &'a mut Remarks,
+}
+
+/// What is around a place.
+enum Around {
+    /// A loop.
+    Loop(Stmt),
+    /// A condition that holds, or the value of a binding.
+    Holds(Expr),
+}
+
+/// An allocation on its way.
+struct Local {
+    buffer: Buffer,
+    annotations: Attrs,
+    /// The statement that it was in.
+    from: Stmt,
+}
+
+/// A statement with an allocation in it, or around it.
+struct Placed {
+    stmt: Stmt,
+    /// How many elements are allocated at once; unknown for open sizes.
+    elements: Option<i64>,
+}
+
+/// The part of an axis that is used.
+struct Side {
+    min: Expr,
+    extent: i64,
+}
+
+impl Fold for Compact<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        e.clone()
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::Allocate { .. } => {
+                let inner = fold_stmt_children(self, s);
+                self.place(&inner)
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                let yes = self.under(cond.clone(), |c| c.stmt(then));
+                let no = otherwise.as_ref().map(|o| self.under(!cond.clone(), |c| c.stmt(o)));
+                if yes.ptr_eq(then) && no.iter().zip(otherwise).all(|(a, b)| a.ptr_eq(b)) {
+                    return s.clone();
+                }
+                let kind = StmtKind::If { cond: cond.clone(), then: yes, otherwise: no };
+                Stmt::spanned(kind, s.span())
+            }
+            StmtKind::For { .. } | StmtKind::Let { .. } => {
+                self.inside(s, |c| fold_stmt_children(c, s))
+            }
+            _ => fold_stmt_children(self, s),
+        }
+    }
+}
+
+impl Compact<'_> {
+    /// Does what is inside of a loop or a binding.
+    fn inside<R>(&mut self, s: &Stmt, work: impl FnOnce(&mut Self) -> R) -> R {
+        let more = match s.kind() {
+            StmtKind::For { var, range, .. } => {
+                self.ranges.bind_loop(var, range);
+                Around::Loop(s.clone())
+            }
+            StmtKind::Let { var, value, .. } if index::is_index(value) && var.dtype().is_int() => {
+                self.ranges.bind_loop(var, &Range::point(value.clone()));
+                Around::Holds(var.expr().equal(value))
+            }
+            _ => Around::Holds(Expr::bool(true)),
+        };
+        self.around.push(more);
+        let result = work(self);
+        self.around.pop();
+        result
+    }
+
+    /// Does what runs where a condition holds.
+    fn under<R>(&mut self, cond: Expr, work: impl FnOnce(&mut Self) -> R) -> R {
+        self.around.push(Around::Holds(cond));
+        let result = work(self);
+        self.around.pop();
+        result
+    }
+
+    /// What is known at the place, whatever memory holds.
+    fn known(&self) -> Vec<Expr> {
+        let mut known = Vec::new();
+        for around in &self.around {
+            match around {
+                Around::Loop(s) => known.extend(known_around(std::slice::from_ref(s))),
+                Around::Holds(cond) => known.push(cond.clone()),
+            }
+        }
+        known.retain(|cond| !cond.is_true() && cond.effects().constant());
+        known
+    }
+
+    fn remark(&mut self, local: &Local, what: &str, note: impl Into<String>) {
+        let text = format!("the buffer `{}` {what}", local.buffer.name);
+        self.why.push(Error::refused(text).at(local.from.span()).note(note.into()));
+    }
+
+    /// An allocation at its best place.
+    fn place(&mut self, s: &Stmt) -> Stmt {
+        let StmtKind::Allocate { buffer, annotations, body } = s.kind() else { return s.clone() };
+        let (buffer, annotations) = (buffer.clone(), annotations.clone());
+        let local = Local { buffer, annotations, from: s.clone() };
+        if let Some(note) = hidden(&local.buffer, body) {
+            self.remark(&local, "stays as it is", note);
+            return s.clone();
+        }
+        match touches(body, &local.buffer) {
+            (false, false) => body.clone(),
+            _ => self.sink(&local, body).stmt,
+        }
+    }
+
+    /// A statement with the allocation as deep in it as can be.
+    fn sink(&mut self, local: &Local, s: &Stmt) -> Placed {
+        let uses = |e: &Expr| e.loads_from(|b| *b == local.buffer);
+        let at = |stmt: StmtKind| Stmt::spanned(stmt, s.span());
+        match s.kind() {
+            StmtKind::For { var, range, kind, annotations, body }
+                if !matches!(kind, ForKind::Vectorized | ForKind::ThreadBinding(_))
+                    && !uses(&range.min)
+                    && !uses(&range.extent)
+                    && self.inside(s, |c| c.is_new_each_time(local, var, body)) =>
+            {
+                let Placed { stmt, elements } = self.inside(s, |c| c.sink(local, body));
+                let (var, range, kind) = (var.clone(), range.clone(), kind.clone());
+                let annotations = annotations.clone();
+                let stmt = at(StmtKind::For { var, range, kind, annotations, body: stmt });
+                Placed { stmt, elements }
+            }
+            StmtKind::If { cond, then, otherwise: None } if !uses(cond) => {
+                let Placed { stmt, elements } = self.under(cond.clone(), |c| c.sink(local, then));
+                let kind = StmtKind::If { cond: cond.clone(), then: stmt, otherwise: None };
+                Placed { stmt: at(kind), elements }
+            }
+            StmtKind::Let { var, value, body } if !uses(value) => {
+                let Placed { stmt, elements } = self.inside(s, |c| c.sink(local, body));
+                let (var, value) = (var.clone(), value.clone());
+                Placed { stmt: at(StmtKind::Let { var, value, body: stmt }), elements }
+            }
+            StmtKind::Allocate { buffer, annotations, body } => {
+                let Placed { stmt, elements } = self.sink(local, body);
+                let (buffer, annotations) = (buffer.clone(), annotations.clone());
+                Placed {
+                    stmt: at(StmtKind::Allocate { buffer, annotations, body: stmt }),
+                    elements,
+                }
+            }
+            StmtKind::Seq(parts) => self.sink_into_sequence(local, parts),
+            _ => self.here(local, s),
+        }
+    }
+
+    fn sink_into_sequence(&mut self, local: &Local, parts: &[Stmt]) -> Placed {
+        let uses = |s: &Stmt| touches(s, &local.buffer) != (false, false);
+        let used: Vec<usize> = (0..parts.len()).filter(|k| uses(&parts[*k])).collect();
+        let (Some(first), Some(last)) = (used.first(), used.last()) else {
+            return self.here(local, &Stmt::seq(parts.to_vec()));
+        };
+        // Runs of parts from one cut to the next.
+        let mut runs: Vec<std::ops::RangeInclusive<usize>> = Vec::new();
+        let mut start = *first;
+        for pair in used.windows(2) {
+            let before = Stmt::seq(parts[*first..=pair[0]].to_vec());
+            let after = Stmt::seq(parts[pair[1]..=*last].to_vec());
+            if !self.hands_over(local, &before, &after) {
+                runs.push(start..=pair[0]);
+                start = pair[1];
+            }
+        }
+        runs.push(start..=*last);
+        let mut placed: Vec<Placed> = Vec::new();
+        if runs.len() > 1 {
+            for r in &runs {
+                let buffer = local.buffer.derive_storage(|_| {});
+                let mut renamed = Subst::buffers([(local.buffer.clone(), buffer.clone())]);
+                let own: Vec<Stmt> = parts[r.clone()].iter().map(|s| renamed.stmt(s)).collect();
+                let (annotations, from) = (local.annotations.clone(), local.from.clone());
+                placed.push(self.run(&Local { buffer, annotations, from }, &own));
+            }
+            let together = placed.iter().try_fold(0i64, |sum, p| sum.checked_add(p.elements?));
+            let whole = self.elements(local, &Stmt::seq(parts.to_vec()));
+            if together.zip(whole).is_none_or(|(together, whole)| together > whole) {
+                runs = vec![*first..=*last];
+                placed.clear();
+            }
+        }
+        if placed.is_empty() {
+            placed.extend(runs.iter().map(|r| self.run(local, &parts[r.clone()])));
+        }
+        let elements = placed.iter().try_fold(0i64, |sum, p| sum.checked_add(p.elements?));
+        let mut all: Vec<Stmt> = Vec::new();
+        let mut next = 0;
+        for (r, p) in runs.iter().zip(placed) {
+            all.extend(parts[next..*r.start()].iter().cloned());
+            all.push(p.stmt);
+            next = r.end() + 1;
+        }
+        all.extend(parts[next..].iter().cloned());
+        Placed { stmt: Stmt::seq(all), elements }
+    }
+
+    /// Neighbours in a sequence that share one allocation.
+    fn run(&mut self, local: &Local, parts: &[Stmt]) -> Placed {
+        match parts {
+            [one] => self.sink(local, one),
+            _ => self.here(local, &Stmt::seq(parts.to_vec())),
+        }
+    }
+
+    /// Whether every iteration of a loop, whose body this is, may have memory of its own: it reads
+    /// only what it wrote itself.
+    fn is_new_each_time(&mut self, local: &Local, var: &Var, body: &Stmt) -> bool {
+        let cells = Footprint::of(body, &local.buffer);
+        self.learn_inner(&cells);
+        self.are_apart(&cells.writes, &cells.reads, Some(var))
+            || reads_own_writes(body, &local.buffer, &self.known()).is_ok()
+    }
+
+    /// Whether a statement may read what an earlier one wrote.
+    fn hands_over(&mut self, local: &Local, before: &Stmt, after: &Stmt) -> bool {
+        let writes = Footprint::of(before, &local.buffer).writes;
+        let cells = Footprint::of(after, &local.buffer);
+        self.learn_inner(&cells);
+        !self.are_apart(&writes, &cells.reads, None)
+            && reads_own_writes(after, &local.buffer, &self.known()).is_err()
+    }
+
+    /// Takes down the values of loops inside.
+    fn learn_inner(&mut self, footprint: &Footprint) {
+        for (var, range) in footprint.reads.iter().chain(&footprint.writes).flat_map(|c| &c.vars) {
+            self.ranges.bind_loop(var, range);
+        }
+    }
+
+    /// Whether no write meets a read: at all, or in another iteration of the loop over `var`.
+    fn are_apart(&self, writes: &[Cells], reads: &[Cells], var: Option<&Var>) -> bool {
+        writes.iter().all(|w| {
+            reads.iter().all(|r| {
+                let axes = || w.indices.iter().zip(&r.indices);
+                axes().any(|(i, k)| self.differ((i, &w.vars), (k, &r.vars), var))
+                    || self.differ_by_sets(w, r, var)
+            })
+        })
+    }
+
+    /// Whether an index of one access differs from that of another one, by intervals: at any
+    /// iterations, or at those with different values of `var`.
+    fn differ(
+        &self,
+        (a, a_vars): (&Expr, &[(Var, Range)]),
+        (b, b_vars): (&Expr, &[(Var, Range)]),
+        var: Option<&Var>,
+    ) -> bool {
+        let part = |e, vars| Parts::of(&self.ranges, e, vars, var);
+        let (Some(a), Some(b)) = (part(a, a_vars), part(b, b_vars)) else { return false };
+        let Some(offset) = a.outer.plus(&b.outer, -1).filter(|d| d.terms.is_empty()) else {
+            return false;
+        };
+        let (low, high) =
+            (offset.constant + a.inner.lo - b.inner.hi, offset.constant + a.inner.hi - b.inner.lo);
+        // The difference is `step * (one iteration - another one)` and something in `low..=high`.
+        match a.step == b.step {
+            true if a.step == 0 => low > 0 || high < 0,
+            true => var.is_some() && low > -a.step.abs() && high < a.step.abs(),
+            false => false,
+        }
+    }
+
+    fn differ_by_sets(&self, w: &Cells, r: &Cells, var: Option<&Var>) -> bool {
+        // Without the variable in an index, only guards could keep iterations apart.
+        let stands = |c: &Cells| {
+            var.is_none_or(|v| c.indices.iter().chain(&c.guards).any(|e| e.mentions(v)))
+        };
+        let Some(engine) = Engine::new().ok().filter(|_| stands(w) || stands(r)) else {
+            return false;
+        };
+        let known = self.known();
+        let access = |c: &Cells| Access::new(&domain(&engine, c, &known), &c.indices);
+        let (w, r) = (access(w), access(r));
+        let Some(var) = var else { return w.is_apart(&r.elsewhere().0) };
+        // The variable of the loop is no variable of the domains so far.
+        let range = self.around.iter().rev().find_map(|a| match a {
+            Around::Loop(s) => match s.kind() {
+                StmtKind::For { var: v, range, .. } if v == var => Some(range),
+                _ => None,
+            },
+            Around::Holds(_) => None,
+        });
+        let Some(range) = range else { return false };
+        let over = |a: Access| Access::new(&a.domain.with_var(var, range), &a.indices);
+        let (r, names) = over(r).elsewhere();
+        let Some(other) = names.get(var) else { return false };
+        over(w).independent(&r, &[var.expr().not_equal(other)]).is_yes()
+    }
+
+    /// The allocation around a statement.
+    fn here(&mut self, local: &Local, s: &Stmt) -> Placed {
+        let (sides, notes) = self.sides(local, s);
+        for note in notes {
+            self.remark(local, "keeps its extent", note);
+        }
+        let old = &local.buffer;
+        let allocate = |buffer: Buffer, body: Stmt| {
+            let annotations = local.annotations.clone();
+            let kind = StmtKind::Allocate { buffer, annotations, body };
+            Stmt::spanned(kind, local.from.span())
+        };
+        if sides.iter().all(Option::is_none) {
+            return Placed { stmt: allocate(old.clone(), s.clone()), elements: count(&old.shape) };
+        }
+        let new = old.derive_storage(|d| {
+            for (extent, side) in d.shape.iter_mut().zip(&sides) {
+                if let Some(side) = side {
+                    *extent = Expr::int(side.extent, extent.dtype());
+                }
+            }
+        });
+        let elements = count(&new.shape);
+        let mut moved = Moved { old, new: &new, sides: &sides, ranges: &self.ranges };
+        let body = moved.stmt(s);
+        Placed { stmt: allocate(new.clone(), body), elements }
+    }
+
+    /// How many elements the allocation would have around a statement.
+    fn elements(&mut self, local: &Local, s: &Stmt) -> Option<i64> {
+        let extents = local.buffer.shape.iter().zip(self.sides(local, s).0);
+        extents
+            .map(|(e, side)| side.map_or(e.as_int(), |side| Some(side.extent)))
+            .try_fold(1i64, |all, n| all.checked_mul(n?))
+    }
+
+    /// The part of each axis that a statement uses, `None` for all of it; and what is not known.
+    fn sides(&mut self, local: &Local, s: &Stmt) -> (Vec<Option<Side>>, Vec<String>) {
+        let footprint = Footprint::of(s, &local.buffer);
+        self.learn_inner(&footprint);
+        let cells: Vec<Cells> = footprint.reads.into_iter().chain(footprint.writes).collect();
+        let (mut sides, mut notes) = (Vec::new(), Vec::new());
+        for (axis, extent) in local.buffer.shape.iter().enumerate() {
+            let side = match extent.as_int() {
+                Some(1) => None,
+                _ => match self.by_intervals(extent, axis, &cells) {
+                    Some(side) => Some(side),
+                    None => match self.by_sets(extent, axis, &cells) {
+                        Ok(side) => Some(side),
+                        Err(note) => {
+                            notes.push(format!("axis {axis}: {note}"));
+                            None
+                        }
+                    },
+                },
+            };
+            let smaller = |side: &Side| extent.as_int().is_none_or(|n| side.extent < n);
+            sides.push(side.filter(smaller));
+        }
+        (sides, notes)
+    }
+
+    /// The used part of an axis, where all indices are linear, it is used as a whole, and it is in
+    /// range.
+    fn by_intervals(&self, extent: &Expr, axis: usize, cells: &[Cells]) -> Option<Side> {
+        let parts: Option<Vec<Parts>> = cells
+            .iter()
+            .map(|c| Parts::of(&self.ranges, c.indices.get(axis)?, &c.vars, None))
+            .collect();
+        let parts = parts?;
+        let base = &parts.first()?.outer;
+        // What is used by all, and what is used for certain.
+        let (mut all, mut sure): (Option<(i128, i128)>, Option<(i128, i128)>) = (None, None);
+        let join = |old: Option<(i128, i128)>, new: (i128, i128)| {
+            Some(old.map_or(new, |old| (old.0.min(new.0), old.1.max(new.1))))
+        };
+        for (part, c) in parts.iter().zip(cells) {
+            let offset = part.outer.clone().plus(base, -1).filter(|d| d.terms.is_empty())?;
+            let ends = (offset.constant + part.inner.lo, offset.constant + part.inner.hi);
+            all = join(all, ends);
+            if part.reached && c.guards.is_empty() {
+                sure = join(sure, ends);
+            }
+        }
+        let (low, high) = all.filter(|_| all == sure)?;
+        let least = base.clone().plus(&Linear::constant(low, base.dtype), 1)?;
+        let most = base.clone().plus(&Linear::constant(high, base.dtype), 1)?;
+        let inside = least.bounds(&self.ranges)?.lo >= 0
+            && most.bounds(&self.ranges)?.hi < i128::from(extent.as_int()?);
+        let min = least.to_expr().filter(|_| inside)?;
+        Some(Side { min, extent: i64::try_from(high - low + 1).ok()? })
+    }
+
+    /// The used part of an axis; or why it is not known.
+    fn by_sets(&self, extent: &Expr, axis: usize, cells: &[Cells]) -> Result<Side, String> {
+        let engine = Engine::new().map_err(|e| e.to_string())?;
+        let known = self.known();
+        let index = |c: &Cells| c.indices.get(axis).cloned().unwrap_or_else(|| Expr::i32(0));
+        let cell = Var::new("cell", cells.first().map_or(extent.dtype(), |c| index(c).dtype()));
+        let whole = Range::upto(extent.clone().cast(cell.dtype()));
+        let mut used: Option<Set> = None;
+        for c in cells {
+            let at = index(c);
+            if !at.effects().constant() || at.dtype().lanes != 1 {
+                return Err(format!("the index `{at}` is not known"));
+            }
+            let at = at.cast(cell.dtype());
+            let points = domain(&engine, c, &known);
+            let inside = at.clone().greater_equal(0).and(at.clone().less(&whole.extent));
+            if !points.proves(&inside) {
+                return Err(format!("the index `{}` is not known to be in range", index(c)));
+            }
+            let here = || {
+                let touched = points.with_var(&cell, &whole).with_guard(&cell.expr().equal(at));
+                touched.to_set()?.project(std::slice::from_ref(&cell))
+            };
+            let here = here().map_err(|e| e.to_string())?;
+            used = Some(match used {
+                None => here,
+                Some(used) => used.union(&here).map_err(|e| e.to_string())?,
+            });
+        }
+        let used = used.ok_or("it is not used")?;
+        let range = used.domain().and_then(|d| d.tight_range(&cell, &[]));
+        let range = range.map_err(|e| e.to_string())?;
+        let extent = match range.extent.as_int() {
+            Some(n) => Some(n),
+            None => {
+                let most = self.loops(&engine).bounds(&range.extent);
+                most.map_err(|e| e.to_string())?.1
+            }
+        };
+        match extent {
+            Some(extent) => Ok(Side { min: range.min, extent: extent.max(1) }),
+            None => Err(format!("its extent `{}` has no constant bound", range.extent)),
+        }
+    }
+
+    /// The points at which the place is reached.
+    fn loops(&self, engine: &Engine) -> Domain {
+        let (mut loops, mut holds) = (Vec::new(), Vec::new());
+        for around in &self.around {
+            match around {
+                Around::Loop(s) => {
+                    if let StmtKind::For { var, range, .. } = s.kind() {
+                        loops.push((var.clone(), range.clone()));
+                    }
+                }
+                Around::Holds(cond) if cond.effects().constant() => holds.push(cond.clone()),
+                Around::Holds(_) => {}
+            }
+        }
+        engine.domain_of(&loops, &holds)
+    }
+}
+
+/// The points of an access, as far as memory does not decide about them.
+fn domain(engine: &Engine, cells: &Cells, known: &[Expr]) -> Domain {
+    let constant = |e: &&Expr| e.effects().constant();
+    let guards: Vec<Expr> = cells.guards.iter().filter(constant).chain(known).cloned().collect();
+    engine.domain_of(&cells.vars, &guards)
+}
+
+fn count(shape: &[Expr]) -> Option<i64> {
+    shape.iter().try_fold(1i64, |all, n| all.checked_mul(n.as_int()?))
+}
+
+/// A linear index as the sum of what is known outside of a statement, a multiple of one variable,
+/// and what differs inside.
+struct Parts {
+    outer: Linear,
+    step: i128,
+    /// The least and the greatest value of what differs inside.
+    inner: Interval,
+    /// Whether both are reached, in loops that all run.
+    reached: bool,
+}
+
+impl Parts {
+    fn of(ranges: &Ranges, e: &Expr, vars: &[(Var, Range)], var: Option<&Var>) -> Option<Parts> {
+        if !e.effects().constant() {
+            return None;
+        }
+        let all = index::linear(e, ranges)?;
+        let mut outer = Linear::constant(all.constant, all.dtype);
+        let mut inner = Linear::constant(0, all.dtype);
+        let mut step = 0;
+        let mut reached = vars.iter().all(|(_, r)| r.extent.as_int().is_some_and(|n| n > 0));
+        for (atom, by) in all.terms {
+            if var.is_some() && atom.as_var() == var {
+                step = by;
+            } else if var.is_some_and(|v| atom.mentions(v)) {
+                return None;
+            } else if atom.mentions_any(vars.iter().map(|(v, _)| v)) {
+                let plain =
+                    |(v, r): &(Var, Range)| Some(v) == atom.as_var() && r.min.as_int().is_some();
+                reached &= vars.iter().any(plain);
+                inner.terms.push((atom, by));
+            } else {
+                outer.terms.push((atom, by));
+            }
+        }
+        Some(Parts { inner: inner.bounds(ranges)?, outer, step, reached })
+    }
+}
+
+/// Why not every use of a buffer is an access by its indices to a cell of its own.
+fn hidden(buffer: &Buffer, body: &Stmt) -> Option<String> {
+    struct Uses<'a> {
+        buffer: &'a Buffer,
+        found: Option<String>,
+    }
+    impl Visit for Uses<'_> {
+        fn expr(&mut self, e: &Expr) {
+            if let ExprKind::Call(CallTarget::Opaque(name), args) = e.kind()
+                && args.iter().any(|a| matches!(a.kind(), ExprKind::Load(b, _) if b == self.buffer))
+            {
+                self.found = Some(format!("`{name}` may take the address of an element"));
+            }
+            walk_expr(self, e);
+        }
+        fn stmt(&mut self, s: &Stmt) {
+            if let StmtKind::Block { block, .. } = s.kind()
+                && touches(s, self.buffer) != (false, false)
+            {
+                self.found = Some(format!("block \"{}\" uses it", block.name));
+            }
+            walk_stmt(self, s);
+        }
+        fn block(&mut self, _: &Block) {}
+    }
+    if uses_pointer(body, buffer) {
+        return Some("its memory is also seen through a pointer, or another buffer".to_owned());
+    }
+    if buffer.elem_offset.is_some() {
+        return Some("it starts within its memory".to_owned());
+    }
+    // Row-major with gaps: then an index names one cell.
+    let mut next: Option<(i64, i64)> = None;
+    for (extent, stride) in buffer.shape.iter().zip(&buffer.strides).rev() {
+        let least = next.map_or(Some(1), |(e, s): (i64, i64)| e.checked_mul(s));
+        match (extent.as_int(), stride.as_int(), least) {
+            (Some(e), Some(s), Some(least)) if s >= least => next = Some((e, s)),
+            _ => return Some("two indices may name one cell of its strides".to_owned()),
+        }
+    }
+    let mut uses = Uses { buffer, found: None };
+    uses.stmt(body);
+    uses.found
+}
+
+/// Accesses of a smaller buffer in the place of those of a larger one.
+struct Moved<'a> {
+    old: &'a Buffer,
+    new: &'a Buffer,
+    sides: &'a [Option<Side>],
+    ranges: &'a Ranges,
+}
+
+impl Moved<'_> {
+    fn indices(&mut self, indices: &[Expr]) -> Vec<Expr> {
+        let mut moved = Vec::new();
+        for (i, side) in indices.iter().zip(self.sides) {
+            let i = self.expr(i);
+            moved.push(match side {
+                Some(side) if side.min.as_int() != Some(0) => {
+                    let from = i.clone() - side.min.clone().cast(i.dtype());
+                    index::simplify(&from, self.ranges)
+                }
+                _ => i,
+            });
+        }
+        moved
+    }
+}
+
+impl Fold for Moved<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        match e.kind() {
+            ExprKind::Load(b, indices) if b == self.old => {
+                Expr::load(self.new, self.indices(indices))
+            }
+            _ => fold_expr_children(self, e),
+        }
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::Store { buffer, indices, value } if buffer == self.old => {
+                let (indices, value) = (self.indices(indices), self.expr(value));
+                let kind = StmtKind::Store { buffer: self.new.clone(), indices, value };
+                Stmt::spanned(kind, s.span())
+            }
+            _ => fold_stmt_children(self, s),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What a schedule leaves to be derived.
+//!
+//! Primitives bind the variables of blocks to expressions of loops, guard the ends of loops that do
+//! not divide, and leave local buffers their full extent. That ends here, where blocks are gone and
+//! buffers still have their axes:
+//! 1. intervals simplify indices and decide conditions;
+//! 2. the guards that splits left go where running without them changes nothing
+//!    ([`overcompute`], [`Options::tails`](overcompute::Options)), and loops run only where the
+//!    others let something happen ([`extents`]);
+//! 3. exact sets simplify indices and conditions with divisions in them ([`simplify`]);
+//! 4. local buffers are allocated where they are used, as small as can be ([`compact`]).
+//!
+//! The second step runs only where there are guards, and the third only where intervals leave
+//! divisions: most functions need neither. What memory holds is not looked into, which takes long
+//! and is for who writes a schedule to ask for. Without libisl both are left out.
+
+use tilewright_analysis::index::{self, is_index};
+use tilewright_ir::interval::Ranges;
+use tilewright_ir::visit::{fold_func, fold_stmt_children, walk_expr, walk_stmt};
+use tilewright_ir::{
+    Error, Expr, ExprKind, Fold, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit,
+};
+
+use crate::pass::{Pass, Run};
+use crate::{compact, extents, overcompute, simplify};
+
+/// `refine` by name.
+pub const PASS: Pass = Pass {
+    name: "refine",
+    summary: "what a schedule leaves to be derived: indices, guards, ranges, allocations; \
+              blocks must be lowered",
+    options: &[],
+    run: Run::Tensor(|f, _, why| refine(f, why)),
+};
+
+/// Derives indices, guards, ranges and allocations of a function without blocks.
+///
+/// # Errors
+/// `Refused` for an assumption that is provably false.
+pub fn refine(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
+    let func = fold_func(&mut Settle::default(), func);
+    let func = match by_sets(&func, why) {
+        Ok(func) => func,
+        Err(Error::Toolchain(_)) => func,
+        Err(e) => return Err(e),
+    };
+    Ok(compact::compact_buffers(&func, why))
+}
+
+fn by_sets(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
+    let mut func = func.clone();
+    let mut left = Left::of(&func);
+    if left.guards {
+        let options = overcompute::Options { tails: true, ..overcompute::Options::default() };
+        func = overcompute::remove_branching(&func, &options, why)?;
+        func = extents::reduce_loop_extents(&func, None, why)?;
+        left = Left::of(&func);
+    }
+    let options = simplify::Options { values: false, conditions: false };
+    match left.divisions {
+        true => simplify::simplify(&func, options, why),
+        false => Ok(func),
+    }
+}
+
+/// Simplifies indices, and drops branches that are decided, by the values of loops.
+#[derive(Default)]
+struct Settle {
+    ranges: Ranges,
+}
+
+impl Settle {
+    fn index(&mut self, e: &Expr) -> Expr {
+        index::simplify(e, &self.ranges)
+    }
+}
+
+impl Fold for Settle {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        index::simplify_indices(e, &self.ranges)
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::Store { buffer, indices, value } => {
+                let new: Vec<Expr> = indices.iter().map(|i| self.index(i)).collect();
+                let data = self.expr(value);
+                if data.ptr_eq(value) && new.iter().zip(indices).all(|(a, b)| a.ptr_eq(b)) {
+                    return s.clone();
+                }
+                let kind = StmtKind::Store { buffer: buffer.clone(), indices: new, value: data };
+                Stmt::spanned(kind, s.span())
+            }
+            StmtKind::For { var, range, kind, annotations, body } => {
+                let new = Range { min: self.index(&range.min), extent: self.index(&range.extent) };
+                self.ranges.bind_loop(var, &new);
+                let inside = self.stmt(body);
+                let same = new.min.ptr_eq(&range.min) && new.extent.ptr_eq(&range.extent);
+                if same && inside.ptr_eq(body) {
+                    return s.clone();
+                }
+                let (var, kind, annotations) = (var.clone(), kind.clone(), annotations.clone());
+                let kind = StmtKind::For { var, range: new, kind, annotations, body: inside };
+                Stmt::spanned(kind, s.span())
+            }
+            StmtKind::Let { var, value, .. } => {
+                if is_index(value) && var.dtype().is_int() {
+                    self.ranges.bind_loop(var, &Range::point(value.clone()));
+                }
+                fold_stmt_children(self, s)
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                let decided = self.index(cond);
+                match (decided.as_int(), otherwise) {
+                    (Some(0), None) => Stmt::nop(),
+                    (Some(0), Some(otherwise)) => self.stmt(otherwise),
+                    (Some(_), _) => self.stmt(then),
+                    (None, _) => fold_stmt_children(self, s),
+                }
+            }
+            _ => fold_stmt_children(self, s),
+        }
+    }
+}
+
+/// What intervals leave to the sets.
+#[derive(Default)]
+struct Left {
+    /// Statements under conditions of indices.
+    guards: bool,
+    /// Divisions in indices, bounds and conditions of indices.
+    divisions: bool,
+}
+
+impl Left {
+    fn of(func: &TensorFunc) -> Left {
+        let mut left = Left::default();
+        left.stmt(&func.body);
+        left
+    }
+
+    fn index(&mut self, e: &Expr) {
+        self.divisions |= is_index(e) && e.effects().partial;
+    }
+}
+
+impl Visit for Left {
+    fn expr(&mut self, e: &Expr) {
+        match e.kind() {
+            ExprKind::Select(c, ..) | ExprKind::IfThenElse(c, ..) => self.index(c),
+            ExprKind::Load(_, indices) => indices.iter().for_each(|i| self.index(i)),
+            _ => {}
+        }
+        walk_expr(self, e);
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::If { cond, .. } => {
+                self.guards |= is_index(cond);
+                self.index(cond);
+            }
+            StmtKind::Store { indices, .. } => indices.iter().for_each(|i| self.index(i)),
+            StmtKind::For { range, .. } => {
+                self.index(&range.min);
+                self.index(&range.extent);
+            }
+            _ => {}
+        }
+        walk_stmt(self, s);
+    }
+}
