@@ -12,6 +12,9 @@
 //! on nothing but the cell.
 
 use tilewright_analysis::dependence::{self, Touch};
+use tilewright_analysis::footprint::{
+    Footprint, cover, known_around, reads_own_writes, touches, within,
+};
 use tilewright_analysis::index::{Ranges, simplify};
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};

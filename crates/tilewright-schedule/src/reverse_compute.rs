@@ -18,6 +18,7 @@
 use std::collections::HashMap;
 
 use tilewright_analysis::dependence::{self, Touch, before, refuse};
+use tilewright_analysis::footprint::{self, Footprint, known_around};
 use tilewright_analysis::index::{Ranges, simplify};
 use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::same_expr;

@@ -16,6 +16,7 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::footprint::known_around;
 use tilewright_ir::update::{Combine, is_cell, update};
 use tilewright_ir::visit::{Subst, fold_expr_children, free_vars};
 use tilewright_ir::{

@@ -138,7 +138,7 @@ pub fn remove_branching(
         trial.settle(true);
         why.append(&mut trial.remarks);
         if !trial.guards.is_empty() {
-            now = Analysed::of(&trial.without_guards(&now.func))?;
+            now = Analysed::of(&trial.without_guards(&now.func)?)?;
         }
     }
 }
