@@ -8,7 +8,7 @@ def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer(
         B[i] = A[i]
     for i in range(16):
     #^^^^^^^^^^^^^^^^^ remark: the loops over `i` are not merged: the first reads `A[i]` and the second reads `A[15 - i]`
-    # note: at i=8 of the first and i=7 of the second
+    # note: at i=14 of the first and i=1 of the second
         C[i] = A[15 - i]
 # semantics: not compared, because random data does not keep the assumption
 

@@ -23,7 +23,7 @@ from tvm.script import tir as T
 class Module:
     @T.prim_func
     def f(A: T.Buffer((16,), "int32"), n: T.int32, m: T.int32):
-        for i in range(T.max(n, 0), T.min(n + 1, 16)):
+        for i in range(T.max(n, 0), T.min(n, 15) + 1):
             A[i] = 1
         for i in T.parallel(2, 14):
             if n <= i and i < m:

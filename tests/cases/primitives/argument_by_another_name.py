@@ -8,3 +8,6 @@ def main(A: T.Buffer((6, 10), "float32"), B: T.Buffer((6, 10), "float32")):
 
 # ---- schedule
 sch.split("i", factor=[None, 4])
+                      #^^^^^^^^ error: `split` has no argument `factor`
+                      # note: it is called as `split(loop, factors, preserve_unit_iters=True, disable_predication=False)`
+                      # help: did you mean `factors`?

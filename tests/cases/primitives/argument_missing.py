@@ -8,3 +8,5 @@ def main(A: T.Buffer((6, 10), "float32"), B: T.Buffer((6, 10), "float32")):
 
 # ---- schedule
 sch.split(loop="i")
+#^^^^^^^^^^^^^^^^^^ error: `split` needs the argument `factors`
+# note: it is called as `split(loop, factors, preserve_unit_iters=True, disable_predication=False)`

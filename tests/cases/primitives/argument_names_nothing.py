@@ -8,3 +8,4 @@ def main(A: T.Buffer((6, 10), "float32"), B: T.Buffer((6, 10), "float32")):
 
 # ---- schedule
 sch.reorder("j", "nowhere")
+            #^^^^^^^^^^^^^ error: there is no loop `nowhere`

@@ -8,3 +8,4 @@ def main(A: T.Buffer((6, 10), "float32"), B: T.Buffer((6, 10), "float32")):
 
 # ---- schedule
 sch.fission("i", at=-1)
+                    #^ error: argument `at` of `fission` is a whole number, expected a position from zero

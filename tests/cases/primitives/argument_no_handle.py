@@ -8,3 +8,4 @@ def main(A: T.Buffer((6, 10), "float32"), B: T.Buffer((6, 10), "float32")):
 
 # ---- schedule
 sch.annotate(3, "note", 1)
+             # error: argument `block_or_loop` of `annotate` is a whole number, expected a block or a loop

@@ -8,3 +8,4 @@ def main(A: T.Buffer((6, 10), "float32"), B: T.Buffer((6, 10), "float32")):
 
 # ---- schedule
 sch.split("i", 4)
+               # error: argument `factors` of `split` is a whole number, expected a list, each a number or None

@@ -8,3 +8,5 @@ def main(A: T.Buffer((6, 10), "float32"), B: T.Buffer((6, 10), "float32")):
 
 # ---- schedule
 sch.parallel("i", "j")
+                  #^^ error: too many arguments for `parallel`
+                  # note: it is called as `parallel(loop)`

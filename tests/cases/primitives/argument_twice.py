@@ -8,3 +8,4 @@ def main(A: T.Buffer((6, 10), "float32"), B: T.Buffer((6, 10), "float32")):
 
 # ---- schedule
 sch.cache_read("B", buffer=0, read_buffer_index=0)
+                                                # error: `cache_read` gets the argument `read_buffer_index` twice

@@ -8,3 +8,4 @@ def main(A: T.Buffer((6, 10), "float32"), B: T.Buffer((6, 10), "float32")):
 
 # ---- schedule
 sch.split("i", [None, 4], disable_predication=True)
+                                              #^^^ error: `disable_predication=True` is not supported

@@ -16,3 +16,8 @@ def f(A: T.Buffer((2, 3), "float32"), B: T.Buffer((4,), "int32"), C: T.Buffer((2
         with T.block("A"):
             vi, vj = T.axis.remap("SS", [i, j])
             A[vi, vj] = T.hypot(T.float32(3e30) * T.Cast("float32", vi), T.Cast("float32", vj) * T.float32(4e30))
+
+# ---- expected
+# A: float32 [2, 3] 0 4e30 8e30 3e30 5e30 8.544e30
+# B: int32 [4] 0 1 10 64
+# C: int32 [2] 632 531

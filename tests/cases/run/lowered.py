@@ -16,3 +16,6 @@ class Module:
             y = R.call_tir(Module.f, (x,), out_sinfo=R.Tensor((4,), "float32"))
             R.output(y)
         return y
+
+# ---- expected
+# y: float32 [4] 0.77744 2.884 1.9831 1.2662

@@ -15,3 +15,8 @@ def f(A: T.Buffer((64, 64), "int32"), B: T.Buffer((64, 64), "int32")):
     B[63, 62] = A[63, 63] + 1
 
 # ---- expected
+# exit: 1
+# `f` differs in `B`[63, 62]
+#   first:  (A[63, 62] + 1)
+#   second: (A[63, 63] + 1)
+#   with A[63, 62] = 2, A[63, 63] = -8: 3 and -7
