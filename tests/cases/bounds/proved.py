@@ -48,7 +48,7 @@ class Module:
             C_1[i * 9 + j] = T.if_then_else(1 <= i and i < 14 and 1 <= j and j < 8, A_1[(i - 1) * 7 + (j - 1)], T.float32(0.0))
         for i in range(2, 15):
             for j in range(2, 9):
-                C_1[i * 9 + j] = A_1[(i - 1) // 2 * 7 + (j // 2 - 1)]
+                C_1[i * 9 + j] = A_1[((i + 1) // 2 - 1) * 7 + (j // 2 - 1)]
         for i in range(13):
             for j in range(i, 13):
                 B_1[(j - i) * 7] = A_1[j * 7]

@@ -10,6 +10,8 @@
 //! 3. exact sets simplify indices and conditions with divisions in them ([`simplify`]);
 //! 4. local buffers are allocated where they are used, as small as can be ([`compact`]).
 //!
+//! Where index arithmetic leaves its type, only the first step runs.
+//!
 //! The second step runs only where there are guards, and the third only where intervals leave
 //! divisions: most functions need neither. What memory holds is not looked into, which takes long
 //! and is for who writes a schedule to ask for. Without libisl both are left out.
@@ -39,6 +41,9 @@ pub const PASS: Pass = Pass {
 /// `Refused` for an assumption that is provably false.
 pub fn refine(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
     let func = fold_func(&mut Settle::default(), func);
+    if Wraps::of(&func) {
+        return Ok(func);
+    }
     let func = match by_sets(&func, why) {
         Ok(func) => func,
         Err(Error::Toolchain(_)) => func,
@@ -120,6 +125,35 @@ impl Fold for Settle {
             }
             _ => fold_stmt_children(self, s),
         }
+    }
+}
+
+/// Whether index arithmetic leaves its type somewhere, which all that follows takes not to happen.
+#[derive(Default)]
+struct Wraps {
+    known: Ranges,
+    found: bool,
+}
+
+impl Wraps {
+    fn of(func: &TensorFunc) -> bool {
+        let mut wraps = Wraps::default();
+        wraps.stmt(&func.body);
+        wraps.found
+    }
+}
+
+impl Visit for Wraps {
+    fn expr(&mut self, e: &Expr) {
+        self.found |= self.known.leaves(e).is_some();
+        walk_expr(self, e);
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        if let StmtKind::For { var, range, .. } = s.kind() {
+            self.known.bind_loop(var, range);
+        }
+        walk_stmt(self, s);
     }
 }
 
