@@ -59,6 +59,7 @@ mod widths;
 pub use auto::{Machine, auto};
 pub use buffer_arg::BufferArg;
 pub use schedule::{Permissions, Schedule};
+pub use storage::{FREE_LAYOUT, POST, PRE};
 pub use tensorize::Intrinsic;
 
 use tilewright_transform::pass::Pass;

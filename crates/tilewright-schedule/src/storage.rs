@@ -11,6 +11,17 @@ use crate::schedule::{Edited, Schedule, with_block};
 use crate::site::replace_in;
 use crate::trace::{Args, BlockRef, Value};
 
+/// Annotation of the block of a stage that converts an argument to another layout: it can leave the
+/// function.
+pub const PRE: &str = "preproc";
+
+/// Annotation of the block of a stage that converts a result.
+pub const POST: &str = "postproc";
+
+/// Attribute of a function: the numbers of the parameters that are the same in every run, so that
+/// they may be stored in any layout.
+pub const FREE_LAYOUT: &str = "layout_free_buffers";
+
 impl Schedule {
     /// Lets a buffer that a block writes live in another storage scope.
     ///
