@@ -28,10 +28,10 @@ use tilewright_runtime::pool::cores;
 use tilewright_schedule::auto;
 use tilewright_transform::lower;
 use tilewright_transform::lower::scratch::scratch_count;
-use tilewright_transform::pass::{Config, Pass};
+use tilewright_transform::pass::{Config, Pass, each_tensor};
 
-use crate::assume;
 use crate::sizes;
+use crate::{assume, layout};
 
 /// A stage from module to module, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,7 +59,7 @@ impl Stage {
             Stage::Assume => &assume::PASS,
             Stage::Fuse => &graph::fuse::PASS,
             Stage::Prepare => &graph::prepare::PASS,
-            Stage::Schedule => &auto::PASS,
+            Stage::Schedule => &tilewright_auto::PASS,
             Stage::Lower => &lower::PASS,
         }
     }
@@ -77,19 +77,31 @@ impl Stage {
     /// # Errors
     /// Those of the stage, and of [`Options::target`].
     pub fn run(self, module: &Module, options: &Options) -> Result<Module> {
+        if self == Stage::Schedule {
+            return schedule(module, options);
+        }
         let given = |option: &str, value: &str| Config::new().with(self.pass().key(option), value);
         let config = match self {
-            Stage::Schedule => {
-                let target = options.target()?;
-                let features = target.known_features().to_list();
-                given(auto::TRIPLE.name, &target.triple)
-                    .with(self.pass().key(auto::FEATURES.name), features)
-            }
             Stage::Lower => given(lower::UNCHECKED.name, &u8::from(options.unchecked).to_string()),
             _ => Config::new(),
         };
         self.pass().apply(module, &config, &mut Remarks::new())
     }
+}
+
+/// Schedules for every function: contractions get register tiles, for which their constant operands
+/// are packed now, and all other stages get their loops one by one.
+fn schedule(module: &Module, options: &Options) -> Result<Module> {
+    let machine = options.target()?.known_features().machine();
+    let mut why = Remarks::new();
+    let marked = graph::layout::mark_free(module);
+    let (scheduled, trace) = tilewright_auto::auto_schedule(&marked, &machine, &mut why)?;
+    let mut module = module.clone();
+    if !trace.instructions.is_empty() {
+        let lifted = graph::layout::lift_layout(&scheduled, graph::layout::Leave::Value, &mut why)?;
+        module = layout::fold(&lifted, &mut why)?;
+    }
+    each_tensor(&module, |f| Ok(auto::auto(f, &machine)))
 }
 
 /// Progress of a compilation: `done` of `total` parts of what `what` says.

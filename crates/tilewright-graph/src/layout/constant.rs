@@ -40,7 +40,8 @@ pub(crate) fn intrinsic(op: Intrin, args: &[Expr], to: DType) -> Answer {
     literal(value.map_err(|f| f.text().to_owned())?, to)
 }
 
-fn bits(e: &Expr) -> Result<u64, String> {
+/// The bits of a constant.
+pub(crate) fn bits(e: &Expr) -> Result<u64, String> {
     match (e.as_int(), e.as_float()) {
         (Some(v), _) => Ok(Scalar::int(v, e.dtype()).bits()),
         (_, Some(v)) => Ok(Scalar::float(v, e.dtype()).bits()),

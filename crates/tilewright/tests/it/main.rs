@@ -3,5 +3,6 @@
 mod library;
 mod operators;
 mod padding;
+mod schedules;
 mod te;
 mod time;
