@@ -32,6 +32,9 @@ pub struct Arguments {
     /// Say on standard error what passes left as it was, and why.
     #[arg(long)]
     explain: bool,
+    /// Print what passes that schedule did, as a script for `--schedule`, instead of the module.
+    #[arg(long)]
+    print_trace: bool,
     #[command(flatten)]
     given: Given,
     /// A schedule to apply first.
@@ -68,18 +71,22 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     }
     for pass in &passes {
         let mut why = Remarks::new();
-        let result = passes::run(pass, &module, &config, &mut why);
+        let result = passes::run_traced(pass, &module, &config, &mut why);
         if arguments.explain {
             report::remarks(&why);
         }
-        module = result?;
+        let (new, trace) = result?;
+        module = new;
+        if let Some(trace) = trace.filter(|_| arguments.print_trace) {
+            write!(out, "{trace}")?;
+        }
         if arguments.print_after_all {
             writeln!(out, "# after {}", pass.name)?;
             writeln!(out, "{}", print(&module).trim_end())?;
         }
     }
     let steps = !passes.is_empty() || arguments.schedule.is_some();
-    if !steps || !arguments.print_after_all {
+    if !arguments.print_trace && (!steps || !arguments.print_after_all) {
         writeln!(out, "{}", print(&module).trim_end())?;
     }
     Ok(Answer::Yes)

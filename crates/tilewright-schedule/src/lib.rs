@@ -63,6 +63,7 @@ pub use argument::BlockOrLoop;
 pub use auto::auto;
 pub use buffer_arg::BufferArg;
 pub use schedule::{Permissions, Schedule};
+pub use storage::{FREE_LAYOUT, POST, PRE};
 pub use tensorize::Intrinsic;
 
 use tilewright_transform::pass::Pass;

@@ -154,7 +154,7 @@ impl Schedule {
     }
 
     /// The block by the name that it has now.
-    pub(crate) fn latest(&self, mut block: BlockRef) -> BlockRef {
+    pub fn latest(&self, mut block: BlockRef) -> BlockRef {
         let gone = |b: &BlockRef| self.func(&b.func).is_ok_and(|f| block_site(f, &b.name).is_err());
         while gone(&block)
             && let Some(new) = self.renamed.get(&block)

@@ -55,6 +55,8 @@ pub enum Run {
     Tensor(fn(&TensorFunc, &Given<'_>, &mut Remarks) -> Result<TensorFunc>),
     /// On a whole module.
     Module(fn(&Module, &Given<'_>, &mut Remarks) -> Result<Module>),
+    /// On a whole module, by schedule primitives: second, the trace, as a script that does the same.
+    Traced(fn(&Module, &Given<'_>, &mut Remarks) -> Result<(Module, String)>),
 }
 
 impl fmt::Debug for Pass {
@@ -70,10 +72,28 @@ impl Pass {
     /// # Errors
     /// Those of the pass; `Input` for an option that cannot be read.
     pub fn apply(&self, module: &Module, config: &Config, why: &mut Remarks) -> Result<Module> {
+        Ok(self.apply_traced(module, config, why)?.0)
+    }
+
+    /// The same, and the trace of a pass that schedules.
+    ///
+    /// # Errors
+    /// As [`Pass::apply`].
+    pub fn apply_traced(
+        &self,
+        module: &Module,
+        config: &Config,
+        why: &mut Remarks,
+    ) -> Result<(Module, Option<String>)> {
         let given = Given { pass: self, config };
         let (result, spent) = budget::within(self.name, u64::MAX, || match self.run {
-            Run::Tensor(change) => each_tensor(module, |f| change(f, &given, why)),
-            Run::Module(change) => change(module, &given, why),
+            Run::Tensor(change) => {
+                each_tensor(module, |f| change(f, &given, why)).map(|new| (new, None))
+            }
+            Run::Module(change) => change(module, &given, why).map(|new| (new, None)),
+            Run::Traced(change) => {
+                change(module, &given, why).map(|(new, trace)| (new, Some(trace)))
+            }
         });
         why.extend(spent.short.iter().map(|name| self.stopped(name)));
         result

@@ -1,4 +1,4 @@
-# run: opt --pass auto_schedule,lower
+# run: opt --pass schedule_stages,lower
 # output: not compared, only what it computes
 # A padded convolution of ragged sizes with its bias and relu.
 

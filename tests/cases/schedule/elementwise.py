@@ -1,4 +1,4 @@
-# run: opt --pass auto_schedule
+# run: opt --pass schedule_stages
 @T.prim_func
 def relu(A: T.Buffer((13, 27), "float32"), B: T.Buffer((13, 27), "float32")):
     for i, j in T.grid(13, 27):

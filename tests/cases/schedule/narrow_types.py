@@ -1,4 +1,4 @@
-# run: opt --pass auto_schedule
+# run: opt --pass schedule_stages
 # Loops of other types than int32: the variables keep theirs, and sums that may wrap stay as they are.
 @T.prim_func
 def main(A: T.Buffer((6, 100), "float32"), B: T.Buffer((6, 100), "float32"), C: T.Buffer((6, 100), "int64")):

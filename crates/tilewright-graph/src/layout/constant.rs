@@ -37,7 +37,7 @@ pub(crate) fn intrinsic(op: Intrin, args: &[Expr]) -> Answer {
     Scalar::intrinsic(op, &args).map(Scalar::expr).map_err(|f| f.text().to_owned())
 }
 
-fn scalar(e: &Expr) -> Result<Scalar, String> {
+pub(crate) fn scalar(e: &Expr) -> Result<Scalar, String> {
     Scalar::constant(e).ok_or_else(|| "a value that is no constant".into())
 }
 

@@ -14,6 +14,8 @@ use tilewright_ir::{
 };
 use tilewright_transform::pass::{Number, Pass, Run};
 
+use super::apply::apply;
+use super::conversion::Conversion;
 use crate::functions::Functions;
 use crate::normal::changed_graphs;
 
@@ -66,7 +68,8 @@ pub fn fold_constant(
     evaluate: &mut Evaluate<'_>,
     why: &mut Remarks,
 ) -> Result<Module> {
-    let mut fold = Folder { module, growth, evaluate, why, done: HashMap::new() };
+    let mut fold =
+        Folder { module, growth, evaluate, why, done: HashMap::new(), moves: HashMap::new() };
     let graphs = changed_graphs(module, |normal| Ok(fold.graph(normal)))?;
     Ok(Functions::new(module).finish(&graphs, |_, f| f.clone()))
 }
@@ -78,6 +81,8 @@ struct Folder<'a, 'e> {
     why: &'a mut Remarks,
     /// Results by function and the memory of the arguments.
     done: HashMap<(Arc<str>, Vec<*const u8>), Vec<Tensor>>,
+    /// The conversions that functions are.
+    moves: HashMap<Arc<str>, Option<Conversion>>,
 }
 
 impl Folder<'_, '_> {
@@ -146,7 +151,8 @@ impl Folder<'_, '_> {
                     if let Some(done) = self.done.get(&key) {
                         return Some(done.clone());
                     }
-                    match (self.evaluate)(f, &args) {
+                    let moved = self.converted(func, f, &args).map(|t| Ok(vec![t]));
+                    match moved.unwrap_or_else(|| (self.evaluate)(f, &args)) {
                         Ok(results) if fits(&results, outs) => {
                             self.done.insert(key, results.clone());
                             return Some(results);
@@ -161,6 +167,16 @@ impl Folder<'_, '_> {
             }
             _ => None,
         }
+    }
+}
+
+impl Folder<'_, '_> {
+    /// The result of a function that only moves data, without running it.
+    fn converted(&mut self, name: &Arc<str>, f: &TensorFunc, args: &[Tensor]) -> Option<Tensor> {
+        let [arg] = args else { return None };
+        let known = self.moves.entry(name.clone());
+        let conversion = known.or_insert_with(|| Conversion::of(f).ok().flatten());
+        apply(conversion.as_ref()?, arg)
     }
 }
 

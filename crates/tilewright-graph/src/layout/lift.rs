@@ -64,11 +64,7 @@ pub const PASS: Pass = Pass {
     run: Run::Module(|module, given, why| lift_layout(module, given.get(&PADDING)?, why)),
 };
 
-/// Annotation of the block of a stage that converts an argument.
-pub const PRE: &str = "preproc";
-
-/// Annotation of the block of a stage that converts a result.
-pub const POST: &str = "postproc";
+pub use tilewright_schedule::{POST, PRE};
 
 /// What TVM annotates stages with that convert an argument.
 pub const LAYOUT_REWRITE: &str = "meta_schedule.layout_rewrite_preproc";

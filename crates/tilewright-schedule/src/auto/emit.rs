@@ -14,7 +14,7 @@ use crate::auto::axes::Axis;
 pub const PARALLEL_WORK: i64 = 16 * 1024;
 
 /// Enough parallel iterations that chunks of them balance over a few threads.
-const PARALLEL_ITERATIONS: i64 = 32;
+pub const PARALLEL_ITERATIONS: i64 = 32;
 
 /// Flat views of buffers and new buffers, made on demand, which are defined around the whole body
 /// at the end.

@@ -17,8 +17,10 @@ pub mod pack;
 pub mod reduce;
 pub mod spatial;
 
-use tilewright_analysis::{Stage, stages};
-use tilewright_ir::{Stmt, TensorFunc};
+use tilewright_analysis::Stage;
+use tilewright_analysis::stage::stage;
+use tilewright_ir::visit::accessed;
+use tilewright_ir::{Stmt, StmtKind, TensorFunc};
 use tilewright_target::Target;
 use tilewright_transform::pass::{Pass, Run, Text};
 
@@ -37,10 +39,10 @@ pub const FEATURES: Text =
 /// The processor to schedule for.
 pub const CPU: Text = Text { name: "cpu", summary: "the processor, as LLVM names it", default: "" };
 
-/// `auto_schedule` by name.
+/// `schedule_stages` by name.
 pub const PASS: Pass = Pass {
-    name: "auto_schedule",
-    summary: "give functions in canonical form loops that suit a processor",
+    name: "schedule_stages",
+    summary: "give stages in canonical form loops that suit a processor",
     options: &[&CPU, &FEATURES, &TRIPLE],
     run: Run::Tensor(|f, given, _| {
         let (triple, cpu, list) = (given.get(&TRIPLE)?, given.get(&CPU)?, given.get(&FEATURES)?);
@@ -49,36 +51,48 @@ pub const PASS: Pass = Pass {
     }),
 };
 
-/// A function with the same interface and results, whose loops suit the target.
+/// A function with the same interface and results, whose stages have loops that suit the target.
 ///
-/// The order of a floating-point reduction may change (vectors of partial results). A function with
-/// a loop of more iterations than `int32` counts stays as it is, and so does one with a buffer of
-/// several physical axes: these loops are for flat memory. Whether the target has other memory is
-/// for its backend to say.
+/// The order of a floating-point reduction may change (vectors of partial results). Statements of
+/// another form stay as they are: their own loops are their schedule. So do a function with a loop of
+/// more iterations than `int32` counts and one with a buffer of several physical axes: these loops
+/// are for flat memory. Whether the target has other memory is for its backend to say.
 pub fn auto(func: &TensorFunc, target: &Target) -> TensorFunc {
-    let Some(stages) = stages(func) else { return func.clone() };
-    if stages.iter().flat_map(Stage::iters).any(|(_, extent, _)| !emit::fits(extent)) {
+    let (allocs, body) = func.root_parts();
+    if func.root().is_some_and(|r| !r.is_plain_root()) {
         return func.clone();
     }
-    let (allocs, _) = func.root_parts();
-    if func.buffers().chain(allocs).any(|b| !b.axis_separators.is_empty()) {
+    let list = match body.kind() {
+        StmtKind::Seq(list) => list.clone(),
+        _ => vec![body.clone()],
+    };
+    let stages: Vec<Option<Stage>> = list.iter().map(stage).collect();
+    let iters = stages.iter().flatten().flat_map(Stage::iters);
+    let counted = iters.map(|(_, extent, _)| extent).all(emit::fits);
+    let flat = func.buffers().chain(allocs).all(|b| b.axis_separators.is_empty());
+    if !counted || !flat || stages.iter().all(Option::is_none) {
         return func.clone();
     }
     let mut allocs = allocs.to_vec();
     let mut views = emit::Views::default();
     let mut out = Vec::new();
     let mut k = 0;
-    while k < stages.len() {
-        let stage = &stages[k];
+    while k < list.len() {
+        let stmt = &list[k];
+        let found = &stages[k];
         k += 1;
+        let Some(stage) = found else {
+            out.push(stmt.clone());
+            continue;
+        };
         if !stage.is_reduction() {
             out.push(spatial::schedule(stage, &mut views));
             continue;
         }
-        let epilogue = stages.get(k).filter(|next| {
-            let used_once = |s: &Stage| s.loads().iter().all(|(b, _)| *b != stage.buffer);
+        let epilogue = stages.get(k).and_then(Option::as_ref).filter(|next| {
+            let unread = |s: &Stmt| !accessed(s).0.contains(&stage.buffer);
             allocs.contains(&stage.buffer)
-                && stages[k + 1..].iter().all(used_once)
+                && list[k + 1..].iter().all(unread)
                 && reduce::follows(stage, next).is_some()
         });
         match reduce::schedule(stage, epilogue, target, &mut views) {

@@ -9,7 +9,7 @@
 //! * [`compare`], [`random`]: comparing outputs, making inputs.
 //!
 //! The other crates of the project are here by their names: [`ir`], [`script`], [`sets`],
-//! [`interp`], [`analysis`], [`transform`], [`schedule`], [`graph`], [`ops`], [`onnx`], [`target`],
+//! [`interp`], [`analysis`], [`transform`], [`schedule`], [`auto`], [`graph`], [`ops`], [`onnx`], [`target`],
 //! [`codegen`], [`runtime`].
 
 pub mod assume;
@@ -25,6 +25,7 @@ pub mod random;
 pub mod schedule_script;
 
 pub use tilewright_analysis as analysis;
+pub use tilewright_auto as auto;
 pub use tilewright_codegen as codegen;
 pub use tilewright_graph as graph;
 pub use tilewright_graph::sizes;

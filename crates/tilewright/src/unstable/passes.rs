@@ -14,8 +14,12 @@ use super::pipeline::check_after;
 use super::{assume, checked};
 
 static ALL: LazyLock<Vec<&'static Pass>> = LazyLock::new(|| {
-    let lists =
-        [tilewright_transform::PASSES, tilewright_schedule::PASSES, tilewright_graph::PASSES];
+    let lists = [
+        tilewright_transform::PASSES,
+        tilewright_schedule::PASSES,
+        tilewright_auto::PASSES,
+        tilewright_graph::PASSES,
+    ];
     let mut all: Vec<&'static Pass> = lists.into_iter().flatten().copied().collect();
     all.push(&assume::PASS);
     all.sort_by_key(|p| p.name);
@@ -50,14 +54,27 @@ pub fn check_config(config: &Config, running: &[&Pass]) -> Result<()> {
 /// [`Error::Internal`] if the result breaks a rule of the IR or, in debug builds, computes
 /// something else.
 pub fn run(pass: &Pass, module: &Module, config: &Config, why: &mut Remarks) -> Result<Module> {
+    Ok(run_traced(pass, module, config, why)?.0)
+}
+
+/// [`run`], and the trace of a pass that schedules.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_traced(
+    pass: &Pass,
+    module: &Module,
+    config: &Config,
+    why: &mut Remarks,
+) -> Result<(Module, Option<String>)> {
     let sourced = |e: Error| module.source.iter().fold(e, |e, source| e.in_source(source));
     let mut said = Remarks::new();
-    let result = pass.apply(module, config, &mut said);
+    let result = pass.apply_traced(module, config, &mut said);
     why.extend(said.into_iter().map(sourced));
-    let new = result.map_err(sourced)?;
+    let (new, trace) = result.map_err(sourced)?;
     check_after(pass.name, &new)?;
     checked::check(pass.name, module, &new)?;
-    Ok(new)
+    Ok((new, trace))
 }
 
 /// All passes with their options, as a page of Markdown.

@@ -4,6 +4,7 @@ mod backend;
 mod library;
 mod operators;
 mod padding;
+mod schedules;
 mod te;
 mod time;
 mod traces;

@@ -1,0 +1,341 @@
+//! The trace of a contraction: primitives that make its register tiles.
+//!
+//! ```text
+//! pack the vector operand, padded to whole tiles              pad_einsum, cache_read,
+//!                                                              transform_layout
+//! for other axes, tiles of columns, tiles of rows:             split, reorder
+//!     sums = 0                                                 set_scope, decompose_reduction
+//!     for the reduction:
+//!         for rows, lanes: sums += a * b                       unroll, vectorize
+//!     for rows, lanes: out = what follows of sums              reverse_compute_at
+//! ```
+//!
+//! The last tile of rows is made apart where it is smaller (`loop_partition`), so that nothing is
+//! guarded inside of the reduction.
+
+use std::sync::Arc;
+
+use tilewright_ir::visit::accessed;
+use tilewright_ir::{Attr, Block, Error, Expr, IterKind, Result, Visit, visit};
+use tilewright_schedule::auto::emit::{PARALLEL_ITERATIONS, PARALLEL_WORK};
+use tilewright_schedule::compute::Placement;
+use tilewright_schedule::trace::{Lambda, LambdaItem, Value};
+use tilewright_schedule::{BlockRef, BufferArg, LoopRef, PRE, Schedule};
+use tilewright_target::Target;
+
+use crate::contraction::Contraction;
+use crate::tile::{Source, Tile};
+
+/// Makes the tiles of a contraction. `epilogue` is the block that alone maps its result point by
+/// point.
+///
+/// # Errors
+/// Those of the primitives: the function then is not to be used.
+pub fn tiled(
+    sch: &mut Schedule,
+    func: &Arc<str>,
+    c: &Contraction,
+    tile: &Tile,
+    epilogue: Option<&str>,
+    target: &Target,
+) -> Result<()> {
+    let block = sch.get_block(&c.block, func)?;
+    let finish = pack(sch, &block, c, tile, epilogue)?;
+    let order = order(c, tile, target);
+    let sums =
+        digits(tile, &order, c.dims.len(), |k| c.dims.iter().position(|d| *d == Some(k)), &[]);
+    sch.transform_layout(&block, ("write", 0usize), &sums, &Value::None, false)?;
+    let iters = digits(tile, &order, c.axes.len(), Some, &order.reduce);
+    sch.transform_block_layout(&block, &iters)?;
+
+    let loops = sch.get_loops(&block)?;
+    let (mut outer, lane) = (loops[..order.outer.len()].to_vec(), loops[order.outer.len()].clone());
+    let reduce = &loops[order.outer.len() + 1..];
+    let mut inner = reduce.to_vec();
+    if tile.row_axis.is_some()
+        && let Some(rows) = outer.pop()
+    {
+        let mut parts = sch.split(&rows, &[None, number(tile.rows)])?.into_iter();
+        outer.extend(parts.next());
+        inner.extend(parts);
+    }
+    inner.push(lane);
+    sch.reorder(&[&outer[..], &inner].concat())?;
+
+    let (Some(innermost), Some(first)) = (outer.last(), reduce.first()) else {
+        return Err(Error::internal("a tile has no loop around it"));
+    };
+    sch.reverse_compute_at(&finish, innermost, Placement::default())?;
+    let init = sch.decompose_reduction(&block, first)?;
+    let update = sch.latest(block);
+    let mut parts = vec![[init, update, finish]];
+    let ragged = tile.row_axis.filter(|r| c.axes[*r].extent % tile.rows != 0);
+    if let Some(r) = ragged {
+        let before = blocks(sch, func)?;
+        let full = c.axes[r].extent / tile.rows;
+        sch.loop_partition(innermost, Some(&[number(full), number(1)]))?;
+        // The second part has copies of the blocks, in the same order.
+        let after = blocks(sch, func)?;
+        let made = after.iter().filter(|b| before.iter().all(|x| x.name != b.name));
+        let copies: Vec<BlockRef> =
+            made.map(|b| sch.get_block(&b.name, func)).collect::<Result<_>>()?;
+        let copies = <[BlockRef; 3]>::try_from(copies)
+            .map_err(|_| Error::internal("a part of a loop has other blocks"))?;
+        parts.push(copies);
+    }
+    for [init, update, finish] in &parts {
+        for (block, around, is_sum) in [
+            (init, outer.len(), true),
+            (update, outer.len() + reduce.len(), true),
+            (finish, outer.len(), false),
+        ] {
+            let loops = sch.get_loops(block)?;
+            let inside = loops.get(around..).and_then(|l| l.split_last());
+            let Some((lane, rows)) = inside else { continue };
+            if is_sum || c.out[tile.vector_axis] == Some(1) {
+                sch.vectorize(lane)?;
+            }
+            if is_sum {
+                rows.iter().try_for_each(|r| sch.unroll(r))?;
+            }
+        }
+        let loops = sch.get_loops(update)?;
+        if let Some(k) = loops.get(outer.len() + reduce.len() - 1) {
+            sch.annotate_loop(k, "pragma_no_unroll", Attr::Int(1))?;
+        }
+    }
+    parallel(sch, c, tile, &order, &outer, ragged.is_some())
+}
+
+/// Runs the outer loops in parallel: as many of them, from outside, as it takes to have enough
+/// iterations to share. The innermost stays where it was taken apart.
+fn parallel(
+    sch: &mut Schedule,
+    c: &Contraction,
+    tile: &Tile,
+    order: &Order,
+    outer: &[LoopRef],
+    apart: bool,
+) -> Result<()> {
+    let all: Vec<usize> = (0..c.axes.len()).collect();
+    if c.count(&all) < PARALLEL_WORK {
+        return Ok(());
+    }
+    let tiles = |k: usize, size: i64| (c.axes[k].extent as u64).div_ceil(size as u64) as i64;
+    let count = |o: &Outer| match o {
+        Outer::Axis(k) => c.axes[*k].extent,
+        Outer::Columns => tiles(tile.vector_axis, tile.width),
+        Outer::Rows => tile.row_axis.map_or(1, |r| tiles(r, tile.rows)),
+    };
+    let fusible = outer.len() - usize::from(apart || outer.len() > 1);
+    let mut total = 1;
+    let mut fused = Vec::new();
+    for (o, l) in order.outer.iter().zip(&outer[..fusible]) {
+        if total >= PARALLEL_ITERATIONS {
+            break;
+        }
+        total *= count(o);
+        fused.push(l.clone());
+    }
+    if total > 1 {
+        let l = match &fused[..] {
+            [one] => one.clone(),
+            _ => sch.fuse(&fused)?,
+        };
+        sch.parallel(&l)?;
+    }
+    Ok(())
+}
+
+fn number(n: i64) -> Option<Expr> {
+    i32::try_from(n).ok().map(Expr::i32)
+}
+
+/// The index map from some axes to the loops of tiles: what is outside in its order, the lanes, and
+/// what comes last. `place` says which of `rank` indices an axis of the contraction is; indices that
+/// are no axis come first.
+fn digits(
+    tile: &Tile,
+    order: &Order,
+    rank: usize,
+    place: impl Fn(usize) -> Option<usize>,
+    last: &[usize],
+) -> Lambda {
+    #[derive(Clone, Copy)]
+    enum Digit {
+        Whole(usize),
+        Tile(usize),
+        Lane(usize),
+    }
+    let mut list: Vec<Digit> = Vec::new();
+    for o in &order.outer {
+        list.extend(match o {
+            Outer::Axis(k) => place(*k).map(Digit::Whole),
+            Outer::Columns => place(tile.vector_axis).map(Digit::Tile),
+            Outer::Rows => tile.row_axis.and_then(&place).map(Digit::Whole),
+        });
+    }
+    list.extend(place(tile.vector_axis).map(Digit::Lane));
+    list.extend(last.iter().filter_map(|k| place(*k)).map(Digit::Whole));
+    let used = |d: &usize| {
+        list.iter().any(|x| match x {
+            Digit::Whole(k) | Digit::Tile(k) | Digit::Lane(k) => k == d,
+        })
+    };
+    let units: Vec<Digit> = (0..rank).filter(|d| !used(d)).map(Digit::Whole).collect();
+    let (list, width) = ([units, list].concat(), tile.width);
+    let names: Vec<String> = (0..rank).map(|d| format!("i{d}")).collect();
+    Lambda::from_fn(names, move |at| {
+        let item = |d: &Digit| match d {
+            Digit::Whole(k) => at[*k].clone(),
+            Digit::Tile(k) => at[*k].clone().floordiv(width),
+            Digit::Lane(k) => at[*k].clone().floormod(width),
+        };
+        list.iter().map(|d| item(d).into()).collect()
+    })
+}
+
+/// Gives the vector operand its layout and the sums their place. Returns the block that makes the
+/// result of the sums.
+fn pack(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    c: &Contraction,
+    tile: &Tile,
+    epilogue: Option<&str>,
+) -> Result<BlockRef> {
+    let func = &block.func;
+    let operand = &c.operands[tile.vector];
+    let mut finish = epilogue.map(|name| sch.get_block(name, func)).transpose()?;
+    let ragged = c.axes[tile.vector_axis].extent % tile.width != 0;
+    let mut copy = None;
+    if ragged {
+        let before = blocks(sch, func)?;
+        let padding: Vec<i64> =
+            (0..c.axes.len()).map(|k| if k == tile.vector_axis { tile.width } else { 1 }).collect();
+        sch.pad_einsum(block, &padding)?;
+        for b in blocks(sch, func)? {
+            if before.iter().any(|x| x.name == b.name) {
+                continue;
+            }
+            let made = sch.get_block(&b.name, func)?;
+            match accessed(&b.body).0.contains(&operand.buffer) {
+                true => copy = Some(made),
+                // What cuts off the padding of the result.
+                false if finish.is_some() => sch.compute_inline(&made)?,
+                false => finish = Some(made),
+            }
+        }
+    }
+    if let Source::Packed { axis } = tile.source {
+        let copy = match copy {
+            Some(copy) => copy,
+            None => {
+                let buffer = BufferArg::Name(operand.buffer.name.clone());
+                sch.cache_read(block, buffer, "global", &[])?
+            }
+        };
+        let map = tiles_outermost(c, tile, axis);
+        sch.transform_layout(&copy, ("write", 0usize), &map, &Value::None, false)?;
+        match operand.free {
+            true => sch.annotate_block(&copy, PRE, Attr::Str("layout".into()))?,
+            false => sch.transform_block_layout(&copy, &map)?,
+        }
+    }
+    match finish {
+        Some(finish) => {
+            sch.set_scope(block, 0usize, "local")?;
+            Ok(finish)
+        }
+        None => sch.cache_write(block, 0usize, "local", &[]),
+    }
+}
+
+/// The layout of a packed operand: batch axes, tiles of the vector axis, all else in its order, and
+/// the lanes of a tile.
+fn tiles_outermost(c: &Contraction, tile: &Tile, axis: usize) -> Lambda {
+    let operand = &c.operands[tile.vector];
+    let other = &c.operands[1 - tile.vector];
+    let is_batch = |index: &Expr| {
+        c.axes.iter().zip(&other.steps).any(|(a, step)| {
+            a.kind == IterKind::Spatial && *step != 0 && index.as_var() == Some(&a.var)
+        })
+    };
+    let rank = operand.indices.len();
+    let batch: Vec<usize> =
+        (0..rank).filter(|d| *d != axis && is_batch(&operand.indices[*d])).collect();
+    let rest: Vec<usize> = (0..rank).filter(|d| *d != axis && !batch.contains(d)).collect();
+    let width = tile.width;
+    let names: Vec<String> = (0..rank).map(|d| format!("i{d}")).collect();
+    Lambda::from_fn(names, move |at| {
+        let mut items: Vec<LambdaItem> = batch.iter().map(|d| (&at[*d]).into()).collect();
+        items.push(at[axis].clone().floordiv(width).into());
+        items.extend(rest.iter().map(|d| LambdaItem::from(&at[*d])));
+        items.push(at[axis].clone().floormod(width).into());
+        items
+    })
+}
+
+/// A loop around the reduction.
+enum Outer {
+    /// Over an axis that the tile does not have.
+    Axis(usize),
+    /// Over tiles along the vector axis.
+    Columns,
+    /// Over tiles of rows.
+    Rows,
+}
+
+/// The order of loops.
+struct Order {
+    outer: Vec<Outer>,
+    reduce: Vec<usize>,
+}
+
+/// The order of the loops: axes that move both operands, then those along which the vector operand
+/// stays, inside of its tiles where it does not fit the cache as a whole. The reduction runs in the
+/// order in which the vector operand lies.
+fn order(c: &Contraction, tile: &Tile, target: &Target) -> Order {
+    let vector = &c.operands[tile.vector];
+    let broadcast = &c.operands[1 - tile.vector];
+    let other = |k: usize| k != tile.vector_axis && Some(k) != tile.row_axis;
+    let of = |in_vector: bool, in_broadcast: bool| -> Vec<Outer> {
+        let wanted = |k: usize| {
+            other(k)
+                && (vector.steps[k] != 0) == in_vector
+                && (broadcast.steps[k] != 0) == in_broadcast
+        };
+        c.axes_where(IterKind::Spatial, wanted).into_iter().map(Outer::Axis).collect()
+    };
+    let (batch, columns, rows) = (of(true, true), of(true, false), of(false, true));
+    let neither = of(false, false);
+    let columns = columns.into_iter().chain([Outer::Columns]);
+    let fits = c.size(tile.vector) <= target.caches.l2 as i64 / 2;
+    let mut outer: Vec<Outer> = batch.into_iter().chain(neither).collect();
+    match fits {
+        true => outer.extend(rows.into_iter().chain(columns)),
+        false => outer.extend(columns.chain(rows)),
+    }
+    if tile.row_axis.is_some() {
+        outer.push(Outer::Rows);
+    }
+    let mut reduce = c.axes_where(IterKind::Reduce, |_| true);
+    reduce.sort_by_key(|k| std::cmp::Reverse(vector.steps[*k].abs()));
+    Order { outer, reduce }
+}
+
+/// The blocks of a function with iteration variables, in the order of the text.
+fn blocks(sch: &Schedule, func: &str) -> Result<Vec<Arc<Block>>> {
+    struct Blocks(Vec<Arc<Block>>);
+    impl Visit for Blocks {
+        fn block(&mut self, b: &Block) {
+            if !b.iters.is_empty() {
+                self.0.push(Arc::new(b.clone()));
+            }
+            visit::walk_block(self, b);
+        }
+    }
+    let mut found = Blocks(Vec::new());
+    found.stmt(&sch.func(func)?.body);
+    Ok(found.0)
+}

@@ -1,0 +1,141 @@
+//! Automatic schedules: traces of primitives, found from the accesses of a function and a target.
+//!
+//! [`auto_schedule`] looks for contractions in a function in canonical form (see
+//! `tilewright_analysis::stage`), chooses a register tile for each by a cost model, and makes its
+//! loops by the primitives of `tilewright-schedule` alone. So a schedule that was found can be
+//! printed, edited and replayed like one that a person wrote.
+//!
+//! * [`contraction`]: contractions, recognised from their accesses.
+//! * [`tile`]: the choice of a register tile, by a written cost model.
+//! * [`generate`]: the trace of a contraction.
+//!
+//! What an argument that is the same in every run may become is said by the attribute
+//! [`FREE_LAYOUT`] of the function: the copy that such an argument is packed into is marked, so that
+//! it can be lifted out of the function and made once.
+
+pub mod contraction;
+pub mod generate;
+pub mod tile;
+
+use std::sync::Arc;
+
+use tilewright_analysis::{Stage, stages};
+use tilewright_ir::visit::Subst;
+use tilewright_ir::{Attr, Buffer, Error, Fold, Module, Remarks, Result, TensorFunc};
+use tilewright_schedule::auto::reduce::follows;
+use tilewright_schedule::{FREE_LAYOUT, Permissions, Schedule, Trace};
+use tilewright_target::Target;
+use tilewright_transform::pass::{Pass, Run, Text};
+
+use crate::contraction::{Contraction, steps};
+
+/// The architecture to schedule for. Not this machine's: the result of a pass does not depend on
+/// where it runs.
+pub const TRIPLE: Text = Text {
+    name: "triple",
+    summary: "the target, as LLVM names it",
+    default: "x86_64-unknown-linux-gnu",
+};
+
+/// The features of the processor to schedule for.
+pub const FEATURES: Text =
+    Text { name: "features", summary: "CPU features in LLVM's notation", default: "+avx2,+fma" };
+
+/// The processor to schedule for.
+pub const CPU: Text = Text { name: "cpu", summary: "the processor, as LLVM names it", default: "" };
+
+/// `auto_schedule` by name.
+pub const PASS: Pass = Pass {
+    name: "auto_schedule",
+    summary: "give contractions loops that suit a processor, by schedule primitives",
+    options: &[&CPU, &FEATURES, &TRIPLE],
+    run: Run::Traced(|module, given, why| {
+        let (triple, cpu, list) = (given.get(&TRIPLE)?, given.get(&CPU)?, given.get(&FEATURES)?);
+        tilewright_target::check(&triple, &cpu, &list, u32::MAX, None)?;
+        let target = Target::new(triple, cpu, list);
+        let (module, trace) = auto_schedule(module, &target, why)?;
+        Ok((module, trace.to_string()))
+    }),
+};
+
+/// The passes that make automatic schedules.
+pub static PASSES: &[&Pass] = &[&PASS];
+
+/// Schedules the contractions of every function for a machine. Second, what was done, as one trace:
+/// applied to the same module it gives the same result.
+///
+/// A function in which a primitive refuses stays as it is, with a remark.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn auto_schedule(
+    module: &Module,
+    target: &Target,
+    why: &mut Remarks,
+) -> Result<(Module, Trace)> {
+    let mut out = module.clone();
+    let mut trace = Trace::default();
+    for (name, func) in module.tensors() {
+        let (scheduled, said) = function(name, func, target);
+        why.extend(said);
+        let Some(sch) = scheduled else { continue };
+        trace.instructions.extend(sch.trace().instructions.iter().cloned());
+        out.insert(name.clone(), (**sch.func(name)?).clone());
+    }
+    Ok((out, trace))
+}
+
+/// The schedule of a function; `None` where there is nothing to schedule.
+fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> (Option<Schedule>, Vec<Error>) {
+    let Some(stages) = stages(func) else { return (None, Vec::new()) };
+    if func.buffers().any(|b| !b.axis_separators.is_empty()) {
+        return (None, Vec::new());
+    }
+    let mut module = Module::new();
+    module.insert(name.clone(), func.clone());
+    let mut sch = Schedule::new(module, Permissions::default());
+    let (mut changed, mut said) = (false, Vec::new());
+    for (k, stage) in stages.iter().enumerate() {
+        let Some(mut c) = Contraction::of(stage, |b| is_free(func, b)) else { continue };
+        let epilogue = epilogue(func, &stages, k);
+        if let Some(next) = epilogue
+            && let Some(map) = follows(stage, next)
+        {
+            let mut rename = Subst::vars(map);
+            let at: Vec<_> = next.indices.iter().map(|i| rename.expr(i)).collect();
+            c.out = match steps(&next.buffer, &at, &c.axes) {
+                Some(steps) => steps.into_iter().map(Some).collect(),
+                None => vec![None; c.axes.len()],
+            };
+        }
+        let Some(tile) = tile::choose(&c, target) else { continue };
+        // What a refusal leaves half done is thrown away.
+        let mut trial = sch.clone();
+        let next = epilogue.map(|e| e.name().clone());
+        match generate::tiled(&mut trial, name, &c, &tile, next.as_deref(), target) {
+            Ok(()) => (sch, changed) = (trial, true),
+            Err(e) => said.push(e.context(format_args!("function `{name}`"))),
+        }
+    }
+    (changed.then_some(sch), said)
+}
+
+/// Whether a buffer is an argument whose layout is free.
+fn is_free(func: &TensorFunc, buffer: &Buffer) -> bool {
+    let Some(Attr::List(free)) = func.attrs.get(FREE_LAYOUT) else { return false };
+    let at = func.params.iter().position(|p| p.buffer() == Some(buffer));
+    at.is_some_and(|at| {
+        free.iter().any(|f| matches!(f, Attr::Int(k) if usize::try_from(*k) == Ok(at)))
+    })
+}
+
+/// The stage that alone reads the result of a stage, point by point, if there is one.
+fn epilogue<'a>(func: &TensorFunc, stages: &'a [Stage], k: usize) -> Option<&'a Stage> {
+    let (allocs, _) = func.root_parts();
+    let stage = &stages[k];
+    let next = stages.get(k + 1)?;
+    let unread = |s: &Stage| s.loads().iter().all(|(b, _)| *b != stage.buffer);
+    let alone = allocs.contains(&stage.buffer)
+        && stages.iter().enumerate().all(|(i, s)| i == k || i == k + 1 || unread(s));
+    (alone && follows(stage, next).is_some()).then_some(next)
+}

@@ -1,0 +1,49 @@
+//! Arguments of functions that are the same in every run.
+//!
+//! A parameter that is a constant in every call of a function may be stored in any layout: whatever
+//! it is converted to can be made once. Such parameters are named in the function's attribute
+//! [`FREE_LAYOUT`], where automatic schedules look.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tilewright_ir::{Attr, Function, GraphExpr, Module};
+use tilewright_schedule::FREE_LAYOUT;
+
+/// The module with the attribute [`FREE_LAYOUT`] at every function that has such parameters.
+pub fn mark_free(module: &Module) -> Module {
+    let mut free: HashMap<Arc<str>, Vec<bool>> = HashMap::new();
+    for (_, graph) in module.graphs() {
+        let mut constants: HashSet<u64> = HashSet::new();
+        for b in graph.bindings() {
+            let is_constant = |e: &GraphExpr| match e {
+                GraphExpr::Const(_) => true,
+                GraphExpr::Var(v) => constants.contains(&v.id()),
+                _ => false,
+            };
+            match &b.value {
+                GraphExpr::CallTir { func, args, .. } => {
+                    let given: Vec<bool> = args.iter().map(is_constant).collect();
+                    let all = free.entry(func.clone()).or_insert_with(|| given.clone());
+                    all.iter_mut().zip(given).for_each(|(all, now)| *all &= now);
+                }
+                value if is_constant(value) => {
+                    constants.insert(b.var.id());
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut out = module.clone();
+    for (name, function) in &mut out.functions {
+        let Some(params) = free.get(name).filter(|params| params.contains(&true)) else { continue };
+        if let Function::Tensor(f) = function {
+            let numbers = (0i64..).zip(params).filter(|(_, is)| **is);
+            let numbers = numbers.map(|(k, _)| Attr::Int(k)).collect();
+            let mut new = (**f).clone();
+            new.attrs.insert(FREE_LAYOUT.into(), Attr::List(numbers));
+            *f = Arc::new(new);
+        }
+    }
+    out
+}

@@ -1,0 +1,173 @@
+//! Automatic schedules of contractions: their traces, the constants that they pack, and the loops
+//! that become of them on processors of every kind.
+
+use tilewright::schedule::{Permissions, Schedule};
+use tilewright::unstable::auto::auto_schedule;
+use tilewright::unstable::codegen::emit;
+use tilewright::unstable::codegen::llvm::{Emit, Llvm};
+use tilewright::unstable::compile::lower_program;
+use tilewright::unstable::graph::layout::mark_free;
+use tilewright::unstable::interp;
+use tilewright::unstable::ir::equal::{Options as Equality, tensor_funcs};
+use tilewright::unstable::ir::{
+    Attr, Attrs, Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, Remarks, Source,
+    TensorFunc, TensorType,
+};
+use tilewright::unstable::ops::Operand;
+use tilewright::unstable::ops::contraction::{Conv, conv, matmul};
+use tilewright::unstable::pipeline::{Stage, run_stages};
+use tilewright::unstable::random::Random;
+use tilewright::unstable::schedule::FREE_LAYOUT;
+use tilewright::unstable::schedule_script::apply;
+use tilewright::{DType, Module, OptLevel, Options, Target, Tensor, compile};
+
+/// The processors that are looked at: triple, CPU, and what a fused multiply-add is called there.
+const TARGETS: [(&str, &str, &str); 3] = [
+    ("x86_64-unknown-linux-gnu", "x86-64-v3", "vfmadd"),
+    ("x86_64-unknown-linux-gnu", "x86-64-v4", "vfmadd"),
+    ("aarch64-unknown-linux-gnu", "cortex-a76", "fmla"),
+];
+
+/// A convolution of an image with so many channels, and as many results.
+fn image(channels: usize, size: usize, kernel: usize, stride: usize) -> TensorFunc {
+    let pad = kernel / 2;
+    let (x, w) = ([1, channels, size, size], [channels, channels, kernel, kernel]);
+    let p = Conv {
+        bias: true,
+        strides: vec![stride, stride],
+        pads_begin: vec![pad, pad],
+        pads_end: vec![pad, pad],
+        ..Conv::new(Operand::f32(&x), Operand::f32(&w))
+    };
+    conv(&p).expect("a convolution")
+}
+
+fn product(m: usize, k: usize, n: usize) -> TensorFunc {
+    matmul(&Operand::f32(&[m, k]), &Operand::f32(&[k, n])).expect("a product")
+}
+
+/// A module of one function whose second argument is the same in every run.
+fn alone(mut func: TensorFunc) -> Module {
+    func.attrs.insert(FREE_LAYOUT.into(), Attr::List(vec![Attr::Int(1)]));
+    let mut module = Module::new();
+    module.insert("main", func);
+    module
+}
+
+#[test]
+fn a_trace_that_is_replayed_gives_the_same_module() {
+    let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
+    for func in [product(13, 37, 27), product(48, 33, 64), image(17, 9, 3, 1), image(16, 12, 1, 2)]
+    {
+        let module = alone(func);
+        let mut why = Remarks::new();
+        let (scheduled, trace) = auto_schedule(&module, &target, &mut why).expect("a schedule");
+        assert!(why.is_empty(), "{}", why[0].render());
+        assert!(!trace.instructions.is_empty());
+        let mut replayed = Schedule::new(module, Permissions::default());
+        let script = Source::new("trace.py", trace.to_string());
+        apply(&mut replayed, &script, |_, _| Ok(())).expect("the trace runs");
+        let (a, b) = (scheduled.tensor("main").unwrap(), replayed.func("main").unwrap());
+        tensor_funcs(a, b, &Equality::default()).expect("the same function");
+    }
+}
+
+/// A graph that calls a function on one input and on constants for all others.
+fn with_constants(func: &TensorFunc, random: &mut Random) -> Module {
+    let types: Vec<TensorType> =
+        func.buffers().map(|b| TensorType { shape: b.shape.clone(), dtype: b.dtype() }).collect();
+    let (out, given) = types.split_last().expect("a result");
+    let x = GraphVar::tensor("x", given[0].clone());
+    let mut args = vec![x.expr()];
+    for ty in &given[1..] {
+        let shape = ty.const_shape().expect("a constant shape");
+        args.push(GraphExpr::Const(random.tensor(DType::F32, &shape).expect("a tensor")));
+    }
+    let y = GraphVar::tensor("y", out.clone());
+    let value = GraphExpr::call_tir("f", args, vec![out.clone()]);
+    let bindings = vec![Binding { var: y.clone(), value, span: None }];
+    let graph = GraphFunc {
+        params: vec![x],
+        ret_ty: Some(GraphType::Tensor(out.clone())),
+        blocks: vec![BindingBlock { dataflow: true, bindings, outputs: vec![y.clone()] }],
+        ret: y.expr(),
+        attrs: Attrs::default(),
+        private: false,
+        span: None,
+    };
+    let mut module = Module::new();
+    module.insert("f", func.clone());
+    module.insert("main", graph);
+    module
+}
+
+#[test]
+fn constants_are_packed_when_compiling() {
+    let mut random = Random::new(5);
+    for func in [product(13, 37, 27), image(17, 9, 3, 1), image(5, 7, 1, 1), image(33, 8, 3, 2)] {
+        let module = with_constants(&func, &mut random);
+        assert!(mark_free(&module).tensor("f").unwrap().attrs.contains_key(FREE_LAYOUT));
+        let options = Options { cache: false, ..Options::with_threads(1) };
+        let scheduled =
+            run_stages(&module, &options, Stage::Schedule, |_, _| Ok(())).expect("stages");
+        let graph = scheduled.graphs().next().expect("a graph").1;
+        let calls = graph.bindings().filter(|b| matches!(b.value, GraphExpr::CallTir { .. }));
+        assert_eq!(calls.count(), 1, "nothing is packed in a run");
+        let shape = &func.buffers().next().expect("an input").const_shape().unwrap();
+        let shape: Vec<usize> = shape.iter().map(|d| *d as usize).collect();
+        let x = random.tensor(DType::F32, &shape).expect("a tensor");
+        let found = compile(&module, &options).expect("it compiles").run(&[x.clone()]).unwrap();
+        let expected: Vec<Tensor> = interp::run_module(&module, "main", &[x]).expect("it runs");
+        for k in 0..expected[0].len() {
+            let (a, b) = (found[0].get_f64(k), expected[0].get_f64(k));
+            assert!((a - b).abs() <= 1e-4 * (1.0 + b.abs()), "element {k} is {a}, not {b}");
+        }
+    }
+}
+
+/// The innermost loops of assembly: from a label to a jump back to it, without another label.
+fn innermost_loops(text: &str) -> Vec<Vec<&str>> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let label = |l: &&str| l.ends_with(':') && !l.starts_with('#') && !l.starts_with("//");
+    let mut loops = Vec::new();
+    for (end, line) in lines.iter().enumerate() {
+        let jumps = ["j", "b.", "cb", "tb"].iter().any(|op| line.starts_with(op));
+        let Some(to) = line.split_whitespace().last().filter(|_| jumps) else { continue };
+        let start = lines[..end].iter().rposition(label);
+        if let Some(start) = start.filter(|s| lines[*s].trim_end_matches(':') == to) {
+            loops.push(lines[start + 1..=end].to_vec());
+        }
+    }
+    loops
+}
+
+#[test]
+fn sums_stay_in_registers_on_every_processor() {
+    let llvm = Llvm::get().expect("LLVM");
+    for (triple, cpu, fma) in TARGETS {
+        let target = Target::new(triple, cpu, "");
+        for func in [product(127, 129, 97), image(65, 13, 3, 1), image(32, 28, 1, 1)] {
+            let options =
+                Options { target: Some(target.clone()), cache: false, ..Options::with_threads(1) };
+            let module = with_constants(&func, &mut Random::new(1));
+            let program = lower_program(&module, &options).expect("it lowers");
+            let mut tiles = 0;
+            for (name, f) in program.functions().expect("its functions") {
+                let ir = emit::module(&[(name, f)], &target).expect("LLVM IR");
+                let text = llvm.compile(&ir, &target, OptLevel::Full, Emit::Assembly).unwrap();
+                let text = String::from_utf8(text).expect("text");
+                for body in innermost_loops(&text) {
+                    let sums = body.iter().filter(|l| l.contains(fma)).count();
+                    if sums < 8 {
+                        continue;
+                    }
+                    tiles += 1;
+                    let stack = ["(%rsp", "[sp"];
+                    let spill = body.iter().find(|l| stack.iter().any(|s| l.contains(s)));
+                    assert_eq!(spill, None, "{cpu}: {body:#?}");
+                }
+            }
+            assert!(tiles > 0, "{cpu}: no tile was found");
+        }
+    }
+}
