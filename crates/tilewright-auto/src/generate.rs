@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{Attr, Block, Error, Expr, IterKind, Result, Visit, visit};
 use tilewright_schedule::auto::emit::{PARALLEL_ITERATIONS, PARALLEL_WORK};
-use tilewright_schedule::compute::Placement;
+use tilewright_schedule::compute::Position;
 use tilewright_schedule::trace::{Lambda, LambdaItem, Value};
 use tilewright_schedule::{BlockRef, BufferArg, LoopRef, PRE, Schedule};
 use tilewright_target::Target;
@@ -65,7 +65,7 @@ pub fn tiled(
     let (Some(innermost), Some(first)) = (outer.last(), reduce.first()) else {
         return Err(Error::internal("a tile has no loop around it"));
     };
-    sch.reverse_compute_at(&finish, innermost, Placement::default())?;
+    sch.reverse_compute_at(&finish, innermost, false, Position::default())?;
     let init = sch.decompose_reduction(&block, first)?;
     let update = sch.latest(block);
     let mut parts = vec![[init, update, finish]];
@@ -101,7 +101,7 @@ pub fn tiled(
         }
         let loops = sch.get_loops(update)?;
         if let Some(k) = loops.get(outer.len() + reduce.len() - 1) {
-            sch.annotate_loop(k, "pragma_no_unroll", Attr::Int(1))?;
+            sch.annotate(k, "pragma_no_unroll", Attr::Int(1))?;
         }
     }
     parallel(sch, c, tile, &order, &outer, ragged.is_some())
@@ -238,7 +238,7 @@ fn pack(
         let map = tiles_outermost(c, tile, axis);
         sch.transform_layout(&copy, ("write", 0usize), &map, &Value::None, false)?;
         match operand.free {
-            true => sch.annotate_block(&copy, PRE, Attr::Str("layout".into()))?,
+            true => sch.annotate(&copy, PRE, Attr::Str("layout".into()))?,
             false => sch.transform_block_layout(&copy, &map)?,
         }
     }
