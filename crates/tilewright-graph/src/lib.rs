@@ -43,6 +43,7 @@ pub static PASSES: &[&Pass] = &[
     &layout::cancel::PASS,
     &layout::flow::PASS,
     &layout::fold::PASS,
+    &layout::free::PASS,
     &layout::lift::PASS,
     &prepare::PASS,
 ];

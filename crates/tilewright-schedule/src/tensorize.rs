@@ -147,21 +147,30 @@ impl Visit for Parts {
     }
 }
 
-/// The statement without blocks.
-fn bare(func: &TensorFunc, body: &Stmt) -> Result<Stmt> {
-    let plain = Tidy.stmt(&lower_blocks(&TensorFunc { body: body.clone(), ..func.clone() })?.body);
-    Ok(plain)
+/// The statement without blocks, and the values of its loops and of those around it.
+fn bare(func: &TensorFunc, body: &Stmt, around: &[Stmt]) -> Result<(Stmt, Ranges)> {
+    let plain = lower_blocks(&TensorFunc { body: body.clone(), ..func.clone() })?.body;
+    let mut ranges = Ranges::default();
+    let mut learn = |s: &Stmt| {
+        if let Some((var, range, _)) = as_loop(s) {
+            ranges.bind_loop(var, range);
+        }
+    };
+    around.iter().for_each(&mut learn);
+    plain.for_each(&mut learn);
+    let plain = Tidy(&ranges).stmt(&plain);
+    Ok((plain, ranges))
 }
 
 /// Indices and conditions in one form, whatever they were made of.
-struct Tidy;
+struct Tidy<'a>(&'a Ranges);
 
-impl Fold for Tidy {
+impl Fold for Tidy<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
-        simplify_indices(e, &Ranges::default())
+        simplify_indices(e, self.0)
     }
     fn stmt(&mut self, s: &Stmt) -> Stmt {
-        let same = |e: &Expr| simplify(e, &Ranges::default());
+        let same = |e: &Expr| simplify(e, self.0);
         match s.kind() {
             StmtKind::Store { buffer, indices, value } => Stmt::spanned(
                 StmtKind::Store {
@@ -191,7 +200,7 @@ struct Slice {
 }
 
 /// Where each parameter lies, as the accesses of the nest and of the description pair up.
-fn slices(desc: &Parts, nest: &Parts) -> Result<HashMap<Buffer, Slice>> {
+fn slices(desc: &Parts, nest: &Parts, ranges: &Ranges) -> Result<HashMap<Buffer, Slice>> {
     let refuse = |why: String| Err(Error::refused(why));
     for (ours, theirs, what) in [
         (nest.loops.len(), desc.loops.len(), "loops"),
@@ -240,7 +249,7 @@ fn slices(desc: &Parts, nest: &Parts) -> Result<HashMap<Buffer, Slice>> {
         let mut corner = indices[..more].to_vec();
         for (i, d) in indices[more..].iter().zip(at) {
             let offset = i.clone() - renamed.expr(d).cast(i.dtype());
-            corner.push(simplify(&offset, &Ranges::default()));
+            corner.push(simplify(&offset, ranges));
         }
         for (k, e) in corner.iter().enumerate() {
             if let Some(v) = free_vars(e).iter().find(|v| nest.loops.contains(v)) {
@@ -260,7 +269,7 @@ fn slices(desc: &Parts, nest: &Parts) -> Result<HashMap<Buffer, Slice>> {
 }
 
 /// The nest in terms of the description's parameters.
-struct InSlices<'a>(&'a HashMap<Buffer, Slice>);
+struct InSlices<'a>(&'a HashMap<Buffer, Slice>, &'a Ranges);
 
 impl InSlices<'_> {
     fn moved(&mut self, b: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
@@ -269,7 +278,7 @@ impl InSlices<'_> {
         // The first axes must be where they were; a difference shows as one more index.
         let mut out: Vec<Expr> = Vec::new();
         for (k, (i, c)) in indices.iter().zip(&slice.corner).enumerate() {
-            let e = simplify(&(self.expr(i) - c.clone().cast(i.dtype())), &Ranges::default());
+            let e = simplify(&(self.expr(i) - c.clone().cast(i.dtype())), self.1);
             if k >= more || e.as_int() != Some(0) {
                 out.push(e);
             }
@@ -305,12 +314,13 @@ impl Fold for InSlices<'_> {
 fn tensorize(func: &TensorFunc, site: &Site, intrinsic: &Intrinsic) -> Result<Edited> {
     let desc_root = intrinsic.desc.root();
     let desc_body = desc_root.map_or(&intrinsic.desc.body, |b| &b.body);
-    let (desc, nest) = (bare(&intrinsic.desc, desc_body)?, bare(func, &site.stmt)?);
+    let (desc, _) = bare(&intrinsic.desc, desc_body, &[])?;
+    let (nest, ranges) = bare(func, &site.stmt, &site.around)?;
     let (mut theirs, mut ours) = (Parts::default(), Parts::default());
     theirs.stmt(&desc);
     ours.stmt(&nest);
-    let slices = slices(&theirs, &ours)?;
-    let moved = Tidy.stmt(&InSlices(&slices).stmt(&nest));
+    let slices = slices(&theirs, &ours, &ranges)?;
+    let moved = Tidy(&ranges).stmt(&InSlices(&slices, &ranges).stmt(&nest));
     stmts(&moved, &desc, &Options::loose()).map_err(|d| {
         let e = Error::refused(format!(
             "it differs from the description, {}{} stands against {}",

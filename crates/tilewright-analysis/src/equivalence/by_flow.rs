@@ -150,7 +150,12 @@ impl Side {
     fn of(func: &TensorFunc) -> Result<Option<Side>> {
         let Some(accessed) = plain(func).filter(|_| keeps_promises(func)) else { return Ok(None) };
         let program = Program::of(func)?;
-        let known = accessed.iter().all(|b| program.follows(b))
+        let stored: HashSet<&Var> =
+            program.steps.iter().filter_map(Step::target).map(|t| &t.buffer.data).collect();
+        // What nobody wrote is no value.
+        let has_values =
+            |b: &Buffer| stored.contains(&b.data) || func.buffers().any(|p| p.data == b.data);
+        let known = accessed.iter().all(|b| program.follows(b) && has_values(b))
             && program.steps.iter().all(|s| is_legal(&program, s));
         Ok(known.then_some(program).and_then(Side::new))
     }

@@ -187,7 +187,8 @@ fn check(path: &Path, update: bool) -> Result<(), String> {
     if let Some(other) = &case.other {
         let _ = write!(now, "\n{SECTION}other\n{other}");
     }
-    let is_script = case.command.first().is_some_and(|word| word == "opt");
+    let is_script = case.command.first().is_some_and(|word| word == "opt")
+        && !case.command.iter().any(|word| word == "--print-trace");
     if run.code != 2 && case.show {
         let _ = write!(now, "\n{SECTION}expected\n");
         if run.code != 0 {

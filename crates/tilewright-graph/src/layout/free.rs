@@ -9,6 +9,15 @@ use std::sync::Arc;
 
 use tilewright_ir::{Attr, Function, GraphExpr, Module};
 use tilewright_schedule::FREE_LAYOUT;
+use tilewright_transform::pass::{Pass, Run};
+
+/// `mark_free_layout` by name.
+pub const PASS: Pass = Pass {
+    name: "mark_free_layout",
+    summary: "say which parameters are constants in every call, for `auto_schedule` to pack",
+    options: &[],
+    run: Run::Module(|module, _, _| Ok(mark_free(module))),
+};
 
 /// The module with the attribute [`FREE_LAYOUT`] at every function that has such parameters.
 pub fn mark_free(module: &Module) -> Module {

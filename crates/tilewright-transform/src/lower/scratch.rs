@@ -28,13 +28,22 @@ pub const PASS: Pass = Pass {
 /// Largest allocation, in bytes, that stays on the stack inside a loop.
 pub const STACK_BYTES: i64 = 16 * 1024;
 
+/// Most bytes of all of them in one function; backends may refuse twice as many.
+pub const ALL_STACK_BYTES: i64 = 32 * 1024;
+
 /// Moves allocations to trailing parameters. Buffers must be flat.
 ///
 /// # Errors
 /// `Unsupported` for an allocation whose size is not a constant.
 pub fn lift_scratch(func: &TensorFunc) -> Result<TensorFunc> {
-    let mut lift =
-        Lift { depth: 0, parallel: None, moved: HashMap::new(), out: Vec::new(), error: None };
+    let mut lift = Lift {
+        depth: 0,
+        stack: 0,
+        parallel: None,
+        moved: HashMap::new(),
+        out: Vec::new(),
+        error: None,
+    };
     let body = lift.stmt(&func.body);
     if let Some(e) = lift.error {
         return Err(e);
@@ -50,6 +59,8 @@ pub fn lift_scratch(func: &TensorFunc) -> Result<TensorFunc> {
 
 struct Lift {
     depth: usize,
+    /// Bytes that stay on the stack.
+    stack: i64,
     /// The outermost parallel loop around.
     parallel: Option<(Var, Range)>,
     /// Buffers with one copy an iteration: the new buffer and the start of the copy.
@@ -73,7 +84,9 @@ impl Lift {
             });
             return s.clone();
         };
-        if self.depth > 0 && bytes <= STACK_BYTES {
+        let stack = self.stack.saturating_add(bytes);
+        if self.depth > 0 && bytes <= STACK_BYTES && stack <= ALL_STACK_BYTES {
+            self.stack = stack;
             return fold_stmt_children(self, s);
         }
         match self.parallel.clone() {

@@ -25,17 +25,9 @@ pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Modu
     check_after("flow_layout", &module)?;
     let module = cancel_layout(&module, why)?;
     check_after("cancel_layout", &module)?;
-    Ok((fold(&module, why)?, left))
-}
-
-/// The module with calls of constants run now.
-///
-/// # Errors
-/// Those of [`fold_constant`].
-pub(crate) fn fold(module: &Module, why: &mut Remarks) -> Result<Module> {
-    let module = fold_constant(module, DEFAULT_GROWTH as usize, &mut evaluate, why)?;
+    let module = fold_constant(&module, DEFAULT_GROWTH as usize, &mut evaluate, why)?;
     check_after("fold_constant", &module)?;
-    Ok(module)
+    Ok((module, left))
 }
 
 /// Runs a function on constants: natively where that pays.

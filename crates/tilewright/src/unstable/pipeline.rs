@@ -27,7 +27,7 @@ use tilewright_target::{Backend, CodeOptions, OptLevel, Target, cores};
 use tilewright_transform::lower;
 use tilewright_transform::pass::{Config, Pass, Run};
 
-use super::{assume, derivations, layout};
+use super::{assume, derivations};
 
 /// A stage from module to module, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,7 +56,7 @@ impl Stage {
             Stage::Assume => &assume::PASS,
             Stage::Fuse => &graph::fuse::PASS,
             Stage::Prepare => &graph::prepare::PASS,
-            Stage::Schedule => &tilewright_auto::PASS,
+            Stage::Schedule => &auto::PASS,
             Stage::Lower => &lower::PASS,
         }
     }
@@ -76,7 +76,11 @@ impl Stage {
     pub fn run(self, module: &Module, options: &Options) -> Result<Module> {
         let config = match self {
             // The target says more than the options of the pass can.
-            Stage::Schedule => return schedule(module, options),
+            Stage::Schedule => {
+                let target = options.target()?;
+                let what = format!("schedule {target:?}");
+                return derivations::each(&what, module, |_, f| Ok(Arc::new(auto(f, &target))));
+            }
             Stage::Lower => {
                 let unchecked = u8::from(options.unchecked).to_string();
                 Config::new().with(self.pass().key(lower::UNCHECKED.name), unchecked)
@@ -89,22 +93,6 @@ impl Stage {
             Run::Module(_) | Run::Traced(_) => pass.apply(module, &config, &mut Remarks::new()),
         }
     }
-}
-
-/// Schedules for every function: contractions get register tiles, for which their constant operands
-/// are packed now, and all other stages get their loops one by one.
-fn schedule(module: &Module, options: &Options) -> Result<Module> {
-    let target = options.target()?;
-    let mut why = Remarks::new();
-    let marked = graph::layout::mark_free(module);
-    let (scheduled, trace) = tilewright_auto::auto_schedule(&marked, &target, &mut why)?;
-    let mut module = module.clone();
-    if !trace.instructions.is_empty() {
-        let lifted = graph::layout::lift_layout(&scheduled, graph::layout::Leave::Value, &mut why)?;
-        module = layout::fold(&lifted, &mut why)?;
-    }
-    let what = format!("schedule {target:?}");
-    derivations::each(&what, &module, |_, f| Ok(Arc::new(auto(f, &target))))
 }
 
 /// Progress of a compilation: `done` of `total` parts of what `what` says.

@@ -6,7 +6,6 @@ use tilewright::unstable::auto::auto_schedule;
 use tilewright::unstable::codegen::emit;
 use tilewright::unstable::codegen::llvm::{Emit, Llvm};
 use tilewright::unstable::compile::lower_program;
-use tilewright::unstable::graph::layout::mark_free;
 use tilewright::unstable::interp;
 use tilewright::unstable::ir::equal::{Options as Equality, tensor_funcs};
 use tilewright::unstable::ir::{
@@ -15,7 +14,7 @@ use tilewright::unstable::ir::{
 };
 use tilewright::unstable::ops::Operand;
 use tilewright::unstable::ops::contraction::{Conv, conv, matmul};
-use tilewright::unstable::pipeline::{Stage, run_stages};
+use tilewright::unstable::passes::{self, Config};
 use tilewright::unstable::random::Random;
 use tilewright::unstable::schedule::FREE_LAYOUT;
 use tilewright::unstable::schedule_script::apply;
@@ -101,22 +100,33 @@ fn with_constants(func: &TensorFunc, random: &mut Random) -> Module {
     module
 }
 
+/// The module with tiles for its contractions, and with their constants packed.
+fn tiled(module: &Module, target: &Target) -> Module {
+    let config = Config::new()
+        .with("auto_schedule.triple", &target.triple)
+        .with("auto_schedule.cpu", &target.cpu);
+    let names = ["mark_free_layout", "auto_schedule", "lift_layout", "fold_constant"];
+    names.iter().fold(module.clone(), |module, name| {
+        let pass = passes::find(name).expect("a pass");
+        passes::run(pass, &module, &config, &mut Remarks::new()).expect("it runs")
+    })
+}
+
 #[test]
 fn constants_are_packed_when_compiling() {
     let mut random = Random::new(5);
+    let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
     for func in [product(13, 37, 27), image(17, 9, 3, 1), image(5, 7, 1, 1), image(33, 8, 3, 2)] {
         let module = with_constants(&func, &mut random);
-        assert!(mark_free(&module).tensor("f").unwrap().attrs.contains_key(FREE_LAYOUT));
-        let options = Options { cache: false, ..Options::with_threads(1) };
-        let scheduled =
-            run_stages(&module, &options, Stage::Schedule, |_, _| Ok(())).expect("stages");
+        let scheduled = tiled(&module, &target);
         let graph = scheduled.graphs().next().expect("a graph").1;
         let calls = graph.bindings().filter(|b| matches!(b.value, GraphExpr::CallTir { .. }));
         assert_eq!(calls.count(), 1, "nothing is packed in a run");
         let shape = &func.buffers().next().expect("an input").const_shape().unwrap();
         let shape: Vec<usize> = shape.iter().map(|d| *d as usize).collect();
         let x = random.tensor(DType::F32, &shape).expect("a tensor");
-        let found = compile(&module, &options).expect("it compiles").run(&[x.clone()]).unwrap();
+        let options = Options { cache: false, ..Options::with_threads(1) };
+        let found = compile(&scheduled, &options).expect("it compiles").run(&[x.clone()]).unwrap();
         let expected: Vec<Tensor> = interp::run_module(&module, "main", &[x]).expect("it runs");
         for k in 0..expected[0].len() {
             let (a, b) = (found[0].get_f64(k), expected[0].get_f64(k));
@@ -149,7 +159,7 @@ fn sums_stay_in_registers_on_every_processor() {
         for func in [product(127, 129, 97), image(65, 13, 3, 1), image(32, 28, 1, 1)] {
             let options =
                 Options { target: Some(target.clone()), cache: false, ..Options::with_threads(1) };
-            let module = with_constants(&func, &mut Random::new(1));
+            let module = tiled(&with_constants(&func, &mut Random::new(1)), &target);
             let program = lower_program(&module, &options).expect("it lowers");
             let mut tiles = 0;
             for (name, f) in program.functions().expect("its functions") {
