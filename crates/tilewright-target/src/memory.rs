@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tilewright_ir::visit::{walk_expr, walk_stmt};
+use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{Buffer, Error, Expr, Result, Span, Stmt, TensorFunc, Visit};
 
 /// A kind of memory.
@@ -76,9 +76,8 @@ impl Visit for Walk<'_> {
     }
 
     fn expr(&mut self, e: &Expr) {
-        if e.effects().loads {
-            walk_expr(self, e);
-        }
+        // A shared node once.
+        e.for_each_load(|b, _| self.buffer(b));
     }
 
     fn buffer_def(&mut self, b: &Buffer) {

@@ -208,8 +208,6 @@ class Module:
     expect![[r#"
         the call of `outside` for `a` is not folded
           it calls a function from outside
-        the call of `illegal` for `b` is not folded
-          function `main`: assumption `A[0] == T.float32(0.0)` does not hold
     "#]]
     .assert_eq(&said(&module, fold));
 }
