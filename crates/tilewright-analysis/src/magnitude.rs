@@ -1,7 +1,7 @@
 //! How large a value can get: whether arithmetic of floats stays finite.
 //!
 //! What is in memory may be promised to be finite; what is computed from it may overflow all the
-//! same. [`magnitude`] bounds the absolute value of an expression from below upwards: a load that is
+//! same. `magnitude` bounds the absolute value of an expression from below upwards: a load that is
 //! finite is at most the largest value of its type, so that its negation, its half, a minimum or a
 //! choice of such values are finite, and a sum, a product or `exp` of them is not known to be, while
 //! `exp(tanh(x))` is. Bounds of computed values have one percent of slack for rounding.

@@ -54,7 +54,11 @@ pub unsafe fn open(path: &Path) -> Result<Library, String> {
     #[cfg(not(unix))]
     // SAFETY: the caller's promise.
     let opened = unsafe { Library::new(path) };
-    opened.map_err(|error: libloading::Error| error.to_string())
+    // The error itself does not say which library, or why; its cause does.
+    opened.map_err(|error: libloading::Error| match std::error::Error::source(&error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    })
 }
 
 /// `struct Functions` of the functions of a library, under their own names and with the types that
@@ -124,6 +128,7 @@ mod tests {
     fn a_missing_library_says_why() {
         // SAFETY: there is no such library.
         let error = unsafe { open(Path::new("libthat-is-not-there.so")) }.map(drop);
-        assert!(error.is_err_and(|e| e.contains("libthat-is-not-there.so")));
+        let error = error.expect_err("it is not there");
+        assert!(error.contains("libthat-is-not-there.so"), "{error}");
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! The way of a module through this crate:
 //!
-//! 1. [`fuse`]: chains of elementwise work join the functions before them, so that intermediate
+//! 1. [`fuse()`]: chains of elementwise work join the functions before them, so that intermediate
 //!    results stay in registers.
-//! 2. [`prepare`]: the graph takes the form that memory planning needs, and functions that only
+//! 2. [`prepare()`]: the graph takes the form that memory planning needs, and functions that only
 //!    relabel are marked as views.
 //! 3. The tensor functions are scheduled and lowered, elsewhere.
 //! 4. [`plan_memory`]: a graph function over lowered functions becomes a
@@ -49,9 +49,9 @@ pub static PASSES: &[&Pass] = &[
 ];
 
 /// Attribute of a tensor function whose result is its input under another shape: memory planning
-/// gives both the same memory, and the function is not called. Set by [`prepare`].
+/// gives both the same memory, and the function is not called. Set by [`prepare()`].
 pub const VIEW: &str = "tilewright.view";
 
-/// Attribute of a tensor function that copies because the copy is needed. Set by [`prepare`];
+/// Attribute of a tensor function that copies because the copy is needed. Set by [`prepare()`];
 /// such a function is neither a view nor fused.
 pub const COPY: &str = "tilewright.copy";

@@ -24,7 +24,7 @@ use crate::arena::{Block, place};
 use crate::normal::{normalize, output_names, results};
 use crate::prepare::Origins;
 
-/// Plans the memory of a function of a lowered module whose graph functions went through [`prepare`](crate::prepare). A tensor function becomes a plan of one
+/// Plans the memory of a function of a lowered module whose graph functions went through [`prepare`](crate::prepare()). A tensor function becomes a plan of one
 /// step: the parameters that it writes are the outputs, the others the inputs.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! Tensors in files, compiled modules, threads and memory.
 //!
 //! * [`npy`], [`npz`]: tensors in NumPy's files.
-//! * [`file`]: files that are written whole.
+//! * [`mod@file`]: files that are written whole.
 //! * [`pool`]: the threads that share a kernel's parallel loops.
 //! * [`executable`]: a compiled plan that can be run.
 //!

@@ -27,7 +27,7 @@ use crate::file::Output;
 use crate::npy::{self, Info};
 
 /// How many bytes the arrays of any archive may take in memory, 1 GiB; one of a larger file may
-/// take more, [`PER_BYTE`] for each byte of the file.
+/// take more, `PER_BYTE` for each byte of the file.
 pub const LIMIT: u64 = 1 << 30;
 /// How many bytes each byte of a file may stand for. Real numbers deflate to a half or a quarter,
 /// masks and class numbers to a tenth; text that repeats itself to a thousandth.

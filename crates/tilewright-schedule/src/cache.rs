@@ -90,7 +90,7 @@ pub(crate) fn scope_or_own(
 ) -> Result<Arc<str>> {
     match storage_scope {
         Some(scope) => check_storage_scope(scope).map(|()| scope.into()),
-        None => Ok(which.region(&*the_block(func, block)?.1, side)?.buffer.scope.clone()),
+        None => Ok(which.region(&the_block(func, block)?.1, side)?.buffer.scope.clone()),
     }
 }
 

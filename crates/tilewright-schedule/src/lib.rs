@@ -1,7 +1,7 @@
 //! Schedules: how the loops of a tensor function run, and how its buffers lie in memory.
 //!
 //! * [`argument`]: the types of what primitives take and return.
-//! * [`auto`]: a schedule for CPUs, found from the structure of a function.
+//! * [`mod@auto`]: a schedule for CPUs, found from the structure of a function.
 //! * [`block_layout`]: iteration spaces of blocks.
 //! * [`buffer_arg`]: which buffer of a block is meant.
 //! * [`cache`]: copies of buffers.

@@ -1,8 +1,8 @@
 //! What a primitive is: its name, what it does, its typed arguments, what it returns, and how it
 //! runs.
 //!
-//! A file declares its primitives with [`primitives!`], which makes the methods of
-//! [`Schedule`](crate::Schedule) and a table `PRIMITIVES` of the file; the table of all of them is
+//! A file declares its primitives with `primitives!`, which makes the methods of
+//! [`crate::Schedule`] and a table `PRIMITIVES` of the file; the table of all of them is
 //! [`all`]. Scripts call primitives by that table ([`Primitive::call`]), a trace keeps the
 //! primitive and its arguments and prints and runs them again by it, and help and documentation
 //! list it. The types of arguments are those of [`crate::argument`].
@@ -330,7 +330,7 @@ pub fn page() -> String {
         for param in p.params {
             let names: Vec<String> = param.names.iter().map(|n| format!("`{n}`")).collect();
             let (names, takes) = (names.join(", "), param.takes());
-            match rows.iter_mut().find(|(n, t, _)| (&*n, &*t) == (&names, &takes)) {
+            match rows.iter_mut().find(|(n, t, _)| (n, t) == (&names, &takes)) {
                 Some((.., of)) => of.push(p.name),
                 None => rows.push((names, takes, vec![p.name])),
             }

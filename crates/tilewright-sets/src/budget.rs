@@ -6,7 +6,7 @@
 //! question is answered with [`Reason::Budget`](crate::Reason::Budget) at once: what is not known
 //! stays as it is, and the work ends soon, with a result that holds.
 //!
-//! What is counted are operations of the set engine, and [`QUESTION`] more for each question: what
+//! What is counted are operations of the set engine, and `QUESTION` more for each question: what
 //! forming it takes; the operations of a hard question count more (`charge`). So the same
 //! work stops at the same place on every machine. The budget is one of the thread, as the engine is.
 

@@ -40,11 +40,13 @@ fn physical_rank(buffer: &Buffer) -> usize {
 
 /// Whether all buffers of a function live in these scopes, with ranks that those take.
 pub(crate) fn check(scopes: &[MemoryScope], func: &TensorFunc) -> Result<()> {
-    let mut walk = Walk { scopes, at: func.span, seen: HashSet::new(), error: None };
+    let mut walk =
+        Walk { scopes, at: func.span, seen: HashSet::new(), defined: Vec::new(), error: None };
     walk.stmt(&func.body);
     walk.at = func.span;
-    // Parameters that nothing uses.
-    func.buffers().for_each(|b| walk.buffer(b));
+    // What nothing uses.
+    let defined = std::mem::take(&mut walk.defined);
+    defined.iter().chain(func.buffers()).for_each(|b| walk.buffer(b));
     walk.error.map_or(Ok(()), Err)
 }
 
@@ -53,6 +55,8 @@ struct Walk<'s> {
     /// The statement around.
     at: Option<Span>,
     seen: HashSet<Buffer>,
+    /// Where a buffer is defined, no statement of the text may stand.
+    defined: Vec<Buffer>,
     error: Option<Error>,
 }
 
@@ -81,7 +85,7 @@ impl Visit for Walk<'_> {
     }
 
     fn buffer_def(&mut self, b: &Buffer) {
-        self.buffer(b);
+        self.defined.push(b.clone());
     }
 
     fn buffer_use(&mut self, b: &Buffer) {

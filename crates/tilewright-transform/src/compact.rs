@@ -433,19 +433,18 @@ impl Compact<'_> {
         let parts = parts?;
         let base = &parts.first()?.outer;
         // What is used by all, and what is used for certain.
-        let (mut all, mut sure): (Option<(i128, i128)>, Option<(i128, i128)>) = (None, None);
-        let join = |old: Option<(i128, i128)>, new: (i128, i128)| {
-            Some(old.map_or(new, |old| (old.0.min(new.0), old.1.max(new.1))))
-        };
+        let (mut all, mut sure): (Option<Interval>, Option<Interval>) = (None, None);
+        let join =
+            |old: Option<Interval>, new: Interval| Some(old.map_or(new, |old| old.union(new)));
         for (part, c) in parts.iter().zip(cells) {
             let offset = part.outer.clone().plus(base, -1).filter(|d| d.terms.is_empty())?;
-            let ends = (offset.constant + part.inner.lo, offset.constant + part.inner.hi);
+            let ends = part.inner.plus(Interval::point(offset.constant))?;
             all = join(all, ends);
             if part.reached && c.guards.is_empty() {
                 sure = join(sure, ends);
             }
         }
-        let (low, high) = all.filter(|_| all == sure)?;
+        let Interval { lo: low, hi: high } = all.filter(|_| all == sure)?;
         let least = base.clone().plus(&Linear::constant(low, base.dtype), 1)?;
         let most = base.clone().plus(&Linear::constant(high, base.dtype), 1)?;
         let inside = least.bounds(&self.ranges)?.lo >= 0

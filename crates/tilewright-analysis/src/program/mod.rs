@@ -155,7 +155,7 @@ pub struct Step {
     /// What it reads and writes. Writes come last.
     pub touches: Vec<Touch>,
     /// The memory, by pointer, of reads whose values decide more than the value that a store
-    /// writes ([`tilewright_ir::effects::decisive_loads`]). Reads of other steps decide something anyway.
+    /// writes ([`tilewright_ir::demand::decisive_loads`]). Reads of other steps decide something anyway.
     pub decisive: HashSet<Var>,
 }
 

@@ -14,11 +14,11 @@
 //! Axes that keep their one digit may be indexed by anything, as the windows of a convolution do.
 //! Nothing asks what the function computes: elementwise work, broadcasts, concatenation, splitting,
 //! pooling, normalisation, softmax and contractions are one case. The function must be in canonical
-//! form ([`tilewright_analysis::stage`]), and comes back in it.
+//! form ([`mod@tilewright_analysis::stage`]), and comes back in it.
 //!
 //! **Padding.** The new stages also run where a digit is past the end of its axis. What they
 //! compute there is found by evaluating the stored value on the pad values of what is read
-//! ([`super::padding`]), and is the pad value of the result, if it is known. A reduction over
+//! (`super::constant`), and is the pad value of the result, if it is known. A reduction over
 //! padding must not change its result: where the pad values do not see to it, the combined value
 //! is selected. Reads that padding would carry out of range (of axes that keep their digit) are
 //! selected lazily.

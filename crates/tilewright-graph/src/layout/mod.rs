@@ -1,7 +1,7 @@
 //! Layouts in the graph: conversions that scheduling put at the edges of functions become
 //! functions of their own, meet, and vanish.
 //!
-//! * [`apply`]: conversions of constants, run directly.
+//! * `apply`: conversions of constants, run directly.
 //! * [`cancel`]: conversions that undo each other go.
 //! * [`carry`]: a layout through one function, by its accesses.
 //! * [`conversion`]: functions that only move data, recognised from their accesses.

@@ -157,8 +157,8 @@ fn draw(random: &mut Fill, dtype: DType, sample: u64, tame: bool, constants: &[i
         // The ends of the type and what is next to them, where sums wrap.
         TypeKind::UInt | TypeKind::Int if sample % 4 == 3 && raw % 16 < 8 => {
             let offset = (raw >> 8) as i64 % 2;
-            let end = if raw % 2 == 0 { dtype.min_int() } else { dtype.max_int() };
-            let inward = if raw % 2 == 0 { offset } else { -offset };
+            let end = if raw.is_multiple_of(2) { dtype.min_int() } else { dtype.max_int() };
+            let inward = if raw.is_multiple_of(2) { offset } else { -offset };
             let value = end.unwrap_or_default() + i128::from(inward);
             Scalar::int(value as i64, dtype).bits()
         }

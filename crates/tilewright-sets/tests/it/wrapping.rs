@@ -40,7 +40,7 @@ fn bounds() -> impl Strategy<Value = (i64, i64)> {
 }
 
 proptest! {
-    #![proptest_config(config(300))]
+    #![proptest_config(config(100))]
 
     #[test]
     fn proofs_hold_at_the_ends_of_the_type((low, high) in bounds(), cond in condition(3)) {

@@ -1,7 +1,7 @@
 //! Accesses that may be out of range end the run.
 //!
 //! Every index of a load or store is proved to lie between zero and the extent of its axis: by
-//! intervals and linear facts ([`known`]), else by exact sets where libisl is there. Where no proof
+//! intervals and linear facts (`known`), else by exact sets where libisl is there. Where no proof
 //! is found an assertion goes in front of the statement, with the buffer, the axis and the values
 //! of the indices. An access that is out of range for certain is an error.
 //!

@@ -24,7 +24,10 @@ const SYMBOL: &str = "global_symbol";
 type Pair = (Arc<TensorFunc>, Arc<TensorFunc>);
 
 /// By what was done, with its options, and the hash of the function.
-static KEPT: LazyLock<Mutex<HashMap<(String, u64), Vec<Pair>>>> = LazyLock::new(Mutex::default);
+type Derivations = HashMap<(String, u64), Vec<Pair>>;
+
+/// All of this process.
+static KEPT: LazyLock<Mutex<Derivations>> = LazyLock::new(Mutex::default);
 
 /// Runs a pass over tensor functions on those of a module, on equal ones once.
 ///

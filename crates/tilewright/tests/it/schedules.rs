@@ -115,7 +115,10 @@ fn constants_are_packed_when_compiling() {
         let shape: Vec<usize> = shape.iter().map(|d| *d as usize).collect();
         let x = random.tensor(DType::F32, &shape).expect("a tensor");
         let options = Options { cache: false, ..Options::with_threads(1) };
-        let found = compile(&scheduled, &options).expect("it compiles").run(&[x.clone()]).unwrap();
+        let found = compile(&scheduled, &options)
+            .expect("it compiles")
+            .run(std::slice::from_ref(&x))
+            .unwrap();
         let expected: Vec<Tensor> = interp::run_module(&module, "main", &[x]).expect("it runs");
         for k in 0..expected[0].len() {
             let (a, b) = (found[0].get_f64(k), expected[0].get_f64(k));
