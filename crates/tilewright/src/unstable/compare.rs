@@ -65,7 +65,8 @@ impl Comparison {
 /// Compares two tensors.
 ///
 /// ```
-/// use tilewright::{Tensor, compare::{Tolerance, compare}};
+/// use tilewright::Tensor;
+/// use tilewright::unstable::compare::{Tolerance, compare};
 /// let expected = Tensor::from_slice(&[2, 2], &[1.0f32, 2.0, 3.0, 4.0])?;
 /// let got = Tensor::from_slice(&[2, 2], &[1.0f32, 2.0, 3.5, 4.0])?;
 /// let comparison = compare(&got, &expected, Tolerance::default());

@@ -39,7 +39,7 @@ impl Random {
     /// `Input` if it does not fit in memory.
     ///
     /// ```
-    /// use tilewright::{DType, random::Random};
+    /// use tilewright::{DType, unstable::random::Random};
     /// let x = Random::new(7).tensor(DType::I32, &[2, 3])?;
     /// assert!(x.as_slice::<i32>().is_some_and(|x| x.iter().all(|v| (1..=8).contains(v))));
     /// # Ok::<(), tilewright::Error>(())
