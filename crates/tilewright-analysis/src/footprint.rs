@@ -299,6 +299,21 @@ pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()>
     if Footprint::of(s, buffer).reads.is_empty() {
         return Ok(());
     }
+    let first = || {
+        let what = format!("`{}` is read before all that is read is written", buffer.name);
+        Err(Error::refused(what).at(s.span()))
+    };
+    // What a statement evaluates before the statements inside of it.
+    let evaluated: Vec<&Expr> = match s.kind() {
+        StmtKind::For { range, .. } => vec![&range.min, &range.extent],
+        StmtKind::If { cond, .. } => vec![cond],
+        StmtKind::Let { value, .. } => vec![value],
+        StmtKind::Block { bindings, predicate, .. } => bindings.iter().chain([predicate]).collect(),
+        _ => Vec::new(),
+    };
+    if evaluated.iter().any(|e| e.loads_from(|b| b.data == buffer.data)) {
+        return first();
+    }
     let deeper = |inside: &Stmt, known: &[Expr]| reads_own_writes(inside, buffer, known);
     let with = |more: &Stmt| [known, &known_around(std::slice::from_ref(more))].concat();
     match s.kind() {
@@ -327,11 +342,7 @@ pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()>
         | StmtKind::Allocate { body, .. }
         | StmtKind::Constant { body, .. }
         | StmtKind::Declare { body, .. } => deeper(body, known),
-        _ => Err(Error::refused(format!(
-            "`{}` is read before all that is read is written",
-            buffer.name
-        ))
-        .at(s.span())),
+        _ => first(),
     }
 }
 

@@ -74,9 +74,6 @@ fn memory_scopes_and_sizes() {
         Stmt::allocate(&in_scope, store(&b, x())),
         expect![[r#"
             error: function `f`: buffer `A` lives in `shared`, which this target does not have
-              --> f.py:1:1
-               1 | A[i] = 1
-                 | ^^^^
             help: use one of its scopes: `global`, `local`
         "#]],
     );
