@@ -178,7 +178,9 @@ fn memory_of_two_coordinates_is_for_the_backend_that_has_it() {
     ] {
         let text = refused(module, options);
         assert!(text.contains(&format!("function `f`: {message}")), "{text}");
-        assert!(text.contains("C[vi, vj] = A[vi, vj] * 2.0"), "the place is missing: {text}");
+        // The statement, or the function where lowering left no statement of the text.
+        let places = ["C[vi, vj] = A[vi, vj] * 2.0", "def f("];
+        assert!(places.iter().any(|p| text.contains(p)), "the place is missing: {text}");
     }
     // Flat memory is there in both.
     let [x, y] = both(&through("global", ""));
