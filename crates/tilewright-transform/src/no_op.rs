@@ -36,7 +36,7 @@ const FLOW: Flag = Flag {
 /// `remove_no_op` by name.
 pub const PASS: Pass = Pass {
     name: "remove_no_op",
-    summary: "remove stores that nobody uses or that change nothing, and what is empty then",
+    summary: "remove stores whose values are not used or that change nothing, and what is empty then",
     options: &[
         &FLOW,
         &Number {

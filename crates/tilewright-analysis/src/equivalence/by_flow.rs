@@ -152,7 +152,7 @@ impl Side {
         let program = Program::of(func)?;
         let stored: HashSet<&Var> =
             program.steps.iter().filter_map(Step::target).map(|t| &t.buffer.data).collect();
-        // What nobody wrote is no value.
+        // A cell that is never written has no value.
         let has_values =
             |b: &Buffer| stored.contains(&b.data) || func.buffers().any(|p| p.data == b.data);
         let known = accessed.iter().all(|b| program.follows(b) && has_values(b))
@@ -197,7 +197,7 @@ impl Side {
         }
     }
 
-    /// The memory that a load reads, and the indices, if somebody writes it.
+    /// The memory that a load reads, and the indices, if the function writes it.
     fn written_load<'v>(&self, v: &'v Value) -> Option<(&Source, &'v Buffer, &'v [Expr])> {
         match v.expr.kind() {
             ExprKind::Load(b, at) if !v.given => {
@@ -360,7 +360,7 @@ impl Compare {
                     self.taken[before].open = false;
                     return Ok(());
                 }
-                // What was proven meanwhile rests on what was taken here.
+                // What was proven meanwhile uses the assumption made here.
                 Err(Stop::Widen(k, more)) if k == before => {
                     self.taken.truncate(before);
                     points = self.widened(values, &more)?;

@@ -2,7 +2,7 @@
 //!
 //! A [`Log`] has what was learned, and what changed, in order. Who asks for a cell goes back from
 //! its end: the first fact that speaks of the cell has its value, and the first change that may
-//! touch it ends the search. So nothing is worked out for cells that nobody asks for.
+//! touch it ends the search. So nothing is worked out for cells that are not asked for.
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -395,7 +395,7 @@ impl Change {
         self.is_elsewhere(read, || here.get_or_init(|| Access::new(read.points.domain(), &read.at)))
     }
 
-    /// Whether somebody may have learned what it stores.
+    /// Whether a fact may have been derived from what it stores.
     fn may_be_known(&self) -> bool {
         self.write.value.effects().constant()
     }

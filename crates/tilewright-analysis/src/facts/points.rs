@@ -1,4 +1,4 @@
-//! The points at which a place is reached, as a domain that is built once somebody asks for it.
+//! The points at which a place is reached, as a domain that is built on first use.
 
 use std::cell::OnceCell;
 use std::rc::Rc;

@@ -144,7 +144,7 @@ impl Fold for Places<'_> {
     }
 }
 
-/// An unknown value: an element of a buffer that nobody has, one for each iteration.
+/// An unknown value: an element of a buffer that no function has, one for each iteration.
 fn phantom(phantoms: &mut HashSet<Buffer>, loops: &[Loop], dtype: DType) -> Expr {
     let shape = loops.iter().map(|l| l.range.extent.clone()).collect();
     let unknown = Buffer::new("unknown", shape, dtype);
@@ -184,7 +184,7 @@ impl Collect<'_> {
     }
 
     /// An expression in terms of loops. What split loops make of indices, `A[(io * 4 + ii) // 4]`,
-    /// is simplified: divisions are dear in a flow.
+    /// is simplified: divisions make a flow analysis expensive.
     fn bound(&mut self, e: &Expr) -> Expr {
         Places { ranges: &self.ranges() }.expr(&self.bind.expr(e))
     }

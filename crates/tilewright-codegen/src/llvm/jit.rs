@@ -237,7 +237,7 @@ impl Linked {
 
 impl Drop for Linked {
     fn drop(&mut self) {
-        // SAFETY: made in `new`, and disposed of once. An error here has nobody to go to.
+        // SAFETY: made in `new`, and disposed of once. An error here cannot be returned.
         let _ = unsafe {
             let error = (self.llvm.functions().LLVMOrcDisposeLLJIT)(self.raw.as_ptr());
             self.llvm.check(error)

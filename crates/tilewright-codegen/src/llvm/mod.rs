@@ -61,7 +61,7 @@ pub struct Llvm {
     path: PathBuf,
     /// Without links.
     resolved: PathBuf,
-    /// This machine, once somebody asked.
+    /// This machine; found at the first call that needs it.
     host: OnceLock<Target>,
 }
 

@@ -14,10 +14,10 @@
 //! `isl_union_access_info`), and the reads that see no write. What is observable at the end is a
 //! read like any other: [`Statement::observe`].
 //!
-//! That analysis is dear, and most of it is not needed. Stages of a program run one after the other:
+//! That analysis is expensive, and most of it is not needed. Stages of a program run one after the other:
 //! a read finds its cells in the latest stage that writes them, which is an intersection of sets of
 //! cells, and only among statements that take turns in common loops is there a last write to be
-//! searched for. Which *instance* of a write it was is found when somebody asks ([`Edge::pairs`]).
+//! searched for. Which *instance* of a write it was is found on demand ([`Edge::pairs`]).
 //!
 //! A write whose place or condition is not affine *may* happen: it can be the source of a read and
 //! ends no earlier one. A read whose place is not affine may read any cell that is not excluded.
@@ -240,7 +240,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Only what nobody writes before: in which order does not matter, and what is hard comes last.
+    /// Only what is not written before: in which order does not matter, and what is hard comes last.
     fn run_unwritten(mut self) -> Known<Option<Uninitialised>> {
         let entries = &self.accesses.entries;
         let (in_turns, before): (Vec<Group>, Vec<Group>) =

@@ -109,7 +109,7 @@ impl Round {
     }
 }
 
-/// Why a program with a guard around the statement at a place may read what nobody has written and
+/// Why a program with a guard around the statement at a place may read a cell that is not written and
 /// the one without it does not (rule 5 of `docs/semantics.md`). Both have the same steps.
 fn starved(before: &Program, after: &Program, place: usize) -> Option<Error> {
     if before.steps.len() != after.steps.len() {

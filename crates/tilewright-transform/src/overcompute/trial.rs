@@ -31,7 +31,7 @@ pub(super) struct Extra {
     pub added: Added,
     /// The points at which it changes what it writes, if it is a store.
     pub writes: Option<Domain>,
-    /// The reads that somebody rests on, by touch; `None` is the cell that it writes.
+    /// The reads that a later use depends on, by touch; `None` is the cell that it writes.
     pub rested_on: HashSet<Option<usize>>,
     /// Whether it is known which points change nothing.
     pub judged: bool,
@@ -54,7 +54,7 @@ type Leaks<'a> = BTreeMap<usize, Leak<'a>>;
 /// Why instances may not be added.
 struct Leak<'a> {
     error: Error,
-    /// The edge of a flow by which somebody sees what they write.
+    /// The edge of a flow by which a read sees what they write.
     seen: Option<(Rc<Traffic<'a>>, usize)>,
 }
 
@@ -154,7 +154,7 @@ impl<'a> Trial<'a> {
         self.step(run.who.step()?)
     }
 
-    /// Puts guards back until nothing leaks: first those whose values somebody uses, then, if `reads`
+    /// Puts guards back until nothing leaks: first those whose values are used, then, if `reads`
     /// count, those under which something is read that may not be.
     pub fn settle(&mut self, reads: bool) {
         let suspects: Vec<usize> = self.suspects();
@@ -265,7 +265,7 @@ impl<'a> Trial<'a> {
         all
     }
 
-    /// The added stores to a memory that somebody may look at before they are overwritten.
+    /// The added stores to a memory that may be read before they are overwritten.
     fn seen(&self, memory: &Buffer, readers: &[Run]) -> Vec<usize> {
         let writes = |x: &Extra| x.writes.is_some() && stored(&x.added.what) == Some(&memory.data);
         let stores = self.extras.iter().filter(|(_, x)| writes(x));
@@ -355,7 +355,7 @@ impl<'a> Trial<'a> {
         Ok(all)
     }
 
-    /// The added stores that somebody uses.
+    /// The added stores that are used.
     fn used(&self, memory: &Buffer, traffic: &Rc<Traffic<'a>>, leaks: &mut Leaks<'a>) {
         for (n, e) in traffic.flow.edges.iter().enumerate() {
             let Who::Added(k) = traffic.who(e.writer) else { continue };
@@ -369,7 +369,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The added reads of what nobody has written.
+    /// The added reads of cells that are not written.
     fn unwritten(&self, memory: &Buffer, unwritten: &Unwritten, leaks: &mut Leaks<'a>) {
         for (run, u) in unwritten.reads() {
             let Who::Added(k) = run.who else { continue };

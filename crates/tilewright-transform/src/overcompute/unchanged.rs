@@ -42,7 +42,7 @@ pub(super) type Read = (usize, Option<usize>);
 pub(super) struct Unchanged {
     /// The points of its loops.
     pub points: Set,
-    /// What that rests on.
+    /// The accesses that this depends on.
     pub rests_on: Vec<Read>,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Value {
     pub value: Expr,
     /// Where that holds: points of the loops.
     pub points: Set,
-    /// What it rests on.
+    /// The accesses that it depends on.
     pub rests_on: Vec<Read>,
 }
 

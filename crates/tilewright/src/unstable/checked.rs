@@ -15,7 +15,7 @@ use tilewright_ir::{Error, Function, Module, Param, Result, TensorFunc};
 const SIZE: usize = 5;
 
 /// What one function may take. A schedule may ask for another order of a sum. The leave to read what
-/// nobody wrote may be gone.
+/// is not written may be gone.
 fn budget(before: &Module) -> Options {
     let uninitialised = match arbitrary(before) {
         true => Uninitialised::Undef,
@@ -106,7 +106,7 @@ fn closed(module: &Module, name: &str) -> Result<Module> {
     sizes::fill(&alone, &open.iter().fold(Sizes::new(), |known, n| known.dim(&**n, SIZE)))
 }
 
-/// Whether arbitrary values occur in a module: reading memory that nobody wrote may have been allowed.
+/// Whether arbitrary values occur in a module: reading memory that is not written may have been allowed.
 fn arbitrary(module: &Module) -> bool {
     module.tensors().any(|(_, f)| f.body.effects().arbitrary)
 }

@@ -2,7 +2,7 @@
 //!
 //! [`floats`] says how an intrinsic is made of floats, and [`ints`] how of integers and `bool`. Both
 //! name every intrinsic, so that the compiler says where one is missing. Values of 16-bit types
-//! come as `float32`; whoever calls rounds what is not exact.
+//! come as `float32`; the caller rounds what is not exact.
 
 use tilewright_ir::{DType, Intrin};
 

@@ -98,7 +98,7 @@ impl Run<'_> {
     }
 
     /// Evaluates the current lane of an expression; of one that is only stored (`copying`), a load
-    /// or one side of a choice may be what nobody wrote.
+    /// or one side of a choice may be a cell that is not written.
     pub(super) fn value(&mut self, e: &Expr, copying: bool) -> Ran<Val> {
         self.spend()?;
         let dtype = e.dtype().scalar();

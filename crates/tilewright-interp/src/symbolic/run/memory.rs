@@ -235,7 +235,7 @@ impl Run<'_> {
         Ok(few.then_some((t, low as i64, high as i64)))
     }
 
-    /// An element; `copying` says that its value is only stored, and may be what nobody wrote.
+    /// An element; `copying` says that its value is only stored, and may be a cell that is not written.
     pub(super) fn load(&mut self, b: &Buffer, indices: &[Expr], copying: bool) -> Ran<Val> {
         let mut places = self.places(b, indices)?;
         for (_, at) in &places {
