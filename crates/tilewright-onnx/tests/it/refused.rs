@@ -743,7 +743,7 @@ fn constants_that_contradict_the_data() {
         ("Unsqueeze", 13, &[2], &[&[0, 0]], vec![], "axis 0 is given twice"),
         ("Slice", 13, &[2], &[&[0], &[1], &[0], &[0]], vec![], "a step is 0"),
         ("Gather", 13, &[2], &[&[0, 2]], vec![], "the index 2 at [1] lies outside of [-2, 1]"),
-        ("GatherElements", 13, &[2], &[&[-3]], vec![], "the index -3 lies outside of [-2, 1]"),
+        ("GatherElements", 13, &[2], &[&[-3]], vec![], "the index -3 at [0] lies outside of [-2, 1]"),
         ("GatherND", 13, &[2], &[&[0]], vec![int("batch_dims", 1)], "attribute `batch_dims` is 1"),
         ("CumSum", 13, &[2], &[&[0, 0]], vec![], "the input `axis` must be one number"),
         ("ReduceSum", 13, &[2], &[&[1]], vec![], "there is no axis 1 in a tensor of 1 dimensions"),
