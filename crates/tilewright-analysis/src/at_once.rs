@@ -56,11 +56,24 @@ pub fn check(l: &Stmt, around: &Domain, how: AtOnce) -> Result<(), Dependent> {
     let inside = around.with_var(var, range);
     let pairs = Pairs { var, outer: around.vars().cloned().collect() };
     let (again, names) = pairs.elsewhere(&Access::new(&inside, &[]));
-    let everywhere = Access::new(&inside, &[]);
-    if everywhere.independent(&again, &[pairs.differ(&names)]).is_yes() {
-        return Ok(());
+    // Asked last: most loops have several iterations, and to find two of them takes long.
+    let one = || Access::new(&inside, &[]).independent(&again, &[pairs.differ(&names)]).is_yes();
+    match several(l, body, &inside, &pairs, how) {
+        Err(_) if one() => Ok(()),
+        result => result,
     }
-    let touched = touches_and_local(body, &inside).map_err(|e| Dependent::maybe(e.at(l.span())))?;
+}
+
+/// [`check`] of a loop with several iterations.
+fn several(
+    l: &Stmt,
+    body: &Stmt,
+    inside: &Domain,
+    pairs: &Pairs<'_>,
+    how: AtOnce,
+) -> Result<(), Dependent> {
+    let vars = std::slice::from_ref(pairs.var);
+    let touched = touches_and_local(body, inside).map_err(|e| Dependent::maybe(e.at(l.span())))?;
     let mut again: HashMap<Buffer, bool> = HashMap::new();
     let mut perhaps: Option<Dependent> = None;
     for (k, a) in touched.all.iter().enumerate() {
@@ -75,11 +88,10 @@ pub fn check(l: &Stmt, around: &Domain, how: AtOnce) -> Result<(), Dependent> {
             }
             let (other, names) = pairs.elsewhere(&b.at);
             let proof = a.at.independent(&other, &[pairs.differ(&names)]);
-            let vars = std::slice::from_ref(var);
             let what = "touch one cell in different iterations";
             let Err(error) = report(&proof, a, b, vars, &names, what) else { continue };
             let repeated = *again.entry(a.buffer.clone()).or_insert_with(|| {
-                let repeats = Repeats { pairs: &pairs, touched: &touched, inside: &inside, body };
+                let repeats = Repeats { pairs, touched: &touched, inside, body };
                 repeats.buffer(&a.buffer) == Ok(true)
             });
             if !repeated {

@@ -10,6 +10,9 @@
 //!     for rows, lanes: out = what follows of sums              reverse_compute_at
 //! ```
 //!
+//! Where the lanes of a tile do not lie beside one another in the result, the sums leave the
+//! registers first, to a copy from which the result is made cell by cell (`cache_read`).
+//!
 //! The last tile of rows is made apart where it is smaller (`loop_partition`), so that nothing is
 //! guarded inside of the reduction.
 
@@ -66,9 +69,18 @@ pub fn tiled(
         return Err(Error::internal("a tile has no loop around it"));
     };
     sch.reverse_compute_at(&finish, innermost, false, Position::default())?;
+    let direct = c.out[tile.vector_axis] == Some(1);
+    let mut kinds = vec![Kind::Init, Kind::Update];
+    let mut copy = None;
+    if !direct {
+        copy = Some(sch.cache_read(&finish, 0usize, "local", &[])?);
+        kinds.push(Kind::Copy);
+    }
+    kinds.push(Kind::Finish);
     let init = sch.decompose_reduction(&block, first)?;
     let update = sch.latest(block);
-    let mut parts = vec![[init, update, finish]];
+    let mut parts: Vec<Vec<BlockRef>> =
+        vec![[init, update].into_iter().chain(copy).chain([finish]).collect()];
     let ragged = tile.row_axis.filter(|r| c.axes[*r].extent % tile.rows != 0);
     if let Some(r) = ragged {
         let before = blocks(sch, func)?;
@@ -79,32 +91,58 @@ pub fn tiled(
         let made = after.iter().filter(|b| before.iter().all(|x| x.name != b.name));
         let copies: Vec<BlockRef> =
             made.map(|b| sch.get_block(&b.name, func)).collect::<Result<_>>()?;
-        let copies = <[BlockRef; 3]>::try_from(copies)
-            .map_err(|_| Error::internal("a part of a loop has other blocks"))?;
+        if copies.len() != kinds.len() {
+            return Err(Error::internal("a part of a loop has other blocks"));
+        }
         parts.push(copies);
     }
-    for [init, update, finish] in &parts {
-        for (block, around, is_sum) in [
-            (init, outer.len(), true),
-            (update, outer.len() + reduce.len(), true),
-            (finish, outer.len(), false),
-        ] {
+    // One vector of the machine at a time: LLVM takes others apart, some of them cell by cell.
+    let lanes = target.vectors.lanes(c.bytes);
+    for part in &parts {
+        for (block, kind) in part.iter().zip(&kinds) {
+            let around = match kind {
+                Kind::Update => outer.len() + reduce.len(),
+                Kind::Init | Kind::Copy | Kind::Finish => outer.len(),
+            };
             let loops = sch.get_loops(block)?;
             let inside = loops.get(around..).and_then(|l| l.split_last());
             let Some((lane, rows)) = inside else { continue };
-            if is_sum || c.out[tile.vector_axis] == Some(1) {
-                sch.vectorize(lane)?;
+            // Only constant places in the tile keep it in registers.
+            if *kind != Kind::Finish || direct {
+                let vectors = match tile.width > lanes {
+                    true => sch.split(lane, &[None, number(lanes)])?,
+                    false => vec![lane.clone()],
+                };
+                if let Some((lane, vectors)) = vectors.split_last() {
+                    sch.vectorize(lane)?;
+                    rows.iter().chain(vectors).try_for_each(|l| sch.unroll(l))?;
+                }
             }
-            if is_sum {
-                rows.iter().try_for_each(|r| sch.unroll(r))?;
+            let rolled = match kind {
+                Kind::Update => loops.get(around - 1),
+                // Places that vary keep the copy in memory.
+                Kind::Finish if !direct => loops.get(around),
+                _ => None,
+            };
+            if let Some(l) = rolled {
+                sch.annotate(l, "pragma_no_unroll", Attr::Int(1))?;
             }
-        }
-        let loops = sch.get_loops(update)?;
-        if let Some(k) = loops.get(outer.len() + reduce.len() - 1) {
-            sch.annotate(k, "pragma_no_unroll", Attr::Int(1))?;
         }
     }
     parallel(sch, c, tile, &order, &outer, ragged.is_some())
+}
+
+/// What a block of a tile does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Sets the sums to zero.
+    Init,
+    /// Adds products to them.
+    Update,
+    /// Moves them out of the registers, to where the next block reads them one by one.
+    Copy,
+    /// Writes the result.
+    Finish,
 }
 
 /// Runs the outer loops in parallel: as many of them, from outside, as it takes to have enough

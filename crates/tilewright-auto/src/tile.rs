@@ -15,9 +15,12 @@
 //! The price of a tile of `r` rows and `n` vectors, in cycles, with `k` steps:
 //!
 //! ```text
-//! step  = max(r * n * FMA, (r + n) * LOAD, LATENCY)
-//! price = k * step + r * n * STORE (contiguous) or r * width * STORE (not) + TILE
+//! step  = max(r * n * FMA, (r + n) * LOAD, LATENCY) + lines * LINE + STEP
+//! price = k * step + r * n * STORE (contiguous) or r * width * SCATTER (not) + TILE
 //! ```
+//!
+//! where `lines` counts the cache lines that a step of the reduction reads and the one before did not:
+//! rows that lie beside one another share theirs, and so do steps.
 //!
 //! and the price of a contraction is that of all its tiles, ragged ones included, plus `MOVE` for
 //! each cell that is packed at run time and `LINE` for each vector that is read from far away. So
@@ -37,12 +40,18 @@ const LOAD: f64 = 0.5;
 const LATENCY: f64 = 4.0;
 /// Cycles of a store.
 const STORE: f64 = 1.0;
+/// Cycles of a store of one cell, with the load of it from the tile.
+const SCATTER: f64 = 2.0;
+/// Cycles of a step beside its arithmetic: counting, and waiting for what comes late.
+const STEP: f64 = 0.5;
+/// Bytes of a cache line.
+const LINE_BYTES: f64 = 64.0;
 /// Cycles that a tile costs beside its arithmetic.
 const TILE: f64 = 20.0;
 /// Cycles for a cell that is packed at run time.
 const MOVE: f64 = 1.0;
-/// Cycles of a vector whose line no neighbour shares.
-const LINE: f64 = 2.0;
+/// Cycles of a cache line that no step before has read.
+const LINE: f64 = 1.0;
 /// The largest part of the price that packing in a run may be: where an operand is hardly used
 /// again, copying it costs more than reading it as it lies.
 const PACKING: f64 = 0.25;
@@ -184,21 +193,20 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
             return 0.0;
         }
         let rows = rows as f64;
-        let far = match t.source {
-            Source::Packed { .. } => 0.0,
-            // Each step of the reduction reads another line.
-            Source::Direct => {
-                let near = reduce.iter().any(|k| {
-                    let step = operand.steps[*k].abs();
-                    step != 0 && step <= 2 * t.width
-                });
-                if near { 0.0 } else { vectors * LINE }
-            }
-        };
-        let step = (rows * vectors * FMA).max((rows + vectors) * LOAD).max(LATENCY) + far;
+        let lines = new_lines(c, 1 - t.vector, &reduce, t.row_axis, rows)
+            + match t.source {
+                // A copy is read in its order.
+                Source::Packed { .. } => 0.0,
+                Source::Direct => {
+                    let all = t.width as f64 * c.bytes as f64 / LINE_BYTES;
+                    all * fresh(c, t.vector, &reduce, t.width)
+                }
+            };
+        let step = (rows * vectors * FMA).max((rows + vectors) * LOAD).max(LATENCY);
+        let step = step + lines * LINE + STEP;
         let store = match c.out[t.vector_axis] {
             Some(1) => rows * vectors * STORE,
-            _ => rows * t.width as f64 * STORE,
+            _ => rows * t.width as f64 * SCATTER,
         };
         steps * step + store + TILE
     };
@@ -212,4 +220,32 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
         _ => 0.0,
     };
     (c.count(&spatial) as f64 * columns * strip, pack)
+}
+
+/// How many lines of an operand a step of the reduction reads for some rows, without those that the
+/// step before has read.
+fn new_lines(
+    c: &Contraction,
+    operand: usize,
+    reduce: &[usize],
+    row_axis: Option<usize>,
+    rows: f64,
+) -> f64 {
+    let step = row_axis.map_or(0, |r| c.operands[operand].steps[r]);
+    let apart = (step.abs() as f64 * c.bytes as f64 / LINE_BYTES).min(1.0);
+    (1.0 + (rows - 1.0) * apart) * fresh(c, operand, reduce, 1)
+}
+
+/// Which part of the lines of `width` cells is new in a step of the reduction, as the axis of it
+/// moves that moves the least.
+fn fresh(c: &Contraction, operand: usize, reduce: &[usize], width: i64) -> f64 {
+    let nearest = reduce.iter().filter_map(|k| {
+        let step = c.operands[operand].steps[*k].abs();
+        (step != 0).then(|| {
+            let cells = (LINE_BYTES / c.bytes as f64).max(width as f64);
+            let moved = step as f64 / cells;
+            moved.max(1.0 / c.axes[*k].extent as f64).min(1.0)
+        })
+    });
+    nearest.fold(1.0, f64::min)
 }

@@ -4,7 +4,8 @@
 //! `4*i + j` and `4*i' + j'` for `0 <= j, j' < 4` meet only where `i = i'`. Intervals of atoms follow
 //! from the constraints on them, a sum that cannot be zero or positive refutes a condition, and an
 //! equation in which one pair of atoms outweighs all the rest makes them one. What is not refuted
-//! here is the engine's to decide.
+//! here is the engine's to decide. Equal digits make equal numbers: `x // k = y // k` with
+//! `x % k = y % k` is `x = y`.
 
 use std::collections::HashMap;
 
@@ -130,8 +131,12 @@ impl Intervals {
 
     /// Whether conditions certainly do not hold together: equal atoms become one, until some
     /// condition is false, or two are opposites.
-    fn deny_together(&self, mut parts: Vec<Pred>) -> Known<bool> {
+    fn deny_together(&self, parts: Vec<Pred>) -> Known<bool> {
         let mut known = self.clone();
+        let mut parts = self.digits(parts)?;
+        while let Some(fewer) = self.whole_numbers(&parts)? {
+            parts = fewer;
+        }
         while let Some((from, to)) = parts.iter().find_map(|p| known.equation(p)) {
             let ends = known.of_term(&Term::Atom(from.clone()));
             known.meet(&to, ends);
@@ -157,6 +162,85 @@ impl Intervals {
             }
         }
         Ok(false)
+    }
+
+    /// An equation with the values of atoms that have only one.
+    fn without_points(&self, p: Pred) -> Pred {
+        let Pred::Eq(mut s) = p else { return p };
+        let points: Vec<(Term, i128)> = s
+            .terms
+            .iter()
+            .filter_map(|(t, c)| match self.of_term(t) {
+                (Some(low), Some(high)) if low == high => Some((t.clone(), low.checked_mul(*c)?)),
+                _ => None,
+            })
+            .collect();
+        for (term, value) in points {
+            if let Some(sum) = s.constant.checked_add(value) {
+                s.constant = sum;
+                s.terms.remove(&term);
+            }
+        }
+        Pred::eq(s)
+    }
+
+    /// Equations taken apart: `c*a - c*b + rest = 0`, where the rest is between `-c` and `c`, is
+    /// `a = b` and `rest = 0`.
+    fn digits(&self, parts: Vec<Pred>) -> Known<Vec<Pred>> {
+        let mut todo: Vec<Pred> = parts.into_iter().rev().collect();
+        let mut done = Vec::new();
+        while let Some(p) = todo.pop() {
+            let p = self.without_points(p);
+            let Some((a, b, rest)) = self.outweighed(&p) else {
+                done.push(p);
+                continue;
+            };
+            done.push(Pred::eq(Sum::term(a).plus(&Sum::term(b), -1)?));
+            todo.push(Pred::eq(rest));
+        }
+        Ok(done)
+    }
+
+    /// The pair of terms that outweighs the rest of an equation, and the rest, where there is one.
+    fn outweighed(&self, p: &Pred) -> Option<(Term, Term, Sum)> {
+        let Pred::Eq(s) = p else { return None };
+        let mut terms: Vec<(&Term, &i128)> = s.terms.iter().collect();
+        terms.sort_by_key(|(_, c)| -c.abs());
+        let [(a, c), (b, d), ..] = terms[..] else { return None };
+        let mut rest = s.clone();
+        rest.terms.retain(|t, _| t != a && t != b);
+        let empty = rest.terms.is_empty() && rest.constant == 0;
+        if empty || c.checked_add(*d) != Some(0) {
+            return None;
+        }
+        let (low, high) = self.of(&rest);
+        (low? > -c.abs() && high? < c.abs()).then(|| (a.clone(), b.clone(), rest))
+    }
+
+    /// Some equations with two of them as one: that of two quotients and that of the remainders.
+    /// `None` where there are none.
+    fn whole_numbers(&self, parts: &[Pred]) -> Known<Option<Vec<Pred>>> {
+        for (k, p) in parts.iter().enumerate() {
+            let Pred::Eq(s) = p else { continue };
+            let mut terms = s.terms.iter();
+            let (Some((Term::Mod(x, m), c)), Some((Term::Mod(y, n), d)), None) =
+                (terms.next(), terms.next(), terms.next())
+            else {
+                continue;
+            };
+            if m != n || c.checked_add(*d) != Some(0) || s.constant != 0 {
+                continue;
+            }
+            let quotients = self.without_points(Pred::eq(x.div(*m)?.plus(&y.div(*m)?, -1)?));
+            let whole = quotients == Pred::Bool(true);
+            let found = parts.iter().position(|q| *q == quotients);
+            let Some(other) = found.or(whole.then_some(k)) else { continue };
+            let rest = parts.iter().enumerate().filter(|(j, _)| *j != k && *j != other);
+            let mut fewer: Vec<Pred> = rest.map(|(_, p)| p.clone()).collect();
+            fewer.push(Pred::eq(x.as_ref().clone().plus(y, -1)?));
+            return Ok(Some(fewer));
+        }
+        Ok(None)
     }
 
     /// Two atoms that an equation makes one: `c*a - c*b + rest = 0` where the rest is between `-c`
@@ -226,6 +310,27 @@ mod tests {
     }
 
     #[test]
+    fn equal_digits_are_equal_numbers() {
+        let [i, j, u] = ["i", "j", "u"].map(Var::index);
+        let guards = ranges(&[(&i, 90), (&j, 90), (&u, 1)]);
+        let quotients = (i.expr().floordiv(24) + &u).equal(j.expr().floordiv(24));
+        let remainders = i.expr().floormod(24).equal(j.expr().floormod(24));
+        let differ = i.expr().not_equal(&j);
+        let all = |parts: &[&Expr]| {
+            pred(&parts.iter().fold(Expr::bool(true), |all, p| all.and((*p).clone())))
+        };
+        assert!(is_never(&guards, &all(&[&quotients, &remainders, &differ])));
+        assert!(!is_never(&guards, &all(&[&remainders, &differ])));
+        assert!(!is_never(&guards, &all(&[&quotients, &differ])));
+        // Three digits.
+        let middle = |v: &Var| v.expr().floordiv(6).floormod(4);
+        let low = i.expr().floormod(6).equal(j.expr().floormod(6));
+        let digits = [&quotients, &middle(&i).equal(middle(&j)), &low, &differ];
+        assert!(is_never(&guards, &all(&digits)));
+        assert!(!is_never(&guards, &all(&[digits[0], digits[1], digits[3]])));
+    }
+
+    #[test]
     fn what_is_never_holds_at_no_point() {
         // A generator of its own: the same conditions in every run.
         let mut state = 7u64;
@@ -247,6 +352,8 @@ mod tests {
                 sum(5).greater_equal(sum(5)),
                 sum(3).not_equal(sum(3)),
                 sum(5).floordiv(3).less(sum(3)),
+                (sum(3) + 20).floormod(4).equal((sum(3) + 20).floormod(4)),
+                (sum(3) + 20).floordiv(4).equal((sum(3) + 20).floordiv(4)),
             ];
             let mut cond = Expr::bool(true);
             for part in parts {

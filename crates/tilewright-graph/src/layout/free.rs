@@ -56,3 +56,16 @@ pub fn mark_free(module: &Module) -> Module {
     }
     out
 }
+
+/// The module without the attribute, which means nothing once functions have their loops.
+pub fn unmark(module: &Module) -> Module {
+    let mut out = module.clone();
+    for function in out.functions.values_mut() {
+        if let Function::Tensor(f) = function
+            && f.attrs.contains_key(FREE_LAYOUT)
+        {
+            Arc::make_mut(f).attrs.remove(FREE_LAYOUT);
+        }
+    }
+    out
+}

@@ -31,7 +31,7 @@ pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Modu
 }
 
 /// Runs a function on constants: natively where that pays.
-fn evaluate(func: &TensorFunc, args: &[Tensor]) -> Result<Vec<Tensor>> {
+pub(super) fn evaluate(func: &TensorFunc, args: &[Tensor]) -> Result<Vec<Tensor>> {
     if args.iter().map(|t| t.bytes().len()).sum::<usize>() < SMALL {
         return interpret(func, args);
     }

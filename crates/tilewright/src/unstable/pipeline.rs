@@ -17,16 +17,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tilewright_analysis::at_once;
+use tilewright_auto::auto_schedule;
 use tilewright_codegen::LlvmBackend;
 use tilewright_graph as graph;
-use tilewright_graph::layout::Policy;
+use tilewright_graph::layout::free::{mark_free, unmark};
+use tilewright_graph::layout::{Leave, Policy, fold_constant, lift_layout};
 use tilewright_graph::sizes;
-use tilewright_ir::{Error, Module, Remarks, Result, well_formed};
-use tilewright_schedule::auto;
+use tilewright_ir::{Error, Function, Module, Remarks, Result, well_formed};
+use tilewright_schedule::auto::auto;
 use tilewright_target::{Backend, CodeOptions, OptLevel, Target, cores};
 use tilewright_transform::lower;
 use tilewright_transform::pass::{Config, Pass, Run};
 
+use super::layout::evaluate;
 use super::{assume, derivations};
 
 /// A stage from module to module, in the order in which they run.
@@ -50,23 +53,20 @@ impl Stage {
     pub const ALL: [Stage; 5] =
         [Stage::Assume, Stage::Fuse, Stage::Prepare, Stage::Schedule, Stage::Lower];
 
-    /// The pass that it is.
-    pub fn pass(self) -> &'static Pass {
+    /// The pass that it is; `None` for [`Stage::Schedule`], which is several.
+    fn pass(self) -> Option<&'static Pass> {
         match self {
-            Stage::Assume => &assume::PASS,
-            Stage::Fuse => &graph::fuse::PASS,
-            Stage::Prepare => &graph::prepare::PASS,
-            Stage::Schedule => &auto::PASS,
-            Stage::Lower => &lower::PASS,
+            Stage::Assume => Some(&assume::PASS),
+            Stage::Fuse => Some(&graph::fuse::PASS),
+            Stage::Prepare => Some(&graph::prepare::PASS),
+            Stage::Schedule => None,
+            Stage::Lower => Some(&lower::PASS),
         }
     }
 
     /// Its name, for people.
     pub fn name(self) -> &'static str {
-        match self {
-            Stage::Schedule => "schedule",
-            _ => self.pass().name,
-        }
+        self.pass().map_or("schedule", |pass| pass.name)
     }
 
     /// Runs it.
@@ -74,20 +74,14 @@ impl Stage {
     /// # Errors
     /// Those of the stage, and of [`Options::target`].
     pub fn run(self, module: &Module, options: &Options) -> Result<Module> {
+        let Some(pass) = self.pass() else { return schedule(module, &options.target()?) };
         let config = match self {
-            // The target says more than the options of the pass can.
-            Stage::Schedule => {
-                let target = options.target()?;
-                let what = format!("schedule {target:?}");
-                return derivations::each(&what, module, |_, f| Ok(Arc::new(auto(f, &target))));
-            }
             Stage::Lower => {
                 let unchecked = u8::from(options.unchecked).to_string();
-                Config::new().with(self.pass().key(lower::UNCHECKED.name), unchecked)
+                Config::new().with(pass.key(lower::UNCHECKED.name), unchecked)
             }
             _ => Config::new(),
         };
-        let pass = self.pass();
         match pass.run {
             Run::Tensor(_) => derivations::of_pass(pass, module, &config),
             Run::Module(_) | Run::Traced(_) => pass.apply(module, &config, &mut Remarks::new()),
@@ -247,6 +241,24 @@ impl Options {
             watcher(Progress { what, done, total });
         }
     }
+}
+
+/// Gives every function loops for a target: contractions by [`auto_schedule`], all else by [`auto`].
+/// What contractions pack of constants is packed now. The target says more than the options of the
+/// passes can.
+fn schedule(module: &Module, target: &Target) -> Result<Module> {
+    // What a pass leaves as it was is for `opt --explain` to say.
+    let mut why = Remarks::new();
+    let what = format!("auto_schedule {target:?}");
+    let tiled = derivations::each(&what, &mark_free(module), |name, f| {
+        let mut alone = Module { source: module.source.clone(), ..Module::new() };
+        alone.functions.insert(name.clone(), Function::Tensor(f.clone()));
+        auto_schedule(&alone, target, &mut Remarks::new())?.0.tensor(name).cloned()
+    })?;
+    let lifted = lift_layout(&tiled, Leave::Undef, &mut why)?;
+    let packed = fold_constant(&lifted, usize::MAX, &mut evaluate, &mut why)?;
+    let what = format!("schedule_stages {target:?}");
+    derivations::each(&what, &unmark(&packed), |_, f| Ok(Arc::new(auto(f, target))))
 }
 
 /// Checks that iterations of loops that run at once do not depend on one another, as far as that can
