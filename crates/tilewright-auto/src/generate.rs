@@ -73,7 +73,8 @@ pub fn tiled(
     let mut kinds = vec![Kind::Init, Kind::Update];
     let mut copy = None;
     if !direct {
-        copy = Some(sch.cache_read(&finish, 0usize, "local", &[])?);
+        let sums = BufferArg::Name(written(sch, &block)?);
+        copy = Some(sch.cache_read(&finish, sums, "local", &[])?);
         kinds.push(Kind::Copy);
     }
     kinds.push(Kind::Finish);
@@ -130,6 +131,14 @@ pub fn tiled(
         }
     }
     parallel(sch, c, tile, &order, &outer, ragged.is_some())
+}
+
+/// The name of the buffer that a block writes.
+fn written(sch: &Schedule, block: &BlockRef) -> Result<Arc<str>> {
+    let found = blocks(sch, &block.func)?.into_iter().find(|b| b.name == block.name);
+    let writes = found.map(|b| accessed(&b.body).1);
+    let name = writes.and_then(|w| w.iter().next().map(|b| b.name.clone()));
+    name.ok_or_else(|| Error::internal("a block of sums writes nothing"))
 }
 
 /// What a block of a tile does.

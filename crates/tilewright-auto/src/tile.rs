@@ -36,8 +36,9 @@ use crate::contraction::Contraction;
 const FMA: f64 = 0.5;
 /// Cycles of a load: two in each cycle.
 const LOAD: f64 = 0.5;
-/// Cycles from a fused multiply-add to the next one of the same sum.
-const LATENCY: f64 = 4.0;
+/// Cycles from a fused multiply-add to the next one of the same sum: four, and one since they do not
+/// start in the best order.
+const LATENCY: f64 = 5.0;
 /// Cycles of a store.
 const STORE: f64 = 1.0;
 /// Cycles of a store of one cell, with the load of it from the tile.
@@ -110,7 +111,9 @@ pub fn choose(c: &Contraction, target: &Target) -> Option<Tile> {
             for source in sources(c, vector, v) {
                 for &r in &rows {
                     for tile in tiles(c, target, vector, v, r, source) {
-                        if best.is_none_or(|b| tile.price < b.price) {
+                        // Of two equal ones that whose rows lie closer together.
+                        let key = |t: &Tile| (t.price, row_step(c, t));
+                        if best.is_none_or(|b| key(&tile) < key(&b)) {
                             best = Some(tile);
                         }
                     }
@@ -119,6 +122,11 @@ pub fn choose(c: &Contraction, target: &Target) -> Option<Tile> {
         }
     }
     best
+}
+
+/// By how many cells the broadcast operand moves from row to row.
+fn row_step(c: &Contraction, t: &Tile) -> i64 {
+    t.row_axis.map_or(0, |r| c.operands[1 - t.vector].steps[r].abs())
 }
 
 /// The ways in which an operand can give vectors along an axis.

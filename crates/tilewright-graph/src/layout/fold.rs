@@ -68,15 +68,28 @@ pub fn fold_constant(
     evaluate: &mut Evaluate<'_>,
     why: &mut Remarks,
 ) -> Result<Module> {
-    let mut fold =
-        Folder { module, growth, evaluate, why, done: HashMap::new(), moves: HashMap::new() };
-    let graphs = changed_graphs(module, |normal| Ok(fold.graph(normal)))?;
-    Ok(Functions::new(module).finish(&graphs, |_, f| f.clone()))
+    Folder::new(module, growth, evaluate, why).run()
+}
+
+/// The same for calls of conversions among some functions only, whatever their results take. All
+/// else stays as it is, so that a module whose results have memory of their own keeps that form.
+///
+/// # Errors
+/// As [`fold_constant`].
+pub fn fold_conversions(
+    module: &Module,
+    of: &dyn Fn(&str) -> bool,
+    evaluate: &mut Evaluate<'_>,
+    why: &mut Remarks,
+) -> Result<Module> {
+    Folder { only: Some(of), ..Folder::new(module, usize::MAX, evaluate, why) }.run()
 }
 
 struct Folder<'a, 'e> {
     module: &'a Module,
     growth: usize,
+    /// Of which functions only conversions are run; of all where it is missing, and all calls.
+    only: Option<&'a dyn Fn(&str) -> bool>,
     evaluate: &'a mut Evaluate<'e>,
     why: &'a mut Remarks,
     /// Results by function and the memory of the arguments.
@@ -85,7 +98,22 @@ struct Folder<'a, 'e> {
     moves: HashMap<Arc<str>, Option<Conversion>>,
 }
 
-impl Folder<'_, '_> {
+impl<'a, 'e> Folder<'a, 'e> {
+    fn new(
+        module: &'a Module,
+        growth: usize,
+        evaluate: &'a mut Evaluate<'e>,
+        why: &'a mut Remarks,
+    ) -> Self {
+        let (done, moves) = (HashMap::new(), HashMap::new());
+        Folder { module, growth, only: None, evaluate, why, done, moves }
+    }
+
+    fn run(mut self) -> Result<Module> {
+        let graphs = changed_graphs(self.module, |normal| Ok(self.graph(normal)))?;
+        Ok(Functions::new(self.module).finish(&graphs, |_, f| f.clone()))
+    }
+
     fn graph(&mut self, func: &GraphFunc) -> GraphFunc {
         let mut constants: HashMap<u64, Vec<Tensor>> = HashMap::new();
         let mut blocks = Vec::new();
@@ -130,6 +158,9 @@ impl Folder<'_, '_> {
                 let Some(Function::Tensor(f)) = self.module.functions.get(func) else {
                     return None;
                 };
+                if self.only.is_some_and(|of| !of(func) || self.conversion(func, f).is_none()) {
+                    return None;
+                }
                 let bytes = |shape: Vec<usize>, size: usize| {
                     shape.iter().try_fold(size, |n, d| n.checked_mul(*d))
                 };
@@ -174,9 +205,13 @@ impl Folder<'_, '_> {
     /// The result of a function that only moves data, without running it.
     fn converted(&mut self, name: &Arc<str>, f: &TensorFunc, args: &[Tensor]) -> Option<Tensor> {
         let [arg] = args else { return None };
+        apply(self.conversion(name, f)?, arg)
+    }
+
+    /// The conversion that a function is, if it is one.
+    fn conversion(&mut self, name: &Arc<str>, f: &TensorFunc) -> Option<&Conversion> {
         let known = self.moves.entry(name.clone());
-        let conversion = known.or_insert_with(|| Conversion::of(f).ok().flatten());
-        apply(conversion.as_ref()?, arg)
+        known.or_insert_with(|| Conversion::of(f).ok().flatten()).as_ref()
     }
 }
 

@@ -5,13 +5,19 @@
 //! and on the options alone: of equal ones the first is derived, and the others get its result, with
 //! the names of their own parameters. Functions that were read from text are derived each by itself,
 //! since what may be said about them later points into the text.
+//!
+//! Different functions are derived at the same time, by as many threads as there are cores.
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use tilewright_ir::equal::{self, fingerprint, tensor_funcs};
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{Buffer, Fold, Function, Module, Param, Remarks, Result, TensorFunc, Var};
+use tilewright_ir::{
+    Buffer, Error, Fold, Function, Module, Param, Remarks, Result, TensorFunc, Var,
+};
+use tilewright_target::cores;
 use tilewright_transform::pass::{Config, Pass};
 
 /// Most functions that are kept; then all are forgotten.
@@ -41,20 +47,51 @@ pub(crate) fn of_pass(pass: &Pass, module: &Module, config: &Config) -> Result<M
     })
 }
 
+/// Stack of a thread that derives: trees are walked by recursion.
+const STACK_BYTES: usize = 128 << 20;
+
 /// Derives each tensor function of a module, by its name and itself, equal ones once. `what` says
-/// all that the results depend on beside the functions.
+/// all that the results depend on beside the function.
 ///
 /// # Errors
-/// Those of `derive`.
+/// Those of `derive`, the one of the first function that has one.
 pub(crate) fn each(
     what: &str,
     module: &Module,
-    derive: impl Fn(&Arc<str>, &Arc<TensorFunc>) -> Result<Arc<TensorFunc>>,
+    derive: impl Fn(&Arc<str>, &Arc<TensorFunc>) -> Result<Arc<TensorFunc>> + Sync,
 ) -> Result<Module> {
+    let list: Vec<(&Arc<str>, &Arc<TensorFunc>)> = module.tensors().collect();
+    // Of equal functions one thread takes the first; the others are found when all are done.
+    let mut seen = HashSet::new();
+    let is_first = |k: &usize| list[*k].1.span.is_some() || seen.insert(fingerprint(list[*k].1));
+    let (first, rest): (Vec<usize>, Vec<usize>) = (0..list.len()).partition(is_first);
+    let results: Vec<OnceLock<Result<Arc<TensorFunc>>>> =
+        list.iter().map(|_| OnceLock::new()).collect();
+    let make = |k: usize| {
+        let (name, f) = list[k];
+        results[k].get_or_init(|| derived(what, f, || derive(name, f)));
+    };
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(k) = first.get(next.fetch_add(1, Ordering::Relaxed)) {
+            make(*k);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..cores().min(first.len()) {
+            // Without more threads this one does it all.
+            let _ = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
+        }
+        work();
+    });
+    rest.into_iter().for_each(make);
     let mut new = module.clone();
-    for (name, function) in &mut new.functions {
-        let Function::Tensor(f) = function else { continue };
-        *f = derived(what, f, || derive(name, f))?;
+    let mut made = results.into_iter().map(OnceLock::into_inner);
+    for function in new.functions.values_mut() {
+        if let Function::Tensor(f) = function {
+            let missing = || Err(Error::internal("a function was not derived"));
+            *f = made.next().flatten().unwrap_or_else(missing)?;
+        }
     }
     Ok(new)
 }

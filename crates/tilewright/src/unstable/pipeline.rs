@@ -20,8 +20,9 @@ use tilewright_analysis::at_once;
 use tilewright_auto::auto_schedule;
 use tilewright_codegen::LlvmBackend;
 use tilewright_graph as graph;
+use tilewright_graph::layout::fold::fold_conversions;
 use tilewright_graph::layout::free::{mark_free, unmark};
-use tilewright_graph::layout::{Leave, Policy, fold_constant, lift_layout};
+use tilewright_graph::layout::{Leave, Policy, lift_layout};
 use tilewright_graph::sizes;
 use tilewright_ir::{Error, Function, Module, Remarks, Result, well_formed};
 use tilewright_schedule::auto::auto;
@@ -256,7 +257,8 @@ fn schedule(module: &Module, target: &Target) -> Result<Module> {
         auto_schedule(&alone, target, &mut Remarks::new())?.0.tensor(name).cloned()
     })?;
     let lifted = lift_layout(&tiled, Leave::Undef, &mut why)?;
-    let packed = fold_constant(&lifted, usize::MAX, &mut evaluate, &mut why)?;
+    let is_lifted = |name: &str| !tiled.functions.contains_key(name);
+    let packed = fold_conversions(&lifted, &is_lifted, &mut evaluate, &mut why)?;
     let what = format!("schedule_stages {target:?}");
     derivations::each(&what, &unmark(&packed), |_, f| Ok(Arc::new(auto(f, target))))
 }
