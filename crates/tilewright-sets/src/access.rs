@@ -76,7 +76,7 @@ impl Access {
 
     /// The condition under which both touch one cell, and why it may hold more often than that.
     fn meeting(&self, other: &Access, when: &[Expr]) -> Known<(Pred, Option<Unknown>)> {
-        let mut former = self.domain.engine.former();
+        let mut normalizer = self.domain.engine.normalizer();
         let mut meet = Vec::new();
         let mut why: Option<Unknown> = None;
         for (a, b) in self.indices.iter().zip(&other.indices) {
@@ -84,11 +84,11 @@ impl Access {
                 why = Some(not_affine([e]));
                 continue;
             }
-            let d: Sum = former.sum(a)?.plus(&former.sum(b)?, -1)?;
+            let d: Sum = normalizer.sum(a)?.plus(&normalizer.sum(b)?, -1)?;
             meet.push(Pred::eq(d));
         }
         for cond in when {
-            meet.push(former.pred(cond)?);
+            meet.push(normalizer.pred(cond)?);
         }
         Ok((Pred::and(meet), why))
     }
@@ -108,8 +108,8 @@ impl Access {
             }
             let (here, theirs) = self.domain.beside(&other.domain)?;
             let d = here.reach(|f| meet.atoms(f))?;
-            let theirs = here.frame.embed(theirs, &d.frame)?;
-            d.set.intersect(d.frame.pred(&meet)?)?.is_disjoint(&theirs)
+            let theirs = here.space.embed(theirs, &d.space)?;
+            d.set.intersect(d.space.pred(&meet)?)?.is_disjoint(&theirs)
         };
         self.domain.engine().ask(ask) == Ok(true)
     }

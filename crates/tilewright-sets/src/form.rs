@@ -12,7 +12,7 @@
 //! all integers are applied on the way (`(4*i + j) // 4 = i + j // 4`,
 //! `(x // a) // b = x // (a*b)`); those that need a domain are [`crate::simplify`]'s.
 //!
-//! [`crate::former`] makes forms from expressions.
+//! [`crate::normalizer`] makes forms from expressions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};

@@ -51,16 +51,16 @@ mod engine;
 mod eval;
 mod flow;
 mod form;
-mod former;
-mod frame;
 mod inverse;
 mod isl;
+mod normalizer;
 mod quick;
 mod relation;
 mod render;
 mod set;
 pub mod simplify;
 mod size;
+mod space;
 mod unknowns;
 
 pub use access::Access;

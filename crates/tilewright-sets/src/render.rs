@@ -206,14 +206,14 @@ fn compare(s: &Sum, op: BinOp) -> Option<Expr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::former::Former;
+    use crate::normalizer::Normalizer;
     use tilewright_ir::Var;
 
     fn shown(e: &Expr) -> String {
-        let mut former = Former::default();
+        let mut normalizer = Normalizer::default();
         let text = match e.dtype().is_bool() {
-            true => former.pred(e).ok().and_then(|p| pred(&p)),
-            false => former.sum(e).ok().and_then(|s| sum(&s, e.dtype())),
+            true => normalizer.pred(e).ok().and_then(|p| pred(&p)),
+            false => normalizer.sum(e).ok().and_then(|s| sum(&s, e.dtype())),
         };
         text.map_or("none".into(), |e| e.to_string())
     }

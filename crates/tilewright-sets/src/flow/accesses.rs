@@ -12,10 +12,10 @@ use crate::answer::{Known, Reason, Unknown, not_affine};
 use crate::domain::Domain;
 use crate::engine::Engine;
 use crate::form::{Atom, Sum};
-use crate::frame::Frame;
 use crate::isl::api::{IN, PARAM, SET};
 use crate::isl::{Ends, Map, Set as Raw, UnionMap};
 use crate::set::Set;
+use crate::space::Space;
 
 /// A load or store.
 pub(super) struct Entry {
@@ -141,14 +141,16 @@ impl Accesses {
         let mut prepared = Vec::new();
         let mut symbolic: BTreeSet<Atom> = BTreeSet::new();
         for s in program {
-            let mut former = engine.former();
+            let mut normalizer = engine.normalizer();
             let mut places = Vec::new();
             for t in &s.touches {
-                places.push(t.indices.iter().map(|e| former.sum(e)).collect::<Known<Vec<Sum>>>()?);
+                places.push(
+                    t.indices.iter().map(|e| normalizer.sum(e)).collect::<Known<Vec<Sum>>>()?,
+                );
             }
             let d = s.domain.reach(|f| places.iter().flatten().for_each(|p| p.atoms(f)))?;
             let hidden = d.hidden();
-            let outer = d.frame.atoms[d.vars..].iter().filter(|a| !hidden.contains(a));
+            let outer = d.space.atoms[d.vars..].iter().filter(|a| !hidden.contains(a));
             symbolic.extend(outer.cloned());
             prepared.push((d, hidden, places));
         }
@@ -250,11 +252,11 @@ impl Accesses {
     /// The relation from the points of a domain to sums, with the symbolic sizes as parameters in
     /// their common order. What is not affine and varies is eliminated.
     fn relation(&self, d: &Domain, sums: &[Sum]) -> Known<Map> {
-        let n = d.frame.len();
-        let mut map = d.frame.graph(sums)?.on_domain(d.set.clone())?;
+        let n = d.space.len();
+        let mut map = d.space.graph(sums)?.on_domain(d.set.clone())?;
         // The symbolic sizes that this domain does not mention have any value.
         let mut place: Vec<Option<usize>> =
-            self.symbolic.iter().map(|a| d.frame.position(a)).collect();
+            self.symbolic.iter().map(|a| d.space.position(a)).collect();
         let mut total = n;
         for at in place.iter_mut().filter(|p| p.is_none()) {
             map = map.insert_dims(IN, total as u32, 1)?;
@@ -286,9 +288,9 @@ impl Accesses {
             let lost = || Unknown::from(Reason::Engine(format!("unknown parameter {name}")));
             atoms.push(atom.ok_or_else(lost)?.clone());
         }
-        let frame = Frame::new(&self.engine.ctx, atoms)?;
+        let space = Space::new(&self.engine.ctx, atoms)?;
         let engine = self.engine.clone();
-        Ok(Set { engine, frame: frame.into(), dims: vars.len(), raw, vague })
+        Ok(Set { engine, space: space.into(), dims: vars.len(), raw, vague })
     }
 }
 

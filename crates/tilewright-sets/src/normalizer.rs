@@ -1,6 +1,6 @@
 //! Expressions into normal form.
 //!
-//! [`Former`] walks an expression once, with a memo for shared nodes, and gives its
+//! [`Normalizer`] walks an expression once, with a memo for shared nodes, and gives its
 //! [`Sum`] or [`Pred`]. Lets are looked through, vectors are read lane by lane, and what integer
 //! sets do not know becomes an atom.
 //!
@@ -44,7 +44,7 @@ const MAX_PRODUCT_TERMS: usize = 64;
 
 /// Brings expressions into normal form.
 #[derive(Default)]
-pub(crate) struct Former {
+pub(crate) struct Normalizer {
     /// Variables that hold data.
     data: Rc<BTreeSet<Var>>,
     depth: usize,
@@ -56,10 +56,10 @@ pub(crate) struct Former {
     pub lane: Option<(Var, u16)>,
 }
 
-impl Former {
+impl Normalizer {
     /// With the variables that hold data.
-    pub fn new(data: &Rc<BTreeSet<Var>>) -> Former {
-        Former { data: data.clone(), ..Former::default() }
+    pub fn new(data: &Rc<BTreeSet<Var>>) -> Normalizer {
+        Normalizer { data: data.clone(), ..Normalizer::default() }
     }
 
     /// A variable.
