@@ -11,7 +11,7 @@
 //! * [`magnitude`]: how large the values of an expression may be.
 //! * [`neutral`]: what a value becomes when parts of it are known.
 //! * [`place`]: walks that know the loops, conditions and bindings around each place.
-//! * [`program`]: a function as the list of things that it does, for questions of flow.
+//! * [`scop`]: a function as the list of things that it does, for questions of flow.
 //! * [`regions`]: the boxes of each buffer that a block reads and writes.
 //! * [`scope`]: what holds at a place, from loops, guards, bindings and assumptions.
 //! * [`mod@stage`]: the canonical form of a tensor function before scheduling, as a view.
@@ -28,8 +28,8 @@ pub mod index;
 pub mod magnitude;
 pub mod neutral;
 pub mod place;
-pub mod program;
 pub mod regions;
+pub mod scop;
 pub mod scope;
 pub mod stage;
 pub mod traits;

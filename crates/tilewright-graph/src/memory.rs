@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use tilewright_analysis::flow::{Run, Unwritten};
-use tilewright_analysis::program::Program;
+use tilewright_analysis::scop::Scop;
 use tilewright_ir::tensor::byte_count;
 use tilewright_ir::{
     Binding, Buffer, Error, Expr, ExprKind, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
@@ -370,13 +370,13 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<Plan> {
 /// Whether every cell of a parameter is certainly written before it is read. A text that reads first
 /// may do so: `B[i] = T.if_then_else(i > 0, B[i - 1], 0) + A[i]`.
 fn is_written_first(func: &TensorFunc, buffer: &Buffer) -> bool {
-    let Ok(program) = Program::of(func) else { return false };
-    if !program.follows(buffer) {
+    let Ok(scop) = Scop::of(func) else { return false };
+    if !scop.follows(buffer) {
         return false;
     }
-    let steps = 0..program.steps.len();
-    let runs = steps.filter_map(|k| Run::of(&program, k, buffer)).collect();
-    Unwritten::of(&program, runs).is_ok_and(|found| found.reads().next().is_none())
+    let stmts = 0..scop.stmts.len();
+    let runs = stmts.filter_map(|k| Run::of(&scop, k, buffer)).collect();
+    Unwritten::of(&scop, runs).is_ok_and(|found| found.reads().next().is_none())
 }
 
 /// Which parameters a function writes, and which it reads before it has written any of them.
@@ -441,13 +441,13 @@ fn reads_first(name: &str, buffer: &Buffer) -> Error {
 /// Where a parameter is certainly read at a cell that nothing wrote before, although a write of
 /// other cells, or one under a condition, comes first in the text.
 fn reads_unwritten(func: &TensorFunc, buffer: &Buffer) -> Option<Option<Span>> {
-    let program = Program::of(func).ok()?;
-    if !program.follows(buffer) {
+    let scop = Scop::of(func).ok()?;
+    if !scop.follows(buffer) {
         return None;
     }
-    let steps = 0..program.steps.len();
-    let runs = steps.filter_map(|k| Run::of(&program, k, buffer)).collect();
-    let found = Unwritten::of(&program, runs).ok()?;
+    let stmts = 0..scop.stmts.len();
+    let runs = stmts.filter_map(|k| Run::of(&scop, k, buffer)).collect();
+    let found = Unwritten::of(&scop, runs).ok()?;
     let (run, _) = found.reads().find(|(_, read)| read.certain)?;
-    Some(run.who.step().and_then(|k| program.steps.get(k)).and_then(|s| s.span))
+    Some(run.who.stmt().and_then(|k| scop.stmts.get(k)).and_then(|s| s.span))
 }

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use tilewright_analysis::dependence::{keeps_order, touches};
+use tilewright_analysis::dependence::{accesses, keeps_order};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, DType, Error, Expr, Fold, ForKind, IterKind, IterVar, Range, Result, Stmt, StmtKind,
@@ -75,7 +75,7 @@ fn transform(func: &TensorFunc, block: &BlockRef, lambda: &Lambda) -> Result<Edi
         let vars: Vec<Var> = ranges.iter().map(|(v, _)| v.clone()).collect();
         let old: Vec<Expr> = vars.iter().map(Var::expr).collect();
         let new = map.apply(bindings);
-        keeps_order(&domain, &touches(&site.stmt, &domain)?, &vars, (&old, &new))
+        keeps_order(&domain, &accesses(&site.stmt, &domain)?, &vars, (&old, &new))
             .map_err(|e| e.at(site.stmt.span()))?;
     }
     let iters: Vec<IterVar> = layout

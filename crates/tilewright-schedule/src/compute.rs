@@ -11,7 +11,7 @@
 //! reads, whether another iteration has computed some of them or not: the value of a cell depends
 //! on nothing but the cell.
 
-use tilewright_analysis::dependence::{self, Touch};
+use tilewright_analysis::dependence::{self, PlacedAccess};
 use tilewright_analysis::footprint::{
     Footprint, cover, known_around, reads_own_writes, touches, within,
 };
@@ -134,8 +134,9 @@ fn apart(moved: &Stmt, around: &[Stmt], buffer: &Buffer) -> Result<()> {
         .fold(engine.domain_of(&[], &known_around(&around[..first])), |d, (v, r, _)| {
             d.with_var(v, r)
         });
-    let all = dependence::touches(moved, &domain)?;
-    let writes: Vec<&Touch> = all.iter().filter(|t| t.write && t.buffer == *buffer).collect();
+    let all = dependence::accesses(moved, &domain)?;
+    let writes: Vec<&PlacedAccess> =
+        all.iter().filter(|t| t.write && t.buffer == *buffer).collect();
     for s in around.iter().filter(concurrent) {
         let Some((v, ..)) = as_loop(s) else { continue };
         for (a, b) in writes.iter().flat_map(|a| writes.iter().map(move |b| (a, b))) {

@@ -12,12 +12,12 @@
 //! become the map's inverse; what the box has in addition is guarded. Every pair of iterations that
 //! depend on each other must keep its order.
 
-use tilewright_analysis::dependence::{keeps_order, refuse, touches};
+use tilewright_analysis::dependence::{accesses, keeps_order, refuse};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     DType, Error, Expr, Fold, ForKind, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{Access, Domain, Engine};
+use tilewright_sets::{AccessRelation, Domain, Engine};
 
 use crate::index_map::IndexMap;
 use crate::loops::guard_blocks;
@@ -139,7 +139,7 @@ fn transform_loops(
     let cells = map.cells();
     let image = relation.image(&cells)?;
     let inverse = relation.inverse(&cells)?;
-    keeps_order(&nest, &touches(&body, &nest)?, &vars, (&at, &new_order))
+    keeps_order(&nest, &accesses(&body, &nest)?, &vars, (&at, &new_order))
         .map_err(|e| e.at(outer.stmt.span()))?;
     let cell_ranges: Vec<(Var, Range)> = cells
         .iter()
@@ -236,7 +236,7 @@ fn fission(func: &TensorFunc, l: &LoopRef, at: usize) -> Result<Edited<(LoopRef,
     let (first, rest) = (Stmt::seq(list[..at].to_vec()), Stmt::seq(list[at..].to_vec()));
     let engine = Engine::new()?;
     let inside = around(&engine, &site).with_var(var, range);
-    let (a, b) = (touches(&first, &inside)?, touches(&rest, &inside)?);
+    let (a, b) = (accesses(&first, &inside)?, accesses(&rest, &inside)?);
     for x in &a {
         for y in b.iter().filter(|y| y.buffer == x.buffer && (x.write || y.write)) {
             // The first part of a later iteration would run before the rest of an earlier one.
@@ -244,7 +244,7 @@ fn fission(func: &TensorFunc, l: &LoopRef, at: usize) -> Result<Edited<(LoopRef,
             let (other, names) = y.at.elsewhere_in(&all);
             let Some(earlier) = names.get(var) else { continue };
             let when = [earlier.expr().less(var.expr())];
-            let proof = Access::independent(&x.at, &other, &when);
+            let proof = AccessRelation::independent(&x.at, &other, &when);
             refuse(&proof, x, y, std::slice::from_ref(var), &names)
                 .map_err(|e| e.at(site.stmt.span()))?;
         }

@@ -5,7 +5,7 @@
 //! predicate, and statements outside of blocks get an `if`. New loops are of `int64` where the type
 //! of the old ones does not hold their values.
 
-use tilewright_analysis::dependence::{keeps_order, touches};
+use tilewright_analysis::dependence::{accesses, keeps_order};
 use tilewright_analysis::domain::sizes;
 use tilewright_ir::stmt::MAX_NESTING;
 use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
@@ -462,7 +462,7 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited> {
     };
     let vars: Vec<Var> = nest.iter().filter_map(as_loop).map(|(v, ..)| v.clone()).collect();
     let domain = nest.iter().filter_map(as_loop).fold(around, |d, (v, r, _)| d.with_var(v, r));
-    keeps_order(&domain, &touches(&inside, &domain)?, &vars, (&order(&nest), &order(&new)))
+    keeps_order(&domain, &accesses(&inside, &domain)?, &vars, (&order(&nest), &order(&new)))
         .map_err(|e| e.at(outer.span()))?;
     let stmt = new.iter().rev().fold(inside, |body, s| with_body(s, body));
     Ok((replace_in(func, &outer, &stmt), ()))

@@ -343,7 +343,7 @@ fn runs_first(stmt: &Stmt, b: &Block, outer: &Site, loops: &[&Stmt]) -> Result<(
     let init = with_block(stmt, Block { body: Stmt::nop(), ..b.clone() });
     let update = with_block(stmt, Block { init: None, ..b.clone() });
     let (inits, updates) =
-        (dependence::touches(&init, &domain)?, dependence::touches(&update, &domain)?);
+        (dependence::accesses(&init, &domain)?, dependence::accesses(&update, &domain)?);
     for x in &inits {
         for y in updates.iter().filter(|y| y.buffer == x.buffer && (x.write || y.write)) {
             let all: Vec<Var> = y.at.domain.vars().cloned().collect();

@@ -17,7 +17,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_analysis::dependence::{self, Touch, before, refuse};
+use tilewright_analysis::dependence::{self, PlacedAccess, before, refuse};
 use tilewright_analysis::footprint::{self, Footprint, known_around};
 use tilewright_analysis::index::{Ranges, simplify};
 use tilewright_analysis::regions::declared_or_inferred;
@@ -390,16 +390,16 @@ impl<'a> Moving<'a> {
     }
 
     /// What the block touches in its new place.
-    fn touches(&self, nest: &Nest) -> Result<Vec<Touch>> {
-        dependence::touches(&nest.stmt, &self.domain(self.path.len()))
+    fn accesses(&self, nest: &Nest) -> Result<Vec<PlacedAccess>> {
+        dependence::accesses(&nest.stmt, &self.domain(self.path.len()))
     }
 
     /// Refuses where two accesses, one of them a write, may meet under conditions that `when`
     /// gives for the names of the second one's variables.
     fn apart(
         &self,
-        ours: &[Touch],
-        others: &[Touch],
+        ours: &[PlacedAccess],
+        others: &[PlacedAccess],
         when: impl Fn(&HashMap<Var, Var>) -> Vec<Expr>,
     ) -> Result<()> {
         let vars: Vec<Var> = self.outer().into_iter().map(|(v, _)| v).collect();
@@ -416,9 +416,9 @@ impl<'a> Moving<'a> {
     /// What stands between the loop and the block is passed by, and instances of the block with
     /// different values of the spatial variables are mixed.
     fn crosses_nothing(&self, nest: &Nest) -> Result<()> {
-        let ours = self.touches(nest)?;
+        let ours = self.accesses(nest)?;
         for s in &self.between {
-            let theirs = dependence::touches(s, &self.domain(0))?;
+            let theirs = dependence::accesses(s, &self.domain(0))?;
             self.apart(&ours, &theirs, |_| Vec::new()).map_err(|e| match s.span() {
                 Some(span) => e.label(span, "this stands between the loop and the block"),
                 None => e,
@@ -444,7 +444,7 @@ impl<'a> Moving<'a> {
 
     /// What ran before the block and depends on it, or it on that, must not run later now.
     fn keeps_order(&self, nest: &Nest, body: &[Stmt], at: usize) -> Result<()> {
-        let ours = self.touches(nest)?;
+        let ours = self.accesses(nest)?;
         for (k, s) in self.path.iter().enumerate() {
             let (list, split) = match s.kind() {
                 StmtKind::Seq(list) => {
@@ -470,7 +470,7 @@ impl<'a> Moving<'a> {
                 if self.path.get(k + 1).is_some_and(|next| next.ptr_eq(s)) {
                     continue;
                 }
-                let theirs = dependence::touches(s, &domain)?;
+                let theirs = dependence::accesses(s, &domain)?;
                 self.apart(&ours, &theirs, |names| {
                     let mut rename = dependence::renaming(names);
                     let other: Vec<Expr> = outer.iter().map(|e| rename.expr(e)).collect();

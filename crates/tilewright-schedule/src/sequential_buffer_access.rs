@@ -18,7 +18,7 @@
 
 use std::collections::HashSet;
 
-use tilewright_analysis::dependence::{touches, uses};
+use tilewright_analysis::dependence::{accesses, uses};
 use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var,
@@ -179,8 +179,8 @@ fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan>
     let engine = Engine::new()?;
 
     // Blocks inside of a named region are its own only where it does nothing else.
-    let whole = touches(&site.stmt, &engine.domain())?;
-    let direct = touches(&without_blocks(b), &engine.domain())?;
+    let whole = accesses(&site.stmt, &engine.domain())?;
+    let direct = accesses(&without_blocks(b), &engine.domain())?;
     let own = b.iters.is_empty() && direct.iter().any(|t| t.buffer == buffer);
     let all = if own { direct } else { whole };
     // The first write says the order, or else the first read; other accesses follow.

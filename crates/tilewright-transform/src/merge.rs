@@ -27,7 +27,7 @@ use tilewright_ir::{
 use tilewright_sets::Proof;
 
 use crate::pass::{self, Run};
-use tilewright_analysis::dependence::{Touch, one_view, touches};
+use tilewright_analysis::dependence::{PlacedAccess, accesses, one_view};
 use tilewright_analysis::scope::{Scope, Scoped, fold_block_scoped, fold_scoped, scoped};
 
 /// `merge_adjacent_loops` by name.
@@ -112,7 +112,7 @@ impl Fold for Pass<'_> {
 /// A statement of a sequence.
 struct Part {
     stmt: Stmt,
-    touches: Result<Vec<Touch>>,
+    accesses: Result<Vec<PlacedAccess>>,
     /// The memory that assumptions in it speak of, by pointer.
     assumed: HashSet<Var>,
     /// Whether it asserts something, and may stop the program.
@@ -129,8 +129,8 @@ impl Part {
                 });
             }
         });
-        let touches = touches(s, &scope.domain);
-        Part { stmt: s.clone(), touches, assumed, stops: s.effects().asserts }
+        let accesses = accesses(s, &scope.domain);
+        Part { stmt: s.clone(), accesses, assumed, stops: s.effects().asserts }
     }
 }
 
@@ -258,7 +258,7 @@ impl<'a> Pass<'a> {
         if a.stops {
             return refuse("an assertion there may stop the program".into());
         }
-        let (x, y) = match (&a.touches, &b.touches) {
+        let (x, y) = match (&a.accesses, &b.accesses) {
             (Ok(x), Ok(y)) => (x, y),
             (Err(e), _) | (_, Err(e)) => return refuse(e.to_string()),
         };
@@ -273,18 +273,19 @@ impl<'a> Pass<'a> {
     fn meet(
         &self,
         a: &Part,
-        x: &Touch,
+        x: &PlacedAccess,
         b: &Part,
-        y: &Touch,
+        y: &PlacedAccess,
         when: &[Expr],
         loops: Option<(&Var, &Var)>,
     ) -> Result<()> {
-        let root = |t: &Touch| self.views.get(&t.buffer.data).unwrap_or(&t.buffer.data).clone();
-        let changes = |t: &Touch, p: &Part| t.write || p.assumed.contains(&t.buffer.data);
+        let root =
+            |t: &PlacedAccess| self.views.get(&t.buffer.data).unwrap_or(&t.buffer.data).clone();
+        let changes = |t: &PlacedAccess, p: &Part| t.write || p.assumed.contains(&t.buffer.data);
         if root(x) != root(y) || !(changes(x, a) || changes(y, b)) {
             return Ok(());
         }
-        let does = |t: &Touch| {
+        let does = |t: &PlacedAccess| {
             let at: Vec<String> = t.indices.iter().map(Expr::to_string).collect();
             let what = if t.write { "writes" } else { "reads" };
             format!("{what} `{}[{}]`", t.buffer.name, at.join(", "))

@@ -1,6 +1,6 @@
 //! Whether two functions compute the same outputs, by where their values come from.
 //!
-//! Both functions are lists of steps ([`crate::program`]), and flow says which instance of which
+//! Both functions are lists of steps ([`crate::scop`]), and flow says which instance of which
 //! store each load gets its value from. So every output cell is an expression over the inputs that
 //! unfolds going back in time, and two functions are the same if those expressions are. They are
 //! never written down: what is compared is a pair of expressions over a *set of pairs of instances*,
@@ -39,13 +39,13 @@ use tilewright_ir::{
     Buffer, CallTarget, DType, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind, TensorFunc,
     Var, Visit,
 };
-use tilewright_sets::{AccessId, Domain, Set, Touch, budget};
+use tilewright_sets::{Access, AccessId, Domain, Set, budget};
 
 use super::aligned;
 use crate::at_once::keeps_promises;
 use crate::domain::sizes;
 use crate::flow::{Run, Traffic, Who, same_constant};
-use crate::program::{Act, Program, Step};
+use crate::scop::{Act, Scop, ScopStmt};
 use crate::traits::overflows;
 
 /// What all questions about two functions may take together.
@@ -79,7 +79,7 @@ pub fn by_flow(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// A step, by its number.
-    Step(usize),
+    Stmt(usize),
     /// The end, where the memory with this number is seen.
     End(u64),
 }
@@ -105,7 +105,7 @@ impl Value {
 
 /// One of the two functions.
 struct Side {
-    program: Program,
+    scop: Scop,
     /// For each step the variables of its loops, and names for them: those of the instances that
     /// are compared, and those of the instances that come next.
     names: Vec<Names>,
@@ -126,7 +126,7 @@ struct Names {
 /// What the readers of a memory get.
 struct Source {
     /// Who takes part: a place for each statement of the flow, and the touches of it.
-    runs: Vec<(Place, Vec<Touch>)>,
+    runs: Vec<(Place, Vec<Access>)>,
     flow: tilewright_sets::Flow,
 }
 
@@ -149,39 +149,38 @@ impl Side {
     /// A function, if all that it does is known and legal.
     fn of(func: &TensorFunc) -> Result<Option<Side>> {
         let Some(accessed) = plain(func).filter(|_| keeps_promises(func)) else { return Ok(None) };
-        let program = Program::of(func)?;
+        let scop = Scop::of(func)?;
         let stored: HashSet<&Var> =
-            program.steps.iter().filter_map(Step::target).map(|t| &t.buffer.data).collect();
+            scop.stmts.iter().filter_map(ScopStmt::target).map(|t| &t.buffer.data).collect();
         // A cell that is never written has no value.
         let has_values =
             |b: &Buffer| stored.contains(&b.data) || func.buffers().any(|p| p.data == b.data);
-        let known = accessed.iter().all(|b| program.follows(b) && has_values(b))
-            && program.steps.iter().all(|s| is_legal(&program, s));
-        Ok(known.then_some(program).and_then(Side::new))
+        let known = accessed.iter().all(|b| scop.follows(b) && has_values(b))
+            && scop.stmts.iter().all(|s| is_legal(&scop, s));
+        Ok(known.then_some(scop).and_then(Side::new))
     }
 
-    fn new(program: Program) -> Option<Side> {
-        let names = program.steps.iter().map(|s| Names::of(&s.domain));
+    fn new(scop: Scop) -> Option<Side> {
+        let names = scop.stmts.iter().map(|s| Names::of(&s.domain));
         let names: Option<Vec<Names>> = names.collect();
-        let mut side =
-            Side { names: names?, ends: HashMap::new(), written: HashMap::new(), program };
-        let stores = side.program.steps.iter().filter_map(Step::target);
+        let mut side = Side { names: names?, ends: HashMap::new(), written: HashMap::new(), scop };
+        let stores = side.scop.stmts.iter().filter_map(ScopStmt::target);
         let written: HashSet<Buffer> = stores.map(|t| t.buffer.clone()).collect();
         for memory in written {
-            let steps = 0..side.program.steps.len();
+            let stmts = 0..side.scop.stmts.len();
             let mut runs: Vec<Run> =
-                steps.filter_map(|k| Run::of(&side.program, k, &memory)).collect();
-            runs.extend(Traffic::end(&side.program, &memory));
+                stmts.filter_map(|k| Run::of(&side.scop, k, &memory)).collect();
+            runs.extend(Traffic::end(&side.scop, &memory));
             if let Some(end) = runs.iter().find(|r| r.who == Who::End) {
                 side.ends.insert(memory.data.id(), Names::of(&end.statement.domain)?);
             }
-            let flow = Traffic::between(&side.program, runs.clone()).ok()?.flow;
-            if !side.program.is_observed(&memory) && !flow.uninitialised.is_empty() {
+            let flow = Traffic::between(&side.scop, runs.clone()).ok()?.flow;
+            if !side.scop.is_observed(&memory) && !flow.uninitialised.is_empty() {
                 return None;
             }
             let run = |r: Run| {
-                let place = r.who.step().map_or(Place::End(memory.data.id()), Place::Step);
-                (place, r.statement.touches)
+                let place = r.who.stmt().map_or(Place::End(memory.data.id()), Place::Stmt);
+                (place, r.statement.accesses)
             };
             let source = Source { runs: runs.into_iter().map(run).collect(), flow };
             side.written.insert(memory.data.clone(), source);
@@ -192,7 +191,7 @@ impl Side {
     /// The names at the place of a value.
     fn names(&self, v: &Value) -> Option<&Names> {
         match v.place {
-            Place::Step(k) => self.names.get(k),
+            Place::Stmt(k) => self.names.get(k),
             Place::End(memory) => self.ends.get(&memory),
         }
     }
@@ -210,19 +209,19 @@ impl Side {
     /// The accesses that a load at a place is.
     fn accesses(&self, source: &Source, place: Place, b: &Buffer, at: &[Expr]) -> Vec<AccessId> {
         let text = |p: Place| match p {
-            Place::Step(k) => self.program.steps.get(k).map(|s| s.place),
+            Place::Stmt(k) => self.scop.stmts.get(k).map(|s| s.place),
             Place::End(_) => None,
         };
-        let outer = self.program.lifetime(b);
+        let outer = self.scop.lifetime(b);
         let mut found = Vec::new();
-        for (statement, (p, touches)) in source.runs.iter().enumerate() {
+        for (statement, (p, accesses)) in source.runs.iter().enumerate() {
             if text(*p) != text(place) {
                 continue;
             }
-            for (touch, t) in touches.iter().enumerate() {
+            for (access, t) in accesses.iter().enumerate() {
                 let indices = t.indices.iter().skip(outer);
                 if !t.is_write && indices.zip(at).all(|(x, y)| same_expr(x, y)) {
-                    found.push(AccessId { statement, touch });
+                    found.push(AccessId { statement, access });
                 }
             }
         }
@@ -433,20 +432,20 @@ impl Compare {
                     continue;
                 }
                 let (place, _) = source.runs.get(e.writer.statement).ok_or(Stop::Unknown)?;
-                let Place::Step(writer) = *place else { return Err(Stop::Unknown) };
-                let (Some(step), Some(there)) =
-                    (side.program.steps.get(writer), side.names.get(writer))
+                let Place::Stmt(writer) = *place else { return Err(Stop::Unknown) };
+                let (Some(stmt), Some(there)) =
+                    (side.scop.stmts.get(writer), side.names.get(writer))
                 else {
                     return Err(Stop::Unknown);
                 };
-                let Act::Store(stored) = &step.act else { return Err(Stop::Unknown) };
+                let Act::Store(stored) = &stmt.act else { return Err(Stop::Unknown) };
                 if !e.certain {
                     return Err(Stop::Unknown);
                 }
                 let pairs = e.pairs()?.over(there.next.iter().chain(&names.now).cloned())?;
                 let next = reads.join(&pairs)?.project(&ordered(k, &there.next, &other.now))?;
                 let next = next.over(ordered(k, &there.now, &other.now))?;
-                parts.push((Value::new(Place::Step(writer), stored), next));
+                parts.push((Value::new(Place::Stmt(writer), stored), next));
                 add(reads)?;
             }
             for u in source.flow.uninitialised.iter().filter(|u| u.reader == access) {
@@ -454,7 +453,7 @@ impl Compare {
                 if reads.is_void() {
                     continue;
                 }
-                if !u.certain || !side.program.is_observed(b) {
+                if !u.certain || !side.scop.is_observed(b) {
                     return Err(Stop::Unknown);
                 }
                 parts.push((Value { given: true, ..value.clone() }, reads.clone()));
@@ -584,15 +583,15 @@ fn plain(func: &TensorFunc) -> Option<HashSet<Buffer>> {
 }
 
 /// Whether a step does nothing illegal, and is one that is followed.
-fn is_legal(program: &Program, step: &Step) -> bool {
+fn is_legal(scop: &Scop, stmt: &ScopStmt) -> bool {
     let within = |e: &Expr, range: &Range| {
         let inside = range.min.clone().less_equal(e.clone());
         let inside = inside.and(e.clone().less(range.min.clone() + range.extent.clone()));
-        !overflows(e, &step.domain) && step.domain.proves(&inside)
+        !overflows(e, &stmt.domain) && stmt.domain.proves(&inside)
     };
-    let acts = match &step.act {
+    let acts = match &stmt.act {
         Act::Store(_) | Act::Read => true,
-        Act::Enter(values) => match program.text.get(step.place).map(Stmt::kind) {
+        Act::Enter(values) => match scop.text.get(stmt.place).map(Stmt::kind) {
             Some(StmtKind::Block { block, .. }) => {
                 block.iters.len() == values.len()
                     && block.iters.iter().zip(values).all(|(i, v)| within(v, &i.domain))
@@ -601,10 +600,10 @@ fn is_legal(program: &Program, step: &Step) -> bool {
         },
         Act::Fact(_) | Act::Permit | Act::Call => false,
     };
-    let in_range = |t: &Touch| {
-        let own = t.indices.iter().skip(program.lifetime(&t.buffer));
+    let in_range = |t: &Access| {
+        let own = t.indices.iter().skip(scop.lifetime(&t.buffer));
         own.zip(&t.buffer.shape).all(|(i, n)| within(i, &Range::upto(n.clone())))
     };
-    acts && step.guards.iter().all(|g| !overflows(&g.cond, &step.domain))
-        && step.touches.iter().all(in_range)
+    acts && stmt.guards.iter().all(|g| !overflows(&g.cond, &stmt.domain))
+        && stmt.accesses.iter().all(in_range)
 }

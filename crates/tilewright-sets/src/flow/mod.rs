@@ -43,19 +43,19 @@ use crate::set::Set;
 
 /// One component of a schedule vector.
 #[derive(Clone, Debug)]
-pub enum Time {
+pub enum ScheduleDim {
     /// The place among the statements of a sequence.
-    At(i64),
+    Sequence(i64),
     /// The iteration of a loop.
     Loop(Var),
 }
 
 /// Whether all that runs at one time is over before anything that runs at another one.
-pub fn is_before(one: &[Time], other: &[Time]) -> bool {
+pub fn is_before(one: &[ScheduleDim], other: &[ScheduleDim]) -> bool {
     for pair in one.iter().zip(other) {
         match pair {
-            (Time::At(a), Time::At(b)) if a == b => {}
-            (Time::At(a), Time::At(b)) => return a < b,
+            (ScheduleDim::Sequence(a), ScheduleDim::Sequence(b)) if a == b => {}
+            (ScheduleDim::Sequence(a), ScheduleDim::Sequence(b)) => return a < b,
             _ => return false,
         }
     }
@@ -64,7 +64,7 @@ pub fn is_before(one: &[Time], other: &[Time]) -> bool {
 
 /// A load or store of a statement.
 #[derive(Clone, Debug)]
-pub struct Touch {
+pub struct Access {
     /// What is accessed.
     pub buffer: Buffer,
     /// Where, over the statement's variables.
@@ -79,9 +79,9 @@ pub struct Statement {
     /// The points, over the loops around the statement.
     pub domain: Domain,
     /// When it runs.
-    pub schedule: Vec<Time>,
+    pub schedule: Vec<ScheduleDim>,
     /// What it reads and writes.
-    pub touches: Vec<Touch>,
+    pub accesses: Vec<Access>,
 }
 
 /// An access: the statement's number, and the access's number in it.
@@ -89,27 +89,27 @@ pub struct Statement {
 pub struct AccessId {
     /// Which statement.
     pub statement: usize,
-    /// Which of its touches.
-    pub touch: usize,
+    /// Which of its accesses.
+    pub access: usize,
 }
 
 impl Statement {
     /// A statement without accesses.
-    pub fn new(domain: &Domain, schedule: Vec<Time>) -> Statement {
-        Statement { domain: domain.clone(), schedule, touches: Vec::new() }
+    pub fn new(domain: &Domain, schedule: Vec<ScheduleDim>) -> Statement {
+        Statement { domain: domain.clone(), schedule, accesses: Vec::new() }
     }
 
     /// With a load.
     pub fn reads(mut self, buffer: &Buffer, indices: &[Expr]) -> Statement {
         let (buffer, indices) = (buffer.clone(), indices.to_vec());
-        self.touches.push(Touch { buffer, indices, is_write: false });
+        self.accesses.push(Access { buffer, indices, is_write: false });
         self
     }
 
     /// With a store.
     pub fn writes(mut self, buffer: &Buffer, indices: &[Expr]) -> Statement {
         let (buffer, indices) = (buffer.clone(), indices.to_vec());
-        self.touches.push(Touch { buffer, indices, is_write: true });
+        self.accesses.push(Access { buffer, indices, is_write: true });
         self
     }
 
@@ -123,8 +123,8 @@ impl Statement {
             })
             .collect();
         let indices: Vec<Expr> = ranges.iter().map(|(v, _)| v.expr()).collect();
-        let mut schedule = vec![Time::At(at)];
-        schedule.extend(ranges.iter().map(|(v, _)| Time::Loop(v.clone())));
+        let mut schedule = vec![ScheduleDim::Sequence(at)];
+        schedule.extend(ranges.iter().map(|(v, _)| ScheduleDim::Loop(v.clone())));
         let domain = engine.domain_of(&ranges, &[]);
         Statement::new(&domain, schedule).reads(buffer, &indices)
     }
@@ -223,7 +223,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(accesses: &'a Rc<Accesses>, reader: usize) -> Search<'a> {
-        let rest = accesses.entries[reader].touches.clone();
+        let rest = accesses.entries[reader].relation.clone();
         Search { accesses, reader, rest, clouded: None }
     }
 
@@ -438,8 +438,8 @@ impl Edge {
         let (writer, reader) = self.ends;
         let w = &self.accesses.entries[writer];
         let is_before = w.when(&self.accesses.entries[reader]) == Some(Ordering::Less);
-        if is_before && w.touches.is_injective()? {
-            return w.touches.clone().then(part.reverse()?);
+        if is_before && w.relation.is_injective()? {
+            return w.relation.clone().then(part.reverse()?);
         }
         let mut last = self.accesses.last_writes(reader, part, &[writer])?;
         let lost = || Unknown::from(Reason::Engine("a write has gone".into()));

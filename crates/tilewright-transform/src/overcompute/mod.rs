@@ -52,7 +52,7 @@ use self::trial::Trial;
 use crate::pass::{Flag, Pass, Run};
 use tilewright_analysis::index;
 pub use tilewright_analysis::neutral::Floats;
-use tilewright_analysis::program::{GuardId, Program};
+use tilewright_analysis::scop::{GuardId, Scop};
 use tilewright_ir::interval::Ranges;
 
 /// Whether floats may be taken to be finite.
@@ -122,7 +122,7 @@ pub fn remove_branching(
     let mut now = Analysed::of(func)?;
     let mut depth = None;
     loop {
-        let guards = guards(&now.program, options);
+        let guards = guards(&now.scop, options);
         let deepest = guards.values().map(|g| g.depth).filter(|d| depth.is_none_or(|k| *d < k));
         // Sides last: a constant that one of them stores is of use to the guards.
         let Some(deepest) = deepest.max() else {
@@ -134,7 +134,7 @@ pub fn remove_branching(
         };
         depth = Some(deepest);
         let these = guards.into_iter().filter(|(_, g)| g.depth == deepest);
-        let mut trial = Trial::new(&now.program, these, options);
+        let mut trial = Trial::new(&now.scop, these, options);
         trial.settle(true);
         why.append(&mut trial.remarks);
         if !trial.guards.is_empty() {
@@ -146,12 +146,12 @@ pub fn remove_branching(
 /// A function with its steps.
 struct Analysed {
     func: TensorFunc,
-    program: Program,
+    scop: Scop,
 }
 
 impl Analysed {
     fn of(func: &TensorFunc) -> Result<Analysed> {
-        Ok(Analysed { func: func.clone(), program: Program::of(func)? })
+        Ok(Analysed { func: func.clone(), scop: Scop::of(func)? })
     }
 }
 
@@ -163,11 +163,11 @@ fn without(
     options: &Options<'_>,
     reads: bool,
 ) -> Result<std::result::Result<TensorFunc, Error>> {
-    let program = Program::of(func)?;
+    let scop = Scop::of(func)?;
     let id = GuardId { place, part: 0 };
     let everywhere = Options { block: None, ..*options };
-    let this = guards(&program, &everywhere).into_iter().filter(|(g, _)| *g == id);
-    let mut trial = Trial::new(&program, this, options);
+    let this = guards(&scop, &everywhere).into_iter().filter(|(g, _)| *g == id);
+    let mut trial = Trial::new(&scop, this, options);
     trial.settle(reads);
     Ok(match trial.guards.is_empty() {
         false => Ok(trial.without_guards(func)?),
@@ -180,17 +180,17 @@ struct Guard {
     /// Number of guards around it.
     depth: usize,
     /// The steps under it.
-    steps: Vec<usize>,
+    stmts: Vec<usize>,
     cond: Expr,
     span: Option<Span>,
 }
 
 /// The guards of a program that are asked for.
-fn guards(program: &Program, options: &Options<'_>) -> BTreeMap<GuardId, Guard> {
+fn guards(scop: &Scop, options: &Options<'_>) -> BTreeMap<GuardId, Guard> {
     let mut all: BTreeMap<GuardId, Guard> = BTreeMap::new();
-    for (k, step) in program.steps.iter().enumerate() {
-        for (depth, (id, g)) in step.guards.iter().filter_map(|g| Some((g.id?, g))).enumerate() {
-            let s = program.text.get(id.place);
+    for (k, stmt) in scop.stmts.iter().enumerate() {
+        for (depth, (id, g)) in stmt.guards.iter().filter_map(|g| Some((g.id?, g))).enumerate() {
+            let s = scop.text.get(id.place);
             if id.part > 0
                 || matches!(s.map(Stmt::kind), Some(StmtKind::If { otherwise: Some(_), .. }))
             {
@@ -198,31 +198,30 @@ fn guards(program: &Program, options: &Options<'_>) -> BTreeMap<GuardId, Guard> 
             }
             let guard = all.entry(id).or_insert_with(|| Guard {
                 depth,
-                steps: Vec::new(),
+                stmts: Vec::new(),
                 cond: g.cond.clone(),
                 span: s.and_then(Stmt::span),
             });
-            guard.steps.push(k);
+            guard.stmts.push(k);
         }
     }
     if let Some(name) = options.block {
-        let inside = |k: &usize| {
-            program.steps.get(*k).is_some_and(|s| s.blocks.iter().any(|b| **b == *name))
-        };
-        all.retain(|_, g| g.steps.iter().all(inside));
+        let inside =
+            |k: &usize| scop.stmts.get(*k).is_some_and(|s| s.blocks.iter().any(|b| **b == *name));
+        all.retain(|_, g| g.stmts.iter().all(inside));
     }
     if options.tails {
-        all.retain(|_, g| is_tail(program, g));
+        all.retain(|_, g| is_tail(scop, g));
     }
     all
 }
 
 /// Whether a guard holds mostly, or stands in a vectorised loop.
-fn is_tail(program: &Program, guard: &Guard) -> bool {
-    let Some(step) = guard.steps.first().and_then(|k| program.steps.get(*k)) else { return false };
+fn is_tail(scop: &Scop, guard: &Guard) -> bool {
+    let Some(stmt) = guard.stmts.first().and_then(|k| scop.stmts.get(*k)) else { return false };
     let mut ranges = Ranges::default();
-    step.loops.iter().for_each(|l| ranges.bind_loop(&l.var, &l.range));
-    let vectors = step.loops.iter().filter(|l| l.kind == ForKind::Vectorized).map(|l| &l.var);
+    stmt.loops.iter().for_each(|l| ranges.bind_loop(&l.var, &l.range));
+    let vectors = stmt.loops.iter().filter(|l| l.kind == ForKind::Vectorized).map(|l| &l.var);
     guard
         .cond
         .conjuncts()
