@@ -1,7 +1,7 @@
-//! Who wrote what a step reads, for one memory of a [`Scop`].
+//! Which write gives a statement the value that it reads, for one memory of a [`Scop`].
 //!
-//! A [`Traffic`] is [`tilewright_sets::Flow`] together with what takes part in it: steps of the
-//! program, steps that somebody thinks of adding, and the reader at the end. It knows the values
+//! A [`Traffic`] is [`tilewright_sets::Flow`] together with what takes part in it: statements of
+//! the SCoP, instances that a pass considers adding, and the reader at the end. It knows the values
 //! that were written, and so what a cell holds where a read sees it.
 
 use tilewright_ir::visit::Subst;
@@ -16,16 +16,16 @@ use crate::scop::{Act, Scop, ScopStmt};
 /// Who takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// A step of the program, by its number.
+    /// A statement of the SCoP, by its number.
     Stmt(usize),
-    /// What a step would do besides, by its number.
+    /// The added instances of a statement, by its number.
     Added(usize),
     /// The reader of everything, at the end.
     End,
 }
 
 impl Who {
-    /// The step, unless it is the reader at the end.
+    /// The statement's number, unless it is the reader at the end.
     pub fn stmt(self) -> Option<usize> {
         match self {
             Who::Stmt(k) | Who::Added(k) => Some(k),
@@ -41,24 +41,24 @@ pub struct Run {
     pub who: Who,
     /// When it runs, and what it does to the memory.
     pub statement: Statement,
-    /// For each of its touches: which touch of the step it is. `None` for a look at the cell that is
+    /// For each of its accesses: its number in the statement. `None` for a look at the cell that is
     /// about to be written ([`Run::looking`]).
     pub accesses: Vec<Option<usize>>,
 }
 
 impl Run {
-    /// The step of this number, where it touches the memory.
+    /// The statement of this number, where it touches the memory.
     pub fn of(scop: &Scop, k: usize, memory: &Buffer) -> Option<Run> {
         Run::new(scop, Who::Stmt(k), scop.stmts.get(k)?, memory)
     }
 
-    /// A step as another one that takes part.
+    /// A statement as another one that takes part.
     pub fn new(scop: &Scop, who: Who, stmt: &ScopStmt, memory: &Buffer) -> Option<Run> {
         let (statement, accesses) = scop.restricted(stmt, memory)?;
         Some(Run { who, statement, accesses: accesses.into_iter().map(Some).collect() })
     }
 
-    /// The same with only some of its touches. What nobody asks about is dear.
+    /// The same with only some of its accesses, since the analysis is expensive.
     pub fn only(mut self, keep: impl Fn(&Access) -> bool) -> Run {
         let kept: Vec<bool> = self.statement.accesses.iter().map(keep).collect();
         let (mut these, mut those) = (kept.iter(), kept.iter());
@@ -67,14 +67,14 @@ impl Run {
         self
     }
 
-    /// The same with one touch.
+    /// The same with one access.
     pub fn only_access(mut self, n: usize) -> Run {
         self.accesses = self.accesses.get(n).into_iter().copied().collect();
         self.statement.accesses = self.statement.accesses.get(n).into_iter().cloned().collect();
         self
     }
 
-    /// The same, also looking at the cell before it is written, if the step is a store.
+    /// The same, also looking at the cell before it is written, if the statement is a store.
     pub fn looking(mut self, stmt: &ScopStmt) -> Run {
         if let Act::Store(_) = stmt.act
             && let Some(last) = self.statement.accesses.last().filter(|t| t.is_write).cloned()
@@ -106,7 +106,7 @@ impl<'a> Traffic<'a> {
         Ok(Traffic { scop, runs, flow })
     }
 
-    /// Every step that touches a memory, each store looking at its cell first, and the end.
+    /// Every statement that touches a memory, each store looking at its cell first, and the end.
     /// Permissions to read change nothing.
     pub fn runs(scop: &Scop, memory: &Buffer) -> Vec<Run> {
         let stmts = scop.stmts.iter().enumerate();
@@ -123,15 +123,15 @@ impl<'a> Traffic<'a> {
         Some(Run { who: Who::End, statement, accesses: vec![Some(0)] })
     }
 
-    /// The touch of a step that an access is; `None` for a look.
-    pub fn access(&self, access: AccessId) -> Option<usize> {
-        self.runs.get(access.statement)?.accesses.get(access.access).copied().flatten()
+    /// The number of an access in its statement; `None` for a look.
+    pub fn access(&self, id: AccessId) -> Option<usize> {
+        self.runs.get(id.statement)?.accesses.get(id.access).copied().flatten()
     }
 
     /// Whether an access only looks at what a store overwrites.
-    pub fn is_look(&self, access: AccessId) -> bool {
-        let run = self.runs.get(access.statement);
-        run.is_some_and(|r| matches!(r.accesses.get(access.access), Some(None)))
+    pub fn is_look(&self, id: AccessId) -> bool {
+        let run = self.runs.get(id.statement);
+        run.is_some_and(|r| matches!(r.accesses.get(id.access), Some(None)))
     }
 
     /// The look of a run.
@@ -141,12 +141,12 @@ impl<'a> Traffic<'a> {
     }
 
     /// Who an access belongs to.
-    pub fn who(&self, access: AccessId) -> Who {
-        self.runs.get(access.statement).map_or(Who::End, |r| r.who)
+    pub fn who(&self, id: AccessId) -> Who {
+        self.runs.get(id.statement).map_or(Who::End, |r| r.who)
     }
 
-    fn stmt(&self, access: AccessId) -> Option<&'a ScopStmt> {
-        self.scop.stmts.get(self.who(access).stmt()?)
+    fn stmt(&self, id: AccessId) -> Option<&'a ScopStmt> {
+        self.scop.stmts.get(self.who(id).stmt()?)
     }
 
     /// Whether it is certain, for all that an access reads, which write it sees.
@@ -217,8 +217,8 @@ impl<'a> Traffic<'a> {
         Some(text)
     }
 
-    /// A constant that an access reads, and where it certainly does: points of its loops. Of several
-    /// constants the first.
+    /// A constant that an access reads, and where it certainly does: points of its loops. Of
+    /// several constants the first.
     pub fn constant(&self, reader: AccessId) -> Option<(Expr, Set)> {
         let mut found: Option<(Expr, Set)> = None;
         for e in self.flow.sources(reader).filter(|e| e.certain && e.reads.is_exact()) {
@@ -285,7 +285,7 @@ impl Unwritten {
     }
 }
 
-/// The cell of a touch at a point, as text: `B[3, 2]`.
+/// The cell of an access at a point, as text: `B[3, 2]`.
 pub fn cell(scop: &Scop, access: &Access, at: &Witness) -> String {
     let indices = access.indices.iter().skip(scop.lifetime(&access.buffer));
     let index = |e: &Expr| match evaluate(e, &|v| at.get(v)) {

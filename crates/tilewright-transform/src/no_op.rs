@@ -10,7 +10,8 @@
 //!
 //! What an output holds at the end is used, and so is what decides a branch, an index or a bound of
 //! something used, and what an assumption or an assertion speaks of. Effects stay: of a store whose
-//! value calls C, the call is left. What is empty after that goes by the rules of [`tilewright_ir::prune`].
+//! value calls C, the call is left. What is empty after that goes by the rules of
+//! [`tilewright_ir::prune`].
 //!
 //! A store that some iterations need stays for all of them, with a remark that shows one.
 
@@ -173,9 +174,9 @@ impl Idle {
     }
 }
 
-/// The stores whose values nobody uses, by steps. Memories that are not known are used.
+/// The numbers of the stores whose values are never used. Memories that are not known are used.
 fn dead(scop: &Scop, known: &HashMap<&Buffer, &Traffic<'_>>) -> Vec<usize> {
-    // The steps of one statement are used or not as one.
+    // What one statement of the text does is used or not as a whole.
     let mut stores: HashMap<usize, usize> = HashMap::new();
     for (k, stmt) in scop.stmts.iter().enumerate() {
         if let (Act::Store(_), Some(t)) = (&stmt.act, stmt.target())

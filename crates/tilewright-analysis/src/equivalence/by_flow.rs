@@ -1,11 +1,11 @@
 //! Whether two functions compute the same outputs, by where their values come from.
 //!
-//! Both functions are lists of steps ([`crate::scop`]), and flow says which instance of which
+//! Both functions are read as SCoPs ([`crate::scop`]), and flow says which instance of which
 //! store each load gets its value from. So every output cell is an expression over the inputs that
 //! unfolds going back in time, and two functions are the same if those expressions are. They are
-//! never written down: what is compared is a pair of expressions over a *set of pairs of instances*,
-//! one of the first function and one of the second, at all of its points at once. Sizes may be open,
-//! and how many cells there are does not matter.
+//! never written down: what is compared is a pair of expressions over a *set of pairs of
+//! instances*, one of the first function and one of the second, at all of its points at once. Sizes
+//! may be open, and how many cells there are does not matter.
 //!
 //! ```text
 //! for i in range(8): T[i] = A[i] * 2            for io in range(2):
@@ -23,9 +23,9 @@
 //! its own proof is taken for equal there: each unfolding goes back in time, so the proof is an
 //! induction. Where it is met at points that the assumption does not have, the proof starts again
 //! with more points: all instances that satisfy the linear equations which those points have in
-//! common. That ends, since each time one equation less is left. (The method is that of Verdoolaege,
-//! Janssens and Bruynooghe 2012, "Equivalence checking of static affine programs using widening to
-//! handle recurrences".)
+//! common. That ends, since each time one equation less is left. (The method is that of
+//! Verdoolaege, Janssens and Bruynooghe 2012, "Equivalence checking of static affine programs using
+//! widening to handle recurrences".)
 //!
 //! A yes is a proof for all data and all sizes; every access of both functions is proven to be in
 //! range and every cell to be written before it is read. The answer is no wherever anything is not
@@ -78,7 +78,7 @@ pub fn by_flow(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
 /// A point of a function in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// A step, by its number.
+    /// A statement, by its number.
     Stmt(usize),
     /// The end, where the memory with this number is seen.
     End(u64),
@@ -106,8 +106,8 @@ impl Value {
 /// One of the two functions.
 struct Side {
     scop: Scop,
-    /// For each step the variables of its loops, and names for them: those of the instances that
-    /// are compared, and those of the instances that come next.
+    /// For each statement the variables of its loops, and names for them: those of the instances
+    /// that are compared, and those of the instances that come next.
     names: Vec<Names>,
     /// The same of the reader at the end, by the number of the memory.
     ends: HashMap<u64, Names>,
@@ -125,7 +125,7 @@ struct Names {
 
 /// What the readers of a memory get.
 struct Source {
-    /// Who takes part: a place for each statement of the flow, and the touches of it.
+    /// Who takes part: a point for each statement of the flow, and its accesses.
     runs: Vec<(Place, Vec<Access>)>,
     flow: tilewright_sets::Flow,
 }
@@ -541,8 +541,8 @@ fn choice(e: &Expr) -> Option<(&Expr, &Expr, &Expr)> {
     }
 }
 
-/// The buffers that a function accesses, if all that it does is of the kinds that are followed: loops,
-/// conditions, blocks and stores of expressions that are defined for all data.
+/// The buffers that a function accesses, if all that it does is of the kinds that are followed:
+/// loops, conditions, blocks and stores of expressions that are defined for all data.
 fn plain(func: &TensorFunc) -> Option<HashSet<Buffer>> {
     struct Plain {
         is_plain: bool,
@@ -582,7 +582,7 @@ fn plain(func: &TensorFunc) -> Option<HashSet<Buffer>> {
     plain.is_plain.then_some(plain.accessed)
 }
 
-/// Whether a step does nothing illegal, and is one that is followed.
+/// Whether a statement does nothing illegal, and all its accesses are known.
 fn is_legal(scop: &Scop, stmt: &ScopStmt) -> bool {
     let within = |e: &Expr, range: &Range| {
         let inside = range.min.clone().less_equal(e.clone());

@@ -1,4 +1,4 @@
-//! From the text of a function to its steps: one walk that keeps loops, conditions and time.
+//! From the text of a function to its SCoP: one walk that keeps loops, conditions and schedules.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::index::{Ranges, simplify};
 use crate::place::first;
 use crate::scope::MAX_VALUE;
 
-/// Adds the steps of a statement to a program. What holds around it comes as a domain.
+/// Adds what a statement of the text does to a SCoP. What holds around it comes as a domain.
 pub(crate) fn collect(scop: &mut Scop, domain: Domain, body: &Stmt) {
     let mut c = Collect {
         scop,
@@ -49,7 +49,7 @@ struct Collect<'a> {
 struct Reads<'a, 'b> {
     collect: &'a mut Collect<'b>,
     place: usize,
-    /// Conditions, and the touches under them. The first has no conditions.
+    /// Conditions, and the accesses under them. The first has no conditions.
     parts: Vec<(Vec<Guard>, Vec<Access>)>,
     current: usize,
     /// Number of `if_then_else` so far; `None` where they have no number.

@@ -1,8 +1,8 @@
-//! A function as the list of things that it does, for questions of flow.
+//! A function as a static control part (SCoP), the model of polyhedral compilers.
 //!
 //! A [`Scop`] has a [`ScopStmt`] for each store, each assumption about a cell, each read that
 //! decides something and each call: when it runs (its loops and guards as a
-//! [`Domain`], its place in time as a schedule vector) and what it touches. That is what
+//! [`Domain`], its place in time as a schedule vector) and its accesses. That is what
 //! [`tilewright_sets::Flow`] wants; [`Scop::restricted`] cuts out what concerns one memory,
 //! [`Scop::observer`] reads what the caller will see at the end.
 //!
@@ -17,16 +17,16 @@
 //!
 //! * Iteration variables of blocks and `let` variables are replaced by their values, so that all
 //!   is said in terms of loops.
-//! * `T.assume(c or B[i] == v)` reads `B[i]` and then counts as a write of the known value `v` to it
-//!   where `c` is false ([`Act::Fact`]). It reads, because it speaks of what was written.
+//! * `T.assume(c or B[i] == v)` reads `B[i]` and then counts as a write of the known value `v` to
+//!   it where `c` is false ([`Act::Fact`]). It reads, because it speaks of what was written.
 //!   `B[i] == T.undef()` says nothing of the value: it is a permission to read ([`Act::Permit`]).
 //! * Memory that is allocated inside of loops is new in each iteration: the variables of those
-//!   loops come before the indices of its touches ([`Scop::lifetime`]).
+//!   loops come before the indices of its accesses ([`Scop::lifetime`]).
 //! * What was read from memory that may change (in a condition, an index, a bound, a `let`) is a
 //!   value of its own from then on: no two of them count as equal. What depends on them *may*
 //!   happen.
 //! * Memory that is seen through two buffers, through views or through its pointer is not
-//!   followed ([`Scop::follows`]): no step touches it. A call may read and write every
+//!   followed ([`Scop::follows`]): no statement accesses it. A call may read and write every
 //!   parameter.
 //! * Loops run in order, as far as this goes. Iterations of a parallel loop are promised not to
 //!   depend on each other; whoever adds work to one has to keep that promise.
@@ -47,7 +47,7 @@ use tilewright_sets::{Access, Domain, Engine, ScheduleDim, Statement};
 use self::collect::collect;
 use crate::domain::sizes;
 
-/// A function, or a part of one, as steps in the order of the text.
+/// A function, or a part of one: its polyhedral statements in the order of the text.
 #[derive(Clone)]
 pub struct Scop {
     /// What it does.
@@ -66,7 +66,7 @@ pub struct Scop {
     observed: Vec<Buffer>,
 }
 
-/// A loop around a step.
+/// A loop around a statement.
 #[derive(Clone, Debug)]
 pub struct Loop {
     /// Its variable.
@@ -87,7 +87,7 @@ pub struct GuardId {
     pub part: usize,
 }
 
-/// A condition under which a step runs.
+/// A condition under which a statement runs.
 #[derive(Clone, Debug)]
 pub struct Guard {
     /// Where it stands. `None` for the opposite of a condition, and for what the text does not
@@ -116,14 +116,14 @@ impl Guard {
     }
 }
 
-/// What a step does with what it touches.
+/// What a statement does with the cells that it accesses.
 #[derive(Clone, Debug)]
 pub enum Act {
-    /// Writes this value, in terms of loops, to its last touch.
+    /// Writes this value, in terms of loops, to the cell of its last access.
     Store(Expr),
-    /// Knows that its last touch, which counts as a write, has this value.
+    /// Knows that the cell of its last access, which counts as a write, has this value.
     Fact(Expr),
-    /// Allows its last touch, which counts as a write, to be read.
+    /// Allows the cell of its last access, which counts as a write, to be read.
     Permit,
     /// Evaluates something.
     Read,
@@ -133,7 +133,8 @@ pub enum Act {
     Enter(Vec<Expr>),
 }
 
-/// One thing that a function does.
+/// A polyhedral statement: one thing that a function does, at each point of a domain. A statement
+/// of the text (`Stmt`) has one for each thing that it does.
 #[derive(Clone)]
 pub struct ScopStmt {
     /// The statement of the text: its number, outermost first, in the order of the text.
@@ -155,7 +156,8 @@ pub struct ScopStmt {
     /// What it reads and writes. Writes come last.
     pub accesses: Vec<Access>,
     /// The memory, by pointer, of reads whose values decide more than the value that a store
-    /// writes ([`tilewright_ir::demand::decisive_loads`]). Reads of other steps decide something anyway.
+    /// writes ([`tilewright_ir::demand::decisive_loads`]). Other statements' reads
+    /// always decide something.
     pub decisive: HashSet<Var>,
 }
 
@@ -171,7 +173,7 @@ impl ScopStmt {
         self.updates(access) && !self.decisive.contains(&access.buffer.data)
     }
 
-    /// Whether a touch is of the cell that the step updates: reads and writes.
+    /// Whether an access is of the cell that the statement updates: reads and writes.
     pub fn updates(&self, access: &Access) -> bool {
         let same = |a: &Access, b: &Access| {
             a.buffer == b.buffer && a.indices.iter().zip(&b.indices).all(|(x, y)| same_expr(x, y))
@@ -187,7 +189,7 @@ impl ScopStmt {
         self.blocks.last()
     }
 
-    /// Whether the step runs under a condition.
+    /// Whether the statement runs under a condition.
     pub fn under(&self, id: GuardId) -> bool {
         self.guards.iter().any(|g| g.id == Some(id))
     }
@@ -236,7 +238,7 @@ impl Scop {
         (0..place).rev().filter(move |p| self.last.get(*p).is_some_and(|last| *last >= place))
     }
 
-    /// The steps of a statement, with those inside of it.
+    /// What a statement of the text does, and those inside of it.
     pub fn inside(&self, place: usize) -> impl Iterator<Item = &ScopStmt> {
         let last = self.last.get(place).copied().unwrap_or(place);
         self.stmts.iter().filter(move |s| (place..=last).contains(&s.place))
@@ -260,12 +262,12 @@ impl Scop {
         self.memory.follows(&buffer.data)
     }
 
-    /// Whether this is memory of the program, and not a value that was read or called for before.
+    /// Whether this is memory of the function, and not a value that was read before.
     pub fn has(&self, buffer: &Buffer) -> bool {
         self.memory.buffers.contains_key(&buffer.data)
     }
 
-    /// Whether the memory may change while the program runs.
+    /// Whether the memory may change while the function runs.
     pub fn changes(&self, buffer: &Buffer) -> bool {
         self.memory.changes(&buffer.data)
     }
@@ -280,12 +282,12 @@ impl Scop {
         !self.memory.local.contains(&buffer.data)
     }
 
-    /// How many of the indices of its touches say which allocation it is.
+    /// How many of the indices of its accesses say which allocation it is.
     pub fn lifetime(&self, buffer: &Buffer) -> usize {
         self.lifetime.get(&buffer.data).copied().unwrap_or(0)
     }
 
-    /// The part of a step that concerns one memory, and which of its touches these are.
+    /// The part of a statement that concerns one memory, and the numbers of its accesses there.
     pub fn restricted(&self, stmt: &ScopStmt, memory: &Buffer) -> Option<(Statement, Vec<usize>)> {
         let mut statement = Statement::new(&stmt.domain, stmt.schedule.clone());
         let mut which = Vec::new();
@@ -304,7 +306,7 @@ impl Scop {
         Some(Statement::observe(&self.engine, seen, 1))
     }
 
-    /// The points at which a statement runs that a step is in, or is.
+    /// The points at which a statement of the text runs that contains this one, or is it.
     pub fn outside(&self, stmt: &ScopStmt, place: usize) -> Domain {
         let around: Vec<usize> = self.around(place).collect();
         let is_loop =
@@ -317,8 +319,8 @@ impl Scop {
         guards.fold(domain, |d, g| d.with_guard(&g.cond))
     }
 
-    /// The points that a step would have more if a condition around it, or the opposite of one,
-    /// were not there: those where that is false and the others hold.
+    /// The points that a statement would have more if a condition around it, or the opposite of
+    /// one, were not there: those where that is false and the others hold.
     pub fn without(&self, stmt: &ScopStmt, id: GuardId, opposite: bool) -> Domain {
         let loops = stmt.loops.iter().fold(self.base.clone(), |d, l| d.with_var(&l.var, &l.range));
         stmt.guards.iter().fold(loops, |d, g| match g.is(id, opposite) {
@@ -448,8 +450,8 @@ mod tests {
         Scop::of(&TensorFunc::new(params, body)).expect("libisl is there")
     }
 
-    /// The last writers of what each step reads of a memory, as `reader<-writer` by places; the
-    /// observer has no place.
+    /// The last writers of what each statement reads of a memory, as `reader<-writer` by places;
+    /// the observer has no place.
     fn sources(p: &Scop, b: &Buffer) -> Vec<String> {
         let mut list: Vec<(Option<usize>, Statement)> = Vec::new();
         for s in &p.stmts {

@@ -16,9 +16,9 @@ use tilewright_sets::{Access, AccessRelation, Domain, Proof};
 use tilewright_analysis::flow::cell;
 use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt};
 
-/// The instances that a step has more.
+/// The instances that a statement has more.
 pub(super) struct Added {
-    /// The step's number.
+    /// The statement's number.
     pub stmt: usize,
     /// What it does at the added points.
     pub what: ScopStmt,
@@ -162,7 +162,7 @@ impl Fold for Wrapped<'_> {
     }
 }
 
-/// The axes on which a touch is not known to stay in range.
+/// The axes on which an access is not known to stay in range.
 fn ranges(scop: &Scop, domain: &Domain, t: &Access) -> Vec<(usize, Proof)> {
     let indices = t.indices.iter().skip(scop.lifetime(&t.buffer));
     let each = indices.zip(&t.buffer.shape).enumerate().map(|(axis, (i, extent))| {

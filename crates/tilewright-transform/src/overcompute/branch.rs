@@ -10,9 +10,9 @@
 //! Where a guard could be of use is seen from the cells: those that are written later, and those
 //! whose value is a constant or assumed. A guard that keeps the body of a loop away from them is
 //! put around it and stays there if it could be removed again ([`super::remove_branching`]): then
-//! both functions are the same. What it keeps from being written must not be read afterwards either,
-//! not even by an update whose result is unused (`starved`); so an initialisation gets its guard
-//! once the updates have theirs, in another round.
+//! both functions are the same. What it keeps from being written must not be read afterwards
+//! either, not even by an update whose result is unused (`starved`); so an initialisation gets its
+//! guard once the updates have theirs, in another round.
 
 use std::collections::HashSet;
 
@@ -109,8 +109,8 @@ impl Round {
     }
 }
 
-/// Why a program with a guard around the statement at a place may read a cell that is not written and
-/// the one without it does not (rule 5 of `docs/semantics.md`). Both have the same steps.
+/// Why a program with a guard around the statement at a place may read a cell that is not written
+/// and the one without it does not (rule 5 of `docs/semantics.md`). Both have the same statements.
 fn starved(before: &Scop, after: &Scop, place: usize) -> Option<Error> {
     if before.stmts.len() != after.stmts.len() {
         return Some(Error::refused("what is read then cannot be compared"));

@@ -16,7 +16,8 @@
 //!   `T.undef()` too) or dies before;
 //! * it writes the value that its cell holds;
 //! * what it reads is known, from assumptions and other stores, and makes the value that of the
-//!   cell: zero in a sum, one in a product, minus infinity in a maximum ([`tilewright_analysis::neutral`]).
+//!   cell: zero in a sum, one in a product, minus infinity in a maximum
+//!   ([`tilewright_analysis::neutral`]).
 //!
 //! An update `B[i] = f(B[i])` passes on what its cell holds, so that who uses it is who reads the
 //! cell later, until something else is written: neither its read nor its write has to be followed.
@@ -143,7 +144,7 @@ pub fn remove_branching(
     }
 }
 
-/// A function with its steps.
+/// A function with its SCoP.
 struct Analysed {
     func: TensorFunc,
     scop: Scop,
@@ -155,8 +156,8 @@ impl Analysed {
     }
 }
 
-/// The function without the guard at a place; otherwise why it stays. `reads` says whether it matters
-/// that what is read more may be read.
+/// The function without the guard at a place; otherwise why it stays. `reads` says whether it
+/// matters that what is read more may be read.
 fn without(
     func: &TensorFunc,
     place: usize,
@@ -179,7 +180,7 @@ fn without(
 struct Guard {
     /// Number of guards around it.
     depth: usize,
-    /// The steps under it.
+    /// The statements under it.
     stmts: Vec<usize>,
     cond: Expr,
     span: Option<Span>,

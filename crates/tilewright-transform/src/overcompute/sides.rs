@@ -106,7 +106,7 @@ fn two_sided(scop: &Scop, options: &Options<'_>) -> BTreeMap<GuardId, [Vec<usize
     all
 }
 
-/// The condition that stands over steps.
+/// The condition under which statements run.
 fn stmts_cond(scop: &Scop, id: GuardId, stmts: &[usize]) -> Expr {
     let guards = stmts.iter().filter_map(|k| scop.stmts.get(*k)).flat_map(|s| &s.guards);
     let mut found = guards.filter(|g| g.id == Some(id) || g.opposite == Some(id));
@@ -135,7 +135,7 @@ fn numbered(scop: &Scop, place: usize, text: &Expr) -> bool {
     count(text).is_some() && stored == Some(count(text))
 }
 
-/// The store at a place: its step, and the value.
+/// The store at a place: its number, and the value.
 fn store_at(scop: &Scop, place: usize) -> Option<(usize, &Expr)> {
     scop.stmts.iter().enumerate().find_map(|(k, s)| match &s.act {
         Act::Store(value) if s.place == place => Some((k, value)),

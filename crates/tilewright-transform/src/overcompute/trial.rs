@@ -25,13 +25,13 @@ use tilewright_analysis::flow::{Run, Traffic, Unwritten, Who, cell};
 use tilewright_analysis::regions::{infer, same_region};
 use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
 
-/// The instances that a step has more without its guard.
+/// The instances that a statement has more without its guard.
 pub(super) struct Extra {
     guard: GuardId,
     pub added: Added,
     /// The points at which it changes what it writes, if it is a store.
     pub writes: Option<Domain>,
-    /// The reads that a later use depends on, by touch; `None` is the cell that it writes.
+    /// The reads that a later use depends on, by access; `None` is the cell that it writes.
     pub rested_on: HashSet<Option<usize>>,
     /// Whether it is known which points change nothing.
     pub judged: bool,
@@ -48,7 +48,7 @@ impl Extra {
     }
 }
 
-/// What stands against added instances, by steps.
+/// What stands against added instances, by statements.
 type Leaks<'a> = BTreeMap<usize, Leak<'a>>;
 
 /// Why instances may not be added.
@@ -92,7 +92,7 @@ fn is_overwritten(x: &Extra, runs: &[Run]) -> Known<bool> {
     Ok(false)
 }
 
-/// The memory that a step stores to.
+/// The memory that a statement stores to.
 fn stored(stmt: &ScopStmt) -> Option<&Var> {
     match stmt.act {
         Act::Store(_) => stmt.target().map(|t| &t.buffer.data),
@@ -207,8 +207,8 @@ impl<'a> Trial<'a> {
         touched
     }
 
-    /// Finds out where stores change nothing, from what memory holds; from what their own cells hold,
-    /// if asked. Whether that makes a difference.
+    /// Finds out where stores change nothing, from what memory holds; from what their own cells
+    /// hold, if asked. Whether that makes a difference.
     fn judge(&mut self, stores: &[usize], own: bool) -> bool {
         let places: HashSet<Option<usize>> =
             stores.iter().map(|k| self.stmt(*k).map(|s| s.place)).collect();
@@ -329,8 +329,8 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// After what a cell may be read: its writes, permissions, and, if asked, before all else what the
-    /// program reads of memory as it found it, which shows that there is something.
+    /// After what a cell may be read: its writes, permissions, and, if asked, before all else what
+    /// the program reads of memory as it found it, which shows that there is something.
     fn defined(&self, memory: &Buffer, given: bool) -> Known<Vec<Run>> {
         let scop = self.scop;
         let stmts = scop.stmts.iter().enumerate();
@@ -408,7 +408,8 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// What added instances do to a memory: the reads that are asked for, and what they really write.
+    /// What added instances do to a memory: the reads that are asked for, and what they really
+    /// write.
     fn added(&self, memory: &Buffer, asked: fn(&Extra, Option<usize>) -> bool) -> Vec<Run> {
         let each = self.extras.iter();
         each.flat_map(|(k, x)| self.added_by(*k, x, memory, asked)).collect()

@@ -14,8 +14,8 @@ use tilewright_analysis::flow::{Run, Traffic, Who, is_constant, same, same_const
 use tilewright_analysis::neutral::{Floats, reduced};
 use tilewright_analysis::scop::{Act, Scop};
 
-/// What memory holds where added instances look at it, in the program as it is: found out when it is
-/// asked for, for one step and one memory at a time.
+/// What memory holds where added instances look at it, in the program as it is: found out when it
+/// is asked for, for one statement and one memory at a time.
 pub(super) struct Knowledge<'a> {
     scop: &'a Scop,
     found: RefCell<HashMap<(usize, Buffer), Shared<'a>>>,
@@ -35,7 +35,7 @@ pub(super) struct Look<'a> {
     pub floats: Floats,
 }
 
-/// A read of a step, by numbers; `None` is the cell that it writes.
+/// A read of a statement, by numbers; `None` is the cell that it writes.
 pub(super) type Read = (usize, Option<usize>);
 
 /// A store that changes nothing at some points.
@@ -139,9 +139,9 @@ impl<'a> Knowledge<'a> {
         Ok(Value { value, points, rests_on })
     }
 
-    /// The points at which an added store leaves its cell as it is. What the cell holds is looked at
-    /// last, and only if asked: where a store updates it, that is the hardest to know, and often of no
-    /// importance.
+    /// The points at which an added store leaves its cell as it is. What the cell holds is looked
+    /// at last, and only if asked: where a store updates it, that is the hardest to know, and often
+    /// of no importance.
     pub fn unchanged(
         &self,
         a: &Added,
