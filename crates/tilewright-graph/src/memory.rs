@@ -21,10 +21,10 @@ use tilewright_ir::{
 };
 
 use crate::arena::{Block, place};
+use crate::legalize::Origins;
 use crate::normal::{normalize, output_names, results};
-use crate::prepare::Origins;
 
-/// Plans the memory of a function of a lowered module whose graph functions went through [`prepare`](crate::prepare()). A tensor function becomes a plan of one
+/// Plans the memory of a function of a lowered module whose graph functions went through [`legalize`](crate::legalize()). A tensor function becomes a plan of one
 /// step: the parameters that it writes are the outputs, the others the inputs.
 ///
 /// # Errors
@@ -32,7 +32,7 @@ use crate::prepare::Origins;
 /// * `Unsupported` for scalar arguments, values that are not tensors, operators without a tensor
 ///   function, and parameters that a tensor function reads before it writes them.
 /// * `Malformed` where an argument does not have the type of the parameter.
-/// * `Refused` where a result has no memory of its own, because the module was not prepared.
+/// * `Refused` where a result has no memory of its own, because the module was not legalized.
 pub fn plan_memory(module: &Lowered, entry: &str) -> Result<Plan> {
     let plan = match module.functions.get(entry) {
         Some(Function::Graph(g)) => plan_graph(module, entry, g),
@@ -123,7 +123,7 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<Plan> {
         let shared = || {
             Error::refused(format!("the result `{name}` has no memory of its own"))
                 .note("it is a parameter, a constant, or has the memory of another result")
-                .help("bring the module into the form of `prepare` first, which inserts a copy")
+                .help("bring the module into the form of `legalize` first, which inserts a copy")
                 .at(func.span)
         };
         match value.place {
@@ -367,8 +367,8 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Whether every cell of a parameter is certainly written before it is read. A text that reads first
-/// may do so: `B[i] = T.if_then_else(i > 0, B[i - 1], 0) + A[i]`.
+/// Whether every cell of a parameter is certainly written before it is read. A text that reads
+/// first may do so: `B[i] = T.if_then_else(i > 0, B[i - 1], 0) + A[i]`.
 fn is_written_first(func: &TensorFunc, buffer: &Buffer) -> bool {
     let Ok(scop) = Scop::of(func) else { return false };
     if !scop.follows(buffer) {

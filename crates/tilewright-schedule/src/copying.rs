@@ -15,8 +15,8 @@ use tilewright_ir::{
     StmtKind, TensorFunc, Var,
 };
 
+use crate::cursor::{as_block, as_loop, find};
 use crate::schedule::{fresh_block_name, with_block};
-use crate::site::{as_block, as_loop, find};
 use tilewright_analysis::footprint::{uses_pointer, view_of};
 
 /// A copy to be inserted.

@@ -32,10 +32,10 @@ use tilewright_sets::{Domain, Engine, Proof};
 use crate::cache::the_block;
 use crate::compute::{Placement, Position, elements};
 use crate::copying::{Change, Place, fit, hull};
+use crate::cursor::{Cursor, as_loop};
 use crate::inline::removed;
 use crate::primitive::primitives;
-use crate::schedule::{Edited, loop_site};
-use crate::site::{Site, as_loop};
+use crate::schedule::{Edited, loop_cursor};
 use crate::trace::{BlockRef, LoopRef};
 
 primitives! {
@@ -63,14 +63,14 @@ fn reverse_compute_at(
     placement: Placement,
 ) -> Result<Edited> {
     let (own, b) = the_block(func, block)?;
-    let target = loop_site(func, l)?;
+    let target = loop_cursor(func, l)?;
     let span = own.stmt.span();
     let moving = Moving::new(&own, &b, &target).map_err(|e| e.at(span))?;
     let nest = moving.nest(&placement).map_err(|e| e.at(span))?;
     moving.same_instances(&nest).map_err(|e| e.at(span))?;
     moving.crosses_nothing(&nest).map_err(|e| e.at(span))?;
     let Some((_, _, inner)) = as_loop(&target.stmt) else {
-        return Err(Error::internal("a loop site is no loop"));
+        return Err(Error::internal("a loop cursor is no loop"));
     };
     let body = elements(inner);
     let writes = |s: &Stmt| moving.produced.iter().any(|x| footprint::touches(s, x).1);
@@ -130,17 +130,17 @@ struct Nest {
 }
 
 impl<'a> Moving<'a> {
-    fn new(own: &'a Site, block: &'a Block, target: &'a Site) -> Result<Self> {
+    fn new(own: &'a Cursor, block: &'a Block, target: &'a Cursor) -> Result<Self> {
         let refuse = |why: String| Err(Error::refused(why));
         let StmtKind::Block { bindings, predicate, .. } = own.stmt.kind() else {
-            return Err(Error::internal("a block site is no block"));
+            return Err(Error::internal("a block cursor is no block"));
         };
         let Some((var, _, inner)) = as_loop(&target.stmt) else {
-            return Err(Error::internal("a loop site is no loop"));
+            return Err(Error::internal("a loop cursor is no loop"));
         };
         let l = var.name();
         let common = own.around.iter().zip(&target.around).take_while(|(a, b)| a.ptr_eq(b)).count();
-        let step = |s: &'a Site| s.around.get(common).unwrap_or(&s.stmt);
+        let step = |s: &'a Cursor| s.around.get(common).unwrap_or(&s.stmt);
         let (from, to) = (step(own), step(target));
         let list = match own.around[..common].last().map(Stmt::kind) {
             Some(StmtKind::Seq(list)) if !from.ptr_eq(to) => list.as_slice(),

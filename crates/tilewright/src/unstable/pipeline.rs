@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Stage::Assume`] | what functions assume is used, and the assumptions go |
 //! | [`Stage::Fuse`] | elementwise work joins the functions that make its operands |
-//! | [`Stage::Prepare`] | the graph takes the form that memory planning needs |
+//! | [`Stage::Legalize`] | the graph takes the form that memory planning needs |
 //! | [`Stage::Schedule`] | every function gets loops that suit the processor |
 //! | [`Stage::Lower`] | blocks and multi-dimensional buffers become loops over flat memory |
 //!
@@ -38,7 +38,7 @@ pub enum Stage {
     /// Elementwise work joins the functions that make its operands.
     Fuse,
     /// The graph takes the form that memory planning needs.
-    Prepare,
+    Legalize,
     /// Functions get loops that suit the processor.
     Schedule,
     /// Blocks and multi-dimensional buffers become loops over flat memory.
@@ -48,14 +48,14 @@ pub enum Stage {
 impl Stage {
     /// Every stage, in order.
     pub const ALL: [Stage; 5] =
-        [Stage::Assume, Stage::Fuse, Stage::Prepare, Stage::Schedule, Stage::Lower];
+        [Stage::Assume, Stage::Fuse, Stage::Legalize, Stage::Schedule, Stage::Lower];
 
     /// The pass that it is.
     pub fn pass(self) -> &'static Pass {
         match self {
             Stage::Assume => &assume::PASS,
             Stage::Fuse => &graph::fuse::PASS,
-            Stage::Prepare => &graph::prepare::PASS,
+            Stage::Legalize => &graph::legalize::PASS,
             Stage::Schedule => &auto::PASS,
             Stage::Lower => &lower::PASS,
         }
@@ -238,7 +238,7 @@ impl Options {
         match stage {
             Stage::Fuse => self.fuse,
             Stage::Schedule => self.schedule,
-            Stage::Assume | Stage::Prepare | Stage::Lower => true,
+            Stage::Assume | Stage::Legalize | Stage::Lower => true,
         }
     }
 

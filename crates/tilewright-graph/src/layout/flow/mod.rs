@@ -7,11 +7,12 @@
 //!
 //! 1. *Backward*: what each value is wanted as. Calls in a fixed layout say it, graph outputs want
 //!    the logical layout, and every other call hands on what its result is wanted as, as far as its
-//!    accesses carry it ([`super::carry`]).
+//!    accesses propagate it ([`super::propagate`]).
 //! 2. *Forward*: each call is computed in the layout that moves the fewest bytes: those of the
 //!    versions of its operands that would have to be made, and those of its result that are wanted
 //!    and are not what it gives. Constants cost nothing, since their conversions run at compile
-//!    time. So a contradiction, two operands in different layouts, is resolved at its cheapest edge.
+//!    time. So a contradiction, two operands in different layouts, is resolved at its cheapest
+//!    edge.
 //!
 //! Pad values go along. A version whose padding is known, or does not matter, serves as it is;
 //! else the call that made it gets a selection, or, where its padding is already relied on, the
@@ -34,11 +35,11 @@ use tilewright_sets::Engine;
 use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use self::versions::Version;
-use super::carry::Carry;
 use super::conversion::{Conversion, Pad};
 use super::known::Values;
 use super::physical::Layout;
 use super::policy::Policy;
+use super::propagate::Propagation;
 use super::recognise::Recognised;
 use crate::functions::Functions;
 use crate::normal::changed_graphs;
@@ -104,8 +105,8 @@ pub struct Left {
 }
 
 /// Moves layout conversions through every graph function; see the head of this module. Each
-/// conversion that is made and not of a constant is one of the result's list. Graph functions in which
-/// something changes come back in normal form.
+/// conversion that is made and not of a constant is one of the result's list. Graph functions in
+/// which something changes come back in normal form.
 ///
 /// # Errors
 /// Those of [`normalize`](crate::normal::normalize); `Toolchain` where libisl is missing.
@@ -128,7 +129,7 @@ pub fn flow_layout(
 
 /// A way to compute a call.
 struct Choice {
-    carry: Option<Carry>,
+    propagation: Option<Propagation>,
     /// Layouts of the arguments, then of the results.
     layouts: Vec<Layout>,
 }
@@ -284,11 +285,11 @@ impl<'a, 'm> Flow<'a, 'm> {
         }
         let mut choices: Vec<Choice> = Vec::new();
         for given in given {
-            match Carry::new(func, &given) {
-                Ok(carry) => {
-                    let layouts = carry.params();
+            match Propagation::new(func, &given) {
+                Ok(propagation) => {
+                    let layouts = propagation.params();
                     if !choices.iter().any(|c| c.layouts == layouts) {
-                        choices.push(Choice { carry: Some(carry), layouts });
+                        choices.push(Choice { propagation: Some(propagation), layouts });
                     }
                 }
                 Err(e) => {
@@ -300,7 +301,7 @@ impl<'a, 'm> Flow<'a, 'm> {
                 }
             }
         }
-        choices.push(Choice { carry: None, layouts: logical });
+        choices.push(Choice { propagation: None, layouts: logical });
         choices
     }
 }

@@ -22,12 +22,12 @@ use crate::normal::normalize;
 use crate::view::relabels;
 use crate::{COPY, VIEW};
 
-/// `prepare` by name.
+/// `legalize` by name.
 pub const PASS: Pass = Pass {
-    name: "prepare",
+    name: "legalize",
     summary: "bring graph functions into the form that memory planning needs",
     options: &[],
-    run: Run::Module(|module, _, _| prepare(module)),
+    run: Run::Module(|module, _, _| legalize(module)),
 };
 
 /// Brings a module into the form that [`plan_memory`](crate::plan_memory) takes.
@@ -35,7 +35,7 @@ pub const PASS: Pass = Pass {
 /// # Errors
 /// Those of [`normalize`]; `Input` where a result that must be copied has a shape that is not
 /// constant, `Unsupported` where it is no tensor.
-pub fn prepare(module: &Module) -> Result<Module> {
+pub fn legalize(module: &Module) -> Result<Module> {
     let mut out = module.clone();
     for func in out.functions.values_mut() {
         if let Function::Tensor(f) = func {
