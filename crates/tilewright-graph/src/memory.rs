@@ -47,7 +47,7 @@ pub fn plan_memory(module: &Lowered, entry: &str) -> Result<Plan> {
 
 /// Where a value lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
+enum Storage {
     Input(usize),
     Constant(usize),
     /// Computed: position in [`Planner::computed`].
@@ -63,8 +63,8 @@ struct Computed {
 
 /// A value: place and type.
 #[derive(Clone)]
-struct Value {
-    place: Place,
+struct TensorValue {
+    storage: Storage,
     ty: TensorType,
 }
 
@@ -86,11 +86,11 @@ fn port(name: &Arc<str>, ty: &TensorType) -> Result<Port> {
 
 struct Planner<'m> {
     module: &'m Module,
-    values: HashMap<(u64, Option<usize>), Value>,
+    values: HashMap<(u64, Option<usize>), TensorValue>,
     constants: Vec<Tensor>,
     constants_by_hash: HashMap<u64, Vec<usize>>,
     computed: Vec<Computed>,
-    steps: Vec<(Arc<str>, Vec<Place>)>,
+    steps: Vec<(Arc<str>, Vec<Storage>)>,
 }
 
 fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<Plan> {
@@ -107,7 +107,7 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<Plan> {
     for (k, v) in func.params.iter().enumerate() {
         let ty = tensor_type(v, func.span)?;
         inputs.push(port(v.name(), ty).map_err(|e| e.at(func.span))?);
-        p.values.insert((v.id(), None), Value { place: Place::Input(k), ty: ty.clone() });
+        p.values.insert((v.id(), None), TensorValue { storage: Storage::Input(k), ty: ty.clone() });
     }
     let mut origins = Origins::new(module);
     for b in func.bindings() {
@@ -126,8 +126,8 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<Plan> {
                 .help("bring the module into the form of `legalize` first, which inserts a copy")
                 .at(func.span)
         };
-        match value.place {
-            Place::Computed(c) if p.computed[c].output.is_none() => {
+        match value.storage {
+            Storage::Computed(c) if p.computed[c].output.is_none() => {
                 p.computed[c].output = Some(k);
             }
             _ => return Err(shared()),
@@ -144,7 +144,7 @@ fn tensor_type(v: &GraphVar, span: Option<Span>) -> Result<&TensorType> {
 
 impl Planner<'_> {
     /// The value of a variable or constant.
-    fn value(&mut self, e: &GraphExpr) -> Result<Value> {
+    fn value(&mut self, e: &GraphExpr) -> Result<TensorValue> {
         match e {
             GraphExpr::Var(v) => self.values.get(&(v.id(), None)).cloned().ok_or_else(|| {
                 let what = match v.ty() {
@@ -155,7 +155,7 @@ impl Planner<'_> {
             }),
             GraphExpr::Const(t) => {
                 let ty = TensorType::fixed(t.shape(), t.dtype());
-                Ok(Value { place: Place::Constant(self.constant(t)), ty })
+                Ok(TensorValue { storage: Storage::Constant(self.constant(t)), ty })
             }
             _ => Err(Error::internal("an argument is neither a variable nor a constant")),
         }
@@ -203,13 +203,14 @@ impl Planner<'_> {
                         "the call of `{func}` has the scalar argument `{s}`: all sizes must be constants"
                     )));
                 }
-                let args: Vec<Value> = args.iter().map(|a| self.value(a)).collect::<Result<_>>()?;
+                let args: Vec<TensorValue> =
+                    args.iter().map(|a| self.value(a)).collect::<Result<_>>()?;
                 if origins.is_view(&b.value)
                     && let ([arg], [out]) = (&args[..], &outs[..])
                     && bytes(&arg.ty, || format!("`{name}`"))?
                         == bytes(out, || format!("`{name}`"))?
                 {
-                    let value = Value { place: arg.place, ty: out.clone() };
+                    let value = TensorValue { storage: arg.storage, ty: out.clone() };
                     self.values.insert((b.var.id(), None), value);
                     return Ok(());
                 }
@@ -228,7 +229,7 @@ impl Planner<'_> {
         &mut self,
         var: &GraphVar,
         name: &Arc<str>,
-        args: &[Value],
+        args: &[TensorValue],
         outs: &[TensorType],
     ) -> Result<()> {
         let func = self.module.tensor(name)?.clone();
@@ -252,21 +253,21 @@ impl Planner<'_> {
                 )));
             }
         }
-        let mut places: Vec<Place> = args.iter().map(|a| a.place).collect();
+        let mut places: Vec<Storage> = args.iter().map(|a| a.storage).collect();
         for place in &places {
-            if let Place::Computed(c) = place {
+            if let Storage::Computed(c) = place {
                 let block = &mut self.computed[*c].block;
                 block.last = block.last.max(step);
             }
         }
         for (k, buffer) in params[args.len()..].iter().enumerate() {
             let block = Block { bytes: buffer_bytes(buffer)?, first: step, last: step };
-            let place = Place::Computed(self.computed.len());
+            let storage = Storage::Computed(self.computed.len());
             self.computed.push(Computed { block, output: None });
-            places.push(place);
+            places.push(storage);
             if let Some(ty) = outs.get(k) {
                 let item = (outs.len() > 1 || matches!(var.ty(), GraphType::Tuple(_))).then_some(k);
-                self.values.insert((var.id(), item), Value { place, ty: ty.clone() });
+                self.values.insert((var.id(), item), TensorValue { storage, ty: ty.clone() });
             }
         }
         self.steps.push((name.clone(), places));
@@ -280,10 +281,10 @@ impl Planner<'_> {
         let (offsets, arena_bytes) = place(&blocks)
             .ok_or_else(|| Error::input("the intermediate results do not fit in memory"))?;
         let offsets: HashMap<usize, usize> = inside.into_iter().zip(offsets).collect();
-        let slot = |place: &Place| match *place {
-            Place::Input(k) => Slot::Input(k),
-            Place::Constant(k) => Slot::Constant(k),
-            Place::Computed(c) => match self.computed[c].output {
+        let slot = |place: &Storage| match *place {
+            Storage::Input(k) => Slot::Input(k),
+            Storage::Constant(k) => Slot::Constant(k),
+            Storage::Computed(c) => match self.computed[c].output {
                 Some(k) => Slot::Output(k),
                 None => Slot::Arena(offsets.get(&c).copied().unwrap_or(0)),
             },

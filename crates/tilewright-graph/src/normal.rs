@@ -69,7 +69,7 @@ pub(crate) fn changed_graphs(
         let normal = normalize(module, name, func)?;
         let mut new = normalize(module, name, &change(&normal)?)?;
         let same = normal.bindings().count() == func.bindings().count()
-            && equal::graph_funcs(&normal, &new, &equal::Options::default()).is_ok();
+            && equal::graph_funcs(&normal, &new, &equal::Equality::default()).is_ok();
         if !func.attrs.contains_key(OUTPUT_NAMES) {
             new.attrs.remove(OUTPUT_NAMES);
         }

@@ -10,12 +10,12 @@ use tilewright_ir::{
     Result, Span, Stmt, StmtKind, Var,
 };
 
-use crate::Options;
+use crate::RunOptions;
 use crate::alias::Memories;
 use crate::code::{Affine, Code, Int, Value};
 use crate::expr::range_of;
 use crate::machine::{Cell, Location, Machine, UNDEF, UNWRITTEN};
-use crate::place::{Access, Dim, Ext, Place, Watching};
+use crate::place::{Access, BufferView, Dim, Ext, Watching};
 use crate::race::{Act, Watched};
 
 /// Nodes that may be compiled; a tree with shared parts may be larger than its memory.
@@ -47,10 +47,10 @@ pub type Run = Code<bool>;
 
 /// The state of compiling a function.
 pub struct Compiler<'o> {
-    pub options: &'o Options,
+    pub options: &'o RunOptions,
     pub memories: Memories,
     pub vars: HashMap<Var, Bound>,
-    pub places: HashMap<Buffer, Arc<Place>>,
+    pub places: HashMap<Buffer, Arc<BufferView>>,
     /// Number of slots so far.
     pub slots: usize,
     /// Whether an assumption is being compiled, in which `A[i] == T.undef()` is a permission.
@@ -71,7 +71,7 @@ pub struct Compiler<'o> {
 
 impl<'o> Compiler<'o> {
     /// A compiler that knows nothing yet but the memories.
-    pub fn new(options: &'o Options, memories: Memories) -> Self {
+    pub fn new(options: &'o RunOptions, memories: Memories) -> Self {
         Compiler {
             options,
             memories,
@@ -141,7 +141,7 @@ impl<'o> Compiler<'o> {
         b: &Buffer,
         memory: usize,
         setup: &mut Vec<Code<()>>,
-    ) -> Result<Arc<Place>> {
+    ) -> Result<Arc<BufferView>> {
         let extents: Result<Vec<Ext>> = b.shape.iter().map(|e| self.ext(e, setup)).collect();
         let extents = extents?;
         let strides = match b.strides.is_empty() {
@@ -158,7 +158,7 @@ impl<'o> Compiler<'o> {
         };
         let dims = extents.into_iter().zip(strides);
         let dims = dims.map(|(extent, stride)| Dim { extent, stride, outer: Vec::new() });
-        let place = Arc::new(Place {
+        let place = Arc::new(BufferView {
             name: b.name.clone(),
             memory,
             dtype: b.dtype(),
@@ -292,7 +292,7 @@ impl<'o> Compiler<'o> {
             }
         }
         let extents: Vec<(Ext, Ext)> = dims.iter().map(|(d, n)| (d.extent, *n)).collect();
-        let place = Arc::new(Place {
+        let place = Arc::new(BufferView {
             name: b.name.clone(),
             memory: source.memory,
             dtype: source.dtype,

@@ -13,7 +13,7 @@ use crate::compile::Compiler;
 use crate::expr::range_of;
 use crate::machine::Machine;
 use crate::scalar::Scalar;
-use crate::{Arg, Options, Outcome, Output, Program, State, written_params};
+use crate::{Arg, Outcome, Output, Program, RunOptions, State, written_params};
 
 /// Runs a function of a module on its inputs and returns its outputs, with default options.
 ///
@@ -21,14 +21,14 @@ use crate::{Arg, Options, Outcome, Output, Program, State, written_params};
 /// Outputs must be written everywhere; arbitrary elements come as zero. See [`Interpreter::run`]
 /// for the errors.
 pub fn run_module(module: &Module, entry: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-    let outputs = Interpreter::new(module, Options::default())?.run(entry, inputs)?;
+    let outputs = Interpreter::new(module, RunOptions::default())?.run(entry, inputs)?;
     outputs.into_iter().map(Output::into_tensor).collect()
 }
 
 /// A module that is being run; functions are compiled at their first call.
 pub struct Interpreter<'m> {
     module: &'m Module,
-    options: Options,
+    options: RunOptions,
     programs: HashMap<(Arc<str>, Vec<Mode>), Arc<Program>>,
 }
 
@@ -41,7 +41,7 @@ enum Value {
 
 impl<'m> Interpreter<'m> {
     /// Prepares a module. Fails with [`Error::Malformed`] where it breaks a rule of the IR.
-    pub fn new(module: &'m Module, options: Options) -> Result<Self> {
+    pub fn new(module: &'m Module, options: RunOptions) -> Result<Self> {
         well_formed::check_module(module)?;
         Ok(Interpreter { module, options, programs: HashMap::new() })
     }
@@ -353,7 +353,7 @@ impl GraphRun<'_, '_> {
 
 /// The value of an expression over variables.
 pub(crate) fn evaluate(e: &Expr, vars: &HashMap<Var, i64>) -> Result<Scalar> {
-    let options = Options::default();
+    let options = RunOptions::default();
     let mut c = Compiler::new(&options, Memories::default());
     let mut frame = Vec::new();
     for (v, value) in vars {

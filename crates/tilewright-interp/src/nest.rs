@@ -364,7 +364,7 @@ fn steps(all: &[Loop], spatial: &[Loop], init: bool) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Options;
+    use crate::RunOptions;
     use crate::alias::{Memories, Mode};
     use tilewright_ir::{IterVar, Param, TensorFunc};
 
@@ -413,7 +413,7 @@ mod tests {
             tilewright_ir::well_formed::check_tensor("f", &f).map_err(|e| e.render()),
             Ok(())
         );
-        let options = Options::default();
+        let options = RunOptions::default();
         let memories = Memories::new(&f, &[Mode::Given, Mode::Fresh], false);
         let mut c = Compiler::new(&options, memories);
         for (i, b) in [&a, &b].into_iter().enumerate() {

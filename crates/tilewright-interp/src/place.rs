@@ -53,7 +53,7 @@ pub struct Dim {
 
 /// A buffer as a part of a memory.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct BufferView {
     /// Name, for messages.
     pub name: Arc<str>,
     /// Number of the memory.
@@ -66,7 +66,7 @@ pub struct Place {
     pub offset: Ext,
 }
 
-impl Place {
+impl BufferView {
     /// Number of elements that the memory must have, or `None` where it is no sane number.
     pub fn span(&self, m: &Machine<'_>) -> Option<usize> {
         let mut last = usize::try_from(self.offset.get(m)).ok()?;
@@ -90,7 +90,7 @@ impl Place {
 
 /// An element of a buffer at compiled indices.
 pub struct Access {
-    place: Arc<Place>,
+    place: Arc<BufferView>,
     indices: Vec<Int>,
     /// Position in elements, where it is known to be within bounds.
     direct: Option<Affine>,
@@ -139,7 +139,7 @@ impl Watching {
 
 impl Access {
     /// An access; `cell` is the size of the memory's cells where their state is kept.
-    pub fn new(place: &Arc<Place>, indices: Vec<Int>, cell: Option<usize>) -> Self {
+    pub fn new(place: &Arc<BufferView>, indices: Vec<Int>, cell: Option<usize>) -> Self {
         let size = place.dtype.bytes();
         let direct = (place.dtype.lanes == 1).then(|| direct(place, &indices)).flatten();
         let cells = cell.map(|c| (size / c.max(1)).max(1));
@@ -420,7 +420,7 @@ impl Access {
 
 /// The position as a sum of multiples of variables, if all indices are such sums and within
 /// bounds whatever the variables are.
-fn direct(place: &Place, indices: &[Int]) -> Option<Affine> {
+fn direct(place: &BufferView, indices: &[Int]) -> Option<Affine> {
     let mut at = Affine { base: place.offset.known()?, terms: Vec::new() };
     let mut last = i128::from(at.base);
     if at.base < 0 {

@@ -30,7 +30,7 @@ use tilewright_ir::{
 
 use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
-use crate::copying::{Change, Copying, Place, Redirect, fit, hull, join};
+use crate::copying::{Change, Copying, InsertionPoint, Redirect, fit, hull, join};
 use crate::cursor::{Cursor, as_block, as_loop, find};
 use crate::primitive::primitives;
 use crate::schedule::{Edited, block_cursor, fresh_block_name};
@@ -199,7 +199,7 @@ pub(crate) struct ReadPlace {
     pub cursor: Cursor,
     pub block: Arc<Block>,
     pub buffer: Buffer,
-    pub place: Place,
+    pub place: InsertionPoint,
     /// The blocks that read the copy.
     pub nodes: Vec<Stmt>,
     /// The statements beside the copy that hold them.
@@ -316,8 +316,8 @@ pub(crate) fn read_place(
     }
     let start = redirected.iter().map(|(k, _)| *k).min().unwrap_or(first);
     let place = match &found {
-        Some(_) => Place { node: elements[start].clone(), before: true, around },
-        None => Place { node: body.clone(), before: true, around },
+        Some(_) => InsertionPoint { node: elements[start].clone(), before: true, around },
+        None => InsertionPoint { node: body.clone(), before: true, around },
     };
     let nodes = redirected.iter().map(|(_, s)| s).chain(behind.iter().map(|s| &s.stmt));
     let nodes: Vec<Stmt> = nodes.cloned().collect();
@@ -433,7 +433,7 @@ fn finish(
     scope: Option<&Stmt>,
     copy: &Copying,
     nodes: &[Stmt],
-    places: Vec<(Place, bool)>,
+    places: Vec<(InsertionPoint, bool)>,
 ) -> Edited<BlockRef> {
     let redirect = |s: &Stmt| {
         (s.clone(), Redirect { from: &copy.region.buffer, to: &copy.cache, offsets: &copy.offsets })
@@ -457,7 +457,7 @@ pub(crate) struct WritePlace {
     pub cursor: Cursor,
     pub block: Arc<Block>,
     pub buffer: Buffer,
-    pub place: Place,
+    pub place: InsertionPoint,
     /// What holds the block, beside or before the copy; nothing else in it accesses the buffer.
     element: Stmt,
     /// The body of the scope.
@@ -524,12 +524,12 @@ pub(crate) fn write_place(
             };
             (
                 q.elements[q.at].clone(),
-                Place { node: node.clone(), before, around: q.around.clone() },
+                InsertionPoint { node: node.clone(), before, around: q.around.clone() },
             )
         }
         None => {
             let around = around_body(func, &body);
-            (body.clone(), Place { node: body.clone(), before: false, around })
+            (body.clone(), InsertionPoint { node: body.clone(), before: false, around })
         }
     };
     let others_write = others(&body).1;
@@ -625,7 +625,12 @@ fn comes_after(body: &Stmt, s: &Stmt, other: &Stmt) -> bool {
 }
 
 /// A cache that is copied before its block has come to an end must keep its values meanwhile.
-fn check_reduction(cursor: &Cursor, b: &Block, place: &Place, others_write: bool) -> Result<()> {
+fn check_reduction(
+    cursor: &Cursor,
+    b: &Block,
+    place: &InsertionPoint,
+    others_write: bool,
+) -> Result<()> {
     let StmtKind::Block { bindings, .. } = cursor.stmt.kind() else { return Ok(()) };
     let inner = cursor.around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
     let loops: Vec<&Var> =
@@ -704,7 +709,11 @@ fn cache_inplace(
             .collect(),
     )
     .ok_or_else(|| Error::internal("the block touches nothing of its buffer"))?;
-    let place = |before| Place { node: cursor.stmt.clone(), before, around: cursor.around.clone() };
+    let place = |before| InsertionPoint {
+        node: cursor.stmt.clone(),
+        before,
+        around: cursor.around.clone(),
+    };
     let cropped = place(true).in_scope_directly();
     let copy = Copying::new(func, &both, storage_scope, cropped, &known);
     copy.check_pointers(func, std::slice::from_ref(&cursor.stmt))?;
@@ -727,7 +736,7 @@ fn cache_inplace(
         allocs: Vec::new(),
         swap: Vec::new(),
         redirect: Vec::new(),
-        insert: vec![(Place { node: cursor.stmt, before: false, around }, copied)],
+        insert: vec![(InsertionPoint { node: cursor.stmt, before: false, around }, copied)],
     };
     let body = change.stmt(&func.body);
     let back = BlockRef { func: block.func.clone(), name: back_name };

@@ -26,7 +26,7 @@ use tilewright_sets::{Engine, Proof};
 
 use crate::argument::{Readable, by_value};
 use crate::cache::the_block;
-use crate::copying::{Bound, Change, Place, fit, hull};
+use crate::copying::{Bound, Change, InsertionPoint, fit, hull};
 use crate::cursor::{as_block, as_loop, find};
 use crate::inline::{cursor_in, not_repeatable, nothing_between, removed, scope_of, solve, users};
 use crate::primitive::primitives;
@@ -352,7 +352,7 @@ fn compute_at(
     let change = Change {
         scope: None,
         swap: vec![(removed(&own), Stmt::nop())],
-        insert: vec![(Place { node, before: true, around }, moved)],
+        insert: vec![(InsertionPoint { node, before: true, around }, moved)],
         ..Change::default()
     };
     Ok((change.apply(func), ()))

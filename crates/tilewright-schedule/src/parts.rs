@@ -85,11 +85,11 @@ primitives! {
         finite: bool = false
     ), edit |f| {
         let floats = if finite { Floats::Finite } else { Floats::Any };
-        let options = overcompute::Options {
+        let options = overcompute::OvercomputeOptions {
             block: Some(&block.name),
             wrap_indices,
             floats,
-            ..overcompute::Options::default()
+            ..overcompute::OvercomputeOptions::default()
         };
         on_block(f, block, |f, _, why| overcompute::remove_branching(f, &options, why))
     };

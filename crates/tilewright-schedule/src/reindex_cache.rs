@@ -28,7 +28,7 @@ use tilewright_sets::Engine;
 use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{must_write, read_place, scope_or_own, write_place};
-use crate::copying::{Change, Place};
+use crate::copying::{Change, InsertionPoint};
 use crate::cursor::{Cursor, as_loop};
 use crate::primitive::primitives;
 use crate::schedule::{Edited, fresh_block_name};
@@ -303,7 +303,7 @@ fn cache_shape(b: &Block, buffer: &Buffer, at: &[Expr], indices: &[Expr]) -> Res
 fn copy_block(
     cursor: &Cursor,
     b: &Block,
-    place: &Place,
+    place: &InsertionPoint,
     at: &[Expr],
     from: (&Buffer, &[Expr]),
     to: (&Buffer, &[Expr]),

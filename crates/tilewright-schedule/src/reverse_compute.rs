@@ -31,7 +31,7 @@ use tilewright_sets::{Domain, Engine, Proof};
 
 use crate::cache::the_block;
 use crate::compute::{Placement, Position, elements};
-use crate::copying::{Change, Place, fit, hull};
+use crate::copying::{Change, InsertionPoint, fit, hull};
 use crate::cursor::{Cursor, as_loop};
 use crate::inline::removed;
 use crate::primitive::primitives;
@@ -90,7 +90,7 @@ fn reverse_compute_at(
         };
         let change = Change {
             swap: vec![(moving.gone.clone(), Stmt::nop())],
-            insert: vec![(Place { node, before, around }, nest.stmt.clone())],
+            insert: vec![(InsertionPoint { node, before, around }, nest.stmt.clone())],
             ..Change::default()
         };
         return Ok((change.apply(func), ()));

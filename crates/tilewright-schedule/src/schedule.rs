@@ -17,7 +17,7 @@ use tilewright_sets::Engine;
 use crate::argument::{InFunction, Output};
 use crate::cursor::{Cursor, as_block, as_loop, find};
 use crate::loop_layout::around;
-use crate::primitive::Step;
+use crate::primitive::Invocation;
 use crate::tensorize::Intrinsic;
 use crate::trace::{BlockRef, Instruction, LoopRef, Trace};
 
@@ -81,7 +81,7 @@ impl Schedule {
     pub(crate) fn edit<T: Output>(
         &mut self,
         at: &impl InFunction,
-        step: Step,
+        step: Invocation,
         edit: impl FnOnce(&TensorFunc) -> Result<Edited<T>>,
     ) -> Result<T> {
         let name = step.primitive.name;
@@ -113,7 +113,7 @@ impl Schedule {
     /// Finds something out, and records what.
     pub(crate) fn ask<T: Output>(
         &mut self,
-        step: Step,
+        step: Invocation,
         ask: impl FnOnce(&Schedule) -> Result<T>,
     ) -> Result<T> {
         let out = ask(self).map_err(|e| self.placed(e))?;
@@ -124,7 +124,7 @@ impl Schedule {
     /// Applies other primitives: all, or none where one is refused.
     pub(crate) fn expand<T>(
         &mut self,
-        step: Step,
+        step: Invocation,
         expand: impl FnOnce(&mut Schedule) -> Result<T>,
     ) -> Result<T> {
         let mut trial = self.clone();
@@ -137,14 +137,14 @@ impl Schedule {
     /// Does something that records the step itself.
     pub(crate) fn run<T>(
         &mut self,
-        step: Step,
-        run: impl FnOnce(&mut Schedule, Step) -> Result<T>,
+        step: Invocation,
+        run: impl FnOnce(&mut Schedule, Invocation) -> Result<T>,
     ) -> Result<T> {
         run(self, step)
     }
 
-    fn record(&mut self, step: Step, out: &impl Output) {
-        let Step { primitive, args } = step;
+    fn record(&mut self, step: Invocation, out: &impl Output) {
+        let Invocation { primitive, args } = step;
         self.trace.instructions.push(Instruction { primitive, args, outputs: out.values() });
     }
 

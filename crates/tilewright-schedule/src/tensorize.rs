@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use tilewright_analysis::index::{Ranges, simplify, simplify_indices};
 use tilewright_analysis::regions::declared_or_inferred;
-use tilewright_ir::equal::{Options, stmts};
+use tilewright_ir::equal::{Equality, stmts};
 use tilewright_ir::visit::{
     Subst, fold_expr_children, fold_stmt_children, free_vars, walk_expr, walk_stmt,
 };
@@ -321,7 +321,7 @@ fn tensorize(func: &TensorFunc, cursor: &Cursor, intrinsic: &Intrinsic) -> Resul
     ours.stmt(&nest);
     let slices = slices(&theirs, &ours, &ranges)?;
     let moved = Tidy(&ranges).stmt(&InSlices(&slices, &ranges).stmt(&nest));
-    stmts(&moved, &desc, &Options::loose()).map_err(|d| {
+    stmts(&moved, &desc, &Equality::loose()).map_err(|d| {
         let e = Error::refused(format!(
             "it differs from the description, {}{} stands against {}",
             if d.path.is_empty() { String::new() } else { format!("at {}: ", d.path) },

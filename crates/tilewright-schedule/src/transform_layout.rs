@@ -23,7 +23,7 @@ use crate::buffer_arg::{BufferArg, caller, check_interface};
 use crate::cursor::{as_block, find};
 use crate::index_map::IndexMap;
 use crate::padding::{Padding, is_written, pad_value};
-use crate::primitive::{Step, primitives};
+use crate::primitive::{Invocation, primitives};
 use crate::relayout::relayout;
 use crate::schedule::{Edited, Schedule, block_cursor};
 use crate::trace::{BlockRef, Lambda, Value};
@@ -68,7 +68,7 @@ impl Schedule {
         &mut self,
         block: &BlockRef,
         buffer: &BufferArg,
-        step: Step,
+        step: Invocation,
         edit: impl FnOnce(&TensorFunc, &Buffer) -> Result<Edited>,
     ) -> Result<()> {
         let caller = caller(self.module(), &block.func);

@@ -43,29 +43,29 @@ use crate::value::Value;
 #[derive(Clone, Debug)]
 pub struct Script {
     /// What is done, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScriptStmt>,
     /// The text.
     pub source: Arc<Source>,
 }
 
 /// A statement of a script, with its place.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct ScriptStmt {
     /// What it does.
-    pub kind: StepKind,
+    pub kind: ScriptStmtKind,
     /// Its place.
     pub span: Span,
 }
 
 /// What a statement does.
 #[derive(Clone, Debug)]
-pub enum StepKind {
+pub enum ScriptStmtKind {
     /// A call whose results get no name.
     Call(Call),
     /// `target = value`.
     Assign(Target, Argument),
     /// `for target in value: body`.
-    For(Target, Argument, Vec<Step>),
+    For(Target, Argument, Vec<ScriptStmt>),
 }
 
 /// What a value is given to.
@@ -203,18 +203,18 @@ impl Reader<'_> {
         Ok(Script { steps, source: self.source.clone() })
     }
 
-    fn suite(&mut self, stmts: &[ast::Stmt], steps: &mut Vec<Step>) -> Result<()> {
+    fn suite(&mut self, stmts: &[ast::Stmt], steps: &mut Vec<ScriptStmt>) -> Result<()> {
         stmts.iter().try_for_each(|s| self.statement(s, steps))
     }
 
-    fn statement(&mut self, stmt: &ast::Stmt, steps: &mut Vec<Step>) -> Result<()> {
+    fn statement(&mut self, stmt: &ast::Stmt, steps: &mut Vec<ScriptStmt>) -> Result<()> {
         let span = syntax::span(stmt);
         let kind = match stmt {
             ast::Stmt::Pass(_) | ast::Stmt::Import(_) | ast::Stmt::ImportFrom(_) => return Ok(()),
             ast::Stmt::Return(r) if r.value.is_none() => return Ok(()),
             ast::Stmt::Expr(e) if e.value.is_string_literal_expr() => return Ok(()),
             ast::Stmt::Expr(e) => match &*e.value {
-                ast::Expr::Call(c) => StepKind::Call(self.call(c, span)?),
+                ast::Expr::Call(c) => ScriptStmtKind::Call(self.call(c, span)?),
                 _ => return Err(unexpected(span)),
             },
             ast::Stmt::Assign(a) => {
@@ -227,17 +227,17 @@ impl Reader<'_> {
                     }
                     other => self.argument(other)?,
                 };
-                StepKind::Assign(target, value)
+                ScriptStmtKind::Assign(target, value)
             }
             ast::Stmt::For(f) if f.orelse.is_empty() && !f.is_async => {
                 let (target, over) = (self.target(&f.target)?, self.argument(&f.iter)?);
                 let mut body = Vec::new();
                 self.suite(&f.body, &mut body)?;
-                StepKind::For(target, over, body)
+                ScriptStmtKind::For(target, over, body)
             }
             _ => return Err(unexpected(span)),
         };
-        steps.push(Step { kind, span });
+        steps.push(ScriptStmt { kind, span });
         Ok(())
     }
 
@@ -466,9 +466,9 @@ mod tests {
 
     /// The calls that are statements, or values of one.
     fn calls(s: &Script) -> Vec<Call> {
-        let call = |step: &Step| match &step.kind {
-            StepKind::Call(c) => Some(c.clone()),
-            StepKind::Assign(_, Argument { kind: ArgumentKind::Call(c), .. }) => {
+        let call = |step: &ScriptStmt| match &step.kind {
+            ScriptStmtKind::Call(c) => Some(c.clone()),
+            ScriptStmtKind::Assign(_, Argument { kind: ArgumentKind::Call(c), .. }) => {
                 Some((**c).clone())
             }
             _ => None,

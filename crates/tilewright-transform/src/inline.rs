@@ -218,7 +218,7 @@ impl<'a> Producer<'a> {
     fn substitute(&self, uses: &Uses) -> Stage {
         let big = self.cost.nodes > SMALL || self.cost.heavy;
         let mut replace = Replace { producer: self, lets: Vec::new() };
-        for place in &uses.places {
+        for place in &uses.cells {
             if big && place.count > 1 && place.sure {
                 let var = Var::new(self.stage.buffer.name.clone(), self.stage.buffer.dtype());
                 replace.lets.push((place.indices.clone(), var));
@@ -268,13 +268,13 @@ impl Fold for Replace<'_> {
 /// How a stage reads a buffer.
 struct Uses<'a> {
     stage: &'a Stage,
-    places: Vec<Place>,
+    cells: Vec<CellRead>,
     loads: usize,
     nodes: usize,
 }
 
 /// One cell that a stage reads in each iteration.
-struct Place {
+struct CellRead {
     indices: Vec<Expr>,
     count: usize,
     /// Read in every iteration, and its indices mean the same around the whole value.
@@ -290,16 +290,16 @@ impl<'a> Uses<'a> {
         }
         let outer: HashSet<Var> = stage.iters().map(|i| i.0.clone()).collect();
         let mut find =
-            FindUses { buffer, outer, lazy: 0, places: Vec::new(), loads: 0, vectors: false };
+            FindUses { buffer, outer, lazy: 0, cells: Vec::new(), loads: 0, vectors: false };
         find.expr(&stage.value);
         let nodes = Cost::of(&stage.value).nodes;
-        (!find.vectors).then_some(Uses { stage, places: find.places, loads: find.loads, nodes })
+        (!find.vectors).then_some(Uses { stage, cells: find.cells, loads: find.loads, nodes })
     }
 
     /// Number of cells that the stage reads, where a cell counts once an iteration.
     fn reads(&self) -> i128 {
         let points = self.stage.loops.iter().map(|l| i128::from(l.1)).product::<i128>();
-        points.saturating_mul(self.places.len() as i128)
+        points.saturating_mul(self.cells.len() as i128)
     }
 }
 
@@ -307,7 +307,7 @@ struct FindUses<'a> {
     buffer: &'a Buffer,
     outer: HashSet<Var>,
     lazy: usize,
-    places: Vec<Place>,
+    cells: Vec<CellRead>,
     loads: usize,
     vectors: bool,
 }
@@ -339,12 +339,12 @@ impl Visit for FindUses<'_> {
                     free_vars(i).is_subset(&self.outer) && !i.loaded_buffers().contains(self.buffer)
                 });
                 let sure = self.lazy == 0 && free;
-                match self.places.iter_mut().find(|p| same_all(&p.indices, indices)) {
+                match self.cells.iter_mut().find(|p| same_all(&p.indices, indices)) {
                     Some(place) => {
                         place.count += 1;
                         place.sure |= sure;
                     }
-                    None => self.places.push(Place { indices: indices.clone(), count: 1, sure }),
+                    None => self.cells.push(CellRead { indices: indices.clone(), count: 1, sure }),
                 }
             }
             _ => {}

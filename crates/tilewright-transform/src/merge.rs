@@ -43,8 +43,8 @@ pub const PASS: pass::Pass = pass::Pass {
 /// # Errors
 /// `Toolchain` where libisl is missing.
 pub fn merge_adjacent_loops(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
-    let mut pass = Pass::new(func, None, why)?;
-    Ok(TensorFunc { body: pass.stmt(&func.body), ..func.clone() })
+    let mut merger = Merger::new(func, None, why)?;
+    Ok(TensorFunc { body: merger.stmt(&func.body), ..func.clone() })
 }
 
 /// Merges two loops of one sequence, each the same node in memory. What they have inside stays as it
@@ -54,9 +54,9 @@ pub fn merge_adjacent_loops(func: &TensorFunc, why: &mut Remarks) -> Result<Tens
 /// `Refused` with the pair of iterations that conflicts, or another reason.
 pub fn merge_loops(func: &TensorFunc, first: &Stmt, second: &Stmt) -> Result<TensorFunc> {
     let mut why = Remarks::new();
-    let mut pass = Pass::new(func, Some((first, second)), &mut why)?;
-    let body = pass.stmt(&func.body);
-    match pass.merged {
+    let mut merger = Merger::new(func, Some((first, second)), &mut why)?;
+    let body = merger.stmt(&func.body);
+    match merger.merged {
         true => Ok(TensorFunc { body, ..func.clone() }),
         false => Err(why.into_iter().next().unwrap_or_else(|| {
             Error::refused("the loops are not one after the other in one sequence")
@@ -65,7 +65,7 @@ pub fn merge_loops(func: &TensorFunc, first: &Stmt, second: &Stmt) -> Result<Ten
     }
 }
 
-struct Pass<'a> {
+struct Merger<'a> {
     scope: Scope,
     /// The two loops that are meant, where it is two.
     only: Option<(&'a Stmt, &'a Stmt)>,
@@ -75,13 +75,13 @@ struct Pass<'a> {
     why: &'a mut Remarks,
 }
 
-impl Scoped for Pass<'_> {
+impl Scoped for Merger<'_> {
     fn scope(&mut self) -> &mut Scope {
         &mut self.scope
     }
 }
 
-impl Fold for Pass<'_> {
+impl Fold for Merger<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         e.clone()
     }
@@ -134,12 +134,12 @@ impl Part {
     }
 }
 
-impl<'a> Pass<'a> {
+impl<'a> Merger<'a> {
     fn new(
         func: &TensorFunc,
         only: Option<(&'a Stmt, &'a Stmt)>,
         why: &'a mut Remarks,
-    ) -> Result<Pass<'a>> {
+    ) -> Result<Merger<'a>> {
         let mut views: HashMap<Var, Var> = HashMap::new();
         func.body.for_each(|s| {
             let StmtKind::Block { block, .. } = s.kind() else { return };
@@ -149,7 +149,7 @@ impl<'a> Pass<'a> {
                 views.insert(m.buffer.data.clone(), root);
             }
         });
-        Ok(Pass { scope: Scope::of(func)?, only, views, merged: false, why })
+        Ok(Merger { scope: Scope::of(func)?, only, views, merged: false, why })
     }
 
     /// Merges a loop into one before it; whether it did.

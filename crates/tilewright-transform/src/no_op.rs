@@ -48,19 +48,21 @@ pub const PASS: Pass = Pass {
         },
         &Flag { name: "ignore_profiler_call", summary: "no effect", default: false },
     ],
-    run: Run::Tensor(|f, given, why| remove_no_op(f, &Options { flow: given.get(&FLOW)? }, why)),
+    run: Run::Tensor(|f, given, why| {
+        remove_no_op(f, &NoOpOptions { flow: given.get(&FLOW)? }, why)
+    }),
 };
 
 /// What to look at.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct NoOpOptions {
     /// Follow values through memory, and not only the text.
     pub flow: bool,
 }
 
-impl Default for Options {
+impl Default for NoOpOptions {
     fn default() -> Self {
-        Options { flow: true }
+        NoOpOptions { flow: true }
     }
 }
 
@@ -68,7 +70,11 @@ impl Default for Options {
 ///
 /// # Errors
 /// `Toolchain` where libisl is missing.
-pub fn remove_no_op(func: &TensorFunc, options: &Options, why: &mut Remarks) -> Result<TensorFunc> {
+pub fn remove_no_op(
+    func: &TensorFunc,
+    options: &NoOpOptions,
+    why: &mut Remarks,
+) -> Result<TensorFunc> {
     let mut func = TensorFunc { body: prune(&func.body), ..func.clone() };
     let mut stale: Option<HashSet<Buffer>> = None;
     loop {

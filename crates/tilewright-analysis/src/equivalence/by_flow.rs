@@ -77,7 +77,7 @@ pub fn by_flow(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
 
 /// A point of a function in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ProgramPoint {
     /// A statement, by its number.
     Stmt(usize),
     /// The end, where the memory with this number is seen.
@@ -86,19 +86,19 @@ enum Place {
 
 /// An expression at the instances of a place, in terms of the loops there.
 #[derive(Clone, Debug)]
-struct Value {
-    place: Place,
+struct ValueAt {
+    place: ProgramPoint,
     expr: Expr,
     /// Whether it is a load of what the function was given.
     given: bool,
 }
 
-impl Value {
-    fn new(place: Place, expr: &Expr) -> Value {
-        Value { place, expr: expr.clone(), given: false }
+impl ValueAt {
+    fn new(place: ProgramPoint, expr: &Expr) -> ValueAt {
+        ValueAt { place, expr: expr.clone(), given: false }
     }
 
-    fn is(&self, other: &Value) -> bool {
+    fn is(&self, other: &ValueAt) -> bool {
         self.place == other.place && same_expr(&self.expr, &other.expr)
     }
 }
@@ -126,7 +126,7 @@ struct Names {
 /// What the readers of a memory get.
 struct Source {
     /// Who takes part: a point for each statement of the flow, and its accesses.
-    runs: Vec<(Place, Vec<Access>)>,
+    runs: Vec<(ProgramPoint, Vec<Access>)>,
     flow: tilewright_sets::Flow,
 }
 
@@ -179,7 +179,8 @@ impl Side {
                 return None;
             }
             let run = |r: Run| {
-                let place = r.who.stmt().map_or(Place::End(memory.data.id()), Place::Stmt);
+                let place =
+                    r.who.stmt().map_or(ProgramPoint::End(memory.data.id()), ProgramPoint::Stmt);
                 (place, r.statement.accesses)
             };
             let source = Source { runs: runs.into_iter().map(run).collect(), flow };
@@ -189,15 +190,15 @@ impl Side {
     }
 
     /// The names at the place of a value.
-    fn names(&self, v: &Value) -> Option<&Names> {
+    fn names(&self, v: &ValueAt) -> Option<&Names> {
         match v.place {
-            Place::Stmt(k) => self.names.get(k),
-            Place::End(memory) => self.ends.get(&memory),
+            ProgramPoint::Stmt(k) => self.names.get(k),
+            ProgramPoint::End(memory) => self.ends.get(&memory),
         }
     }
 
     /// The memory that a load reads, and the indices, if the function writes it.
-    fn written_load<'v>(&self, v: &'v Value) -> Option<(&Source, &'v Buffer, &'v [Expr])> {
+    fn written_load<'v>(&self, v: &'v ValueAt) -> Option<(&Source, &'v Buffer, &'v [Expr])> {
         match v.expr.kind() {
             ExprKind::Load(b, at) if !v.given => {
                 Some((self.written.get(&b.data)?, b, at.as_slice()))
@@ -207,10 +208,16 @@ impl Side {
     }
 
     /// The accesses that a load at a place is.
-    fn accesses(&self, source: &Source, place: Place, b: &Buffer, at: &[Expr]) -> Vec<AccessId> {
-        let text = |p: Place| match p {
-            Place::Stmt(k) => self.scop.stmts.get(k).map(|s| s.place),
-            Place::End(_) => None,
+    fn accesses(
+        &self,
+        source: &Source,
+        place: ProgramPoint,
+        b: &Buffer,
+        at: &[Expr],
+    ) -> Vec<AccessId> {
+        let text = |p: ProgramPoint| match p {
+            ProgramPoint::Stmt(k) => self.scop.stmts.get(k).map(|s| s.place),
+            ProgramPoint::End(_) => None,
         };
         let outer = self.scop.lifetime(b);
         let mut found = Vec::new();
@@ -231,7 +238,7 @@ impl Side {
 
 /// A pair of loads that is equal at some points, or taken to be while that is being proven.
 struct Taken {
-    values: [Value; 2],
+    values: [ValueAt; 2],
     points: Set,
     open: bool,
 }
@@ -286,23 +293,23 @@ impl Compare {
                 .fold(domain.clone(), |d, (v, c)| d.with_var(v, &Range::point(c.expr())));
             points = points.join(&same.to_set().ok()?).ok()?;
             let load = Expr::load(output, names.loops.iter().map(Var::expr).collect());
-            values.push(Value::new(Place::End(output.data.id()), &load));
+            values.push(ValueAt::new(ProgramPoint::End(output.data.id()), &load));
         }
-        let [first, second] = <[Value; 2]>::try_from(values).ok()?;
+        let [first, second] = <[ValueAt; 2]>::try_from(values).ok()?;
         let vars = self.vars([&first, &second])?;
         let points = points.project(&vars).ok()?;
         self.same([&first, &second], &points, DEPTH).ok()
     }
 
     /// The variables of a set of pairs of instances.
-    fn vars(&self, values: [&Value; 2]) -> Option<Vec<Var>> {
+    fn vars(&self, values: [&ValueAt; 2]) -> Option<Vec<Var>> {
         let [a, b] = &self.sides;
         let (a, b) = (a.names(values[0])?, b.names(values[1])?);
         Some(a.now.iter().chain(&b.now).cloned().collect())
     }
 
     /// Proves that two values are the same at pairs of instances.
-    fn same(&mut self, values: [&Value; 2], points: &Set, depth: usize) -> Proven {
+    fn same(&mut self, values: [&ValueAt; 2], points: &Set, depth: usize) -> Proven {
         let depth = depth.checked_sub(1).ok_or(Stop::Unknown)?;
         self.pairs += 1;
         if self.pairs > PAIRS {
@@ -321,7 +328,7 @@ impl Compare {
                 for (cond, side) in [(cond.clone(), yes), (!cond, no)] {
                     let part = points.domain()?.with_guard(&cond).to_set()?;
                     let mut values = values;
-                    let value = Value::new(values[k].place, side);
+                    let value = ValueAt::new(values[k].place, side);
                     values[k] = &value;
                     self.same(values, &part, depth)?;
                 }
@@ -337,7 +344,7 @@ impl Compare {
     }
 
     /// Two loads of what both functions wrote themselves.
-    fn loads(&mut self, values: [&Value; 2], points: &Set, depth: usize) -> Proven {
+    fn loads(&mut self, values: [&ValueAt; 2], points: &Set, depth: usize) -> Proven {
         let mut points = points.clone();
         // Each time one equation less is left.
         for _ in 0..=self.vars(values).map_or(0, |v| v.len()) {
@@ -352,7 +359,7 @@ impl Compare {
                     }
                 }
             }
-            let values_taken = values.map(Value::clone);
+            let values_taken = values.map(ValueAt::clone);
             self.taken.push(Taken { values: values_taken, points: points.clone(), open: true });
             match self.back(0, values, &points, depth) {
                 Ok(()) => {
@@ -374,7 +381,7 @@ impl Compare {
     }
 
     /// All pairs of instances that satisfy the linear equations that some have in common.
-    fn widened(&self, values: [&Value; 2], points: &Set) -> std::result::Result<Set, Stop> {
+    fn widened(&self, values: [&ValueAt; 2], points: &Set) -> std::result::Result<Set, Stop> {
         let [a, b] = &self.sides;
         let (Some(a), Some(b)) = (a.names(values[0]), b.names(values[1])) else {
             return Err(Stop::Unknown);
@@ -384,7 +391,7 @@ impl Compare {
     }
 
     /// Compares what was stored to the cell that a side loads.
-    fn back(&mut self, k: usize, values: [&Value; 2], points: &Set, depth: usize) -> Proven {
+    fn back(&mut self, k: usize, values: [&ValueAt; 2], points: &Set, depth: usize) -> Proven {
         let parts = self.sources(k, values, points)?;
         let both = self.sides[1 - k].written_load(values[1 - k]).is_some();
         for (value, points) in parts {
@@ -403,9 +410,9 @@ impl Compare {
     fn sources(
         &self,
         k: usize,
-        values: [&Value; 2],
+        values: [&ValueAt; 2],
         points: &Set,
-    ) -> std::result::Result<Vec<(Value, Set)>, Stop> {
+    ) -> std::result::Result<Vec<(ValueAt, Set)>, Stop> {
         let (side, value) = (&self.sides[k], values[k]);
         let (Some((source, b, at)), Some(names)) = (side.written_load(value), side.names(value))
         else {
@@ -432,7 +439,7 @@ impl Compare {
                     continue;
                 }
                 let (place, _) = source.runs.get(e.writer.statement).ok_or(Stop::Unknown)?;
-                let Place::Stmt(writer) = *place else { return Err(Stop::Unknown) };
+                let ProgramPoint::Stmt(writer) = *place else { return Err(Stop::Unknown) };
                 let (Some(stmt), Some(there)) =
                     (side.scop.stmts.get(writer), side.names.get(writer))
                 else {
@@ -445,7 +452,7 @@ impl Compare {
                 let pairs = e.pairs()?.over(there.next.iter().chain(&names.now).cloned())?;
                 let next = reads.join(&pairs)?.project(&ordered(k, &there.next, &other.now))?;
                 let next = next.over(ordered(k, &there.now, &other.now))?;
-                parts.push((Value::new(Place::Stmt(writer), stored), next));
+                parts.push((ValueAt::new(ProgramPoint::Stmt(writer), stored), next));
                 add(reads)?;
             }
             for u in source.flow.uninitialised.iter().filter(|u| u.reader == access) {
@@ -456,7 +463,7 @@ impl Compare {
                 if !u.certain || !side.scop.is_observed(b) {
                     return Err(Stop::Unknown);
                 }
-                parts.push((Value { given: true, ..value.clone() }, reads.clone()));
+                parts.push((ValueAt { given: true, ..value.clone() }, reads.clone()));
                 add(reads)?;
             }
             if let Some(seen) = seen {
@@ -470,7 +477,7 @@ impl Compare {
     }
 
     /// Two values that are no loads of what the functions wrote: the same operator on the same.
-    fn operators(&mut self, values: [&Value; 2], points: &Set, depth: usize) -> Proven {
+    fn operators(&mut self, values: [&ValueAt; 2], points: &Set, depth: usize) -> Proven {
         let [a, b] =
             [0, 1].map(|k| self.sides[k].names(values[k]).map(|n| n.expr(&values[k].expr)));
         let (Some(x), Some(y)) = (a, b) else { return Err(Stop::Unknown) };
@@ -514,7 +521,7 @@ impl Compare {
             return Err(Stop::Unknown);
         }
         for (x, y) in xs.iter().zip(&ys) {
-            let pair = [Value::new(values[0].place, x), Value::new(values[1].place, y)];
+            let pair = [ValueAt::new(values[0].place, x), ValueAt::new(values[1].place, y)];
             self.same([&pair[0], &pair[1]], points, depth)?;
         }
         Ok(())

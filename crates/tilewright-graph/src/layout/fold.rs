@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_interp::{Arg, Options, run_func};
+use tilewright_interp::{Arg, RunOptions, run_func};
 use tilewright_ir::{
     Binding, BindingBlock, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar, Module,
     Remarks, Result, Tensor, TensorFunc,
@@ -52,7 +52,7 @@ pub fn interpret(func: &TensorFunc, args: &[Tensor]) -> Result<Vec<Tensor>> {
     let results = func.params.len().saturating_sub(args.len());
     let given = args.iter().cloned().map(Arg::Tensor);
     let all: Vec<Arg> = given.chain((0..results).map(|_| Arg::Fresh(None))).collect();
-    let outcome = run_func(func, &all, &Options::default())?;
+    let outcome = run_func(func, &all, &RunOptions::default())?;
     let outputs = outcome.outputs.into_iter().filter(|o| o.param >= args.len());
     outputs.map(|o| o.into_tensor()).collect()
 }

@@ -5,7 +5,7 @@ use crate::common::{Graph, functions, operand};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use tilewright_graph::{fuse, legalize, plan_memory};
-use tilewright_interp::{Arg, Options, run_func, written_params};
+use tilewright_interp::{Arg, RunOptions, run_func, written_params};
 use tilewright_ir::{DType, GraphVar, Lowered, Module, Plan, Slot, Tensor, well_formed};
 use tilewright_ops::contraction::{Conv, conv, matmul};
 use tilewright_ops::elementwise::{Binary, Unary, binary, cast, unary, where_};
@@ -225,7 +225,7 @@ fn run_plan(module: &Module, plan: &Plan, inputs: &[Tensor]) -> Vec<Tensor> {
                 Arg::Tensor(Tensor::from_bytes(buffer.dtype(), &shape, bytes).expect("fits"))
             })
             .collect();
-        let outcome = run_func(func, &args, &Options::default())
+        let outcome = run_func(func, &args, &RunOptions::default())
             .unwrap_or_else(|e| panic!("{}: {}", step.func, e.render()));
         for out in outcome.outputs {
             let bytes = out.tensor.bytes();

@@ -14,7 +14,7 @@
 //! program for some data only (an integer division by zero) is no part of the comparison.
 //!
 //! ```
-//! use tilewright_interp::symbolic::{Options, Verdict, functions};
+//! use tilewright_interp::symbolic::{VerifyOptions, Verdict, functions};
 //! # use tilewright_ir::{Buffer, DType, Expr, Module, Param, Stmt, TensorFunc, Var};
 //! # let make = |n: i32, step: i32| {
 //! #     let (a, b) = (
@@ -31,7 +31,7 @@
 //! # };
 //! // `for i, j in T.grid(3, 2): B[2 * i + j] = A[2 * i + j] * 2`, and with 2 times 3.
 //! let (a, b) = (make(3, 2), make(2, 3));
-//! let verdict = functions(&a, "f", &b, "f", &Options::default())?;
+//! let verdict = functions(&a, "f", &b, "f", &VerifyOptions::default())?;
 //! assert!(matches!(verdict, Verdict::Equal(_)));
 //! # Ok::<(), tilewright_ir::Error>(())
 //! ```
@@ -69,7 +69,7 @@ const PROMISES: usize = 8;
 
 /// How to compare.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct VerifyOptions {
     /// Sums and products of floats count as equal in any order.
     pub reassociate: bool,
     /// Number of different terms, over both functions.
@@ -85,11 +85,11 @@ pub struct Options {
     pub sets: bool,
 }
 
-impl Default for Options {
+impl Default for VerifyOptions {
     /// No reassociation, 8 million terms, 400 million steps, 64 million elements; what was never
     /// written may not be read.
     fn default() -> Self {
-        Options {
+        VerifyOptions {
             reassociate: false,
             terms: 8 << 20,
             steps: 400_000_000,
@@ -198,7 +198,7 @@ pub fn functions(
     name_a: &str,
     b: &Module,
     name_b: &str,
-    options: &Options,
+    options: &VerifyOptions,
 ) -> Result<Verdict> {
     let sourced = |m: &Module, e: Error| match &m.source {
         Some(source) => e.in_source(source),
@@ -379,7 +379,7 @@ fn side(shared: &mut Shared, m: &Module, name: &str, inputs: &[Cells]) -> run::R
 /// Comparing the outputs of both sides.
 struct Compare<'o> {
     shared: Shared,
-    options: &'o Options,
+    options: &'o VerifyOptions,
     relied: [Vec<String>; 2],
 }
 

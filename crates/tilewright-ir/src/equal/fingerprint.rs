@@ -12,11 +12,11 @@ use crate::expr::{Expr, ExprKind, Var};
 use crate::func::{Param, TensorFunc};
 use crate::stmt::{Attr, Attrs, Block, ForKind, Range, Stmt, StmtKind};
 
-/// A hash such that well-formed functions that are equal under any [`Options`] of
+/// A hash such that well-formed functions that are equal under any [`Equality`] of
 /// [`tensor_funcs`] have equal hashes: names, regions, spans and the function's own name do not
 /// count. It is the same in every run of the same build.
 ///
-/// [`Options`]: crate::equal::Options
+/// [`Equality`]: crate::equal::Equality
 /// [`tensor_funcs`]: crate::equal::tensor_funcs
 pub fn fingerprint(f: &TensorFunc) -> u64 {
     let mut h = Finger::default();

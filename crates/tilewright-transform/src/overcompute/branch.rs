@@ -24,7 +24,7 @@ use tilewright_ir::{
 };
 use tilewright_sets::{AccessRelation, Known, Set, Uninitialised};
 
-use super::{Options, without};
+use super::{OvercomputeOptions, without};
 use crate::pass::{self, Pass};
 use tilewright_analysis::flow::{Run, Unwritten, cell};
 use tilewright_analysis::scop::{Act, Scop, ScopStmt, rewrite};
@@ -82,7 +82,7 @@ impl Round {
             for guard in candidates(&scop, place) {
                 let new = guarded(&func, place, &guard);
                 // What runs less often reads less.
-                let mut without = without(&new, place, &Options::default(), false)?;
+                let mut without = without(&new, place, &OvercomputeOptions::default(), false)?;
                 if without.is_ok()
                     && let Some(e) = starved(&scop, &Scop::of(&new)?, place)
                 {

@@ -82,7 +82,7 @@ pub const PASS: Pass = Pass {
     run: Run::Tensor(|f, given, why| {
         let floats = if given.get(&FINITE)? { Floats::Finite } else { Floats::Any };
         let wrap_indices = given.get(&WRAP)?;
-        let options = Options { wrap_indices, floats, ..Options::default() };
+        let options = OvercomputeOptions { wrap_indices, floats, ..OvercomputeOptions::default() };
         remove_branching(f, &options, why)
     }),
 };
@@ -92,12 +92,12 @@ pub const ASSUME: Pass = Pass {
     name: "use_assume_to_reduce_branches",
     summary: "remove_branching_through_overcompute, by the name that TVM has for a part of it",
     options: &[],
-    run: Run::Tensor(|f, _, why| remove_branching(f, &Options::default(), why)),
+    run: Run::Tensor(|f, _, why| remove_branching(f, &OvercomputeOptions::default(), why)),
 };
 
 /// What to try.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options<'a> {
+pub struct OvercomputeOptions<'a> {
     /// Only guards of this block: inside of it, or around nothing else.
     pub block: Option<&'a str>,
     /// Take indices modulo the extent where only their range stands against the removal of a guard.
@@ -117,7 +117,7 @@ pub struct Options<'a> {
 /// `Toolchain` where libisl is missing.
 pub fn remove_branching(
     func: &TensorFunc,
-    options: &Options<'_>,
+    options: &OvercomputeOptions<'_>,
     why: &mut Remarks,
 ) -> Result<TensorFunc> {
     let mut now = Analysed::of(func)?;
@@ -161,12 +161,12 @@ impl Analysed {
 fn without(
     func: &TensorFunc,
     place: usize,
-    options: &Options<'_>,
+    options: &OvercomputeOptions<'_>,
     reads: bool,
 ) -> Result<std::result::Result<TensorFunc, Error>> {
     let scop = Scop::of(func)?;
     let id = GuardId { place, part: 0 };
-    let everywhere = Options { block: None, ..*options };
+    let everywhere = OvercomputeOptions { block: None, ..*options };
     let this = guards(&scop, &everywhere).into_iter().filter(|(g, _)| *g == id);
     let mut trial = Trial::new(&scop, this, options);
     trial.settle(reads);
@@ -187,7 +187,7 @@ struct Guard {
 }
 
 /// The guards of a program that are asked for.
-fn guards(scop: &Scop, options: &Options<'_>) -> BTreeMap<GuardId, Guard> {
+fn guards(scop: &Scop, options: &OvercomputeOptions<'_>) -> BTreeMap<GuardId, Guard> {
     let mut all: BTreeMap<GuardId, Guard> = BTreeMap::new();
     for (k, stmt) in scop.stmts.iter().enumerate() {
         for (depth, (id, g)) in stmt.guards.iter().filter_map(|g| Some((g.id?, g))).enumerate() {

@@ -9,13 +9,13 @@
 
 use tilewright_ir::{Error, Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFunc};
 
-use super::{Analysed, Options, guards, without};
+use super::{Analysed, OvercomputeOptions, guards, without};
 use tilewright_analysis::scop::{GuardId, rewrite};
 
 /// Takes out of guards what they do not need.
 pub(super) fn remove_parts(
     mut now: Analysed,
-    options: &Options<'_>,
+    options: &OvercomputeOptions<'_>,
     why: &mut Remarks,
 ) -> Result<Analysed> {
     let mut next = 0;
@@ -26,7 +26,7 @@ pub(super) fn remove_parts(
             (id.place >= next && parts.len() > 1).then_some((id.place, parts))
         };
         // Each part is asked for by itself.
-        let whole = Options { tails: false, ..*options };
+        let whole = OvercomputeOptions { tails: false, ..*options };
         let Some((place, mut parts)) = guards(scop, &whole).keys().find_map(conjunction) else {
             return Ok(now);
         };

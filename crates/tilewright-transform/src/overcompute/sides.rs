@@ -20,7 +20,7 @@ use tilewright_ir::{Expr, ExprKind, Fold, Remarks, Result, Stmt, StmtKind, Tenso
 use super::added::{Added, more};
 use super::trial::{Extra, Trial};
 use super::unchanged::{Knowledge, Look, Read};
-use super::{Analysed, Guard, Options};
+use super::{Analysed, Guard, OvercomputeOptions};
 use tilewright_analysis::flow::same_at_once;
 use tilewright_analysis::neutral::{ANY, Floats, reduced};
 use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
@@ -28,7 +28,7 @@ use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
 /// Removes sides, outermost ones first, as long as there are such.
 pub(super) fn one_side(
     mut now: Analysed,
-    options: &Options<'_>,
+    options: &OvercomputeOptions<'_>,
     why: &mut Remarks,
 ) -> Result<TensorFunc> {
     loop {
@@ -86,7 +86,7 @@ pub(super) fn one_side(
 }
 
 /// Steps under each condition that has two sides, and under its opposite.
-fn two_sided(scop: &Scop, options: &Options<'_>) -> BTreeMap<GuardId, [Vec<usize>; 2]> {
+fn two_sided(scop: &Scop, options: &OvercomputeOptions<'_>) -> BTreeMap<GuardId, [Vec<usize>; 2]> {
     let mut all: BTreeMap<GuardId, [Vec<usize>; 2]> = BTreeMap::new();
     for (k, stmt) in scop.stmts.iter().enumerate() {
         let asked = options.block.is_none_or(|name| stmt.blocks.iter().any(|b| **b == *name));

@@ -20,7 +20,7 @@ use tilewright_sets::{AccessRelation, Domain, Known, ScheduleDim, Unknown, is_be
 
 use super::added::{Added, Wider, Wrap, Wrapped, between, more};
 use super::unchanged::Knowledge;
-use super::{Floats, Guard, Options};
+use super::{Floats, Guard, OvercomputeOptions};
 use tilewright_analysis::flow::{Run, Traffic, Unwritten, Who, cell};
 use tilewright_analysis::regions::{infer, same_region};
 use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
@@ -127,7 +127,7 @@ impl<'a> Trial<'a> {
     pub fn new(
         scop: &'a Scop,
         guards: impl Iterator<Item = (GuardId, Guard)>,
-        options: &Options<'_>,
+        options: &OvercomputeOptions<'_>,
     ) -> Trial<'a> {
         let mut trial = Trial { floats: options.floats, ..Trial::empty(scop) };
         for (id, guard) in guards {

@@ -76,7 +76,7 @@ unsafe impl Code for Interpreted {
                 }
             });
         }
-        let mut run = Interpreter::new(&self.module, interp::Options::default())?;
+        let mut run = Interpreter::new(&self.module, interp::RunOptions::default())?;
         for output in run.call(name, &given)?.outputs {
             let bytes = output.tensor.bytes();
             let to = std::ptr::with_exposed_provenance_mut::<u8>(args[output.param] as usize);

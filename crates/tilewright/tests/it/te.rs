@@ -49,7 +49,7 @@ fn flat(
     let mut schedule = Schedule::new(module, Permissions::default());
     let script = format!("s[x].transform_layout(\"x\", lambda {script})");
     schedule_script::apply(&mut schedule, &Source::new("trace.py", script), |_, _| Ok(()))?;
-    equal::modules(&built, schedule.module(), &equal::Options::loose())
+    equal::modules(&built, schedule.module(), &equal::Equality::loose())
         .unwrap_or_else(|d| panic!("{d}\n{}", print(&built)));
 
     let mut found = None;

@@ -68,7 +68,7 @@ pub const PASS: Pass = Pass {
     run: Run::Module(|module, given, why| {
         let (physical_outputs, policy) = (given.get(&OUTPUTS)?, given.get(&POLICY)?);
         let anchors = |f: &TensorFunc| policy.and_then(|p| p.layouts(f));
-        Ok(flow_layout(module, &Options { anchors: &anchors, physical_outputs }, why)?.0)
+        Ok(flow_layout(module, &FlowOptions { anchors: &anchors, physical_outputs }, why)?.0)
     }),
 };
 
@@ -76,16 +76,16 @@ pub const PASS: Pass = Pass {
 pub type Anchors<'a> = &'a dyn Fn(&TensorFunc) -> Option<Vec<(Buffer, Layout)>>;
 
 /// What [`flow_layout`] may do.
-pub struct Options<'a> {
+pub struct FlowOptions<'a> {
     /// The functions that say in which layout they are computed; padding that they read is zero.
     pub anchors: Anchors<'a>,
     /// Results of graph functions may be in physical layout, with any values in their padding.
     pub physical_outputs: bool,
 }
 
-impl Default for Options<'_> {
+impl Default for FlowOptions<'_> {
     fn default() -> Self {
-        Options { anchors: &|_| None, physical_outputs: false }
+        FlowOptions { anchors: &|_| None, physical_outputs: false }
     }
 }
 
@@ -112,7 +112,7 @@ pub struct Left {
 /// Those of [`normalize`](crate::normal::normalize); `Toolchain` where libisl is missing.
 pub fn flow_layout(
     module: &Module,
-    options: &Options<'_>,
+    options: &FlowOptions<'_>,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Left>)> {
     let mut functions = Functions::new(module);
@@ -135,7 +135,7 @@ struct Choice {
 }
 
 struct Flow<'a, 'm> {
-    options: &'a Options<'a>,
+    options: &'a FlowOptions<'a>,
     functions: &'a mut Functions<'m>,
     why: &'a mut Remarks,
     /// Values that are conversions of others to physical layouts.
@@ -161,7 +161,7 @@ struct Flow<'a, 'm> {
 impl<'a, 'm> Flow<'a, 'm> {
     fn new(
         func: &GraphFunc,
-        options: &'a Options<'a>,
+        options: &'a FlowOptions<'a>,
         functions: &'a mut Functions<'m>,
         why: &'a mut Remarks,
     ) -> Result<Self> {

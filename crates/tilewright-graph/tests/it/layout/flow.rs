@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tilewright_graph::layout::flow::{Options, flow_layout};
+use tilewright_graph::layout::flow::{FlowOptions, flow_layout};
 use tilewright_graph::layout::propagate::Propagation;
 use tilewright_graph::layout::{Conversion, Layout, cancel_layout};
 use tilewright_interp::run_module;
@@ -164,7 +164,7 @@ proptest! {
         let inputs = random_inputs(&module, seed);
         let expected = run_module(&module, "main", &inputs).expect("it runs");
         let mut why = Remarks::new();
-        let (flowed, _) = flow_layout(&module, &Options::default(), &mut why).expect("it flows");
+        let (flowed, _) = flow_layout(&module, &FlowOptions::default(), &mut why).expect("it flows");
         let cancelled = cancel_layout(&flowed, &mut why).expect("it cancels");
         for new in [&flowed, &cancelled] {
             let found = run_module(new, "main", &inputs).expect("it still runs");
