@@ -12,7 +12,7 @@ use tilewright_ir::{
 
 use crate::RunOptions;
 use crate::alias::Memories;
-use crate::code::{Affine, Code, Int, Value};
+use crate::code::{Affine, Code, Int, ValueCode};
 use crate::expr::range_of;
 use crate::machine::{Cell, Location, Machine, UNDEF, UNWRITTEN};
 use crate::place::{Access, BufferView, Dim, Ext, Watching};
@@ -579,9 +579,9 @@ impl<'o> Compiler<'o> {
             }};
         }
         Ok(match value {
-            Value::F32(code) => write!(code, v => v.to_le_bytes()),
-            Value::F64(code) => write!(code, v => v.to_le_bytes()),
-            Value::Int(i) => {
+            ValueCode::F32(code) => write!(code, v => v.to_le_bytes()),
+            ValueCode::F64(code) => write!(code, v => v.to_le_bytes()),
+            ValueCode::Int(i) => {
                 let code = i.code();
                 match dtype.bytes() {
                     1 => write!(code, v => [v as u8]),
@@ -683,7 +683,7 @@ impl<'o> Compiler<'o> {
 }
 
 /// A value that is there.
-pub fn some(value: Value) -> Code<Option<Cell>> {
+pub fn some(value: ValueCode) -> Code<Option<Cell>> {
     let code = value.cell();
     Box::new(move |m| Some(code(m)))
 }

@@ -26,7 +26,7 @@ use tilewright_ir::{
 use crate::batch::{
     BATCH, Batch, Fold, Lanes, Loop, Nest, Operand, combine, one_by_one, with_operator,
 };
-use crate::code::{Affine, Value};
+use crate::code::{Affine, ValueCode};
 use crate::compile::{Bound, Compiler};
 use crate::place::Access;
 use crate::race::Act;
@@ -306,7 +306,7 @@ impl Compiler<'_> {
             _ => {}
         }
         // Anything else, element by element.
-        let Value::F32(code) = self.value(e)? else { return Ok(None) };
+        let ValueCode::F32(code) = self.value(e)? else { return Ok(None) };
         Ok(Some(Operand::Batch(one_by_one(code, slot))))
     }
 }

@@ -5,7 +5,7 @@ use tilewright_ir::{Attr, Attrs, Buffer, DType, Error, Result, Var, text};
 
 use crate::args::string;
 use crate::expr::{ExprParser, Space};
-use crate::value::Value;
+use crate::value::TextValue;
 
 /// Plain names, and plain numbers of the parser's default type.
 struct Plain(DType);
@@ -64,15 +64,15 @@ impl ExprParser {
 
     fn scalar_attr(&mut self, e: &ast::Expr) -> Result<Attr> {
         Ok(match self.value(e)? {
-            Value::None => Attr::None,
-            Value::Bool(v) => Attr::Bool(v),
-            Value::Float(v) => Attr::Float(v),
-            Value::Str(s) => Attr::Str(s),
-            Value::Int(v) => Attr::Int(i64::try_from(v).map_err(|_| {
+            TextValue::None => Attr::None,
+            TextValue::Bool(v) => Attr::Bool(v),
+            TextValue::Float(v) => Attr::Float(v),
+            TextValue::Str(s) => Attr::Str(s),
+            TextValue::Int(v) => Attr::Int(i64::try_from(v).map_err(|_| {
                 Error::syntax(format!("{v} does not fit in 64 bits")).at(self.span(e))
             })?),
-            Value::Typed(x) => Attr::Expr(x),
-            v @ (Value::Undef | Value::Buffer(_)) => {
+            TextValue::Typed(x) => Attr::Expr(x),
+            v @ (TextValue::Undef | TextValue::Buffer(_)) => {
                 Attr::Expr(v.typed(self.int).map_err(|err| err.at(self.span(e)))?)
             }
         })

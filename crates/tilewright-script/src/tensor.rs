@@ -24,7 +24,7 @@ use crate::args::{Args, elements, string};
 use crate::env::Item;
 use crate::expr::{ExprParser, Index, Space};
 use crate::module::FuncHead;
-use crate::value::{Value, unify};
+use crate::value::{TextValue, unify};
 
 mod blocks;
 mod buffers;
@@ -256,7 +256,7 @@ impl TensorParser<'_> {
                 let old = Expr::load(&buffer, indices.clone());
                 let dtype = old.dtype();
                 let right = self.x.value(&a.value)?;
-                let value = self.x.operator(a.op, Value::Typed(old), right);
+                let value = self.x.operator(a.op, TextValue::Typed(old), right);
                 let value = value.and_then(|v| v.convert(dtype, self.x.int));
                 let value = value.map_err(|err| err.at(span))?;
                 push(StmtKind::Store { buffer, indices, value });

@@ -37,7 +37,7 @@ use crate::expr::ExprParser;
 pub use crate::lambda::LambdaText;
 use crate::lambda::lambda;
 use crate::syntax;
-use crate::value::Value;
+use crate::value::TextValue;
 
 /// A schedule script.
 #[derive(Clone, Debug)]
@@ -340,13 +340,13 @@ impl Reader<'_> {
     fn plain(&mut self, e: &ast::Expr) -> Result<ArgumentKind> {
         let span = syntax::span(e);
         Ok(match self.x.value(e)? {
-            Value::Int(v) => ArgumentKind::Int(
+            TextValue::Int(v) => ArgumentKind::Int(
                 i64::try_from(v).map_err(|_| Error::syntax("the number is too large").at(span))?,
             ),
-            Value::Float(v) => ArgumentKind::Float(v),
-            Value::Bool(v) => ArgumentKind::Bool(v),
-            Value::Str(s) => ArgumentKind::Str(s),
-            Value::None => ArgumentKind::None,
+            TextValue::Float(v) => ArgumentKind::Float(v),
+            TextValue::Bool(v) => ArgumentKind::Bool(v),
+            TextValue::Str(s) => ArgumentKind::Str(s),
+            TextValue::None => ArgumentKind::None,
             other => ArgumentKind::Expr(other.typed(DType::I32).map_err(|e| e.at(span))?),
         })
     }

@@ -55,7 +55,7 @@ mod witness;
 
 use crate::Uninitialised;
 use canon::Canon;
-use graph::{Value, run_graph, scratch};
+use graph::{SymbolicValue, run_graph, scratch};
 use path::Integers;
 use prove::Prover;
 use run::{Argument, Cells, Shared, Stop, is_data, run};
@@ -363,7 +363,7 @@ fn side(shared: &mut Shared, m: &Module, name: &str, inputs: &[Cells]) -> run::R
             Ok(outputs)
         }
         Some(Function::Graph(f)) => {
-            let args = inputs.iter().cloned().map(Value::Cells).collect();
+            let args = inputs.iter().cloned().map(SymbolicValue::Cells).collect();
             let value = run_graph(shared, m, f, args, 0)?;
             let mut cells = Vec::new();
             value.flatten(&mut cells);

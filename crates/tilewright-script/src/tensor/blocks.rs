@@ -147,7 +147,7 @@ impl TensorParser<'_> {
             _ => {
                 let extent = self.x.value(dom)?;
                 let (extent, binding) = match (extent, binding) {
-                    (Value::Typed(e), b) => {
+                    (TextValue::Typed(e), b) => {
                         let dtype = e.dtype();
                         (e, b.convert(dtype, self.x.int))
                     }

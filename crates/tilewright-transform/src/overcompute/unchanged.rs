@@ -47,7 +47,7 @@ pub(super) struct Unchanged {
 }
 
 /// What a value is where parts of it are known.
-pub(super) struct Value {
+pub(super) struct KnownValue {
     /// The value.
     pub value: Expr,
     /// Where that holds: points of the loops.
@@ -121,7 +121,13 @@ impl<'a> Knowledge<'a> {
 
     /// A value of an added instance, as far as what it reads is known. `added` are all that go with
     /// it.
-    pub fn value(&self, a: &Added, added: &[&Added], value: &Expr, look: Look<'_>) -> Known<Value> {
+    pub fn value(
+        &self,
+        a: &Added,
+        added: &[&Added],
+        value: &Expr,
+        look: Look<'_>,
+    ) -> Known<KnownValue> {
         let mut points = a.what.domain.to_set()?;
         let mut put = Put { scop: self.scop, reads: Vec::new() };
         for read in self.constants(a.what.place, added, look.but) {
@@ -136,7 +142,7 @@ impl<'a> Knowledge<'a> {
         let rests_on = put.reads.iter().map(|r| (r.stmt, Some(r.access))).collect();
         let finite = |b: &Buffer| look.floats == Floats::Finite && self.scop.has(b);
         let value = reduced(&put.expr(value), &points.domain()?, &finite);
-        Ok(Value { value, points, rests_on })
+        Ok(KnownValue { value, points, rests_on })
     }
 
     /// The points at which an added store leaves its cell as it is. What the cell holds is looked
@@ -180,10 +186,10 @@ impl<'a> Knowledge<'a> {
         &self,
         a: &Added,
         target: &Access,
-        known: Value,
+        known: KnownValue,
         but: Option<&Buffer>,
     ) -> Option<Unchanged> {
-        let Value { value, points, mut rests_on } = known;
+        let KnownValue { value, points, mut rests_on } = known;
         if self.is_cell(&value, target, &points.domain().ok()?) {
             return Some(Unchanged { points, rests_on });
         }
