@@ -54,6 +54,7 @@ mod form;
 mod inverse;
 mod isl;
 mod normalizer;
+mod product;
 mod quick;
 mod relation;
 mod render;

@@ -30,9 +30,8 @@ use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{BinOp, CallTarget, DType, Expr, ExprKind, Intrin, TypeKind, Var};
 
 use crate::answer::{Known, Reason};
-use crate::form::{
-    Atom, Nature, Pred, Sum, common_factor, monomial, too_large, without_remainders,
-};
+use crate::form::{Atom, Nature, Pred, Sum, too_large};
+use crate::product::{common_factor, monomial, without_remainders};
 use crate::render;
 
 /// Most nodes of an expression, and of its form, as text: shared ones count each time.

@@ -2,7 +2,7 @@
 //!
 //! Candidates are made in several ways, the engine checks each one against the original, and the
 //! cheapest by [`cost`] that passes is taken; the original is always a candidate, so that nothing
-//! gets worse. No candidate is trusted because of how it was made. Order and ties are fixed, so
+//! gets worse. Every candidate is checked, however it was made. Order and ties are fixed, so
 //! that one input gives one output.
 //!
 //! **Indices.** With `x` standing for a sum and ranges from the domain:
@@ -48,9 +48,10 @@ use tilewright_ir::{DType, Expr};
 
 use crate::answer::{Known, Proof, Reason};
 use crate::domain::Domain;
-use crate::form::{Atom, Nature, Pred, Sum, Term, gcd, split_by};
+use crate::form::{Atom, Nature, Pred, Sum, Term, gcd};
 use crate::isl::{Ends, Set as Raw};
 use crate::normalizer::within_size;
+use crate::product::split_by;
 use crate::render::{self, cost};
 use crate::space::reading_order;
 use crate::unknowns::is_remainder;

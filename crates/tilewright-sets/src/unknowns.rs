@@ -21,8 +21,9 @@ use std::collections::BTreeSet;
 
 use crate::answer::{Known, Reason, Unknown};
 use crate::domain::Domain;
-use crate::form::{Atom, Nature, Pred, Sum, Term, product_of, split_by};
+use crate::form::{Atom, Nature, Pred, Sum, Term};
 use crate::isl::Set as Raw;
+use crate::product::{product_of, split_by};
 
 impl Domain {
     /// The set with the facts about those atoms that are not plain variables.
