@@ -186,7 +186,8 @@ pub fn error(l: &Stmt, dependent: Dependent, make: impl FnOnce(String) -> Error)
 }
 
 /// Refuses a function in which iterations of a loop certainly depend on one another, against what
-/// the loop's kind promises. Where libisl is missing, or cannot decide, the promise is trusted.
+/// the loop's kind promises. Where libisl is missing, or cannot decide, the promise is
+/// taken as true.
 ///
 /// # Errors
 /// `Malformed` with the two iterations.

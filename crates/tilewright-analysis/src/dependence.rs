@@ -6,10 +6,10 @@
 //! other one after, must be none; one of them is the witness of a refusal.
 //!
 //! Updates of one cell by one operator that commutes ([`tilewright_ir::update`]) may change their
-//! order among themselves: whoever asks for another order of iterations asks for another order of the
-//! sum. What they combine into the cell is an access like any other, also where it is another cell of
-//! the same buffer. Whether iteration variables are called spatial or reduced decides nothing here:
-//! only when an initialisation runs.
+//! order among themselves: a caller that asks for another order of iterations also accepts another
+//! order of the sum. What they combine into the cell is an access like any other, also where it is
+//! another cell of the same buffer. Whether iteration variables are called spatial or reduced
+//! decides nothing here: only when an initialisation runs.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! Which write gives a statement the value that it reads, for one memory of a [`Scop`].
 //!
-//! A [`Traffic`] is [`tilewright_sets::Flow`] together with what takes part in it: statements of
+//! A [`MemoryFlow`] is [`tilewright_sets::Flow`] together with what takes part in it: statements of
 //! the SCoP, instances that a pass considers adding, and the reader at the end. It knows the values
 //! that were written, and so what a cell holds where a read sees it.
 
@@ -87,7 +87,7 @@ impl Run {
 }
 
 /// The flow through one memory.
-pub struct Traffic<'a> {
+pub struct MemoryFlow<'a> {
     scop: &'a Scop,
     /// Who takes part.
     pub runs: Vec<Run>,
@@ -95,15 +95,15 @@ pub struct Traffic<'a> {
     pub flow: Flow,
 }
 
-impl<'a> Traffic<'a> {
+impl<'a> MemoryFlow<'a> {
     /// The flow between these.
     ///
     /// # Errors
     /// What the engine could not decide.
-    pub fn between(scop: &'a Scop, runs: Vec<Run>) -> Known<Traffic<'a>> {
+    pub fn between(scop: &'a Scop, runs: Vec<Run>) -> Known<MemoryFlow<'a>> {
         let statements: Vec<Statement> = runs.iter().map(|r| r.statement.clone()).collect();
         let flow = Flow::compute(scop.engine(), &statements)?;
-        Ok(Traffic { scop, runs, flow })
+        Ok(MemoryFlow { scop, runs, flow })
     }
 
     /// Every statement that touches a memory, each store looking at its cell first, and the end.
@@ -113,11 +113,11 @@ impl<'a> Traffic<'a> {
         let stmts = stmts.filter(|(_, s)| !matches!(s.act, Act::Permit));
         let run = |(k, s)| Some(Run::new(scop, Who::Stmt(k), s, memory)?.looking(s));
         let mut runs: Vec<Run> = stmts.filter_map(run).collect();
-        runs.extend(Traffic::end(scop, memory));
+        runs.extend(MemoryFlow::end(scop, memory));
         runs
     }
 
-    /// The reader at the end, where somebody sees the memory then.
+    /// The reader at the end, where the memory is visible to the caller.
     pub fn end(scop: &Scop, memory: &Buffer) -> Option<Run> {
         let statement = scop.observer(memory)?;
         Some(Run { who: Who::End, statement, accesses: vec![Some(0)] })
@@ -262,7 +262,7 @@ impl<'a> Traffic<'a> {
     }
 }
 
-/// The reads of one memory that may see what nobody has written.
+/// The reads of one memory that may read a cell that is never written before.
 pub struct Unwritten {
     runs: Vec<Run>,
     found: Vec<Uninitialised>,

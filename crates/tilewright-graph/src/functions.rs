@@ -1,5 +1,5 @@
 //! The tensor functions of a module while graph functions are rewritten: new ones join under free
-//! names, equal ones are shared, and those that nobody calls any more go.
+//! names, equal ones are shared, and those that are no longer called are removed.
 
 use std::collections::HashMap;
 use std::sync::Arc;

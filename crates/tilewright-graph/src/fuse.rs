@@ -47,7 +47,7 @@ const MAX_NODES: usize = 256;
 const MAX_MEMBERS: usize = 48;
 
 /// Fuses calls in every graph function, and inlines the spatial stages of every called function.
-/// Functions that nobody calls any more go; equal ones are shared. Graph functions in which something
+/// Functions that are no longer called go; equal ones are shared. Graph functions in which something
 /// changes come back in normal form.
 ///
 /// # Errors
@@ -85,7 +85,7 @@ struct Loops {
 struct Group {
     /// Positions of the members, last first; the sink is the first.
     members: Vec<usize>,
-    /// Nobody may join.
+    /// No call may join.
     closed: bool,
     has_source: bool,
     nodes: usize,

@@ -217,7 +217,7 @@ impl Compiler<'_> {
     }
 
     /// Compiles a value that is only stored: a load, or one side of a choice, may be `None`, which
-    /// is what nobody wrote.
+    /// is an unwritten cell.
     pub fn copied(&mut self, e: &Expr) -> Result<Code<Option<Cell>>> {
         Ok(match e.kind() {
             ExprKind::Load(b, indices) => {

@@ -310,7 +310,7 @@ impl Access {
         })
     }
 
-    /// The element as a copy takes it: `None` where nobody wrote it.
+    /// The element as a copy takes it: `None` where it is unwritten.
     pub fn copy(&self, m: &mut Machine<'_>) -> Option<Cell> {
         let zero = Some(Cell::new(0));
         let Some(at) = self.position(m) else { return zero };
@@ -370,8 +370,8 @@ impl Access {
         self.position(m)
     }
 
-    /// Writes an element at a position of [`Access::locate`]; `None` is what nobody wrote, and
-    /// leaves a cell that nobody wrote.
+    /// Writes an element at a position of [`Access::locate`]; `None` is an unwritten cell,
+    /// and leaves one.
     pub fn store_at(&self, m: &mut Machine<'_>, at: usize, value: Option<Cell>) {
         let size = self.size;
         let bits = value.map_or(0, |v| v.bits);

@@ -1,6 +1,6 @@
 //! What an operator's importer sees: its node, with typed access that explains what is wrong.
 //!
-//! Every attribute must be asked for: [`Node::finish`] refuses one that nobody read, so that an
+//! Every attribute must be asked for: [`Node::finish`] refuses one that was not read, so that an
 //! attribute cannot be dropped silently.
 
 use std::cell::{Cell, RefCell};

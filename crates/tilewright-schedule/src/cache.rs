@@ -1,8 +1,8 @@
 //! Copies of buffers: `cache_read`, `cache_write`, `cache_inplace`, also with another layout.
 //!
-//! A cache is a new buffer that lives in the scope of a block (the block around it, or the whole
-//! function), a block that copies between it and the buffer, and the accesses of some blocks that
-//! go to the cache instead:
+//! A cache is a new buffer that is allocated in the scope of a block (the block around it, or the
+//! whole function), a block that copies between it and the buffer, and the accesses of some blocks
+//! that go to the cache instead:
 //!
 //! ```text
 //! cache_read:     A_local[..] = A[..]  before the first consumer, after every earlier write of A
@@ -11,12 +11,12 @@
 //! ```
 //!
 //! Where the copy stands directly in its scope, the cache has the size of the region that is
-//! copied; where it stands in a loop, it has the size of the buffer, each iteration copies its
+//! copied; where it is in a loop, it has the size of the buffer, each iteration copies its
 //! part, and consumers behind the loop may read the parts of all. What is legal follows from what
 //! lies between the copy and the accesses: a cache for reading must hold what is read, and nothing
 //! may write the buffer in between; a cache for writing must be written as a whole, or the copy
-//! would overwrite cells with garbage. A cache for reading has a box around what was written
-//! before; cells in it that nobody wrote are copied, too, and hold nothing there, either
+//! would overwrite cells with arbitrary values. A cache for reading has a box around what was written
+//! before; unwritten cells in it are copied, too, and stay unwritten ones in the cache
 //! (`docs/semantics.md`, *Values*).
 
 use std::sync::Arc;

@@ -146,7 +146,7 @@ pub(crate) fn solve(b: &Block, indices: &[Expr], buffer: &Buffer) -> Result<Vec<
     Ok(vars)
 }
 
-/// The body of the scope of a cursor, and the refusal unless the buffer lives in that scope.
+/// The body of the scope of a cursor, and the refusal unless the buffer is allocated in that scope.
 pub(crate) fn scope_of(func: &TensorFunc, cursor: &Cursor, buffer: &Buffer) -> Result<Stmt> {
     let (body, allocs) = match cursor.scope().and_then(as_block) {
         Some(b) => (b.body.clone(), b.allocs.clone()),

@@ -8,7 +8,7 @@
 //! C[i, j] = C_pad[i, j]                                                 over n columns
 //! ```
 //!
-//! The iterations that are added to a spatial axis write cells of their own, which nobody reads.
+//! The iterations that are added to a spatial axis write cells of their own, which are never read.
 //! Those added to a reduction must add nothing: every value there has to be zero, which is
 //! checked by the form of the value. A product of floats counts as zero only where both sides
 //! are, since zero times infinity is not. Where a reduction may be empty, the block may write

@@ -10,7 +10,7 @@
 //!                C[i] += C_rf[i, ki]
 //! ```
 //!
-//! The order of the reduction changes, which whoever asks for it wants. A partial result begins
+//! The order of the reduction changes, which the user has asked for. A partial result begins
 //! with the neutral element of the operator, so that the initialisation counts once; for `min` and
 //! `max` it may count often.
 

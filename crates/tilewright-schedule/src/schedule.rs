@@ -195,8 +195,8 @@ fn stays_small(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
 
 /// Checks that the iterations of loops that run at once do not depend on each other after an edit.
 ///
-/// That must be proven. A promise that could not be proven before the edit either is trusted, as
-/// long as the edit does not break it for certain.
+/// That must be proven. A promise that could not be proven before the edit either is taken
+/// as true, as long as the edit does not break it for certain.
 fn keeps_promises(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
     let before = find(&old.body, |s| as_loop(s).is_some());
     let same_loop = |s: &Stmt| {
@@ -211,12 +211,12 @@ fn keeps_promises(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
         let ask = |cursor: &Cursor| at_once::check(&cursor.stmt, &around(&engine, cursor), how);
         let Err(dependent) = ask(cursor) else { continue };
         let unproven = |b: &Cursor| AtOnce::of_loop(&b.stmt) == Some(how) && ask(b).is_err();
-        let trusted = match same_loop(&cursor.stmt) {
+        let assumed = match same_loop(&cursor.stmt) {
             Some(was) => unproven(was),
             // A copy of a loop.
             None => !dependent.certain && before.iter().any(unproven),
         };
-        if !trusted {
+        if !assumed {
             return Err(at_once::error(&cursor.stmt, dependent, Error::refused));
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! An instruction is a pair of tensor functions over the same parameters: the *description* says
 //! in plain loops what it computes, the *implementation* how it is asked for. That both compute
-//! the same is the word of whoever registers them; that the nest is what the description says is
-//! checked here.
+//! the same is a promise of the code that registers them; that the nest is what the description
+//! says is checked here.
 //!
 //! ```text
 //! for io, ki:                                   tensorize(ii, "dot")

@@ -63,7 +63,7 @@ primitives! {
 }
 
 impl Schedule {
-    /// Changes how a buffer of a block lies, if nobody else has a say in it.
+    /// Changes how a buffer of a block lies, if nothing outside of the function depends on that.
     fn edit_buffer(
         &mut self,
         block: &BlockRef,

@@ -5,7 +5,7 @@
 //! into pieces and closed from its end.
 //!
 //! `T.alloc_buffer` has two meanings. In the older dialect it allocates in the block (or the
-//! function) whose suite it stands in. In the newer one that is `T.sblock_alloc_buffer`, and
+//! function) whose suite it is in. In the newer one that is `T.sblock_alloc_buffer`, and
 //! `T.alloc_buffer` is memory for the rest of the suite, as `T.decl_buffer` without `data` is.
 
 use std::collections::{HashMap, HashSet};

@@ -9,7 +9,7 @@
 //!     sch.transform_layout(block=b0, buffer=("write", 0), index_map=lambda i: (i // 4, i % 4))
 //! ```
 //!
-//! scripts as they are written by hand, with lists of loops and calls inside of calls:
+//! scripts as people write them, with lists of loops and calls inside of calls:
 //!
 //! ```python
 //! loops = sch.get_loops(sch.get_block("B"))
@@ -84,7 +84,7 @@ pub enum Target {
 pub struct Call {
     /// Its place; that of the whole statement where it is one.
     pub span: Span,
-    /// What stands in the brackets of `s[...]`, where the schedule is indexed.
+    /// What is in the brackets of `s[...]`, where the schedule is indexed.
     pub receiver: Option<Argument>,
     /// Name of the primitive.
     pub method: Arc<str>,
@@ -429,8 +429,8 @@ impl Argument {
     }
 }
 
-/// The function that `tvm.tir.IndexMap.from_func(lambda ...)` makes a map of. Its inverse, where it is
-/// given too, follows from it.
+/// The function that `tvm.tir.IndexMap.from_func(lambda ...)` makes a map of. Its inverse, where it
+/// is given too, follows from it.
 fn mapping(c: &ast::ExprCall) -> Option<&ast::Expr> {
     let ast::Expr::Attribute(f) = &*c.func else { return None };
     let class = match &*f.value {

@@ -1,7 +1,7 @@
 //! Inlining of spatial stages into the stages that read them.
 //!
 //! A spatial stage `B[i, j] = f(i, j)` that covers its buffer says what every cell of the buffer
-//! is, so `B[x, y]` may be replaced by `f(x, y)`; once nobody reads `B`, stage and buffer go.
+//! is, so `B[x, y]` may be replaced by `f(x, y)`; once `B` is no longer read, stage and buffer go.
 //! The replacement stays inside of the branch in which the load stood, so what was lazy stays
 //! lazy. Stages are taken from the last to the first: by then everything between a stage and the
 //! last one that needs it is already one expression.
@@ -39,15 +39,15 @@ pub const PASS: Pass = Pass {
 const CHEAP: usize = 4;
 
 /// A value of at most this many nodes is repeated rather than bound by `T.Let`: the code
-/// generator's common subexpressions take care of it.
+/// generator's common subexpression elimination removes the repeated work.
 const SMALL: usize = 12;
 
 /// Expressions do not grow beyond this many nodes.
 const MAX_NODES: usize = 1024;
 
 /// Inlines the spatial stages of a function in canonical form where that saves memory traffic
-/// without repeating work, and drops stages that nobody reads. A function in another form comes
-/// back as it is.
+/// without repeating work, and drops stages whose results are not read. A function in another form
+/// comes back as it is.
 pub fn inline_spatial(func: &TensorFunc) -> TensorFunc {
     let Some(found) = stages(func) else { return func.clone() };
     let (allocs, _) = func.root_parts();

@@ -2,7 +2,7 @@
 //!
 //! By exact flow over the whole function ([`tilewright_analysis::flow`]):
 //!
-//! * a store whose value nobody uses goes: each of its cells is written again, or dies, before
+//! * a store whose value is not used goes: each of its cells is written again, or freed, before
 //!   anything looks at it that is used itself. So a chain of stages without a reader goes as a
 //!   whole;
 //! * a store of the value that its cell holds already goes: what was just loaded from it, what was
@@ -23,7 +23,7 @@ use tilewright_ir::{
 use tilewright_sets::{AccessId, Edge};
 
 use crate::pass::{Flag, Number, Pass, Run};
-use tilewright_analysis::flow::{Traffic, same};
+use tilewright_analysis::flow::{MemoryFlow, same};
 use tilewright_analysis::scop::{Act, Scop, ScopStmt, rewrite};
 use tilewright_ir::prune::{only_effects, prune};
 
@@ -133,26 +133,26 @@ impl Idle {
         }
     }
 
-    /// Stores that nobody uses, and stores of what is known to be there. `stale` are the memories
+    /// Stores that are not used, and stores of what is known to be there. `stale` are the memories
     /// to look at again; `None` for all.
     fn flow(&mut self, scop: &Scop, stale: Option<&HashSet<Buffer>>) {
-        let mut traffic = Vec::new();
+        let mut flows = Vec::new();
         for memory in scop.memories() {
             let written = scop.changes(memory);
             if written && stale.is_none_or(|s| s.contains(memory)) {
-                let runs = Traffic::runs(scop, memory);
-                traffic.push((memory, Traffic::between(scop, runs)));
+                let runs = MemoryFlow::runs(scop, memory);
+                flows.push((memory, MemoryFlow::between(scop, runs)));
             }
         }
-        let known: HashMap<&Buffer, &Traffic<'_>> =
-            traffic.iter().filter_map(|(b, t)| Some((*b, t.as_ref().ok()?))).collect();
+        let known: HashMap<&Buffer, &MemoryFlow<'_>> =
+            flows.iter().filter_map(|(b, t)| Some((*b, t.as_ref().ok()?))).collect();
         let dead = dead(scop, &known);
         for k in &dead {
             if let Some(stmt) = scop.stmts.get(*k) {
                 self.add(scop, stmt);
             }
         }
-        for (_, t) in &traffic {
+        for (_, t) in &flows {
             let Ok(t) = t else { continue };
             self.redundant(scop, t);
         }
@@ -160,7 +160,7 @@ impl Idle {
 
     /// Stores of a value that is there. Where a store of the memory has gone already, what is there
     /// may rest on it.
-    fn redundant(&mut self, scop: &Scop, t: &Traffic<'_>) {
+    fn redundant(&mut self, scop: &Scop, t: &MemoryFlow<'_>) {
         let gone = |r: &tilewright_analysis::flow::Run| {
             let stmt = r.who.stmt().and_then(|k| scop.stmts.get(k));
             stmt.is_some_and(|s| self.places.contains(&s.place))
@@ -181,7 +181,7 @@ impl Idle {
 }
 
 /// The numbers of the stores whose values are never used. Memories that are not known are used.
-fn dead(scop: &Scop, known: &HashMap<&Buffer, &Traffic<'_>>) -> Vec<usize> {
+fn dead(scop: &Scop, known: &HashMap<&Buffer, &MemoryFlow<'_>>) -> Vec<usize> {
     // What one statement of the text does is used or not as a whole.
     let mut stores: HashMap<usize, usize> = HashMap::new();
     for (k, stmt) in scop.stmts.iter().enumerate() {
@@ -191,7 +191,7 @@ fn dead(scop: &Scop, known: &HashMap<&Buffer, &Traffic<'_>>) -> Vec<usize> {
             stores.insert(stmt.place, k);
         }
     }
-    let stmt = |t: &Traffic<'_>, a: AccessId| scop.stmts.get(t.who(a).stmt()?);
+    let stmt = |t: &MemoryFlow<'_>, a: AccessId| scop.stmts.get(t.who(a).stmt()?);
     // For each statement, who it reads from.
     let mut sources: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
     for t in known.values() {
@@ -220,7 +220,7 @@ fn dead(scop: &Scop, known: &HashMap<&Buffer, &Traffic<'_>>) -> Vec<usize> {
 }
 
 /// Why a store stays that some iterations do not need.
-fn needed(t: &Traffic<'_>, run: usize, stmt: &ScopStmt) -> Option<Error> {
+fn needed(t: &MemoryFlow<'_>, run: usize, stmt: &ScopStmt) -> Option<Error> {
     let (overwritten, used): (Vec<&Edge>, Vec<&Edge>) = t
         .flow
         .edges

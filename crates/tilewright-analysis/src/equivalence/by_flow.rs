@@ -44,7 +44,7 @@ use tilewright_sets::{Access, AccessId, Domain, Set, budget};
 use super::aligned;
 use crate::at_once::keeps_promises;
 use crate::domain::sizes;
-use crate::flow::{Run, Traffic, Who, same_constant};
+use crate::flow::{MemoryFlow, Run, Who, same_constant};
 use crate::scop::{Act, Scop, ScopStmt};
 use crate::traits::overflows;
 
@@ -170,11 +170,11 @@ impl Side {
             let stmts = 0..side.scop.stmts.len();
             let mut runs: Vec<Run> =
                 stmts.filter_map(|k| Run::of(&side.scop, k, &memory)).collect();
-            runs.extend(Traffic::end(&side.scop, &memory));
+            runs.extend(MemoryFlow::end(&side.scop, &memory));
             if let Some(end) = runs.iter().find(|r| r.who == Who::End) {
                 side.ends.insert(memory.data.id(), Names::of(&end.statement.domain)?);
             }
-            let flow = Traffic::between(&side.scop, runs.clone()).ok()?.flow;
+            let flow = MemoryFlow::between(&side.scop, runs.clone()).ok()?.flow;
             if !side.scop.is_observed(&memory) && !flow.uninitialised.is_empty() {
                 return None;
             }

@@ -295,7 +295,7 @@ impl Collect<'_> {
         self.domain = before;
     }
 
-    /// What stands in the place of a variable with this value: an unknown one where that would be
+    /// What replaces a variable with this value: an unknown one where that would be
     /// too large as text, since values of values double each time that they stand twice.
     fn value(&mut self, value: &Expr) -> Expr {
         match value.size() <= MAX_VALUE {

@@ -29,7 +29,7 @@
 //!   followed ([`Scop::follows`]): no statement accesses it. A call may read and write every
 //!   parameter.
 //! * Loops run in order, as far as this goes. Iterations of a parallel loop are promised not to
-//!   depend on each other; whoever adds work to one has to keep that promise.
+//!   depend on each other; a pass that adds work to one has to keep that promise.
 
 mod collect;
 
@@ -300,7 +300,7 @@ impl Scop {
         (!which.is_empty()).then_some((statement, which))
     }
 
-    /// A read of all of a memory after everything else, where somebody will see it.
+    /// A read of all of a memory after everything else, where the caller can read it.
     pub fn observer(&self, memory: &Buffer) -> Option<Statement> {
         let seen = self.observed.iter().find(|b| b.data == memory.data)?;
         Some(Statement::observe(&self.engine, seen, 1))

@@ -17,7 +17,7 @@
 //! * is anything else, one conversion takes the place of the chain, unless that would make a copy
 //!   out of a view, which costs nothing.
 //!
-//! What decides are maps and pad values, and never shapes. A value that somebody else reads stays.
+//! What decides are maps and pad values, and never shapes. A value that another call reads stays.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -210,7 +210,7 @@ impl Cancel<'_, '_> {
         let agrees = match &c.pad {
             _ if c.is_total() => Ok(()),
             Pad::None => Ok(()),
-            // Any value will do, but somebody may read it: it must be written at all.
+            // Any value will do, but it may be read: it must be written at all.
             Pad::Undef => self.values.written(&way.from.expr(), &region),
             Pad::Value(value) => self.holds(way, &region, value),
         };

@@ -37,8 +37,8 @@ pub const PASS: Pass = Pass {
     }),
 };
 
-/// By how many bytes a folded result may exceed the constants that it is made from, if nobody says
-/// otherwise.
+/// By how many bytes a folded result may exceed the constants that it is made from, by
+/// default.
 pub const DEFAULT_GROWTH: u32 = 1 << 20;
 
 /// Runs a function on constants: the tensors that it writes.

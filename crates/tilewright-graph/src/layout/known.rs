@@ -211,8 +211,8 @@ impl Values {
         }
     }
 
-    /// `Err` where cells of a region are not written by whoever makes the value, or that is not
-    /// known.
+    /// `Err` where cells of a region are not written by the function that makes the value, or that
+    /// is not known.
     pub fn written(&self, value: &GraphExpr, region: &Region) -> Result<(), String> {
         let made = match value {
             GraphExpr::Var(v) => self.made.get(&v.id()),

@@ -181,7 +181,7 @@ fn several_results_of_one_call_have_places_of_their_own() {
     let y = un(&mut g, "y", Unary::Exp, &first);
     let last = GraphExpr::Item(Box::new(all.expr()), 2);
     let plan = plan(&g.returns_expr(GraphExpr::Tuple(vec![y.expr(), last])));
-    // Nobody reads the second part: it still needs a place while `split` runs.
+    // The second part is never read: it still needs a place while `split` runs.
     assert_eq!(steps(&plan), ["split(i0, @64, @0, o1)", "y(@64, o0)"]);
 }
 

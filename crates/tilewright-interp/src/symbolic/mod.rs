@@ -1,16 +1,17 @@
 //! Whether two functions give the same outputs for every input, at constant shapes.
 //!
 //! Both run on symbols: every element of an input is one, every variable that nothing defines is one
-//! for its name, and every element of an output becomes a term over them. Terms are stored once, so that equal ones are recognised at once; they are
-//! normalised only by what holds for all data. So *equal* is a proof for all inputs at the shapes of
-//! the functions. *Different* always comes with inputs for which the interpreter's arithmetic
-//! gives different results. Everything else is *undecided*, with its reason.
+//! for its name, and every element of an output becomes a term over them. Terms are stored once, so
+//! that equal ones are recognised at once; they are normalised only by what holds for all data. So
+//! *equal* is a proof for all inputs at the shapes of the functions. *Different* always comes with
+//! inputs for which the interpreter's arithmetic gives different results. Everything else is
+//! *undecided*, with its reason.
 //!
 //! What is compared is every parameter of a tensor function after the call, its scalar result, and
 //! the results of a graph function. Where the first function leaves an arbitrary value (`T.undef()`,
 //! or memory that was never written) the second may have anything; the other way round it is a
 //! difference. A pure expression of an arbitrary value is arbitrary. Assumptions of both functions
-//! count as promises about the inputs, and a proof names those that it rests on. What stops a
+//! count as promises about the inputs, and a proof names those that it depends on. What stops a
 //! program for some data only (an integer division by zero) is no part of the comparison.
 //!
 //! ```

@@ -90,7 +90,7 @@ fn arbitrary_values_are_permission_on_one_side() {
 }
 
 #[test]
-fn copies_of_what_nobody_wrote_are_no_use_of_it() {
+fn copies_of_unwritten_cells_are_no_use_of_them() {
     // `C` copies the whole of `M`, of which `written` elements are written; `B[i] = C[i] + 1`.
     let through = |written: i64, copied: bool| {
         let [a, b, m, c] = ["A", "B", "M", "C"].map(|name| buffer(name, &[6], DType::I32));

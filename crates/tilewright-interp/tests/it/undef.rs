@@ -199,7 +199,7 @@ fn through_a_copy(dtype: DType, copied: impl Fn(&Var, Expr) -> Expr, read: i64) 
 }
 
 #[test]
-fn what_nobody_wrote_may_be_copied_and_no_more() {
+fn unwritten_cells_may_be_copied_and_no_more() {
     let tensors = [
         Tensor::from_slice(&[10], &[0f32, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]),
         Tensor::from_slice(&[10], &[0i32, 1, 2, 3, 4, 5, 6, 7, 8, 9]),

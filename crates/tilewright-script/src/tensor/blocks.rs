@@ -17,7 +17,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Whether a view that the body declares stands in the regions of the block, so that it has to
+    /// Whether a view that the body declares occurs in the regions of the block, so that it has to
     /// be declared around it, and can be.
     fn names_outside(&self, view: &Buffer) -> bool {
         let regions = || self.reads.iter().chain(&self.writes).flatten();

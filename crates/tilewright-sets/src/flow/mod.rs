@@ -14,10 +14,10 @@
 //! `isl_union_access_info`), and the reads that see no write. What is observable at the end is a
 //! read like any other: [`Statement::observe`].
 //!
-//! That analysis is expensive, and most of it is not needed. Stages of a program run one after the other:
-//! a read finds its cells in the latest stage that writes them, which is an intersection of sets of
-//! cells, and only among statements that take turns in common loops is there a last write to be
-//! searched for. Which *instance* of a write it was is found on demand ([`Edge::pairs`]).
+//! That analysis is expensive, and most of it is not needed. Stages of a program run one after the
+//! other: a read finds its cells in the latest stage that writes them, which is an intersection of
+//! sets of cells, and only among statements that take turns in common loops is there a last write
+//! to be searched for. Which *instance* of a write it was is found on demand ([`Edge::pairs`]).
 //!
 //! A write whose place or condition is not affine *may* happen: it can be the source of a read and
 //! ends no earlier one. A read whose place is not affine may read any cell that is not excluded.
@@ -208,7 +208,7 @@ struct Group {
     in_turns: bool,
 }
 
-/// Number of writers among which it does not pay to compare boxes first.
+/// Number of writers among which comparing boxes first takes longer.
 const FEW: usize = 8;
 
 /// The way of one read back through time.
@@ -218,13 +218,13 @@ struct Search<'a> {
     /// What of the read has no certain write so far: from instances to cells.
     rest: Map,
     /// The instances that a write was met for which may not happen.
-    clouded: Option<Raw>,
+    uncertain: Option<Raw>,
 }
 
 impl<'a> Search<'a> {
     fn new(accesses: &'a Rc<Accesses>, reader: usize) -> Search<'a> {
         let rest = accesses.entries[reader].relation.clone();
-        Search { accesses, reader, rest, clouded: None }
+        Search { accesses, reader, rest, uncertain: None }
     }
 
     fn run(mut self, flow: &mut Flow) -> Known<()> {
@@ -349,7 +349,7 @@ impl<'a> Search<'a> {
             self.found(w, part, None, true, flow)?;
             match entries[w].vague {
                 None => self.rest = self.rest.clone().subtract_range(entries[w].cells()?)?,
-                Some(_) => self.cloud(reads)?,
+                Some(_) => self.add_uncertain(reads)?,
             }
         }
         self.rest = self.rest.clone().coalesce()?;
@@ -376,11 +376,11 @@ impl<'a> Search<'a> {
             self.found(w, part, Some(pairs), certain, flow)?;
         }
         self.rest = last.rest.coalesce()?;
-        unsure.into_iter().try_for_each(|u| self.cloud(u))
+        unsure.into_iter().try_for_each(|u| self.add_uncertain(u))
     }
 
-    fn cloud(&mut self, reads: Raw) -> Known<()> {
-        self.clouded = Some(match self.clouded.take() {
+    fn add_uncertain(&mut self, reads: Raw) -> Known<()> {
+        self.uncertain = Some(match self.uncertain.take() {
             None => reads,
             Some(before) => before.union(reads)?,
         });
@@ -398,7 +398,7 @@ impl<'a> Search<'a> {
     ) -> Known<()> {
         let (w, r) = (&self.accesses.entries[writer], &self.accesses.entries[self.reader]);
         let reads = part.clone().domain()?.coalesce()?;
-        let is_clear = match &self.clouded {
+        let is_clear = match &self.uncertain {
             None => true,
             Some(cloud) => cloud.clone().intersect(reads.clone())?.is_empty()?,
         };

@@ -13,7 +13,7 @@
 //! added if they are no-ops (rule 4 of `docs/semantics.md`), each store for one of three reasons:
 //!
 //! * nothing but other added instances reads what it writes, because it is overwritten (by
-//!   `T.undef()` too) or dies before;
+//!   `T.undef()` too) or is freed before;
 //! * it writes the value that its cell holds;
 //! * what it reads is known, from assumptions and other stores, and makes the value that of the
 //!   cell: zero in a sum, one in a product, minus infinity in a maximum
@@ -217,7 +217,7 @@ fn guards(scop: &Scop, options: &OvercomputeOptions<'_>) -> BTreeMap<GuardId, Gu
     all
 }
 
-/// Whether a guard holds mostly, or stands in a vectorised loop.
+/// Whether a guard holds mostly, or is in a vectorised loop.
 fn is_tail(scop: &Scop, guard: &Guard) -> bool {
     let Some(stmt) = guard.stmts.first().and_then(|k| scop.stmts.get(*k)) else { return false };
     let mut ranges = Ranges::default();

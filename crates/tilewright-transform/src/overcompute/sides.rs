@@ -52,7 +52,7 @@ pub(super) fn one_side(
             }
             for (stmt, access) in looks {
                 if let Some(x) = trial.extras.get_mut(&stmt) {
-                    x.rested_on.insert(access);
+                    x.depended_on.insert(access);
                 }
             }
             let span = scop.text[id.place].span();
@@ -143,8 +143,8 @@ fn store_at(scop: &Scop, place: usize) -> Option<(usize, &Expr)> {
     })
 }
 
-/// What one side does more if it runs everywhere, if that is what the other side does; and what
-/// that rests on.
+/// What one side does more if it runs everywhere, if that is what the other side does; and
+/// what that depends on.
 fn does_both(
     scop: &Scop,
     id: GuardId,
@@ -162,7 +162,7 @@ fn does_both(
     let mut equal = |a: &Added, mine: &Expr, theirs: &Expr| {
         let look = Look { partly: false, but: None, floats: Floats::Any };
         let known = knowledge.value(a, &added, mine, look).ok()?;
-        looks.extend(known.rests_on);
+        looks.extend(known.depends_on);
         let at = &a.what.domain;
         let theirs = reduced(theirs, at, ANY);
         let equal = same_at_once(scop, at, &known.value, &theirs) || at.proves(&Expr::bool(false));

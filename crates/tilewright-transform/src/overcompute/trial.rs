@@ -21,7 +21,7 @@ use tilewright_sets::{AccessRelation, Domain, Known, ScheduleDim, Unknown, is_be
 use super::added::{Added, Wider, Wrap, Wrapped, between, more};
 use super::unchanged::Knowledge;
 use super::{Floats, Guard, OvercomputeOptions};
-use tilewright_analysis::flow::{Run, Traffic, Unwritten, Who, cell};
+use tilewright_analysis::flow::{MemoryFlow, Run, Unwritten, Who, cell};
 use tilewright_analysis::regions::{infer, same_region};
 use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
 
@@ -32,7 +32,7 @@ pub(super) struct Extra {
     /// The points at which it changes what it writes, if it is a store.
     pub writes: Option<Domain>,
     /// The reads that a later use depends on, by access; `None` is the cell that it writes.
-    pub rested_on: HashSet<Option<usize>>,
+    pub depended_on: HashSet<Option<usize>>,
     /// Whether it is known which points change nothing.
     pub judged: bool,
     /// Whether it would change nothing if all floats were finite.
@@ -44,7 +44,7 @@ impl Extra {
     pub fn new(guard: GuardId, added: Added) -> Extra {
         let is_store = matches!(added.what.act, Act::Store(_));
         let writes = is_store.then(|| added.what.domain.clone());
-        Extra { guard, writes, rested_on: HashSet::new(), judged: false, if_finite: false, added }
+        Extra { guard, writes, depended_on: HashSet::new(), judged: false, if_finite: false, added }
     }
 }
 
@@ -55,7 +55,7 @@ type Leaks<'a> = BTreeMap<usize, Leak<'a>>;
 struct Leak<'a> {
     error: Error,
     /// The edge of a flow by which a read sees what they write.
-    seen: Option<(Rc<Traffic<'a>>, usize)>,
+    seen: Option<(Rc<MemoryFlow<'a>>, usize)>,
 }
 
 impl Leak<'_> {
@@ -241,9 +241,9 @@ impl<'a> Trial<'a> {
                 _ => continue,
             };
             differs = true;
-            for (stmt, access) in u.rests_on {
+            for (stmt, access) in u.depends_on {
                 if let Some(x) = self.extras.get_mut(&stmt) {
-                    x.rested_on.insert(access);
+                    x.depended_on.insert(access);
                 }
             }
         }
@@ -259,8 +259,8 @@ impl<'a> Trial<'a> {
             Some(Run::of(self.scop, k, memory)?.only(|t| !s.passes_on(t)))
         };
         let mut all: Vec<Run> = stmts.filter_map(run).collect();
-        all.extend(Traffic::end(self.scop, memory));
-        let rests = self.added(memory, |x, access| x.rested_on.contains(&access));
+        all.extend(MemoryFlow::end(self.scop, memory));
+        let rests = self.added(memory, |x, access| x.depended_on.contains(&access));
         all.extend(rests.into_iter().map(|r| r.only(|t| !t.is_write)));
         all
     }
@@ -292,8 +292,8 @@ impl<'a> Trial<'a> {
         // What is over before any added store has nothing to do with where those go.
         let added: Vec<&ScopStmt> = seen.iter().filter_map(|k| self.stmt(*k)).collect();
         all.retain(|r| added.iter().any(|s| !is_before(&r.statement.schedule, &s.schedule)));
-        match Traffic::between(self.scop, all) {
-            Ok(traffic) => self.used(memory, &Rc::new(traffic), leaks),
+        match MemoryFlow::between(self.scop, all) {
+            Ok(memory_flow) => self.used(memory, &Rc::new(memory_flow), leaks),
             Err(unknown) => self.all_leak(memory, unknown, leaks),
         }
     }
@@ -355,15 +355,15 @@ impl<'a> Trial<'a> {
     }
 
     /// The added stores that are used.
-    fn used(&self, memory: &Buffer, traffic: &Rc<Traffic<'a>>, leaks: &mut Leaks<'a>) {
-        for (n, e) in traffic.flow.edges.iter().enumerate() {
-            let Who::Added(k) = traffic.who(e.writer) else { continue };
+    fn used(&self, memory: &Buffer, memory_flow: &Rc<MemoryFlow<'a>>, leaks: &mut Leaks<'a>) {
+        for (n, e) in memory_flow.flow.edges.iter().enumerate() {
+            let Who::Added(k) = memory_flow.who(e.writer) else { continue };
             leaks.entry(k).or_insert_with(|| {
                 let error = Error::refused(format!(
                     "what would be written to `{}` is used, and is not known to be what is there",
                     memory.name
                 ));
-                Leak { error, seen: Some((traffic.clone(), n)) }
+                Leak { error, seen: Some((memory_flow.clone(), n)) }
             });
         }
     }

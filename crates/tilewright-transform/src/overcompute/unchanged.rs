@@ -10,7 +10,7 @@ use tilewright_ir::{Buffer, Expr, ExprKind, Fold};
 use tilewright_sets::{Access, AccessId, Domain, Known, Set};
 
 use super::added::Added;
-use tilewright_analysis::flow::{Run, Traffic, Who, is_constant, same, same_constant};
+use tilewright_analysis::flow::{MemoryFlow, Run, Who, is_constant, same, same_constant};
 use tilewright_analysis::neutral::{Floats, reduced};
 use tilewright_analysis::scop::{Act, Scop};
 
@@ -22,7 +22,7 @@ pub(super) struct Knowledge<'a> {
 }
 
 /// A flow, where it is known.
-type Shared<'a> = Option<Rc<Traffic<'a>>>;
+type Shared<'a> = Option<Rc<MemoryFlow<'a>>>;
 
 /// How to look for a value.
 #[derive(Clone, Copy)]
@@ -43,7 +43,7 @@ pub(super) struct Unchanged {
     /// The points of its loops.
     pub points: Set,
     /// The accesses that this depends on.
-    pub rests_on: Vec<Read>,
+    pub depends_on: Vec<Read>,
 }
 
 /// What a value is where parts of it are known.
@@ -53,7 +53,7 @@ pub(super) struct KnownValue {
     /// Where that holds: points of the loops.
     pub points: Set,
     /// The accesses that it depends on.
-    pub rests_on: Vec<Read>,
+    pub depends_on: Vec<Read>,
 }
 
 impl<'a> Knowledge<'a> {
@@ -63,7 +63,7 @@ impl<'a> Knowledge<'a> {
     }
 
     /// The flow through a memory up to an added instance.
-    fn traffic(&self, a: &Added, memory: &Buffer) -> Shared<'a> {
+    fn memory_flow(&self, a: &Added, memory: &Buffer) -> Shared<'a> {
         let asked = (a.stmt, memory.clone());
         if let Some(known) = self.found.borrow().get(&asked) {
             return known.clone();
@@ -75,9 +75,9 @@ impl<'a> Knowledge<'a> {
         let mut runs: Vec<Run> = real.filter_map(writes).collect();
         let look = Run::new(scop, Who::Added(a.stmt), &a.what, memory);
         runs.extend(look.map(|run| run.looking(&a.what).only(|t| !t.is_write)));
-        let traffic = Traffic::between(scop, runs).ok().map(Rc::new);
-        self.found.borrow_mut().insert(asked, traffic.clone());
-        traffic
+        let memory_flow = MemoryFlow::between(scop, runs).ok().map(Rc::new);
+        self.found.borrow_mut().insert(asked, memory_flow.clone());
+        memory_flow
     }
 
     /// Where an added instance reads, or looks before it writes.
@@ -86,8 +86,8 @@ impl<'a> Knowledge<'a> {
         a: &Added,
         access: &Access,
         number: Option<usize>,
-    ) -> Option<(Rc<Traffic<'a>>, AccessId)> {
-        let t = self.traffic(a, &access.buffer)?;
+    ) -> Option<(Rc<MemoryFlow<'a>>, AccessId)> {
+        let t = self.memory_flow(a, &access.buffer)?;
         let statement = t.runs.iter().position(|r| r.who == Who::Added(a.stmt))?;
         let access = t.runs.get(statement)?.accesses.iter().position(|x| *x == number)?;
         Some((t, AccessId { statement, access }))
@@ -139,10 +139,10 @@ impl<'a> Knowledge<'a> {
             }
             put.reads.push(read);
         }
-        let rests_on = put.reads.iter().map(|r| (r.stmt, Some(r.access))).collect();
+        let depends_on = put.reads.iter().map(|r| (r.stmt, Some(r.access))).collect();
         let finite = |b: &Buffer| look.floats == Floats::Finite && self.scop.has(b);
         let value = reduced(&put.expr(value), &points.domain()?, &finite);
-        Ok(KnownValue { value, points, rests_on })
+        Ok(KnownValue { value, points, depends_on })
     }
 
     /// The points at which an added store leaves its cell as it is. What the cell holds is looked
@@ -166,7 +166,7 @@ impl<'a> Knowledge<'a> {
                 let Some(mut here) = here else { continue };
                 if let Some(before) = found.take() {
                     here.points = here.points.union(&before.points).ok()?;
-                    here.rests_on.extend(before.rests_on);
+                    here.depends_on.extend(before.depends_on);
                 }
                 if all.is_within(&here.points) {
                     return Some(here);
@@ -176,7 +176,7 @@ impl<'a> Knowledge<'a> {
         }
         let holds = || self.access(a, target, None).is_some_and(|(t, id)| t.holds(id, value));
         match own && !self.scop.reads_what_changes(value) && holds() {
-            true => Some(Unchanged { points: all, rests_on: vec![(a.stmt, None)] }),
+            true => Some(Unchanged { points: all, depends_on: vec![(a.stmt, None)] }),
             false => found,
         }
     }
@@ -189,9 +189,9 @@ impl<'a> Knowledge<'a> {
         known: KnownValue,
         but: Option<&Buffer>,
     ) -> Option<Unchanged> {
-        let KnownValue { value, points, mut rests_on } = known;
+        let KnownValue { value, points, mut depends_on } = known;
         if self.is_cell(&value, target, &points.domain().ok()?) {
-            return Some(Unchanged { points, rests_on });
+            return Some(Unchanged { points, depends_on });
         }
         if but.is_some() || !is_constant(&value) {
             return None;
@@ -200,8 +200,8 @@ impl<'a> Knowledge<'a> {
         if !same_constant(&value, &there) {
             return None;
         }
-        rests_on.push((a.stmt, None));
-        Some(Unchanged { points: points.intersect(&at).ok()?, rests_on })
+        depends_on.push((a.stmt, None));
+        Some(Unchanged { points: points.intersect(&at).ok()?, depends_on })
     }
 
     /// Whether a value is what the cell holds.

@@ -2,8 +2,8 @@
 //!
 //! Known are the ranges of loops and block iteration variables, the conditions that guard a place,
 //! let bindings, assumptions and assertions that came before, that extents are not negative, and
-//! what memory holds ([`tilewright_analysis::facts`]). Under that, the exact sets of [`tilewright_sets`] simplify
-//! indices and conditions:
+//! what memory holds ([`tilewright_analysis::facts`]). Under that, the exact sets of
+//! [`tilewright_sets`] simplify indices and conditions:
 //!
 //! * a branch whose condition is decided becomes one of its sides; two sides that do the same
 //!   become one; branches that ask the same or the opposite become one;
@@ -18,8 +18,8 @@
 //! by part, in its order. Calls of C functions are left alone.
 //!
 //! **Conditions about memory** hold until a write may touch what they read: a store to one of the
-//! elements or to a view of its buffer, a loop that has such a store in any iteration, a call that may
-//! do anything.
+//! elements or to a view of its buffer, a loop that has such a store in any iteration, a call that
+//! may do anything.
 //!
 //! **Stored values wrap.** The sets know which arithmetic wraps and take that on loops and sizes for
 //! index arithmetic, which stays in its type. In a stored value it need not: that is simplified only
@@ -28,7 +28,7 @@
 //! Inside of a block only the domains of its variables are known, not what they are bound to, so
 //! that the block still stands for itself afterwards; values of memory are looked up by the
 //! bindings. Bindings of `let` stay; loops with annotations and loops for threads stay too, for
-//! whoever looks for them.
+//! the passes that look for them.
 
 mod branch;
 mod data;
@@ -62,7 +62,7 @@ const CONDITIONS: Flag = Flag {
 /// Whether what memory holds replaces loads.
 const VALUES: Flag = Flag {
     name: "propagate_knowns_to_simplify_expressions",
-    summary: "what memory is known to hold stands in the place of loads",
+    summary: "known values of memory replace loads",
     default: true,
 };
 
@@ -99,7 +99,7 @@ use tilewright_analysis::domain::sizes;
 /// Which use is made of known values of memory. Each is right by itself; everything by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimplifyOptions {
-    /// They stand in the place of loads.
+    /// They replace loads.
     pub values: bool,
     /// They decide conditions.
     pub conditions: bool,

@@ -1,4 +1,4 @@
-//! Overcompute over padding that holds `NaN`: what nobody defined may be anything, and must not
+//! Overcompute over padding that holds `NaN`: what is not defined may be anything, and must not
 //! show in what is defined (`docs/semantics.md`, rule 7).
 
 use tilewright::unstable::interp::{self, Arg};

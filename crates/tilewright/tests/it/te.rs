@@ -132,7 +132,7 @@ fn separators_group_axes() -> Result<()> {
     Ok(())
 }
 
-/// Inputs may be laid out, since nobody calls the function yet; padding holds what is asked for.
+/// Inputs may be laid out, since the function has no callers yet; padding holds what is asked for.
 #[test]
 fn inputs_and_padding() -> Result<()> {
     let a = te::placeholder("a", &[14], DType::F32);

@@ -1,4 +1,4 @@
-//! Every pass ends soon, whatever stands in a function: programs whose meaning written out is
+//! Every pass ends soon, whatever is in a function: programs whose meaning written out is
 //! exponential in their text, or of which exact questions are hard.
 //!
 //! Nothing measures time here. A pass that takes time exponential in the size of the text would not

@@ -1,7 +1,7 @@
 //! Layouts flow through the graph.
 //!
 //! A logical value of the graph may exist in several *versions*: as it is, or in physical layouts
-//! ([`super::physical`]). Conversions between them are made where somebody needs a version that is
+//! ([`super::physical`]). Conversions between them are made where a call needs a version that is
 //! not there, and only then, so that conversions move past the calls that can do without, and
 //! pairs that undo each other never arise.
 //!
@@ -239,7 +239,7 @@ impl<'a, 'm> Flow<'a, 'm> {
             |a: &GraphExpr| matches!(a, GraphExpr::Var(v) if self.packs.contains_key(&v.id()));
         let results = match outs.len() {
             1 => vec![b.var.clone()],
-            // An item that nobody reads is not there.
+            // An item that is never read is not there.
             n => self.items.get(&id).filter(|i| i.len() == n)?.clone(),
         };
         let fixed = !scalars.is_empty()

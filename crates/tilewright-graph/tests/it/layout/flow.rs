@@ -112,7 +112,7 @@ fn random_graph(seed: u64) -> Module {
                 g.call("centre", centred(&shape, dice.below(3), reducer), &[&a])
             }
             _ => {
-                // There and back, with somebody on the way who sees the padding.
+                // There and back, with a call between them that reads the padding.
                 let layout = &layouts[dice.below(layouts.len())];
                 let pad = Expr::i32([0, 0, 1, 2][dice.below(4)]);
                 let packed = g.call("pack", layout.pack(DType::I32, Some(&pad)), &[&a]);

@@ -401,7 +401,7 @@ fn random_graphs_compute_the_same_and_nothing_is_left_to_cancel() {
         let source = Source::new("graph.py", text.clone());
         let module = parse_module(&source).unwrap_or_else(|e| panic!("{}\n{text}", e.render()));
         let given = inputs(&mut random);
-        // What reads cells that nobody wrote means nothing.
+        // What reads cells that are never written means nothing.
         let Ok(expected) = run(&module, &given) else { continue };
         graphs += 1;
         let leave = [Leave::Value, Leave::Undef, Leave::Nothing][random.below(3)];

@@ -184,7 +184,7 @@ type Held = Vec<Option<f64>>;
 struct Given {
     program: Program,
     n: i64,
-    /// What is in memory that nobody defined.
+    /// What is in memory that is not defined.
     rest: f64,
     expected: Vec<Held>,
     /// The program on symbols: for one `n`, since arithmetic of indices may overflow for others.
@@ -249,7 +249,7 @@ impl Given {
     }
 
     /// Applies a pass to something that does the same as the program, and checks the result; `None`
-    /// if it changes nothing. With `strict`, the result reads nothing that nobody has written.
+    /// if it changes nothing. With `strict`, the result reads no unwritten cell.
     fn apply(
         &self,
         pass: &Case,
