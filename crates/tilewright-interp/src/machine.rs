@@ -81,7 +81,7 @@ impl Fill {
     }
 }
 
-/// Where a statement stands, for messages.
+/// Where a statement is, for messages.
 #[derive(Debug, Default)]
 pub struct Location {
     /// Place in the source.

@@ -32,7 +32,7 @@ use crate::place::Access;
 use crate::race::Act;
 use crate::scalar;
 
-/// A nest as it stands in the tree.
+/// A nest as it is in the tree.
 struct Shape<'s> {
     loops: Vec<(&'s Var, &'s Range, &'s ForKind)>,
     block: Option<(&'s [Expr], &'s Block)>,

@@ -36,7 +36,7 @@ pub(crate) enum Need {
 }
 
 impl fmt::Display for Demand {
-    /// What the operation does, and what stands against it.
+    /// What the operation does, and why that may be undefined.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operand = &self.operand;
         match self.kind {

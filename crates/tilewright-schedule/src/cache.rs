@@ -10,7 +10,7 @@
 //! cache_inplace:  both, directly around the block
 //! ```
 //!
-//! Where the copy stands directly in its scope, the cache has the size of the region that is
+//! Where the copy is directly in its scope, the cache has the size of the region that is
 //! copied; where it is in a loop, it has the size of the buffer, each iteration copies its
 //! part, and consumers behind the loop may read the parts of all. What is legal follows from what
 //! lies between the copy and the accesses: a cache for reading must hold what is read, and nothing
@@ -46,7 +46,7 @@ primitives! {
     ///
     /// # Errors
     /// `Refused` where the storage scope is not known, the block does not read the buffer or also
-    /// writes it, a consumer stands outside of where the copy is valid, or its pointer is used in
+    /// writes it, a consumer is outside of where the copy is valid, or its pointer is used in
     /// a way that the cache cannot serve.
     cache_read(
         block: &BlockRef,

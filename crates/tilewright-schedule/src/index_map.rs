@@ -15,7 +15,7 @@
 //! Two forms with symbolic factors are found by their structure, since the engine does not know
 //! products of variables:
 //!
-//! * a *fusion* `x * (c * n) + y * n + z` whose factors are the extents of what stands behind, in
+//! * a *fusion* `x * (c * n) + y * n + z` whose factors are the extents of what comes after it, in
 //!   mixed radix: the box is the product of the extents, and digits are quotients and remainders.
 //!   The engine checks that the inverse gives every index back;
 //! * a *split* `i // n, i % n` of one axis by a symbol. A map that divides by `n` is a map only

@@ -48,7 +48,7 @@ primitives! {
     /// that are not named stay where they are.
     ///
     /// # Errors
-    /// `Refused` where something other than loops stands between them, a bound depends on a loop
+    /// `Refused` where something other than loops is between them, a bound depends on a loop
     /// that would move inside, what is inside is not one block with iteration variables, or
     /// iterations that depend on each other would change their order.
     reorder([rest] loops: &[LoopRef]), edit |f| reorder(f, loops);

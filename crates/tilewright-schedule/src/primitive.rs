@@ -88,7 +88,7 @@ impl Param {
 pub struct Given {
     /// The value.
     pub value: Value,
-    /// Where it stands.
+    /// Where it is in the text.
     pub place: Option<(Arc<Source>, Span)>,
 }
 

@@ -103,11 +103,11 @@ struct Moving<'a> {
     block: &'a Block,
     bindings: &'a [Expr],
     predicate: &'a Expr,
-    /// The loop, under which its body stands.
+    /// The loop around its body.
     target: &'a Stmt,
     /// From the statement beside the block's loops down to the loop.
     path: Vec<Stmt>,
-    /// What stands between that statement and the block's loops.
+    /// What is between that statement and the block's loops.
     between: Vec<Stmt>,
     /// The loops of the block, which go.
     gone: Stmt,
@@ -413,7 +413,7 @@ impl<'a> Moving<'a> {
         Ok(())
     }
 
-    /// What stands between the loop and the block is passed by, and instances of the block with
+    /// What is between the loop and the block is passed by, and instances of the block with
     /// different values of the spatial variables are mixed.
     fn crosses_nothing(&self, nest: &Nest) -> Result<()> {
         let ours = self.accesses(nest)?;

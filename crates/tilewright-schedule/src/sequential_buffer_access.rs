@@ -3,7 +3,7 @@
 //! The physical indices of the buffer become loops of their own; loops that the indices do not
 //! determine stay inside. Where a block accesses the buffer in several ways, its first write says
 //! the order, or else its first read, and the others follow. It expands into other primitives: the
-//! trace shows how the loops are found, a `fission` for each statement that stands between them (an
+//! trace shows how the loops are found, a `fission` for each statement that is between them (an
 //! initialisation), and one `transform_loops`.
 //!
 //! ```text
@@ -37,7 +37,7 @@ primitives! {
     /// Rewrites the loops of a block so that they follow the axes of a buffer. Returns the loops.
     ///
     /// # Errors
-    /// `Refused` where the indices do not tell the loops apart, what stands between the loops
+    /// `Refused` where the indices do not tell the loops apart, what is between the loops
     /// cannot be split off, or iterations that depend on each other would change their order.
     sequential_buffer_access(block: &BlockRef, [into] buffer: BufferArg) -> Vec<LoopRef>,
         expand |sch| sequential(sch, block, &buffer);

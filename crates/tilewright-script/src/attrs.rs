@@ -79,7 +79,7 @@ impl ExprParser {
     }
 
     /// `T.index_map(lambda i, j: (i, j // 4, j % 4))` as text, in which the parameters are
-    /// called `i0`, `i1`, ... and everything stands as the printer would put it.
+    /// called `i0`, `i1`, ... and everything is as the printer would write it.
     fn index_map(&mut self, c: &ast::ExprCall) -> Result<Attr> {
         let shape = || Error::syntax("expected `T.index_map(lambda i, ...: (...))`");
         let Some(ast::Expr::Lambda(l)) = c.arguments.args.first() else {

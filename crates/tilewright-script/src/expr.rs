@@ -343,7 +343,7 @@ impl ExprParser {
         let mut value = self.value(first)?;
         for (i, e) in values.enumerate() {
             let right = self.value(e)?;
-            // A wrong operand is reported where it stands.
+            // A wrong operand is reported at its own place.
             let (l, r) = (value.clone(), right.clone());
             value = match self.binary(op, value, right) {
                 Ok(v) => v,

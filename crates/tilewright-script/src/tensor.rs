@@ -35,7 +35,7 @@ use self::blocks::Frame;
 use self::buffers::BUFFER;
 pub(crate) use self::params::{declared_types, define_dimensions};
 
-/// Where a suite stands.
+/// Where a suite is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     /// Directly in the function.
@@ -301,7 +301,7 @@ impl TensorParser<'_> {
         }
     }
 
-    /// A call, or another expression, that stands as a statement.
+    /// A call, or another expression, that is a statement.
     fn expression(
         &mut self,
         e: &ast::Expr,

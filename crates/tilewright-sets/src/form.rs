@@ -424,7 +424,7 @@ impl Sum {
                 return (**x).clone().extremum(constant, smaller);
             }
         }
-        // A constant stands on the right.
+        // A constant goes to the right.
         let key = |s: &Sum| s.terms.is_empty();
         let ordered = (key(&self), &self) <= (key(&other), &other);
         let (a, b) = if ordered { (self, other) } else { (other, self) };

@@ -361,7 +361,7 @@ impl Normalizer {
     }
 }
 
-/// The body of a let with the value in place; the value is shared where it stands more than once.
+/// The body of a let with the value in place; the value is shared where it occurs more than once.
 fn bound(v: &Var, value: &Expr, body: &Expr) -> Expr {
     Subst::vars([(v.clone(), value.clone())]).expr(body)
 }

@@ -189,7 +189,7 @@ fn compare(s: &Sum, op: BinOp) -> Option<Expr> {
         },
         // plus - minus + k >= 0
         (false, false) => match op {
-            // The longer side stands on the left.
+            // The longer side goes to the left.
             BinOp::Ge if k <= 0 && plus.terms.len() > minus.terms.len() => {
                 build(BinOp::Ge, &plus, &with(&minus, -k))
             }

@@ -349,7 +349,7 @@ enum Found {
     Condition(Expr),
 }
 
-/// Where a condition stands.
+/// Where a condition is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ConditionKind {
     IfStatement,

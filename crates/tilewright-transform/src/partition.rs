@@ -356,7 +356,7 @@ struct Bounds {
     end: Expr,
 }
 
-/// A comparison in the body of a loop, and what is known where it stands.
+/// A comparison in the body of a loop, and what is known at its place.
 struct Condition {
     cond: Expr,
     scope: Scope,

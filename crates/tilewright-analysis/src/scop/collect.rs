@@ -153,7 +153,7 @@ fn phantom(phantoms: &mut HashSet<Buffer>, loops: &[Loop], dtype: DType) -> Expr
 }
 
 impl Collect<'_> {
-    /// An expression over loops, which means the same wherever it stands.
+    /// An expression over loops, which has the same value wherever it occurs.
     fn frozen(&mut self, e: &Expr) -> Expr {
         let mut freeze =
             Freeze { memory: &self.scop.memory, phantoms: &mut self.phantoms, loops: &self.loops };

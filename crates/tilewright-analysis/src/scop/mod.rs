@@ -90,8 +90,8 @@ pub struct GuardId {
 /// A condition under which a statement runs.
 #[derive(Clone, Debug)]
 pub struct Guard {
-    /// Where it stands. `None` for the opposite of a condition, and for what the text does not
-    /// say: when an initialisation runs.
+    /// Where it is in the text. `None` for the opposite of a condition, and for what the text does
+    /// not say: when an initialisation runs.
     pub id: Option<GuardId>,
     /// The condition in the text whose opposite this is.
     pub opposite: Option<GuardId>,

@@ -141,7 +141,7 @@ impl Layout {
     }
 
     /// The axes in another order, and some of them in blocks: each item of `axes` is a logical
-    /// axis; where it is named a second time the remainder by the block stands.
+    /// axis; where it is named a second time it means the remainder by the block.
     pub fn blocked(shape: &[i64], axes: &[usize], blocks: &[(usize, i64)]) -> Option<Self> {
         let mut layout = Layout::identity(shape);
         for (d, block) in blocks {

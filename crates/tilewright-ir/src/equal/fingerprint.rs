@@ -2,7 +2,7 @@
 //!
 //! Variables and buffers are numbered by the order of their definition, so that names and
 //! identities do not count; a variable bound by a `let` expression counts by its value, so that
-//! the hash of an expression does not depend on where it stands and shared parts are hashed once.
+//! the hash of an expression does not depend on where it occurs and shared parts are hashed once.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

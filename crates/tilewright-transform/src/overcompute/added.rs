@@ -42,7 +42,7 @@ pub(super) struct More {
 /// `wrap`, indices that would leave their range come back in at the other end.
 ///
 /// # Errors
-/// `Refused` with what stands against it.
+/// `Refused` with the reason why they may not be added.
 pub(super) fn more(
     scop: &Scop,
     id: GuardId,

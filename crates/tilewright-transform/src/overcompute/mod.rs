@@ -100,7 +100,7 @@ pub const ASSUME: Pass = Pass {
 pub struct OvercomputeOptions<'a> {
     /// Only guards of this block: inside of it, or around nothing else.
     pub block: Option<&'a str>,
-    /// Take indices modulo the extent where only their range stands against the removal of a guard.
+    /// Take indices modulo the extent where only their range prevents the removal of a guard.
     pub wrap_indices: bool,
     /// Only guards that hold for at least half of what they guard, as those do that a split leaves,
     /// and those of vectorised loops, which run in whole vectors anyway. What is run more then

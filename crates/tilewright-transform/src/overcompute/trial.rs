@@ -48,7 +48,7 @@ impl Extra {
     }
 }
 
-/// What stands against added instances, by statements.
+/// Why added instances are not allowed, by statements.
 type Leaks<'a> = BTreeMap<usize, Leak<'a>>;
 
 /// Why instances may not be added.
