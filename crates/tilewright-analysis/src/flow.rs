@@ -1,7 +1,7 @@
 //! Which write gives a statement the value that it reads, for one memory of a [`Scop`].
 //!
-//! A [`MemoryFlow`] is [`tilewright_sets::Flow`] together with what takes part in it: statements of
-//! the SCoP, instances that a pass considers adding, and the reader at the end. It knows the values
+//! A [`MemoryFlow`] is [`tilewright_sets::Flow`] together with its participants: statements of the
+//! SCoP, instances that a pass considers adding, and the reader at the end. It knows the values
 //! that were written, and so what a cell holds where a read sees it.
 
 use tilewright_ir::visit::Subst;
@@ -13,7 +13,7 @@ use tilewright_sets::{
 use crate::index::is_index;
 use crate::scop::{Act, Scop, ScopStmt};
 
-/// Who takes part.
+/// A participant of the analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// A statement of the SCoP, by its number.
@@ -34,10 +34,10 @@ impl Who {
     }
 }
 
-/// One that takes part.
+/// A participant with what it does to one memory.
 #[derive(Clone)]
 pub struct Run {
-    /// Who it is.
+    /// Which one it is.
     pub who: Who,
     /// When it runs, and what it does to the memory.
     pub statement: Statement,
@@ -52,7 +52,7 @@ impl Run {
         Run::new(scop, Who::Stmt(k), scop.stmts.get(k)?, memory)
     }
 
-    /// A statement as another one that takes part.
+    /// A statement as another participant.
     pub fn new(scop: &Scop, who: Who, stmt: &ScopStmt, memory: &Buffer) -> Option<Run> {
         let (statement, accesses) = scop.restricted(stmt, memory)?;
         Some(Run { who, statement, accesses: accesses.into_iter().map(Some).collect() })
@@ -89,9 +89,9 @@ impl Run {
 /// The flow through one memory.
 pub struct MemoryFlow<'a> {
     scop: &'a Scop,
-    /// Who takes part.
+    /// The participants.
     pub runs: Vec<Run>,
-    /// Who gets what from whom.
+    /// Which write gives each read its value.
     pub flow: Flow,
 }
 
@@ -140,7 +140,7 @@ impl<'a> MemoryFlow<'a> {
         Some(AccessId { statement: run, access })
     }
 
-    /// Who an access belongs to.
+    /// The participant of an access.
     pub fn who(&self, id: AccessId) -> Who {
         self.runs.get(id.statement).map_or(Who::End, |r| r.who)
     }
@@ -191,7 +191,7 @@ impl<'a> MemoryFlow<'a> {
         Some((pairs.domain().ok()?, vars))
     }
 
-    /// A pair of iterations at an edge, as text: who reads what of the first.
+    /// A pair of iterations at an edge, as text: which read gets the value of the first.
     pub fn witness(&self, e: &Edge) -> Option<String> {
         let (at_write, at_read) = e.witness().ok()?;
         let writer = self.stmt(e.writer)?;
@@ -279,7 +279,7 @@ impl Unwritten {
         Ok(Unwritten { runs, found })
     }
 
-    /// Who reads, and where.
+    /// The reader, and where it reads.
     pub fn reads(&self) -> impl Iterator<Item = (&Run, &Uninitialised)> {
         self.found.iter().filter_map(|u| Some((self.runs.get(u.reader.statement)?, u)))
     }

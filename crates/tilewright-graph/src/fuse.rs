@@ -103,8 +103,8 @@ struct Node<'f> {
     binding: &'f Binding,
     /// The function's facts, for calls that may be fused.
     facts: Option<Arc<Facts>>,
-    /// Who reads the result: the call and the argument's position. `None` stands for someone who
-    /// is not a call that may be fused.
+    /// The readers of the result: each a call and the argument's position; `None` for a reader
+    /// that is not a call that may be fused.
     readers: Vec<Option<(usize, usize)>>,
     group: usize,
     frame: Frame,

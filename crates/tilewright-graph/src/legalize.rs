@@ -105,7 +105,7 @@ struct Copies {
 
 impl Copies {
     fn own_results(&mut self, func: &GraphFunc) -> Result<GraphFunc> {
-        // Who computes a value; parameters and constants do not.
+        // The variables that calls compute; parameters and constants are not among them.
         let mut computed: HashSet<u64> = HashSet::new();
         let mut origins = Origins::new(&self.module);
         for b in func.bindings() {

@@ -194,7 +194,7 @@ fn around_body(func: &TensorFunc, body: &Stmt) -> Vec<Stmt> {
     find(&func.body, |s| s.ptr_eq(body)).into_iter().next().map_or_else(Vec::new, |s| s.around)
 }
 
-/// Where a copy for reading goes, and who reads it.
+/// Where a copy for reading goes, and its readers.
 pub(crate) struct ReadPlace {
     pub cursor: Cursor,
     pub block: Arc<Block>,
@@ -368,7 +368,7 @@ fn cache_read(
         .unwrap_or(whole);
     let copy = Copying::new(func, &region, storage_scope, place.in_scope_directly(), &known);
     copy.check_pointers(func, &nodes)?;
-    // Who reads behind the loops finds what the last iteration to write a cell has left there.
+    // A read behind the loops gets what the last iteration to write a cell has left there.
     let before = writers.iter().flatten();
     let written: Vec<_> = before.flat_map(|s| Footprint::of(s, &buffer).writes).collect();
     for s in &behind {

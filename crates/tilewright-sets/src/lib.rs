@@ -11,7 +11,7 @@
 //!   inverse, composition.
 //! * [`Set`]: sets by themselves, and back to conditions.
 //! * [`AccessRelation`]: touched cells with their condition, and independence of two accesses.
-//! * [`Flow`]: who wrote what I read; reads of nothing.
+//! * [`Flow`]: which write gives a read its value; reads of unwritten cells.
 //!
 //! One way through, for a guard that a layout has brought (`i -> [i // 4, i % 4]`, 14 elements):
 //!

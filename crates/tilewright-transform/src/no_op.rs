@@ -192,7 +192,7 @@ fn dead(scop: &Scop, known: &HashMap<&Buffer, &MemoryFlow<'_>>) -> Vec<usize> {
         }
     }
     let stmt = |t: &MemoryFlow<'_>, a: AccessId| scop.stmts.get(t.who(a).stmt()?);
-    // For each statement, who it reads from.
+    // For each statement, the writers that it reads from.
     let mut sources: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
     for t in known.values() {
         for e in t.flow.edges.iter().filter(|e| !t.is_look(e.reader)) {
@@ -203,7 +203,7 @@ fn dead(scop: &Scop, known: &HashMap<&Buffer, &MemoryFlow<'_>>) -> Vec<usize> {
         }
     }
     let mut used: HashSet<usize> = HashSet::new();
-    // Who is used by itself: the reader at the end, calls, and all but known stores.
+    // What is used by itself: the reader at the end, calls, and all but known stores.
     let by_itself = |s: &&ScopStmt| matches!(s.act, Act::Call) || !stores.contains_key(&s.place);
     let mut work: Vec<Option<usize>> = vec![None];
     work.extend(scop.stmts.iter().filter(by_itself).map(|s| Some(s.place)));

@@ -125,7 +125,7 @@ struct Names {
 
 /// What the readers of a memory get.
 struct Source {
-    /// Who takes part: a point for each statement of the flow, and its accesses.
+    /// The participants: a point for each statement of the flow, and its accesses.
     runs: Vec<(ProgramPoint, Vec<Access>)>,
     flow: tilewright_sets::Flow,
 }

@@ -167,8 +167,8 @@ impl ScopStmt {
         self.accesses.last().filter(|t| t.is_write)
     }
 
-    /// Whether a read only goes into the value that a store writes to the same cell: who uses what
-    /// it reads is who reads the cell afterwards.
+    /// Whether a read only goes into the value that a store writes to the same cell: the readers
+    /// of the cell afterwards are the only users of what it reads.
     pub fn passes_on(&self, access: &Access) -> bool {
         self.updates(access) && !self.decisive.contains(&access.buffer.data)
     }

@@ -195,7 +195,7 @@ impl Accesses {
         Ok(all)
     }
 
-    /// Who of some sources writes last before a sink, in the order of the schedules. `wanted` is the
+    /// Which of some sources writes last before a sink, in the order of the schedules. `wanted` is the
     /// part of the sink that is asked about.
     pub fn last_writes(&self, sink: usize, wanted: Map, sources: &[usize]) -> Known<LastWrites> {
         let labelled = |k: usize, map: Map| {

@@ -1,4 +1,4 @@
-//! Who wrote what I read: exact last-writer flow.
+//! Exact last-writer flow: which write gives each read its value.
 //!
 //! A program is a list of [`Statement`]s: each has a domain, its accesses, and a schedule vector of
 //! constants and loop variables that says in which order instances run (lexicographically; in one

@@ -19,7 +19,7 @@
 //!   cell: zero in a sum, one in a product, minus infinity in a maximum
 //!   ([`tilewright_analysis::neutral`]).
 //!
-//! An update `B[i] = f(B[i])` passes on what its cell holds, so that who uses it is who reads the
+//! An update `B[i] = f(B[i])` passes on what its cell holds, so that its users are the readers of the
 //! cell later, until something else is written: neither its read nor its write has to be followed.
 //!
 //! Guards are tried together (`trial`), the innermost ones first.

@@ -286,7 +286,7 @@ impl<'a> Trial<'a> {
         if seen.is_empty() {
             return;
         }
-        // Who reads an added store for nothing does no harm.
+        // A reader of an added store whose own result is not used does no harm.
         let writes = self.added(memory, |_, _| false).into_iter();
         all.extend(writes.filter(|r| r.who.stmt().is_some_and(|k| seen.contains(&k))));
         // What is over before any added store has nothing to do with where those go.
