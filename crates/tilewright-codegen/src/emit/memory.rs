@@ -22,7 +22,7 @@ use super::half;
 use super::types::{is_narrow_float, memory, register};
 
 /// Where the lanes of an access lie, in elements.
-enum LaneOffsets {
+enum Place {
     /// All at one.
     One(Val),
     /// At `base`, `base + stride`, ...
@@ -187,17 +187,17 @@ impl Func<'_> {
     }
 
     /// Takes a vector index apart.
-    fn place(&mut self, e: &Expr) -> Result<LaneOffsets> {
+    fn place(&mut self, e: &Expr) -> Result<Place> {
         if e.dtype().lanes == 1 {
-            return Ok(LaneOffsets::One(self.index64(e)?));
+            return Ok(Place::One(self.index64(e)?));
         }
         let scalar = e.dtype().scalar();
         let exact = scalar == DType::I64 || self.stays_in_index(e);
         match e.kind() {
-            ExprKind::Broadcast(x) => return Ok(LaneOffsets::One(self.index64(x)?)),
+            ExprKind::Broadcast(x) => return Ok(Place::One(self.index64(x)?)),
             ExprKind::Ramp(base, stride) if exact => {
                 let (base, stride) = (self.index64(base)?, self.index64(stride)?);
-                return Ok(LaneOffsets::Strided { base, stride });
+                return Ok(Place::Strided { base, stride });
             }
             ExprKind::Cast(x) if scalar == DType::I64 && x.dtype().scalar() == DType::I32 => {
                 return self.place(x);
@@ -224,45 +224,44 @@ impl Func<'_> {
             },
             _ => {}
         }
-        Ok(LaneOffsets::Any(self.wide_value(e)?))
+        Ok(Place::Any(self.wide_value(e)?))
     }
 
-    fn scaled(&mut self, p: LaneOffsets, k: &Val) -> LaneOffsets {
+    fn scaled(&mut self, p: Place, k: &Val) -> Place {
         match p {
-            LaneOffsets::One(v) => LaneOffsets::One(self.code.mul64(&v, k)),
-            LaneOffsets::Strided { base, stride } => LaneOffsets::Strided {
+            Place::One(v) => Place::One(self.code.mul64(&v, k)),
+            Place::Strided { base, stride } => Place::Strided {
                 base: self.code.mul64(&base, k),
                 stride: mul_constant(&mut self.code, &stride, k),
             },
-            LaneOffsets::Any(v) => {
+            Place::Any(v) => {
                 let k = self.code.splat(k, v.lanes());
-                LaneOffsets::Any(self.code.bin("mul nsw", &v, &k))
+                Place::Any(self.code.bin("mul nsw", &v, &k))
             }
         }
     }
 
-    fn sum(&mut self, a: LaneOffsets, b: LaneOffsets, lanes: u16) -> LaneOffsets {
+    fn sum(&mut self, a: Place, b: Place, lanes: u16) -> Place {
         let c = &mut self.code;
         match (a, b) {
-            (LaneOffsets::One(a), LaneOffsets::One(b)) => LaneOffsets::One(c.add64(&a, &b)),
-            (LaneOffsets::One(a), LaneOffsets::Strided { base, stride })
-            | (LaneOffsets::Strided { base, stride }, LaneOffsets::One(a)) => {
-                LaneOffsets::Strided { base: c.add64(&base, &a), stride }
+            (Place::One(a), Place::One(b)) => Place::One(c.add64(&a, &b)),
+            (Place::One(a), Place::Strided { base, stride })
+            | (Place::Strided { base, stride }, Place::One(a)) => {
+                Place::Strided { base: c.add64(&base, &a), stride }
             }
-            (
-                LaneOffsets::Strided { base: a, stride: s },
-                LaneOffsets::Strided { base: b, stride: t },
-            ) => LaneOffsets::Strided { base: c.add64(&a, &b), stride: add_constant(c, &s, &t) },
+            (Place::Strided { base: a, stride: s }, Place::Strided { base: b, stride: t }) => {
+                Place::Strided { base: c.add64(&a, &b), stride: add_constant(c, &s, &t) }
+            }
             (a, b) => {
                 let (a, b) = (spread(c, a, lanes), spread(c, b, lanes));
-                LaneOffsets::Any(c.bin("add nsw", &a, &b))
+                Place::Any(c.bin("add nsw", &a, &b))
             }
         }
     }
 
     /// The place of an access in elements of the buffer's scalar type, behind its pointer. The buffer has one
     /// physical axis: the target has no other memory, and was asked.
-    fn locate(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<LaneOffsets> {
+    fn locate(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Place> {
         if indices.len() != buffer.rank() {
             return Err(Error::malformed(format!(
                 "buffer `{}` has {} axes and is accessed with {} indices",
@@ -272,7 +271,7 @@ impl Func<'_> {
             )));
         }
         let lanes = indices.iter().map(|i| i.dtype().lanes).max().unwrap_or(1);
-        let mut at = LaneOffsets::One(Val::int(Ty::I64, 0));
+        let mut at = Place::One(Val::int(Ty::I64, 0));
         // Row-major: from the innermost axis outwards, `stride` is the product of the extents.
         let mut stride = Val::int(Ty::I64, 1);
         for (axis, index) in indices.iter().enumerate().rev() {
@@ -289,15 +288,15 @@ impl Func<'_> {
             }
         }
         if let Some(offset) = &buffer.elem_offset {
-            let offset = LaneOffsets::One(self.index64(offset)?);
+            let offset = Place::One(self.index64(offset)?);
             at = self.sum(offset, at, lanes);
         }
         match (buffer.dtype().lanes, at) {
             (1, at) => Ok(at),
-            (n, LaneOffsets::One(at)) => {
+            (n, Place::One(at)) => {
                 let n = Val::int(Ty::I64, n.into());
                 let base = self.code.mul64(&at, &n);
-                Ok(LaneOffsets::Strided { base, stride: Val::int(Ty::I64, 1) })
+                Ok(Place::Strided { base, stride: Val::int(Ty::I64, 1) })
             }
             _ => Err(Error::unsupported(format!(
                 "buffer `{}` of type {} takes no vector index",
@@ -320,10 +319,8 @@ impl Func<'_> {
     /// The address of one element, for a call.
     pub(super) fn element_address(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Val> {
         match self.locate(buffer, indices)? {
-            LaneOffsets::One(at) | LaneOffsets::Strided { base: at, .. } => {
-                Ok(self.address(buffer, &at)?.0)
-            }
-            LaneOffsets::Any(_) => {
+            Place::One(at) | Place::Strided { base: at, .. } => Ok(self.address(buffer, &at)?.0),
+            Place::Any(_) => {
                 Err(Error::unsupported("there is no single address of a vector of elements"))
             }
         }
@@ -341,7 +338,7 @@ impl Func<'_> {
         let place = self.locate(b, indices)?;
         let alias = self.aliases.of(b).to_owned();
         let raw = match (place, self.mask.clone()) {
-            (LaneOffsets::One(at), mask) => {
+            (Place::One(at), mask) => {
                 let (address, element) = self.address(b, &at)?;
                 let plain = |f: &mut Self| {
                     let (ty, align) = (Ty::I1.of(element), element.bytes());
@@ -358,7 +355,7 @@ impl Func<'_> {
                 let v = self.in_register(&v, b.dtype());
                 return Ok(self.code.splat(&v, ty.lanes));
             }
-            (LaneOffsets::Strided { base, stride }, mask) if stride.is_int(1) => {
+            (Place::Strided { base, stride }, mask) if stride.is_int(1) => {
                 let (address, element) = self.address(b, &base)?;
                 let memory_ty = ty.of(element);
                 let align = element.bytes();
@@ -377,7 +374,7 @@ impl Func<'_> {
                     }
                 }
             }
-            (LaneOffsets::Strided { base, stride }, None) if stride.is_int(-1) => {
+            (Place::Strided { base, stride }, None) if stride.is_int(-1) => {
                 let back = Val::int(Ty::I64, 1 - i64::from(ty.lanes));
                 let first = self.code.add64(&base, &back);
                 let (address, element) = self.address(b, &first)?;
@@ -434,23 +431,23 @@ impl Func<'_> {
         let raw = self.in_memory(value, b.dtype());
         let mask = self.lane_mask(self.mask.clone(), lanes)?;
         match (place, mask) {
-            (LaneOffsets::One(at), None) if lanes == 1 => {
+            (Place::One(at), None) if lanes == 1 => {
                 let (address, element) = self.address(b, &at)?;
                 let align = element.bytes();
                 self.code.line(format_args!("store {raw}, {address}, align {align}{alias}"));
             }
-            (LaneOffsets::Strided { base, stride }, None) if stride.is_int(1) => {
+            (Place::Strided { base, stride }, None) if stride.is_int(1) => {
                 let (address, element) = self.address(b, &base)?;
                 let align = element.bytes();
                 self.code.line(format_args!("store {raw}, {address}, align {align}{alias}"));
             }
-            (LaneOffsets::Strided { base, stride }, Some(mask)) if stride.is_int(1) => {
+            (Place::Strided { base, stride }, Some(mask)) if stride.is_int(1) => {
                 let (address, element) = self.address(b, &base)?;
                 let align = Val::int(Ty::I32, element.bytes() as i64);
                 let args = [&raw, &address, &align, &mask];
                 self.code.intrinsic_void("masked.store", &[raw.ty, Ty::PTR], &args);
             }
-            (LaneOffsets::Strided { base, stride }, None) if stride.is_int(-1) => {
+            (Place::Strided { base, stride }, None) if stride.is_int(-1) => {
                 let back = Val::int(Ty::I64, 1 - i64::from(lanes));
                 let first = self.code.add64(&base, &back);
                 let (address, element) = self.address(b, &first)?;
@@ -543,11 +540,11 @@ fn has_stride(e: &Expr) -> bool {
 }
 
 /// The place of each lane.
-fn spread(c: &mut Code<'_>, p: LaneOffsets, lanes: u16) -> Val {
+fn spread(c: &mut Code<'_>, p: Place, lanes: u16) -> Val {
     match p {
-        LaneOffsets::Any(v) => v,
-        LaneOffsets::One(v) => c.splat(&v, lanes),
-        LaneOffsets::Strided { base, stride } => {
+        Place::Any(v) => v,
+        Place::One(v) => c.splat(&v, lanes),
+        Place::Strided { base, stride } => {
             let (base, stride) = (c.splat(&base, lanes), c.splat(&stride, lanes));
             let steps = iota(base.ty);
             let steps = c.bin("mul nsw", &stride, &steps);

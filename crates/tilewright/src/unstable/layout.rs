@@ -30,7 +30,7 @@ pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Modu
     Ok((module, left))
 }
 
-/// Runs a function on constants: natively where that takes less time.
+/// Runs a function on constants: natively where that pays.
 fn evaluate(func: &TensorFunc, args: &[Tensor]) -> Result<Vec<Tensor>> {
     if args.iter().map(|t| t.bytes().len()).sum::<usize>() < SMALL {
         return interpret(func, args);

@@ -133,7 +133,7 @@ pub struct Options {
     /// Check the module's rules after every stage, not only at first.
     pub check: bool,
     /// Leave out the assertions that keep accesses in range where that is not proved: such an access
-    /// then reads or writes other memory. Only for modules that are known to be right.
+    /// then reads or writes other memory. Only for modules that are trusted.
     pub unchecked: bool,
     /// Keep compiled code on disk.
     pub cache: bool,
@@ -141,7 +141,7 @@ pub struct Options {
     pub link: Vec<PathBuf>,
     /// Is told about progress.
     pub progress: Option<Watcher>,
-    /// Is told what is wrong and does not stop the compilation: a cache that is not safe to use.
+    /// Is told what is wrong and does not stop the compilation: a cache that is not to be trusted.
     pub warn: Option<Warner>,
 }
 
