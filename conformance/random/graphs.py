@@ -319,7 +319,7 @@ PASSES = [
     "fold_constant",
     "fuse",
     "inline",
-    "prepare",
+    "legalize",
     "use_assume",
     "simplify",
     "remove_branching_through_overcompute",

@@ -25,11 +25,13 @@ use std::collections::HashMap;
 use tilewright_ir::{
     AtOnce, Block, Buffer, Error, Expr, Fold, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{Access, Domain, Known};
+use tilewright_sets::{AccessRelation, Domain, Known};
 
-use crate::dependence::{Touch, Touches, exchange, one_view, renaming, report, touches_and_local};
+use crate::dependence::{
+    PlacedAccess, PlacedAccesses, accesses_and_local, exchange, one_view, renaming, report,
+};
 use crate::flow::{Run, Unwritten, same_at_once};
-use crate::program::Program;
+use crate::scop::Scop;
 use crate::scope::{Scope, Scoped, fold_block_scoped, fold_scoped};
 
 /// Why iterations may not run at once, as far as that is known.
@@ -55,9 +57,10 @@ pub fn check(l: &Stmt, around: &Domain, how: AtOnce) -> Result<(), Dependent> {
     };
     let inside = around.with_var(var, range);
     let pairs = Pairs { var, outer: around.vars().cloned().collect() };
-    let (again, names) = pairs.elsewhere(&Access::new(&inside, &[]));
+    let (again, names) = pairs.elsewhere(&AccessRelation::new(&inside, &[]));
     // Asked last: most loops have several iterations, and to find two of them takes long.
-    let one = || Access::new(&inside, &[]).independent(&again, &[pairs.differ(&names)]).is_yes();
+    let one =
+        || AccessRelation::new(&inside, &[]).independent(&again, &[pairs.differ(&names)]).is_yes();
     match several(l, body, &inside, &pairs, how) {
         Err(_) if one() => Ok(()),
         result => result,
@@ -73,7 +76,7 @@ fn several(
     how: AtOnce,
 ) -> Result<(), Dependent> {
     let vars = std::slice::from_ref(pairs.var);
-    let touched = touches_and_local(body, inside).map_err(|e| Dependent::maybe(e.at(l.span())))?;
+    let touched = accesses_and_local(body, inside).map_err(|e| Dependent::maybe(e.at(l.span())))?;
     let mut again: HashMap<Buffer, bool> = HashMap::new();
     let mut perhaps: Option<Dependent> = None;
     for (k, a) in touched.all.iter().enumerate() {
@@ -114,7 +117,7 @@ struct Pairs<'a> {
 
 impl Pairs<'_> {
     /// An access in another iteration.
-    fn elsewhere(&self, access: &Access) -> (Access, HashMap<Var, Var>) {
+    fn elsewhere(&self, access: &AccessRelation) -> (AccessRelation, HashMap<Var, Var>) {
         let vars = access.domain.vars().filter(|v| !self.outer.contains(v));
         access.elsewhere_in(&vars.cloned().collect::<Vec<_>>())
     }
@@ -129,7 +132,7 @@ impl Pairs<'_> {
 /// Work that several iterations do again.
 struct Repeats<'a> {
     pairs: &'a Pairs<'a>,
-    touched: &'a Touches,
+    touched: &'a PlacedAccesses,
     inside: &'a Domain,
     body: &'a Stmt,
 }
@@ -141,32 +144,32 @@ impl Repeats<'_> {
     /// The values may read buffers of which the same is true: what they read there was written
     /// earlier in the same iteration.
     fn buffer(&self, buffer: &Buffer) -> Known<bool> {
-        let program = Program::of_part(self.body, self.inside);
-        if !program.follows(buffer) {
+        let scop = Scop::of_part(self.body, self.inside);
+        if !scop.follows(buffer) {
             return Ok(false);
         }
         let writes = self.touched.all.iter().filter(|t| t.write && t.buffer == *buffer);
-        let writes: Vec<&Touch> = writes.collect();
+        let writes: Vec<&PlacedAccess> = writes.collect();
         for (k, a) in writes.iter().enumerate() {
             for b in &writes[k..] {
-                if !self.same(&program, a, b)? {
+                if !self.same(&scop, a, b)? {
                     return Ok(false);
                 }
             }
         }
-        let runs = (0..program.steps.len()).filter_map(|k| Run::of(&program, k, buffer)).collect();
-        Ok(Unwritten::of(&program, runs)?.reads().next().is_none())
+        let runs = (0..scop.stmts.len()).filter_map(|k| Run::of(&scop, k, buffer)).collect();
+        Ok(Unwritten::of(&scop, runs)?.reads().next().is_none())
     }
 
     /// Whether two stores write the same where they meet.
-    fn same(&self, program: &Program, a: &Touch, b: &Touch) -> Known<bool> {
+    fn same(&self, scop: &Scop, a: &PlacedAccess, b: &PlacedAccess) -> Known<bool> {
         let (Some(x), Some(y)) = (&a.value, &b.value) else { return Ok(false) };
         if [x, y].into_iter().any(|e| self.is_private(e)) {
             return Ok(false);
         }
         let (other, names) = self.pairs.elsewhere(&b.at);
         let meet = a.at.meet(&other, &[self.pairs.differ(&names)])?;
-        Ok(meet.is_empty().is_yes() || same_at_once(program, &meet, x, &renaming(&names).expr(y)))
+        Ok(meet.is_empty().is_yes() || same_at_once(scop, &meet, x, &renaming(&names).expr(y)))
     }
 
     /// Whether a value reads what belongs to one iteration.
@@ -195,7 +198,8 @@ pub fn error(l: &Stmt, dependent: Dependent, make: impl FnOnce(String) -> Error)
 }
 
 /// Refuses a function in which iterations of a loop certainly depend on one another, against what
-/// the loop's kind promises. Where libisl is missing, or cannot decide, the promise is trusted.
+/// the loop's kind promises. Where libisl is missing, or cannot decide, the promise is
+/// taken as true.
 ///
 /// # Errors
 /// `Malformed` with the two iterations.

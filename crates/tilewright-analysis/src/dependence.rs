@@ -6,10 +6,10 @@
 //! other one after, must be none; one of them is the witness of a refusal.
 //!
 //! Updates of one cell by one operator that commutes ([`tilewright_ir::update`]) may change their
-//! order among themselves: whoever asks for another order of iterations asks for another order of the
-//! sum. What they combine into the cell is an access like any other, also where it is another cell of
-//! the same buffer. Whether iteration variables are called spatial or reduced decides nothing here:
-//! only when an initialisation runs.
+//! order among themselves: a caller that asks for another order of iterations also accepts another
+//! order of the sum. What they combine into the cell is an access like any other, also where it is
+//! another cell of the same buffer. Whether iteration variables are called spatial or reduced
+//! decides nothing here: only when an initialisation runs.
 
 use std::collections::HashMap;
 
@@ -20,19 +20,19 @@ use tilewright_ir::{
     Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind, Var,
     Visit,
 };
-use tilewright_sets::{Access, Domain, Proof};
+use tilewright_sets::{AccessRelation, Domain, Proof};
 
 use crate::place::{Place, Placed, walk_expr_placed, walk_stmt_placed};
 
 /// One load or store, in terms of loops.
 #[derive(Clone)]
-pub struct Touch {
+pub struct PlacedAccess {
     /// The buffer.
     pub buffer: Buffer,
     /// Whether it is a store.
     pub write: bool,
     /// Where, and the points at which it runs.
-    pub at: Access,
+    pub at: AccessRelation,
     /// The operator of the update `B[i] = B[i] op x` whose cell this reads or writes.
     pub update: Option<Combine>,
     /// The indices as they stand in the text, with iteration variables replaced by their bindings.
@@ -45,9 +45,9 @@ pub struct Touch {
 }
 
 /// What a statement touches.
-pub struct Touches {
+pub struct PlacedAccesses {
     /// Every access of memory that is not allocated inside.
-    pub all: Vec<Touch>,
+    pub all: Vec<PlacedAccess>,
     /// What is allocated inside.
     pub local: Vec<Buffer>,
 }
@@ -56,12 +56,12 @@ pub struct Touches {
 ///
 /// # Errors
 /// `Refused` where accesses cannot be seen: pointers, views, calls with effects.
-pub fn touches(s: &Stmt, around: &Domain) -> Result<Vec<Touch>> {
-    touches_and_local(s, around).map(|t| t.all)
+pub fn accesses(s: &Stmt, around: &Domain) -> Result<Vec<PlacedAccess>> {
+    accesses_and_local(s, around).map(|t| t.all)
 }
 
-/// The same, and what is allocated inside. Errors as [`touches`].
-pub fn touches_and_local(s: &Stmt, around: &Domain) -> Result<Touches> {
+/// The same, and what is allocated inside. Errors as [`accesses`].
+pub fn accesses_and_local(s: &Stmt, around: &Domain) -> Result<PlacedAccesses> {
     let at = Reached { domain: around.clone(), bound: Subst::default(), certain: true };
     let mut c = Collect { at, local: Vec::new(), update: None, out: Vec::new(), error: None };
     c.stmt(s);
@@ -70,7 +70,7 @@ pub fn touches_and_local(s: &Stmt, around: &Domain) -> Result<Touches> {
         Some(e) => Err(e),
         None => {
             out.retain(|t| !local.contains(&t.buffer));
-            Ok(Touches { all: out, local })
+            Ok(PlacedAccesses { all: out, local })
         }
     }
 }
@@ -125,22 +125,22 @@ struct Collect {
     local: Vec<Buffer>,
     /// The cell and operator of the update that is being looked at.
     update: Option<(Expr, Combine)>,
-    out: Vec<Touch>,
+    out: Vec<PlacedAccess>,
     error: Option<Error>,
 }
 
 impl Collect {
-    fn touch(&mut self, buffer: &Buffer, indices: &[Expr], value: Option<&Expr>) {
+    fn access(&mut self, buffer: &Buffer, indices: &[Expr], value: Option<&Expr>) {
         let update = self.update.as_ref().filter(|(cell, _)| is_cell(buffer, indices, cell));
         let update = update.map(|(_, op)| *op);
         let indices: Vec<Expr> = indices.iter().map(|i| self.at.bound.expr(i)).collect();
         if indices.iter().any(|i| i.dtype().lanes != 1) {
             self.fail(format!("`{}` is accessed by vectors", buffer.name));
         }
-        self.out.push(Touch {
+        self.out.push(PlacedAccess {
             buffer: buffer.clone(),
             write: value.is_some(),
-            at: Access::new(&self.at.domain, &indices),
+            at: AccessRelation::new(&self.at.domain, &indices),
             update,
             indices,
             value: value.map(|v| self.at.bound.expr(v)),
@@ -163,7 +163,7 @@ impl Placed for Collect {
 impl Visit for Collect {
     fn expr(&mut self, e: &Expr) {
         match e.kind() {
-            ExprKind::Load(b, indices) => self.touch(b, indices, None),
+            ExprKind::Load(b, indices) => self.access(b, indices, None),
             ExprKind::Call(CallTarget::Extern(name) | CallTarget::Opaque(name), _) => {
                 self.fail(format!("`{name}` may have any effect"));
             }
@@ -182,7 +182,7 @@ impl Visit for Collect {
                 let cell = Expr::load(buffer, indices.clone());
                 self.update = update(buffer, indices, value).map(|op| (cell, op));
                 self.expr(value);
-                self.touch(buffer, indices, Some(value));
+                self.access(buffer, indices, Some(value));
                 self.update = None;
             }
             StmtKind::Allocate { buffer, body, .. } => {
@@ -230,7 +230,7 @@ pub fn renaming(names: &HashMap<Var, Var>) -> Subst {
 /// `Refused` with the two accesses and the iterations, or with the reason why it is not known.
 pub fn keeps_order(
     nest: &Domain,
-    touches: &[Touch],
+    accesses: &[PlacedAccess],
     vars: &[Var],
     (old, new): (&[Expr], &[Expr]),
 ) -> Result<()> {
@@ -243,11 +243,11 @@ pub fn keeps_order(
         [before(old, &renamed(old, names)), before(&renamed(new, names), new)]
     };
     let all_apart = || {
-        for a in touches {
-            let conflicts = |b: &&Touch| {
+        for a in accesses {
+            let conflicts = |b: &&PlacedAccess| {
                 b.buffer.data == a.buffer.data && (a.write || b.write) && !exchange(a, b)
             };
-            for b in touches.iter().filter(conflicts) {
+            for b in accesses.iter().filter(conflicts) {
                 one_view(a, b)?;
                 let all: Vec<Var> = b.at.domain.vars().cloned().collect();
                 let (other, names) = b.at.elsewhere_in(&all);
@@ -259,7 +259,7 @@ pub fn keeps_order(
     };
     all_apart().or_else(|e| {
         // Asked last: most orders differ, and to find two iterations takes long.
-        let everywhere = Access::new(nest, &[]);
+        let everywhere = AccessRelation::new(nest, &[]);
         let (other, names) = everywhere.elsewhere_in(vars);
         match everywhere.independent(&other, &swapped(&names)).is_yes() {
             true => Ok(()),
@@ -269,7 +269,7 @@ pub fn keeps_order(
 }
 
 /// Whether two accesses are parts of updates that may change their order.
-pub fn exchange(a: &Touch, b: &Touch) -> bool {
+pub fn exchange(a: &PlacedAccess, b: &PlacedAccess) -> bool {
     a.update.is_some() && a.update == b.update && a.buffer == b.buffer
 }
 
@@ -277,7 +277,7 @@ pub fn exchange(a: &Touch, b: &Touch) -> bool {
 ///
 /// # Errors
 /// `Refused` with the names of both.
-pub fn one_view(a: &Touch, b: &Touch) -> Result<()> {
+pub fn one_view(a: &PlacedAccess, b: &PlacedAccess) -> Result<()> {
     match a.buffer == b.buffer {
         true => Ok(()),
         false => Err(Error::refused(format!(
@@ -290,8 +290,8 @@ pub fn one_view(a: &Touch, b: &Touch) -> Result<()> {
 /// Turns a proof that two accesses do not meet in iterations whose order would change into a result.
 pub fn refuse(
     proof: &Proof,
-    a: &Touch,
-    b: &Touch,
+    a: &PlacedAccess,
+    b: &PlacedAccess,
     vars: &[Var],
     names: &HashMap<Var, Var>,
 ) -> Result<()> {
@@ -302,13 +302,13 @@ pub fn refuse(
 /// `names` what they are called for the second access.
 pub fn report(
     proof: &Proof,
-    a: &Touch,
-    b: &Touch,
+    a: &PlacedAccess,
+    b: &PlacedAccess,
     vars: &[Var],
     names: &HashMap<Var, Var>,
     what: &str,
 ) -> Result<()> {
-    let does = |t: &Touch| {
+    let does = |t: &PlacedAccess| {
         let at: Vec<String> = t.indices.iter().map(Expr::to_string).collect();
         format!(
             "the {} `{}[{}]`",

@@ -1,152 +1,152 @@
-//! Who wrote what a step reads, for one memory of a [`Program`].
+//! Which write gives a statement the value that it reads, for one memory of a [`Scop`].
 //!
-//! A [`Traffic`] is [`tilewright_sets::Flow`] together with what takes part in it: steps of the
-//! program, steps that somebody thinks of adding, and the reader at the end. It knows the values
+//! A [`MemoryFlow`] is [`tilewright_sets::Flow`] together with its participants: statements of the
+//! SCoP, instances that a pass considers adding, and the reader at the end. It knows the values
 //! that were written, and so what a cell holds where a read sees it.
 
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Buffer, CallTarget, Expr, ExprKind, Fold, Var};
 use tilewright_sets::{
-    AccessId, Domain, Edge, Flow, Known, Set, Statement, Touch, Uninitialised, Witness, evaluate,
+    Access, AccessId, Domain, Edge, Flow, Known, Set, Statement, Uninitialised, Witness, evaluate,
 };
 
 use crate::index::is_index;
-use crate::program::{Act, Program, Step};
+use crate::scop::{Act, Scop, ScopStmt};
 
-/// Who takes part.
+/// A participant of the analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// A step of the program, by its number.
-    Step(usize),
-    /// What a step would do besides, by its number.
+    /// A statement of the SCoP, by its number.
+    Stmt(usize),
+    /// The added instances of a statement, by its number.
     Added(usize),
     /// The reader of everything, at the end.
     End,
 }
 
 impl Who {
-    /// The step, unless it is the reader at the end.
-    pub fn step(self) -> Option<usize> {
+    /// The statement's number, unless it is the reader at the end.
+    pub fn stmt(self) -> Option<usize> {
         match self {
-            Who::Step(k) | Who::Added(k) => Some(k),
+            Who::Stmt(k) | Who::Added(k) => Some(k),
             Who::End => None,
         }
     }
 }
 
-/// One that takes part.
+/// A participant with what it does to one memory.
 #[derive(Clone)]
 pub struct Run {
-    /// Who it is.
+    /// Which one it is.
     pub who: Who,
     /// When it runs, and what it does to the memory.
     pub statement: Statement,
-    /// For each of its touches: which touch of the step it is. `None` for a look at the cell that is
+    /// For each of its accesses: its number in the statement. `None` for a look at the cell that is
     /// about to be written ([`Run::looking`]).
-    pub touches: Vec<Option<usize>>,
+    pub accesses: Vec<Option<usize>>,
 }
 
 impl Run {
-    /// The step of this number, where it touches the memory.
-    pub fn of(program: &Program, k: usize, memory: &Buffer) -> Option<Run> {
-        Run::new(program, Who::Step(k), program.steps.get(k)?, memory)
+    /// The statement of this number, where it touches the memory.
+    pub fn of(scop: &Scop, k: usize, memory: &Buffer) -> Option<Run> {
+        Run::new(scop, Who::Stmt(k), scop.stmts.get(k)?, memory)
     }
 
-    /// A step as another one that takes part.
-    pub fn new(program: &Program, who: Who, step: &Step, memory: &Buffer) -> Option<Run> {
-        let (statement, touches) = program.statement(step, memory)?;
-        Some(Run { who, statement, touches: touches.into_iter().map(Some).collect() })
+    /// A statement as another participant.
+    pub fn new(scop: &Scop, who: Who, stmt: &ScopStmt, memory: &Buffer) -> Option<Run> {
+        let (statement, accesses) = scop.restricted(stmt, memory)?;
+        Some(Run { who, statement, accesses: accesses.into_iter().map(Some).collect() })
     }
 
-    /// The same with only some of its touches. What nobody asks about is dear.
-    pub fn only(mut self, keep: impl Fn(&Touch) -> bool) -> Run {
-        let kept: Vec<bool> = self.statement.touches.iter().map(keep).collect();
+    /// The same with only some of its accesses, since the analysis is expensive.
+    pub fn only(mut self, keep: impl Fn(&Access) -> bool) -> Run {
+        let kept: Vec<bool> = self.statement.accesses.iter().map(keep).collect();
         let (mut these, mut those) = (kept.iter(), kept.iter());
-        self.touches.retain(|_| these.next() == Some(&true));
-        self.statement.touches.retain(|_| those.next() == Some(&true));
+        self.accesses.retain(|_| these.next() == Some(&true));
+        self.statement.accesses.retain(|_| those.next() == Some(&true));
         self
     }
 
-    /// The same with one touch.
-    pub fn only_touch(mut self, n: usize) -> Run {
-        self.touches = self.touches.get(n).into_iter().copied().collect();
-        self.statement.touches = self.statement.touches.get(n).into_iter().cloned().collect();
+    /// The same with one access.
+    pub fn only_access(mut self, n: usize) -> Run {
+        self.accesses = self.accesses.get(n).into_iter().copied().collect();
+        self.statement.accesses = self.statement.accesses.get(n).into_iter().cloned().collect();
         self
     }
 
-    /// The same, also looking at the cell before it is written, if the step is a store.
-    pub fn looking(mut self, step: &Step) -> Run {
-        if let Act::Store(_) = step.act
-            && let Some(last) = self.statement.touches.last().filter(|t| t.is_write).cloned()
+    /// The same, also looking at the cell before it is written, if the statement is a store.
+    pub fn looking(mut self, stmt: &ScopStmt) -> Run {
+        if let Act::Store(_) = stmt.act
+            && let Some(last) = self.statement.accesses.last().filter(|t| t.is_write).cloned()
         {
-            self.statement.touches.push(Touch { is_write: false, ..last });
-            self.touches.push(None);
+            self.statement.accesses.push(Access { is_write: false, ..last });
+            self.accesses.push(None);
         }
         self
     }
 }
 
 /// The flow through one memory.
-pub struct Traffic<'a> {
-    program: &'a Program,
-    /// Who takes part.
+pub struct MemoryFlow<'a> {
+    scop: &'a Scop,
+    /// The participants.
     pub runs: Vec<Run>,
-    /// Who gets what from whom.
+    /// Which write gives each read its value.
     pub flow: Flow,
 }
 
-impl<'a> Traffic<'a> {
+impl<'a> MemoryFlow<'a> {
     /// The flow between these.
     ///
     /// # Errors
     /// What the engine could not decide.
-    pub fn between(program: &'a Program, runs: Vec<Run>) -> Known<Traffic<'a>> {
+    pub fn between(scop: &'a Scop, runs: Vec<Run>) -> Known<MemoryFlow<'a>> {
         let statements: Vec<Statement> = runs.iter().map(|r| r.statement.clone()).collect();
-        let flow = Flow::compute(program.engine(), &statements)?;
-        Ok(Traffic { program, runs, flow })
+        let flow = Flow::compute(scop.engine(), &statements)?;
+        Ok(MemoryFlow { scop, runs, flow })
     }
 
-    /// Every step that touches a memory, each store looking at its cell first, and the end.
+    /// Every statement that touches a memory, each store looking at its cell first, and the end.
     /// Permissions to read change nothing.
-    pub fn runs(program: &Program, memory: &Buffer) -> Vec<Run> {
-        let steps = program.steps.iter().enumerate();
-        let steps = steps.filter(|(_, s)| !matches!(s.act, Act::Permit));
-        let run = |(k, s)| Some(Run::new(program, Who::Step(k), s, memory)?.looking(s));
-        let mut runs: Vec<Run> = steps.filter_map(run).collect();
-        runs.extend(Traffic::end(program, memory));
+    pub fn runs(scop: &Scop, memory: &Buffer) -> Vec<Run> {
+        let stmts = scop.stmts.iter().enumerate();
+        let stmts = stmts.filter(|(_, s)| !matches!(s.act, Act::Permit));
+        let run = |(k, s)| Some(Run::new(scop, Who::Stmt(k), s, memory)?.looking(s));
+        let mut runs: Vec<Run> = stmts.filter_map(run).collect();
+        runs.extend(MemoryFlow::end(scop, memory));
         runs
     }
 
-    /// The reader at the end, where somebody sees the memory then.
-    pub fn end(program: &Program, memory: &Buffer) -> Option<Run> {
-        let statement = program.observer(memory)?;
-        Some(Run { who: Who::End, statement, touches: vec![Some(0)] })
+    /// The reader at the end, where the memory is visible to the caller.
+    pub fn end(scop: &Scop, memory: &Buffer) -> Option<Run> {
+        let statement = scop.observer(memory)?;
+        Some(Run { who: Who::End, statement, accesses: vec![Some(0)] })
     }
 
-    /// The touch of a step that an access is; `None` for a look.
-    pub fn touch(&self, access: AccessId) -> Option<usize> {
-        self.runs.get(access.statement)?.touches.get(access.touch).copied().flatten()
+    /// The number of an access in its statement; `None` for a look.
+    pub fn access(&self, id: AccessId) -> Option<usize> {
+        self.runs.get(id.statement)?.accesses.get(id.access).copied().flatten()
     }
 
     /// Whether an access only looks at what a store overwrites.
-    pub fn is_look(&self, access: AccessId) -> bool {
-        let run = self.runs.get(access.statement);
-        run.is_some_and(|r| matches!(r.touches.get(access.touch), Some(None)))
+    pub fn is_look(&self, id: AccessId) -> bool {
+        let run = self.runs.get(id.statement);
+        run.is_some_and(|r| matches!(r.accesses.get(id.access), Some(None)))
     }
 
     /// The look of a run.
     pub fn look(&self, run: usize) -> Option<AccessId> {
-        let touch = self.runs.get(run)?.touches.iter().position(Option::is_none)?;
-        Some(AccessId { statement: run, touch })
+        let access = self.runs.get(run)?.accesses.iter().position(Option::is_none)?;
+        Some(AccessId { statement: run, access })
     }
 
-    /// Who an access belongs to.
-    pub fn who(&self, access: AccessId) -> Who {
-        self.runs.get(access.statement).map_or(Who::End, |r| r.who)
+    /// The participant of an access.
+    pub fn who(&self, id: AccessId) -> Who {
+        self.runs.get(id.statement).map_or(Who::End, |r| r.who)
     }
 
-    fn step(&self, access: AccessId) -> Option<&'a Step> {
-        self.program.steps.get(self.who(access).step()?)
+    fn stmt(&self, id: AccessId) -> Option<&'a ScopStmt> {
+        self.scop.stmts.get(self.who(id).stmt()?)
     }
 
     /// Whether it is certain, for all that an access reads, which write it sees.
@@ -161,7 +161,7 @@ impl<'a> Traffic<'a> {
             && self.flow.sources(reader).all(|e| {
                 let Some(there) = self.value(e.writer) else { return false };
                 // What was read may have changed since.
-                let lasts = |e| !self.program.reads_what_changes(e);
+                let lasts = |e| !self.scop.reads_what_changes(e);
                 same_constant(there, value)
                     || (lasts(there) && lasts(value) && self.is_written(e, there, value))
             })
@@ -169,7 +169,7 @@ impl<'a> Traffic<'a> {
 
     /// The value that is written at an access.
     fn value(&self, writer: AccessId) -> Option<&'a Expr> {
-        match &self.step(writer)?.act {
+        match &self.stmt(writer)?.act {
             Act::Store(value) | Act::Fact(value) => Some(value),
             _ => None,
         }
@@ -179,7 +179,7 @@ impl<'a> Traffic<'a> {
     fn is_written(&self, e: &Edge, there: &Expr, value: &Expr) -> bool {
         let Some((pairs, vars)) = self.pairs(e) else { return false };
         let vars = vars.iter().map(|(v, there)| (v.clone(), there.expr()));
-        same(self.program, &pairs, there, &Subst::vars(vars).expr(value))
+        same(self.scop, &pairs, there, &Subst::vars(vars).expr(value))
     }
 
     /// The pairs of iterations at an edge, with the reader's loops by their names in there.
@@ -191,16 +191,16 @@ impl<'a> Traffic<'a> {
         Some((pairs.domain().ok()?, vars))
     }
 
-    /// A pair of iterations at an edge, as text: who reads what of the first.
+    /// A pair of iterations at an edge, as text: which read gets the value of the first.
     pub fn witness(&self, e: &Edge) -> Option<String> {
         let (at_write, at_read) = e.witness().ok()?;
-        let writer = self.step(e.writer)?;
-        let cell = cell(self.program, writer.touches.get(self.touch(e.writer)?)?, &at_write);
+        let writer = self.stmt(e.writer)?;
+        let cell = cell(self.scop, writer.accesses.get(self.access(e.writer)?)?, &at_write);
         let mut text = match at_write.values.is_empty() {
             true => String::new(),
             false => format!("at {at_write}: "),
         };
-        match self.step(e.reader) {
+        match self.stmt(e.reader) {
             None => text += &format!("{cell} is seen by the caller"),
             Some(reader) => {
                 text += &format!("{cell} is read");
@@ -217,8 +217,8 @@ impl<'a> Traffic<'a> {
         Some(text)
     }
 
-    /// A constant that an access reads, and where it certainly does: points of its loops. Of several
-    /// constants the first.
+    /// A constant that an access reads, and where it certainly does: points of its loops. Of
+    /// several constants the first.
     pub fn constant(&self, reader: AccessId) -> Option<(Expr, Set)> {
         let mut found: Option<(Expr, Set)> = None;
         for e in self.flow.sources(reader).filter(|e| e.certain && e.reads.is_exact()) {
@@ -262,7 +262,7 @@ impl<'a> Traffic<'a> {
     }
 }
 
-/// The reads of one memory that may see what nobody has written.
+/// The reads of one memory that may read a cell that is never written before.
 pub struct Unwritten {
     runs: Vec<Run>,
     found: Vec<Uninitialised>,
@@ -273,27 +273,27 @@ impl Unwritten {
     ///
     /// # Errors
     /// What the engine could not decide.
-    pub fn of(program: &Program, runs: Vec<Run>) -> Known<Unwritten> {
+    pub fn of(scop: &Scop, runs: Vec<Run>) -> Known<Unwritten> {
         let statements: Vec<Statement> = runs.iter().map(|r| r.statement.clone()).collect();
-        let found = Flow::uninitialised(program.engine(), &statements)?;
+        let found = Flow::uninitialised(scop.engine(), &statements)?;
         Ok(Unwritten { runs, found })
     }
 
-    /// Who reads, and where.
+    /// The reader, and where it reads.
     pub fn reads(&self) -> impl Iterator<Item = (&Run, &Uninitialised)> {
         self.found.iter().filter_map(|u| Some((self.runs.get(u.reader.statement)?, u)))
     }
 }
 
-/// The cell of a touch at a point, as text: `B[3, 2]`.
-pub fn cell(program: &Program, touch: &Touch, at: &Witness) -> String {
-    let indices = touch.indices.iter().skip(program.lifetime(&touch.buffer));
+/// The cell of an access at a point, as text: `B[3, 2]`.
+pub fn cell(scop: &Scop, access: &Access, at: &Witness) -> String {
+    let indices = access.indices.iter().skip(scop.lifetime(&access.buffer));
     let index = |e: &Expr| match evaluate(e, &|v| at.get(v)) {
         Some(value) => value.to_string(),
         None => e.to_string(),
     };
     let indices: Vec<String> = indices.map(index).collect();
-    format!("{}[{}]", touch.buffer.name, indices.join(", "))
+    format!("{}[{}]", access.buffer.name, indices.join(", "))
 }
 
 /// Whether a value is a number.
@@ -329,17 +329,17 @@ pub fn same_constant(a: &Expr, b: &Expr) -> bool {
 }
 
 /// Whether two values are the same at every point of a domain, whenever they are computed.
-pub fn same(program: &Program, domain: &Domain, a: &Expr, b: &Expr) -> bool {
-    Same { program, domain, at_once: false }.values(a, b)
+pub fn same(scop: &Scop, domain: &Domain, a: &Expr, b: &Expr) -> bool {
+    Same { scop, domain, at_once: false }.values(a, b)
 }
 
 /// Whether two values are the same at every point of a domain if they are computed at one moment.
-pub fn same_at_once(program: &Program, domain: &Domain, a: &Expr, b: &Expr) -> bool {
-    Same { program, domain, at_once: true }.values(a, b)
+pub fn same_at_once(scop: &Scop, domain: &Domain, a: &Expr, b: &Expr) -> bool {
+    Same { scop, domain, at_once: true }.values(a, b)
 }
 
 struct Same<'a> {
-    program: &'a Program,
+    scop: &'a Scop,
     domain: &'a Domain,
     /// Whether memory is the same for both.
     at_once: bool,
@@ -374,7 +374,7 @@ impl Same<'_> {
                 self.values(c, d) && both([(x, u), (y, v)])
             }
             (ExprKind::Load(x, i), ExprKind::Load(y, j)) => {
-                x == y && (self.at_once || !self.program.changes(x)) && self.lists(i, j)
+                x == y && (self.at_once || !self.scop.changes(x)) && self.lists(i, j)
             }
             (ExprKind::Call(f @ CallTarget::Intrin(_), x), ExprKind::Call(g, y)) => {
                 f == g && self.lists(x, y)

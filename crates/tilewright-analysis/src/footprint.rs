@@ -15,17 +15,17 @@ use tilewright_ir::visit::{walk_expr, walk_stmt};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, ExprKind, Range, Region, Result, Stmt, StmtKind, Var, Visit,
 };
-use tilewright_sets::{Access, Domain, Engine, Proof};
+use tilewright_sets::{AccessRelation, Domain, Engine, Proof};
 
 /// Whether a statement may read, and whether it may write the buffer.
 pub fn touches(s: &Stmt, buffer: &Buffer) -> (bool, bool) {
-    struct Touch<'a> {
+    struct Uses<'a> {
         buffer: &'a Buffer,
         reads: bool,
         writes: bool,
         declared: bool,
     }
-    impl Visit for Touch<'_> {
+    impl Visit for Uses<'_> {
         fn expr(&mut self, e: &Expr) {
             match e.kind() {
                 ExprKind::Load(b, _) => self.reads |= b == self.buffer,
@@ -62,7 +62,7 @@ pub fn touches(s: &Stmt, buffer: &Buffer) -> (bool, bool) {
             self.declared = before;
         }
     }
-    let mut t = Touch { buffer, reads: false, writes: false, declared: false };
+    let mut t = Uses { buffer, reads: false, writes: false, declared: false };
     t.stmt(s);
     (t.reads, t.writes)
 }
@@ -267,7 +267,7 @@ pub fn cover(cells: &[Cells], region: &Region, known: &[Expr]) -> Result<()> {
     let wanted = engine.domain_of(&ranges, known).to_set()?;
     let mut all = None;
     for c in cells {
-        let touched = Access::new(&domain(&engine, c, known), &c.indices).touched(&vars)?;
+        let touched = AccessRelation::new(&domain(&engine, c, known), &c.indices).touched(&vars)?;
         all = Some(match all {
             None => touched,
             Some(sum) => touched.union(&sum)?,
@@ -356,7 +356,8 @@ pub fn fed(buffer: &Buffer, reads: &[Cells], writes: &[Cells], known: &[Expr]) -
     }
     let engine = Engine::new()?;
     let vars: Vec<Var> = buffer.shape.iter().map(|e| Var::new("cell", e.dtype())).collect();
-    let touched = |c: &Cells| Access::new(&domain(&engine, c, known), &c.indices).touched(&vars);
+    let touched =
+        |c: &Cells| AccessRelation::new(&domain(&engine, c, known), &c.indices).touched(&vars);
     let ask = || {
         let mut all = touched(&writes[0])?;
         for w in &writes[1..] {

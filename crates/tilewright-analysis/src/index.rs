@@ -175,7 +175,7 @@ impl Simplify<'_> {
         })
     }
 
-    /// The linear form of an integer expression; `None` where coefficients get out of hand.
+    /// The linear form of an integer expression; `None` where coefficients get too large.
     fn linear(&mut self, e: &Expr) -> Option<Linear> {
         let ExprKind::Binary(op, a, b) = e.kind() else {
             return Some(match self.ranges.of(e).as_point() {

@@ -5,13 +5,14 @@
 //! * [`domain`]: what is known of a function's sizes.
 //! * [`equivalence`]: whether two functions are the same up to equal expressions.
 //! * [`facts`]: the values that memory holds at a place.
-//! * [`flow`]: who wrote what a step reads.
+//! * [`flow`]: which write gives a statement the value that it reads.
 //! * [`footprint`]: the accesses of one buffer, and which cells they touch for certain.
 //! * [`index`]: index arithmetic simplified by intervals.
 //! * [`magnitude`]: how large the values of an expression may be.
 //! * [`neutral`]: what a value becomes when parts of it are known.
 //! * [`place`]: walks that know the loops, conditions and bindings around each place.
-//! * [`program`]: a function as the list of things that it does, for questions of flow.
+//! * [`scop`]: a function as a static control part: statements with domains, schedules and
+//!   accesses.
 //! * [`regions`]: the boxes of each buffer that a block reads and writes.
 //! * [`scope`]: what holds at a place, from loops, guards, bindings and assumptions.
 //! * [`mod@stage`]: the canonical form of a tensor function before scheduling, as a view.
@@ -28,8 +29,8 @@ pub mod index;
 pub mod magnitude;
 pub mod neutral;
 pub mod place;
-pub mod program;
 pub mod regions;
+pub mod scop;
 pub mod scope;
 pub mod stage;
 pub mod traits;

@@ -110,7 +110,7 @@ fn is_end(e: &Expr, lowest: bool) -> bool {
 }
 
 fn binary(op: BinOp, a: &Expr, b: &Expr, finite: Finite<'_>) -> Option<Expr> {
-    let swallows = |zero: &Expr, other: &Expr| is(zero, 0.0) && magnitude(other, finite).is_some();
+    let absorbs = |zero: &Expr, other: &Expr| is(zero, 0.0) && magnitude(other, finite).is_some();
     match op {
         BinOp::Add | BinOp::Sub if is(b, 0.0) => Some(a.clone()),
         BinOp::Add if is(a, 0.0) => Some(b.clone()),
@@ -118,8 +118,8 @@ fn binary(op: BinOp, a: &Expr, b: &Expr, finite: Finite<'_>) -> Option<Expr> {
         BinOp::Mul | BinOp::Div | BinOp::FloorDiv | BinOp::TruncDiv if is(b, 1.0) => {
             Some(a.clone())
         }
-        BinOp::Mul if swallows(a, b) => Some(a.clone()),
-        BinOp::Mul if swallows(b, a) => Some(b.clone()),
+        BinOp::Mul if absorbs(a, b) => Some(a.clone()),
+        BinOp::Mul if absorbs(b, a) => Some(b.clone()),
         BinOp::Max if is_end(b, true) => Some(a.clone()),
         BinOp::Max if is_end(a, true) => Some(b.clone()),
         BinOp::Min if is_end(b, false) => Some(a.clone()),
@@ -155,7 +155,7 @@ mod tests {
     use tilewright_sets::Engine;
 
     #[test]
-    fn neutral_elements_vanish_and_a_zero_of_floats_does_not_swallow() {
+    fn neutral_elements_go_and_a_zero_of_floats_absorbs_nothing() {
         let engine = Engine::new().expect("libisl is there");
         let i = Var::index("i");
         let at = engine.box_of(&[(i.clone(), 1)]);

@@ -35,7 +35,7 @@ pub fn hinted(e: &Expr) -> Option<&Expr> {
     }
 }
 
-/// Most nodes, as text, of a value that stands in the place of a variable.
+/// Most nodes, as text, of a value that replaces a variable.
 pub const MAX_VALUE: u32 = 1024;
 
 /// What is known at a place. Cheap to clone.

@@ -31,8 +31,8 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let read = |path| read_module(path);
     let (a, b) = (read(&arguments.a)?, read(&arguments.b)?);
     let options = match arguments.strict {
-        true => equal::Options::texts(),
-        false => equal::Options::loose(),
+        true => equal::Equality::texts(),
+        false => equal::Equality::loose(),
     };
     match equal::modules(&a, &b, &options) {
         Ok(()) => Ok(Answer::Yes),

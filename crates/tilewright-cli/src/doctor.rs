@@ -30,7 +30,7 @@ pub fn execute(_: &Arguments, out: &mut impl Write) -> Outcome {
     Ok(answer)
 }
 
-/// LLVM, and the machine that it sees.
+/// LLVM, and the machine that it finds.
 fn llvm(out: &mut impl Write) -> std::io::Result<Answer> {
     let answer = match Llvm::get() {
         Ok(llvm) => {

@@ -146,7 +146,7 @@ fn execute(arguments: Arguments) -> u8 {
             report::draw(&error);
             REFUSED
         }
-        // Whoever reads has seen enough.
+        // The reader of the pipe has closed it.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             // What is still buffered would fail again when the buffer is dropped.
             let _ = out.into_parts();

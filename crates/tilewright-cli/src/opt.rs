@@ -94,7 +94,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
 
 /// The module after a schedule script.
 ///
-/// A module that stands alone has no callers, so that arguments of its functions may be
+/// A module by itself has no callers, so that arguments of its functions may be
 /// transformed; where a graph function calls them they may not.
 fn apply_schedule(
     module: Module,

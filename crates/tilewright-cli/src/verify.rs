@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tilewright::unstable::analysis::equivalence;
-use tilewright::unstable::interp::symbolic::{self, Options, Proof, Verdict};
+use tilewright::unstable::interp::symbolic::{self, Proof, Verdict, VerifyOptions};
 use tilewright::unstable::ir::show::{shortened, visible};
 use tilewright::unstable::ir::{Function, TensorFunc};
 use tilewright::unstable::sizes;
@@ -59,7 +59,8 @@ fn tries(names: usize) -> impl Iterator<Item = Vec<usize>> {
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let read = |path| read_module(path);
     let (a, b) = (read(&arguments.a)?, read(&arguments.b)?);
-    let mut options = Options { reassociate: arguments.reassociate, ..Options::default() };
+    let mut options =
+        VerifyOptions { reassociate: arguments.reassociate, ..VerifyOptions::default() };
     options.steps = arguments.steps.unwrap_or(options.steps);
     let given = super::sizes(&arguments.dims)?;
     let mut answer = Answer::Yes;
@@ -97,7 +98,7 @@ impl Pair {
     fn execute(
         &self,
         given: &BTreeMap<String, usize>,
-        options: &Options,
+        options: &VerifyOptions,
         out: &mut impl Write,
     ) -> Outcome {
         if self.same(equivalence::equivalent) {
@@ -147,7 +148,7 @@ impl Pair {
         &self,
         open: &[Arc<str>],
         known: &[(Arc<str>, usize)],
-        options: &Options,
+        options: &VerifyOptions,
         out: &mut impl Write,
     ) -> Outcome {
         let name = &self.name_a;
@@ -199,7 +200,7 @@ impl Pair {
     fn compare(
         &self,
         known: &[(Arc<str>, usize)],
-        options: &Options,
+        options: &VerifyOptions,
     ) -> tilewright::Result<Verdict> {
         let sizes = known.iter().fold(Sizes::new(), |sizes, (name, n)| sizes.dim(&**name, *n));
         let (a, b) = (sizes::fill(&self.a, &sizes)?, sizes::fill(&self.b, &sizes)?);
@@ -207,7 +208,7 @@ impl Pair {
     }
 
     /// Whether the first function itself is no program at these sizes.
-    fn is_illegal(&self, known: &[(Arc<str>, usize)], options: &Options) -> bool {
+    fn is_illegal(&self, known: &[(Arc<str>, usize)], options: &VerifyOptions) -> bool {
         let sizes = known.iter().fold(Sizes::new(), |sizes, (name, n)| sizes.dim(&**name, *n));
         let a = sizes::fill(&self.a, &sizes);
         a.and_then(|a| symbolic::functions(&a, &self.name_a, &a, &self.name_a, options)).is_err()

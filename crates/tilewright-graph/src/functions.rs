@@ -1,10 +1,10 @@
 //! The tensor functions of a module while graph functions are rewritten: new ones join under free
-//! names, equal ones are shared, and those that nobody calls any more go.
+//! names, equal ones are shared, and those that are no longer called are removed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_ir::equal::{Options, fingerprint, tensor_funcs};
+use tilewright_ir::equal::{Equality, fingerprint, tensor_funcs};
 use tilewright_ir::{Function, GraphExpr, GraphFunc, Module, TensorFunc};
 
 use crate::normal::UniqueNames;
@@ -37,7 +37,7 @@ impl<'m> Functions<'m> {
         let print = fingerprint(&func);
         for at in self.by_print.get(&print).into_iter().flatten() {
             let (name, old) = &self.added[*at];
-            if tensor_funcs(old, &func, &Options::loose()).is_ok() {
+            if tensor_funcs(old, &func, &Equality::loose()).is_ok() {
                 return name.clone();
             }
         }

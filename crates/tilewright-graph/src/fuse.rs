@@ -47,7 +47,7 @@ const MAX_NODES: usize = 256;
 const MAX_MEMBERS: usize = 48;
 
 /// Fuses calls in every graph function, and inlines the spatial stages of every called function.
-/// Functions that nobody calls any more go; equal ones are shared. Graph functions in which something
+/// Functions that are no longer called go; equal ones are shared. Graph functions in which something
 /// changes come back in normal form.
 ///
 /// # Errors
@@ -85,7 +85,7 @@ struct Loops {
 struct Group {
     /// Positions of the members, last first; the sink is the first.
     members: Vec<usize>,
-    /// Nobody may join.
+    /// No call may join.
     closed: bool,
     has_source: bool,
     nodes: usize,
@@ -93,7 +93,7 @@ struct Group {
 }
 
 /// How a call joins a group.
-enum Place {
+enum Join {
     In(Frame),
     New(Loops),
 }
@@ -103,8 +103,8 @@ struct Node<'f> {
     binding: &'f Binding,
     /// The function's facts, for calls that may be fused.
     facts: Option<Arc<Facts>>,
-    /// Who reads the result: the call and the argument's position. `None` stands for someone who
-    /// is not a call that may be fused.
+    /// The readers of the result: each a call and the argument's position; `None` for a reader
+    /// that is not a call that may be fused.
     readers: Vec<Option<(usize, usize)>>,
     group: usize,
     frame: Frame,
@@ -336,8 +336,8 @@ fn collect(nodes: &mut [Node], index: &HashMap<u64, usize>) -> Vec<Group> {
             g.members.push(n);
             nodes[n].group = group;
             nodes[n].frame = match place {
-                Place::In(frame) => frame,
-                Place::New(loops) => {
+                Join::In(frame) => frame,
+                Join::New(loops) => {
                     g.frames.push(loops);
                     g.frames.len() - 1
                 }
@@ -363,7 +363,7 @@ fn joins(
     groups: &[Group],
     index: &HashMap<u64, usize>,
     n: usize,
-) -> Option<(usize, Place)> {
+) -> Option<(usize, Join)> {
     let node = &nodes[n];
     let facts = node.facts.as_deref()?;
     let readers: Vec<(usize, usize)> = node.readers.iter().copied().collect::<Option<_>>()?;
@@ -391,7 +391,7 @@ fn joins(
                 let alone = readers.len() == 1 && !node.after_source;
                 let loops = Loops { cells: inlet.cells, reduction: inlet.reduction };
                 let fits = alone && !(branches && inlet.reduction);
-                return fits.then_some((at, Place::New(loops)));
+                return fits.then_some((at, Join::New(loops)));
             }
         }
     }
@@ -400,16 +400,16 @@ fn joins(
     let loops = group.frames.get(frame);
     match &facts.role {
         Role::Source { .. } => {
-            (same && frame == FIRST && !group.has_source).then_some((at, Place::In(FIRST)))
+            (same && frame == FIRST && !group.has_source).then_some((at, Join::In(FIRST)))
         }
         Role::Map { branches: true, .. } if loops.is_some_and(|l| l.reduction) => None,
-        Role::Map { .. } if same && loops.is_some() => Some((at, Place::In(frame))),
+        Role::Map { .. } if same && loops.is_some() => Some((at, Join::In(frame))),
         Role::Map { .. } if node.after_source => None,
         Role::Map { moves, .. } => match loops {
-            Some(l) if seen.len() == 1 && l.cells <= facts.cells => Some((at, Place::New(*l))),
+            Some(l) if seen.len() == 1 && l.cells <= facts.cells => Some((at, Join::New(*l))),
             Some(Loops { reduction: true, .. }) => None,
             _ if seen.iter().any(|s| group.frames.get(s.0).is_some_and(|l| l.reduction)) => None,
-            _ if *moves => Some((at, Place::In(MANY))),
+            _ if *moves => Some((at, Join::In(MANY))),
             _ => None,
         },
     }

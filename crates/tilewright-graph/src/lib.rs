@@ -4,7 +4,7 @@
 //!
 //! 1. [`fuse()`]: chains of elementwise work join the functions before them, so that intermediate
 //!    results stay in registers.
-//! 2. [`prepare()`]: the graph takes the form that memory planning needs, and functions that only
+//! 2. [`legalize()`]: the graph takes the form that memory planning needs, and functions that only
 //!    relabel are marked as views.
 //! 3. The tensor functions are scheduled and lowered, elsewhere.
 //! 4. [`plan_memory`]: a graph function over lowered functions becomes a
@@ -24,16 +24,16 @@ pub mod classify;
 mod functions;
 pub mod fuse;
 pub mod layout;
+pub mod legalize;
 pub mod memory;
 mod merge;
 pub mod normal;
-pub mod prepare;
 pub mod sizes;
 pub mod view;
 
 pub use fuse::fuse;
+pub use legalize::legalize;
 pub use memory::plan_memory;
-pub use prepare::prepare;
 
 use tilewright_transform::pass::Pass;
 
@@ -45,13 +45,13 @@ pub static PASSES: &[&Pass] = &[
     &layout::fold::PASS,
     &layout::free::PASS,
     &layout::lift::PASS,
-    &prepare::PASS,
+    &legalize::PASS,
 ];
 
 /// Attribute of a tensor function whose result is its input under another shape: memory planning
-/// gives both the same memory, and the function is not called. Set by [`prepare()`].
+/// gives both the same memory, and the function is not called. Set by [`legalize()`].
 pub const VIEW: &str = "tilewright.view";
 
-/// Attribute of a tensor function that copies because the copy is needed. Set by [`prepare()`];
+/// Attribute of a tensor function that copies because the copy is needed. Set by [`legalize()`];
 /// such a function is neither a view nor fused.
 pub const COPY: &str = "tilewright.copy";

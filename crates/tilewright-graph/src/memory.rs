@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use tilewright_analysis::flow::{Run, Unwritten};
-use tilewright_analysis::program::Program;
+use tilewright_analysis::scop::Scop;
 use tilewright_ir::tensor::byte_count;
 use tilewright_ir::{
     Binding, Buffer, Error, Expr, ExprKind, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
@@ -21,10 +21,10 @@ use tilewright_ir::{
 };
 
 use crate::arena::{Block, place};
+use crate::legalize::Origins;
 use crate::normal::{normalize, output_names, results};
-use crate::prepare::Origins;
 
-/// Plans the memory of a function of a lowered module whose graph functions went through [`prepare`](crate::prepare()). A tensor function becomes a plan of one
+/// Plans the memory of a function of a lowered module whose graph functions went through [`legalize`](crate::legalize()). A tensor function becomes a plan of one
 /// step: the parameters that it writes are the outputs, the others the inputs.
 ///
 /// # Errors
@@ -32,7 +32,7 @@ use crate::prepare::Origins;
 /// * `Unsupported` for scalar arguments, values that are not tensors, operators without a tensor
 ///   function, and parameters that a tensor function reads before it writes them.
 /// * `Malformed` where an argument does not have the type of the parameter.
-/// * `Refused` where a result has no memory of its own, because the module was not prepared.
+/// * `Refused` where a result has no memory of its own, because the module was not legalized.
 pub fn plan_memory(module: &Lowered, entry: &str) -> Result<Plan> {
     let plan = match module.functions.get(entry) {
         Some(Function::Graph(g)) => plan_graph(module, entry, g),
@@ -47,7 +47,7 @@ pub fn plan_memory(module: &Lowered, entry: &str) -> Result<Plan> {
 
 /// Where a value lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
+enum Storage {
     Input(usize),
     Constant(usize),
     /// Computed: position in [`Planner::computed`].
@@ -63,8 +63,8 @@ struct Computed {
 
 /// A value: place and type.
 #[derive(Clone)]
-struct Value {
-    place: Place,
+struct TensorValue {
+    storage: Storage,
     ty: TensorType,
 }
 
@@ -86,11 +86,11 @@ fn port(name: &Arc<str>, ty: &TensorType) -> Result<Port> {
 
 struct Planner<'m> {
     module: &'m Module,
-    values: HashMap<(u64, Option<usize>), Value>,
+    values: HashMap<(u64, Option<usize>), TensorValue>,
     constants: Vec<Tensor>,
     constants_by_hash: HashMap<u64, Vec<usize>>,
     computed: Vec<Computed>,
-    steps: Vec<(Arc<str>, Vec<Place>)>,
+    steps: Vec<(Arc<str>, Vec<Storage>)>,
 }
 
 fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<Plan> {
@@ -107,7 +107,7 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<Plan> {
     for (k, v) in func.params.iter().enumerate() {
         let ty = tensor_type(v, func.span)?;
         inputs.push(port(v.name(), ty).map_err(|e| e.at(func.span))?);
-        p.values.insert((v.id(), None), Value { place: Place::Input(k), ty: ty.clone() });
+        p.values.insert((v.id(), None), TensorValue { storage: Storage::Input(k), ty: ty.clone() });
     }
     let mut origins = Origins::new(module);
     for b in func.bindings() {
@@ -123,11 +123,11 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<Plan> {
         let shared = || {
             Error::refused(format!("the result `{name}` has no memory of its own"))
                 .note("it is a parameter, a constant, or has the memory of another result")
-                .help("bring the module into the form of `prepare` first, which inserts a copy")
+                .help("bring the module into the form of `legalize` first, which inserts a copy")
                 .at(func.span)
         };
-        match value.place {
-            Place::Computed(c) if p.computed[c].output.is_none() => {
+        match value.storage {
+            Storage::Computed(c) if p.computed[c].output.is_none() => {
                 p.computed[c].output = Some(k);
             }
             _ => return Err(shared()),
@@ -144,7 +144,7 @@ fn tensor_type(v: &GraphVar, span: Option<Span>) -> Result<&TensorType> {
 
 impl Planner<'_> {
     /// The value of a variable or constant.
-    fn value(&mut self, e: &GraphExpr) -> Result<Value> {
+    fn value(&mut self, e: &GraphExpr) -> Result<TensorValue> {
         match e {
             GraphExpr::Var(v) => self.values.get(&(v.id(), None)).cloned().ok_or_else(|| {
                 let what = match v.ty() {
@@ -155,7 +155,7 @@ impl Planner<'_> {
             }),
             GraphExpr::Const(t) => {
                 let ty = TensorType::fixed(t.shape(), t.dtype());
-                Ok(Value { place: Place::Constant(self.constant(t)), ty })
+                Ok(TensorValue { storage: Storage::Constant(self.constant(t)), ty })
             }
             _ => Err(Error::internal("an argument is neither a variable nor a constant")),
         }
@@ -203,13 +203,14 @@ impl Planner<'_> {
                         "the call of `{func}` has the scalar argument `{s}`: all sizes must be constants"
                     )));
                 }
-                let args: Vec<Value> = args.iter().map(|a| self.value(a)).collect::<Result<_>>()?;
+                let args: Vec<TensorValue> =
+                    args.iter().map(|a| self.value(a)).collect::<Result<_>>()?;
                 if origins.is_view(&b.value)
                     && let ([arg], [out]) = (&args[..], &outs[..])
                     && bytes(&arg.ty, || format!("`{name}`"))?
                         == bytes(out, || format!("`{name}`"))?
                 {
-                    let value = Value { place: arg.place, ty: out.clone() };
+                    let value = TensorValue { storage: arg.storage, ty: out.clone() };
                     self.values.insert((b.var.id(), None), value);
                     return Ok(());
                 }
@@ -228,7 +229,7 @@ impl Planner<'_> {
         &mut self,
         var: &GraphVar,
         name: &Arc<str>,
-        args: &[Value],
+        args: &[TensorValue],
         outs: &[TensorType],
     ) -> Result<()> {
         let func = self.module.tensor(name)?.clone();
@@ -252,21 +253,21 @@ impl Planner<'_> {
                 )));
             }
         }
-        let mut places: Vec<Place> = args.iter().map(|a| a.place).collect();
+        let mut places: Vec<Storage> = args.iter().map(|a| a.storage).collect();
         for place in &places {
-            if let Place::Computed(c) = place {
+            if let Storage::Computed(c) = place {
                 let block = &mut self.computed[*c].block;
                 block.last = block.last.max(step);
             }
         }
         for (k, buffer) in params[args.len()..].iter().enumerate() {
             let block = Block { bytes: buffer_bytes(buffer)?, first: step, last: step };
-            let place = Place::Computed(self.computed.len());
+            let storage = Storage::Computed(self.computed.len());
             self.computed.push(Computed { block, output: None });
-            places.push(place);
+            places.push(storage);
             if let Some(ty) = outs.get(k) {
                 let item = (outs.len() > 1 || matches!(var.ty(), GraphType::Tuple(_))).then_some(k);
-                self.values.insert((var.id(), item), Value { place, ty: ty.clone() });
+                self.values.insert((var.id(), item), TensorValue { storage, ty: ty.clone() });
             }
         }
         self.steps.push((name.clone(), places));
@@ -280,10 +281,10 @@ impl Planner<'_> {
         let (offsets, arena_bytes) = place(&blocks)
             .ok_or_else(|| Error::input("the intermediate results do not fit in memory"))?;
         let offsets: HashMap<usize, usize> = inside.into_iter().zip(offsets).collect();
-        let slot = |place: &Place| match *place {
-            Place::Input(k) => Slot::Input(k),
-            Place::Constant(k) => Slot::Constant(k),
-            Place::Computed(c) => match self.computed[c].output {
+        let slot = |place: &Storage| match *place {
+            Storage::Input(k) => Slot::Input(k),
+            Storage::Constant(k) => Slot::Constant(k),
+            Storage::Computed(c) => match self.computed[c].output {
                 Some(k) => Slot::Output(k),
                 None => Slot::Arena(offsets.get(&c).copied().unwrap_or(0)),
             },
@@ -367,16 +368,16 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Whether every cell of a parameter is certainly written before it is read. A text that reads first
-/// may do so: `B[i] = T.if_then_else(i > 0, B[i - 1], 0) + A[i]`.
+/// Whether every cell of a parameter is certainly written before it is read. A text that reads
+/// first may do so: `B[i] = T.if_then_else(i > 0, B[i - 1], 0) + A[i]`.
 fn is_written_first(func: &TensorFunc, buffer: &Buffer) -> bool {
-    let Ok(program) = Program::of(func) else { return false };
-    if !program.follows(buffer) {
+    let Ok(scop) = Scop::of(func) else { return false };
+    if !scop.follows(buffer) {
         return false;
     }
-    let steps = 0..program.steps.len();
-    let runs = steps.filter_map(|k| Run::of(&program, k, buffer)).collect();
-    Unwritten::of(&program, runs).is_ok_and(|found| found.reads().next().is_none())
+    let stmts = 0..scop.stmts.len();
+    let runs = stmts.filter_map(|k| Run::of(&scop, k, buffer)).collect();
+    Unwritten::of(&scop, runs).is_ok_and(|found| found.reads().next().is_none())
 }
 
 /// Which parameters a function writes, and which it reads before it has written any of them.
@@ -441,13 +442,13 @@ fn reads_first(name: &str, buffer: &Buffer) -> Error {
 /// Where a parameter is certainly read at a cell that nothing wrote before, although a write of
 /// other cells, or one under a condition, comes first in the text.
 fn reads_unwritten(func: &TensorFunc, buffer: &Buffer) -> Option<Option<Span>> {
-    let program = Program::of(func).ok()?;
-    if !program.follows(buffer) {
+    let scop = Scop::of(func).ok()?;
+    if !scop.follows(buffer) {
         return None;
     }
-    let steps = 0..program.steps.len();
-    let runs = steps.filter_map(|k| Run::of(&program, k, buffer)).collect();
-    let found = Unwritten::of(&program, runs).ok()?;
+    let stmts = 0..scop.stmts.len();
+    let runs = stmts.filter_map(|k| Run::of(&scop, k, buffer)).collect();
+    let found = Unwritten::of(&scop, runs).ok()?;
     let (run, _) = found.reads().find(|(_, read)| read.certain)?;
-    Some(run.who.step().and_then(|k| program.steps.get(k)).and_then(|s| s.span))
+    Some(run.who.stmt().and_then(|k| scop.stmts.get(k)).and_then(|s| s.span))
 }

@@ -3,8 +3,8 @@
 //! One block, a dataflow block unless there are operators that may have effects; every binding is a
 //! constant, one item of a call's several results, or a call whose arguments are variables and
 //! literals (constants, shapes, numbers; see [`GraphExpr::is_literal`]) or tuples of such; no
-//! variable is another name of a value; calls of other graph functions are expanded; what nobody
-//! needs is gone. The result is a variable, a literal, or a tuple of them.
+//! variable is another name of a value; calls of other graph functions are expanded; what is
+//! not used is gone. The result is a variable, a literal, or a tuple of them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub(crate) fn changed_graphs(
         let normal = normalize(module, name, func)?;
         let mut new = normalize(module, name, &change(&normal)?)?;
         let same = normal.bindings().count() == func.bindings().count()
-            && equal::graph_funcs(&normal, &new, &equal::Options::default()).is_ok();
+            && equal::graph_funcs(&normal, &new, &equal::Equality::default()).is_ok();
         if !func.attrs.contains_key(OUTPUT_NAMES) {
             new.attrs.remove(OUTPUT_NAMES);
         }
@@ -202,7 +202,8 @@ struct Normalize<'m> {
     calls: Vec<Arc<str>>,
     depth: usize,
     span: Option<Span>,
-    /// Calls that stay even if nobody reads them: unknown operators outside of dataflow regions.
+    /// Calls that stay even if their results are not read: unknown operators outside of dataflow
+    /// regions.
     kept: HashSet<u64>,
 }
 

@@ -529,7 +529,7 @@ impl Names<'_> {
     }
 }
 
-/// The type of an argument, where it is a tensor whose type stands in the expression.
+/// The type of an argument, where it is a tensor whose type the expression says.
 fn tensor_type(e: &GraphExpr) -> Option<TensorType> {
     fn ty(e: &GraphExpr) -> Option<GraphType> {
         Some(match e {

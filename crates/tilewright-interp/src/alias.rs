@@ -99,7 +99,7 @@ impl Memories {
         }
     }
 
-    /// Whether a store of an expression may copy what nobody wrote: the expression is a load of a
+    /// Whether a store of an expression may copy an unwritten cell: the expression is a load of a
     /// memory that keeps the state of its cells, or a choice with such a side.
     pub fn copies(&self, e: &Expr) -> bool {
         match e.kind() {
@@ -175,7 +175,7 @@ impl Visit for Collect<'_> {
     }
 }
 
-/// One step of spreading arbitrary values, and what nobody wrote, through stores and bindings.
+/// One step of spreading arbitrary values, and unwritten cells, through stores and bindings.
 struct Spread<'a> {
     memories: &'a mut Memories,
     changed: bool,
@@ -188,7 +188,7 @@ impl Spread<'_> {
         }
     }
 
-    /// Cells of the buffer's memory may become ones that nobody wrote.
+    /// Cells of the buffer's memory may become unwritten ones.
     fn track(&mut self, b: &Buffer) {
         let number = self.memories.number(b);
         if let Some(info) = self.memories.info.get_mut(number) {

@@ -135,7 +135,7 @@ pub struct Nest {
     pub fold: Option<Fold>,
     /// The values.
     pub value: Operand,
-    /// Whether elements are copied, which may be ones that nobody wrote.
+    /// Whether elements are copied, which may be unwritten ones.
     pub copies: bool,
     /// Steps that the loops take.
     pub steps: u64,
@@ -322,7 +322,8 @@ impl Nest {
                 }
                 m.trap = None;
                 // What went wrong happens again and is reported; elements that were combined
-                // twice until then do not matter. Only a copy of what nobody wrote is none.
+                // twice until then do not matter. Only a copy of an unwritten cell is
+                // no error.
                 let fine = loops(m);
                 if fine && !self.copies {
                     m.fail("a loop nest and its batches disagree");

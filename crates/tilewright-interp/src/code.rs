@@ -17,7 +17,7 @@ use crate::machine::{Cell, Machine};
 pub type Code<T> = Box<dyn Fn(&mut Machine<'_>) -> T + Send + Sync>;
 
 /// A compiled value.
-pub enum Value {
+pub enum ValueCode {
     /// Integers but `uint64`, and `bool`.
     Int(Int),
     /// `float32`.
@@ -149,27 +149,27 @@ impl Int {
     }
 }
 
-impl Value {
+impl ValueCode {
     /// As a cell.
     pub fn cell(self) -> Code<Cell> {
         match self {
-            Value::Int(i) => {
+            ValueCode::Int(i) => {
                 let code = i.code();
                 Box::new(move |m| Cell::new(code(m) as u64))
             }
-            Value::F32(code) => Box::new(move |m| Cell::new(u64::from(code(m).to_bits()))),
-            Value::F64(code) => Box::new(move |m| Cell::new(code(m).to_bits())),
-            Value::Cell(code) => code,
+            ValueCode::F32(code) => Box::new(move |m| Cell::new(u64::from(code(m).to_bits()))),
+            ValueCode::F64(code) => Box::new(move |m| Cell::new(code(m).to_bits())),
+            ValueCode::Cell(code) => code,
         }
     }
 
     /// As an integer; an arbitrary value is an error at run time.
     pub fn int(self) -> Int {
         let code: Code<i64> = match self {
-            Value::Int(i) => return i,
-            Value::F32(code) => Box::new(move |m| code(m) as i64),
-            Value::F64(code) => Box::new(move |m| code(m) as i64),
-            Value::Cell(code) => Box::new(move |m| {
+            ValueCode::Int(i) => return i,
+            ValueCode::F32(code) => Box::new(move |m| code(m) as i64),
+            ValueCode::F64(code) => Box::new(move |m| code(m) as i64),
+            ValueCode::Cell(code) => Box::new(move |m| {
                 let cell = code(m);
                 if cell.undef {
                     m.fail("an index, a bound or a condition depends on an arbitrary value");

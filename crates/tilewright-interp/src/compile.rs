@@ -10,12 +10,12 @@ use tilewright_ir::{
     Result, Span, Stmt, StmtKind, Var,
 };
 
-use crate::Options;
+use crate::RunOptions;
 use crate::alias::Memories;
-use crate::code::{Affine, Code, Int, Value};
+use crate::code::{Affine, Code, Int, ValueCode};
 use crate::expr::range_of;
-use crate::machine::{Cell, Machine, Site, UNDEF, UNWRITTEN};
-use crate::place::{Access, Dim, Ext, Place, Watching};
+use crate::machine::{Cell, Location, Machine, UNDEF, UNWRITTEN};
+use crate::place::{Access, BufferView, Dim, Ext, Watching};
 use crate::race::{Act, Watched};
 
 /// Nodes that may be compiled; a tree with shared parts may be larger than its memory.
@@ -47,10 +47,10 @@ pub type Run = Code<bool>;
 
 /// The state of compiling a function.
 pub struct Compiler<'o> {
-    pub options: &'o Options,
+    pub options: &'o RunOptions,
     pub memories: Memories,
     pub vars: HashMap<Var, Bound>,
-    pub places: HashMap<Buffer, Arc<Place>>,
+    pub places: HashMap<Buffer, Arc<BufferView>>,
     /// Number of slots so far.
     pub slots: usize,
     /// Whether an assumption is being compiled, in which `A[i] == T.undef()` is a permission.
@@ -71,7 +71,7 @@ pub struct Compiler<'o> {
 
 impl<'o> Compiler<'o> {
     /// A compiler that knows nothing yet but the memories.
-    pub fn new(options: &'o Options, memories: Memories) -> Self {
+    pub fn new(options: &'o RunOptions, memories: Memories) -> Self {
         Compiler {
             options,
             memories,
@@ -112,8 +112,8 @@ impl<'o> Compiler<'o> {
         slot
     }
 
-    fn site(&self) -> Arc<Site> {
-        Arc::new(Site { span: self.span, block: self.block.clone(), loops: self.loops.clone() })
+    fn location(&self) -> Arc<Location> {
+        Arc::new(Location { span: self.span, block: self.block.clone(), loops: self.loops.clone() })
     }
 
     /// An integer as a number that is known or computed into a slot; the code goes to `setup`.
@@ -141,7 +141,7 @@ impl<'o> Compiler<'o> {
         b: &Buffer,
         memory: usize,
         setup: &mut Vec<Code<()>>,
-    ) -> Result<Arc<Place>> {
+    ) -> Result<Arc<BufferView>> {
         let extents: Result<Vec<Ext>> = b.shape.iter().map(|e| self.ext(e, setup)).collect();
         let extents = extents?;
         let strides = match b.strides.is_empty() {
@@ -158,7 +158,7 @@ impl<'o> Compiler<'o> {
         };
         let dims = extents.into_iter().zip(strides);
         let dims = dims.map(|(extent, stride)| Dim { extent, stride, outer: Vec::new() });
-        let place = Arc::new(Place {
+        let place = Arc::new(BufferView {
             name: b.name.clone(),
             memory,
             dtype: b.dtype(),
@@ -218,7 +218,7 @@ impl<'o> Compiler<'o> {
         let info = self.memories.info.get(number);
         let cell = info.map_or(1, |i| i.cell);
         let lenient = self.options.lenient();
-        let site = self.site();
+        let location = self.location();
         Ok(Box::new(move |m| {
             setup.iter().for_each(|code| code(m));
             match place.bytes(m) {
@@ -230,7 +230,7 @@ impl<'o> Compiler<'o> {
                 }
                 None => m.fail(format!("buffer `{}` has no sane size", place.name)),
             }
-            m.fine(&site)
+            m.fine(&location)
         }))
     }
 
@@ -292,7 +292,7 @@ impl<'o> Compiler<'o> {
             }
         }
         let extents: Vec<(Ext, Ext)> = dims.iter().map(|(d, n)| (d.extent, *n)).collect();
-        let place = Arc::new(Place {
+        let place = Arc::new(BufferView {
             name: b.name.clone(),
             memory: source.memory,
             dtype: source.dtype,
@@ -300,7 +300,7 @@ impl<'o> Compiler<'o> {
             offset,
         });
         self.places.insert(b.clone(), place);
-        let site = self.site();
+        let location = self.location();
         let (name, source_name) = (b.name.clone(), source.name.clone());
         Ok(Box::new(move |m| {
             setup.iter().for_each(|code| code(m));
@@ -330,7 +330,7 @@ impl<'o> Compiler<'o> {
                     m.fail(format!("{what} of view `{name}` is {actual}, not {said}"));
                 }
             }
-            m.fine(&site)
+            m.fine(&location)
         }))
     }
 
@@ -345,7 +345,7 @@ impl<'o> Compiler<'o> {
     }
 
     fn stmt_kind(&mut self, s: &Stmt) -> Result<Run> {
-        let site = self.site();
+        let location = self.location();
         match s.kind() {
             StmtKind::Store { buffer, indices, value } => self.store(buffer, indices, value),
             StmtKind::For { .. } => {
@@ -353,7 +353,7 @@ impl<'o> Compiler<'o> {
                 // With batches, the loops only report what goes wrong.
                 let inner = self.batching && nest.is_none();
                 let before = std::mem::replace(&mut self.batching, inner);
-                let loops = self.serial(s, site);
+                let loops = self.serial(s, location);
                 self.batching = before;
                 Ok(match nest {
                     Some(nest) => nest.or(loops?),
@@ -366,7 +366,7 @@ impl<'o> Compiler<'o> {
                 let otherwise = otherwise.as_ref().map(|s| self.stmt(s)).transpose()?;
                 Ok(Box::new(move |m| {
                     let taken = cond(m) != 0;
-                    if !m.fine(&site) {
+                    if !m.fine(&location) {
                         return false;
                     }
                     match (taken, &otherwise) {
@@ -389,7 +389,7 @@ impl<'o> Compiler<'o> {
                         set(m);
                     }
                     m.lane = 0;
-                    m.fine(&site) && body(m)
+                    m.fine(&location) && body(m)
                 }))
             }
             StmtKind::Seq(stmts) => {
@@ -421,7 +421,7 @@ impl<'o> Compiler<'o> {
                 let body = self.stmt(body)?;
                 Ok(Box::new(move |m| {
                     setup.iter().for_each(|code| code(m));
-                    m.fine(&site) && body(m)
+                    m.fine(&location) && body(m)
                 }))
             }
             StmtKind::Block { bindings, predicate, block } => {
@@ -443,7 +443,7 @@ impl<'o> Compiler<'o> {
                     } else if bits == 0 {
                         m.fail(format!("assumption `{text}` does not hold"));
                     }
-                    m.fine(&site)
+                    m.fine(&location)
                 }))
             }
             StmtKind::Assert { cond, message, values } => {
@@ -457,15 +457,15 @@ impl<'o> Compiler<'o> {
                         let text = tilewright_ir::text::fill(&message, &values);
                         m.fail(format!("assertion failed: {text}"));
                     }
-                    m.fine(&site)
+                    m.fine(&location)
                 }))
             }
-            StmtKind::Evaluate(e) => self.evaluate(e, site),
+            StmtKind::Evaluate(e) => self.evaluate(e, location),
         }
     }
 
     /// A loop, one iteration after the other.
-    fn serial(&mut self, s: &Stmt, site: Arc<Site>) -> Result<Run> {
+    fn serial(&mut self, s: &Stmt, location: Arc<Location>) -> Result<Run> {
         let StmtKind::For { var, range, kind, body, .. } = s.kind() else {
             return Err(Error::internal("a loop that is none"));
         };
@@ -493,7 +493,7 @@ impl<'o> Compiler<'o> {
             if count > 0 && first.checked_add(count - 1).is_none_or(|last| last > most) {
                 m.fail(format!("loop variable `{name}` does not fit its type"));
             }
-            if !m.fine(&site) {
+            if !m.fine(&location) {
                 return false;
             }
             if let Some(watch) = watch {
@@ -505,7 +505,7 @@ impl<'o> Compiler<'o> {
                 }
                 m.frame[slot] = (first + i) as u64;
                 m.step();
-                if !m.fine(&site) || !body(m) {
+                if !m.fine(&location) || !body(m) {
                     return false;
                 }
             }
@@ -513,7 +513,7 @@ impl<'o> Compiler<'o> {
         }))
     }
 
-    fn evaluate(&mut self, e: &Expr, site: Arc<Site>) -> Result<Run> {
+    fn evaluate(&mut self, e: &Expr, location: Arc<Location>) -> Result<Run> {
         if let ExprKind::Call(CallTarget::Opaque(name), args) = e.kind()
             && &**name == "ret"
             && let [value] = args.as_slice()
@@ -524,7 +524,7 @@ impl<'o> Compiler<'o> {
                 if undef {
                     m.fail("the result is an arbitrary value");
                 }
-                if m.fine(&site) {
+                if m.fine(&location) {
                     m.ret = Some(bits);
                 }
                 false
@@ -541,12 +541,12 @@ impl<'o> Compiler<'o> {
                 code(m);
             }
             m.lane = 0;
-            m.fine(&site)
+            m.fine(&location)
         }))
     }
 
     fn store(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Result<Run> {
-        let site = self.site();
+        let location = self.location();
         let lanes = usize::from(value.dtype().lanes);
         let dtype = buffer.dtype().scalar();
         let act = self.act(buffer, indices, value);
@@ -562,8 +562,8 @@ impl<'o> Compiler<'o> {
         let access = self.access(buffer, indices)?.watched(self.watching(buffer, act));
         let value = match copied {
             Err(value) if lanes == 1 => value,
-            Err(value) => return Ok(element_store(access, some(value), lanes, site)),
-            Ok(code) => return Ok(element_store(access, code, lanes, site)),
+            Err(value) => return Ok(element_store(access, some(value), lanes, location)),
+            Ok(code) => return Ok(element_store(access, code, lanes, location)),
         };
         macro_rules! write {
             ($code:expr, $v:ident => $bytes:expr) => {{
@@ -571,17 +571,17 @@ impl<'o> Compiler<'o> {
                 Box::new(move |m: &mut Machine<'_>| {
                     m.step();
                     let $v = code(m);
-                    if m.fine(&site) {
+                    if m.fine(&location) {
                         access.write(m, $bytes);
                     }
-                    m.fine(&site)
+                    m.fine(&location)
                 })
             }};
         }
         Ok(match value {
-            Value::F32(code) => write!(code, v => v.to_le_bytes()),
-            Value::F64(code) => write!(code, v => v.to_le_bytes()),
-            Value::Int(i) => {
+            ValueCode::F32(code) => write!(code, v => v.to_le_bytes()),
+            ValueCode::F64(code) => write!(code, v => v.to_le_bytes()),
+            ValueCode::Int(i) => {
                 let code = i.code();
                 match dtype.bytes() {
                     1 => write!(code, v => [v as u8]),
@@ -590,18 +590,18 @@ impl<'o> Compiler<'o> {
                     _ => write!(code, v => v.to_le_bytes()),
                 }
             }
-            value => element_store(access, some(value), lanes, site),
+            value => element_store(access, some(value), lanes, location),
         })
     }
 
     fn block(&mut self, bindings: &[Expr], predicate: &Expr, block: &Block) -> Result<Run> {
-        let outer_site = self.site();
+        let outer_location = self.location();
         let predicate = match predicate.is_true() {
             true => None,
             false => Some(self.int(predicate)?.code()),
         };
         self.block = Some(block.name.clone()).filter(|_| !block.is_plain_root());
-        let site = self.site();
+        let location = self.location();
         let mut enter: Vec<Run> = Vec::new();
         let mut first: Vec<(Var, Code<i64>)> = Vec::new();
         for (iter, binding) in block.iters.iter().zip(bindings) {
@@ -632,7 +632,7 @@ impl<'o> Compiler<'o> {
                 true
             }));
             if !inside {
-                let (name, site) = (iter.var.name().clone(), site.clone());
+                let (name, location) = (iter.var.name().clone(), location.clone());
                 let (min, extent) = (min.code(), extent.code());
                 enter.push(Box::new(move |m| {
                     let (v, lo, n) = (m.frame[slot] as i64, min(m), extent(m));
@@ -641,7 +641,7 @@ impl<'o> Compiler<'o> {
                             "iteration variable `{name}` is {v}, outside of its domain of {n} from {lo}"
                         ));
                     }
-                    m.fine(&site)
+                    m.fine(&location)
                 }));
             }
         }
@@ -665,7 +665,7 @@ impl<'o> Compiler<'o> {
                 }
                 if let Some(init) = &init {
                     let start = starts.iter().all(|(v, min)| v(m) == min(m));
-                    if !m.fine(&site) || (start && !init(m)) {
+                    if !m.fine(&location) || (start && !init(m)) {
                         return false;
                     }
                 }
@@ -676,30 +676,35 @@ impl<'o> Compiler<'o> {
             None => inner,
             Some(predicate) => Box::new(move |m| {
                 let holds = predicate(m) != 0;
-                m.fine(&outer_site) && (!holds || inner(m))
+                m.fine(&outer_location) && (!holds || inner(m))
             }),
         })
     }
 }
 
 /// A value that is there.
-pub fn some(value: Value) -> Code<Option<Cell>> {
+pub fn some(value: ValueCode) -> Code<Option<Cell>> {
     let code = value.cell();
     Box::new(move |m| Some(code(m)))
 }
 
 /// A store of a value of any type; all lanes are computed before the first is written.
-fn element_store(access: Access, value: Code<Option<Cell>>, lanes: usize, site: Arc<Site>) -> Run {
+fn element_store(
+    access: Access,
+    value: Code<Option<Cell>>,
+    lanes: usize,
+    location: Arc<Location>,
+) -> Run {
     if lanes == 1 {
         return Box::new(move |m| {
             m.step();
             let value = value(m);
-            if m.fine(&site)
+            if m.fine(&location)
                 && let Some(at) = access.locate(m)
             {
                 access.store_at(m, at, value);
             }
-            m.fine(&site)
+            m.fine(&location)
         });
     }
     Box::new(move |m| {
@@ -711,7 +716,7 @@ fn element_store(access: Access, value: Code<Option<Cell>>, lanes: usize, site: 
             cells.push((access.locate(m), value));
         }
         m.lane = 0;
-        if !m.fine(&site) {
+        if !m.fine(&location) {
             return false;
         }
         for (at, value) in cells {
@@ -719,6 +724,6 @@ fn element_store(access: Access, value: Code<Option<Cell>>, lanes: usize, site: 
                 access.store_at(m, at, value);
             }
         }
-        m.fine(&site)
+        m.fine(&location)
     })
 }

@@ -9,7 +9,7 @@ use tilewright_ir::{
 };
 
 use crate::alias::permission;
-use crate::code::{Affine, Code, Int, IntCode, Value};
+use crate::code::{Affine, Code, Int, IntCode, ValueCode};
 use crate::compile::{Bound, Compiler, some};
 use crate::machine::{Cell, Machine};
 use crate::place::Access;
@@ -29,12 +29,12 @@ pub fn range_of(dtype: DType) -> (i64, i64) {
 
 impl Compiler<'_> {
     /// Compiles an expression.
-    pub fn value(&mut self, e: &Expr) -> Result<Value> {
+    pub fn value(&mut self, e: &Expr) -> Result<ValueCode> {
         self.spend()?;
         let dtype = e.dtype().scalar();
         Ok(match e.kind() {
             ExprKind::Int(v) if dtype == DType::U64 => constant(*v as u64),
-            ExprKind::Int(v) => Value::Int(Int::constant(*v)),
+            ExprKind::Int(v) => ValueCode::Int(Int::constant(*v)),
             ExprKind::Float(v) => float_constant(*v, dtype),
             ExprKind::Str(_) => return Err(Error::unsupported("text outside of a call")),
             ExprKind::Var(v) => self.variable(v)?,
@@ -44,13 +44,13 @@ impl Compiler<'_> {
             }
             ExprKind::Binary(op, a, b) => return self.binary(*op, e, a, b),
             ExprKind::Not(a) => match self.value(a)? {
-                Value::Cell(code) => Value::Cell(Box::new(move |m| {
+                ValueCode::Cell(code) => ValueCode::Cell(Box::new(move |m| {
                     let c = code(m);
                     Cell { bits: c.bits ^ 1, ..c }
                 })),
                 value => {
                     let code = value.int().code();
-                    Value::Int(truth(Box::new(move |m| code(m) ^ 1)))
+                    ValueCode::Int(truth(Box::new(move |m| code(m) ^ 1)))
                 }
             },
             ExprKind::Select(c, t, f) => {
@@ -80,13 +80,13 @@ impl Compiler<'_> {
                     wrap(base(m).wrapping_add(step), dtype)
                 });
                 match is_small(dtype) {
-                    true => Value::Int(Int { code: IntCode::Code(code), lo, hi }),
-                    false => Value::Cell(Box::new(move |m| Cell::new(code(m) as u64))),
+                    true => ValueCode::Int(Int { code: IntCode::Code(code), lo, hi }),
+                    false => ValueCode::Cell(Box::new(move |m| Cell::new(code(m) as u64))),
                 }
             }
             ExprKind::Broadcast(a) => self.value(a)?,
             ExprKind::Undef => {
-                Value::Cell(Box::new(move |m| Cell { bits: m.fill.next(dtype), undef: true }))
+                ValueCode::Cell(Box::new(move |m| Cell { bits: m.fill.next(dtype), undef: true }))
             }
         })
     }
@@ -96,20 +96,20 @@ impl Compiler<'_> {
         Ok(self.value(e)?.int())
     }
 
-    fn variable(&self, v: &Var) -> Result<Value> {
+    fn variable(&self, v: &Var) -> Result<ValueCode> {
         let Some(bound) = self.vars.get(v) else {
             return Err(Error::unsupported(format!("`{}` has no value that computes", v.name())));
         };
         let Bound { slot, lo, hi, ref affine } = *bound;
         if let Some(affine) = affine {
             let code = IntCode::Affine(affine.clone());
-            return Ok(Value::Int(Int { code, lo, hi }));
+            return Ok(ValueCode::Int(Int { code, lo, hi }));
         }
         let dtype = v.dtype();
         let at = move |m: &Machine<'_>| slot + m.lane;
         let vector = dtype.lanes > 1;
         if self.memories.undef_vars.contains(v) {
-            return Ok(Value::Cell(Box::new(move |m| {
+            return Ok(ValueCode::Cell(Box::new(move |m| {
                 let slot = if vector { at(m) } else { slot };
                 Cell { bits: m.frame[slot], undef: m.undef[slot] }
             })));
@@ -117,29 +117,31 @@ impl Compiler<'_> {
         Ok(match dtype.scalar() {
             d if is_small(d) && vector => {
                 let code = IntCode::Code(Box::new(move |m| m.frame[at(m)] as i64));
-                Value::Int(Int { code, lo, hi })
+                ValueCode::Int(Int { code, lo, hi })
             }
             d if is_small(d) => {
                 let code = IntCode::Affine(Affine { base: 0, terms: vec![(slot, 1)] });
-                Value::Int(Int { code, lo, hi })
+                ValueCode::Int(Int { code, lo, hi })
             }
             DType::F32 if vector => {
-                Value::F32(Box::new(move |m| f32::from_bits(m.frame[at(m)] as u32)))
+                ValueCode::F32(Box::new(move |m| f32::from_bits(m.frame[at(m)] as u32)))
             }
-            DType::F32 => Value::F32(Box::new(move |m| f32::from_bits(m.frame[slot] as u32))),
-            DType::F64 if vector => Value::F64(Box::new(move |m| f64::from_bits(m.frame[at(m)]))),
-            DType::F64 => Value::F64(Box::new(move |m| f64::from_bits(m.frame[slot]))),
-            _ if vector => Value::Cell(Box::new(move |m| Cell::new(m.frame[at(m)]))),
-            _ => Value::Cell(Box::new(move |m| Cell::new(m.frame[slot]))),
+            DType::F32 => ValueCode::F32(Box::new(move |m| f32::from_bits(m.frame[slot] as u32))),
+            DType::F64 if vector => {
+                ValueCode::F64(Box::new(move |m| f64::from_bits(m.frame[at(m)])))
+            }
+            DType::F64 => ValueCode::F64(Box::new(move |m| f64::from_bits(m.frame[slot]))),
+            _ if vector => ValueCode::Cell(Box::new(move |m| Cell::new(m.frame[at(m)]))),
+            _ => ValueCode::Cell(Box::new(move |m| Cell::new(m.frame[slot]))),
         })
     }
 
-    fn binary(&mut self, op: BinOp, e: &Expr, a: &Expr, b: &Expr) -> Result<Value> {
+    fn binary(&mut self, op: BinOp, e: &Expr, a: &Expr, b: &Expr) -> Result<ValueCode> {
         if self.assuming
             && let Some((buffer, indices)) = permission(e)
         {
             let access = self.access(&buffer, &indices)?;
-            return Ok(Value::Cell(Box::new(move |m| {
+            return Ok(ValueCode::Cell(Box::new(move |m| {
                 access.permit(m);
                 Cell::new(1)
             })));
@@ -147,10 +149,10 @@ impl Compiler<'_> {
         let dtype = a.dtype().scalar();
         let (x, y) = (self.value(a)?, self.value(b)?);
         Ok(match (x, y) {
-            (Value::Int(x), Value::Int(y)) => Value::Int(int_binary(op, dtype, x, y)),
-            (Value::F32(x), Value::F32(y)) => float32_binary(op, x, y),
-            (Value::F64(x), Value::F64(y)) => float64_binary(op, x, y),
-            (x, y) => Value::Cell(cell_binary(op, dtype, x.cell(), y.cell())),
+            (ValueCode::Int(x), ValueCode::Int(y)) => ValueCode::Int(int_binary(op, dtype, x, y)),
+            (ValueCode::F32(x), ValueCode::F32(y)) => float32_binary(op, x, y),
+            (ValueCode::F64(x), ValueCode::F64(y)) => float64_binary(op, x, y),
+            (x, y) => ValueCode::Cell(cell_binary(op, dtype, x.cell(), y.cell())),
         })
     }
 
@@ -176,13 +178,13 @@ impl Compiler<'_> {
         Ok(self.access(buffer, indices)?.watched(watching))
     }
 
-    fn load(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Value> {
+    fn load(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<ValueCode> {
         let info = self.memories.info.get(self.memories.number(buffer));
         let undef = info.is_some_and(|info| info.undef);
         let access = self.read_access(buffer, indices)?;
         let dtype = buffer.dtype().scalar();
         if undef {
-            return Ok(Value::Cell(Box::new(move |m| access.load(m))));
+            return Ok(ValueCode::Cell(Box::new(move |m| access.load(m))));
         }
         macro_rules! small {
             ($t:ty) => {{
@@ -190,17 +192,17 @@ impl Compiler<'_> {
                     access.read(m).map_or(0, |b| i64::from(<$t>::from_le_bytes(b)))
                 });
                 let (lo, hi) = range_of(dtype);
-                Value::Int(Int { code: IntCode::Code(code), lo, hi })
+                ValueCode::Int(Int { code: IntCode::Code(code), lo, hi })
             }};
         }
         Ok(match dtype {
             DType::F32 => {
-                Value::F32(Box::new(move |m| access.read(m).map_or(0.0, f32::from_le_bytes)))
+                ValueCode::F32(Box::new(move |m| access.read(m).map_or(0.0, f32::from_le_bytes)))
             }
             DType::F64 => {
-                Value::F64(Box::new(move |m| access.read(m).map_or(0.0, f64::from_le_bytes)))
+                ValueCode::F64(Box::new(move |m| access.read(m).map_or(0.0, f64::from_le_bytes)))
             }
-            DType::BOOL => Value::Int(truth(Box::new(move |m| {
+            DType::BOOL => ValueCode::Int(truth(Box::new(move |m| {
                 access.read::<1>(m).map_or(0, |b| i64::from(b[0] != 0))
             }))),
             DType::I8 => small!(i8),
@@ -210,12 +212,12 @@ impl Compiler<'_> {
             DType::U8 => small!(u8),
             DType::U16 => small!(u16),
             DType::U32 => small!(u32),
-            _ => Value::Cell(Box::new(move |m| access.load(m))),
+            _ => ValueCode::Cell(Box::new(move |m| access.load(m))),
         })
     }
 
     /// Compiles a value that is only stored: a load, or one side of a choice, may be `None`, which
-    /// is what nobody wrote.
+    /// is an unwritten cell.
     pub fn copied(&mut self, e: &Expr) -> Result<Code<Option<Cell>>> {
         Ok(match e.kind() {
             ExprKind::Load(b, indices) => {
@@ -240,7 +242,7 @@ impl Compiler<'_> {
         })
     }
 
-    fn intrinsic(&mut self, op: Intrin, args: &[Expr]) -> Result<Value> {
+    fn intrinsic(&mut self, op: Intrin, args: &[Expr]) -> Result<ValueCode> {
         let [first, rest @ ..] = args else {
             return Err(Error::internal("an intrinsic without arguments"));
         };
@@ -249,22 +251,22 @@ impl Compiler<'_> {
         if op.is_hint() {
             return Ok(a);
         }
-        let mut undef = matches!(a, Value::Cell(_));
+        let mut undef = matches!(a, ValueCode::Cell(_));
         let a = match (a, op.of_float()) {
-            (Value::F32(a), Some(f)) => {
-                return Ok(Value::F32(match op {
+            (ValueCode::F32(a), Some(f)) => {
+                return Ok(ValueCode::F32(match op {
                     Intrin::Abs => Box::new(move |m| a(m).abs()),
                     Intrin::Sqrt => Box::new(move |m| a(m).sqrt()),
                     _ => Box::new(move |m| f(f64::from(a(m))) as f32),
                 }));
             }
-            (Value::F64(a), Some(f)) => return Ok(Value::F64(Box::new(move |m| f(a(m))))),
+            (ValueCode::F64(a), Some(f)) => return Ok(ValueCode::F64(Box::new(move |m| f(a(m))))),
             (a, _) => a.cell(),
         };
         let b = match rest.first() {
             Some(b) => {
                 let b = self.value(b)?;
-                undef |= matches!(b, Value::Cell(_));
+                undef |= matches!(b, ValueCode::Cell(_));
                 b.cell()
             }
             None => Box::new(|_: &mut Machine<'_>| Cell::new(0)),
@@ -285,7 +287,7 @@ impl Compiler<'_> {
         Ok(typed(code, to, undef))
     }
 
-    fn external(&mut self, name: &Arc<str>, e: &Expr, args: &[Expr]) -> Result<Value> {
+    fn external(&mut self, name: &Arc<str>, e: &Expr, args: &[Expr]) -> Result<ValueCode> {
         let dtype = e.dtype();
         if dtype.lanes > 1 || args.iter().any(|a| a.dtype().lanes > 1) {
             return Err(Error::unsupported(format!("a call of `{name}` on vectors")));
@@ -330,26 +332,26 @@ impl Compiler<'_> {
         Ok(typed(code, dtype.scalar(), false))
     }
 
-    fn let_in(&mut self, v: &Var, value: &Expr, body: &Expr) -> Result<Value> {
+    fn let_in(&mut self, v: &Var, value: &Expr, body: &Expr) -> Result<ValueCode> {
         let set = self.bind(v, value)?;
         Ok(match self.value(body)? {
-            Value::Int(Int { code, lo, hi }) => {
+            ValueCode::Int(Int { code, lo, hi }) => {
                 let body = Int { code, lo, hi }.code();
                 let code: Code<i64> = Box::new(move |m| {
                     set(m);
                     body(m)
                 });
-                Value::Int(Int { code: IntCode::Code(code), lo, hi })
+                ValueCode::Int(Int { code: IntCode::Code(code), lo, hi })
             }
-            Value::F32(body) => Value::F32(Box::new(move |m| {
+            ValueCode::F32(body) => ValueCode::F32(Box::new(move |m| {
                 set(m);
                 body(m)
             })),
-            Value::F64(body) => Value::F64(Box::new(move |m| {
+            ValueCode::F64(body) => ValueCode::F64(Box::new(move |m| {
                 set(m);
                 body(m)
             })),
-            Value::Cell(body) => Value::Cell(Box::new(move |m| {
+            ValueCode::Cell(body) => ValueCode::Cell(Box::new(move |m| {
                 set(m);
                 body(m)
             })),
@@ -362,7 +364,7 @@ impl Compiler<'_> {
         let undef = self.memories.undef_vars.contains(v);
         let value = self.value(value)?;
         let (lo, hi) = match &value {
-            Value::Int(i) => (i.lo, i.hi),
+            ValueCode::Int(i) => (i.lo, i.hi),
             _ => range_of(v.dtype()),
         };
         let slot = self.define(v, lo, hi);
@@ -383,65 +385,69 @@ fn truth(code: Code<i64>) -> Int {
     Int { code: IntCode::Code(code), lo: 0, hi: 1 }
 }
 
-fn constant(bits: u64) -> Value {
-    Value::Cell(Box::new(move |_| Cell::new(bits)))
+fn constant(bits: u64) -> ValueCode {
+    ValueCode::Cell(Box::new(move |_| Cell::new(bits)))
 }
 
-fn float_constant(value: f64, dtype: DType) -> Value {
+fn float_constant(value: f64, dtype: DType) -> ValueCode {
     match dtype {
         DType::F32 => {
             let value = value as f32;
-            Value::F32(Box::new(move |_| value))
+            ValueCode::F32(Box::new(move |_| value))
         }
-        DType::F64 => Value::F64(Box::new(move |_| value)),
+        DType::F64 => ValueCode::F64(Box::new(move |_| value)),
         _ => constant(scalar::from_f64(value, dtype)),
     }
 }
 
 /// A cell in the form that its type has, if it is never arbitrary.
-fn typed(code: Code<Cell>, dtype: DType, undef: bool) -> Value {
+fn typed(code: Code<Cell>, dtype: DType, undef: bool) -> ValueCode {
     match dtype {
-        _ if undef => Value::Cell(code),
+        _ if undef => ValueCode::Cell(code),
         d if is_small(d) => {
             let (lo, hi) = range_of(d);
-            Value::Int(Int { code: IntCode::Code(Box::new(move |m| code(m).bits as i64)), lo, hi })
+            ValueCode::Int(Int {
+                code: IntCode::Code(Box::new(move |m| code(m).bits as i64)),
+                lo,
+                hi,
+            })
         }
-        DType::F32 => Value::F32(Box::new(move |m| f32::from_bits(code(m).bits as u32))),
-        DType::F64 => Value::F64(Box::new(move |m| f64::from_bits(code(m).bits))),
-        _ => Value::Cell(code),
+        DType::F32 => ValueCode::F32(Box::new(move |m| f32::from_bits(code(m).bits as u32))),
+        DType::F64 => ValueCode::F64(Box::new(move |m| f64::from_bits(code(m).bits))),
+        _ => ValueCode::Cell(code),
     }
 }
 
-fn convert(value: Value, from: DType, to: DType) -> Value {
+fn convert(value: ValueCode, from: DType, to: DType) -> ValueCode {
     if from == to {
         return value;
     }
     match (value, to) {
-        (Value::Int(i), DType::F32) => {
+        (ValueCode::Int(i), DType::F32) => {
             let code = i.code();
-            Value::F32(Box::new(move |m| code(m) as f32))
+            ValueCode::F32(Box::new(move |m| code(m) as f32))
         }
-        (Value::Int(i), DType::F64) => {
+        (ValueCode::Int(i), DType::F64) => {
             let code = i.code();
-            Value::F64(Box::new(move |m| code(m) as f64))
+            ValueCode::F64(Box::new(move |m| code(m) as f64))
         }
-        (Value::Int(i), to) if to.is_int() && is_small(to) => {
+        (ValueCode::Int(i), to) if to.is_int() && is_small(to) => {
             let (lo, hi) = range_of(to);
             if lo <= i.lo && i.hi <= hi {
-                return Value::Int(i);
+                return ValueCode::Int(i);
             }
             let code = i.code();
             let code = IntCode::Code(Box::new(move |m| wrap(code(m), to)));
-            Value::Int(Int { code, lo, hi })
+            ValueCode::Int(Int { code, lo, hi })
         }
-        (Value::Int(i), DType::BOOL) => {
+        (ValueCode::Int(i), DType::BOOL) => {
             let code = i.code();
-            Value::Int(truth(Box::new(move |m| i64::from(code(m) != 0))))
+            ValueCode::Int(truth(Box::new(move |m| i64::from(code(m) != 0))))
         }
-        (Value::F32(code), DType::F64) => Value::F64(Box::new(move |m| f64::from(code(m)))),
-        (Value::F64(code), DType::F32) => Value::F32(Box::new(move |m| code(m) as f32)),
+        (ValueCode::F32(code), DType::F64) => ValueCode::F64(Box::new(move |m| f64::from(code(m)))),
+        (ValueCode::F64(code), DType::F32) => ValueCode::F32(Box::new(move |m| code(m) as f32)),
         (value, to) => {
-            let undef = matches!(value, Value::Cell(_));
+            let undef = matches!(value, ValueCode::Cell(_));
             let code = value.cell();
             let code: Code<Cell> = Box::new(move |m| {
                 let c = code(m);
@@ -452,7 +458,7 @@ fn convert(value: Value, from: DType, to: DType) -> Value {
     }
 }
 
-fn select(c: Value, t: Value, f: Value) -> Value {
+fn select(c: ValueCode, t: ValueCode, f: ValueCode) -> ValueCode {
     macro_rules! both {
         ($c:ident, $t:ident, $f:ident) => {
             Box::new(move |m| {
@@ -462,22 +468,22 @@ fn select(c: Value, t: Value, f: Value) -> Value {
         };
     }
     match (c, t, f) {
-        (Value::Int(c), Value::Int(t), Value::Int(f)) => {
+        (ValueCode::Int(c), ValueCode::Int(t), ValueCode::Int(f)) => {
             let (lo, hi) = (t.lo.min(f.lo), t.hi.max(f.hi));
             let (c, t, f) = (c.code(), t.code(), f.code());
-            Value::Int(Int { code: IntCode::Code(both!(c, t, f)), lo, hi })
+            ValueCode::Int(Int { code: IntCode::Code(both!(c, t, f)), lo, hi })
         }
-        (Value::Int(c), Value::F32(t), Value::F32(f)) => {
+        (ValueCode::Int(c), ValueCode::F32(t), ValueCode::F32(f)) => {
             let c = c.code();
-            Value::F32(both!(c, t, f))
+            ValueCode::F32(both!(c, t, f))
         }
-        (Value::Int(c), Value::F64(t), Value::F64(f)) => {
+        (ValueCode::Int(c), ValueCode::F64(t), ValueCode::F64(f)) => {
             let c = c.code();
-            Value::F64(both!(c, t, f))
+            ValueCode::F64(both!(c, t, f))
         }
         (c, t, f) => {
             let (c, t, f) = (c.cell(), t.cell(), f.cell());
-            Value::Cell(Box::new(move |m| {
+            ValueCode::Cell(Box::new(move |m| {
                 let (c, t, f) = (c(m), t(m), f(m));
                 let value = if c.bits != 0 { t } else { f };
                 Cell { undef: value.undef || c.undef, ..value }
@@ -486,23 +492,23 @@ fn select(c: Value, t: Value, f: Value) -> Value {
     }
 }
 
-fn if_then_else(c: Code<i64>, t: Value, f: Value) -> Value {
+fn if_then_else(c: Code<i64>, t: ValueCode, f: ValueCode) -> ValueCode {
     macro_rules! one {
         ($c:ident, $t:ident, $f:ident) => {
             Box::new(move |m| if $c(m) != 0 { $t(m) } else { $f(m) })
         };
     }
     match (t, f) {
-        (Value::Int(t), Value::Int(f)) => {
+        (ValueCode::Int(t), ValueCode::Int(f)) => {
             let (lo, hi) = (t.lo.min(f.lo), t.hi.max(f.hi));
             let (t, f) = (t.code(), f.code());
-            Value::Int(Int { code: IntCode::Code(one!(c, t, f)), lo, hi })
+            ValueCode::Int(Int { code: IntCode::Code(one!(c, t, f)), lo, hi })
         }
-        (Value::F32(t), Value::F32(f)) => Value::F32(one!(c, t, f)),
-        (Value::F64(t), Value::F64(f)) => Value::F64(one!(c, t, f)),
+        (ValueCode::F32(t), ValueCode::F32(f)) => ValueCode::F32(one!(c, t, f)),
+        (ValueCode::F64(t), ValueCode::F64(f)) => ValueCode::F64(one!(c, t, f)),
         (t, f) => {
             let (t, f) = (t.cell(), f.cell());
-            Value::Cell(one!(c, t, f))
+            ValueCode::Cell(one!(c, t, f))
         }
     }
 }
@@ -637,26 +643,26 @@ fn divide(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
 
 macro_rules! float_binary {
     ($name:ident, $t:ty, $variant:ident, $min:path, $max:path) => {
-        fn $name(op: BinOp, a: Code<$t>, b: Code<$t>) -> Value {
+        fn $name(op: BinOp, a: Code<$t>, b: Code<$t>) -> ValueCode {
             macro_rules! compare {
                 ($op2:tt) => {
-                    Value::Int(truth(Box::new(move |m| i64::from(a(m) $op2 b(m)))))
+                    ValueCode::Int(truth(Box::new(move |m| i64::from(a(m) $op2 b(m)))))
                 };
             }
             match op {
-                BinOp::Add => Value::$variant(Box::new(move |m| a(m) + b(m))),
-                BinOp::Sub => Value::$variant(Box::new(move |m| a(m) - b(m))),
-                BinOp::Mul => Value::$variant(Box::new(move |m| a(m) * b(m))),
-                BinOp::Div => Value::$variant(Box::new(move |m| a(m) / b(m))),
-                BinOp::Min => Value::$variant(Box::new(move |m| $min(a(m), b(m)))),
-                BinOp::Max => Value::$variant(Box::new(move |m| $max(a(m), b(m)))),
+                BinOp::Add => ValueCode::$variant(Box::new(move |m| a(m) + b(m))),
+                BinOp::Sub => ValueCode::$variant(Box::new(move |m| a(m) - b(m))),
+                BinOp::Mul => ValueCode::$variant(Box::new(move |m| a(m) * b(m))),
+                BinOp::Div => ValueCode::$variant(Box::new(move |m| a(m) / b(m))),
+                BinOp::Min => ValueCode::$variant(Box::new(move |m| $min(a(m), b(m)))),
+                BinOp::Max => ValueCode::$variant(Box::new(move |m| $max(a(m), b(m)))),
                 BinOp::Eq => compare!(==),
                 BinOp::Ne => compare!(!=),
                 BinOp::Lt => compare!(<),
                 BinOp::Le => compare!(<=),
                 BinOp::Gt => compare!(>),
                 BinOp::Ge => compare!(>=),
-                _ => Value::$variant(Box::new(|m| {
+                _ => ValueCode::$variant(Box::new(|m| {
                     m.fail(scalar::Fault::NoSuchOperator.text());
                     0.0
                 })),

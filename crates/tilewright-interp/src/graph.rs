@@ -13,7 +13,7 @@ use crate::compile::Compiler;
 use crate::expr::range_of;
 use crate::machine::Machine;
 use crate::scalar::Scalar;
-use crate::{Arg, Options, Outcome, Output, Program, State, written_params};
+use crate::{Arg, Outcome, Output, Program, RunOptions, State, written_params};
 
 /// Runs a function of a module on its inputs and returns its outputs, with default options.
 ///
@@ -21,27 +21,27 @@ use crate::{Arg, Options, Outcome, Output, Program, State, written_params};
 /// Outputs must be written everywhere; arbitrary elements come as zero. See [`Interpreter::run`]
 /// for the errors.
 pub fn run_module(module: &Module, entry: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-    let outputs = Interpreter::new(module, Options::default())?.run(entry, inputs)?;
+    let outputs = Interpreter::new(module, RunOptions::default())?.run(entry, inputs)?;
     outputs.into_iter().map(Output::into_tensor).collect()
 }
 
 /// A module that is being run; functions are compiled at their first call.
 pub struct Interpreter<'m> {
     module: &'m Module,
-    options: Options,
+    options: RunOptions,
     programs: HashMap<(Arc<str>, Vec<Mode>), Arc<Program>>,
 }
 
 /// A value of a graph function.
 #[derive(Clone)]
-enum Value {
+enum GraphValue {
     Tensor(Tensor, Option<Arc<Vec<State>>>),
-    Tuple(Vec<Value>),
+    Tuple(Vec<GraphValue>),
 }
 
 impl<'m> Interpreter<'m> {
     /// Prepares a module. Fails with [`Error::Malformed`] where it breaks a rule of the IR.
-    pub fn new(module: &'m Module, options: Options) -> Result<Self> {
+    pub fn new(module: &'m Module, options: RunOptions) -> Result<Self> {
         well_formed::check_module(module)?;
         Ok(Interpreter { module, options, programs: HashMap::new() })
     }
@@ -170,7 +170,12 @@ impl<'m> Interpreter<'m> {
         Ok(outputs.collect())
     }
 
-    fn run_graph(&mut self, name: &str, func: &GraphFunc, args: Vec<Value>) -> Result<Value> {
+    fn run_graph(
+        &mut self,
+        name: &str,
+        func: &GraphFunc,
+        args: Vec<GraphValue>,
+    ) -> Result<GraphValue> {
         let context = |e: Error| e.context(format!("function `{name}`"));
         let mut run = GraphRun {
             interpreter: self,
@@ -202,7 +207,7 @@ struct GraphRun<'r, 'm> {
     interpreter: &'r mut Interpreter<'m>,
     /// Values of the variables in shapes.
     dims: HashMap<Var, i64>,
-    values: HashMap<GraphVar, Value>,
+    values: HashMap<GraphVar, GraphValue>,
     /// Uses that are still to come, so that a value goes with its last one.
     uses: HashMap<GraphVar, usize>,
 }
@@ -220,10 +225,10 @@ impl GraphRun<'_, '_> {
     }
 
     /// Checks a value against a type, and gives variables in the type their values.
-    fn bind_type(&mut self, ty: &GraphType, value: &Value) -> Result<()> {
+    fn bind_type(&mut self, ty: &GraphType, value: &GraphValue) -> Result<()> {
         match (ty, value) {
-            (GraphType::Tensor(ty), Value::Tensor(t, _)) => self.bind_tensor(ty, t),
-            (GraphType::Tuple(types), Value::Tuple(values)) if types.len() == values.len() => {
+            (GraphType::Tensor(ty), GraphValue::Tensor(t, _)) => self.bind_tensor(ty, t),
+            (GraphType::Tuple(types), GraphValue::Tuple(values)) if types.len() == values.len() => {
                 types.iter().zip(values).try_for_each(|(t, v)| self.bind_type(t, v))
             }
             (GraphType::Opaque(_), _) => Ok(()),
@@ -258,7 +263,7 @@ impl GraphRun<'_, '_> {
         Ok(())
     }
 
-    fn eval(&mut self, e: &GraphExpr) -> Result<Value> {
+    fn eval(&mut self, e: &GraphExpr) -> Result<GraphValue> {
         match e {
             GraphExpr::Var(v) => {
                 let left = self.uses.get_mut(v).map_or(0, |n| {
@@ -271,20 +276,20 @@ impl GraphRun<'_, '_> {
                 };
                 value.ok_or_else(|| Error::internal(format!("`{}` has no value", v.name())))
             }
-            GraphExpr::Const(t) => Ok(Value::Tensor(t.clone(), None)),
+            GraphExpr::Const(t) => Ok(GraphValue::Tensor(t.clone(), None)),
             GraphExpr::Tuple(items) => {
-                let items: Result<Vec<Value>> = items.iter().map(|e| self.eval(e)).collect();
-                Ok(Value::Tuple(items?))
+                let items: Result<Vec<GraphValue>> = items.iter().map(|e| self.eval(e)).collect();
+                Ok(GraphValue::Tuple(items?))
             }
             GraphExpr::Item(e, i) => match self.eval(e)? {
-                Value::Tuple(mut items) if *i < items.len() => Ok(items.swap_remove(*i)),
+                GraphValue::Tuple(mut items) if *i < items.len() => Ok(items.swap_remove(*i)),
                 _ => Err(Error::input(format!("there is no item {i}"))),
             },
             GraphExpr::CallTir { func, args, outs, scalars } => {
                 self.call_tir(func, args, outs, scalars)
             }
             GraphExpr::Call { op, args, .. } => {
-                let args: Result<Vec<Value>> = args.iter().map(|a| self.eval(a)).collect();
+                let args: Result<Vec<GraphValue>> = args.iter().map(|a| self.eval(a)).collect();
                 let callee = op.strip_prefix("cls.").map(|name| {
                     let module = self.interpreter.module;
                     module.graph(name).map(|f| (name, f.clone()))
@@ -308,14 +313,14 @@ impl GraphRun<'_, '_> {
         args: &[GraphExpr],
         outs: &[TensorType],
         scalars: &[Expr],
-    ) -> Result<Value> {
+    ) -> Result<GraphValue> {
         let callee = self.interpreter.module.tensor(func)?.clone();
         let mut actual = Vec::new();
         for a in args {
             actual.push(match self.eval(a)? {
-                Value::Tensor(t, None) => Arg::Tensor(t),
-                Value::Tensor(t, Some(states)) => Arg::Partial(t, states.to_vec()),
-                Value::Tuple(_) => return Err(Error::input("an argument is a tuple")),
+                GraphValue::Tensor(t, None) => Arg::Tensor(t),
+                GraphValue::Tensor(t, Some(states)) => Arg::Partial(t, states.to_vec()),
+                GraphValue::Tuple(_) => return Err(Error::input("an argument is a tuple")),
             });
         }
         for out in outs {
@@ -326,15 +331,15 @@ impl GraphRun<'_, '_> {
         }
         let outcome = self.interpreter.call_func(func, &callee, &actual)?;
         let first = args.len();
-        let mut values: Vec<Value> = outcome
+        let mut values: Vec<GraphValue> = outcome
             .outputs
             .into_iter()
             .filter(|o| o.param >= first)
-            .map(|o| Value::Tensor(o.tensor, o.states.map(Arc::new)))
+            .map(|o| GraphValue::Tensor(o.tensor, o.states.map(Arc::new)))
             .collect();
         Ok(match values.len() {
             1 => values.swap_remove(0),
-            _ => Value::Tuple(values),
+            _ => GraphValue::Tuple(values),
         })
     }
 
@@ -353,7 +358,7 @@ impl GraphRun<'_, '_> {
 
 /// The value of an expression over variables.
 pub(crate) fn evaluate(e: &Expr, vars: &HashMap<Var, i64>) -> Result<Scalar> {
-    let options = Options::default();
+    let options = RunOptions::default();
     let mut c = Compiler::new(&options, Memories::default());
     let mut frame = Vec::new();
     for (v, value) in vars {
@@ -410,21 +415,21 @@ fn count(ty: &GraphType, n: &mut usize) {
 }
 
 /// Takes the tensors of a type from a list.
-fn collect<'t>(ty: &GraphType, rest: &mut impl Iterator<Item = &'t Tensor>) -> Option<Value> {
+fn collect<'t>(ty: &GraphType, rest: &mut impl Iterator<Item = &'t Tensor>) -> Option<GraphValue> {
     match ty {
         GraphType::Tuple(items) => {
-            let items: Option<Vec<Value>> = items.iter().map(|t| collect(t, rest)).collect();
-            items.map(Value::Tuple)
+            let items: Option<Vec<GraphValue>> = items.iter().map(|t| collect(t, rest)).collect();
+            items.map(GraphValue::Tuple)
         }
-        _ => rest.next().map(|t| Value::Tensor(t.clone(), None)),
+        _ => rest.next().map(|t| GraphValue::Tensor(t.clone(), None)),
     }
 }
 
 type Flat = Vec<(Tensor, Option<Arc<Vec<State>>>)>;
 
-fn flatten(value: Value, out: &mut Flat) {
+fn flatten(value: GraphValue, out: &mut Flat) {
     match value {
-        Value::Tensor(t, states) => out.push((t, states)),
-        Value::Tuple(items) => items.into_iter().for_each(|v| flatten(v, out)),
+        GraphValue::Tensor(t, states) => out.push((t, states)),
+        GraphValue::Tuple(items) => items.into_iter().for_each(|v| flatten(v, out)),
     }
 }

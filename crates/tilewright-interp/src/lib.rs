@@ -102,7 +102,7 @@ pub enum Uninitialised {
 
 /// How to run.
 #[derive(Clone)]
-pub struct Options {
+pub struct RunOptions {
     /// Cells that were never written.
     pub uninitialised: Uninitialised,
     /// What arbitrary values are.
@@ -117,10 +117,10 @@ pub struct Options {
     pub batches: bool,
 }
 
-impl Default for Options {
+impl Default for RunOptions {
     /// Uninitialised reads are refused, arbitrary values are zero, any number of steps, 16 GiB.
     fn default() -> Self {
-        Options {
+        RunOptions {
             uninitialised: Uninitialised::Refuse,
             fill: Fill::Zero,
             steps: None,
@@ -131,7 +131,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl RunOptions {
     fn lenient(&self) -> bool {
         self.uninitialised == Uninitialised::Undef
     }
@@ -189,7 +189,7 @@ pub struct Output {
     pub param: usize,
     /// Its name.
     pub name: Arc<str>,
-    /// The elements. Arbitrary ones are as [`Options::fill`] says, unwritten ones zero.
+    /// The elements. Arbitrary ones are as [`RunOptions::fill`] says, unwritten ones zero.
     pub tensor: Tensor,
     /// State of each element in row-major order; `None` if all have a value.
     pub states: Option<Vec<State>>,
@@ -244,7 +244,7 @@ pub struct Outcome {
 /// [`Error::Unsupported`] where it does something that the interpreter does not know,
 /// [`Error::Input`] where the arguments do not fit, and [`Error::Execution`] where it does
 /// something illegal.
-pub fn run_func(func: &TensorFunc, args: &[Arg], options: &Options) -> Result<Outcome> {
+pub fn run_func(func: &TensorFunc, args: &[Arg], options: &RunOptions) -> Result<Outcome> {
     let name = func.attr_str("global_symbol").unwrap_or("main");
     let modes: Vec<Mode> = args.iter().filter_map(Arg::mode).collect();
     Program::new(name, func, &modes, options)?.run(args)

@@ -81,9 +81,9 @@ impl Fill {
     }
 }
 
-/// Where a statement stands, for messages.
+/// Where a statement is, for messages.
 #[derive(Debug, Default)]
-pub struct Site {
+pub struct Location {
     /// Place in the source.
     pub span: Option<Span>,
     /// Innermost block.
@@ -100,7 +100,7 @@ pub struct Trap {
     /// What the user can do.
     pub help: Option<&'static str>,
     /// Where; known once the statement ends.
-    pub site: Option<Arc<Site>>,
+    pub location: Option<Arc<Location>>,
 }
 
 /// A running program.
@@ -132,17 +132,18 @@ impl Machine<'_> {
     #[cold]
     pub fn fail(&mut self, message: impl Into<String>) {
         if self.trap.is_none() {
-            self.trap = Some(Box::new(Trap { message: message.into(), help: None, site: None }));
+            self.trap =
+                Some(Box::new(Trap { message: message.into(), help: None, location: None }));
         }
     }
 
     /// Whether nothing went wrong; notes the place if something did.
     #[inline]
-    pub fn fine(&mut self, site: &Arc<Site>) -> bool {
+    pub fn fine(&mut self, location: &Arc<Location>) -> bool {
         match &mut self.trap {
             None => true,
             Some(trap) => {
-                trap.site.get_or_insert_with(|| site.clone());
+                trap.location.get_or_insert_with(|| location.clone());
                 false
             }
         }
@@ -202,15 +203,18 @@ impl Machine<'_> {
         let Some(trap) = self.trap.take() else {
             return Error::internal("a run stopped without a reason");
         };
-        let site = trap.site.unwrap_or_default();
-        let message = match &site.block {
+        let location = trap.location.unwrap_or_default();
+        let message = match &location.block {
             Some(block) => format!("{} in block `{block}`", trap.message),
             None => trap.message,
         };
-        let mut e = Error::execution(message).at(site.span);
+        let mut e = Error::execution(message).at(location.span);
         let value = |slot: usize| self.frame.get(slot).map_or(0, |v| *v as i64);
-        let loops: Vec<String> =
-            site.loops.iter().map(|(name, slot)| format!("{name} = {}", value(*slot))).collect();
+        let loops: Vec<String> = location
+            .loops
+            .iter()
+            .map(|(name, slot)| format!("{name} = {}", value(*slot)))
+            .collect();
         if !loops.is_empty() {
             e = e.note(format!("with {}", loops.join(", ")));
         }

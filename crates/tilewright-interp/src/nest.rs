@@ -26,13 +26,13 @@ use tilewright_ir::{
 use crate::batch::{
     BATCH, Batch, Fold, Lanes, Loop, Nest, Operand, combine, one_by_one, with_operator,
 };
-use crate::code::{Affine, Value};
+use crate::code::{Affine, ValueCode};
 use crate::compile::{Bound, Compiler};
 use crate::place::Access;
 use crate::race::Act;
 use crate::scalar;
 
-/// A nest as it stands in the tree.
+/// A nest as it is in the tree.
 struct Shape<'s> {
     loops: Vec<(&'s Var, &'s Range, &'s ForKind)>,
     block: Option<(&'s [Expr], &'s Block)>,
@@ -306,7 +306,7 @@ impl Compiler<'_> {
             _ => {}
         }
         // Anything else, element by element.
-        let Value::F32(code) = self.value(e)? else { return Ok(None) };
+        let ValueCode::F32(code) = self.value(e)? else { return Ok(None) };
         Ok(Some(Operand::Batch(one_by_one(code, slot))))
     }
 }
@@ -364,7 +364,7 @@ fn steps(all: &[Loop], spatial: &[Loop], init: bool) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Options;
+    use crate::RunOptions;
     use crate::alias::{Memories, Mode};
     use tilewright_ir::{IterVar, Param, TensorFunc};
 
@@ -413,7 +413,7 @@ mod tests {
             tilewright_ir::well_formed::check_tensor("f", &f).map_err(|e| e.render()),
             Ok(())
         );
-        let options = Options::default();
+        let options = RunOptions::default();
         let memories = Memories::new(&f, &[Mode::Given, Mode::Fresh], false);
         let mut c = Compiler::new(&options, memories);
         for (i, b) in [&a, &b].into_iter().enumerate() {

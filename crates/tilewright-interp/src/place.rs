@@ -53,7 +53,7 @@ pub struct Dim {
 
 /// A buffer as a part of a memory.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct BufferView {
     /// Name, for messages.
     pub name: Arc<str>,
     /// Number of the memory.
@@ -66,7 +66,7 @@ pub struct Place {
     pub offset: Ext,
 }
 
-impl Place {
+impl BufferView {
     /// Number of elements that the memory must have, or `None` where it is no sane number.
     pub fn span(&self, m: &Machine<'_>) -> Option<usize> {
         let mut last = usize::try_from(self.offset.get(m)).ok()?;
@@ -90,7 +90,7 @@ impl Place {
 
 /// An element of a buffer at compiled indices.
 pub struct Access {
-    place: Arc<Place>,
+    place: Arc<BufferView>,
     indices: Vec<Int>,
     /// Position in elements, where it is known to be within bounds.
     direct: Option<Affine>,
@@ -139,7 +139,7 @@ impl Watching {
 
 impl Access {
     /// An access; `cell` is the size of the memory's cells where their state is kept.
-    pub fn new(place: &Arc<Place>, indices: Vec<Int>, cell: Option<usize>) -> Self {
+    pub fn new(place: &Arc<BufferView>, indices: Vec<Int>, cell: Option<usize>) -> Self {
         let size = place.dtype.bytes();
         let direct = (place.dtype.lanes == 1).then(|| direct(place, &indices)).flatten();
         let cells = cell.map(|c| (size / c.max(1)).max(1));
@@ -310,7 +310,7 @@ impl Access {
         })
     }
 
-    /// The element as a copy takes it: `None` where nobody wrote it.
+    /// The element as a copy takes it: `None` where it is unwritten.
     pub fn copy(&self, m: &mut Machine<'_>) -> Option<Cell> {
         let zero = Some(Cell::new(0));
         let Some(at) = self.position(m) else { return zero };
@@ -370,8 +370,8 @@ impl Access {
         self.position(m)
     }
 
-    /// Writes an element at a position of [`Access::locate`]; `None` is what nobody wrote, and
-    /// leaves a cell that nobody wrote.
+    /// Writes an element at a position of [`Access::locate`]; `None` is an unwritten cell,
+    /// and leaves one.
     pub fn store_at(&self, m: &mut Machine<'_>, at: usize, value: Option<Cell>) {
         let size = self.size;
         let bits = value.map_or(0, |v| v.bits);
@@ -420,7 +420,7 @@ impl Access {
 
 /// The position as a sum of multiples of variables, if all indices are such sums and within
 /// bounds whatever the variables are.
-fn direct(place: &Place, indices: &[Int]) -> Option<Affine> {
+fn direct(place: &BufferView, indices: &[Int]) -> Option<Affine> {
     let mut at = Affine { base: place.offset.known()?, terms: Vec::new() };
     let mut last = i128::from(at.base);
     if at.base < 0 {

@@ -11,10 +11,10 @@ use crate::code::Code;
 use crate::compile::{Compiler, Run};
 use crate::expr::range_of;
 use crate::machine::{Machine, Memory, UNDEF, UNWRITTEN, WRITTEN};
-use crate::place::Place;
+use crate::place::BufferView;
 use crate::race::Watch;
 use crate::scalar::Scalar;
-use crate::{Arg, Options, Outcome, Output, State};
+use crate::{Arg, Outcome, Output, RunOptions, State};
 
 /// A compiled function for arguments of certain kinds.
 pub struct Program {
@@ -29,12 +29,12 @@ pub struct Program {
     watches: usize,
     body: Run,
     ret: Option<DType>,
-    options: Options,
+    options: RunOptions,
 }
 
 enum Parameter {
     Scalar { name: Arc<str>, slot: usize, dtype: DType },
-    Tensor { place: Arc<Place>, mode: Mode, shape: String },
+    Tensor { place: Arc<BufferView>, mode: Mode, shape: String },
 }
 
 /// A variable and the places that may give its value, as parameter and axis.
@@ -54,13 +54,23 @@ impl Program {
     /// Compiles a function for tensor arguments that come as `modes` says, one a tensor
     /// parameter. `name` is for messages. Fails where the function breaks a rule of the IR or
     /// does something that the interpreter does not know.
-    pub fn new(name: &str, func: &TensorFunc, modes: &[Mode], options: &Options) -> Result<Self> {
+    pub fn new(
+        name: &str,
+        func: &TensorFunc,
+        modes: &[Mode],
+        options: &RunOptions,
+    ) -> Result<Self> {
         well_formed::check_tensor(name, func)?;
         Self::compile(name, func, modes, options)
             .map_err(|e| e.context(format!("function `{name}`")).at(func.span))
     }
 
-    fn compile(name: &str, func: &TensorFunc, modes: &[Mode], options: &Options) -> Result<Self> {
+    fn compile(
+        name: &str,
+        func: &TensorFunc,
+        modes: &[Mode],
+        options: &RunOptions,
+    ) -> Result<Self> {
         let memories = Memories::new(func, modes, options.lenient());
         let mut c = Compiler::new(options, memories);
         let mut params = Vec::new();
@@ -239,7 +249,7 @@ impl Program {
     fn load<'a>(
         &self,
         m: &mut Machine<'a>,
-        place: &Place,
+        place: &BufferView,
         declared: &str,
         arg: &'a Arg,
     ) -> Result<()> {
@@ -309,7 +319,7 @@ impl Program {
     }
 
     /// Reads a tensor back from its memory.
-    fn output(&self, m: &Machine<'_>, param: usize, place: &Place) -> Result<Output> {
+    fn output(&self, m: &Machine<'_>, param: usize, place: &BufferView) -> Result<Output> {
         let shape = extents(place, m)?;
         let info = &self.memories.info[place.memory];
         let memory = &m.memories[place.memory];
@@ -345,7 +355,7 @@ impl Program {
     }
 }
 
-fn check_argument(place: &Place, mode: Mode, declared: &str, arg: &Arg) -> Result<()> {
+fn check_argument(place: &BufferView, mode: Mode, declared: &str, arg: &Arg) -> Result<()> {
     let name = &place.name;
     let fits = match arg {
         Arg::Tensor(_) => true,
@@ -380,7 +390,7 @@ fn check_argument(place: &Place, mode: Mode, declared: &str, arg: &Arg) -> Resul
 }
 
 /// The extents of a parameter.
-fn extents(place: &Place, m: &Machine<'_>) -> Result<Vec<usize>> {
+fn extents(place: &BufferView, m: &Machine<'_>) -> Result<Vec<usize>> {
     let shape = place.dims.iter().map(|d| usize::try_from(d.extent.get(m)).ok());
     let shape: Option<Vec<usize>> = shape.collect();
     match shape {
@@ -390,7 +400,7 @@ fn extents(place: &Place, m: &Machine<'_>) -> Result<Vec<usize>> {
 }
 
 /// Whether the elements follow each other without gaps from the start of the memory.
-fn is_dense(place: &Place, m: &Machine<'_>, shape: &[usize]) -> bool {
+fn is_dense(place: &BufferView, m: &Machine<'_>, shape: &[usize]) -> bool {
     let mut stride = 1i64;
     let strides = place.dims.iter().zip(shape).rev().all(|(d, &n)| {
         let fits = n <= 1 || d.stride.get(m) == stride;
@@ -416,7 +426,7 @@ struct Offsets {
 }
 
 impl Offsets {
-    fn new(place: &Place, m: &Machine<'_>, shape: &[usize]) -> Self {
+    fn new(place: &BufferView, m: &Machine<'_>, shape: &[usize]) -> Self {
         Offsets {
             shape: shape.to_vec(),
             strides: place.dims.iter().map(|d| d.stride.get(m)).collect(),

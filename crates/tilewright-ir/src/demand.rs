@@ -4,7 +4,7 @@
 //!   first operation of an expression for which it is not proven.
 //! * [`decisive_loads`]: the loads whose values decide more than the value of the expression. In
 //!   `B[i] + A[B[j]] // B[k]`, these are `B[j]`, which says what is read, and `B[k]`, which must not
-//!   be zero. Whoever changes what such a load reads has to show that the program still may run,
+//!   be zero. A pass that changes what such a load reads has to show that the program still may run,
 //!   even where the result is unused.
 //!
 //! A load counts as something that may fail: whether its indices are in range is asked elsewhere.
@@ -36,7 +36,7 @@ pub(crate) enum Need {
 }
 
 impl fmt::Display for Demand {
-    /// What the operation does, and what stands against it.
+    /// What the operation does, and why that may be undefined.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operand = &self.operand;
         match self.kind {
@@ -84,7 +84,7 @@ pub fn demand(e: &Expr) -> Option<Demand> {
     Some(Demand { operand: of(), holds, kind })
 }
 
-/// What stands in every lane.
+/// The value of every lane, where it is the same.
 fn scalar(e: &Expr) -> &Expr {
     match e.kind() {
         ExprKind::Broadcast(inner) => inner,

@@ -2,7 +2,7 @@
 //!
 //! [`Effects`] is a set of facts that follows from the node and from the effects of its parts. Each
 //! node keeps its own since it was made ([`Expr::effects`], [`Stmt::effects`]), so asking takes
-//! constant time, also where nodes are shared. A fact stands if any part has it, whether or not
+//! constant time, also where nodes are shared. A fact holds if any part has it, whether or not
 //! that part is evaluated: without it, nothing of its kind happens.
 
 use std::ops::{BitOr, BitOrAssign};

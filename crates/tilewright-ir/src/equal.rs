@@ -10,7 +10,7 @@
 //! ```
 //! use tilewright_ir::{Expr, Var, equal};
 //! let (i, j) = (Var::index("i"), Var::index("j"));
-//! let options = equal::Options { free: equal::Free::Paired, ..Default::default() };
+//! let options = equal::Equality { free: equal::Free::Paired, ..Default::default() };
 //! assert!(equal::exprs(&(&i + 1), &(&j + 1), &options).is_ok());
 //! let d = equal::exprs(&(&i + 1), &(&j + 2), &options).unwrap_err();
 //! assert_eq!(d.to_string(), "`i + 1` against `j + 2`");
@@ -63,7 +63,7 @@ pub enum Free {
 
 /// What counts.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct Equality {
     /// Whether the names and the order of functions, the attribute `global_symbol` and privacy
     /// count. Without, functions of one name are compared with each other, and the rest in order.
     pub names: bool,
@@ -75,24 +75,24 @@ pub struct Options {
     pub free: Free,
 }
 
-impl Default for Options {
+impl Default for Equality {
     /// Everything counts.
     fn default() -> Self {
-        Options { names: true, block_names: true, regions: Regions::Exact, free: Free::Identical }
+        Equality { names: true, block_names: true, regions: Regions::Exact, free: Free::Identical }
     }
 }
 
-impl Options {
+impl Equality {
     /// What matters for what a program does: names of functions and blocks do not count, and
     /// regions only where both sides declare them.
     pub fn loose() -> Self {
         let regions = Regions::WhereBoth;
-        Options { names: false, block_names: false, regions, ..Self::texts() }
+        Equality { names: false, block_names: false, regions, ..Self::texts() }
     }
 
     /// Everything counts, in modules that were read on their own.
     pub fn texts() -> Self {
-        Options { free: Free::Named, ..Self::default() }
+        Equality { free: Free::Named, ..Self::default() }
     }
 }
 
@@ -126,7 +126,7 @@ impl std::error::Error for Difference {}
 pub type Check = Result<(), Box<Difference>>;
 
 /// Compares two modules.
-pub fn modules(a: &Module, b: &Module, options: &Options) -> Check {
+pub fn modules(a: &Module, b: &Module, options: &Equality) -> Check {
     let mut m = Matcher::new(options);
     let pairs = m.pair_functions(a, b)?;
     let attrs = m.attrs(&a.attrs, &b.attrs, "attribute", "");
@@ -138,22 +138,22 @@ pub fn modules(a: &Module, b: &Module, options: &Options) -> Check {
 }
 
 /// Compares two tensor functions.
-pub fn tensor_funcs(a: &TensorFunc, b: &TensorFunc, options: &Options) -> Check {
+pub fn tensor_funcs(a: &TensorFunc, b: &TensorFunc, options: &Equality) -> Check {
     Matcher::new(options).tensor_func(a, b)
 }
 
 /// Compares two graph functions. They agree on what they call if the names do.
-pub fn graph_funcs(a: &GraphFunc, b: &GraphFunc, options: &Options) -> Check {
+pub fn graph_funcs(a: &GraphFunc, b: &GraphFunc, options: &Equality) -> Check {
     Matcher::new(options).graph_func(a, b)
 }
 
-/// Compares two statements; [`Options::free`] says what becomes of free variables and buffers.
-pub fn stmts(a: &Stmt, b: &Stmt, options: &Options) -> Check {
+/// Compares two statements; [`Equality::free`] says what becomes of free variables and buffers.
+pub fn stmts(a: &Stmt, b: &Stmt, options: &Equality) -> Check {
     Matcher::new(options).stmt(a, b)
 }
 
-/// Compares two expressions; [`Options::free`] says what becomes of free variables and buffers.
-pub fn exprs(a: &Expr, b: &Expr, options: &Options) -> Check {
+/// Compares two expressions; [`Equality::free`] says what becomes of free variables and buffers.
+pub fn exprs(a: &Expr, b: &Expr, options: &Equality) -> Check {
     Matcher::new(options).expr(a, b)
 }
 
@@ -161,7 +161,7 @@ pub fn exprs(a: &Expr, b: &Expr, options: &Options) -> Check {
 pub fn exprs_with<'a>(
     a: &Expr,
     b: &Expr,
-    options: &Options,
+    options: &Equality,
     pairs: impl IntoIterator<Item = (&'a Var, &'a Var)>,
 ) -> Check {
     let mut m = Matcher::new(options);
@@ -173,7 +173,7 @@ pub fn exprs_with<'a>(
 
 /// Whether two expressions over the same variables and buffers are equal.
 pub fn same_expr(a: &Expr, b: &Expr) -> bool {
-    a.ptr_eq(b) || may_agree(a, b) && exprs(a, b, &Options::default()).is_ok()
+    a.ptr_eq(b) || may_agree(a, b) && exprs(a, b, &Equality::default()).is_ok()
 }
 
 /// Whether two expressions agree in what their nodes keep, and at their roots. Most that differ do
@@ -265,7 +265,7 @@ impl<T: Clone + Eq + Hash> Pairs<T> {
 }
 
 struct Matcher<'o> {
-    options: &'o Options,
+    options: &'o Equality,
     vars: Pairs<Var>,
     buffers: Pairs<Buffer>,
     graph_vars: Pairs<GraphVar>,
@@ -278,7 +278,7 @@ struct Matcher<'o> {
 }
 
 impl<'o> Matcher<'o> {
-    fn new(options: &'o Options) -> Self {
+    fn new(options: &'o Equality) -> Self {
         Matcher {
             options,
             vars: Pairs::new(),
@@ -484,7 +484,7 @@ mod tests {
     }
 
     fn check(a: &TensorFunc, b: &TensorFunc, expected: Expect) {
-        for options in [Options::default(), Options::loose()] {
+        for options in [Equality::default(), Equality::loose()] {
             let left = tensor_funcs(a, b, &options).map_err(|d| d.to_string());
             expected.assert_eq(&left.err().unwrap_or_else(|| "equal".into()));
         }
@@ -536,7 +536,8 @@ mod tests {
     #[test]
     fn regions_count_as_the_options_say() {
         let (a, b) = (sample(|_| {}), sample(|p| p.reads = true));
-        let with = |regions| tensor_funcs(&a, &b, &Options { regions, ..Options::default() }).err();
+        let with =
+            |regions| tensor_funcs(&a, &b, &Equality { regions, ..Equality::default() }).err();
         expect!["block `root`, loop `i`, block `first`, reads: not declared against 1 regions"]
             .assert_eq(&with(Regions::Exact).map_or("equal".into(), |d| d.to_string()));
         assert_eq!(with(Regions::WhereBoth), None);
@@ -545,7 +546,7 @@ mod tests {
     }
 
     fn check_exprs(a: &Expr, b: &Expr, expected: Expect) {
-        let options = Options { free: Free::Paired, ..Options::default() };
+        let options = Equality { free: Free::Paired, ..Equality::default() };
         let got = exprs(a, b, &options).map_err(|d| d.to_string());
         expected.assert_eq(&got.err().unwrap_or_else(|| "equal".into()));
     }
@@ -562,8 +563,8 @@ mod tests {
             &(&i + &k),
             expect!["one variable `i` against another variable `i`"],
         );
-        assert!(exprs(&i.expr(), &j.expr(), &Options::default()).is_err());
-        assert!(exprs_with(&i.expr(), &j.expr(), &Options::default(), [(&i, &j)]).is_ok());
+        assert!(exprs(&i.expr(), &j.expr(), &Equality::default()).is_err());
+        assert!(exprs_with(&i.expr(), &j.expr(), &Equality::default(), [(&i, &j)]).is_ok());
         assert!(same_expr(&(&i + 1), &(&i + 1)));
     }
 
@@ -663,25 +664,25 @@ mod tests {
 
     #[test]
     fn modules_compare_by_name_or_by_order() {
-        let text = |a: &Module, b: &Module, o: &Options| {
+        let text = |a: &Module, b: &Module, o: &Equality| {
             modules(a, b, o).err().map_or("equal".into(), |d| d.to_string())
         };
         let (a, b) = (module("f", 1.0), module("g", 1.0));
         expect!["functions `f`, `main` against functions `g`, `main`"].assert_eq(&text(
             &a,
             &b,
-            &Options::default(),
+            &Equality::default(),
         ));
-        expect!["equal"].assert_eq(&text(&a, &b, &Options::loose()));
-        expect!["equal"].assert_eq(&text(&a, &module("f", 1.0), &Options::default()));
+        expect!["equal"].assert_eq(&text(&a, &b, &Equality::loose()));
+        expect!["equal"].assert_eq(&text(&a, &module("f", 1.0), &Equality::default()));
         expect!["function `f`, block `root`, loop `i`, block `first`, store to `T`, value: `row[0] + T.float32(1.0)` against `row[0] + T.float32(2.0)`"]
-            .assert_eq(&text(&a, &module("g", 2.0), &Options::loose()));
+            .assert_eq(&text(&a, &module("g", 2.0), &Equality::loose()));
     }
 
     #[test]
     fn graph_functions_compare_calls_types_and_constants() {
         let text = |a: &GraphFunc, b: &GraphFunc| {
-            let d = graph_funcs(a, b, &Options::default()).err();
+            let d = graph_funcs(a, b, &Equality::default()).err();
             d.map_or("equal".into(), |d| d.to_string())
         };
         expect!["equal"].assert_eq(&text(&call("f", "y"), &call("f", "z")));
@@ -711,7 +712,7 @@ mod tests {
             let body = Stmt::spanned(kind(v), Some(Span::new(start, start + 1)));
             Stmt::serial(&i, Expr::i32(4), body)
         };
-        let d = stmts(&at(1, 5), &at(2, 9), &Options::default());
+        let d = stmts(&at(1, 5), &at(2, 9), &Equality::default());
         let spans = d.err().map(|d| (d.left_span, d.right_span));
         assert_eq!(spans, Some((Some(Span::new(5, 6)), Some(Span::new(9, 10)))));
     }
@@ -726,8 +727,8 @@ mod tests {
         check(&func("a", 1), &func("a", 2), expect!["attribute `a`: 1 against 2"]);
         check(&func("a", 1), &func("b", 1), expect!["attribute `a`: 1 against nothing"]);
         let (x, y) = (func("global_symbol", 1), func("global_symbol", 2));
-        assert!(tensor_funcs(&x, &y, &Options::default()).is_err());
-        assert!(tensor_funcs(&x, &y, &Options::loose()).is_ok());
+        assert!(tensor_funcs(&x, &y, &Equality::default()).is_err());
+        assert!(tensor_funcs(&x, &y, &Equality::loose()).is_ok());
         assert_eq!(fingerprint(&x), fingerprint(&y));
     }
 
@@ -737,7 +738,7 @@ mod tests {
         let term = Expr::let_in(x.clone(), &i + 1, &x + &x);
         let shared = &term + &term;
         let apart = &term + &Subst::refresh().expr(&term);
-        assert!(exprs(&shared, &apart, &Options::default()).is_ok());
-        assert!(exprs(&apart, &shared, &Options::default()).is_ok());
+        assert!(exprs(&shared, &apart, &Equality::default()).is_ok());
+        assert!(exprs(&apart, &shared, &Equality::default()).is_ok());
     }
 }

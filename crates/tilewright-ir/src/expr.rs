@@ -241,7 +241,7 @@ impl Expr {
         self.0.summary.effects
     }
 
-    /// The number of nodes as text, where a shared node counts each time that it stands there; at
+    /// The number of nodes as text, where a shared node counts each time that it occurs there; at
     /// most `u32::MAX`.
     pub fn size(&self) -> u32 {
         self.0.summary.size

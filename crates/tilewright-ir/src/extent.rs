@@ -1,7 +1,7 @@
 //! Extents: the sizes of loops, axes and buffers, and the type that holds them.
 //!
-//! Machine integers wrap, and a size that wrapped is another size. Whoever computes a size or an
-//! index does it with the functions of this module: constants are exact, and the result has the
+//! Machine integers wrap, and a size that wrapped is another size. Code that computes a size or an
+//! index uses the functions of this module: constants are exact, and the result has the
 //! widest type of its operands, or `int64` where that type cannot hold it. What `int64` cannot
 //! hold is refused.
 //!

@@ -2,7 +2,7 @@
 //!
 //! A row of the table has the name in text, what the function computes, and the facts that others
 //! use: what its operands and its result may be, when it is not defined, what it costs, whether it
-//! commutes, and how its values are bounded. How it becomes machine code stands in one table of the
+//! commutes, and how its values are bounded. How it becomes machine code is said by one table of the
 //! code generator.
 //!
 //! ```

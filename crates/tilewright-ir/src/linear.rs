@@ -26,7 +26,7 @@ pub struct Linear {
     pub dtype: DType,
 }
 
-/// Coefficients beyond this are not worth following; sums and products of two stay in `i128`.
+/// Coefficients beyond this are not followed; sums and products of two stay in `i128`.
 pub const LIMIT: i128 = 1 << 62;
 
 /// Whether sums and products in a type are taken as those of integers: in narrower types and in
@@ -51,7 +51,7 @@ impl Linear {
     }
 
     /// The form of an integer expression, with sums, differences, products by constants and
-    /// widening casts multiplied out; `None` where a coefficient gets out of hand.
+    /// widening casts multiplied out; `None` where a coefficient gets too large.
     pub fn of(e: &Expr) -> Option<Linear> {
         match e.kind() {
             ExprKind::Binary(op, a, b) if is_ring(e.dtype()) => match op {
@@ -79,7 +79,7 @@ impl Linear {
         self.terms.is_empty().then_some(self.constant)
     }
 
-    /// The coefficient of a variable; `None` where it stands in a term that is not looked into.
+    /// The coefficient of a variable; `None` where it is in a term that is not looked into.
     pub fn coefficient(&self, var: &Var) -> Option<i128> {
         let mut found = 0;
         for (atom, c) in &self.terms {
@@ -93,7 +93,7 @@ impl Linear {
         Some(found)
     }
 
-    /// `self + other * by`; `None` where a coefficient gets out of hand.
+    /// `self + other * by`; `None` where a coefficient gets too large.
     pub fn plus(mut self, other: &Linear, by: i128) -> Option<Linear> {
         for (atom, c) in &other.terms {
             let c = c.checked_mul(by)?;
@@ -108,7 +108,7 @@ impl Linear {
         (self.terms.iter().all(|t| small(t.1)) && small(self.constant)).then_some(self)
     }
 
-    /// `self * by`; `None` where a coefficient gets out of hand.
+    /// `self * by`; `None` where a coefficient gets too large.
     pub fn times(&self, by: i128) -> Option<Linear> {
         Linear::constant(0, self.dtype).plus(self, by)
     }

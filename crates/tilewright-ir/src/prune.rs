@@ -1,7 +1,7 @@
 //! What does nothing, judged by the text alone, goes.
 //!
 //! Empty loops, branches, blocks and sequences; branches whose condition is a constant; bindings
-//! that nobody reads; memory that nobody touches; evaluations without effect. What has an effect
+//! that are never read; memory that is never accessed; evaluations without effect. What has an effect
 //! stays: a call to C is kept wherever it stood.
 
 use std::collections::HashSet;
@@ -49,7 +49,7 @@ fn outermost_calls(e: &Expr) -> Vec<Expr> {
     }
 }
 
-/// What is left of expressions whose values nobody wants.
+/// What is left of expressions whose values are not used.
 pub fn only_effects<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> Stmt {
     let calls = exprs.into_iter().flat_map(outermost_calls);
     Stmt::seq(calls.map(|e| Stmt::new(StmtKind::Evaluate(e))))

@@ -6,7 +6,7 @@
 //!
 //! This module is the definition of the arithmetic; functions with a name are in
 //! [`crate::intrinsic`]. The interpreter runs by it, with faster forms of some of it that tests
-//! compare with this one, and whoever folds constants asks it.
+//! compare with this one, and constant folding uses it.
 //!
 //! ```
 //! use tilewright_ir::scalar::{Fault, Scalar};

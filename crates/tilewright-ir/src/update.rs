@@ -14,7 +14,7 @@
 //! ```
 //!
 //! What is combined may read other cells of the buffer. Whether an update of those comes in between
-//! is a question about indices, which whoever exchanges updates has to ask.
+//! is a question about indices, which a caller that exchanges updates has to ask.
 
 use std::collections::HashMap;
 

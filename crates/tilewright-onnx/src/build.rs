@@ -18,7 +18,7 @@ use tilewright_ops::{self as ops, Operand};
 
 use crate::dims::MAX_RANK;
 use crate::fold;
-use crate::node::Value;
+use crate::node::Imported;
 
 /// What importing may spend.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ struct Shared {
 /// A call, or nothing where it was taken back.
 struct Call {
     func: usize,
-    args: Vec<Value>,
+    args: Vec<Imported>,
     outs: Vec<GraphVar>,
 }
 
@@ -98,9 +98,9 @@ impl Builder {
         &mut self,
         base: &'static str,
         key: &dyn Debug,
-        args: &[Value],
+        args: &[Imported],
         make: impl FnOnce() -> Result<TensorFunc>,
-    ) -> Result<Value> {
+    ) -> Result<Imported> {
         self.call_many(base, key, args, make)?
             .pop()
             .ok_or_else(|| Error::internal(format!("`{base}` has no result")))
@@ -111,9 +111,9 @@ impl Builder {
         &mut self,
         base: &'static str,
         key: &dyn Debug,
-        args: &[Value],
+        args: &[Imported],
         make: impl FnOnce() -> Result<TensorFunc>,
-    ) -> Result<Vec<Value>> {
+    ) -> Result<Vec<Imported>> {
         let func = self.function(base, key, args.len(), make)?;
         let shared = &mut self.functions[func];
         // Operators that take types only do not see the shapes of all their operands.
@@ -128,7 +128,7 @@ impl Builder {
             return shared
                 .outs
                 .iter()
-                .map(|o| Ok(Value::Const(Tensor::zeros(o.dtype, &o.shape)?)))
+                .map(|o| Ok(Imported::Const(Tensor::zeros(o.dtype, &o.shape)?)))
                 .collect();
         }
         let constants: Option<Vec<Tensor>> = args.iter().map(|a| a.constant().cloned()).collect();
@@ -142,13 +142,13 @@ impl Builder {
             let results = fold::run(&program, &constants, &shared.outs);
             shared.program = Some(program);
             let results = results?;
-            return Ok(results.into_iter().map(Value::Const).collect());
+            return Ok(results.into_iter().map(Imported::Const).collect());
         }
         Ok(self.push(func, args))
     }
 
     /// Copies a value, so that it has a variable of its own.
-    pub(crate) fn copy(&mut self, value: &Value) -> Result<Value> {
+    pub(crate) fn copy(&mut self, value: &Imported) -> Result<Imported> {
         let x = operand(value);
         let make = || ops::movement::copy(&x);
         let func = self.function("copy", &x, 1, make)?;
@@ -193,27 +193,28 @@ impl Builder {
         Ok(at)
     }
 
-    fn push(&mut self, func: usize, args: &[Value]) -> Vec<Value> {
+    fn push(&mut self, func: usize, args: &[Imported]) -> Vec<Imported> {
         let outs = &self.functions[func].outs;
         let name = identifier(&self.hint);
-        let values: Vec<(GraphVar, Value)> = outs
+        let values: Vec<(GraphVar, Imported)> = outs
             .iter()
             .map(|o| {
                 let var = GraphVar::tensor(name.as_str(), TensorType::fixed(&o.shape, o.dtype));
-                let value = Value::Var { var: var.clone(), shape: o.shape.clone(), dtype: o.dtype };
+                let value =
+                    Imported::Var { var: var.clone(), shape: o.shape.clone(), dtype: o.dtype };
                 (var, value)
             })
             .collect();
         let at = self.calls.len();
-        let (outs, values): (Vec<GraphVar>, Vec<Value>) = values.into_iter().unzip();
+        let (outs, values): (Vec<GraphVar>, Vec<Imported>) = values.into_iter().unzip();
         self.defined_by.extend(outs.iter().map(|v| (v.id(), at)));
         self.calls.push(Some(Call { func, args: args.to_vec(), outs }));
         values
     }
 
     /// Says that the graph reads a value this often, under one of its names.
-    pub(crate) fn note_uses(&mut self, value: &Value, uses: usize) {
-        if let Value::Var { var, .. } = value
+    pub(crate) fn note_uses(&mut self, value: &Imported, uses: usize) {
+        if let Imported::Var { var, .. } = value
             && let Some(conv) = self.convolutions.get_mut(&var.id())
         {
             conv.uses = conv.uses.max(uses);
@@ -236,7 +237,7 @@ impl Builder {
             }
             let call = self.defined_by.get(&var.id()).and_then(|&at| self.calls[at].as_ref());
             match call {
-                Some(call) => open.extend(call.args.iter().filter_map(Value::var)),
+                Some(call) => open.extend(call.args.iter().filter_map(Imported::var)),
                 None => found.push(var.clone()),
             }
         }
@@ -249,14 +250,16 @@ impl Builder {
         mut self,
         params: Vec<GraphVar>,
         mut attrs: Attrs,
-        outputs: Vec<(String, Value)>,
+        outputs: Vec<(String, Imported)>,
     ) -> Result<Module> {
         let inputs: HashSet<u64> = params.iter().map(GraphVar::id).collect();
         let mut returned: Vec<GraphVar> = Vec::new();
         let mut seen = HashSet::new();
         for (name, value) in &outputs {
             let own = match value {
-                Value::Var { var, .. } if !inputs.contains(&var.id()) && seen.insert(var.id()) => {
+                Imported::Var { var, .. }
+                    if !inputs.contains(&var.id()) && seen.insert(var.id()) =>
+                {
                     value.clone()
                 }
                 _ => {
@@ -264,7 +267,7 @@ impl Builder {
                     self.copy(value)?
                 }
             };
-            if let Value::Var { var, .. } = own {
+            if let Imported::Var { var, .. } = own {
                 returned.push(var);
             }
         }
@@ -283,8 +286,8 @@ impl Builder {
                 name
             });
             let args = call.args.iter().map(|a| match a {
-                Value::Const(t) => GraphExpr::Const(t.clone()),
-                Value::Var { var, .. } => var.expr(),
+                Imported::Const(t) => GraphExpr::Const(t.clone()),
+                Imported::Var { var, .. } => var.expr(),
             });
             let outs: Vec<TensorType> =
                 shared.outs.iter().map(|o| TensorType::fixed(&o.shape, o.dtype)).collect();
@@ -339,7 +342,7 @@ impl Builder {
             .map(|call| {
                 let live = call.outs.iter().any(|v| needed.contains(&v.id()));
                 if live {
-                    needed.extend(call.args.iter().filter_map(Value::var).map(GraphVar::id));
+                    needed.extend(call.args.iter().filter_map(Imported::var).map(GraphVar::id));
                 }
                 live
             })
@@ -355,7 +358,7 @@ pub(crate) fn name_list(names: impl IntoIterator<Item: Into<Arc<str>>>) -> Attr 
 }
 
 /// Shape and type of a value, as the operators take them.
-pub(crate) fn operand(value: &Value) -> Operand {
+pub(crate) fn operand(value: &Imported) -> Operand {
     Operand::new(value.shape(), value.dtype())
 }
 

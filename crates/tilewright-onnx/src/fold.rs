@@ -5,7 +5,7 @@
 //! such operators often.
 
 use half::{bf16, f16};
-use tilewright_interp::{Arg, Mode, Options, Output, Program};
+use tilewright_interp::{Arg, Mode, Output, Program, RunOptions};
 use tilewright_ir::{DType, Error, Result, Tensor, TensorFunc, TypeKind};
 use tilewright_ops::Operand;
 
@@ -14,7 +14,7 @@ use tilewright_ops::Operand;
 pub(crate) fn compile(name: &str, func: &TensorFunc, inputs: usize) -> Result<Program> {
     let mode = |at| if at < inputs { Mode::Given } else { Mode::Fresh };
     let modes: Vec<Mode> = (0..func.params.len()).map(mode).collect();
-    Program::new(name, func, &modes, &Options::default())
+    Program::new(name, func, &modes, &RunOptions::default())
 }
 
 /// Runs a function on constants; its last parameters, of these shapes, are the results.

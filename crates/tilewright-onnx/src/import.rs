@@ -18,7 +18,7 @@ use crate::build::{Budget, Builder, check_extents, name_list};
 use crate::data;
 use crate::dims;
 use crate::model::Model;
-use crate::node::{Node, Value};
+use crate::node::{Imported, Node};
 use crate::proto::{Bytes, GraphProto, NodeProto, TensorProto};
 use crate::registry::{self, Operator};
 
@@ -117,7 +117,7 @@ struct Importer<'a> {
     /// The node that computes a value.
     producers: HashMap<&'a str, usize>,
     /// What is known and still needed.
-    values: HashMap<&'a str, Value>,
+    values: HashMap<&'a str, Imported>,
     /// How often the rest of the graph reads a value.
     uses: HashMap<&'a str, usize>,
 }
@@ -171,12 +171,12 @@ impl<'a> Importer<'a> {
                 input.accepts(t.dtype(), t.shape())?;
             }
             let value = match given.filter(|_| fixed.contains(input.name.as_str())) {
-                Some(t) => Value::Const(t.clone()),
+                Some(t) => Imported::Const(t.clone()),
                 None => {
                     let ty = TensorType::fixed(&shape, dtype);
                     let var = GraphVar::tensor(input.name.as_str(), ty);
                     params.push(var.clone());
-                    Value::Var { var, shape, dtype }
+                    Imported::Var { var, shape, dtype }
                 }
             };
             values.insert(proto.name.as_str(), value);
@@ -382,7 +382,7 @@ impl<'a> Importer<'a> {
     }
 
     /// A value by its name, if it is known. Counts as one of its uses: the last one forgets it.
-    fn value(&mut self, name: &'a str) -> Result<Option<Value>> {
+    fn value(&mut self, name: &'a str) -> Result<Option<Imported>> {
         let left = self.uses.get_mut(name).map_or(0, |uses| {
             *uses = uses.saturating_sub(1);
             *uses
@@ -399,9 +399,9 @@ impl<'a> Importer<'a> {
         let tensor = data::tensor(proto, self.model.folder.as_ref())
             .map_err(|e| e.context(format!("constant `{name}`")))?;
         if left > 0 {
-            self.values.insert(name, Value::Const(tensor.clone()));
+            self.values.insert(name, Imported::Const(tensor.clone()));
         }
-        Ok(Some(Value::Const(tensor)))
+        Ok(Some(Imported::Const(tensor)))
     }
 }
 

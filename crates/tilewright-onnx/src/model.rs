@@ -55,7 +55,7 @@ pub struct ValueType {
 pub enum Dim {
     /// A number above 0.
     Fixed(usize),
-    /// A name: the same extent wherever the name stands.
+    /// A name: the same extent wherever the name occurs.
     Named(String),
     /// Nothing usable: no value, 0, a negative number, or the name `?`.
     Open,

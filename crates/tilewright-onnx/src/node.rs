@@ -1,6 +1,6 @@
 //! What an operator's importer sees: its node, with typed access that explains what is wrong.
 //!
-//! Every attribute must be asked for: [`Node::finish`] refuses one that nobody read, so that an
+//! Every attribute must be asked for: [`Node::finish`] refuses one that was not read, so that an
 //! attribute cannot be dropped silently.
 
 use std::cell::{Cell, RefCell};
@@ -13,7 +13,7 @@ use crate::proto::{AttributeProto, AttributeType, NodeProto, TensorProto};
 
 /// A value while a graph is imported.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub(crate) enum Imported {
     /// Known at import.
     Const(Tensor),
     /// Computed when the model runs; its shape is known.
@@ -27,12 +27,12 @@ pub(crate) enum Value {
     },
 }
 
-impl Value {
+impl Imported {
     /// Extents.
     pub(crate) fn shape(&self) -> &[usize] {
         match self {
-            Value::Const(t) => t.shape(),
-            Value::Var { shape, .. } => shape,
+            Imported::Const(t) => t.shape(),
+            Imported::Var { shape, .. } => shape,
         }
     }
 
@@ -44,24 +44,24 @@ impl Value {
     /// Element type.
     pub(crate) fn dtype(&self) -> DType {
         match self {
-            Value::Const(t) => t.dtype(),
-            Value::Var { dtype, .. } => *dtype,
+            Imported::Const(t) => t.dtype(),
+            Imported::Var { dtype, .. } => *dtype,
         }
     }
 
     /// The tensor, where it is known at import.
     pub(crate) fn constant(&self) -> Option<&Tensor> {
         match self {
-            Value::Const(t) => Some(t),
-            Value::Var { .. } => None,
+            Imported::Const(t) => Some(t),
+            Imported::Var { .. } => None,
         }
     }
 
     /// The variable, where it is not known at import.
     pub(crate) fn var(&self) -> Option<&GraphVar> {
         match self {
-            Value::Const(_) => None,
-            Value::Var { var, .. } => Some(var),
+            Imported::Const(_) => None,
+            Imported::Var { var, .. } => Some(var),
         }
     }
 }
@@ -73,7 +73,7 @@ pub(crate) struct Node<'a> {
     pub(crate) label: String,
     /// Version of the operator set.
     pub(crate) opset: i64,
-    inputs: Vec<Option<Value>>,
+    inputs: Vec<Option<Imported>>,
     folder: Option<&'a Folder>,
     attributes: HashMap<&'a str, &'a AttributeProto>,
     read: RefCell<HashSet<&'a str>>,
@@ -87,7 +87,7 @@ impl<'a> Node<'a> {
         proto: &'a NodeProto,
         label: String,
         opset: i64,
-        inputs: Vec<Option<Value>>,
+        inputs: Vec<Option<Imported>>,
         folder: Option<&'a Folder>,
     ) -> Result<Self> {
         let mut attributes = HashMap::new();
@@ -122,17 +122,17 @@ impl<'a> Node<'a> {
     }
 
     /// The input at a position, which must be there.
-    pub(crate) fn input(&self, at: usize) -> Result<&Value> {
+    pub(crate) fn input(&self, at: usize) -> Result<&Imported> {
         self.optional(at).ok_or_else(|| Error::model(format!("input {at} is missing")))
     }
 
     /// The input at a position, if there is one.
-    pub(crate) fn optional(&self, at: usize) -> Option<&Value> {
+    pub(crate) fn optional(&self, at: usize) -> Option<&Imported> {
         self.inputs.get(at).and_then(Option::as_ref)
     }
 
     /// All inputs, each of which must be there.
-    pub(crate) fn all_inputs(&self) -> Result<Vec<Value>> {
+    pub(crate) fn all_inputs(&self) -> Result<Vec<Imported>> {
         (0..self.input_count()).map(|i| self.input(i).cloned()).collect()
     }
 

@@ -78,7 +78,7 @@ pub struct NodeProto {
     /// Names of the inputs; empty for an optional input that is absent.
     #[prost(string, repeated, tag = "1")]
     pub input: Vec<String>,
-    /// Names of the outputs; empty for an output that nobody wants.
+    /// Names of the outputs; empty for an output that is not used.
     #[prost(string, repeated, tag = "2")]
     pub output: Vec<String>,
     /// Name, for people.

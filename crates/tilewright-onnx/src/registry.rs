@@ -5,7 +5,7 @@ use tilewright_ops::elementwise::{Binary, Unary, Variadic};
 use tilewright_ops::reduce::{Arg, Reduction};
 
 use crate::build::Builder;
-use crate::node::{Node, Value};
+use crate::node::{Imported, Node};
 use crate::ops::norm::Family;
 use crate::ops::{
     arithmetic, constants, contraction, movement, norm, pool, quantize, reduce, resize,
@@ -18,7 +18,7 @@ pub const OPSETS: (i64, i64) = (9, 28);
 pub(crate) const MANY: usize = 1024;
 
 /// Turns a node into values.
-pub(crate) type Import = fn(&Node, &mut Builder) -> Result<Vec<Value>>;
+pub(crate) type Import = fn(&Node, &mut Builder) -> Result<Vec<Imported>>;
 
 /// A supported operator.
 pub(crate) struct Operator {

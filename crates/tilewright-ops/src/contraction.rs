@@ -145,7 +145,7 @@ fn transposed(yes: bool) -> &'static str {
     if yes { " transposed" } else { "" }
 }
 
-/// A convolution (in truth a correlation) over any number of spatial axes.
+/// A convolution (strictly a correlation) over any number of spatial axes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Conv {
     /// `[N, C, D1, D2, ...]`.

@@ -122,7 +122,7 @@ fn max_of_windows(name: &str, x: &Tensor, windows: &[Window]) -> (Tensor, Tensor
     (source, out)
 }
 
-/// [`max_pool`], and where in `x` the value stands. Parameters: `x`, the result, the `int64`
+/// [`max_pool`], and where in `x` the value is. Parameters: `x`, the result, the `int64`
 /// positions of the same shape: offsets into the whole of `x`, of the first such value, in
 /// row-major order or (`column_major`) with the order of the spatial axes reversed.
 pub fn max_pool_with_indices(p: &Pool, column_major: bool) -> Result<TensorFunc> {

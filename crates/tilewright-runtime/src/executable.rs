@@ -128,7 +128,7 @@ impl Executable {
     fn memory(&self) -> Result<Memory> {
         let mut arena = Tensor::zeros(DType::U8, &[self.plan.arena_bytes])
             .map_err(|e| e.context("memory for intermediate results"))?;
-        // The arena never moves: tensors that share their bytes with nobody are written in place.
+        // The arena never moves: tensors that do not share their bytes are written in place.
         let start = arena.bytes_mut().as_mut_ptr();
         let slots = self.plan.steps.iter().flat_map(|step| &step.args);
         let address = |slot: &Slot| match *slot {

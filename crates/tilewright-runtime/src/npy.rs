@@ -26,7 +26,7 @@ const MAX_HEADER: usize = 1 << 16;
 const MAX_RANK: usize = 64;
 /// The header ends where the elements start, at a multiple of this.
 const HEADER_ALIGN: usize = 64;
-/// What is read at first where the length is not to be trusted; then twice as much each time.
+/// What is read at first where the length may be wrong; then twice as much each time.
 const FIRST_CHUNK: usize = 1 << 20;
 
 /// What a file says of its array.

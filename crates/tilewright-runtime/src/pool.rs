@@ -4,7 +4,7 @@
 //! loop and to see that it is done. A loop is published in memory that the workers watch: no lock,
 //! no queue, no system call while they are awake. Its iterations are taken in chunks from a
 //! counter, by the workers and by the calling thread; a worker that comes late finds nothing left,
-//! and nobody waits for it. A worker that has seen no work for a while sleeps.
+//! and no thread waits for it. A worker that has seen no work for a while sleeps.
 //!
 //! One loop runs at a time. A loop that starts while another runs, inside of it or from another
 //! thread, runs serially on its own thread.
@@ -41,9 +41,9 @@ struct Shared {
     /// Counts the loops (upper half), says whether the last one may still be joined ([`OPEN`]),
     /// and counts the workers in it (below).
     gate: Line<AtomicU64>,
-    /// The first iteration that nobody has taken.
+    /// The first iteration that no thread has taken.
     next: Line<AtomicI64>,
-    /// Written while the gate is closed and nobody is inside, read by those who are inside.
+    /// Written while the gate is closed and no thread is inside, read by the threads inside.
     job: UnsafeCell<Job>,
     /// A loop runs.
     busy: AtomicBool,
@@ -130,8 +130,8 @@ impl Pool {
         Ok(pool)
     }
 
-    /// The pool of so many threads that everybody in this process shares; it ends when nobody uses it
-    /// any more.
+    /// The pool of so many threads that all of this process shares; it ends when it is no longer
+    /// used.
     ///
     /// # Errors
     /// As [`Pool::new`].
@@ -184,7 +184,7 @@ unsafe extern "C" fn parallel_for(
     end: i64,
 ) {
     // SAFETY: the kernel hands on the workers that it was called with, which come from
-    // `Pool::workers`; whoever runs the kernel keeps the pool.
+    // `Pool::workers`; the caller that runs the kernel keeps the pool.
     let shared = unsafe { &*(*workers).user.cast_const().cast::<Shared>() };
     let count = end.saturating_sub(begin);
     if count <= 0 {
@@ -198,7 +198,7 @@ unsafe extern "C" fn parallel_for(
     // Fewer threads than iterations may be at work, never more.
     let parts = (shared.threads as i64).saturating_mul(CHUNKS_PER_THREAD);
     let chunk = (count / parts).max(1);
-    // SAFETY: `busy` was not set, so no loop runs: the gate is closed and nobody is inside.
+    // SAFETY: `busy` was not set, so no loop runs: the gate is closed and no thread is inside.
     unsafe { *shared.job.get() = Job { body: Some(body), workers, closure, end, chunk } };
     shared.next.0.store(begin, Ordering::Relaxed);
     let closed = shared.gate.0.load(Ordering::Relaxed);
@@ -231,7 +231,7 @@ impl Shared {
     /// # Safety
     /// The caller has published the job, or has gone through the gate.
     unsafe fn take_chunks(&self) {
-        // SAFETY: nobody writes the job while somebody may be here.
+        // SAFETY: the job is not written while a thread may be here.
         let Job { body, workers, closure, end, chunk } = unsafe { *self.job.get() };
         let Some(body) = body else { return };
         loop {
@@ -299,7 +299,7 @@ impl Shared {
     }
 
     fn wake_all(&self) {
-        // Whoever is about to sleep holds the lock until it does.
+        // A thread that is about to sleep holds the lock until it does.
         drop(self.sleep.lock().unwrap_or_else(PoisonError::into_inner));
         self.wake.notify_all();
     }
@@ -377,7 +377,7 @@ mod tests {
         let ids = Mutex::new(HashSet::new());
         let here = std::sync::Barrier::new(3);
         run(&pool.workers(), 0, 3, &|_, _, _| {
-            // Nobody gets past this before three threads have an iteration each.
+            // No thread gets past this before three threads have an iteration each.
             here.wait();
             ids.lock().expect("no panic").insert(std::thread::current().id());
         });

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tilewright_ir::{Attr, DType, Error, Expr, Result, TensorFunc, extent};
 
-use crate::schedule::{Schedule, block_site, loop_site};
-use crate::site::Site;
+use crate::cursor::Cursor;
+use crate::schedule::{Schedule, block_cursor, loop_cursor};
 use crate::trace::{BlockRef, Lambda, LoopRef, Value};
 
 /// A value that a script can give.
@@ -189,10 +189,10 @@ impl BlockOrLoop {
     ///
     /// # Errors
     /// `Refused` where there is no such block or loop.
-    pub(crate) fn site(&self, func: &TensorFunc) -> Result<Site> {
+    pub(crate) fn cursor(&self, func: &TensorFunc) -> Result<Cursor> {
         match self {
-            BlockOrLoop::Block(b) => block_site(func, &b.name),
-            BlockOrLoop::Loop(l) => loop_site(func, l),
+            BlockOrLoop::Block(b) => block_cursor(func, &b.name),
+            BlockOrLoop::Loop(l) => loop_cursor(func, l),
         }
     }
 }

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use tilewright_analysis::dependence::{keeps_order, touches};
+use tilewright_analysis::dependence::{accesses, keeps_order};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, DType, Error, Expr, Fold, ForKind, IterKind, IterVar, Range, Result, Stmt, StmtKind,
@@ -24,12 +24,12 @@ use tilewright_ir::{
 };
 use tilewright_sets::Engine;
 
+use crate::cursor::replace_in;
 use crate::index_map::IndexMap;
 use crate::padding::same_extent;
 use crate::primitive::primitives;
 use crate::relayout::Tidy;
-use crate::schedule::{Edited, block_site};
-use crate::site::replace_in;
+use crate::schedule::{Edited, block_cursor};
 use crate::trace::{BlockRef, Lambda};
 
 primitives! {
@@ -44,12 +44,12 @@ primitives! {
 }
 
 fn transform(func: &TensorFunc, block: &BlockRef, lambda: &Lambda) -> Result<Edited> {
-    let site = block_site(func, &block.name)?;
-    let refuse = |why: String| Error::refused(why).at(site.stmt.span());
-    let StmtKind::Block { bindings, predicate, block: b } = site.stmt.kind() else {
-        return Err(Error::internal("a block site is no block"));
+    let cursor = block_cursor(func, &block.name)?;
+    let refuse = |why: String| Error::refused(why).at(cursor.stmt.span());
+    let StmtKind::Block { bindings, predicate, block: b } = cursor.stmt.kind() else {
+        return Err(Error::internal("a block cursor is no block"));
     };
-    let nest = nest(&site.around, b, bindings, predicate).map_err(|why| {
+    let nest = nest(&cursor.around, b, bindings, predicate).map_err(|why| {
         refuse(format!("the loops around the block `{}` cannot be mapped: {why}", b.name))
     })?;
     let whole: Vec<(DType, Range)> =
@@ -62,21 +62,21 @@ fn transform(func: &TensorFunc, block: &BlockRef, lambda: &Lambda) -> Result<Edi
         return Err(refuse("the index map does not fill its box".into())
             .note(format!("no iteration is where {}", known.padding)));
     }
-    let kinds = kinds(&map, b).map_err(|e| e.at(site.stmt.span()))?;
-    let outer = nest.first().map_or(&site.stmt, |(_, s)| s);
+    let kinds = kinds(&map, b).map_err(|e| e.at(cursor.stmt.span()))?;
+    let outer = nest.first().map_or(&cursor.stmt, |(_, s)| s);
     let in_order = nest.iter().map(|(v, _)| Some(v)).eq(bindings.iter().map(Expr::as_var));
     if !(known.ordered && in_order) {
         let engine = Engine::new()?;
         let ranges: Vec<(Var, Range)> = nest
             .iter()
-            .filter_map(|(v, s)| crate::site::as_loop(s).map(|(_, r, _)| (v.clone(), r.clone())))
+            .filter_map(|(v, s)| crate::cursor::as_loop(s).map(|(_, r, _)| (v.clone(), r.clone())))
             .collect();
         let domain = engine.domain_of(&ranges, &[]);
         let vars: Vec<Var> = ranges.iter().map(|(v, _)| v.clone()).collect();
         let old: Vec<Expr> = vars.iter().map(Var::expr).collect();
         let new = map.apply(bindings);
-        keeps_order(&domain, &touches(&site.stmt, &domain)?, &vars, (&old, &new))
-            .map_err(|e| e.at(site.stmt.span()))?;
+        keeps_order(&domain, &accesses(&cursor.stmt, &domain)?, &vars, (&old, &new))
+            .map_err(|e| e.at(cursor.stmt.span()))?;
     }
     let iters: Vec<IterVar> = layout
         .ranges()
@@ -100,7 +100,7 @@ fn transform(func: &TensorFunc, block: &BlockRef, lambda: &Lambda) -> Result<Edi
     let bindings = layout.cells.iter().map(Var::expr).collect();
     let new = Stmt::spanned(
         StmtKind::Block { bindings, predicate: predicate.clone(), block: Arc::new(new) },
-        site.stmt.span(),
+        cursor.stmt.span(),
     );
     let new = Tidy::within(&engine, Vec::new(), vars, Vec::new()).stmt(&new);
     let new = layout

@@ -9,8 +9,8 @@ use tilewright_ir::{
 };
 
 use crate::argument::{Readable, by_value};
+use crate::cursor::{Cursor, as_block, find};
 use crate::schedule::{Permissions, Schedule};
-use crate::site::{Site, as_block, find};
 use crate::trace::Value;
 
 /// What a block does to a buffer.
@@ -183,7 +183,7 @@ impl Schedule {
     /// [`Error::Input`] where there is no such function.
     pub fn blocks_of(&self, func: &str, buffer: &str) -> Result<Vec<Arc<str>>> {
         let func = self.func(func)?;
-        let uses = |s: &Site| {
+        let uses = |s: &Cursor| {
             let block = as_block(&s.stmt)?;
             let (reads, writes) = declared_or_inferred(block);
             let named = reads.iter().chain(&writes).any(|r| &*r.buffer.name == buffer);

@@ -1,8 +1,8 @@
 //! Copies of buffers: `cache_read`, `cache_write`, `cache_inplace`, also with another layout.
 //!
-//! A cache is a new buffer that lives in the scope of a block (the block around it, or the whole
-//! function), a block that copies between it and the buffer, and the accesses of some blocks that
-//! go to the cache instead:
+//! A cache is a new buffer that is allocated in the scope of a block (the block around it, or the
+//! whole function), a block that copies between it and the buffer, and the accesses of some blocks
+//! that go to the cache instead:
 //!
 //! ```text
 //! cache_read:     A_local[..] = A[..]  before the first consumer, after every earlier write of A
@@ -10,13 +10,14 @@
 //! cache_inplace:  both, directly around the block
 //! ```
 //!
-//! Where the copy stands directly in its scope, the cache has the size of the region that is
-//! copied; where it stands in a loop, it has the size of the buffer, each iteration copies its
-//! part, and consumers behind the loop may read the parts of all. What is legal follows from what lies between the copy and the accesses: a cache for
-//! reading must hold what is read, and nothing may write the buffer in between; a cache for
-//! writing must be written as a whole, or the copy would overwrite cells with garbage. A cache for
-//! reading has a box around what was written before; cells in it that nobody wrote are copied, too,
-//! and hold nothing there, either (`docs/semantics.md`, *Values*).
+//! Where the copy is directly in its scope, the cache has the size of the region that is
+//! copied; where it is in a loop, it has the size of the buffer, each iteration copies its
+//! part, and consumers behind the loop may read the parts of all. What is legal follows from what
+//! lies between the copy and the accesses: a cache for reading must hold what is read, and nothing
+//! may write the buffer in between; a cache for writing must be written as a whole, or the copy
+//! would overwrite cells with arbitrary values. A cache for reading has a box around what was written
+//! before; unwritten cells in it are copied, too, and stay unwritten ones in the cache
+//! (`docs/semantics.md`, *Values*).
 
 use std::sync::Arc;
 
@@ -29,10 +30,10 @@ use tilewright_ir::{
 
 use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
-use crate::copying::{Change, Copying, Place, Redirect, fit, hull, join};
+use crate::copying::{Change, Copying, InsertionPoint, Redirect, fit, hull, join};
+use crate::cursor::{Cursor, as_block, as_loop, find};
 use crate::primitive::primitives;
-use crate::schedule::{Edited, block_site, fresh_block_name};
-use crate::site::{Site, as_block, as_loop, find};
+use crate::schedule::{Edited, block_cursor, fresh_block_name};
 use crate::trace::BlockRef;
 use tilewright_analysis::footprint::{
     Cells, Footprint, cover, fed, is_writer, known_around, reads_own_writes, touches, within,
@@ -45,7 +46,7 @@ primitives! {
     ///
     /// # Errors
     /// `Refused` where the storage scope is not known, the block does not read the buffer or also
-    /// writes it, a consumer stands outside of where the copy is valid, or its pointer is used in
+    /// writes it, a consumer is outside of where the copy is valid, or its pointer is used in
     /// a way that the cache cannot serve.
     cache_read(
         block: &BlockRef,
@@ -119,15 +120,15 @@ pub(crate) fn check_storage_scope(scope: &str) -> Result<()> {
         .note(format!("known are: {}, global.texture*", KNOWN.join(", "))))
 }
 
-/// The block of a reference with its site.
-pub(crate) fn the_block(func: &TensorFunc, block: &BlockRef) -> Result<(Site, Arc<Block>)> {
-    let site = block_site(func, &block.name)?;
-    let b = as_block(&site.stmt).ok_or_else(|| Error::internal("a block site is no block"))?;
+/// The block of a reference with its cursor.
+pub(crate) fn the_block(func: &TensorFunc, block: &BlockRef) -> Result<(Cursor, Arc<Block>)> {
+    let cursor = block_cursor(func, &block.name)?;
+    let b = as_block(&cursor.stmt).ok_or_else(|| Error::internal("a block cursor is no block"))?;
     let b = b.clone();
-    Ok((site, b))
+    Ok((cursor, b))
 }
 
-/// The body of the scope around a site, inside of what only defines buffers and values.
+/// The body of the scope around a cursor, inside of what only defines buffers and values.
 fn scope_body(func: &TensorFunc, scope: Option<&Stmt>) -> Stmt {
     let mut at = match scope.and_then(as_block) {
         Some(b) => b.body.clone(),
@@ -151,17 +152,17 @@ struct InSeq {
     around: Vec<Stmt>,
 }
 
-/// The sequences around a site up to its scope, innermost first.
-fn sequences(site: &Site) -> Vec<InSeq> {
+/// The sequences around a cursor up to its scope, innermost first.
+fn sequences(cursor: &Cursor) -> Vec<InSeq> {
     let mut out = Vec::new();
-    for (k, s) in site.around.iter().enumerate().rev() {
+    for (k, s) in cursor.around.iter().enumerate().rev() {
         if as_block(s).is_some() {
             break;
         }
         if let StmtKind::Seq(elements) = s.kind() {
-            let inner = site.around.get(k + 1).unwrap_or(&site.stmt);
+            let inner = cursor.around.get(k + 1).unwrap_or(&cursor.stmt);
             if let Some(at) = elements.iter().position(|e| e.ptr_eq(inner)) {
-                let around = site.around[..k].to_vec();
+                let around = cursor.around[..k].to_vec();
                 out.push(InSeq { elements: elements.clone(), at, around });
             }
         }
@@ -179,8 +180,8 @@ fn repeats(around: &[Stmt]) -> bool {
 }
 
 /// The blocks directly in a scope.
-fn blocks_in(func: &TensorFunc, scope: Option<&Stmt>) -> Vec<Site> {
-    let here = |s: &Site| match (s.scope(), scope) {
+fn blocks_in(func: &TensorFunc, scope: Option<&Stmt>) -> Vec<Cursor> {
+    let here = |s: &Cursor| match (s.scope(), scope) {
         (None, None) => true,
         (Some(a), Some(b)) => a.ptr_eq(b),
         _ => false,
@@ -193,12 +194,12 @@ fn around_body(func: &TensorFunc, body: &Stmt) -> Vec<Stmt> {
     find(&func.body, |s| s.ptr_eq(body)).into_iter().next().map_or_else(Vec::new, |s| s.around)
 }
 
-/// Where a copy for reading goes, and who reads it.
+/// Where a copy for reading goes, and its readers.
 pub(crate) struct ReadPlace {
-    pub site: Site,
+    pub cursor: Cursor,
     pub block: Arc<Block>,
     pub buffer: Buffer,
-    pub place: Place,
+    pub place: InsertionPoint,
     /// The blocks that read the copy.
     pub nodes: Vec<Stmt>,
     /// The statements beside the copy that hold them.
@@ -207,7 +208,7 @@ pub(crate) struct ReadPlace {
     writers: Option<Vec<Stmt>>,
     /// Listed consumers behind the loops around the copy, whose iterations have all filled their
     /// part of it by then.
-    behind: Vec<Site>,
+    behind: Vec<Cursor>,
 }
 
 /// Finds the place of a copy for reading.
@@ -217,18 +218,18 @@ pub(crate) fn read_place(
     which: &BufferArg,
     consumers: &[BlockRef],
 ) -> Result<ReadPlace> {
-    let (site, b) = the_block(func, block)?;
+    let (cursor, b) = the_block(func, block)?;
     let buffer = which.region(&b, Side::Read)?.buffer;
-    if touches(&site.stmt, &buffer).1 {
+    if touches(&cursor.stmt, &buffer).1 {
         return Err(Error::refused(format!(
             "the block `{}` also writes `{}`, and would not see that in a copy",
             b.name, buffer.name
         ))
-        .at(site.stmt.span())
+        .at(cursor.stmt.span())
         .help("use cache_inplace"));
     }
-    let scope = site.scope().cloned();
-    let mut listed: Vec<Site> =
+    let scope = cursor.scope().cloned();
+    let mut listed: Vec<Cursor> =
         consumers.iter().map(|c| Ok(the_block(func, c)?.0)).collect::<Result<_>>()?;
     let in_scope = blocks_in(func, scope.as_ref());
     if let Some(other) = listed.iter().find(|l| !in_scope.iter().any(|s| s.stmt.ptr_eq(&l.stmt))) {
@@ -242,14 +243,14 @@ pub(crate) fn read_place(
     listed.sort_by_key(|l| in_scope.iter().position(|s| s.stmt.ptr_eq(&l.stmt)));
     // The innermost sequence around the block in which something else writes the buffer before,
     // or after it in a loop.
-    let anchor = listed.first().map_or(&site, |l| l);
+    let anchor = listed.first().map_or(&cursor, |l| l);
     let writes = |s: &Stmt| touches(s, &buffer).1;
     let found = sequences(anchor).into_iter().find(|q| {
         let earlier = q.elements[..q.at].iter().any(writes);
         earlier || (repeats(&q.around) && q.elements[q.at..].iter().any(writes))
     });
     let body = scope_body(func, scope.as_ref());
-    let wanted: Vec<Site> = match listed.is_empty() {
+    let wanted: Vec<Cursor> = match listed.is_empty() {
         true => in_scope
             .into_iter()
             .filter(|s| {
@@ -268,16 +269,16 @@ pub(crate) fn read_place(
         }
         None => (vec![body.clone()], 0, around_body(func, &body), Vec::new()),
     };
-    let element_of = |s: &Site| {
+    let element_of = |s: &Cursor| {
         elements
             .iter()
             .position(|e| e.ptr_eq(&s.stmt) || s.around.iter().any(|a| a.ptr_eq(e)))
             .filter(|k| *k >= first)
     };
     // A write before a consumer, or in a loop with it, would be missed.
-    let later: Vec<Site> =
+    let later: Vec<Cursor> =
         elements[first..].iter().flat_map(|e| find(e, |s| is_writer(s, &buffer))).collect();
-    let missed = |s: &Site| {
+    let missed = |s: &Cursor| {
         later.iter().find(|w| {
             let shared = w.around.iter().filter_map(as_loop).any(|(v, range, _)| {
                 range.extent.as_int().is_none_or(|n| n > 1)
@@ -291,14 +292,14 @@ pub(crate) fn read_place(
         && find(&body, |s| is_writer(s, &buffer))
             .iter()
             .all(|w| elements[..first].iter().any(|e| w.stmt.ptr_eq(e) || w.inside(e)));
-    let is_behind = |s: &Site| {
+    let is_behind = |s: &Cursor| {
         let end = elements.last().filter(|_| writes_before && !listed.is_empty());
         end.is_some_and(|e| !e.ptr_eq(&s.stmt) && !s.inside(e) && comes_after(&body, &s.stmt, e))
     };
     let mut redirected: Vec<(usize, Stmt)> = Vec::new();
-    let mut behind: Vec<Site> = Vec::new();
+    let mut behind: Vec<Cursor> = Vec::new();
     for s in &wanted {
-        let needed = !listed.is_empty() || s.stmt.ptr_eq(&site.stmt);
+        let needed = !listed.is_empty() || s.stmt.ptr_eq(&cursor.stmt);
         match (element_of(s), missed(s)) {
             (Some(k), None) => redirected.push((k, s.stmt.clone())),
             (None, None) if is_behind(s) => behind.push(s.clone()),
@@ -315,15 +316,15 @@ pub(crate) fn read_place(
     }
     let start = redirected.iter().map(|(k, _)| *k).min().unwrap_or(first);
     let place = match &found {
-        Some(_) => Place { node: elements[start].clone(), before: true, around },
-        None => Place { node: body.clone(), before: true, around },
+        Some(_) => InsertionPoint { node: elements[start].clone(), before: true, around },
+        None => InsertionPoint { node: body.clone(), before: true, around },
     };
     let nodes = redirected.iter().map(|(_, s)| s).chain(behind.iter().map(|s| &s.stmt));
     let nodes: Vec<Stmt> = nodes.cloned().collect();
     let mut touched: Vec<Stmt> = redirected.iter().map(|(k, _)| elements[*k].clone()).collect();
     touched.dedup_by(|a, b| a.ptr_eq(b));
     let writers = found.map(|_| writers);
-    Ok(ReadPlace { site, block: b, buffer, place, nodes, touched, writers, behind })
+    Ok(ReadPlace { cursor, block: b, buffer, place, nodes, touched, writers, behind })
 }
 
 fn cache_read(
@@ -335,8 +336,8 @@ fn cache_read(
 ) -> Result<Edited<BlockRef>> {
     let storage_scope = &*scope_or_own(func, block, which, Side::Read, storage_scope)?;
     let found = read_place(func, block, which, consumers)?;
-    let ReadPlace { site, buffer, place, nodes, touched, writers, behind, .. } = found;
-    let scope = site.scope().cloned();
+    let ReadPlace { cursor, buffer, place, nodes, touched, writers, behind, .. } = found;
+    let scope = cursor.scope().cloned();
     let known = known_around(&place.around);
     let reads: Vec<_> = touched.iter().flat_map(|s| Footprint::of(s, &buffer).reads).collect();
     let holds = |r: &Region| {
@@ -367,7 +368,7 @@ fn cache_read(
         .unwrap_or(whole);
     let copy = Copying::new(func, &region, storage_scope, place.in_scope_directly(), &known);
     copy.check_pointers(func, &nodes)?;
-    // Who reads behind the loops finds what the last iteration to write a cell has left there.
+    // A read behind the loops gets what the last iteration to write a cell has left there.
     let before = writers.iter().flatten();
     let written: Vec<_> = before.flat_map(|s| Footprint::of(s, &buffer).writes).collect();
     for s in &behind {
@@ -385,7 +386,7 @@ fn cache_read(
 /// What a statement has written of a buffer when a reader that comes after it runs: in all
 /// iterations of loops around it that are not around the reader, and in those up to the present one
 /// of the innermost loop around both. Nothing where more than loops is around it.
-fn so_far(s: &Stmt, around: &[Stmt], reader: &Site, buffer: &Buffer) -> Vec<Cells> {
+fn so_far(s: &Stmt, around: &[Stmt], reader: &Cursor, buffer: &Buffer) -> Vec<Cells> {
     let inner = around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
     let is_shared = |s: &Stmt| reader.inside(s);
     let plain = |s: &Stmt| as_loop(s).is_some() || matches!(s.kind(), StmtKind::Seq(_));
@@ -411,12 +412,12 @@ fn so_far(s: &Stmt, around: &[Stmt], reader: &Site, buffer: &Buffer) -> Vec<Cell
 }
 
 /// Whether all that a consumer reads of a buffer is among cells of its cache.
-fn holds_reads(consumer: &Site, buffer: &Buffer, filled: &[Cells]) -> Result<bool> {
+fn holds_reads(consumer: &Cursor, buffer: &Buffer, filled: &[Cells]) -> Result<bool> {
     let reads = Footprint::of(&consumer.stmt, buffer).reads;
     fed(buffer, &reads, filled, &known_around(&consumer.around))
 }
 
-fn more_than_held(consumer: &Site, buffer: &Buffer) -> Error {
+fn more_than_held(consumer: &Cursor, buffer: &Buffer) -> Error {
     let name = as_block(&consumer.stmt).map_or("", |b| &*b.name);
     let what = format!(
         "the consumer `{name}` reads more of `{}` than the cache is known to hold then",
@@ -432,7 +433,7 @@ fn finish(
     scope: Option<&Stmt>,
     copy: &Copying,
     nodes: &[Stmt],
-    places: Vec<(Place, bool)>,
+    places: Vec<(InsertionPoint, bool)>,
 ) -> Edited<BlockRef> {
     let redirect = |s: &Stmt| {
         (s.clone(), Redirect { from: &copy.region.buffer, to: &copy.cache, offsets: &copy.offsets })
@@ -453,16 +454,16 @@ fn finish(
 
 /// Where the copy back of a block's writes goes.
 pub(crate) struct WritePlace {
-    pub site: Site,
+    pub cursor: Cursor,
     pub block: Arc<Block>,
     pub buffer: Buffer,
-    pub place: Place,
+    pub place: InsertionPoint,
     /// What holds the block, beside or before the copy; nothing else in it accesses the buffer.
     element: Stmt,
     /// The body of the scope.
     body: Stmt,
     /// The consumers that will read the cache.
-    listed: Vec<Site>,
+    listed: Vec<Cursor>,
     /// The block and those consumers.
     pub nodes: Vec<Stmt>,
 }
@@ -474,16 +475,16 @@ pub(crate) fn write_place(
     which: &BufferArg,
     consumers: &[BlockRef],
 ) -> Result<WritePlace> {
-    let (site, b) = the_block(func, block)?;
+    let (cursor, b) = the_block(func, block)?;
     let buffer = which.region(&b, Side::Write)?.buffer;
-    let scope = site.scope().cloned();
-    let known_block = known_around(&site.around);
-    reads_own_writes(&site.stmt, &buffer, &known_block).map_err(|e| {
+    let scope = cursor.scope().cloned();
+    let known_block = known_around(&cursor.around);
+    reads_own_writes(&cursor.stmt, &buffer, &known_block).map_err(|e| {
         e.context(format!("the block `{}` needs what was in `{}` before", b.name, buffer.name))
             .help("use cache_inplace, which fills the cache first")
     })?;
     let body = scope_body(func, scope.as_ref());
-    let mut listed: Vec<Site> = Vec::new();
+    let mut listed: Vec<Cursor> = Vec::new();
     for c in consumers {
         let (consumer, cb) = the_block(func, c)?;
         let same_scope = match (consumer.scope(), &scope) {
@@ -506,12 +507,13 @@ pub(crate) fn write_place(
         ))
         .at(consumer.stmt.span()));
     }
-    let nodes: Vec<Stmt> = std::iter::once(&site).chain(&listed).map(|s| s.stmt.clone()).collect();
+    let nodes: Vec<Stmt> =
+        std::iter::once(&cursor).chain(&listed).map(|s| s.stmt.clone()).collect();
     // Accesses by others, and by others than the listed consumers, which will read the cache.
     let but = |s: &Stmt, hidden: &[Stmt]| touches(&Hide(hidden).stmt(s), &buffer);
     let any = |s: &Stmt| but(s, &nodes[..1]) != (false, false);
     let others = |s: &Stmt| but(s, &nodes);
-    let found = sequences(&site).into_iter().find(|q| q.elements.iter().any(any));
+    let found = sequences(&cursor).into_iter().find(|q| q.elements.iter().any(any));
     let (element, place) = match &found {
         Some(q) => {
             let meets = |s: &Stmt| others(s) != (false, false);
@@ -522,12 +524,12 @@ pub(crate) fn write_place(
             };
             (
                 q.elements[q.at].clone(),
-                Place { node: node.clone(), before, around: q.around.clone() },
+                InsertionPoint { node: node.clone(), before, around: q.around.clone() },
             )
         }
         None => {
             let around = around_body(func, &body);
-            (body.clone(), Place { node: body.clone(), before: false, around })
+            (body.clone(), InsertionPoint { node: body.clone(), before: false, around })
         }
     };
     let others_write = others(&body).1;
@@ -537,10 +539,10 @@ pub(crate) fn write_place(
              reads",
             buffer.name
         ))
-        .at(site.stmt.span()));
+        .at(cursor.stmt.span()));
     }
-    check_reduction(&site, &b, &place, others_write)?;
-    Ok(WritePlace { site, block: b, buffer, place, element, body, listed, nodes })
+    check_reduction(&cursor, &b, &place, others_write)?;
+    Ok(WritePlace { cursor, block: b, buffer, place, element, body, listed, nodes })
 }
 
 fn cache_write(
@@ -552,8 +554,8 @@ fn cache_write(
 ) -> Result<Edited<BlockRef>> {
     let storage_scope = &*scope_or_own(func, block, which, Side::Write, storage_scope)?;
     let found = write_place(func, block, which, consumers)?;
-    let WritePlace { site, block: b, buffer, place, element, body, listed, nodes } = found;
-    let scope = site.scope().cloned();
+    let WritePlace { cursor, block: b, buffer, place, element, body, listed, nodes } = found;
+    let scope = cursor.scope().cloned();
     let known = known_around(&place.around);
     // Only what the block itself writes counts: the others in the element are hidden by `found`.
     let region = hull(&element, &buffer, true)
@@ -562,7 +564,7 @@ fn cache_write(
     let footprint = Footprint::of(&element, &buffer);
     let opaque = !accessed(&b.body).1.contains(&buffer);
     if !opaque {
-        must_write(&b, &footprint.writes, &fitted, &known).map_err(|e| e.at(site.stmt.span()))?;
+        must_write(&b, &footprint.writes, &fitted, &known).map_err(|e| e.at(cursor.stmt.span()))?;
     }
     let copy = Copying::new(func, &region, storage_scope, place.in_scope_directly(), &known);
     let copied_in = place.around.clone();
@@ -578,7 +580,7 @@ fn cache_write(
             let filled = so_far(&element, &copied_in, s, &buffer);
             Ok::<bool, Error>(!copy.cropped && holds_reads(s, &buffer, &filled)?)
         };
-        if inside || !comes_after(&body, &s.stmt, &site.stmt) || !held()? {
+        if inside || !comes_after(&body, &s.stmt, &cursor.stmt) || !held()? {
             return Err(more_than_held(s, &buffer));
         }
     }
@@ -623,11 +625,16 @@ fn comes_after(body: &Stmt, s: &Stmt, other: &Stmt) -> bool {
 }
 
 /// A cache that is copied before its block has come to an end must keep its values meanwhile.
-fn check_reduction(site: &Site, b: &Block, place: &Place, others_write: bool) -> Result<()> {
-    let StmtKind::Block { bindings, .. } = site.stmt.kind() else { return Ok(()) };
-    let inner = site.around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
+fn check_reduction(
+    cursor: &Cursor,
+    b: &Block,
+    place: &InsertionPoint,
+    others_write: bool,
+) -> Result<()> {
+    let StmtKind::Block { bindings, .. } = cursor.stmt.kind() else { return Ok(()) };
+    let inner = cursor.around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
     let loops: Vec<&Var> =
-        site.around[inner..].iter().filter_map(|s| as_loop(s).map(|l| l.0)).collect();
+        cursor.around[inner..].iter().filter_map(|s| as_loop(s).map(|l| l.0)).collect();
     let outside: Vec<&Var> = place.around.iter().filter_map(|s| as_loop(s).map(|l| l.0)).collect();
     for (iter, value) in b.iters.iter().zip(bindings) {
         if iter.kind == IterKind::Spatial || b.init.is_none() {
@@ -635,14 +642,14 @@ fn check_reduction(site: &Site, b: &Block, place: &Place, others_write: bool) ->
         }
         for v in free_vars(value) {
             let is_loop = loops.contains(&&v);
-            if !is_loop && scope_var(site, &v) {
+            if !is_loop && scope_var(cursor, &v) {
                 return Err(Error::refused(format!(
                     "the reduction of `{}` over `{}` goes on from one instance of its scope to the \
                      next, and a cache lives for one",
                     b.name,
                     v.name()
                 ))
-                .at(site.stmt.span()));
+                .at(cursor.stmt.span()));
             }
             if outside.contains(&&v) && others_write {
                 return Err(Error::refused(format!(
@@ -651,7 +658,7 @@ fn check_reduction(site: &Site, b: &Block, place: &Place, others_write: bool) ->
                     v.name(),
                     b.name
                 ))
-                .at(site.stmt.span()));
+                .at(cursor.stmt.span()));
             }
         }
     }
@@ -659,8 +666,8 @@ fn check_reduction(site: &Site, b: &Block, place: &Place, others_write: bool) ->
 }
 
 /// Whether a variable is one of the loops or iteration variables outside of the scope's body.
-fn scope_var(site: &Site, v: &Var) -> bool {
-    site.around.iter().any(|s| match s.kind() {
+fn scope_var(cursor: &Cursor, v: &Var) -> bool {
+    cursor.around.iter().any(|s| match s.kind() {
         StmtKind::Block { block, .. } => block.iters.iter().any(|i| i.var == *v),
         StmtKind::For { var, .. } => var == v,
         _ => false,
@@ -674,14 +681,14 @@ fn cache_inplace(
     storage_scope: Option<&str>,
 ) -> Result<Edited<(BlockRef, BlockRef)>> {
     let storage_scope = &*scope_or_own(func, block, which, Side::Read, storage_scope)?;
-    let (site, b) = the_block(func, block)?;
+    let (cursor, b) = the_block(func, block)?;
     let buffer = which.region(&b, Side::Read)?.buffer;
     if !declared_or_inferred(&b).1.iter().any(|r| r.buffer == buffer) {
         return Err(Error::refused(format!(
             "the block `{}` reads `{}` and does not write it",
             b.name, buffer.name
         ))
-        .at(site.stmt.span())
+        .at(cursor.stmt.span())
         .help("use cache_read"));
     }
     if b.init.as_ref().is_some_and(|init| touches(init, &buffer).1) {
@@ -689,43 +696,47 @@ fn cache_inplace(
             "the block `{}` initialises `{}`, which holds nothing before that could fill a cache",
             b.name, buffer.name
         ))
-        .at(site.stmt.span())
+        .at(cursor.stmt.span())
         .help("use cache_write"));
     }
-    let scope = site.scope().cloned();
-    let known = known_around(&site.around);
+    let scope = cursor.scope().cloned();
+    let known = known_around(&cursor.around);
     // All that is copied back was filled before, so that nothing else changes.
     let both = join(
-        [hull(&site.stmt, &buffer, false), hull(&site.stmt, &buffer, true)]
+        [hull(&cursor.stmt, &buffer, false), hull(&cursor.stmt, &buffer, true)]
             .into_iter()
             .flatten()
             .collect(),
     )
     .ok_or_else(|| Error::internal("the block touches nothing of its buffer"))?;
-    let place = |before| Place { node: site.stmt.clone(), before, around: site.around.clone() };
+    let place = |before| InsertionPoint {
+        node: cursor.stmt.clone(),
+        before,
+        around: cursor.around.clone(),
+    };
     let cropped = place(true).in_scope_directly();
     let copy = Copying::new(func, &both, storage_scope, cropped, &known);
-    copy.check_pointers(func, std::slice::from_ref(&site.stmt))?;
+    copy.check_pointers(func, std::slice::from_ref(&cursor.stmt))?;
     let (func, fill) = finish(
         func,
         block,
         scope.as_ref(),
         &copy,
-        std::slice::from_ref(&site.stmt),
+        std::slice::from_ref(&cursor.stmt),
         vec![(place(true), true)],
     );
     // The copy back has a name of its own.
     let back_name = fresh_block_name(&func, &copy.name);
     let back = Copying { name: back_name.clone(), ..copy };
     let copied = back.block(false);
-    let (site, _) = the_block(&func, block)?;
-    let around = site.around.clone();
+    let (cursor, _) = the_block(&func, block)?;
+    let around = cursor.around.clone();
     let mut change = Change {
         scope: None,
         allocs: Vec::new(),
         swap: Vec::new(),
         redirect: Vec::new(),
-        insert: vec![(Place { node: site.stmt, before: false, around }, copied)],
+        insert: vec![(InsertionPoint { node: cursor.stmt, before: false, around }, copied)],
     };
     let body = change.stmt(&func.body);
     let back = BlockRef { func: block.func.clone(), name: back_name };

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tilewright_ir::{Error, Result, Stmt};
 
 use crate::argument::OptionalName;
+use crate::cursor::{as_block, as_loop, find};
 use crate::primitive::{self, Given, primitives};
-use crate::schedule::{Schedule, block_site, loop_site};
-use crate::site::{as_block, as_loop, find};
+use crate::schedule::{Schedule, block_cursor, loop_cursor};
 use crate::trace::{BlockRef, LoopRef, Trace, Value};
 
 primitives! {
@@ -19,7 +19,7 @@ primitives! {
     #[alias("get_sblock")]
     get_block(name: &str, [into] func_name: OptionalName = OptionalName::default()) -> BlockRef, ask |sch| {
         let func = sch.function(func_name.get())?;
-        block_site(sch.func(&func)?, name)?;
+        block_cursor(sch.func(&func)?, name)?;
         Ok(BlockRef { func, name: name.into() })
     };
 
@@ -28,7 +28,7 @@ primitives! {
     /// # Errors
     /// `Refused` where there is no such block.
     get_loops(block: &BlockRef) -> Vec<LoopRef>, ask |sch| {
-        let loops = block_site(sch.func(&block.func)?, &block.name)?.loops();
+        let loops = block_cursor(sch.func(&block.func)?, &block.name)?.loops();
         let loops = loops.iter().filter_map(as_loop);
         Ok(loops.map(|(var, ..)| LoopRef { func: block.func.clone(), var: var.clone() }).collect())
     };
@@ -114,7 +114,7 @@ impl Schedule {
     /// The block of this name in the function that the script means.
     pub(crate) fn block_named(&self, name: &str) -> Result<BlockRef> {
         let func = self.owner(|s| as_block(s).is_some_and(|b| &*b.name == name))?;
-        block_site(self.func(&func)?, name)?;
+        block_cursor(self.func(&func)?, name)?;
         Ok(BlockRef { func, name: name.into() })
     }
 
@@ -122,11 +122,11 @@ impl Schedule {
     pub(crate) fn loop_named(&self, name: &str) -> Result<LoopRef> {
         let is_meant = |s: &Stmt| as_loop(s).is_some_and(|(v, ..)| &**v.name() == name);
         let func = self.owner(is_meant)?;
-        let sites = find(&self.func(&func)?.body, is_meant);
-        match (sites.len(), sites.first().and_then(|s| as_loop(&s.stmt))) {
+        let cursors = find(&self.func(&func)?.body, is_meant);
+        match (cursors.len(), cursors.first().and_then(|s| as_loop(&s.stmt))) {
             (1, Some((var, ..))) => {
                 let l = LoopRef { func: func.clone(), var: var.clone() };
-                loop_site(self.func(&func)?, &l).map(|_| l)
+                loop_cursor(self.func(&func)?, &l).map(|_| l)
             }
             (0, _) => Err(Error::refused(format!("there is no loop `{name}`"))),
             (n, _) => Err(Error::refused(format!("{n} loops are called `{name}`"))),

@@ -11,7 +11,7 @@
 //! reads, whether another iteration has computed some of them or not: the value of a cell depends
 //! on nothing but the cell.
 
-use tilewright_analysis::dependence::{self, Touch};
+use tilewright_analysis::dependence::{self, PlacedAccess};
 use tilewright_analysis::footprint::{
     Footprint, cover, known_around, reads_own_writes, touches, within,
 };
@@ -26,11 +26,11 @@ use tilewright_sets::{Engine, Proof};
 
 use crate::argument::{Readable, by_value};
 use crate::cache::the_block;
-use crate::copying::{Bound, Change, Place, fit, hull};
-use crate::inline::{not_repeatable, nothing_between, removed, scope_of, site_in, solve, users};
+use crate::copying::{Bound, Change, InsertionPoint, fit, hull};
+use crate::cursor::{as_block, as_loop, find};
+use crate::inline::{cursor_in, not_repeatable, nothing_between, removed, scope_of, solve, users};
 use crate::primitive::primitives;
-use crate::schedule::{Edited, Schedule, loop_site};
-use crate::site::{as_block, as_loop, find};
+use crate::schedule::{Edited, Schedule, loop_cursor};
 use crate::trace::{BlockRef, LoopRef, Value};
 
 /// Where in the body of a loop a block goes.
@@ -134,8 +134,9 @@ fn apart(moved: &Stmt, around: &[Stmt], buffer: &Buffer) -> Result<()> {
         .fold(engine.domain_of(&[], &known_around(&around[..first])), |d, (v, r, _)| {
             d.with_var(v, r)
         });
-    let all = dependence::touches(moved, &domain)?;
-    let writes: Vec<&Touch> = all.iter().filter(|t| t.write && t.buffer == *buffer).collect();
+    let all = dependence::accesses(moved, &domain)?;
+    let writes: Vec<&PlacedAccess> =
+        all.iter().filter(|t| t.write && t.buffer == *buffer).collect();
     for s in around.iter().filter(concurrent) {
         let Some((v, ..)) = as_loop(s) else { continue };
         for (a, b) in writes.iter().flat_map(|a| writes.iter().map(move |b| (a, b))) {
@@ -172,12 +173,12 @@ fn compute_at(
     l: &LoopRef,
     placement: Placement,
 ) -> Result<Edited> {
-    let (site, b) = the_block(func, block)?;
-    let target = loop_site(func, l)?;
-    let span = site.stmt.span();
+    let (cursor, b) = the_block(func, block)?;
+    let target = loop_cursor(func, l)?;
+    let span = cursor.stmt.span();
     let refuse = |why: String| Error::refused(why).at(span);
-    let StmtKind::Block { bindings, predicate, .. } = site.stmt.kind() else {
-        return Err(Error::internal("a block site is no block"));
+    let StmtKind::Block { bindings, predicate, .. } = cursor.stmt.kind() else {
+        return Err(Error::internal("a block cursor is no block"));
     };
     let StmtKind::Store { buffer, indices, value } = b.body.kind() else {
         return Err(refuse(format!("the block `{}` does not consist of one store", b.name)));
@@ -188,12 +189,12 @@ fn compute_at(
     if let Some(what) = not_repeatable(value) {
         return Err(refuse(format!("the block `{}` computes `{what}`", b.name)));
     }
-    let body = scope_of(func, &site, buffer)?;
-    let (own, at) = (site_in(&body, &site.stmt)?, site_in(&body, &target.stmt));
+    let body = scope_of(func, &cursor, buffer)?;
+    let (own, at) = (cursor_in(&body, &cursor.stmt)?, cursor_in(&body, &target.stmt));
     let at = at.map_err(|_| {
         refuse(format!("the loop `{}` is in another scope than `{}`", l.var.name(), b.name))
     })?;
-    let in_scope = |s: &crate::site::Site| s.around.iter().all(|s| as_block(s).is_none());
+    let in_scope = |s: &crate::cursor::Cursor| s.around.iter().all(|s| as_block(s).is_none());
     if !in_scope(&at) || own.around.iter().any(|s| s.ptr_eq(&at.stmt)) {
         return Err(refuse(format!(
             "the loop `{}` is around the block `{}` or in another scope",
@@ -210,7 +211,7 @@ fn compute_at(
     if b.iters.iter().any(|i| i.kind == IterKind::Opaque) {
         return Err(refuse(format!("the block `{}` has opaque variables", b.name)));
     }
-    reads_own_writes(&site.stmt, buffer, &known_around(&site.around))
+    reads_own_writes(&cursor.stmt, buffer, &known_around(&cursor.around))
         .map_err(|e| e.context("the block updates its buffer").at(span))?;
     for (i, e) in b.iters.iter().zip(bindings).filter(|(i, _)| i.kind == IterKind::Reduce) {
         let own_loop = own.around.iter().filter_map(as_loop).any(|(v, r, _)| {
@@ -239,7 +240,7 @@ fn compute_at(
         return Err(refuse(format!("the predicate of `{}` is over its reduction", b.name)));
     }
     // Then the value is defined for every cell.
-    let outside = known_around(&site.around[..site.around.len() - own.around.len()]);
+    let outside = known_around(&cursor.around[..cursor.around.len() - own.around.len()]);
     let whole = buffer.shape.iter().cloned().map(Range::upto).collect();
     let whole = Region { buffer: buffer.clone(), ranges: whole };
     cover(&Footprint::of(&removed(&own), buffer).writes, &whole, &outside)
@@ -285,7 +286,7 @@ fn compute_at(
     }
     // What one iteration reads, in terms of what is outside of it.
     let Some((_, _, inner)) = as_loop(&target.stmt) else {
-        return Err(Error::internal("a loop site is no loop"));
+        return Err(Error::internal("a loop cursor is no loop"));
     };
     let mut around = target.around.clone();
     around.push(target.stmt.clone());
@@ -351,7 +352,7 @@ fn compute_at(
     let change = Change {
         scope: None,
         swap: vec![(removed(&own), Stmt::nop())],
-        insert: vec![(Place { node, before: true, around }, moved)],
+        insert: vec![(InsertionPoint { node, before: true, around }, moved)],
         ..Change::default()
     };
     Ok((change.apply(func), ()))

@@ -15,19 +15,19 @@ use tilewright_ir::{
     StmtKind, TensorFunc, Var,
 };
 
+use crate::cursor::{as_block, as_loop, find};
 use crate::schedule::{fresh_block_name, with_block};
-use crate::site::{as_block, as_loop, find};
 use tilewright_analysis::footprint::{uses_pointer, view_of};
 
 /// A copy to be inserted.
-pub(crate) struct Place {
+pub(crate) struct InsertionPoint {
     pub node: Stmt,
     pub before: bool,
     /// What is around the node, outermost first.
     pub around: Vec<Stmt>,
 }
 
-impl Place {
+impl InsertionPoint {
     /// Whether no loop of the scope is around it.
     pub fn in_scope_directly(&self) -> bool {
         let inner = self.around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
@@ -115,7 +115,7 @@ pub(crate) struct Change<'a> {
     pub allocs: Vec<Buffer>,
     pub swap: Vec<(Stmt, Stmt)>,
     pub redirect: Vec<(Stmt, Redirect<'a>)>,
-    pub insert: Vec<(Place, Stmt)>,
+    pub insert: Vec<(InsertionPoint, Stmt)>,
 }
 
 impl Change<'_> {

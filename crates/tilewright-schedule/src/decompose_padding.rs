@@ -27,9 +27,9 @@ use tilewright_ir::{
 };
 
 use crate::cache::the_block;
+use crate::cursor::{Cursor, as_loop, replace_in};
 use crate::primitive::primitives;
-use crate::schedule::{Edited, fresh_block_name, loop_site};
-use crate::site::{Site, as_loop, replace_in};
+use crate::schedule::{Edited, fresh_block_name, loop_cursor};
 use crate::trace::{BlockRef, LoopRef};
 use tilewright_analysis::footprint::{Footprint, fed, known_around, touches, view_of};
 
@@ -52,17 +52,17 @@ struct Bounds {
 }
 
 fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<BlockRef>> {
-    let (site, b) = the_block(func, block)?;
-    let outer = loop_site(func, l)?;
-    let StmtKind::Block { bindings, predicate, .. } = site.stmt.kind() else {
-        return Err(Error::internal("a block site is no block"));
+    let (cursor, b) = the_block(func, block)?;
+    let outer = loop_cursor(func, l)?;
+    let StmtKind::Block { bindings, predicate, .. } = cursor.stmt.kind() else {
+        return Err(Error::internal("a block cursor is no block"));
     };
-    let refuse = |why: String| Error::refused(why).at(site.stmt.span());
+    let refuse = |why: String| Error::refused(why).at(cursor.stmt.span());
     let of_block = |why: &str| refuse(format!("the block `{}` {why}", b.name));
-    let Some(first) = site.around.iter().position(|s| s.ptr_eq(&outer.stmt)) else {
+    let Some(first) = cursor.around.iter().position(|s| s.ptr_eq(&outer.stmt)) else {
         return Err(of_block(&format!("is not in the loop `{}`", l.var.name())));
     };
-    let nest = &site.around[first..];
+    let nest = &cursor.around[first..];
     let plain = |s: &&Stmt| as_loop(s).is_none() && !matches!(s.kind(), StmtKind::Seq(_));
     if let Some(s) = nest.iter().find(plain) {
         return Err(Error::refused(format!(
@@ -102,15 +102,15 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
             )));
         }
     }
-    unseen(func, &site, first, buffer)?;
+    unseen(func, &cursor, first, buffer)?;
     // The loops that serve the block alone, and the statement that they make with it.
     let alone = nest.iter().rposition(|s| as_loop(s).is_none()).map_or(0, |k| k + 1);
     let own_nest = &nest[alone..];
-    let element = own_nest.first().unwrap_or(&site.stmt).clone();
-    let bounds = box_of(cond, &b.iters).map_err(|e| e.at(site.stmt.span()))?;
+    let element = own_nest.first().unwrap_or(&cursor.stmt).clone();
+    let bounds = box_of(cond, &b.iters).map_err(|e| e.at(cursor.stmt.span()))?;
 
     // Loops of one iteration stand for zero.
-    let ones: Vec<(Var, Expr)> = site
+    let ones: Vec<(Var, Expr)> = cursor
         .around
         .iter()
         .filter_map(as_loop)
@@ -133,7 +133,7 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
     };
     let fill = Stmt::block(bindings.clone(), predicate.clone(), fill);
     let loops = nest.iter().filter(|s| as_loop(s).is_some());
-    let fill = loops.rev().fold(fill, |body, s| crate::site::with_body(s, body));
+    let fill = loops.rev().fold(fill, |body, s| crate::cursor::with_body(s, body));
     let fill = Subst::refresh().stmt(&fill);
 
     // The copy: each variable from its lower bound.
@@ -195,7 +195,7 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
     let copy = Block { iters, reads: None, writes: None, body: store, ..(*b).clone() };
     let copy = Stmt::spanned(
         Stmt::block(new_bindings, inner_predicate, copy).kind().clone(),
-        site.stmt.span(),
+        cursor.stmt.span(),
     );
     let copy = own_nest.iter().rev().fold(copy, |body, s| match s.kind() {
         StmtKind::For { var, range, kind, annotations, .. } => {
@@ -207,24 +207,24 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
         }
         _ => body,
     });
-    let rest = crate::site::replace(&outer.stmt, &element, &copy);
+    let rest = crate::cursor::replace(&outer.stmt, &element, &copy);
     let new = replace_in(func, &outer.stmt, &Stmt::seq([fill, rest]));
     Ok((new, BlockRef { func: block.func.clone(), name }))
 }
 
 /// Refuses where another statement in the loop, the one at `first` around the block, writes the
 /// buffer or may read what the block has not written in the same iteration.
-fn unseen(func: &TensorFunc, site: &Site, first: usize, buffer: &Buffer) -> Result<()> {
-    let shared = site.around[first..].iter().any(|s| matches!(s.kind(), StmtKind::Seq(_)));
+fn unseen(func: &TensorFunc, cursor: &Cursor, first: usize, buffer: &Buffer) -> Result<()> {
+    let shared = cursor.around[first..].iter().any(|s| matches!(s.kind(), StmtKind::Seq(_)));
     if let Some(view) = view_of(&func.body, buffer).filter(|_| shared) {
         let (view, name) = (&view.name, &buffer.name);
         return Err(Error::refused(format!("`{view}` is a view of the memory of `{name}`")));
     }
-    for (k, s) in site.around.iter().enumerate().skip(first) {
+    for (k, s) in cursor.around.iter().enumerate().skip(first) {
         let StmtKind::Seq(list) = s.kind() else { continue };
-        let element = site.around.get(k + 1).unwrap_or(&site.stmt);
+        let element = cursor.around.get(k + 1).unwrap_or(&cursor.stmt);
         let at = list.iter().position(|e| e.ptr_eq(element)).unwrap_or(0);
-        let known = known_around(&site.around[..k]);
+        let known = known_around(&cursor.around[..k]);
         let written = Footprint::of(element, buffer).writes;
         for (other, s) in list.iter().enumerate().filter(|(n, _)| *n != at) {
             let (reads, writes) = touches(s, buffer);

@@ -25,10 +25,10 @@ use tilewright_ir::{
     TensorFunc, Var,
 };
 
+use crate::cursor::{as_block, find};
 use crate::padding::{Padding, last_writer, same_extent, scope_of, views};
 use crate::relayout::Tidy;
 use crate::schedule::with_block;
-use crate::site::{as_block, find};
 
 /// A nest of loops around stores of one cell.
 struct Nest {

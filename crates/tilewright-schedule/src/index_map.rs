@@ -15,11 +15,11 @@
 //! Two forms with symbolic factors are found by their structure, since the engine does not know
 //! products of variables:
 //!
-//! * a *fusion* `x * (c * n) + y * n + z` whose factors are the extents of what stands behind, in
+//! * a *fusion* `x * (c * n) + y * n + z` whose factors are the extents of what comes after it, in
 //!   mixed radix: the box is the product of the extents, and digits are quotients and remainders.
 //!   The engine checks that the inverse gives every index back;
 //! * a *split* `i // n, i % n` of one axis by a symbol. A map that divides by `n` is a map only
-//!   for `n >= 1`; whoever applies it says that this holds.
+//!   for `n >= 1`; the code that applies it says that this holds.
 //!
 //! **Limits.** Other maps that are not affine are refused with the term; an injective transform may
 //! be assumed, and then only the box has to be known.

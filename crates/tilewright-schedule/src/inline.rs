@@ -22,9 +22,9 @@ use tilewright_ir::{
 };
 
 use crate::cache::the_block;
+use crate::cursor::{Cursor, as_block, as_loop, find};
 use crate::primitive::primitives;
 use crate::schedule::{Edited, with_block};
-use crate::site::{Site, as_block, as_loop, find};
 use crate::trace::BlockRef;
 use tilewright_analysis::footprint::{Footprint, cover, known_around, touches, uses_pointer};
 
@@ -49,7 +49,7 @@ primitives! {
 
 /// A block that is one store, spatial, without anything of its own.
 struct Stage {
-    site: Site,
+    cursor: Cursor,
     block: Arc<Block>,
     buffer: Buffer,
     indices: Vec<Expr>,
@@ -57,9 +57,9 @@ struct Stage {
 }
 
 fn stage(func: &TensorFunc, block: &BlockRef) -> Result<Stage> {
-    let (site, b) = the_block(func, block)?;
+    let (cursor, b) = the_block(func, block)?;
     let refuse =
-        |why: &str| Error::refused(format!("the block `{}` {why}", b.name)).at(site.stmt.span());
+        |why: &str| Error::refused(format!("the block `{}` {why}", b.name)).at(cursor.stmt.span());
     let StmtKind::Store { buffer, indices, value } = b.body.kind() else {
         return Err(refuse("does not consist of one store"));
     };
@@ -73,7 +73,7 @@ fn stage(func: &TensorFunc, block: &BlockRef) -> Result<Stage> {
         return Err(refuse(&format!("computes `{what}`, which may differ each time")));
     }
     let (buffer, indices, value) = (buffer.clone(), indices.clone(), value.clone());
-    Ok(Stage { site, block: b, buffer, indices, value })
+    Ok(Stage { cursor, block: b, buffer, indices, value })
 }
 
 /// Most nodes that one statement may get in the place of loads.
@@ -146,9 +146,9 @@ pub(crate) fn solve(b: &Block, indices: &[Expr], buffer: &Buffer) -> Result<Vec<
     Ok(vars)
 }
 
-/// The body of the scope of a site, and the refusal unless the buffer lives in that scope.
-pub(crate) fn scope_of(func: &TensorFunc, site: &Site, buffer: &Buffer) -> Result<Stmt> {
-    let (body, allocs) = match site.scope().and_then(as_block) {
+/// The body of the scope of a cursor, and the refusal unless the buffer is allocated in that scope.
+pub(crate) fn scope_of(func: &TensorFunc, cursor: &Cursor, buffer: &Buffer) -> Result<Stmt> {
+    let (body, allocs) = match cursor.scope().and_then(as_block) {
         Some(b) => (b.body.clone(), b.allocs.clone()),
         None => (func.body.clone(), Vec::new()),
     };
@@ -157,14 +157,14 @@ pub(crate) fn scope_of(func: &TensorFunc, site: &Site, buffer: &Buffer) -> Resul
             "`{}` is not allocated by the scope of the block, and others may see it",
             buffer.name
         ))
-        .at(site.stmt.span()));
+        .at(cursor.stmt.span()));
     }
     if uses_pointer(&func.body, buffer) {
         return Err(Error::refused(format!(
             "the memory of `{}` is used through a pointer or a view",
             buffer.name
         ))
-        .at(site.stmt.span()));
+        .at(cursor.stmt.span()));
     }
     Ok(body)
 }
@@ -174,7 +174,7 @@ pub(crate) fn users(
     body: &Stmt,
     buffer: &Buffer,
     wanted: impl Fn((bool, bool)) -> bool,
-) -> Vec<Site> {
+) -> Vec<Cursor> {
     let ours = |s: &Stmt| {
         let simple = match s.kind() {
             StmtKind::Block { .. }
@@ -199,7 +199,7 @@ pub(crate) fn users(
         .collect()
 }
 
-fn shares_loop(a: &Site, b: &Site) -> bool {
+fn shares_loop(a: &Cursor, b: &Cursor) -> bool {
     a.around.iter().filter_map(as_loop).any(|(v, r, _)| {
         r.extent.as_int().is_none_or(|n| n > 1)
             && b.around.iter().filter_map(as_loop).any(|(x, ..)| x == v)
@@ -210,8 +210,8 @@ fn shares_loop(a: &Site, b: &Site) -> bool {
 /// the text or by way of a loop.
 pub(crate) fn nothing_between(
     body: &Stmt,
-    from: &Site,
-    to: &[Site],
+    from: &Cursor,
+    to: &[Cursor],
     buffer: &Buffer,
     wanted: impl Fn((bool, bool)) -> bool,
     does: &str,
@@ -241,7 +241,7 @@ pub(crate) fn nothing_between(
     Ok(())
 }
 
-pub(crate) fn site_in(body: &Stmt, s: &Stmt) -> Result<Site> {
+pub(crate) fn cursor_in(body: &Stmt, s: &Stmt) -> Result<Cursor> {
     find(body, |x| x.ptr_eq(s))
         .into_iter()
         .next()
@@ -258,8 +258,8 @@ fn whole(buffer: &Buffer) -> Region {
 /// Values that the loops of a scope have do not exist elsewhere.
 fn check_vars(st: &Stage) -> Result<()> {
     let free = free_vars(&st.value);
-    let inner = st.site.around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
-    for s in &st.site.around[inner..] {
+    let inner = st.cursor.around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
+    for s in &st.cursor.around[inner..] {
         let bound = match s.kind() {
             StmtKind::For { var, .. } | StmtKind::Let { var, .. } => var,
             _ => continue,
@@ -270,7 +270,7 @@ fn check_vars(st: &Stage) -> Result<()> {
                 st.block.name,
                 bound.name()
             ))
-            .at(st.site.stmt.span()));
+            .at(st.cursor.stmt.span()));
         }
     }
     Ok(())
@@ -278,9 +278,9 @@ fn check_vars(st: &Stage) -> Result<()> {
 
 fn compute_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     let st = stage(func, block)?;
-    let span = st.site.stmt.span();
+    let span = st.cursor.stmt.span();
     let vars = solve(&st.block, &st.indices, &st.buffer).map_err(|e| e.at(span))?;
-    let body = scope_of(func, &st.site, &st.buffer)?;
+    let body = scope_of(func, &st.cursor, &st.buffer)?;
     let inputs = st.value.loaded_buffers();
     if inputs.contains(&st.buffer) {
         return Err(Error::refused(format!(
@@ -290,8 +290,8 @@ fn compute_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
         .at(span));
     }
     check_vars(&st)?;
-    let own = site_in(&body, &st.site.stmt)?;
-    let known = known_around(&st.site.around[..st.site.around.len() - own.around.len()]);
+    let own = cursor_in(&body, &st.cursor.stmt)?;
+    let known = known_around(&st.cursor.around[..st.cursor.around.len() - own.around.len()]);
     only_writer(&body, &st, &own)?;
     cover(&Footprint::of(&body, &st.buffer).writes, &whole(&st.buffer), &known)
         .map_err(|e| e.context("the buffer must be filled as a whole").at(span))?;
@@ -360,7 +360,7 @@ fn without_root(func: TensorFunc) -> TensorFunc {
     }
 }
 
-fn only_writer(body: &Stmt, st: &Stage, own: &Site) -> Result<()> {
+fn only_writer(body: &Stmt, st: &Stage, own: &Cursor) -> Result<()> {
     match users(body, &st.buffer, |(_, w)| w).iter().find(|w| !w.stmt.ptr_eq(&own.stmt)) {
         None => Ok(()),
         Some(w) => Err(Error::refused(format!(
@@ -372,7 +372,7 @@ fn only_writer(body: &Stmt, st: &Stage, own: &Site) -> Result<()> {
 }
 
 /// The largest statement that holds nothing but a block.
-pub(crate) fn removed(own: &Site) -> Stmt {
+pub(crate) fn removed(own: &Cursor) -> Stmt {
     let mut gone = own.stmt.clone();
     for s in own.around.iter().rev() {
         match s.kind() {
@@ -434,7 +434,7 @@ fn is_pointer(e: &Expr) -> bool {
 
 fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     let consumer = stage(func, block)?;
-    let span = consumer.site.stmt.span();
+    let span = consumer.cursor.stmt.span();
     check_vars(&consumer)?;
     // The buffer that disappears: internal, and written by a block of the same scope.
     let mut why = Error::refused(format!(
@@ -442,12 +442,12 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
         consumer.block.name
     ));
     let mut found = None;
-    let scope = consumer.site.scope().and_then(as_block).cloned();
+    let scope = consumer.cursor.scope().and_then(as_block).cloned();
     for b in consumer.value.loaded_buffers() {
         if !scope.as_ref().is_some_and(|s| s.allocs.contains(&b)) {
             continue;
         }
-        let producer = scope_of(func, &consumer.site, &b).and_then(|body| {
+        let producer = scope_of(func, &consumer.cursor, &b).and_then(|body| {
             Ok((b.clone(), body.clone(), producer_of(func, block, &body, &consumer, &b)?))
         });
         match producer {
@@ -457,9 +457,9 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     }
     let Some((buffer, body, producer)) = found else { return Err(why.at(span)) };
     let out = &consumer.buffer;
-    let from = site_in(&body, &producer.site.stmt)?;
-    let to = site_in(&body, &consumer.site.stmt)?;
-    if touches(&producer.site.stmt, out) != (false, false) {
+    let from = cursor_in(&body, &producer.cursor.stmt)?;
+    let to = cursor_in(&body, &consumer.cursor.stmt)?;
+    if touches(&producer.cursor.stmt, out) != (false, false) {
         return Err(Error::refused(format!(
             "the block `{}` uses `{}`, which would be written too early",
             producer.block.name, out.name
@@ -509,8 +509,8 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
         ),
         ..(*producer.block).clone()
     };
-    let new = with_block(&producer.site.stmt, new);
-    let body = crate::site::replace(&func.body, &producer.site.stmt, &new);
+    let new = with_block(&producer.cursor.stmt, new);
+    let body = crate::cursor::replace(&func.body, &producer.cursor.stmt, &new);
     let body = replace.stmt(&body);
     Ok((without_root(TensorFunc { body, ..func.clone() }), ()))
 }
@@ -529,7 +529,7 @@ fn read_at(consumer: &Stage, buffer: &Buffer) -> Result<Vec<Expr>> {
             "the block `{}` reads several cells of `{}`",
             consumer.block.name, buffer.name
         ))
-        .at(consumer.site.stmt.span()));
+        .at(consumer.cursor.stmt.span()));
     }
     Ok(first)
 }
@@ -542,7 +542,7 @@ fn producer_of(
     consumer: &Stage,
     buffer: &Buffer,
 ) -> Result<Stage> {
-    let refuse = |why: String| Error::refused(why).at(consumer.site.stmt.span());
+    let refuse = |why: String| Error::refused(why).at(consumer.cursor.stmt.span());
     let writers = users(body, buffer, |(_, w)| w);
     let writer = match &writers[..] {
         [one] => one,
@@ -553,21 +553,21 @@ fn producer_of(
     };
     let name = BlockRef { func: block.func.clone(), name: b.name.clone() };
     let producer = stage(func, &name)?;
-    if !producer.site.stmt.ptr_eq(&writer.stmt) || producer.buffer != *buffer {
+    if !producer.cursor.stmt.ptr_eq(&writer.stmt) || producer.buffer != *buffer {
         return Err(refuse(format!("`{}` is written inside of another block", buffer.name)));
     }
     let readers = users(body, buffer, |(r, _)| r);
-    if let Some(other) = readers.iter().find(|r| !r.stmt.ptr_eq(&consumer.site.stmt)) {
+    if let Some(other) = readers.iter().find(|r| !r.stmt.ptr_eq(&consumer.cursor.stmt)) {
         return Err(Error::refused(format!("`{}` is read by others, too", buffer.name))
             .at(other.stmt.span()));
     }
-    let order = find(body, |s| s.ptr_eq(&writer.stmt) || s.ptr_eq(&consumer.site.stmt));
+    let order = find(body, |s| s.ptr_eq(&writer.stmt) || s.ptr_eq(&consumer.cursor.stmt));
     if order.first().is_some_and(|s| !s.stmt.ptr_eq(&writer.stmt)) {
         return Err(refuse(format!("`{}` is read before it is written", buffer.name)));
     }
-    let own = site_in(body, &consumer.site.stmt)?;
-    let outside = consumer.site.around.len() - own.around.len();
-    let known = known_around(&consumer.site.around[..outside]);
+    let own = cursor_in(body, &consumer.cursor.stmt)?;
+    let outside = consumer.cursor.around.len() - own.around.len();
+    let known = known_around(&consumer.cursor.around[..outside]);
     let cells = Footprint::of(body, buffer);
     let all = whole(buffer);
     cover(&cells.writes, &all, &known)

@@ -21,7 +21,7 @@
 //! * [`rfactor`]: reductions in two steps.
 //! * [`schedule`]: a module under change; primitives are its methods.
 //! * [`sequential_buffer_access`]: loops in the order of a buffer.
-//! * [`site`]: finding and replacing statements.
+//! * [`cursor`]: finding and replacing statements.
 //! * [`storage`]: where buffers live, and annotations of blocks.
 //! * [`tensorize`]: pieces of nests as instructions of the hardware.
 //! * [`trace`]: the record of what was applied, which prints as a script.
@@ -35,6 +35,7 @@ pub mod cache;
 pub mod call;
 pub mod compute;
 mod copying;
+pub mod cursor;
 pub mod decompose_padding;
 mod folding;
 pub mod index_map;
@@ -52,7 +53,6 @@ pub mod reverse_compute;
 pub mod rfactor;
 pub mod schedule;
 pub mod sequential_buffer_access;
-pub mod site;
 pub mod storage;
 pub mod tensorize;
 pub mod trace;

@@ -12,19 +12,19 @@
 //! become the map's inverse; what the box has in addition is guarded. Every pair of iterations that
 //! depend on each other must keep its order.
 
-use tilewright_analysis::dependence::{keeps_order, refuse, touches};
+use tilewright_analysis::dependence::{accesses, keeps_order, refuse};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     DType, Error, Expr, Fold, ForKind, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{Access, Domain, Engine};
+use tilewright_sets::{AccessRelation, Domain, Engine};
 
+use crate::cursor::{Cursor, as_block, as_loop, find, replace_in, with_body};
 use crate::index_map::IndexMap;
 use crate::loops::guard_blocks;
 use crate::primitive::primitives;
 use crate::relayout::{Tidy, simplify_under};
-use crate::schedule::{Edited, block_site, loop_site};
-use crate::site::{Site, as_block, as_loop, find, replace_in, with_body};
+use crate::schedule::{Edited, block_cursor, loop_cursor};
 use crate::trace::{BlockRef, Lambda, LoopRef};
 
 primitives! {
@@ -42,8 +42,8 @@ primitives! {
     /// # Errors
     /// `Refused` where there is no such block.
     get_inner_loops(block: &BlockRef) -> Vec<LoopRef>, ask |sch| {
-        let site = block_site(sch.func(&block.func)?, &block.name)?;
-        let inside = find(&site.stmt, |s| as_loop(s).is_some());
+        let cursor = block_cursor(sch.func(&block.func)?, &block.name)?;
+        let inside = find(&cursor.stmt, |s| as_loop(s).is_some());
         let loops = inside.iter().filter_map(|s| as_loop(&s.stmt));
         Ok(loops.map(|(var, ..)| LoopRef { func: block.func.clone(), var: var.clone() }).collect())
     };
@@ -60,7 +60,7 @@ primitives! {
 /// Variable, range and body of a serial loop without annotations.
 fn serial<'a>(s: &'a Stmt, what: &str) -> Result<(&'a Var, &'a Range, &'a Stmt)> {
     let StmtKind::For { var, range, kind, annotations, body } = s.kind() else {
-        return Err(Error::internal("a loop site is no loop"));
+        return Err(Error::internal("a loop cursor is no loop"));
     };
     let refuse = |why: &str| {
         Err(Error::refused(format!("the loop `{}` cannot be {what}: {why}", var.name()))
@@ -73,10 +73,10 @@ fn serial<'a>(s: &'a Stmt, what: &str) -> Result<(&'a Var, &'a Range, &'a Stmt)>
     }
 }
 
-/// Loops and iteration variables around a site, with their values.
-pub(crate) fn ranges_around(site: &Site) -> Vec<(Var, Range)> {
+/// Loops and iteration variables around a cursor, with their values.
+pub(crate) fn ranges_around(cursor: &Cursor) -> Vec<(Var, Range)> {
     let mut out = Vec::new();
-    for s in &site.around {
+    for s in &cursor.around {
         if let Some((v, r, _)) = as_loop(s) {
             out.push((v.clone(), r.clone()));
         }
@@ -87,10 +87,10 @@ pub(crate) fn ranges_around(site: &Site) -> Vec<(Var, Range)> {
     out
 }
 
-/// What holds around a site: the ranges as conditions, so that their variables are the same for
+/// What holds around a cursor: the ranges as conditions, so that their variables are the same for
 /// every iteration inside.
-pub(crate) fn around(engine: &Engine, site: &Site) -> Domain {
-    let guards: Vec<Expr> = ranges_around(site)
+pub(crate) fn around(engine: &Engine, cursor: &Cursor) -> Domain {
+    let guards: Vec<Expr> = ranges_around(cursor)
         .into_iter()
         .flat_map(|(v, r)| {
             let end = r.min.clone() + &r.extent;
@@ -108,7 +108,7 @@ fn transform_loops(
     let Some(first) = loops.first() else {
         return Err(Error::internal("no loops"));
     };
-    let outer = loop_site(func, first)?;
+    let outer = loop_cursor(func, first)?;
     let mut ranges: Vec<(Var, Range)> = Vec::new();
     let mut body = outer.stmt.clone();
     for l in loops {
@@ -139,7 +139,7 @@ fn transform_loops(
     let cells = map.cells();
     let image = relation.image(&cells)?;
     let inverse = relation.inverse(&cells)?;
-    keeps_order(&nest, &touches(&body, &nest)?, &vars, (&at, &new_order))
+    keeps_order(&nest, &accesses(&body, &nest)?, &vars, (&at, &new_order))
         .map_err(|e| e.at(outer.stmt.span()))?;
     let cell_ranges: Vec<(Var, Range)> = cells
         .iter()
@@ -216,14 +216,14 @@ fn simplify_part(engine: &Engine, known: &[(Var, Range)], p: &Expr) -> Expr {
 }
 
 fn fission(func: &TensorFunc, l: &LoopRef, at: usize) -> Result<Edited<(LoopRef, LoopRef)>> {
-    let site = loop_site(func, l)?;
-    let (var, range, body) = serial(&site.stmt, "split in two")?;
+    let cursor = loop_cursor(func, l)?;
+    let (var, range, body) = serial(&cursor.stmt, "split in two")?;
     let StmtKind::Seq(list) = body.kind() else {
         return Err(Error::refused(format!(
             "the body of the loop `{}` is one statement",
             var.name()
         ))
-        .at(site.stmt.span()));
+        .at(cursor.stmt.span()));
     };
     if at == 0 || at >= list.len() {
         return Err(Error::refused(format!(
@@ -231,12 +231,12 @@ fn fission(func: &TensorFunc, l: &LoopRef, at: usize) -> Result<Edited<(LoopRef,
             var.name(),
             list.len()
         ))
-        .at(site.stmt.span()));
+        .at(cursor.stmt.span()));
     }
     let (first, rest) = (Stmt::seq(list[..at].to_vec()), Stmt::seq(list[at..].to_vec()));
     let engine = Engine::new()?;
-    let inside = around(&engine, &site).with_var(var, range);
-    let (a, b) = (touches(&first, &inside)?, touches(&rest, &inside)?);
+    let inside = around(&engine, &cursor).with_var(var, range);
+    let (a, b) = (accesses(&first, &inside)?, accesses(&rest, &inside)?);
     for x in &a {
         for y in b.iter().filter(|y| y.buffer == x.buffer && (x.write || y.write)) {
             // The first part of a later iteration would run before the rest of an earlier one.
@@ -244,19 +244,19 @@ fn fission(func: &TensorFunc, l: &LoopRef, at: usize) -> Result<Edited<(LoopRef,
             let (other, names) = y.at.elsewhere_in(&all);
             let Some(earlier) = names.get(var) else { continue };
             let when = [earlier.expr().less(var.expr())];
-            let proof = Access::independent(&x.at, &other, &when);
+            let proof = AccessRelation::independent(&x.at, &other, &when);
             refuse(&proof, x, y, std::slice::from_ref(var), &names)
-                .map_err(|e| e.at(site.stmt.span()))?;
+                .map_err(|e| e.at(cursor.stmt.span()))?;
         }
     }
     let mut copy = Subst::refresh();
     let new_var = var.fresh();
     copy.vars.insert(var.clone(), new_var.expr());
     let head = Stmt::for_loop(&new_var, range.clone(), ForKind::Serial, copy.stmt(&first));
-    let new = Stmt::seq([head, with_body(&site.stmt, rest)]);
+    let new = Stmt::seq([head, with_body(&cursor.stmt, rest)]);
     let part = |var| LoopRef { func: l.func.clone(), var };
     let out = (part(new_var), part(var.clone()));
-    Ok((replace_in(func, &site.stmt, &new), out))
+    Ok((replace_in(func, &cursor.stmt, &new), out))
 }
 
 /// Where in a statement the loops are that have these variables.

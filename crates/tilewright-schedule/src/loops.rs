@@ -5,7 +5,7 @@
 //! predicate, and statements outside of blocks get an `if`. New loops are of `int64` where the type
 //! of the old ones does not hold their values.
 
-use tilewright_analysis::dependence::{keeps_order, touches};
+use tilewright_analysis::dependence::{accesses, keeps_order};
 use tilewright_analysis::domain::sizes;
 use tilewright_ir::stmt::MAX_NESTING;
 use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
@@ -16,10 +16,10 @@ use tilewright_ir::{
 use tilewright_sets::{Engine, Proof};
 
 use crate::argument::{BlockOrLoop, InFunction};
+use crate::cursor::{Cursor, as_block, as_loop, replace_in, with_body};
 use crate::loop_layout::around;
 use crate::primitive::primitives;
-use crate::schedule::{Edited, loop_site};
-use crate::site::{Site, as_block, as_loop, replace_in, with_body};
+use crate::schedule::{Edited, loop_cursor};
 use crate::trace::LoopRef;
 use tilewright_analysis::footprint::known_around;
 
@@ -29,8 +29,8 @@ primitives! {
     ///
     /// # Errors
     /// `Refused` where more than one factor is open, a factor is not positive, the factors are not
-    /// known to cover the loop, their product is beyond `int64`, or the loop does not start at zero or
-    /// runs in a special way.
+    /// known to cover the loop, their product is beyond `int64`, or the loop does not start at zero
+    /// or runs in a special way.
     split(
         l "loop": &LoopRef,
         factors: &[Option<Expr>];
@@ -48,7 +48,7 @@ primitives! {
     /// that are not named stay where they are.
     ///
     /// # Errors
-    /// `Refused` where something other than loops stands between them, a bound depends on a loop
+    /// `Refused` where something other than loops is between them, a bound depends on a loop
     /// that would move inside, what is inside is not one block with iteration variables, or
     /// iterations that depend on each other would change their order.
     reorder([rest] loops: &[LoopRef]), edit |f| reorder(f, loops);
@@ -94,9 +94,9 @@ pub(crate) fn edit_loop(
     l: &LoopRef,
     edit: impl FnOnce(&mut ForKind, &mut Attrs) -> Result<()>,
 ) -> Result<Edited> {
-    let site = loop_site(func, l)?;
-    let StmtKind::For { var, range, kind, annotations, body } = site.stmt.kind() else {
-        return Err(Error::internal("a loop site is no loop"));
+    let cursor = loop_cursor(func, l)?;
+    let StmtKind::For { var, range, kind, annotations, body } = cursor.stmt.kind() else {
+        return Err(Error::internal("a loop cursor is no loop"));
     };
     let (mut kind, mut annotations) = (kind.clone(), annotations.clone());
     edit(&mut kind, &mut annotations)?;
@@ -107,8 +107,8 @@ pub(crate) fn edit_loop(
         annotations,
         body: body.clone(),
     };
-    let new = Stmt::spanned(new, site.stmt.span());
-    Ok((replace_in(func, &site.stmt, &new), ()))
+    let new = Stmt::spanned(new, cursor.stmt.span());
+    Ok((replace_in(func, &cursor.stmt, &new), ()))
 }
 
 /// Changes how a loop runs; [`crate::Schedule::edit`] checks that it may run so.
@@ -120,7 +120,7 @@ fn set_kind(func: &TensorFunc, l: &LoopRef, to: ForKind) -> Result<Edited> {
 }
 
 fn add_unit_loop(func: &TensorFunc, target: &BlockOrLoop) -> Result<Edited<LoopRef>> {
-    let stmt = target.site(func)?.stmt;
+    let stmt = target.cursor(func)?.stmt;
     if func.root().is_some() && stmt.ptr_eq(&func.body) {
         return Err(Error::refused("no loop may be around the root block").at(stmt.span()));
     }
@@ -134,7 +134,7 @@ fn add_unit_loop(func: &TensorFunc, target: &BlockOrLoop) -> Result<Edited<LoopR
 /// A plain serial loop without annotations, from zero: variable, extent and body.
 fn plain_loop<'a>(stmt: &'a Stmt, what: &str) -> Result<(&'a Var, &'a Expr, &'a Stmt)> {
     let StmtKind::For { var, range, kind, annotations, body } = stmt.kind() else {
-        return Err(Error::internal("a loop site is no loop"));
+        return Err(Error::internal("a loop cursor is no loop"));
     };
     let refuse = |why: String| {
         Err(Error::refused(format!("the loop `{}` cannot be {what}: {why}", var.name()))
@@ -152,9 +152,9 @@ fn plain_loop<'a>(stmt: &'a Stmt, what: &str) -> Result<(&'a Var, &'a Expr, &'a 
 }
 
 fn split(func: &TensorFunc, l: &LoopRef, factors: &[Option<Expr>]) -> Result<Edited<Vec<LoopRef>>> {
-    let site = loop_site(func, l)?;
-    let (var, n, body) = plain_loop(&site.stmt, "split")?;
-    let refuse = |why: String| Error::refused(why).at(site.stmt.span());
+    let cursor = loop_cursor(func, l)?;
+    let (var, n, body) = plain_loop(&cursor.stmt, "split")?;
+    let refuse = |why: String| Error::refused(why).at(cursor.stmt.span());
     if factors.is_empty() {
         return Err(refuse("a split needs at least one factor".into()));
     }
@@ -164,7 +164,7 @@ fn split(func: &TensorFunc, l: &LoopRef, factors: &[Option<Expr>]) -> Result<Edi
             factors.len()
         )));
     }
-    let at_loop = |e: Error| e.at(site.stmt.span());
+    let at_loop = |e: Error| e.at(cursor.stmt.span());
     let number = |f: &Expr| match f.as_int() {
         Some(v) => extent::constant(i128::from(v), var.dtype()),
         None => Ok(f.clone().cast(var.dtype())),
@@ -203,7 +203,7 @@ fn split(func: &TensorFunc, l: &LoopRef, factors: &[Option<Expr>]) -> Result<Edi
             )));
         }
         (Some(n), Some(c)) => c == n,
-        _ => covers(func, &site, &given, &covered, open == 1)?,
+        _ => covers(func, &cursor, &given, &covered, open == 1)?,
     };
     let vars: Vec<Var> =
         (0..factors.len()).map(|k| Var::new(format!("{}_{k}", var.name()), dtype)).collect();
@@ -215,28 +215,28 @@ fn split(func: &TensorFunc, l: &LoopRef, factors: &[Option<Expr>]) -> Result<Edi
     let new =
         vars.iter().zip(&factors).rev().fold(body, |body, (v, f)| Stmt::serial(v, f.clone(), body));
     let out = vars.into_iter().map(|var| LoopRef { func: l.func.clone(), var }).collect();
-    Ok((replace_in(func, &site.stmt, &new), out))
+    Ok((replace_in(func, &cursor.stmt, &new), out))
 }
 
 /// Checks that factors of which some are no constants cover a loop, or divide it where one is left
 /// open; `covered` is their product. Says whether they cover it exactly.
 fn covers(
     func: &TensorFunc,
-    site: &Site,
+    cursor: &Cursor,
     given: &[&Expr],
     covered: &Expr,
     open: bool,
 ) -> Result<bool> {
-    let Some((var, range, _)) = as_loop(&site.stmt) else {
-        return Err(Error::internal("a loop site is no loop"));
+    let Some((var, range, _)) = as_loop(&cursor.stmt) else {
+        return Err(Error::internal("a loop cursor is no loop"));
     };
     let symbolic: Vec<&&Expr> = given.iter().filter(|f| f.as_int().is_none()).collect();
     // The open factor is the number of iterations divided by constants, rounded up.
     if open && symbolic.is_empty() {
         return Ok(false);
     }
-    let refuse = |why: String| Err(Error::refused(why).at(site.stmt.span()));
-    let known = known_around(&site.around);
+    let refuse = |why: String| Err(Error::refused(why).at(cursor.stmt.span()));
+    let known = known_around(&cursor.around);
     let domain = known.iter().fold(sizes(func)?, |d, cond| d.with_guard(cond));
     for f in symbolic {
         let (least, what) = if open { (1, "positive") } else { (0, "not negative") };
@@ -296,11 +296,11 @@ pub(crate) fn guard_blocks(stmt: &Stmt, cond: &Expr) -> Stmt {
 }
 
 fn has_block(s: &Stmt) -> bool {
-    !crate::site::find(s, |s| crate::site::as_block(s).is_some()).is_empty()
+    !crate::cursor::find(s, |s| crate::cursor::as_block(s).is_some()).is_empty()
 }
 
 fn fuse(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
-    let outer = loop_site(func, &loops[0])?;
+    let outer = loop_cursor(func, &loops[0])?;
     let mut at = outer.stmt.clone();
     let mut parts: Vec<(Var, Expr)> = Vec::new();
     for (k, l) in loops.iter().enumerate() {
@@ -378,14 +378,14 @@ fn outer_blocks(stmt: &Stmt) -> Result<Vec<Stmt>, Stmt> {
 }
 
 fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited> {
-    let mut sites = Vec::new();
+    let mut cursors = Vec::new();
     for (k, l) in loops.iter().enumerate() {
         if loops[..k].contains(l) {
             return Err(Error::refused(format!("the loop `{}` is named twice", l.var.name())));
         }
-        sites.push(loop_site(func, l)?);
+        cursors.push(loop_cursor(func, l)?);
     }
-    let outer = sites.iter().min_by_key(|s| s.around.len()).map(|s| s.stmt.clone());
+    let outer = cursors.iter().min_by_key(|s| s.around.len()).map(|s| s.stmt.clone());
     let outer = outer.ok_or_else(|| Error::internal("no loop to reorder"))?;
     let named = |s: &Stmt| loops.iter().position(|l| as_loop(s).is_some_and(|(v, ..)| *v == l.var));
 
@@ -432,8 +432,11 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited> {
             None => s.clone(),
             Some(_) => {
                 let l = order.next().ok_or_else(|| Error::internal("a loop is missing"))?;
-                let site = sites.iter().find(|x| named(&x.stmt).is_some_and(|k| loops[k] == *l));
-                site.map(|s| s.stmt.clone()).ok_or_else(|| Error::internal("a loop is missing"))?
+                let cursor =
+                    cursors.iter().find(|x| named(&x.stmt).is_some_and(|k| loops[k] == *l));
+                cursor
+                    .map(|s| s.stmt.clone())
+                    .ok_or_else(|| Error::internal("a loop is missing"))?
             }
         };
         new.push(at);
@@ -455,14 +458,14 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited> {
         }
     }
     let engine = Engine::new()?;
-    let site = sites.iter().find(|s| s.stmt.ptr_eq(&outer));
-    let around = site.map_or_else(|| engine.domain(), |site| around(&engine, site));
+    let cursor = cursors.iter().find(|s| s.stmt.ptr_eq(&outer));
+    let around = cursor.map_or_else(|| engine.domain(), |cursor| around(&engine, cursor));
     let order = |nest: &[Stmt]| -> Vec<Expr> {
         nest.iter().filter_map(as_loop).map(|(v, ..)| v.expr()).collect()
     };
     let vars: Vec<Var> = nest.iter().filter_map(as_loop).map(|(v, ..)| v.clone()).collect();
     let domain = nest.iter().filter_map(as_loop).fold(around, |d, (v, r, _)| d.with_var(v, r));
-    keeps_order(&domain, &touches(&inside, &domain)?, &vars, (&order(&nest), &order(&new)))
+    keeps_order(&domain, &accesses(&inside, &domain)?, &vars, (&order(&nest), &order(&new)))
         .map_err(|e| e.at(outer.span()))?;
     let stmt = new.iter().rev().fold(inside, |body, s| with_body(s, body));
     Ok((replace_in(func, &outer, &stmt), ()))

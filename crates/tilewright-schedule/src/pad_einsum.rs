@@ -8,7 +8,7 @@
 //! C[i, j] = C_pad[i, j]                                                 over n columns
 //! ```
 //!
-//! The iterations that are added to a spatial axis write cells of their own, which nobody reads.
+//! The iterations that are added to a spatial axis write cells of their own, which are never read.
 //! Those added to a reduction must add nothing: every value there has to be zero, which is
 //! checked by the form of the value. A product of floats counts as zero only where both sides
 //! are, since zero times infinity is not. Where a reduction may be empty, the block may write
@@ -51,11 +51,11 @@ struct Axis {
 }
 
 fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Edited> {
-    let (site, b) = the_block(func, block)?;
-    let StmtKind::Block { bindings, predicate, .. } = site.stmt.kind() else {
-        return Err(Error::internal("a block site is no block"));
+    let (cursor, b) = the_block(func, block)?;
+    let StmtKind::Block { bindings, predicate, .. } = cursor.stmt.kind() else {
+        return Err(Error::internal("a block cursor is no block"));
     };
-    let refuse = |why: String| Error::refused(why).at(site.stmt.span());
+    let refuse = |why: String| Error::refused(why).at(cursor.stmt.span());
     let shape_of_block = |why: &str| refuse(format!("the block `{}` {why}", b.name));
     if padding.len() != b.iters.len() {
         return Err(refuse(format!(
@@ -79,7 +79,7 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
     }
     // The loops, from the block outwards, as long as they hold nothing else.
     let mut loops: Vec<(Stmt, Var, Range)> = Vec::new();
-    for s in site.around.iter().rev() {
+    for s in cursor.around.iter().rev() {
         let StmtKind::For { var, range, .. } = s.kind() else { break };
         loops.push((s.clone(), var.clone(), range.clone()));
     }
@@ -127,7 +127,7 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
                     iter.var.name(),
                     iter.var.dtype()
                 ))
-                .at(site.stmt.span()));
+                .at(cursor.stmt.span()));
             }
             Ok(Axis { iter: iter.clone(), grows: !same_extent(&padded, extent), padded })
         })
@@ -141,7 +141,7 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
             a.iter.var.name()
         )));
     }
-    check_reduction(&b, out, indices, value, &axes).map_err(|e| e.at(site.stmt.span()))?;
+    check_reduction(&b, out, indices, value, &axes).map_err(|e| e.at(cursor.stmt.span()))?;
 
     // Buffers and how they are padded.
     let mut inputs: Vec<(Buffer, Vec<Option<Expr>>)> = Vec::new();
@@ -149,7 +149,7 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
         if buffer == *out {
             continue;
         }
-        let pads = pads_of(&buffer, &at, &axes).map_err(|e| e.at(site.stmt.span()))?;
+        let pads = pads_of(&buffer, &at, &axes).map_err(|e| e.at(cursor.stmt.span()))?;
         match inputs.iter().find(|(x, _)| *x == buffer) {
             None => inputs.push((buffer, pads)),
             Some((_, other)) => {
@@ -167,10 +167,10 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
         }
     }
     inputs.retain(|(_, pads)| pads.iter().any(Option::is_some));
-    let out_pads = pads_of(out, indices, &axes).map_err(|e| e.at(site.stmt.span()))?;
+    let out_pads = pads_of(out, indices, &axes).map_err(|e| e.at(cursor.stmt.span()))?;
     let pads_output = out_pads.iter().any(Option::is_some);
     if pads_output {
-        check_output(&b, out, indices, &axes).map_err(|e| e.at(site.stmt.span()))?;
+        check_output(&b, out, indices, &axes).map_err(|e| e.at(cursor.stmt.span()))?;
     }
 
     // The padded copies.
@@ -224,7 +224,7 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
     }
     stmts.push(nest);
     stmts.extend(back);
-    let scope = site.scope().cloned();
+    let scope = cursor.scope().cloned();
     let outer = loops[0].0.clone();
     let change = Change {
         scope: scope.as_ref(),
@@ -398,8 +398,8 @@ fn padded_buffer(buffer: &Buffer, pads: &[Option<Expr>]) -> Buffer {
     })
 }
 
-/// A block that stores, under a condition, for every cell of `to` within the extents, the value that
-/// `value` gives together with the buffer that it reads.
+/// A block that stores, under a condition, for every cell of `to` within the extents, the value
+/// that `value` gives together with the buffer that it reads.
 fn copy_block(
     name: Arc<str>,
     to: &Buffer,

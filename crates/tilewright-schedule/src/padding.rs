@@ -19,9 +19,9 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Engine, Proof};
 
+use crate::cursor::{as_block, as_loop, find, replace_in};
 use crate::index_map::{Known, Layout};
 use crate::schedule::fresh_block_name;
-use crate::site::{as_block, as_loop, find, replace_in};
 use crate::trace::{LambdaItem, Value};
 
 /// The padding of one buffer.

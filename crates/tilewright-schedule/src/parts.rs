@@ -1,7 +1,7 @@
 //! Passes that work on a part of a function: one block, one loop, two loops.
 //!
-//! Each primitive is the pass of the same name in `tilewright_transform`. Where the pass would leave
-//! everything as it is, the primitive refuses with the pass's reason.
+//! Each primitive is the pass of the same name in `tilewright_transform`. Where the pass would
+//! leave everything as it is, the primitive refuses with the pass's reason.
 
 use tilewright_ir::{Error, Expr, Remarks, Result, Stmt, TensorFunc};
 use tilewright_transform::hoist::Hoist;
@@ -9,7 +9,7 @@ use tilewright_transform::overcompute::{self, Floats};
 use tilewright_transform::{extents, hoist, merge, partition};
 
 use crate::primitive::primitives;
-use crate::schedule::{Edited, block_site, loop_site};
+use crate::schedule::{Edited, block_cursor, loop_cursor};
 use crate::trace::{BlockRef, LoopRef};
 
 primitives! {
@@ -35,8 +35,8 @@ primitives! {
         on_block(f, block, |f, s, why| extents::reduce_loop_extents(f, Some(s), why))
     };
 
-    /// Takes a loop apart into consecutive loops: of `factors` iterations, of which one may be open,
-    /// and what is left over; without factors where the conditions in it change. Returns the
+    /// Takes a loop apart into consecutive loops: of `factors` iterations, of which one may be
+    /// open, and what is left over; without factors where the conditions in it change. Returns the
     /// parts, in order.
     ///
     /// # Errors
@@ -46,10 +46,10 @@ primitives! {
         factors: Option<&[Option<Expr>]> = None;
         preserve_unit_iters = true, disable_predication = false
     ) -> Vec<LoopRef>, edit |f| {
-        let site = loop_site(f, l)?;
+        let cursor = loop_cursor(f, l)?;
         let mut parts = Vec::new();
-        let new = changed(f, &site.stmt, |why| {
-            let (new, vars) = partition::partition_loop(f, &site.stmt, factors, why)?;
+        let new = changed(f, &cursor.stmt, |why| {
+            let (new, vars) = partition::partition_loop(f, &cursor.stmt, factors, why)?;
             parts = vars;
             Ok(new)
         })?;
@@ -65,7 +65,7 @@ primitives! {
         [first, others @ ..] if !others.is_empty() => {
             let mut new = f.clone();
             for l in others {
-                let (a, b) = (loop_site(&new, first)?, loop_site(&new, l)?);
+                let (a, b) = (loop_cursor(&new, first)?, loop_cursor(&new, l)?);
                 new = merge::merge_loops(&new, &a.stmt, &b.stmt)?;
             }
             Ok((new, first.clone()))
@@ -85,11 +85,11 @@ primitives! {
         finite: bool = false
     ), edit |f| {
         let floats = if finite { Floats::Finite } else { Floats::Any };
-        let options = overcompute::Options {
+        let options = overcompute::OvercomputeOptions {
             block: Some(&block.name),
             wrap_indices,
             floats,
-            ..overcompute::Options::default()
+            ..overcompute::OvercomputeOptions::default()
         };
         on_block(f, block, |f, _, why| overcompute::remove_branching(f, &options, why))
     };
@@ -110,8 +110,8 @@ fn on_block(
     block: &BlockRef,
     pass: impl FnOnce(&TensorFunc, &Stmt, &mut Remarks) -> Result<TensorFunc>,
 ) -> Result<Edited> {
-    let site = block_site(func, &block.name)?;
-    let new = changed(func, &site.stmt, |why| pass(func, &site.stmt, why))?;
+    let cursor = block_cursor(func, &block.name)?;
+    let new = changed(func, &cursor.stmt, |why| pass(func, &cursor.stmt, why))?;
     Ok((new, ()))
 }
 

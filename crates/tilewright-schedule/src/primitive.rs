@@ -88,7 +88,7 @@ impl Param {
 pub struct Given {
     /// The value.
     pub value: Value,
-    /// Where it stands.
+    /// Where it is in the text.
     pub place: Option<(Arc<Source>, Span)>,
 }
 
@@ -354,18 +354,18 @@ pub fn page() -> String {
 }
 
 /// A primitive that is being applied, with a value for each of its parameters.
-pub(crate) struct Step {
+pub(crate) struct Invocation {
     pub(crate) primitive: &'static Primitive,
     pub(crate) args: Vec<Value>,
 }
 
-impl Step {
+impl Invocation {
     /// The step of the method of this name.
-    pub(crate) fn new(method: &'static str, args: Vec<Value>) -> Result<Step> {
+    pub(crate) fn new(method: &'static str, args: Vec<Value>) -> Result<Invocation> {
         let primitive = all().find(|p| p.name == method);
         let primitive = primitive
             .ok_or_else(|| Error::internal(format!("`{method}` is in no table of primitives")))?;
-        Ok(Step { primitive, args })
+        Ok(Invocation { primitive, args })
     }
 }
 
@@ -409,7 +409,7 @@ macro_rules! primitives {
             ) -> tilewright_ir::Result<$crate::primitive::primitives!(@out $($out)?)> {
                 $(let $arg: $ty = $crate::primitive::primitives!(@own $([$mode])? $arg);)*
                 let args = vec![$($crate::argument::Argument::record(&$arg)),*];
-                let step = $crate::primitive::Step::new(stringify!($method), args)?;
+                let step = $crate::primitive::Invocation::new(stringify!($method), args)?;
                 $crate::primitive::primitives!(
                     @$how self, step, [$($arg),*], |$($with),+| $body
                 )

@@ -16,10 +16,10 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 
 use crate::cache::the_block;
+use crate::cursor::{Cursor, as_loop, replace_in};
 use crate::loop_layout::around;
 use crate::primitive::primitives;
-use crate::schedule::{Edited, fresh_block_name, loop_site, with_block};
-use crate::site::{Site, as_loop, replace_in};
+use crate::schedule::{Edited, fresh_block_name, loop_cursor, with_block};
 use crate::trace::{BlockRef, LoopRef};
 use tilewright_analysis::footprint::{known_around, touches};
 
@@ -45,19 +45,19 @@ fn decompose(
     l: &LoopRef,
     update: &Arc<str>,
 ) -> Result<Edited<BlockRef>> {
-    let (site, b) = the_block(func, block)?;
-    let outer = loop_site(func, l)?;
-    let StmtKind::Block { bindings, predicate, .. } = site.stmt.kind() else {
-        return Err(Error::internal("a block site is no block"));
+    let (cursor, b) = the_block(func, block)?;
+    let outer = loop_cursor(func, l)?;
+    let StmtKind::Block { bindings, predicate, .. } = cursor.stmt.kind() else {
+        return Err(Error::internal("a block cursor is no block"));
     };
-    let refuse = |why: String| Error::refused(why).at(site.stmt.span());
+    let refuse = |why: String| Error::refused(why).at(cursor.stmt.span());
     let Some(init) = &b.init else {
         return Err(refuse(format!("the block `{}` has no initialisation", b.name)));
     };
     if !b.matches.is_empty() || !b.allocs.is_empty() {
         return Err(refuse(format!("the block `{}` allocates or views buffers", b.name)));
     }
-    let scope_loops = site.loops();
+    let scope_loops = cursor.loops();
     let Some(first) = scope_loops.iter().position(|s| s.ptr_eq(&outer.stmt)) else {
         return Err(refuse(format!(
             "the loop `{}` is not around the block `{}`",
@@ -117,14 +117,14 @@ fn decompose(
             }
         }
     }
-    if touches(&Without(&site.stmt).stmt(&outer.stmt), &target) != (false, false) {
+    if touches(&Without(&cursor.stmt).stmt(&outer.stmt), &target) != (false, false) {
         return Err(refuse(format!(
             "the loop `{}` holds more that uses `{}`, which would find it initialised too early",
             l.var.name(),
             target.name
         )));
     }
-    let inner = &site.around[site.around.len() - inner_len(&site.around, &outer.stmt)..];
+    let inner = &cursor.around[cursor.around.len() - inner_len(&cursor.around, &outer.stmt)..];
     if let Some(s) =
         inner.iter().find(|s| !matches!(s.kind(), StmtKind::For { .. } | StmtKind::Seq(_)))
     {
@@ -206,8 +206,8 @@ fn decompose(
         }
     }
     check_once(&b, bindings, init, &loops, &dropped, predicate, &known_around(&outer.around))
-        .map_err(|e| e.at(site.stmt.span()))?;
-    runs_first(&site.stmt, &b, &outer, &loops).map_err(|e| e.at(site.stmt.span()))?;
+        .map_err(|e| e.at(cursor.stmt.span()))?;
+    runs_first(&cursor.stmt, &b, &outer, &loops).map_err(|e| e.at(cursor.stmt.span()))?;
     let name = fresh_block_name(func, &format!("{}_init", b.name));
     let mut rename = Subst::refresh();
     let mut iters = Vec::new();
@@ -236,8 +236,8 @@ fn decompose(
     let first_nest = rename.stmt(&first_nest);
     let update =
         Block { name: update.clone(), init: None, reads: None, writes: None, ..(*b).clone() };
-    let update = with_block(&site.stmt, update);
-    let updated = crate::site::replace(&outer.stmt, &site.stmt, &update);
+    let update = with_block(&cursor.stmt, update);
+    let updated = crate::cursor::replace(&outer.stmt, &cursor.stmt, &update);
     let func = replace_in(func, &outer.stmt, &Stmt::seq([first_nest, updated]));
     Ok((func, BlockRef { func: block.func.clone(), name }))
 }
@@ -334,7 +334,7 @@ pub(crate) fn check_once(
 
 /// Every initialisation in the loops will run before every update. Refuses where an update that ran
 /// before one depends on it.
-fn runs_first(stmt: &Stmt, b: &Block, outer: &Site, loops: &[&Stmt]) -> Result<()> {
+fn runs_first(stmt: &Stmt, b: &Block, outer: &Cursor, loops: &[&Stmt]) -> Result<()> {
     let engine = Engine::new()?;
     let ranges = || loops.iter().filter_map(|s| as_loop(s));
     let domain = ranges().fold(around(&engine, outer), |d, (v, r, _)| d.with_var(v, r));
@@ -343,7 +343,7 @@ fn runs_first(stmt: &Stmt, b: &Block, outer: &Site, loops: &[&Stmt]) -> Result<(
     let init = with_block(stmt, Block { body: Stmt::nop(), ..b.clone() });
     let update = with_block(stmt, Block { init: None, ..b.clone() });
     let (inits, updates) =
-        (dependence::touches(&init, &domain)?, dependence::touches(&update, &domain)?);
+        (dependence::accesses(&init, &domain)?, dependence::accesses(&update, &domain)?);
     for x in &inits {
         for y in updates.iter().filter(|y| y.buffer == x.buffer && (x.write || y.write)) {
             let all: Vec<Var> = y.at.domain.vars().cloned().collect();

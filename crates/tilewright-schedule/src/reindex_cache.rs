@@ -28,10 +28,10 @@ use tilewright_sets::Engine;
 use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{must_write, read_place, scope_or_own, write_place};
-use crate::copying::{Change, Place};
+use crate::copying::{Change, InsertionPoint};
+use crate::cursor::{Cursor, as_loop};
 use crate::primitive::primitives;
 use crate::schedule::{Edited, fresh_block_name};
-use crate::site::{Site, as_loop};
 use crate::trace::{BlockRef, Lambda, LambdaItem};
 use tilewright_analysis::footprint::{Footprint, known_around, uses_pointer, view_of};
 
@@ -72,19 +72,19 @@ fn reindex(
     index_map: &Lambda,
 ) -> Result<Edited<BlockRef>> {
     let storage_scope = &*scope_or_own(func, block, which, side, storage_scope)?;
-    let (site, b, buffer, place) = match side {
+    let (cursor, b, buffer, place) = match side {
         Side::Read => {
             let p = read_place(func, block, which, std::slice::from_ref(block))?;
-            (p.site, p.block, p.buffer, p.place)
+            (p.cursor, p.block, p.buffer, p.place)
         }
         Side::Write => {
             let p = write_place(func, block, which, &[])?;
-            (p.site, p.block, p.buffer, p.place)
+            (p.cursor, p.block, p.buffer, p.place)
         }
     };
-    let span = site.stmt.span();
+    let span = cursor.stmt.span();
     let at = one_cell(&b, &buffer, side).map_err(|e| e.at(span))?;
-    each_instance(&site, &b, &buffer, side, &at).map_err(|e| e.at(span))?;
+    each_instance(&cursor, &b, &buffer, side, &at).map_err(|e| e.at(span))?;
     if uses_pointer(&b.body, &buffer) || view_of(&func.body, &buffer).is_some() {
         return Err(Error::refused(format!(
             "the memory of `{}` is also used through a pointer or a view",
@@ -109,13 +109,13 @@ fn reindex(
         Side::Read => ((&buffer, &at[..]), (&cache, &indices[..])),
         Side::Write => ((&cache, &indices[..]), (&buffer, &at[..])),
     };
-    let copy = copy_block(&site, &b, &place, &at, from, to, &name).map_err(|e| e.at(span))?;
+    let copy = copy_block(&cursor, &b, &place, &at, from, to, &name).map_err(|e| e.at(span))?;
     let mut to_cache = ToCache { from: &buffer, to: &cache, indices: &indices };
-    let scope = site.scope().cloned();
+    let scope = cursor.scope().cloned();
     let change = Change {
         scope: scope.as_ref(),
         allocs: vec![cache.clone()],
-        swap: vec![(site.stmt.clone(), to_cache.stmt(&site.stmt))],
+        swap: vec![(cursor.stmt.clone(), to_cache.stmt(&cursor.stmt))],
         insert: vec![(place, copy)],
         ..Change::default()
     };
@@ -150,8 +150,14 @@ fn one_cell(b: &Block, buffer: &Buffer, side: Side) -> Result<Vec<Expr>> {
 /// Checks that the copy, which runs for each instance of the block, may access the buffer for each:
 /// where the block reads its cell under a condition only, the cell must lie in the buffer
 /// otherwise too; where it writes under a condition only, the cache holds nothing otherwise.
-fn each_instance(site: &Site, b: &Block, buffer: &Buffer, side: Side, at: &[Expr]) -> Result<()> {
-    let known = [known_around(&site.around), known_around(std::slice::from_ref(&site.stmt))];
+fn each_instance(
+    cursor: &Cursor,
+    b: &Block,
+    buffer: &Buffer,
+    side: Side,
+    at: &[Expr],
+) -> Result<()> {
+    let known = [known_around(&cursor.around), known_around(std::slice::from_ref(&cursor.stmt))];
     let known = known.concat();
     let footprint = Footprint::of(&b.body, buffer);
     if side == Side::Write {
@@ -295,18 +301,18 @@ fn cache_shape(b: &Block, buffer: &Buffer, at: &[Expr], indices: &[Expr]) -> Res
 
 /// The block that copies one cell for each instance of the block that there is at its place.
 fn copy_block(
-    site: &Site,
+    cursor: &Cursor,
     b: &Block,
-    place: &Place,
+    place: &InsertionPoint,
     at: &[Expr],
     from: (&Buffer, &[Expr]),
     to: (&Buffer, &[Expr]),
     name: &str,
 ) -> Result<Stmt> {
-    let StmtKind::Block { bindings, predicate, .. } = site.stmt.kind() else {
-        return Err(Error::internal("a block site is no block"));
+    let StmtKind::Block { bindings, predicate, .. } = cursor.stmt.kind() else {
+        return Err(Error::internal("a block cursor is no block"));
     };
-    let inner = &site.around[place.around.len().min(site.around.len())..];
+    let inner = &cursor.around[place.around.len().min(cursor.around.len())..];
     let loops: Vec<(&Var, &Range)> =
         inner.iter().filter_map(as_loop).map(|(v, r, _)| (v, r)).collect();
     let used = |i: &IterVar| at.iter().any(|e| free_vars(e).contains(&i.var));

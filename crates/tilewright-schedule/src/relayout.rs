@@ -351,7 +351,7 @@ pub(crate) fn whole(buffer: &Buffer) -> Region {
     Region { buffer: buffer.clone(), ranges }
 }
 
-/// Simplifies the indices, bounds, bindings and conditions in which one of some variables stands,
+/// Simplifies the indices, bounds, bindings and conditions in which one of some variables occurs,
 /// under ranges and conditions; values are left as they are.
 pub(crate) struct Tidy<'a> {
     engine: &'a Engine,

@@ -17,7 +17,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_analysis::dependence::{self, Touch, before, refuse};
+use tilewright_analysis::dependence::{self, PlacedAccess, before, refuse};
 use tilewright_analysis::footprint::{self, Footprint, known_around};
 use tilewright_analysis::index::{Ranges, simplify};
 use tilewright_analysis::regions::declared_or_inferred;
@@ -31,11 +31,11 @@ use tilewright_sets::{Domain, Engine, Proof};
 
 use crate::cache::the_block;
 use crate::compute::{Placement, Position, elements};
-use crate::copying::{Change, Place, fit, hull};
+use crate::copying::{Change, InsertionPoint, fit, hull};
+use crate::cursor::{Cursor, as_loop};
 use crate::inline::removed;
 use crate::primitive::primitives;
-use crate::schedule::{Edited, loop_site};
-use crate::site::{Site, as_loop};
+use crate::schedule::{Edited, loop_cursor};
 use crate::trace::{BlockRef, LoopRef};
 
 primitives! {
@@ -63,14 +63,14 @@ fn reverse_compute_at(
     placement: Placement,
 ) -> Result<Edited> {
     let (own, b) = the_block(func, block)?;
-    let target = loop_site(func, l)?;
+    let target = loop_cursor(func, l)?;
     let span = own.stmt.span();
     let moving = Moving::new(&own, &b, &target).map_err(|e| e.at(span))?;
     let nest = moving.nest(&placement).map_err(|e| e.at(span))?;
     moving.same_instances(&nest).map_err(|e| e.at(span))?;
     moving.crosses_nothing(&nest).map_err(|e| e.at(span))?;
     let Some((_, _, inner)) = as_loop(&target.stmt) else {
-        return Err(Error::internal("a loop site is no loop"));
+        return Err(Error::internal("a loop cursor is no loop"));
     };
     let body = elements(inner);
     let writes = |s: &Stmt| moving.produced.iter().any(|x| footprint::touches(s, x).1);
@@ -90,7 +90,7 @@ fn reverse_compute_at(
         };
         let change = Change {
             swap: vec![(moving.gone.clone(), Stmt::nop())],
-            insert: vec![(Place { node, before, around }, nest.stmt.clone())],
+            insert: vec![(InsertionPoint { node, before, around }, nest.stmt.clone())],
             ..Change::default()
         };
         return Ok((change.apply(func), ()));
@@ -103,11 +103,11 @@ struct Moving<'a> {
     block: &'a Block,
     bindings: &'a [Expr],
     predicate: &'a Expr,
-    /// The loop, under which its body stands.
+    /// The loop around its body.
     target: &'a Stmt,
     /// From the statement beside the block's loops down to the loop.
     path: Vec<Stmt>,
-    /// What stands between that statement and the block's loops.
+    /// What is between that statement and the block's loops.
     between: Vec<Stmt>,
     /// The loops of the block, which go.
     gone: Stmt,
@@ -130,17 +130,17 @@ struct Nest {
 }
 
 impl<'a> Moving<'a> {
-    fn new(own: &'a Site, block: &'a Block, target: &'a Site) -> Result<Self> {
+    fn new(own: &'a Cursor, block: &'a Block, target: &'a Cursor) -> Result<Self> {
         let refuse = |why: String| Err(Error::refused(why));
         let StmtKind::Block { bindings, predicate, .. } = own.stmt.kind() else {
-            return Err(Error::internal("a block site is no block"));
+            return Err(Error::internal("a block cursor is no block"));
         };
         let Some((var, _, inner)) = as_loop(&target.stmt) else {
-            return Err(Error::internal("a loop site is no loop"));
+            return Err(Error::internal("a loop cursor is no loop"));
         };
         let l = var.name();
         let common = own.around.iter().zip(&target.around).take_while(|(a, b)| a.ptr_eq(b)).count();
-        let step = |s: &'a Site| s.around.get(common).unwrap_or(&s.stmt);
+        let step = |s: &'a Cursor| s.around.get(common).unwrap_or(&s.stmt);
         let (from, to) = (step(own), step(target));
         let list = match own.around[..common].last().map(Stmt::kind) {
             Some(StmtKind::Seq(list)) if !from.ptr_eq(to) => list.as_slice(),
@@ -390,16 +390,16 @@ impl<'a> Moving<'a> {
     }
 
     /// What the block touches in its new place.
-    fn touches(&self, nest: &Nest) -> Result<Vec<Touch>> {
-        dependence::touches(&nest.stmt, &self.domain(self.path.len()))
+    fn accesses(&self, nest: &Nest) -> Result<Vec<PlacedAccess>> {
+        dependence::accesses(&nest.stmt, &self.domain(self.path.len()))
     }
 
     /// Refuses where two accesses, one of them a write, may meet under conditions that `when`
     /// gives for the names of the second one's variables.
     fn apart(
         &self,
-        ours: &[Touch],
-        others: &[Touch],
+        ours: &[PlacedAccess],
+        others: &[PlacedAccess],
         when: impl Fn(&HashMap<Var, Var>) -> Vec<Expr>,
     ) -> Result<()> {
         let vars: Vec<Var> = self.outer().into_iter().map(|(v, _)| v).collect();
@@ -413,12 +413,12 @@ impl<'a> Moving<'a> {
         Ok(())
     }
 
-    /// What stands between the loop and the block is passed by, and instances of the block with
+    /// What is between the loop and the block is passed by, and instances of the block with
     /// different values of the spatial variables are mixed.
     fn crosses_nothing(&self, nest: &Nest) -> Result<()> {
-        let ours = self.touches(nest)?;
+        let ours = self.accesses(nest)?;
         for s in &self.between {
-            let theirs = dependence::touches(s, &self.domain(0))?;
+            let theirs = dependence::accesses(s, &self.domain(0))?;
             self.apart(&ours, &theirs, |_| Vec::new()).map_err(|e| match s.span() {
                 Some(span) => e.label(span, "this stands between the loop and the block"),
                 None => e,
@@ -444,7 +444,7 @@ impl<'a> Moving<'a> {
 
     /// What ran before the block and depends on it, or it on that, must not run later now.
     fn keeps_order(&self, nest: &Nest, body: &[Stmt], at: usize) -> Result<()> {
-        let ours = self.touches(nest)?;
+        let ours = self.accesses(nest)?;
         for (k, s) in self.path.iter().enumerate() {
             let (list, split) = match s.kind() {
                 StmtKind::Seq(list) => {
@@ -470,7 +470,7 @@ impl<'a> Moving<'a> {
                 if self.path.get(k + 1).is_some_and(|next| next.ptr_eq(s)) {
                     continue;
                 }
-                let theirs = dependence::touches(s, &domain)?;
+                let theirs = dependence::accesses(s, &domain)?;
                 self.apart(&ours, &theirs, |names| {
                     let mut rename = dependence::renaming(names);
                     let other: Vec<Expr> = outer.iter().map(|e| rename.expr(e)).collect();

@@ -10,7 +10,7 @@
 //!                C[i] += C_rf[i, ki]
 //! ```
 //!
-//! The order of the reduction changes, which whoever asks for it wants. A partial result begins
+//! The order of the reduction changes, which the user has asked for. A partial result begins
 //! with the neutral element of the operator, so that the initialisation counts once; for `min` and
 //! `max` it may count often.
 
@@ -27,11 +27,11 @@ use tilewright_sets::{Engine, Proof};
 
 use crate::cache::the_block;
 use crate::copying::Change;
+use crate::cursor::{Cursor, as_block, as_loop, find, with_body};
 use crate::inline::removed;
 use crate::primitive::primitives;
 use crate::reduction::{First, check_once};
-use crate::schedule::{Edited, fresh_block_name, loop_site};
-use crate::site::{Site, as_block, as_loop, find, with_body};
+use crate::schedule::{Edited, fresh_block_name, loop_cursor};
 use crate::trace::{BlockRef, LoopRef};
 
 primitives! {
@@ -46,15 +46,15 @@ primitives! {
 }
 
 /// The only block under a loop.
-fn block_under(func: &TensorFunc, l: &LoopRef) -> Result<(Site, Arc<Block>)> {
-    let target = loop_site(func, l)?;
+fn block_under(func: &TensorFunc, l: &LoopRef) -> Result<(Cursor, Arc<Block>)> {
+    let target = loop_cursor(func, l)?;
     let blocks = find(&target.stmt, |s| as_block(s).is_some());
-    let outermost: Vec<&Site> =
+    let outermost: Vec<&Cursor> =
         blocks.iter().filter(|s| s.around.iter().all(|a| as_block(a).is_none())).collect();
     match outermost[..] {
         [one] => {
             let name = as_block(&one.stmt).map(|b| b.name.clone());
-            let name = name.ok_or_else(|| Error::internal("a block site is no block"))?;
+            let name = name.ok_or_else(|| Error::internal("a block cursor is no block"))?;
             the_block(func, &BlockRef { func: l.func.clone(), name })
         }
         _ => Err(Error::refused(format!(
@@ -81,10 +81,10 @@ struct Reduction<'a> {
 }
 
 impl<'a> Reduction<'a> {
-    fn new(site: &'a Site, block: &'a Block) -> Result<Self> {
+    fn new(cursor: &'a Cursor, block: &'a Block) -> Result<Self> {
         let refuse = |why: String| Err(Error::refused(why));
-        let StmtKind::Block { bindings, predicate, .. } = site.stmt.kind() else {
-            return Err(Error::internal("a block site is no block"));
+        let StmtKind::Block { bindings, predicate, .. } = cursor.stmt.kind() else {
+            return Err(Error::internal("a block cursor is no block"));
         };
         let name = &block.name;
         let StmtKind::Store { buffer, indices, value } = block.body.kind() else {
@@ -108,9 +108,10 @@ impl<'a> Reduction<'a> {
         if let Some(i) = block.iters.iter().find(|i| i.kind == IterKind::Opaque) {
             return refuse(format!("`{}` of `{name}` is opaque", i.var.name()));
         }
-        let gone = removed(site);
-        let from = site.around.iter().position(|s| s.ptr_eq(&gone)).unwrap_or(site.around.len());
-        let loops: Vec<&Stmt> = site.around[from..].iter().collect();
+        let gone = removed(cursor);
+        let from =
+            cursor.around.iter().position(|s| s.ptr_eq(&gone)).unwrap_or(cursor.around.len());
+        let loops: Vec<&Stmt> = cursor.around[from..].iter().collect();
         if let Some(s) = loops.iter().find(|s| as_loop(s).is_none()) {
             return Err(
                 Error::refused(format!("the block `{name}` runs under a condition")).at(s.span())
@@ -148,10 +149,10 @@ impl<'a> Reduction<'a> {
 }
 
 fn rfactor(func: &TensorFunc, l: &LoopRef, factor_axis: i64) -> Result<Edited<BlockRef>> {
-    let (site, block) = block_under(func, l)?;
-    let span = site.stmt.span();
-    let r = Reduction::new(&site, &block).map_err(|e| e.at(span))?;
-    let outer = known_around(&site.around[..site.around.len() - r.loops.len()]);
+    let (cursor, block) = block_under(func, l)?;
+    let span = cursor.stmt.span();
+    let r = Reduction::new(&cursor, &block).map_err(|e| e.at(span))?;
+    let outer = known_around(&cursor.around[..cursor.around.len() - r.loops.len()]);
     let range = check(&r, l, &outer).map_err(|e| e.at(span))?;
     let rank = i64::try_from(r.indices.len()).unwrap_or(i64::MAX);
     let at = if factor_axis < 0 { factor_axis + rank + 1 } else { factor_axis };
@@ -173,9 +174,9 @@ fn rfactor(func: &TensorFunc, l: &LoopRef, factor_axis: i64) -> Result<Edited<Bl
     let name = fresh_block_name(func, &format!("{}_rf", block.name));
     let first = factored(&r, l, &range, &partial, at, &name)?;
     let second = combined(&r, l, &range, &partial, at)?;
-    let whole = r.loops.first().copied().unwrap_or(&site.stmt).clone();
+    let whole = r.loops.first().copied().unwrap_or(&cursor.stmt).clone();
     let change = Change {
-        scope: site.scope(),
+        scope: cursor.scope(),
         allocs: vec![partial],
         swap: vec![(whole, Stmt::seq([first, second]))],
         ..Change::default()

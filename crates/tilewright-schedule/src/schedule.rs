@@ -15,9 +15,9 @@ use tilewright_ir::{Block, Error, Function, Module, Result, Stmt, StmtKind, Tens
 use tilewright_sets::Engine;
 
 use crate::argument::{InFunction, Output};
+use crate::cursor::{Cursor, as_block, as_loop, find};
 use crate::loop_layout::around;
-use crate::primitive::Step;
-use crate::site::{Site, as_block, as_loop, find};
+use crate::primitive::Invocation;
 use crate::tensorize::Intrinsic;
 use crate::trace::{BlockRef, Instruction, LoopRef, Trace};
 
@@ -81,7 +81,7 @@ impl Schedule {
     pub(crate) fn edit<T: Output>(
         &mut self,
         at: &impl InFunction,
-        step: Step,
+        step: Invocation,
         edit: impl FnOnce(&TensorFunc) -> Result<Edited<T>>,
     ) -> Result<T> {
         let name = step.primitive.name;
@@ -113,7 +113,7 @@ impl Schedule {
     /// Finds something out, and records what.
     pub(crate) fn ask<T: Output>(
         &mut self,
-        step: Step,
+        step: Invocation,
         ask: impl FnOnce(&Schedule) -> Result<T>,
     ) -> Result<T> {
         let out = ask(self).map_err(|e| self.placed(e))?;
@@ -124,7 +124,7 @@ impl Schedule {
     /// Applies other primitives: all, or none where one is refused.
     pub(crate) fn expand<T>(
         &mut self,
-        step: Step,
+        step: Invocation,
         expand: impl FnOnce(&mut Schedule) -> Result<T>,
     ) -> Result<T> {
         let mut trial = self.clone();
@@ -137,14 +137,14 @@ impl Schedule {
     /// Does something that records the step itself.
     pub(crate) fn run<T>(
         &mut self,
-        step: Step,
-        run: impl FnOnce(&mut Schedule, Step) -> Result<T>,
+        step: Invocation,
+        run: impl FnOnce(&mut Schedule, Invocation) -> Result<T>,
     ) -> Result<T> {
         run(self, step)
     }
 
-    fn record(&mut self, step: Step, out: &impl Output) {
-        let Step { primitive, args } = step;
+    fn record(&mut self, step: Invocation, out: &impl Output) {
+        let Invocation { primitive, args } = step;
         self.trace.instructions.push(Instruction { primitive, args, outputs: out.values() });
     }
 
@@ -155,7 +155,8 @@ impl Schedule {
 
     /// The block by the name that it has now.
     pub fn latest(&self, mut block: BlockRef) -> BlockRef {
-        let gone = |b: &BlockRef| self.func(&b.func).is_ok_and(|f| block_site(f, &b.name).is_err());
+        let gone =
+            |b: &BlockRef| self.func(&b.func).is_ok_and(|f| block_cursor(f, &b.name).is_err());
         while gone(&block)
             && let Some(new) = self.renamed.get(&block)
         {
@@ -194,8 +195,8 @@ fn stays_small(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
 
 /// Checks that the iterations of loops that run at once do not depend on each other after an edit.
 ///
-/// That must be proven. A promise that could not be proven before the edit either is trusted, as
-/// long as the edit does not break it for certain.
+/// That must be proven. A promise that could not be proven before the edit either is taken
+/// as true, as long as the edit does not break it for certain.
 fn keeps_promises(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
     let before = find(&old.body, |s| as_loop(s).is_some());
     let same_loop = |s: &Stmt| {
@@ -203,30 +204,30 @@ fn keeps_promises(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
         before.iter().find(|b| as_loop(&b.stmt).map(|l| l.0) == var)
     };
     let at_once = find(&new.body, |s| AtOnce::of_loop(s).is_some());
-    let changed = |s: &&Site| before.iter().all(|b| !b.stmt.ptr_eq(&s.stmt));
-    for site in at_once.iter().filter(changed) {
-        let Some(how) = AtOnce::of_loop(&site.stmt) else { continue };
+    let changed = |s: &&Cursor| before.iter().all(|b| !b.stmt.ptr_eq(&s.stmt));
+    for cursor in at_once.iter().filter(changed) {
+        let Some(how) = AtOnce::of_loop(&cursor.stmt) else { continue };
         let engine = Engine::new()?;
-        let ask = |site: &Site| at_once::check(&site.stmt, &around(&engine, site), how);
-        let Err(dependent) = ask(site) else { continue };
-        let unproven = |b: &Site| AtOnce::of_loop(&b.stmt) == Some(how) && ask(b).is_err();
-        let trusted = match same_loop(&site.stmt) {
+        let ask = |cursor: &Cursor| at_once::check(&cursor.stmt, &around(&engine, cursor), how);
+        let Err(dependent) = ask(cursor) else { continue };
+        let unproven = |b: &Cursor| AtOnce::of_loop(&b.stmt) == Some(how) && ask(b).is_err();
+        let assumed = match same_loop(&cursor.stmt) {
             Some(was) => unproven(was),
             // A copy of a loop.
             None => !dependent.certain && before.iter().any(unproven),
         };
-        if !trusted {
-            return Err(at_once::error(&site.stmt, dependent, Error::refused));
+        if !assumed {
+            return Err(at_once::error(&cursor.stmt, dependent, Error::refused));
         }
     }
     Ok(())
 }
 
 /// Where the block of this name is.
-pub(crate) fn block_site(func: &TensorFunc, name: &str) -> Result<Site> {
-    let mut sites = find(&func.body, |s| as_block(s).is_some_and(|b| &*b.name == name));
-    match sites.len() {
-        1 => Ok(sites.swap_remove(0)),
+pub(crate) fn block_cursor(func: &TensorFunc, name: &str) -> Result<Cursor> {
+    let mut cursors = find(&func.body, |s| as_block(s).is_some_and(|b| &*b.name == name));
+    match cursors.len() {
+        1 => Ok(cursors.swap_remove(0)),
         0 => {
             let all = find(&func.body, |s| as_block(s).is_some());
             let names: Vec<&str> =
@@ -235,19 +236,19 @@ pub(crate) fn block_site(func: &TensorFunc, name: &str) -> Result<Site> {
                 .note(format!("the function has the blocks: {}", names.join(", "))))
         }
         n => {
-            let labels = sites.iter().filter_map(|s| s.stmt.span());
-            let e =
-                Error::refused(format!("{n} blocks are called `{name}`")).at(sites[0].stmt.span());
+            let labels = cursors.iter().filter_map(|s| s.stmt.span());
+            let e = Error::refused(format!("{n} blocks are called `{name}`"))
+                .at(cursors[0].stmt.span());
             Err(labels.skip(1).fold(e, |e, span| e.label(span, "another one")))
         }
     }
 }
 
 /// Where the loop with this variable is.
-pub(crate) fn loop_site(func: &TensorFunc, l: &LoopRef) -> Result<Site> {
-    let mut sites = find(&func.body, |s| as_loop(s).is_some_and(|(v, ..)| *v == l.var));
-    match sites.len() {
-        1 => Ok(sites.swap_remove(0)),
+pub(crate) fn loop_cursor(func: &TensorFunc, l: &LoopRef) -> Result<Cursor> {
+    let mut cursors = find(&func.body, |s| as_loop(s).is_some_and(|(v, ..)| *v == l.var));
+    match cursors.len() {
+        1 => Ok(cursors.swap_remove(0)),
         0 => Err(Error::refused(format!("the loop `{}` no longer exists", l.var.name()))),
         n => Err(Error::refused(format!("the loop `{}` exists {n} times", l.var.name()))),
     }

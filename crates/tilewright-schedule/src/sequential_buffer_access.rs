@@ -3,7 +3,7 @@
 //! The physical indices of the buffer become loops of their own; loops that the indices do not
 //! determine stay inside. Where a block accesses the buffer in several ways, its first write says
 //! the order, or else its first read, and the others follow. It expands into other primitives: the
-//! trace shows how the loops are found, a `fission` for each statement that stands between them (an
+//! trace shows how the loops are found, a `fission` for each statement that is between them (an
 //! initialisation), and one `transform_loops`.
 //!
 //! ```text
@@ -18,7 +18,7 @@
 
 use std::collections::HashSet;
 
-use tilewright_analysis::dependence::{touches, uses};
+use tilewright_analysis::dependence::{accesses, uses};
 use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var,
@@ -26,18 +26,18 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 
 use crate::buffer_arg::BufferArg;
+use crate::cursor::{Cursor, as_block, as_loop, find};
 use crate::index_map::IndexMap;
 use crate::loop_layout::is_loop_over;
 use crate::primitive::primitives;
-use crate::schedule::{Schedule, block_site, loop_site};
-use crate::site::{Site, as_block, as_loop, find};
+use crate::schedule::{Schedule, block_cursor, loop_cursor};
 use crate::trace::{BlockRef, Lambda, LoopRef};
 
 primitives! {
     /// Rewrites the loops of a block so that they follow the axes of a buffer. Returns the loops.
     ///
     /// # Errors
-    /// `Refused` where the indices do not tell the loops apart, what stands between the loops
+    /// `Refused` where the indices do not tell the loops apart, what is between the loops
     /// cannot be split off, or iterations that depend on each other would change their order.
     sequential_buffer_access(block: &BlockRef, [into] buffer: BufferArg) -> Vec<LoopRef>,
         expand |sch| sequential(sch, block, &buffer);
@@ -90,8 +90,8 @@ impl Plan {
         for pair in self.nest.windows(2) {
             let (outer, inner) = (&pair[0].0, &pair[1].0);
             let l = LoopRef { func: block.func.clone(), var: outer.clone() };
-            let site = loop_site(func, &l)?;
-            if let Some((.., body)) = as_loop(&site.stmt)
+            let cursor = loop_cursor(func, &l)?;
+            if let Some((.., body)) = as_loop(&cursor.stmt)
                 && let StmtKind::Seq(list) = body.kind()
                 && let Some(at) = list.iter().position(|s| is_loop_over(s, inner))
             {
@@ -103,7 +103,7 @@ impl Plan {
 
     /// The loop `old` has become two, of which the first one holds the rest of the nest.
     fn follow(&mut self, func: &TensorFunc, old: &Var, new: &LoopRef) -> Result<()> {
-        let copy = loop_site(func, new)?.stmt;
+        let copy = loop_cursor(func, new)?.stmt;
         let mut at = &copy;
         let mut names = Vec::new();
         for (v, range) in self.nest.iter_mut().skip_while(|(v, _)| v != old) {
@@ -132,8 +132,8 @@ impl Plan {
 
 /// The loops in terms of which a block works: those inside of a named region, or else those
 /// around it.
-fn loops_of_block(site: &Site, buffer: &Buffer, own: bool) -> Vec<Stmt> {
-    let Some(block) = as_block(&site.stmt) else { return Vec::new() };
+fn loops_of_block(cursor: &Cursor, buffer: &Buffer, own: bool) -> Vec<Stmt> {
+    let Some(block) = as_block(&cursor.stmt) else { return Vec::new() };
     if block.iters.is_empty() {
         let stores = |s: &Stmt| match s.kind() {
             StmtKind::Store { .. } => {
@@ -157,7 +157,7 @@ fn loops_of_block(site: &Site, buffer: &Buffer, own: bool) -> Vec<Stmt> {
             return inside;
         }
     }
-    site.loops()
+    cursor.loops()
 }
 
 /// What a block does outside of blocks inside of it.
@@ -172,15 +172,15 @@ fn without_blocks(b: &Block) -> Stmt {
 }
 
 fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan> {
-    let site = block_site(func, &block.name)?;
-    let refuse = |why: String| Error::refused(why).at(site.stmt.span());
-    let b = as_block(&site.stmt).ok_or_else(|| Error::internal("a block site is no block"))?;
-    let buffer = buffer.find(func, b).map_err(|e| e.at(site.stmt.span()))?;
+    let cursor = block_cursor(func, &block.name)?;
+    let refuse = |why: String| Error::refused(why).at(cursor.stmt.span());
+    let b = as_block(&cursor.stmt).ok_or_else(|| Error::internal("a block cursor is no block"))?;
+    let buffer = buffer.find(func, b).map_err(|e| e.at(cursor.stmt.span()))?;
     let engine = Engine::new()?;
 
     // Blocks inside of a named region are its own only where it does nothing else.
-    let whole = touches(&site.stmt, &engine.domain())?;
-    let direct = touches(&without_blocks(b), &engine.domain())?;
+    let whole = accesses(&cursor.stmt, &engine.domain())?;
+    let direct = accesses(&without_blocks(b), &engine.domain())?;
     let own = b.iters.is_empty() && direct.iter().any(|t| t.buffer == buffer);
     let all = if own { direct } else { whole };
     // The first write says the order, or else the first read; other accesses follow.
@@ -193,7 +193,7 @@ fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan>
     let Some(indices) = indices else {
         return Err(refuse(format!("the block does not access `{}`", buffer.name)));
     };
-    let loops = loops_of_block(&site, &buffer, own);
+    let loops = loops_of_block(&cursor, &buffer, own);
     let all: Vec<(Var, Range)> =
         loops.iter().filter_map(as_loop).map(|(v, r, _)| (v.clone(), r.clone())).collect();
     let used: HashSet<Var> = indices.iter().flat_map(free_vars).collect();
@@ -213,7 +213,7 @@ fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan>
         let stays = vars.iter().enumerate().filter(|(k, _)| *k < 10 && kept >> k & 1 == 1);
         let order: Vec<Expr> = axes.iter().cloned().chain(stays.map(|(_, v)| v.expr())).collect();
         if domain.map(&order)?.collision()?.is_none() {
-            let inside = vars.first().is_some_and(|v| is_loop_over(&site.stmt, v));
+            let inside = vars.first().is_some_and(|v| is_loop_over(&cursor.stmt, v));
             return Ok(Plan { nest, order, inside });
         }
     }

@@ -6,10 +6,10 @@ use tilewright_ir::{Attr, Attrs, Error, Expr, Result, TensorFunc};
 use crate::argument::BlockOrLoop;
 use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{check_storage_scope, the_block};
+use crate::cursor::{as_block, replace_in};
 use crate::loops::edit_loop;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, with_block};
-use crate::site::{as_block, replace_in};
 use crate::trace::BlockRef;
 use tilewright_analysis::footprint::view_of;
 
@@ -66,10 +66,10 @@ fn edit_annotations(
     match target {
         BlockOrLoop::Loop(l) => edit_loop(func, l, |_, annotations| edit(annotations)),
         BlockOrLoop::Block(block) => {
-            let (site, b) = the_block(func, block)?;
+            let (cursor, b) = the_block(func, block)?;
             let mut new = (*b).clone();
-            edit(&mut new.annotations).map_err(|e| e.at(site.stmt.span()))?;
-            Ok((replace_in(func, &site.stmt, &with_block(&site.stmt, new)), ()))
+            edit(&mut new.annotations).map_err(|e| e.at(cursor.stmt.span()))?;
+            Ok((replace_in(func, &cursor.stmt, &with_block(&cursor.stmt, new)), ()))
         }
     }
 }
@@ -81,9 +81,9 @@ fn set_scope(
     storage_scope: &str,
 ) -> Result<Edited> {
     check_storage_scope(storage_scope)?;
-    let (site, b) = the_block(func, block)?;
+    let (cursor, b) = the_block(func, block)?;
     let buffer = which.region(&b, Side::Write)?.buffer;
-    let refuse = |why: String| Err(Error::refused(why).at(site.stmt.span()));
+    let refuse = |why: String| Err(Error::refused(why).at(cursor.stmt.span()));
     if func.buffers().any(|p| *p == buffer || p.data == buffer.data) {
         return refuse(format!(
             "`{}` is an argument of the function, and lives where the caller has put it",

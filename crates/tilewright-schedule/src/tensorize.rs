@@ -2,8 +2,8 @@
 //!
 //! An instruction is a pair of tensor functions over the same parameters: the *description* says
 //! in plain loops what it computes, the *implementation* how it is asked for. That both compute
-//! the same is the word of whoever registers them; that the nest is what the description says is
-//! checked here.
+//! the same is a promise of the code that registers them; that the nest is what the description
+//! says is checked here.
 //!
 //! ```text
 //! for io, ki:                                   tensorize(ii, "dot")
@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use tilewright_analysis::index::{Ranges, simplify, simplify_indices};
 use tilewright_analysis::regions::declared_or_inferred;
-use tilewright_ir::equal::{Options, stmts};
+use tilewright_ir::equal::{Equality, stmts};
 use tilewright_ir::visit::{
     Subst, fold_expr_children, fold_stmt_children, free_vars, walk_expr, walk_stmt,
 };
@@ -39,9 +39,9 @@ use tilewright_sets::Engine;
 use tilewright_transform::lower::blocks::lower_blocks;
 
 use crate::argument::BlockOrLoop;
+use crate::cursor::{Cursor, as_block, as_loop, find, replace_in};
 use crate::primitive::primitives;
 use crate::schedule::{Edited, Schedule, fresh_block_name};
-use crate::site::{Site, as_block, as_loop, find, replace_in};
 use tilewright_analysis::footprint::known_around;
 
 /// An instruction: what it computes, and how it is asked for, over the same parameters.
@@ -98,8 +98,8 @@ primitives! {
     ), run |sch, step| {
         let intrinsic = sch.intrinsic(tensor_intrin)?;
         sch.edit(&target, step, |f| {
-            let site = target.site(f)?;
-            tensorize(f, &site, &intrinsic).map_err(|e| e.at(site.stmt.span()))
+            let cursor = target.cursor(f)?;
+            tensorize(f, &cursor, &intrinsic).map_err(|e| e.at(cursor.stmt.span()))
         })
     };
 }
@@ -311,17 +311,17 @@ impl Fold for InSlices<'_> {
     }
 }
 
-fn tensorize(func: &TensorFunc, site: &Site, intrinsic: &Intrinsic) -> Result<Edited> {
+fn tensorize(func: &TensorFunc, cursor: &Cursor, intrinsic: &Intrinsic) -> Result<Edited> {
     let desc_root = intrinsic.desc.root();
     let desc_body = desc_root.map_or(&intrinsic.desc.body, |b| &b.body);
     let (desc, _) = bare(&intrinsic.desc, desc_body, &[])?;
-    let (nest, ranges) = bare(func, &site.stmt, &site.around)?;
+    let (nest, ranges) = bare(func, &cursor.stmt, &cursor.around)?;
     let (mut theirs, mut ours) = (Parts::default(), Parts::default());
     theirs.stmt(&desc);
     ours.stmt(&nest);
     let slices = slices(&theirs, &ours, &ranges)?;
     let moved = Tidy(&ranges).stmt(&InSlices(&slices, &ranges).stmt(&nest));
-    stmts(&moved, &desc, &Options::loose()).map_err(|d| {
+    stmts(&moved, &desc, &Equality::loose()).map_err(|d| {
         let e = Error::refused(format!(
             "it differs from the description, {}{} stands against {}",
             if d.path.is_empty() { String::new() } else { format!("at {}: ", d.path) },
@@ -330,14 +330,14 @@ fn tensorize(func: &TensorFunc, site: &Site, intrinsic: &Intrinsic) -> Result<Ed
         ));
         e.at(d.left_span)
     })?;
-    check_slices(&intrinsic.desc, &slices, site)?;
-    let block = holder(func, site, intrinsic, &slices)?;
-    Ok((replace_in(func, &site.stmt, &block), ()))
+    check_slices(&intrinsic.desc, &slices, cursor)?;
+    let block = holder(func, cursor, intrinsic, &slices)?;
+    Ok((replace_in(func, &cursor.stmt, &block), ()))
 }
 
 /// Boxes must lie in their buffers.
-fn check_slices(desc: &TensorFunc, slices: &HashMap<Buffer, Slice>, site: &Site) -> Result<()> {
-    let domain = Engine::new()?.domain_of(&[], &known_around(&site.around));
+fn check_slices(desc: &TensorFunc, slices: &HashMap<Buffer, Slice>, cursor: &Cursor) -> Result<()> {
+    let domain = Engine::new()?.domain_of(&[], &known_around(&cursor.around));
     for param in desc.buffers() {
         let Some(slice) = slices.get(param) else {
             return Err(Error::refused(format!(
@@ -365,7 +365,7 @@ fn check_slices(desc: &TensorFunc, slices: &HashMap<Buffer, Slice>, site: &Site)
 /// The block that holds the implementation.
 fn holder(
     func: &TensorFunc,
-    site: &Site,
+    cursor: &Cursor,
     intrinsic: &Intrinsic,
     slices: &HashMap<Buffer, Slice>,
 ) -> Result<Stmt> {
@@ -373,7 +373,7 @@ fn holder(
     let used: Vec<Var> = corners.flat_map(free_vars).collect();
     // What the loops outside mean to the blocks inside.
     let mut kinds: Vec<(Var, IterKind)> = Vec::new();
-    for s in find(&site.stmt, |s| as_block(s).is_some()) {
+    for s in find(&cursor.stmt, |s| as_block(s).is_some()) {
         if let StmtKind::Block { bindings, block, .. } = s.stmt.kind() {
             let vars = block.iters.iter().zip(bindings);
             kinds.extend(vars.flat_map(|(i, e)| free_vars(e).into_iter().map(|v| (v, i.kind))));
@@ -382,7 +382,7 @@ fn holder(
     let mut iters = Vec::new();
     let mut bindings = Vec::new();
     let mut inside = Subst::default();
-    for s in site.loops() {
+    for s in cursor.loops() {
         let Some((v, range, _)) = as_loop(&s) else { continue };
         let mut all = kinds.iter().filter(|(x, _)| x == v).map(|(_, k)| *k);
         let Some(first) = all.next().or_else(|| used.contains(v).then_some(IterKind::Opaque))
@@ -434,7 +434,7 @@ fn holder(
         moved.collect()
     };
     let (reads, writes) = (here(reads), here(writes));
-    let first = find(&site.stmt, |s| as_block(s).is_some());
+    let first = find(&cursor.stmt, |s| as_block(s).is_some());
     let base = first.first().and_then(|s| as_block(&s.stmt)).map_or("tensorized", |b| &*b.name);
     let (allocs, body) = implementation.root_parts();
     let block = Block {

@@ -20,12 +20,12 @@ use tilewright_ir::{Buffer, DType, Error, Expr, Param, Range, Region, Result, Te
 use tilewright_sets::Engine;
 
 use crate::buffer_arg::{BufferArg, caller, check_interface};
+use crate::cursor::{as_block, find};
 use crate::index_map::IndexMap;
 use crate::padding::{Padding, is_written, pad_value};
-use crate::primitive::{Step, primitives};
+use crate::primitive::{Invocation, primitives};
 use crate::relayout::relayout;
-use crate::schedule::{Edited, Schedule, block_site};
-use crate::site::{as_block, find};
+use crate::schedule::{Edited, Schedule, block_cursor};
 use crate::trace::{BlockRef, Lambda, Value};
 
 primitives! {
@@ -63,12 +63,12 @@ primitives! {
 }
 
 impl Schedule {
-    /// Changes how a buffer of a block lies, if nobody else has a say in it.
+    /// Changes how a buffer of a block lies, if nothing outside of the function depends on that.
     fn edit_buffer(
         &mut self,
         block: &BlockRef,
         buffer: &BufferArg,
-        step: Step,
+        step: Invocation,
         edit: impl FnOnce(&TensorFunc, &Buffer) -> Result<Edited>,
     ) -> Result<()> {
         let caller = caller(self.module(), &block.func);
@@ -82,9 +82,9 @@ impl Schedule {
 }
 
 fn buffer_of(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Buffer> {
-    let site = block_site(func, &block.name)?;
-    let b = as_block(&site.stmt).ok_or_else(|| Error::internal("a block site is no block"))?;
-    buffer.find(func, b).map_err(|e| e.at(site.stmt.span()))
+    let cursor = block_cursor(func, &block.name)?;
+    let b = as_block(&cursor.stmt).ok_or_else(|| Error::internal("a block cursor is no block"))?;
+    buffer.find(func, b).map_err(|e| e.at(cursor.stmt.span()))
 }
 
 fn transform(
@@ -119,7 +119,7 @@ fn transform(
         }
         padding.assumed(&relayout(func, old, &new, lambda, wide)?)
     } else if let Some((nest, folded)) = padding.folded(func) {
-        relayout(&crate::site::replace_in(func, &nest, &folded), old, &new, lambda, wide)?
+        relayout(&crate::cursor::replace_in(func, &nest, &folded), old, &new, lambda, wide)?
     } else {
         padding.written_after(&relayout(func, old, &new, lambda, wide)?)
     };

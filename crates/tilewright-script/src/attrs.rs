@@ -5,7 +5,7 @@ use tilewright_ir::{Attr, Attrs, Buffer, DType, Error, Result, Var, text};
 
 use crate::args::string;
 use crate::expr::{ExprParser, Space};
-use crate::value::Value;
+use crate::value::TextValue;
 
 /// Plain names, and plain numbers of the parser's default type.
 struct Plain(DType);
@@ -64,22 +64,22 @@ impl ExprParser {
 
     fn scalar_attr(&mut self, e: &ast::Expr) -> Result<Attr> {
         Ok(match self.value(e)? {
-            Value::None => Attr::None,
-            Value::Bool(v) => Attr::Bool(v),
-            Value::Float(v) => Attr::Float(v),
-            Value::Str(s) => Attr::Str(s),
-            Value::Int(v) => Attr::Int(i64::try_from(v).map_err(|_| {
+            TextValue::None => Attr::None,
+            TextValue::Bool(v) => Attr::Bool(v),
+            TextValue::Float(v) => Attr::Float(v),
+            TextValue::Str(s) => Attr::Str(s),
+            TextValue::Int(v) => Attr::Int(i64::try_from(v).map_err(|_| {
                 Error::syntax(format!("{v} does not fit in 64 bits")).at(self.span(e))
             })?),
-            Value::Typed(x) => Attr::Expr(x),
-            v @ (Value::Undef | Value::Buffer(_)) => {
+            TextValue::Typed(x) => Attr::Expr(x),
+            v @ (TextValue::Undef | TextValue::Buffer(_)) => {
                 Attr::Expr(v.typed(self.int).map_err(|err| err.at(self.span(e)))?)
             }
         })
     }
 
     /// `T.index_map(lambda i, j: (i, j // 4, j % 4))` as text, in which the parameters are
-    /// called `i0`, `i1`, ... and everything stands as the printer would put it.
+    /// called `i0`, `i1`, ... and everything is as the printer would write it.
     fn index_map(&mut self, c: &ast::ExprCall) -> Result<Attr> {
         let shape = || Error::syntax("expected `T.index_map(lambda i, ...: (...))`");
         let Some(ast::Expr::Lambda(l)) = c.arguments.args.first() else {

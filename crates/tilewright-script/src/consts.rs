@@ -21,7 +21,7 @@ use tilewright_ir::{DType, Error, Result, Tensor, TypeKind, text};
 
 use crate::args::{Args, elements, string};
 use crate::expr::ExprParser;
-use crate::value::{Value, int_literal};
+use crate::value::{TextValue, int_literal};
 
 /// Most elements of a constant that is printed as a list.
 const LISTED: usize = 64;
@@ -206,8 +206,8 @@ impl ExprParser {
         let dtype = match args.get("dtype") {
             Some(e) => self.dtype(e)?,
             // As NumPy would, in the widths that models use.
-            None if values.iter().any(|(v, _)| matches!(v, Value::Float(_))) => DType::F32,
-            None if values.iter().any(|(v, _)| matches!(v, Value::Int(_))) => DType::I32,
+            None if values.iter().any(|(v, _)| matches!(v, TextValue::Float(_))) => DType::F32,
+            None if values.iter().any(|(v, _)| matches!(v, TextValue::Int(_))) => DType::I32,
             None => DType::BOOL,
         };
         let mut bytes = Vec::with_capacity(values.len().saturating_mul(dtype.bytes()));
@@ -224,7 +224,7 @@ impl ExprParser {
         e: &ast::Expr,
         depth: usize,
         shape: &mut Vec<usize>,
-        values: &mut Vec<(Value, tilewright_ir::Span)>,
+        values: &mut Vec<(TextValue, tilewright_ir::Span)>,
     ) -> Result<()> {
         let ragged = || Error::syntax("the lists of a constant have different lengths");
         let inner = match e {
@@ -250,12 +250,12 @@ impl ExprParser {
 }
 
 /// Appends the bytes of an element.
-fn element(v: &Value, dtype: DType, bytes: &mut Vec<u8>) -> Result<()> {
+fn element(v: &TextValue, dtype: DType, bytes: &mut Vec<u8>) -> Result<()> {
     let wrong = || Error::syntax(format!("expected {dtype}, found {}", v.describe()));
     let number = match v {
-        Value::Int(v) => *v as f64,
-        Value::Float(v) => *v,
-        Value::Bool(v) => f64::from(u8::from(*v)),
+        TextValue::Int(v) => *v as f64,
+        TextValue::Float(v) => *v,
+        TextValue::Bool(v) => f64::from(u8::from(*v)),
         _ => return Err(wrong()),
     };
     match (dtype.kind, dtype.bits, dtype.lanes) {
@@ -266,8 +266,8 @@ fn element(v: &Value, dtype: DType, bytes: &mut Vec<u8>) -> Result<()> {
         (TypeKind::Bool, _, 1) => bytes.push(u8::from(number != 0.0)),
         (TypeKind::Int | TypeKind::UInt, bits, 1) => {
             let v = match v {
-                Value::Int(v) => *v,
-                Value::Bool(v) => i128::from(*v),
+                TextValue::Int(v) => *v,
+                TextValue::Bool(v) => i128::from(*v),
                 _ => return Err(wrong()),
             };
             let v = int_literal(v, dtype)?.as_int().unwrap_or(0);

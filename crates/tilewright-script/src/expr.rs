@@ -1,4 +1,4 @@
-//! Expressions: from Python's tree to [`Value`]s, in an environment of names.
+//! Expressions: from Python's tree to [`TextValue`]s, in an environment of names.
 //!
 //! The tree of the text is kept: nothing is folded or reordered, except that Python's own
 //! arithmetic on plain numbers is carried out (see [`crate::value`]).
@@ -18,7 +18,7 @@ use tilewright_ir::{
 use crate::args::{Args, elements, string};
 use crate::env::{Env, Item};
 use crate::syntax;
-use crate::value::{Value, binary, constant_value, int_literal};
+use crate::value::{TextValue, binary, constant_value, int_literal};
 
 mod builtins;
 
@@ -101,7 +101,8 @@ impl ExprParser {
     /// A typed expression; plain numbers have their default type.
     pub(crate) fn expr(&mut self, e: &ast::Expr) -> Result<Expr> {
         let value = self.value(e)?;
-        let described = matches!(value, Value::Str(_) | Value::Buffer(_)).then(|| value.describe());
+        let described =
+            matches!(value, TextValue::Str(_) | TextValue::Buffer(_)).then(|| value.describe());
         match described {
             Some(found) => {
                 Err(Error::syntax(format!("expected an expression, found {found}"))
@@ -114,7 +115,7 @@ impl ExprParser {
     /// An expression of a type: plain numbers take it, others are converted.
     pub(crate) fn expr_of(&mut self, e: &ast::Expr, to: DType) -> Result<Expr> {
         let value = self.value(e)?;
-        if let Value::Buffer(_) | Value::Str(_) = value {
+        if let TextValue::Buffer(_) | TextValue::Str(_) = value {
             let message = format!("expected {to}, found {}", value.describe());
             return Err(Error::syntax(message).at(self.span(e)));
         }
@@ -146,8 +147,8 @@ impl ExprParser {
     /// A constant integer.
     pub(crate) fn constant(&mut self, e: &ast::Expr) -> Result<i64> {
         let value = match self.value(e)? {
-            Value::Int(v) => i64::try_from(v).ok(),
-            Value::Typed(x) if x.dtype().is_int() => x.as_int(),
+            TextValue::Int(v) => i64::try_from(v).ok(),
+            TextValue::Typed(x) if x.dtype().is_int() => x.as_int(),
             _ => None,
         };
         value.ok_or_else(|| Error::syntax("expected a constant integer").at(self.span(e)))
@@ -218,7 +219,7 @@ impl ExprParser {
     }
 
     /// What an expression stands for.
-    pub(crate) fn value(&mut self, e: &ast::Expr) -> Result<Value> {
+    pub(crate) fn value(&mut self, e: &ast::Expr) -> Result<TextValue> {
         let result = match e {
             ast::Expr::BinOp(_) => self.chain(e),
             ast::Expr::BoolOp(b) => self.logic(b),
@@ -232,19 +233,19 @@ impl ExprParser {
         result.map_err(|err| err.at(self.span(e)))
     }
 
-    fn atom(&mut self, e: &ast::Expr) -> Result<Value> {
+    fn atom(&mut self, e: &ast::Expr) -> Result<TextValue> {
         match e {
             ast::Expr::NumberLiteral(n) => match &n.value {
                 ast::Number::Int(v) => match v.as_u64() {
-                    Some(v) => Ok(Value::Int(i128::from(v))),
+                    Some(v) => Ok(TextValue::Int(i128::from(v))),
                     None => Err(Error::syntax("the number does not fit in 64 bits")),
                 },
-                ast::Number::Float(v) => Ok(Value::Float(*v)),
+                ast::Number::Float(v) => Ok(TextValue::Float(*v)),
                 ast::Number::Complex { .. } => Err(Error::syntax("complex numbers are not values")),
             },
-            ast::Expr::BooleanLiteral(b) => Ok(Value::Bool(b.value)),
-            ast::Expr::StringLiteral(s) => Ok(Value::Str(s.value.to_str().into())),
-            ast::Expr::NoneLiteral(_) => Ok(Value::None),
+            ast::Expr::BooleanLiteral(b) => Ok(TextValue::Bool(b.value)),
+            ast::Expr::StringLiteral(s) => Ok(TextValue::Str(s.value.to_str().into())),
+            ast::Expr::NoneLiteral(_) => Ok(TextValue::None),
             ast::Expr::Name(n) => self.name(&n.id),
             ast::Expr::If(_) => Err(Error::syntax("`a if c else b` is not an expression here")
                 .help("write T.if_then_else(c, a, b), or T.Select(c, a, b) to evaluate both")),
@@ -255,10 +256,10 @@ impl ExprParser {
         }
     }
 
-    fn name(&self, name: &str) -> Result<Value> {
+    fn name(&self, name: &str) -> Result<TextValue> {
         match self.env.get(name) {
-            Some(Item::Var(v)) => Ok(Value::Typed(v.expr())),
-            Some(Item::Buffer(b)) => Ok(Value::Buffer(b.clone())),
+            Some(Item::Var(v)) => Ok(TextValue::Typed(v.expr())),
+            Some(Item::Buffer(b)) => Ok(TextValue::Buffer(b.clone())),
             Some(Item::Graph(_)) => {
                 Err(Error::syntax(format!("`{name}` is a tensor, not a scalar expression")))
             }
@@ -281,7 +282,7 @@ impl ExprParser {
     }
 
     /// Operators that associate to the left, without recursion along the chain.
-    fn chain(&mut self, e: &ast::Expr) -> Result<Value> {
+    fn chain(&mut self, e: &ast::Expr) -> Result<TextValue> {
         let mut links = Vec::new();
         let mut at = e;
         while let ast::Expr::BinOp(b) = at {
@@ -297,7 +298,12 @@ impl ExprParser {
     }
 
     /// A Python operator on two values.
-    pub(crate) fn operator(&mut self, op: ast::Operator, a: Value, b: Value) -> Result<Value> {
+    pub(crate) fn operator(
+        &mut self,
+        op: ast::Operator,
+        a: TextValue,
+        b: TextValue,
+    ) -> Result<TextValue> {
         use ast::Operator::*;
         let op = match op {
             Add => BinOp::Add,
@@ -317,9 +323,9 @@ impl ExprParser {
         self.binary(op, a, b)
     }
 
-    fn binary(&mut self, op: BinOp, a: Value, b: Value) -> Result<Value> {
+    fn binary(&mut self, op: BinOp, a: TextValue, b: TextValue) -> Result<TextValue> {
         for v in [&a, &b] {
-            if let Value::Str(_) | Value::None | Value::Buffer(_) = v {
+            if let TextValue::Str(_) | TextValue::None | TextValue::Buffer(_) = v {
                 let message = format!("expected an expression, found {}", v.describe());
                 return Err(Error::syntax(message));
             }
@@ -327,7 +333,7 @@ impl ExprParser {
         binary(op, a, b, self.int)
     }
 
-    fn logic(&mut self, b: &ast::ExprBoolOp) -> Result<Value> {
+    fn logic(&mut self, b: &ast::ExprBoolOp) -> Result<TextValue> {
         let op = match b.op {
             ast::BoolOp::And => BinOp::And,
             ast::BoolOp::Or => BinOp::Or,
@@ -337,7 +343,7 @@ impl ExprParser {
         let mut value = self.value(first)?;
         for (i, e) in values.enumerate() {
             let right = self.value(e)?;
-            // A wrong operand is reported where it stands.
+            // A wrong operand is reported at its own place.
             let (l, r) = (value.clone(), right.clone());
             value = match self.binary(op, value, right) {
                 Ok(v) => v,
@@ -353,34 +359,37 @@ impl ExprParser {
         Ok(value)
     }
 
-    fn unary(&mut self, u: &ast::ExprUnaryOp) -> Result<Value> {
+    fn unary(&mut self, u: &ast::ExprUnaryOp) -> Result<TextValue> {
         let value = self.value(&u.operand)?;
         match (u.op, value) {
-            (ast::UnaryOp::UAdd, v @ (Value::Int(_) | Value::Float(_) | Value::Typed(_))) => Ok(v),
-            (ast::UnaryOp::USub, Value::Int(v)) => Ok(Value::Int(-v)),
-            (ast::UnaryOp::USub, Value::Float(v)) => Ok(Value::Float(-v)),
-            (ast::UnaryOp::USub, Value::Typed(e)) => match e.kind() {
+            (
+                ast::UnaryOp::UAdd,
+                v @ (TextValue::Int(_) | TextValue::Float(_) | TextValue::Typed(_)),
+            ) => Ok(v),
+            (ast::UnaryOp::USub, TextValue::Int(v)) => Ok(TextValue::Int(-v)),
+            (ast::UnaryOp::USub, TextValue::Float(v)) => Ok(TextValue::Float(-v)),
+            (ast::UnaryOp::USub, TextValue::Typed(e)) => match e.kind() {
                 ExprKind::Int(v) if e.dtype().is_int() => {
-                    Ok(Value::Typed(Expr::int(v.wrapping_neg(), e.dtype())))
+                    Ok(TextValue::Typed(Expr::int(v.wrapping_neg(), e.dtype())))
                 }
-                ExprKind::Float(v) => Ok(Value::Typed(Expr::float(-v, e.dtype()))),
-                _ => self.binary(BinOp::Mul, Value::Typed(e), Value::Int(-1)),
+                ExprKind::Float(v) => Ok(TextValue::Typed(Expr::float(-v, e.dtype()))),
+                _ => self.binary(BinOp::Mul, TextValue::Typed(e), TextValue::Int(-1)),
             },
             (ast::UnaryOp::Invert, v) => self.intrinsic(Intrin::BitNot, vec![v]),
-            (ast::UnaryOp::Not, Value::Bool(v)) => Ok(Value::Bool(!v)),
+            (ast::UnaryOp::Not, TextValue::Bool(v)) => Ok(TextValue::Bool(!v)),
             (ast::UnaryOp::Not, v) => {
                 let e = v.condition(self.int).map_err(|err| err.at(self.span(&*u.operand)))?;
-                Ok(Value::Typed(Expr::not_node(e)))
+                Ok(TextValue::Typed(Expr::not_node(e)))
             }
             (_, v) => Err(Error::syntax(format!("this operator does not take {}", v.describe()))),
         }
     }
 
     /// `a < b < c` is `a < b and b < c`.
-    fn comparison(&mut self, c: &ast::ExprCompare) -> Result<Value> {
+    fn comparison(&mut self, c: &ast::ExprCompare) -> Result<TextValue> {
         let chained = c.ops.len() > 1;
         let mut left = self.value(&c.left)?;
-        let mut result: Option<Value> = None;
+        let mut result: Option<TextValue> = None;
         for (i, (op, e)) in c.ops.iter().zip(&c.comparators).enumerate() {
             let op = match op {
                 ast::CmpOp::Eq => BinOp::Eq,
@@ -417,14 +426,14 @@ impl ExprParser {
     }
 
     /// `A.data`, `A.elem_offset`.
-    fn attribute(&mut self, e: &ast::Expr, a: &ast::ExprAttribute) -> Result<Value> {
+    fn attribute(&mut self, e: &ast::Expr, a: &ast::ExprAttribute) -> Result<TextValue> {
         let attr = a.attr.as_str();
         if let ast::Expr::Name(n) = &*a.value
             && let Some(Item::Buffer(b)) = self.env.get(&n.id)
         {
             return match attr {
-                "data" => Ok(Value::Typed(b.data.expr())),
-                "elem_offset" => Ok(Value::Typed(
+                "data" => Ok(TextValue::Typed(b.data.expr())),
+                "elem_offset" => Ok(TextValue::Typed(
                     b.elem_offset.clone().unwrap_or_else(|| Expr::int(0, DType::I32)),
                 )),
                 _ => Err(Error::syntax(format!("a buffer has no attribute `{attr}` here"))
@@ -443,17 +452,17 @@ impl ExprParser {
     /// The buffer that a subscripted name means.
     pub(crate) fn buffer(&mut self, e: &ast::Expr) -> Result<Buffer> {
         match self.value(e)? {
-            Value::Buffer(b) => Ok(b),
+            TextValue::Buffer(b) => Ok(b),
             v => Err(Error::syntax(format!("expected a buffer, found {}", v.describe()))
                 .at(self.span(e))),
         }
     }
 
     /// `A[i, j]`
-    fn element(&mut self, s: &ast::ExprSubscript) -> Result<Value> {
+    fn element(&mut self, s: &ast::ExprSubscript) -> Result<TextValue> {
         let buffer = self.buffer(&s.value)?;
         let indices = self.point(&buffer, s)?;
-        Ok(Value::Typed(Expr::load(&buffer, indices)))
+        Ok(TextValue::Typed(Expr::load(&buffer, indices)))
     }
 
     /// The indices of a load or store; a slice is a vector of them.
@@ -513,16 +522,16 @@ impl ExprParser {
             None => 1,
         };
         let (min, end) = match (&s.lower, &s.upper) {
-            (None, None) => (Value::Int(0), Value::Typed(whole.clone())),
-            (Some(a), None) => (self.value(a)?, Value::Typed(whole.clone())),
-            (None, Some(b)) => (Value::Int(0), self.value(b)?),
+            (None, None) => (TextValue::Int(0), TextValue::Typed(whole.clone())),
+            (Some(a), None) => (self.value(a)?, TextValue::Typed(whole.clone())),
+            (None, Some(b)) => (TextValue::Int(0), self.value(b)?),
             (Some(a), Some(b)) => (self.value(a)?, self.value(b)?),
         };
         Ok(Index::Slice(self.range(min, end).map_err(|err| err.at(self.span(s)))?, step))
     }
 
     /// The range from `min` up to `end`.
-    pub(crate) fn range(&mut self, min: Value, end: Value) -> Result<Range> {
+    pub(crate) fn range(&mut self, min: TextValue, end: TextValue) -> Result<Range> {
         let (min, end) = crate::value::unify(min, end, self.int)?;
         if !min.dtype().is_int() || min.dtype().lanes != 1 {
             return Err(Error::syntax(format!("expected integers, found {}", min.dtype())));
@@ -542,7 +551,7 @@ impl ExprParser {
     }
 
     /// A call.
-    fn call(&mut self, c: &ast::ExprCall) -> Result<Value> {
+    fn call(&mut self, c: &ast::ExprCall) -> Result<TextValue> {
         match self.path(&c.func) {
             Some((Space::T, name)) => self.builtin(&name, c),
             Some((Space::Bare, name)) if BARE.contains(&name.as_str()) => self.builtin(&name, c),
@@ -551,13 +560,13 @@ impl ExprParser {
                 let x = args.need("x")?;
                 match x {
                     ast::Expr::StringLiteral(s) => {
-                        special_float(s.value.to_str()).map(Value::Float).ok_or_else(|| {
+                        special_float(s.value.to_str()).map(TextValue::Float).ok_or_else(|| {
                             Error::syntax("expected \"inf\" or \"nan\"").at(self.span(x))
                         })
                     }
                     _ => match self.value(x)? {
-                        Value::Int(v) => Ok(Value::Float(v as f64)),
-                        v @ Value::Float(_) => Ok(v),
+                        TextValue::Int(v) => Ok(TextValue::Float(v as f64)),
+                        v @ TextValue::Float(_) => Ok(v),
                         v => {
                             Err(Error::syntax(format!("expected a number, found {}", v.describe())))
                         }
@@ -574,7 +583,7 @@ impl ExprParser {
     }
 
     /// `x.astype("float32")`
-    fn method(&mut self, c: &ast::ExprCall) -> Result<Value> {
+    fn method(&mut self, c: &ast::ExprCall) -> Result<TextValue> {
         let ast::Expr::Attribute(a) = &*c.func else {
             return Err(Error::syntax("this cannot be called"));
         };
@@ -589,13 +598,13 @@ impl ExprParser {
         let args = Args::bind(c, "astype", &["dtype", "span"])?;
         let dtype = self.dtype(args.need("dtype")?)?;
         let value = self.expr(&a.value)?;
-        Ok(Value::Typed(cast(value, dtype)?))
+        Ok(TextValue::Typed(cast(value, dtype)?))
     }
 
     /// An intrinsic, by Python operator or by name.
-    fn intrinsic(&mut self, op: Intrin, values: Vec<Value>) -> Result<Value> {
+    fn intrinsic(&mut self, op: Intrin, values: Vec<TextValue>) -> Result<TextValue> {
         for v in &values {
-            if let Value::Str(_) | Value::None | Value::Buffer(_) = v {
+            if let TextValue::Str(_) | TextValue::None | TextValue::Buffer(_) = v {
                 let message = format!("expected an expression, found {}", v.describe());
                 return Err(Error::syntax(message));
             }
@@ -603,12 +612,12 @@ impl ExprParser {
         let int = self.int;
         let mut values = values.into_iter();
         let args = match (values.next(), values.next()) {
-            (Some(Value::Typed(a)), Some(Value::Typed(b))) => vec![a, b],
+            (Some(TextValue::Typed(a)), Some(TextValue::Typed(b))) => vec![a, b],
             (Some(a), Some(b)) => {
                 let (a, b) = crate::value::unify(a, b, int)?;
                 vec![a, b]
             }
-            (Some(Value::Int(v)), None) if op.operands() == Operands::Float => {
+            (Some(TextValue::Int(v)), None) if op.operands() == Operands::Float => {
                 vec![Expr::float(v as f64, DType::F32)]
             }
             (Some(a), None) if op.is_hint() => vec![a.condition(int)?],
@@ -621,7 +630,7 @@ impl ExprParser {
             let message = format!("`T.{}` does not take {}", op.name(), bad.dtype());
             return Err(Error::syntax(message));
         }
-        Ok(Value::Typed(Expr::intrin(op, args)))
+        Ok(TextValue::Typed(Expr::intrin(op, args)))
     }
 }
 

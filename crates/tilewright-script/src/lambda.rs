@@ -14,7 +14,7 @@ use crate::args::elements;
 use crate::env::Item;
 use crate::expr::ExprParser;
 use crate::syntax;
-use crate::value::Value;
+use crate::value::TextValue;
 
 /// A lambda whose parameters have no types yet.
 #[derive(Clone, Debug)]
@@ -145,9 +145,9 @@ fn item(parser: &mut ExprParser, e: &ast::Expr) -> Result<LambdaItem> {
         return Ok(LambdaItem::Separator);
     }
     Ok(match parser.value(e)? {
-        Value::None => LambdaItem::None,
-        Value::Int(v) => LambdaItem::Number(v as f64),
-        Value::Float(v) => LambdaItem::Number(v),
+        TextValue::None => LambdaItem::None,
+        TextValue::Int(v) => LambdaItem::Number(v as f64),
+        TextValue::Float(v) => LambdaItem::Number(v),
         other => LambdaItem::Expr(other.typed(parser.int).map_err(|err| err.at(syntax::span(e)))?),
     })
 }
@@ -181,7 +181,7 @@ impl Transformer for Rewriter<'_, '_> {
             parts.indexed = true;
             let count = parts.count as i64;
             let at = match ExprParser::new(DType::I32).value(&s.slice) {
-                Ok(Value::Int(k)) => i64::try_from(k).ok(),
+                Ok(TextValue::Int(k)) => i64::try_from(k).ok(),
                 _ => None,
             };
             let at = at.map(|k| if k < 0 { k + count } else { k });

@@ -22,7 +22,7 @@
 //! let text = print_module(&module);
 //! assert!(text.contains("B[vi] = A[vi] * T.float32(2.0)"));
 //! let again = parse_module(&Source::new("printed", text))?;
-//! assert!(equal::modules(&module, &again, &equal::Options::default()).is_ok());
+//! assert!(equal::modules(&module, &again, &equal::Equality::default()).is_ok());
 //! # Ok::<(), tilewright_ir::Error>(())
 //! ```
 //!

@@ -5,7 +5,7 @@
 //! into pieces and closed from its end.
 //!
 //! `T.alloc_buffer` has two meanings. In the older dialect it allocates in the block (or the
-//! function) whose suite it stands in. In the newer one that is `T.sblock_alloc_buffer`, and
+//! function) whose suite it is in. In the newer one that is `T.sblock_alloc_buffer`, and
 //! `T.alloc_buffer` is memory for the rest of the suite, as `T.decl_buffer` without `data` is.
 
 use std::collections::{HashMap, HashSet};
@@ -24,7 +24,7 @@ use crate::args::{Args, elements, string};
 use crate::env::Item;
 use crate::expr::{ExprParser, Index, Space};
 use crate::module::FuncHead;
-use crate::value::{Value, unify};
+use crate::value::{TextValue, unify};
 
 mod blocks;
 mod buffers;
@@ -35,7 +35,7 @@ use self::blocks::Frame;
 use self::buffers::BUFFER;
 pub(crate) use self::params::{declared_types, define_dimensions};
 
-/// Where a suite stands.
+/// Where a suite is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     /// Directly in the function.
@@ -256,7 +256,7 @@ impl TensorParser<'_> {
                 let old = Expr::load(&buffer, indices.clone());
                 let dtype = old.dtype();
                 let right = self.x.value(&a.value)?;
-                let value = self.x.operator(a.op, Value::Typed(old), right);
+                let value = self.x.operator(a.op, TextValue::Typed(old), right);
                 let value = value.and_then(|v| v.convert(dtype, self.x.int));
                 let value = value.map_err(|err| err.at(span))?;
                 push(StmtKind::Store { buffer, indices, value });
@@ -301,7 +301,7 @@ impl TensorParser<'_> {
         }
     }
 
-    /// A call, or another expression, that stands as a statement.
+    /// A call, or another expression, that is a statement.
     fn expression(
         &mut self,
         e: &ast::Expr,

@@ -9,7 +9,7 @@
 //!     sch.transform_layout(block=b0, buffer=("write", 0), index_map=lambda i: (i // 4, i % 4))
 //! ```
 //!
-//! scripts as they are written by hand, with lists of loops and calls inside of calls:
+//! scripts as people write them, with lists of loops and calls inside of calls:
 //!
 //! ```python
 //! loops = sch.get_loops(sch.get_block("B"))
@@ -37,35 +37,35 @@ use crate::expr::ExprParser;
 pub use crate::lambda::LambdaText;
 use crate::lambda::lambda;
 use crate::syntax;
-use crate::value::Value;
+use crate::value::TextValue;
 
 /// A schedule script.
 #[derive(Clone, Debug)]
 pub struct Script {
     /// What is done, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScriptStmt>,
     /// The text.
     pub source: Arc<Source>,
 }
 
 /// A statement of a script, with its place.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct ScriptStmt {
     /// What it does.
-    pub kind: StepKind,
+    pub kind: ScriptStmtKind,
     /// Its place.
     pub span: Span,
 }
 
 /// What a statement does.
 #[derive(Clone, Debug)]
-pub enum StepKind {
+pub enum ScriptStmtKind {
     /// A call whose results get no name.
     Call(Call),
     /// `target = value`.
     Assign(Target, Argument),
     /// `for target in value: body`.
-    For(Target, Argument, Vec<Step>),
+    For(Target, Argument, Vec<ScriptStmt>),
 }
 
 /// What a value is given to.
@@ -84,7 +84,7 @@ pub enum Target {
 pub struct Call {
     /// Its place; that of the whole statement where it is one.
     pub span: Span,
-    /// What stands in the brackets of `s[...]`, where the schedule is indexed.
+    /// What is in the brackets of `s[...]`, where the schedule is indexed.
     pub receiver: Option<Argument>,
     /// Name of the primitive.
     pub method: Arc<str>,
@@ -203,18 +203,18 @@ impl Reader<'_> {
         Ok(Script { steps, source: self.source.clone() })
     }
 
-    fn suite(&mut self, stmts: &[ast::Stmt], steps: &mut Vec<Step>) -> Result<()> {
+    fn suite(&mut self, stmts: &[ast::Stmt], steps: &mut Vec<ScriptStmt>) -> Result<()> {
         stmts.iter().try_for_each(|s| self.statement(s, steps))
     }
 
-    fn statement(&mut self, stmt: &ast::Stmt, steps: &mut Vec<Step>) -> Result<()> {
+    fn statement(&mut self, stmt: &ast::Stmt, steps: &mut Vec<ScriptStmt>) -> Result<()> {
         let span = syntax::span(stmt);
         let kind = match stmt {
             ast::Stmt::Pass(_) | ast::Stmt::Import(_) | ast::Stmt::ImportFrom(_) => return Ok(()),
             ast::Stmt::Return(r) if r.value.is_none() => return Ok(()),
             ast::Stmt::Expr(e) if e.value.is_string_literal_expr() => return Ok(()),
             ast::Stmt::Expr(e) => match &*e.value {
-                ast::Expr::Call(c) => StepKind::Call(self.call(c, span)?),
+                ast::Expr::Call(c) => ScriptStmtKind::Call(self.call(c, span)?),
                 _ => return Err(unexpected(span)),
             },
             ast::Stmt::Assign(a) => {
@@ -227,17 +227,17 @@ impl Reader<'_> {
                     }
                     other => self.argument(other)?,
                 };
-                StepKind::Assign(target, value)
+                ScriptStmtKind::Assign(target, value)
             }
             ast::Stmt::For(f) if f.orelse.is_empty() && !f.is_async => {
                 let (target, over) = (self.target(&f.target)?, self.argument(&f.iter)?);
                 let mut body = Vec::new();
                 self.suite(&f.body, &mut body)?;
-                StepKind::For(target, over, body)
+                ScriptStmtKind::For(target, over, body)
             }
             _ => return Err(unexpected(span)),
         };
-        steps.push(Step { kind, span });
+        steps.push(ScriptStmt { kind, span });
         Ok(())
     }
 
@@ -340,13 +340,13 @@ impl Reader<'_> {
     fn plain(&mut self, e: &ast::Expr) -> Result<ArgumentKind> {
         let span = syntax::span(e);
         Ok(match self.x.value(e)? {
-            Value::Int(v) => ArgumentKind::Int(
+            TextValue::Int(v) => ArgumentKind::Int(
                 i64::try_from(v).map_err(|_| Error::syntax("the number is too large").at(span))?,
             ),
-            Value::Float(v) => ArgumentKind::Float(v),
-            Value::Bool(v) => ArgumentKind::Bool(v),
-            Value::Str(s) => ArgumentKind::Str(s),
-            Value::None => ArgumentKind::None,
+            TextValue::Float(v) => ArgumentKind::Float(v),
+            TextValue::Bool(v) => ArgumentKind::Bool(v),
+            TextValue::Str(s) => ArgumentKind::Str(s),
+            TextValue::None => ArgumentKind::None,
             other => ArgumentKind::Expr(other.typed(DType::I32).map_err(|e| e.at(span))?),
         })
     }
@@ -429,8 +429,8 @@ impl Argument {
     }
 }
 
-/// The function that `tvm.tir.IndexMap.from_func(lambda ...)` makes a map of. Its inverse, where it is
-/// given too, follows from it.
+/// The function that `tvm.tir.IndexMap.from_func(lambda ...)` makes a map of. Its inverse, where it
+/// is given too, follows from it.
 fn mapping(c: &ast::ExprCall) -> Option<&ast::Expr> {
     let ast::Expr::Attribute(f) = &*c.func else { return None };
     let class = match &*f.value {
@@ -466,9 +466,9 @@ mod tests {
 
     /// The calls that are statements, or values of one.
     fn calls(s: &Script) -> Vec<Call> {
-        let call = |step: &Step| match &step.kind {
-            StepKind::Call(c) => Some(c.clone()),
-            StepKind::Assign(_, Argument { kind: ArgumentKind::Call(c), .. }) => {
+        let call = |step: &ScriptStmt| match &step.kind {
+            ScriptStmtKind::Call(c) => Some(c.clone()),
+            ScriptStmtKind::Assign(_, Argument { kind: ArgumentKind::Call(c), .. }) => {
                 Some((**c).clone())
             }
             _ => None,

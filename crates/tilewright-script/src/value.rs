@@ -1,7 +1,7 @@
 //! What an expression of the text stands for, and how types meet.
 //!
 //! Python evaluates arithmetic on plain numbers itself (`4 * 4` is the number 16), and a plain
-//! number that meets a typed expression takes its type. So a [`Value`] is either typed or still a
+//! number that meets a typed expression takes its type. So a [`TextValue`] is either typed or still a
 //! plain Python literal. A literal that meets nothing becomes `int32` (`int64` in graph functions
 //! or where it does not fit), `float32` or `bool`. Typed operands of different types meet by TVM's
 //! rules: a scalar is broadcast to the lanes of the other, integers go to the wider width (signed
@@ -14,7 +14,7 @@ use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, Result, TypeKind};
 
 /// The value of an expression of the text.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub(crate) enum TextValue {
     /// An expression that has a type.
     Typed(Expr),
     /// A plain integer.
@@ -33,44 +33,47 @@ pub(crate) enum Value {
     Buffer(Buffer),
 }
 
-impl Value {
+impl TextValue {
     /// What this is, for messages.
     pub(crate) fn describe(&self) -> String {
         match self {
-            Value::Typed(e) => format!("an expression of type {}", e.dtype()),
-            Value::Int(v) => format!("the number {v}"),
-            Value::Float(v) => format!("the number {v:?}"),
-            Value::Bool(true) => "True".to_owned(),
-            Value::Bool(false) => "False".to_owned(),
-            Value::Undef => "T.undef()".to_owned(),
-            Value::Str(_) => "a string".to_owned(),
-            Value::None => "None".to_owned(),
-            Value::Buffer(b) => format!("the buffer `{}`", b.name),
+            TextValue::Typed(e) => format!("an expression of type {}", e.dtype()),
+            TextValue::Int(v) => format!("the number {v}"),
+            TextValue::Float(v) => format!("the number {v:?}"),
+            TextValue::Bool(true) => "True".to_owned(),
+            TextValue::Bool(false) => "False".to_owned(),
+            TextValue::Undef => "T.undef()".to_owned(),
+            TextValue::Str(_) => "a string".to_owned(),
+            TextValue::None => "None".to_owned(),
+            TextValue::Buffer(b) => format!("the buffer `{}`", b.name),
         }
     }
 
     /// Whether this is a plain number or truth value, or an untyped undef.
     fn is_literal(&self) -> bool {
-        matches!(self, Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Undef)
+        matches!(
+            self,
+            TextValue::Int(_) | TextValue::Float(_) | TextValue::Bool(_) | TextValue::Undef
+        )
     }
 
     /// The expression, with the default type for a literal; `int` is the default integer type.
     /// A buffer stands for its pointer.
     pub(crate) fn typed(self, int: DType) -> Result<Expr> {
         Ok(match self {
-            Value::Typed(e) => e,
-            Value::Int(v) => match (i32::try_from(v), i64::try_from(v), u64::try_from(v)) {
+            TextValue::Typed(e) => e,
+            TextValue::Int(v) => match (i32::try_from(v), i64::try_from(v), u64::try_from(v)) {
                 (Ok(v), ..) => Expr::int(i64::from(v), int),
                 (_, Ok(v), _) => Expr::int(v, DType::I64),
                 (.., Ok(v)) => Expr::int(v as i64, DType::U64),
                 _ => return Err(Error::syntax(format!("{v} does not fit in 64 bits"))),
             },
-            Value::Float(v) => Expr::float(v, DType::F32),
-            Value::Bool(v) => Expr::bool(v),
-            Value::Undef => Expr::undef(int),
-            Value::Str(s) => Expr::str(s),
-            Value::Buffer(b) => b.data.expr(),
-            Value::None => {
+            TextValue::Float(v) => Expr::float(v, DType::F32),
+            TextValue::Bool(v) => Expr::bool(v),
+            TextValue::Undef => Expr::undef(int),
+            TextValue::Str(s) => Expr::str(s),
+            TextValue::Buffer(b) => b.data.expr(),
+            TextValue::None => {
                 return Err(Error::syntax("expected an expression, found None"));
             }
         })
@@ -80,20 +83,20 @@ impl Value {
     pub(crate) fn convert(self, to: DType, int: DType) -> Result<Expr> {
         let scalar = to.scalar();
         let literal = match &self {
-            Value::Int(v) if scalar.is_float() => Some(Expr::float(*v as f64, scalar)),
-            Value::Int(v) if scalar.is_bool() => Some(Expr::bool(*v != 0)),
-            Value::Int(v) if scalar.is_int() => Some(int_literal(*v, scalar)?),
-            Value::Float(v) if scalar.is_float() => Some(Expr::float(*v, scalar)),
-            Value::Float(v) if scalar.is_int() && v.fract() == 0.0 && v.abs() < 1e18 => {
+            TextValue::Int(v) if scalar.is_float() => Some(Expr::float(*v as f64, scalar)),
+            TextValue::Int(v) if scalar.is_bool() => Some(Expr::bool(*v != 0)),
+            TextValue::Int(v) if scalar.is_int() => Some(int_literal(*v, scalar)?),
+            TextValue::Float(v) if scalar.is_float() => Some(Expr::float(*v, scalar)),
+            TextValue::Float(v) if scalar.is_int() && v.fract() == 0.0 && v.abs() < 1e18 => {
                 Some(int_literal(*v as i128, scalar)?)
             }
-            Value::Bool(v) if scalar.is_float() => {
+            TextValue::Bool(v) if scalar.is_float() => {
                 Some(Expr::float(f64::from(u8::from(*v)), scalar))
             }
-            Value::Bool(v) if scalar.is_int() || scalar.is_bool() => {
+            TextValue::Bool(v) if scalar.is_int() || scalar.is_bool() => {
                 Some(Expr::int(i64::from(*v), scalar))
             }
-            Value::Undef => return Ok(Expr::undef(to)),
+            TextValue::Undef => return Ok(Expr::undef(to)),
             _ => None,
         };
         let value = match literal {
@@ -120,8 +123,8 @@ impl Value {
     /// The value as a condition.
     pub(crate) fn condition(self, int: DType) -> Result<Expr> {
         let e = match self {
-            Value::Int(v @ 0..=1) => Expr::bool(v == 1),
-            Value::Undef => Expr::undef(DType::BOOL),
+            TextValue::Int(v @ 0..=1) => Expr::bool(v == 1),
+            TextValue::Undef => Expr::undef(DType::BOOL),
             other => other.typed(int)?,
         };
         match e.dtype().is_bool() {
@@ -151,23 +154,23 @@ pub(crate) fn int_literal(v: i128, dtype: DType) -> Result<Expr> {
 }
 
 /// Two operands of one type.
-pub(crate) fn unify(a: Value, b: Value, int: DType) -> Result<(Expr, Expr)> {
+pub(crate) fn unify(a: TextValue, b: TextValue, int: DType) -> Result<(Expr, Expr)> {
     match (&a, &b) {
-        (Value::Typed(x), y) if y.is_literal() => {
+        (TextValue::Typed(x), y) if y.is_literal() => {
             if let Some(to) = literal_type(y, x.dtype()) {
                 return Ok((a.typed(int)?, b.convert(to, int)?));
             }
         }
-        (x, Value::Typed(y)) if x.is_literal() => {
+        (x, TextValue::Typed(y)) if x.is_literal() => {
             if let Some(to) = literal_type(x, y.dtype()) {
                 return Ok((a.convert(to, int)?, b.typed(int)?));
             }
         }
-        (Value::Undef, y) if y.is_literal() && !matches!(y, Value::Undef) => {
+        (TextValue::Undef, y) if y.is_literal() && !matches!(y, TextValue::Undef) => {
             let y = b.typed(int)?;
             return Ok((Expr::undef(y.dtype()), y));
         }
-        (x, Value::Undef) if x.is_literal() => {
+        (x, TextValue::Undef) if x.is_literal() => {
             let x = a.typed(int)?;
             let dtype = x.dtype();
             return Ok((x, Expr::undef(dtype)));
@@ -176,19 +179,19 @@ pub(crate) fn unify(a: Value, b: Value, int: DType) -> Result<(Expr, Expr)> {
     }
     let (a, b) = (a.typed(int)?, b.typed(int)?);
     let to = common(a.dtype(), b.dtype())?;
-    Ok((Value::Typed(a).convert(to, int)?, Value::Typed(b).convert(to, int)?))
+    Ok((TextValue::Typed(a).convert(to, int)?, TextValue::Typed(b).convert(to, int)?))
 }
 
 /// The type that a literal takes beside a typed operand; `None` where the two meet as if the
 /// literal had its default type.
-fn literal_type(literal: &Value, other: DType) -> Option<DType> {
+fn literal_type(literal: &TextValue, other: DType) -> Option<DType> {
     let takes = match literal {
-        Value::Int(v) => {
+        TextValue::Int(v) => {
             other.is_float() || other.is_int() && int_literal(*v, other.scalar()).is_ok()
         }
-        Value::Float(_) => other.is_float(),
-        Value::Bool(_) => other.is_bool(),
-        Value::Undef => other.kind != TypeKind::Handle,
+        TextValue::Float(_) => other.is_float(),
+        TextValue::Bool(_) => other.is_bool(),
+        TextValue::Undef => other.kind != TypeKind::Handle,
         _ => false,
     };
     takes.then_some(other)
@@ -236,15 +239,15 @@ fn common(a: DType, b: DType) -> Result<DType> {
 }
 
 /// A binary operator on two values: folded where both are plain numbers, as Python would.
-pub(crate) fn binary(op: BinOp, a: Value, b: Value, int: DType) -> Result<Value> {
+pub(crate) fn binary(op: BinOp, a: TextValue, b: TextValue, int: DType) -> Result<TextValue> {
     if let Some(v) = fold(op, &a, &b)? {
         return Ok(v);
     }
     if op.is_logic() {
         let (a, b) = (a.condition(int)?, b.condition(int)?);
         let to = common(a.dtype(), b.dtype())?;
-        let a = Value::Typed(a).convert(to, int)?;
-        return Ok(Value::Typed(Expr::binary(op, a, Value::Typed(b).convert(to, int)?)));
+        let a = TextValue::Typed(a).convert(to, int)?;
+        return Ok(TextValue::Typed(Expr::binary(op, a, TextValue::Typed(b).convert(to, int)?)));
     }
     let (a, b) = unify(a, b, int)?;
     let dtype = a.dtype();
@@ -267,7 +270,7 @@ pub(crate) fn binary(op: BinOp, a: Value, b: Value, int: DType) -> Result<Value>
         _ if arithmetic && dtype.is_bool() => wrong("convert it with T.Cast(\"int32\", ...) first"),
         _ => Ok(()),
     }?;
-    Ok(Value::Typed(Expr::binary(op, a, b)))
+    Ok(TextValue::Typed(Expr::binary(op, a, b)))
 }
 
 /// The text of an operator, for messages.
@@ -296,31 +299,33 @@ fn symbol(op: BinOp) -> &'static str {
 
 /// Python's arithmetic on plain numbers; `None` where an operand is not one, or where Python has no
 /// such operator.
-fn fold(op: BinOp, a: &Value, b: &Value) -> Result<Option<Value>> {
-    let plain = |v: &Value| match v {
-        Value::Int(v) => Some(*v as f64),
-        Value::Float(v) => Some(*v),
+fn fold(op: BinOp, a: &TextValue, b: &TextValue) -> Result<Option<TextValue>> {
+    let plain = |v: &TextValue| match v {
+        TextValue::Int(v) => Some(*v as f64),
+        TextValue::Float(v) => Some(*v),
         _ => None,
     };
     match (a, b) {
-        (Value::Bool(x), Value::Bool(y)) if op.is_logic() => {
+        (TextValue::Bool(x), TextValue::Bool(y)) if op.is_logic() => {
             let value = scalar::exact(op, i128::from(*x), i128::from(*y));
-            Ok(value.map(|v| Value::Bool(v != 0)))
+            Ok(value.map(|v| TextValue::Bool(v != 0)))
         }
         _ if !has_symbol(op) => Ok(None),
-        (Value::Int(x), Value::Int(y)) if op != BinOp::Div => match scalar::exact(op, *x, *y) {
-            Some(v) if op.is_compare() => Ok(Some(Value::Bool(v != 0))),
-            Some(v) => Ok(Some(Value::Int(v))),
-            None if *y == 0 => Err(Error::syntax("division by zero")),
-            None => Err(Error::syntax("the number is too large")),
-        },
+        (TextValue::Int(x), TextValue::Int(y)) if op != BinOp::Div => {
+            match scalar::exact(op, *x, *y) {
+                Some(v) if op.is_compare() => Ok(Some(TextValue::Bool(v != 0))),
+                Some(v) => Ok(Some(TextValue::Int(v))),
+                None if *y == 0 => Err(Error::syntax("division by zero")),
+                None => Err(Error::syntax("the number is too large")),
+            }
+        }
         _ => match plain(a).zip(plain(b)) {
             Some((_, 0.0)) if op == BinOp::Div => Err(Error::syntax("division by zero")),
             Some((x, y)) => {
                 let value = Scalar::binary(op, x.into(), y.into()).ok();
                 Ok(value.map(|v| match v.dtype().is_bool() {
-                    true => Value::Bool(v.bits() != 0),
-                    false => Value::Float(v.as_f64()),
+                    true => TextValue::Bool(v.bits() != 0),
+                    false => TextValue::Float(v.as_f64()),
                 }))
             }
             None => Ok(None),
@@ -339,27 +344,30 @@ mod tests {
     use super::*;
     use tilewright_ir::Var;
 
-    fn meet(a: Value, b: Value) -> String {
+    fn meet(a: TextValue, b: TextValue) -> String {
         match unify(a, b, DType::I32) {
             Ok((a, b)) => format!("{a} | {b}: {}", b.dtype()),
             Err(e) => e.to_string(),
         }
     }
 
-    fn var(name: &str, dtype: DType) -> Value {
-        Value::Typed(Var::new(name, dtype).expr())
+    fn var(name: &str, dtype: DType) -> TextValue {
+        TextValue::Typed(Var::new(name, dtype).expr())
     }
 
     #[test]
     fn literals_take_the_type_of_the_other_side() {
         let x = |d| var("x", d);
-        assert_eq!(meet(x(DType::I64), Value::Int(3)), "x | T.int64(3): int64");
-        assert_eq!(meet(Value::Int(3), x(DType::F16)), "T.float16(3.0) | x: float16");
-        assert_eq!(meet(x(DType::F32), Value::Undef), "x | T.undef(dtype=\"float32\"): float32");
+        assert_eq!(meet(x(DType::I64), TextValue::Int(3)), "x | T.int64(3): int64");
+        assert_eq!(meet(TextValue::Int(3), x(DType::F16)), "T.float16(3.0) | x: float16");
+        assert_eq!(
+            meet(x(DType::F32), TextValue::Undef),
+            "x | T.undef(dtype=\"float32\"): float32"
+        );
         let wide = "T.Cast(\"int64\", x) | T.int64(5000000000): int64";
-        assert_eq!(meet(x(DType::I32), Value::Int(5_000_000_000)), wide);
+        assert_eq!(meet(x(DType::I32), TextValue::Int(5_000_000_000)), wide);
         let float = "T.Cast(\"float32\", x) | T.float32(0.5): float32";
-        assert_eq!(meet(x(DType::I32), Value::Float(0.5)), float);
+        assert_eq!(meet(x(DType::I32), TextValue::Float(0.5)), float);
     }
 
     #[test]
@@ -375,7 +383,7 @@ mod tests {
 
     #[test]
     fn plain_numbers_are_folded_as_python_does() {
-        let f = |op, a, b| match fold(op, &Value::Int(a), &Value::Int(b)) {
+        let f = |op, a, b| match fold(op, &TextValue::Int(a), &TextValue::Int(b)) {
             Ok(Some(v)) => v.describe(),
             Ok(None) => "not folded".to_owned(),
             Err(e) => e.to_string(),

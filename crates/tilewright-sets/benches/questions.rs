@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use tilewright_ir::{Buffer, DType, Expr, Range, Var};
-use tilewright_sets::{Access, Engine, Flow, Statement, Time};
+use tilewright_sets::{AccessRelation, Engine, Flow, ScheduleDim, Statement};
 
 /// `stages` stages in a row, each an initialisation and a guarded accumulation over a padded
 /// buffer that the next stage reads.
@@ -17,13 +17,17 @@ fn chain(engine: &Engine, stages: i64) -> Vec<Statement> {
             let [i, j, f] = ["i", "j", "f"].map(Var::index);
             let flat = &i * 16 + &j;
             let mut extents = vec![(i.clone(), 16), (j.clone(), 16)];
-            let mut at = vec![Time::At(2 * k + pass / 2)];
-            at.extend([Time::Loop(i.clone()), Time::Loop(j.clone()), Time::At(pass)]);
+            let mut at = vec![ScheduleDim::Sequence(2 * k + pass / 2)];
+            at.extend([
+                ScheduleDim::Loop(i.clone()),
+                ScheduleDim::Loop(j.clone()),
+                ScheduleDim::Sequence(pass),
+            ]);
             let guard = match pass {
                 0 => Expr::bool(true),
                 1 => {
                     extents.push((f.clone(), 3));
-                    at.push(Time::Loop(f.clone()));
+                    at.push(ScheduleDim::Loop(f.clone()));
                     (&flat + &f).less(250)
                 }
                 _ => flat.clone().greater_equal(250),
@@ -83,8 +87,8 @@ fn questions(c: &mut Criterion) {
     let map = symbolic.map(&split).expect("affine");
     c.bench_function("padding, symbolic", |b| b.iter(|| map.image(black_box(&cells))));
 
-    let write = Access::new(&tiles, std::slice::from_ref(&flat));
-    let (read, names) = Access::new(&tiles, &[&flat + 1]).elsewhere();
+    let write = AccessRelation::new(&tiles, std::slice::from_ref(&flat));
+    let (read, names) = AccessRelation::new(&tiles, &[&flat + 1]).elsewhere();
     let when = [io.expr().less(&names[&io])];
     c.bench_function("independence", |b| b.iter(|| write.independent(black_box(&read), &when)));
 

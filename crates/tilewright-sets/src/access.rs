@@ -1,21 +1,21 @@
 //! Accesses: what a load or store touches, and when two of them meet.
 //!
-//! An [`Access`] is indices on a [`Domain`]: the loops and guards around a load or store. *Touched*
+//! An [`AccessRelation`] is indices on a [`Domain`]: the loops and guards around a load or store. *Touched*
 //! is its image, with the condition that describes it and not just a box. Two accesses conflict
 //! where they name one cell; they are independent, under a condition on both iterations, if the
 //! set of conflicting pairs is empty. Variables that occur in both domains stand for one value
 //! (loops around both); iterations that may differ need variables of their own
-//! ([`Access::elsewhere`]).
+//! ([`AccessRelation::elsewhere`]).
 //!
 //! ```
 //! # use tilewright_ir::Var;
-//! # use tilewright_sets::{Access, Engine};
+//! # use tilewright_sets::{AccessRelation, Engine};
 //! let engine = Engine::new()?;
 //! let i = Var::index("i");
 //! // for i in range(8): A[i] = ...      for i in range(8): ... = A[i + 1]
 //! let d = engine.box_of(&[(i.clone(), 8)]);
-//! let write = Access::new(&d, &[i.expr()]);
-//! let (read, names) = Access::new(&d, &[&i + 1]).elsewhere();
+//! let write = AccessRelation::new(&d, &[i.expr()]);
+//! let (read, names) = AccessRelation::new(&d, &[&i + 1]).elsewhere();
 //! let j = names[&i].clone();
 //! // In one loop, would an iteration read what a later one writes?
 //! let conflict = write.independent(&read, &[i.expr().greater(&j)]);
@@ -41,32 +41,32 @@ use crate::set::Set;
 
 /// A load or store with the points at which it runs.
 #[derive(Clone)]
-pub struct Access {
+pub struct AccessRelation {
     /// The points.
     pub domain: Domain,
     /// One index an axis.
     pub indices: Vec<Expr>,
 }
 
-impl Access {
+impl AccessRelation {
     /// Indices on a domain.
-    pub fn new(domain: &Domain, indices: &[Expr]) -> Access {
-        Access { domain: domain.clone(), indices: indices.to_vec() }
+    pub fn new(domain: &Domain, indices: &[Expr]) -> AccessRelation {
+        AccessRelation { domain: domain.clone(), indices: indices.to_vec() }
     }
 
     /// The same access at another iteration: every variable of the domain renamed. Second, the
     /// new variables by the old ones.
-    pub fn elsewhere(&self) -> (Access, HashMap<Var, Var>) {
+    pub fn elsewhere(&self) -> (AccessRelation, HashMap<Var, Var>) {
         let vars: Vec<Var> = self.domain.vars().cloned().collect();
         self.elsewhere_in(&vars)
     }
 
     /// The same with only some variables renamed; the others stay common.
-    pub fn elsewhere_in(&self, vars: &[Var]) -> (Access, HashMap<Var, Var>) {
+    pub fn elsewhere_in(&self, vars: &[Var]) -> (AccessRelation, HashMap<Var, Var>) {
         let names: HashMap<Var, Var> = vars.iter().map(|v| (v.clone(), v.fresh())).collect();
         let mut subst = Subst::vars(names.iter().map(|(v, w)| (v.clone(), w.expr())));
         let indices = self.indices.iter().map(|e| subst.expr(e)).collect();
-        (Access { domain: self.domain.renamed(&names), indices }, names)
+        (AccessRelation { domain: self.domain.renamed(&names), indices }, names)
     }
 
     /// The cells that are touched, over one variable an axis.
@@ -75,8 +75,8 @@ impl Access {
     }
 
     /// The condition under which both touch one cell, and why it may hold more often than that.
-    fn meeting(&self, other: &Access, when: &[Expr]) -> Known<(Pred, Option<Unknown>)> {
-        let mut former = self.domain.engine.former();
+    fn meeting(&self, other: &AccessRelation, when: &[Expr]) -> Known<(Pred, Option<Unknown>)> {
+        let mut normalizer = self.domain.engine.normalizer();
         let mut meet = Vec::new();
         let mut why: Option<Unknown> = None;
         for (a, b) in self.indices.iter().zip(&other.indices) {
@@ -84,23 +84,23 @@ impl Access {
                 why = Some(not_affine([e]));
                 continue;
             }
-            let d: Sum = former.sum(a)?.plus(&former.sum(b)?, -1)?;
+            let d: Sum = normalizer.sum(a)?.plus(&normalizer.sum(b)?, -1)?;
             meet.push(Pred::eq(d));
         }
         for cond in when {
-            meet.push(former.pred(cond)?);
+            meet.push(normalizer.pred(cond)?);
         }
         Ok((Pred::and(meet), why))
     }
 
     /// Whether a condition on both is seen to hold nowhere without the engine.
-    fn never(&self, other: &Access, p: &Pred) -> bool {
+    fn never(&self, other: &AccessRelation, p: &Pred) -> bool {
         is_never(self.domain.constraints().chain(other.domain.constraints()), p)
     }
 
     /// Whether it is certain that no point of one and point of the other touch the same cell. That
-    /// is [`Access::independent`] without the witness, which takes longer to find.
-    pub fn is_apart(&self, other: &Access) -> bool {
+    /// is [`AccessRelation::independent`] without the witness, which takes longer to find.
+    pub fn is_apart(&self, other: &AccessRelation) -> bool {
         let ask = || {
             let (meet, _) = self.meeting(other, &[])?;
             if self.never(other, &meet) {
@@ -108,15 +108,15 @@ impl Access {
             }
             let (here, theirs) = self.domain.beside(&other.domain)?;
             let d = here.reach(|f| meet.atoms(f))?;
-            let theirs = here.frame.embed(theirs, &d.frame)?;
-            d.set.intersect(d.frame.pred(&meet)?)?.is_disjoint(&theirs)
+            let theirs = here.space.embed(theirs, &d.space)?;
+            d.set.intersect(d.space.pred(&meet)?)?.is_disjoint(&theirs)
         };
         self.domain.engine().ask(ask) == Ok(true)
     }
 
     /// The pairs of a point of one and a point of the other that touch the same cell while all of
     /// `when` holds, as far as that is known without memory.
-    pub fn meet(&self, other: &Access, when: &[Expr]) -> Known<Domain> {
+    pub fn meet(&self, other: &AccessRelation, when: &[Expr]) -> Known<Domain> {
         self.domain.engine().ask(|| {
             let (meet, why) = self.meeting(other, when)?;
             Ok(self.domain.join(&other.domain)?.blurred(why).constrain(vec![meet]))
@@ -125,7 +125,7 @@ impl Access {
 
     /// Whether no point of one and point of the other touch the same cell while all of `when`
     /// holds. The witness of a no is the pair: the variables of this access first.
-    pub fn independent(&self, other: &Access, when: &[Expr]) -> Proof {
+    pub fn independent(&self, other: &AccessRelation, when: &[Expr]) -> Proof {
         let ask = || -> Known<Proof> {
             let (meet, why) = self.meeting(other, when)?;
             if self.never(other, &meet) {

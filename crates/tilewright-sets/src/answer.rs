@@ -150,7 +150,7 @@ impl Proof {
         matches!(self, Proof::No { .. })
     }
 
-    /// Whether nobody looked, because the budget of the work that asks is spent.
+    /// Whether the question was not looked into, because the budget of the work that asks is spent.
     pub fn is_declined(&self) -> bool {
         matches!(self, Proof::Unknown(why) if matches!(why.reason(), Reason::Budget { .. }))
     }

@@ -41,7 +41,7 @@ impl Domain {
     /// [`Reason::Unbounded`], [`Reason::Empty`], [`Reason::NoClosedForm`].
     pub fn tight_bounds(&self, e: &Expr, kept: &[Var]) -> Known<Bounds> {
         self.engine.ask(|| {
-            let s = self.engine.former().sum(e)?;
+            let s = self.engine.normalizer().sum(e)?;
             let d = self.reach(|f| s.atoms(f))?;
             let t = e.dtype();
             Ok(Bounds { min: d.extreme(&s, kept, false, t)?, max: d.extreme(&s, kept, true, t)? })
@@ -56,7 +56,7 @@ impl Domain {
             let d = self.reach(|f| value.atoms(f))?;
             let t = var.dtype();
             let min = d.extreme(&value, kept, false, t)?;
-            let count = value.offset(1)?.plus(&self.engine.former().sum(&min)?, -1)?;
+            let count = value.offset(1)?.plus(&self.engine.normalizer().sum(&min)?, -1)?;
             let extent = d.reach(|f| count.atoms(f))?.extreme(&count, kept, true, t)?;
             Ok(Range { min, extent })
         })
@@ -69,8 +69,8 @@ impl Domain {
             Some(v) => !gone.contains(v),
             None => !a.varies_with(&gone),
         };
-        let atoms: Vec<Atom> = self.frame.atoms.iter().filter(stays).cloned().collect();
-        let set = self.frame.scatter(self.set.clone(), &atoms)?;
+        let atoms: Vec<Atom> = self.space.atoms.iter().filter(stays).cloned().collect();
+        let set = self.space.scatter(self.set.clone(), &atoms)?;
         let vars = atoms.iter().filter(|a| a.as_var().is_some_and(|v| kept.contains(v))).count();
         Ok((Domain::of_raw(&self.engine, atoms.clone(), vars, set)?, atoms))
     }
@@ -84,7 +84,7 @@ impl Domain {
         let mut sums: Vec<Sum> = atoms.iter().cloned().map(Sum::atom).collect();
         sums.push(s.clone());
         let n = atoms.len() as u32;
-        let graph = self.set.clone().apply(self.frame.graph(&sums)?)?;
+        let graph = self.set.clone().apply(self.space.graph(&sums)?)?;
         let graph = graph.coalesce()?.move_dims(PARAM, 0, SET, 0, n)?;
         // The engine fails where there is no bound.
         let f = if largest { graph.dim_max(0) } else { graph.dim_min(0) };
@@ -97,12 +97,12 @@ impl Domain {
 
     /// A function of this domain's atoms, given as one of parameters, as an expression.
     pub(crate) fn write_params(&self, f: &PwAff, t: DType) -> Known<Expr> {
-        let n = self.frame.len() as u32;
+        let n = self.space.len() as u32;
         let f = f.clone().coalesce()?;
         let mut pieces = Vec::new();
         for (set, aff) in f.list()? {
             let set = set.pointwise()?.move_dims(SET, 0, PARAM, 0, n)?;
-            pieces.push((set, self.frame.lift_params(&aff)?));
+            pieces.push((set, self.space.lift_params(&aff)?));
         }
         self.write_pieces(pieces, t)
     }
@@ -130,7 +130,7 @@ impl Domain {
         let agrees = |s: &Sum| -> Known<bool> {
             for (set, value) in &live {
                 let differ = Pred::eq(s.clone().plus(value, -1)?).negate()?;
-                if !set.clone().intersect(self.frame.pred(&differ)?)?.is_empty()? {
+                if !set.clone().intersect(self.space.pred(&differ)?)?.is_empty()? {
                     return Ok(false);
                 }
             }

@@ -38,14 +38,14 @@ pub struct Spent {
 }
 
 #[derive(Default)]
-struct Frame {
+struct Budget {
     limit: u64,
     spent: Spent,
 }
 
 thread_local! {
     /// The pieces of work that are under way, outermost first.
-    static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
+    static BUDGETS: RefCell<Vec<Budget>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Runs a piece of work whose questions may take `limit` operations together, and no more than what
@@ -55,9 +55,9 @@ pub fn within<R>(name: &str, limit: u64, work: impl FnOnce() -> R) -> (R, Spent)
     struct Open;
     impl Drop for Open {
         fn drop(&mut self) {
-            FRAMES.with_borrow_mut(|frames| {
-                if let Some(inner) = frames.pop()
-                    && let Some(outer) = frames.last_mut()
+            BUDGETS.with_borrow_mut(|budgets| {
+                if let Some(inner) = budgets.pop()
+                    && let Some(outer) = budgets.last_mut()
                 {
                     outer.spent.operations += inner.spent.operations;
                     outer.spent.questions += inner.spent.questions;
@@ -68,11 +68,11 @@ pub fn within<R>(name: &str, limit: u64, work: impl FnOnce() -> R) -> (R, Spent)
         }
     }
     let limit = limit.min(left());
-    FRAMES.with_borrow_mut(|frames| frames.push(Frame { limit, ..Frame::default() }));
+    BUDGETS.with_borrow_mut(|budgets| budgets.push(Budget { limit, ..Budget::default() }));
     let open = Open;
     let result = work();
-    let spent = FRAMES.with_borrow_mut(|frames| {
-        let spent = frames.last_mut().map(|f| &mut f.spent)?;
+    let spent = BUDGETS.with_borrow_mut(|budgets| {
+        let spent = budgets.last_mut().map(|b| &mut b.spent)?;
         if spent.declined > 0 && spent.short.is_empty() {
             spent.short.push(name.to_owned());
         }
@@ -84,18 +84,18 @@ pub fn within<R>(name: &str, limit: u64, work: impl FnOnce() -> R) -> (R, Spent)
 
 /// What the work under way may still spend.
 fn left() -> u64 {
-    let left = |f: &Frame| f.limit.saturating_sub(f.spent.operations);
-    FRAMES.with_borrow(|frames| frames.last().map_or(u64::MAX, left))
+    let left = |b: &Budget| b.limit.saturating_sub(b.spent.operations);
+    BUDGETS.with_borrow(|budgets| budgets.last().map_or(u64::MAX, left))
 }
 
 /// The operations that a question may take which would take up to `quota`; `None` where nothing is
 /// left, and the question is declined. The limit that ends the work, if that is less than the quota.
 pub(crate) fn open(quota: u64) -> Result<u64, u64> {
     let left = left();
-    FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
-        Some(f) if left == 0 => {
-            f.spent.declined += 1;
-            Err(f.limit)
+    BUDGETS.with_borrow_mut(|budgets| match budgets.last_mut() {
+        Some(b) if left == 0 => {
+            b.spent.declined += 1;
+            Err(b.limit)
         }
         _ => Ok(quota.min(left)),
     })
@@ -103,10 +103,10 @@ pub(crate) fn open(quota: u64) -> Result<u64, u64> {
 
 /// Counts a question that took so many operations.
 pub(crate) fn close(operations: u64) {
-    FRAMES.with_borrow_mut(|frames| {
-        if let Some(f) = frames.last_mut() {
-            f.spent.questions += 1;
-            f.spent.operations += charge(operations);
+    BUDGETS.with_borrow_mut(|budgets| {
+        if let Some(b) = budgets.last_mut() {
+            b.spent.questions += 1;
+            b.spent.operations += charge(operations);
         }
     });
 }
@@ -120,7 +120,7 @@ pub fn charge(operations: u64) -> u64 {
 
 /// Whether what a question takes has to be counted.
 pub(crate) fn counts() -> bool {
-    FRAMES.with_borrow(|frames| !frames.is_empty())
+    BUDGETS.with_borrow(|budgets| !budgets.is_empty())
 }
 
 #[cfg(test)]

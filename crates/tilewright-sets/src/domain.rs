@@ -32,13 +32,14 @@ use tilewright_ir::{Expr, Range, Var};
 use crate::answer::{Known, Proof, Reason, Unknown, Witness, not_affine};
 use crate::engine::Engine;
 use crate::eval;
-use crate::form::{Atom, Nature, Pred, Sum, without_quotients};
-use crate::former::Former;
-use crate::frame::Frame;
+use crate::form::{Atom, Nature, Pred, Sum};
 use crate::isl::api::SET;
 use crate::isl::{PwAff, Set as Raw};
+use crate::normalizer::Normalizer;
+use crate::product::without_quotients;
 use crate::quick::is_never;
 use crate::simplify::canonical;
+use crate::space::Space;
 use crate::unknowns::close;
 
 /// Points at which code runs. Cheap to clone.
@@ -47,7 +48,7 @@ pub struct Domain {
     pub(crate) engine: Engine,
     /// The first `vars` atoms are the domain's variables in order; the rest are symbolic variables
     /// and unknowns, as they came.
-    pub(crate) frame: Rc<Frame>,
+    pub(crate) space: Rc<Space>,
     pub(crate) vars: usize,
     pub(crate) set: Raw,
     /// Guards in normal form, for evaluation.
@@ -58,12 +59,12 @@ pub struct Domain {
 
 impl Domain {
     pub(crate) fn unit(engine: &Engine) -> Domain {
-        let frame = Frame::new(&engine.ctx, Vec::new());
-        let made = frame.and_then(|f| Ok((f.universe()?, f)));
+        let space = Space::new(&engine.ctx, Vec::new());
+        let made = space.and_then(|f| Ok((f.universe()?, f)));
         match made {
-            Ok((set, frame)) => Domain {
+            Ok((set, space)) => Domain {
                 engine: engine.clone(),
-                frame: Rc::new(frame),
+                space: Rc::new(space),
                 vars: 0,
                 set,
                 guards: Rc::new(Vec::new()),
@@ -76,11 +77,11 @@ impl Domain {
 
     pub(crate) fn build(engine: &Engine, ranges: &[(Var, Range)], guards: &[Expr]) -> Domain {
         let mut domain = Domain::unit(engine);
-        let mut former = engine.former();
+        let mut normalizer = engine.normalizer();
         let mut preds = Vec::new();
         let mut vague = None;
         for (var, range) in ranges {
-            for bound in range_preds(&mut former, var, range) {
+            for bound in range_preds(&mut normalizer, var, range) {
                 match bound {
                     Ok(p) => preds.push(p),
                     Err(e) => vague = Some(e),
@@ -88,7 +89,7 @@ impl Domain {
             }
         }
         for guard in guards {
-            match former.pred(guard) {
+            match normalizer.pred(guard) {
                 Ok(p) => preds.push(p),
                 Err(e) => vague = Some(e),
             }
@@ -114,7 +115,7 @@ impl Domain {
     ) -> Known<Domain> {
         Ok(Domain {
             engine: engine.clone(),
-            frame: Rc::new(Frame::new(&engine.ctx, atoms)?),
+            space: Rc::new(Space::new(&engine.ctx, atoms)?),
             vars,
             set,
             guards: Rc::new(Vec::new()),
@@ -127,12 +128,12 @@ impl Domain {
     pub(crate) fn renamed(&self, names: &HashMap<Var, Var>) -> Domain {
         let old: BTreeSet<Var> = names.keys().cloned().collect();
         let keeps = |a: &&Atom| a.as_var().is_some() || !a.varies_with(&old);
-        let kept: Vec<Atom> = self.frame.atoms.iter().filter(keeps).cloned().collect();
-        let lost = self.frame.atoms.iter().filter(|a| !kept.contains(a));
+        let kept: Vec<Atom> = self.space.atoms.iter().filter(keeps).cloned().collect();
+        let lost = self.space.atoms.iter().filter(|a| !kept.contains(a));
         let mut lost = lost.map(Atom::expr).peekable();
         let why = lost.peek().is_some().then(|| not_affine(lost));
         let made = self.engine.ask(|| {
-            let set = self.frame.scatter(self.set.clone(), &kept)?;
+            let set = self.space.scatter(self.set.clone(), &kept)?;
             let atoms = kept.iter().map(|a| match a.as_var().and_then(|v| names.get(v)) {
                 Some(new) => Atom::var(new),
                 None => a.clone(),
@@ -153,7 +154,7 @@ impl Domain {
         }
     }
 
-    /// The part of the domain that is a set of its frame.
+    /// The part of the domain that is a set of its space.
     pub(crate) fn within(&self, set: Raw) -> Domain {
         Domain { set, ..self.clone() }
     }
@@ -162,7 +163,7 @@ impl Domain {
     pub(crate) fn hidden(&self) -> Vec<Atom> {
         let vars: BTreeSet<Var> = self.vars().cloned().collect();
         let hidden = |a: &&Atom| a.as_var().is_none() && a.varies_with(&vars);
-        self.frame.atoms.iter().filter(hidden).cloned().collect()
+        self.space.atoms.iter().filter(hidden).cloned().collect()
     }
 
     /// Points of both domains, which share the variables that they have in common. What is read
@@ -177,31 +178,31 @@ impl Domain {
     pub(crate) fn beside(&self, other: &Domain) -> Known<(Domain, Raw)> {
         let (a, b) = (self.without_memory()?, other.without_memory()?);
         let mut atoms: Vec<Atom> = Vec::new();
-        let parts = [&a.frame.atoms[..a.vars], &b.frame.atoms[..b.vars]];
-        let rest = [&a.frame.atoms[a.vars..], &b.frame.atoms[b.vars..]];
+        let parts = [&a.space.atoms[..a.vars], &b.space.atoms[..b.vars]];
+        let rest = [&a.space.atoms[a.vars..], &b.space.atoms[b.vars..]];
         let mut seen: BTreeSet<Atom> = BTreeSet::new();
         atoms.extend(parts.concat().into_iter().filter(|x| seen.insert(x.clone())));
         let vars = atoms.len();
         atoms.extend(rest.concat().into_iter().filter(|x| seen.insert(x.clone())));
-        let frame = Frame::new(&self.engine.ctx, atoms)?;
-        let set = frame.gather(a.set, &a.frame.atoms)?;
-        let theirs = frame.gather(b.set, &b.frame.atoms)?;
+        let space = Space::new(&self.engine.ctx, atoms)?;
+        let set = space.gather(a.set, &a.space.atoms)?;
+        let theirs = space.gather(b.set, &b.space.atoms)?;
         let guards = Rc::new(a.guards.iter().chain(b.guards.iter()).cloned().collect());
         let (engine, vague) = (self.engine.clone(), a.vague.or(b.vague));
-        Ok((Domain { engine, frame: Rc::new(frame), vars, set, guards, vague }, theirs))
+        Ok((Domain { engine, space: Rc::new(space), vars, set, guards, vague }, theirs))
     }
 
     /// The domain without what it knows of memory; vague if that was anything.
     fn without_memory(&self) -> Known<Domain> {
         let reads = |a: &&Atom| a.as_var().is_none() && !a.expr().effects().constant();
-        let memory: Vec<&Atom> = self.frame.atoms.iter().filter(reads).collect();
+        let memory: Vec<&Atom> = self.space.atoms.iter().filter(reads).collect();
         if memory.is_empty() {
             return Ok(self.clone());
         }
         let why = not_affine(memory.iter().map(|a| a.expr()));
         let atoms: Vec<Atom> =
-            self.frame.atoms.iter().filter(|a| !memory.contains(a)).cloned().collect();
-        let set = self.frame.scatter(self.set.clone(), &atoms)?;
+            self.space.atoms.iter().filter(|a| !memory.contains(a)).cloned().collect();
+        let set = self.space.scatter(self.set.clone(), &atoms)?;
         let vague = self.vague.clone().or(Some(why));
         Ok(Domain { vague, ..Domain::of_raw(&self.engine, atoms, self.vars, set)? })
     }
@@ -213,7 +214,7 @@ impl Domain {
 
     /// Adds variables of the domain, without ranges.
     fn declare<'a>(&self, vars: impl Iterator<Item = &'a Var>) -> Domain {
-        let mut atoms = self.frame.atoms.clone();
+        let mut atoms = self.space.atoms.clone();
         let mut count = self.vars;
         let mut out = self.clone();
         let made: Known<()> = (|| {
@@ -232,7 +233,7 @@ impl Domain {
                 atoms.insert(count, atom);
                 count += 1;
             }
-            out.frame = Rc::new(Frame::new(&self.engine.ctx, atoms)?);
+            out.space = Rc::new(Space::new(&self.engine.ctx, atoms)?);
             out.vars = count;
             Ok(())
         })();
@@ -244,9 +245,9 @@ impl Domain {
 
     /// The domain with one more variable: `range.min <= var < range.min + range.extent`.
     pub fn with_var(&self, var: &Var, range: &Range) -> Domain {
-        let mut former = self.engine.former();
+        let mut normalizer = self.engine.normalizer();
         let (mut preds, mut vague) = (Vec::new(), None);
-        for bound in range_preds(&mut former, var, range) {
+        for bound in range_preds(&mut normalizer, var, range) {
             match bound {
                 Ok(p) => preds.push(p),
                 Err(e) => vague = Some(e),
@@ -262,7 +263,7 @@ impl Domain {
     /// A condition that is too hard to represent is left out: what is proven without it is proven,
     /// and nothing is refuted any more.
     pub fn with_guard(&self, cond: &Expr) -> Domain {
-        match self.engine.former().pred(cond) {
+        match self.engine.normalizer().pred(cond) {
             Ok(p) => self.constrain(vec![p]),
             Err(e) => Domain { vague: Some(e), ..self.clone() },
         }
@@ -276,14 +277,14 @@ impl Domain {
             let (later, now): (Vec<&Pred>, Vec<&Pred>) =
                 preds.iter().partition(|p| matches!(p, Pred::Or(_) | Pred::Ne(_)));
             if !now.is_empty() {
-                out.set = out.set.clone().intersect(out.frame.all(now)?)?;
+                out.set = out.set.clone().intersect(out.space.all(now)?)?;
             }
             for p in later {
-                out.set = out.set.clone().intersect(out.frame.pred(p)?)?;
+                out.set = out.set.clone().intersect(out.space.pred(p)?)?;
             }
             // Facts about terms that are not affine rest on the guards.
-            if out.frame.atoms.iter().any(|a| a.as_var().is_none()) {
-                out.set = out.learn(&out.frame.atoms)?;
+            if out.space.atoms.iter().any(|a| a.as_var().is_none()) {
+                out.set = out.learn(&out.space.atoms)?;
             }
             let mut guards = (*self.guards).clone();
             guards.extend(preds.iter().cloned());
@@ -297,33 +298,33 @@ impl Domain {
     pub(crate) fn reach(&self, each: impl FnOnce(&mut dyn FnMut(&Atom))) -> Known<Domain> {
         let mut new: BTreeSet<Atom> = BTreeSet::new();
         each(&mut |a| {
-            if self.frame.position(a).is_none() {
+            if self.space.position(a).is_none() {
                 close(a, &mut new);
             }
         });
-        new.retain(|a| self.frame.position(a).is_none());
+        new.retain(|a| self.space.position(a).is_none());
         if new.is_empty() {
             return Ok(self.clone());
         }
-        let frame = self.frame.extended(new.iter().cloned().collect())?;
-        let set = self.frame.embed(self.set.clone(), &frame)?;
-        let mut out = Domain { frame: Rc::new(frame), set, ..self.clone() };
+        let space = self.space.extended(new.iter().cloned().collect())?;
+        let set = self.space.embed(self.set.clone(), &space)?;
+        let mut out = Domain { space: Rc::new(space), set, ..self.clone() };
         if new.iter().any(|a| a.as_var().is_none() || a.narrow_range().is_some()) {
-            let all: Vec<Atom> = out.frame.atoms.clone();
+            let all: Vec<Atom> = out.space.atoms.clone();
             out.set = out.learn(&all)?;
         }
         Ok(out)
     }
 
-    /// Least and greatest value of a sum over a set of this frame, where there are such.
+    /// Least and greatest value of a sum over a set of this space, where there are such.
     pub(crate) fn bounds_in(&self, set: &Raw, s: &Sum) -> Known<(Option<i64>, Option<i64>)> {
-        let f = self.frame.sum(s)?.on_domain(set.clone())?;
+        let f = self.space.sum(s)?.on_domain(set.clone())?;
         match (f.clone().min_val(), f.max_val()) {
             (Ok(lo), Ok(hi)) => Ok((lo.to_i64(), hi.to_i64())),
             // isl does not optimise a function whose pieces have become fractions by equalities
             // of the set; the set of its values it does.
             _ => {
-                let values = set.clone().apply(self.frame.graph(std::slice::from_ref(s))?)?;
+                let values = set.clone().apply(self.space.graph(std::slice::from_ref(s))?)?;
                 values.ends(0)
             }
         }
@@ -331,7 +332,7 @@ impl Domain {
 
     /// The domain's own variables, outermost first.
     pub fn vars(&self) -> impl Iterator<Item = &Var> {
-        self.frame.atoms.iter().take(self.vars).filter_map(Atom::as_var)
+        self.space.atoms.iter().take(self.vars).filter_map(Atom::as_var)
     }
 
     /// The engine.
@@ -355,9 +356,9 @@ impl Domain {
     pub fn prove(&self, cond: &Expr) -> Proof {
         self.engine
             .ask(|| {
-                let mut former = self.engine.former();
-                let fails = former.pred(cond)?.negate()?;
-                self.with_lane(&former)?.refute(fails)
+                let mut normalizer = self.engine.normalizer();
+                let fails = normalizer.pred(cond)?.negate()?;
+                self.with_lane(&normalizer)?.refute(fails)
             })
             .into()
     }
@@ -366,17 +367,17 @@ impl Domain {
     /// witness, which takes longer to find. The constant false holds where there is no point.
     pub fn proves(&self, cond: &Expr) -> bool {
         let ask = || {
-            let mut former = self.engine.former();
-            let fails = former.pred(cond)?.negate()?;
+            let mut normalizer = self.engine.normalizer();
+            let fails = normalizer.pred(cond)?.negate()?;
             if self.never(&fails) {
                 return Ok(true);
             }
-            let d = self.with_lane(&former)?.reach(|f| fails.atoms(f))?;
-            let bad = d.set.clone().intersect(d.frame.pred(&fails)?)?;
+            let d = self.with_lane(&normalizer)?.reach(|f| fails.atoms(f))?;
+            let bad = d.set.clone().intersect(d.space.pred(&fails)?)?;
             // What is symbolic ends where its type does.
             Ok(bad.is_empty()?
-                || d.frame.len() > d.vars
-                    && bad.intersect(d.frame.pred(&d.typed()?)?)?.is_empty()?)
+                || d.space.len() > d.vars
+                    && bad.intersect(d.space.pred(&d.typed()?)?)?.is_empty()?)
         };
         self.engine.ask(ask) == Ok(true)
     }
@@ -385,10 +386,10 @@ impl Domain {
     /// `None` where it can.
     pub fn doubt(&self, cond: &Expr) -> Option<Unknown> {
         let exact = self.engine.ask(|| {
-            let mut former = self.engine.former();
-            let p = former.pred(cond)?;
-            let d = self.with_lane(&former)?.reach(|f| p.atoms(f))?;
-            Ok(d.vague.is_none() && d.frame.atoms.iter().all(|a| a.as_var().is_some()))
+            let mut normalizer = self.engine.normalizer();
+            let p = normalizer.pred(cond)?;
+            let d = self.with_lane(&normalizer)?.reach(|f| p.atoms(f))?;
+            Ok(d.vague.is_none() && d.space.atoms.iter().all(|a| a.as_var().is_some()))
         });
         if exact == Ok(true) {
             return None;
@@ -403,17 +404,17 @@ impl Domain {
     pub fn equal(&self, a: &Expr, b: &Expr) -> Proof {
         self.engine
             .ask(|| {
-                let mut former = self.engine.former();
+                let mut normalizer = self.engine.normalizer();
                 if a.dtype().is_bool() || b.dtype().is_bool() {
-                    let (a, b) = (former.pred(a)?, former.pred(b)?);
+                    let (a, b) = (normalizer.pred(a)?, normalizer.pred(b)?);
                     let (not_a, not_b) = (a.negate()?, b.negate()?);
                     let differ = Pred::or([Pred::and([a, not_b]), Pred::and([not_a, b])]);
-                    return self.with_lane(&former)?.refute(differ);
+                    return self.with_lane(&normalizer)?.refute(differ);
                 }
                 // With remainders as differences, most of what is equal cancels.
-                let d = canonical(&former.sum(a)?.plus(&former.sum(b)?, -1)?)?;
+                let d = canonical(&normalizer.sum(a)?.plus(&normalizer.sum(b)?, -1)?)?;
                 let d = without_quotients(&d)?;
-                self.with_lane(&former)?.refute(Pred::eq(d).negate()?)
+                self.with_lane(&normalizer)?.refute(Pred::eq(d).negate()?)
             })
             .into()
     }
@@ -422,9 +423,9 @@ impl Domain {
     pub fn disjoint(&self, a: &Expr, b: &Expr) -> Proof {
         self.engine
             .ask(|| {
-                let mut former = self.engine.former();
-                let both = Pred::and([former.pred(a)?, former.pred(b)?]);
-                self.with_lane(&former)?.refute(both)
+                let mut normalizer = self.engine.normalizer();
+                let both = Pred::and([normalizer.pred(a)?, normalizer.pred(b)?]);
+                self.with_lane(&normalizer)?.refute(both)
             })
             .into()
     }
@@ -445,7 +446,7 @@ impl Domain {
             if set.is_empty()? {
                 return Err(Reason::Empty.into());
             }
-            for (at, atom) in self.frame.atoms.iter().enumerate() {
+            for (at, atom) in self.space.atoms.iter().enumerate() {
                 if atom.as_var().is_none() {
                     continue;
                 }
@@ -453,7 +454,7 @@ impl Domain {
                 let (first, last) = (low.or(high).unwrap_or(0), high.or(low).unwrap_or(0));
                 let is = |v: i64| {
                     let value = Sum::atom(atom.clone()).offset(-i128::from(v))?;
-                    set.clone().intersect(self.frame.pred(&Pred::eq(value))?)
+                    set.clone().intersect(self.space.pred(&Pred::eq(value))?)
                 };
                 let middle = is(first.midpoint(last))?;
                 set = if middle.is_empty()? { is(first)? } else { middle };
@@ -463,8 +464,8 @@ impl Domain {
     }
 
     /// The domain with the lane that a form speaks of.
-    pub(crate) fn with_lane(&self, former: &Former) -> Known<Domain> {
-        Ok(match &former.lane {
+    pub(crate) fn with_lane(&self, normalizer: &Normalizer) -> Known<Domain> {
+        Ok(match &normalizer.lane {
             None => self.clone(),
             Some((lane, n)) => {
                 let range = Range::upto(Expr::i32(i32::from(*n)));
@@ -493,7 +494,7 @@ impl Domain {
             return Ok(Proof::Yes);
         }
         let d = self.reach(|f| fails.atoms(f))?;
-        let bad = d.set.clone().intersect(d.frame.pred(&fails)?)?;
+        let bad = d.set.clone().intersect(d.space.pred(&fails)?)?;
         if bad.is_empty()? {
             return Ok(Proof::Yes);
         }
@@ -511,7 +512,7 @@ impl Domain {
         }
         // The point is none that the variables' types allow. These bounds would burden every
         // question, and hardly ever matter.
-        let bad = bad.intersect(d.frame.pred(&d.typed()?)?)?;
+        let bad = bad.intersect(d.space.pred(&d.typed()?)?)?;
         if bad.is_empty()? {
             return Ok(Proof::Yes);
         }
@@ -524,7 +525,7 @@ impl Domain {
     /// Every variable is in the range of its type. A product of data is one before it wraps.
     fn typed(&self) -> Known<Pred> {
         let mut parts = Vec::new();
-        for a in self.frame.atoms.iter().filter(|a| !(a.is_data() && a.is_product())) {
+        for a in self.space.atoms.iter().filter(|a| !(a.is_data() && a.is_product())) {
             let t = a.expr().dtype();
             if let (Some(lo), Some(hi)) = (t.min_int(), t.max_int()) {
                 let value = Sum::atom(a.clone());
@@ -545,7 +546,7 @@ impl Domain {
             return Ok(true);
         }
         let d = self.reach(|f| p.atoms(f))?;
-        d.set.clone().intersect(d.frame.pred(&fails)?)?.is_empty()
+        d.set.clone().intersect(d.space.pred(&fails)?)?.is_empty()
     }
 
     /// What kept a refutation from counting.
@@ -557,7 +558,7 @@ impl Domain {
         fails.atoms(&mut |a| close(a, &mut terms));
         let mut unknown: Vec<&Atom> = terms.iter().filter(|a| a.as_var().is_none()).collect();
         if unknown.is_empty() {
-            unknown = self.frame.atoms.iter().filter(|a| a.as_var().is_none()).collect();
+            unknown = self.space.atoms.iter().filter(|a| a.as_var().is_none()).collect();
         }
         not_affine(unknown.into_iter().map(Atom::expr))
     }
@@ -568,7 +569,7 @@ impl Domain {
             return Ok(None);
         }
         let hidden: Vec<usize> =
-            (0..self.frame.len()).filter(|i| self.frame.atoms[*i].as_var().is_none()).collect();
+            (0..self.space.len()).filter(|i| self.space.atoms[*i].as_var().is_none()).collect();
         if hidden.is_empty() {
             return self.friendly_point(bad);
         }
@@ -590,11 +591,11 @@ impl Domain {
             }
         }
         // Points at which the unknowns do not matter. What is certain of the unknowns, alone:
-        if hidden.iter().any(|i| !matches!(self.frame.atoms[*i].nature(), Nature::Opaque)) {
+        if hidden.iter().any(|i| !matches!(self.space.atoms[*i].nature(), Nature::Opaque)) {
             return Ok(None);
         }
-        let free = Domain { set: self.frame.universe()?, ..self.clone() };
-        let possible = free.learn(&self.frame.atoms)?;
+        let free = Domain { set: self.space.universe()?, ..self.clone() };
+        let possible = free.learn(&self.space.atoms)?;
         let escape = self.project(possible.clone().subtract(bad.clone())?, &hidden)?;
         let certain = self.project(possible, &hidden)?.subtract(escape)?;
         if certain.is_empty()? {
@@ -620,19 +621,19 @@ impl Domain {
     /// Points whose variables are in `lowest..=lowest + width`.
     fn near(&self, lowest: i128, width: i128) -> Known<Raw> {
         let mut parts = Vec::new();
-        for a in self.frame.atoms.iter().filter(|a| a.as_var().is_some()) {
+        for a in self.space.atoms.iter().filter(|a| a.as_var().is_some()) {
             let value = Sum::atom(a.clone());
             parts.push(Pred::ge(value.clone().offset(-lowest)?));
             parts.push(Pred::ge(Sum::constant(lowest + width).plus(&value, -1)?));
         }
-        self.frame.pred(&Pred::and(parts))
+        self.space.pred(&Pred::and(parts))
     }
 
     /// A point that is easy to look at: the lexicographically smallest where there is one, or one
     /// with small numbers.
     pub(crate) fn friendly_point(&self, set: &Raw) -> Known<Option<Witness>> {
         let hidden: Vec<usize> =
-            (0..self.frame.len()).filter(|i| self.frame.atoms[*i].as_var().is_none()).collect();
+            (0..self.space.len()).filter(|i| self.space.atoms[*i].as_var().is_none()).collect();
         let seen = self.project(set.clone(), &hidden)?;
         if seen.is_bounded()? {
             return self.read_point(&seen.lexmin()?);
@@ -646,13 +647,13 @@ impl Domain {
         self.read_point(&seen)
     }
 
-    /// Some point of a set of this frame's variables alone.
+    /// Some point of a set of this space's variables alone.
     fn read_point(&self, set: &Raw) -> Known<Option<Witness>> {
         let point = set.clone().sample()?;
         if point.is_void()? {
             return Ok(None);
         }
-        let vars = self.frame.atoms.iter().filter_map(Atom::as_var).enumerate();
+        let vars = self.space.atoms.iter().filter_map(Atom::as_var).enumerate();
         let values = vars
             .map(|(i, v)| Ok((v.clone(), point.coordinate(SET, i as i32)?.int()?)))
             .collect::<Known<Vec<_>>>()?;
@@ -668,9 +669,9 @@ impl Domain {
     /// [`Reason::Empty`] for a domain without points.
     pub fn bounds(&self, e: &Expr) -> Known<(Option<i64>, Option<i64>)> {
         self.engine.ask(|| {
-            let mut former = self.engine.former();
-            let s = former.sum(e)?;
-            self.with_lane(&former)?.sum_bounds(&s)
+            let mut normalizer = self.engine.normalizer();
+            let s = normalizer.sum(e)?;
+            self.with_lane(&normalizer)?.sum_bounds(&s)
         })
     }
 
@@ -686,19 +687,19 @@ impl Domain {
         d.bounds_in(&d.set, s)
     }
 
-    /// The function that a sum is, in this domain's frame; every atom must be there.
+    /// The function that a sum is, in this domain's space; every atom must be there.
     pub(crate) fn function(&self, s: &Sum) -> Known<PwAff> {
-        self.frame.sum(s)
+        self.space.sum(s)
     }
 }
 
 /// `min <= var` and `var < min + extent`.
-fn range_preds(former: &mut Former, var: &Var, range: &Range) -> [Known<Pred>; 2] {
-    let mut low = || former.sum(&range.min);
+fn range_preds(normalizer: &mut Normalizer, var: &Var, range: &Range) -> [Known<Pred>; 2] {
+    let mut low = || normalizer.sum(&range.min);
     let min = low();
     let below = min.clone().and_then(|m| Ok(Pred::ge(Sum::var(var).plus(&m, -1)?)));
     let above = min.and_then(|m| {
-        let end = m.plus(&former.sum(&range.extent)?, 1)?;
+        let end = m.plus(&normalizer.sum(&range.extent)?, 1)?;
         Ok(Pred::ge(end.plus(&Sum::var(var), -1)?.offset(-1)?))
     });
     [below, above]

@@ -10,9 +10,9 @@ use tilewright_ir::{Error, Expr, Range, Var};
 use crate::answer::{Known, Reason};
 use crate::budget;
 use crate::domain::Domain;
-use crate::former::Former;
 use crate::isl::Ctx;
 use crate::isl::api::Api;
+use crate::normalizer::Normalizer;
 
 /// Operations that a question may take unless the caller says otherwise. Simple questions take
 /// tens to hundreds; this many take about a second.
@@ -98,8 +98,8 @@ impl Engine {
     }
 
     /// What brings expressions into normal form.
-    pub(crate) fn former(&self) -> Former {
-        Former::new(&self.data)
+    pub(crate) fn normalizer(&self) -> Normalizer {
+        Normalizer::new(&self.data)
     }
 
     /// Version of the library, as it reports it.

@@ -1,6 +1,6 @@
 //! Normal forms of integer expressions and conditions.
 //!
-//! Between the IR and the engine stands a small algebra. A [`Sum`] is
+//! A small algebra connects the IR and the engine. A [`Sum`] is
 //! `constant + sum(coefficient * term)`, where a [`Term`] is an [`Atom`] or one of the functions
 //! that integer sets know: floor and truncating division and remainder by a constant, `min`,
 //! `max`, and selection by a condition ([`Pred`]). Everything else is an atom: a variable, or a
@@ -12,7 +12,7 @@
 //! all integers are applied on the way (`(4*i + j) // 4 = i + j // 4`,
 //! `(x // a) // b = x // (a*b)`); those that need a domain are [`crate::simplify`]'s.
 //!
-//! [`crate::former`] makes forms from expressions.
+//! [`crate::normalizer`] makes forms from expressions; [`crate::product`] is the algebra of products.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tilewright_ir::text::{Names, expr_to_string};
 
-use tilewright_ir::{BinOp, Buffer, DType, Expr, TypeKind, Var};
+use tilewright_ir::{Buffer, DType, Expr, TypeKind, Var};
 
 use crate::answer::{Known, Reason, Unknown};
 
@@ -424,7 +424,7 @@ impl Sum {
                 return (**x).clone().extremum(constant, smaller);
             }
         }
-        // A constant stands on the right.
+        // A constant goes to the right.
         let key = |s: &Sum| s.terms.is_empty();
         let ordered = (key(&self), &self) <= (key(&other), &other);
         let (a, b) = if ordered { (self, other) } else { (other, self) };
@@ -508,6 +508,17 @@ impl Sum {
 }
 
 impl Term {
+    /// What it is a product of.
+    pub fn factors(&self) -> &[Term] {
+        match self {
+            Term::Atom(a) => match a.nature() {
+                Nature::Product(parts) => parts,
+                _ => std::slice::from_ref(self),
+            },
+            _ => std::slice::from_ref(self),
+        }
+    }
+
     fn is_data(&self) -> bool {
         let mut found = false;
         self.atoms(&mut |a| found |= a.is_data());
@@ -547,9 +558,9 @@ impl Pred {
     pub fn eq(sum: Sum) -> Pred {
         // A product is zero where one of its factors is.
         if let (0, 1, Some(t)) = (sum.constant, sum.terms.len(), sum.terms.keys().next())
-            && factors(t).len() > 1
+            && t.factors().len() > 1
         {
-            return Pred::or(factors(t).iter().map(|f| Pred::eq(Sum::term(f.clone()))));
+            return Pred::or(t.factors().iter().map(|f| Pred::eq(Sum::term(f.clone()))));
         }
         let g = sum.content();
         match g {
@@ -670,188 +681,4 @@ fn push_new(list: &mut Vec<Pred>, p: Pred) {
     if !list.contains(&p) {
         list.push(p);
     }
-}
-
-/// `q` and `r` with `x = y * q + r`, where `q` takes the products that have `y` as a factor.
-pub(crate) fn split_by(x: &Sum, y: &Sum) -> Known<(Sum, Sum)> {
-    let (Some((factor, 1)), 0, 1) =
-        (y.terms.iter().next().map(|(t, c)| (t, *c)), y.constant, y.terms.len())
-    else {
-        return Ok((Sum::default(), x.clone()));
-    };
-    let (mut q, mut r) = (Sum::default(), Sum::constant(x.constant));
-    for (t, c) in &x.terms {
-        match without(t, factors(factor)) {
-            Some(s) => q = q.plus(&s, *c)?,
-            None => r = r.plus(&Sum::term(t.clone()), *c)?,
-        }
-    }
-    Ok((q, r))
-}
-
-/// `x` with `s` in the place of `s % y`, `s % -y` and `s % (y*z)`, which modulo `y` is the same;
-/// `None` if there is none.
-pub(crate) fn without_remainders(x: &Sum, y: &Sum) -> Known<Option<Sum>> {
-    let (mut out, negative) = (x.clone(), y.clone().scaled(-1)?);
-    for (t, c) in &x.terms {
-        if let Term::Atom(a) = t
-            && let Nature::Remainder(s, by) = a.nature()
-            && (by == y || *by == negative || is_multiple(by, y)?)
-        {
-            let minus = too_large(c.checked_neg())?;
-            out = out.plus(s, *c)?.plus(&Sum::term(t.clone()), minus)?;
-        }
-    }
-    Ok((out != *x).then_some(out))
-}
-
-/// Whether `x` is a product with the factor `y`.
-fn is_multiple(x: &Sum, y: &Sum) -> Known<bool> {
-    let (q, r) = split_by(x, y)?;
-    Ok(r == Sum::default() && q != Sum::default())
-}
-
-/// A sum with `x - x % y` in the place of `x // y * y`, so that what is equal cancels.
-pub(crate) fn without_quotients(s: &Sum) -> Known<Sum> {
-    let mut out = s.clone();
-    // Quotients of remainders of quotients: each round takes one level.
-    for _ in 0..8 {
-        let before = out.clone();
-        for (t, c) in &before.terms {
-            if let Some(difference) = as_difference(t)? {
-                let minus = too_large(c.checked_neg())?;
-                out = out.plus(&difference, *c)?.plus(&Sum::term(t.clone()), minus)?;
-            }
-        }
-        if out == before {
-            break;
-        }
-    }
-    Ok(out)
-}
-
-/// `rest * (x - x % y)` for a term `rest * (x // y) * y`, where `y` is one term.
-fn as_difference(t: &Term) -> Known<Option<Sum>> {
-    for f in factors(t) {
-        let Term::Atom(a) = f else { continue };
-        let Nature::Quotient(x, y) = a.nature() else { continue };
-        let (Some((divisor, 1)), 0, 1) =
-            (y.terms.iter().next().map(|(t, c)| (t, *c)), y.constant, y.terms.len())
-        else {
-            continue;
-        };
-        let divisors = [factors(divisor), std::slice::from_ref(f)].concat();
-        let Some(rest) = without(t, &divisors) else { continue };
-        let Some(remainder) = remainder(x, y, a.expr().dtype())? else { continue };
-        let difference = x.clone().plus(&remainder, -1)?;
-        let Some((rest, _)) = rest.terms.iter().next() else { return Ok(Some(difference)) };
-        let mut out = Sum::default().plus(&Sum::term(rest.clone()), difference.constant)?;
-        for (part, c) in &difference.terms {
-            let Some(product) = monomial(rest, part) else { return Ok(None) };
-            out = out.plus(&Sum::term(product), *c)?;
-        }
-        return Ok(Some(out));
-    }
-    Ok(None)
-}
-
-/// `x % y` without what `y` divides; `None` where that has no expression.
-fn remainder(x: &Sum, y: &Sum, dtype: DType) -> Known<Option<Sum>> {
-    let x = without_remainders(x, y)?.unwrap_or_else(|| x.clone());
-    let (_, x) = split_by(&x, y)?;
-    if x == Sum::default() {
-        return Ok(Some(x));
-    }
-    let (Some(a), Some(b)) = (crate::render::sum(&x, dtype), crate::render::sum(y, dtype)) else {
-        return Ok(None);
-    };
-    let expr = Expr::binary(BinOp::FloorMod, a, b);
-    Ok(Some(Sum::atom(Atom::term(expr, Nature::Remainder(x, y.clone())))))
-}
-
-/// What a term is a product of.
-fn factors(t: &Term) -> &[Term] {
-    match t {
-        Term::Atom(a) => match a.nature() {
-            Nature::Product(parts) => parts,
-            _ => std::slice::from_ref(t),
-        },
-        _ => std::slice::from_ref(t),
-    }
-}
-
-/// The product of two terms as an atom; `None` where a factor has no expression.
-pub(crate) fn monomial(x: &Term, y: &Term) -> Option<Term> {
-    let mut all = [factors(x), factors(y)].concat();
-    all.sort();
-    product_of(all)
-}
-
-/// `g`, `p` and `q` with `x = g * p` and `y = g * q`, where `g` is a constant times a product of
-/// terms; `None` if there is nothing in common.
-pub(crate) fn common_factor(x: &Sum, y: &Sum) -> Option<(Sum, Sum, Sum)> {
-    let terms = || x.terms.iter().chain(&y.terms);
-    let constants = [x.constant, y.constant];
-    let k = terms().map(|(_, c)| *c).chain(constants).fold(0, gcd);
-    let mut common: Vec<Term> = match constants {
-        [0, 0] => terms().next().map(|(t, _)| factors(t).to_vec()).unwrap_or_default(),
-        _ => Vec::new(),
-    };
-    for (t, _) in terms() {
-        let mut left = factors(t).to_vec();
-        common
-            .retain(|f| left.iter().position(|x| x == f).map(|at| left.swap_remove(at)).is_some());
-    }
-    if k == 0 || (k == 1 && common.is_empty()) {
-        return None;
-    }
-    let rest = |s: &Sum| {
-        let mut out = Sum::constant(s.constant / k);
-        for (t, c) in &s.terms {
-            out = out.plus(&without(t, &common)?, c / k).ok()?;
-        }
-        Some(out)
-    };
-    let (p, q) = (rest(x)?, rest(y)?);
-    Some((product(common)?.scaled(k).ok()?, p, q))
-}
-
-/// A term divided by factors of it; `None` where it has not all of them.
-fn without(t: &Term, divisors: &[Term]) -> Option<Sum> {
-    let mut left = factors(t).to_vec();
-    for f in divisors {
-        let at = left.iter().position(|x| x == f)?;
-        left.remove(at);
-    }
-    product(left)
-}
-
-/// The product of any number of sorted terms.
-fn product(mut factors: Vec<Term>) -> Option<Sum> {
-    match factors.len() {
-        0 => Some(Sum::constant(1)),
-        1 => factors.pop().map(Sum::term),
-        _ => product_of(factors).map(Sum::term),
-    }
-}
-
-/// The product of sorted terms as an atom.
-pub(crate) fn product_of(factors: Vec<Term>) -> Option<Term> {
-    let mut t = DType::I32;
-    for f in &factors {
-        Sum::term(f.clone()).atoms(&mut |a| {
-            if a.expr().dtype().bits == 64 {
-                t = DType::I64;
-            }
-        });
-    }
-    let mut product: Option<Expr> = None;
-    for f in &factors {
-        let e = crate::render::sum(&Sum::term(f.clone()), t)?;
-        product = Some(match product {
-            None => e,
-            Some(p) => p * e,
-        });
-    }
-    Some(Term::Atom(Atom::term(product?, Nature::Product(factors))))
 }

@@ -75,8 +75,8 @@ impl Relation {
             let Some(e) = render::sum(&solved, v.dtype()) else { return Ok(None) };
             digits |= solved.terms.keys().any(|t| !matches!(t, Term::Atom(_)));
             let back = subst.expr(&e);
-            let mut former = d.engine.former();
-            let difference = former.sum(&back)?.plus(&Sum::var(v), -1)?;
+            let mut normalizer = d.engine.normalizer();
+            let difference = normalizer.sum(&back)?.plus(&Sum::var(v), -1)?;
             if !d.holds(&Pred::eq(difference))? {
                 return Ok(None);
             }
@@ -97,8 +97,8 @@ impl Relation {
         let d = &self.domain;
         let image = self.range(cells)?.domain()?;
         let mut sums = self.sums.clone();
-        sums.extend(image.frame.atoms[cells.len()..].iter().cloned().map(Sum::atom));
-        let graph = d.frame.graph(&sums)?.on_domain(d.set.clone())?;
+        sums.extend(image.space.atoms[cells.len()..].iter().cloned().map(Sum::atom));
+        let graph = d.space.graph(&sums)?.on_domain(d.set.clone())?;
         let function = graph.reverse()?.coalesce()?.function();
         let mut out = Vec::new();
         for (at, v) in d.vars().enumerate() {
@@ -106,7 +106,7 @@ impl Relation {
             match &function {
                 Ok(function) => {
                     for (set, aff) in function.at(at as i32)?.coalesce()?.list()? {
-                        pieces.push((set, image.frame.lift(&aff)?));
+                        pieces.push((set, image.space.lift(&aff)?));
                     }
                     out.push(image.write_pieces(pieces, v.dtype())?);
                 }
@@ -115,7 +115,7 @@ impl Relation {
                 Err(e) if matches!(e.reason(), Reason::Engine(_)) => {
                     let mut columns = sums.clone();
                     columns.push(Sum::var(v));
-                    let points = d.set.clone().apply(d.frame.graph(&columns)?)?;
+                    let points = d.set.clone().apply(d.space.graph(&columns)?)?;
                     let points = points.move_dims(PARAM, 0, SET, 0, sums.len() as u32)?;
                     out.push(image.write_params(&points.dim_max(0)?, v.dtype())?);
                 }

@@ -10,14 +10,14 @@
 //! * [`Relation`]: index maps; injectivity with the points that collide, physical shape, padding,
 //!   inverse, composition.
 //! * [`Set`]: sets by themselves, and back to conditions.
-//! * [`Access`]: touched cells with their condition, and independence of two accesses.
-//! * [`Flow`]: who wrote what I read; reads of nothing.
+//! * [`AccessRelation`]: touched cells with their condition, and independence of two accesses.
+//! * [`Flow`]: which write gives a read its value; reads of unwritten cells.
 //!
 //! One way through, for a guard that a layout has brought (`i -> [i // 4, i % 4]`, 14 elements):
 //!
 //! ```
 //! use tilewright_ir::Var;
-//! use tilewright_sets::{Access, Engine};
+//! use tilewright_sets::{AccessRelation, Engine};
 //! let engine = Engine::new()?;
 //! let (io, ii) = (Var::index("io"), Var::index("ii"));
 //! let loops = engine.box_of(&[(io.clone(), 4), (ii.clone(), 4)]);
@@ -27,7 +27,7 @@
 //! assert_eq!(loops.prove(&(&io * 4 + &ii).less(14)).to_string(), "no, at io=3, ii=2");
 //! // What a store under it touches, and what it leaves out.
 //! let cells = [Var::index("a"), Var::index("b")];
-//! let touched = Access::new(&guarded, &[io.expr(), ii.expr()]).touched(&cells)?;
+//! let touched = AccessRelation::new(&guarded, &[io.expr(), ii.expr()]).touched(&cells)?;
 //! let all = engine.box_of(&[(cells[0].clone(), 4), (cells[1].clone(), 4)]);
 //! assert_eq!(touched.condition(&all)?.to_string(), "a < 3 or b < 2");
 //! # Ok::<(), tilewright_ir::Error>(())
@@ -51,25 +51,26 @@ mod engine;
 mod eval;
 mod flow;
 mod form;
-mod former;
-mod frame;
 mod inverse;
 mod isl;
+mod normalizer;
+mod product;
 mod quick;
 mod relation;
 mod render;
 mod set;
 pub mod simplify;
 mod size;
+mod space;
 mod unknowns;
 
-pub use access::Access;
+pub use access::AccessRelation;
 pub use answer::{Known, Proof, Reason, Unknown, Witness};
 pub use bounds::Bounds;
 pub use domain::Domain;
 pub use engine::{DEFAULT_QUOTA, Engine};
 pub use eval::evaluate;
-pub use flow::{AccessId, Edge, Flow, Statement, Time, Touch, Uninitialised, is_before};
+pub use flow::{Access, AccessId, Edge, Flow, ScheduleDim, Statement, Uninitialised, is_before};
 pub use isl::find::OVERRIDE;
 pub use relation::{Collision, Image, Relation};
 pub use render::cost;

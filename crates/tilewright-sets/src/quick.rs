@@ -278,10 +278,10 @@ mod tests {
 
     use super::*;
     use crate::eval;
-    use crate::former::Former;
+    use crate::normalizer::Normalizer;
 
     fn pred(e: &Expr) -> Pred {
-        Former::default().pred(e).expect("affine")
+        Normalizer::default().pred(e).expect("affine")
     }
 
     /// `0 <= v < extent` for each.

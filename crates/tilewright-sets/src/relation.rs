@@ -81,8 +81,8 @@ impl Domain {
     /// The map from each point to the values of some integer expressions.
     pub fn map(&self, exprs: &[Expr]) -> Known<Relation> {
         self.engine.ask(|| {
-            let mut former = self.engine.former();
-            let sums = exprs.iter().map(|e| former.sum(e)).collect::<Known<Vec<_>>>()?;
+            let mut normalizer = self.engine.normalizer();
+            let sums = exprs.iter().map(|e| normalizer.sum(e)).collect::<Known<Vec<_>>>()?;
             let domain = self.reach(|f| sums.iter().for_each(|s| s.atoms(f)))?;
             Ok(Relation { domain, exprs: exprs.to_vec(), sums })
         })
@@ -118,7 +118,7 @@ impl Relation {
     fn symbolic(&self) -> Vec<Atom> {
         let d = &self.domain;
         let hidden = d.hidden();
-        d.frame.atoms[d.vars..].iter().filter(|a| !hidden.contains(a)).cloned().collect()
+        d.space.atoms[d.vars..].iter().filter(|a| !hidden.contains(a)).cloned().collect()
     }
 
     /// Two points with one image, or `None` if the map is injective for all symbolic sizes.
@@ -128,7 +128,7 @@ impl Relation {
             let symbolic = self.symbolic();
             let mut sums = self.sums.clone();
             sums.extend(symbolic.iter().cloned().map(Sum::atom));
-            let graph = d.frame.graph(&sums)?.on_domain(d.set.clone())?;
+            let graph = d.space.graph(&sums)?.on_domain(d.set.clone())?;
             if graph.is_injective()? {
                 return Ok(None);
             }
@@ -144,13 +144,13 @@ impl Relation {
                 return Err(not_affine(d.hidden().iter().map(Atom::expr)));
             }
             // The points side by side, under other names for the second one.
-            let renamed = d.frame.atoms.iter().map(|a| match a.as_var() {
+            let renamed = d.space.atoms.iter().map(|a| match a.as_var() {
                 Some(v) => Atom::var(&v.fresh()),
                 None => a.clone(),
             });
-            let atoms: Vec<Atom> = d.frame.atoms.iter().cloned().chain(renamed).collect();
+            let atoms: Vec<Atom> = d.space.atoms.iter().cloned().chain(renamed).collect();
             let flat = pairs.wrap()?.flatten()?;
-            let n = d.frame.atoms.iter().filter(|a| a.as_var().is_some()).count();
+            let n = d.space.atoms.iter().filter(|a| a.as_var().is_some()).count();
             let both = Domain::of_raw(&d.engine, atoms, 0, flat.clone())?;
             let point = both.friendly_point(&flat)?;
             let Some(Witness { values }) = point else {
@@ -177,7 +177,7 @@ impl Relation {
             let symbolic = self.symbolic();
             let mut sums = self.sums.clone();
             sums.extend(symbolic.iter().cloned().map(Sum::atom));
-            let raw = d.set.clone().apply(d.frame.graph(&sums)?)?.coalesce()?;
+            let raw = d.set.clone().apply(d.space.graph(&sums)?)?.coalesce()?;
             let atoms = cells.iter().map(Atom::var).chain(symbolic).collect();
             let hidden = d.hidden();
             let vague = match (d.vague(), hidden.is_empty()) {
@@ -186,8 +186,8 @@ impl Relation {
                 (None, true) => None,
             };
             let named = Domain::of_raw(&d.engine, atoms, cells.len(), raw.clone())?;
-            let (engine, frame) = (d.engine.clone(), named.frame);
-            Ok(Set { engine, frame, dims: cells.len(), raw, vague })
+            let (engine, space) = (d.engine.clone(), named.space);
+            Ok(Set { engine, space, dims: cells.len(), raw, vague })
         })
     }
 
@@ -208,7 +208,7 @@ impl Relation {
                     }
                     Proof::Unknown(why) => return Err(why),
                 }
-                let symbolic = d.frame.len() > d.vars;
+                let symbolic = d.space.len() > d.vars;
                 let extent = match d.sum_bounds(s)? {
                     (_, Some(hi)) if !symbolic => {
                         let extent = i128::from(hi) + 1;
@@ -234,22 +234,22 @@ impl Relation {
                 return Err(why.clone());
             }
             let mut in_box = Vec::new();
-            let mut former = d.engine.former();
+            let mut normalizer = d.engine.normalizer();
             for (cell, extent) in cells.iter().zip(&shape) {
                 let value = Sum::var(cell);
                 in_box.push(Pred::ge(value.clone()));
-                in_box.push(Pred::ge(former.sum(extent)?.plus(&value, -1)?.offset(-1)?));
+                in_box.push(Pred::ge(normalizer.sum(extent)?.plus(&value, -1)?.offset(-1)?));
             }
             // What holds of the symbolic sizes, holds here too.
-            let mut kept = reached.frame.atoms.clone();
+            let mut kept = reached.space.atoms.clone();
             let symbolic = kept.split_off(reached.dims);
-            let context = reached.frame.scatter(reached.raw.clone(), &symbolic)?;
-            let context = reached.frame.gather(context, &symbolic)?;
-            let all = reached.frame.atoms.clone();
+            let context = reached.space.scatter(reached.raw.clone(), &symbolic)?;
+            let context = reached.space.gather(context, &symbolic)?;
+            let all = reached.space.atoms.clone();
             let context = Domain::of_raw(&d.engine, all, reached.dims, context)?;
             let cells = context.constrain(in_box);
-            let frame = cells.frame.clone();
-            let inside = frame.gather(reached.raw.clone(), &reached.frame.atoms)?;
+            let space = cells.space.clone();
+            let inside = space.gather(reached.raw.clone(), &reached.space.atoms)?;
             let padding = match cells.complement_form(&inside)? {
                 Some(padding) => Some(padding),
                 None => {

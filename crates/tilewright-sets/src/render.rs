@@ -189,7 +189,7 @@ fn compare(s: &Sum, op: BinOp) -> Option<Expr> {
         },
         // plus - minus + k >= 0
         (false, false) => match op {
-            // The longer side stands on the left.
+            // The longer side goes to the left.
             BinOp::Ge if k <= 0 && plus.terms.len() > minus.terms.len() => {
                 build(BinOp::Ge, &plus, &with(&minus, -k))
             }
@@ -206,14 +206,14 @@ fn compare(s: &Sum, op: BinOp) -> Option<Expr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::former::Former;
+    use crate::normalizer::Normalizer;
     use tilewright_ir::Var;
 
     fn shown(e: &Expr) -> String {
-        let mut former = Former::default();
+        let mut normalizer = Normalizer::default();
         let text = match e.dtype().is_bool() {
-            true => former.pred(e).ok().and_then(|p| pred(&p)),
-            false => former.sum(e).ok().and_then(|s| sum(&s, e.dtype())),
+            true => normalizer.pred(e).ok().and_then(|p| pred(&p)),
+            false => normalizer.sum(e).ok().and_then(|s| sum(&s, e.dtype())),
         };
         text.map_or("none".into(), |e| e.to_string())
     }

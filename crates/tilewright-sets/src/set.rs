@@ -14,15 +14,15 @@ use crate::bounds::Bounds;
 use crate::domain::Domain;
 use crate::engine::Engine;
 use crate::form::{Atom, Sum};
-use crate::frame::Frame;
 use crate::isl::Set as Raw;
+use crate::space::Space;
 
 /// A set of integer points. Cheap to clone.
 #[derive(Clone)]
 pub struct Set {
     pub(crate) engine: Engine,
     /// The dimensions, then what is symbolic.
-    pub(crate) frame: Rc<Frame>,
+    pub(crate) space: Rc<Space>,
     pub(crate) dims: usize,
     pub(crate) raw: Raw,
     /// Why the set may be larger than what it stands for.
@@ -35,7 +35,7 @@ impl Domain {
         self.engine.ask(|| {
             let vars: Vec<Var> = self.vars().cloned().collect();
             let (outer, atoms) = self.outer(&vars)?;
-            let dropped = self.frame.atoms.iter().filter(|a| !atoms.contains(a));
+            let dropped = self.space.atoms.iter().filter(|a| !atoms.contains(a));
             let mut dropped = dropped.map(Atom::expr).peekable();
             let vague = match (self.vague(), dropped.peek()) {
                 (Some(why), _) => Some(why.clone()),
@@ -45,7 +45,7 @@ impl Domain {
             let set = outer.set.clone();
             Ok(Set {
                 engine: self.engine.clone(),
-                frame: outer.frame,
+                space: outer.space,
                 dims: self.vars,
                 raw: set,
                 vague,
@@ -95,12 +95,12 @@ impl Domain {
             let what = format!("{} expressions for {} dimensions", exprs.len(), set.dims);
             return Err(Reason::Mismatch(what).into());
         }
-        let mut former = self.engine.former();
-        let mut sums = exprs.iter().map(|e| former.sum(e)).collect::<Known<Vec<_>>>()?;
-        let symbolic = &set.frame.atoms[set.dims..];
+        let mut normalizer = self.engine.normalizer();
+        let mut sums = exprs.iter().map(|e| normalizer.sum(e)).collect::<Known<Vec<_>>>()?;
+        let symbolic = &set.space.atoms[set.dims..];
         sums.extend(symbolic.iter().cloned().map(Sum::atom));
         let d = self.reach(|f| sums.iter().for_each(|s| s.atoms(f)))?;
-        let inside = set.raw.clone().apply(d.frame.graph(&sums)?.reverse()?)?;
+        let inside = set.raw.clone().apply(d.space.graph(&sums)?.reverse()?)?;
         Ok((d, inside))
     }
 }
@@ -108,7 +108,7 @@ impl Domain {
 impl Set {
     /// The dimensions.
     pub fn vars(&self) -> impl Iterator<Item = &Var> {
-        self.frame.atoms.iter().take(self.dims).filter_map(Atom::as_var)
+        self.space.atoms.iter().take(self.dims).filter_map(Atom::as_var)
     }
 
     /// Whether the set is exactly what it stands for, and not larger.
@@ -118,31 +118,31 @@ impl Set {
 
     /// The points as a domain, for questions about expressions.
     pub fn domain(&self) -> Known<Domain> {
-        Domain::of_raw(&self.engine, self.frame.atoms.clone(), self.dims, self.raw.clone())
+        Domain::of_raw(&self.engine, self.space.atoms.clone(), self.dims, self.raw.clone())
     }
 
     fn certain(&self) -> Known<()> {
         self.vague.clone().map_or(Ok(()), Err)
     }
 
-    /// Both sets in one frame.
-    fn aligned(&self, other: &Set) -> Known<(Rc<Frame>, Raw, Raw)> {
+    /// Both sets in one space.
+    fn aligned(&self, other: &Set) -> Known<(Rc<Space>, Raw, Raw)> {
         if !self.vars().eq(other.vars()) {
             return Err(Reason::Mismatch("sets over different variables".into()).into());
         }
-        if self.frame.atoms == other.frame.atoms {
-            return Ok((self.frame.clone(), self.raw.clone(), other.raw.clone()));
+        if self.space.atoms == other.space.atoms {
+            return Ok((self.space.clone(), self.raw.clone(), other.raw.clone()));
         }
-        let mut atoms = self.frame.atoms.clone();
-        for a in &other.frame.atoms {
+        let mut atoms = self.space.atoms.clone();
+        for a in &other.space.atoms {
             if !atoms.contains(a) {
                 atoms.push(a.clone());
             }
         }
-        let frame = Frame::new(&self.engine.ctx, atoms)?;
-        let a = frame.gather(self.raw.clone(), &self.frame.atoms)?;
-        let b = frame.gather(other.raw.clone(), &other.frame.atoms)?;
-        Ok((Rc::new(frame), a, b))
+        let space = Space::new(&self.engine.ctx, atoms)?;
+        let a = space.gather(self.raw.clone(), &self.space.atoms)?;
+        let b = space.gather(other.raw.clone(), &other.space.atoms)?;
+        Ok((Rc::new(space), a, b))
     }
 
     /// In as few pieces as they go into, which takes longer than the operation itself.
@@ -153,10 +153,10 @@ impl Set {
     /// In whatever pieces the operation gives: good for one question.
     fn in_pieces(&self, other: &Set, operation: impl FnOnce(Raw, Raw) -> Known<Raw>) -> Known<Set> {
         self.engine.ask(|| {
-            let (frame, a, b) = self.aligned(other)?;
+            let (space, a, b) = self.aligned(other)?;
             let vague = self.vague.clone().or_else(|| other.vague.clone());
             let raw = operation(a, b)?;
-            Ok(Set { engine: self.engine.clone(), frame, dims: self.dims, raw, vague })
+            Ok(Set { engine: self.engine.clone(), space, dims: self.dims, raw, vague })
         })
     }
 
@@ -187,18 +187,18 @@ impl Set {
     pub fn project(&self, vars: &[Var]) -> Known<Set> {
         self.engine.ask(|| {
             let mut atoms: Vec<Atom> = vars.iter().map(Atom::var).collect();
-            if let Some(a) = atoms.iter().find(|a| !self.frame.atoms[..self.dims].contains(a)) {
+            if let Some(a) = atoms.iter().find(|a| !self.space.atoms[..self.dims].contains(a)) {
                 return Err(Reason::Mismatch(format!("no dimension `{}`", a.expr())).into());
             }
             let gone = self.vars().filter(|v| !vars.contains(v)).cloned().collect();
             let (lost, stays): (Vec<&Atom>, Vec<&Atom>) =
-                self.frame.atoms[self.dims..].iter().partition(|a| a.varies_with(&gone));
+                self.space.atoms[self.dims..].iter().partition(|a| a.varies_with(&gone));
             atoms.extend(stays.into_iter().cloned());
             let why = (!lost.is_empty()).then(|| not_affine(lost.into_iter().map(Atom::expr)));
-            let raw = self.frame.scatter(self.raw.clone(), &atoms)?.coalesce()?;
-            let frame = Rc::new(Frame::new(&self.engine.ctx, atoms)?);
+            let raw = self.space.scatter(self.raw.clone(), &atoms)?.coalesce()?;
+            let space = Rc::new(Space::new(&self.engine.ctx, atoms)?);
             let vague = self.vague.clone().or(why);
-            Ok(Set { frame, dims: vars.len(), raw, vague, ..self.clone() })
+            Ok(Set { space, dims: vars.len(), raw, vague, ..self.clone() })
         })
     }
 
@@ -220,7 +220,7 @@ impl Set {
     /// ```
     pub fn join(&self, other: &Set) -> Known<Set> {
         self.engine.ask(|| {
-            let mut atoms = self.frame.atoms[..self.dims].to_vec();
+            let mut atoms = self.space.atoms[..self.dims].to_vec();
             let add = |atoms: &mut Vec<Atom>, more: &[Atom]| {
                 for a in more {
                     if !atoms.contains(a) {
@@ -228,16 +228,16 @@ impl Set {
                     }
                 }
             };
-            add(&mut atoms, &other.frame.atoms[..other.dims]);
+            add(&mut atoms, &other.space.atoms[..other.dims]);
             let dims = atoms.len();
-            add(&mut atoms, &self.frame.atoms[self.dims..]);
-            add(&mut atoms, &other.frame.atoms[other.dims..]);
-            let frame = Frame::new(&self.engine.ctx, atoms)?;
-            let a = frame.gather(self.raw.clone(), &self.frame.atoms)?;
-            let b = frame.gather(other.raw.clone(), &other.frame.atoms)?;
+            add(&mut atoms, &self.space.atoms[self.dims..]);
+            add(&mut atoms, &other.space.atoms[other.dims..]);
+            let space = Space::new(&self.engine.ctx, atoms)?;
+            let a = space.gather(self.raw.clone(), &self.space.atoms)?;
+            let b = space.gather(other.raw.clone(), &other.space.atoms)?;
             let raw = a.intersect(b)?.coalesce()?;
             let vague = self.vague.clone().or_else(|| other.vague.clone());
-            Ok(Set { engine: self.engine.clone(), frame: Rc::new(frame), dims, raw, vague })
+            Ok(Set { engine: self.engine.clone(), space: Rc::new(space), dims, raw, vague })
         })
     }
 
@@ -250,14 +250,14 @@ impl Set {
     /// The same points over other variables, one for each dimension.
     pub fn over(&self, vars: impl IntoIterator<Item = Var>) -> Known<Set> {
         let new: Vec<Atom> = vars.into_iter().map(|v| Atom::var(&v)).collect();
-        let symbolic = self.frame.atoms[self.dims..].iter();
+        let symbolic = self.space.atoms[self.dims..].iter();
         let clash = symbolic.clone().any(|a| new.contains(a));
         if clash || new.len() != self.dims {
             return Err(Reason::Mismatch("not one new variable for each dimension".into()).into());
         }
         let atoms = new.into_iter().chain(symbolic.cloned()).collect();
-        let frame = Rc::new(Frame::new(&self.engine.ctx, atoms)?);
-        Ok(Set { frame, ..self.clone() })
+        let space = Rc::new(Space::new(&self.engine.ctx, atoms)?);
+        Ok(Set { space, ..self.clone() })
     }
 
     fn decide(
@@ -344,7 +344,7 @@ impl Set {
         use crate::isl::api::{PARAM, SET};
         self.certain()?;
         self.engine.ask(|| {
-            let symbolic = (self.frame.len() - self.dims) as u32;
+            let symbolic = (self.space.len() - self.dims) as u32;
             let dims = self.dims as u32;
             if self.raw.is_empty()? {
                 return Err(Reason::Empty.into());
@@ -356,7 +356,7 @@ impl Set {
                 _ => e,
             })?;
             let raw = best.move_dims(SET, dims, PARAM, 0, symbolic)?;
-            let d = Domain::of_raw(&self.engine, self.frame.atoms.clone(), self.dims, raw)?;
+            let d = Domain::of_raw(&self.engine, self.space.atoms.clone(), self.dims, raw)?;
             let vars: Vec<Var> = self.vars().cloned().collect();
             vars.iter().map(|v| Ok(d.tight_bounds(&v.expr(), &[])?.min)).collect()
         })
@@ -395,8 +395,8 @@ impl Set {
     pub fn condition(&self, within: &Domain) -> Known<Expr> {
         self.certain()?;
         self.engine.ask(|| {
-            let d = within.reach(|f| self.frame.atoms.iter().for_each(f))?;
-            let inside = d.frame.gather(self.raw.clone(), &self.frame.atoms)?;
+            let d = within.reach(|f| self.space.atoms.iter().for_each(f))?;
+            let inside = d.space.gather(self.raw.clone(), &self.space.atoms)?;
             let inside = inside.intersect(d.set.clone())?;
             d.closed_form(&inside, None, None)?.ok_or_else(|| Reason::NoClosedForm.into())
         })

@@ -2,7 +2,7 @@
 //!
 //! Candidates are made in several ways, the engine checks each one against the original, and the
 //! cheapest by [`cost`] that passes is taken; the original is always a candidate, so that nothing
-//! gets worse. No candidate is trusted because of how it was made. Order and ties are fixed, so
+//! gets worse. Every candidate is checked, however it was made. Order and ties are fixed, so
 //! that one input gives one output.
 //!
 //! **Indices.** With `x` standing for a sum and ranges from the domain:
@@ -48,11 +48,12 @@ use tilewright_ir::{DType, Expr};
 
 use crate::answer::{Known, Proof, Reason};
 use crate::domain::Domain;
-use crate::form::{Atom, Nature, Pred, Sum, Term, gcd, split_by};
-use crate::former::within_size;
-use crate::frame::reading_order;
+use crate::form::{Atom, Nature, Pred, Sum, Term, gcd};
 use crate::isl::{Ends, Set as Raw};
+use crate::normalizer::within_size;
+use crate::product::split_by;
 use crate::render::{self, cost};
+use crate::space::reading_order;
 use crate::unknowns::is_remainder;
 
 /// Most pieces of a set that is written out as a disjunction.
@@ -84,7 +85,7 @@ impl Domain {
             return e.clone();
         }
         let found = self.engine.ask(|| {
-            let s = self.engine.former().sum(e)?;
+            let s = self.engine.normalizer().sum(e)?;
             self.reach(|f| s.atoms(f))?.simplest(&s, e.dtype(), Some(e))
         });
         match found {
@@ -96,9 +97,9 @@ impl Domain {
     /// The simplest condition that holds at the same points of the domain.
     pub fn simplify_predicate(&self, e: &Expr) -> Expr {
         let found = self.engine.ask(|| {
-            let p = self.engine.former().pred(e)?;
+            let p = self.engine.normalizer().pred(e)?;
             let d = self.reach(|f| p.atoms(f))?;
-            let inside = d.set.clone().intersect(d.frame.pred(&p)?)?;
+            let inside = d.set.clone().intersect(d.space.pred(&p)?)?;
             d.closed_form(&inside, Some(&p), Some(e))
         });
         match found {
@@ -107,7 +108,7 @@ impl Domain {
         }
     }
 
-    /// The simplest expression for a sum whose atoms are all in the frame; `None` if nothing is
+    /// The simplest expression for a sum whose atoms are all in the space; `None` if nothing is
     /// simpler than `original`.
     pub(crate) fn simplest(
         &self,
@@ -151,7 +152,7 @@ impl Domain {
         let f = self.function(s)?.coalesce()?.gist(self.set.clone())?.coalesce()?;
         match f.pieces()? {
             1 => match f.list()?.as_slice() {
-                [(_, aff)] => self.frame.lift(aff).map(Some),
+                [(_, aff)] => self.space.lift(aff).map(Some),
                 _ => Ok(None),
             },
             _ => Ok(None),
@@ -252,9 +253,9 @@ impl Domain {
                 // Each side under its own condition.
                 let yes = self.constrain(vec![(**c).clone()]).reduce(a)?;
                 let no = self.constrain(vec![c.negate()?]).reduce(b)?;
-                let inside = self.set.clone().intersect(self.frame.pred(c)?)?;
+                let inside = self.set.clone().intersect(self.space.pred(c)?)?;
                 let cond = match self.closed_form(&inside, Some(c), None)? {
-                    Some(e) => self.engine.former().pred(&e)?,
+                    Some(e) => self.engine.normalizer().pred(&e)?,
                     None => (**c).clone(),
                 };
                 Ok(Sum::select(cond, yes, no))
@@ -317,7 +318,7 @@ impl Domain {
             return Ok(Some(Expr::bool(true)));
         }
         // Nothing is simpler than `i < 3` that is not constant, but `flag`.
-        let flags = self.frame.atoms.iter().any(|a| a.expr().dtype().is_bool());
+        let flags = self.space.atoms.iter().any(|a| a.expr().dtype().is_bool());
         if original.is_some_and(|o| cost(o) <= if flags { 1 } else { 3 }) {
             return Ok(None);
         }
@@ -335,7 +336,7 @@ impl Domain {
                 if s.basic_sets()? <= MAX_PARTS {
                     let gist = s.gist(self.set.clone())?.coalesce()?;
                     let gist = gist.compute_divs()?.remove_redundancies()?;
-                    push(&mut out, self.frame.lift_set(&gist)?);
+                    push(&mut out, self.space.lift_set(&gist)?);
                 }
             }
             let all = match &box_of_all {
@@ -380,7 +381,7 @@ impl Domain {
             if original.is_some_and(|o| cost(o) <= c) {
                 return Ok(None);
             }
-            if self.set.clone().intersect(self.frame.pred(&p)?)?.is_equal(inside)? {
+            if self.set.clone().intersect(self.space.pred(&p)?)?.is_equal(inside)? {
                 return Ok(Some(e));
             }
         }
@@ -395,7 +396,7 @@ impl Domain {
             return Ok(None);
         }
         let mut any = Vec::new();
-        for constraint in self.frame.lift_set(&gist)?.into_iter().flatten() {
+        for constraint in self.space.lift_set(&gist)?.into_iter().flatten() {
             any.push(dress_pred(&self.alone(&constraint.negate()?)?)?);
         }
         any.sort_by_cached_key(|p| match p {
@@ -407,12 +408,12 @@ impl Domain {
 
     /// The simplest closed form of one condition, by its gist; itself where that is no conjunction.
     fn alone(&self, p: &Pred) -> Known<Pred> {
-        let inside = self.set.clone().intersect(self.frame.pred(p)?)?;
+        let inside = self.set.clone().intersect(self.space.pred(p)?)?;
         let gist = inside.detect_equalities()?.gist(self.set.clone())?;
         if gist.basic_sets()? != 1 {
             return Ok(p.clone());
         }
-        let form = self.frame.lift_set(&gist)?.into_iter().map(Pred::and).next();
+        let form = self.space.lift_set(&gist)?.into_iter().map(Pred::and).next();
         Ok(match form {
             Some(q) if weight(&q) <= weight(p) => q,
             _ => p.clone(),
@@ -446,8 +447,8 @@ impl Domain {
         order.sort_by_key(|i| std::cmp::Reverse((weight(&parts[*i]), *i)));
         for at in order {
             let kept = std::mem::replace(&mut parts[at], Pred::Bool(true));
-            let others = self.frame.pred(&Pred::and(parts.iter().cloned()))?;
-            let fails = self.frame.pred(&kept.negate()?)?;
+            let others = self.space.pred(&Pred::and(parts.iter().cloned()))?;
+            let fails = self.space.pred(&kept.negate()?)?;
             if !self.set.clone().intersect(others)?.intersect(fails)?.is_empty()? {
                 parts[at] = kept;
             }
@@ -457,14 +458,14 @@ impl Domain {
 
     /// The least and greatest value of each variable in a set.
     fn ends(&self, set: &Raw) -> Known<Vec<Ends>> {
-        let vars = self.frame.atoms.iter().enumerate().filter(|(_, a)| a.as_var().is_some());
+        let vars = self.space.atoms.iter().enumerate().filter(|(_, a)| a.as_var().is_some());
         vars.map(|(at, _)| set.ends(at)).collect()
     }
 
     /// Constant bounds of the variables that are tighter than those of the domain.
     fn as_box(&self, set: &Raw, all: &[Ends]) -> Known<Option<Vec<Pred>>> {
         let mut parts = Vec::new();
-        let vars = self.frame.atoms.iter().filter(|a| a.as_var().is_some());
+        let vars = self.space.atoms.iter().filter(|a| a.as_var().is_some());
         for ((a, (lo, hi)), (all_lo, all_hi)) in vars.zip(self.ends(set)?).zip(all) {
             let value = Sum::atom(a.clone());
             let (all_lo, all_hi) = (*all_lo, *all_hi);

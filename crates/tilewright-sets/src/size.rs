@@ -3,7 +3,7 @@
 use crate::form::{Pred, Sum, Term};
 
 impl Sum {
-    /// Whether the sum has at least this many nodes, each counted where it stands. Takes no more
+    /// Whether the sum has at least this many nodes, each counted where it occurs. Takes no more
     /// time than that.
     pub fn has_nodes(&self, limit: usize) -> bool {
         sum(self, limit).is_none()

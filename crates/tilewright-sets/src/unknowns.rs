@@ -21,8 +21,9 @@ use std::collections::BTreeSet;
 
 use crate::answer::{Known, Reason, Unknown};
 use crate::domain::Domain;
-use crate::form::{Atom, Nature, Pred, Sum, Term, product_of, split_by};
+use crate::form::{Atom, Nature, Pred, Sum, Term};
 use crate::isl::Set as Raw;
+use crate::product::{product_of, split_by};
 
 impl Domain {
     /// The set with the facts about those atoms that are not plain variables.
@@ -64,7 +65,7 @@ struct Learned<'a> {
 
 impl Learned<'_> {
     fn holds(&self, p: Pred) -> Known<bool> {
-        let fails = self.domain.frame.pred(&p.negate()?)?;
+        let fails = self.domain.space.pred(&p.negate()?)?;
         self.set.clone().intersect(fails)?.is_empty()
     }
 
@@ -75,12 +76,12 @@ impl Learned<'_> {
     /// Whether all atoms have a place.
     fn known(&self, s: &Sum) -> bool {
         let mut all = true;
-        s.atoms(&mut |a| all &= self.domain.frame.position(a).is_some());
+        s.atoms(&mut |a| all &= self.domain.space.position(a).is_some());
         all
     }
 
     fn add(&mut self, p: Pred) -> Known<()> {
-        self.set = self.set.clone().intersect(self.domain.frame.pred(&p)?)?;
+        self.set = self.set.clone().intersect(self.domain.space.pred(&p)?)?;
         Ok(())
     }
 

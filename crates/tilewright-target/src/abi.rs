@@ -1,4 +1,4 @@
-//! What compiled functions and those who run them agree on: how arguments are handed over, and how
+//! What compiled functions and their callers agree on: how arguments are handed over, and how
 //! the iterations of a parallel loop are shared.
 //!
 //! A function gets one word of eight bytes a parameter: the address of a tensor's first element, or

@@ -50,7 +50,7 @@ pub trait Backend: Send + Sync {
     /// Its name, for people.
     fn name(&self) -> &str;
 
-    /// The machine that it makes code for where nobody says another: this one.
+    /// The machine that it makes code for by default: this one.
     ///
     /// # Errors
     /// [`Error::Toolchain`](tilewright_ir::Error::Toolchain) if what it needs is not installed.
@@ -119,7 +119,7 @@ pub unsafe trait Code: Send + Sync {
     /// # Safety
     /// The number is one that [`Code::find`] gave. There is one argument for each parameter, scratch
     /// memory included: the value of a scalar, or the address of as many bytes as the tensor has,
-    /// which nobody else accesses during the call unless all only read them. Tensors that the
+    /// which no other code accesses during the call unless all only read them. Tensors that the
     /// function writes overlap no others.
     unsafe fn call(&self, function: usize, args: &[u64], workers: &Workers) -> Result<()>;
 }

@@ -10,8 +10,8 @@
 //!   tensor instructions, memory scopes.
 //! * [`tensor`]: tensor instructions, with the layouts that they take their operands in.
 //! * [`memory`]: memory scopes, with the physical ranks that they take.
-//! * [`backend`]: lowered functions in, something that runs out; [`abi`]: what kernels and those who
-//!   run them agree on.
+//! * [`backend`]: lowered functions in, something that runs out; [`abi`]: what kernels and their
+//!   callers agree on.
 //!
 //! ```
 //! use tilewright_target::{Features, Target};

@@ -93,7 +93,7 @@ impl Visit for Walk<'_> {
     }
 }
 
-/// Whether a buffer lives in one of the scopes, with a rank that it takes.
+/// Whether a buffer is in one of the scopes, with a rank that it takes.
 fn fits(scopes: &[MemoryScope], buffer: &Buffer) -> Result<()> {
     // Memory that is not said to live anywhere is global.
     let name = if buffer.scope.is_empty() { "global" } else { &*buffer.scope };

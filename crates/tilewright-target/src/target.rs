@@ -104,7 +104,7 @@ impl Target {
             .filter(|i| i.arch == self.known.arch() && i.features.iter().all(|f| self.known.has(f)))
     }
 
-    /// Whether the memory that a function uses is there: each buffer lives in a scope of this
+    /// Whether the memory that a function uses is there: each buffer is in a scope of this
     /// target, with as many physical axes as the scope takes.
     ///
     /// # Errors

@@ -92,7 +92,7 @@ fn main() {
             let mut why = Remarks::new();
             let simple = best(|| drop(simplify::simplify(&f, Default::default(), &mut why)));
             let idle = best(|| drop(no_op::remove_no_op(&f, &Default::default(), &mut why)));
-            let options = overcompute::Options::default();
+            let options = overcompute::OvercomputeOptions::default();
             let mut left = Remarks::new();
             let over = best(|| {
                 left.clear();

@@ -32,7 +32,7 @@ use tilewright_ir::{
     Attrs, Block, Buffer, CallTarget, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Stmt,
     StmtKind, TensorFunc, Var, Visit,
 };
-use tilewright_sets::{Access, Domain, Engine, Set};
+use tilewright_sets::{AccessRelation, Domain, Engine, Set};
 
 use crate::pass::{Pass, Run};
 
@@ -343,7 +343,7 @@ impl Compact<'_> {
             return false;
         };
         let known = self.known();
-        let access = |c: &Cells| Access::new(&domain(&engine, c, &known), &c.indices);
+        let access = |c: &Cells| AccessRelation::new(&domain(&engine, c, &known), &c.indices);
         let (w, r) = (access(w), access(r));
         let Some(var) = var else { return w.is_apart(&r.elsewhere().0) };
         // The variable of the loop is no variable of the domains so far.
@@ -355,7 +355,8 @@ impl Compact<'_> {
             Around::Holds(_) => None,
         });
         let Some(range) = range else { return false };
-        let over = |a: Access| Access::new(&a.domain.with_var(var, range), &a.indices);
+        let over =
+            |a: AccessRelation| AccessRelation::new(&a.domain.with_var(var, range), &a.indices);
         let (r, names) = over(r).elsewhere();
         let Some(other) = names.get(var) else { return false };
         over(w).independent(&r, &[var.expr().not_equal(other)]).is_yes()

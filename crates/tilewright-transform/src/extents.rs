@@ -48,24 +48,24 @@ pub fn reduce_loop_extents(
     why: &mut Remarks,
 ) -> Result<TensorFunc> {
     let scope = Scope::of(func)?;
-    let mut pass = Pass { part: part.unwrap_or(&func.body), active: false, scope, why };
-    Ok(TensorFunc { body: pass.stmt(&func.body), ..func.clone() })
+    let mut tightener = Tightener { part: part.unwrap_or(&func.body), active: false, scope, why };
+    Ok(TensorFunc { body: tightener.stmt(&func.body), ..func.clone() })
 }
 
-struct Pass<'a> {
+struct Tightener<'a> {
     part: &'a Stmt,
     active: bool,
     scope: Scope,
     why: &'a mut Remarks,
 }
 
-impl Scoped for Pass<'_> {
+impl Scoped for Tightener<'_> {
     fn scope(&mut self) -> &mut Scope {
         &mut self.scope
     }
 }
 
-impl Fold for Pass<'_> {
+impl Fold for Tightener<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         e.clone()
     }
@@ -92,7 +92,7 @@ impl Fold for Pass<'_> {
     }
 }
 
-impl Pass<'_> {
+impl Tightener<'_> {
     /// A loop over fewer iterations; `None` where there is nothing to gain.
     fn reduced(&mut self, s: &Stmt) -> Option<Stmt> {
         let StmtKind::For { var, range, kind, annotations, body } = s.kind() else { return None };

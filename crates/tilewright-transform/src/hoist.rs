@@ -178,12 +178,20 @@ pub fn hoist_expression(
     let copies = Copies::within(func);
     let whole = func.body.clone();
     let part = part.unwrap_or(&whole);
-    let mut pass =
-        Pass { what, part, active: false, scope, copies, threads: HashSet::new(), depth: 0, why };
-    Ok(TensorFunc { body: pass.stmt(&func.body), ..func.clone() })
+    let mut hoister = Hoister {
+        what,
+        part,
+        active: false,
+        scope,
+        copies,
+        threads: HashSet::new(),
+        depth: 0,
+        why,
+    };
+    Ok(TensorFunc { body: hoister.stmt(&func.body), ..func.clone() })
 }
 
-struct Pass<'a> {
+struct Hoister<'a> {
     what: Hoist,
     part: &'a Stmt,
     /// Whether this is inside of the part.
@@ -197,13 +205,13 @@ struct Pass<'a> {
     why: &'a mut Remarks,
 }
 
-impl Scoped for Pass<'_> {
+impl Scoped for Hoister<'_> {
     fn scope(&mut self) -> &mut Scope {
         &mut self.scope
     }
 }
 
-impl Fold for Pass<'_> {
+impl Fold for Hoister<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         e.clone()
     }
@@ -230,7 +238,7 @@ impl Fold for Pass<'_> {
     }
 }
 
-impl Pass<'_> {
+impl Hoister<'_> {
     /// Moves what can be moved out of a loop, and goes on inside.
     fn out_of(&mut self, s: &Stmt) -> Stmt {
         let (found, remarks) = Search::of(s, self);
@@ -341,9 +349,9 @@ enum Found {
     Condition(Expr),
 }
 
-/// Where a condition stands.
+/// Where a condition is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ConditionKind {
     IfStatement,
     IfExpression,
     Inside,
@@ -380,13 +388,13 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn of(s: &Stmt, pass: &Pass<'_>) -> (Option<Found>, Remarks) {
+    fn of(s: &Stmt, hoister: &Hoister<'_>) -> (Option<Found>, Remarks) {
         let written = |b: Vec<Buffer>| b.iter().map(|b| b.data.clone()).collect();
         let effects = s.effects();
         let mut search = Search {
-            what: pass.what,
-            scope: pass.scope.clone(),
-            threads: &pass.threads,
+            what: hoister.what,
+            scope: hoister.scope.clone(),
+            threads: &hoister.threads,
             inner: HashSet::new(),
             bindings: Vec::new(),
             written: (!effects.impure()).then(|| written(accessed(s).1)),
@@ -463,11 +471,11 @@ impl Search<'_> {
     }
 
     /// A condition of the text.
-    fn condition(&mut self, e: &Expr, place: Place) {
-        let wanted = match place {
-            Place::IfStatement => self.what.if_statements,
-            Place::IfExpression => self.what.if_expressions,
-            Place::Inside => self.what.booleans,
+    fn condition(&mut self, e: &Expr, kind: ConditionKind) {
+        let wanted = match kind {
+            ConditionKind::IfStatement => self.what.if_statements,
+            ConditionKind::IfExpression => self.what.if_expressions,
+            ConditionKind::Inside => self.what.booleans,
         };
         let scalar = e.dtype().is_bool() && e.dtype().lanes == 1 && e.as_int().is_none();
         if self.found.is_some() || !wanted || !scalar {
@@ -536,7 +544,7 @@ impl Visit for Search<'_> {
         }
         match e.kind() {
             ExprKind::IfThenElse(c, a, b) => {
-                self.condition(c, Place::IfExpression);
+                self.condition(c, ConditionKind::IfExpression);
                 self.parts(c);
                 self.maybe(false, |s| {
                     s.expr(a);
@@ -549,7 +557,7 @@ impl Visit for Search<'_> {
                 self.expr(body);
             }
             _ => {
-                self.condition(e, Place::Inside);
+                self.condition(e, ConditionKind::Inside);
                 self.parts(e);
             }
         }
@@ -561,7 +569,7 @@ impl Visit for Search<'_> {
         }
         match s.kind() {
             StmtKind::If { cond, then, otherwise } => {
-                self.condition(cond, Place::IfStatement);
+                self.condition(cond, ConditionKind::IfStatement);
                 self.parts(cond);
                 self.maybe(false, |f| {
                     f.stmt(then);
@@ -602,7 +610,7 @@ impl Visit for Search<'_> {
                 walk_stmt(self, s);
             }
             StmtKind::Block { bindings, predicate, .. } => {
-                self.condition(predicate, Place::IfStatement);
+                self.condition(predicate, ConditionKind::IfStatement);
                 self.parts(predicate);
                 bindings.iter().for_each(|b| self.expr(b));
             }

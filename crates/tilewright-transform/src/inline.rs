@@ -1,7 +1,7 @@
 //! Inlining of spatial stages into the stages that read them.
 //!
 //! A spatial stage `B[i, j] = f(i, j)` that covers its buffer says what every cell of the buffer
-//! is, so `B[x, y]` may be replaced by `f(x, y)`; once nobody reads `B`, stage and buffer go.
+//! is, so `B[x, y]` may be replaced by `f(x, y)`; once `B` is no longer read, stage and buffer go.
 //! The replacement stays inside of the branch in which the load stood, so what was lazy stays
 //! lazy. Stages are taken from the last to the first: by then everything between a stage and the
 //! last one that needs it is already one expression.
@@ -39,15 +39,15 @@ pub const PASS: Pass = Pass {
 const CHEAP: usize = 4;
 
 /// A value of at most this many nodes is repeated rather than bound by `T.Let`: the code
-/// generator's common subexpressions take care of it.
+/// generator's common subexpression elimination removes the repeated work.
 const SMALL: usize = 12;
 
 /// Expressions do not grow beyond this many nodes.
 const MAX_NODES: usize = 1024;
 
 /// Inlines the spatial stages of a function in canonical form where that saves memory traffic
-/// without repeating work, and drops stages that nobody reads. A function in another form comes
-/// back as it is.
+/// without repeating work, and drops stages whose results are not read. A function in another form
+/// comes back as it is.
 pub fn inline_spatial(func: &TensorFunc) -> TensorFunc {
     let Some(found) = stages(func) else { return func.clone() };
     let (allocs, _) = func.root_parts();
@@ -218,7 +218,7 @@ impl<'a> Producer<'a> {
     fn substitute(&self, uses: &Uses) -> Stage {
         let big = self.cost.nodes > SMALL || self.cost.heavy;
         let mut replace = Replace { producer: self, lets: Vec::new() };
-        for place in &uses.places {
+        for place in &uses.cells {
             if big && place.count > 1 && place.sure {
                 let var = Var::new(self.stage.buffer.name.clone(), self.stage.buffer.dtype());
                 replace.lets.push((place.indices.clone(), var));
@@ -268,13 +268,13 @@ impl Fold for Replace<'_> {
 /// How a stage reads a buffer.
 struct Uses<'a> {
     stage: &'a Stage,
-    places: Vec<Place>,
+    cells: Vec<CellRead>,
     loads: usize,
     nodes: usize,
 }
 
 /// One cell that a stage reads in each iteration.
-struct Place {
+struct CellRead {
     indices: Vec<Expr>,
     count: usize,
     /// Read in every iteration, and its indices mean the same around the whole value.
@@ -290,16 +290,16 @@ impl<'a> Uses<'a> {
         }
         let outer: HashSet<Var> = stage.iters().map(|i| i.0.clone()).collect();
         let mut find =
-            FindUses { buffer, outer, lazy: 0, places: Vec::new(), loads: 0, vectors: false };
+            FindUses { buffer, outer, lazy: 0, cells: Vec::new(), loads: 0, vectors: false };
         find.expr(&stage.value);
         let nodes = Cost::of(&stage.value).nodes;
-        (!find.vectors).then_some(Uses { stage, places: find.places, loads: find.loads, nodes })
+        (!find.vectors).then_some(Uses { stage, cells: find.cells, loads: find.loads, nodes })
     }
 
     /// Number of cells that the stage reads, where a cell counts once an iteration.
     fn reads(&self) -> i128 {
         let points = self.stage.loops.iter().map(|l| i128::from(l.1)).product::<i128>();
-        points.saturating_mul(self.places.len() as i128)
+        points.saturating_mul(self.cells.len() as i128)
     }
 }
 
@@ -307,7 +307,7 @@ struct FindUses<'a> {
     buffer: &'a Buffer,
     outer: HashSet<Var>,
     lazy: usize,
-    places: Vec<Place>,
+    cells: Vec<CellRead>,
     loads: usize,
     vectors: bool,
 }
@@ -339,12 +339,12 @@ impl Visit for FindUses<'_> {
                     free_vars(i).is_subset(&self.outer) && !i.loaded_buffers().contains(self.buffer)
                 });
                 let sure = self.lazy == 0 && free;
-                match self.places.iter_mut().find(|p| same_all(&p.indices, indices)) {
+                match self.cells.iter_mut().find(|p| same_all(&p.indices, indices)) {
                     Some(place) => {
                         place.count += 1;
                         place.sure |= sure;
                     }
-                    None => self.places.push(Place { indices: indices.clone(), count: 1, sure }),
+                    None => self.cells.push(CellRead { indices: indices.clone(), count: 1, sure }),
                 }
             }
             _ => {}

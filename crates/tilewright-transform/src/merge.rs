@@ -27,7 +27,7 @@ use tilewright_ir::{
 use tilewright_sets::Proof;
 
 use crate::pass::{self, Run};
-use tilewright_analysis::dependence::{Touch, one_view, touches};
+use tilewright_analysis::dependence::{PlacedAccess, accesses, one_view};
 use tilewright_analysis::scope::{Scope, Scoped, fold_block_scoped, fold_scoped, scoped};
 
 /// `merge_adjacent_loops` by name.
@@ -43,8 +43,8 @@ pub const PASS: pass::Pass = pass::Pass {
 /// # Errors
 /// `Toolchain` where libisl is missing.
 pub fn merge_adjacent_loops(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
-    let mut pass = Pass::new(func, None, why)?;
-    Ok(TensorFunc { body: pass.stmt(&func.body), ..func.clone() })
+    let mut merger = Merger::new(func, None, why)?;
+    Ok(TensorFunc { body: merger.stmt(&func.body), ..func.clone() })
 }
 
 /// Merges two loops of one sequence, each the same node in memory. What they have inside stays as it
@@ -54,9 +54,9 @@ pub fn merge_adjacent_loops(func: &TensorFunc, why: &mut Remarks) -> Result<Tens
 /// `Refused` with the pair of iterations that conflicts, or another reason.
 pub fn merge_loops(func: &TensorFunc, first: &Stmt, second: &Stmt) -> Result<TensorFunc> {
     let mut why = Remarks::new();
-    let mut pass = Pass::new(func, Some((first, second)), &mut why)?;
-    let body = pass.stmt(&func.body);
-    match pass.merged {
+    let mut merger = Merger::new(func, Some((first, second)), &mut why)?;
+    let body = merger.stmt(&func.body);
+    match merger.merged {
         true => Ok(TensorFunc { body, ..func.clone() }),
         false => Err(why.into_iter().next().unwrap_or_else(|| {
             Error::refused("the loops are not one after the other in one sequence")
@@ -65,7 +65,7 @@ pub fn merge_loops(func: &TensorFunc, first: &Stmt, second: &Stmt) -> Result<Ten
     }
 }
 
-struct Pass<'a> {
+struct Merger<'a> {
     scope: Scope,
     /// The two loops that are meant, where it is two.
     only: Option<(&'a Stmt, &'a Stmt)>,
@@ -75,13 +75,13 @@ struct Pass<'a> {
     why: &'a mut Remarks,
 }
 
-impl Scoped for Pass<'_> {
+impl Scoped for Merger<'_> {
     fn scope(&mut self) -> &mut Scope {
         &mut self.scope
     }
 }
 
-impl Fold for Pass<'_> {
+impl Fold for Merger<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         e.clone()
     }
@@ -112,7 +112,7 @@ impl Fold for Pass<'_> {
 /// A statement of a sequence.
 struct Part {
     stmt: Stmt,
-    touches: Result<Vec<Touch>>,
+    accesses: Result<Vec<PlacedAccess>>,
     /// The memory that assumptions in it speak of, by pointer.
     assumed: HashSet<Var>,
     /// Whether it asserts something, and may stop the program.
@@ -129,17 +129,17 @@ impl Part {
                 });
             }
         });
-        let touches = touches(s, &scope.domain);
-        Part { stmt: s.clone(), touches, assumed, stops: s.effects().asserts }
+        let accesses = accesses(s, &scope.domain);
+        Part { stmt: s.clone(), accesses, assumed, stops: s.effects().asserts }
     }
 }
 
-impl<'a> Pass<'a> {
+impl<'a> Merger<'a> {
     fn new(
         func: &TensorFunc,
         only: Option<(&'a Stmt, &'a Stmt)>,
         why: &'a mut Remarks,
-    ) -> Result<Pass<'a>> {
+    ) -> Result<Merger<'a>> {
         let mut views: HashMap<Var, Var> = HashMap::new();
         func.body.for_each(|s| {
             let StmtKind::Block { block, .. } = s.kind() else { return };
@@ -149,7 +149,7 @@ impl<'a> Pass<'a> {
                 views.insert(m.buffer.data.clone(), root);
             }
         });
-        Ok(Pass { scope: Scope::of(func)?, only, views, merged: false, why })
+        Ok(Merger { scope: Scope::of(func)?, only, views, merged: false, why })
     }
 
     /// Merges a loop into one before it; whether it did.
@@ -258,7 +258,7 @@ impl<'a> Pass<'a> {
         if a.stops {
             return refuse("an assertion there may stop the program".into());
         }
-        let (x, y) = match (&a.touches, &b.touches) {
+        let (x, y) = match (&a.accesses, &b.accesses) {
             (Ok(x), Ok(y)) => (x, y),
             (Err(e), _) | (_, Err(e)) => return refuse(e.to_string()),
         };
@@ -273,18 +273,19 @@ impl<'a> Pass<'a> {
     fn meet(
         &self,
         a: &Part,
-        x: &Touch,
+        x: &PlacedAccess,
         b: &Part,
-        y: &Touch,
+        y: &PlacedAccess,
         when: &[Expr],
         loops: Option<(&Var, &Var)>,
     ) -> Result<()> {
-        let root = |t: &Touch| self.views.get(&t.buffer.data).unwrap_or(&t.buffer.data).clone();
-        let changes = |t: &Touch, p: &Part| t.write || p.assumed.contains(&t.buffer.data);
+        let root =
+            |t: &PlacedAccess| self.views.get(&t.buffer.data).unwrap_or(&t.buffer.data).clone();
+        let changes = |t: &PlacedAccess, p: &Part| t.write || p.assumed.contains(&t.buffer.data);
         if root(x) != root(y) || !(changes(x, a) || changes(y, b)) {
             return Ok(());
         }
-        let does = |t: &Touch| {
+        let does = |t: &PlacedAccess| {
             let at: Vec<String> = t.indices.iter().map(Expr::to_string).collect();
             let what = if t.write { "writes" } else { "reads" };
             format!("{what} `{}[{}]`", t.buffer.name, at.join(", "))

@@ -2,7 +2,7 @@
 //!
 //! By exact flow over the whole function ([`tilewright_analysis::flow`]):
 //!
-//! * a store whose value nobody uses goes: each of its cells is written again, or dies, before
+//! * a store whose value is not used goes: each of its cells is written again, or freed, before
 //!   anything looks at it that is used itself. So a chain of stages without a reader goes as a
 //!   whole;
 //! * a store of the value that its cell holds already goes: what was just loaded from it, what was
@@ -10,7 +10,8 @@
 //!
 //! What an output holds at the end is used, and so is what decides a branch, an index or a bound of
 //! something used, and what an assumption or an assertion speaks of. Effects stay: of a store whose
-//! value calls C, the call is left. What is empty after that goes by the rules of [`tilewright_ir::prune`].
+//! value calls C, the call is left. What is empty after that goes by the rules of
+//! [`tilewright_ir::prune`].
 //!
 //! A store that some iterations need stays for all of them, with a remark that shows one.
 
@@ -22,8 +23,8 @@ use tilewright_ir::{
 use tilewright_sets::{AccessId, Edge};
 
 use crate::pass::{Flag, Number, Pass, Run};
-use tilewright_analysis::flow::{Traffic, same};
-use tilewright_analysis::program::{Act, Program, Step, rewrite};
+use tilewright_analysis::flow::{MemoryFlow, same};
+use tilewright_analysis::scop::{Act, Scop, ScopStmt, rewrite};
 use tilewright_ir::prune::{only_effects, prune};
 
 /// Whether values are followed through memory.
@@ -47,19 +48,21 @@ pub const PASS: Pass = Pass {
         },
         &Flag { name: "ignore_profiler_call", summary: "no effect", default: false },
     ],
-    run: Run::Tensor(|f, given, why| remove_no_op(f, &Options { flow: given.get(&FLOW)? }, why)),
+    run: Run::Tensor(|f, given, why| {
+        remove_no_op(f, &NoOpOptions { flow: given.get(&FLOW)? }, why)
+    }),
 };
 
 /// What to look at.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct NoOpOptions {
     /// Follow values through memory, and not only the text.
     pub flow: bool,
 }
 
-impl Default for Options {
+impl Default for NoOpOptions {
     fn default() -> Self {
-        Options { flow: true }
+        NoOpOptions { flow: true }
     }
 }
 
@@ -67,15 +70,19 @@ impl Default for Options {
 ///
 /// # Errors
 /// `Toolchain` where libisl is missing.
-pub fn remove_no_op(func: &TensorFunc, options: &Options, why: &mut Remarks) -> Result<TensorFunc> {
+pub fn remove_no_op(
+    func: &TensorFunc,
+    options: &NoOpOptions,
+    why: &mut Remarks,
+) -> Result<TensorFunc> {
     let mut func = TensorFunc { body: prune(&func.body), ..func.clone() };
     let mut stale: Option<HashSet<Buffer>> = None;
     loop {
-        let program = Program::of(&func)?;
+        let scop = Scop::of(&func)?;
         let mut idle = Idle::default();
-        idle.copies(&program);
+        idle.copies(&scop);
         if options.flow {
-            idle.flow(&program, stale.as_ref());
+            idle.flow(&scop, stale.as_ref());
         }
         if idle.places.is_empty() {
             why.append(&mut idle.remarks);
@@ -103,103 +110,103 @@ struct Idle {
 }
 
 impl Idle {
-    fn add(&mut self, program: &Program, step: &Step) {
-        if self.places.insert(step.place) {
-            let all = program.steps.iter().filter(|s| s.place == step.place);
-            self.touched.extend(all.flat_map(|s| &s.touches).map(|t| t.buffer.clone()));
+    fn add(&mut self, scop: &Scop, stmt: &ScopStmt) {
+        if self.places.insert(stmt.place) {
+            let all = scop.stmts.iter().filter(|s| s.place == stmt.place);
+            self.touched.extend(all.flat_map(|s| &s.accesses).map(|t| t.buffer.clone()));
         }
     }
 
     /// Stores of what was just loaded from the same cell.
-    fn copies(&mut self, program: &Program) {
-        for step in &program.steps {
-            if let (Act::Store(value), Some(target)) = (&step.act, step.target())
+    fn copies(&mut self, scop: &Scop) {
+        for stmt in &scop.stmts {
+            if let (Act::Store(value), Some(target)) = (&stmt.act, stmt.target())
                 && let ExprKind::Load(from, at) = value.kind()
                 && *from == target.buffer
             {
-                let at_target = &target.indices[program.lifetime(from)..];
-                let equal = |(x, y): (&Expr, &Expr)| same(program, &step.domain, x, y);
+                let at_target = &target.indices[scop.lifetime(from)..];
+                let equal = |(x, y): (&Expr, &Expr)| same(scop, &stmt.domain, x, y);
                 if at.iter().zip(at_target).all(equal) {
-                    self.add(program, step);
+                    self.add(scop, stmt);
                 }
             }
         }
     }
 
-    /// Stores that nobody uses, and stores of what is known to be there. `stale` are the memories
+    /// Stores that are not used, and stores of what is known to be there. `stale` are the memories
     /// to look at again; `None` for all.
-    fn flow(&mut self, program: &Program, stale: Option<&HashSet<Buffer>>) {
-        let mut traffic = Vec::new();
-        for memory in program.memories() {
-            let written = program.changes(memory);
+    fn flow(&mut self, scop: &Scop, stale: Option<&HashSet<Buffer>>) {
+        let mut flows = Vec::new();
+        for memory in scop.memories() {
+            let written = scop.changes(memory);
             if written && stale.is_none_or(|s| s.contains(memory)) {
-                let runs = Traffic::runs(program, memory);
-                traffic.push((memory, Traffic::between(program, runs)));
+                let runs = MemoryFlow::runs(scop, memory);
+                flows.push((memory, MemoryFlow::between(scop, runs)));
             }
         }
-        let known: HashMap<&Buffer, &Traffic<'_>> =
-            traffic.iter().filter_map(|(b, t)| Some((*b, t.as_ref().ok()?))).collect();
-        let dead = dead(program, &known);
+        let known: HashMap<&Buffer, &MemoryFlow<'_>> =
+            flows.iter().filter_map(|(b, t)| Some((*b, t.as_ref().ok()?))).collect();
+        let dead = dead(scop, &known);
         for k in &dead {
-            if let Some(step) = program.steps.get(*k) {
-                self.add(program, step);
+            if let Some(stmt) = scop.stmts.get(*k) {
+                self.add(scop, stmt);
             }
         }
-        for (_, t) in &traffic {
+        for (_, t) in &flows {
             let Ok(t) = t else { continue };
-            self.redundant(program, t);
+            self.redundant(scop, t);
         }
     }
 
     /// Stores of a value that is there. Where a store of the memory has gone already, what is there
     /// may rest on it.
-    fn redundant(&mut self, program: &Program, t: &Traffic<'_>) {
+    fn redundant(&mut self, scop: &Scop, t: &MemoryFlow<'_>) {
         let gone = |r: &tilewright_analysis::flow::Run| {
-            let step = r.who.step().and_then(|k| program.steps.get(k));
-            step.is_some_and(|s| self.places.contains(&s.place))
+            let stmt = r.who.stmt().and_then(|k| scop.stmts.get(k));
+            stmt.is_some_and(|s| self.places.contains(&s.place))
         };
         if t.runs.iter().any(gone) {
             return;
         }
         for (k, run) in t.runs.iter().enumerate() {
-            let Some(step) = run.who.step().and_then(|k| program.steps.get(k)) else { continue };
-            let (Act::Store(value), Some(look)) = (&step.act, t.look(k)) else { continue };
+            let Some(stmt) = run.who.stmt().and_then(|k| scop.stmts.get(k)) else { continue };
+            let (Act::Store(value), Some(look)) = (&stmt.act, t.look(k)) else { continue };
             if t.flow.sources(look).next().is_some() && t.holds(look, value) {
-                self.add(program, step);
+                self.add(scop, stmt);
             } else {
-                self.remarks.extend(needed(t, k, step));
+                self.remarks.extend(needed(t, k, stmt));
             }
         }
     }
 }
 
-/// The stores whose values nobody uses, by steps. Memories that are not known are used.
-fn dead(program: &Program, known: &HashMap<&Buffer, &Traffic<'_>>) -> Vec<usize> {
-    // The steps of one statement are used or not as one.
+/// The numbers of the stores whose values are never used. Memories that are not known are used.
+fn dead(scop: &Scop, known: &HashMap<&Buffer, &MemoryFlow<'_>>) -> Vec<usize> {
+    // What one statement of the text does is used or not as a whole.
     let mut stores: HashMap<usize, usize> = HashMap::new();
-    for (k, step) in program.steps.iter().enumerate() {
-        if let (Act::Store(_), Some(t)) = (&step.act, step.target())
+    for (k, stmt) in scop.stmts.iter().enumerate() {
+        if let (Act::Store(_), Some(t)) = (&stmt.act, stmt.target())
             && known.contains_key(&t.buffer)
         {
-            stores.insert(step.place, k);
+            stores.insert(stmt.place, k);
         }
     }
-    let step = |t: &Traffic<'_>, a: AccessId| program.steps.get(t.who(a).step()?);
-    // For each statement, who it reads from.
+    let stmt = |t: &MemoryFlow<'_>, a: AccessId| scop.stmts.get(t.who(a).stmt()?);
+    // For each statement, the writers that it reads from.
     let mut sources: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
     for t in known.values() {
         for e in t.flow.edges.iter().filter(|e| !t.is_look(e.reader)) {
-            if let Some(writer @ Step { act: Act::Store(_), .. }) = step(t, e.writer) {
-                let reader = step(t, e.reader).map(|s| s.place);
+            if let Some(writer @ ScopStmt { act: Act::Store(_), .. }) = stmt(t, e.writer) {
+                let reader = stmt(t, e.reader).map(|s| s.place);
                 sources.entry(reader).or_default().push(writer.place);
             }
         }
     }
     let mut used: HashSet<usize> = HashSet::new();
-    // Who is used by itself: the reader at the end, calls, and all but known stores.
-    let by_itself = |s: &&Step| matches!(s.act, Act::Call) || !stores.contains_key(&s.place);
+    // What is used by itself: the reader at the end, calls, and all but known stores.
+    let by_itself = |s: &&ScopStmt| matches!(s.act, Act::Call) || !stores.contains_key(&s.place);
     let mut work: Vec<Option<usize>> = vec![None];
-    work.extend(program.steps.iter().filter(by_itself).map(|s| Some(s.place)));
+    work.extend(scop.stmts.iter().filter(by_itself).map(|s| Some(s.place)));
     let mut seen: HashSet<Option<usize>> = work.iter().copied().collect();
     while let Some(place) = work.pop() {
         for writer in sources.get(&place).into_iter().flatten() {
@@ -213,7 +220,7 @@ fn dead(program: &Program, known: &HashMap<&Buffer, &Traffic<'_>>) -> Vec<usize>
 }
 
 /// Why a store stays that some iterations do not need.
-fn needed(t: &Traffic<'_>, run: usize, step: &Step) -> Option<Error> {
+fn needed(t: &MemoryFlow<'_>, run: usize, stmt: &ScopStmt) -> Option<Error> {
     let (overwritten, used): (Vec<&Edge>, Vec<&Edge>) = t
         .flow
         .edges
@@ -221,12 +228,12 @@ fn needed(t: &Traffic<'_>, run: usize, step: &Step) -> Option<Error> {
         .filter(|e| e.writer.statement == run)
         .partition(|e| t.is_look(e.reader));
     overwritten.first()?;
-    let loops: Vec<Var> = step.domain.vars().cloned().collect();
+    let loops: Vec<Var> = stmt.domain.vars().cloned().collect();
     let mut points = used.iter().map(|e| e.pairs().ok()?.project(&loops).ok());
     let first = points.next()??;
     let used_at = points.try_fold(first, |all, p| all.union(&p?).ok())?;
-    let partly = step.domain.to_set().ok()?.is_subset(&used_at).is_no();
-    let buffer = &step.target()?.buffer.name;
+    let partly = stmt.domain.to_set().ok()?.is_subset(&used_at).is_no();
+    let buffer = &stmt.target()?.buffer.name;
     let remark = Error::refused(format!("the store to `{buffer}` stays: some iterations need it"));
-    partly.then_some(remark.at(step.span).note(t.witness(used.first()?)?))
+    partly.then_some(remark.at(stmt.span).note(t.witness(used.first()?)?))
 }

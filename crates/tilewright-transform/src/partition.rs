@@ -91,7 +91,7 @@ pub struct Partition {
 /// # Errors
 /// `Toolchain` where libisl is missing.
 pub fn loop_partition(func: &TensorFunc, how: Partition, why: &mut Remarks) -> Result<TensorFunc> {
-    let mut pass = Pass {
+    let mut partitioner = Partitioner {
         how,
         scope: Scope::of(func)?,
         copies: Copies::within(func),
@@ -99,7 +99,7 @@ pub fn loop_partition(func: &TensorFunc, how: Partition, why: &mut Remarks) -> R
         parts: Vec::new(),
         why,
     };
-    let body = Unhinted.stmt(&pass.stmt(&func.body));
+    let body = Unhinted.stmt(&partitioner.stmt(&func.body));
     Ok(TensorFunc { body, ..func.clone() })
 }
 
@@ -116,7 +116,7 @@ pub fn partition_loop(
     why: &mut Remarks,
 ) -> Result<(TensorFunc, Vec<Var>)> {
     let how = Partition { keep_single: true, ..Partition::default() };
-    let mut pass = Pass {
+    let mut partitioner = Partitioner {
         how,
         scope: Scope::of(func)?,
         copies: Copies::within(func),
@@ -124,11 +124,11 @@ pub fn partition_loop(
         parts: Vec::new(),
         why,
     };
-    let body = pass.stmt(&func.body);
-    Ok((TensorFunc { body, ..func.clone() }, pass.parts))
+    let body = partitioner.stmt(&func.body);
+    Ok((TensorFunc { body, ..func.clone() }, partitioner.parts))
 }
 
-struct Pass<'a> {
+struct Partitioner<'a> {
     how: Partition,
     scope: Scope,
     copies: Copies,
@@ -139,13 +139,13 @@ struct Pass<'a> {
     why: &'a mut Remarks,
 }
 
-impl Scoped for Pass<'_> {
+impl Scoped for Partitioner<'_> {
     fn scope(&mut self) -> &mut Scope {
         &mut self.scope
     }
 }
 
-impl Fold for Pass<'_> {
+impl Fold for Partitioner<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         e.clone()
     }
@@ -162,7 +162,7 @@ impl Fold for Pass<'_> {
     }
 }
 
-impl Pass<'_> {
+impl Partitioner<'_> {
     /// The parts of a loop; `None` where it stays whole.
     fn loop_parts(&mut self, s: &Stmt) -> Option<Stmt> {
         let StmtKind::For { var, range, kind, annotations, body } = s.kind() else { return None };
@@ -356,7 +356,7 @@ struct Bounds {
     end: Expr,
 }
 
-/// A comparison in the body of a loop, and what is known where it stands.
+/// A comparison in the body of a loop, and what is known at its place.
 struct Condition {
     cond: Expr,
     scope: Scope,

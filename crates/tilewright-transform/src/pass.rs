@@ -254,7 +254,7 @@ pub struct Flag {
     pub name: &'static str,
     /// What it means if it is on.
     pub summary: &'static str,
-    /// Whether it is on where nobody says.
+    /// Whether it is on by default.
     pub default: bool,
 }
 
@@ -288,7 +288,7 @@ pub struct Number {
     pub name: &'static str,
     /// What it means.
     pub summary: &'static str,
-    /// Its value where nobody says.
+    /// Its default.
     pub default: u32,
     /// The largest value.
     pub most: u32,
@@ -323,7 +323,7 @@ pub struct OneOf<T: 'static> {
     pub summary: &'static str,
     /// The names, and what they stand for.
     pub of: &'static [(&'static str, T)],
-    /// What it is where nobody says: the first of them.
+    /// Its default: the first of them.
     pub default: T,
 }
 
@@ -358,7 +358,7 @@ pub struct Text {
     pub name: &'static str,
     /// What it means.
     pub summary: &'static str,
-    /// What it is where nobody says.
+    /// Its default.
     pub default: &'static str,
 }
 

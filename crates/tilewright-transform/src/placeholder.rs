@@ -11,7 +11,7 @@ use tilewright_ir::{
 };
 
 use crate::pass::{Pass, Run};
-use tilewright_analysis::program::rewrite;
+use tilewright_analysis::scop::rewrite;
 use tilewright_ir::prune::{only_effects, prune};
 
 /// `remove_assume` by name.

@@ -20,7 +20,7 @@
 //! ```
 //!
 //! A schedule of a tensor expression is a [`Schedule`] of the function that it makes: both ways
-//! give the same functions, and every primitive is at hand through [`TeSchedule::schedule`].
+//! give the same functions, and every primitive is available through [`TeSchedule::schedule`].
 //!
 //! Semantics: Apache TVM RFC 0039, "Buffer Physical Layout".
 
@@ -38,8 +38,8 @@ pub const AXIS_SEPARATOR: LambdaItem = LambdaItem::Separator;
 /// Name of the function that a schedule of tensors makes.
 const NAME: &str = "main";
 
-/// The schedule of the function that computes the outputs from the inputs; see [`func`]. Nobody
-/// calls it yet, so that inputs and outputs may be laid out, too.
+/// The schedule of the function that computes the outputs from the inputs; see [`func`]. It
+/// has no callers yet, so that inputs and outputs may be laid out, too.
 ///
 /// # Errors
 /// Those of [`func`].

@@ -1,11 +1,11 @@
 //! Whether two functions compute the same outputs, by where their values come from.
 //!
-//! Both functions are lists of steps ([`crate::program`]), and flow says which instance of which
+//! Both functions are read as SCoPs ([`crate::scop`]), and flow says which instance of which
 //! store each load gets its value from. So every output cell is an expression over the inputs that
 //! unfolds going back in time, and two functions are the same if those expressions are. They are
-//! never written down: what is compared is a pair of expressions over a *set of pairs of instances*,
-//! one of the first function and one of the second, at all of its points at once. Sizes may be open,
-//! and how many cells there are does not matter.
+//! never written down: what is compared is a pair of expressions over a *set of pairs of
+//! instances*, one of the first function and one of the second, at all of its points at once. Sizes
+//! may be open, and how many cells there are does not matter.
 //!
 //! ```text
 //! for i in range(8): T[i] = A[i] * 2            for io in range(2):
@@ -23,9 +23,9 @@
 //! its own proof is taken for equal there: each unfolding goes back in time, so the proof is an
 //! induction. Where it is met at points that the assumption does not have, the proof starts again
 //! with more points: all instances that satisfy the linear equations which those points have in
-//! common. That ends, since each time one equation less is left. (The method is that of Verdoolaege,
-//! Janssens and Bruynooghe 2012, "Equivalence checking of static affine programs using widening to
-//! handle recurrences".)
+//! common. That ends, since each time one equation less is left. (The method is that of
+//! Verdoolaege, Janssens and Bruynooghe 2012, "Equivalence checking of static affine programs using
+//! widening to handle recurrences".)
 //!
 //! A yes is a proof for all data and all sizes; every access of both functions is proven to be in
 //! range and every cell to be written before it is read. The answer is no wherever anything is not
@@ -39,13 +39,13 @@ use tilewright_ir::{
     Buffer, CallTarget, DType, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind, TensorFunc,
     Var, Visit,
 };
-use tilewright_sets::{AccessId, Domain, Set, Touch, budget};
+use tilewright_sets::{Access, AccessId, Domain, Set, budget};
 
 use super::aligned;
 use crate::at_once::keeps_promises;
 use crate::domain::sizes;
-use crate::flow::{Run, Traffic, Who, same_constant};
-use crate::program::{Act, Program, Step};
+use crate::flow::{MemoryFlow, Run, Who, same_constant};
+use crate::scop::{Act, Scop, ScopStmt};
 use crate::traits::overflows;
 
 /// What all questions about two functions may take together.
@@ -77,37 +77,37 @@ pub fn by_flow(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
 
 /// A point of a function in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// A step, by its number.
-    Step(usize),
+enum ProgramPoint {
+    /// A statement, by its number.
+    Stmt(usize),
     /// The end, where the memory with this number is seen.
     End(u64),
 }
 
 /// An expression at the instances of a place, in terms of the loops there.
 #[derive(Clone, Debug)]
-struct Value {
-    place: Place,
+struct ValueAt {
+    place: ProgramPoint,
     expr: Expr,
     /// Whether it is a load of what the function was given.
     given: bool,
 }
 
-impl Value {
-    fn new(place: Place, expr: &Expr) -> Value {
-        Value { place, expr: expr.clone(), given: false }
+impl ValueAt {
+    fn new(place: ProgramPoint, expr: &Expr) -> ValueAt {
+        ValueAt { place, expr: expr.clone(), given: false }
     }
 
-    fn is(&self, other: &Value) -> bool {
+    fn is(&self, other: &ValueAt) -> bool {
         self.place == other.place && same_expr(&self.expr, &other.expr)
     }
 }
 
 /// One of the two functions.
 struct Side {
-    program: Program,
-    /// For each step the variables of its loops, and names for them: those of the instances that
-    /// are compared, and those of the instances that come next.
+    scop: Scop,
+    /// For each statement the variables of its loops, and names for them: those of the instances
+    /// that are compared, and those of the instances that come next.
     names: Vec<Names>,
     /// The same of the reader at the end, by the number of the memory.
     ends: HashMap<u64, Names>,
@@ -125,8 +125,8 @@ struct Names {
 
 /// What the readers of a memory get.
 struct Source {
-    /// Who takes part: a place for each statement of the flow, and the touches of it.
-    runs: Vec<(Place, Vec<Touch>)>,
+    /// The participants: a point for each statement of the flow, and its accesses.
+    runs: Vec<(ProgramPoint, Vec<Access>)>,
     flow: tilewright_sets::Flow,
 }
 
@@ -149,39 +149,39 @@ impl Side {
     /// A function, if all that it does is known and legal.
     fn of(func: &TensorFunc) -> Result<Option<Side>> {
         let Some(accessed) = plain(func).filter(|_| keeps_promises(func)) else { return Ok(None) };
-        let program = Program::of(func)?;
+        let scop = Scop::of(func)?;
         let stored: HashSet<&Var> =
-            program.steps.iter().filter_map(Step::target).map(|t| &t.buffer.data).collect();
+            scop.stmts.iter().filter_map(ScopStmt::target).map(|t| &t.buffer.data).collect();
         // A cell that is never written has no value.
         let has_values =
             |b: &Buffer| stored.contains(&b.data) || func.buffers().any(|p| p.data == b.data);
-        let known = accessed.iter().all(|b| program.follows(b) && has_values(b))
-            && program.steps.iter().all(|s| is_legal(&program, s));
-        Ok(known.then_some(program).and_then(Side::new))
+        let known = accessed.iter().all(|b| scop.follows(b) && has_values(b))
+            && scop.stmts.iter().all(|s| is_legal(&scop, s));
+        Ok(known.then_some(scop).and_then(Side::new))
     }
 
-    fn new(program: Program) -> Option<Side> {
-        let names = program.steps.iter().map(|s| Names::of(&s.domain));
+    fn new(scop: Scop) -> Option<Side> {
+        let names = scop.stmts.iter().map(|s| Names::of(&s.domain));
         let names: Option<Vec<Names>> = names.collect();
-        let mut side =
-            Side { names: names?, ends: HashMap::new(), written: HashMap::new(), program };
-        let stores = side.program.steps.iter().filter_map(Step::target);
+        let mut side = Side { names: names?, ends: HashMap::new(), written: HashMap::new(), scop };
+        let stores = side.scop.stmts.iter().filter_map(ScopStmt::target);
         let written: HashSet<Buffer> = stores.map(|t| t.buffer.clone()).collect();
         for memory in written {
-            let steps = 0..side.program.steps.len();
+            let stmts = 0..side.scop.stmts.len();
             let mut runs: Vec<Run> =
-                steps.filter_map(|k| Run::of(&side.program, k, &memory)).collect();
-            runs.extend(Traffic::end(&side.program, &memory));
+                stmts.filter_map(|k| Run::of(&side.scop, k, &memory)).collect();
+            runs.extend(MemoryFlow::end(&side.scop, &memory));
             if let Some(end) = runs.iter().find(|r| r.who == Who::End) {
                 side.ends.insert(memory.data.id(), Names::of(&end.statement.domain)?);
             }
-            let flow = Traffic::between(&side.program, runs.clone()).ok()?.flow;
-            if !side.program.is_observed(&memory) && !flow.uninitialised.is_empty() {
+            let flow = MemoryFlow::between(&side.scop, runs.clone()).ok()?.flow;
+            if !side.scop.is_observed(&memory) && !flow.uninitialised.is_empty() {
                 return None;
             }
             let run = |r: Run| {
-                let place = r.who.step().map_or(Place::End(memory.data.id()), Place::Step);
-                (place, r.statement.touches)
+                let place =
+                    r.who.stmt().map_or(ProgramPoint::End(memory.data.id()), ProgramPoint::Stmt);
+                (place, r.statement.accesses)
             };
             let source = Source { runs: runs.into_iter().map(run).collect(), flow };
             side.written.insert(memory.data.clone(), source);
@@ -190,15 +190,15 @@ impl Side {
     }
 
     /// The names at the place of a value.
-    fn names(&self, v: &Value) -> Option<&Names> {
+    fn names(&self, v: &ValueAt) -> Option<&Names> {
         match v.place {
-            Place::Step(k) => self.names.get(k),
-            Place::End(memory) => self.ends.get(&memory),
+            ProgramPoint::Stmt(k) => self.names.get(k),
+            ProgramPoint::End(memory) => self.ends.get(&memory),
         }
     }
 
     /// The memory that a load reads, and the indices, if the function writes it.
-    fn written_load<'v>(&self, v: &'v Value) -> Option<(&Source, &'v Buffer, &'v [Expr])> {
+    fn written_load<'v>(&self, v: &'v ValueAt) -> Option<(&Source, &'v Buffer, &'v [Expr])> {
         match v.expr.kind() {
             ExprKind::Load(b, at) if !v.given => {
                 Some((self.written.get(&b.data)?, b, at.as_slice()))
@@ -208,21 +208,27 @@ impl Side {
     }
 
     /// The accesses that a load at a place is.
-    fn accesses(&self, source: &Source, place: Place, b: &Buffer, at: &[Expr]) -> Vec<AccessId> {
-        let text = |p: Place| match p {
-            Place::Step(k) => self.program.steps.get(k).map(|s| s.place),
-            Place::End(_) => None,
+    fn accesses(
+        &self,
+        source: &Source,
+        place: ProgramPoint,
+        b: &Buffer,
+        at: &[Expr],
+    ) -> Vec<AccessId> {
+        let text = |p: ProgramPoint| match p {
+            ProgramPoint::Stmt(k) => self.scop.stmts.get(k).map(|s| s.place),
+            ProgramPoint::End(_) => None,
         };
-        let outer = self.program.lifetime(b);
+        let outer = self.scop.lifetime(b);
         let mut found = Vec::new();
-        for (statement, (p, touches)) in source.runs.iter().enumerate() {
+        for (statement, (p, accesses)) in source.runs.iter().enumerate() {
             if text(*p) != text(place) {
                 continue;
             }
-            for (touch, t) in touches.iter().enumerate() {
+            for (access, t) in accesses.iter().enumerate() {
                 let indices = t.indices.iter().skip(outer);
                 if !t.is_write && indices.zip(at).all(|(x, y)| same_expr(x, y)) {
-                    found.push(AccessId { statement, touch });
+                    found.push(AccessId { statement, access });
                 }
             }
         }
@@ -232,7 +238,7 @@ impl Side {
 
 /// A pair of loads that is equal at some points, or taken to be while that is being proven.
 struct Taken {
-    values: [Value; 2],
+    values: [ValueAt; 2],
     points: Set,
     open: bool,
 }
@@ -287,23 +293,23 @@ impl Compare {
                 .fold(domain.clone(), |d, (v, c)| d.with_var(v, &Range::point(c.expr())));
             points = points.join(&same.to_set().ok()?).ok()?;
             let load = Expr::load(output, names.loops.iter().map(Var::expr).collect());
-            values.push(Value::new(Place::End(output.data.id()), &load));
+            values.push(ValueAt::new(ProgramPoint::End(output.data.id()), &load));
         }
-        let [first, second] = <[Value; 2]>::try_from(values).ok()?;
+        let [first, second] = <[ValueAt; 2]>::try_from(values).ok()?;
         let vars = self.vars([&first, &second])?;
         let points = points.project(&vars).ok()?;
         self.same([&first, &second], &points, DEPTH).ok()
     }
 
     /// The variables of a set of pairs of instances.
-    fn vars(&self, values: [&Value; 2]) -> Option<Vec<Var>> {
+    fn vars(&self, values: [&ValueAt; 2]) -> Option<Vec<Var>> {
         let [a, b] = &self.sides;
         let (a, b) = (a.names(values[0])?, b.names(values[1])?);
         Some(a.now.iter().chain(&b.now).cloned().collect())
     }
 
     /// Proves that two values are the same at pairs of instances.
-    fn same(&mut self, values: [&Value; 2], points: &Set, depth: usize) -> Proven {
+    fn same(&mut self, values: [&ValueAt; 2], points: &Set, depth: usize) -> Proven {
         let depth = depth.checked_sub(1).ok_or(Stop::Unknown)?;
         self.pairs += 1;
         if self.pairs > PAIRS {
@@ -322,7 +328,7 @@ impl Compare {
                 for (cond, side) in [(cond.clone(), yes), (!cond, no)] {
                     let part = points.domain()?.with_guard(&cond).to_set()?;
                     let mut values = values;
-                    let value = Value::new(values[k].place, side);
+                    let value = ValueAt::new(values[k].place, side);
                     values[k] = &value;
                     self.same(values, &part, depth)?;
                 }
@@ -338,7 +344,7 @@ impl Compare {
     }
 
     /// Two loads of what both functions wrote themselves.
-    fn loads(&mut self, values: [&Value; 2], points: &Set, depth: usize) -> Proven {
+    fn loads(&mut self, values: [&ValueAt; 2], points: &Set, depth: usize) -> Proven {
         let mut points = points.clone();
         // Each time one equation less is left.
         for _ in 0..=self.vars(values).map_or(0, |v| v.len()) {
@@ -353,7 +359,7 @@ impl Compare {
                     }
                 }
             }
-            let values_taken = values.map(Value::clone);
+            let values_taken = values.map(ValueAt::clone);
             self.taken.push(Taken { values: values_taken, points: points.clone(), open: true });
             match self.back(0, values, &points, depth) {
                 Ok(()) => {
@@ -375,7 +381,7 @@ impl Compare {
     }
 
     /// All pairs of instances that satisfy the linear equations that some have in common.
-    fn widened(&self, values: [&Value; 2], points: &Set) -> std::result::Result<Set, Stop> {
+    fn widened(&self, values: [&ValueAt; 2], points: &Set) -> std::result::Result<Set, Stop> {
         let [a, b] = &self.sides;
         let (Some(a), Some(b)) = (a.names(values[0]), b.names(values[1])) else {
             return Err(Stop::Unknown);
@@ -385,7 +391,7 @@ impl Compare {
     }
 
     /// Compares what was stored to the cell that a side loads.
-    fn back(&mut self, k: usize, values: [&Value; 2], points: &Set, depth: usize) -> Proven {
+    fn back(&mut self, k: usize, values: [&ValueAt; 2], points: &Set, depth: usize) -> Proven {
         let parts = self.sources(k, values, points)?;
         let both = self.sides[1 - k].written_load(values[1 - k]).is_some();
         for (value, points) in parts {
@@ -404,9 +410,9 @@ impl Compare {
     fn sources(
         &self,
         k: usize,
-        values: [&Value; 2],
+        values: [&ValueAt; 2],
         points: &Set,
-    ) -> std::result::Result<Vec<(Value, Set)>, Stop> {
+    ) -> std::result::Result<Vec<(ValueAt, Set)>, Stop> {
         let (side, value) = (&self.sides[k], values[k]);
         let (Some((source, b, at)), Some(names)) = (side.written_load(value), side.names(value))
         else {
@@ -433,20 +439,20 @@ impl Compare {
                     continue;
                 }
                 let (place, _) = source.runs.get(e.writer.statement).ok_or(Stop::Unknown)?;
-                let Place::Step(writer) = *place else { return Err(Stop::Unknown) };
-                let (Some(step), Some(there)) =
-                    (side.program.steps.get(writer), side.names.get(writer))
+                let ProgramPoint::Stmt(writer) = *place else { return Err(Stop::Unknown) };
+                let (Some(stmt), Some(there)) =
+                    (side.scop.stmts.get(writer), side.names.get(writer))
                 else {
                     return Err(Stop::Unknown);
                 };
-                let Act::Store(stored) = &step.act else { return Err(Stop::Unknown) };
+                let Act::Store(stored) = &stmt.act else { return Err(Stop::Unknown) };
                 if !e.certain {
                     return Err(Stop::Unknown);
                 }
                 let pairs = e.pairs()?.over(there.next.iter().chain(&names.now).cloned())?;
                 let next = reads.join(&pairs)?.project(&ordered(k, &there.next, &other.now))?;
                 let next = next.over(ordered(k, &there.now, &other.now))?;
-                parts.push((Value::new(Place::Step(writer), stored), next));
+                parts.push((ValueAt::new(ProgramPoint::Stmt(writer), stored), next));
                 add(reads)?;
             }
             for u in source.flow.uninitialised.iter().filter(|u| u.reader == access) {
@@ -454,10 +460,10 @@ impl Compare {
                 if reads.is_void() {
                     continue;
                 }
-                if !u.certain || !side.program.is_observed(b) {
+                if !u.certain || !side.scop.is_observed(b) {
                     return Err(Stop::Unknown);
                 }
-                parts.push((Value { given: true, ..value.clone() }, reads.clone()));
+                parts.push((ValueAt { given: true, ..value.clone() }, reads.clone()));
                 add(reads)?;
             }
             if let Some(seen) = seen {
@@ -471,7 +477,7 @@ impl Compare {
     }
 
     /// Two values that are no loads of what the functions wrote: the same operator on the same.
-    fn operators(&mut self, values: [&Value; 2], points: &Set, depth: usize) -> Proven {
+    fn operators(&mut self, values: [&ValueAt; 2], points: &Set, depth: usize) -> Proven {
         let [a, b] =
             [0, 1].map(|k| self.sides[k].names(values[k]).map(|n| n.expr(&values[k].expr)));
         let (Some(x), Some(y)) = (a, b) else { return Err(Stop::Unknown) };
@@ -515,7 +521,7 @@ impl Compare {
             return Err(Stop::Unknown);
         }
         for (x, y) in xs.iter().zip(&ys) {
-            let pair = [Value::new(values[0].place, x), Value::new(values[1].place, y)];
+            let pair = [ValueAt::new(values[0].place, x), ValueAt::new(values[1].place, y)];
             self.same([&pair[0], &pair[1]], points, depth)?;
         }
         Ok(())
@@ -542,8 +548,8 @@ fn choice(e: &Expr) -> Option<(&Expr, &Expr, &Expr)> {
     }
 }
 
-/// The buffers that a function accesses, if all that it does is of the kinds that are followed: loops,
-/// conditions, blocks and stores of expressions that are defined for all data.
+/// The buffers that a function accesses, if all that it does is of the kinds that are followed:
+/// loops, conditions, blocks and stores of expressions that are defined for all data.
 fn plain(func: &TensorFunc) -> Option<HashSet<Buffer>> {
     struct Plain {
         is_plain: bool,
@@ -583,16 +589,16 @@ fn plain(func: &TensorFunc) -> Option<HashSet<Buffer>> {
     plain.is_plain.then_some(plain.accessed)
 }
 
-/// Whether a step does nothing illegal, and is one that is followed.
-fn is_legal(program: &Program, step: &Step) -> bool {
+/// Whether a statement does nothing illegal, and all its accesses are known.
+fn is_legal(scop: &Scop, stmt: &ScopStmt) -> bool {
     let within = |e: &Expr, range: &Range| {
         let inside = range.min.clone().less_equal(e.clone());
         let inside = inside.and(e.clone().less(range.min.clone() + range.extent.clone()));
-        !overflows(e, &step.domain) && step.domain.proves(&inside)
+        !overflows(e, &stmt.domain) && stmt.domain.proves(&inside)
     };
-    let acts = match &step.act {
+    let acts = match &stmt.act {
         Act::Store(_) | Act::Read => true,
-        Act::Enter(values) => match program.text.get(step.place).map(Stmt::kind) {
+        Act::Enter(values) => match scop.text.get(stmt.place).map(Stmt::kind) {
             Some(StmtKind::Block { block, .. }) => {
                 block.iters.len() == values.len()
                     && block.iters.iter().zip(values).all(|(i, v)| within(v, &i.domain))
@@ -601,10 +607,10 @@ fn is_legal(program: &Program, step: &Step) -> bool {
         },
         Act::Fact(_) | Act::Permit | Act::Call => false,
     };
-    let in_range = |t: &Touch| {
-        let own = t.indices.iter().skip(program.lifetime(&t.buffer));
+    let in_range = |t: &Access| {
+        let own = t.indices.iter().skip(scop.lifetime(&t.buffer));
         own.zip(&t.buffer.shape).all(|(i, n)| within(i, &Range::upto(n.clone())))
     };
-    acts && step.guards.iter().all(|g| !overflows(&g.cond, &step.domain))
-        && step.touches.iter().all(in_range)
+    acts && stmt.guards.iter().all(|g| !overflows(&g.cond, &stmt.domain))
+        && stmt.accesses.iter().all(in_range)
 }

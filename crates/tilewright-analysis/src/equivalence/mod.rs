@@ -239,7 +239,7 @@ pub fn same_on(domain: &Domain, a: &Stmt, b: &Stmt) -> bool {
                 && pair_buffers(domain, p, q, &mut names)
                 && same_on(domain, a, &names.stmt(b))
         }
-        _ => equal::stmts(a, b, &equal::Options::default()).is_ok(),
+        _ => equal::stmts(a, b, &equal::Equality::default()).is_ok(),
     }
 }
 

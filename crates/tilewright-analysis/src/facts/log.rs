@@ -1,7 +1,7 @@
 //! What happened to one memory, as far as it matters at a place.
 //!
-//! A [`Log`] has what was learned, and what changed, in order. Who asks for a cell goes back from
-//! its end: the first fact that speaks of the cell has its value, and the first change that may
+//! A [`Log`] has what was learned, and what changed, in order. A question about a cell is answered
+//! from its end: the first fact that speaks of the cell has its value, and the first change that may
 //! touch it ends the search. So nothing is worked out for cells that are not asked for.
 
 use std::cell::{OnceCell, RefCell};
@@ -10,7 +10,7 @@ use std::rc::Rc;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{Buffer, Expr, Fold, Range, Var};
-use tilewright_sets::{Access, Domain, Known, Set};
+use tilewright_sets::{AccessRelation, Domain, Known, Set};
 
 use super::MAX_FACTS;
 use super::points::Points;
@@ -75,7 +75,7 @@ pub(crate) struct Change {
     loops: Vec<(Var, Range)>,
     /// Where these cells, by indices of the write's points, are as a fact says, nothing changes.
     except: Vec<(Vec<Expr>, Rc<Fact>)>,
-    access: OnceCell<Option<Access>>,
+    access: OnceCell<Option<AccessRelation>>,
 }
 
 /// A cell that is read at a place.
@@ -160,7 +160,7 @@ impl Log {
             return None;
         }
         let place = OnceCell::new();
-        let here = || place.get_or_init(|| Access::new(read.points.domain(), &read.at));
+        let here = || place.get_or_init(|| AccessRelation::new(read.points.domain(), &read.at));
         let mut same: Vec<&Write> = Vec::new();
         for (_, event) in self.0.iter().rev() {
             match event {
@@ -197,7 +197,7 @@ impl Log {
             return false;
         }
         let Some(middle) = read.points.middle() else { return false };
-        let middle = Access::new(middle, &read.at);
+        let middle = AccessRelation::new(middle, &read.at);
         last.any(|change| !change.may_be_known() && !change.is_elsewhere(read, || &middle))
     }
 }
@@ -346,11 +346,11 @@ impl Change {
 
     /// What is touched, under other names for the variables of other iterations. `None` for
     /// anything.
-    fn access(&self) -> Option<&Access> {
+    fn access(&self) -> Option<&AccessRelation> {
         self.access.get_or_init(|| self.make_access()).as_ref()
     }
 
-    fn make_access(&self) -> Option<Access> {
+    fn make_access(&self) -> Option<AccessRelation> {
         let at = self.write.indices.as_ref()?;
         let mut domain = self.write.points.domain().clone();
         for (place, fact) in &self.except {
@@ -364,7 +364,7 @@ impl Change {
         }
         let outer = |v: &&Var| self.loops.iter().all(|(x, _)| x != *v);
         let inner: Vec<Var> = domain.vars().filter(outer).cloned().collect();
-        let (there, names) = Access::new(&domain, at).elsewhere_in(&inner);
+        let (there, names) = AccessRelation::new(&domain, at).elsewhere_in(&inner);
         let (Others::Before { var, range, ordered } | Others::After { var, range, ordered }) =
             &self.others
         else {
@@ -377,12 +377,12 @@ impl Change {
             _ => other.greater(var),
         };
         let domain = there.domain.with_var(var, range).with_guard(&order);
-        Some(Access { domain, ..there })
+        Some(AccessRelation { domain, ..there })
     }
 
     /// The cells that are touched, by indices and the variables of [`Change::over`].
     fn place(&self) -> Option<(Set, Vec<(Var, Range)>)> {
-        let Access { domain, indices } = self.access()?;
+        let AccessRelation { domain, indices } = self.access()?;
         let over = self.over();
         let at: Vec<Expr> =
             indices.iter().cloned().chain(over.iter().map(|(v, _)| v.expr())).collect();
@@ -392,7 +392,9 @@ impl Change {
     /// Whether it certainly does not touch what is read.
     pub fn leaves(&self, read: &Read<'_>) -> bool {
         let here = OnceCell::new();
-        self.is_elsewhere(read, || here.get_or_init(|| Access::new(read.points.domain(), &read.at)))
+        self.is_elsewhere(read, || {
+            here.get_or_init(|| AccessRelation::new(read.points.domain(), &read.at))
+        })
     }
 
     /// Whether a fact may have been derived from what it stores.
@@ -401,7 +403,11 @@ impl Change {
     }
 
     /// Whether it certainly does not touch what is read, some points of the place.
-    fn is_elsewhere<'r>(&self, read: &Read<'_>, points: impl FnOnce() -> &'r Access) -> bool {
+    fn is_elsewhere<'r>(
+        &self,
+        read: &Read<'_>,
+        points: impl FnOnce() -> &'r AccessRelation,
+    ) -> bool {
         let constants = |a: &Expr, b: &Expr| a.as_int().zip(b.as_int());
         let differ = |(a, b): (&Expr, &Expr)| constants(a, b).is_some_and(|(a, b)| a != b);
         self.write.buffer == *read.buffer

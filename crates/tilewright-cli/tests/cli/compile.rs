@@ -114,7 +114,7 @@ fn text_of_a_model_runs_like_the_model() {
     for more in [
         &[][..],
         &["--after", "fuse"],
-        &["--after", "prepare"],
+        &["--after", "legalize"],
         &["--after", "schedule"],
         &["--after", "lower"],
     ] {
@@ -152,7 +152,7 @@ fn what_cannot_be_written_is_refused() {
     compile_digits(1, &["-o", "/nowhere/x.so"]).code(2).complains("/nowhere/x");
     compile_digits(1, &["--emit", "asm", "--after", "fuse"]).code(2).complains("--after is for");
     compile_digits(1, &["--emit", "ptx"]).code(2).complains("llvm-ir");
-    compile_digits(1, &["--emit", "tvmscript", "--after", "x"]).code(2).complains("prepare");
+    compile_digits(1, &["--emit", "tvmscript", "--after", "x"]).code(2).complains("legalize");
     compile_digits(1, &["--emit", "asm", "--layout", "plan"])
         .code(2)
         .complains("not available yet");

@@ -354,7 +354,7 @@ fn a_pipe_that_closes_is_no_error() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program starts");
-    // Nobody reads when it begins to write.
+    // The pipe is closed before it begins to write.
     drop(child.stdout.take());
     let text = "@T.prim_func\ndef f(A: T.Buffer((4,), \"float32\")):\n    A[0] = T.float32(1)\n";
     let mut stdin = child.stdin.take().expect("a pipe");

@@ -73,7 +73,7 @@ fn bad_text_is_refused_with_its_place() {
     let text = ADD.replace("A[vi]", "C[vi]");
     let done = tilewright_on(&text, &["opt", "-"]).code(2);
     let done = done.complains("--> <stdin>:7:21\n").complains("B[vi] = C[vi]");
-    assert!(!done.err.contains('\x1b'), "no colours where nobody looks: {}", done.err);
+    assert!(!done.err.contains('\x1b'), "no colours without a terminal: {}", done.err);
     tilewright_on("def f(:", &["opt", "-"]).code(2).complains("--> <stdin>:1:");
 }
 

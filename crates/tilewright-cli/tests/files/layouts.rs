@@ -8,7 +8,7 @@
 //! where it does not say, and then it must not be accessed. A function made of that line finds the
 //! places: it writes the number of each element there.
 
-use tilewright::unstable::interp::{Arg, Interpreter, Options, Output, State};
+use tilewright::unstable::interp::{Arg, Interpreter, Output, RunOptions, State};
 use tilewright::{DType, Sizes, Tensor, parse};
 
 /// A parameter's new layout.
@@ -66,7 +66,7 @@ impl Layout {
         );
         let render = |e: tilewright::Error| format!("layout of `{}`: {}", self.name, e.render());
         let module = parse(&text, &Sizes::new()).map_err(render)?;
-        let mut run = Interpreter::new(&module, Options::default()).map_err(render)?;
+        let mut run = Interpreter::new(&module, RunOptions::default()).map_err(render)?;
         let outcome = run.call("places", &[Arg::Fresh(None)]).map_err(render)?;
         let found = outcome.outputs.first().ok_or("no places")?;
         let state = |k: usize| found.states.as_ref().map_or(State::Value, |s| s[k]);

@@ -10,12 +10,12 @@
 //! ...
 //! ```
 //!
-//! A case is a test, named by its path: `cargo test -p tilewright-cli --test files passes/simplify` runs
-//! those whose names contain that.
+//! A case is a test, named by its path: `cargo test -p tilewright-cli --test files passes/simplify`
+//! runs those whose names contain that.
 //!
 //! The command runs with the part before the first section as its file. What it prints stands under
 //! `# ---- expected`: text of TVMScript as it is, anything else as comments. An exit code other than
-//! 0 stands there as `# exit: 1`. A diagnostic stands in the input, below the line that it points
+//! 0 is written as `# exit: 1`. A diagnostic is written into the input, below the line that it points
 //! to, and so do the remarks of `--explain`; the comment begins under the place and is as wide as it:
 //!
 //! ```python
@@ -26,15 +26,16 @@
 //!
 //! A command of two files gets the section `# ---- other` as its second one. The section
 //! `# ---- schedule` is a schedule script, which `opt` applies; a diagnostic that points into it
-//! stands there, and the trace that it leaves must give the same module again. With `UPDATE_EXPECT=1` the files are rewritten to what comes out.
+//! stands there, and the trace that it leaves must give the same module again. With
+//! `UPDATE_EXPECT=1` the files are rewritten to what comes out.
 //!
 //! A module that a pass gave is also checked: it reads back as the same module, and it computes the
 //! same as the input, run by the reference interpreter on seeded random data. Sizes that are open
 //! are taken from `# sizes: n=5, m=3`, or else are 5. Parameters that lie in another way afterwards
 //! are compared element by element, and their padding with what it should hold, where a line
-//! `# layout: A[i] at [i // 4, i % 4], padding 0` says so. A transformation whose results may differ, or
-//! cannot be interpreted, says why: `# semantics: not compared, because ...`. Where the text of the
-//! result is not the point, `# output: not compared, because ...` leaves it out.
+//! `# layout: A[i] at [i // 4, i % 4], padding 0` says so. A transformation whose results may
+//! differ, or cannot be interpreted, says why: `# semantics: not compared, because ...`. Where the
+//! text of the result is not the point, `# output: not compared, because ...` leaves it out.
 
 mod annotate;
 mod layouts;
@@ -234,7 +235,7 @@ fn run(case: &Case) -> Result<Run, String> {
     if let Some(other) = &case.other {
         let path = directory.path().join("other.py");
         std::fs::write(&path, other).map_err(|e| e.to_string())?;
-        // By its bare name, which stands in the output.
+        // By its bare name, which is in the output.
         command.arg("other.py").current_dir(directory.path());
     }
     if let Some(schedule) = &case.schedule {

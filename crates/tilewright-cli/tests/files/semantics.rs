@@ -3,7 +3,7 @@
 use tilewright::unstable::compare::{Tolerance, compare};
 use tilewright::unstable::interp::symbolic::{self, Verdict};
 use tilewright::unstable::interp::{
-    Arg, Fill, Interpreter, Options, Outcome, Output, State, written_params,
+    Arg, Fill, Interpreter, Outcome, Output, RunOptions, State, written_params,
 };
 use tilewright::unstable::ir::{Function, Module, Param, TensorFunc, equal};
 use tilewright::unstable::random::Random;
@@ -29,7 +29,7 @@ pub fn round_trips(printed: &str) -> Result<(), String> {
         let module = parse(&part, &Sizes::new()).map_err(error)?;
         let again = print(&module);
         let back = parse(&again, &Sizes::new()).map_err(error)?;
-        equal::modules(&module, &back, &equal::Options::texts())
+        equal::modules(&module, &back, &equal::Equality::texts())
             .map_err(|d| format!("printed and read again it is another module: {d}"))?;
         if again.trim_end() != part.trim_end() {
             return Err(format!("printed again it is another text:\n{again}"));
@@ -99,8 +99,8 @@ fn closed(module: &Module, name: &str, given: &[(String, usize)]) -> Result<Modu
     sizes::fill(&alone, &known).map_err(error)
 }
 
-fn options() -> Options {
-    Options { fill: Fill::Random(7), steps: Some(STEPS), ..Options::default() }
+fn options() -> RunOptions {
+    RunOptions { fill: Fill::Random(7), steps: Some(STEPS), ..RunOptions::default() }
 }
 
 fn tensor(
@@ -164,11 +164,11 @@ fn moved<'a>(
 /// Fails where inputs are found for which the results differ. What is undecided is left to data.
 fn symbolic(before: &Module, after: &Module, name: &str) -> Result<(), String> {
     // A schedule may ask for another order of a sum.
-    let options = symbolic::Options {
+    let options = symbolic::VerifyOptions {
         reassociate: true,
         terms: 1 << 20,
         steps: STEPS,
-        ..symbolic::Options::default()
+        ..symbolic::VerifyOptions::default()
     };
     match symbolic::functions(before, name, after, name, &options).map_err(error)? {
         Verdict::Differ(d) => Err(format!("{d:?}")),

@@ -17,6 +17,6 @@ pub fn reproduces(input: &str, script: &str) -> Result<(), String> {
     let first = run("the script", script)?;
     let printed = first.trace().to_string();
     let again = run("its trace", &printed)?;
-    equal::modules(first.module(), again.module(), &equal::Options::default())
+    equal::modules(first.module(), again.module(), &equal::Equality::default())
         .map_err(|d| format!("the trace gives another module: {d}\n{printed}"))
 }

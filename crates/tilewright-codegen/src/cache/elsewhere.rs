@@ -13,7 +13,7 @@ pub(super) struct Directory(Infallible);
 pub(super) enum Refused {
     /// It is not there.
     Missing,
-    /// It cannot be trusted or used, for this reason.
+    /// It is not safe to use, or cannot be used, for this reason.
     Because(String),
 }
 

@@ -1,6 +1,6 @@
-//! Files that nobody but this user can have written.
+//! Files that no other user can have written.
 //!
-//! What is in the cache is run, so whoever can write there can run code as this user. A
+//! What is in the cache is run, so a user who can write there can run code as this one. A
 //! [`Directory`] is one that belongs to this user and that others may not write; it is held open,
 //! and every name is looked up in it, so that one which is put in its place afterwards is not used.
 //! A file is opened without following a link and without waiting for a writer, and its kind, owner
@@ -27,7 +27,7 @@ pub(super) struct Directory(OwnedFd);
 pub(super) enum Refused {
     /// It is not there.
     Missing,
-    /// It cannot be trusted or used, for this reason.
+    /// It is not safe to use, or cannot be used, for this reason.
     Because(String),
 }
 

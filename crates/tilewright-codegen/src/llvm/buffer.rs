@@ -25,7 +25,7 @@ impl<'a> Buffer<'a> {
     /// Takes over a buffer that LLVM handed out.
     ///
     /// # Safety
-    /// `raw` is valid, and nobody else disposes of it.
+    /// `raw` is valid, and no other code disposes of it.
     pub unsafe fn own(llvm: &'a Llvm, raw: NonNull<MemoryBuffer>) -> Self {
         Buffer { llvm, raw: raw.as_ptr() }
     }

@@ -32,11 +32,11 @@ const NEWEST_MAJOR: u32 = 24;
 /// An ordered list of places in which libLLVM may lie.
 #[derive(Debug, Clone)]
 pub struct Search {
-    places: Vec<Place>,
+    places: Vec<SearchPath>,
 }
 
 #[derive(Debug, Clone)]
-enum Place {
+enum SearchPath {
     /// The file that the user named.
     Named(PathBuf),
     /// A directory that may hold libraries.
@@ -71,44 +71,44 @@ impl Search {
     /// An environment variable that is set to the empty string counts as unset.
     pub fn new(var: impl Fn(&str) -> Option<OsString>, exe: Option<PathBuf>) -> Search {
         if let Some(file) = tilewright_dylib::demanded(var(OVERRIDE)) {
-            return Search { places: vec![Place::Named(file)] };
+            return Search { places: vec![SearchPath::Named(file)] };
         }
         let var = |name: &str| var(name).filter(|value| !value.is_empty());
         let mut places = Vec::new();
         for dir in tilewright_dylib::beside(exe.as_deref()) {
-            places.push(Place::Directory("beside the binary", dir));
+            places.push(SearchPath::Directory("beside the binary", dir));
         }
         if let Some(sysroot) = option_env!("TILEWRIGHT_BUILD_SYSROOT") {
             let lib = Path::new(sysroot).join("lib");
-            places.push(Place::Directory("toolchain that built tilewright", lib));
+            places.push(SearchPath::Directory("toolchain that built tilewright", lib));
         }
-        places.push(Place::SysrootOf(var("RUSTC").unwrap_or_else(|| "rustc".into()).into()));
+        places.push(SearchPath::SysrootOf(var("RUSTC").unwrap_or_else(|| "rustc".into()).into()));
         let rustup = var("RUSTUP_HOME")
             .map(PathBuf::from)
             .or_else(|| var("HOME").map(|home| Path::new(&home).join(".rustup")));
         if let Some(rustup) = rustup {
-            places.push(Place::Toolchains(rustup.join("toolchains")));
+            places.push(SearchPath::Toolchains(rustup.join("toolchains")));
         }
         // Debian and Ubuntu, Alpine, Fedora.
-        places.push(Place::Versioned("/usr/lib/llvm-", "/lib"));
-        places.push(Place::Versioned("/usr/lib/llvm", "/lib"));
-        places.push(Place::Versioned("/usr/lib64/llvm", "/lib64"));
+        places.push(SearchPath::Versioned("/usr/lib/llvm-", "/lib"));
+        places.push(SearchPath::Versioned("/usr/lib/llvm", "/lib"));
+        places.push(SearchPath::Versioned("/usr/lib64/llvm", "/lib64"));
         for dir in tilewright_dylib::system("llvm") {
-            places.push(Place::Directory("system libraries", dir));
+            places.push(SearchPath::Directory("system libraries", dir));
         }
         Search { places }
     }
 
     /// A search of these directories only, in this order.
     pub fn directories(dirs: impl IntoIterator<Item = PathBuf>) -> Search {
-        let place = |dir| Place::Directory("given directory", dir);
+        let place = |dir| SearchPath::Directory("given directory", dir);
         Search { places: dirs.into_iter().map(place).collect() }
     }
 
     /// The file that the user demanded through [`OVERRIDE`], if one is.
     pub(crate) fn demanded(&self) -> Option<&Path> {
         match self.places.as_slice() {
-            [Place::Named(file)] => Some(file),
+            [SearchPath::Named(file)] => Some(file),
             _ => None,
         }
     }
@@ -116,25 +116,25 @@ impl Search {
     /// Looks at one place after the other. A directory that does not exist yields an empty result;
     /// it is for the caller to say so or not.
     pub fn walk(&self) -> impl Iterator<Item = Looked> + '_ {
-        self.places.iter().flat_map(Place::look)
+        self.places.iter().flat_map(SearchPath::look)
     }
 }
 
-impl Place {
+impl SearchPath {
     fn look(&self) -> Vec<Looked> {
         match self {
-            Place::Named(file) => {
+            SearchPath::Named(file) => {
                 vec![Looked { origin: OVERRIDE, place: file.clone(), found: vec![file.clone()] }]
             }
-            Place::Directory(origin, dir) => vec![look_in(origin, dir.clone())],
-            Place::SysrootOf(rustc) => {
+            SearchPath::Directory(origin, dir) => vec![look_in(origin, dir.clone())],
+            SearchPath::SysrootOf(rustc) => {
                 let origin = "toolchain of rustc";
                 match sysroot_of(rustc) {
                     Some(sysroot) => vec![look_in(origin, sysroot.join("lib"))],
                     None => vec![Looked { origin, place: rustc.clone(), found: Vec::new() }],
                 }
             }
-            Place::Toolchains(dir) => {
+            SearchPath::Toolchains(dir) => {
                 let mut toolchains: Vec<_> = std::fs::read_dir(dir)
                     .map(|entries| {
                         entries.flatten().map(|entry| entry.path().join("lib")).collect()
@@ -144,7 +144,7 @@ impl Place {
                 toolchains.sort_by(|a, b| b.cmp(a));
                 look_in_all("toolchain of rustup", toolchains, dir.clone())
             }
-            Place::Versioned(before, after) => {
+            SearchPath::Versioned(before, after) => {
                 let dirs = (OLDEST_MAJOR..=NEWEST_MAJOR).rev();
                 let dirs = dirs.map(|major| PathBuf::from(format!("{before}{major}{after}")));
                 let all = format!("{before}{{{OLDEST_MAJOR}..{NEWEST_MAJOR}}}{after}");
@@ -308,7 +308,10 @@ mod tests {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&rustc, mode).expect("permissions can be set");
         let search = Search {
-            places: vec![Place::Directory("first", dir.path().into()), Place::SysrootOf(rustc)],
+            places: vec![
+                SearchPath::Directory("first", dir.path().into()),
+                SearchPath::SysrootOf(rustc),
+            ],
         };
         let mut walk = search.walk();
         assert!(walk.next().is_some());

@@ -15,7 +15,7 @@ use super::find::{Looked, OLDEST_MAJOR, OVERRIDE, Search};
 
 /// A place in which LLVM was looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SearchedPath {
     /// Why it was looked at, in words for the user.
     pub origin: &'static str,
     /// The directory, or the file where the user named one.
@@ -41,7 +41,7 @@ pub enum Status {
 pub(super) struct Loading<L> {
     pub library: Option<L>,
     search: Search,
-    places: Vec<Place>,
+    places: Vec<SearchedPath>,
     /// Each file that was met, without links, to the name under which it was.
     seen: HashMap<PathBuf, PathBuf>,
 }
@@ -89,7 +89,7 @@ impl<L> Loading<L> {
     }
 
     /// Every place of the search, also those after the library that is in use.
-    pub fn survey(&self) -> Vec<Place> {
+    pub fn survey(&self) -> Vec<SearchedPath> {
         let mut places = self.places.clone();
         if self.library.is_some() {
             let mut seen = self.seen.clone();
@@ -147,7 +147,7 @@ fn examine(
     looked: Looked,
     seen: &mut HashMap<PathBuf, PathBuf>,
     mut status: impl FnMut(&Path) -> Status,
-) -> Place {
+) -> SearchedPath {
     let judge = |file: PathBuf| {
         let status = match first_name(&file, seen) {
             Some(first) => Status::SameAs(first),
@@ -156,7 +156,7 @@ fn examine(
         (file, status)
     };
     let files = looked.found.into_iter().map(judge).collect();
-    Place { origin: looked.origin, place: looked.place, files }
+    SearchedPath { origin: looked.origin, place: looked.place, files }
 }
 
 /// The status of a file behind the library in use.

@@ -52,7 +52,7 @@ pub(crate) use compile::pipeline;
 use find::Search;
 pub use jit::Jit;
 use load::Loading;
-pub use load::{Place, Status};
+pub use load::{SearchedPath, Status};
 
 /// An LLVM that is loaded and initialised. All methods may be called from several threads at once.
 pub struct Llvm {
@@ -103,7 +103,7 @@ impl Llvm {
 
     /// Every place where LLVM is looked for, with what is there; not only those up to the one in
     /// use.
-    pub fn survey() -> Vec<Place> {
+    pub fn survey() -> Vec<SearchedPath> {
         loaded().survey()
     }
 

@@ -1,4 +1,4 @@
-//! Loops, conditions and bindings: generated code against the interpreter, by hand and at random.
+//! Loops, conditions and bindings: generated code against the interpreter, written out and at random.
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@
 //! * is anything else, one conversion takes the place of the chain, unless that would make a copy
 //!   out of a view, which costs nothing.
 //!
-//! What decides are maps and pad values, and never shapes. A value that somebody else reads stays.
+//! What decides are maps and pad values, and never shapes. A value that another call reads stays.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -73,7 +73,7 @@ pub fn cancel_layout(module: &Module, why: &mut Remarks) -> Result<Module> {
 
 /// A value that a conversion makes from another one.
 #[derive(Clone)]
-struct Step {
+struct Converted {
     from: GraphVar,
     conversion: Rc<Conversion>,
 }
@@ -83,9 +83,9 @@ struct Cancel<'a, 'm> {
     known: &'a mut Recognised,
     values: Values,
     /// How values are made that conversions make.
-    steps: HashMap<u64, Step>,
+    steps: HashMap<u64, Converted>,
     /// Conversions so far, with the variables that they define.
-    made: Vec<(GraphVar, Step)>,
+    made: Vec<(GraphVar, Converted)>,
     /// Variables that are other variables now.
     alias: HashMap<u64, GraphVar>,
     why: &'a mut Remarks,
@@ -96,7 +96,7 @@ enum Fate {
     /// The value is this one.
     Is(GraphVar),
     /// One conversion does what the chain did.
-    Becomes(Step),
+    Becomes(Converted),
     Stays,
 }
 
@@ -124,7 +124,7 @@ impl Cancel<'_, '_> {
         let step = match &args[..] {
             [GraphExpr::Var(from)] => {
                 let conversion = self.known.call(func, &f, &same.value)?;
-                conversion.map(|conversion| Step { from: from.clone(), conversion })
+                conversion.map(|conversion| Converted { from: from.clone(), conversion })
             }
             _ => None,
         };
@@ -164,7 +164,7 @@ impl Cancel<'_, '_> {
         }
     }
 
-    fn fate(&mut self, b: &Binding, step: &Step) -> Fate {
+    fn fate(&mut self, b: &Binding, step: &Converted) -> Fate {
         // From the nearest argument to the farthest: what leads from there to here, and whether
         // the first conversion on that way is a view.
         let mut chain = vec![(step.clone(), step.conversion.is_view())];
@@ -175,32 +175,32 @@ impl Cancel<'_, '_> {
         {
             let view = before.conversion.is_view();
             let conversion = Rc::new(conversion);
-            chain.push((Step { from: before.from.clone(), conversion }, view));
+            chain.push((Converted { from: before.from.clone(), conversion }, view));
         }
         for (way, _) in chain.iter().rev() {
             if self.is_identity(b, way) {
                 return Fate::Is(way.from.clone());
             }
-            let same = |s: &Step| s.from == way.from && s.conversion.same_as(&way.conversion);
+            let same = |s: &Converted| s.from == way.from && s.conversion.same_as(&way.conversion);
             if let Some((var, _)) = self.made.iter().find(|(_, s)| same(s)) {
                 return Fate::Is(var.clone());
             }
         }
-        let free = |(_, view): &&(Step, bool)| *view;
+        let free = |(_, view): &&(Converted, bool)| *view;
         if chain.first().is_some_and(|c| free(&c)) {
             return Fate::Stays;
         }
         match chain.iter().rev().find(|c| !free(c)) {
             Some((way, _)) if way.from != step.from => {
                 let conversion = Rc::new(self.widened(b, way));
-                Fate::Becomes(Step { conversion, ..way.clone() })
+                Fate::Becomes(Converted { conversion, ..way.clone() })
             }
             _ => Fate::Stays,
         }
     }
 
     /// Whether the value at the end of a way may be the one at its start.
-    fn is_identity(&mut self, b: &Binding, way: &Step) -> bool {
+    fn is_identity(&mut self, b: &Binding, way: &Converted) -> bool {
         let c = &way.conversion;
         if !c.takes_own_cells() || !same_type(&way.from, b) {
             return false;
@@ -210,7 +210,7 @@ impl Cancel<'_, '_> {
         let agrees = match &c.pad {
             _ if c.is_total() => Ok(()),
             Pad::None => Ok(()),
-            // Any value will do, but somebody may read it: it must be written at all.
+            // Any value will do, but it may be read: it must be written at all.
             Pad::Undef => self.values.written(&way.from.expr(), &region),
             Pad::Value(value) => self.holds(way, &region, value),
         };
@@ -222,7 +222,7 @@ impl Cancel<'_, '_> {
     }
 
     /// Whether the cells of a region of the value at the start of a way hold a value.
-    fn holds(&self, way: &Step, region: &Region, value: &Expr) -> Result<(), String> {
+    fn holds(&self, way: &Converted, region: &Region, value: &Expr) -> Result<(), String> {
         let missing = match self.values.constant(&way.from.expr(), region) {
             Ok(there) if same_value(&there, value) => return Ok(()),
             Ok(there) => format!("they hold {there}"),
@@ -233,7 +233,7 @@ impl Cancel<'_, '_> {
     }
 
     /// The conversion with cells taken from the argument that are known to hold the pad value.
-    fn widened(&mut self, b: &Binding, way: &Step) -> Conversion {
+    fn widened(&mut self, b: &Binding, way: &Converted) -> Conversion {
         let c = &way.conversion;
         let as_it_is = (**c).clone();
         let Pad::Value(value) = &c.pad else { return as_it_is };

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_interp::{Arg, Options, run_func};
+use tilewright_interp::{Arg, RunOptions, run_func};
 use tilewright_ir::{
     Binding, BindingBlock, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar, Module,
     Remarks, Result, Tensor, TensorFunc,
@@ -37,8 +37,8 @@ pub const PASS: Pass = Pass {
     }),
 };
 
-/// By how many bytes a folded result may exceed the constants that it is made from, if nobody says
-/// otherwise.
+/// By how many bytes a folded result may exceed the constants that it is made from, by
+/// default.
 pub const DEFAULT_GROWTH: u32 = 1 << 20;
 
 /// Runs a function on constants: the tensors that it writes.
@@ -52,7 +52,7 @@ pub fn interpret(func: &TensorFunc, args: &[Tensor]) -> Result<Vec<Tensor>> {
     let results = func.params.len().saturating_sub(args.len());
     let given = args.iter().cloned().map(Arg::Tensor);
     let all: Vec<Arg> = given.chain((0..results).map(|_| Arg::Fresh(None))).collect();
-    let outcome = run_func(func, &all, &Options::default())?;
+    let outcome = run_func(func, &all, &RunOptions::default())?;
     let outputs = outcome.outputs.into_iter().filter(|o| o.param >= args.len());
     outputs.map(|o| o.into_tensor()).collect()
 }

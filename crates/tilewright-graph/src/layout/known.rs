@@ -23,7 +23,7 @@ use tilewright_ir::{
     BinOp, Binding, Buffer, CallTarget, Expr, ExprKind, Fold, GraphExpr, GraphVar, Tensor,
     TensorFunc, Var,
 };
-use tilewright_sets::{Access, Domain, Engine, Known, Set};
+use tilewright_sets::{AccessRelation, Domain, Engine, Known, Set};
 
 use super::constant::{Answer, binary, cast, intrinsic, is_zero, same_value};
 use super::conversion::{Conversion, Pad, boxed, cell_names, is_pure};
@@ -45,7 +45,7 @@ impl Region {
     /// The cells that are touched by `indices` on a domain.
     pub fn touched(domain: &Domain, indices: &[Expr], shape: &[i64]) -> Option<Region> {
         let cells = cell_names(shape);
-        let touched = Access::new(domain, indices).touched(&cells).ok()?;
+        let touched = AccessRelation::new(domain, indices).touched(&cells).ok()?;
         Region::of_set(domain.engine(), &touched, cells, shape)
     }
 
@@ -211,8 +211,8 @@ impl Values {
         }
     }
 
-    /// `Err` where cells of a region are not written by whoever makes the value, or that is not
-    /// known.
+    /// `Err` where cells of a region are not written by the function that makes the value, or that
+    /// is not known.
     pub fn written(&self, value: &GraphExpr, region: &Region) -> Result<(), String> {
         let made = match value {
             GraphExpr::Var(v) => self.made.get(&v.id()),
@@ -380,7 +380,7 @@ fn covers(engine: &Engine, stores: &[&Write], region: &Region) -> Known<bool> {
     let mut left = region.domain(engine).to_set()?;
     for w in stores {
         let domain = w.place.domain(engine).with_guard(&region.at(&w.indices));
-        let touched = Access::new(&domain, &w.indices).touched(&region.cells)?;
+        let touched = AccessRelation::new(&domain, &w.indices).touched(&region.cells)?;
         if touched.is_exact() {
             left = left.subtract(&touched)?;
         }
@@ -457,7 +457,8 @@ fn fact(engine: &Engine, place: &Around, cond: &Expr, buffer: &Buffer) -> Option
     let domain = fact.unless.into_iter().fold(place.domain(engine), |d, e| d.with_guard(&!e));
     let shape = buffer.const_shape()?;
     let cells = cell_names(&shape);
-    let touched = Access::new(&domain, &fact.indices).touched(&cells).ok().filter(Set::is_exact)?;
+    let touched =
+        AccessRelation::new(&domain, &fact.indices).touched(&cells).ok().filter(Set::is_exact)?;
     Some((Region::of_set(engine, &touched, cells, &shape)?, fact.value))
 }
 

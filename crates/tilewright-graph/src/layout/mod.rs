@@ -3,7 +3,7 @@
 //!
 //! * `apply`: conversions of constants, run directly.
 //! * [`cancel`]: conversions that undo each other go.
-//! * [`carry`]: a layout through one function, by its accesses.
+//! * [`propagate`]: a layout through one function, by its accesses.
 //! * [`conversion`]: functions that only move data, recognised from their accesses.
 //! * [`flow`]: layouts through whole graphs.
 //! * [`fold`]: calls of constants are run now.
@@ -16,7 +16,6 @@
 
 mod apply;
 pub mod cancel;
-pub mod carry;
 mod constant;
 pub mod conversion;
 pub mod flow;
@@ -26,6 +25,7 @@ mod known;
 pub mod lift;
 pub mod physical;
 pub mod policy;
+pub mod propagate;
 pub mod recognise;
 pub mod stages;
 mod taint;

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Where the digits have room for more than the axis has, the rest is padding. This form is what
-//! can be carried from one buffer to another through the accesses of a function
-//! ([`super::carry`]): an axis takes its digits along, whatever other axes are there.
+//! can be propagated from one buffer to another through the accesses of a function
+//! ([`super::propagate`]): an axis takes its digits along, whatever other axes are there.
 //!
 //! **Limits.** Maps that fuse axes are not of this form, nor are buffers whose extents are not
 //! constants.
@@ -141,7 +141,7 @@ impl Layout {
     }
 
     /// The axes in another order, and some of them in blocks: each item of `axes` is a logical
-    /// axis; where it is named a second time the remainder by the block stands.
+    /// axis; where it is named a second time it means the remainder by the block.
     pub fn blocked(shape: &[i64], axes: &[usize], blocks: &[(usize, i64)]) -> Option<Self> {
         let mut layout = Layout::identity(shape);
         for (d, block) in blocks {

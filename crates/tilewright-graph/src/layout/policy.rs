@@ -22,7 +22,7 @@ use tilewright_ir::{
     BinOp, Buffer, Error, Expr, ExprKind, IterKind, Module, Remarks, Result, TensorFunc, Var,
 };
 
-use super::flow::{Left, Options, flow_layout};
+use super::flow::{FlowOptions, Left, flow_layout};
 use super::physical::Layout;
 
 /// Which layout convolutions get.
@@ -63,7 +63,7 @@ impl FromStr for Policy {
 /// Those of [`flow_layout`].
 pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Module, Vec<Left>)> {
     let anchors = |f: &TensorFunc| policy.layouts(f);
-    flow_layout(module, &Options { anchors: &anchors, physical_outputs: false }, why)
+    flow_layout(module, &FlowOptions { anchors: &anchors, physical_outputs: false }, why)
 }
 
 impl Policy {

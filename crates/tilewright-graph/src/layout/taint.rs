@@ -2,7 +2,7 @@
 
 use tilewright_ir::demand::decisive_loads;
 use tilewright_ir::{Buffer, Expr, ExprKind, Fold, Stmt, Var, Visit, visit};
-use tilewright_sets::{Access, Domain, Engine, Known, Set};
+use tilewright_sets::{AccessRelation, Domain, Engine, Known, Set};
 
 use super::conversion::{Conversion, boxed, cell_names, is_pure};
 use super::writes::Writes;
@@ -150,7 +150,7 @@ impl Taint {
         };
         let known = self.stained.iter().position(|s| s.buffer == w.buffer);
         let cells = known.map_or_else(|| cell_names(&shape), |k| self.stained[k].cells.clone());
-        let new = Access::new(&hit, &w.indices).touched(&cells)?;
+        let new = AccessRelation::new(&hit, &w.indices).touched(&cells)?;
         let all = boxed(engine, &cells, &shape);
         match known.map(|k| &mut self.stained[k]) {
             Some(old) if new.is_subset(&old.set).is_yes() => Ok(false),

@@ -2,7 +2,7 @@
 //!
 //! Iteration variables of blocks and `let` variables are replaced by what they stand for, so that
 //! indices, conditions and values are expressions of loop variables alone. This is the view from
-//! which conversions are recognised and values of cells are derived; it does not care how loops
+//! which conversions are recognised and values of cells are derived; it does not depend on how loops
 //! are nested or split.
 
 use tilewright_analysis::place::{Around, Placed, walk_stmt_placed};

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tilewright_analysis::Stage;
 use tilewright_graph::arena::{self, Block};
 use tilewright_graph::view::relabels;
-use tilewright_graph::{fuse, plan_memory, prepare};
+use tilewright_graph::{fuse, legalize, plan_memory};
 use tilewright_ir::{
     Buffer, DType, Expr, GraphExpr, GraphVar, IterKind, Lowered, Module, Param, Plan, Result, Slot,
     Stmt, Tensor, TensorFunc, TensorType, Var,
@@ -18,7 +18,7 @@ use tilewright_transform::lower;
 
 /// The module as it is when memory is planned.
 fn lowered(module: &Module) -> Lowered {
-    all_lowered(&prepare(module).expect("prepares"))
+    all_lowered(&legalize(module).expect("legalizes"))
 }
 
 fn all_lowered(module: &Module) -> Lowered {
@@ -29,7 +29,7 @@ fn all_lowered(module: &Module) -> Lowered {
     Lowered::new(out).expect("is lowered")
 }
 
-/// The plan of a function of a module that was not prepared.
+/// The plan of a function of a module that was not legalized.
 fn planned(module: &Module, entry: &str) -> Result<Plan> {
     plan_memory(&all_lowered(module), entry)
 }
@@ -136,11 +136,11 @@ fn results_that_nothing_computes_are_copied() {
 }
 
 #[test]
-fn preparing_twice_changes_nothing() {
+fn legalizing_twice_changes_nothing() {
     let mut g = Graph::default();
     let x = g.input("x", &[4]);
-    let m = prepare(&g.returns(&[&x, &x])).expect("prepares");
-    let n = prepare(&fuse(&m).expect("fuses")).expect("prepares");
+    let m = legalize(&g.returns(&[&x, &x])).expect("legalizes");
+    let n = legalize(&fuse(&m).expect("fuses")).expect("legalizes");
     assert_eq!(calls(&m), ["x = copy(x)", "x = copy(x)"]);
     assert_eq!(calls(&n), calls(&m));
     assert_eq!(steps(&plan(&n)), ["copy(i0, o0)", "copy(i0, o1)"]);
@@ -181,7 +181,7 @@ fn several_results_of_one_call_have_places_of_their_own() {
     let y = un(&mut g, "y", Unary::Exp, &first);
     let last = GraphExpr::Item(Box::new(all.expr()), 2);
     let plan = plan(&g.returns_expr(GraphExpr::Tuple(vec![y.expr(), last])));
-    // Nobody reads the second part: it still needs a place while `split` runs.
+    // The second part is never read: it still needs a place while `split` runs.
     assert_eq!(steps(&plan), ["split(i0, @64, @0, o1)", "y(@64, o0)"]);
 }
 

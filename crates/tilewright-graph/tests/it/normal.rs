@@ -2,7 +2,7 @@
 
 use crate::common::{Graph, calls, operand};
 use tilewright_graph::normal::{normalize, output_names};
-use tilewright_graph::{fuse, plan_memory, prepare};
+use tilewright_graph::{fuse, legalize, plan_memory};
 use tilewright_ir::{
     Attr, Attrs, Buffer, DType, Error, Expr, GraphExpr, GraphType, GraphVar, Lowered, Module,
     Param, Plan, Result, Stmt, TensorFunc, TensorType, Var, well_formed,
@@ -76,7 +76,7 @@ fn an_operator_that_may_have_effects_stays() {
     main.blocks[0].outputs.clear();
     m.insert("main", main);
     m = fuse(&m).expect("fuses");
-    m = prepare(&fuse(&m).expect("fuses")).expect("prepares");
+    m = legalize(&fuse(&m).expect("fuses")).expect("legalizes");
     assert_eq!(bindings(&m), 2);
     assert!(!m.graph("main").expect("main").blocks[0].dataflow);
 }
@@ -102,7 +102,7 @@ fn planned(module: &Module) -> Result<Plan> {
 /// The message of what a module without a normal form is refused with.
 fn refused(module: &Module) -> String {
     let e = normal(module).expect_err("has no normal form");
-    let mut others = vec![fuse(module).err(), prepare(module).err()];
+    let mut others = vec![fuse(module).err(), legalize(module).err()];
     // Memory planning takes lowered functions only.
     if Lowered::new(module.clone()).is_ok() {
         others.push(planned(module).err());
@@ -166,17 +166,17 @@ fn a_result_of_open_size_that_must_be_copied_is_refused() {
     let n = Var::new("n", DType::I64);
     let open = TensorType { shape: vec![n.expr()], dtype: DType::F32 };
     let x = g.input_var(GraphVar::tensor("x", open));
-    let e = prepare(&g.returns(&[&x])).expect_err("refuses");
+    let e = legalize(&g.returns(&[&x])).expect_err("refuses");
     assert_eq!(e.to_string(), "the size of the result `x` is not known");
 
     let mut g = Graph::default();
     let x = g.input_var(GraphVar::new("x", GraphType::Opaque("R.Object".into())));
-    let e = prepare(&g.returns(&[&x])).expect_err("refuses");
+    let e = legalize(&g.returns(&[&x])).expect_err("refuses");
     assert_eq!(e.to_string(), "`x` is returned and is not a tensor");
 
     let mut g = Graph::default();
     let x = g.input("x", &[usize::MAX / 2]);
-    let e = prepare(&g.returns(&[&x])).expect_err("refuses");
+    let e = legalize(&g.returns(&[&x])).expect_err("refuses");
     assert!(e.to_string().contains("is too large to copy"), "{e}");
 }
 

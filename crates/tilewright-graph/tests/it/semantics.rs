@@ -1,11 +1,11 @@
-//! Fusion, preparation and planning keep what a graph computes: random graphs, against the
+//! Fusion, legalization and planning keep what a graph computes: random graphs, against the
 //! interpreter.
 
 use crate::common::{Graph, functions, operand};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use tilewright_graph::{fuse, plan_memory, prepare};
-use tilewright_interp::{Arg, Options, run_func, written_params};
+use tilewright_graph::{fuse, legalize, plan_memory};
+use tilewright_interp::{Arg, RunOptions, run_func, written_params};
 use tilewright_ir::{DType, GraphVar, Lowered, Module, Plan, Slot, Tensor, well_formed};
 use tilewright_ops::contraction::{Conv, conv, matmul};
 use tilewright_ops::elementwise::{Binary, Unary, binary, cast, unary, where_};
@@ -225,7 +225,7 @@ fn run_plan(module: &Module, plan: &Plan, inputs: &[Tensor]) -> Vec<Tensor> {
                 Arg::Tensor(Tensor::from_bytes(buffer.dtype(), &shape, bytes).expect("fits"))
             })
             .collect();
-        let outcome = run_func(func, &args, &Options::default())
+        let outcome = run_func(func, &args, &RunOptions::default())
             .unwrap_or_else(|e| panic!("{}: {}", step.func, e.render()));
         for out in outcome.outputs {
             let bytes = out.tensor.bytes();
@@ -252,7 +252,7 @@ proptest! {
         let inputs = inputs(&module);
         let want = run(&module, &inputs);
         let fused = fuse(&module).expect("fuses");
-        let ready = prepare(&fused).expect("prepares");
+        let ready = legalize(&fused).expect("legalizes");
         let mut lowered = ready.clone();
         for (name, func) in functions(&ready) {
             lowered.insert(name, lower(&func).expect("lowers"));
@@ -263,7 +263,7 @@ proptest! {
             well_formed::check_module(module).unwrap_or_else(|e| panic!("{}", e.render()));
         }
         let got = [run(&fused, &inputs), run(&ready, &inputs), run_plan(&lowered, &plan, &inputs)];
-        for (stage, got) in ["fused", "prepared", "planned"].iter().zip(got) {
+        for (stage, got) in ["fused", "legalized", "planned"].iter().zip(got) {
             prop_assert_eq!(want.len(), got.len());
             for (w, g) in want.iter().zip(&got) {
                 prop_assert!(w.same(g), "{}: {:?} against {:?}", stage, w, g);

@@ -1,14 +1,14 @@
 //! Fusion as text: a module in, a module out.
 
 use expect_test::{Expect, expect};
-use tilewright_graph::{fuse, prepare};
+use tilewright_graph::{fuse, legalize};
 use tilewright_ir::{Source, well_formed};
 use tilewright_script::{parse_module, print_module};
 
 fn check(input: &str, expected: &Expect) {
     let module =
         parse_module(&Source::new("in.py", input)).unwrap_or_else(|e| panic!("{}", e.render()));
-    let out = prepare(&fuse(&module).expect("fuses")).expect("prepares");
+    let out = legalize(&fuse(&module).expect("fuses")).expect("legalizes");
     well_formed::check_module(&out).unwrap_or_else(|e| panic!("{}", e.render()));
     expected.assert_eq(&print_module(&out));
 }

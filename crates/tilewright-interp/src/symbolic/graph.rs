@@ -15,19 +15,19 @@ const DEPTH: usize = 64;
 
 /// A value of a graph function.
 #[derive(Clone, Debug)]
-pub enum Value {
+pub enum SymbolicValue {
     /// One tensor.
     Cells(Cells),
     /// Several values.
-    Tuple(Vec<Value>),
+    Tuple(Vec<SymbolicValue>),
 }
 
-impl Value {
+impl SymbolicValue {
     /// The tensors inside, in order.
     pub fn flatten(self, out: &mut Vec<Cells>) {
         match self {
-            Value::Cells(c) => out.push(c),
-            Value::Tuple(values) => values.into_iter().for_each(|v| v.flatten(out)),
+            SymbolicValue::Cells(c) => out.push(c),
+            SymbolicValue::Tuple(values) => values.into_iter().for_each(|v| v.flatten(out)),
         }
     }
 }
@@ -35,7 +35,7 @@ impl Value {
 struct GraphRun<'s, 'm> {
     shared: &'s mut Shared,
     module: &'m Module,
-    values: HashMap<GraphVar, Value>,
+    values: HashMap<GraphVar, SymbolicValue>,
     dims: HashMap<Var, i64>,
     depth: usize,
 }
@@ -45,9 +45,9 @@ pub fn run_graph(
     shared: &mut Shared,
     module: &Module,
     func: &GraphFunc,
-    args: Vec<Value>,
+    args: Vec<SymbolicValue>,
     depth: usize,
-) -> Ran<Value> {
+) -> Ran<SymbolicValue> {
     if depth > DEPTH {
         return undecided("graph functions call each other too deeply");
     }
@@ -69,16 +69,16 @@ pub fn run_graph(
 
 impl GraphRun<'_, '_> {
     /// Gives variables in shapes their values.
-    fn bind_type(&mut self, ty: &GraphType, v: &Value) {
+    fn bind_type(&mut self, ty: &GraphType, v: &SymbolicValue) {
         match (ty, v) {
-            (GraphType::Tensor(ty), Value::Cells(c)) => {
+            (GraphType::Tensor(ty), SymbolicValue::Cells(c)) => {
                 for (e, n) in ty.shape.iter().zip(&c.shape) {
                     if let (Some(v), Ok(n)) = (e.as_var(), i64::try_from(*n)) {
                         self.dims.entry(v.clone()).or_insert(n);
                     }
                 }
             }
-            (GraphType::Tuple(types), Value::Tuple(values)) => {
+            (GraphType::Tuple(types), SymbolicValue::Tuple(values)) => {
                 types.iter().zip(values).for_each(|(t, v)| self.bind_type(t, v));
             }
             _ => {}
@@ -96,20 +96,22 @@ impl GraphRun<'_, '_> {
         ty.shape.iter().map(extent).collect()
     }
 
-    fn eval(&mut self, e: &GraphExpr) -> Ran<Value> {
+    fn eval(&mut self, e: &GraphExpr) -> Ran<SymbolicValue> {
         match e {
             GraphExpr::Var(v) => match self.values.get(v) {
                 Some(value) => Ok(value.clone()),
                 None => Err(Error::internal(format!("`{}` has no value", v.name())).into()),
             },
-            GraphExpr::Const(t) if is_data(t.dtype()) => Ok(Value::Cells(Cells::constant(t))),
+            GraphExpr::Const(t) if is_data(t.dtype()) => {
+                Ok(SymbolicValue::Cells(Cells::constant(t)))
+            }
             GraphExpr::Const(t) => undecided(format!("a constant of type {}", t.dtype())),
             GraphExpr::Tuple(items) => {
-                let items: Ran<Vec<Value>> = items.iter().map(|e| self.eval(e)).collect();
-                Ok(Value::Tuple(items?))
+                let items: Ran<Vec<SymbolicValue>> = items.iter().map(|e| self.eval(e)).collect();
+                Ok(SymbolicValue::Tuple(items?))
             }
             GraphExpr::Item(e, i) => match self.eval(e)? {
-                Value::Tuple(mut items) if *i < items.len() => Ok(items.swap_remove(*i)),
+                SymbolicValue::Tuple(mut items) if *i < items.len() => Ok(items.swap_remove(*i)),
                 _ => Err(Error::input(format!("there is no item {i}")).into()),
             },
             GraphExpr::CallTir { func, args, outs, scalars } => {
@@ -117,8 +119,8 @@ impl GraphRun<'_, '_> {
                 let mut actual = Vec::new();
                 for a in args {
                     match self.eval(a)? {
-                        Value::Cells(c) => actual.push(Argument::Cells(c)),
-                        Value::Tuple(_) => {
+                        SymbolicValue::Cells(c) => actual.push(Argument::Cells(c)),
+                        SymbolicValue::Tuple(_) => {
                             return Err(Error::input("an argument is a tuple").into());
                         }
                     }
@@ -137,10 +139,11 @@ impl GraphRun<'_, '_> {
                 let (mut cells, _) = run(self.shared, &callee, &actual)?;
                 let mut given = cells.split_off(args.len().min(cells.len()));
                 given.truncate(outs.len());
-                let mut values: Vec<Value> = given.into_iter().map(Value::Cells).collect();
+                let mut values: Vec<SymbolicValue> =
+                    given.into_iter().map(SymbolicValue::Cells).collect();
                 Ok(match values.len() {
                     1 => values.swap_remove(0),
-                    _ => Value::Tuple(values),
+                    _ => SymbolicValue::Tuple(values),
                 })
             }
             GraphExpr::Call { op, args, .. } => {
@@ -148,7 +151,7 @@ impl GraphRun<'_, '_> {
                     return undecided(format!("the operator `{op}` is not known"));
                 };
                 let callee = self.module.graph(name)?.clone();
-                let args: Ran<Vec<Value>> = args.iter().map(|a| self.eval(a)).collect();
+                let args: Ran<Vec<SymbolicValue>> = args.iter().map(|a| self.eval(a)).collect();
                 run_graph(self.shared, self.module, &callee, args?, self.depth + 1)
             }
         }

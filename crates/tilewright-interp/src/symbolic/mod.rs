@@ -1,20 +1,21 @@
 //! Whether two functions give the same outputs for every input, at constant shapes.
 //!
 //! Both run on symbols: every element of an input is one, every variable that nothing defines is one
-//! for its name, and every element of an output becomes a term over them. Terms are stored once, so that equal ones are recognised at once; they are
-//! normalised only by what holds for all data. So *equal* is a proof for all inputs at the shapes of
-//! the functions. *Different* always comes with inputs for which the interpreter's arithmetic
-//! gives different results. Everything else is *undecided*, with its reason.
+//! for its name, and every element of an output becomes a term over them. Terms are stored once, so
+//! that equal ones are recognised at once; they are normalised only by what holds for all data. So
+//! *equal* is a proof for all inputs at the shapes of the functions. *Different* always comes with
+//! inputs for which the interpreter's arithmetic gives different results. Everything else is
+//! *undecided*, with its reason.
 //!
 //! What is compared is every parameter of a tensor function after the call, its scalar result, and
 //! the results of a graph function. Where the first function leaves an arbitrary value (`T.undef()`,
 //! or memory that was never written) the second may have anything; the other way round it is a
 //! difference. A pure expression of an arbitrary value is arbitrary. Assumptions of both functions
-//! count as promises about the inputs, and a proof names those that it rests on. What stops a
+//! count as promises about the inputs, and a proof names those that it depends on. What stops a
 //! program for some data only (an integer division by zero) is no part of the comparison.
 //!
 //! ```
-//! use tilewright_interp::symbolic::{Options, Verdict, functions};
+//! use tilewright_interp::symbolic::{VerifyOptions, Verdict, functions};
 //! # use tilewright_ir::{Buffer, DType, Expr, Module, Param, Stmt, TensorFunc, Var};
 //! # let make = |n: i32, step: i32| {
 //! #     let (a, b) = (
@@ -31,7 +32,7 @@
 //! # };
 //! // `for i, j in T.grid(3, 2): B[2 * i + j] = A[2 * i + j] * 2`, and with 2 times 3.
 //! let (a, b) = (make(3, 2), make(2, 3));
-//! let verdict = functions(&a, "f", &b, "f", &Options::default())?;
+//! let verdict = functions(&a, "f", &b, "f", &VerifyOptions::default())?;
 //! assert!(matches!(verdict, Verdict::Equal(_)));
 //! # Ok::<(), tilewright_ir::Error>(())
 //! ```
@@ -55,7 +56,7 @@ mod witness;
 
 use crate::Uninitialised;
 use canon::Canon;
-use graph::{Value, run_graph, scratch};
+use graph::{SymbolicValue, run_graph, scratch};
 use path::Integers;
 use prove::Prover;
 use run::{Argument, Cells, Shared, Stop, is_data, run};
@@ -69,7 +70,7 @@ const PROMISES: usize = 8;
 
 /// How to compare.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct VerifyOptions {
     /// Sums and products of floats count as equal in any order.
     pub reassociate: bool,
     /// Number of different terms, over both functions.
@@ -85,11 +86,11 @@ pub struct Options {
     pub sets: bool,
 }
 
-impl Default for Options {
+impl Default for VerifyOptions {
     /// No reassociation, 8 million terms, 400 million steps, 64 million elements; what was never
     /// written may not be read.
     fn default() -> Self {
-        Options {
+        VerifyOptions {
             reassociate: false,
             terms: 8 << 20,
             steps: 400_000_000,
@@ -198,7 +199,7 @@ pub fn functions(
     name_a: &str,
     b: &Module,
     name_b: &str,
-    options: &Options,
+    options: &VerifyOptions,
 ) -> Result<Verdict> {
     let sourced = |m: &Module, e: Error| match &m.source {
         Some(source) => e.in_source(source),
@@ -363,7 +364,7 @@ fn side(shared: &mut Shared, m: &Module, name: &str, inputs: &[Cells]) -> run::R
             Ok(outputs)
         }
         Some(Function::Graph(f)) => {
-            let args = inputs.iter().cloned().map(Value::Cells).collect();
+            let args = inputs.iter().cloned().map(SymbolicValue::Cells).collect();
             let value = run_graph(shared, m, f, args, 0)?;
             let mut cells = Vec::new();
             value.flatten(&mut cells);
@@ -379,7 +380,7 @@ fn side(shared: &mut Shared, m: &Module, name: &str, inputs: &[Cells]) -> run::R
 /// Comparing the outputs of both sides.
 struct Compare<'o> {
     shared: Shared,
-    options: &'o Options,
+    options: &'o VerifyOptions,
     relied: [Vec<String>; 2],
 }
 

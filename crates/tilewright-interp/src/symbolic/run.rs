@@ -27,7 +27,7 @@ mod eval;
 mod memory;
 mod race;
 
-use memory::{Memory, Place, offsets};
+use memory::{BufferView, Memory, offsets};
 use race::Watch;
 
 /// Why a run ended early.
@@ -136,7 +136,7 @@ pub struct Run<'s> {
     shared: &'s mut Shared,
     vars: Fast<(u64, u16), Val>,
     pointers: Fast<u64, usize>,
-    places: Fast<u64, Rc<Place>>,
+    places: Fast<u64, Rc<BufferView>>,
     memories: Vec<Memory>,
     lane: u16,
     /// Conditions under which this code runs.

@@ -13,7 +13,7 @@ use super::term::{Fast, Node, Term, Terms, Val};
 /// How many sets of inputs are tried.
 const SAMPLES: u64 = 48;
 
-/// What a term is worth.
+/// The value of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Worth {
     /// Bits as in [`crate::scalar`].

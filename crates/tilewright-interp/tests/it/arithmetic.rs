@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 use proptest::prelude::*;
-use tilewright_interp::Options;
+use tilewright_interp::RunOptions;
 use tilewright_interp::scalar::{self, Scalar};
 use tilewright_ir::tensor::Element;
 use tilewright_ir::{BinOp, DType, Expr, Intrin, Stmt, Tensor, Var};
@@ -337,13 +337,13 @@ fn vectors_work_lane_by_lane() {
     let body = Expr::select(mask, v.expr() + 1.0, Expr::broadcast(a.load([Expr::i32(3)]), 4));
     let value = Expr::let_in(v.clone(), a.load([ramp(0, 2)]), body);
     let f = func(&[&a, &b], Stmt::store(&b, vec![ramp(0, 1)], value));
-    let out = run_with(&f, &[iota(&[8])], &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let out = run_with(&f, &[iota(&[8])], &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"));
     let first: Vec<f64> = (0..4).map(|i| out[0].tensor.get_f64(i)).collect();
     assert_eq!(first, [1.0, 3.0, 3.0, 3.0]);
     // The same with a variable of a statement, and a vector element.
     let w = Var::new("w", DType::F32.with_lanes(4));
     let body = Stmt::let_in(&w, a.load([ramp(0, 2)]), Stmt::store(&b, vec![ramp(0, 1)], w.expr()));
-    let out = run_with(&func(&[&a, &b], body), &[iota(&[8])], &Options::default());
+    let out = run_with(&func(&[&a, &b], body), &[iota(&[8])], &RunOptions::default());
     let out = out.unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((0..4).map(|i| out[0].tensor.get_f64(i)).collect::<Vec<_>>(), [0.0, 2.0, 4.0, 6.0]);
 }

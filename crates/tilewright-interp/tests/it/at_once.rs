@@ -1,7 +1,7 @@
 //! Loops whose iterations run at once, and depend on one another or not.
 
 use expect_test::{Expect, expect};
-use tilewright_interp::Options;
+use tilewright_interp::RunOptions;
 use tilewright_ir::{Buffer, DType, Expr, ForKind, Range, Stmt, TensorFunc, Var};
 
 use crate::build::*;
@@ -16,7 +16,7 @@ fn check(make: impl Fn(&Buffer, &Buffer, &Buffer) -> Stmt, expected: Expect) {
     let [a, b, c] = ["A", "B", "C"].map(|n| buffer(n, &[32, 32], DType::F32));
     let f: TensorFunc = func(&[&a, &b, &c], make(&a, &b, &c));
     let run = |batches| {
-        let options = Options { batches, ..Options::default() };
+        let options = RunOptions { batches, ..RunOptions::default() };
         match run_with(&f, &[iota(&[32, 32]), iota(&[32, 32])], &options) {
             Ok(_) => "kept".to_owned(),
             Err(e) => e.diagnostic().message.clone(),

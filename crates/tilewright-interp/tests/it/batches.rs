@@ -1,7 +1,7 @@
 //! Loop nests in batches against the same nests one iteration after the other.
 
 use proptest::prelude::*;
-use tilewright_interp::{Arg, Options, Output, run_func};
+use tilewright_interp::{Arg, Output, RunOptions, run_func};
 use tilewright_ir::{
     BinOp, Block, Buffer, DType, Expr, ForKind, Intrin, IterKind, IterVar, Range, Result, Stmt,
     TensorFunc, Var,
@@ -172,7 +172,7 @@ impl Nest {
 }
 
 fn outcome(f: &TensorFunc, batches: bool) -> Result<(Vec<Output>, u64), String> {
-    let options = Options { batches, ..Options::default() };
+    let options = RunOptions { batches, ..RunOptions::default() };
     let n = SIZE as usize;
     let args = [Arg::Tensor(iota(&[n, n])), Arg::Fresh(None)];
     run_func(f, &args, &options).map(|o| (o.outputs, o.steps)).map_err(|e| e.render())

@@ -1,6 +1,6 @@
 //! Blocks: initialisation, predicates, domains, nesting, and the kinds of loops.
 
-use tilewright_interp::{Arg, Options, run_func};
+use tilewright_interp::{Arg, RunOptions, run_func};
 use tilewright_ir::{
     Block, Buffer, DType, Expr, ForKind, IterKind, IterVar, Param, Range, Stmt, StmtKind,
     TensorFunc, Var,
@@ -212,7 +212,7 @@ fn shapes_and_scalars_are_bound_by_the_arguments() {
     for (rows, columns) in [(2usize, 3usize), (1, 1), (5, 2), (0, 4)] {
         let args =
             [Arg::Tensor(iota(&[rows, columns])), Arg::Fresh(None), Arg::Scalar(2f32.into())];
-        let out = run_func(&f, &args, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+        let out = run_func(&f, &args, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(out.outputs.len(), 1);
         assert_eq!(out.outputs[0].tensor.shape(), [rows]);
         for i in 0..rows {
@@ -234,7 +234,7 @@ fn a_function_may_return_a_scalar() {
     f.ret = Some(DType::F32);
     let run = |x: &[f32]| {
         let args = [Arg::Tensor(tensor(x))];
-        let out = run_func(&f, &args, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+        let out = run_func(&f, &args, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"));
         out.ret.map(|r| r.as_f64())
     };
     assert_eq!(run(&[1.0, 2.0]), Some(3.0));
@@ -252,6 +252,6 @@ fn a_parameter_that_is_updated_is_input_and_output() {
 fn steps_are_counted() {
     let (b, i) = (buffer("B", &[3], DType::F32), Var::index("i"));
     let f = func(&[&b], serial(&i, 3, Stmt::store(&b, vec![i.expr()], f32(0.0))));
-    let out = run_func(&f, &[Arg::Fresh(None)], &Options::default());
+    let out = run_func(&f, &[Arg::Fresh(None)], &RunOptions::default());
     assert_eq!(out.map(|o| o.steps).ok(), Some(6));
 }

@@ -1,6 +1,6 @@
 //! Small functions, and running them.
 
-use tilewright_interp::{Arg, Options, Output, run_func};
+use tilewright_interp::{Arg, Output, RunOptions, run_func};
 use tilewright_ir::{
     Buffer, DType, Error, Expr, Param, Range, Result, Stmt, Tensor, TensorFunc, Var,
 };
@@ -31,7 +31,7 @@ pub fn range(min: i64, extent: i64) -> Range {
 }
 
 /// Runs a function; parameters after the arguments are outputs.
-pub fn run_with(f: &TensorFunc, args: &[Tensor], options: &Options) -> Result<Vec<Output>> {
+pub fn run_with(f: &TensorFunc, args: &[Tensor], options: &RunOptions) -> Result<Vec<Output>> {
     let mut all: Vec<Arg> = args.iter().cloned().map(Arg::Tensor).collect();
     all.resize(f.params.len(), Arg::Fresh(None));
     run_func(f, &all, options).map(|o| o.outputs)
@@ -39,7 +39,7 @@ pub fn run_with(f: &TensorFunc, args: &[Tensor], options: &Options) -> Result<Ve
 
 /// Runs a function and returns its outputs.
 pub fn run(f: &TensorFunc, args: &[Tensor]) -> Result<Vec<Tensor>> {
-    run_with(f, args, &Options::default())?.into_iter().map(Output::into_tensor).collect()
+    run_with(f, args, &RunOptions::default())?.into_iter().map(Output::into_tensor).collect()
 }
 
 /// The elements of the only output.
@@ -51,11 +51,11 @@ pub fn values(f: &TensorFunc, args: &[Tensor]) -> Vec<f64> {
 
 /// The error of a run, as text.
 pub fn error(f: &TensorFunc, args: &[Tensor]) -> String {
-    error_with(f, args, &Options::default())
+    error_with(f, args, &RunOptions::default())
 }
 
 /// The error of a run, as text.
-pub fn error_with(f: &TensorFunc, args: &[Tensor], options: &Options) -> String {
+pub fn error_with(f: &TensorFunc, args: &[Tensor], options: &RunOptions) -> String {
     match run_with(f, args, options) {
         Ok(outputs) => panic!("no error, but {outputs:?}"),
         Err(e) => kind(&e).to_owned() + ": " + e.render().trim_start_matches("error: "),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use tilewright_interp::{Arg, Options, Scalar, run_func};
+use tilewright_interp::{Arg, RunOptions, Scalar, run_func};
 use tilewright_ir::{
     BinOp, Block, Buffer, CallTarget, DType, Expr, Intrin, IterKind, IterVar, Param, Source, Span,
     Stmt, StmtKind, TensorFunc, Var,
@@ -49,7 +49,8 @@ fn an_error_points_at_the_statement() {
         value: b.load([i.expr()]) + 1.0,
     };
     let store = Stmt::spanned(store, Some(Span::new(23, 40)));
-    let e = run_func(&func(&[&b], serial(&i, 4, store)), &[Arg::Fresh(None)], &Options::default());
+    let e =
+        run_func(&func(&[&b], serial(&i, 4, store)), &[Arg::Fresh(None)], &RunOptions::default());
     expect![[r#"
         error: function `main`: read of uninitialised `B[0]`
           --> f.py:2:5
@@ -234,7 +235,7 @@ fn limits_stop_a_run() {
     let (b, i) = (buffer("B", &[1], DType::I64), Var::new("i", DType::I64));
     let big = Expr::int(1 << 60, DType::I64);
     let body = Stmt::serial(&i, big.clone(), Stmt::store(&b, vec![Expr::i32(0)], i.expr()));
-    let options = Options { steps: Some(1000), ..Options::default() };
+    let options = RunOptions { steps: Some(1000), ..RunOptions::default() };
     expect![[r#"
         execution: function `main`: too many steps
     "#]]
@@ -246,7 +247,7 @@ fn limits_stop_a_run() {
     "#]]
     .assert_eq(&error(&func(&[&b], Stmt::allocate(&t, body.clone())), &[]));
     let t = buffer("T", &[1 << 30], DType::I64);
-    let options = Options { memory: 1 << 20, ..Options::default() };
+    let options = RunOptions { memory: 1 << 20, ..RunOptions::default() };
     expect![[r#"
         execution: function `main`: allocation of 8589934592 bytes is over the memory limit
     "#]]
@@ -260,7 +261,7 @@ fn arguments_that_do_not_fit() {
     let b = Buffer::new("B", vec![&n * 2], DType::F32);
     let f = func(&[&a, &b], Stmt::nop());
     let check = |args: &[Arg], expected: Expect| {
-        let e = run_func(&f, args, &Options::default()).map(|_| ());
+        let e = run_func(&f, args, &RunOptions::default()).map(|_| ());
         expected.assert_eq(&e.map_err(|e| format!("{}: {e}", kind(&e))).err().unwrap_or_default());
     };
     let t = |shape: &[usize]| Arg::Tensor(iota(shape));
@@ -300,7 +301,8 @@ fn arguments_that_do_not_fit() {
     );
     let s = Var::new("s", DType::F32);
     let f = TensorFunc::new(vec![Param::Scalar(s)], Stmt::nop());
-    let e = |arg| run_func(&f, &[arg], &Options::default()).map(|_| ()).map_err(|e| e.to_string());
+    let e =
+        |arg| run_func(&f, &[arg], &RunOptions::default()).map(|_| ()).map_err(|e| e.to_string());
     expect!["function `main`: argument `s` is int32, but float32 is declared"]
         .assert_eq(&e(Arg::Scalar(1i32.into())).err().unwrap_or_default());
     expect!["function `main`: argument `s` is a tensor"]
@@ -327,7 +329,7 @@ fn calls_that_the_interpreter_does_not_know() {
     let run = |e: Expr| {
         let b = buffer("B", &[1], DType::I32);
         let f = func(&[&b], Stmt::store(&b, vec![Expr::i32(0)], e));
-        let mut options = Options::default();
+        let mut options = RunOptions::default();
         options.externs.insert(
             "f".into(),
             Arc::new(|args: &[Scalar]| match args {
@@ -356,7 +358,7 @@ fn calls_that_the_interpreter_does_not_know() {
 fn pointers_of_unknown_extent_are_refused() {
     let p = Var::new("p", DType::HANDLE);
     let f = TensorFunc::new(vec![Param::Scalar(p)], Stmt::nop());
-    let e = run_func(&f, &[Arg::Scalar(0i32.into())], &Options::default()).map(|_| ());
+    let e = run_func(&f, &[Arg::Scalar(0i32.into())], &RunOptions::default()).map(|_| ());
     expect!["function `main`: parameter `p` is a pointer to memory of unknown size"]
         .assert_eq(&e.map_err(|e| e.to_string()).err().unwrap_or_default());
 }

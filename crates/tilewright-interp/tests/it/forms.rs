@@ -5,7 +5,7 @@
 //! only rules that hold were used, it must be proven.
 
 use proptest::prelude::*;
-use tilewright_interp::symbolic::{Options, Verdict, functions};
+use tilewright_interp::symbolic::{Verdict, VerifyOptions, functions};
 use tilewright_ir::{BinOp, DType, Expr, Module, Stmt, Tensor, TensorFunc, Var};
 
 use crate::build::{buffer, func, run, serial};
@@ -124,7 +124,8 @@ fn verdict(a: &Tree, b: &Tree, dtype: DType) -> Verdict {
         m.insert("f", map(t, dtype, 1));
         m
     };
-    functions(&module(a), "f", &module(b), "f", &Options::default()).expect("two good functions")
+    functions(&module(a), "f", &module(b), "f", &VerifyOptions::default())
+        .expect("two good functions")
 }
 
 /// Checks a pair on rows of three elements.

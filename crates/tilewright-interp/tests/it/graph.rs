@@ -1,7 +1,7 @@
 //! Modules: graph functions and their calls.
 
 use expect_test::{Expect, expect};
-use tilewright_interp::{Arg, Interpreter, Options, State, run_module, written_params};
+use tilewright_interp::{Arg, Interpreter, RunOptions, State, run_module, written_params};
 use tilewright_ir::{
     Attr, Attrs, Binding, BindingBlock, Buffer, DType, Expr, GraphExpr, GraphFunc, GraphType,
     GraphVar, Module, Param, Stmt, Tensor, TensorFunc, TensorType, Var,
@@ -90,7 +90,7 @@ fn a_graph_calls_tensor_functions_and_graph_functions() {
         assert_eq!(got, [times(2.0), times(4.0), times(1.0)]);
     }
     let m = module();
-    let mut i = Interpreter::new(&m, Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let mut i = Interpreter::new(&m, RunOptions::default()).unwrap_or_else(|e| panic!("{e}"));
     let out = i.run("main", &[iota(&[2])]).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(out.iter().map(|o| &*o.name).collect::<Vec<_>>(), ["y", "z", "x"]);
 }
@@ -155,7 +155,7 @@ fn arbitrary_elements_travel_between_functions() {
     let double = GraphExpr::call_tir("double", vec![make], t3());
     m.insert("main", graph(Vec::new(), Vec::new(), double));
     let mut interpreter =
-        Interpreter::new(&m, Options::default()).unwrap_or_else(|e| panic!("{e}"));
+        Interpreter::new(&m, RunOptions::default()).unwrap_or_else(|e| panic!("{e}"));
     let out = interpreter.run("main", &[]).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(out[0].states, Some(vec![State::Value, State::Undef, State::Undef]));
     assert_eq!(out[0].tensor.get_f64(0), 8.0);

@@ -3,7 +3,7 @@
 //! The type is `int8`, so that every value can be tried and sums wrap often.
 
 use proptest::prelude::*;
-use tilewright_interp::symbolic::{Options, Verdict, functions};
+use tilewright_interp::symbolic::{Verdict, VerifyOptions, functions};
 use tilewright_ir::{BinOp, DType, Expr, Module, Stmt, Tensor, TensorFunc, Var};
 
 use crate::build::{buffer, func, run, serial};
@@ -163,7 +163,7 @@ fn verdict(f: &TensorFunc, g: &TensorFunc, sets: bool) -> Verdict {
         m.insert("f", f.clone());
         m
     };
-    let options = Options { sets, ..Options::default() };
+    let options = VerifyOptions { sets, ..VerifyOptions::default() };
     functions(&module(f), "f", &module(g), "f", &options).expect("two good functions")
 }
 

@@ -1,4 +1,4 @@
-//! The interpreter on functions built by hand.
+//! The interpreter on functions that the tests build.
 
 mod arithmetic;
 mod at_once;

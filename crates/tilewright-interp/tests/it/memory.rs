@@ -1,6 +1,6 @@
 //! Views: buffers that share memory, regions, strides and offsets, reuse of allocations.
 
-use tilewright_interp::{Arg, Options, run_func};
+use tilewright_interp::{Arg, RunOptions, run_func};
 use tilewright_ir::{
     Block, Buffer, DType, Expr, IterKind, IterVar, MatchRegion, Param, Range, Region, Stmt,
     StmtKind, Tensor, TensorFunc, Var,
@@ -74,7 +74,7 @@ fn views_of_another_type_see_the_same_bytes() {
     ]);
     let body = declare(&floats, declare(&shorts, serial(&i, 4, body)));
     let f = func(&[&b, &space], body);
-    let out = run_with(&f, &[], &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let out = run_with(&f, &[], &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"));
     let got: Vec<f64> = (0..4).map(|i| out[0].tensor.get_f64(i)).collect();
     assert_eq!(got, [0.5, 101.5, 202.5, 303.5]);
     // The bytes of 1.5 in little-endian order.
@@ -263,6 +263,6 @@ fn tensors_without_axes_and_without_elements() {
     let empty = Tensor::zeros(DType::F32, &[0, 3]).unwrap_or_else(|e| panic!("{e}"));
     assert!(error(&f, std::slice::from_ref(&empty)).contains("`A[0, 0]` is out of range"));
     let never = TensorFunc::new(vec![Param::tensor(&a)], Stmt::nop());
-    let out = run_func(&never, &[Arg::Tensor(empty)], &Options::default());
+    let out = run_func(&never, &[Arg::Tensor(empty)], &RunOptions::default());
     assert!(out.is_ok_and(|o| o.outputs.is_empty()));
 }

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use proptest::prelude::*;
-use tilewright_interp::symbolic::{Options, Verdict, functions};
+use tilewright_interp::symbolic::{Verdict, VerifyOptions, functions};
 use tilewright_ir::{Block, Buffer, DType, Expr, Module, Result, Stmt, TensorFunc, Var};
 
 use crate::build::{buffer, func, serial};
 
-fn verify(a: TensorFunc, b: TensorFunc, options: &Options) -> Result<Verdict> {
+fn verify(a: TensorFunc, b: TensorFunc, options: &VerifyOptions) -> Result<Verdict> {
     let module = |f| {
         let mut m = Module::new();
         m.insert("f", f);
@@ -18,7 +18,7 @@ fn verify(a: TensorFunc, b: TensorFunc, options: &Options) -> Result<Verdict> {
 }
 
 fn text(a: TensorFunc, b: TensorFunc) -> String {
-    match verify(a, b, &Options::default()) {
+    match verify(a, b, &VerifyOptions::default()) {
         Ok(Verdict::Equal(_)) => "equal".to_owned(),
         Ok(Verdict::Differ(d)) => format!("{}: {} and {}", d.cell, d.terms[0], d.terms[1]),
         Ok(Verdict::Undecided(u)) => format!("undecided: {}", u.why),
@@ -66,7 +66,7 @@ fn floats_are_not_reassociated_unless_asked() {
     };
     let found = text(sum(true), sum(false));
     assert_eq!(found, "`B`[0]: (A[2] + (A[0] + A[1])) and (A[0] + (A[1] + A[2]))");
-    let options = Options { reassociate: true, ..Options::default() };
+    let options = VerifyOptions { reassociate: true, ..VerifyOptions::default() };
     let verdict = verify(sum(true), sum(false), &options);
     assert!(matches!(verdict, Ok(Verdict::Equal(_))), "{verdict:?}");
 }
@@ -90,7 +90,7 @@ fn arbitrary_values_are_permission_on_one_side() {
 }
 
 #[test]
-fn copies_of_what_nobody_wrote_are_no_use_of_it() {
+fn copies_of_unwritten_cells_are_no_use_of_them() {
     // `C` copies the whole of `M`, of which `written` elements are written; `B[i] = C[i] + 1`.
     let through = |written: i64, copied: bool| {
         let [a, b, m, c] = ["A", "B", "M", "C"].map(|name| buffer(name, &[6], DType::I32));
@@ -117,9 +117,9 @@ fn copies_of_what_nobody_wrote_are_no_use_of_it() {
 fn limits_end_undecided() {
     let f = || map(DType::F32, |x| x + 1.0);
     for options in [
-        Options { steps: 3, ..Options::default() },
-        Options { terms: 7, ..Options::default() },
-        Options { memory: 2, ..Options::default() },
+        VerifyOptions { steps: 3, ..VerifyOptions::default() },
+        VerifyOptions { terms: 7, ..VerifyOptions::default() },
+        VerifyOptions { memory: 2, ..VerifyOptions::default() },
     ] {
         let verdict = verify(f(), f(), &options);
         assert!(matches!(verdict, Ok(Verdict::Undecided(_))), "{verdict:?}");

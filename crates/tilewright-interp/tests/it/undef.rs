@@ -1,6 +1,6 @@
 //! Arbitrary values, and permission to read what was never written.
 
-use tilewright_interp::{Arg, Fill, Options, State, Uninitialised, run_func};
+use tilewright_interp::{Arg, Fill, RunOptions, State, Uninitialised, run_func};
 use tilewright_ir::{BinOp, Buffer, DType, Expr, Stmt, StmtKind, Tensor, TensorFunc, Var};
 
 use crate::build::*;
@@ -16,12 +16,12 @@ fn states(values: &[Expr]) -> Vec<bool> {
     let f = func(&[&b], Stmt::seq(stores));
     let mut found = Vec::new();
     for fill in FILLS {
-        let options = Options { fill, ..Options::default() };
+        let options = RunOptions { fill, ..RunOptions::default() };
         let out = run_with(&f, &[], &options).unwrap_or_else(|e| panic!("{}", e.render()));
         let states = out[0].states.clone().unwrap_or_else(|| vec![State::Value; values.len()]);
         found.push(states.iter().map(|s| *s == State::Undef).collect::<Vec<_>>());
         // What is not arbitrary does not depend on what the arbitrary values are.
-        let plain = run_with(&f, &[], &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+        let plain = run_with(&f, &[], &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"));
         for (i, s) in states.iter().enumerate() {
             let same = plain[0].tensor.get_f64(i) == out[0].tensor.get_f64(i);
             assert!(same || *s == State::Undef, "{:?} {fill:?}", values[i]);
@@ -97,7 +97,8 @@ fn cells_remember_that_they_are_arbitrary() {
         &copy,
     );
     let f = func(&[&b], Stmt::allocate(&t, Stmt::seq([body, serial(&j, 3, copy)])));
-    let out = run_with(&f, &[], &Options::default()).unwrap_or_else(|e| panic!("{}", e.render()));
+    let out =
+        run_with(&f, &[], &RunOptions::default()).unwrap_or_else(|e| panic!("{}", e.render()));
     assert_eq!(out[0].states, Some(vec![State::Undef, State::Value, State::Undef]));
     assert_eq!(out[0].first_missing(), Some((vec![0], State::Undef)));
     // Arbitrary elements of an output are no error; they come as the fill.
@@ -115,7 +116,8 @@ fn assuming_undef_permits_reading() {
     let copy = Stmt::store(&b, at(), t.load(at()) + 1.0);
     let with = Stmt::seq([write.clone(), permit, copy.clone()]);
     let f = func(&[&b], Stmt::allocate(&t, serial(&i, 4, with)));
-    let out = run_with(&f, &[], &Options::default()).unwrap_or_else(|e| panic!("{}", e.render()));
+    let out =
+        run_with(&f, &[], &RunOptions::default()).unwrap_or_else(|e| panic!("{}", e.render()));
     // What was written keeps its value, even where the assumption permits anything.
     let want = vec![State::Value, State::Value, State::Undef, State::Undef];
     assert_eq!(out[0].states, Some(want));
@@ -132,8 +134,11 @@ fn uninitialised_memory_may_count_as_arbitrary() {
     // A product with zero keeps what is arbitrary; code that needs the zero must say so.
     let product = Stmt::store(&b, at(), t.load(at()) * 0.0);
     let f = func(&[&b], Stmt::allocate(&t, serial(&i, 4, Stmt::seq([write, product]))));
-    let options =
-        Options { uninitialised: Uninitialised::Undef, fill: Fill::Nan, ..Options::default() };
+    let options = RunOptions {
+        uninitialised: Uninitialised::Undef,
+        fill: Fill::Nan,
+        ..RunOptions::default()
+    };
     let out = run_with(&f, &[], &options).unwrap_or_else(|e| panic!("{}", e.render()));
     let want = vec![State::Value, State::Value, State::Undef, State::Undef];
     assert_eq!(out[0].states, Some(want));
@@ -151,7 +156,7 @@ fn arguments_may_be_arbitrary_in_part() {
     let f = func(&[&a, &b], serial(&i, 3, body));
     let run = |states: [State; 3]| {
         let args = [Arg::Partial(iota(&[3]), states.to_vec()), Arg::Fresh(None)];
-        run_func(&f, &args, &Options::default())
+        run_func(&f, &args, &RunOptions::default())
     };
     let out = run([State::Value, State::Undef, State::Value]).unwrap_or_else(|e| panic!("{e}"));
     let b = &out.outputs[out.outputs.len() - 1];
@@ -166,7 +171,7 @@ fn random_fills_differ_and_repeat() {
     let i = Var::index("i");
     let f = func(&[&b], serial(&i, 64, Stmt::store(&b, vec![i.expr()], Expr::undef(DType::I64))));
     let run = |seed| {
-        let options = Options { fill: Fill::Random(seed), ..Options::default() };
+        let options = RunOptions { fill: Fill::Random(seed), ..RunOptions::default() };
         let out = run_with(&f, &[], &options).unwrap_or_else(|e| panic!("{e}"));
         out[0].tensor.clone()
     };
@@ -194,7 +199,7 @@ fn through_a_copy(dtype: DType, copied: impl Fn(&Var, Expr) -> Expr, read: i64) 
 }
 
 #[test]
-fn what_nobody_wrote_may_be_copied_and_no_more() {
+fn unwritten_cells_may_be_copied_and_no_more() {
     let tensors = [
         Tensor::from_slice(&[10], &[0f32, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]),
         Tensor::from_slice(&[10], &[0i32, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
@@ -231,7 +236,7 @@ fn a_copy_of_nothing_leaves_nothing() {
     let f = func(&[&a, &b], Stmt::allocate(&m, Stmt::seq([first, copy])));
     // `B` had values, of which one is left.
     let given = Tensor::from_slice(&[4], &[1i32, 2, 3, 4]).expect("four");
-    let outputs = run_with(&f, &[given.clone(), given], &Options::default()).expect("it runs");
+    let outputs = run_with(&f, &[given.clone(), given], &RunOptions::default()).expect("it runs");
     let states = outputs[0].states.as_ref().expect("not all are written");
     assert_eq!(states[..2], [State::Value, State::Unwritten]);
 }

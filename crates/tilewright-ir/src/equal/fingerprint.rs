@@ -2,7 +2,7 @@
 //!
 //! Variables and buffers are numbered by the order of their definition, so that names and
 //! identities do not count; a variable bound by a `let` expression counts by its value, so that
-//! the hash of an expression does not depend on where it stands and shared parts are hashed once.
+//! the hash of an expression does not depend on where it occurs and shared parts are hashed once.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,11 +12,11 @@ use crate::expr::{Expr, ExprKind, Var};
 use crate::func::{Param, TensorFunc};
 use crate::stmt::{Attr, Attrs, Block, ForKind, Range, Stmt, StmtKind};
 
-/// A hash such that well-formed functions that are equal under any [`Options`] of
+/// A hash such that well-formed functions that are equal under any [`Equality`] of
 /// [`tensor_funcs`] have equal hashes: names, regions, spans and the function's own name do not
 /// count. It is the same in every run of the same build.
 ///
-/// [`Options`]: crate::equal::Options
+/// [`Equality`]: crate::equal::Equality
 /// [`tensor_funcs`]: crate::equal::tensor_funcs
 pub fn fingerprint(f: &TensorFunc) -> u64 {
     let mut h = Finger::default();

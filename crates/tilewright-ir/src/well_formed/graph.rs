@@ -313,7 +313,7 @@ fn call_tir(
     outs: &[TensorType],
     scalars: &[Expr],
 ) -> Result<GraphType> {
-    // Scratch memory is nobody's argument.
+    // Scratch memory is not an argument of a call.
     let (params, _) = callee.split_params();
     let (n, m) = (params.len(), args.len() + outs.len() + scalars.len());
     require(n == m, || {

@@ -10,7 +10,7 @@ use super::one;
 use crate::build::{Builder, operand};
 use crate::data;
 use crate::fold;
-use crate::node::{Node, Value};
+use crate::node::{Imported, Node};
 
 /// Operands that one function combines at most, so that expressions stay shallow.
 const COMBINED: usize = 64;
@@ -25,7 +25,12 @@ pub(crate) fn scalar(t: &Tensor) -> Scalar {
 }
 
 /// Calls a function of one operand.
-pub(crate) fn apply(b: &mut Builder, base: &'static str, op: Unary, x: &Value) -> Result<Value> {
+pub(crate) fn apply(
+    b: &mut Builder,
+    base: &'static str,
+    op: Unary,
+    x: &Imported,
+) -> Result<Imported> {
     let of = operand(x);
     b.call(base, &(op, &of), std::slice::from_ref(x), || elementwise::unary(op, &of))
 }
@@ -35,9 +40,9 @@ pub(crate) fn combine(
     b: &mut Builder,
     base: &'static str,
     op: Binary,
-    x: &Value,
-    y: &Value,
-) -> Result<Value> {
+    x: &Imported,
+    y: &Imported,
+) -> Result<Imported> {
     let (of, with) = (operand(x), operand(y));
     b.call(base, &(op, &of, &with), &[x.clone(), y.clone()], || elementwise::binary(op, &of, &with))
 }
@@ -48,7 +53,7 @@ pub(crate) fn unary(
     b: &mut Builder,
     base: &'static str,
     op: Unary,
-) -> Result<Vec<Value>> {
+) -> Result<Vec<Imported>> {
     one(apply(b, base, op, node.input(0)?)?)
 }
 
@@ -58,7 +63,7 @@ pub(crate) fn binary(
     b: &mut Builder,
     base: &'static str,
     op: Binary,
-) -> Result<Vec<Value>> {
+) -> Result<Vec<Imported>> {
     one(combine(b, base, op, node.input(0)?, node.input(1)?)?)
 }
 
@@ -68,7 +73,7 @@ pub(crate) fn variadic(
     b: &mut Builder,
     base: &'static str,
     op: Variadic,
-) -> Result<Vec<Value>> {
+) -> Result<Vec<Imported>> {
     let inputs = node.all_inputs()?;
     if inputs.is_empty() {
         return Err(Error::model("there are no inputs"));
@@ -80,7 +85,7 @@ pub(crate) fn variadic(
         )));
     }
     let mut rest = inputs.into_iter();
-    let mut group: Vec<Value> = rest.by_ref().take(COMBINED).collect();
+    let mut group: Vec<Imported> = rest.by_ref().take(COMBINED).collect();
     loop {
         let value = if let ([x], true) = (group.as_slice(), op != Variadic::Mean) {
             // One operand comes back as it is, once its type is known to fit.
@@ -99,46 +104,46 @@ pub(crate) fn variadic(
     }
 }
 
-pub(crate) fn leaky_relu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn leaky_relu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let alpha = node.float_or("alpha", 0.01)?.into();
     unary(node, b, "leaky_relu", Unary::LeakyRelu { alpha })
 }
 
-pub(crate) fn thresholded_relu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn thresholded_relu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let alpha = node.float_or("alpha", 1.0)?.into();
     unary(node, b, "thresholded_relu", Unary::ThresholdedRelu { alpha })
 }
 
-pub(crate) fn hard_sigmoid(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn hard_sigmoid(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let alpha = node.float_or("alpha", 0.2)?.into();
     let beta = node.float_or("beta", 0.5)?.into();
     unary(node, b, "hard_sigmoid", Unary::HardSigmoid { alpha, beta })
 }
 
-pub(crate) fn elu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn elu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let alpha = node.float_or("alpha", 1.0)?.into();
     unary(node, b, "elu", Unary::Elu { alpha })
 }
 
-pub(crate) fn celu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn celu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let alpha = node.float_or("alpha", 1.0)?.into();
     unary(node, b, "celu", Unary::Celu { alpha })
 }
 
-pub(crate) fn selu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn selu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     // The specification gives the defaults with this many digits, as float32.
     let alpha = node.float_or("alpha", 1.673_263_2)?.into();
     let gamma = node.float_or("gamma", 1.050_701)?.into();
     unary(node, b, "selu", Unary::Selu { alpha, gamma })
 }
 
-pub(crate) fn swish(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn swish(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let alpha = node.float_or("alpha", 1.0)?.into();
     unary(node, b, "swish", Unary::Swish { alpha })
 }
 
 /// The second input, gated by the first.
-pub(crate) fn swiglu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn swiglu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (gate, x) = (node.input(0)?, node.input(1)?);
     if gate.shape() != x.shape() {
         return Err(Error::model(format!("{} and {} differ", operand(gate), operand(x))));
@@ -148,13 +153,13 @@ pub(crate) fn swiglu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     one(combine(b, "mul", Binary::Mul, &gate, x)?)
 }
 
-pub(crate) fn shrink(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn shrink(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let lambd = node.float_or("lambd", 0.5)?.into();
     let bias = node.float_or("bias", 0.0)?.into();
     unary(node, b, "shrink", Unary::Shrink { lambd, bias })
 }
 
-pub(crate) fn gelu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn gelu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let tanh = match node.text_or("approximate", "none")? {
         "none" => false,
         "tanh" => true,
@@ -163,14 +168,14 @@ pub(crate) fn gelu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     unary(node, b, "gelu", Unary::Gelu { tanh })
 }
 
-pub(crate) fn is_inf(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn is_inf(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let negative = node.flag("detect_negative", true)?;
     let positive = node.flag("detect_positive", true)?;
     unary(node, b, "is_inf", Unary::IsInf { negative, positive })
 }
 
 /// Bounds are attributes before opset 11, inputs after it.
-pub(crate) fn clip(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn clip(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     if node.opset < 11 {
         let low = Some(node.float_or("min", f32::MIN)?.into());
@@ -190,7 +195,7 @@ pub(crate) fn clip(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
         }
     }
     if [low, high].iter().flatten().all(|bound| bound.constant().is_some()) {
-        let of = |bound: Option<&Value>| bound.and_then(Value::constant).map(scalar);
+        let of = |bound: Option<&Imported>| bound.and_then(Imported::constant).map(scalar);
         return one(apply(b, "clip", Unary::Clip { low: of(low), high: of(high) }, x)?);
     }
     let mut value = x.clone();
@@ -205,7 +210,7 @@ pub(crate) fn clip(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
 }
 
 /// A power known at import may be done by multiplication.
-pub(crate) fn pow(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn pow(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, y) = (node.input(0)?, node.input(1)?);
     if let Some(power) = y.constant()
         && power.len() == 1
@@ -223,7 +228,7 @@ pub(crate) fn division(
     b: &mut Builder,
     base: &'static str,
     op: Binary,
-) -> Result<Vec<Value>> {
+) -> Result<Vec<Imported>> {
     let (x, y) = (node.input(0)?, node.input(1)?);
     // Where nothing is divided, the divisors do not matter.
     if !y.dtype().is_int() || x.shape().contains(&0) {
@@ -233,7 +238,7 @@ pub(crate) fn division(
     one(combine(b, base, op, x, &y)?)
 }
 
-pub(crate) fn modulo(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn modulo(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     match node.int_or("fmod", 0)? {
         0 => division(node, b, "mod", Binary::Mod),
         1 => division(node, b, "fmod", Binary::Fmod),
@@ -241,7 +246,7 @@ pub(crate) fn modulo(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     }
 }
 
-pub(crate) fn bit_shift(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn bit_shift(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     match node.text_or("direction", "")? {
         "LEFT" => binary(node, b, "shift_left", Binary::ShiftLeft),
         "RIGHT" => binary(node, b, "shift_right", Binary::ShiftRight),
@@ -249,7 +254,7 @@ pub(crate) fn bit_shift(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     }
 }
 
-pub(crate) fn select(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn select(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (c, x, y) = (node.input(0)?, node.input(1)?, node.input(2)?);
     if !c.dtype().is_bool() {
         return Err(Error::model(format!("the condition is {}, not bool", c.dtype())));
@@ -260,15 +265,15 @@ pub(crate) fn select(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
 }
 
 /// Converts a value; a constant at once.
-pub(crate) fn convert(b: &mut Builder, x: &Value, to: DType) -> Result<Value> {
+pub(crate) fn convert(b: &mut Builder, x: &Imported, to: DType) -> Result<Imported> {
     let of = operand(x);
     match x {
         _ if of.dtype == to => Ok(x.clone()),
-        Value::Const(t) => {
+        Imported::Const(t) => {
             b.budget.charge(&Operand::new(&of.shape, to))?;
-            fold::cast(t, to).map(Value::Const)
+            fold::cast(t, to).map(Imported::Const)
         }
-        Value::Var { .. } => {
+        Imported::Var { .. } => {
             b.call("cast", &(&of, to), std::slice::from_ref(x), || elementwise::cast(&of, to))
         }
     }
@@ -280,7 +285,7 @@ fn ignore_rounding(node: &Node) {
     node.ignore("round_mode");
 }
 
-pub(crate) fn cast(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn cast(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     ignore_rounding(node);
     let to = node.int("to")?.ok_or_else(|| Error::model("attribute `to` is missing"))?;
     let number = i32::try_from(to).unwrap_or(-1);
@@ -288,18 +293,18 @@ pub(crate) fn cast(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     one(convert(b, node.input(0)?, to)?)
 }
 
-pub(crate) fn cast_like(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn cast_like(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     ignore_rounding(node);
     let to = node.input(1)?.dtype();
     one(convert(b, node.input(0)?, to)?)
 }
 
-pub(crate) fn identity(node: &Node, _: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn identity(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
     one(node.input(0)?.clone())
 }
 
 /// Passes its input through, as it does outside of training; nothing was dropped.
-pub(crate) fn dropout(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn dropout(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if node.opset < 12 {
         node.ignore("ratio");
     } else {
@@ -319,7 +324,7 @@ pub(crate) fn dropout(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     }
     let mask = Operand::new(x.shape(), DType::BOOL);
     b.budget.charge(&mask)?;
-    let mask = Value::Const(fold::full(DType::BOOL, x.shape(), &[1])?);
+    let mask = Imported::Const(fold::full(DType::BOOL, x.shape(), &[1])?);
     // The mask was of the data's type at first.
     let of = if node.opset < 10 { x.dtype() } else { DType::BOOL };
     let mask = convert(b, &mask, of)?;

@@ -4,7 +4,7 @@ use tilewright_ir::{Error, Result};
 use tilewright_ops::check::{Need, checked};
 
 use crate::build::{Builder, operand};
-use crate::node::{Node, Value};
+use crate::node::{Imported, Node};
 
 /// The same integers, which end the run where one does not meet the need. `what` an element is is
 /// for the message, as in `index`.
@@ -15,13 +15,13 @@ pub(crate) fn demand(
     node: &Node,
     b: &mut Builder,
     what: &str,
-    x: &Value,
+    x: &Imported,
     need: &Need,
-) -> Result<Value> {
+) -> Result<Imported> {
     if !x.dtype().is_int() {
         return Err(Error::model(format!("the {what} is {}, not an integer", x.dtype())));
     }
-    if let Value::Const(t) = x {
+    if let Imported::Const(t) = x {
         return match need.violated_by(what, t) {
             None => Ok(x.clone()),
             Some(said) => Err(Error::model(said)),

@@ -8,14 +8,14 @@ use super::{movement, one};
 use crate::build::Builder;
 use crate::data;
 use crate::fold;
-use crate::node::{Node, Value};
+use crate::node::{Imported, Node};
 
 /// A list of numbers that the import has computed.
-pub(crate) fn list(values: &[i64]) -> Result<Value> {
-    Tensor::from_slice(&[values.len()], values).map(Value::Const)
+pub(crate) fn list(values: &[i64]) -> Result<Imported> {
+    Tensor::from_slice(&[values.len()], values).map(Imported::Const)
 }
 
-pub(crate) fn constant(node: &Node, _: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn constant(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
     let tensor = node.tensor("value")?;
     let floats = node.floats("value_floats")?;
     let ints = node.ints("value_ints")?;
@@ -28,7 +28,7 @@ pub(crate) fn constant(node: &Node, _: &mut Builder) -> Result<Vec<Value>> {
     ];
     let mut given = given.into_iter().flatten();
     match (given.next(), given.next()) {
-        (Some(t), None) => one(Value::Const(t)),
+        (Some(t), None) => one(Imported::Const(t)),
         (Some(_), Some(_)) => Err(Error::model("several values are given")),
         // An attribute with a value of another kind is refused by its name.
         (None, _) => match node.finish() {
@@ -38,7 +38,7 @@ pub(crate) fn constant(node: &Node, _: &mut Builder) -> Result<Vec<Value>> {
     }
 }
 
-pub(crate) fn constant_of_shape(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn constant_of_shape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let shape =
         node.constant_ints(0, "input")?.ok_or_else(|| Error::model("input 0 is missing"))?;
     let shape = movement::checked_shape(&shape)?;
@@ -51,10 +51,10 @@ pub(crate) fn constant_of_shape(node: &Node, b: &mut Builder) -> Result<Vec<Valu
         )));
     }
     b.budget.charge(&Operand::new(&shape, value.dtype()))?;
-    one(Value::Const(fold::full(value.dtype(), &shape, value.bytes())?))
+    one(Imported::Const(fold::full(value.dtype(), &shape, value.bytes())?))
 }
 
-pub(crate) fn shape(node: &Node, _: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn shape(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
     let shape = node.input(0)?.shape();
     let rank = shape.len() as i64;
     let (mut start, mut end) = (0, rank);
@@ -67,13 +67,13 @@ pub(crate) fn shape(node: &Node, _: &mut Builder) -> Result<Vec<Value>> {
     one(list(&part.iter().map(|&d| d as i64).collect::<Vec<_>>())?)
 }
 
-pub(crate) fn size(node: &Node, _: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn size(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
     let count: usize = node.input(0)?.shape().iter().product();
-    one(Value::Const(Tensor::from_slice(&[], &[count as i64])?))
+    one(Imported::Const(Tensor::from_slice(&[], &[count as i64])?))
 }
 
 /// As many numbers as lie between start and limit.
-pub(crate) fn range(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn range(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if node.opset >= 27 {
         // How narrow floats are summed; here each element is computed by itself.
         node.ignore("stash_type");
@@ -116,7 +116,7 @@ pub(crate) fn range(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     })?)
 }
 
-pub(crate) fn eye_like(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn eye_like(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let &[rows, columns] = x.shape() else {
         return Err(Error::model(format!(

@@ -6,12 +6,12 @@ use tilewright_ops::{Operand, einsum};
 
 use super::{one, window};
 use crate::build::{Builder, operand};
-use crate::node::{Node, Value};
+use crate::node::{Imported, Node};
 
 /// A convolution with constant weights, kept so that a batch normalisation can join it.
 pub(crate) struct Convolution {
     params: Conv,
-    x: Value,
+    x: Imported,
     weights: Tensor,
     bias: Option<Tensor>,
     result: GraphVar,
@@ -19,14 +19,14 @@ pub(crate) struct Convolution {
     pub(crate) uses: usize,
 }
 
-pub(crate) fn matmul(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn matmul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, y) = (node.input(0)?, node.input(1)?);
     let (of, with) = (operand(x), operand(y));
     let args = [x.clone(), y.clone()];
     one(b.call("matmul", &(&of, &with), &args, || contraction::matmul(&of, &with))?)
 }
 
-pub(crate) fn gemm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn gemm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, y) = (node.input(0)?, node.input(1)?);
     let c = match node.opset {
         ..11 => Some(node.input(2)?),
@@ -45,12 +45,12 @@ pub(crate) fn gemm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
         beta: node.float_or("beta", 1.0)?.into(),
         ..Gemm::new(operand(x), operand(y))
     };
-    let args: Vec<Value> = [x, y].into_iter().chain(c).cloned().collect();
+    let args: Vec<Imported> = [x, y].into_iter().chain(c).cloned().collect();
     one(b.call("gemm", &params, &args, || contraction::gemm(&params))?)
 }
 
 /// A sum of products in Einstein's notation.
-pub(crate) fn einsum(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn einsum(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let inputs = node.all_inputs()?;
     let equation = node.text_or("equation", "")?;
     let of: Vec<Operand> = inputs.iter().map(operand).collect();
@@ -58,7 +58,7 @@ pub(crate) fn einsum(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
 }
 
 /// The weights' window, which the attribute may repeat.
-fn kernel(node: &Node, w: &Value) -> Result<Vec<usize>> {
+fn kernel(node: &Node, w: &Imported) -> Result<Vec<usize>> {
     let of_weights = w.shape().get(2..).unwrap_or_default().to_vec();
     let given = window::sizes(node, "kernel_shape", of_weights.len(), 1, 1)?;
     match node.ints("kernel_shape")? {
@@ -79,7 +79,7 @@ fn groups(node: &Node) -> Result<usize> {
 }
 
 /// The bias must have the type of the data; the operators check all else.
-fn bias<'a>(node: &'a Node, x: &Value, channels: usize) -> Result<Option<&'a Value>> {
+fn bias<'a>(node: &'a Node, x: &Imported, channels: usize) -> Result<Option<&'a Imported>> {
     let bias = node.optional(2);
     match bias {
         Some(b) if b.dtype() != x.dtype() || b.shape() != [channels] => Err(Error::model(format!(
@@ -91,7 +91,7 @@ fn bias<'a>(node: &'a Node, x: &Value, channels: usize) -> Result<Option<&'a Val
     }
 }
 
-pub(crate) fn conv(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, w) = (node.input(0)?, node.input(1)?);
     let kernel = kernel(node, w)?;
     let extents = x.shape().get(2..).unwrap_or_default();
@@ -108,9 +108,9 @@ pub(crate) fn conv(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
         pads_end: windows.end,
         groups: groups(node)?,
     };
-    let args: Vec<Value> = [x, w].into_iter().chain(bias).cloned().collect();
+    let args: Vec<Imported> = [x, w].into_iter().chain(bias).cloned().collect();
     let result = b.call("conv", &params, &args, || contraction::conv(&params))?;
-    if let (Value::Var { var, .. }, Some(weights)) = (&result, w.constant())
+    if let (Imported::Var { var, .. }, Some(weights)) = (&result, w.constant())
         && bias.is_none_or(|b| b.constant().is_some())
         && matches!(params.w.dtype, DType::F32 | DType::F64)
     {
@@ -118,7 +118,7 @@ pub(crate) fn conv(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
             params,
             x: x.clone(),
             weights: weights.clone(),
-            bias: bias.and_then(Value::constant).cloned(),
+            bias: bias.and_then(Imported::constant).cloned(),
             result: var.clone(),
             uses: 0,
         };
@@ -131,11 +131,11 @@ pub(crate) fn conv(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
 /// moved by `shift`, one number a channel. Nothing where there is none, or others read its result.
 pub(crate) fn rescale(
     b: &mut Builder,
-    x: &Value,
+    x: &Imported,
     scale: &[f64],
     shift: &[f64],
-) -> Result<Option<Value>> {
-    let Value::Var { var, .. } = x else { return Ok(None) };
+) -> Result<Option<Imported>> {
+    let Imported::Var { var, .. } = x else { return Ok(None) };
     let fits = |c: &Convolution| c.uses == 1 && c.params.w.shape.first() == Some(&scale.len());
     if !b.convolutions.get(&var.id()).is_some_and(fits) {
         return Ok(None);
@@ -165,11 +165,11 @@ pub(crate) fn rescale(
     }
     b.take_back(&conv.result);
     let params = Conv { bias: true, ..conv.params };
-    let args = [conv.x, Value::Const(weights), Value::Const(bias)];
+    let args = [conv.x, Imported::Const(weights), Imported::Const(bias)];
     b.call("conv", &params, &args, || contraction::conv(&params)).map(Some)
 }
 
-pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, w) = (node.input(0)?, node.input(1)?);
     let kernel = kernel(node, w)?;
     let extents = x.shape().get(2..).unwrap_or_default();
@@ -240,6 +240,6 @@ pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Value>>
         output_padding,
         groups,
     };
-    let args: Vec<Value> = [x, w].into_iter().chain(bias).cloned().collect();
+    let args: Vec<Imported> = [x, w].into_iter().chain(bias).cloned().collect();
     one(b.call("conv_transpose", &params, &args, || contraction::conv_transpose(&params))?)
 }

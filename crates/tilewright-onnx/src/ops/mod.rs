@@ -17,9 +17,9 @@ pub(crate) mod window;
 
 use tilewright_ir::Result;
 
-use crate::node::Value;
+use crate::node::Imported;
 
 /// The one result of an operator.
-pub(crate) fn one(value: Value) -> Result<Vec<Value>> {
+pub(crate) fn one(value: Imported) -> Result<Vec<Imported>> {
     Ok(vec![value])
 }

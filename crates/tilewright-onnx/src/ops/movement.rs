@@ -14,7 +14,7 @@ use super::one;
 use crate::build::{Builder, check_extents, operand, too_many_axes};
 use crate::dims::MAX_RANK;
 use crate::fold::{self, View, row_major};
-use crate::node::{Node, Value, axes, axis};
+use crate::node::{Imported, Node, axes, axis};
 
 /// Extents that a model computes.
 pub(crate) fn checked_shape(list: &[i64]) -> Result<Vec<usize>> {
@@ -30,20 +30,20 @@ pub(crate) fn checked_shape(list: &[i64]) -> Result<Vec<usize>> {
 }
 
 /// A view of a constant as a constant.
-fn moved(b: &mut Builder, t: &Tensor, view: &View) -> Result<Value> {
+fn moved(b: &mut Builder, t: &Tensor, view: &View) -> Result<Imported> {
     b.budget.charge(&Operand::new(&view.shape, t.dtype()))?;
-    fold::materialize(t, view).map(Value::Const)
+    fold::materialize(t, view).map(Imported::Const)
 }
 
 /// The same elements under another shape of as many elements.
-pub(crate) fn reshape_to(b: &mut Builder, x: &Value, shape: &[usize]) -> Result<Value> {
+pub(crate) fn reshape_to(b: &mut Builder, x: &Imported, shape: &[usize]) -> Result<Imported> {
     if shape.len() > MAX_RANK {
         return Err(too_many_axes(shape.len()));
     }
     match x {
         _ if x.shape() == shape => Ok(x.clone()),
-        Value::Const(t) => t.reshape(shape).map(Value::Const),
-        Value::Var { .. } => {
+        Imported::Const(t) => t.reshape(shape).map(Imported::Const),
+        Imported::Var { .. } => {
             let of = operand(x);
             b.call("reshape", &(&of, shape), std::slice::from_ref(x), || {
                 movement::reshape(&of, shape)
@@ -53,7 +53,7 @@ pub(crate) fn reshape_to(b: &mut Builder, x: &Value, shape: &[usize]) -> Result<
 }
 
 /// Zero keeps an extent (unless `allowzero`), -1 is what remains.
-pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let wanted = node
         .constant_ints(1, "shape")?
@@ -86,7 +86,7 @@ pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     one(reshape_to(b, x, &shape)?)
 }
 
-pub(crate) fn flatten(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn flatten(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let at = match node.int_or("axis", 1)? {
         at if at == x.rank() as i64 => x.rank(),
@@ -106,7 +106,7 @@ fn given_axes(node: &Node) -> Result<Option<Vec<i64>>> {
     }
 }
 
-pub(crate) fn squeeze(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn squeeze(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let gone: Vec<usize> = match given_axes(node)? {
         Some(list) => axes(&list, x.rank())?,
@@ -123,7 +123,7 @@ pub(crate) fn squeeze(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     one(reshape_to(b, x, &shape)?)
 }
 
-pub(crate) fn unsqueeze(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn unsqueeze(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let list = given_axes(node)?.ok_or_else(|| Error::model("the axes are not given"))?;
     let rank = x.rank() + list.len();
@@ -137,7 +137,7 @@ pub(crate) fn unsqueeze(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     one(reshape_to(b, x, &shape)?)
 }
 
-pub(crate) fn transpose(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn transpose(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let rank = x.rank();
     let order = match node.ints("perm")? {
@@ -151,8 +151,8 @@ pub(crate) fn transpose(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
 }
 
 /// Axes in another order.
-fn transpose_by(b: &mut Builder, x: &Value, order: &[usize]) -> Result<Value> {
-    if let Value::Const(t) = x {
+fn transpose_by(b: &mut Builder, x: &Imported, order: &[usize]) -> Result<Imported> {
+    if let Imported::Const(t) = x {
         let steps = row_major(t.shape());
         let view = View {
             offset: 0,
@@ -165,7 +165,7 @@ fn transpose_by(b: &mut Builder, x: &Value, order: &[usize]) -> Result<Value> {
     b.call("transpose", &(&of, order), std::slice::from_ref(x), || movement::transpose(&of, order))
 }
 
-pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let parts = node.all_inputs()?;
     let first = parts.first().ok_or_else(|| Error::model("there are no inputs"))?;
     let at = node.int("axis")?.ok_or_else(|| Error::model("attribute `axis` is missing"))?;
@@ -192,10 +192,10 @@ pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
         shape[at] = parts.iter().fold(0, |sum, p| p.shape()[at].saturating_add(sum));
         check_extents(&shape)?;
         b.budget.charge(&Operand::new(&shape, first.dtype()))?;
-        return one(Value::Const(fold::concat(&constants, at)?));
+        return one(Imported::Const(fold::concat(&constants, at)?));
     }
     // A part without elements adds nothing.
-    let parts: Vec<Value> = parts.into_iter().filter(|p| p.shape()[at] > 0).collect();
+    let parts: Vec<Imported> = parts.into_iter().filter(|p| p.shape()[at] > 0).collect();
     match parts.as_slice() {
         [only] => one(only.clone()),
         parts => {
@@ -208,7 +208,7 @@ pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
 
 /// Sizes are an attribute before opset 13, an input from then on; without them the parts are
 /// equal, but for a smaller last one from opset 18 on.
-pub(crate) fn split(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn split(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let at = axis(node.int_or("axis", 0)?, x.rank())?;
     let extent = x.shape()[at];
@@ -253,7 +253,7 @@ pub(crate) fn split(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
             "{extent} elements do not split into {outputs} outputs of the sizes {sizes:?}"
         )));
     }
-    if let Value::Const(t) = x {
+    if let Imported::Const(t) = x {
         let steps = row_major(t.shape());
         let mut offset = 0;
         let mut parts = Vec::with_capacity(outputs);
@@ -280,7 +280,7 @@ fn checked_sizes(list: &[i64]) -> Result<Vec<usize>> {
 }
 
 /// Bounds are attributes before opset 10, inputs from then on.
-pub(crate) fn slice(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn slice(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let missing = |what| move || Error::model(format!("`{what}` is missing"));
     let (starts, ends, along, steps) = if node.opset < 10 {
@@ -312,7 +312,7 @@ pub(crate) fn slice(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     }
     // Smaller steps than this cannot be told apart: none reaches a second element.
     let steps: Vec<i64> = steps.iter().map(|s| s.clamp(&-(1 << 40), &(1 << 40))).copied().collect();
-    if let Value::Const(t) = x {
+    if let Imported::Const(t) = x {
         let mut view = View { offset: 0, shape: t.shape().to_vec(), steps: row_major(t.shape()) };
         for (k, &at) in along.iter().enumerate() {
             let (first, count) = positions(t.shape()[at], starts[k], ends[k], steps[k]);
@@ -350,7 +350,7 @@ fn positions(extent: usize, start: i64, end: i64, step: i64) -> (i64, usize) {
 }
 
 /// Amounts and value are attributes before opset 11, inputs from then on.
-pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let rank = x.rank();
     // A value that is known only when the model runs.
@@ -414,7 +414,7 @@ pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     })?)
 }
 
-pub(crate) fn expand(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn expand(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let wanted = node
         .constant_ints(1, "shape")?
@@ -425,7 +425,7 @@ pub(crate) fn expand(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     if shape == x.shape() {
         return one(x.clone());
     }
-    if let Value::Const(t) = x {
+    if let Imported::Const(t) = x {
         let added = shape.len() - t.shape().len();
         let own = row_major(t.shape());
         let step = |k: usize| match k.checked_sub(added) {
@@ -441,7 +441,7 @@ pub(crate) fn expand(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     })?)
 }
 
-pub(crate) fn tile(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn tile(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let repeats = node
         .constant_ints(1, "repeats")?
@@ -462,16 +462,16 @@ pub(crate) fn tile(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
 /// Slices of a value along an axis.
 pub(crate) fn gather_along(
     b: &mut Builder,
-    x: &Value,
-    indices: &Value,
+    x: &Imported,
+    indices: &Imported,
     at: usize,
-) -> Result<Value> {
+) -> Result<Imported> {
     let (of, with, at) = (operand(x), operand(indices), at as i64);
     let args = [x.clone(), indices.clone()];
     b.call("gather", &(&of, &with, at), &args, || movement::gather(&of, &with, at))
 }
 
-pub(crate) fn gather(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn gather(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, indices) = (node.input(0)?, node.input(1)?);
     let at = axis(node.int_or("axis", 0)?, x.rank())?;
     let rank = x.rank() + indices.rank() - 1;
@@ -482,7 +482,7 @@ pub(crate) fn gather(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     one(gather_along(b, x, &indices, at)?)
 }
 
-pub(crate) fn gather_elements(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn gather_elements(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, indices) = (node.input(0)?, node.input(1)?);
     let at = axis(node.int_or("axis", 0)?, x.rank())?;
     let indices = demand(node, b, "index", indices, &Need::position(x.shape()[at]))?;
@@ -493,7 +493,7 @@ pub(crate) fn gather_elements(node: &Node, b: &mut Builder) -> Result<Vec<Value>
     })?)
 }
 
-pub(crate) fn gather_nd(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn gather_nd(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, indices) = (node.input(0)?, node.input(1)?);
     let batch = if node.opset >= 12 { node.int_or("batch_dims", 0)? } else { 0 };
     let batch = usize::try_from(batch)
@@ -515,10 +515,10 @@ pub(crate) fn gather_nd(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
 fn demand_tuples(
     node: &Node,
     b: &mut Builder,
-    x: &Value,
-    indices: &Value,
+    x: &Imported,
+    indices: &Imported,
     batch: usize,
-) -> Result<Value> {
+) -> Result<Imported> {
     let depth = indices.shape().last().copied().unwrap_or(0);
     let extents = x.shape().get(batch..).and_then(|rest| rest.get(..depth));
     match extents {
@@ -548,7 +548,7 @@ fn scatter_mode(node: &Node) -> Result<ScatterMode> {
 }
 
 /// The updates must have the type of the data.
-fn scatter_inputs<'a>(node: &'a Node) -> Result<[&'a Value; 3]> {
+fn scatter_inputs<'a>(node: &'a Node) -> Result<[&'a Imported; 3]> {
     let inputs = [node.input(0)?, node.input(1)?, node.input(2)?];
     match inputs[2].dtype() == inputs[0].dtype() {
         true => Ok(inputs),
@@ -560,7 +560,7 @@ fn scatter_inputs<'a>(node: &'a Node) -> Result<[&'a Value; 3]> {
     }
 }
 
-pub(crate) fn scatter_elements(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn scatter_elements(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let [x, indices, updates] = scatter_inputs(node)?;
     let at = axis(node.int_or("axis", 0)?, x.rank())?;
     if updates.shape() != indices.shape() {
@@ -579,7 +579,7 @@ pub(crate) fn scatter_elements(node: &Node, b: &mut Builder) -> Result<Vec<Value
     })?)
 }
 
-pub(crate) fn scatter_nd(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn scatter_nd(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let [x, indices, updates] = scatter_inputs(node)?;
     let depth = indices.shape().last().copied().unwrap_or(0);
     let outer = indices.shape().split_last().map_or(&[][..], |(_, outer)| outer);
@@ -608,7 +608,7 @@ fn block_size(node: &Node) -> Result<usize> {
     }
 }
 
-pub(crate) fn depth_to_space(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn depth_to_space(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let block = block_size(node)?;
     let order = match node.opset {
@@ -626,7 +626,7 @@ pub(crate) fn depth_to_space(node: &Node, b: &mut Builder) -> Result<Vec<Value>>
 }
 
 /// The order of the channels can be chosen from opset 28 on.
-pub(crate) fn space_to_depth(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn space_to_depth(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let block = block_size(node)?;
     let mode = if node.opset >= 28 { node.text_or("mode", "DCR")? } else { "DCR" };
@@ -657,7 +657,7 @@ pub(crate) fn space_to_depth(node: &Node, b: &mut Builder) -> Result<Vec<Value>>
 }
 
 /// The diagonal may be data.
-pub(crate) fn trilu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn trilu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let upper = node.flag("upper", true)?;
     let of = operand(x);
@@ -669,7 +669,7 @@ pub(crate) fn trilu(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
                 operand(k)
             )));
         }
-        Some(Value::Const(k)) => k.get_i128(0) as i64,
+        Some(Imported::Const(k)) => k.get_i128(0) as i64,
         Some(k) => {
             let k = reshape_to(b, k, &[])?;
             return one(
@@ -701,7 +701,7 @@ fn trilu_at(x: &Operand, upper: bool) -> Result<TensorFunc> {
     te::func([&t, &k], [&out])
 }
 
-pub(crate) fn reverse_sequence(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn reverse_sequence(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, lengths) = (node.input(0)?, node.input(1)?);
     let pair = (node.int_or("batch_axis", 1)?, node.int_or("time_axis", 0)?);
     let (batch, time) = match pair {
@@ -731,7 +731,7 @@ pub(crate) fn reverse_sequence(node: &Node, b: &mut Builder) -> Result<Vec<Value
     })?)
 }
 
-pub(crate) fn one_hot(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn one_hot(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (indices, values) = (node.input(0)?, node.input(2)?);
     let depth = node
         .constant_scalar(1, "depth")?

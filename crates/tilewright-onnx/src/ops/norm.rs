@@ -7,7 +7,7 @@ use tilewright_ops::norm::{self, BatchNorm, LayerNorm, Lrn};
 use super::{arithmetic, contraction, movement, one};
 use crate::build::{Builder, operand};
 use crate::fold;
-use crate::node::{Node, Value, axes, axis};
+use crate::node::{Imported, Node, axes, axis};
 
 /// The functions of the softmax family: their names, and how they come about.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) enum Family {
 }
 
 /// Before opset 13, all axes from the given one on count as one.
-pub(crate) fn softmax(node: &Node, b: &mut Builder, family: Family) -> Result<Vec<Value>> {
+pub(crate) fn softmax(node: &Node, b: &mut Builder, family: Family) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let of = operand(x);
     let args = std::slice::from_ref(x);
@@ -66,9 +66,9 @@ pub(crate) fn softmax(node: &Node, b: &mut Builder, family: Family) -> Result<Ve
 
 /// With constant statistics this is a factor and an addend a channel, which go into the weights
 /// of a convolution before it where there is one.
-pub(crate) fn batch_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn batch_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let parts: Vec<&Value> = (1..5).map(|i| node.input(i)).collect::<Result<_>>()?;
+    let parts: Vec<&Imported> = (1..5).map(|i| node.input(i)).collect::<Result<_>>()?;
     let epsilon = f64::from(node.float_or("epsilon", 1e-5)?);
     node.ignore("momentum");
     let training = node.opset >= 14 && node.flag("training_mode", false)?;
@@ -104,7 +104,7 @@ pub(crate) fn batch_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
         shape.resize(x.rank().saturating_sub(1).max(1), 1);
         let constant = |values: &[f64]| {
             let t = Tensor::from_slice(&shape, values)?;
-            fold::cast(&t, x.dtype()).map(Value::Const)
+            fold::cast(&t, x.dtype()).map(Imported::Const)
         };
         let scaled = arithmetic::combine(b, "mul", Binary::Mul, x, &constant(&scale)?)?;
         return one(arithmetic::combine(b, "add", Binary::Add, &scaled, &constant(&shift)?)?);
@@ -114,12 +114,12 @@ pub(crate) fn batch_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     if parts[1].dtype() != params.scale || parts[3].dtype() != params.stats {
         return Err(Error::model("scale and bias, and mean and variance, must have equal types"));
     }
-    let args: Vec<Value> = [x].into_iter().chain(parts).cloned().collect();
+    let args: Vec<Imported> = [x].into_iter().chain(parts).cloned().collect();
     one(b.call("batch_norm", &params, &args, || norm::batch_norm(&params))?)
 }
 
 /// Scale or bias must have the type of the data and this shape.
-fn check_channels(value: &Value, x: &Value, count: usize) -> Result<()> {
+fn check_channels(value: &Imported, x: &Imported, count: usize) -> Result<()> {
     match value.dtype() == x.dtype() && value.shape() == [count] {
         true => Ok(()),
         false => Err(Error::model(format!(
@@ -130,7 +130,7 @@ fn check_channels(value: &Value, x: &Value, count: usize) -> Result<()> {
     }
 }
 
-pub(crate) fn instance_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn instance_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, scale, bias) = (node.input(0)?, node.input(1)?, node.input(2)?);
     let channels = x.shape().get(1).copied().unwrap_or(0);
     check_channels(scale, x, channels)?;
@@ -149,7 +149,7 @@ fn stash_type(node: &Node) -> Result<()> {
     }
 }
 
-pub(crate) fn group_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn group_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, scale, bias) = (node.input(0)?, node.input(1)?, node.input(2)?);
     let groups = match node.int("num_groups")?.map(usize::try_from) {
         Some(Ok(groups @ 1..)) => groups,
@@ -171,7 +171,7 @@ pub(crate) fn group_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     })?)
 }
 
-pub(crate) fn layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, scale, bias) = (node.input(0)?, node.input(1)?, node.optional(2));
     stash_type(node)?;
     if let Some(v) = [Some(scale), bias].into_iter().flatten().find(|v| v.dtype() != x.dtype()) {
@@ -185,11 +185,11 @@ pub(crate) fn layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
         statistics: node.output_count() > 1,
         x: operand(x),
     };
-    let args: Vec<Value> = [x, scale].into_iter().chain(bias).cloned().collect();
+    let args: Vec<Imported> = [x, scale].into_iter().chain(bias).cloned().collect();
     b.call_many("layer_norm", &params, &args, || norm::layer_norm(&params))
 }
 
-pub(crate) fn rms_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn rms_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, scale) = (node.input(0)?, node.input(1)?);
     stash_type(node)?;
     if scale.dtype() != x.dtype() {
@@ -204,7 +204,7 @@ pub(crate) fn rms_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     })?)
 }
 
-pub(crate) fn mean_variance_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn mean_variance_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let list = node.ints("axes")?.unwrap_or_else(|| vec![0, 2, 3]);
     let over: Vec<i64> = axes(&list, x.rank())?.into_iter().map(|a| a as i64).collect();
@@ -213,7 +213,7 @@ pub(crate) fn mean_variance_norm(node: &Node, b: &mut Builder) -> Result<Vec<Val
     one(b.call("mean_variance_norm", &(&of, &over), args, || norm::mean_variance_norm(&of, &over))?)
 }
 
-pub(crate) fn lp_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn lp_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let at = axis(node.int_or("axis", -1)?, x.rank())? as i64;
     let p = match node.int_or("p", 2)? {
@@ -226,7 +226,7 @@ pub(crate) fn lp_norm(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     one(b.call("lp_norm", &(&of, at, p), args, || norm::lp_norm(&of, at, p))?)
 }
 
-pub(crate) fn lrn(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn lrn(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let size = match node.int("size")?.map(usize::try_from) {
         Some(Ok(size @ 1..)) => size,

@@ -5,7 +5,7 @@ use tilewright_ops::pool::{self, Pool};
 
 use super::{one, window};
 use crate::build::{Builder, operand};
-use crate::node::{Node, Value};
+use crate::node::{Imported, Node};
 
 /// Reads what all pools share.
 fn parameters(node: &Node) -> Result<Pool> {
@@ -30,7 +30,7 @@ fn parameters(node: &Node) -> Result<Pool> {
     })
 }
 
-pub(crate) fn max_pool(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn max_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let params = parameters(node)?;
     let args = [node.input(0)?.clone()];
     let column_major = match node.int_or("storage_order", 0)? {
@@ -46,7 +46,7 @@ pub(crate) fn max_pool(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     })
 }
 
-pub(crate) fn average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let params = parameters(node)?;
     let include = node.flag("count_include_pad", false)?;
     let args = [node.input(0)?.clone()];
@@ -64,26 +64,26 @@ fn norm(node: &Node) -> Result<u32> {
     }
 }
 
-pub(crate) fn lp_pool(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn lp_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let params = parameters(node)?;
     let p = norm(node)?;
     let args = [node.input(0)?.clone()];
     one(b.call("lp_pool", &(&params, p), &args, || pool::lp_pool(&params, p))?)
 }
 
-pub(crate) fn global_max_pool(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn global_max_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = operand(node.input(0)?);
     let args = [node.input(0)?.clone()];
     one(b.call("global_max_pool", &x, &args, || pool::global_max_pool(&x))?)
 }
 
-pub(crate) fn global_average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn global_average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = operand(node.input(0)?);
     let args = [node.input(0)?.clone()];
     one(b.call("global_average_pool", &x, &args, || pool::global_average_pool(&x))?)
 }
 
-pub(crate) fn global_lp_pool(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn global_lp_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = operand(node.input(0)?);
     let p = norm(node)?;
     let args = [node.input(0)?.clone()];

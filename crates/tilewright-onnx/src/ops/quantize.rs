@@ -6,13 +6,13 @@ use tilewright_ops::quantize::{self, Quantization};
 use super::{arithmetic, movement, one};
 use crate::build::{Builder, operand};
 use crate::data;
-use crate::node::{Node, Value, axis};
+use crate::node::{Imported, Node, axis};
 
 /// Inputs of a quantisation in the form that the operators take.
 struct Parts {
-    x: Value,
-    scale: Value,
-    zero: Option<Value>,
+    x: Imported,
+    scale: Imported,
+    zero: Option<Imported>,
     quantization: Quantization,
     /// The shape of the result, where `x` was flattened.
     shape: Vec<usize>,
@@ -70,8 +70,8 @@ fn parts(node: &Node, b: &mut Builder) -> Result<Parts> {
     }
     let count: usize = shape.iter().product();
     let indices: Vec<i64> = (0..shape[at]).map(|i| (i / size) as i64).collect();
-    let indices = Value::Const(Tensor::from_slice(&[shape[at]], &indices)?);
-    let mut repeated = |value: &Value| {
+    let indices = Imported::Const(Tensor::from_slice(&[shape[at]], &indices)?);
+    let mut repeated = |value: &Imported| {
         let all = movement::gather_along(b, value, &indices, at)?;
         movement::reshape_to(b, &all, &[count])
     };
@@ -97,7 +97,7 @@ fn named_type(node: &Node, name: &'static str) -> Result<Option<DType>> {
     }
 }
 
-pub(crate) fn quantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn quantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     node.ignore("saturate");
     let p = parts(node, b)?;
     let stated = if node.opset >= 21 { named_type(node, "output_dtype")? } else { None };
@@ -118,14 +118,14 @@ pub(crate) fn quantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Value>
         return Err(node.unsupported_value("precision", precision, "float32"));
     }
     let of = operand(&p.x);
-    let args: Vec<Value> = [p.x, p.scale].into_iter().chain(p.zero).collect();
+    let args: Vec<Imported> = [p.x, p.scale].into_iter().chain(p.zero).collect();
     let y = b.call("quantize_linear", &(&of, &p.quantization, to), &args, || {
         quantize::quantize_linear(&of, &p.quantization, to)
     })?;
     one(movement::reshape_to(b, &y, &p.shape)?)
 }
 
-pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let p = parts(node, b)?;
     if let Some(zero) = &p.zero
         && zero.dtype() != p.x.dtype()
@@ -138,7 +138,7 @@ pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Valu
     }
     let to = if node.opset >= 23 { named_type(node, "output_dtype")? } else { None };
     let of = operand(&p.x);
-    let args: Vec<Value> = [p.x, p.scale].into_iter().chain(p.zero).collect();
+    let args: Vec<Imported> = [p.x, p.scale].into_iter().chain(p.zero).collect();
     let y = b.call("dequantize_linear", &(&of, &p.quantization), &args, || {
         quantize::dequantize_linear(&of, &p.quantization)
     })?;
@@ -147,7 +147,7 @@ pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Valu
     one(arithmetic::convert(b, &y, to)?)
 }
 
-pub(crate) fn matmul_integer(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn matmul_integer(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, y) = (node.input(0)?, node.input(1)?);
     let (x_zero, y_zero) = (node.optional(2), node.optional(3));
     for (value, zero) in [(x, x_zero), (y, y_zero)] {
@@ -162,8 +162,8 @@ pub(crate) fn matmul_integer(node: &Node, b: &mut Builder) -> Result<Vec<Value>>
         }
     }
     let (of, with) = (operand(x), operand(y));
-    let (of_zero, with_zero) = (x_zero.map(Value::shape), y_zero.map(Value::shape));
-    let args: Vec<Value> = [x, y].into_iter().chain(x_zero).chain(y_zero).cloned().collect();
+    let (of_zero, with_zero) = (x_zero.map(Imported::shape), y_zero.map(Imported::shape));
+    let args: Vec<Imported> = [x, y].into_iter().chain(x_zero).chain(y_zero).cloned().collect();
     one(b.call("matmul_integer", &(&of, &with, of_zero, with_zero), &args, || {
         quantize::matmul_integer(&of, &with, of_zero, with_zero)
     })?)

@@ -5,7 +5,7 @@ use tilewright_ops::reduce::{self, Arg, Reduction};
 
 use super::one;
 use crate::build::{Builder, operand};
-use crate::node::{Node, Value, axes, axis};
+use crate::node::{Imported, Node, axes, axis};
 
 /// The axes are an attribute before the opset `inputs_from`, an input from then on.
 pub(crate) fn reduce(
@@ -14,7 +14,7 @@ pub(crate) fn reduce(
     base: &'static str,
     op: Reduction,
     inputs_from: i64,
-) -> Result<Vec<Value>> {
+) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let keep = node.flag("keepdims", true)?;
     let (given, none_is_none) = if node.opset < inputs_from {
@@ -42,7 +42,7 @@ pub(crate) fn arg_reduce(
     b: &mut Builder,
     base: &'static str,
     op: Arg,
-) -> Result<Vec<Value>> {
+) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let at = axis(node.int_or("axis", 0)?, x.rank())? as i64;
     let keep = node.flag("keepdims", true)?;
@@ -55,7 +55,7 @@ pub(crate) fn arg_reduce(
 }
 
 /// The number of elements is an input; the opsets before 11 know the largest only.
-pub(crate) fn top_k(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn top_k(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let at = axis(node.int_or("axis", -1)?, x.rank())?;
     let count = match node.constant_ints(1, "K")?.as_deref() {
@@ -75,7 +75,7 @@ pub(crate) fn top_k(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     })
 }
 
-pub(crate) fn cumsum(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn cumsum(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let at = match node.constant_ints(1, "axis")?.as_deref() {
         Some([at]) => axis(*at, x.rank())? as i64,

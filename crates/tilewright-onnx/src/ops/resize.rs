@@ -5,16 +5,16 @@ use tilewright_ops::resize::{self, Coordinates, Interpolation, Nearest, Resize};
 
 use super::{movement, one};
 use crate::build::{Builder, operand};
-use crate::node::{Node, Value, axes};
+use crate::node::{Imported, Node, axes};
 
 /// Calls the function, whose tables are constants.
-fn call(b: &mut Builder, x: &Value, params: &Resize) -> Result<Vec<Value>> {
+fn call(b: &mut Builder, x: &Imported, params: &Resize) -> Result<Vec<Imported>> {
     if params.sizes == x.shape() && params.scales.iter().all(|&s| s == 1.0) {
         return one(x.clone());
     }
     let (func, tables) = resize::resize(params)?;
-    let args: Vec<Value> =
-        [x.clone()].into_iter().chain(tables.into_iter().map(Value::Const)).collect();
+    let args: Vec<Imported> =
+        [x.clone()].into_iter().chain(tables.into_iter().map(Imported::Const)).collect();
     one(b.call("resize", params, &args, || Ok(func))?)
 }
 
@@ -35,7 +35,7 @@ fn floats(node: &Node, at: usize, what: &str) -> Result<Option<Vec<f64>>> {
 }
 
 /// The extents that scales lead to.
-fn scaled(x: &Value, scales: &[f64]) -> Result<Vec<usize>> {
+fn scaled(x: &Imported, scales: &[f64]) -> Result<Vec<usize>> {
     let extents: Vec<i64> = x
         .shape()
         .iter()
@@ -50,7 +50,7 @@ fn scaled(x: &Value, scales: &[f64]) -> Result<Vec<usize>> {
 
 /// The operator before opset 11, which says less: coordinates are divided by the scale, and the
 /// neighbour at the lower one (when shrinking at the upper one) is taken.
-fn old(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+fn old(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let scales =
         floats(node, 1, "scales")?.ok_or_else(|| Error::model("the input `scales` is missing"))?;
@@ -71,11 +71,11 @@ fn old(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
     call(b, x, &Resize { scales, mode, coordinates, ..Resize::new(operand(x), &sizes) })
 }
 
-pub(crate) fn upsample(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn upsample(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     old(node, b)
 }
 
-pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Value>> {
+pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if node.opset < 11 {
         return old(node, b);
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::*;
 use prost::Message;
-use tilewright_interp::{Interpreter, Options};
+use tilewright_interp::{Interpreter, RunOptions};
 use tilewright_ir::{DType, Error, Module, Tensor, well_formed};
 use tilewright_onnx::proto::{AttributeProto, DataType, ModelProto, TensorProto};
 use tilewright_onnx::{ImportOptions, import_bytes, supported_ops};
@@ -104,7 +104,7 @@ fn check(module: &Module, seed: u64) {
         }
         inputs.push(t);
     }
-    let limits = Options { steps: Some(1 << 18), memory: 1 << 26, ..Default::default() };
+    let limits = RunOptions { steps: Some(1 << 18), memory: 1 << 26, ..Default::default() };
     let mut interpreter =
         Interpreter::new(module, limits).unwrap_or_else(|e| panic!("seed {seed}: {}", e.render()));
     match interpreter.run("main", &inputs) {

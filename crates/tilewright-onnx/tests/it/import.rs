@@ -309,7 +309,7 @@ fn batch_norm_goes_into_the_convolution() -> Result<()> {
         let (a, b) =
             (run(&folded, std::slice::from_ref(&x))?, run(&kept, std::slice::from_ref(&x))?);
         assert!(distance(&a[0], &b[0]) < 2e-6, "{}", distance(&a[0], &b[0]));
-        // By hand, from the convolution's own result.
+        // Computed here from the convolution's own result.
         let (scale, shift) = (1.5 / (2.0f64 + 1e-5).sqrt(), 0.25);
         let expected = (b[1].get_f64(0) - 0.5) * scale + shift;
         assert!((a[0].get_f64(0) - expected).abs() < 1e-5);

@@ -1,4 +1,4 @@
-//! Parameters that nobody means: every operator answers, with a function or an error.
+//! Parameters that make no sense: every operator answers, with a function or an error.
 
 use tilewright_ir::{DType, Result, TensorFunc};
 use tilewright_ops::contraction::{Conv, ConvTranspose, Gemm, conv, conv_transpose, gemm, matmul};

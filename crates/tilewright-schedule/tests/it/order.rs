@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 use tilewright_analysis::at_once;
 use tilewright_interp::symbolic;
-use tilewright_interp::{Arg, Options, run_func};
+use tilewright_interp::{Arg, RunOptions, run_func};
 use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children};
 use tilewright_ir::{Expr, Fold, ForKind, Module, Result, Stmt, StmtKind, Tensor, TensorFunc};
 use tilewright_schedule::trace::{Lambda, LambdaItem, LoopRef};
@@ -240,12 +240,12 @@ fn run(f: &TensorFunc) -> Result<Vec<Tensor>> {
     };
     let a = tensor(4, |k| (k as i32 * 7 + 3) % 11 - 4)?;
     let b = tensor(8, |k| (k as i32 * 5 + 1) % 13 - 5)?;
-    let out = run_func(f, &[a, b], &Options::default())?;
+    let out = run_func(f, &[a, b], &RunOptions::default())?;
     Ok(out.outputs.into_iter().map(|o| o.tensor).collect())
 }
 
 fn verify(m: &Module) -> Result<symbolic::Verdict> {
-    symbolic::functions(m, "main", m, "main", &symbolic::Options::default())
+    symbolic::functions(m, "main", m, "main", &symbolic::VerifyOptions::default())
 }
 
 #[test]

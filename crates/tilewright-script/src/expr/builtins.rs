@@ -151,7 +151,7 @@ pub(super) fn cast(e: Expr, dtype: DType) -> Result<Expr> {
 
 impl ExprParser {
     /// `T.<name>(...)` as an expression.
-    pub(super) fn builtin(&mut self, name: &str, c: &ast::ExprCall) -> Result<Value> {
+    pub(super) fn builtin(&mut self, name: &str, c: &ast::ExprCall) -> Result<TextValue> {
         if let Ok(dtype) = name.parse::<DType>() {
             return self.typed_literal(dtype, c);
         }
@@ -171,7 +171,7 @@ impl ExprParser {
         self.other_builtin(name, c)
     }
 
-    fn binary_call(&mut self, op: BinOp, name: &str, c: &ast::ExprCall) -> Result<Value> {
+    fn binary_call(&mut self, op: BinOp, name: &str, c: &ast::ExprCall) -> Result<TextValue> {
         let args = Args::bind(c, format!("T.{name}"), &["a", "b", "span"])?;
         let (a, b) = (self.value(args.need("a")?)?, self.value(args.need("b")?)?);
         // `T.Div` of integers truncates, that of floats divides.
@@ -184,13 +184,13 @@ impl ExprParser {
             BinOp::Div if a.dtype().is_int() => BinOp::TruncDiv,
             op => op,
         };
-        self.binary(op, Value::Typed(a), Value::Typed(b))
+        self.binary(op, TextValue::Typed(a), TextValue::Typed(b))
     }
 
-    fn other_builtin(&mut self, name: &str, c: &ast::ExprCall) -> Result<Value> {
+    fn other_builtin(&mut self, name: &str, c: &ast::ExprCall) -> Result<TextValue> {
         let what = format!("T.{name}");
         let bind = |names| Args::bind(c, what.as_str(), names);
-        let typed = |e| Ok(Value::Typed(e));
+        let typed = |e| Ok(TextValue::Typed(e));
         match name {
             "Cast" | "reinterpret" => {
                 let args = bind(&["dtype", "value", "span"])?;
@@ -232,14 +232,14 @@ impl ExprParser {
                 let at = args.need("rhs")?;
                 let rhs = self.copied(|p| p.value(at))?;
                 let sum = self.binary(BinOp::Add, lhs, rhs.clone())?;
-                let sum = self.binary(BinOp::Sub, sum, Value::Int(1))?;
+                let sum = self.binary(BinOp::Sub, sum, TextValue::Int(1))?;
                 self.binary(BinOp::FloorDiv, sum, rhs)
             }
             "infinity" | "max_value" | "min_value" => {
                 let args = bind(&["dtype", "span"])?;
                 let at = args.need("dtype")?;
                 let dtype = self.dtype(at)?;
-                limit(name, dtype).map(Value::Typed).ok_or_else(|| {
+                limit(name, dtype).map(TextValue::Typed).ok_or_else(|| {
                     Error::syntax(format!("`{what}` of {dtype} does not exist")).at(self.span(at))
                 })
             }
@@ -247,7 +247,7 @@ impl ExprParser {
                 let args = bind(&["dtype"])?;
                 match args.get("dtype") {
                     Some(d) => typed(Expr::undef(self.dtype(d)?)),
-                    None => Ok(Value::Undef),
+                    None => Ok(TextValue::Undef),
                 }
             }
             "ramp" | "Ramp" => {
@@ -315,9 +315,9 @@ impl ExprParser {
     }
 
     /// Two values of one type.
-    fn same_type(&mut self, a: Value, b: Value) -> Result<(Expr, Expr)> {
+    fn same_type(&mut self, a: TextValue, b: TextValue) -> Result<(Expr, Expr)> {
         for v in [&a, &b] {
-            if let Value::Str(_) | Value::None | Value::Buffer(_) = v {
+            if let TextValue::Str(_) | TextValue::None | TextValue::Buffer(_) = v {
                 let message = format!("expected an expression, found {}", v.describe());
                 return Err(Error::syntax(message));
             }
@@ -334,7 +334,7 @@ impl ExprParser {
     }
 
     /// `T.float32(x)`: a constant, or a conversion. `T.float32("inf")` and `"nan"` are constants.
-    fn typed_literal(&mut self, dtype: DType, c: &ast::ExprCall) -> Result<Value> {
+    fn typed_literal(&mut self, dtype: DType, c: &ast::ExprCall) -> Result<TextValue> {
         let args = Args::bind_variadic(c, format!("T.{dtype}"), &["expr"])?;
         let Some(e) = args.get("expr") else {
             return Err(Error::syntax(format!("`T.{dtype}()` declares a variable"))
@@ -349,7 +349,7 @@ impl ExprParser {
                 Expr::float(v, dtype.scalar())
             }
             (_, TypeKind::Handle) => match self.value(e)? {
-                Value::Int(v) => Expr::int(
+                TextValue::Int(v) => Expr::int(
                     i64::try_from(v).map_err(|_| Error::syntax("the number is too large"))?,
                     dtype,
                 ),
@@ -357,12 +357,12 @@ impl ExprParser {
             },
             (_, TypeKind::Void) => return Err(Error::syntax("there is no value of type void")),
             _ => match self.value(e)? {
-                Value::Typed(x) if x.dtype() == dtype => x,
-                Value::Typed(x) => {
+                TextValue::Typed(x) if x.dtype() == dtype => x,
+                TextValue::Typed(x) => {
                     let lanes = x.dtype().lanes;
                     cast(x, dtype.with_lanes(lanes))?
                 }
-                v @ (Value::Str(_) | Value::None | Value::Buffer(_)) => {
+                v @ (TextValue::Str(_) | TextValue::None | TextValue::Buffer(_)) => {
                     let message = format!("expected {dtype}, found {}", v.describe());
                     return Err(Error::syntax(message).at(self.span(e)));
                 }
@@ -378,7 +378,7 @@ impl ExprParser {
                 }
             },
         };
-        Ok(Value::Typed(match (value.dtype().lanes, dtype.lanes) {
+        Ok(TextValue::Typed(match (value.dtype().lanes, dtype.lanes) {
             (a, b) if a == b => value,
             (1, b) => Expr::broadcast(value, b),
             (a, b) => {
@@ -388,7 +388,7 @@ impl ExprParser {
     }
 
     /// `T.Let(body, where={x: value, ...})`, or the older `T.Let(x, value, body)`.
-    fn let_in(&mut self, c: &ast::ExprCall) -> Result<Value> {
+    fn let_in(&mut self, c: &ast::ExprCall) -> Result<TextValue> {
         let mut pairs: Vec<(&ast::Expr, &ast::Expr)> = Vec::new();
         let body = if c.arguments.args.len() == 3 {
             let args = Args::bind(c, "T.Let", &["var", "value", "body"])?;
@@ -424,12 +424,12 @@ impl ExprParser {
         self.env.pop();
         let body = result?;
         let wrap = |body, (var, value)| Expr::let_in(var, value, body);
-        Ok(Value::Typed(bound.into_iter().rev().fold(body, wrap)))
+        Ok(TextValue::Typed(bound.into_iter().rev().fold(body, wrap)))
     }
 
     /// `T.call_extern("float32", "name", args...)`, or the older `T.call_extern("name", args...,
     /// dtype="float32")`.
-    fn call_extern(&mut self, c: &ast::ExprCall) -> Result<Value> {
+    fn call_extern(&mut self, c: &ast::ExprCall) -> Result<TextValue> {
         let mut positional: Vec<&ast::Expr> = c.arguments.args.iter().collect();
         let keyword = c.arguments.keywords.iter();
         let mut dtype = None;
@@ -463,6 +463,6 @@ impl ExprParser {
         let name: Arc<str> = string(name)?.into();
         let args = positional.into_iter().map(|e| self.argument(e)).collect::<Result<_>>()?;
         let dtype = dtype.unwrap_or(DType::I32);
-        Ok(Value::Typed(Expr::call(CallTarget::Extern(name), args, dtype)))
+        Ok(TextValue::Typed(Expr::call(CallTarget::Extern(name), args, dtype)))
     }
 }

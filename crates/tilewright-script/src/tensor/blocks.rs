@@ -17,7 +17,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Whether a view that the body declares stands in the regions of the block, so that it has to
+    /// Whether a view that the body declares occurs in the regions of the block, so that it has to
     /// be declared around it, and can be.
     fn names_outside(&self, view: &Buffer) -> bool {
         let regions = || self.reads.iter().chain(&self.writes).flatten();
@@ -147,7 +147,7 @@ impl TensorParser<'_> {
             _ => {
                 let extent = self.x.value(dom)?;
                 let (extent, binding) = match (extent, binding) {
-                    (Value::Typed(e), b) => {
+                    (TextValue::Typed(e), b) => {
                         let dtype = e.dtype();
                         (e, b.convert(dtype, self.x.int))
                     }

@@ -41,7 +41,7 @@ pub(crate) fn define_dimensions(
 
 impl TensorParser<'_> {
     /// Reads the parameters. Scalars and names of extents come first, since a shape may name
-    /// what stands further right.
+    /// what comes further right.
     pub(super) fn parameters(&mut self, f: &ast::StmtFunctionDef) -> Result<Vec<ParamSlot>> {
         let head = self.head;
         let p = &f.parameters;

@@ -27,14 +27,14 @@ fn prints(text: &str, expected: Expect) {
     let lines = body.lines().map(|l| l.strip_prefix("    ").unwrap_or(l).to_owned() + "\n");
     expected.assert_eq(&lines.collect::<String>());
     let again = parse(&printed);
-    if let Err(d) = equal::modules(&module, &again, &equal::Options::default()) {
+    if let Err(d) = equal::modules(&module, &again, &equal::Equality::default()) {
         panic!("{d}\n{printed}");
     }
 }
 
 /// Two texts that mean the same.
 fn same(a: &str, b: &str) {
-    if let Err(d) = equal::modules(&parse(a), &parse(b), &equal::Options::default()) {
+    if let Err(d) = equal::modules(&parse(a), &parse(b), &equal::Equality::default()) {
         panic!("{d}\n{a}\n{b}");
     }
 }
@@ -690,7 +690,7 @@ fn large_constants_can_be_kept_apart() {
     assert_eq!(table.iter().count(), 1);
     let again = parse_module_with(&Source::new("a.py", text), &table);
     let again = again.unwrap_or_else(|e| panic!("{}", e.render()));
-    assert!(equal::modules(&module, &again, &equal::Options::default()).is_ok());
+    assert!(equal::modules(&module, &again, &equal::Equality::default()).is_ok());
 }
 
 #[test]
@@ -746,7 +746,7 @@ fn attributes_keep_their_kinds() {
     assert_eq!(kind("v"), "expression n + 1: int32");
     assert_eq!(kind("l"), "List([Int(1), List([Int(2)])])");
     let text = print_module(&module);
-    assert!(equal::modules(&module, &parse(&text), &equal::Options::default()).is_ok(), "{text}");
+    assert!(equal::modules(&module, &parse(&text), &equal::Equality::default()).is_ok(), "{text}");
 }
 
 #[test]

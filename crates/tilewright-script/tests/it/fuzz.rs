@@ -305,7 +305,7 @@ fn run(text: &str) -> bool {
         let again = parse_module(&Source::new("printed", printed.clone()));
         let again = again.unwrap_or_else(|e| panic!("{}\n{printed}", e.render()));
         // The check leaves variables of `tir_vars` alone, which may be free.
-        let options = equal::Options { free: equal::Free::Paired, ..Default::default() };
+        let options = equal::Equality { free: equal::Free::Paired, ..Default::default() };
         if let Err(d) = equal::modules(&module, &again, &options) {
             panic!("{d}\n{printed}");
         }

@@ -11,7 +11,7 @@ fn parse(text: impl Into<String>) -> Result<Module> {
 fn round_trip(text: String) {
     let module = parse(text).unwrap_or_else(|e| panic!("{}", e.render()));
     let again = parse(print_module(&module)).unwrap_or_else(|e| panic!("{}", e.render()));
-    if let Err(d) = equal::modules(&module, &again, &equal::Options::default()) {
+    if let Err(d) = equal::modules(&module, &again, &equal::Equality::default()) {
         panic!("{d}");
     }
 }
@@ -43,7 +43,7 @@ fn check_limit(at_least: usize, text: impl Fn(usize) -> String) {
     assert!(n >= at_least, "only {n} are accepted");
     if let Ok(module) = parse(text(n)) {
         assert!(print_module(&module).len() > n);
-        assert!(equal::modules(&module, &module, &equal::Options::default()).is_ok());
+        assert!(equal::modules(&module, &module, &equal::Equality::default()).is_ok());
     }
     round_trip(text(n / 2));
     assert!(parse(text(20 * n)).is_err());

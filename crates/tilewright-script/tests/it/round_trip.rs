@@ -807,7 +807,7 @@ fn check(bytes: &[u8]) {
     }
     let text = print_module(&module);
     let same = |again: Module, text: &str| {
-        if let Err(d) = equal::modules(&module, &again, &equal::Options::default()) {
+        if let Err(d) = equal::modules(&module, &again, &equal::Equality::default()) {
             panic!("{d}\n{text}");
         }
         for (name, f) in &module.functions {

@@ -7,15 +7,15 @@ use std::ffi::CString;
 
 use tilewright_ir::{Expr, Var};
 
-use super::{AccessId, Statement, Time};
+use super::{AccessId, ScheduleDim, Statement};
 use crate::answer::{Known, Reason, Unknown, not_affine};
 use crate::domain::Domain;
 use crate::engine::Engine;
 use crate::form::{Atom, Sum};
-use crate::frame::Frame;
 use crate::isl::api::{IN, PARAM, SET};
 use crate::isl::{Ends, Map, Set as Raw, UnionMap};
 use crate::set::Set;
+use crate::space::Space;
 
 /// A load or store.
 pub(super) struct Entry {
@@ -23,13 +23,13 @@ pub(super) struct Entry {
     /// The variables of its statement.
     pub vars: Vec<Var>,
     /// From instances to cells.
-    pub touches: Map,
+    pub relation: Map,
     /// Why not all of these need happen.
     pub vague: Option<Unknown>,
     pub is_write: bool,
     pub buffer: usize,
     domain: Domain,
-    schedule: Vec<Time>,
+    schedule: Vec<ScheduleDim>,
     indices: Vec<Expr>,
     cells: OnceCell<Known<Raw>>,
     hull: OnceCell<Known<Hull>>,
@@ -60,7 +60,7 @@ pub(super) struct LastWrites {
 impl Entry {
     /// The cells that are touched.
     pub fn cells(&self) -> Known<Raw> {
-        let cells = || self.touches.clone().range()?.compute_divs()?.coalesce();
+        let cells = || self.relation.clone().range()?.compute_divs()?.coalesce();
         self.cells.get_or_init(cells).clone()
     }
 
@@ -87,14 +87,14 @@ impl Entry {
         let (mut behind, mut ahead) = (true, true);
         for (a, b) in self.schedule.iter().zip(&other.schedule) {
             match (a, b) {
-                (Time::At(a), Time::At(b)) if a == b => {}
-                (Time::At(a), Time::At(b)) => {
+                (ScheduleDim::Sequence(a), ScheduleDim::Sequence(b)) if a == b => {}
+                (ScheduleDim::Sequence(a), ScheduleDim::Sequence(b)) => {
                     let order = a.cmp(b);
                     let holds = if order == Ordering::Less { behind } else { ahead };
                     return holds.then_some(order);
                 }
-                (Time::Loop(v), Time::Loop(w)) if v == w && is_index(v) => {}
-                (Time::Loop(v), Time::Loop(w)) if v == w => {
+                (ScheduleDim::Loop(v), ScheduleDim::Loop(w)) if v == w && is_index(v) => {}
+                (ScheduleDim::Loop(v), ScheduleDim::Loop(w)) if v == w => {
                     let (mine, theirs) = (self.span(v), other.span(v));
                     behind &= up_to(mine.1, theirs.0);
                     ahead &= up_to(theirs.1, mine.0);
@@ -114,22 +114,22 @@ impl Entry {
     /// The ends of a variable.
     fn span(&self, v: &Var) -> Ends {
         let Some(k) = self.vars.iter().position(|x| x == v) else { return (None, None) };
-        let find = || self.touches.clone().domain()?.ends(k);
+        let find = || self.relation.clone().domain()?.ends(k);
         *self.spans[k].get_or_init(|| find().unwrap_or((None, None)))
     }
 
     /// A key for the order of the text.
     pub fn in_text(&self) -> impl Ord + use<> {
-        let place = |t: &Time| match t {
-            Time::At(k) => *k,
-            Time::Loop(_) => 0,
+        let place = |t: &ScheduleDim| match t {
+            ScheduleDim::Sequence(k) => *k,
+            ScheduleDim::Loop(_) => 0,
         };
         (self.schedule.iter().map(place).collect::<Vec<i64>>(), self.id)
     }
 
     fn hull(&self) -> Known<&Hull> {
         let hull = || {
-            let cells = self.touches.clone().range()?;
+            let cells = self.relation.clone().range()?;
             (0..cells.dim(SET)?).map(|k| cells.ends(k)).collect()
         };
         self.hull.get_or_init(hull).as_ref().map_err(Clone::clone)
@@ -141,14 +141,16 @@ impl Accesses {
         let mut prepared = Vec::new();
         let mut symbolic: BTreeSet<Atom> = BTreeSet::new();
         for s in program {
-            let mut former = engine.former();
+            let mut normalizer = engine.normalizer();
             let mut places = Vec::new();
-            for t in &s.touches {
-                places.push(t.indices.iter().map(|e| former.sum(e)).collect::<Known<Vec<Sum>>>()?);
+            for t in &s.accesses {
+                places.push(
+                    t.indices.iter().map(|e| normalizer.sum(e)).collect::<Known<Vec<Sum>>>()?,
+                );
             }
             let d = s.domain.reach(|f| places.iter().flatten().for_each(|p| p.atoms(f)))?;
             let hidden = d.hidden();
-            let outer = d.frame.atoms[d.vars..].iter().filter(|a| !hidden.contains(a));
+            let outer = d.space.atoms[d.vars..].iter().filter(|a| !hidden.contains(a));
             symbolic.extend(outer.cloned());
             prepared.push((d, hidden, places));
         }
@@ -162,7 +164,7 @@ impl Accesses {
                 None if hidden.is_empty() => None,
                 None => Some(not_affine(hidden.iter().map(Atom::expr))),
             };
-            for (touch, (t, place)) in s.touches.iter().zip(places).enumerate() {
+            for (access, (t, place)) in s.accesses.iter().zip(places).enumerate() {
                 let storage = t.buffer.data.id();
                 let known = buffers.iter().position(|(b, _)| *b == storage);
                 let buffer = known.unwrap_or(buffers.len());
@@ -175,9 +177,9 @@ impl Accesses {
                     None => buffers.push((storage, place.len())),
                 }
                 all.entries.push(Entry {
-                    id: AccessId { statement, touch },
+                    id: AccessId { statement, access },
                     vars: d.vars().cloned().collect(),
-                    touches: all.relation(d, place)?,
+                    relation: all.relation(d, place)?,
                     vague: vague.clone(),
                     is_write: t.is_write,
                     buffer,
@@ -193,7 +195,7 @@ impl Accesses {
         Ok(all)
     }
 
-    /// Who of some sources writes last before a sink, in the order of the schedules. `wanted` is the
+    /// Which of some sources writes last before a sink, in the order of the schedules. `wanted` is the
     /// part of the sink that is asked about.
     pub fn last_writes(&self, sink: usize, wanted: Map, sources: &[usize]) -> Known<LastWrites> {
         let labelled = |k: usize, map: Map| {
@@ -203,7 +205,7 @@ impl Accesses {
         for k in sources {
             let Some(entry) = self.entries.get(*k) else { continue };
             let into = if entry.vague.is_none() { &mut must } else { &mut may };
-            *into = into.clone().union(labelled(*k, entry.touches.clone())?)?;
+            *into = into.clone().union(labelled(*k, entry.relation.clone())?)?;
         }
         let takes_part: Vec<usize> = sources.iter().copied().chain([sink]).collect();
         let mut schedule = self.nothing()?;
@@ -231,8 +233,8 @@ impl Accesses {
         let length = entries().map(|e| e.schedule.len()).max().unwrap_or(0);
         let time = |entry: &Entry| {
             let times = entry.schedule.iter().map(|step| match step {
-                Time::At(k) => Sum::constant(i128::from(*k)),
-                Time::Loop(v) => Sum::var(v),
+                ScheduleDim::Sequence(k) => Sum::constant(i128::from(*k)),
+                ScheduleDim::Loop(v) => Sum::var(v),
             });
             let mut times: Vec<Sum> = times.collect();
             times.resize(length, Sum::default());
@@ -250,11 +252,11 @@ impl Accesses {
     /// The relation from the points of a domain to sums, with the symbolic sizes as parameters in
     /// their common order. What is not affine and varies is eliminated.
     fn relation(&self, d: &Domain, sums: &[Sum]) -> Known<Map> {
-        let n = d.frame.len();
-        let mut map = d.frame.graph(sums)?.on_domain(d.set.clone())?;
+        let n = d.space.len();
+        let mut map = d.space.graph(sums)?.on_domain(d.set.clone())?;
         // The symbolic sizes that this domain does not mention have any value.
         let mut place: Vec<Option<usize>> =
-            self.symbolic.iter().map(|a| d.frame.position(a)).collect();
+            self.symbolic.iter().map(|a| d.space.position(a)).collect();
         let mut total = n;
         for at in place.iter_mut().filter(|p| p.is_none()) {
             map = map.insert_dims(IN, total as u32, 1)?;
@@ -286,9 +288,9 @@ impl Accesses {
             let lost = || Unknown::from(Reason::Engine(format!("unknown parameter {name}")));
             atoms.push(atom.ok_or_else(lost)?.clone());
         }
-        let frame = Frame::new(&self.engine.ctx, atoms)?;
+        let space = Space::new(&self.engine.ctx, atoms)?;
         let engine = self.engine.clone();
-        Ok(Set { engine, frame: frame.into(), dims: vars.len(), raw, vague })
+        Ok(Set { engine, space: space.into(), dims: vars.len(), raw, vague })
     }
 }
 

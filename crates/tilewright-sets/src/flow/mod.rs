@@ -1,4 +1,4 @@
-//! Who wrote what I read: exact last-writer flow.
+//! Exact last-writer flow: which write gives each read its value.
 //!
 //! A program is a list of [`Statement`]s: each has a domain, its accesses, and a schedule vector of
 //! constants and loop variables that says in which order instances run (lexicographically; in one
@@ -14,10 +14,10 @@
 //! `isl_union_access_info`), and the reads that see no write. What is observable at the end is a
 //! read like any other: [`Statement::observe`].
 //!
-//! That analysis is expensive, and most of it is not needed. Stages of a program run one after the other:
-//! a read finds its cells in the latest stage that writes them, which is an intersection of sets of
-//! cells, and only among statements that take turns in common loops is there a last write to be
-//! searched for. Which *instance* of a write it was is found on demand ([`Edge::pairs`]).
+//! That analysis is expensive, and most of it is not needed. Stages of a program run one after the
+//! other: a read finds its cells in the latest stage that writes them, which is an intersection of
+//! sets of cells, and only among statements that take turns in common loops is there a last write
+//! to be searched for. Which *instance* of a write it was is found on demand ([`Edge::pairs`]).
 //!
 //! A write whose place or condition is not affine *may* happen: it can be the source of a read and
 //! ends no earlier one. A read whose place is not affine may read any cell that is not excluded.
@@ -43,19 +43,19 @@ use crate::set::Set;
 
 /// One component of a schedule vector.
 #[derive(Clone, Debug)]
-pub enum Time {
+pub enum ScheduleDim {
     /// The place among the statements of a sequence.
-    At(i64),
+    Sequence(i64),
     /// The iteration of a loop.
     Loop(Var),
 }
 
 /// Whether all that runs at one time is over before anything that runs at another one.
-pub fn is_before(one: &[Time], other: &[Time]) -> bool {
+pub fn is_before(one: &[ScheduleDim], other: &[ScheduleDim]) -> bool {
     for pair in one.iter().zip(other) {
         match pair {
-            (Time::At(a), Time::At(b)) if a == b => {}
-            (Time::At(a), Time::At(b)) => return a < b,
+            (ScheduleDim::Sequence(a), ScheduleDim::Sequence(b)) if a == b => {}
+            (ScheduleDim::Sequence(a), ScheduleDim::Sequence(b)) => return a < b,
             _ => return false,
         }
     }
@@ -64,7 +64,7 @@ pub fn is_before(one: &[Time], other: &[Time]) -> bool {
 
 /// A load or store of a statement.
 #[derive(Clone, Debug)]
-pub struct Touch {
+pub struct Access {
     /// What is accessed.
     pub buffer: Buffer,
     /// Where, over the statement's variables.
@@ -79,9 +79,9 @@ pub struct Statement {
     /// The points, over the loops around the statement.
     pub domain: Domain,
     /// When it runs.
-    pub schedule: Vec<Time>,
+    pub schedule: Vec<ScheduleDim>,
     /// What it reads and writes.
-    pub touches: Vec<Touch>,
+    pub accesses: Vec<Access>,
 }
 
 /// An access: the statement's number, and the access's number in it.
@@ -89,27 +89,27 @@ pub struct Statement {
 pub struct AccessId {
     /// Which statement.
     pub statement: usize,
-    /// Which of its touches.
-    pub touch: usize,
+    /// Which of its accesses.
+    pub access: usize,
 }
 
 impl Statement {
     /// A statement without accesses.
-    pub fn new(domain: &Domain, schedule: Vec<Time>) -> Statement {
-        Statement { domain: domain.clone(), schedule, touches: Vec::new() }
+    pub fn new(domain: &Domain, schedule: Vec<ScheduleDim>) -> Statement {
+        Statement { domain: domain.clone(), schedule, accesses: Vec::new() }
     }
 
     /// With a load.
     pub fn reads(mut self, buffer: &Buffer, indices: &[Expr]) -> Statement {
         let (buffer, indices) = (buffer.clone(), indices.to_vec());
-        self.touches.push(Touch { buffer, indices, is_write: false });
+        self.accesses.push(Access { buffer, indices, is_write: false });
         self
     }
 
     /// With a store.
     pub fn writes(mut self, buffer: &Buffer, indices: &[Expr]) -> Statement {
         let (buffer, indices) = (buffer.clone(), indices.to_vec());
-        self.touches.push(Touch { buffer, indices, is_write: true });
+        self.accesses.push(Access { buffer, indices, is_write: true });
         self
     }
 
@@ -123,8 +123,8 @@ impl Statement {
             })
             .collect();
         let indices: Vec<Expr> = ranges.iter().map(|(v, _)| v.expr()).collect();
-        let mut schedule = vec![Time::At(at)];
-        schedule.extend(ranges.iter().map(|(v, _)| Time::Loop(v.clone())));
+        let mut schedule = vec![ScheduleDim::Sequence(at)];
+        schedule.extend(ranges.iter().map(|(v, _)| ScheduleDim::Loop(v.clone())));
         let domain = engine.domain_of(&ranges, &[]);
         Statement::new(&domain, schedule).reads(buffer, &indices)
     }
@@ -208,7 +208,7 @@ struct Group {
     in_turns: bool,
 }
 
-/// Number of writers among which it does not pay to compare boxes first.
+/// Number of writers among which comparing boxes first takes longer.
 const FEW: usize = 8;
 
 /// The way of one read back through time.
@@ -218,13 +218,13 @@ struct Search<'a> {
     /// What of the read has no certain write so far: from instances to cells.
     rest: Map,
     /// The instances that a write was met for which may not happen.
-    clouded: Option<Raw>,
+    uncertain: Option<Raw>,
 }
 
 impl<'a> Search<'a> {
     fn new(accesses: &'a Rc<Accesses>, reader: usize) -> Search<'a> {
-        let rest = accesses.entries[reader].touches.clone();
-        Search { accesses, reader, rest, clouded: None }
+        let rest = accesses.entries[reader].relation.clone();
+        Search { accesses, reader, rest, uncertain: None }
     }
 
     fn run(mut self, flow: &mut Flow) -> Known<()> {
@@ -349,7 +349,7 @@ impl<'a> Search<'a> {
             self.found(w, part, None, true, flow)?;
             match entries[w].vague {
                 None => self.rest = self.rest.clone().subtract_range(entries[w].cells()?)?,
-                Some(_) => self.cloud(reads)?,
+                Some(_) => self.add_uncertain(reads)?,
             }
         }
         self.rest = self.rest.clone().coalesce()?;
@@ -376,11 +376,11 @@ impl<'a> Search<'a> {
             self.found(w, part, Some(pairs), certain, flow)?;
         }
         self.rest = last.rest.coalesce()?;
-        unsure.into_iter().try_for_each(|u| self.cloud(u))
+        unsure.into_iter().try_for_each(|u| self.add_uncertain(u))
     }
 
-    fn cloud(&mut self, reads: Raw) -> Known<()> {
-        self.clouded = Some(match self.clouded.take() {
+    fn add_uncertain(&mut self, reads: Raw) -> Known<()> {
+        self.uncertain = Some(match self.uncertain.take() {
             None => reads,
             Some(before) => before.union(reads)?,
         });
@@ -398,7 +398,7 @@ impl<'a> Search<'a> {
     ) -> Known<()> {
         let (w, r) = (&self.accesses.entries[writer], &self.accesses.entries[self.reader]);
         let reads = part.clone().domain()?.coalesce()?;
-        let is_clear = match &self.clouded {
+        let is_clear = match &self.uncertain {
             None => true,
             Some(cloud) => cloud.clone().intersect(reads.clone())?.is_empty()?,
         };
@@ -438,8 +438,8 @@ impl Edge {
         let (writer, reader) = self.ends;
         let w = &self.accesses.entries[writer];
         let is_before = w.when(&self.accesses.entries[reader]) == Some(Ordering::Less);
-        if is_before && w.touches.is_injective()? {
-            return w.touches.clone().then(part.reverse()?);
+        if is_before && w.relation.is_injective()? {
+            return w.relation.clone().then(part.reverse()?);
         }
         let mut last = self.accesses.last_writes(reader, part, &[writer])?;
         let lost = || Unknown::from(Reason::Engine("a write has gone".into()));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::common::*;
 use proptest::prelude::*;
 use tilewright_ir::{Buffer, DType, Expr, Range, Var};
-use tilewright_sets::{Access, Proof, Reason, evaluate};
+use tilewright_sets::{AccessRelation, Proof, Reason, evaluate};
 
 proptest! {
     #![proptest_config(config(150))]
@@ -60,7 +60,7 @@ proptest! {
     ) {
         let d = case.domain().with_guard(&guard);
         let cells: Vec<Var> = (0..indices.len()).map(|i| Var::index(format!("c{i}"))).collect();
-        let touched = Access::new(&d, &indices).touched(&cells).unwrap();
+        let touched = AccessRelation::new(&d, &indices).touched(&cells).unwrap();
         let expected: BTreeSet<Vec<i64>> = case
             .points()
             .iter()
@@ -125,8 +125,8 @@ proptest! {
         (case, (a, b, later)) in with(|n| (index(n), index(n), any::<bool>()).boxed())
     ) {
         let d = case.domain();
-        let one = Access::new(&d, std::slice::from_ref(&a));
-        let (two, names) = Access::new(&d, std::slice::from_ref(&b)).elsewhere();
+        let one = AccessRelation::new(&d, std::slice::from_ref(&a));
+        let (two, names) = AccessRelation::new(&d, std::slice::from_ref(&b)).elsewhere();
         let x = &case.vars()[0];
         let when = if later { vec![x.expr().less(&names[x])] } else { vec![] };
         let points = case.points();
@@ -154,10 +154,10 @@ fn touched_has_its_predicate() {
     let d = e.box_of(&[(io.clone(), 4), (ii.clone(), 4)]);
     let guarded = d.with_guard(&(&io * 4 + &ii).less(14));
     let cells = [x.clone(), y.clone()];
-    let touched = Access::new(&guarded, &[io.expr(), ii.expr()]).touched(&cells).unwrap();
+    let touched = AccessRelation::new(&guarded, &[io.expr(), ii.expr()]).touched(&cells).unwrap();
     let all = e.box_of(&[(x.clone(), 4), (y.clone(), 4)]);
     assert_eq!(touched.condition(&all).unwrap().to_string(), "x < 3 or y < 2");
-    let flat = Access::new(&guarded, &[&io * 4 + &ii]).touched(&cells[..1]).unwrap();
+    let flat = AccessRelation::new(&guarded, &[&io * 4 + &ii]).touched(&cells[..1]).unwrap();
     let hull = flat.hull().unwrap();
     assert_eq!((hull[0].min.to_string(), hull[0].max.to_string()), ("0".into(), "13".into()));
     assert_eq!(flat.size_bound().unwrap(), Some(14));
@@ -199,21 +199,21 @@ fn data_dependent_accesses_are_known_from_outside() {
     let (i, c) = (Var::index("i"), Var::index("c"));
     let idx = Buffer::with_extents("idx", &[8], DType::U8);
     let d = e.box_of(&[(i.clone(), 8)]);
-    let scatter = Access::new(&d, &[idx.load([i.expr()]).cast(DType::I32)]);
+    let scatter = AccessRelation::new(&d, &[idx.load([i.expr()]).cast(DType::I32)]);
     let touched = scatter.touched(std::slice::from_ref(&c)).unwrap();
     assert!(!touched.is_exact());
     let hull = touched.hull().unwrap();
     assert_eq!((hull[0].min.as_int(), hull[0].max.as_int()), (Some(0), Some(255)));
     assert!(touched.condition(&e.box_of(&[(c.clone(), 300)])).is_err());
     // Nothing is certain about where it goes: no proof and no refutation.
-    let (other, _) = Access::new(&d, &[i.expr()]).elsewhere();
+    let (other, _) = AccessRelation::new(&d, &[i.expr()]).elsewhere();
     match scatter.independent(&other, &[]) {
         Proof::Unknown(u) => assert!(u.to_string().contains("idx[i]"), "{u}"),
         other => panic!("{other}"),
     }
     // A guard on data keeps the touched cells inside of what the loops give.
     let masked = d.with_guard(&idx.load([i.expr()]).greater(3));
-    let touched = Access::new(&masked, &[i.expr()]).touched(&[c]).unwrap();
+    let touched = AccessRelation::new(&masked, &[i.expr()]).touched(&[c]).unwrap();
     assert!(!touched.is_exact());
     assert_eq!(touched.size_bound().unwrap(), Some(8));
 }
@@ -223,7 +223,7 @@ fn shared_loops_are_one_value() {
     let e = engine();
     let (i, j) = (Var::index("i"), Var::index("j"));
     let d = e.box_of(&[(i.clone(), 8), (j.clone(), 8)]);
-    let write = Access::new(&d, &[&i * 8 + &j]);
+    let write = AccessRelation::new(&d, &[&i * 8 + &j]);
     let (read, _) = write.elsewhere_in(std::slice::from_ref(&j));
     let (anywhere, _) = write.elsewhere();
     let different = [j.expr().not_equal(read.domain.vars().nth(1).unwrap())];

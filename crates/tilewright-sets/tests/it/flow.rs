@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::common::*;
 use proptest::prelude::*;
 use tilewright_ir::{Buffer, DType, Expr, Range, Var};
-use tilewright_sets::{AccessId, Flow, Statement, Time, Witness, evaluate};
+use tilewright_sets::{AccessId, Flow, ScheduleDim, Statement, Witness, evaluate};
 
 /// Random statements on one buffer: each in a nest of its own, one after the other or in one loop.
 #[derive(Clone, Debug)]
@@ -58,9 +58,9 @@ proptest! {
                 case.ranges().into_iter().zip(&vars).map(|((_, r), v)| (v.clone(), r)).collect();
             let guards: Vec<Expr> = case.guards.iter().map(|g| own(g, case, &vars)).collect();
             let d = e.domain_of(&ranges, &guards);
-            let loops = vars.iter().map(|v| Time::Loop(v.clone()));
-            let at = Time::At(k as i64);
-            let mut schedule: Vec<Time> = Vec::new();
+            let loops = vars.iter().map(|v| ScheduleDim::Loop(v.clone()));
+            let at = ScheduleDim::Sequence(k as i64);
+            let mut schedule: Vec<ScheduleDim> = Vec::new();
             if program.fused {
                 schedule.extend(loops.clone().take(1));
                 schedule.push(at);
@@ -71,8 +71,8 @@ proptest! {
             }
             for p in case.points() {
                 let times = schedule.iter().map(|s| match s {
-                    Time::At(k) => *k,
-                    Time::Loop(v) => p[vars.iter().position(|x| x == v).unwrap()],
+                    ScheduleDim::Sequence(k) => *k,
+                    ScheduleDim::Loop(v) => p[vars.iter().position(|x| x == v).unwrap()],
                 });
                 order.push((times.collect(), (k, p)));
             }
@@ -195,17 +195,30 @@ fn conv1d(with_pad: bool) -> Flow {
     let mut program = Vec::new();
     for guard in [inside as fn(Expr) -> Expr, outside] {
         let (d, io, ii, _) = nest(guard, false);
-        let at = vec![Time::At(0), Time::Loop(io.clone()), Time::Loop(ii.clone()), Time::At(0)];
+        let at = vec![
+            ScheduleDim::Sequence(0),
+            ScheduleDim::Loop(io.clone()),
+            ScheduleDim::Loop(ii.clone()),
+            ScheduleDim::Sequence(0),
+        ];
         program.push(Statement::new(&d, at).writes(&b, &[io.expr(), ii.expr()]));
         let (d, io, ii, f) = nest(guard, true);
-        let mut at = vec![Time::At(0), Time::Loop(io.clone()), Time::Loop(ii.clone())];
-        at.extend([Time::At(1), Time::Loop(f)]);
+        let mut at = vec![
+            ScheduleDim::Sequence(0),
+            ScheduleDim::Loop(io.clone()),
+            ScheduleDim::Loop(ii.clone()),
+        ];
+        at.extend([ScheduleDim::Sequence(1), ScheduleDim::Loop(f)]);
         let cell = [io.expr(), ii.expr()];
         program.push(Statement::new(&d, at).reads(&b, &cell).writes(&b, &cell));
     }
     if with_pad {
         let (d, io, ii, _) = nest(outside, false);
-        let at = vec![Time::At(1), Time::Loop(io.clone()), Time::Loop(ii.clone())];
+        let at = vec![
+            ScheduleDim::Sequence(1),
+            ScheduleDim::Loop(io.clone()),
+            ScheduleDim::Loop(ii.clone()),
+        ];
         program.push(Statement::new(&d, at).writes(&b, &[io.expr(), ii.expr()]));
     }
     program.push(Statement::observe(&e, &b, 2));
@@ -233,7 +246,7 @@ fn symbolic_sizes() {
     let [n, i, j, k] = ["n", "i", "j", "k"].map(Var::index);
     let b = Buffer::new("B", vec![n.expr()], DType::F32);
     let over = |v: &Var, extent: Expr| e.domain_of(&[(v.clone(), Range::upto(extent))], &[]);
-    let at = |k: i64, v: &Var| vec![Time::At(k), Time::Loop(v.clone())];
+    let at = |k: i64, v: &Var| vec![ScheduleDim::Sequence(k), ScheduleDim::Loop(v.clone())];
     let program = [
         Statement::new(&over(&i, n.expr()), at(0, &i)).writes(&b, &[i.expr()]),
         Statement::new(&over(&j, &n - 1), at(1, &j)).writes(&b, &[&j + 1]),
@@ -241,7 +254,7 @@ fn symbolic_sizes() {
     ];
     let flow = Flow::compute(&e, &program).unwrap();
     assert_eq!(flow.edges.len(), 2);
-    let read = AccessId { statement: 2, touch: 0 };
+    let read = AccessId { statement: 2, access: 0 };
     assert_eq!(flow.sources(read).count(), 2);
     // The first statement survives only at i = 0.
     let (first, pairs) = (&flow.edges[0], flow.edges[0].pairs().unwrap());
@@ -266,7 +279,7 @@ fn writes_that_may_not_happen_hide_nothing() {
     let b = Buffer::with_extents("B", &[8], DType::F32);
     let mask = Buffer::with_extents("M", &[8], DType::BOOL);
     let over = |v: &Var| e.box_of(&[(v.clone(), 8)]);
-    let at = |k: i64, v: &Var| vec![Time::At(k), Time::Loop(v.clone())];
+    let at = |k: i64, v: &Var| vec![ScheduleDim::Sequence(k), ScheduleDim::Loop(v.clone())];
     let masked = over(&j).with_guard(&mask.load([j.expr()]));
     let program = [
         Statement::new(&over(&i), at(0, &i)).writes(&b, &[i.expr()]),
@@ -290,7 +303,7 @@ fn views_of_different_rank_are_refused() {
     let b = Buffer::with_extents("B", &[8], DType::F32);
     let view = b.derive(|d| d.shape = vec![Expr::i32(2), Expr::i32(4)]);
     let d = e.box_of(&[(i.clone(), 8)]);
-    let at = |k: i64| vec![Time::At(k), Time::Loop(i.clone())];
+    let at = |k: i64| vec![ScheduleDim::Sequence(k), ScheduleDim::Loop(i.clone())];
     let program = [
         Statement::new(&d, at(0)).writes(&b, &[i.expr()]),
         Statement::new(&d, at(1)).reads(&view, &[i.expr().floordiv(4), i.expr().floormod(4)]),

@@ -54,7 +54,7 @@ pub fn check_bounds(func: &TensorFunc) -> Result<TensorFunc> {
     let mut checker = Checker {
         func,
         known: Known::default(),
-        steps: Vec::new(),
+        entries: Vec::new(),
         free: HashSet::new(),
         loops: 0,
         conditions: 0,
@@ -105,7 +105,7 @@ const OUT_OF_RANGE: &str = "is out of range: axis";
 
 /// One thing around a place.
 #[derive(Clone)]
-enum Step {
+enum ScopeEntry {
     Loop(Var, Range),
     Let(Var, Expr),
     Cond(Expr, bool),
@@ -117,7 +117,7 @@ struct Checker<'a> {
     func: &'a TensorFunc,
     known: Known,
     /// What is around the place, outermost first.
-    steps: Vec<Step>,
+    entries: Vec<ScopeEntry>,
     /// Variables of loops whose bounds are constants.
     free: HashSet<Var>,
     /// How many loops are around.
@@ -144,10 +144,10 @@ impl Checker<'_> {
     }
 
     /// Runs with one more thing around.
-    fn under<R>(&mut self, step: Step, run: impl FnOnce(&mut Self) -> R) -> R {
+    fn under<R>(&mut self, entry: ScopeEntry, run: impl FnOnce(&mut Self) -> R) -> R {
         let mark = self.known.mark();
-        match &step {
-            Step::Loop(var, range) => {
+        match &entry {
+            ScopeEntry::Loop(var, range) => {
                 let memory = range.min.effects().loads || range.extent.effects().loads;
                 // What was read may change while the loop runs; its interval does not.
                 match memory {
@@ -155,31 +155,31 @@ impl Checker<'_> {
                     true => self.known.enter_unknown(var, range),
                 }
             }
-            Step::Let(var, value) => match value.effects().loads {
+            ScopeEntry::Let(var, value) => match value.effects().loads {
                 false => self.known.bind(var, value),
                 true => self.known.bind_unknown(var, value),
             },
-            Step::Cond(cond, holds) => self.known.learn(cond, *holds),
-            Step::Hidden => {}
+            ScopeEntry::Cond(cond, holds) => self.known.learn(cond, *holds),
+            ScopeEntry::Hidden => {}
         }
         let conditions = self.conditions;
-        match &step {
-            Step::Loop(var, range) => {
+        match &entry {
+            ScopeEntry::Loop(var, range) => {
                 match (range.min.as_int(), range.extent.as_int()) {
                     (Some(_), Some(1..)) => drop(self.free.insert(var.clone())),
                     _ => self.conditions += 1,
                 }
                 self.loops += 1;
             }
-            Step::Cond(..) | Step::Hidden => self.conditions += 1,
-            Step::Let(..) => {}
+            ScopeEntry::Cond(..) | ScopeEntry::Hidden => self.conditions += 1,
+            ScopeEntry::Let(..) => {}
         }
-        let is_loop = matches!(step, Step::Loop(..));
-        self.steps.push(step);
+        let is_loop = matches!(entry, ScopeEntry::Loop(..));
+        self.entries.push(entry);
         self.done.push(HashMap::new());
         let result = run(self);
         self.done.pop();
-        self.steps.pop();
+        self.entries.pop();
         self.loops -= usize::from(is_loop);
         self.conditions = conditions;
         self.known.back(&mark);
@@ -194,9 +194,9 @@ impl Checker<'_> {
     /// The indices of an access, which are checked; new ones where one may wrap.
     fn access(&mut self, buffer: &Buffer, indices: Vec<Expr>, around: usize) -> Vec<Expr> {
         let lanes = indices.iter().map(|i| i.dtype().lanes).max().unwrap_or(1);
-        let lanes = self.steps[around..].iter().fold(lanes, |n, step| match step {
-            Step::Cond(e, _) | Step::Let(_, e) => n.max(e.dtype().lanes),
-            Step::Loop(..) | Step::Hidden => n,
+        let lanes = self.entries[around..].iter().fold(lanes, |n, entry| match entry {
+            ScopeEntry::Cond(e, _) | ScopeEntry::Let(_, e) => n.max(e.dtype().lanes),
+            ScopeEntry::Loop(..) | ScopeEntry::Hidden => n,
         });
         if lanes == 1 {
             return self.scalar_access(buffer, indices, around);
@@ -204,16 +204,18 @@ impl Checker<'_> {
         let lane = Var::index("lane");
         let scalar = |e: &Expr| scalar(e, &lane.expr());
         let new: Option<Vec<Expr>> = indices.iter().map(scalar).collect();
-        let steps: Option<Vec<Step>> = self.steps[around..]
+        let entries: Option<Vec<ScopeEntry>> = self.entries[around..]
             .iter()
-            .map(|step| match step {
-                Step::Cond(e, holds) => Some(Step::Cond(scalar(e)?, *holds)),
-                Step::Let(v, e) if v.dtype().lanes == 1 => Some(Step::Let(v.clone(), scalar(e)?)),
-                Step::Let(..) => None,
+            .map(|entry| match entry {
+                ScopeEntry::Cond(e, holds) => Some(ScopeEntry::Cond(scalar(e)?, *holds)),
+                ScopeEntry::Let(v, e) if v.dtype().lanes == 1 => {
+                    Some(ScopeEntry::Let(v.clone(), scalar(e)?))
+                }
+                ScopeEntry::Let(..) => None,
                 other => Some(other.clone()),
             })
             .collect();
-        let (Some(new), Some(steps)) = (new, steps) else {
+        let (Some(new), Some(entries)) = (new, entries) else {
             self.fail(|| {
                 Error::unsupported(format!(
                     "the vector access of `{}` cannot be checked lane by lane",
@@ -223,17 +225,17 @@ impl Checker<'_> {
             });
             return indices;
         };
-        let outer = self.steps.split_off(around);
+        let outer = self.entries.split_off(around);
         let range = Range::upto(Expr::i32(lanes.into()));
-        self.under(Step::Loop(lane, range), |c| {
-            c.nested(&steps, &mut |c| drop(c.scalar_access(buffer, new.clone(), around)));
+        self.under(ScopeEntry::Loop(lane, range), |c| {
+            c.nested(&entries, &mut |c| drop(c.scalar_access(buffer, new.clone(), around)));
         });
-        self.steps.extend(outer);
+        self.entries.extend(outer);
         indices
     }
 
-    fn nested(&mut self, steps: &[Step], run: &mut dyn FnMut(&mut Self)) {
-        match steps.split_first() {
+    fn nested(&mut self, entries: &[ScopeEntry], run: &mut dyn FnMut(&mut Self)) {
+        match entries.split_first() {
             None => run(self),
             Some((first, rest)) => self.under(first.clone(), |c| c.nested(rest, run)),
         }
@@ -278,9 +280,9 @@ impl Checker<'_> {
         let mut scope = Scope::of(self.func).ok()?;
         scope.domain = scope.domain.with_quota(QUOTA);
         let mut all = true;
-        for step in &self.steps {
-            match step {
-                Step::Loop(var, range) => {
+        for entry in &self.entries {
+            match entry {
+                ScopeEntry::Loop(var, range) => {
                     let integral =
                         self.known.integral(&range.min) && self.known.integral(&range.extent);
                     match integral {
@@ -288,16 +290,16 @@ impl Checker<'_> {
                         false => all = false,
                     }
                 }
-                Step::Let(var, value) if self.known.integral(value) => scope.bind(var, value),
-                Step::Let(..) => all = false,
-                Step::Cond(cond, holds) => {
+                ScopeEntry::Let(var, value) if self.known.integral(value) => scope.bind(var, value),
+                ScopeEntry::Let(..) => all = false,
+                ScopeEntry::Cond(cond, holds) => {
                     let known = self.known.integral(cond) && scope.index(cond).is_some();
                     match known {
                         true => scope.learn(cond, *holds),
                         false => all = false,
                     }
                 }
-                Step::Hidden => all = false,
+                ScopeEntry::Hidden => all = false,
             }
         }
         Some((scope, all))
@@ -352,14 +354,14 @@ impl Checker<'_> {
 
     /// Puts an assertion before the statement, under what is around the expression.
     fn push(&mut self, check: Stmt, around: usize) {
-        let wrapped = self.steps[around..].iter().rev().fold(check, |check, step| match step {
-            Step::Cond(cond, true) => Stmt::guard(cond.clone(), check),
-            Step::Cond(cond, false) => Stmt::guard(Expr::not_node(cond.clone()), check),
-            Step::Let(var, value) => Stmt::let_in(var, value.clone(), check),
-            Step::Loop(var, range) => {
+        let wrapped = self.entries[around..].iter().rev().fold(check, |check, entry| match entry {
+            ScopeEntry::Cond(cond, true) => Stmt::guard(cond.clone(), check),
+            ScopeEntry::Cond(cond, false) => Stmt::guard(Expr::not_node(cond.clone()), check),
+            ScopeEntry::Let(var, value) => Stmt::let_in(var, value.clone(), check),
+            ScopeEntry::Loop(var, range) => {
                 Stmt::for_loop(var, range.clone(), tilewright_ir::ForKind::Serial, check)
             }
-            Step::Hidden => check,
+            ScopeEntry::Hidden => check,
         });
         if wrapped.effects().impure() {
             return self.fail(|| {
@@ -394,8 +396,8 @@ impl Checker<'_> {
             }
             ExprKind::IfThenElse(c, t, f) => {
                 let x = self.checked(c, around);
-                let y = self.under(Step::Cond(x.clone(), true), |s| s.checked(t, around));
-                let z = self.under(Step::Cond(x.clone(), false), |s| s.checked(f, around));
+                let y = self.under(ScopeEntry::Cond(x.clone(), true), |s| s.checked(t, around));
+                let z = self.under(ScopeEntry::Cond(x.clone(), false), |s| s.checked(f, around));
                 match x.ptr_eq(c) && y.ptr_eq(t) && z.ptr_eq(f) {
                     true => e.clone(),
                     false => Expr::if_then_else(x, y, z),
@@ -404,13 +406,13 @@ impl Checker<'_> {
             ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
                 let x = self.checked(a, around);
                 let holds = *op == BinOp::And;
-                let y = self.under(Step::Cond(x.clone(), holds), |s| s.checked(b, around));
+                let y = self.under(ScopeEntry::Cond(x.clone(), holds), |s| s.checked(b, around));
                 if x.ptr_eq(a) && y.ptr_eq(b) { e.clone() } else { Expr::binary(*op, x, y) }
             }
             ExprKind::Let(var, value, body) => {
                 let x = self.checked(value, around);
-                let step = Step::Let(var.clone(), x.clone());
-                let y = self.under(step, |s| s.checked(body, around));
+                let entry = ScopeEntry::Let(var.clone(), x.clone());
+                let y = self.under(entry, |s| s.checked(body, around));
                 match x.ptr_eq(value) && y.ptr_eq(body) {
                     true => e.clone(),
                     false => Expr::let_in(var.clone(), x, y),
@@ -456,7 +458,7 @@ impl Checker<'_> {
 
     /// The parts of a statement.
     fn node(&mut self, s: &Stmt) -> Stmt {
-        let around = self.steps.len();
+        let around = self.entries.len();
         let rebuilt = |kind| Stmt::spanned(kind, s.span());
         match s.kind() {
             StmtKind::Store { buffer, indices, value } => {
@@ -468,8 +470,8 @@ impl Checker<'_> {
             StmtKind::For { var, range, kind, annotations, body } => {
                 let range = fold_range(self, range);
                 let mut before = std::mem::take(&mut self.pending);
-                let step = Step::Loop(var.clone(), range.clone());
-                let body = self.under(step, |c| c.stmt(body));
+                let entry = ScopeEntry::Loop(var.clone(), range.clone());
+                let body = self.under(entry, |c| c.stmt(body));
                 let inside = std::mem::take(&mut self.pending);
                 let (body, out) = hoist::out_of_loop(var, &range, kind, body, inside);
                 before.extend(out);
@@ -481,11 +483,11 @@ impl Checker<'_> {
                 let cond = self.checked(cond, around);
                 let mut before = std::mem::take(&mut self.pending);
                 let mut side = |c: &mut Self, s: &Stmt, holds: bool| {
-                    let step = match c.changes(&cond, s) {
-                        true => Step::Hidden,
-                        false => Step::Cond(cond.clone(), holds),
+                    let entry = match c.changes(&cond, s) {
+                        true => ScopeEntry::Hidden,
+                        false => ScopeEntry::Cond(cond.clone(), holds),
                     };
-                    let new = c.under(step, |c| c.stmt(s));
+                    let new = c.under(entry, |c| c.stmt(s));
                     let inside = std::mem::take(&mut c.pending);
                     let movable = c.loops > 0;
                     let (new, out) = hoist::out_of_branch(&cond, holds, movable, new, inside);
@@ -500,8 +502,8 @@ impl Checker<'_> {
             StmtKind::Let { var, value, body } => {
                 let value = self.checked(value, around);
                 let mut before = std::mem::take(&mut self.pending);
-                let step = Step::Let(var.clone(), value.clone());
-                let body = self.under(step, |c| c.stmt(body));
+                let entry = ScopeEntry::Let(var.clone(), value.clone());
+                let body = self.under(entry, |c| c.stmt(body));
                 let inside = std::mem::take(&mut self.pending);
                 let (body, out) = hoist::out_of_let(var, &value, self.loops > 0, body, inside);
                 before.extend(out);
@@ -510,7 +512,7 @@ impl Checker<'_> {
             }
             StmtKind::Seq(stmts) => {
                 let (mark, conditions) = (self.known.mark(), self.conditions);
-                let steps = self.steps.len();
+                let entries = self.entries.len();
                 let (mut out, mut moved) = (Vec::new(), Vec::new());
                 for s in stmts {
                     let new = self.stmt(s);
@@ -524,14 +526,14 @@ impl Checker<'_> {
                         if fixed {
                             self.known.learn(cond, true);
                         }
-                        self.steps.push(match fixed {
-                            true => Step::Cond(cond.clone(), true),
-                            false => Step::Hidden,
+                        self.entries.push(match fixed {
+                            true => ScopeEntry::Cond(cond.clone(), true),
+                            false => ScopeEntry::Hidden,
                         });
                     }
                 }
                 self.known.back(&mark);
-                self.steps.truncate(steps);
+                self.entries.truncate(entries);
                 self.conditions = conditions;
                 self.pending = moved;
                 Stmt::seq(out)
@@ -590,7 +592,7 @@ impl Fold for Within<'_, '_> {
 
 impl Fold for Checker<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
-        let around = self.steps.len();
+        let around = self.entries.len();
         self.checked(e, around)
     }
 
@@ -642,8 +644,8 @@ fn capacity(b: &Buffer) -> Option<i128> {
         shape.iter().try_fold(1i128, |n, d| n.checked_mul(*d))?
     } else {
         let strides: Vec<i128> = b.strides.iter().map(constant).collect::<Option<_>>()?;
-        let steps = shape.iter().zip(strides).map(|(d, s)| (d - 1).checked_mul(s));
-        steps.sum::<Option<i128>>()?.checked_add(1)?
+        let entries = shape.iter().zip(strides).map(|(d, s)| (d - 1).checked_mul(s));
+        entries.sum::<Option<i128>>()?.checked_add(1)?
     };
     let element = i128::try_from(b.dtype().bytes() * usize::from(b.dtype().lanes)).ok()?;
     elements.checked_add(offset)?.checked_mul(element)

@@ -3,7 +3,7 @@
 //!
 //! Beyond [`lower_blocks`]:
 //! * loops of one iteration go, their variable replaced by its value. A loop with annotations or
-//!   one that stands for threads stays: somebody may look for it;
+//!   one that is bound to threads stays: a later pass may look for it;
 //! * `buffer_dim_align` on a block, a list of `[written buffer, axis, factor, offset]`, becomes
 //!   strides of the allocation: the distance along the axis grows to the next number that is
 //!   `offset` modulo `factor` (counted in elements);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_that_somebody_marked_stay() {
+    fn loops_that_are_marked_stay() {
         let i = Var::index("i");
         let b = Buffer::with_extents("B", &[1], DType::F32);
         let store = Stmt::store(&b, vec![i.expr()], Expr::float(0.0, DType::F32));

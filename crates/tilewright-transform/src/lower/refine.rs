@@ -5,7 +5,7 @@
 //! buffers still have their axes:
 //! 1. intervals simplify indices and decide conditions;
 //! 2. the guards that splits left go where running without them changes nothing
-//!    ([`overcompute`], [`Options::tails`](overcompute::Options)), and loops run only where the
+//!    ([`overcompute`], [`tails`](overcompute::OvercomputeOptions)), and loops run only where the
 //!    others let something happen ([`extents`]);
 //! 3. exact sets simplify indices and conditions with divisions in them ([`simplify`]);
 //! 4. local buffers are allocated where they are used, as small as can be ([`compact`]).
@@ -14,7 +14,7 @@
 //!
 //! The second step runs only where there are guards, and the third only where intervals leave
 //! divisions: most functions need neither. What memory holds is not looked into, which takes long
-//! and is for who writes a schedule to ask for. Without libisl both are left out.
+//! and is left to passes of a schedule. Without libisl both are left out.
 
 use tilewright_analysis::index::{self, is_index};
 use tilewright_ir::interval::Ranges;
@@ -56,12 +56,15 @@ fn by_sets(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
     let mut func = func.clone();
     let mut left = Left::of(&func);
     if left.guards {
-        let options = overcompute::Options { tails: true, ..overcompute::Options::default() };
+        let options = overcompute::OvercomputeOptions {
+            tails: true,
+            ..overcompute::OvercomputeOptions::default()
+        };
         func = overcompute::remove_branching(&func, &options, why)?;
         func = extents::reduce_loop_extents(&func, None, why)?;
         left = Left::of(&func);
     }
-    let options = simplify::Options { values: false, conditions: false };
+    let options = simplify::SimplifyOptions { values: false, conditions: false };
     match left.divisions {
         true => simplify::simplify(&func, options, why),
         false => Ok(func),

@@ -11,17 +11,17 @@ use tilewright_ir::{
     Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, IterKind, Range, Result, Stmt,
     StmtKind, Visit,
 };
-use tilewright_sets::{Access, Domain, Proof, Touch};
+use tilewright_sets::{Access, AccessRelation, Domain, Proof};
 
 use tilewright_analysis::flow::cell;
-use tilewright_analysis::program::{Act, GuardId, Program, Step};
+use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt};
 
-/// The instances that a step has more.
+/// The instances that a statement has more.
 pub(super) struct Added {
-    /// The step's number.
-    pub step: usize,
+    /// The statement's number.
+    pub stmt: usize,
     /// What it does at the added points.
-    pub what: Step,
+    pub what: ScopStmt,
 }
 
 /// An iteration variable of a block, by its place and number, whose domain grows.
@@ -42,23 +42,23 @@ pub(super) struct More {
 /// `wrap`, indices that would leave their range come back in at the other end.
 ///
 /// # Errors
-/// `Refused` with what stands against it.
+/// `Refused` with the reason why they may not be added.
 pub(super) fn more(
-    program: &Program,
+    scop: &Scop,
     id: GuardId,
     opposite: bool,
-    steps: &[usize],
+    stmts: &[usize],
     wrap: bool,
 ) -> Result<More> {
     let plain = |s: &Stmt, cond: &Expr| {
-        let mut harmless = Harmless { program, why: None };
+        let mut harmless = Harmless { scop, why: None };
         if cond.effects().calls {
             harmless.refuse("the condition has an effect");
         }
         harmless.stmt(s);
         harmless.why.map_or(Ok(()), |why| Err(Error::refused(why)))
     };
-    match program.text.get(id.place).map(Stmt::kind) {
+    match scop.text.get(id.place).map(Stmt::kind) {
         Some(StmtKind::If { cond, otherwise: Some(other), .. }) if opposite => plain(other, cond)?,
         Some(StmtKind::If { cond, then, .. }) => plain(then, cond)?,
         Some(StmtKind::Store { value, .. }) => {
@@ -71,43 +71,43 @@ pub(super) fn more(
         _ => return Err(Error::internal("a guard that is none")),
     }
     let mut more = More::default();
-    for k in steps {
-        let Some(step) = program.steps.get(*k) else { continue };
-        let domain = program.without(step, id, opposite);
+    for k in stmts {
+        let Some(stmt) = scop.stmts.get(*k) else { continue };
+        let domain = scop.without(stmt, id, opposite);
         if domain.proves(&Expr::bool(false)) {
             continue;
         }
-        if let Act::Enter(values) = &step.act {
-            widen(program, step, values, &domain, &mut more.wider)?;
+        if let Act::Enter(values) = &stmt.act {
+            widen(scop, stmt, values, &domain, &mut more.wider)?;
         }
-        for t in &step.touches {
-            for (axis, proof) in ranges(program, &domain, t) {
+        for t in &stmt.accesses {
+            for (axis, proof) in ranges(scop, &domain, t) {
                 let stores = matches!(
-                    program.text.get(step.place).map(Stmt::kind),
+                    scop.text.get(stmt.place).map(Stmt::kind),
                     Some(StmtKind::Store { .. })
                 );
                 match wrap && stores {
-                    true => more.wraps.push((step.place, t.buffer.clone(), axis)),
-                    false => return Err(out_of_range(program, t, proof)),
+                    true => more.wraps.push((stmt.place, t.buffer.clone(), axis)),
+                    false => return Err(out_of_range(scop, t, proof)),
                 }
             }
         }
-        more.added.push(Added { step: *k, what: Step { domain, ..step.clone() } });
+        more.added.push(Added { stmt: *k, what: ScopStmt { domain, ..stmt.clone() } });
     }
     for a in &mut more.added {
-        a.wrap(program, &more.wraps);
+        a.wrap(scop, &more.wraps);
     }
-    more.added.iter().try_for_each(|a| apart(program, a, &more.added))?;
+    more.added.iter().try_for_each(|a| apart(scop, a, &more.added))?;
     Ok(more)
 }
 
 impl Added {
     /// Takes indices modulo the extents of their axes.
-    fn wrap(&mut self, program: &Program, wraps: &[Wrap]) {
+    fn wrap(&mut self, scop: &Scop, wraps: &[Wrap]) {
         let here = self.what.place;
         for (_, buffer, axis) in wraps.iter().filter(|(place, ..)| *place == here) {
-            for t in self.what.touches.iter_mut().filter(|t| t.buffer == *buffer) {
-                let at = program.lifetime(buffer) + axis;
+            for t in self.what.accesses.iter_mut().filter(|t| t.buffer == *buffer) {
+                let at = scop.lifetime(buffer) + axis;
                 if let Some(i) = t.indices.get_mut(at) {
                     *i = modulo(i, buffer, *axis);
                 }
@@ -162,9 +162,9 @@ impl Fold for Wrapped<'_> {
     }
 }
 
-/// The axes on which a touch is not known to stay in range.
-fn ranges(program: &Program, domain: &Domain, t: &Touch) -> Vec<(usize, Proof)> {
-    let indices = t.indices.iter().skip(program.lifetime(&t.buffer));
+/// The axes on which an access is not known to stay in range.
+fn ranges(scop: &Scop, domain: &Domain, t: &Access) -> Vec<(usize, Proof)> {
+    let indices = t.indices.iter().skip(scop.lifetime(&t.buffer));
     let each = indices.zip(&t.buffer.shape).enumerate().map(|(axis, (i, extent))| {
         let low = i.clone().greater_equal(0);
         let high = i.clone().less(extent.clone().cast(i.dtype()));
@@ -173,11 +173,11 @@ fn ranges(program: &Program, domain: &Domain, t: &Touch) -> Vec<(usize, Proof)> 
     each.filter(|(_, proof)| !proof.is_yes()).collect()
 }
 
-fn out_of_range(program: &Program, t: &Touch, proof: Proof) -> Error {
+fn out_of_range(scop: &Scop, t: &Access, proof: Proof) -> Error {
     let name = &t.buffer.name;
     let (what, note) = match proof {
         Proof::No { witness } => {
-            let cell = cell(program, t, &witness);
+            let cell = cell(scop, t, &witness);
             (
                 format!("`{name}` would be accessed out of range"),
                 format!("at {witness}: {cell} is out of range"),
@@ -202,13 +202,13 @@ pub(super) fn between(start: i64, end: i64, dtype: DType) -> Option<Range> {
 
 /// The domains of iteration variables that have to grow for the values they would get.
 fn widen(
-    program: &Program,
-    step: &Step,
+    scop: &Scop,
+    stmt: &ScopStmt,
     values: &[Expr],
     domain: &Domain,
     wider: &mut Vec<Wider>,
 ) -> Result<()> {
-    let Some(StmtKind::Block { block, .. }) = program.text.get(step.place).map(Stmt::kind) else {
+    let Some(StmtKind::Block { block, .. }) = scop.text.get(stmt.place).map(Stmt::kind) else {
         return Err(Error::internal("an entry without a block"));
     };
     for (number, (iter, value)) in block.iters.iter().zip(values).enumerate() {
@@ -235,31 +235,33 @@ fn widen(
         }
         let end = (hi.checked_add(1)).and_then(|hi| Some(hi.max(min.checked_add(extent)?)));
         let range = end.and_then(|end| between(lo.min(min), end, iter.var.dtype()));
-        wider.push((step.place, number, range.ok_or_else(refuse)?));
+        wider.push((stmt.place, number, range.ok_or_else(refuse)?));
     }
     Ok(())
 }
 
 /// Whether added instances leave the iterations of the parallel loops around them independent.
-fn apart(program: &Program, added: &Added, list: &[Added]) -> Result<()> {
-    let step = &added.what;
-    for (depth, l) in step.loops.iter().enumerate() {
+fn apart(scop: &Scop, added: &Added, list: &[Added]) -> Result<()> {
+    let stmt = &added.what;
+    for (depth, l) in stmt.loops.iter().enumerate() {
         if matches!(l.kind, ForKind::Serial | ForKind::Unrolled) {
             continue;
         }
-        let inside = |s: &&Step| s.loops.get(depth).is_some_and(|x| x.var == l.var);
+        let inside = |s: &&ScopStmt| s.loops.get(depth).is_some_and(|x| x.var == l.var);
         let new = list.iter().map(|a| &a.what);
-        for other in program.steps.iter().filter(inside).chain(new) {
-            for t in &step.touches {
+        for other in scop.stmts.iter().filter(inside).chain(new) {
+            for t in &stmt.accesses {
                 let meets =
-                    |u: &&Touch| u.buffer.data == t.buffer.data && (t.is_write || u.is_write);
-                for u in other.touches.iter().filter(meets) {
+                    |u: &&Access| u.buffer.data == t.buffer.data && (t.is_write || u.is_write);
+                for u in other.accesses.iter().filter(meets) {
                     let inner: Vec<_> =
                         other.loops.iter().skip(depth).map(|l| l.var.clone()).collect();
-                    let (far, names) = Access::new(&other.domain, &u.indices).elsewhere_in(&inner);
+                    let (far, names) =
+                        AccessRelation::new(&other.domain, &u.indices).elsewhere_in(&inner);
                     let Some(there) = names.get(&l.var) else { continue };
                     let differ = l.var.expr().not_equal(there.expr());
-                    let proof = Access::new(&step.domain, &t.indices).independent(&far, &[differ]);
+                    let proof =
+                        AccessRelation::new(&stmt.domain, &t.indices).independent(&far, &[differ]);
                     if proof.is_yes() {
                         continue;
                     }
@@ -270,7 +272,7 @@ fn apart(program: &Program, added: &Added, list: &[Added]) -> Result<()> {
                     ));
                     return Err(e.note(match proof {
                         Proof::No { witness } => {
-                            format!("at {witness}: {}", cell(program, t, &witness))
+                            format!("at {witness}: {}", cell(scop, t, &witness))
                         }
                         proof => proof.to_string(),
                     }));
@@ -283,7 +285,7 @@ fn apart(program: &Program, added: &Added, list: &[Added]) -> Result<()> {
 
 /// Looks for what may not run more often than it does.
 struct Harmless<'a> {
-    program: &'a Program,
+    scop: &'a Scop,
     why: Option<String>,
 }
 
@@ -318,7 +320,7 @@ impl Visit for Harmless<'_> {
     }
 
     fn buffer_use(&mut self, b: &Buffer) {
-        if !self.program.follows(b) {
+        if !self.scop.follows(b) {
             self.refuse(&format!("`{}` is accessed in more than one way", b.name));
         }
     }

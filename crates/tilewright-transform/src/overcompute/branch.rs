@@ -10,9 +10,9 @@
 //! Where a guard could be of use is seen from the cells: those that are written later, and those
 //! whose value is a constant or assumed. A guard that keeps the body of a loop away from them is
 //! put around it and stays there if it could be removed again ([`super::remove_branching`]): then
-//! both functions are the same. What it keeps from being written must not be read afterwards either,
-//! not even by an update whose result is unused (`starved`); so an initialisation gets its guard
-//! once the updates have theirs, in another round.
+//! both functions are the same. What it keeps from being written must not be read afterwards
+//! either, not even by an update whose result is unused (`starved`); so an initialisation gets its
+//! guard once the updates have theirs, in another round.
 
 use std::collections::HashSet;
 
@@ -22,12 +22,12 @@ use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Buffer, Error, Expr, ExprKind, Fold, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{Access, Known, Set, Uninitialised};
+use tilewright_sets::{AccessRelation, Known, Set, Uninitialised};
 
-use super::{Options, without};
+use super::{OvercomputeOptions, without};
 use crate::pass::{self, Pass};
 use tilewright_analysis::flow::{Run, Unwritten, cell};
-use tilewright_analysis::program::{Act, Program, Step, rewrite};
+use tilewright_analysis::scop::{Act, Scop, ScopStmt, rewrite};
 
 /// `remove_overcompute_through_branching` by name.
 pub const PASS: Pass = Pass {
@@ -72,19 +72,19 @@ impl Round {
         let mut func = func.clone();
         let mut next = 0;
         loop {
-            let program = Program::of(&func)?;
-            let mut places = next..program.text.len();
-            let Some(place) = places.find(|p| is_body(&program, *p, block)) else {
+            let scop = Scop::of(&func)?;
+            let mut places = next..scop.text.len();
+            let Some(place) = places.find(|p| is_body(&scop, *p, block)) else {
                 return Ok(func);
             };
             next = place + 1;
             let mut refused = None;
-            for guard in candidates(&program, place) {
+            for guard in candidates(&scop, place) {
                 let new = guarded(&func, place, &guard);
                 // What runs less often reads less.
-                let mut without = without(&new, place, &Options::default(), false)?;
+                let mut without = without(&new, place, &OvercomputeOptions::default(), false)?;
                 if without.is_ok()
-                    && let Some(e) = starved(&program, &Program::of(&new)?, place)
+                    && let Some(e) = starved(&scop, &Scop::of(&new)?, place)
                 {
                     self.starved = true;
                     without = Err(e);
@@ -92,13 +92,13 @@ impl Round {
                 match without {
                     Ok(_) => {
                         // What is inside has its guard.
-                        next = program.last[place] + 2;
+                        next = scop.last[place] + 2;
                         (func, refused) = (new, None);
                         break;
                     }
                     Err(e) => {
                         let says = format!("the guard `{guard}` would make a difference");
-                        let remark = Error::refused(says).at(program.text[place].span());
+                        let remark = Error::refused(says).at(scop.text[place].span());
                         let notes = e.diagnostic().notes.iter();
                         refused = refused.or(Some(notes.fold(remark, |r, n| r.note(n))));
                     }
@@ -109,10 +109,10 @@ impl Round {
     }
 }
 
-/// Why a program with a guard around the statement at a place may read a cell that is not written and
-/// the one without it does not (rule 5 of `docs/semantics.md`). Both have the same steps.
-fn starved(before: &Program, after: &Program, place: usize) -> Option<Error> {
-    if before.steps.len() != after.steps.len() {
+/// Why a program with a guard around the statement at a place may read a cell that is not written
+/// and the one without it does not (rule 5 of `docs/semantics.md`). Both have the same statements.
+fn starved(before: &Scop, after: &Scop, place: usize) -> Option<Error> {
+    if before.stmts.len() != after.stmts.len() {
         return Some(Error::refused("what is read then cannot be compared"));
     }
     let memories = before.inside(place).filter_map(|s| match s.act {
@@ -120,9 +120,9 @@ fn starved(before: &Program, after: &Program, place: usize) -> Option<Error> {
         _ => None,
     });
     let memories: HashSet<&Buffer> = memories.map(|t| &t.buffer).collect();
-    let find = |program: &Program, memory: &Buffer| {
-        let runs = (0..program.steps.len()).filter_map(|k| Run::of(program, k, memory));
-        Unwritten::of(program, runs.collect())
+    let find = |scop: &Scop, memory: &Buffer| {
+        let runs = (0..scop.stmts.len()).filter_map(|k| Run::of(scop, k, memory));
+        Unwritten::of(scop, runs.collect())
     };
     for memory in memories {
         let refuse = |note: String| {
@@ -146,10 +146,10 @@ fn starved(before: &Program, after: &Program, place: usize) -> Option<Error> {
             if was {
                 continue;
             }
-            let touch = run.touches.get(u.reader.touch).copied().flatten();
-            let step = run.who.step().and_then(|k| after.steps.get(k));
-            let touch = step.zip(touch).and_then(|(s, n)| s.touches.get(n));
-            let at = u.instances.point().ok().flatten().zip(touch);
+            let access = run.accesses.get(u.reader.access).copied().flatten();
+            let stmt = run.who.stmt().and_then(|k| after.stmts.get(k));
+            let access = stmt.zip(access).and_then(|(s, n)| s.accesses.get(n));
+            let at = u.instances.point().ok().flatten().zip(access);
             let cell = at.map(|(at, t)| format!("at {at}: {} is read", cell(after, t, &at)));
             return refuse(cell.unwrap_or_else(|| format!("`{}` is read", memory.name)));
         }
@@ -158,52 +158,52 @@ fn starved(before: &Program, after: &Program, place: usize) -> Option<Error> {
 }
 
 /// Whether a statement is the body of a loop and no loop itself, in the block.
-fn is_body(program: &Program, place: usize, block: Option<&str>) -> bool {
-    let parent = program.around(place).next().map(|p| program.text[p].kind());
-    let Some(s) = program.text.get(place) else { return false };
+fn is_body(scop: &Scop, place: usize, block: Option<&str>) -> bool {
+    let parent = scop.around(place).next().map(|p| scop.text[p].kind());
+    let Some(s) = scop.text.get(place) else { return false };
     let takes_guard = match s.kind() {
         StmtKind::For { .. } | StmtKind::If { .. } => false,
         StmtKind::Block { predicate, .. } => predicate.is_true(),
         _ => true,
     };
-    let inside = |s: &Step| s.blocks.iter().any(|b| Some(&**b) == block);
+    let inside = |s: &ScopStmt| s.blocks.iter().any(|b| Some(&**b) == block);
     takes_guard
         && matches!(parent, Some(StmtKind::For { .. }))
-        && (block.is_none() || program.inside(place).any(inside))
+        && (block.is_none() || scop.inside(place).any(inside))
 }
 
 /// Conditions under which a loop body may be of use.
-fn candidates(program: &Program, place: usize) -> Vec<Expr> {
+fn candidates(scop: &Scop, place: usize) -> Vec<Expr> {
     // A block only knows its own variables.
     let mut outer: Vec<Var> = Vec::new();
-    for p in program.around(place) {
-        match program.text[p].kind() {
+    for p in scop.around(place) {
+        match scop.text[p].kind() {
             StmtKind::For { var, .. } => outer.push(var.clone()),
             StmtKind::Block { block, .. } if !block.iters.is_empty() => break,
             _ => {}
         }
     }
     let mut found: Vec<Expr> = Vec::new();
-    for step in program.inside(place) {
-        let outside = program.outside(step, place);
-        for t in step.touches.iter().filter(|t| program.lifetime(&t.buffer) == 0) {
-            let Ok(Some((cells, set))) = settled(program, place, &t.buffer, t.is_write) else {
+    for stmt in scop.inside(place) {
+        let outside = scop.outside(stmt, place);
+        for t in stmt.accesses.iter().filter(|t| scop.lifetime(&t.buffer) == 0) {
+            let Ok(Some((cells, set))) = settled(scop, place, &t.buffer, t.is_write) else {
                 continue;
             };
             let axes = t.buffer.shape.iter().cloned().map(Range::upto);
             let axes: Vec<(Var, Range)> = cells.iter().cloned().zip(axes).collect();
-            let whole = program.engine().domain_of(&axes, &[]);
+            let whole = scop.engine().domain_of(&axes, &[]);
             let Ok(cond) = set.condition(&whole) else { continue };
             let at = cells.into_iter().zip(&t.indices).map(|(v, e)| {
                 let e = e.clone().cast(v.dtype());
                 (v, e)
             });
             let cond = Subst::vars(at).expr(&cond);
-            let guard = step.domain.simplify_predicate(&!cond);
+            let guard = stmt.domain.simplify_predicate(&!cond);
             // What keeps a divisor from zero may stand inside.
             let undefined = unmet(&guard, |d| outside.proves(d)).is_some();
             let known = free_vars(&guard);
-            let stands = |v: &&Var| step.loops.iter().any(|l| l.var == **v);
+            let stands = |v: &&Var| stmt.loops.iter().any(|l| l.var == **v);
             let fits = known.iter().filter(stands).all(|v| outer.contains(v));
             let decided = guard.as_int().is_some();
             let new = !found.iter().any(|g| same_expr(g, &guard));
@@ -218,28 +218,28 @@ fn candidates(program: &Program, place: usize) -> Vec<Expr> {
 /// Cells that need not be looked at in a statement: what is written later, for a store; what is
 /// known to be a constant, for a load.
 fn settled(
-    program: &Program,
+    scop: &Scop,
     place: usize,
     buffer: &Buffer,
     is_write: bool,
 ) -> Known<Option<(Vec<Var>, Set)>> {
-    let last = program.last.get(place).copied().unwrap_or(place);
+    let last = scop.last.get(place).copied().unwrap_or(place);
     let cells: Vec<Var> = buffer.shape.iter().map(|e| Var::new("cell", e.dtype())).collect();
     let mut all: Option<Set> = None;
-    for step in &program.steps {
-        let Some(t) = step.target().filter(|t| t.buffer.data == buffer.data) else { continue };
-        let constant = match &step.act {
+    for stmt in &scop.stmts {
+        let Some(t) = stmt.target().filter(|t| t.buffer.data == buffer.data) else { continue };
+        let constant = match &stmt.act {
             Act::Store(v) | Act::Fact(v) => {
                 matches!(v.kind(), ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Undef)
             }
             _ => false,
         };
         let counts = match is_write {
-            true => step.place > last && matches!(step.act, Act::Store(_)),
-            false => constant && !(place..=last).contains(&step.place),
+            true => stmt.place > last && matches!(stmt.act, Act::Store(_)),
+            false => constant && !(place..=last).contains(&stmt.place),
         };
         if counts {
-            let touched = Access::new(&step.domain, &t.indices).touched(&cells)?;
+            let touched = AccessRelation::new(&stmt.domain, &t.indices).touched(&cells)?;
             all = Some(match all {
                 None => touched,
                 Some(before) => before.union(&touched)?,

@@ -13,12 +13,13 @@
 //! added if they are no-ops (rule 4 of `docs/semantics.md`), each store for one of three reasons:
 //!
 //! * nothing but other added instances reads what it writes, because it is overwritten (by
-//!   `T.undef()` too) or dies before;
+//!   `T.undef()` too) or is freed before;
 //! * it writes the value that its cell holds;
 //! * what it reads is known, from assumptions and other stores, and makes the value that of the
-//!   cell: zero in a sum, one in a product, minus infinity in a maximum ([`tilewright_analysis::neutral`]).
+//!   cell: zero in a sum, one in a product, minus infinity in a maximum
+//!   ([`tilewright_analysis::neutral`]).
 //!
-//! An update `B[i] = f(B[i])` passes on what its cell holds, so that who uses it is who reads the
+//! An update `B[i] = f(B[i])` passes on what its cell holds, so that its users are the readers of the
 //! cell later, until something else is written: neither its read nor its write has to be followed.
 //!
 //! Guards are tried together (`trial`), the innermost ones first.
@@ -52,7 +53,7 @@ use self::trial::Trial;
 use crate::pass::{Flag, Pass, Run};
 use tilewright_analysis::index;
 pub use tilewright_analysis::neutral::Floats;
-use tilewright_analysis::program::{GuardId, Program};
+use tilewright_analysis::scop::{GuardId, Scop};
 use tilewright_ir::interval::Ranges;
 
 /// Whether floats may be taken to be finite.
@@ -81,7 +82,7 @@ pub const PASS: Pass = Pass {
     run: Run::Tensor(|f, given, why| {
         let floats = if given.get(&FINITE)? { Floats::Finite } else { Floats::Any };
         let wrap_indices = given.get(&WRAP)?;
-        let options = Options { wrap_indices, floats, ..Options::default() };
+        let options = OvercomputeOptions { wrap_indices, floats, ..OvercomputeOptions::default() };
         remove_branching(f, &options, why)
     }),
 };
@@ -91,15 +92,15 @@ pub const ASSUME: Pass = Pass {
     name: "use_assume_to_reduce_branches",
     summary: "remove_branching_through_overcompute, by the name that TVM has for a part of it",
     options: &[],
-    run: Run::Tensor(|f, _, why| remove_branching(f, &Options::default(), why)),
+    run: Run::Tensor(|f, _, why| remove_branching(f, &OvercomputeOptions::default(), why)),
 };
 
 /// What to try.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options<'a> {
+pub struct OvercomputeOptions<'a> {
     /// Only guards of this block: inside of it, or around nothing else.
     pub block: Option<&'a str>,
-    /// Take indices modulo the extent where only their range stands against the removal of a guard.
+    /// Take indices modulo the extent where only their range prevents the removal of a guard.
     pub wrap_indices: bool,
     /// Only guards that hold for at least half of what they guard, as those do that a split leaves,
     /// and those of vectorised loops, which run in whole vectors anyway. What is run more then
@@ -116,13 +117,13 @@ pub struct Options<'a> {
 /// `Toolchain` where libisl is missing.
 pub fn remove_branching(
     func: &TensorFunc,
-    options: &Options<'_>,
+    options: &OvercomputeOptions<'_>,
     why: &mut Remarks,
 ) -> Result<TensorFunc> {
     let mut now = Analysed::of(func)?;
     let mut depth = None;
     loop {
-        let guards = guards(&now.program, options);
+        let guards = guards(&now.scop, options);
         let deepest = guards.values().map(|g| g.depth).filter(|d| depth.is_none_or(|k| *d < k));
         // Sides last: a constant that one of them stores is of use to the guards.
         let Some(deepest) = deepest.max() else {
@@ -134,7 +135,7 @@ pub fn remove_branching(
         };
         depth = Some(deepest);
         let these = guards.into_iter().filter(|(_, g)| g.depth == deepest);
-        let mut trial = Trial::new(&now.program, these, options);
+        let mut trial = Trial::new(&now.scop, these, options);
         trial.settle(true);
         why.append(&mut trial.remarks);
         if !trial.guards.is_empty() {
@@ -143,31 +144,31 @@ pub fn remove_branching(
     }
 }
 
-/// A function with its steps.
+/// A function with its SCoP.
 struct Analysed {
     func: TensorFunc,
-    program: Program,
+    scop: Scop,
 }
 
 impl Analysed {
     fn of(func: &TensorFunc) -> Result<Analysed> {
-        Ok(Analysed { func: func.clone(), program: Program::of(func)? })
+        Ok(Analysed { func: func.clone(), scop: Scop::of(func)? })
     }
 }
 
-/// The function without the guard at a place; otherwise why it stays. `reads` says whether it matters
-/// that what is read more may be read.
+/// The function without the guard at a place; otherwise why it stays. `reads` says whether it
+/// matters that what is read more may be read.
 fn without(
     func: &TensorFunc,
     place: usize,
-    options: &Options<'_>,
+    options: &OvercomputeOptions<'_>,
     reads: bool,
 ) -> Result<std::result::Result<TensorFunc, Error>> {
-    let program = Program::of(func)?;
+    let scop = Scop::of(func)?;
     let id = GuardId { place, part: 0 };
-    let everywhere = Options { block: None, ..*options };
-    let this = guards(&program, &everywhere).into_iter().filter(|(g, _)| *g == id);
-    let mut trial = Trial::new(&program, this, options);
+    let everywhere = OvercomputeOptions { block: None, ..*options };
+    let this = guards(&scop, &everywhere).into_iter().filter(|(g, _)| *g == id);
+    let mut trial = Trial::new(&scop, this, options);
     trial.settle(reads);
     Ok(match trial.guards.is_empty() {
         false => Ok(trial.without_guards(func)?),
@@ -179,18 +180,18 @@ fn without(
 struct Guard {
     /// Number of guards around it.
     depth: usize,
-    /// The steps under it.
-    steps: Vec<usize>,
+    /// The statements under it.
+    stmts: Vec<usize>,
     cond: Expr,
     span: Option<Span>,
 }
 
 /// The guards of a program that are asked for.
-fn guards(program: &Program, options: &Options<'_>) -> BTreeMap<GuardId, Guard> {
+fn guards(scop: &Scop, options: &OvercomputeOptions<'_>) -> BTreeMap<GuardId, Guard> {
     let mut all: BTreeMap<GuardId, Guard> = BTreeMap::new();
-    for (k, step) in program.steps.iter().enumerate() {
-        for (depth, (id, g)) in step.guards.iter().filter_map(|g| Some((g.id?, g))).enumerate() {
-            let s = program.text.get(id.place);
+    for (k, stmt) in scop.stmts.iter().enumerate() {
+        for (depth, (id, g)) in stmt.guards.iter().filter_map(|g| Some((g.id?, g))).enumerate() {
+            let s = scop.text.get(id.place);
             if id.part > 0
                 || matches!(s.map(Stmt::kind), Some(StmtKind::If { otherwise: Some(_), .. }))
             {
@@ -198,31 +199,30 @@ fn guards(program: &Program, options: &Options<'_>) -> BTreeMap<GuardId, Guard> 
             }
             let guard = all.entry(id).or_insert_with(|| Guard {
                 depth,
-                steps: Vec::new(),
+                stmts: Vec::new(),
                 cond: g.cond.clone(),
                 span: s.and_then(Stmt::span),
             });
-            guard.steps.push(k);
+            guard.stmts.push(k);
         }
     }
     if let Some(name) = options.block {
-        let inside = |k: &usize| {
-            program.steps.get(*k).is_some_and(|s| s.blocks.iter().any(|b| **b == *name))
-        };
-        all.retain(|_, g| g.steps.iter().all(inside));
+        let inside =
+            |k: &usize| scop.stmts.get(*k).is_some_and(|s| s.blocks.iter().any(|b| **b == *name));
+        all.retain(|_, g| g.stmts.iter().all(inside));
     }
     if options.tails {
-        all.retain(|_, g| is_tail(program, g));
+        all.retain(|_, g| is_tail(scop, g));
     }
     all
 }
 
-/// Whether a guard holds mostly, or stands in a vectorised loop.
-fn is_tail(program: &Program, guard: &Guard) -> bool {
-    let Some(step) = guard.steps.first().and_then(|k| program.steps.get(*k)) else { return false };
+/// Whether a guard holds mostly, or is in a vectorised loop.
+fn is_tail(scop: &Scop, guard: &Guard) -> bool {
+    let Some(stmt) = guard.stmts.first().and_then(|k| scop.stmts.get(*k)) else { return false };
     let mut ranges = Ranges::default();
-    step.loops.iter().for_each(|l| ranges.bind_loop(&l.var, &l.range));
-    let vectors = step.loops.iter().filter(|l| l.kind == ForKind::Vectorized).map(|l| &l.var);
+    stmt.loops.iter().for_each(|l| ranges.bind_loop(&l.var, &l.range));
+    let vectors = stmt.loops.iter().filter(|l| l.kind == ForKind::Vectorized).map(|l| &l.var);
     guard
         .cond
         .conjuncts()

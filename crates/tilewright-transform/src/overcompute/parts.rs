@@ -9,29 +9,29 @@
 
 use tilewright_ir::{Error, Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFunc};
 
-use super::{Analysed, Options, guards, without};
-use tilewright_analysis::program::{GuardId, rewrite};
+use super::{Analysed, OvercomputeOptions, guards, without};
+use tilewright_analysis::scop::{GuardId, rewrite};
 
 /// Takes out of guards what they do not need.
 pub(super) fn remove_parts(
     mut now: Analysed,
-    options: &Options<'_>,
+    options: &OvercomputeOptions<'_>,
     why: &mut Remarks,
 ) -> Result<Analysed> {
     let mut next = 0;
     loop {
-        let Analysed { func, program } = &now;
+        let Analysed { func, scop } = &now;
         let conjunction = |id: &GuardId| {
-            let parts = condition(program.text.get(id.place)?)?.conjuncts();
+            let parts = condition(scop.text.get(id.place)?)?.conjuncts();
             (id.place >= next && parts.len() > 1).then_some((id.place, parts))
         };
         // Each part is asked for by itself.
-        let whole = Options { tails: false, ..*options };
-        let Some((place, mut parts)) = guards(program, &whole).keys().find_map(conjunction) else {
+        let whole = OvercomputeOptions { tails: false, ..*options };
+        let Some((place, mut parts)) = guards(scop, &whole).keys().find_map(conjunction) else {
             return Ok(now);
         };
         next = place + 1;
-        let span = program.text.get(place).and_then(Stmt::span);
+        let span = scop.text.get(place).and_then(Stmt::span);
         let (mut func, mut k, before) = (func.clone(), 0, parts.len());
         while k < parts.len() && parts.len() > 1 {
             let mut others = parts.clone();

@@ -20,25 +20,25 @@ use tilewright_ir::{Expr, ExprKind, Fold, Remarks, Result, Stmt, StmtKind, Tenso
 use super::added::{Added, more};
 use super::trial::{Extra, Trial};
 use super::unchanged::{Knowledge, Look, Read};
-use super::{Analysed, Guard, Options};
+use super::{Analysed, Guard, OvercomputeOptions};
 use tilewright_analysis::flow::same_at_once;
 use tilewright_analysis::neutral::{ANY, Floats, reduced};
-use tilewright_analysis::program::{Act, GuardId, Program, Step, rewrite};
+use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
 
 /// Removes sides, outermost ones first, as long as there are such.
 pub(super) fn one_side(
     mut now: Analysed,
-    options: &Options<'_>,
+    options: &OvercomputeOptions<'_>,
     why: &mut Remarks,
 ) -> Result<TensorFunc> {
     loop {
-        let Analysed { func, program } = &now;
-        let mut trial = Trial::empty(program);
+        let Analysed { func, scop } = &now;
+        let mut trial = Trial::empty(scop);
         let mut left: BTreeMap<GuardId, bool> = BTreeMap::new();
-        for (id, steps) in two_sided(program, options) {
-            let inside = |p: &GuardId| p.place == id.place || program.last[p.place] >= id.place;
+        for (id, stmts) in two_sided(scop, options) {
+            let inside = |p: &GuardId| p.place == id.place || scop.last[p.place] >= id.place;
             let found = [false, true].into_iter().find_map(|opposite| {
-                let (added, looks) = does_both(program, id, opposite, &steps)?;
+                let (added, looks) = does_both(scop, id, opposite, &stmts)?;
                 Some((opposite, added, looks))
             });
             let Some((opposite, added, looks)) = found.filter(|_| !left.keys().any(inside)) else {
@@ -48,17 +48,17 @@ pub(super) fn one_side(
                 let mut extra = Extra::new(id, a);
                 // What it writes is written anyway.
                 (extra.writes, extra.judged) = (None, true);
-                trial.extras.insert(extra.added.step, extra);
+                trial.extras.insert(extra.added.stmt, extra);
             }
-            for (step, touch) in looks {
-                if let Some(x) = trial.extras.get_mut(&step) {
-                    x.rested_on.insert(touch);
+            for (stmt, access) in looks {
+                if let Some(x) = trial.extras.get_mut(&stmt) {
+                    x.depended_on.insert(access);
                 }
             }
-            let span = program.text[id.place].span();
-            let steps: Vec<usize> = steps.into_iter().flatten().collect();
-            let cond = steps_cond(program, id, &steps);
-            trial.guards.insert(id, Guard { depth: 0, steps, cond, span });
+            let span = scop.text[id.place].span();
+            let stmts: Vec<usize> = stmts.into_iter().flatten().collect();
+            let cond = stmts_cond(scop, id, &stmts);
+            trial.guards.insert(id, Guard { depth: 0, stmts, cond, span });
             left.insert(id, opposite);
         }
         trial.settle(true);
@@ -86,11 +86,11 @@ pub(super) fn one_side(
 }
 
 /// Steps under each condition that has two sides, and under its opposite.
-fn two_sided(program: &Program, options: &Options<'_>) -> BTreeMap<GuardId, [Vec<usize>; 2]> {
+fn two_sided(scop: &Scop, options: &OvercomputeOptions<'_>) -> BTreeMap<GuardId, [Vec<usize>; 2]> {
     let mut all: BTreeMap<GuardId, [Vec<usize>; 2]> = BTreeMap::new();
-    for (k, step) in program.steps.iter().enumerate() {
-        let asked = options.block.is_none_or(|name| step.blocks.iter().any(|b| **b == *name));
-        for g in step.guards.iter().filter(|_| asked) {
+    for (k, stmt) in scop.stmts.iter().enumerate() {
+        let asked = options.block.is_none_or(|name| stmt.blocks.iter().any(|b| **b == *name));
+        for g in stmt.guards.iter().filter(|_| asked) {
             for (side, id) in [g.id, g.opposite].into_iter().enumerate() {
                 if let Some(id) = id {
                     all.entry(id).or_default()[side].push(k);
@@ -98,23 +98,23 @@ fn two_sided(program: &Program, options: &Options<'_>) -> BTreeMap<GuardId, [Vec
             }
         }
     }
-    all.retain(|id, _| match program.text[id.place].kind() {
+    all.retain(|id, _| match scop.text[id.place].kind() {
         StmtKind::If { otherwise, .. } => otherwise.is_some(),
-        StmtKind::Store { value, .. } => id.part > 0 && numbered(program, id.place, value),
+        StmtKind::Store { value, .. } => id.part > 0 && numbered(scop, id.place, value),
         _ => false,
     });
     all
 }
 
-/// The condition that stands over steps.
-fn steps_cond(program: &Program, id: GuardId, steps: &[usize]) -> Expr {
-    let guards = steps.iter().filter_map(|k| program.steps.get(*k)).flat_map(|s| &s.guards);
+/// The condition under which statements run.
+fn stmts_cond(scop: &Scop, id: GuardId, stmts: &[usize]) -> Expr {
+    let guards = stmts.iter().filter_map(|k| scop.stmts.get(*k)).flat_map(|s| &s.guards);
     let mut found = guards.filter(|g| g.id == Some(id) || g.opposite == Some(id));
     found.next().map_or_else(|| Expr::bool(true), |g| g.cond.clone())
 }
 
 /// Whether the choices of a stored value have the numbers of those in the text.
-fn numbered(program: &Program, place: usize, text: &Expr) -> bool {
+fn numbered(scop: &Scop, place: usize, text: &Expr) -> bool {
     let count = |e: &Expr| {
         struct Count(Option<usize>);
         impl Visit for Count {
@@ -131,64 +131,63 @@ fn numbered(program: &Program, place: usize, text: &Expr) -> bool {
         count.expr(e);
         count.0
     };
-    let stored = store_at(program, place).map(|(_, value)| count(value));
+    let stored = store_at(scop, place).map(|(_, value)| count(value));
     count(text).is_some() && stored == Some(count(text))
 }
 
-/// The store at a place: its step, and the value.
-fn store_at(program: &Program, place: usize) -> Option<(usize, &Expr)> {
-    program.steps.iter().enumerate().find_map(|(k, s)| match &s.act {
+/// The store at a place: its number, and the value.
+fn store_at(scop: &Scop, place: usize) -> Option<(usize, &Expr)> {
+    scop.stmts.iter().enumerate().find_map(|(k, s)| match &s.act {
         Act::Store(value) if s.place == place => Some((k, value)),
         _ => None,
     })
 }
 
-/// What one side does more if it runs everywhere, if that is what the other side does; and what
-/// that rests on.
+/// What one side does more if it runs everywhere, if that is what the other side does; and
+/// what that depends on.
 fn does_both(
-    program: &Program,
+    scop: &Scop,
     id: GuardId,
     opposite: bool,
-    steps: &[Vec<usize>; 2],
+    stmts: &[Vec<usize>; 2],
 ) -> Option<(Vec<Added>, Vec<Read>)> {
-    let (this, other) = (&steps[usize::from(opposite)], &steps[usize::from(!opposite)]);
-    let more = more(program, id, opposite, this, false).ok()?;
+    let (this, other) = (&stmts[usize::from(opposite)], &stmts[usize::from(!opposite)]);
+    let more = more(scop, id, opposite, this, false).ok()?;
     if !more.wider.is_empty() {
         return None;
     }
     let added: Vec<&Added> = more.added.iter().collect();
-    let knowledge = Knowledge::of(program);
+    let knowledge = Knowledge::of(scop);
     let mut looks = Vec::new();
     let mut equal = |a: &Added, mine: &Expr, theirs: &Expr| {
         let look = Look { partly: false, but: None, floats: Floats::Any };
         let known = knowledge.value(a, &added, mine, look).ok()?;
-        looks.extend(known.rests_on);
+        looks.extend(known.depends_on);
         let at = &a.what.domain;
         let theirs = reduced(theirs, at, ANY);
-        let equal =
-            same_at_once(program, at, &known.value, &theirs) || at.proves(&Expr::bool(false));
+        let equal = same_at_once(scop, at, &known.value, &theirs) || at.proves(&Expr::bool(false));
         equal.then_some(())
     };
     if id.part > 0 {
-        let (k, value) = store_at(program, id.place)?;
+        let (k, value) = store_at(scop, id.place)?;
         let (cond, yes, no) = choice(value, id.part)?;
-        let step = program.steps.get(k)?;
+        let stmt = scop.stmts.get(k)?;
         let (mine, theirs, runs) = match opposite {
             false => (&yes, &no, !cond),
             true => (&no, &yes, cond),
         };
-        let domain = step.domain.with_guard(&runs);
-        equal(&Added { step: k, what: Step { domain, ..step.clone() } }, mine, theirs)?;
+        let domain = stmt.domain.with_guard(&runs);
+        equal(&Added { stmt: k, what: ScopStmt { domain, ..stmt.clone() } }, mine, theirs)?;
         return Some((more.added, looks));
     }
     // Store by store, without loops or conditions of their own.
-    let depth = program.around(id.place);
-    let is_loop = |p: &usize| matches!(program.text[*p].kind(), StmtKind::For { .. });
+    let depth = scop.around(id.place);
+    let is_loop = |p: &usize| matches!(scop.text[*p].kind(), StmtKind::For { .. });
     let depth = depth.filter(is_loop).count();
     let mine: Vec<&Added> =
         more.added.iter().filter(|a| matches!(a.what.act, Act::Store(_))).collect();
-    let theirs = other.iter().filter_map(|k| program.steps.get(*k));
-    let theirs: Vec<&Step> = theirs.filter(|s| matches!(s.act, Act::Store(_))).collect();
+    let theirs = other.iter().filter_map(|k| scop.stmts.get(*k));
+    let theirs: Vec<&ScopStmt> = theirs.filter(|s| matches!(s.act, Act::Store(_))).collect();
     if mine.is_empty() || mine.len() != theirs.len() {
         return None;
     }
@@ -201,16 +200,16 @@ fn does_both(
             && b.guards.last().is_some_and(|g| g.is(id, !opposite));
         let one_cell = from.buffer == to.buffer
             && (from.indices.iter().zip(&to.indices))
-                .all(|(i, j)| same_at_once(program, &a.what.domain, i, j));
+                .all(|(i, j)| same_at_once(scop, &a.what.domain, i, j));
         if !plain || !one_cell {
             return None;
         }
         equal(a, x, y)?;
     }
     // What is known of a cell was so before the first of several stores.
-    let is_target = |&(step, touch): &Read| {
-        let read = more.added.iter().find(|a| a.step == step);
-        let read = read.zip(touch).and_then(|(a, t)| a.what.touches.get(t));
+    let is_target = |&(stmt, access): &Read| {
+        let read = more.added.iter().find(|a| a.stmt == stmt);
+        let read = read.zip(access).and_then(|(a, t)| a.what.accesses.get(t));
         let written = mine.iter().filter_map(|a| a.what.target());
         read.is_some_and(|r| written.clone().any(|t| t.buffer == r.buffer))
     };

@@ -16,23 +16,23 @@ use tilewright_ir::{
     Block, Buffer, DType, Error, Expr, Range, Region, Remarks, Result, Stmt, StmtKind, TensorFunc,
     Var,
 };
-use tilewright_sets::{Access, Domain, Known, Time, Unknown, is_before};
+use tilewright_sets::{AccessRelation, Domain, Known, ScheduleDim, Unknown, is_before};
 
 use super::added::{Added, Wider, Wrap, Wrapped, between, more};
 use super::unchanged::Knowledge;
-use super::{Floats, Guard, Options};
-use tilewright_analysis::flow::{Run, Traffic, Unwritten, Who, cell};
-use tilewright_analysis::program::{Act, GuardId, Program, Step, rewrite};
+use super::{Floats, Guard, OvercomputeOptions};
+use tilewright_analysis::flow::{MemoryFlow, Run, Unwritten, Who, cell};
 use tilewright_analysis::regions::{infer, same_region};
+use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
 
-/// The instances that a step has more without its guard.
+/// The instances that a statement has more without its guard.
 pub(super) struct Extra {
     guard: GuardId,
     pub added: Added,
     /// The points at which it changes what it writes, if it is a store.
     pub writes: Option<Domain>,
-    /// The reads that a later use depends on, by touch; `None` is the cell that it writes.
-    pub rested_on: HashSet<Option<usize>>,
+    /// The reads that a later use depends on, by access; `None` is the cell that it writes.
+    pub depended_on: HashSet<Option<usize>>,
     /// Whether it is known which points change nothing.
     pub judged: bool,
     /// Whether it would change nothing if all floats were finite.
@@ -44,18 +44,18 @@ impl Extra {
     pub fn new(guard: GuardId, added: Added) -> Extra {
         let is_store = matches!(added.what.act, Act::Store(_));
         let writes = is_store.then(|| added.what.domain.clone());
-        Extra { guard, writes, rested_on: HashSet::new(), judged: false, if_finite: false, added }
+        Extra { guard, writes, depended_on: HashSet::new(), judged: false, if_finite: false, added }
     }
 }
 
-/// What stands against added instances, by steps.
+/// Why added instances are not allowed, by statements.
 type Leaks<'a> = BTreeMap<usize, Leak<'a>>;
 
 /// Why instances may not be added.
 struct Leak<'a> {
     error: Error,
     /// The edge of a flow by which a read sees what they write.
-    seen: Option<(Rc<Traffic<'a>>, usize)>,
+    seen: Option<(Rc<MemoryFlow<'a>>, usize)>,
 }
 
 impl Leak<'_> {
@@ -69,18 +69,18 @@ impl Leak<'_> {
 /// Whether all cells that an added store writes are written again before anybody else looks, as far
 /// as that shows without a flow: by what runs after all of the store, and before all such readers.
 fn is_overwritten(x: &Extra, runs: &[Run]) -> Known<bool> {
-    let (step, Some(domain)) = (&x.added.what, &x.writes) else { return Ok(true) };
-    let Some(cell) = step.target() else { return Ok(true) };
+    let (stmt, Some(domain)) = (&x.added.what, &x.writes) else { return Ok(true) };
+    let Some(cell) = stmt.target() else { return Ok(true) };
     let axes: Vec<Var> = (0..cell.indices.len()).map(|k| Var::index(format!("c{k}"))).collect();
-    let reads = |r: &&Run| r.statement.touches.iter().any(|t| !t.is_write);
-    let sees = |r: &&Run| !is_before(&r.statement.schedule, &step.schedule);
+    let reads = |r: &&Run| r.statement.accesses.iter().any(|t| !t.is_write);
+    let sees = |r: &&Run| !is_before(&r.statement.schedule, &stmt.schedule);
     let readers: Vec<&Run> = runs.iter().filter(reads).filter(sees).collect();
-    let mut rest = Access::new(domain, &cell.indices).touched(&axes)?;
+    let mut rest = AccessRelation::new(domain, &cell.indices).touched(&axes)?;
     for w in runs.iter().filter(|r| !matches!(r.who, Who::Added(_))).map(|r| &r.statement) {
-        let between = is_before(&step.schedule, &w.schedule)
+        let between = is_before(&stmt.schedule, &w.schedule)
             && readers.iter().all(|r| is_before(&w.schedule, &r.statement.schedule));
-        for t in w.touches.iter().filter(|t| t.is_write && between) {
-            let written = Access::new(&w.domain, &t.indices).touched(&axes)?;
+        for t in w.accesses.iter().filter(|t| t.is_write && between) {
+            let written = AccessRelation::new(&w.domain, &t.indices).touched(&axes)?;
             if written.is_exact() {
                 rest = rest.subtract(&written)?;
                 if rest.is_void() {
@@ -92,17 +92,17 @@ fn is_overwritten(x: &Extra, runs: &[Run]) -> Known<bool> {
     Ok(false)
 }
 
-/// The memory that a step stores to.
-fn stored(step: &Step) -> Option<&Var> {
-    match step.act {
-        Act::Store(_) => step.target().map(|t| &t.buffer.data),
+/// The memory that a statement stores to.
+fn stored(stmt: &ScopStmt) -> Option<&Var> {
+    match stmt.act {
+        Act::Store(_) => stmt.target().map(|t| &t.buffer.data),
         _ => None,
     }
 }
 
 /// Guards of which none is inside another, and what happens without them.
 pub(super) struct Trial<'a> {
-    program: &'a Program,
+    scop: &'a Scop,
     pub guards: BTreeMap<GuardId, Guard>,
     wider: Vec<(GuardId, Wider)>,
     wraps: Vec<(GuardId, Wrap)>,
@@ -112,9 +112,9 @@ pub(super) struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    pub fn empty(program: &'a Program) -> Trial<'a> {
+    pub fn empty(scop: &'a Scop) -> Trial<'a> {
         Trial {
-            program,
+            scop,
             guards: BTreeMap::new(),
             wider: Vec::new(),
             wraps: Vec::new(),
@@ -125,18 +125,18 @@ impl<'a> Trial<'a> {
     }
 
     pub fn new(
-        program: &'a Program,
+        scop: &'a Scop,
         guards: impl Iterator<Item = (GuardId, Guard)>,
-        options: &Options<'_>,
+        options: &OvercomputeOptions<'_>,
     ) -> Trial<'a> {
-        let mut trial = Trial { floats: options.floats, ..Trial::empty(program) };
+        let mut trial = Trial { floats: options.floats, ..Trial::empty(scop) };
         for (id, guard) in guards {
-            match more(program, id, false, &guard.steps, options.wrap_indices) {
+            match more(scop, id, false, &guard.stmts, options.wrap_indices) {
                 Err(e) => trial.remarks.push(stays(&guard, e)),
                 Ok(more) => {
                     trial
                         .extras
-                        .extend(more.added.into_iter().map(|a| (a.step, Extra::new(id, a))));
+                        .extend(more.added.into_iter().map(|a| (a.stmt, Extra::new(id, a))));
                     trial.wider.extend(more.wider.into_iter().map(|w| (id, w)));
                     trial.wraps.extend(more.wraps.into_iter().map(|w| (id, w)));
                     trial.guards.insert(id, guard);
@@ -146,12 +146,12 @@ impl<'a> Trial<'a> {
         trial
     }
 
-    fn step(&self, k: usize) -> Option<&'a Step> {
-        self.program.steps.get(k)
+    fn stmt(&self, k: usize) -> Option<&'a ScopStmt> {
+        self.scop.stmts.get(k)
     }
 
-    fn step_of(&self, run: &Run) -> Option<&'a Step> {
-        self.step(run.who.step()?)
+    fn stmt_of(&self, run: &Run) -> Option<&'a ScopStmt> {
+        self.stmt(run.who.stmt()?)
     }
 
     /// Puts guards back until nothing leaks: first those whose values are used, then, if `reads`
@@ -165,7 +165,7 @@ impl<'a> Trial<'a> {
             let mut found = Leaks::new();
             let by_value = !values.is_empty();
             let open = std::mem::take(if by_value { &mut values } else { &mut unread });
-            for memory in self.program.memories().into_iter().filter(|m| open.contains(*m)) {
+            for memory in self.scop.memories().into_iter().filter(|m| open.contains(*m)) {
                 match by_value {
                     true => self.leaks(memory, &mut found),
                     false => self.forbidden(memory, &mut found),
@@ -188,9 +188,9 @@ impl<'a> Trial<'a> {
     }
 
     fn touched(&self, k: usize) -> Vec<Buffer> {
-        let place = self.step(k).map(|s| s.place);
-        let all = self.program.steps.iter().filter(|s| Some(s.place) == place);
-        all.flat_map(|s| &s.touches).map(|t| t.buffer.clone()).collect()
+        let place = self.stmt(k).map(|s| s.place);
+        let all = self.scop.stmts.iter().filter(|s| Some(s.place) == place);
+        all.flat_map(|s| &s.accesses).map(|t| t.buffer.clone()).collect()
     }
 
     /// Leaves a guard where it is. The memories about which that makes a difference.
@@ -207,18 +207,18 @@ impl<'a> Trial<'a> {
         touched
     }
 
-    /// Finds out where stores change nothing, from what memory holds; from what their own cells hold,
-    /// if asked. Whether that makes a difference.
+    /// Finds out where stores change nothing, from what memory holds; from what their own cells
+    /// hold, if asked. Whether that makes a difference.
     fn judge(&mut self, stores: &[usize], own: bool) -> bool {
         let places: HashSet<Option<usize>> =
-            stores.iter().map(|k| self.step(*k).map(|s| s.place)).collect();
+            stores.iter().map(|k| self.stmt(*k).map(|s| s.place)).collect();
         let asked: Vec<&Added> = self
             .extras
             .iter()
-            .filter(|(k, _)| places.contains(&self.step(**k).map(|s| s.place)))
+            .filter(|(k, _)| places.contains(&self.stmt(**k).map(|s| s.place)))
             .map(|(_, x)| &x.added)
             .collect();
-        let knowledge = Knowledge::of(self.program);
+        let knowledge = Knowledge::of(self.scop);
         let mut found = Vec::new();
         for k in stores {
             let added = self.extras.get(k).map(|x| &x.added);
@@ -241,9 +241,9 @@ impl<'a> Trial<'a> {
                 _ => continue,
             };
             differs = true;
-            for (step, touch) in u.rests_on {
-                if let Some(x) = self.extras.get_mut(&step) {
-                    x.rested_on.insert(touch);
+            for (stmt, access) in u.depends_on {
+                if let Some(x) = self.extras.get_mut(&stmt) {
+                    x.depended_on.insert(access);
                 }
             }
         }
@@ -253,14 +253,14 @@ impl<'a> Trial<'a> {
     /// What the program does to a memory, and what it reads that a result depends on. Reads that
     /// updates only pass on are left out, and so are permissions.
     fn readers(&self, memory: &Buffer) -> Vec<Run> {
-        let steps = self.program.steps.iter().enumerate();
-        let steps = steps.filter(|(_, s)| !matches!(s.act, Act::Permit));
-        let run = |(k, s): (usize, &Step)| {
-            Some(Run::of(self.program, k, memory)?.only(|t| !s.passes_on(t)))
+        let stmts = self.scop.stmts.iter().enumerate();
+        let stmts = stmts.filter(|(_, s)| !matches!(s.act, Act::Permit));
+        let run = |(k, s): (usize, &ScopStmt)| {
+            Some(Run::of(self.scop, k, memory)?.only(|t| !s.passes_on(t)))
         };
-        let mut all: Vec<Run> = steps.filter_map(run).collect();
-        all.extend(Traffic::end(self.program, memory));
-        let rests = self.added(memory, |x, touch| x.rested_on.contains(&touch));
+        let mut all: Vec<Run> = stmts.filter_map(run).collect();
+        all.extend(MemoryFlow::end(self.scop, memory));
+        let rests = self.added(memory, |x, access| x.depended_on.contains(&access));
         all.extend(rests.into_iter().map(|r| r.only(|t| !t.is_write)));
         all
     }
@@ -275,7 +275,7 @@ impl<'a> Trial<'a> {
 
     /// All such stores.
     fn suspects(&self) -> Vec<usize> {
-        let memories = self.program.memories().into_iter();
+        let memories = self.scop.memories().into_iter();
         memories.flat_map(|m| self.seen(m, &self.readers(m))).collect()
     }
 
@@ -286,32 +286,31 @@ impl<'a> Trial<'a> {
         if seen.is_empty() {
             return;
         }
-        // Who reads an added store for nothing does no harm.
+        // A reader of an added store whose own result is not used does no harm.
         let writes = self.added(memory, |_, _| false).into_iter();
-        all.extend(writes.filter(|r| r.who.step().is_some_and(|k| seen.contains(&k))));
+        all.extend(writes.filter(|r| r.who.stmt().is_some_and(|k| seen.contains(&k))));
         // What is over before any added store has nothing to do with where those go.
-        let added: Vec<&Step> = seen.iter().filter_map(|k| self.step(*k)).collect();
+        let added: Vec<&ScopStmt> = seen.iter().filter_map(|k| self.stmt(*k)).collect();
         all.retain(|r| added.iter().any(|s| !is_before(&r.statement.schedule, &s.schedule)));
-        match Traffic::between(self.program, all) {
-            Ok(traffic) => self.used(memory, &Rc::new(traffic), leaks),
+        match MemoryFlow::between(self.scop, all) {
+            Ok(memory_flow) => self.used(memory, &Rc::new(memory_flow), leaks),
             Err(unknown) => self.all_leak(memory, unknown, leaks),
         }
     }
 
     /// The added reads of a memory where that is not permitted and nothing was written.
     fn forbidden(&self, memory: &Buffer, leaks: &mut Leaks<'a>) {
-        let added = self.added(memory, |_, touch| touch.is_some()).into_iter();
+        let added = self.added(memory, |_, access| access.is_some()).into_iter();
         let added = added.map(|r| {
-            let step = self.step_of(&r);
-            r.only(|t| !(t.is_write && step.is_some_and(|s| s.updates(t))))
+            let stmt = self.stmt_of(&r);
+            r.only(|t| !(t.is_write && stmt.is_some_and(|s| s.updates(t))))
         });
         let added: Vec<Run> = added.collect();
-        if added.iter().all(|r| r.statement.touches.iter().all(|t| t.is_write)) {
+        if added.iter().all(|r| r.statement.accesses.iter().all(|t| t.is_write)) {
             return;
         }
         // What the function was given is looked at only where its own stores do not say enough.
-        let tries: &[bool] = match (self.program.is_observed(memory), self.program.changes(memory))
-        {
+        let tries: &[bool] = match (self.scop.is_observed(memory), self.scop.changes(memory)) {
             (false, _) => &[false],
             (true, true) => &[false, true],
             (true, false) => &[true],
@@ -319,7 +318,7 @@ impl<'a> Trial<'a> {
         for given in tries.iter().copied() {
             let unwritten = self.defined(memory, given).and_then(|mut all| {
                 all.extend(added.iter().cloned());
-                Unwritten::of(self.program, all)
+                Unwritten::of(self.scop, all)
             });
             match unwritten {
                 Ok(u) if u.reads().next().is_none() => return,
@@ -330,41 +329,41 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// After what a cell may be read: its writes, permissions, and, if asked, before all else what the
-    /// program reads of memory as it found it, which shows that there is something.
+    /// After what a cell may be read: its writes, permissions, and, if asked, before all else what
+    /// the program reads of memory as it found it, which shows that there is something.
     fn defined(&self, memory: &Buffer, given: bool) -> Known<Vec<Run>> {
-        let program = self.program;
-        let steps = program.steps.iter().enumerate();
-        let run = |(k, _)| Run::of(program, k, memory);
-        let runs: Vec<Run> = steps.filter_map(run).collect();
+        let scop = self.scop;
+        let stmts = scop.stmts.iter().enumerate();
+        let run = |(k, _)| Run::of(scop, k, memory);
+        let runs: Vec<Run> = stmts.filter_map(run).collect();
         let mut all: Vec<Run> = Vec::new();
         if given {
-            let unwritten = Unwritten::of(program, runs.clone())?;
+            let unwritten = Unwritten::of(scop, runs.clone())?;
             for (run, u) in unwritten.reads().filter(|(_, u)| u.certain) {
-                let mut found = run.clone().only_touch(u.reader.touch);
+                let mut found = run.clone().only_access(u.reader.access);
                 found.statement.domain = u.instances.domain()?;
-                found.statement.schedule = vec![Time::At(-1)];
-                found.statement.touches.iter_mut().for_each(|t| t.is_write = true);
+                found.statement.schedule = vec![ScheduleDim::Sequence(-1)];
+                found.statement.accesses.iter_mut().for_each(|t| t.is_write = true);
                 all.push(found);
             }
         }
         all.extend(runs.into_iter().map(|r| {
-            let step = self.step_of(&r);
-            r.only(|t| t.is_write && (given || !step.is_some_and(|s| s.updates(t))))
+            let stmt = self.stmt_of(&r);
+            r.only(|t| t.is_write && (given || !stmt.is_some_and(|s| s.updates(t))))
         }));
         Ok(all)
     }
 
     /// The added stores that are used.
-    fn used(&self, memory: &Buffer, traffic: &Rc<Traffic<'a>>, leaks: &mut Leaks<'a>) {
-        for (n, e) in traffic.flow.edges.iter().enumerate() {
-            let Who::Added(k) = traffic.who(e.writer) else { continue };
+    fn used(&self, memory: &Buffer, memory_flow: &Rc<MemoryFlow<'a>>, leaks: &mut Leaks<'a>) {
+        for (n, e) in memory_flow.flow.edges.iter().enumerate() {
+            let Who::Added(k) = memory_flow.who(e.writer) else { continue };
             leaks.entry(k).or_insert_with(|| {
                 let error = Error::refused(format!(
                     "what would be written to `{}` is used, and is not known to be what is there",
                     memory.name
                 ));
-                Leak { error, seen: Some((traffic.clone(), n)) }
+                Leak { error, seen: Some((memory_flow.clone(), n)) }
             });
         }
     }
@@ -374,17 +373,17 @@ impl<'a> Trial<'a> {
         for (run, u) in unwritten.reads() {
             let Who::Added(k) = run.who else { continue };
             let name = &memory.name;
-            let error = match self.program.is_observed(memory) {
+            let error = match self.scop.is_observed(memory) {
                 false => {
                     Error::refused(format!("`{name}` would be read where nothing has been written"))
                 }
                 true => Error::refused(format!("`{name}` would be read where it may hold nothing"))
                     .help(format!("`T.assume({name}[...] == T.undef())` permits reading cells")),
             };
-            let touch = run.touches.get(u.reader.touch).copied().flatten();
-            let touch = touch.and_then(|n| self.step(k)?.touches.get(n));
-            let at = u.instances.point().ok().flatten().zip(touch);
-            let note = at.map(|(at, t)| format!("at {at}: {}", cell(self.program, t, &at)));
+            let access = run.accesses.get(u.reader.access).copied().flatten();
+            let access = access.and_then(|n| self.stmt(k)?.accesses.get(n));
+            let at = u.instances.point().ok().flatten().zip(access);
+            let note = at.map(|(at, t)| format!("at {at}: {}", cell(self.scop, t, &at)));
             let error = note.into_iter().fold(error, Error::note);
             leaks.entry(k).or_insert(Leak { error, seen: None });
         }
@@ -409,7 +408,8 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// What added instances do to a memory: the reads that are asked for, and what they really write.
+    /// What added instances do to a memory: the reads that are asked for, and what they really
+    /// write.
     fn added(&self, memory: &Buffer, asked: fn(&Extra, Option<usize>) -> bool) -> Vec<Run> {
         let each = self.extras.iter();
         each.flat_map(|(k, x)| self.added_by(*k, x, memory, asked)).collect()
@@ -422,24 +422,24 @@ impl<'a> Trial<'a> {
         memory: &Buffer,
         asked: fn(&Extra, Option<usize>) -> bool,
     ) -> Vec<Run> {
-        let step = &x.added.what;
-        let Some(run) = Run::new(self.program, Who::Added(k), step, memory) else {
+        let stmt = &x.added.what;
+        let Some(run) = Run::new(self.scop, Who::Added(k), stmt, memory) else {
             return Vec::new();
         };
-        let run = run.looking(step);
+        let run = run.looking(stmt);
         let part = |domain: &Domain, keep: &dyn Fn(usize, bool) -> bool| {
-            let mut part = Run { touches: Vec::new(), ..run.clone() };
+            let mut part = Run { accesses: Vec::new(), ..run.clone() };
             part.statement.domain = domain.clone();
-            part.statement.touches.clear();
-            for (n, (t, which)) in run.statement.touches.iter().zip(&run.touches).enumerate() {
+            part.statement.accesses.clear();
+            for (n, (t, which)) in run.statement.accesses.iter().zip(&run.accesses).enumerate() {
                 if keep(n, t.is_write) {
-                    part.statement.touches.push(t.clone());
-                    part.touches.push(*which);
+                    part.statement.accesses.push(t.clone());
+                    part.accesses.push(*which);
                 }
             }
-            (!part.touches.is_empty()).then_some(part)
+            (!part.accesses.is_empty()).then_some(part)
         };
-        let reads = part(&x.added.what.domain, &|n, write| !write && asked(x, run.touches[n]));
+        let reads = part(&x.added.what.domain, &|n, write| !write && asked(x, run.accesses[n]));
         let writes = x.writes.as_ref().and_then(|d| part(d, &|_, write| write));
         reads.into_iter().chain(writes).collect()
     }
@@ -489,8 +489,7 @@ impl<'a> Trial<'a> {
             }
         }
         let declares = new.reads.is_some() || new.writes.is_some();
-        if let Some(StmtKind::Block { block: old, .. }) =
-            self.program.text.get(place).map(Stmt::kind)
+        if let Some(StmtKind::Block { block: old, .. }) = self.scop.text.get(place).map(Stmt::kind)
             && declares
         {
             let ((reads, writes), before) = (infer(&new), infer(old));

@@ -7,22 +7,22 @@ use std::rc::Rc;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{Buffer, Expr, ExprKind, Fold};
-use tilewright_sets::{AccessId, Domain, Known, Set, Touch};
+use tilewright_sets::{Access, AccessId, Domain, Known, Set};
 
 use super::added::Added;
-use tilewright_analysis::flow::{Run, Traffic, Who, is_constant, same, same_constant};
+use tilewright_analysis::flow::{MemoryFlow, Run, Who, is_constant, same, same_constant};
 use tilewright_analysis::neutral::{Floats, reduced};
-use tilewright_analysis::program::{Act, Program};
+use tilewright_analysis::scop::{Act, Scop};
 
-/// What memory holds where added instances look at it, in the program as it is: found out when it is
-/// asked for, for one step and one memory at a time.
+/// What memory holds where added instances look at it, in the program as it is: found out when it
+/// is asked for, for one statement and one memory at a time.
 pub(super) struct Knowledge<'a> {
-    program: &'a Program,
+    scop: &'a Scop,
     found: RefCell<HashMap<(usize, Buffer), Shared<'a>>>,
 }
 
 /// A flow, where it is known.
-type Shared<'a> = Option<Rc<Traffic<'a>>>;
+type Shared<'a> = Option<Rc<MemoryFlow<'a>>>;
 
 /// How to look for a value.
 #[derive(Clone, Copy)]
@@ -35,7 +35,7 @@ pub(super) struct Look<'a> {
     pub floats: Floats,
 }
 
-/// A read of a step, by numbers; `None` is the cell that it writes.
+/// A read of a statement, by numbers; `None` is the cell that it writes.
 pub(super) type Read = (usize, Option<usize>);
 
 /// A store that changes nothing at some points.
@@ -43,54 +43,54 @@ pub(super) struct Unchanged {
     /// The points of its loops.
     pub points: Set,
     /// The accesses that this depends on.
-    pub rests_on: Vec<Read>,
+    pub depends_on: Vec<Read>,
 }
 
 /// What a value is where parts of it are known.
-pub(super) struct Value {
+pub(super) struct KnownValue {
     /// The value.
     pub value: Expr,
     /// Where that holds: points of the loops.
     pub points: Set,
     /// The accesses that it depends on.
-    pub rests_on: Vec<Read>,
+    pub depends_on: Vec<Read>,
 }
 
 impl<'a> Knowledge<'a> {
     /// What added instances would see.
-    pub fn of(program: &'a Program) -> Knowledge<'a> {
-        Knowledge { program, found: RefCell::default() }
+    pub fn of(scop: &'a Scop) -> Knowledge<'a> {
+        Knowledge { scop, found: RefCell::default() }
     }
 
     /// The flow through a memory up to an added instance.
-    fn traffic(&self, a: &Added, memory: &Buffer) -> Shared<'a> {
-        let asked = (a.step, memory.clone());
+    fn memory_flow(&self, a: &Added, memory: &Buffer) -> Shared<'a> {
+        let asked = (a.stmt, memory.clone());
         if let Some(known) = self.found.borrow().get(&asked) {
             return known.clone();
         }
-        let program = self.program;
-        let steps = program.steps.iter().enumerate();
-        let real = steps.filter(|(_, s)| !matches!(s.act, Act::Permit));
-        let writes = |(k, _)| Some(Run::of(program, k, memory)?.only(|t| t.is_write));
+        let scop = self.scop;
+        let stmts = scop.stmts.iter().enumerate();
+        let real = stmts.filter(|(_, s)| !matches!(s.act, Act::Permit));
+        let writes = |(k, _)| Some(Run::of(scop, k, memory)?.only(|t| t.is_write));
         let mut runs: Vec<Run> = real.filter_map(writes).collect();
-        let look = Run::new(program, Who::Added(a.step), &a.what, memory);
+        let look = Run::new(scop, Who::Added(a.stmt), &a.what, memory);
         runs.extend(look.map(|run| run.looking(&a.what).only(|t| !t.is_write)));
-        let traffic = Traffic::between(program, runs).ok().map(Rc::new);
-        self.found.borrow_mut().insert(asked, traffic.clone());
-        traffic
+        let memory_flow = MemoryFlow::between(scop, runs).ok().map(Rc::new);
+        self.found.borrow_mut().insert(asked, memory_flow.clone());
+        memory_flow
     }
 
     /// Where an added instance reads, or looks before it writes.
     fn access(
         &self,
         a: &Added,
-        touch: &Touch,
+        access: &Access,
         number: Option<usize>,
-    ) -> Option<(Rc<Traffic<'a>>, AccessId)> {
-        let t = self.traffic(a, &touch.buffer)?;
-        let statement = t.runs.iter().position(|r| r.who == Who::Added(a.step))?;
-        let touch = t.runs.get(statement)?.touches.iter().position(|x| *x == number)?;
-        Some((t, AccessId { statement, touch }))
+    ) -> Option<(Rc<MemoryFlow<'a>>, AccessId)> {
+        let t = self.memory_flow(a, &access.buffer)?;
+        let statement = t.runs.iter().position(|r| r.who == Who::Added(a.stmt))?;
+        let access = t.runs.get(statement)?.accesses.iter().position(|x| *x == number)?;
+        Some((t, AccessId { statement, access }))
     }
 
     /// The constants that added instances of a statement read, with the points at which they do.
@@ -101,15 +101,15 @@ impl<'a> Knowledge<'a> {
             if a.what.place != place {
                 continue;
             }
-            let reads = |t: &Touch| !t.is_write && Some(&t.buffer) != but;
-            for (k, touch) in a.what.touches.iter().enumerate().filter(|(_, t)| reads(t)) {
-                let known = self.access(a, touch, Some(k)).and_then(|(t, id)| t.constant(id));
+            let reads = |t: &Access| !t.is_write && Some(&t.buffer) != but;
+            for (k, access) in a.what.accesses.iter().enumerate().filter(|(_, t)| reads(t)) {
+                let known = self.access(a, access, Some(k)).and_then(|(t, id)| t.constant(id));
                 let Some((value, points)) = known else { continue };
                 let Ok(all) = a.what.domain.to_set() else { continue };
                 found.push(Constant {
-                    step: a.step,
-                    touch: k,
-                    what: touch.clone(),
+                    stmt: a.stmt,
+                    access: k,
+                    what: access.clone(),
                     value,
                     everywhere: all.is_within(&points),
                     points,
@@ -121,27 +121,33 @@ impl<'a> Knowledge<'a> {
 
     /// A value of an added instance, as far as what it reads is known. `added` are all that go with
     /// it.
-    pub fn value(&self, a: &Added, added: &[&Added], value: &Expr, look: Look<'_>) -> Known<Value> {
+    pub fn value(
+        &self,
+        a: &Added,
+        added: &[&Added],
+        value: &Expr,
+        look: Look<'_>,
+    ) -> Known<KnownValue> {
         let mut points = a.what.domain.to_set()?;
-        let mut put = Put { program: self.program, reads: Vec::new() };
+        let mut put = Put { scop: self.scop, reads: Vec::new() };
         for read in self.constants(a.what.place, added, look.but) {
             if !read.everywhere {
-                if !look.partly || read.step != a.step {
+                if !look.partly || read.stmt != a.stmt {
                     continue;
                 }
                 points = points.intersect(&read.points)?;
             }
             put.reads.push(read);
         }
-        let rests_on = put.reads.iter().map(|r| (r.step, Some(r.touch))).collect();
-        let finite = |b: &Buffer| look.floats == Floats::Finite && self.program.has(b);
+        let depends_on = put.reads.iter().map(|r| (r.stmt, Some(r.access))).collect();
+        let finite = |b: &Buffer| look.floats == Floats::Finite && self.scop.has(b);
         let value = reduced(&put.expr(value), &points.domain()?, &finite);
-        Ok(Value { value, points, rests_on })
+        Ok(KnownValue { value, points, depends_on })
     }
 
-    /// The points at which an added store leaves its cell as it is. What the cell holds is looked at
-    /// last, and only if asked: where a store updates it, that is the hardest to know, and often of no
-    /// importance.
+    /// The points at which an added store leaves its cell as it is. What the cell holds is looked
+    /// at last, and only if asked: where a store updates it, that is the hardest to know, and often
+    /// of no importance.
     pub fn unchanged(
         &self,
         a: &Added,
@@ -160,7 +166,7 @@ impl<'a> Knowledge<'a> {
                 let Some(mut here) = here else { continue };
                 if let Some(before) = found.take() {
                     here.points = here.points.union(&before.points).ok()?;
-                    here.rests_on.extend(before.rests_on);
+                    here.depends_on.extend(before.depends_on);
                 }
                 if all.is_within(&here.points) {
                     return Some(here);
@@ -169,8 +175,8 @@ impl<'a> Knowledge<'a> {
             }
         }
         let holds = || self.access(a, target, None).is_some_and(|(t, id)| t.holds(id, value));
-        match own && !self.program.reads_what_changes(value) && holds() {
-            true => Some(Unchanged { points: all, rests_on: vec![(a.step, None)] }),
+        match own && !self.scop.reads_what_changes(value) && holds() {
+            true => Some(Unchanged { points: all, depends_on: vec![(a.stmt, None)] }),
             false => found,
         }
     }
@@ -179,13 +185,13 @@ impl<'a> Knowledge<'a> {
     fn neutral(
         &self,
         a: &Added,
-        target: &Touch,
-        known: Value,
+        target: &Access,
+        known: KnownValue,
         but: Option<&Buffer>,
     ) -> Option<Unchanged> {
-        let Value { value, points, mut rests_on } = known;
+        let KnownValue { value, points, mut depends_on } = known;
         if self.is_cell(&value, target, &points.domain().ok()?) {
-            return Some(Unchanged { points, rests_on });
+            return Some(Unchanged { points, depends_on });
         }
         if but.is_some() || !is_constant(&value) {
             return None;
@@ -194,24 +200,23 @@ impl<'a> Knowledge<'a> {
         if !same_constant(&value, &there) {
             return None;
         }
-        rests_on.push((a.step, None));
-        Some(Unchanged { points: points.intersect(&at).ok()?, rests_on })
+        depends_on.push((a.stmt, None));
+        Some(Unchanged { points: points.intersect(&at).ok()?, depends_on })
     }
 
     /// Whether a value is what the cell holds.
-    fn is_cell(&self, value: &Expr, target: &Touch, at: &Domain) -> bool {
+    fn is_cell(&self, value: &Expr, target: &Access, at: &Domain) -> bool {
         let ExprKind::Load(buffer, indices) = value.kind() else { return false };
-        let cell = target.indices.iter().skip(self.program.lifetime(buffer));
-        *buffer == target.buffer
-            && indices.iter().zip(cell).all(|(x, y)| same(self.program, at, x, y))
+        let cell = target.indices.iter().skip(self.scop.lifetime(buffer));
+        *buffer == target.buffer && indices.iter().zip(cell).all(|(x, y)| same(self.scop, at, x, y))
     }
 }
 
 /// A load whose value is known.
 struct Constant {
-    step: usize,
-    touch: usize,
-    what: Touch,
+    stmt: usize,
+    access: usize,
+    what: Access,
     value: Expr,
     points: Set,
     /// Whether it is known at all added points.
@@ -220,14 +225,14 @@ struct Constant {
 
 /// Puts known values in the place of loads.
 struct Put<'a> {
-    program: &'a Program,
+    scop: &'a Scop,
     reads: Vec<Constant>,
 }
 
 impl Fold for Put<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         let ExprKind::Load(buffer, indices) = e.kind() else { return fold_expr_children(self, e) };
-        let outer = self.program.lifetime(buffer);
+        let outer = self.scop.lifetime(buffer);
         let is_this = |r: &&Constant| {
             let at = r.what.indices.iter().skip(outer);
             r.what.buffer == *buffer && indices.iter().zip(at).all(|(x, y)| same_expr(x, y))

@@ -3,7 +3,7 @@
 //! Shifts by a variable, and integers that come back from floating point
 //! (`T.Cast("int32", T.ceil(T.log2(x)))`), are monotone: where their operands have constant
 //! bounds, so have they. A function of floating point that is not exact is taken to be right to
-//! [`TOLERANCE`], so that a bound never hangs on who computes it.
+//! [`TOLERANCE`], so that a bound does not depend on how it is computed.
 
 use tilewright_ir::{CallTarget, Expr, ExprKind, Intrin};
 use tilewright_sets::Domain;

@@ -4,7 +4,7 @@
 use tilewright_ir::visit::fold_stmt_children;
 use tilewright_ir::{Expr, Fold, Remarks, Result, Stmt, StmtKind, TensorFunc};
 
-use super::{Options, Simplify};
+use super::{Simplify, SimplifyOptions};
 use crate::pass::{Pass, Run};
 
 /// `renormalize_split_pattern` by name.
@@ -21,7 +21,7 @@ pub const PASS: Pass = Pass {
 /// # Errors
 /// `Toolchain` where libisl is missing.
 pub fn indices(func: &TensorFunc) -> Result<TensorFunc> {
-    let (options, mut why) = (Options { values: false, conditions: false }, Remarks::new());
+    let (options, mut why) = (SimplifyOptions { values: false, conditions: false }, Remarks::new());
     let mut fold = Indices(Simplify::new(func, options, &mut why)?);
     Ok(TensorFunc { body: fold.stmt(&func.body), ..func.clone() })
 }

@@ -2,8 +2,8 @@
 //!
 //! Known are the ranges of loops and block iteration variables, the conditions that guard a place,
 //! let bindings, assumptions and assertions that came before, that extents are not negative, and
-//! what memory holds ([`tilewright_analysis::facts`]). Under that, the exact sets of [`tilewright_sets`] simplify
-//! indices and conditions:
+//! what memory holds ([`tilewright_analysis::facts`]). Under that, the exact sets of
+//! [`tilewright_sets`] simplify indices and conditions:
 //!
 //! * a branch whose condition is decided becomes one of its sides; two sides that do the same
 //!   become one; branches that ask the same or the opposite become one;
@@ -18,8 +18,8 @@
 //! by part, in its order. Calls of C functions are left alone.
 //!
 //! **Conditions about memory** hold until a write may touch what they read: a store to one of the
-//! elements or to a view of its buffer, a loop that has such a store in any iteration, a call that may
-//! do anything.
+//! elements or to a view of its buffer, a loop that has such a store in any iteration, a call that
+//! may do anything.
 //!
 //! **Stored values wrap.** The sets know which arithmetic wraps and take that on loops and sizes for
 //! index arithmetic, which stays in its type. In a stored value it need not: that is simplified only
@@ -28,7 +28,7 @@
 //! Inside of a block only the domains of its variables are known, not what they are bound to, so
 //! that the block still stands for itself afterwards; values of memory are looked up by the
 //! bindings. Bindings of `let` stay; loops with annotations and loops for threads stay too, for
-//! whoever looks for them.
+//! the passes that look for them.
 
 mod branch;
 mod data;
@@ -62,7 +62,7 @@ const CONDITIONS: Flag = Flag {
 /// Whether what memory holds replaces loads.
 const VALUES: Flag = Flag {
     name: "propagate_knowns_to_simplify_expressions",
-    summary: "what memory is known to hold stands in the place of loads",
+    summary: "known values of memory replace loads",
     default: true,
 };
 
@@ -91,23 +91,23 @@ pub const PASS: Pass = Pass {
     ],
     run: Run::Tensor(|f, given, why| {
         let (conditions, values) = (given.get(&CONDITIONS)?, given.get(&VALUES)?);
-        simplify(f, Options { conditions, values }, why)
+        simplify(f, SimplifyOptions { conditions, values }, why)
     }),
 };
 use tilewright_analysis::domain::sizes;
 
 /// Which use is made of known values of memory. Each is right by itself; everything by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// They stand in the place of loads.
+pub struct SimplifyOptions {
+    /// They replace loads.
     pub values: bool,
     /// They decide conditions.
     pub conditions: bool,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { values: true, conditions: true }
+impl Default for SimplifyOptions {
+    fn default() -> SimplifyOptions {
+        SimplifyOptions { values: true, conditions: true }
     }
 }
 
@@ -116,7 +116,11 @@ impl Default for Options {
 /// # Errors
 /// `Toolchain` where libisl is missing; `Refused` for an assumption that is provably false at a
 /// place that is reached, with its place.
-pub fn simplify(func: &TensorFunc, options: Options, why: &mut Remarks) -> Result<TensorFunc> {
+pub fn simplify(
+    func: &TensorFunc,
+    options: SimplifyOptions,
+    why: &mut Remarks,
+) -> Result<TensorFunc> {
     let mut s = Simplify::new(func, options, why)?;
     let body = s.statement(&func.body);
     match s.error {
@@ -133,7 +137,7 @@ struct Simplify<'a> {
     /// What held until something was written.
     lost: Vec<Expr>,
     /// Both together, once it was asked for.
-    now: Option<Rc<Place>>,
+    now: Option<Rc<Context>>,
     /// What cells hold here.
     memory: Facts,
     /// The loops around, inside of the block.
@@ -142,19 +146,23 @@ struct Simplify<'a> {
     foreign: HashSet<Var>,
     /// Whether this is part of a stored value.
     data: bool,
-    options: Options,
+    options: SimplifyOptions,
     why: &'a mut Remarks,
     error: Option<Error>,
 }
 
 /// What holds at a place, and what was found to be the simplest form of something there.
-struct Place {
+struct Context {
     domain: Domain,
     simplest: RefCell<VecDeque<(Expr, bool, Expr)>>,
 }
 
 impl<'a> Simplify<'a> {
-    fn new(func: &TensorFunc, options: Options, why: &'a mut Remarks) -> Result<Simplify<'a>> {
+    fn new(
+        func: &TensorFunc,
+        options: SimplifyOptions,
+        why: &'a mut Remarks,
+    ) -> Result<Simplify<'a>> {
         Ok(Simplify {
             base: sizes(func)?,
             held: Vec::new(),
@@ -170,11 +178,11 @@ impl<'a> Simplify<'a> {
         })
     }
 
-    fn place(&mut self) -> Rc<Place> {
+    fn place(&mut self) -> Rc<Context> {
         let (base, held) = (&self.base, &self.held);
         let build = || {
             let domain = held.iter().fold(base.clone(), |d, cond| d.with_guard(cond));
-            Rc::new(Place { domain, simplest: RefCell::default() })
+            Rc::new(Context { domain, simplest: RefCell::default() })
         };
         self.now.get_or_insert_with(build).clone()
     }
@@ -426,7 +434,7 @@ mod tests {
     fn run(params: &[&Buffer], body: Stmt) -> Stmt {
         let params = params.iter().map(|b| Param::tensor(b)).collect();
         let func = TensorFunc::new(params, body);
-        let new = simplify(&func, Options::default(), &mut Remarks::new());
+        let new = simplify(&func, SimplifyOptions::default(), &mut Remarks::new());
         new.expect("libisl is there, nothing is refused").body
     }
 
@@ -475,7 +483,7 @@ mod tests {
         let cond = Expr::binary(BinOp::And, call, Expr::bool(false));
         let branch = Stmt::new(StmtKind::If { cond, then: Stmt::nop(), otherwise: None });
         let out = run(&[&b], branch.clone());
-        let same = equal::stmts(&out, &branch, &equal::Options::default());
+        let same = equal::stmts(&out, &branch, &equal::Equality::default());
         assert!(same.is_ok(), "{same:?}");
     }
 
@@ -483,7 +491,7 @@ mod tests {
     fn remarks(body: Stmt, params: Vec<Param>) -> Vec<String> {
         let mut why = Remarks::new();
         let func = TensorFunc::new(params, body);
-        simplify(&func, Options::default(), &mut why).expect("nothing is refused");
+        simplify(&func, SimplifyOptions::default(), &mut why).expect("nothing is refused");
         why.iter().map(Error::render).collect()
     }
 
@@ -559,7 +567,7 @@ mod tests {
             let inner = Stmt::guard(n.expr().greater_equal(i64::from(low)), body);
             let params = vec![Param::tensor(&b), Param::Scalar(n.clone())];
             let func = TensorFunc::new(params, inner);
-            simplify(&func, Options::default(), &mut Remarks::new())
+            simplify(&func, SimplifyOptions::default(), &mut Remarks::new())
         };
         let error = assume(5).expect_err("refused").render();
         assert!(error.contains("the assumption `n < 3` is false here"), "{error}");

@@ -7,7 +7,7 @@
 
 use proptest::prelude::*;
 use tilewright_analysis::equivalence::equivalent;
-use tilewright_interp::{Arg, Options, run_func};
+use tilewright_interp::{Arg, RunOptions, run_func};
 use tilewright_ir::{
     Block, Buffer, DType, Expr, ForKind, IterKind, IterVar, Param, Range, Remarks, Stmt, StmtKind,
     Tensor, TensorFunc, Var,
@@ -177,7 +177,7 @@ fn results(func: &TensorFunc, seed: i32) -> Result<Vec<Vec<i32>>, String> {
     let data: Vec<Vec<i32>> = (0..2).map(|b| small(b).collect()).collect();
     let tensor = |d: &Vec<i32>| Tensor::from_slice(&[CELLS as usize], d).expect("it fits");
     let args: Vec<Arg> = data.iter().map(|d| Arg::Tensor(tensor(d))).collect();
-    let outcome = run_func(func, &args, &Options::default()).map_err(|e| e.render())?;
+    let outcome = run_func(func, &args, &RunOptions::default()).map_err(|e| e.render())?;
     let mut data = data;
     for o in outcome.outputs {
         data[o.param] = o.tensor.as_slice::<i32>().expect("int32").to_vec();
@@ -185,7 +185,7 @@ fn results(func: &TensorFunc, seed: i32) -> Result<Vec<Vec<i32>>, String> {
     Ok(data)
 }
 
-fn check(bytes: &[u8], options: simplify::Options) -> Result<(), TestCaseError> {
+fn check(bytes: &[u8], options: simplify::SimplifyOptions) -> Result<(), TestCaseError> {
     let func = program(bytes);
     let new = simplify(&func, options, &mut Remarks::new());
     let new = new.map_err(|e| TestCaseError::fail(format!("{}\n{func:?}", e.render())))?;
@@ -207,12 +207,12 @@ fn equal_results(func: &TensorFunc, new: &TensorFunc) -> Result<(), TestCaseErro
 proptest! {
     #[test]
     fn random_programs_compute_the_same(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        check(&bytes, simplify::Options::default())?;
+        check(&bytes, simplify::SimplifyOptions::default())?;
     }
 
     #[test]
     fn without_known_values_too(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-        check(&bytes, simplify::Options { values: false, conditions: true })?;
+        check(&bytes, simplify::SimplifyOptions { values: false, conditions: true })?;
     }
 
     #[test]

@@ -25,8 +25,9 @@ pub fn use_assume(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
     if !func.body.effects().assumes {
         return Ok(func.clone());
     }
-    let used = simplify::simplify(func, simplify::Options::default(), why)
-        .and_then(|f| overcompute::remove_branching(&f, &overcompute::Options::default(), why));
+    let used = simplify::simplify(func, simplify::SimplifyOptions::default(), why).and_then(|f| {
+        overcompute::remove_branching(&f, &overcompute::OvercomputeOptions::default(), why)
+    });
     match used {
         Ok(f) => Ok(placeholder::remove_assume(&f)),
         Err(Error::Toolchain(_)) => Ok(placeholder::remove_assume(func)),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tilewright_graph::sizes::{self, Sizes};
 use tilewright_interp::Uninitialised;
-use tilewright_interp::symbolic::{self, Options, Verdict};
+use tilewright_interp::symbolic::{self, Verdict, VerifyOptions};
 use tilewright_ir::{Error, Function, Module, Param, Result, TensorFunc};
 
 /// Sizes that are open are taken to be this.
@@ -16,18 +16,18 @@ const SIZE: usize = 5;
 
 /// What one function may take. A schedule may ask for another order of a sum. The leave to read what
 /// is not written may be gone.
-fn budget(before: &Module) -> Options {
+fn budget(before: &Module) -> VerifyOptions {
     let uninitialised = match arbitrary(before) {
         true => Uninitialised::Undef,
         false => Uninitialised::Refuse,
     };
-    Options {
+    VerifyOptions {
         reassociate: true,
         terms: 1 << 16,
         steps: 200_000,
         memory: 1 << 18,
         uninitialised,
-        ..Options::default()
+        ..VerifyOptions::default()
     }
 }
 

@@ -111,7 +111,7 @@ fn derived(
     }
     let key = (what.to_owned(), fingerprint(func));
     let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    let options = equal::Options { names: false, ..equal::Options::default() };
+    let options = equal::Equality { names: false, ..equal::Equality::default() };
     let equal = |pair: &&Pair| tensor_funcs(&pair.0, func, &options).is_ok();
     let found = kept().get(&key).and_then(|pairs| pairs.iter().find(equal).cloned());
     if let Some((_, made)) = found {
@@ -200,7 +200,7 @@ mod tests {
         let again = get("test", &b);
         let Param::Buffer { buffer, .. } = &again.params[0] else { panic!("{again:?}") };
         assert_eq!(&*buffer.name, "B");
-        let same = tensor_funcs(&again, &b, &equal::Options::default());
+        let same = tensor_funcs(&again, &b, &equal::Equality::default());
         assert!(same.is_ok(), "{same:?}");
         // Other options, another size and another value are something else.
         get("other", &a);

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Stage::Assume`] | what functions assume is used, and the assumptions go |
 //! | [`Stage::Fuse`] | elementwise work joins the functions that make its operands |
-//! | [`Stage::Prepare`] | the graph takes the form that memory planning needs |
+//! | [`Stage::Legalize`] | the graph takes the form that memory planning needs |
 //! | [`Stage::Schedule`] | every function gets loops that suit the processor |
 //! | [`Stage::Lower`] | blocks and multi-dimensional buffers become loops over flat memory |
 //!
@@ -42,7 +42,7 @@ pub enum Stage {
     /// Elementwise work joins the functions that make its operands.
     Fuse,
     /// The graph takes the form that memory planning needs.
-    Prepare,
+    Legalize,
     /// Functions get loops that suit the processor.
     Schedule,
     /// Blocks and multi-dimensional buffers become loops over flat memory.
@@ -52,14 +52,14 @@ pub enum Stage {
 impl Stage {
     /// Every stage, in order.
     pub const ALL: [Stage; 5] =
-        [Stage::Assume, Stage::Fuse, Stage::Prepare, Stage::Schedule, Stage::Lower];
+        [Stage::Assume, Stage::Fuse, Stage::Legalize, Stage::Schedule, Stage::Lower];
 
     /// The pass that it is; `None` for [`Stage::Schedule`], which is several.
     fn pass(self) -> Option<&'static Pass> {
         match self {
             Stage::Assume => Some(&assume::PASS),
             Stage::Fuse => Some(&graph::fuse::PASS),
-            Stage::Prepare => Some(&graph::prepare::PASS),
+            Stage::Legalize => Some(&graph::legalize::PASS),
             Stage::Schedule => None,
             Stage::Lower => Some(&lower::PASS),
         }
@@ -233,7 +233,7 @@ impl Options {
         match stage {
             Stage::Fuse => self.fuse,
             Stage::Schedule => self.schedule,
-            Stage::Assume | Stage::Prepare | Stage::Lower => true,
+            Stage::Assume | Stage::Legalize | Stage::Lower => true,
         }
     }
 

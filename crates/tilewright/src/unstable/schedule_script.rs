@@ -34,7 +34,8 @@ use tilewright_schedule::Schedule;
 use tilewright_schedule::primitive::{Given, find};
 use tilewright_schedule::trace::{Lambda, Value};
 use tilewright_script::trace::{
-    Argument, ArgumentKind, Builtin, Call, LambdaText, Step, StepKind, Target, parse_script,
+    Argument, ArgumentKind, Builtin, Call, LambdaText, ScriptStmt, ScriptStmtKind, Target,
+    parse_script,
 };
 use tilewright_sets::budget;
 
@@ -79,16 +80,16 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn step(&mut self, step: &Step) -> Result<()> {
+    fn step(&mut self, step: &ScriptStmt) -> Result<()> {
         let source = self.source;
         let here = |e: Error| e.at(step.span).in_source(source);
         match &step.kind {
-            StepKind::Call(c) => self.call(c).map(|_| ()),
-            StepKind::Assign(target, value) => {
+            ScriptStmtKind::Call(c) => self.call(c).map(|_| ()),
+            ScriptStmtKind::Assign(target, value) => {
                 let value = self.value(value)?;
                 self.assign(target, value).map_err(here)
             }
-            StepKind::For(target, over, body) => {
+            ScriptStmtKind::For(target, over, body) => {
                 let Value::List(items) = self.value(over)? else {
                     return Err(here(Error::input("a loop of a script runs over a list")));
                 };

@@ -76,11 +76,11 @@ unsafe impl Code for Interpreted {
                 }
             });
         }
-        let mut run = Interpreter::new(&self.module, interp::Options::default())?;
+        let mut run = Interpreter::new(&self.module, interp::RunOptions::default())?;
         for output in run.call(name, &given)?.outputs {
             let bytes = output.tensor.bytes();
             let to = std::ptr::with_exposed_provenance_mut::<u8>(args[output.param] as usize);
-            // SAFETY: by contract there are as many bytes, and nobody else accesses them.
+            // SAFETY: by contract there are as many bytes, and no other code accesses them.
             unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         }
         Ok(())

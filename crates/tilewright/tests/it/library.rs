@@ -124,8 +124,8 @@ fn stages_can_be_left_out_and_stopped_at() {
         seen
     };
     let none = Options { fuse: false, schedule: false, ..options() };
-    assert_eq!(stages(&options(), Stage::Prepare), ["use_assume", "fuse", "prepare"]);
-    assert_eq!(stages(&none, Stage::Lower), ["use_assume", "prepare", "lower"]);
+    assert_eq!(stages(&options(), Stage::Legalize), ["use_assume", "fuse", "legalize"]);
+    assert_eq!(stages(&none, Stage::Lower), ["use_assume", "legalize", "lower"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Overcompute over padding that holds `NaN`: what nobody defined may be anything, and must not
+//! Overcompute over padding that holds `NaN`: what is not defined may be anything, and must not
 //! show in what is defined (`docs/semantics.md`, rule 7).
 
 use tilewright::unstable::interp::{self, Arg};
@@ -43,7 +43,7 @@ fn padded(seed: u64, shape: &[usize], defined: usize) -> Tensor {
 fn run(module: &Module, inputs: &[Tensor], output: &[usize]) -> [Vec<f32>; 2] {
     let mut args: Vec<Arg> = inputs.iter().cloned().map(Arg::Tensor).collect();
     args.push(Arg::Fresh(Some(output.to_vec())));
-    let outcome = interp::run_func(function(module), &args, &interp::Options::default());
+    let outcome = interp::run_func(function(module), &args, &interp::RunOptions::default());
     let mut outputs = outcome.expect("it is legal").outputs;
     let tensor = outputs.pop().expect("an output").into_tensor().expect("it is written");
     let options = Options { threads: 1, cache: false, ..Options::default() };

@@ -3,7 +3,7 @@
 use tilewright::schedule::{Permissions, Schedule};
 use tilewright::unstable::auto::auto_schedule;
 use tilewright::unstable::interp;
-use tilewright::unstable::ir::equal::{Options as Equality, tensor_funcs};
+use tilewright::unstable::ir::equal::{Equality, tensor_funcs};
 use tilewright::unstable::ir::{
     Attr, Attrs, Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, Remarks, Source,
     TensorFunc, TensorType,

@@ -49,7 +49,7 @@ fn flat(
     let mut schedule = Schedule::new(module, Permissions::default());
     let script = format!("s[x].transform_layout(\"x\", lambda {script})");
     schedule_script::apply(&mut schedule, &Source::new("trace.py", script), |_, _| Ok(()))?;
-    equal::modules(&built, schedule.module(), &equal::Options::loose())
+    equal::modules(&built, schedule.module(), &equal::Equality::loose())
         .unwrap_or_else(|d| panic!("{d}\n{}", print(&built)));
 
     let mut found = None;
@@ -132,7 +132,7 @@ fn separators_group_axes() -> Result<()> {
     Ok(())
 }
 
-/// Inputs may be laid out, since nobody calls the function yet; padding holds what is asked for.
+/// Inputs may be laid out, since the function has no callers yet; padding holds what is asked for.
 #[test]
 fn inputs_and_padding() -> Result<()> {
     let a = te::placeholder("a", &[14], DType::F32);

@@ -1,4 +1,4 @@
-//! Every pass ends soon, whatever stands in a function: programs whose meaning written out is
+//! Every pass ends soon, whatever is in a function: programs whose meaning written out is
 //! exponential in their text, or of which exact questions are hard.
 //!
 //! Nothing measures time here. A pass that takes time exponential in the size of the text would not
@@ -185,8 +185,8 @@ macro_rules! passes {
 
 passes! {
     auto_schedule cancel_layout compact_buffer flatten_buffer flow_layout fold_constant fuse hoist_expression hoist_if
-    inline lift_layout lift_scratch loop_partition lower lower_blocks lower_opaque_block
-    mark_free_layout merge_adjacent_loops prepare reduce_loop_extents refine remove_assume
+    inline legalize lift_layout lift_scratch loop_partition lower lower_blocks lower_opaque_block
+    mark_free_layout merge_adjacent_loops reduce_loop_extents refine remove_assume
     remove_branching_through_overcompute remove_no_op remove_overcompute_through_branching
     remove_store_undef renormalize_split_pattern schedule_stages simplify storage_flatten use_assume
     use_assume_to_reduce_branches vectorize_loop

@@ -6,7 +6,7 @@ use super::{helper, polynomial};
 /// ln 2 in two parts. Products of the first with integers below 2^15 are exact.
 const LN2_HIGH: f64 = 0.693_359_375;
 const LN2_LOW: f64 = std::f64::consts::LN_2 - LN2_HIGH;
-/// Adding 1.5 * 2^23 rounds to an integer, which then stands in the lowest bits.
+/// Adding 1.5 * 2^23 rounds to an integer, which is then in the lowest bits.
 const ROUNDER: f64 = 12_582_912.0;
 
 /// (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2, to 2^-28.2 of e^r.

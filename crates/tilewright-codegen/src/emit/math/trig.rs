@@ -16,7 +16,7 @@ const TWO_OVER_PI: [u64; 4] =
     [0xA2F9_836E_4E44_1529, 0xFC27_57D1_F534_DDC0, 0xDB62_9599_3C43_9041, 0xFE51_63AB_DEBB_C561];
 
 const TABLE: &str = "tw.two_over_pi";
-/// Adding 1.5 * 2^52 rounds to an integer, which then stands in the lowest bits.
+/// Adding 1.5 * 2^52 rounds to an integer, which is then in the lowest bits.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
 /// (sin(r) / r - 1) / r^2 in r^2 for |r| <= pi/4, to 2^-27.9.

@@ -27,7 +27,7 @@ const EXP2: [f64; 8] = [
     0.00015469291135265833,
     1.5201921364606938e-05,
 ];
-/// Adding 1.5 * 2^52 rounds to an integer, which then stands in the lowest bits.
+/// Adding 1.5 * 2^52 rounds to an integer, which is then in the lowest bits.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 /// The bits of sqrt(1/2).
 const SQRT_HALF: i64 = 0x3fe6_a09e_667f_3bcd;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use tilewright_codegen::emit;
 use tilewright_codegen::llvm::{Emit, Jit, Llvm, OptLevel, Target};
-use tilewright_interp::{self as interp, Options};
+use tilewright_interp::{self as interp, RunOptions};
 use tilewright_ir::{Buffer, DType, Expr, Param, Result, Stmt, Tensor, TensorFunc, TypeKind, Var};
 
 /// The part of the calling context that kernels know.
@@ -223,7 +223,7 @@ pub fn compare(func: &TensorFunc, tensors: &[Tensor]) -> Vec<Tensor> {
 #[track_caller]
 pub fn compare_within(func: &TensorFunc, tensors: &[Tensor], tolerance: f64) -> Vec<Tensor> {
     let args: Vec<interp::Arg> = tensors.iter().cloned().map(interp::Arg::Tensor).collect();
-    let outcome = interp::run_func(func, &args, &Options::default());
+    let outcome = interp::run_func(func, &args, &RunOptions::default());
     let outcome = outcome.unwrap_or_else(|e| panic!("{}", e.render()));
     let mut expected = tensors.to_vec();
     for output in outcome.outputs {

@@ -44,7 +44,7 @@ impl Flow<'_, '_> {
                     let wanted = self.wanted.get(&v.id()).into_iter().flatten();
                     wanted.into_iter().any(Layout::is_identity)
                 };
-                choices.retain(|c| c.carry.is_some());
+                choices.retain(|c| c.propagation.is_some());
                 as_is = choices.is_empty()
                     || (self.options.anchors)(&f).is_none() && outs.iter().any(logical);
             }

@@ -112,9 +112,9 @@ impl Flow<'_, '_> {
         let anchored = (self.options.anchors)(func).is_some();
         let mut choices = self.choices(&b.var, func, args.len(), outs, &come);
         // What an anchor says is done whatever it costs, if it can be.
-        choices.sort_by_key(|c| (anchored && c.carry.is_none(), self.cost(c, args, outs)));
+        choices.sort_by_key(|c| (anchored && c.propagation.is_none(), self.cost(c, args, outs)));
         for choice in choices {
-            let Some(carry) = &choice.carry else {
+            let Some(propagation) = &choice.propagation else {
                 let stays = self.stays.get(&b.var.id());
                 let reason = stays.map_or("is computed in the logical layout", |r| r);
                 let why = need(&b.var, reason, b.span);
@@ -136,8 +136,8 @@ impl Flow<'_, '_> {
                 pads.push(there.map_or_else(|| zero(k), |v| v.pad));
             }
             pads.resize(choice.layouts.len(), None);
-            let carried = match carry.build(&pads) {
-                Ok(carried) => carried,
+            let propagated = match propagation.build(&pads) {
+                Ok(propagated) => propagated,
                 Err(e) => {
                     self.stays.insert(b.var.id(), e.diagnostic().message.clone());
                     self.why.push(e);
@@ -150,7 +150,7 @@ impl Flow<'_, '_> {
             }
             let func = match choice.layouts.iter().all(Layout::is_identity) {
                 true => name.clone(),
-                false => self.functions.add(carried.func, &format!("{name}_physical")),
+                false => self.functions.add(propagated.func, &format!("{name}_physical")),
             };
             let layouts = &choice.layouts[args.len()..];
             let types: Vec<TensorType> =
@@ -166,7 +166,7 @@ impl Flow<'_, '_> {
                 false => GraphVar::new(b.var.name().clone(), ty),
             };
             self.bind(Binding { var: var.clone(), value, span: b.span });
-            let pads = carried.pads[args.len()..].to_vec();
+            let pads = propagated.pads[args.len()..].to_vec();
             return self.spread(b, outs, Some((var, layouts.to_vec(), pads)));
         }
         Err(Error::internal(format!("no way to compute `{name}`")))

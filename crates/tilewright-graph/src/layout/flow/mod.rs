@@ -1,17 +1,18 @@
 //! Layouts flow through the graph.
 //!
 //! A logical value of the graph may exist in several *versions*: as it is, or in physical layouts
-//! ([`super::physical`]). Conversions between them are made where somebody needs a version that is
+//! ([`super::physical`]). Conversions between them are made where a call needs a version that is
 //! not there, and only then, so that conversions move past the calls that can do without, and
 //! pairs that undo each other never arise.
 //!
 //! 1. *Backward*: what each value is wanted as. Calls in a fixed layout say it, graph outputs want
 //!    the logical layout, and every other call hands on what its result is wanted as, as far as its
-//!    accesses carry it ([`super::carry`]).
+//!    accesses propagate it ([`super::propagate`]).
 //! 2. *Forward*: each call is computed in the layout that moves the fewest bytes: those of the
 //!    versions of its operands that would have to be made, and those of its result that are wanted
 //!    and are not what it gives. Constants cost nothing, since their conversions run at compile
-//!    time. So a contradiction, two operands in different layouts, is resolved at its cheapest edge.
+//!    time. So a contradiction, two operands in different layouts, is resolved at its cheapest
+//!    edge.
 //!
 //! Pad values go along. A version whose padding is known, or does not matter, serves as it is;
 //! else the call that made it gets a selection, or, where its padding is already relied on, the
@@ -34,11 +35,11 @@ use tilewright_sets::Engine;
 use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use self::versions::Version;
-use super::carry::Carry;
 use super::conversion::{Conversion, Pad};
 use super::known::Values;
 use super::physical::Layout;
 use super::policy::Policy;
+use super::propagate::Propagation;
 use super::recognise::Recognised;
 use crate::functions::Functions;
 use crate::normal::changed_graphs;
@@ -67,7 +68,7 @@ pub const PASS: Pass = Pass {
     run: Run::Module(|module, given, why| {
         let (physical_outputs, policy) = (given.get(&OUTPUTS)?, given.get(&POLICY)?);
         let anchors = |f: &TensorFunc| policy.and_then(|p| p.layouts(f));
-        Ok(flow_layout(module, &Options { anchors: &anchors, physical_outputs }, why)?.0)
+        Ok(flow_layout(module, &FlowOptions { anchors: &anchors, physical_outputs }, why)?.0)
     }),
 };
 
@@ -75,16 +76,16 @@ pub const PASS: Pass = Pass {
 pub type Anchors<'a> = &'a dyn Fn(&TensorFunc) -> Option<Vec<(Buffer, Layout)>>;
 
 /// What [`flow_layout`] may do.
-pub struct Options<'a> {
+pub struct FlowOptions<'a> {
     /// The functions that say in which layout they are computed; padding that they read is zero.
     pub anchors: Anchors<'a>,
     /// Results of graph functions may be in physical layout, with any values in their padding.
     pub physical_outputs: bool,
 }
 
-impl Default for Options<'_> {
+impl Default for FlowOptions<'_> {
     fn default() -> Self {
-        Options { anchors: &|_| None, physical_outputs: false }
+        FlowOptions { anchors: &|_| None, physical_outputs: false }
     }
 }
 
@@ -104,14 +105,14 @@ pub struct Left {
 }
 
 /// Moves layout conversions through every graph function; see the head of this module. Each
-/// conversion that is made and not of a constant is one of the result's list. Graph functions in which
-/// something changes come back in normal form.
+/// conversion that is made and not of a constant is one of the result's list. Graph functions in
+/// which something changes come back in normal form.
 ///
 /// # Errors
 /// Those of [`normalize`](crate::normal::normalize); `Toolchain` where libisl is missing.
 pub fn flow_layout(
     module: &Module,
-    options: &Options<'_>,
+    options: &FlowOptions<'_>,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Left>)> {
     let mut functions = Functions::new(module);
@@ -128,13 +129,13 @@ pub fn flow_layout(
 
 /// A way to compute a call.
 struct Choice {
-    carry: Option<Carry>,
+    propagation: Option<Propagation>,
     /// Layouts of the arguments, then of the results.
     layouts: Vec<Layout>,
 }
 
 struct Flow<'a, 'm> {
-    options: &'a Options<'a>,
+    options: &'a FlowOptions<'a>,
     functions: &'a mut Functions<'m>,
     why: &'a mut Remarks,
     /// Values that are conversions of others to physical layouts.
@@ -160,7 +161,7 @@ struct Flow<'a, 'm> {
 impl<'a, 'm> Flow<'a, 'm> {
     fn new(
         func: &GraphFunc,
-        options: &'a Options<'a>,
+        options: &'a FlowOptions<'a>,
         functions: &'a mut Functions<'m>,
         why: &'a mut Remarks,
     ) -> Result<Self> {
@@ -238,7 +239,7 @@ impl<'a, 'm> Flow<'a, 'm> {
             |a: &GraphExpr| matches!(a, GraphExpr::Var(v) if self.packs.contains_key(&v.id()));
         let results = match outs.len() {
             1 => vec![b.var.clone()],
-            // An item that nobody reads is not there.
+            // An item that is never read is not there.
             n => self.items.get(&id).filter(|i| i.len() == n)?.clone(),
         };
         let fixed = !scalars.is_empty()
@@ -284,11 +285,11 @@ impl<'a, 'm> Flow<'a, 'm> {
         }
         let mut choices: Vec<Choice> = Vec::new();
         for given in given {
-            match Carry::new(func, &given) {
-                Ok(carry) => {
-                    let layouts = carry.params();
+            match Propagation::new(func, &given) {
+                Ok(propagation) => {
+                    let layouts = propagation.params();
                     if !choices.iter().any(|c| c.layouts == layouts) {
-                        choices.push(Choice { carry: Some(carry), layouts });
+                        choices.push(Choice { propagation: Some(propagation), layouts });
                     }
                 }
                 Err(e) => {
@@ -300,7 +301,7 @@ impl<'a, 'm> Flow<'a, 'm> {
                 }
             }
         }
-        choices.push(Choice { carry: None, layouts: logical });
+        choices.push(Choice { propagation: None, layouts: logical });
         choices
     }
 }

@@ -1,4 +1,4 @@
-//! Versions of values: those that there are, and those that are made because somebody needs them.
+//! Versions of values: those that there are, and those that are made because a call needs them.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) struct Version {
     pub(super) expr: GraphExpr,
     /// What the padding holds, where that is known.
     pub(super) pad: Option<Expr>,
-    /// The call that made it was written here, so that nobody else looks at its padding.
+    /// The call that made it was written here, so that no other code reads its padding.
     pub(super) own: bool,
 }
 
@@ -201,7 +201,7 @@ impl Flow<'_, '_> {
         Ok(expr)
     }
 
-    /// Lets the call that made a version select the pad value itself, if nobody can rely on what
+    /// Lets the call that made a version select the pad value itself, if no reader relies on what
     /// its padding held before.
     fn padded_by_maker(&mut self, at: &GraphVar, found: &Version, repad: &TensorFunc) -> bool {
         let mut read = false;

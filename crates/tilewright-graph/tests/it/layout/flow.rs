@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tilewright_graph::layout::carry::Carry;
-use tilewright_graph::layout::flow::{Options, flow_layout};
+use tilewright_graph::layout::flow::{FlowOptions, flow_layout};
+use tilewright_graph::layout::propagate::Propagation;
 use tilewright_graph::layout::{Conversion, Layout, cancel_layout};
 use tilewright_interp::run_module;
 use tilewright_ir::{DType, Expr, GraphVar, Module, Remarks, Tensor, TensorFunc};
@@ -112,7 +112,7 @@ fn random_graph(seed: u64) -> Module {
                 g.call("centre", centred(&shape, dice.below(3), reducer), &[&a])
             }
             _ => {
-                // There and back, with somebody on the way who sees the padding.
+                // There and back, with a call between them that reads the padding.
                 let layout = &layouts[dice.below(layouts.len())];
                 let pad = Expr::i32([0, 0, 1, 2][dice.below(4)]);
                 let packed = g.call("pack", layout.pack(DType::I32, Some(&pad)), &[&a]);
@@ -164,7 +164,7 @@ proptest! {
         let inputs = random_inputs(&module, seed);
         let expected = run_module(&module, "main", &inputs).expect("it runs");
         let mut why = Remarks::new();
-        let (flowed, _) = flow_layout(&module, &Options::default(), &mut why).expect("it flows");
+        let (flowed, _) = flow_layout(&module, &FlowOptions::default(), &mut why).expect("it flows");
         let cancelled = cancel_layout(&flowed, &mut why).expect("it cancels");
         for new in [&flowed, &cancelled] {
             let found = run_module(new, "main", &inputs).expect("it still runs");
@@ -182,12 +182,12 @@ fn pad_of(func: TensorFunc, pads: &[i64]) -> Option<i64> {
     let func = Arc::new(func);
     let layout = Layout::blocked(&[6], &[0, 0], &[(0, 4)]).expect("a layout");
     let first = func.buffers().next().expect("a parameter").clone();
-    let carry = Carry::new(&func, &[(first, layout)]).expect("it follows");
+    let propagation = Propagation::new(&func, &[(first, layout)]).expect("it follows");
     let mut pads: Vec<Option<Expr>> =
         pads.iter().map(|p| Some(Expr::int(*p, DType::I32))).collect();
     pads.push(None);
-    let carried = carry.build(&pads).expect("it is written");
-    carried.pads.last().expect("a result").as_ref().and_then(Expr::as_int)
+    let propagated = propagation.build(&pads).expect("it is written");
+    propagated.pads.last().expect("a result").as_ref().and_then(Expr::as_int)
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn what_does_not_follow_is_refused_with_the_access() {
     let func = Arc::new(te::func([&x], [&y]).expect("a function"));
     let layout = Layout::blocked(&[6], &[0, 0], &[(0, 4)]).expect("a layout");
     let first = func.buffers().next().expect("a parameter").clone();
-    let refused = Carry::new(&func, &[(first, layout)]).err().expect("a refusal").render();
+    let refused = Propagation::new(&func, &[(first, layout)]).err().expect("a refusal").render();
     assert_eq!(
         refused,
         "error: `x` is accessed at `vi0 + 1` along axis 0, which the layout splits into [2, 4]\n"

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use tilewright_graph::layout::{
     Conversion, Leave, Recognised, cancel_layout, fold::interpret, fold_constant, lift_layout,
 };
-use tilewright_interp::{Fill, Interpreter, Options, Output, State};
+use tilewright_interp::{Fill, Interpreter, Output, RunOptions, State};
 use tilewright_ir::{BindingBlock, GraphExpr, GraphFunc, Module, Remarks, Source, Tensor};
 use tilewright_script::{parse_module, print_module};
 
@@ -310,7 +310,7 @@ fn graph(random: &mut Random) -> String {
 }
 
 fn run(module: &Module, inputs: &[Tensor]) -> Result<Vec<Output>, String> {
-    let options = Options { fill: Fill::Random(3), ..Options::default() };
+    let options = RunOptions { fill: Fill::Random(3), ..RunOptions::default() };
     let run = Interpreter::new(module, options).and_then(|mut i| i.run("main", inputs));
     run.map_err(|e| e.render())
 }
@@ -401,7 +401,7 @@ fn random_graphs_compute_the_same_and_nothing_is_left_to_cancel() {
         let source = Source::new("graph.py", text.clone());
         let module = parse_module(&source).unwrap_or_else(|e| panic!("{}\n{text}", e.render()));
         let given = inputs(&mut random);
-        // What reads cells that nobody wrote means nothing.
+        // What reads cells that are never written means nothing.
         let Ok(expected) = run(&module, &given) else { continue };
         graphs += 1;
         let leave = [Leave::Value, Leave::Undef, Leave::Nothing][random.below(3)];

@@ -1,7 +1,7 @@
-//! What a program is told about its inputs.
+//! What assumptions say about the inputs.
 //!
 //! An assumption about the content of a cell gives the cell that value; permission to read gives it
-//! an arbitrary one. Whatever rests on the inputs is noted as a constraint.
+//! an arbitrary one. What depends on the inputs is noted as a constraint.
 
 use super::*;
 

@@ -17,7 +17,7 @@ pub(super) struct Dim {
     pub(super) outer: Vec<(i64, i64)>,
 }
 
-pub(super) struct Place {
+pub(super) struct BufferView {
     pub(super) memory: usize,
     pub(super) dims: Vec<Dim>,
     pub(super) offset: i64,
@@ -58,7 +58,7 @@ impl Run<'_> {
     }
 
     /// Puts a buffer into a memory by its own shape, strides and offset.
-    pub(super) fn place(&mut self, b: &Buffer, memory: usize) -> Ran<Rc<Place>> {
+    pub(super) fn place(&mut self, b: &Buffer, memory: usize) -> Ran<Rc<BufferView>> {
         let mut extents = Vec::new();
         for e in &b.shape {
             extents.push(self.number(e, "an extent")?);
@@ -78,12 +78,12 @@ impl Run<'_> {
         };
         let dims = extents.into_iter().zip(strides);
         let dims = dims.map(|(extent, stride)| Dim { extent, stride, outer: Vec::new() });
-        let place = Rc::new(Place { memory, dims: dims.collect(), offset });
+        let place = Rc::new(BufferView { memory, dims: dims.collect(), offset });
         self.places.insert(b.id(), place.clone());
         Ok(place)
     }
 
-    pub(super) fn place_of(&self, b: &Buffer) -> Ran<Rc<Place>> {
+    pub(super) fn place_of(&self, b: &Buffer) -> Ran<Rc<BufferView>> {
         match self.places.get(&b.id()) {
             Some(place) => Ok(place.clone()),
             None => Err(Error::internal(format!("buffer `{}` has no place", b.name)).into()),
@@ -130,7 +130,7 @@ impl Run<'_> {
                 }
             }
         }
-        self.places.insert(b.id(), Rc::new(Place { memory: source.memory, dims, offset }));
+        self.places.insert(b.id(), Rc::new(BufferView { memory: source.memory, dims, offset }));
         Ok(())
     }
 
@@ -315,7 +315,7 @@ impl Run<'_> {
 }
 
 /// Positions of the elements of a parameter in its memory, in row-major order.
-pub(super) fn offsets(place: &Place, shape: &[usize]) -> Vec<i64> {
+pub(super) fn offsets(place: &BufferView, shape: &[usize]) -> Vec<i64> {
     let count: usize = shape.iter().product();
     let mut all = Vec::with_capacity(count);
     for i in 0..count {

@@ -1,7 +1,7 @@
 //! Helpers for tests of primitives: text to a schedule and back, and the interpreter as judge.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use tilewright_interp::{Arg, Fill, Options, Uninitialised, run_func};
+use tilewright_interp::{Arg, Fill, RunOptions, Uninitialised, run_func};
 use tilewright_ir::{DType, Module, Source, Tensor, TensorFunc};
 use tilewright_schedule::{Permissions, Schedule};
 use tilewright_script::{parse_module, print_module};
@@ -68,12 +68,12 @@ pub fn same_results(before: &TensorFunc, after: &TensorFunc) {
             Arg::Tensor(random_tensor(&mut seed, b.dtype(), &shape))
         })
         .collect();
-    let lenient = Options {
+    let lenient = RunOptions {
         uninitialised: Uninitialised::Undef,
         fill: Fill::Random(99),
-        ..Options::default()
+        ..RunOptions::default()
     };
-    let x = run_func(before, &args, &Options::default())
+    let x = run_func(before, &args, &RunOptions::default())
         .unwrap_or_else(|e| panic!("before: {}", e.render()));
     let y = run_func(after, &args, &lenient).unwrap_or_else(|e| panic!("after: {}", e.render()));
     for a in &x.outputs {

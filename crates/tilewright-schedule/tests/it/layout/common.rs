@@ -1,6 +1,6 @@
 //! Functions from text, lambdas from text, and the comparison of a function before and after.
 
-use tilewright_interp::{Arg, Options, State, run_func, written_params};
+use tilewright_interp::{Arg, RunOptions, State, run_func, written_params};
 use tilewright_ir::{
     Buffer, DType, Error, Expr, Fold, Module, Result, Source, Tensor, TensorFunc, Var, visit,
 };
@@ -206,7 +206,7 @@ pub fn same(before: &TensorFunc, after: &TensorFunc, moved: &[Moved]) -> Result<
         }
         new_args.push(Arg::Partial(tensor(dtype, &physical, &cells), states));
     }
-    let options = Options::default();
+    let options = RunOptions::default();
     let text = |e: Error| e.render();
     let first = run_func(before, &args, &options).map_err(text)?;
     let second = run_func(after, &new_args, &options).map_err(text)?;

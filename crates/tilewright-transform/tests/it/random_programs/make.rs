@@ -3,8 +3,8 @@
 //! A program computes with four arguments and a size `n`. Of `A` the padding is known, of `P` it may
 //! be read but is arbitrary; `B` and `C` are for results. Its one to four items are *stages*, which
 //! fill a buffer under a guard and its padding before or after, *reductions* over a buffer, updates
-//! that their own cell steers, and statements of any form. Most of them are legal: indices carry their range, and one that does not
-//! fit is taken modulo the extent or guarded.
+//! that their own cell steers, and statements of any form. Most of them are legal: indices carry
+//! their range, and one that does not fit is taken modulo the extent or guarded.
 
 use tilewright_ir::{
     Attr, BinOp, Block, Buffer, CallTarget, DType, Expr, ForKind, Intrin, IterKind, IterVar, Param,
@@ -419,7 +419,7 @@ impl Maker<'_> {
             };
             Stmt::store(to, cell, value)
         };
-        // Permission to read says that nobody depends on what is there, and results are looked at.
+        // Permission to read says that nothing depends on what is there, and results are looked at.
         let is_result = self.memory.iter().take(4).any(|b| b == to);
         let others = self.memory.iter().filter(|b| *b != to).cloned().collect();
         let memory = std::mem::replace(&mut self.memory, others);

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestError, TestRunner};
-use tilewright_interp::{Arg, Fill, Options, Scalar, State, Uninitialised, run_func, symbolic};
+use tilewright_interp::{Arg, Fill, RunOptions, Scalar, State, Uninitialised, run_func, symbolic};
 use tilewright_ir::visit::{Subst, walk_stmt};
 use tilewright_ir::well_formed::check_tensor;
 use tilewright_ir::{
@@ -184,7 +184,7 @@ type Held = Vec<Option<f64>>;
 struct Given {
     program: Program,
     n: i64,
-    /// What is in memory that nobody defined.
+    /// What is in memory that is not defined.
     rest: f64,
     expected: Vec<Held>,
     /// The program on symbols: for one `n`, since arithmetic of indices may overflow for others.
@@ -238,7 +238,7 @@ impl Given {
             held.push(values.into_iter().map(Some).collect());
         }
         let fill = if self.rest.is_nan() { Fill::Nan } else { Fill::Zero };
-        let options = Options { fill, uninitialised, ..Options::default() };
+        let options = RunOptions { fill, uninitialised, ..RunOptions::default() };
         for output in run_func(func, &args, &options)?.outputs {
             let state = |i: usize| output.states.as_ref().and_then(|s| s.get(i));
             let known = |i: usize| state(i).is_none_or(|s| *s == State::Value);
@@ -249,7 +249,7 @@ impl Given {
     }
 
     /// Applies a pass to something that does the same as the program, and checks the result; `None`
-    /// if it changes nothing. With `strict`, the result reads nothing that nobody has written.
+    /// if it changes nothing. With `strict`, the result reads no unwritten cell.
     fn apply(
         &self,
         pass: &Case,
@@ -267,7 +267,7 @@ impl Given {
             Err(e) => return wrong(e.render(), before),
         };
         if after.body.ptr_eq(&before.body)
-            || equal::tensor_funcs(before, &after, &equal::Options::default()).is_ok()
+            || equal::tensor_funcs(before, &after, &equal::Equality::default()).is_ok()
         {
             return Ok(None);
         }
@@ -285,7 +285,7 @@ impl Given {
         }
         if self.rest.is_nan() {
             let (steps, uninitialised) = (200_000, Uninitialised::Undef);
-            let options = symbolic::Options { steps, uninitialised, ..Default::default() };
+            let options = symbolic::VerifyOptions { steps, uninitialised, ..Default::default() };
             // What is promised of the arguments stays true where a pass drops it.
             let now = fixed(&after, n, &self.program.promise);
             match symbolic::functions(&self.fixed, "main", &now, "main", &options) {

@@ -1,10 +1,10 @@
 //! Native code against the interpreter: every operator, through the whole pipeline, at ragged
 //! sizes around the tiles that schedules choose.
 
+mod bad_data;
 mod contraction;
 mod elementwise;
 mod graphs;
-mod lies;
 mod movement;
 mod norm;
 mod pool;

@@ -1,4 +1,4 @@
-//! From the text of a function to its steps: one walk that keeps loops, conditions and time.
+//! From the text of a function to its SCoP: one walk that keeps loops, conditions and schedules.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,30 +10,30 @@ use tilewright_ir::{
     BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, Fold, Range, Span, Stmt, StmtKind,
     Var, Visit,
 };
-use tilewright_sets::{Domain, Time, Touch};
+use tilewright_sets::{Access, Domain, ScheduleDim};
 
-use super::{Act, Guard, GuardId, Loop, Memory, Program, Step};
+use super::{Act, Guard, GuardId, Loop, Memory, Scop, ScopStmt};
 use crate::index::{Ranges, simplify};
 use crate::place::first;
 use crate::scope::MAX_VALUE;
 
-/// Adds the steps of a statement to a program. What holds around it comes as a domain.
-pub(crate) fn collect(program: &mut Program, domain: Domain, body: &Stmt) {
+/// Adds what a statement of the text does to a SCoP. What holds around it comes as a domain.
+pub(crate) fn collect(scop: &mut Scop, domain: Domain, body: &Stmt) {
     let mut c = Collect {
-        program,
+        scop,
         domain,
         bind: Subst::default(),
         phantoms: HashSet::new(),
         loops: Vec::new(),
         guards: Vec::new(),
-        time: vec![Time::At(0)],
+        time: vec![ScheduleDim::Sequence(0)],
         blocks: Vec::new(),
     };
     c.stmt(body);
 }
 
 struct Collect<'a> {
-    program: &'a mut Program,
+    scop: &'a mut Scop,
     domain: Domain,
     /// Values of iteration variables and of `let`.
     bind: Subst,
@@ -41,7 +41,7 @@ struct Collect<'a> {
     phantoms: HashSet<Buffer>,
     loops: Vec<Loop>,
     guards: Vec<Guard>,
-    time: Vec<Time>,
+    time: Vec<ScheduleDim>,
     blocks: Vec<Arc<str>>,
 }
 
@@ -49,8 +49,8 @@ struct Collect<'a> {
 struct Reads<'a, 'b> {
     collect: &'a mut Collect<'b>,
     place: usize,
-    /// Conditions, and the touches under them. The first has no conditions.
-    parts: Vec<(Vec<Guard>, Vec<Touch>)>,
+    /// Conditions, and the accesses under them. The first has no conditions.
+    parts: Vec<(Vec<Guard>, Vec<Access>)>,
     current: usize,
     /// Number of `if_then_else` so far; `None` where they have no number.
     choices: Option<usize>,
@@ -75,9 +75,9 @@ impl Visit for Reads<'_, '_> {
         match e.kind() {
             ExprKind::Load(b, indices) => {
                 if !self.collect.phantoms.contains(b)
-                    && let Some(touch) = self.collect.touch(b, indices, false)
+                    && let Some(access) = self.collect.access(b, indices, false)
                 {
-                    self.parts[self.current].1.push(touch);
+                    self.parts[self.current].1.push(access);
                 }
                 walk_expr(self, e);
             }
@@ -153,13 +153,10 @@ fn phantom(phantoms: &mut HashSet<Buffer>, loops: &[Loop], dtype: DType) -> Expr
 }
 
 impl Collect<'_> {
-    /// An expression over loops, which means the same wherever it stands.
+    /// An expression over loops, which has the same value wherever it occurs.
     fn frozen(&mut self, e: &Expr) -> Expr {
-        let mut freeze = Freeze {
-            memory: &self.program.memory,
-            phantoms: &mut self.phantoms,
-            loops: &self.loops,
-        };
+        let mut freeze =
+            Freeze { memory: &self.scop.memory, phantoms: &mut self.phantoms, loops: &self.loops };
         freeze.expr(e)
     }
 
@@ -168,11 +165,11 @@ impl Collect<'_> {
     }
 
     /// An access, where the memory is followed. The indices are in terms of loops.
-    fn touch(&mut self, buffer: &Buffer, indices: &[Expr], is_write: bool) -> Option<Touch> {
-        if !self.program.follows(buffer) {
+    fn access(&mut self, buffer: &Buffer, indices: &[Expr], is_write: bool) -> Option<Access> {
+        if !self.scop.follows(buffer) {
             return None;
         }
-        let outer = self.program.lifetime(buffer);
+        let outer = self.scop.lifetime(buffer);
         let mut at: Vec<Expr> = self.loops.iter().take(outer).map(|l| l.var.expr()).collect();
         for i in indices {
             at.push(match i.dtype().lanes {
@@ -180,7 +177,7 @@ impl Collect<'_> {
                 _ => self.unknown(),
             });
         }
-        Some(Touch { buffer: buffer.clone(), indices: at, is_write })
+        Some(Access { buffer: buffer.clone(), indices: at, is_write })
     }
 
     /// An expression in terms of loops. What split loops make of indices, `A[(io * 4 + ii) // 4]`,
@@ -210,19 +207,19 @@ impl Collect<'_> {
 
     /// A call that may touch any cell of every parameter, before the rest of its statement.
     fn call(&mut self, place: usize) {
-        let mut all: Vec<Buffer> = self.program.memories().into_iter().cloned().collect();
-        all.retain(|b| self.program.is_observed(b));
-        let mut touches = Vec::new();
+        let mut all: Vec<Buffer> = self.scop.memories().into_iter().cloned().collect();
+        all.retain(|b| self.scop.is_observed(b));
+        let mut accesses = Vec::new();
         for is_write in [false, true] {
             for b in &all {
                 let at: Vec<Expr> = b.shape.iter().map(|_| self.unknown()).collect();
-                touches.extend(self.touch(b, &at, is_write));
+                accesses.extend(self.access(b, &at, is_write));
             }
         }
-        self.time.push(Time::At(0));
-        self.emit(place, None, Act::Call, &[], touches);
+        self.time.push(ScheduleDim::Sequence(0));
+        self.emit(place, None, Act::Call, &[], accesses);
         self.time.pop();
-        self.time.push(Time::At(1));
+        self.time.push(ScheduleDim::Sequence(1));
     }
 
     fn emit(
@@ -231,7 +228,7 @@ impl Collect<'_> {
         span: Option<Span>,
         act: Act,
         more: &[Guard],
-        touches: Vec<Touch>,
+        accesses: Vec<Access>,
     ) {
         let domain = more.iter().fold(self.domain.clone(), |d, g| d.with_guard(&g.cond));
         let memory = |e: Expr| match e.kind() {
@@ -242,7 +239,7 @@ impl Collect<'_> {
             Act::Store(value) => decisive_loads(value).into_iter().filter_map(memory).collect(),
             _ => HashSet::new(),
         };
-        self.program.steps.push(Step {
+        self.scop.stmts.push(ScopStmt {
             place,
             span,
             blocks: self.blocks.clone(),
@@ -251,16 +248,16 @@ impl Collect<'_> {
             guards: self.guards.iter().chain(more).cloned().collect(),
             domain,
             schedule: self.time.clone(),
-            touches,
+            accesses,
             decisive,
         });
     }
 
     /// Emits the loads of expressions.
     fn evaluate(&mut self, place: usize, s: &Stmt, parts: Vec<Part>) {
-        for (guards, touches) in parts {
-            if !touches.is_empty() {
-                self.emit(place, s.span(), Act::Read, &guards, touches);
+        for (guards, accesses) in parts {
+            if !accesses.is_empty() {
+                self.emit(place, s.span(), Act::Read, &guards, accesses);
             }
         }
     }
@@ -270,18 +267,18 @@ impl Collect<'_> {
         let length = self.time.len();
         let exprs: Vec<Expr> = exprs.iter().map(|e| self.bound(e)).collect();
         let parts = self.reads(place, false, &exprs.iter().collect::<Vec<_>>());
-        if parts.iter().any(|(_, touches)| !touches.is_empty()) {
-            self.time.push(Time::At(0));
+        if parts.iter().any(|(_, accesses)| !accesses.is_empty()) {
+            self.time.push(ScheduleDim::Sequence(0));
             self.evaluate(place, s, parts);
             self.time.pop();
-            self.time.push(Time::At(1));
+            self.time.push(ScheduleDim::Sequence(1));
         }
         inside(self);
         self.time.truncate(length);
     }
 
     fn at(&mut self, place: i64, inside: impl FnOnce(&mut Self)) {
-        self.time.push(Time::At(place));
+        self.time.push(ScheduleDim::Sequence(place));
         inside(self);
         self.time.pop();
     }
@@ -298,7 +295,7 @@ impl Collect<'_> {
         self.domain = before;
     }
 
-    /// What stands in the place of a variable with this value: an unknown one where that would be
+    /// What replaces a variable with this value: an unknown one where that would be
     /// too large as text, since values of values double each time that they stand twice.
     fn value(&mut self, value: &Expr) -> Expr {
         match value.size() <= MAX_VALUE {
@@ -320,16 +317,16 @@ impl Collect<'_> {
         let value = self.bound(value);
         let mut parts = self.reads(place, true, &[&value]);
         let places = self.reads(place, false, &at.iter().collect::<Vec<_>>());
-        let (mut touches, rest) = (std::mem::take(&mut parts[0].1), places);
+        let (mut accesses, rest) = (std::mem::take(&mut parts[0].1), places);
         for (k, (guards, more)) in rest.into_iter().enumerate() {
             match k {
-                0 => touches.extend(more),
+                0 => accesses.extend(more),
                 _ => parts.push((guards, more)),
             }
         }
         self.evaluate(place, s, parts);
-        touches.extend(self.touch(buffer, &at, true));
-        self.emit(place, s.span(), Act::Store(value), &[], touches);
+        accesses.extend(self.access(buffer, &at, true));
+        self.emit(place, s.span(), Act::Store(value), &[], accesses);
         self.time.truncate(length);
     }
 
@@ -362,27 +359,27 @@ impl Collect<'_> {
         let parts = self.reads(place, false, &looked_at);
         self.evaluate(place, s, parts);
         if let Some(CellFact { unless, buffer, indices, value }) = fact
-            && let Some(touch) = self.touch(&buffer, &indices, true)
+            && let Some(access) = self.access(&buffer, &indices, true)
         {
             let act = match value.is_undef() {
                 true => Act::Permit,
                 false => Act::Fact(self.frozen(&value)),
             };
             let guard = Guard::new(None, self.frozen(&Expr::all(unless.into_iter().map(|e| !e))));
-            self.emit(place, s.span(), act, &[guard], vec![touch]);
+            self.emit(place, s.span(), act, &[guard], vec![access]);
         }
         self.time.truncate(length);
     }
 }
 
 /// Loads that happen under the same conditions.
-type Part = (Vec<Guard>, Vec<Touch>);
+type Part = (Vec<Guard>, Vec<Access>);
 
 impl Visit for Collect<'_> {
     fn stmt(&mut self, s: &Stmt) {
-        let place = self.program.text.len();
-        self.program.text.push(s.clone());
-        self.program.last.push(place);
+        let place = self.scop.text.len();
+        self.scop.text.push(s.clone());
+        self.scop.last.push(place);
         match s.kind() {
             StmtKind::Store { buffer, indices, value } => {
                 self.store(place, s, buffer, indices, value);
@@ -397,7 +394,7 @@ impl Visit for Collect<'_> {
                     let before = c.domain.clone();
                     c.domain = before.with_var(var, &range);
                     c.loops.push(Loop { var: var.clone(), range, kind: kind.clone() });
-                    c.time.push(Time::Loop(var.clone()));
+                    c.time.push(ScheduleDim::Loop(var.clone()));
                     c.stmt(body);
                     c.time.pop();
                     c.loops.pop();
@@ -423,7 +420,7 @@ impl Visit for Collect<'_> {
                 }
             }
             StmtKind::Allocate { buffer, body, .. } => {
-                self.program.lifetime.insert(buffer.data.clone(), self.loops.len());
+                self.scop.lifetime.insert(buffer.data.clone(), self.loops.len());
                 self.stmt(body);
             }
             StmtKind::Constant { body, .. } | StmtKind::Declare { body, .. } => self.stmt(body),
@@ -436,7 +433,7 @@ impl Visit for Collect<'_> {
                 self.head(place, s, &[e], |_| ());
             }
         }
-        self.program.last[place] = self.program.text.len() - 1;
+        self.scop.last[place] = self.scop.text.len() - 1;
     }
 }
 
@@ -447,7 +444,7 @@ impl Collect<'_> {
         }
         let first = self.bind.expr(&first(block));
         for a in &block.allocs {
-            self.program.lifetime.insert(a.data.clone(), self.loops.len());
+            self.scop.lifetime.insert(a.data.clone(), self.loops.len());
         }
         let predicate = self.bind.expr(predicate);
         let predicate = self.frozen(&predicate);

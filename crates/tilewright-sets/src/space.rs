@@ -1,6 +1,6 @@
 //! Between normal forms and the engine.
 //!
-//! A [`Frame`] is a list of atoms; atom `k` is dimension `k` of the engine's sets. Symbolic sizes
+//! A [`Space`] is a list of atoms; atom `k` is dimension `k` of the engine's sets. Symbolic sizes
 //! and terms that are not affine are dimensions like any other here: a fact that is asked of all
 //! points is asked of all their values too. Lowering goes through the engine's constructors (no
 //! text is parsed), lifting reads affine functions and constraints back.
@@ -11,23 +11,23 @@ use std::ffi::{c_int, c_uint};
 use crate::answer::{Known, Reason, Unknown};
 use crate::form::{Atom, Pred, Sum, Term};
 use crate::isl::api::{DIV, IN, PARAM, SET};
-use crate::isl::{Aff, BasicSet, Ctx, LocalSpace, Map, PwAff, Set, Space};
+use crate::isl::{Aff, BasicSet, Ctx, LocalSpace, Map, PwAff, Set, Space as IslSpace};
 
 /// Which atom is which dimension.
-pub(crate) struct Frame {
+pub(crate) struct Space {
     pub ctx: Ctx,
     pub atoms: Vec<Atom>,
     place: HashMap<Atom, c_int>,
-    space: Space,
+    isl: IslSpace,
     local: LocalSpace,
 }
 
-impl Frame {
-    pub fn new(ctx: &Ctx, atoms: Vec<Atom>) -> Known<Frame> {
-        let space = ctx.space(std::iter::empty(), atoms.len())?;
-        let local = space.clone().local()?;
+impl Space {
+    pub fn new(ctx: &Ctx, atoms: Vec<Atom>) -> Known<Space> {
+        let isl = ctx.space(std::iter::empty(), atoms.len())?;
+        let local = isl.clone().local()?;
         let place = atoms.iter().enumerate().map(|(i, a)| (a.clone(), i as c_int)).collect();
-        Ok(Frame { ctx: ctx.clone(), atoms, place, space, local })
+        Ok(Space { ctx: ctx.clone(), atoms, place, isl, local })
     }
 
     pub fn len(&self) -> usize {
@@ -40,12 +40,12 @@ impl Frame {
 
     /// All points.
     pub fn universe(&self) -> Known<Set> {
-        self.space.clone().universe()
+        self.isl.clone().universe()
     }
 
     /// No point.
     pub fn empty(&self) -> Known<Set> {
-        self.space.clone().empty()
+        self.isl.clone().empty()
     }
 
     fn aff(&self, s: &Sum) -> Known<Aff> {
@@ -231,12 +231,12 @@ impl Frame {
         Ok(out)
     }
 
-    /// A frame with more atoms behind, and what it takes to bring a set of this frame there.
-    pub fn extended(&self, more: Vec<Atom>) -> Known<Frame> {
-        Frame::new(&self.ctx, self.atoms.iter().cloned().chain(more).collect())
+    /// A space with more atoms behind, and what it takes to bring a set of this space there.
+    pub fn extended(&self, more: Vec<Atom>) -> Known<Space> {
+        Space::new(&self.ctx, self.atoms.iter().cloned().chain(more).collect())
     }
 
-    /// The relation from each point of this frame to the values of some sums.
+    /// The relation from each point of this space to the values of some sums.
     pub fn graph(&self, sums: &[Sum]) -> Known<Map> {
         let mut map = self.universe()?.nothing()?;
         for s in sums {
@@ -245,7 +245,7 @@ impl Frame {
         Ok(map)
     }
 
-    /// A set over `atoms` as a set of this frame, which has all of them.
+    /// A set over `atoms` as a set of this space, which has all of them.
     pub fn gather(&self, set: Set, atoms: &[Atom]) -> Known<Set> {
         if let Some(missing) = between(&self.atoms, atoms) {
             return missing.into_iter().try_fold(set, |s, at| s.insert_dims(SET, at, 1));
@@ -254,7 +254,7 @@ impl Frame {
         set.apply(self.graph(&sums)?.reverse()?)
     }
 
-    /// A set of this frame as the set of the values that some atoms take.
+    /// A set of this space as the set of the values that some atoms take.
     pub fn scatter(&self, set: Set, atoms: &[Atom]) -> Known<Set> {
         if let Some(others) = between(&self.atoms, atoms) {
             return others.into_iter().rev().try_fold(set, |s, at| s.project_out(SET, at, 1));
@@ -263,12 +263,12 @@ impl Frame {
         set.apply(self.graph(&sums)?)
     }
 
-    /// A set of this frame in an extended one.
-    pub fn embed(&self, set: Set, into: &Frame) -> Known<Set> {
+    /// A set of this space in an extended one.
+    pub fn embed(&self, set: Set, into: &Space) -> Known<Set> {
         match into.len().checked_sub(self.len()) {
             Some(0) => Ok(set),
             Some(n) => set.add_dims(SET, n as c_uint),
-            None => Err(Unknown::from(Reason::Engine("a frame shrank".into()))),
+            None => Err(Unknown::from(Reason::Engine("a space shrank".into()))),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Expressions into normal form.
 //!
-//! [`Former`] walks an expression once, with a memo for shared nodes, and gives its
+//! [`Normalizer`] walks an expression once, with a memo for shared nodes, and gives its
 //! [`Sum`] or [`Pred`]. Lets are looked through, vectors are read lane by lane, and what integer
 //! sets do not know becomes an atom.
 //!
@@ -30,9 +30,8 @@ use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{BinOp, CallTarget, DType, Expr, ExprKind, Intrin, TypeKind, Var};
 
 use crate::answer::{Known, Reason};
-use crate::form::{
-    Atom, Nature, Pred, Sum, common_factor, monomial, too_large, without_remainders,
-};
+use crate::form::{Atom, Nature, Pred, Sum, too_large};
+use crate::product::{common_factor, monomial, without_remainders};
 use crate::render;
 
 /// Most nodes of an expression, and of its form, as text: shared ones count each time.
@@ -44,7 +43,7 @@ const MAX_PRODUCT_TERMS: usize = 64;
 
 /// Brings expressions into normal form.
 #[derive(Default)]
-pub(crate) struct Former {
+pub(crate) struct Normalizer {
     /// Variables that hold data.
     data: Rc<BTreeSet<Var>>,
     depth: usize,
@@ -56,10 +55,10 @@ pub(crate) struct Former {
     pub lane: Option<(Var, u16)>,
 }
 
-impl Former {
+impl Normalizer {
     /// With the variables that hold data.
-    pub fn new(data: &Rc<BTreeSet<Var>>) -> Former {
-        Former { data: data.clone(), ..Former::default() }
+    pub fn new(data: &Rc<BTreeSet<Var>>) -> Normalizer {
+        Normalizer { data: data.clone(), ..Normalizer::default() }
     }
 
     /// A variable.
@@ -362,7 +361,7 @@ impl Former {
     }
 }
 
-/// The body of a let with the value in place; the value is shared where it stands more than once.
+/// The body of a let with the value in place; the value is shared where it occurs more than once.
 fn bound(v: &Var, value: &Expr, body: &Expr) -> Expr {
     Subst::vars([(v.clone(), value.clone())]).expr(body)
 }

@@ -1,10 +1,10 @@
-//! A function as the list of things that it does, for questions of flow.
+//! A function as a static control part (SCoP), the model of polyhedral compilers.
 //!
-//! A [`Program`] has a [`Step`] for each store, each assumption about a cell, each read that
+//! A [`Scop`] has a [`ScopStmt`] for each store, each assumption about a cell, each read that
 //! decides something and each call: when it runs (its loops and guards as a
-//! [`Domain`], its place in time as a schedule vector) and what it touches. That is what
-//! [`tilewright_sets::Flow`] wants; [`Program::statement`] cuts out what concerns one memory,
-//! [`Program::observer`] reads what the caller will see at the end.
+//! [`Domain`], its place in time as a schedule vector) and its accesses. That is what
+//! [`tilewright_sets::Flow`] wants; [`Scop::restricted`] cuts out what concerns one memory,
+//! [`Scop::observer`] reads what the caller will see at the end.
 //!
 //! ```text
 //! for i in range(8):           place 1
@@ -17,19 +17,19 @@
 //!
 //! * Iteration variables of blocks and `let` variables are replaced by their values, so that all
 //!   is said in terms of loops.
-//! * `T.assume(c or B[i] == v)` reads `B[i]` and then counts as a write of the known value `v` to it
-//!   where `c` is false ([`Act::Fact`]). It reads, because it speaks of what was written.
+//! * `T.assume(c or B[i] == v)` reads `B[i]` and then counts as a write of the known value `v` to
+//!   it where `c` is false ([`Act::Fact`]). It reads, because it speaks of what was written.
 //!   `B[i] == T.undef()` says nothing of the value: it is a permission to read ([`Act::Permit`]).
 //! * Memory that is allocated inside of loops is new in each iteration: the variables of those
-//!   loops come before the indices of its touches ([`Program::lifetime`]).
+//!   loops come before the indices of its accesses ([`Scop::lifetime`]).
 //! * What was read from memory that may change (in a condition, an index, a bound, a `let`) is a
 //!   value of its own from then on: no two of them count as equal. What depends on them *may*
 //!   happen.
 //! * Memory that is seen through two buffers, through views or through its pointer is not
-//!   followed ([`Program::follows`]): no step touches it. A call may read and write every
+//!   followed ([`Scop::follows`]): no statement accesses it. A call may read and write every
 //!   parameter.
 //! * Loops run in order, as far as this goes. Iterations of a parallel loop are promised not to
-//!   depend on each other; whoever adds work to one has to keep that promise.
+//!   depend on each other; a pass that adds work to one has to keep that promise.
 
 mod collect;
 
@@ -42,16 +42,16 @@ use tilewright_ir::{
     Block, Buffer, CallTarget, DType, Expr, ExprKind, Fold, ForKind, Range, Result, Span, Stmt,
     StmtKind, TensorFunc, Var, Visit,
 };
-use tilewright_sets::{Domain, Engine, Statement, Time, Touch};
+use tilewright_sets::{Access, Domain, Engine, ScheduleDim, Statement};
 
 use self::collect::collect;
 use crate::domain::sizes;
 
-/// A function, or a part of one, as steps in the order of the text.
+/// A function, or a part of one: its polyhedral statements in the order of the text.
 #[derive(Clone)]
-pub struct Program {
+pub struct Scop {
     /// What it does.
-    pub steps: Vec<Step>,
+    pub stmts: Vec<ScopStmt>,
     /// The statements of the text by their places.
     pub text: Vec<Stmt>,
     /// For each place, the last one inside of it, or itself.
@@ -66,7 +66,7 @@ pub struct Program {
     observed: Vec<Buffer>,
 }
 
-/// A loop around a step.
+/// A loop around a statement.
 #[derive(Clone, Debug)]
 pub struct Loop {
     /// Its variable.
@@ -87,11 +87,11 @@ pub struct GuardId {
     pub part: usize,
 }
 
-/// A condition under which a step runs.
+/// A condition under which a statement runs.
 #[derive(Clone, Debug)]
 pub struct Guard {
-    /// Where it stands. `None` for the opposite of a condition, and for what the text does not
-    /// say: when an initialisation runs.
+    /// Where it is in the text. `None` for the opposite of a condition, and for what the text does
+    /// not say: when an initialisation runs.
     pub id: Option<GuardId>,
     /// The condition in the text whose opposite this is.
     pub opposite: Option<GuardId>,
@@ -116,14 +116,14 @@ impl Guard {
     }
 }
 
-/// What a step does with what it touches.
+/// What a statement does with the cells that it accesses.
 #[derive(Clone, Debug)]
 pub enum Act {
-    /// Writes this value, in terms of loops, to its last touch.
+    /// Writes this value, in terms of loops, to the cell of its last access.
     Store(Expr),
-    /// Knows that its last touch, which counts as a write, has this value.
+    /// Knows that the cell of its last access, which counts as a write, has this value.
     Fact(Expr),
-    /// Allows its last touch, which counts as a write, to be read.
+    /// Allows the cell of its last access, which counts as a write, to be read.
     Permit,
     /// Evaluates something.
     Read,
@@ -133,9 +133,10 @@ pub enum Act {
     Enter(Vec<Expr>),
 }
 
-/// One thing that a function does.
+/// A polyhedral statement: one thing that a function does, at each point of a domain. A statement
+/// of the text (`Stmt`) has one for each thing that it does.
 #[derive(Clone)]
-pub struct Step {
+pub struct ScopStmt {
     /// The statement of the text: its number, outermost first, in the order of the text.
     pub place: usize,
     /// Its place in the source.
@@ -151,35 +152,36 @@ pub struct Step {
     /// The loops under the conditions.
     pub domain: Domain,
     /// When it runs, among the others.
-    pub schedule: Vec<Time>,
+    pub schedule: Vec<ScheduleDim>,
     /// What it reads and writes. Writes come last.
-    pub touches: Vec<Touch>,
+    pub accesses: Vec<Access>,
     /// The memory, by pointer, of reads whose values decide more than the value that a store
-    /// writes ([`tilewright_ir::demand::decisive_loads`]). Reads of other steps decide something anyway.
+    /// writes ([`tilewright_ir::demand::decisive_loads`]). Other statements' reads
+    /// always decide something.
     pub decisive: HashSet<Var>,
 }
 
-impl Step {
+impl ScopStmt {
     /// The cell that is stored to or known.
-    pub fn target(&self) -> Option<&Touch> {
-        self.touches.last().filter(|t| t.is_write)
+    pub fn target(&self) -> Option<&Access> {
+        self.accesses.last().filter(|t| t.is_write)
     }
 
-    /// Whether a read only goes into the value that a store writes to the same cell: who uses what
-    /// it reads is who reads the cell afterwards.
-    pub fn passes_on(&self, touch: &Touch) -> bool {
-        self.updates(touch) && !self.decisive.contains(&touch.buffer.data)
+    /// Whether a read only goes into the value that a store writes to the same cell: the readers
+    /// of the cell afterwards are the only users of what it reads.
+    pub fn passes_on(&self, access: &Access) -> bool {
+        self.updates(access) && !self.decisive.contains(&access.buffer.data)
     }
 
-    /// Whether a touch is of the cell that the step updates: reads and writes.
-    pub fn updates(&self, touch: &Touch) -> bool {
-        let same = |a: &Touch, b: &Touch| {
+    /// Whether an access is of the cell that the statement updates: reads and writes.
+    pub fn updates(&self, access: &Access) -> bool {
+        let same = |a: &Access, b: &Access| {
             a.buffer == b.buffer && a.indices.iter().zip(&b.indices).all(|(x, y)| same_expr(x, y))
         };
         let Some(cell) = self.target().filter(|_| matches!(self.act, Act::Store(_))) else {
             return false;
         };
-        same(cell, touch) && self.touches.iter().any(|t| !t.is_write && same(cell, t))
+        same(cell, access) && self.accesses.iter().any(|t| !t.is_write && same(cell, t))
     }
 
     /// The name of the innermost block around it.
@@ -187,34 +189,34 @@ impl Step {
         self.blocks.last()
     }
 
-    /// Whether the step runs under a condition.
+    /// Whether the statement runs under a condition.
     pub fn under(&self, id: GuardId) -> bool {
         self.guards.iter().any(|g| g.id == Some(id))
     }
 }
 
-impl Program {
+impl Scop {
     /// A whole function. Every parameter is observed at the end.
     ///
     /// # Errors
     /// `Toolchain` where libisl is missing.
-    pub fn of(func: &TensorFunc) -> Result<Program> {
+    pub fn of(func: &TensorFunc) -> Result<Scop> {
         let base = sizes(func)?;
         let params: Vec<Buffer> = func.buffers().cloned().collect();
-        Ok(Program::build(base.engine().clone(), base, &func.body, params))
+        Ok(Scop::build(base.engine().clone(), base, &func.body, params))
     }
 
     /// A part of a function. What holds around it comes as a domain, whose variables are loops
     /// outside: they have one value. All memory that is not allocated inside is observed at the
     /// end.
-    pub fn of_part(body: &Stmt, around: &Domain) -> Program {
-        Program::build(around.engine().clone(), around.fixed(), body, Vec::new())
+    pub fn of_part(body: &Stmt, around: &Domain) -> Scop {
+        Scop::build(around.engine().clone(), around.fixed(), body, Vec::new())
     }
 
-    fn build(engine: Engine, base: Domain, body: &Stmt, params: Vec<Buffer>) -> Program {
+    fn build(engine: Engine, base: Domain, body: &Stmt, params: Vec<Buffer>) -> Scop {
         let memory = Memory::of(body, params);
-        let mut program = Program {
-            steps: Vec::new(),
+        let mut scop = Scop {
+            stmts: Vec::new(),
             text: Vec::new(),
             last: Vec::new(),
             engine,
@@ -223,12 +225,12 @@ impl Program {
             lifetime: HashMap::new(),
             observed: Vec::new(),
         };
-        collect(&mut program, base, body);
-        let outside = |b: &&Buffer| !program.memory.local.contains(&b.data);
-        let seen = program.memory.buffers.values().filter(outside).cloned();
-        program.observed = seen.filter(|b| program.memory.follows(&b.data)).collect();
-        program.observed.sort_by_key(Buffer::id);
-        program
+        collect(&mut scop, base, body);
+        let outside = |b: &&Buffer| !scop.memory.local.contains(&b.data);
+        let seen = scop.memory.buffers.values().filter(outside).cloned();
+        scop.observed = seen.filter(|b| scop.memory.follows(&b.data)).collect();
+        scop.observed.sort_by_key(Buffer::id);
+        scop
     }
 
     /// The places of the statements around one, innermost first.
@@ -236,10 +238,10 @@ impl Program {
         (0..place).rev().filter(move |p| self.last.get(*p).is_some_and(|last| *last >= place))
     }
 
-    /// The steps of a statement, with those inside of it.
-    pub fn inside(&self, place: usize) -> impl Iterator<Item = &Step> {
+    /// What a statement of the text does, and those inside of it.
+    pub fn inside(&self, place: usize) -> impl Iterator<Item = &ScopStmt> {
         let last = self.last.get(place).copied().unwrap_or(place);
-        self.steps.iter().filter(move |s| (place..=last).contains(&s.place))
+        self.stmts.iter().filter(move |s| (place..=last).contains(&s.place))
     }
 
     /// The engine that all domains are built with.
@@ -260,12 +262,12 @@ impl Program {
         self.memory.follows(&buffer.data)
     }
 
-    /// Whether this is memory of the program, and not a value that was read or called for before.
+    /// Whether this is memory of the function, and not a value that was read before.
     pub fn has(&self, buffer: &Buffer) -> bool {
         self.memory.buffers.contains_key(&buffer.data)
     }
 
-    /// Whether the memory may change while the program runs.
+    /// Whether the memory may change while the function runs.
     pub fn changes(&self, buffer: &Buffer) -> bool {
         self.memory.changes(&buffer.data)
     }
@@ -280,48 +282,48 @@ impl Program {
         !self.memory.local.contains(&buffer.data)
     }
 
-    /// How many of the indices of its touches say which allocation it is.
+    /// How many of the indices of its accesses say which allocation it is.
     pub fn lifetime(&self, buffer: &Buffer) -> usize {
         self.lifetime.get(&buffer.data).copied().unwrap_or(0)
     }
 
-    /// The part of a step that concerns one memory, and which of its touches these are.
-    pub fn statement(&self, step: &Step, memory: &Buffer) -> Option<(Statement, Vec<usize>)> {
-        let mut statement = Statement::new(&step.domain, step.schedule.clone());
+    /// The part of a statement that concerns one memory, and the numbers of its accesses there.
+    pub fn restricted(&self, stmt: &ScopStmt, memory: &Buffer) -> Option<(Statement, Vec<usize>)> {
+        let mut statement = Statement::new(&stmt.domain, stmt.schedule.clone());
         let mut which = Vec::new();
-        for (k, t) in step.touches.iter().enumerate() {
+        for (k, t) in stmt.accesses.iter().enumerate() {
             if t.buffer.data == memory.data {
-                statement.touches.push(t.clone());
+                statement.accesses.push(t.clone());
                 which.push(k);
             }
         }
         (!which.is_empty()).then_some((statement, which))
     }
 
-    /// A read of all of a memory after everything else, where somebody will see it.
+    /// A read of all of a memory after everything else, where the caller can read it.
     pub fn observer(&self, memory: &Buffer) -> Option<Statement> {
         let seen = self.observed.iter().find(|b| b.data == memory.data)?;
         Some(Statement::observe(&self.engine, seen, 1))
     }
 
-    /// The points at which a statement runs that a step is in, or is.
-    pub fn outside(&self, step: &Step, place: usize) -> Domain {
+    /// The points at which a statement of the text runs that contains this one, or is it.
+    pub fn outside(&self, stmt: &ScopStmt, place: usize) -> Domain {
         let around: Vec<usize> = self.around(place).collect();
         let is_loop =
             |p: &&usize| matches!(self.text.get(**p).map(Stmt::kind), Some(StmtKind::For { .. }));
-        let loops = step.loops.iter().take(around.iter().filter(is_loop).count());
+        let loops = stmt.loops.iter().take(around.iter().filter(is_loop).count());
         let domain = loops.fold(self.base.clone(), |d, l| d.with_var(&l.var, &l.range));
         let stands = |id: &GuardId| id.part == 0 && around.contains(&id.place);
         let guards =
-            step.guards.iter().filter(|g| g.id.or(g.opposite).as_ref().is_some_and(stands));
+            stmt.guards.iter().filter(|g| g.id.or(g.opposite).as_ref().is_some_and(stands));
         guards.fold(domain, |d, g| d.with_guard(&g.cond))
     }
 
-    /// The points that a step would have more if a condition around it, or the opposite of one,
-    /// were not there: those where that is false and the others hold.
-    pub fn without(&self, step: &Step, id: GuardId, opposite: bool) -> Domain {
-        let loops = step.loops.iter().fold(self.base.clone(), |d, l| d.with_var(&l.var, &l.range));
-        step.guards.iter().fold(loops, |d, g| match g.is(id, opposite) {
+    /// The points that a statement would have more if a condition around it, or the opposite of
+    /// one, were not there: those where that is false and the others hold.
+    pub fn without(&self, stmt: &ScopStmt, id: GuardId, opposite: bool) -> Domain {
+        let loops = stmt.loops.iter().fold(self.base.clone(), |d, l| d.with_var(&l.var, &l.range));
+        stmt.guards.iter().fold(loops, |d, g| match g.is(id, opposite) {
             true => d.with_guard(&!g.cond.clone()),
             false => d.with_guard(&g.cond),
         })
@@ -443,17 +445,17 @@ mod tests {
         Buffer::with_extents(name, &[16], DType::I32)
     }
 
-    fn program(params: &[&Buffer], body: Stmt) -> Program {
+    fn scop(params: &[&Buffer], body: Stmt) -> Scop {
         let params = params.iter().map(|b| Param::tensor(b)).collect();
-        Program::of(&TensorFunc::new(params, body)).expect("libisl is there")
+        Scop::of(&TensorFunc::new(params, body)).expect("libisl is there")
     }
 
-    /// The last writers of what each step reads of a memory, as `reader<-writer` by places; the
-    /// observer has no place.
-    fn sources(p: &Program, b: &Buffer) -> Vec<String> {
+    /// The last writers of what each statement reads of a memory, as `reader<-writer` by places;
+    /// the observer has no place.
+    fn sources(p: &Scop, b: &Buffer) -> Vec<String> {
         let mut list: Vec<(Option<usize>, Statement)> = Vec::new();
-        for s in &p.steps {
-            list.extend(p.statement(s, b).map(|(st, _)| (Some(s.place), st)));
+        for s in &p.stmts {
+            list.extend(p.restricted(s, b).map(|(st, _)| (Some(s.place), st)));
         }
         list.extend(p.observer(b).map(|st| (None, st)));
         let all: Vec<Statement> = list.iter().map(|(_, s)| s.clone()).collect();
@@ -473,8 +475,8 @@ mod tests {
         let set = |v: i32| Stmt::store(&b, vec![i.expr()], Expr::i32(v));
         let both = Stmt::if_else(i.expr().less(4), set(1), set(2));
         let body = Stmt::serial(&i, Expr::i32(16), Stmt::seq([both, set(3)]));
-        let p = program(&[&b], body.clone());
-        let places: Vec<usize> = p.steps.iter().map(|s| s.place).collect();
+        let p = scop(&[&b], body.clone());
+        let places: Vec<usize> = p.stmts.iter().map(|s| s.place).collect();
         let mut stores = Vec::new();
         rewrite(&body, &mut |place, s| {
             if matches!(s.kind(), StmtKind::Store { .. }) {
@@ -500,7 +502,7 @@ mod tests {
         }
         let block = Stmt::block(vec![i.expr(), k.expr()], Expr::bool(true), block);
         let body = Stmt::serial(&i, Expr::i32(4), Stmt::serial(&k, Expr::i32(4), block));
-        let p = program(&[&a, &b], body);
+        let p = scop(&[&a, &b], body);
         assert_eq!(sources(&p, &b), ["4<-3", "4<-4", "end<-4"]);
     }
 
@@ -512,15 +514,15 @@ mod tests {
         let use_it = Stmt::store(&b, vec![i.expr()], l.load(at()));
         let fill = Stmt::guard(i.expr().equal(0), Stmt::store(&l, at(), Expr::i32(1)));
         let inner = Stmt::seq([fill, use_it]);
-        let p = program(&[&b], Stmt::serial(&i, Expr::i32(4), Stmt::allocate(&l, inner.clone())));
-        let flow = |p: &Program| {
-            let steps = p.steps.iter().filter_map(|s| p.statement(s, &l).map(|(s, _)| s));
-            let steps: Vec<Statement> = steps.collect();
-            let flow = Flow::compute(p.engine(), &steps).expect("decided");
+        let p = scop(&[&b], Stmt::serial(&i, Expr::i32(4), Stmt::allocate(&l, inner.clone())));
+        let flow = |p: &Scop| {
+            let stmts = p.stmts.iter().filter_map(|s| p.restricted(s, &l).map(|(s, _)| s));
+            let stmts: Vec<Statement> = stmts.collect();
+            let flow = Flow::compute(p.engine(), &stmts).expect("decided");
             flow.uninitialised.iter().map(|u| u.instances.size_bound()).collect::<Vec<_>>()
         };
         assert_eq!(flow(&p), [Ok(Some(3))]);
-        let p = program(&[&b], Stmt::allocate(&l, Stmt::serial(&i, Expr::i32(4), inner)));
+        let p = scop(&[&b], Stmt::allocate(&l, Stmt::serial(&i, Expr::i32(4), inner)));
         assert_eq!(flow(&p), []);
     }
 
@@ -537,7 +539,7 @@ mod tests {
             Stmt::guard(zero(), set(&b, 1)),
             Stmt::guard(!zero(), set(&b, 2)),
         ]);
-        let p = program(&[&a, &b], body);
+        let p = scop(&[&a, &b], body);
         // Each store of `B` may be the last one.
         assert_eq!(sources(&p, &b), ["end<-1?", "end<-5?", "end<-7?"]);
     }
@@ -550,8 +552,8 @@ mod tests {
         let fact = i.expr().less(14).or(here().equal(0));
         let assume = Stmt::serial(&i, Expr::i32(16), Stmt::new(StmtKind::Assume(fact)));
         let set = Stmt::store(&b, vec![Expr::i32(15)], Expr::i32(0));
-        let p = program(&[&b], Stmt::seq([set.clone(), assume]));
-        let value = p.steps.iter().find_map(|s| match &s.act {
+        let p = scop(&[&b], Stmt::seq([set.clone(), assume]));
+        let value = p.stmts.iter().find_map(|s| match &s.act {
             Act::Fact(v) => v.as_int(),
             _ => None,
         });
@@ -559,8 +561,8 @@ mod tests {
         assert_eq!(sources(&p, &b), ["3<-1", "end<-3"]);
         let any = i.expr().less(14).or(here().equal(Expr::new(ExprKind::Undef, DType::I32)));
         let permit = Stmt::serial(&i, Expr::i32(16), Stmt::new(StmtKind::Assume(any)));
-        let p = program(&[&b], Stmt::seq([set, permit]));
-        assert!(matches!(p.steps.last().map(|s| &s.act), Some(Act::Permit)));
+        let p = scop(&[&b], Stmt::seq([set, permit]));
+        assert!(matches!(p.stmts.last().map(|s| &s.act), Some(Act::Permit)));
         assert_eq!(sources(&p, &b), ["end<-3"]);
     }
 
@@ -575,7 +577,7 @@ mod tests {
             Stmt::store(&b, at(), call + l.load(at())),
             Stmt::store(&b, at(), b.load(at()) + 1),
         ]);
-        let p = program(&[&b], Stmt::allocate(&l, body));
+        let p = scop(&[&b], Stmt::allocate(&l, body));
         assert_eq!(sources(&p, &b), ["4<-2?", "end<-4?", "5<-4", "end<-5"]);
         assert_eq!(sources(&p, &l), ["4<-3"]);
     }
@@ -586,8 +588,8 @@ mod tests {
         let view = b.derive(|d| d.shape = vec![Expr::i32(8)]);
         let set = |b: &Buffer| Stmt::store(b, vec![Expr::i32(0)], Expr::i32(1));
         let inner = Stmt::new(StmtKind::Declare { buffer: view.clone(), body: set(&view) });
-        let p = program(&[&b], Stmt::seq([set(&b), inner]));
+        let p = scop(&[&b], Stmt::seq([set(&b), inner]));
         assert!(!p.follows(&b) && p.memories().is_empty());
-        assert!(p.steps.iter().all(|s| s.touches.is_empty()));
+        assert!(p.stmts.iter().all(|s| s.accesses.is_empty()));
     }
 }

@@ -7,14 +7,14 @@ use tilewright_ir::{Block, Expr, Fold, Range, Stmt, StmtKind, TensorFunc, Var, V
 
 /// A statement of a function, with the statements around it.
 #[derive(Clone, Debug)]
-pub struct Site {
+pub struct Cursor {
     /// The statement.
     pub stmt: Stmt,
     /// What is around it, outermost first: loops, conditions, blocks, sequences, ...
     pub around: Vec<Stmt>,
 }
 
-impl Site {
+impl Cursor {
     /// The loops around it up to the innermost block that encloses it, outermost first.
     pub fn loops(&self) -> Vec<Stmt> {
         let inner = self.around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
@@ -33,17 +33,17 @@ impl Site {
 }
 
 /// Every statement that satisfies a condition, in the order of the text.
-pub fn find(body: &Stmt, wanted: impl Fn(&Stmt) -> bool) -> Vec<Site> {
+pub fn find(body: &Stmt, wanted: impl Fn(&Stmt) -> bool) -> Vec<Cursor> {
     struct Find<F> {
         wanted: F,
         around: Vec<Stmt>,
-        found: Vec<Site>,
+        found: Vec<Cursor>,
     }
     impl<F: Fn(&Stmt) -> bool> Visit for Find<F> {
         fn expr(&mut self, _: &Expr) {}
         fn stmt(&mut self, s: &Stmt) {
             if (self.wanted)(s) {
-                self.found.push(Site { stmt: s.clone(), around: self.around.clone() });
+                self.found.push(Cursor { stmt: s.clone(), around: self.around.clone() });
             }
             self.around.push(s.clone());
             walk_stmt(self, s);

@@ -1,4 +1,4 @@
-# run: opt --pass prepare
+# run: opt --pass legalize
 # What a graph function returns lies in memory of its own: an input is copied.
 
 

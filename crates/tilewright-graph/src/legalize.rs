@@ -22,12 +22,12 @@ use crate::normal::normalize;
 use crate::view::relabels;
 use crate::{COPY, VIEW};
 
-/// `prepare` by name.
+/// `legalize` by name.
 pub const PASS: Pass = Pass {
-    name: "prepare",
+    name: "legalize",
     summary: "bring graph functions into the form that memory planning needs",
     options: &[],
-    run: Run::Module(|module, _, _| prepare(module)),
+    run: Run::Module(|module, _, _| legalize(module)),
 };
 
 /// Brings a module into the form that [`plan_memory`](crate::plan_memory) takes.
@@ -35,7 +35,7 @@ pub const PASS: Pass = Pass {
 /// # Errors
 /// Those of [`normalize`]; `Input` where a result that must be copied has a shape that is not
 /// constant, `Unsupported` where it is no tensor.
-pub fn prepare(module: &Module) -> Result<Module> {
+pub fn legalize(module: &Module) -> Result<Module> {
     let mut out = module.clone();
     for func in out.functions.values_mut() {
         if let Function::Tensor(f) = func {
@@ -105,7 +105,7 @@ struct Copies {
 
 impl Copies {
     fn own_results(&mut self, func: &GraphFunc) -> Result<GraphFunc> {
-        // Who computes a value; parameters and constants do not.
+        // The variables that calls compute; parameters and constants are not among them.
         let mut computed: HashSet<u64> = HashSet::new();
         let mut origins = Origins::new(&self.module);
         for b in func.bindings() {

@@ -1,4 +1,4 @@
-//! Layouts carried through a function by its accesses.
+//! Layouts propagated through a function by its accesses.
 //!
 //! Some buffers of a function are given a layout; the others follow. Where a stage accesses an
 //! axis of a buffer with one of its variables (`x[n, c, ...]`, or `x[n, c + 32, ...]` for a part of
@@ -37,7 +37,7 @@ use super::physical::{Layout, Split};
 use crate::classify::is_compact;
 
 /// The layouts of all buffers of a function, and what is needed to write it anew.
-pub struct Carry {
+pub struct Propagation {
     func: Arc<TensorFunc>,
     stages: Vec<Stage>,
     layouts: HashMap<Buffer, Layout>,
@@ -46,7 +46,7 @@ pub struct Carry {
 }
 
 /// A function in physical layout.
-pub struct Carried {
+pub struct Propagated {
     /// The function.
     pub func: TensorFunc,
     /// What the padding of each parameter holds in the end, where that is known.
@@ -54,7 +54,7 @@ pub struct Carried {
 }
 
 /// How an index moves with the variables of a stage.
-enum Step {
+enum Movement {
     /// `variable + shift`.
     Var(Var, i64),
     /// The same everywhere.
@@ -63,10 +63,10 @@ enum Step {
     Other,
 }
 
-impl Step {
-    fn of(index: &Expr) -> Step {
+impl Movement {
+    fn of(index: &Expr) -> Movement {
         if index.as_int().is_some() {
-            return Step::Const;
+            return Movement::Const;
         }
         let (base, shift) = match index.kind() {
             ExprKind::Binary(BinOp::Add, a, b) if b.as_int().is_some() => (a, b.as_int()),
@@ -75,8 +75,8 @@ impl Step {
             _ => (index, Some(0)),
         };
         match (base.as_var(), shift) {
-            (Some(v), Some(shift)) => Step::Var(v.clone(), shift),
-            _ => Step::Other,
+            (Some(v), Some(shift)) => Movement::Var(v.clone(), shift),
+            _ => Movement::Other,
         }
     }
 }
@@ -96,12 +96,12 @@ fn shape(b: &Buffer) -> Vec<i64> {
     b.const_shape().unwrap_or_default()
 }
 
-impl Carry {
-    /// Carries the layouts of some buffers of a function to the others.
+impl Propagation {
+    /// Propagates the layouts of some buffers of a function to the others.
     ///
     /// # Errors
     /// `Refused`, with the access that does not follow.
-    pub fn new(func: &Arc<TensorFunc>, given: &[(Buffer, Layout)]) -> Result<Carry> {
+    pub fn new(func: &Arc<TensorFunc>, given: &[(Buffer, Layout)]) -> Result<Propagation> {
         let (allocs, _) = func.root_parts();
         let plain = func.ret.is_none() && func.params.iter().all(|p| p.buffer().is_some());
         let all: Vec<Buffer> = func.buffers().chain(allocs).cloned().collect();
@@ -133,7 +133,7 @@ impl Carry {
             (b, Layout { logical, splits, order })
         };
         let layouts = splits.into_iter().map(layout).collect();
-        Ok(Carry { func: func.clone(), stages, layouts, vars })
+        Ok(Propagation { func: func.clone(), stages, layouts, vars })
     }
 
     /// The layout of each parameter.
@@ -149,7 +149,7 @@ impl Carry {
     ///
     /// # Errors
     /// `Refused` where padding cannot be computed or left out.
-    pub fn build(&self, pads: &[Option<Expr>]) -> Result<Carried> {
+    pub fn build(&self, pads: &[Option<Expr>]) -> Result<Propagated> {
         let (allocs, _) = self.func.root_parts();
         let mut buffers: HashMap<Buffer, Buffer> = HashMap::new();
         for b in self.func.buffers().chain(allocs) {
@@ -172,7 +172,7 @@ impl Carry {
         }
         let mut bodies = Vec::new();
         for (n, stage) in self.stages.iter().enumerate() {
-            let write = Write { carry: self, stage, vars: &self.vars[n], buffers: &buffers };
+            let write = Write { propagation: self, stage, vars: &self.vars[n], buffers: &buffers };
             let (new, pad) = write.stage(&known)?;
             bodies.push(new.stmt);
             // Several stages may write parts of one buffer.
@@ -184,7 +184,7 @@ impl Carry {
         let bare = TensorFunc { params, ..(*self.func).clone() };
         let func = bare.with_root(allocs, Stmt::seq(bodies));
         let pads = self.func.buffers().map(|b| known.get(b).and_then(Written::value)).collect();
-        Ok(Carried { func, pads })
+        Ok(Propagated { func, pads })
     }
 }
 
@@ -219,7 +219,7 @@ impl Digits {
                 for (b, at) in accesses(stage) {
                     let (Some(axes), shape) = (self.axes.get_mut(&b), shape(&b)) else { continue };
                     for ((index, axis), extent) in at.iter().zip(axes).zip(shape) {
-                        let Step::Var(v, shift) = Step::of(index) else { continue };
+                        let Movement::Var(v, shift) = Movement::of(index) else { continue };
                         let Some(own) = extent_of(stage, &v) else { continue };
                         match (&axis, vars.get(&v)) {
                             (Some(split), None) => {
@@ -263,13 +263,13 @@ fn check(
             if split.is_plain(extent) {
                 continue;
             }
-            let follows = match Step::of(index) {
-                Step::Const => k > 0,
-                Step::Var(v, shift) => extent_of(stage, &v).is_some_and(|own| {
+            let follows = match Movement::of(index) {
+                Movement::Const => k > 0,
+                Movement::Var(v, shift) => extent_of(stage, &v).is_some_and(|own| {
                     let found = split.window(extent, shift, own);
                     found.is_some_and(|(s, _)| vars.get(&v) == Some(&s))
                 }),
-                Step::Other => false,
+                Movement::Other => false,
             };
             if !follows {
                 return Err(Error::refused(format!(
@@ -365,7 +365,7 @@ impl Written {
 
 /// One stage in physical layout.
 struct Write<'a> {
-    carry: &'a Carry,
+    propagation: &'a Propagation,
     stage: &'a Stage,
     vars: &'a HashMap<Var, Split>,
     buffers: &'a HashMap<Buffer, Buffer>,
@@ -494,10 +494,10 @@ impl Write<'_> {
     /// axis it must also write the padding behind.
     fn writes_all(&self) -> Result<()> {
         let stage = self.stage;
-        let layout = self.carry.layout(&stage.buffer);
+        let layout = self.propagation.layout(&stage.buffer);
         for (d, index) in stage.indices.iter().enumerate() {
             let (split, extent) = (&layout.splits[d], layout.logical[d]);
-            let Step::Var(v, shift) = Step::of(index) else { continue };
+            let Movement::Var(v, shift) = Movement::of(index) else { continue };
             let Some(own) = extent_of(stage, &v) else { continue };
             if split.is_plain(extent) {
                 continue;
@@ -519,10 +519,10 @@ impl Write<'_> {
     fn at_padding(&self, value: &Expr, v: &Var, known: &HashMap<Buffer, Written>) -> Option<Expr> {
         let extent = extent_of(self.stage, v)?;
         let load = |b: &Buffer, at: &[Expr]| {
-            let layout = self.carry.layouts.get(b)?;
+            let layout = self.propagation.layouts.get(b)?;
             // Where `v` ends there the axis must end too.
-            let ends = at.iter().enumerate().any(|(d, index)| match Step::of(index) {
-                Step::Var(w, shift) => {
+            let ends = at.iter().enumerate().any(|(d, index)| match Movement::of(index) {
+                Movement::Var(w, shift) => {
                     w == *v && layout.pads(d) && shift + extent == layout.logical[d]
                 }
                 _ => false,
@@ -543,7 +543,7 @@ impl Write<'_> {
     /// of the reduction, whose order stays.
     fn loops(&self, cells: &HashMap<Var, Vec<Var>>) -> Vec<(Var, i64, IterKind)> {
         let stage = self.stage;
-        let layout = self.carry.layout(&stage.buffer);
+        let layout = self.propagation.layout(&stage.buffer);
         let extents = |v: &Var, extent: i64| {
             let plain = || vec![extent];
             self.vars.get(v).map_or_else(plain, |s| s.digits.clone())
@@ -552,7 +552,7 @@ impl Write<'_> {
         for (d, k) in &layout.order {
             let used = free_vars(&stage.indices[*d]);
             for (v, ..) in stage.iters().filter(|i| used.contains(i.0)) {
-                let follows = matches!(Step::of(&stage.indices[*d]), Step::Var(..));
+                let follows = matches!(Movement::of(&stage.indices[*d]), Movement::Var(..));
                 let own = if follows { *k..*k + 1 } else { 0..cells[v].len() };
                 for digit in own {
                     let item = (v.clone(), digit);
@@ -601,7 +601,7 @@ struct Rewrite<'a> {
 impl Rewrite<'_> {
     /// The physical indices of an access.
     fn access(&mut self, b: &Buffer, at: &[Expr]) -> Vec<Expr> {
-        let layout = self.write.carry.layout(b);
+        let layout = self.write.propagation.layout(b);
         self.inside += 1;
         let digits: Vec<Vec<Expr>> = at
             .iter()
@@ -610,8 +610,8 @@ impl Rewrite<'_> {
                 if split.is_plain(*extent) {
                     return vec![self.expr(index)];
                 }
-                match Step::of(index) {
-                    Step::Var(v, shift) => {
+                match Movement::of(index) {
+                    Movement::Var(v, shift) => {
                         let own = extent_of(self.write.stage, &v).unwrap_or(*extent);
                         let first = split.window(*extent, shift, own).map_or(0, |w| w.1);
                         let cells = self.cells[&v].iter().enumerate();
