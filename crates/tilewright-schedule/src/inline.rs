@@ -26,7 +26,9 @@ use crate::primitive::primitives;
 use crate::schedule::{Edited, with_block};
 use crate::site::{Site, as_block, as_loop, find};
 use crate::trace::BlockRef;
-use tilewright_analysis::footprint::{Footprint, cover, known_around, touches, uses_pointer};
+use tilewright_analysis::footprint::{
+    Cells, Footprint, cover, fed, known_around, touches, uses_pointer,
+};
 
 primitives! {
     /// Puts the value of a block where its buffer is read; the block and the buffer go.
@@ -499,7 +501,20 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     };
     let value = simplify_indices(&subst.expr(&consumer.value), &Ranges::default());
     let value = replace.expr(&value);
-    let indices = consumer.indices.iter().map(|i| subst.expr(i)).collect();
+    let indices: Vec<Expr> = consumer.indices.iter().map(|i| subst.expr(i)).collect();
+    // Where the consumer does not read, as in padding, the producer may not run.
+    let known = known_around(&consumer.site.around[..consumer.site.around.len() - to.around.len()]);
+    let (was, becomes) = (
+        written(&body, &consumer.site, out, &consumer.indices),
+        written(&body, &producer.site, out, &indices),
+    );
+    if !fed(out, &was, &becomes, &known)? {
+        return Err(Error::refused(format!(
+            "the block `{}` does not run for every cell of `{}` that the block `{}` writes",
+            producer.block.name, out.name, consumer.block.name
+        ))
+        .at(span));
+    }
     let new = Block {
         reads: None,
         writes: None,
@@ -513,6 +528,18 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     let body = crate::site::replace(&func.body, &producer.site.stmt, &new);
     let body = replace.stmt(&body);
     Ok((without_root(TensorFunc { body, ..func.clone() }), ()))
+}
+
+/// The cells of a buffer that a block would write at these indices.
+fn written(body: &Stmt, site: &Site, buffer: &Buffer, indices: &[Expr]) -> Vec<Cells> {
+    let Some(b) = as_block(&site.stmt) else { return Vec::new() };
+    // A buffer that nobody else uses.
+    let probe = buffer.derive_storage(|_| {});
+    let value = Expr::constant(0.0, buffer.dtype());
+    let store = Stmt::store(&probe, indices.to_vec(), value);
+    let alone = Block { reads: None, writes: None, body: store, ..(**b).clone() };
+    let body = crate::site::replace(body, &site.stmt, &with_block(&site.stmt, alone));
+    Footprint::of(&body, &probe).writes
 }
 
 /// The indices at which a consumer reads a buffer, everywhere the same.
