@@ -458,6 +458,33 @@ class Program:
         b.full = True
         return b
 
+    def held(self, depth, last):
+        """A block around loops that write a buffer, and some of its cells again."""
+        if not self.blocks:
+            return self.guarded(depth, last)
+        rng, dtype = self.rng, self.dtype
+        shape = [rng.choice([3, 4, 6, 8]), rng.choice([2, 4, 5])][: rng.choice([1, 2, 2])]
+        b = self.target(shape, dtype, last)
+        self.emit(depth, f'with T.block("{self.name(b.name + "_held")}"):')
+        self.blocks = False
+        self.fill(depth + 1, b, self.leaf(dtype, []) if rng.random() < 0.5 else None)
+        for _ in range(rng.choice([1, 2, 2])):
+            d, vs = self.nest(depth + 1, shape, "S" * len(shape))
+            (v, n), (w, m) = vs[0], vs[-1]
+            guard = rng.choice(
+                [
+                    f"{v} < {rng.randrange(1, n)}",
+                    f"{v} >= {rng.randrange(1, n)}",
+                    f"{v} == {rng.randrange(n)} and {w} < {rng.randrange(1, m + 1)}",
+                    self.condition(vs, data=False),
+                    self.condition(vs, data=False),
+                ]
+            )
+            self.emit(d, f"if {guard}:")
+            self.emit(d + 1, f"{self.at(b, vs)} = {self.value(dtype, vs, 1)}")
+        self.blocks = True
+        return b
+
     def uses_of_guarded(self, depth, last):
         """Stores under guards to cells that an update of theirs uses, as an index, a divisor, in a
         condition or as a term, before they are perhaps written again."""
@@ -648,12 +675,13 @@ class Program:
             self.running,
             self.guarded,
             self.guarded,
+            self.held,
             self.uses_of_guarded,
             self.scatter,
             self.padded,
         ]
         if guards:
-            makers = [self.guarded, self.uses_of_guarded, self.uses_of_guarded]
+            makers = [self.guarded, self.held, self.uses_of_guarded, self.uses_of_guarded]
         for k in range(stages):
             b = rng.choice(makers)(depth, k + 1 == stages)
             if b.full:

@@ -94,7 +94,8 @@ class Steps:
             block = self.rng.choice(self.s.blocks) if self.s.blocks else None
             if block is None:
                 return None
-            primitive = self.rng.choice(PRIMITIVES)
+            held = block.inner and block.has_if and self.rng.random() < 0.4
+            primitive = self.rng.choice(HELD if held else PRIMITIVES)
             made = getattr(self, primitive)(block)
             if made is None:
                 continue
@@ -221,15 +222,15 @@ class Steps:
         return l and f"{l}, {self.rng.randrange(1, 3)}"
 
     def hoist_expression(self, block):
-        if not block.has_if:
+        if not block.has_if or not block.inner:
             return None
         return f"b, {self.rng.choice([7, 7, 1, 3, 15])}, {self.rng.choice([7, 1, 2, 4])}"
 
     def reduce_loop_extents(self, block):
-        return "b" if block.has_if else None
+        return "b" if block.has_if and block.inner else None
 
     def remove_overcompute_through_branching(self, block):
-        return "b"
+        return "b" if block.inner else None
 
     def compute_inline(self, block):
         return "b" if self.s.consumers(block) and not block.has_init else None
@@ -320,6 +321,15 @@ class Steps:
         ranks = [len(self.s.shapes.get(name) or []) for name in block.writes]
         return f"l{k}, {self.rng.randrange(max(ranks, default=0) + 1)}"
 
+
+# What changes the loops and conditions in a block.
+HELD = [
+    "hoist_expression",
+    "reduce_loop_extents",
+    "remove_branching_through_overcompute",
+    "remove_overcompute_through_branching",
+    "remove_overcompute_through_branching",
+]
 
 PRIMITIVES = [
     "split",

@@ -22,6 +22,7 @@ class Block:
     writes: list = field(default_factory=list)
     has_init: bool = False
     has_if: bool = False
+    inner: int = 0  # loops in the block
     nest: int = 0  # which of the statements of the function it is in
     reduced: set = field(default_factory=set)  # names of the loops that it reduces over
 
@@ -95,6 +96,8 @@ class _Reader:
                 else:
                     ends = constants(ast.Tuple(elts=call.args[:2]))
                     extents = [(ends[1] - ends[0],) if ends else None]
+                if block:
+                    block.inner += len(names)
                 opened = [Loop(n.id, e[0] if e else None, kind) for n, e in zip(names, extents)]
                 self.suite(body, loops + opened, block)
             case ast.With(items=[item], body=body) if is_call(item.context_expr, "block"):

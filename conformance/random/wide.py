@@ -15,11 +15,15 @@ from oracle import Failure
 
 EXTENTS = [1, 3, 255, 32768, 46341, 65536, 65537, 70000, 779 * 5513437 % (1 << 31), (1 << 31) - 1]
 SAMPLES = 5
+# No memory holds more bytes.
+MOST = (1 << 63) - 1
 
 
 def program(rng):
     """The text of a program, and its shape."""
     shape = [rng.choice(EXTENTS) for _ in range(rng.choice([1, 2, 2, 3]))]
+    while math.prod(shape) * 4 > MOST:
+        shape.pop()
     loops = [f"i{k}" for k in range(len(shape))]
     axes = [f"v{k}" for k in range(len(shape))]
     extents = ", ".join(map(str, shape))

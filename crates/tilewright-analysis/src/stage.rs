@@ -190,6 +190,9 @@ impl Stage {
     pub fn reduction(&self) -> Option<Reduction> {
         self.init.as_ref()?;
         let ExprKind::Binary(op, acc, value) = self.value.kind() else { return None };
+        if !matches!(op, BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max) {
+            return None;
+        }
         let ExprKind::Load(buffer, at) = acc.kind() else { return None };
         let same = *buffer == self.buffer && same_all(at, &self.indices);
         let once = !value.loads_from(|b| *b == self.buffer);

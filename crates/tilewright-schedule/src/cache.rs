@@ -24,8 +24,8 @@ use std::sync::Arc;
 use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::visit::{Subst, accessed, fold_stmt_children, free_vars};
 use tilewright_ir::{
-    Block, Buffer, Error, Expr, Fold, ForKind, IterKind, Range, Region, Result, Stmt, StmtKind,
-    TensorFunc, Var,
+    Block, Buffer, Error, Expr, Fold, ForKind, IterKind, IterVar, Range, Region, Result, Stmt,
+    StmtKind, TensorFunc, Var,
 };
 
 use crate::argument::OptionalName;
@@ -479,6 +479,19 @@ pub(crate) fn write_place(
     let buffer = which.region(&b, Side::Write)?.buffer;
     let scope = cursor.scope().cloned();
     let known_block = known_around(&cursor.around);
+    if let StmtKind::Block { bindings, .. } = cursor.stmt.kind()
+        && let Some(iter) = never_first(&b, bindings, &known_block)
+        && touches(&b.body, &buffer).0
+    {
+        return Err(Error::refused(format!(
+            "the initialisation of `{}` does not run where its block `{}` updates it: `{}` never \
+             has its first value there",
+            buffer.name,
+            b.name,
+            iter.var.name()
+        ))
+        .at(cursor.stmt.span()));
+    }
     reads_own_writes(&cursor.stmt, &buffer, &known_block).map_err(|e| {
         e.context(format!("the block `{}` needs what was in `{}` before", b.name, buffer.name))
             .help("use cache_inplace, which fills the cache first")
@@ -663,6 +676,18 @@ fn check_reduction(
         }
     }
     Ok(())
+}
+
+/// A reduction variable of a block that never has its first value, so that the initialisation of the
+/// block does not run: loops that were cut leave such parts.
+fn never_first<'a>(b: &'a Block, bindings: &[Expr], known: &[Expr]) -> Option<&'a IterVar> {
+    b.init.as_ref()?;
+    let domain = tilewright_sets::Engine::new().ok()?.domain_of(&[], known);
+    let mut pairs = b.iters.iter().zip(bindings).filter(|(i, _)| i.kind == IterKind::Reduce);
+    let never = |i: &IterVar, value: &Expr| {
+        domain.prove(&value.clone().not_equal(i.domain.min.clone())).is_yes()
+    };
+    pairs.find(|(i, value)| never(i, value)).map(|(i, _)| i)
 }
 
 /// Whether a variable is one of the loops or iteration variables outside of the scope's body.

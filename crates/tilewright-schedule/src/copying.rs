@@ -335,11 +335,18 @@ impl Copying {
 }
 
 /// The box that a statement reads, or writes, of a buffer; the whole buffer where it cannot be
-/// said in terms of what is defined outside.
+/// said in terms of what is defined outside. Along an axis where memory decides, it is the whole
+/// axis: the statement may change that memory, or read it under a condition only.
 pub(crate) fn hull(s: &Stmt, buffer: &Buffer, write: bool) -> Option<Region> {
     let (reads, writes) = infer(&Block::new("", s.clone()));
     let list = if write { writes } else { reads };
-    list.into_iter().find(|r| r.buffer == *buffer)
+    let mut found = list.into_iter().find(|r| r.buffer == *buffer)?;
+    for (range, extent) in found.ranges.iter_mut().zip(&buffer.shape) {
+        if range.min.effects().loads || range.extent.effects().loads {
+            *range = Range::upto(extent.clone());
+        }
+    }
+    Some(found)
 }
 
 /// One box around several of a buffer.

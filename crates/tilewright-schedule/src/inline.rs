@@ -26,7 +26,9 @@ use crate::cursor::{Cursor, as_block, as_loop, find};
 use crate::primitive::primitives;
 use crate::schedule::{Edited, with_block};
 use crate::trace::BlockRef;
-use tilewright_analysis::footprint::{Footprint, cover, known_around, touches, uses_pointer};
+use tilewright_analysis::footprint::{
+    Cells, Footprint, cover, fed, known_around, touches, uses_pointer,
+};
 
 primitives! {
     /// Puts the value of a block where its buffer is read; the block and the buffer go.
@@ -499,7 +501,21 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     };
     let value = simplify_indices(&subst.expr(&consumer.value), &Ranges::default());
     let value = replace.expr(&value);
-    let indices = consumer.indices.iter().map(|i| subst.expr(i)).collect();
+    let indices: Vec<Expr> = consumer.indices.iter().map(|i| subst.expr(i)).collect();
+    // Where the consumer does not read, as in padding, the producer may not run.
+    let known =
+        known_around(&consumer.cursor.around[..consumer.cursor.around.len() - to.around.len()]);
+    let (was, becomes) = (
+        written(&body, &consumer.cursor, out, &consumer.indices),
+        written(&body, &producer.cursor, out, &indices),
+    );
+    if !fed(out, &was, &becomes, &known)? {
+        return Err(Error::refused(format!(
+            "the block `{}` does not run for every cell of `{}` that the block `{}` writes",
+            producer.block.name, out.name, consumer.block.name
+        ))
+        .at(span));
+    }
     let new = Block {
         reads: None,
         writes: None,
@@ -513,6 +529,18 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     let body = crate::cursor::replace(&func.body, &producer.cursor.stmt, &new);
     let body = replace.stmt(&body);
     Ok((without_root(TensorFunc { body, ..func.clone() }), ()))
+}
+
+/// The cells of a buffer that a block would write at these indices.
+fn written(body: &Stmt, cursor: &Cursor, buffer: &Buffer, indices: &[Expr]) -> Vec<Cells> {
+    let Some(b) = as_block(&cursor.stmt) else { return Vec::new() };
+    // A buffer that nobody else uses.
+    let probe = buffer.derive_storage(|_| {});
+    let value = Expr::constant(0.0, buffer.dtype());
+    let store = Stmt::store(&probe, indices.to_vec(), value);
+    let alone = Block { reads: None, writes: None, body: store, ..(**b).clone() };
+    let body = crate::cursor::replace(body, &cursor.stmt, &with_block(&cursor.stmt, alone));
+    Footprint::of(&body, &probe).writes
 }
 
 /// The indices at which a consumer reads a buffer, everywhere the same.

@@ -81,6 +81,17 @@ fn holds_sums(t: DType) -> bool {
 /// The sum as an expression of an integer type; `None` where the type cannot hold it, or is not
 /// known to hold a sum of data.
 pub(crate) fn sum(s: &Sum, t: DType) -> Option<Expr> {
+    // What a narrower type holds is the sum, and not each of the wider values that it is made of.
+    let mut wider = false;
+    s.atoms(&mut |a| wider |= a.expr().dtype() == DType::I64);
+    match wider && t == DType::I32 {
+        true => Some(exact(s, DType::I64)?.cast(t)),
+        false => exact(s, t),
+    }
+}
+
+/// The sum with all of its parts in one type.
+fn exact(s: &Sum, t: DType) -> Option<Expr> {
     let single = s.constant == 0 && s.terms.len() == 1 && s.terms.values().all(|c| *c == 1);
     let plain = single && matches!(s.terms.keys().next(), Some(Term::Atom(_) | Term::Select(..)));
     if !(holds_sums(t) && s.stays_in(t) || s.terms.is_empty() || plain) {
@@ -117,21 +128,21 @@ pub(crate) fn sum(s: &Sum, t: DType) -> Option<Expr> {
 }
 
 fn term(which: &Term, t: DType) -> Option<Expr> {
-    let apply = |op: BinOp, a: &Sum, b: Expr| Some(Expr::binary(op, sum(a, t)?, b));
+    let apply = |op: BinOp, a: &Sum, b: Expr| Some(Expr::binary(op, exact(a, t)?, b));
     match which {
         Term::Atom(a) => Some(a.expr().clone().cast(t)),
         Term::Div(s, k) => apply(BinOp::FloorDiv, s, constant(*k, t)?),
         Term::Mod(s, k) => apply(BinOp::FloorMod, s, constant(*k, t)?),
         Term::TruncDiv(s, k) => apply(BinOp::TruncDiv, s, constant(*k, t)?),
         Term::TruncMod(s, k) => apply(BinOp::TruncMod, s, constant(*k, t)?),
-        Term::Min(a, b) => apply(BinOp::Min, a, sum(b, t)?),
-        Term::Max(a, b) => apply(BinOp::Max, a, sum(b, t)?),
+        Term::Min(a, b) => apply(BinOp::Min, a, exact(b, t)?),
+        Term::Max(a, b) => apply(BinOp::Max, a, exact(b, t)?),
         Term::Select(c, a, b) => {
             let c = pred(c)?;
             let flag = a.as_constant() == Some(1) && b.as_constant() == Some(0);
             match flag {
                 true => Some(c.cast(t)),
-                false => Some(Expr::select(c, sum(a, t)?, sum(b, t)?)),
+                false => Some(Expr::select(c, exact(a, t)?, exact(b, t)?)),
             }
         }
     }
@@ -229,6 +240,15 @@ mod tests {
         assert_eq!(shown(&((&n + 1) * &m - &n * &m)), "m");
         assert_eq!(shown(&(i.expr() - i.expr())), "0");
         assert_eq!(shown(&(Expr::i32(3) - &i)), "3 - i");
+    }
+
+    #[test]
+    fn what_is_wider_than_the_result_is_narrowed_last() {
+        let (a, b) = (Var::new("a", DType::I64), Var::new("b", DType::I64));
+        let sum = (a.expr() * 3 + &b).floordiv(255);
+        assert_eq!(shown(&sum.cast(DType::I32)), "T.Cast(\"int32\", (a * 3 + b) // 255)");
+        let alone = a.expr().cast(DType::I32) + 1;
+        assert_eq!(shown(&alone), "T.Cast(\"int32\", a + 1)");
     }
 
     #[test]

@@ -16,11 +16,12 @@
 //! Any cut is right, so where a bound depends on sizes that are open it is brought into the range
 //! by `min` and `max`. Sets that are no interval (`i % 2 == 0`) give no cut.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use tilewright_ir::visit::{Subst, fold_expr_children, fold_stmt_children, walk_expr};
 use tilewright_ir::{
-    Attrs, BinOp, Block, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt,
+    Attrs, BinOp, Block, DType, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt,
     StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_sets::{Known, Proof, Set};
@@ -314,23 +315,40 @@ fn given(
     if open > 1 {
         return Err(format!("{open} extents are open, at most one may be"));
     }
-    let known: Vec<Option<Expr>> =
-        extents.iter().map(|e| e.clone().map(|e| e.cast(var.dtype()))).collect();
+    // As numbers that do not wrap; the type of the loop need not hold what is asked for.
+    let wide = |e: &Expr| e.clone().cast(DType::I64);
     let certain = |cond: Expr, else_says: String| match scope.domain.prove(&cond) {
         Proof::Yes => Ok(()),
         _ if cond.as_int().is_some() => Err(else_says),
         Proof::No { witness } => Err(format!("{else_says} at {witness}")),
         Proof::Unknown(why) => Err(format!("{else_says}, perhaps: {why}")),
     };
-    for e in known.iter().flatten() {
+    let given = || extents.iter().flatten();
+    for e in given() {
         certain(e.clone().greater(0), format!("the extent {e} is not positive"))?;
     }
+    let number = |e: &Expr| e.as_int().map(i128::from);
+    let total = given().map(number).sum::<Option<i128>>();
+    let short = |total: &dyn Display| {
+        format!("the extents take {total} iterations, more than the {extent} of the loop")
+    };
+    match total.zip(number(extent)) {
+        Some((total, extent)) if total <= extent => {}
+        Some((total, _)) => return Err(short(&total)),
+        None if total.is_some_and(|total| total > i64::MAX.into()) => {
+            return Err(short(&total.unwrap_or_default()));
+        }
+        None => {
+            let all = given().fold(Expr::int(0, DType::I64), |sum, e| sum + wide(e));
+            let says = total.map_or_else(|| short(&all), |total| short(&total));
+            certain(all.less_equal(wide(extent)), says)?;
+        }
+    }
+    let known: Vec<Option<Expr>> =
+        extents.iter().map(|e| e.clone().map(|e| e.cast(var.dtype()))).collect();
     let zero = Expr::int(0, var.dtype());
     let covered = known.iter().flatten().fold(zero, |sum, e| sum + e);
     let rest = scope.domain.simplify(&(extent - &covered));
-    let short =
-        format!("the extents take {covered} iterations, more than the {extent} of the loop");
-    certain(rest.clone().greater_equal(0), short)?;
     let mut parts: Vec<Expr> = known.into_iter().map(|e| e.unwrap_or(rest.clone())).collect();
     if open == 0 {
         parts.push(rest);

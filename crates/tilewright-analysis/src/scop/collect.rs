@@ -137,11 +137,16 @@ impl Fold for Places<'_> {
         let e = fold_expr_children(self, e);
         match e.kind() {
             ExprKind::Load(b, at) => {
-                Expr::load(b, at.iter().map(|i| simplify(i, self.ranges)).collect())
+                Expr::load(b, at.iter().map(|i| simpler(i, self.ranges)).collect())
             }
             _ => e,
         }
     }
+}
+
+/// A simpler index; one that loads stays, since what its value does not depend on is still read.
+fn simpler(index: &Expr, ranges: &Ranges) -> Expr {
+    if index.effects().loads { index.clone() } else { simplify(index, ranges) }
 }
 
 /// An unknown value: an element of a buffer that no function has, one for each iteration.
@@ -313,7 +318,7 @@ impl Collect<'_> {
     fn store(&mut self, place: usize, s: &Stmt, buffer: &Buffer, at: &[Expr], value: &Expr) {
         let length = self.time.len();
         let ranges = self.ranges();
-        let at: Vec<Expr> = at.iter().map(|i| simplify(&self.bind.expr(i), &ranges)).collect();
+        let at: Vec<Expr> = at.iter().map(|i| simpler(&self.bind.expr(i), &ranges)).collect();
         let value = self.bound(value);
         let mut parts = self.reads(place, true, &[&value]);
         let places = self.reads(place, false, &at.iter().collect::<Vec<_>>());

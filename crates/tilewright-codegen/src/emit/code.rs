@@ -412,19 +412,32 @@ impl<'m> Code<'m> {
 
     /// `a + b` of 64-bit index arithmetic, without the trivial cases.
     pub fn add64(&mut self, a: &Val, b: &Val) -> Val {
-        match (a.is_int(0), b.is_int(0)) {
-            (true, _) => b.clone(),
-            (_, true) => a.clone(),
-            _ => self.bin("add nsw", a, b),
-        }
+        self.add_index(a, b, true)
     }
 
     /// `a * b` of 64-bit index arithmetic, without the trivial cases.
     pub fn mul64(&mut self, a: &Val, b: &Val) -> Val {
+        self.mul_index(a, b, true)
+    }
+
+    /// `a + b` in 64 bits, without the trivial cases. `stays` says that the exact sum is known to fit.
+    pub fn add_index(&mut self, a: &Val, b: &Val, stays: bool) -> Val {
+        match () {
+            () if a.is_int(0) => b.clone(),
+            () if b.is_int(0) => a.clone(),
+            () if stays => self.bin("add nsw", a, b),
+            () => self.bin("add", a, b),
+        }
+    }
+
+    /// `a * b` in 64 bits, without the trivial cases. `stays` says that the exact product is known to
+    /// fit.
+    pub fn mul_index(&mut self, a: &Val, b: &Val, stays: bool) -> Val {
         match () {
             () if a.is_int(0) || b.is_int(1) => a.clone(),
             () if b.is_int(0) || a.is_int(1) => b.clone(),
-            () => self.bin("mul nsw", a, b),
+            () if stays => self.bin("mul nsw", a, b),
+            () => self.bin("mul", a, b),
         }
     }
 

@@ -150,13 +150,11 @@ impl Func<'_> {
             {
                 let (a, b) = (self.index64(a)?, self.index64(b)?);
                 match op {
-                    BinOp::Add if !stays => self.code.bin("add", &a, &b),
-                    BinOp::Sub if !stays => self.code.bin("sub", &a, &b),
-                    BinOp::Mul if !stays => self.code.bin("mul", &a, &b),
-                    BinOp::Add => self.code.add64(&a, &b),
-                    BinOp::Mul => self.code.mul64(&a, &b),
+                    BinOp::Add => self.code.add_index(&a, &b, stays),
+                    BinOp::Mul => self.code.mul_index(&a, &b, stays),
                     _ if b.is_int(0) => a,
-                    _ => self.code.bin("sub nsw", &a, &b),
+                    _ if stays => self.code.bin("sub nsw", &a, &b),
+                    _ => self.code.bin("sub", &a, &b),
                 }
             }
             ExprKind::Cast(a) if e.dtype() == DType::I64 && a.dtype() == DType::I32 => {
@@ -186,13 +184,15 @@ impl Func<'_> {
         Ok(self.code.widen(&v, dtype.kind == TypeKind::Int))
     }
 
-    /// Takes a vector index apart.
+    /// Takes a vector index apart. Arithmetic on data wraps, in each lane, and so do the parts.
     fn place(&mut self, e: &Expr) -> Result<Place> {
         if e.dtype().lanes == 1 {
             return Ok(Place::One(self.index64(e)?));
         }
         let scalar = e.dtype().scalar();
-        let exact = scalar == DType::I64 || self.stays_in_index(e);
+        let stays = self.stays_in_index(e);
+        // In 64 bits a first element and a stride that wrap give lanes that wrap.
+        let exact = scalar == DType::I64 || stays;
         match e.kind() {
             ExprKind::Broadcast(x) => return Ok(Place::One(self.index64(x)?)),
             ExprKind::Ramp(base, stride) if exact => {
@@ -207,18 +207,18 @@ impl Func<'_> {
             {
                 let (a, mut b) = (self.place(a)?, self.place(b)?);
                 if *op == BinOp::Sub {
-                    b = self.scaled(b, &Val::int(Ty::I64, -1));
+                    b = self.scaled(b, &Val::int(Ty::I64, -1), stays);
                 }
-                return Ok(self.sum(a, b, e.dtype().lanes));
+                return Ok(self.sum(a, b, e.dtype().lanes, stays));
             }
             ExprKind::Binary(BinOp::Mul, a, b) if exact => match (a.kind(), b.kind()) {
                 (ExprKind::Broadcast(k), _) if has_stride(b) => {
                     let (k, b) = (self.index64(k)?, self.place(b)?);
-                    return Ok(self.scaled(b, &k));
+                    return Ok(self.scaled(b, &k, stays));
                 }
                 (_, ExprKind::Broadcast(k)) if has_stride(a) => {
                     let (a, k) = (self.place(a)?, self.index64(k)?);
-                    return Ok(self.scaled(a, &k));
+                    return Ok(self.scaled(a, &k, stays));
                 }
                 _ => {}
             },
@@ -227,34 +227,37 @@ impl Func<'_> {
         Ok(Place::Any(self.wide_value(e)?))
     }
 
-    fn scaled(&mut self, p: Place, k: &Val) -> Place {
+    /// Each lane times `k`. `stays` says that no lane wraps, so that the first element does not; the
+    /// distance of two lanes may.
+    fn scaled(&mut self, p: Place, k: &Val, stays: bool) -> Place {
         match p {
-            Place::One(v) => Place::One(self.code.mul64(&v, k)),
+            Place::One(v) => Place::One(self.code.mul_index(&v, k, stays)),
             Place::Strided { base, stride } => Place::Strided {
-                base: self.code.mul64(&base, k),
-                stride: mul_constant(&mut self.code, &stride, k),
+                base: self.code.mul_index(&base, k, stays),
+                stride: product(&mut self.code, &stride, k, false),
             },
             Place::Any(v) => {
                 let k = self.code.splat(k, v.lanes());
-                Place::Any(self.code.bin("mul nsw", &v, &k))
+                Place::Any(self.code.bin("mul", &v, &k))
             }
         }
     }
 
-    fn sum(&mut self, a: Place, b: Place, lanes: u16) -> Place {
+    /// The sum of two places, lane by lane; `stays` as for [`Func::scaled`].
+    fn sum(&mut self, a: Place, b: Place, lanes: u16, stays: bool) -> Place {
         let c = &mut self.code;
         match (a, b) {
-            (Place::One(a), Place::One(b)) => Place::One(c.add64(&a, &b)),
+            (Place::One(a), Place::One(b)) => Place::One(c.add_index(&a, &b, stays)),
             (Place::One(a), Place::Strided { base, stride })
             | (Place::Strided { base, stride }, Place::One(a)) => {
-                Place::Strided { base: c.add64(&base, &a), stride }
+                Place::Strided { base: c.add_index(&base, &a, stays), stride }
             }
             (Place::Strided { base: a, stride: s }, Place::Strided { base: b, stride: t }) => {
-                Place::Strided { base: c.add64(&a, &b), stride: add_constant(c, &s, &t) }
+                Place::Strided { base: c.add_index(&a, &b, stays), stride: total(c, &s, &t) }
             }
             (a, b) => {
                 let (a, b) = (spread(c, a, lanes), spread(c, b, lanes));
-                Place::Any(c.bin("add nsw", &a, &b))
+                Place::Any(c.bin("add", &a, &b))
             }
         }
     }
@@ -271,6 +274,8 @@ impl Func<'_> {
             )));
         }
         let lanes = indices.iter().map(|i| i.dtype().lanes).max().unwrap_or(1);
+        // One index is in range where the access happens; lanes of a vector need not all take part.
+        let stays = indices.iter().all(|i| i.dtype().lanes == 1);
         let mut at = Place::One(Val::int(Ty::I64, 0));
         // Row-major: from the innermost axis outwards, `stride` is the product of the extents.
         let mut stride = Val::int(Ty::I64, 1);
@@ -280,16 +285,16 @@ impl Func<'_> {
                 Some(s) => self.index64(s)?,
                 None => stride.clone(),
             };
-            let place = self.scaled(place, &factor);
-            at = self.sum(place, at, lanes);
+            let place = self.scaled(place, &factor, stays);
+            at = self.sum(place, at, lanes, stays);
             if axis > 0 && buffer.strides.is_empty() {
                 let extent = self.index64(&buffer.shape[axis])?;
-                stride = mul_constant(&mut self.code, &stride, &extent);
+                stride = product(&mut self.code, &stride, &extent, true);
             }
         }
         if let Some(offset) = &buffer.elem_offset {
             let offset = Place::One(self.index64(offset)?);
-            at = self.sum(offset, at, lanes);
+            at = self.sum(offset, at, lanes, stays);
         }
         match (buffer.dtype().lanes, at) {
             (1, at) => Ok(at),
@@ -547,8 +552,8 @@ fn spread(c: &mut Code<'_>, p: Place, lanes: u16) -> Val {
         Place::Strided { base, stride } => {
             let (base, stride) = (c.splat(&base, lanes), c.splat(&stride, lanes));
             let steps = iota(base.ty);
-            let steps = c.bin("mul nsw", &stride, &steps);
-            c.bin("add nsw", &base, &steps)
+            let steps = c.bin("mul", &stride, &steps);
+            c.bin("add", &base, &steps)
         }
     }
 }
@@ -565,18 +570,18 @@ fn constant(v: &Val) -> Option<i64> {
 }
 
 /// A product that is a constant where both factors are.
-fn mul_constant(c: &mut Code<'_>, a: &Val, b: &Val) -> Val {
+fn product(c: &mut Code<'_>, a: &Val, b: &Val, stays: bool) -> Val {
     match (constant(a), constant(b)) {
         (Some(x), Some(y)) => Val::int(Ty::I64, x.wrapping_mul(y)),
-        _ => c.mul64(a, b),
+        _ => c.mul_index(a, b, stays),
     }
 }
 
 /// A sum that is a constant where both terms are.
-fn add_constant(c: &mut Code<'_>, a: &Val, b: &Val) -> Val {
+fn total(c: &mut Code<'_>, a: &Val, b: &Val) -> Val {
     match (constant(a), constant(b)) {
         (Some(x), Some(y)) => Val::int(Ty::I64, x.wrapping_add(y)),
-        _ => c.add64(a, b),
+        _ => c.add_index(a, b, false),
     }
 }
 

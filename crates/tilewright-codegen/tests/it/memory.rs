@@ -5,7 +5,7 @@ use tilewright_codegen::llvm::Llvm;
 use tilewright_ir::expr::IntoExpr;
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, DType, Expr, ExprKind, ForKind, Intrin, Param, Range, Stmt,
-    StmtKind, TensorFunc, Var,
+    StmtKind, Tensor, TensorFunc, Var,
 };
 
 fn lanes(base: impl IntoExpr, stride: i32, n: u16) -> Expr {
@@ -376,4 +376,35 @@ fn what_a_call_may_change_is_read_again() {
     let mut tensors = [random(DType::F32, &[4], 1)];
     assert_eq!(compile(&func(&[&b], body)).call(&mut tensors), 0);
     assert_eq!(tensors[0].get_f64(0), 1.0);
+}
+
+/// Each lane is in range where sums and products wrap, and the parts that it is computed of are not.
+#[test]
+fn vector_indices_from_data_wrap() {
+    let far = 1i64 << 62;
+    let (a, b) = (buffer("A", &[8], DType::F32), buffer("B", &[4], DType::F32));
+    let x = buffer("X", &[2], DType::I64);
+    let (first, second) = (x.load([int(0)]), x.load([int(1)]));
+    let wide = |n: i64| Expr::int(n, DType::I64);
+    let four = || Expr::broadcast(wide(4), 4);
+    let ramp = |base: Expr, stride: Expr| Expr::ramp(base, stride, 4);
+    let mixed = Expr::broadcast(second.clone(), 4) * ramp(wide(0), wide(1));
+    let indices = [
+        ramp(first.clone(), second.clone()) * four(),
+        ramp(first.clone(), first.clone()) * four() + ramp(wide(7), wide(-1)),
+        ramp(wide(3), second.clone()) - ramp(first.clone() * 4, second.clone() + 1),
+        mixed.clone() * four() + Expr::broadcast(first.clone() + first.clone() + first * 2, 4),
+    ];
+    for index in indices {
+        let read = Stmt::store(&b, vec![lanes(0, 1, 4)], a.load([index.clone()]));
+        let write = Stmt::store(&a, vec![index], b.load([lanes(0, 1, 4)]));
+        for body in [read, write] {
+            let f = func(&[&a, &b, &x], body);
+            let text = ir(&f, &baseline()).expect("it is lowered");
+            assert!(!text.contains("nsw i64") && !text.contains("nsw <"), "{text}");
+            let mut tensors = arguments(&f, 3);
+            tensors[2] = Tensor::from_slice(&[2], &[far, far]).expect("a tensor");
+            compare(&f, &tensors);
+        }
+    }
 }

@@ -150,6 +150,9 @@ pub struct Run<'s> {
     ret: Option<Val>,
     stopped: bool,
     span: Option<Span>,
+    /// Loops around with the values of their variables, and the innermost block, for messages.
+    around: Vec<(Arc<str>, i64)>,
+    within: Option<Arc<str>>,
 }
 
 /// Runs a function; gives the tensors of its parameters afterwards, and its scalar result.
@@ -172,6 +175,8 @@ pub fn run(
         ret: None,
         stopped: false,
         span: None,
+        around: Vec::new(),
+        within: None,
     };
     r.arguments(func, args)?;
     if let Err(stop) = r.stmt(&func.body) {
@@ -256,10 +261,21 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn fault(&self, what: String) -> Stop {
-        match self.path.is_empty() {
-            true => Stop::Error(Error::execution(what)),
-            false => Stop::Undecided(format!("under a condition on data: {what}"), None),
+    /// Something illegal, with the block and the loops in which it happens.
+    fn fault(&self, mut what: String) -> Stop {
+        if let Some(block) = &self.within {
+            what = format!("{what} in block `{block}`");
+        }
+        let loops = self.around.iter().map(|(name, value)| format!("{name} = {value}"));
+        let loops = loops.collect::<Vec<_>>().join(", ");
+        match (self.path.is_empty(), loops.is_empty()) {
+            (true, true) => Stop::Error(Error::execution(what)),
+            (true, false) => Stop::Error(Error::execution(what).note(format!("with {loops}"))),
+            (false, _) => {
+                let place =
+                    if loops.is_empty() { String::new() } else { format!(", with {loops}") };
+                Stop::Undecided(format!("under a condition on data: {what}{place}"), None)
+            }
         }
     }
 
@@ -362,6 +378,8 @@ impl Run<'_> {
                     own: self.memories.len(),
                     cells: Fast::default(),
                 }));
+                let around = self.around.len();
+                self.around.push((var.name().clone(), first));
                 for i in 0..count {
                     if let Some(watch) = self.watches.get_mut(depth) {
                         watch.iteration = watch.iteration.saturating_add(1);
@@ -370,6 +388,9 @@ impl Run<'_> {
                         return Err(self.fault("a loop variable does not fit its type".to_owned()));
                     };
                     self.vars.insert((var.id(), 0), Val::Known(value as u64));
+                    if let Some((_, now)) = self.around.last_mut() {
+                        *now = value;
+                    }
                     let runs = match extent {
                         None => Val::Known(1),
                         Some(extent) => {
@@ -394,6 +415,7 @@ impl Run<'_> {
                     }
                 }
                 self.watches.truncate(depth);
+                self.around.truncate(around);
                 Ok(())
             }
             StmtKind::If { cond, then, otherwise } => match self.condition(cond)? {
@@ -496,6 +518,8 @@ impl Run<'_> {
     }
 
     fn block(&mut self, bindings: &[Expr], block: &Arc<Block>) -> Ran<()> {
+        let outer = self.within.take();
+        self.within = Some(block.name.clone()).filter(|_| !block.is_plain_root());
         let mut first = true;
         for (iter, binding) in block.iters.iter().zip(bindings) {
             let value = self.number(binding, "an iteration variable of a block")?;
@@ -522,6 +546,7 @@ impl Run<'_> {
         }
         self.stmt(&block.body)?;
         memories.into_iter().for_each(|m| self.free(m));
+        self.within = outer;
         Ok(())
     }
 

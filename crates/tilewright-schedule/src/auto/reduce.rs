@@ -29,8 +29,10 @@
 use std::collections::HashMap;
 
 use tilewright_analysis::Stage;
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    Attr, BinOp, Buffer, DType, Expr, ForKind, IterKind, Range, Stmt, StmtKind, Var,
+    Attr, BinOp, Buffer, DType, Expr, Fold, ForKind, IterKind, Range, Stmt, StmtKind, Var,
 };
 
 use crate::auto::affine::Affine;
@@ -141,8 +143,7 @@ impl Contraction {
                 result: stage.buffer.clone(),
             },
             Some(next) => {
-                let mut rename = tilewright_ir::visit::Subst::vars(follows(stage, next)?);
-                use tilewright_ir::Fold;
+                let mut rename = Subst::vars(follows(stage, next)?);
                 Finish {
                     buffer: next.buffer.clone(),
                     indices: next.indices.iter().map(|i| rename.expr(i)).collect(),
@@ -153,18 +154,25 @@ impl Contraction {
         };
         let iters: Vec<(Var, i64, IterKind)> =
             stage.iters().map(|(v, e, k)| (v.clone(), e, k)).collect();
+        // It runs where every reduction variable has its first value.
+        let first = stage.iters().filter(|(_, _, kind)| *kind == IterKind::Reduce);
+        let first: HashMap<Var, Expr> =
+            first.map(|(v, ..)| (v.clone(), Expr::int(0, v.dtype()))).collect();
+        let init = Subst::vars(first).expr(stage.init.as_ref()?);
         let loads = Access::loads(&reduction.value);
         let mut accesses = loads.clone();
+        accesses.extend(Access::loads(&init));
         accesses.push(Access::new(&finish.buffer, &finish.indices));
         accesses
             .extend(Access::loads(&finish.value).into_iter().filter(|a| a.buffer != finish.result));
         let mut loose = loose_vars(&reduction.value);
+        loose.extend(loose_vars(&init));
         loose.extend(loose_vars(&finish.value));
         Some(Contraction {
             op: reduction.op,
             axes: fuse(&iters, &accesses, &loose),
             units: units(&iters),
-            init: stage.init.clone()?,
+            init,
             dtype: stage.buffer.dtype(),
             value: reduction.value,
             loads,
@@ -419,8 +427,9 @@ impl Contraction {
                 }))
             })
         };
-        let clear =
-            cells(views, &[], &|_, acc, at, _| Stmt::store(acc, vec![at], self.init.clone()));
+        let clear = cells(views, &[], &|point, acc, at, views| {
+            Stmt::store(acc, vec![at], point.value(&self.init, views, None))
+        });
         let reduce: Vec<usize> = self.reduce().collect();
         let update = self.reduce_loops(&reduce, |at| {
             cells(views, &at, &|point, acc, at, views| {
@@ -505,7 +514,15 @@ impl Contraction {
                 let sum = Expr::binary(self.op, acc.load([at.clone()]), value);
                 Stmt::store(acc, vec![at], sum)
             };
-            let clear = each_lane(&mut |at| Stmt::store(&partial, vec![at], self.init.clone()));
+            // What the reduction starts from counts once. For `min` and `max` it may count again.
+            let init = point(&[], zero.clone()).value(&self.init, views, None);
+            let (neutral, start) = match self.op {
+                BinOp::Add => (Expr::constant(0.0, self.dtype), Some(init)),
+                BinOp::Mul => (Expr::constant(1.0, self.dtype), Some(init)),
+                _ => (init, None),
+            };
+            let start = start.filter(|init| !same_expr(init, &neutral));
+            let clear = each_lane(&mut |at| Stmt::store(&partial, vec![at], neutral.clone()));
             let main = self.reduce_loops(&inner, |reduce| {
                 let name = self.axes[v].name();
                 for_each(ForKind::Serial, &name, full, |step| {
@@ -522,7 +539,12 @@ impl Contraction {
                     add(&partial, lane.clone(), partial.load([lane + n]))
                 })
             }));
-            let start = Stmt::store(&total, vec![zero.clone()], partial.load([zero.clone()]));
+            let joined = partial.load([zero.clone()]);
+            let joined = match start {
+                Some(init) => Expr::binary(self.op, init, joined),
+                None => joined,
+            };
+            let start = Stmt::store(&total, vec![zero.clone()], joined);
             let tail = match rest {
                 0 => Stmt::nop(),
                 _ => self.reduce_loops(&inner, |reduce| {
@@ -552,7 +574,8 @@ impl Contraction {
             let acc = Buffer::with_extents("acc", &[1], self.dtype)
                 .derive_storage(|d| d.scope = "local".into());
             let zero = Expr::i32(0);
-            let clear = Stmt::store(&acc, vec![zero.clone()], self.init.clone());
+            let init = Point::new(&self.units, fixed.clone()).value(&self.init, views, None);
+            let clear = Stmt::store(&acc, vec![zero.clone()], init);
             let update = self.reduce_loops(&reduce, |reduce| {
                 let mut axes = fixed.clone();
                 axes.extend(reduce.iter().map(|(k, e)| (&self.axes[*k], e.clone())));

@@ -206,3 +206,48 @@ proptest! {
         }
     }
 }
+
+/// A reduction over two axes, with an operator and an initial value as text.
+fn reduction([n, a, b]: [i64; 3], dtype: &str, start: &str, update: &str) -> TensorFunc {
+    let text = format!(
+        "@T.prim_func\n\
+         def f(X: T.Buffer(({n}, {a}, {b}), '{dtype}'), S: T.Buffer(({n}, {a}), '{dtype}'), O: T.Buffer(({n},), '{dtype}')):\n    \
+             for i, j, k in T.grid({n}, {a}, {b}):\n        \
+                 with T.block('O'):\n            \
+                     v, r, s = T.axis.remap('SRR', [i, j, k])\n            \
+                     with T.init():\n                O[v] = {start}\n            \
+                     O[v] = {update}\n"
+    );
+    let module = parse_module(&Source::new("reduction.py", text)).expect("it reads");
+    (**module.tensor("f").expect("a function")).clone()
+}
+
+#[test]
+fn what_a_reduction_starts_from_counts_once() {
+    // Along memory, so that the vectors hold partial results, and across it; too short for vectors.
+    let shapes = [[3, 7, 10], [2, 1, 70], [1, 40, 40], [20, 3, 2], [5, 2, 3]];
+    let updates = [
+        "O[v] + X[v, r, s]",
+        "O[v] * X[v, r, s]",
+        "T.max(O[v], X[v, r, s])",
+        "T.min(O[v], X[v, r, s])",
+        // These do not combine in any order, or not so.
+        "O[v] - X[v, r, s]",
+        "X[v, r, s] - O[v]",
+        "O[v] // (X[v, r, s] * X[v, r, s] + 1)",
+        "O[v] % (X[v, r, s] * X[v, r, s] + 90)",
+    ];
+    let starts = ["-3", "0", "1000000", "-1000000", "S[v, 0]", "v", "S[v, r] + r"];
+    for shape in shapes {
+        for start in starts {
+            for update in updates {
+                check(&reduction(shape, "int32", start, update), 0.0);
+            }
+            let start = format!("T.Cast('float32', {start})");
+            let updates = [updates[0], updates[2], updates[4]];
+            for update in updates {
+                check(&reduction(shape, "float32", &start, update), 1e-6);
+            }
+        }
+    }
+}
