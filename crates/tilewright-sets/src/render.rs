@@ -245,10 +245,12 @@ mod tests {
     #[test]
     fn what_is_wider_than_the_result_is_narrowed_last() {
         let (a, b) = (Var::new("a", DType::I64), Var::new("b", DType::I64));
-        let sum = (a.expr() * 3 + &b).floordiv(255);
-        assert_eq!(shown(&sum.cast(DType::I32)), "T.Cast(\"int32\", (a * 3 + b) // 255)");
-        let alone = a.expr().cast(DType::I32) + 1;
-        assert_eq!(shown(&alone), "T.Cast(\"int32\", a + 1)");
+        let wide = Expr::int(1 << 40, DType::I64);
+        let sum = (a.expr() * 3 + &b).floormod(wide).floordiv(1 << 20);
+        assert_eq!(
+            shown(&sum.cast(DType::I32)),
+            "T.Cast(\"int32\", (a * T.int64(3) + b) % T.int64(1099511627776) // T.int64(1048576))"
+        );
     }
 
     #[test]
