@@ -137,7 +137,7 @@ pub fn tiled(
 fn written(sch: &Schedule, block: &BlockRef) -> Result<Arc<str>> {
     let found = blocks(sch, &block.func)?.into_iter().find(|b| b.name == block.name);
     let writes = found.map(|b| accessed(&b.body).1);
-    let name = writes.and_then(|w| w.iter().next().map(|b| b.name.clone()));
+    let name = writes.and_then(|w| w.first().map(|b| b.name.clone()));
     name.ok_or_else(|| Error::internal("a block of sums writes nothing"))
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tilewright_graph::sizes::{self, Sizes};
 use tilewright_interp::Uninitialised;
 use tilewright_interp::symbolic::{self, Verdict, VerifyOptions};
-use tilewright_ir::{Error, Function, Module, Param, Result, TensorFunc};
+use tilewright_ir::{Error, Function, Module, Param, Result, TensorFunc, well_formed};
 
 /// Sizes that are open are taken to be this.
 const SIZE: usize = 5;
@@ -76,6 +76,10 @@ fn function(what: &str, name: &str, before: &Module, after: &Module) -> Result<(
     let (Ok(before), Ok(after)) = (closed(before, name), closed(after, name)) else {
         return Ok(());
     };
+    // A free integer is an index variable: arithmetic on it stays in its type, which symbols do not know.
+    if well_formed::check_module(&before).is_err() {
+        return Ok(());
+    }
     let budget = budget(&before);
     let compare = |a: &Module, b: &Module| symbolic::functions(a, name, b, name, &budget);
     match compare(&before, &after) {
