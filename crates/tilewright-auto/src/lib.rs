@@ -8,6 +8,7 @@
 //! * [`contraction`]: contractions, recognised from their accesses.
 //! * [`tile`]: the choice of a register tile, by a written cost model.
 //! * [`generate`]: the trace of a contraction.
+//! * [`price`]: what a function costs, to compare layouts.
 //!
 //! What an argument that is the same in every run may become is said by the attribute
 //! [`FREE_LAYOUT`] of the function: the copy that such an argument is packed into is marked, so that
@@ -15,6 +16,7 @@
 
 pub mod contraction;
 pub mod generate;
+pub mod price;
 pub mod tile;
 
 use std::sync::Arc;
@@ -95,19 +97,8 @@ fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> (Option<Sche
     module.insert(name.clone(), func.clone());
     let mut sch = Schedule::new(module, Permissions::default());
     let (mut changed, mut said) = (false, Vec::new());
-    for (k, stage) in stages.iter().enumerate() {
-        let Some(mut c) = Contraction::of(stage, |b| is_free(func, b)) else { continue };
-        let epilogue = epilogue(func, &stages, k);
-        if let Some(next) = epilogue
-            && let Some(map) = follows(stage, next)
-        {
-            let mut rename = Subst::vars(map);
-            let at: Vec<_> = next.indices.iter().map(|i| rename.expr(i)).collect();
-            c.out = match steps(&next.buffer, &at, &c.axes) {
-                Some(steps) => steps.into_iter().map(Some).collect(),
-                None => vec![None; c.axes.len()],
-            };
-        }
+    for k in 0..stages.len() {
+        let Some((c, epilogue)) = contraction(func, &stages, k) else { continue };
         let Some(tile) = tile::choose(&c, target) else { continue };
         // What a refusal leaves half done is thrown away.
         let mut trial = sch.clone();
@@ -118,6 +109,27 @@ fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> (Option<Sche
         }
     }
     (changed.then_some(sch), said)
+}
+
+/// The contraction that a stage is, with the stage that alone reads its result, point by point.
+fn contraction<'a>(
+    func: &TensorFunc,
+    stages: &'a [Stage],
+    k: usize,
+) -> Option<(Contraction, Option<&'a Stage>)> {
+    let mut c = Contraction::of(&stages[k], |b| is_free(func, b))?;
+    let epilogue = epilogue(func, stages, k);
+    if let Some(next) = epilogue
+        && let Some(map) = follows(&stages[k], next)
+    {
+        let mut rename = Subst::vars(map);
+        let at: Vec<_> = next.indices.iter().map(|i| rename.expr(i)).collect();
+        c.out = match steps(&next.buffer, &at, &c.axes) {
+            Some(steps) => steps.into_iter().map(Some).collect(),
+            None => vec![None; c.axes.len()],
+        };
+    }
+    Some((c, epilogue))
 }
 
 /// Whether a buffer is an argument whose layout is free.

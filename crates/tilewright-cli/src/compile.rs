@@ -98,7 +98,11 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let bar = Bar::new("load");
     let options = arguments.native.options(&bar)?;
     let (module, _) = arguments.given.load(&arguments.model)?;
-    let (module, _) = arguments.native.lay_out(module)?;
+    let module = match (form, arguments.after) {
+        // The module itself is asked for, and not what is made of it.
+        (Form::Tvmscript, None) => arguments.native.lay_out_as_told(module)?.0,
+        _ => arguments.native.lay_out(module)?.0,
+    };
     let text = match form {
         Form::So | Form::Obj => {
             let path = output.ok_or_else(|| {

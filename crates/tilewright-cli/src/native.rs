@@ -13,6 +13,9 @@ use tilewright::{Error, Module, OptLevel, Options, Result, Target};
 use super::progress::Bar;
 use super::talk;
 
+/// The layout that is chosen by estimated time.
+const AUTO: &str = "auto";
+
 /// How native code is made.
 #[derive(clap::Args, Default)]
 pub struct Native {
@@ -44,17 +47,36 @@ pub struct Native {
     /// An object file or shared library with C functions that the model calls.
     #[arg(long, value_name = "FILE")]
     link: Vec<PathBuf>,
-    /// How the tensors of the model lie in memory.
-    #[arg(long, value_name = "none|nhwc|nchw8c|nchw16c", default_value = "none")]
+    /// How the tensors of the model lie in memory: as in the model, in a fixed layout, or whichever of
+    /// `none` and `nhwc` is estimated to be faster.
+    #[arg(long, value_name = "auto|none|nhwc|nchw8c|nchw16c", default_value = "auto")]
     layout: String,
 }
 
 impl Native {
     /// The module in the layout that was chosen, and the conversions that are left in it.
     pub fn lay_out(&self, module: Module) -> Result<(Module, Vec<Left>)> {
-        match policy(&self.layout)? {
+        // Layouts are for loops that are found.
+        match self.layout == AUTO && !self.no_schedule {
+            true => layout::choose(&module, &self.target()?, &mut Remarks::new()),
+            false => self.lay_out_as_told(module),
+        }
+    }
+
+    /// The same for a layout that was named; otherwise the module stays as it is.
+    pub fn lay_out_as_told(&self, module: Module) -> Result<(Module, Vec<Left>)> {
+        let named = (self.layout != AUTO).then(|| policy(&self.layout)).transpose()?.flatten();
+        match named {
             None => Ok((module, Vec::new())),
             Some(policy) => layout::apply(&module, policy, &mut Remarks::new()),
+        }
+    }
+
+    /// The machine to make code for.
+    fn target(&self) -> Result<Target> {
+        match self.cpu.as_str() {
+            "native" => LlvmBackend.host(),
+            cpu => target(cpu),
         }
     }
 
@@ -70,7 +92,7 @@ impl Native {
         }
         let target = match self.cpu.as_str() {
             "native" => None,
-            cpu => Some(target(cpu)?),
+            _ => Some(self.target()?),
         };
         Ok(Options {
             threads: self.threads.unwrap_or(0),

@@ -1,10 +1,14 @@
 //! Layouts for whole models, from the choice of a policy to what is left to convert at run time.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
 use tilewright_graph::layout::fold::{DEFAULT_GROWTH, interpret};
 use tilewright_graph::layout::policy::{self, Policy};
 use tilewright_graph::layout::{Left, cancel_layout, fold_constant};
 use tilewright_graph::normal::name_outputs;
-use tilewright_ir::{Module, Remarks, Result, Tensor, TensorFunc, well_formed};
+use tilewright_ir::{Error, GraphExpr, Module, Remarks, Result, Tensor, TensorFunc, well_formed};
+use tilewright_target::Target;
 
 use super::compile::compile;
 use super::pipeline::{Options, check_after};
@@ -25,9 +29,76 @@ pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Modu
     check_after("flow_layout", &module)?;
     let module = cancel_layout(&module, why)?;
     check_after("cancel_layout", &module)?;
-    let module = fold_constant(&module, DEFAULT_GROWTH as usize, &mut evaluate, why)?;
+    Ok((folded(&module, why)?, left))
+}
+
+/// A module whose constants are converted.
+fn folded(module: &Module, why: &mut Remarks) -> Result<Module> {
+    let module = fold_constant(module, DEFAULT_GROWTH as usize, &mut evaluate, why)?;
     check_after("fold_constant", &module)?;
-    Ok((module, left))
+    Ok(module)
+}
+
+/// A module in the layout that is estimated to be the fastest: its own, or channels last, where that
+/// saves enough ([`WORTH`]). Second, the conversions that are left. A module without convolutions
+/// stays as it is, and so does every module where libisl is missing.
+///
+/// # Errors
+/// As [`apply`].
+pub fn choose(module: &Module, target: &Target, why: &mut Remarks) -> Result<(Module, Vec<Left>)> {
+    well_formed::check_module(module)?;
+    let policy = Policy::ChannelsLast;
+    let own = || Ok((module.clone(), Vec::new()));
+    if module.graphs().next().is_none()
+        || !module.tensors().any(|(_, f)| policy.layouts(f).is_some())
+    {
+        return own();
+    }
+    let named = name_outputs(module);
+    let (laid_out, left) = match policy::apply(&named, policy, why) {
+        Err(Error::Toolchain(_)) => return own(),
+        result => result?,
+    };
+    let laid_out = cancel_layout(&laid_out, why)?;
+    match price(&laid_out, target) < price(&named, target) * (1.0 - WORTH) {
+        true => Ok((folded(&laid_out, why)?, left)),
+        false => own(),
+    }
+}
+
+/// The part of the estimated time that a layout must save: estimates are no better than that.
+const WORTH: f64 = 0.05;
+
+/// Estimated cycles of a run of all graph functions of a module.
+fn price(module: &Module, target: &Target) -> f64 {
+    let mut known: HashMap<(Arc<str>, Vec<usize>), f64> = HashMap::new();
+    let mut all = 0.0;
+    for (_, graph) in module.graphs() {
+        let mut constants: HashSet<u64> = HashSet::new();
+        for b in graph.bindings() {
+            let is_constant = |e: &GraphExpr| match e {
+                GraphExpr::Const(_) => true,
+                GraphExpr::Var(v) => constants.contains(&v.id()),
+                _ => false,
+            };
+            let GraphExpr::CallTir { func, args, .. } = &b.value else {
+                if is_constant(&b.value) {
+                    constants.insert(b.var.id());
+                }
+                continue;
+            };
+            let free: Vec<usize> = (0..args.len()).filter(|k| is_constant(&args[*k])).collect();
+            if free.len() == args.len() {
+                constants.insert(b.var.id());
+                continue;
+            }
+            let Ok(f) = module.tensor(func) else { continue };
+            let set = || free.iter().copied().collect::<HashSet<usize>>();
+            let cost = || tilewright_auto::price::price(f, &set(), target);
+            all += *known.entry((func.clone(), free.clone())).or_insert_with(cost);
+        }
+    }
+    all
 }
 
 /// Runs a function on constants: natively where that pays.
