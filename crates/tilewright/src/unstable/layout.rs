@@ -21,7 +21,7 @@ const SMALL: usize = 1 << 18;
 /// follow is added to `why`.
 ///
 /// # Errors
-/// [`Error::Malformed`](crate::Error::Malformed) if the module breaks a rule, and those of the
+/// [`Error::Malformed`] if the module breaks a rule, and those of the
 /// passes.
 pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Module, Vec<Left>)> {
     well_formed::check_module(module)?;
@@ -40,7 +40,7 @@ fn folded(module: &Module, why: &mut Remarks) -> Result<Module> {
 }
 
 /// A module in the layout that is estimated to be the fastest: its own, or channels last, where that
-/// saves enough ([`WORTH`]). Second, the conversions that are left. A module without convolutions
+/// saves 5 % or more. Second, the conversions that are left. A module without convolutions
 /// stays as it is, and so does every module where libisl is missing.
 ///
 /// # Errors
