@@ -2,19 +2,22 @@
 
 use tilewright::schedule::{Permissions, Schedule};
 use tilewright::unstable::auto::auto_schedule;
+use tilewright::unstable::auto::price::price;
 use tilewright::unstable::interp;
 use tilewright::unstable::ir::equal::{Equality, tensor_funcs};
 use tilewright::unstable::ir::{
     Attr, Attrs, Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, Remarks, Source,
     TensorFunc, TensorType,
 };
+use tilewright::unstable::layout;
 use tilewright::unstable::ops::Operand;
 use tilewright::unstable::ops::contraction::{Conv, conv, matmul};
 use tilewright::unstable::passes::{self, Config};
+use tilewright::unstable::pipeline::{Stage, run_stages};
 use tilewright::unstable::random::Random;
 use tilewright::unstable::schedule::FREE_LAYOUT;
 use tilewright::unstable::schedule_script::apply;
-use tilewright::{DType, Module, Options, Target, Tensor, compile};
+use tilewright::{DType, Module, Options, Target, Tensor, compile, print};
 
 /// A convolution of an image with so many channels, and as many results.
 fn image(channels: usize, size: usize, kernel: usize, stride: usize) -> TensorFunc {
@@ -60,20 +63,25 @@ fn a_trace_that_is_replayed_gives_the_same_module() {
     }
 }
 
-/// A graph that calls a function on one input and on constants for all others.
-fn with_constants(func: &TensorFunc, random: &mut Random) -> Module {
+/// A graph that calls a function on one input and on constants for all others, and so many times in
+/// all on what came before.
+fn chain(func: &TensorFunc, times: usize, random: &mut Random) -> Module {
     let types: Vec<TensorType> =
         func.buffers().map(|b| TensorType { shape: b.shape.clone(), dtype: b.dtype() }).collect();
     let (out, given) = types.split_last().expect("a result");
     let x = GraphVar::tensor("x", given[0].clone());
-    let mut args = vec![x.expr()];
-    for ty in &given[1..] {
-        let shape = ty.const_shape().expect("a constant shape");
-        args.push(GraphExpr::Const(random.tensor(DType::F32, &shape).expect("a tensor")));
+    let mut bindings: Vec<Binding> = Vec::new();
+    for _ in 0..times {
+        let last = bindings.last().map_or_else(|| x.expr(), |b| b.var.expr());
+        let mut args = vec![last];
+        for ty in &given[1..] {
+            let shape = ty.const_shape().expect("a constant shape");
+            args.push(GraphExpr::Const(random.tensor(DType::F32, &shape).expect("a tensor")));
+        }
+        let value = GraphExpr::call_tir("f", args, vec![out.clone()]);
+        bindings.push(Binding { var: GraphVar::tensor("y", out.clone()), value, span: None });
     }
-    let y = GraphVar::tensor("y", out.clone());
-    let value = GraphExpr::call_tir("f", args, vec![out.clone()]);
-    let bindings = vec![Binding { var: y.clone(), value, span: None }];
+    let y = bindings.last().expect("a call").var.clone();
     let graph = GraphFunc {
         params: vec![x],
         ret_ty: Some(GraphType::Tensor(out.clone())),
@@ -87,6 +95,27 @@ fn with_constants(func: &TensorFunc, random: &mut Random) -> Module {
     module.insert("f", func.clone());
     module.insert("main", graph);
     module
+}
+
+/// How many functions a run calls.
+fn calls(module: &Module) -> usize {
+    let graph = module.graphs().next().expect("a graph").1;
+    graph.bindings().filter(|b| matches!(b.value, GraphExpr::CallTir { .. })).count()
+}
+
+/// Compiles a module and runs it; the interpreter runs another one, which should give the same.
+fn agree(compiled: &Module, interpreted: &Module, func: &TensorFunc, random: &mut Random) {
+    let shape = &func.buffers().next().expect("an input").const_shape().unwrap();
+    let shape: Vec<usize> = shape.iter().map(|d| *d as usize).collect();
+    let x = random.tensor(DType::F32, &shape).expect("a tensor");
+    let options = Options { cache: false, ..Options::with_threads(1) };
+    let executable = compile(compiled, &options).expect("it compiles");
+    let found = executable.run(std::slice::from_ref(&x)).unwrap();
+    let expected: Vec<Tensor> = interp::run_module(interpreted, "main", &[x]).expect("it runs");
+    for k in 0..expected[0].len() {
+        let (a, b) = (found[0].get_f64(k), expected[0].get_f64(k));
+        assert!((a - b).abs() <= 1e-4 * (1.0 + b.abs()), "element {k} is {a}, not {b}");
+    }
 }
 
 /// The module with tiles for its contractions, and with their constants packed.
@@ -106,23 +135,50 @@ fn constants_are_packed_when_compiling() {
     let mut random = Random::new(5);
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
     for func in [product(13, 37, 27), image(17, 9, 3, 1), image(5, 7, 1, 1), image(33, 8, 3, 2)] {
-        let module = with_constants(&func, &mut random);
+        let module = chain(&func, 1, &mut random);
         let scheduled = tiled(&module, &target);
-        let graph = scheduled.graphs().next().expect("a graph").1;
-        let calls = graph.bindings().filter(|b| matches!(b.value, GraphExpr::CallTir { .. }));
-        assert_eq!(calls.count(), 1, "nothing is packed in a run");
-        let shape = &func.buffers().next().expect("an input").const_shape().unwrap();
-        let shape: Vec<usize> = shape.iter().map(|d| *d as usize).collect();
-        let x = random.tensor(DType::F32, &shape).expect("a tensor");
-        let options = Options { cache: false, ..Options::with_threads(1) };
-        let found = compile(&scheduled, &options)
-            .expect("it compiles")
-            .run(std::slice::from_ref(&x))
-            .unwrap();
-        let expected: Vec<Tensor> = interp::run_module(&module, "main", &[x]).expect("it runs");
-        for k in 0..expected[0].len() {
-            let (a, b) = (found[0].get_f64(k), expected[0].get_f64(k));
-            assert!((a - b).abs() <= 1e-4 * (1.0 + b.abs()), "element {k} is {a}, not {b}");
-        }
+        assert_eq!(calls(&scheduled), 1, "nothing is packed in a run");
+        agree(&scheduled, &module, &func, &mut random);
     }
+}
+
+#[test]
+fn compilation_packs_constants() {
+    let mut random = Random::new(6);
+    // 24 lanes of 3 vectors, a tail of rows, results whose lanes lie apart, and lanes that end early.
+    for func in [product(13, 37, 27), image(17, 9, 3, 1), image(24, 7, 1, 1), image(65, 6, 3, 2)] {
+        let module = chain(&func, 1, &mut random);
+        let options = Options::with_threads(1);
+        let done = run_stages(&module, &options, Stage::Schedule, |_, _| Ok(())).expect("it runs");
+        assert_eq!(calls(&done), 1, "nothing is packed in a run");
+        agree(&module, &module, &func, &mut random);
+    }
+}
+
+#[test]
+fn layouts_are_chosen_by_price() {
+    let mut random = Random::new(7);
+    let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
+    let choose =
+        |module: &Module| layout::choose(module, &target, &mut Remarks::new()).expect("a layout").0;
+    // Products have no such layout, and one small convolution does not pay for two conversions.
+    for func in [product(64, 64, 64), image(3, 9, 3, 1)] {
+        let module = chain(&func, 1, &mut random);
+        assert_eq!(print(&choose(&module)), print(&module));
+    }
+    // Results of one by one convolutions with many channels are written in vectors there.
+    let module = chain(&image(128, 14, 1, 1), 8, &mut random);
+    let chosen = print(&choose(&module));
+    assert!(chosen.contains("(1, 14, 14, 128)"), "{}", &chosen[..2000]);
+}
+
+#[test]
+fn prices_count_work_and_packing() {
+    let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
+    let cost =
+        |func: &TensorFunc, free: &[usize]| price(func, &free.iter().copied().collect(), &target);
+    let (small, large) = (product(64, 64, 64), product(64, 64, 128));
+    assert!(cost(&small, &[1]) < cost(&large, &[1]));
+    assert!(cost(&large, &[1]) < 3.0 * cost(&small, &[1]));
+    assert!(cost(&small, &[1]) <= cost(&small, &[]));
 }
