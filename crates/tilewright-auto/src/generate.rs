@@ -70,14 +70,14 @@ pub fn tiled(
     };
     sch.reverse_compute_at(&finish, innermost, false, Position::default())?;
     let direct = c.out[tile.vector_axis] == Some(1);
-    let mut kinds = vec![Kind::Init, Kind::Update];
+    let mut kinds = vec![TileBlock::Init, TileBlock::Update];
     let mut copy = None;
     if !direct {
         let sums = BufferArg::Name(written(sch, &block)?);
         copy = Some(sch.cache_read(&finish, sums, "local", &[])?);
-        kinds.push(Kind::Copy);
+        kinds.push(TileBlock::Copy);
     }
-    kinds.push(Kind::Finish);
+    kinds.push(TileBlock::Finish);
     let init = sch.decompose_reduction(&block, first)?;
     let update = sch.latest(block);
     let mut parts: Vec<Vec<BlockRef>> =
@@ -102,14 +102,14 @@ pub fn tiled(
     for part in &parts {
         for (block, kind) in part.iter().zip(&kinds) {
             let around = match kind {
-                Kind::Update => outer.len() + reduce.len(),
-                Kind::Init | Kind::Copy | Kind::Finish => outer.len(),
+                TileBlock::Update => outer.len() + reduce.len(),
+                TileBlock::Init | TileBlock::Copy | TileBlock::Finish => outer.len(),
             };
             let loops = sch.get_loops(block)?;
             let inside = loops.get(around..).and_then(|l| l.split_last());
             let Some((lane, rows)) = inside else { continue };
             // Only constant places in the tile keep it in registers.
-            if *kind != Kind::Finish || direct {
+            if *kind != TileBlock::Finish || direct {
                 let vectors = match tile.width > lanes {
                     true => sch.split(lane, &[None, number(lanes)])?,
                     false => vec![lane.clone()],
@@ -120,9 +120,9 @@ pub fn tiled(
                 }
             }
             let rolled = match kind {
-                Kind::Update => loops.get(around - 1),
+                TileBlock::Update => loops.get(around - 1),
                 // Places that vary keep the copy in memory.
-                Kind::Finish if !direct => loops.get(around),
+                TileBlock::Finish if !direct => loops.get(around),
                 _ => None,
             };
             if let Some(l) = rolled {
@@ -143,7 +143,7 @@ fn written(sch: &Schedule, block: &BlockRef) -> Result<Arc<str>> {
 
 /// What a block of a tile does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TileBlock {
     /// Sets the sums to zero.
     Init,
     /// Adds products to them.

@@ -23,7 +23,7 @@
 //! rows that lie beside one another share theirs, and so do steps.
 //!
 //! and the price of a contraction is that of all its tiles, ragged ones included, plus `MOVE` for
-//! each cell that is packed at run time and `LINE` for each vector that is read from far away. So
+//! each cell that is packed at run time. So
 //! padded work, the number of tiles and bytes streamed all count, and a ragged size takes the tile
 //! that wastes least: 65 columns are 3 tiles of 24 rather than 5 of 16.
 

@@ -463,7 +463,7 @@ impl Domain {
         })
     }
 
-    /// The domain with the lane that a form speaks of.
+    /// The domain with the lane that a form contains.
     pub(crate) fn with_lane(&self, normalizer: &Normalizer) -> Known<Domain> {
         Ok(match &normalizer.lane {
             None => self.clone(),

@@ -166,7 +166,7 @@ impl Learned<'_> {
     }
 }
 
-/// The atom, and the atoms that what is known of it speaks of.
+/// The atom, and the atoms in what is known of it.
 pub(crate) fn close(a: &Atom, into: &mut BTreeSet<Atom>) {
     if !into.insert(a.clone()) {
         return;

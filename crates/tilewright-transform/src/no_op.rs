@@ -9,7 +9,7 @@
 //!   written or assumed before.
 //!
 //! What an output holds at the end is used, and so is what decides a branch, an index or a bound of
-//! something used, and what an assumption or an assertion speaks of. Effects stay: of a store whose
+//! something used, and what an assumption or an assertion is about. Effects stay: of a store whose
 //! value calls C, the call is left. What is empty after that goes by the rules of
 //! [`tilewright_ir::prune`].
 //!

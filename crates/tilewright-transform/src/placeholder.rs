@@ -2,7 +2,7 @@
 //!
 //! [`remove_assume`] drops every assumption. [`remove_store_undef`] leaves no `T.undef()`: a store of
 //! an arbitrary value is no store; one that is arbitrary under a condition becomes one under the
-//! opposite; an assumption that speaks of one is a permission, and goes; what is left elsewhere
+//! opposite; an assumption about one is a permission, and goes; what is left elsewhere
 //! becomes zero, which is as good as any other value.
 
 use tilewright_ir::visit::{fold_expr_children, fold_stmt_children, walk_expr};

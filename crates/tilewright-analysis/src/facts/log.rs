@@ -1,7 +1,7 @@
 //! What happened to one memory, as far as it matters at a place.
 //!
 //! A [`Log`] has what was learned, and what changed, in order. A question about a cell is answered
-//! from its end: the first fact that speaks of the cell has its value, and the first change that may
+//! from its end: the first fact about the cell has its value, and the first change that may
 //! touch it ends the search. So nothing is worked out for cells that are not asked for.
 
 use std::cell::{OnceCell, RefCell};

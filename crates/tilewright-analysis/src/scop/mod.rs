@@ -18,7 +18,7 @@
 //! * Iteration variables of blocks and `let` variables are replaced by their values, so that all
 //!   is said in terms of loops.
 //! * `T.assume(c or B[i] == v)` reads `B[i]` and then counts as a write of the known value `v` to
-//!   it where `c` is false ([`Act::Fact`]). It reads, because it speaks of what was written.
+//!   it where `c` is false ([`Act::Fact`]). It reads, because it is about what was written.
 //!   `B[i] == T.undef()` says nothing of the value: it is a permission to read ([`Act::Permit`]).
 //! * Memory that is allocated inside of loops is new in each iteration: the variables of those
 //!   loops come before the indices of its accesses ([`Scop::lifetime`]).

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_ir::{Attr, Function, GraphExpr, Module};
+use tilewright_ir::{Attr, Function, GraphExpr, GraphFunc, Module};
 use tilewright_schedule::FREE_LAYOUT;
 use tilewright_transform::pass::{Pass, Run};
 
@@ -19,28 +19,40 @@ pub const PASS: Pass = Pass {
     run: Run::Module(|module, _, _| Ok(mark_free(module))),
 };
 
+/// The calls of a graph function in order, each with its function and, for each argument, whether it
+/// is a constant. With `computed` the result of a call whose arguments are all constants is one, too.
+pub fn constant_arguments(graph: &GraphFunc, computed: bool) -> Vec<(&Arc<str>, Vec<bool>)> {
+    let mut constants: HashSet<u64> = HashSet::new();
+    let mut calls = Vec::new();
+    for b in graph.bindings() {
+        let is_constant = |e: &GraphExpr| match e {
+            GraphExpr::Const(_) => true,
+            GraphExpr::Var(v) => constants.contains(&v.id()),
+            _ => false,
+        };
+        let known = match &b.value {
+            GraphExpr::CallTir { func, args, .. } => {
+                let given: Vec<bool> = args.iter().map(is_constant).collect();
+                let known = computed && given.iter().all(|is| *is);
+                calls.push((func, given));
+                known
+            }
+            value => is_constant(value),
+        };
+        if known {
+            constants.insert(b.var.id());
+        }
+    }
+    calls
+}
+
 /// The module with the attribute [`FREE_LAYOUT`] at every function that has such parameters.
 pub fn mark_free(module: &Module) -> Module {
     let mut free: HashMap<Arc<str>, Vec<bool>> = HashMap::new();
     for (_, graph) in module.graphs() {
-        let mut constants: HashSet<u64> = HashSet::new();
-        for b in graph.bindings() {
-            let is_constant = |e: &GraphExpr| match e {
-                GraphExpr::Const(_) => true,
-                GraphExpr::Var(v) => constants.contains(&v.id()),
-                _ => false,
-            };
-            match &b.value {
-                GraphExpr::CallTir { func, args, .. } => {
-                    let given: Vec<bool> = args.iter().map(is_constant).collect();
-                    let all = free.entry(func.clone()).or_insert_with(|| given.clone());
-                    all.iter_mut().zip(given).for_each(|(all, now)| *all &= now);
-                }
-                value if is_constant(value) => {
-                    constants.insert(b.var.id());
-                }
-                _ => {}
-            }
+        for (func, given) in constant_arguments(graph, false) {
+            let all = free.entry(func.clone()).or_insert_with(|| given.clone());
+            all.iter_mut().zip(given).for_each(|(all, now)| *all &= now);
         }
     }
     let mut out = module.clone();

@@ -1,13 +1,13 @@
 //! Layouts for whole models, from the choice of a policy to what is left to convert at run time.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashMap;
 
 use tilewright_graph::layout::fold::{DEFAULT_GROWTH, interpret};
+use tilewright_graph::layout::free::constant_arguments;
 use tilewright_graph::layout::policy::{self, Policy};
 use tilewright_graph::layout::{Left, cancel_layout, fold_constant};
 use tilewright_graph::normal::name_outputs;
-use tilewright_ir::{Error, GraphExpr, Module, Remarks, Result, Tensor, TensorFunc, well_formed};
+use tilewright_ir::{Error, Module, Remarks, Result, Tensor, TensorFunc, well_formed};
 use tilewright_target::Target;
 
 use super::compile::compile;
@@ -71,32 +71,19 @@ const WORTH: f64 = 0.05;
 
 /// Estimated cycles of a run of all graph functions of a module.
 fn price(module: &Module, target: &Target) -> f64 {
-    let mut known: HashMap<(Arc<str>, Vec<usize>), f64> = HashMap::new();
+    let mut known: HashMap<(&str, Vec<bool>), f64> = HashMap::new();
     let mut all = 0.0;
-    for (_, graph) in module.graphs() {
-        let mut constants: HashSet<u64> = HashSet::new();
-        for b in graph.bindings() {
-            let is_constant = |e: &GraphExpr| match e {
-                GraphExpr::Const(_) => true,
-                GraphExpr::Var(v) => constants.contains(&v.id()),
-                _ => false,
-            };
-            let GraphExpr::CallTir { func, args, .. } = &b.value else {
-                if is_constant(&b.value) {
-                    constants.insert(b.var.id());
-                }
-                continue;
-            };
-            let free: Vec<usize> = (0..args.len()).filter(|k| is_constant(&args[*k])).collect();
-            if free.len() == args.len() {
-                constants.insert(b.var.id());
-                continue;
-            }
-            let Ok(f) = module.tensor(func) else { continue };
-            let set = || free.iter().copied().collect::<HashSet<usize>>();
-            let cost = || tilewright_auto::price::price(f, &set(), target);
-            all += *known.entry((func.clone(), free.clone())).or_insert_with(cost);
+    for (name, given) in module.graphs().flat_map(|(_, graph)| constant_arguments(graph, true)) {
+        // What depends on constants only is computed when compiling.
+        if given.iter().all(|is| *is) {
+            continue;
         }
+        let Ok(f) = module.tensor(name) else { continue };
+        let cost = known.entry((name, given)).or_insert_with_key(|(_, given)| {
+            let free = (0..given.len()).filter(|k| given[*k]).collect();
+            tilewright_auto::price::price(f, &free, target)
+        });
+        all += *cost;
     }
     all
 }
