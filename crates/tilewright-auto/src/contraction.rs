@@ -20,15 +20,25 @@ use tilewright_analysis::Stage;
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, IterKind, Var};
 use tilewright_schedule::auto::affine::Affine;
 
-/// An iteration variable of a contraction.
+/// An axis of a contraction: an iteration variable of its block, or several that all accesses walk
+/// as if they were one.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// The block's variable.
+    /// The block's variable; the last one of several.
     pub var: Var,
+    /// The positions of its iteration variables in the block, the slowest first, and their extents.
+    pub iters: Vec<(usize, i64)>,
     /// The number of its values, which start at zero.
     pub extent: i64,
     /// Spatial or reduction.
     pub kind: IterKind,
+}
+
+impl Axis {
+    /// The axis of the `k`-th iteration variable of a block.
+    pub fn new(k: usize, var: &Var, extent: i64, kind: IterKind) -> Axis {
+        Axis { var: var.clone(), iters: vec![(k, extent)], extent, kind }
+    }
 }
 
 /// A factor of the product.
@@ -54,7 +64,8 @@ pub struct Contraction {
     pub axes: Vec<Axis>,
     /// The factors.
     pub operands: [Operand; 2],
-    /// For each axis of the buffer of sums the axis that runs along it, where its extent is not one.
+    /// For each axis of the buffer of sums the position of the iteration variable that runs along it,
+    /// where its extent is not one.
     pub dims: Vec<Option<usize>>,
     /// By how many cells the place of the finished value moves along each axis; `None` where that is
     /// not even.
@@ -72,7 +83,8 @@ impl Contraction {
         stage.init.as_ref().filter(|e| dtype.is_float() && e.as_float() == Some(0.0))?;
         let axes: Vec<Axis> = stage
             .iters()
-            .map(|(var, extent, kind)| Axis { var: var.clone(), extent, kind })
+            .enumerate()
+            .map(|(k, (var, extent, kind))| Axis::new(k, var, extent, kind))
             .collect();
         let operand = |e: &Expr| {
             let ExprKind::Load(buffer, indices) = e.kind() else { return None };
@@ -95,6 +107,40 @@ impl Contraction {
             out: out.into_iter().map(Some).collect(),
             bytes: dtype.bytes(),
             axes,
+        })
+    }
+
+    /// The same contraction with fewer axes: where all accesses walk two of them as one, they are one.
+    /// A convolution by a window of one pixel so has all its pixels in one axis. `None` where there is
+    /// nothing to merge.
+    pub fn merged(&self) -> Option<Contraction> {
+        let mut c = self.clone();
+        while let Some((slow, fast)) = c.mergeable() {
+            let axis = c.axes[slow].clone();
+            let into = &mut c.axes[fast];
+            into.extent *= axis.extent;
+            into.iters.splice(0..0, axis.iters);
+            c.axes.remove(slow);
+            c.out.remove(slow);
+            c.operands.iter_mut().for_each(|o| {
+                o.steps.remove(slow);
+            });
+        }
+        (c.axes.len() < self.axes.len()).then_some(c)
+    }
+
+    /// Two axes that one operand and the result walk as one, and the other operand stays along.
+    fn mergeable(&self) -> Option<(usize, usize)> {
+        let spatial = self.axes_where(IterKind::Spatial, |k| self.axes[k].extent > 1);
+        let as_one = |slow: i64, fast: i64, extent: i64| fast.checked_mul(extent) == Some(slow);
+        let pairs = spatial.iter().flat_map(|s| spatial.iter().map(move |f| (*s, *f)));
+        pairs.into_iter().find(|&(slow, fast)| {
+            let n = self.axes[fast].extent;
+            let moving = self.operands.iter().filter(|o| o.steps[fast] != 0).count();
+            slow != fast
+                && moving == 1
+                && self.operands.iter().all(|o| as_one(o.steps[slow], o.steps[fast], n))
+                && self.out[slow].zip(self.out[fast]).is_some_and(|(s, f)| as_one(s, f, n))
         })
     }
 

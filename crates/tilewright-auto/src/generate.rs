@@ -19,7 +19,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{Attr, Block, Error, Expr, IterKind, Result, Visit, visit};
+use tilewright_ir::{Attr, Block, Error, Expr, ExprKind, IterKind, Result, Visit, visit};
 use tilewright_schedule::auto::emit::{PARALLEL_ITERATIONS, PARALLEL_WORK};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::trace::{Lambda, LambdaItem, Value};
@@ -45,11 +45,16 @@ pub fn tiled(
     let block = sch.get_block(&c.block, func)?;
     let finish = pack(sch, &block, c, tile, epilogue)?;
     let order = order(c, tile, target);
-    let sums =
-        digits(tile, &order, c.dims.len(), |k| c.dims.iter().position(|d| *d == Some(k)), &[]);
+    let dim = |k: usize| c.dims.iter().position(|d| *d == Some(k));
+    let sums = digits(c, tile, &order, c.dims.len(), dim, &[]);
+    let merged = merge(sch, &block, &finish, c)?;
     sch.transform_layout(&block, ("write", 0usize), &sums, &Value::None, false)?;
-    let iters = digits(tile, &order, c.axes.len(), Some, &order.reduce);
+    let count = c.axes.iter().map(|a| a.iters.len()).sum();
+    let iters = digits(c, tile, &order, count, Some, &order.reduce);
     sch.transform_block_layout(&block, &iters)?;
+    if let Some(map) = merged {
+        sch.transform_block_layout(&finish, &map)?;
+    }
 
     let loops = sch.get_loops(&block)?;
     let (mut outer, lane) = (loops[..order.outer.len()].to_vec(), loops[order.outer.len()].clone());
@@ -135,10 +140,15 @@ pub fn tiled(
 
 /// The name of the buffer that a block writes.
 fn written(sch: &Schedule, block: &BlockRef) -> Result<Arc<str>> {
-    let found = blocks(sch, &block.func)?.into_iter().find(|b| b.name == block.name);
-    let writes = found.map(|b| accessed(&b.body).1);
-    let name = writes.and_then(|w| w.first().map(|b| b.name.clone()));
+    let (_, writes) = accessed(&self::block(sch, block)?.body);
+    let name = writes.first().map(|b| b.name.clone());
     name.ok_or_else(|| Error::internal("a block of sums writes nothing"))
+}
+
+/// The block that is meant.
+fn block(sch: &Schedule, block: &BlockRef) -> Result<Arc<Block>> {
+    let found = blocks(sch, &block.func)?.into_iter().find(|b| b.name == block.name);
+    found.ok_or_else(|| Error::internal("a block is gone"))
 }
 
 /// What a block of a tile does.
@@ -198,48 +208,106 @@ fn number(n: i64) -> Option<Expr> {
     i32::try_from(n).ok().map(Expr::i32)
 }
 
-/// The index map from some axes to the loops of tiles: what is outside in its order, the lanes, and
-/// what comes last. `place` says which of `rank` indices an axis of the contraction is; indices that
-/// are no axis come first.
+/// The index map from iteration variables to the loops of tiles: what is outside in its order, the
+/// lanes, and what comes last. `place` says which of `rank` indices an iteration variable of the
+/// contraction is; indices that are none come first.
 fn digits(
+    c: &Contraction,
     tile: &Tile,
     order: &Order,
     rank: usize,
     place: impl Fn(usize) -> Option<usize>,
     last: &[usize],
 ) -> Lambda {
-    #[derive(Clone, Copy)]
+    #[derive(Clone)]
     enum Digit {
-        Whole(usize),
-        Tile(usize),
-        Lane(usize),
+        Whole(Vec<(usize, i64)>),
+        Tile(Vec<(usize, i64)>),
+        Lane(Vec<(usize, i64)>),
     }
+    let places = |k: usize| -> Option<Vec<(usize, i64)>> {
+        let iters = c.axes[k].iters.iter();
+        let all: Vec<_> = iters.filter_map(|(i, n)| place(*i).map(|at| (at, *n))).collect();
+        (!all.is_empty()).then_some(all)
+    };
     let mut list: Vec<Digit> = Vec::new();
     for o in &order.outer {
         list.extend(match o {
-            Outer::Axis(k) => place(*k).map(Digit::Whole),
-            Outer::Columns => place(tile.vector_axis).map(Digit::Tile),
-            Outer::Rows => tile.row_axis.and_then(&place).map(Digit::Whole),
+            Outer::Axis(k) => places(*k).map(Digit::Whole),
+            Outer::Columns => places(tile.vector_axis).map(Digit::Tile),
+            Outer::Rows => tile.row_axis.and_then(places).map(Digit::Whole),
         });
     }
-    list.extend(place(tile.vector_axis).map(Digit::Lane));
-    list.extend(last.iter().filter_map(|k| place(*k)).map(Digit::Whole));
-    let used = |d: &usize| {
+    list.extend(places(tile.vector_axis).map(Digit::Lane));
+    list.extend(last.iter().filter_map(|k| places(*k)).map(Digit::Whole));
+    let used = |d: usize| {
         list.iter().any(|x| match x {
-            Digit::Whole(k) | Digit::Tile(k) | Digit::Lane(k) => k == d,
+            Digit::Whole(p) | Digit::Tile(p) | Digit::Lane(p) => p.iter().any(|(at, _)| *at == d),
         })
     };
-    let units: Vec<Digit> = (0..rank).filter(|d| !used(d)).map(Digit::Whole).collect();
+    let units: Vec<Digit> =
+        (0..rank).filter(|d| !used(*d)).map(|d| Digit::Whole(vec![(d, 1)])).collect();
     let (list, width) = ([units, list].concat(), tile.width);
     let names: Vec<String> = (0..rank).map(|d| format!("i{d}")).collect();
     Lambda::from_fn(names, move |at| {
         let item = |d: &Digit| match d {
-            Digit::Whole(k) => at[*k].clone(),
-            Digit::Tile(k) => at[*k].clone().floordiv(width),
-            Digit::Lane(k) => at[*k].clone().floormod(width),
+            Digit::Whole(p) => as_one(at, p),
+            Digit::Tile(p) => as_one(at, p).floordiv(width),
+            Digit::Lane(p) => as_one(at, p).floormod(width),
         };
         list.iter().map(|d| item(d).into()).collect()
     })
+}
+
+/// Some of the indices, with their extents, as one, the first the slowest.
+fn as_one(at: &[Expr], places: &[(usize, i64)]) -> Expr {
+    let index = |(d, _): &(usize, i64)| at[*d].clone();
+    let mut all = places.iter();
+    let first = all.next().map(index).unwrap_or_else(|| Expr::i32(0));
+    all.fold(first, |sum, place| sum * place.1 + index(place))
+}
+
+/// The map that makes the merged axes of a contraction one loop each in the block that reads its sums,
+/// which lie as the contraction has them; `None` where nothing is merged.
+fn merge(
+    sch: &Schedule,
+    block: &BlockRef,
+    finish: &BlockRef,
+    c: &Contraction,
+) -> Result<Option<Lambda>> {
+    if c.axes.iter().all(|a| a.iters.len() == 1) {
+        return Ok(None);
+    }
+    let sums = written(sch, block)?;
+    let reader = self::block(sch, finish)?;
+    let mut at = None;
+    reader.body.any_expr(|e| {
+        if let ExprKind::Load(b, indices) = e.kind()
+            && b.name == sums
+        {
+            at = Some(indices.to_vec());
+        }
+        at.is_some()
+    });
+    let at = at.ok_or_else(|| Error::internal("a block does not read the sums"))?;
+    let place = |iter: usize| {
+        let dim = c.dims.iter().position(|d| *d == Some(iter))?;
+        reader.iters.iter().position(|i| at[dim].as_var() == Some(&i.var))
+    };
+    let mut groups: Vec<Vec<(usize, i64)>> = c
+        .axes
+        .iter()
+        .map(|a| a.iters.iter())
+        .map(|iters| iters.filter_map(|(i, n)| place(*i).map(|at| (at, *n))).collect())
+        .collect();
+    groups.retain(|g| g.len() > 1);
+    let rank = reader.iters.len();
+    let alone = (0..rank).filter(|d| groups.iter().all(|g| g.iter().all(|(at, _)| at != d)));
+    let mut all: Vec<Vec<(usize, i64)>> = alone.map(|d| vec![(d, 1)]).collect();
+    all.extend(groups);
+    all.sort();
+    let names: Vec<String> = (0..rank).map(|d| format!("i{d}")).collect();
+    Ok(Some(Lambda::from_fn(names, move |at| all.iter().map(|p| as_one(at, p).into()).collect())))
 }
 
 /// Gives the vector operand its layout and the sums their place. Returns the block that makes the
@@ -258,8 +326,11 @@ fn pack(
     let mut copy = None;
     if ragged {
         let before = blocks(sch, func)?;
+        // An axis that is padded has one iteration variable.
+        let axis = c.axes[tile.vector_axis].iters.first().map(|(k, _)| *k);
+        let count = c.axes.iter().map(|a| a.iters.len()).sum();
         let padding: Vec<i64> =
-            (0..c.axes.len()).map(|k| if k == tile.vector_axis { tile.width } else { 1 }).collect();
+            (0..count).map(|k| if Some(k) == axis { tile.width } else { 1 }).collect();
         sch.pad_einsum(block, &padding)?;
         for b in blocks(sch, func)? {
             if before.iter().any(|x| x.name == b.name) {

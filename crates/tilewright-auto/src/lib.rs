@@ -99,7 +99,7 @@ fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> (Option<Sche
     let (mut changed, mut said) = (false, Vec::new());
     for k in 0..stages.len() {
         let Some((c, epilogue)) = contraction(func, &stages, k) else { continue };
-        let Some(tile) = tile::choose(&c, target) else { continue };
+        let Some((c, tile)) = tile::choose(c, target) else { continue };
         // What a refusal leaves half done is thrown away.
         let mut trial = sch.clone();
         let next = epilogue.map(|e| e.name().clone());

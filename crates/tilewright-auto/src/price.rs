@@ -35,16 +35,17 @@ pub fn price(func: &TensorFunc, free: &HashSet<usize>, target: &Target) -> f64 {
         return CALL + all * ACCESS;
     };
     let one = |k: usize| {
-        let tiled = contraction(&func, &stages, k).and_then(|(c, _)| tile::choose(&c, target));
-        tiled.map_or_else(|| untiled(&stages[k], target), |tile| tile.price)
+        let tiled = contraction(&func, &stages, k).and_then(|(c, _)| tile::choose(c, target));
+        tiled.map_or_else(|| untiled(&stages[k], target), |(_, tile)| tile.price)
     };
     CALL + (0..stages.len()).map(one).sum::<f64>()
 }
 
 /// Cycles of a stage without tiles, which LLVM vectorises where all accesses move by at most one cell.
 fn untiled(stage: &Stage, target: &Target) -> f64 {
+    let iters = stage.iters().enumerate();
     let axes: Vec<Axis> =
-        stage.iters().map(|(var, extent, kind)| Axis { var: var.clone(), extent, kind }).collect();
+        iters.map(|(k, (var, extent, kind))| Axis::new(k, var, extent, kind)).collect();
     let lanes = target.vectors.lanes(stage.buffer.dtype().bytes());
     let mut touched = stage.loads();
     touched.push((stage.buffer.clone(), stage.indices.clone()));

@@ -84,7 +84,8 @@ impl fmt::Display for Show {
     }
 }
 
-/// Lines that say which functions a run spends its time in, the longest first.
+/// Lines that say which functions a run spends its time in, the longest first: for each function
+/// the median over the runs, and the least, summed over its calls.
 pub fn profile(
     executable: &Executable,
     inputs: &[Tensor],
@@ -92,30 +93,36 @@ pub fn profile(
     least: Duration,
 ) -> Result<Vec<String>> {
     let steps = &executable.plan().steps;
-    let mut times = vec![Duration::ZERO; steps.len()];
+    let mut times: Vec<Vec<Duration>> = vec![Vec::new(); steps.len()];
     executable.run_into(inputs, outputs)?;
     let (start, mut runs) = (Instant::now(), 0u32);
+    let mut run = vec![Duration::ZERO; steps.len()];
     while runs < 3 || start.elapsed() < least {
-        executable.run_profiled(inputs, outputs, &mut times)?;
+        run.fill(Duration::ZERO);
+        executable.run_profiled(inputs, outputs, &mut run)?;
+        times.iter_mut().zip(&run).for_each(|(all, time)| all.push(*time));
         runs += 1;
         if start.elapsed() > least * MOST {
             break;
         }
     }
-    let mut functions: HashMap<&str, (Duration, usize)> = HashMap::new();
-    for (step, time) in steps.iter().zip(&times) {
+    let mut functions: HashMap<&str, (Duration, Duration, usize)> = HashMap::new();
+    for (step, mut times) in steps.iter().zip(times) {
+        times.sort();
+        let times = Times(times);
         let entry = functions.entry(&*step.func).or_default();
-        *entry = (entry.0 + *time / runs, entry.1 + 1);
+        *entry = (entry.0 + times.quantile(0.5), entry.1 + times.quantile(0.0), entry.2 + 1);
     }
     let total: Duration = functions.values().map(|f| f.0).sum();
     let mut functions: Vec<_> = functions.into_iter().collect();
     functions.sort_by(|a, b| b.1.0.cmp(&a.1.0).then_with(|| a.0.cmp(b.0)));
     let mut lines =
-        vec![format!("profile: {} in {} steps, mean of {runs} runs", Show(total), steps.len())];
-    for (name, (time, calls)) in functions {
+        vec![format!("profile: {} in {} steps, medians of {runs} runs", Show(total), steps.len())];
+    for (name, (time, least, calls)) in functions {
         let share = 100.0 * time.as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE);
-        let time = Show(time).to_string();
-        lines.push(format!("profile: {share:5.1} % {time:>10} {calls:4} x {name}"));
+        let (time, least) = (Show(time).to_string(), Show(least).to_string());
+        lines
+            .push(format!("profile: {share:5.1} % {time:>10}, min {least:>10} {calls:4} x {name}"));
     }
     Ok(lines)
 }

@@ -259,7 +259,7 @@ fn times_are_said_and_the_outputs_stay_right() {
     for part in [", min ", ", p90 ", ", spread ", " runs, 1 threads"] {
         assert!(line("time: median ").contains(part), "{}", done.err);
     }
-    assert!(line("profile: ").contains(" steps, mean of "), "{}", done.err);
+    assert!(line("profile: ").contains(" steps, medians of "), "{}", done.err);
     assert!(done.err.lines().filter(|line| line.contains(" x ")).count() > 3, "{}", done.err);
 }
 

@@ -7,7 +7,7 @@
 //!    derived.
 //! 3. [`remove_assume`] and [`remove_store_undef`]: what was only said for the passes before goes.
 //! 4. [`bounds::check_bounds`]: assertions where an access may be out of range.
-//! 5. [`flatten::flatten_for_code`]: one index for each physical axis.
+//! 5. [`flatten::flatten_for_code`]: one index for each physical axis, simplified again.
 //! 6. [`vectorize::vectorize_loops`]: vectorised loops become vector expressions.
 //! 7. [`scratch::lift_scratch`]: allocations that live outside parallel work become parameters,
 //!    so that running the function allocates nothing.
@@ -63,7 +63,7 @@ fn derived(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
 }
 
 fn flat(func: &TensorFunc) -> Result<TensorFunc> {
-    let func = flatten::flatten_for_code(func)?;
+    let func = refine::simplify_flat(&flatten::flatten_for_code(func)?);
     let func = vectorize::vectorize_loops(&func);
     scratch::lift_scratch(&func)
 }

@@ -20,7 +20,7 @@ use tilewright_analysis::index::{self, is_index};
 use tilewright_ir::interval::Ranges;
 use tilewright_ir::visit::{fold_func, fold_stmt_children, walk_expr, walk_stmt};
 use tilewright_ir::{
-    Error, Expr, ExprKind, Fold, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit,
+    BinOp, Error, Expr, ExprKind, Fold, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit,
 };
 
 use crate::pass::{Pass, Run};
@@ -50,6 +50,17 @@ pub fn refine(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
         Err(e) => return Err(e),
     };
     Ok(compact::compact_buffers(&func, why))
+}
+
+/// Simplifies the indices of a function with flat memory, where divisions are left in it: places that
+/// only together make one index, as `x // 28 * 28 + x % 28` makes `x`, are one there.
+pub(super) fn simplify_flat(func: &TensorFunc) -> TensorFunc {
+    let divides =
+        |e: &Expr| matches!(e.kind(), ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, ..));
+    match func.body.any_expr(divides) {
+        true => fold_func(&mut Settle::default(), func),
+        false => func.clone(),
+    }
 }
 
 fn by_sets(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
