@@ -164,8 +164,8 @@ pub fn solve(problem: &Problem, options: &Options) -> Result<Plan, Error> {
     }
     let variables = network.variables.len();
     let deadline = start.checked_add(options.time_limit).unwrap_or(start);
-    let mut search = Search::new(variables, deadline, options.memory_limit);
-    let outcome = search.run(network, greedy_cost);
+    let mut search = Search::new(variables, options.memory_limit);
+    let outcome = search.run(network, greedy_cost, deadline);
     let choices = match outcome.choice {
         Some(choice) => choice[..problem.calls.len()].to_vec(),
         None if !greedy_cost.is_forbidden() => greedy,

@@ -30,9 +30,11 @@ const AGAIN: usize = 20;
 pub(crate) struct Search {
     pub lists: Vec<Vec<Step>>,
     pub statistics: Statistics,
-    deadline: Instant,
+    /// Entries that the tables of a tree decomposition may have.
     entries: u64,
+    /// Whether something was left for lack of time.
     late: bool,
+    /// A place for each variable of the problem.
     scratch: Vec<usize>,
 }
 
@@ -45,11 +47,31 @@ pub(crate) struct Answer {
     pub complete: bool,
 }
 
-/// What is known of a network: no choice costs less than the bound, which is at most `upper` as the
-/// node got it, and at most the best choice that was found below `upper`.
-struct Outcome {
-    bound: i64,
-    best: Option<Found>,
+impl Search {
+    pub fn new(variables: usize, memory: usize) -> Search {
+        Search {
+            lists: Vec::new(),
+            statistics: Statistics::default(),
+            entries: (memory / size_of::<i64>()) as u64,
+            late: false,
+            scratch: vec![0; variables],
+        }
+    }
+
+    /// Finds the best choice of a network that costs less than `upper`.
+    pub fn run(&mut self, network: Network, upper: Cost, deadline: Instant) -> Answer {
+        let upper = upper.get().and_then(|units| i64::try_from(units).ok()).unwrap_or(FORBIDDEN);
+        let mut root = Node::new(self, network, upper, deadline, true);
+        root.prepare(self);
+        root.explore(self);
+        let choice = root.best.map(|found| {
+            let mut values = vec![0; self.scratch.len()];
+            found.choice.into_iter().for_each(|(name, value)| values[name] = value);
+            values
+        });
+        let bound = u64::try_from(root.bound).unwrap_or(0);
+        Answer { choice, bound, complete: !self.late }
+    }
 }
 
 struct Found {
@@ -58,116 +80,102 @@ struct Found {
     choice: Vec<(usize, usize)>,
 }
 
-impl Search {
-    pub fn new(variables: usize, deadline: Instant, memory: usize) -> Search {
-        Search {
-            lists: Vec::new(),
-            statistics: Statistics::default(),
-            deadline,
-            entries: (memory / size_of::<i64>()) as u64,
-            late: false,
-            scratch: vec![0; variables],
-        }
-    }
-
-    /// Finds the best choice of a network that costs less than `upper`.
-    pub fn run(&mut self, network: Network, upper: Cost) -> Answer {
-        let upper = upper.get().and_then(|units| i64::try_from(units).ok()).unwrap_or(FORBIDDEN);
-        let list = self.list();
-        let outcome = self.node(list, network, upper, true);
-        let choice = outcome.best.map(|found| {
-            let mut values = vec![0; self.scratch.len()];
-            found.choice.into_iter().for_each(|(name, value)| values[name] = value);
-            values
-        });
-        let bound = u64::try_from(outcome.bound).unwrap_or(0);
-        Answer { choice, bound, complete: !self.late }
-    }
-
-    fn list(&mut self) -> usize {
-        self.lists.push(Vec::new());
-        self.lists.len() - 1
-    }
-
-    fn is_late(&mut self) -> bool {
-        self.late = self.late || Instant::now() > self.deadline;
-        self.late
-    }
-
-    fn node(&mut self, list: usize, net: Network, upper: i64, root: bool) -> Outcome {
-        self.statistics.nodes += 1;
-        let mut node = Node { search: self, net, upper, best: None, steps: Vec::new(), root };
-        let bound = node.explore();
-        let Node { upper, best, steps, .. } = node;
-        self.lists[list] = steps;
-        Outcome { bound: bound.min(upper), best }
-    }
-}
-
-/// A node while it is explored.
-struct Node<'s> {
-    search: &'s mut Search,
+/// A network on the way to its optimum.
+struct Node {
     net: Network,
     /// Only choices below count.
     upper: i64,
+    /// No choice costs less, as far as it costs less than `upper`.
+    bound: i64,
+    /// The best choice that was found.
     best: Option<Found>,
-    steps: Vec<Step>,
+    /// Whether nothing is left to do.
+    done: bool,
+    deadline: Instant,
+    /// Whether no branch led here.
     root: bool,
+    /// The steps of the proof, and their place.
+    steps: Vec<Step>,
+    list: usize,
 }
 
-impl Node<'_> {
-    /// The bound, as far as it is below `upper`.
-    fn explore(&mut self) -> i64 {
-        if !self.root && self.search.is_late() {
-            return self.net.lower();
+impl Node {
+    fn new(search: &mut Search, net: Network, upper: i64, deadline: Instant, root: bool) -> Node {
+        search.statistics.nodes += 1;
+        search.lists.push(Vec::new());
+        let (bound, list) = (net.lower(), search.lists.len() - 1);
+        let (best, done, steps) = (None, false, Vec::new());
+        Node { net, upper, bound, best, done, deadline, root, steps, list }
+    }
+
+    /// Notes that no choice costs less, and that nothing more can be said.
+    fn done(&mut self, bound: i64) {
+        self.done = true;
+        self.bound = bound.min(self.upper);
+    }
+
+    fn is_late(&self, search: &mut Search) -> bool {
+        let late = Instant::now() > self.deadline;
+        search.late |= late;
+        late
+    }
+
+    /// All that is done before cases or parts are looked at.
+    fn prepare(&mut self, search: &mut Search) {
+        if !self.root && self.is_late(search) {
+            return self.done(self.bound);
         }
-        for again in 0..AGAIN {
-            if !reduce(&mut self.net, &mut self.steps, &mut self.search.statistics) {
-                return self.upper;
+        for again in 0..=AGAIN {
+            if !reduce(&mut self.net, &mut self.steps, &mut search.statistics) {
+                return self.done(self.upper);
             }
-            if self.decomposed(CHEAP) {
-                return self.finish();
+            if self.decomposed(search, CHEAP) {
+                self.found(search, self.net.constant, Vec::new());
+                return self.done(self.net.constant);
             }
-            let components = self.net.components();
-            if components.len() > 1 {
-                return self.split(&components);
+            if again == AGAIN || self.net.components().len() > 1 {
+                break;
             }
             let rounds = if self.root { ROUNDS.0 } else { ROUNDS.1 };
-            let deadline = self.search.deadline;
-            self.search.statistics.rounds +=
-                ascend(&mut self.net, self.upper, rounds, deadline, &mut self.steps);
-            if self.net.lower() >= self.upper {
-                return self.upper;
+            search.statistics.rounds +=
+                ascend(&mut self.net, self.upper, rounds, self.deadline, &mut self.steps);
+            if again == 0 && self.net.lower() < self.upper {
+                self.guess(search);
             }
-            if again == 0 {
-                self.guess();
-            }
-            match self.exclude() {
-                None => return self.upper,
+            match self.exclude(search) {
+                None => return self.done(self.upper),
                 Some(0) => break,
                 Some(_) => (),
             }
         }
-        if !reduce(&mut self.net, &mut self.steps, &mut self.search.statistics) {
-            return self.upper;
+        self.bound = self.net.lower().min(self.upper);
+    }
+
+    /// The rest after `prepare`; `upper` may have become smaller since.
+    fn explore(&mut self, search: &mut Search) {
+        if !self.done {
+            let components = self.net.components();
+            let most = search.entries.saturating_mul(SUMS);
+            if components.len() > 1 {
+                self.split(search, &components);
+            } else if self.decomposed(search, if self.root { most } else { most.min(BELOW) }) {
+                self.found(search, self.net.constant, Vec::new());
+                self.done(self.net.constant);
+            } else if self.bound < self.upper && !self.is_late(search) {
+                self.branch(search);
+            }
         }
-        let most = self.search.entries.saturating_mul(SUMS);
-        if self.decomposed(if self.root { most } else { most.min(BELOW) }) {
-            return self.finish();
-        }
-        if self.search.is_late() {
-            return self.net.lower();
-        }
-        self.branch()
+        self.bound = self.bound.min(self.upper);
+        search.lists[self.list] = std::mem::take(&mut self.steps);
     }
 
     /// Eliminates all variables along a tree decomposition, if one is small enough.
-    fn decomposed(&mut self, most: u64) -> bool {
+    fn decomposed(&mut self, search: &mut Search, most: u64) -> bool {
         let Some(order) = order(&self.net, most) else { return false };
-        if order.entries > self.search.entries {
+        if order.entries > search.entries {
             return false;
         }
-        let statistics = &mut self.search.statistics;
+        let statistics = &mut search.statistics;
         statistics.decomposed += order.variables.len();
         statistics.width = statistics.width.max(order.width);
         for v in order.variables {
@@ -176,38 +184,33 @@ impl Node<'_> {
         true
     }
 
-    /// The bound where no variable is left.
-    fn finish(&mut self) -> i64 {
-        self.found(self.net.constant, Vec::new());
-        self.net.constant
-    }
-
     /// Notes a choice of what is left (by names), if it is better than what is known.
-    fn found(&mut self, cost: i64, mut choice: Vec<(usize, usize)>) {
+    fn found(&mut self, search: &mut Search, cost: i64, mut choice: Vec<(usize, usize)>) {
         if cost < self.upper {
-            self.net.complete(&mut choice, &mut self.search.scratch);
+            self.net.complete(&mut choice, &mut search.scratch);
             self.upper = cost;
             self.best = Some(Found { cost, choice });
         }
     }
 
     /// Reads a choice off the tables and improves it.
-    fn guess(&mut self) {
+    fn guess(&mut self, search: &mut Search) {
         let mut choice = decode(&self.net);
         if self.net.cost(&choice) == FORBIDDEN {
             return;
         }
-        improve(&self.net, &mut choice, self.search.deadline);
+        improve(&self.net, &mut choice, self.deadline);
         let named = |v: usize| {
             let variable = &self.net.variables[v];
             (variable.name, variable.values[choice[v]])
         };
-        self.found(self.net.cost(&choice), self.net.live().map(named).collect());
+        let named = self.net.live().map(named).collect();
+        self.found(search, self.net.cost(&choice), named);
     }
 
     /// Removes the values with which nothing costs less than `upper`, and says how many these are;
     /// `None` if nothing is left.
-    fn exclude(&mut self) -> Option<usize> {
+    fn exclude(&mut self, search: &mut Search) -> Option<usize> {
         let net = &mut self.net;
         // What is removed raises the sum; the old one is a lower bound of it.
         let lower = net.lower();
@@ -231,82 +234,87 @@ impl Node<'_> {
                 return None;
             }
         }
-        self.search.statistics.excluded += count;
+        search.statistics.excluded += count;
         Some(count)
     }
 
-    /// Solves parts that no table connects.
-    fn split(&mut self, components: &[Vec<usize>]) -> i64 {
+    /// Solves parts that no table connects. All of them are prepared before one is explored, since
+    /// each bound makes the others' easier; the time is shared.
+    fn split(&mut self, search: &mut Search, components: &[Vec<usize>]) {
         let parts: Vec<Network> = components.iter().map(|part| self.net.part(part, &[])).collect();
         let mut bounds: Vec<i64> = parts.iter().map(Network::lower).collect();
-        let lists: Vec<usize> = parts.iter().map(|_| self.search.list()).collect();
-        let named = |v: &usize| self.net.variables[*v].name;
-        let names: Vec<Vec<usize>> =
-            components.iter().map(|part| part.iter().map(named).collect()).collect();
-        let mut cost = self.net.constant;
-        let mut choice = Some(Vec::new());
-        let mut closed = false;
+        let (constant, upper) = (self.net.constant, self.upper);
+        // What a part may cost, if nothing costs less than the bounds of the others.
+        let room = |bounds: &[i64], k: usize| {
+            let sum = bounds.iter().fold(constant, |sum, bound| sum + bound);
+            if upper == FORBIDDEN { FORBIDDEN } else { upper - (sum - bounds[k]) }
+        };
+        let mut nodes = Vec::new();
         for (k, part) in parts.into_iter().enumerate() {
-            let others = bounds.iter().enumerate().filter(|&(j, _)| j != k);
-            let others = others.fold(self.net.constant, |sum, (_, &bound)| sum + bound);
-            let upper = if self.upper == FORBIDDEN { FORBIDDEN } else { self.upper - others };
-            let outcome = self.search.node(lists[k], part, upper, self.root);
-            bounds[k] = outcome.bound;
-            closed = outcome.bound >= upper;
-            if closed {
-                break;
+            let mut node = Node::new(search, part, room(&bounds, k), self.deadline, self.root);
+            node.prepare(search);
+            bounds[k] = node.bound;
+            nodes.push(node);
+        }
+        let mut open = nodes.iter().filter(|node| !node.done).count() as u32;
+        for (k, node) in nodes.iter_mut().enumerate() {
+            node.upper = node.upper.min(room(&bounds, k));
+            if !node.done {
+                let now = Instant::now();
+                node.deadline = now + self.deadline.saturating_duration_since(now) / open;
+                open -= 1;
             }
-            match (&mut choice, outcome.best) {
-                (Some(choice), Some(found)) => {
-                    choice.extend(found.choice);
-                    cost += found.cost;
-                }
-                _ => choice = None,
-            }
+            node.explore(search);
+            bounds[k] = node.bound;
         }
-        let parts = lists.into_iter().zip(&bounds).zip(names);
-        let part = |((list, &target), variables)| Part { variables, target, list };
-        self.steps.push(Step::Split { parts: parts.map(part).collect() });
-        if closed {
-            return self.upper;
+        let named = |v: &usize| self.net.variables[*v].name;
+        let parts = components.iter().zip(&nodes).map(|(part, node)| Part {
+            variables: part.iter().map(named).collect(),
+            target: node.bound,
+            list: node.list,
+        });
+        self.steps.push(Step::Split { parts: parts.collect() });
+        let found: Option<Vec<Found>> = nodes.into_iter().map(|node| node.best).collect();
+        if let Some(found) = found {
+            let cost = found.iter().fold(constant, |sum, found| sum + found.cost);
+            let choice = found.into_iter().flat_map(|found| found.choice).collect();
+            self.found(search, cost, choice);
         }
-        if let Some(choice) = choice {
-            self.found(cost, choice);
-        }
-        bounds.into_iter().fold(self.net.constant, |sum, bound| sum + bound)
+        self.done(bounds.into_iter().fold(constant, |sum, bound| sum + bound));
     }
 
     /// Tries each value of a variable.
-    fn branch(&mut self) -> i64 {
-        if self.search.statistics.searched == 0 {
-            self.search.statistics.searched = self.net.live().count();
+    fn branch(&mut self, search: &mut Search) {
+        if search.statistics.searched == 0 {
+            search.statistics.searched = self.net.live().count();
         }
         let v = self.widest();
-        let mut children: Vec<(i64, usize, Network)> = (0..self.net.size(v))
+        let mut children: Vec<Network> = (0..self.net.size(v))
             .map(|value| {
                 let mut child = self.net.clone();
                 child.decisions.clear();
                 child.keep(v, &[value]);
-                (child.lower(), self.net.variables[v].values[value], child)
+                child
             })
             .collect();
-        children.sort_by_key(|&(lower, value, _)| (lower, value));
+        children.sort_by_cached_key(Network::lower);
         let mut bound = FORBIDDEN;
         let mut cases = Vec::new();
-        for (lower, value, child) in children {
-            let list = self.search.list();
-            cases.push(Case { value, list });
-            if lower >= self.upper {
-                continue; // So are those that follow.
+        for child in children {
+            let value = child.variables[v].values[0];
+            let mut node = Node::new(search, child, self.upper, self.deadline, false);
+            cases.push(Case { value, list: node.list });
+            if node.bound < self.upper {
+                node.prepare(search);
+                node.explore(search);
             }
-            let outcome = self.search.node(list, child, self.upper, false);
-            bound = bound.min(outcome.bound);
-            if let Some(found) = outcome.best {
-                self.found(found.cost, found.choice);
+            bound = bound.min(node.bound);
+            if let Some(found) = node.best {
+                self.found(search, found.cost, found.choice);
             }
         }
         self.steps.push(Step::Branch { variable: self.net.variables[v].name, cases });
-        bound
+        self.done(bound);
     }
 
     /// The variable to branch on: one whose values differ much, and that many tables tell of.
