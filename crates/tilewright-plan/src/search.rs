@@ -256,8 +256,12 @@ impl Node {
             bounds[k] = node.bound;
             nodes.push(node);
         }
+        // The easy ones first, so that the hard ones get the time that is left.
+        let mut order: Vec<usize> = (0..nodes.len()).collect();
+        order.sort_by_key(|&k| nodes[k].upper - nodes[k].bound);
         let mut open = nodes.iter().filter(|node| !node.done).count() as u32;
-        for (k, node) in nodes.iter_mut().enumerate() {
+        for k in order {
+            let node = &mut nodes[k];
             node.upper = node.upper.min(room(&bounds, k));
             if !node.done {
                 let now = Instant::now();

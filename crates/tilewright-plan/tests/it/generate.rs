@@ -10,6 +10,7 @@ impl Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d)
     }
 
+    /// A number in `0..end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -18,7 +19,7 @@ impl Random {
         (z ^ (z >> 31)) % end
     }
 
-    fn index(&mut self, end: usize) -> usize {
+    pub fn index(&mut self, end: usize) -> usize {
         self.below(end as u64) as usize
     }
 
@@ -79,6 +80,35 @@ pub fn small(seed: u64, calls: usize) -> Problem {
     if problem.tensors[last].required.is_empty() {
         let layout = random.index(problem.tensors[last].layouts.len());
         problem.tensors[last].required.push(layout);
+    }
+    problem
+}
+
+/// A problem of which elimination alone has to make large tables: each call reads everything before.
+pub fn tangled(seed: u64, calls: usize) -> Problem {
+    let mut random = Random::new(seed);
+    let most = [6, 1000][random.index(2)];
+    let layouts = 2 + random.index(2);
+    let mut problem = Problem::default();
+    for t in 0..=calls {
+        let row = |random: &mut Random| (0..layouts).map(|_| random.cost(most, 3)).collect();
+        let conversions = (0..layouts).map(|_| row(&mut random)).collect();
+        let given = (t == 0).then_some(0);
+        let required = if t == calls { vec![0] } else { Vec::new() };
+        let names = (0..layouts).map(|l| format!("l{l}")).collect();
+        let name = format!("t{t}");
+        problem.tensors.push(Tensor { name, layouts: names, given, required, conversions });
+    }
+    for c in 0..calls {
+        let alternatives = (0..2 + random.index(3)).map(|a| {
+            let cost = random.cost(most, 3);
+            let reads = (0..=c).map(|tensor| Use { tensor, layout: random.index(layouts) });
+            let reads = reads.collect();
+            let writes = vec![Use { tensor: c + 1, layout: random.index(layouts) }];
+            Alternative { name: format!("a{a}"), cost, reads, writes }
+        });
+        let alternatives = alternatives.collect();
+        problem.calls.push(Call { name: format!("c{c}"), alternatives });
     }
     problem
 }
