@@ -98,7 +98,7 @@ fn errors_name_the_tensor_or_call() {
     refused(|p| p.tensors[2].required.push(9), "tensor `b` has 2 layouts and no layout 9");
     let matrix = "the conversions of tensor `b` are not a matrix of 2 by 2";
     refused(|p| drop(p.tensors[2].conversions.pop()), matrix);
-    refused(|p| drop(p.tensors[2].conversions[0].pop()), matrix);
+    refused(|p| p.tensors[2].conversions[0].truncate(1), matrix);
     refused(|p| p.calls[1].alternatives.clear(), "call `second` has no alternative");
     refused(
         |p| p.calls[0].alternatives[1].reads[0].tensor = 3,
