@@ -9,6 +9,7 @@ The exit code is 1 if anything differs. See README.md.
 """
 
 import argparse
+import collections
 import json
 import os
 import subprocess
@@ -45,16 +46,17 @@ def optimum(problem, seconds):
             model.add(made[tensor["given"]] == 1)
         for layout in tensor["required"]:
             model.add(need[layout] == 1)
-        for i, row in enumerate(tensor["conversions"]):
-            for j, cost in enumerate(row):
-                if i == j:
-                    continue
-                if cost is None:
-                    model.add_bool_or(~made[i], ~need[j])
-                else:
-                    converted = model.new_bool_var("")
-                    model.add_bool_or(~made[i], ~need[j], converted)
-                    terms.append(cost * converted)
+        # A layout that must exist comes from one that is produced; from itself it costs nothing.
+        for j, need_j in enumerate(need):
+            sources = []
+            for i, made_i in enumerate(made):
+                cost = 0 if i == j else tensor["conversions"][i][j]
+                if cost is not None:
+                    source = model.new_bool_var("")
+                    model.add_implication(source, made_i)
+                    terms.append(cost * source)
+                    sources.append(source)
+            model.add(sum(sources) >= need_j)
     choices = []
     for call in problem["calls"]:
         runs = [model.new_bool_var("") for _ in call["alternatives"]]
@@ -65,14 +67,22 @@ def optimum(problem, seconds):
                 model.add(run == 0)
             else:
                 terms.append(alternative["cost"] * run)
-            for use in alternative["reads"]:
-                model.add_implication(run, needed[use["tensor"]][use["layout"]])
+        # One alternative runs, so that the sums are at most one; this is tighter than one by one.
+        reads, writes = collections.defaultdict(list), collections.defaultdict(list)
+        for run, alternative in zip(runs, call["alternatives"]):
+            for use in {(use["tensor"], use["layout"]) for use in alternative["reads"]}:
+                reads[use].append(run)
             for use in alternative["writes"]:
-                model.add_implication(run, produced[use["tensor"]][use["layout"]])
+                writes[use["tensor"], use["layout"]].append(run)
+        for (tensor, layout), users in reads.items():
+            model.add(sum(users) <= needed[tensor][layout])
+        for (tensor, layout), makers in writes.items():
+            model.add(sum(makers) <= produced[tensor][layout])
     model.minimize(sum(terms))
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = seconds
     solver.parameters.num_workers = 1
+    solver.parameters.linearization_level = 2
     solver.parameters.relative_gap_limit = 0.0
     solver.parameters.absolute_gap_limit = 0.0
     status = solver.solve(model)
