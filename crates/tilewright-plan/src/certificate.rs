@@ -1,29 +1,30 @@
 //! Proofs of lower bounds: scripts for a small machine, which `check` runs.
 //!
-//! The machine holds a *cost network* (Cooper, de Givry, Sanchez, Schiex, Zytnicki and Werner 2010,
-//! "Soft arc consistency revisited"): variables with finitely many live values, and tables over
-//! some of them, whose sum is minimised. Tables of the same variables are one table. It starts with
-//! the network of the problem:
-//!
-//! * Variable `c` is call `c`; its values are the alternatives, its own table their costs.
-//! * After the calls comes a variable for each tensor and layout, in this order: 1 where the tensor
-//!   is wanted in that layout, 0 where not.
-//! * For each call that reads the tensor in that layout in some alternative, a table of the two
-//!   forbids 0 with these alternatives. If the end of the graph requires the layout, 0 is forbidden.
-//! * 1 costs the conversion from the layout in which the tensor is produced (nothing if it is the
-//!   same): a table with the call that writes the tensor, or by itself if the tensor is given.
-//!
-//! So a conversion is paid once however many calls need it, and a choice of all variables with
-//! least wants costs what `evaluate` says.
-//!
-//! Each [`Step`] keeps this true: *no choice costs less than the least of the target and of what the
-//! network now costs at its cheapest.* At the end of a list of steps, the sum of the least entries
-//! of all tables is therefore a lower bound, as far as it does not exceed the target.
+//! The machine holds a cost network (Cooper, de Givry, Sanchez, Schiex, Zytnicki and Werner 2010,
+//! "Soft arc consistency revisited"); `Certificate` says how it begins, and `Step` what can be done
+//! to it. A variable for each tensor and layout is what makes conversions that are paid once, however
+//! many calls need them, a sum of tables over two variables each.
 
 use serde::{Deserialize, Serialize};
 
-/// The proof of `Plan::bound`, which is the target of the first list. The lists refer to others,
-/// which come later, by their index.
+/// The proof of a plan's bound, which is the target of the first list: a script for a small machine.
+/// Lists refer to others by their index, so that they form a tree.
+///
+/// The machine holds a *cost network*: variables with finitely many live values, and tables over
+/// some of them, whose sum is minimised; tables of the same variables are one table.
+///
+/// * Variable `c` is call `c`; its values are the alternatives, its own table their costs.
+/// * After the calls comes a variable for each tensor and layout, in this order: 1 where the tensor
+///   is wanted in that layout, 0 where not.
+/// * For each call that reads the tensor in that layout in some alternative, a table of the two
+///   forbids 0 with these alternatives. If the end of the graph requires the layout, 0 is forbidden.
+/// * 1 costs the conversion from the layout in which the tensor is produced (nothing if it is the
+///   same): a table with the call that writes the tensor, or by itself if the tensor is given.
+///
+/// What is fixed beforehand is the only live value of its call. Each [`Step`] keeps this true: no
+/// choice costs less than the least of the target and of what the network now costs at its
+/// cheapest. At the end of a list the sum of the least entries of all tables is therefore a lower
+/// bound, as far as it does not exceed the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {

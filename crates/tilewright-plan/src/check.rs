@@ -70,7 +70,8 @@ fn check_costs(problem: &Problem, found: &Plan) -> Checked<()> {
         needed.extend(alternative.reads.iter().map(|used| (used.tensor, used.layout)));
     }
     for (t, (tensor, planned)) in problem.tensors.iter().zip(&found.tensors).enumerate() {
-        if layout[t] != Some(planned.layout) || tensor.layouts[planned.layout] != planned.layout_name
+        if layout[t] != Some(planned.layout)
+            || tensor.layouts[planned.layout] != planned.layout_name
         {
             return plan(format!("tensor `{}` is not produced in that layout", tensor.name));
         }
@@ -341,7 +342,10 @@ impl Machine {
             });
             match most {
                 // Nothing is allowed with the value at all.
-                None => return Ok(self.remove(v, value)),
+                None => {
+                    self.remove(v, value);
+                    return Ok(());
+                }
                 Some(most) => more = plus(more, most),
             }
         }
@@ -365,7 +369,8 @@ impl Machine {
             _ => vec![taken],
         };
         for group in groups {
-            let union: BTreeSet<usize> = group.iter().flat_map(|(scope, _)| scope.clone()).collect();
+            let union: BTreeSet<usize> =
+                group.iter().flat_map(|(scope, _)| scope.clone()).collect();
             let scope: Vec<usize> = union.into_iter().filter(|&u| u != v).collect();
             let count = scope.iter().map(|&u| self.sizes[u]).product();
             // Places of values that are not live do not matter.

@@ -82,7 +82,10 @@ impl Graph {
                 let own = &self.around[v];
                 let degree = members(own).count() as u64;
                 let common = |u: usize| -> u64 {
-                    own.iter().zip(&self.around[u]).map(|(a, b)| u64::from((a & b).count_ones())).sum()
+                    own.iter()
+                        .zip(&self.around[u])
+                        .map(|(a, b)| u64::from((a & b).count_ones()))
+                        .sum()
                 };
                 let missing: u64 = members(own).map(|u| degree - 1 - common(u)).sum();
                 (missing, entries)
@@ -91,7 +94,8 @@ impl Graph {
     }
 
     fn eliminate(mut self, rule: Rule, most: u64) -> Option<Order> {
-        let mut scores: Vec<(u64, u64)> = (0..self.live.len()).map(|v| self.score(rule, v)).collect();
+        let mut scores: Vec<(u64, u64)> =
+            (0..self.live.len()).map(|v| self.score(rule, v)).collect();
         let live = (0..self.live.len()).filter(|&v| self.live[v]);
         let mut heap: BinaryHeap<_> = live.map(|v| Reverse((scores[v], v))).collect();
         let mut order = Order { variables: Vec::new(), entries: 0, sums: 0, width: 0 };

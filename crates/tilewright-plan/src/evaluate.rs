@@ -74,10 +74,7 @@ pub fn greedy(problem: &Problem) -> Vec<usize> {
 }
 
 /// As [`greedy`], where `fixed` says what is chosen already.
-pub(crate) fn greedy_with(
-    problem: &Problem,
-    fixed: impl Fn(usize) -> Option<usize>,
-) -> Vec<usize> {
+pub(crate) fn greedy_with(problem: &Problem, fixed: impl Fn(usize) -> Option<usize>) -> Vec<usize> {
     let mut produced: Vec<usize> =
         problem.tensors.iter().map(|tensor| tensor.given.unwrap_or(0)).collect();
     let mut there: BTreeSet<Use> = BTreeSet::new();
@@ -87,9 +84,10 @@ pub(crate) fn greedy_with(
         let price = |&a: &usize| {
             let alternative = &call.alternatives[a];
             let reads: BTreeSet<Use> = alternative.reads.iter().copied().collect();
-            let inputs = reads.iter().filter(|used| !there.contains(used)).map(|used| {
-                conversion(problem, used.tensor, produced[used.tensor], used.layout)
-            });
+            let inputs = reads
+                .iter()
+                .filter(|used| !there.contains(used))
+                .map(|used| conversion(problem, used.tensor, produced[used.tensor], used.layout));
             let outputs = alternative.writes.iter().flat_map(|used| {
                 let required = problem.tensors[used.tensor].required.iter();
                 required.map(|&to| conversion(problem, used.tensor, used.layout, to))

@@ -245,8 +245,7 @@ impl Network {
     /// What a choice of values (by index) costs.
     pub fn cost(&self, choice: &[usize]) -> i64 {
         let own = self.live().map(|v| self.variables[v].own[choice[v]]);
-        own.chain(self.all_tables().map(|table| self.entry(table, choice)))
-            .fold(self.constant, add)
+        own.chain(self.all_tables().map(|table| self.entry(table, choice))).fold(self.constant, add)
     }
 
     /// The entry of a table at a choice of values (by index).
@@ -288,13 +287,7 @@ impl Network {
         for &v in variables {
             let Variable { name, values, own, .. } = &self.variables[v];
             let (values, own) = (values.clone(), own.clone());
-            part.push(Variable {
-                name: *name,
-                values,
-                own,
-                tables: Vec::new(),
-                queued: false,
-            });
+            part.push(Variable { name: *name, values, own, tables: Vec::new(), queued: false });
         }
         let inside = |v: &usize| variables.binary_search(v).ok();
         let mut tables: Vec<usize> =

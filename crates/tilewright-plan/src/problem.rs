@@ -131,7 +131,9 @@ impl Problem {
             return invalid(format!("tensor `{name}` has no layout"));
         }
         if let Some(layout) = tensor.given.iter().chain(&tensor.required).find(|&&l| l >= layouts) {
-            return invalid(format!("tensor `{name}` has {layouts} layouts and no layout {layout}"));
+            return invalid(format!(
+                "tensor `{name}` has {layouts} layouts and no layout {layout}"
+            ));
         }
         let square = tensor.conversions.iter().all(|row| row.len() == layouts);
         if tensor.conversions.len() != layouts || !square {

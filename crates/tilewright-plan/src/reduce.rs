@@ -13,7 +13,11 @@ const LARGEST: usize = 1 << 14;
 
 /// Reduces until no rule applies. False if some variable has no value left: then no choice of the
 /// network is allowed.
-pub(crate) fn reduce(net: &mut Network, steps: &mut Vec<Step>, statistics: &mut Statistics) -> bool {
+pub(crate) fn reduce(
+    net: &mut Network,
+    steps: &mut Vec<Step>,
+    statistics: &mut Statistics,
+) -> bool {
     while let Some(v) = net.changed() {
         if net.size(v) == 0 {
             continue; // Eliminated since it was queued.

@@ -8,6 +8,7 @@
 
 use std::time::Instant;
 
+use crate::Cost;
 use crate::certificate::{Case, Part, Step};
 use crate::dual::ascend;
 use crate::elimination::order;
@@ -15,7 +16,6 @@ use crate::improve::{decode, improve};
 use crate::network::{FORBIDDEN, Network, add};
 use crate::plan::Statistics;
 use crate::reduce::{eliminate, exclude, least, reduce};
-use crate::Cost;
 
 /// Sums that a tree decomposition may take before anything else is tried.
 const CHEAP: u64 = 1 << 16;

@@ -142,7 +142,13 @@ impl Builder {
     }
 
     /// A call whose alternatives read all inputs in one layout and write in one.
-    fn call(&mut self, inputs: &[usize], pairs: &[(usize, usize)], cost: u64, spread: u64) -> usize {
+    fn call(
+        &mut self,
+        inputs: &[usize],
+        pairs: &[(usize, usize)],
+        cost: u64,
+        spread: u64,
+    ) -> usize {
         let output = self.tensor(None);
         let mut alternatives = Vec::new();
         for &(from, to) in pairs {

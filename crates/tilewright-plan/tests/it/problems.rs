@@ -12,7 +12,12 @@ fn tensor(name: &str, given: Option<usize>) -> Tensor {
     Tensor { name: name.into(), layouts, given, required: Vec::new(), conversions }
 }
 
-fn alternative(name: &str, cost: u64, reads: &[(usize, usize)], write: (usize, usize)) -> Alternative {
+fn alternative(
+    name: &str,
+    cost: u64,
+    reads: &[(usize, usize)],
+    write: (usize, usize),
+) -> Alternative {
     let used = |&(tensor, layout): &(usize, usize)| Use { tensor, layout };
     let reads = reads.iter().map(used).collect();
     Alternative { name: name.into(), cost: cost.into(), reads, writes: vec![used(&write)] }
@@ -76,8 +81,7 @@ fn the_keys_of_json() {
     // What is forbidden is `null`.
     let mut problem = shared();
     problem.calls[0].alternatives[0].cost = Cost::FORBIDDEN;
-    let value: serde_json::Value =
-        serde_json::from_str(&problem.to_json()).expect("it is JSON");
+    let value: serde_json::Value = serde_json::from_str(&problem.to_json()).expect("it is JSON");
     assert!(value["calls"][0]["alternatives"][0]["cost"].is_null());
 }
 
