@@ -246,8 +246,8 @@ impl Node {
         let (constant, upper) = (self.net.constant, self.upper);
         // What a part may cost, if nothing costs less than the bounds of the others.
         let room = |bounds: &[i64], k: usize| {
-            let sum = bounds.iter().fold(constant, |sum, bound| sum + bound);
-            if upper == FORBIDDEN { FORBIDDEN } else { upper - (sum - bounds[k]) }
+            let others = (0..bounds.len()).filter(|&j| j != k).map(|j| bounds[j]);
+            if upper == FORBIDDEN { FORBIDDEN } else { upper - others.fold(constant, add) }
         };
         let mut nodes = Vec::new();
         for (k, part) in parts.into_iter().enumerate() {
@@ -284,7 +284,7 @@ impl Node {
             let choice = found.into_iter().flat_map(|found| found.choice).collect();
             self.found(search, cost, choice);
         }
-        self.done(bounds.into_iter().fold(constant, |sum, bound| sum + bound));
+        self.done(bounds.into_iter().fold(constant, add));
     }
 
     /// Tries each value of a variable.

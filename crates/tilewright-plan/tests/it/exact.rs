@@ -112,3 +112,39 @@ fn without_time_the_bound_still_holds() {
     }
     assert!(open > 10, "{open}");
 }
+
+/// Two problems beside each other cost their sum, and have no plan if one of them has none.
+#[test]
+fn parts_that_nothing_connects() {
+    let beside = |mut a: Problem, b: Problem| {
+        let first = a.tensors.len();
+        a.tensors.extend(b.tensors);
+        let calls = b.calls.into_iter().map(|mut call| {
+            for alternative in &mut call.alternatives {
+                let uses = alternative.reads.iter_mut().chain(&mut alternative.writes);
+                uses.for_each(|used| used.tensor += first);
+            }
+            call
+        });
+        a.calls.extend(calls);
+        a
+    };
+    let options = Options { memory_limit: 0, ..Options::default() };
+    let mut infeasible = 0;
+    for seed in 0..150 {
+        let parts = [tangled(seed, 4), small(seed, 5), tangled(seed + 1000, 5)];
+        let least: Cost = parts.iter().map(|part| brute_force(part, &options)).sum();
+        let problem = parts.into_iter().reduce(beside).expect("there are three");
+        match solve(&problem, &options) {
+            Ok(plan) => {
+                assert_eq!((plan.objective.into(), plan.gap), (least, 0.0), "seed {seed}");
+                check(&problem, &plan).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            }
+            Err(error) => {
+                assert_eq!((least, error), (Cost::FORBIDDEN, Error::Infeasible), "seed {seed}");
+                infeasible += 1;
+            }
+        }
+    }
+    assert!((1..100).contains(&infeasible), "{infeasible}");
+}
