@@ -13,7 +13,7 @@ use crate::certificate::{Case, Part, Step};
 use crate::dual::ascend;
 use crate::elimination::order;
 use crate::improve::{decode, improve};
-use crate::network::{FORBIDDEN, Network, add};
+use crate::network::{FORBIDDEN, Network, Variable, add};
 use crate::plan::Statistics;
 use crate::reduce::{eliminate, exclude, least, reduce};
 
@@ -23,7 +23,7 @@ const CHEAP: u64 = 1 << 16;
 const SUMS: u64 = 8;
 const BELOW: u64 = 1 << 20;
 /// Rounds of message passing at the root, and below.
-const ROUNDS: (usize, usize) = (1000, 40);
+const ROUNDS: (usize, usize) = (1000, 24);
 /// How often a node passes messages again after values went.
 const AGAIN: usize = 20;
 
@@ -321,14 +321,14 @@ impl Node {
         self.done(bound);
     }
 
-    /// The variable to branch on: one whose values differ much, and that many tables tell of.
+    /// The variable to branch on: one with the most tables, and among these one whose values differ
+    /// most.
     fn widest(&self) -> usize {
         let score = |&v: &usize| {
-            let own = &self.net.variables[v].own;
+            let Variable { own, tables, .. } = &self.net.variables[v];
             let least = own.iter().copied().min().unwrap_or(0);
-            let more: i64 = own.iter().map(|&entry| entry - least).fold(0, i64::saturating_add);
-            let tables = self.net.variables[v].tables.len() as i64;
-            (more / own.len() as i64).saturating_add(1).saturating_mul(tables)
+            let more = own.iter().map(|&entry| entry - least).fold(0, i64::saturating_add);
+            (tables.len(), more)
         };
         self.net.live().max_by_key(score).expect("something is left")
     }
