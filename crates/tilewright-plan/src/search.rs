@@ -52,7 +52,8 @@ impl Search {
         Search {
             lists: Vec::new(),
             statistics: Statistics::default(),
-            entries: (memory / size_of::<i64>()) as u64,
+            // Each entry comes with the value by which it was reached.
+            entries: (memory / size_of::<(i64, usize)>()) as u64,
             late: false,
             scratch: vec![0; variables],
         }
