@@ -14,15 +14,17 @@
 //! Channels that are not a multiple of the block are padded with zeros.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::str::FromStr;
 
 use tilewright_analysis::{Stage, stages};
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
-    BinOp, Buffer, Error, Expr, ExprKind, IterKind, Module, Remarks, Result, TensorFunc, Var,
+    BinOp, Buffer, Error, Expr, ExprKind, GraphVar, IterKind, Module, Remarks, Result, TensorFunc,
+    Var,
 };
 
-use super::flow::{FlowOptions, Left, flow_layout};
+use super::flow::{Anchor, FlowOptions, Left, flow_layout};
 use super::physical::Layout;
 
 /// Which layout convolutions get.
@@ -62,11 +64,27 @@ impl FromStr for Policy {
 /// # Errors
 /// Those of [`flow_layout`].
 pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Module, Vec<Left>)> {
-    let anchors = |f: &TensorFunc| policy.layouts(f);
+    let anchors = |_: &GraphVar, f: &TensorFunc| policy.anchor(f);
     flow_layout(module, &FlowOptions { anchors: &anchors, physical_outputs: false }, why)
 }
 
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = Policy::NAMES.iter().find(|(_, policy)| *policy == Some(*self));
+        match (named, self) {
+            (Some((name, _)), _) => f.write_str(name),
+            (None, Policy::Blocked(block)) => write!(f, "nchw{block}c"),
+            (None, Policy::ChannelsLast) => f.write_str("nhwc"),
+        }
+    }
+}
+
 impl Policy {
+    /// How a convolution is to be computed; `None` for other functions.
+    pub fn anchor(self, func: &TensorFunc) -> Option<Anchor> {
+        Some(Anchor { layouts: self.layouts(func)?, zero: true })
+    }
+
     /// The layouts of data, weights and result of a convolution; `None` for other functions.
     pub fn layouts(self, func: &TensorFunc) -> Option<Vec<(Buffer, Layout)>> {
         let stages = stages(func)?;

@@ -1,9 +1,12 @@
 //! Layouts for whole models, from the choice of a policy to what is left to convert at run time.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
 
+use tilewright_auto::price;
+use tilewright_graph::layout::flow::{PlanOptions, Planned, plan_layout};
 use tilewright_graph::layout::fold::{DEFAULT_GROWTH, interpret};
-use tilewright_graph::layout::free::constant_arguments;
 use tilewright_graph::layout::policy::{self, Policy};
 use tilewright_graph::layout::{Left, cancel_layout, fold_constant};
 use tilewright_graph::normal::name_outputs;
@@ -39,53 +42,49 @@ fn folded(module: &Module, why: &mut Remarks) -> Result<Module> {
     Ok(module)
 }
 
-/// A module in the layout that is estimated to be the fastest: its own, or channels last, where that
-/// saves 5 % or more. Second, the conversions that are left. A module without convolutions
-/// stays as it is, and so does every module where libisl is missing.
+/// The layouts to choose from.
+const POLICIES: [Policy; 3] = [Policy::ChannelsLast, Policy::Blocked(16), Policy::Blocked(8)];
+
+/// A module in the layouts that are estimated to be the fastest as a whole. Second, the plans of its
+/// graph functions, and third, the conversions that are left. `fixed` says how the calls that make
+/// some values are computed.
+///
+/// # Errors
+/// As [`apply`], and [`Error::Input`] for what cannot be fixed.
+pub fn plan(
+    module: &Module,
+    target: &Target,
+    fixed: &[(Arc<str>, Option<Policy>)],
+    why: &mut Remarks,
+) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
+    well_formed::check_module(module)?;
+    let price = |f: &TensorFunc, free: &HashSet<usize>| price::price(f, free, target);
+    let options = PlanOptions { policies: &POLICIES, price: &price, time_limit: TIME, fixed };
+    let (module, plans, left) = plan_layout(&name_outputs(module), &options, why)?;
+    check_after("plan_layout", &module)?;
+    let module = cancel_layout(&module, why)?;
+    check_after("cancel_layout", &module)?;
+    Ok((folded(&module, why)?, plans, left))
+}
+
+/// How long the layouts of a graph function are searched for, where no proof ends it.
+const TIME: Duration = Duration::from_secs(2);
+
+/// A module in the layouts of its [`plan`], where there is something to plan: a module without
+/// convolutions stays as it is, and so does every module where libisl is missing.
 ///
 /// # Errors
 /// As [`apply`].
 pub fn choose(module: &Module, target: &Target, why: &mut Remarks) -> Result<(Module, Vec<Left>)> {
-    well_formed::check_module(module)?;
-    let policy = Policy::ChannelsLast;
     let own = || Ok((module.clone(), Vec::new()));
-    if module.graphs().next().is_none()
-        || !module.tensors().any(|(_, f)| policy.layouts(f).is_some())
-    {
+    let is_convolution = |f: &TensorFunc| Policy::ChannelsLast.layouts(f).is_some();
+    if module.graphs().next().is_none() || !module.tensors().any(|(_, f)| is_convolution(f)) {
         return own();
     }
-    let named = name_outputs(module);
-    let (laid_out, left) = match policy::apply(&named, policy, why) {
-        Err(Error::Toolchain(_)) => return own(),
-        result => result?,
-    };
-    let laid_out = cancel_layout(&laid_out, why)?;
-    match price(&laid_out, target) < price(&named, target) * (1.0 - WORTH) {
-        true => Ok((folded(&laid_out, why)?, left)),
-        false => own(),
+    match plan(module, target, &[], why) {
+        Err(Error::Toolchain(_)) => own(),
+        result => result.map(|(module, _, left)| (module, left)),
     }
-}
-
-/// The part of the estimated time that a layout must save: estimates are no better than that.
-const WORTH: f64 = 0.05;
-
-/// Estimated cycles of a run of all graph functions of a module.
-fn price(module: &Module, target: &Target) -> f64 {
-    let mut known: HashMap<(&str, Vec<bool>), f64> = HashMap::new();
-    let mut all = 0.0;
-    for (name, given) in module.graphs().flat_map(|(_, graph)| constant_arguments(graph, true)) {
-        // What depends on constants only is computed when compiling.
-        if given.iter().all(|is| *is) {
-            continue;
-        }
-        let Ok(f) = module.tensor(name) else { continue };
-        let cost = known.entry((name, given)).or_insert_with_key(|(_, given)| {
-            let free = (0..given.len()).filter(|k| given[*k]).collect();
-            tilewright_auto::price::price(f, &free, target)
-        });
-        all += *cost;
-    }
-    all
 }
 
 /// Runs a function on constants: natively where that pays.

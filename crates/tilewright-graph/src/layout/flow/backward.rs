@@ -46,7 +46,7 @@ impl Flow<'_, '_> {
                 };
                 choices.retain(|c| c.propagation.is_some());
                 as_is = choices.is_empty()
-                    || (self.options.anchors)(&f).is_none() && outs.iter().any(logical);
+                    || (self.options.anchors)(&b.var, &f).is_none() && outs.iter().any(logical);
             }
             if as_is {
                 args.iter().for_each(|a| self.want_as_is(a));

@@ -109,7 +109,8 @@ impl Flow<'_, '_> {
                 come.extend(physical.map(|v| (k, v.layout.clone())));
             }
         }
-        let anchored = (self.options.anchors)(func).is_some();
+        let anchor = (self.options.anchors)(&b.var, func);
+        let (anchored, zeros) = (anchor.is_some(), anchor.is_some_and(|a| a.zero));
         let mut choices = self.choices(&b.var, func, args.len(), outs, &come);
         // What an anchor says is done whatever it costs, if it can be.
         choices.sort_by_key(|c| (anchored && c.propagation.is_none(), self.cost(c, args, outs)));
@@ -132,7 +133,7 @@ impl Flow<'_, '_> {
             };
             let mut pads: Vec<Option<Expr>> = Vec::new();
             for (k, (arg, layout)) in args.iter().zip(&choice.layouts).enumerate() {
-                let there = self.version(arg, layout).filter(|_| !anchored);
+                let there = self.version(arg, layout).filter(|_| !zeros);
                 pads.push(there.map_or_else(|| zero(k), |v| v.pad));
             }
             pads.resize(choice.layouts.len(), None);

@@ -21,8 +21,13 @@
 //! `backward` and `forward` are the two ways; `versions` makes the versions that are not there.
 
 mod backward;
+mod candidates;
 mod forward;
+mod plan;
 mod versions;
+
+pub use candidates::Price;
+pub use plan::{PlanOptions, Planned, plan_layout};
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -67,17 +72,25 @@ pub const PASS: Pass = Pass {
     options: &[&OUTPUTS, &POLICY],
     run: Run::Module(|module, given, why| {
         let (physical_outputs, policy) = (given.get(&OUTPUTS)?, given.get(&POLICY)?);
-        let anchors = |f: &TensorFunc| policy.and_then(|p| p.layouts(f));
+        let anchors = |_: &GraphVar, f: &TensorFunc| policy.and_then(|p| p.anchor(f));
         Ok(flow_layout(module, &FlowOptions { anchors: &anchors, physical_outputs }, why)?.0)
     }),
 };
 
-/// Layouts that a function is to be computed in, whatever that costs.
-pub type Anchors<'a> = &'a dyn Fn(&TensorFunc) -> Option<Vec<(Buffer, Layout)>>;
+/// The layouts that a call is to be computed in, whatever that costs.
+pub struct Anchor {
+    /// Of some parameters of its function; the others follow.
+    pub layouts: Vec<(Buffer, Layout)>,
+    /// Whether padding that it reads must be zero; else it is what its maker left there.
+    pub zero: bool,
+}
+
+/// Which calls have an anchor: the variable that a call is bound to, and its function.
+pub type Anchors<'a> = &'a dyn Fn(&GraphVar, &TensorFunc) -> Option<Anchor>;
 
 /// What [`flow_layout`] may do.
 pub struct FlowOptions<'a> {
-    /// The functions that say in which layout they are computed; padding that they read is zero.
+    /// The calls that say in which layout they are computed.
     pub anchors: Anchors<'a>,
     /// Results of graph functions may be in physical layout, with any values in their padding.
     pub physical_outputs: bool,
@@ -85,7 +98,7 @@ pub struct FlowOptions<'a> {
 
 impl Default for FlowOptions<'_> {
     fn default() -> Self {
-        FlowOptions { anchors: &|_| None, physical_outputs: false }
+        FlowOptions { anchors: &|_, _| None, physical_outputs: false }
     }
 }
 
@@ -267,9 +280,13 @@ impl<'a, 'm> Flow<'a, 'm> {
             .map(|b| Layout::identity(&b.const_shape().unwrap_or_default()))
             .collect();
         let mut given: Vec<Vec<(Buffer, Layout)>> = Vec::new();
-        let anchor = (self.options.anchors)(func);
-        match &anchor {
-            Some(layouts) => given.push(layouts.clone()),
+        let anchor = (self.options.anchors)(var, func);
+        match anchor {
+            Some(Anchor { layouts, .. }) => {
+                if layouts.iter().any(|(_, l)| !l.is_identity()) {
+                    given.push(layouts);
+                }
+            }
             None => {
                 for (k, layout) in come {
                     given.push(vec![(buffers[*k].clone(), layout.clone())]);

@@ -1,0 +1,356 @@
+//! In which layouts each call of a graph can be computed, and what that costs.
+//!
+//! Convolutions have the layouts of every policy, and the logical one; each of their operands may also
+//! be logical while the others are not. Every other call can be computed in the layouts that its
+//! operands and results may come in, as far as its accesses propagate them
+//! ([`crate::layout::propagate`]): found by passing over the graph, forwards and backwards, until
+//! there are no new ones.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tilewright_ir::{Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc};
+
+use super::{Flow, Layout, extents};
+use crate::layout::policy::Policy;
+use crate::layout::propagate::Propagation;
+use crate::normal::needed;
+
+/// Layouts of one value that are looked at beside the logical one, the first found.
+const MOST_LAYOUTS: usize = 6;
+/// Passes over the graph after which no more layouts are looked for.
+const MOST_PASSES: usize = 8;
+
+/// What a call costs: the function, and the positions of its arguments that are the same in every run.
+pub type Price<'a> = &'a (dyn Fn(&TensorFunc, &HashSet<usize>) -> f64 + Sync);
+
+/// A value in a layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) value: u64,
+    pub(super) layout: Layout,
+}
+
+/// A way to compute a call.
+#[derive(Clone)]
+pub(super) struct Way {
+    /// The layouts of all arguments, then of the results; empty for a call that has no choice.
+    pub(super) layouts: Vec<Layout>,
+    /// The policy that says so, for a convolution; `Some(None)` for the logical layout.
+    pub(super) policy: Option<Option<Policy>>,
+    pub(super) reads: Vec<Place>,
+    pub(super) writes: Vec<Place>,
+    /// In cycles.
+    pub(super) cost: f64,
+}
+
+/// A binding of the graph with the ways to compute it.
+pub(super) struct Node {
+    pub(super) var: GraphVar,
+    pub(super) func: Arc<str>,
+    pub(super) ways: Vec<Way>,
+}
+
+/// A call whose layouts are open.
+struct Open {
+    node: usize,
+    name: Arc<str>,
+    func: Arc<TensorFunc>,
+    args: Vec<GraphExpr>,
+    outs: Vec<GraphVar>,
+    buffers: Vec<Buffer>,
+    /// Which arguments are constant.
+    free: Vec<bool>,
+    found: Vec<(Vec<Layout>, Option<Policy>, Arc<Propagation>)>,
+    /// Layouts of arguments and results whose propagation was tried.
+    tried: HashSet<(usize, Layout)>,
+}
+
+impl Open {
+    /// The values of arguments and results that are not constant, with their positions.
+    fn values(&self) -> Vec<(usize, u64)> {
+        let args = self.args.iter().zip(&self.free).enumerate().filter(|(_, (_, free))| !**free);
+        let args = args.filter_map(|(k, (e, _))| match e {
+            GraphExpr::Var(v) => Some((k, v.id())),
+            _ => None,
+        });
+        let outs = self.outs.iter().enumerate().map(|(k, v)| (self.args.len() + k, v.id()));
+        args.chain(outs).collect()
+    }
+}
+
+/// What is known of the layouts of values.
+#[derive(Default)]
+struct Layouts {
+    of: HashMap<u64, Vec<Layout>>,
+    changed: bool,
+}
+
+impl Layouts {
+    fn add(&mut self, value: u64, layout: &Layout) {
+        let all = self.of.entry(value).or_default();
+        if !layout.is_identity() && all.len() < MOST_LAYOUTS && !all.contains(layout) {
+            all.push(layout.clone());
+            self.changed = true;
+        }
+    }
+}
+
+impl Flow<'_, '_> {
+    /// Every binding of a graph that depends on its arguments, with the ways to compute it; at least
+    /// one each.
+    pub(super) fn nodes(
+        &mut self,
+        func: &GraphFunc,
+        policies: &[Policy],
+        price: Price<'_>,
+    ) -> Vec<Node> {
+        let constant = self.constants(func);
+        let (mut nodes, mut open, mut layouts) = (Vec::new(), Vec::new(), Layouts::default());
+        let items = self.open_items(func);
+        for b in func.bindings() {
+            if constant.contains(&b.var.id()) || items.contains(&b.var.id()) {
+                continue;
+            }
+            let func = match &b.value {
+                GraphExpr::CallTir { func, .. } => func.clone(),
+                _ => "".into(),
+            };
+            let ways = self.fixed(b, &constant, &mut layouts);
+            if ways.is_empty() {
+                open.extend(self.open(b, nodes.len(), &constant));
+            }
+            nodes.push(Node { var: b.var.clone(), func, ways });
+        }
+        let mut memo = HashMap::new();
+        for call in &mut open {
+            self.anchored(call, policies, &mut layouts);
+        }
+        for _ in 0..MOST_PASSES {
+            layouts.changed = false;
+            let last = open.len();
+            for k in (0..last).chain((0..last).rev()) {
+                follow(&mut open[k], &mut layouts, &mut memo);
+            }
+            if !layouts.changed {
+                break;
+            }
+        }
+        for (call, ways) in open.iter().zip(priced(&open, price)) {
+            nodes[call.node].ways = ways;
+        }
+        nodes
+    }
+
+    /// The results of calls with several, whose layouts are open.
+    fn open_items(&self, func: &GraphFunc) -> HashSet<u64> {
+        let open = func.bindings().filter(|b| self.call(b).is_some());
+        let items = open.filter_map(|b| self.items.get(&b.var.id()));
+        items.flatten().map(GraphVar::id).collect()
+    }
+
+    /// Values that are the same in every run.
+    fn constants(&self, func: &GraphFunc) -> HashSet<u64> {
+        let mut all: HashSet<u64> = self.consts.keys().copied().collect();
+        for b in func.bindings() {
+            let (mut reads, mut given) = (false, true);
+            needed(&b.value, &mut |v| {
+                reads = true;
+                given &= all.contains(&v.id());
+            });
+            let computed = matches!(b.value, GraphExpr::CallTir { .. } | GraphExpr::Item(..));
+            if computed && reads && given {
+                all.insert(b.var.id());
+            }
+        }
+        all
+    }
+
+    /// The one way of a binding that has no choice; none for a call that may have several.
+    fn fixed(&self, b: &Binding, constant: &HashSet<u64>, layouts: &mut Layouts) -> Vec<Way> {
+        let id = b.var.id();
+        let logical = |v: &GraphVar| Place {
+            value: v.id(),
+            layout: Layout::identity(&extents(v).unwrap_or_default()),
+        };
+        let way = |reads: Vec<Place>, writes: Vec<Place>| {
+            vec![Way { layouts: Vec::new(), policy: None, reads, writes, cost: 0.0 }]
+        };
+        if let Some((from, layout, ..)) = self.packs.get(&id) {
+            layouts.add(from.id(), layout);
+            let read = Place { value: from.id(), layout: layout.clone() };
+            return way(vec![read], vec![logical(&b.var)]);
+        }
+        if let Some((from, layout)) = self.crops.get(&id) {
+            layouts.add(id, layout);
+            let write = Place { value: id, layout: layout.clone() };
+            return way(vec![logical(from)], vec![write]);
+        }
+        if self.call(b).is_some() {
+            return Vec::new();
+        }
+        let mut reads = Vec::new();
+        needed(&b.value, &mut |v| {
+            let place = logical(v);
+            if !constant.contains(&v.id()) && !reads.contains(&place) {
+                reads.push(place);
+            }
+        });
+        way(reads, vec![logical(&b.var)])
+    }
+
+    /// A call whose layouts are open.
+    fn open(&self, b: &Binding, node: usize, constant: &HashSet<u64>) -> Option<Open> {
+        let (func, outs) = self.call(b)?;
+        let GraphExpr::CallTir { func: name, args, .. } = &b.value else { return None };
+        let free = args.iter().map(|a| match a {
+            GraphExpr::Var(v) => constant.contains(&v.id()),
+            _ => true,
+        });
+        Some(Open {
+            node,
+            name: name.clone(),
+            buffers: func.buffers().cloned().collect(),
+            func,
+            free: free.collect(),
+            args: args.clone(),
+            outs,
+            found: Vec::new(),
+            tried: HashSet::new(),
+        })
+    }
+
+    /// The layouts that the policies say for a convolution: of all its operands, and of all but the
+    /// data or the result.
+    fn anchored(&self, call: &mut Open, policies: &[Policy], layouts: &mut Layouts) {
+        for policy in policies {
+            let Some(given) = policy.layouts(&call.func) else { continue };
+            let logical = |k: usize| {
+                let mut given = given.clone();
+                let at = &mut given[k].1;
+                *at = Layout::identity(&at.logical);
+                given
+            };
+            // Data, weights, result.
+            for given in [given.clone(), logical(0), logical(2)] {
+                if let Ok(p) = Propagation::new(&call.func, &given) {
+                    add(call, Arc::new(p), Some(*policy), layouts);
+                }
+            }
+        }
+    }
+}
+
+/// Adds a way to compute a call, unless it is there; the logical one always is.
+fn add(call: &mut Open, p: Arc<Propagation>, policy: Option<Policy>, layouts: &mut Layouts) {
+    let all = p.params();
+    let new = !all.iter().all(Layout::is_identity) && call.found.iter().all(|f| f.0 != all);
+    if new {
+        for (k, value) in call.values() {
+            layouts.add(value, &all[k]);
+        }
+        call.found.push((all, policy, p));
+    }
+}
+
+/// What follows from a layout of one operand of a function.
+type Memo = HashMap<(Arc<str>, usize, Layout), Option<Arc<Propagation>>>;
+
+/// Looks for ways to compute a call in the layouts that its operands and results come in.
+fn follow(call: &mut Open, layouts: &mut Layouts, memo: &mut Memo) {
+    let is_anchor = call.found.iter().any(|f| f.1.is_some());
+    for (k, value) in call.values() {
+        for layout in layouts.of.get(&value).cloned().unwrap_or_default() {
+            if is_anchor || !call.tried.insert((k, layout.clone())) {
+                continue;
+            }
+            let key = (call.name.clone(), k, layout);
+            let propagation = memo.entry(key).or_insert_with_key(|(_, k, layout)| {
+                let given = [(call.buffers[*k].clone(), layout.clone())];
+                Propagation::new(&call.func, &given).ok().map(Arc::new)
+            });
+            if let Some(p) = propagation.clone() {
+                add(call, p, None, layouts);
+            }
+        }
+    }
+}
+
+/// What each call costs in each way; ways whose code cannot be made are left out. Functions are
+/// priced by several threads.
+fn priced(open: &[Open], price: Price<'_>) -> Vec<Vec<Way>> {
+    type Key<'a> = (&'a str, Option<&'a [Layout]>, &'a [bool]);
+    let mut jobs: Vec<(Key<'_>, &Open, Option<&Propagation>)> = Vec::new();
+    let mut known: HashMap<Key<'_>, usize> = HashMap::new();
+    for call in open {
+        let ways = call.found.iter().map(|f| (Some(&f.0[..]), Some(&*f.2)));
+        for (layouts, propagation) in ways.chain([(None, None)]) {
+            let key = (&*call.name, layouts, &call.free[..]);
+            known.entry(key).or_insert_with(|| {
+                jobs.push((key, call, propagation));
+                jobs.len() - 1
+            });
+        }
+    }
+    let one = |call: &Open, propagation: Option<&Propagation>| -> Option<f64> {
+        let free = (0..call.free.len()).filter(|k| call.free[*k]).collect();
+        let Some(p) = propagation else { return Some(price(&call.func, &free)) };
+        let pads: Vec<Option<Expr>> =
+            call.buffers.iter().map(|b| Some(Expr::constant(0.0, b.dtype()))).collect();
+        let made = p.build(&pads).ok()?;
+        Some(price(&made.func, &free))
+    };
+    let threads =
+        std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len().max(1));
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let mut costs: Vec<Option<f64>> = vec![None; jobs.len()];
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut done = Vec::new();
+                    loop {
+                        let k = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                        let Some((_, call, propagation)) = jobs.get(k) else { return done };
+                        done.push((k, one(call, *propagation)));
+                    }
+                })
+            })
+            .collect();
+        for worker in workers {
+            for (k, cost) in worker.join().unwrap_or_default() {
+                costs[k] = cost;
+            }
+        }
+    });
+    let logical = |call: &Open| -> Vec<Layout> {
+        let shape = |b: &Buffer| b.const_shape().unwrap_or_default();
+        call.buffers.iter().map(|b| Layout::identity(&shape(b))).collect()
+    };
+    let way = |call: &Open, all: &[Layout], policy: Option<Option<Policy>>, cost: f64| {
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for (k, value) in call.values() {
+            let place = Place { value, layout: all[k].clone() };
+            let list = if k < call.args.len() { &mut reads } else { &mut writes };
+            if !list.contains(&place) {
+                list.push(place);
+            }
+        }
+        Way { layouts: all.to_vec(), policy, reads, writes, cost }
+    };
+    open.iter()
+        .map(|call| {
+            let cost = |layouts| {
+                let key = (&*call.name, layouts, &call.free[..]);
+                known.get(&key).and_then(|k| costs[*k])
+            };
+            let anchor = call.found.iter().any(|f| f.1.is_some());
+            let own =
+                way(call, &logical(call), anchor.then_some(None), cost(None).unwrap_or_default());
+            let others = call.found.iter().filter_map(|(all, policy, _)| {
+                Some(way(call, all, policy.map(Some), cost(Some(&all[..]))?))
+            });
+            [own].into_iter().chain(others).collect()
+        })
+        .collect()
+}

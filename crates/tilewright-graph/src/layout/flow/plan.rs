@@ -1,0 +1,252 @@
+//! `plan_layout`: the layouts of a whole graph, chosen at once.
+//!
+//! What each call costs in each layout ([`super::candidates`]), and what the conversions between them
+//! cost, is one problem, which is solved exactly ([`tilewright_plan`]). The flow then computes every
+//! call as the solution says.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tilewright_ir::{Error, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc};
+use tilewright_plan as solver;
+
+use super::candidates::{Node, Place, Price, Way};
+use super::versions::moved;
+use super::{Anchor, Flow, FlowOptions, Layout, Left, extents};
+use crate::functions::Functions;
+use crate::layout::policy::Policy;
+use crate::normal::{changed_graphs, needed};
+
+/// Cycles for a byte that a conversion reads or writes (measured: 1.3 to 3.8 cycles for a float that
+/// is moved, which are 8 bytes).
+const CONVERT: f64 = 0.3;
+/// Cycles that a conversion costs beside what it moves.
+const CALL: f64 = 500.0;
+
+/// What [`plan_layout`] may do.
+pub struct PlanOptions<'a> {
+    /// The layouts of convolutions to choose from, beside the logical one.
+    pub policies: &'a [Policy],
+    /// What a call costs, in cycles.
+    pub price: Price<'a>,
+    /// For each graph function, after which the best plan found is taken.
+    pub time_limit: Duration,
+    /// What is decided beforehand: of the call that makes a value, by name, how it is computed.
+    pub fixed: &'a [(Arc<str>, Option<Policy>)],
+}
+
+/// The plan of a graph function.
+pub struct Planned {
+    /// The name of the graph function.
+    pub graph: Arc<str>,
+    /// What was to be decided, in cycles.
+    pub problem: solver::Problem,
+    /// What was decided.
+    pub plan: solver::Plan,
+}
+
+/// Chooses the layouts of every graph function, and computes it in them. Second, the plans, and the
+/// conversions that are left at run time.
+///
+/// # Errors
+/// Those of [`flow_layout`](super::flow_layout); `Input` where nothing has a name of
+/// [`PlanOptions::fixed`], or cannot be computed so.
+pub fn plan_layout(
+    module: &Module,
+    options: &PlanOptions<'_>,
+    why: &mut Remarks,
+) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
+    let mut functions = Functions::new(module);
+    let (mut left, mut plans) = (Vec::new(), Vec::new());
+    let names: Vec<Arc<str>> = module.graphs().map(|(name, _)| name.clone()).collect();
+    let mut names = names.into_iter();
+    let graphs = changed_graphs(module, |normal| {
+        let graph = names.next().unwrap_or_default();
+        let flow_options = FlowOptions::default();
+        let mut trial = Flow::new(normal, &flow_options, &mut functions, why)?;
+        let nodes = trial.nodes(normal, options.policies, options.price);
+        let (problem, plan) = solved(normal, &nodes, options)?;
+        let mut chosen: HashMap<u64, &Way> = HashMap::new();
+        for (node, call) in nodes.iter().zip(&plan.calls) {
+            let way = &node.ways[call.choice];
+            if !way.layouts.is_empty() {
+                chosen.insert(node.var.id(), way);
+            }
+        }
+        let anchors = |v: &GraphVar, f: &TensorFunc| {
+            let way = chosen.get(&v.id())?;
+            let layouts = f.buffers().cloned().zip(way.layouts.iter().cloned()).collect();
+            Some(Anchor { layouts, zero: way.policy.is_some() })
+        };
+        let flow_options = FlowOptions { anchors: &anchors, physical_outputs: false };
+        let mut flow = Flow::new(normal, &flow_options, &mut functions, why)?;
+        flow.backward(normal);
+        let new = flow.forward(normal);
+        left.append(&mut flow.left);
+        plans.push(Planned { graph, problem, plan });
+        new
+    })?;
+    Ok((functions.finish(&graphs, |_, f| f.clone()), plans, left))
+}
+
+/// The problem of a graph function, and its solution.
+fn solved(
+    func: &GraphFunc,
+    nodes: &[Node],
+    options: &PlanOptions<'_>,
+) -> Result<(solver::Problem, solver::Plan)> {
+    let problem = problem(func, nodes);
+    let mut given = solver::Options { time_limit: options.time_limit, ..Default::default() };
+    for (name, policy) in options.fixed {
+        let call = nodes.iter().position(|n| *n.var.name() == *name);
+        let call = call.ok_or_else(|| Error::input(format!("no call makes `{name}`")))?;
+        let way = nodes[call].ways.iter().position(|w| w.policy == Some(*policy));
+        let way = way.ok_or_else(|| {
+            Error::input(format!("the call that makes `{name}` cannot be computed in this layout"))
+        })?;
+        given.fixed.insert(call, way);
+    }
+    let failed = |e: solver::Error| Error::internal(format!("the layouts of a graph: {e}"));
+    let mut plan = solver::solve(&problem, &given).map_err(failed)?;
+    // The best that each policy can do for all convolutions.
+    let all = options.policies.iter().map(|p| (p.to_string(), Some(*p)));
+    for (name, policy) in all.chain([("none".to_owned(), None)]) {
+        let mut same = given.clone();
+        for (k, node) in nodes.iter().enumerate() {
+            let way = node.ways.iter().position(|w| w.policy == Some(policy));
+            match (policy, way) {
+                (_, Some(way)) => same.fixed.insert(k, way),
+                // Nothing is changed at all.
+                (None, None) => same.fixed.insert(k, 0),
+                (Some(_), None) => None,
+            };
+        }
+        if let Ok(fixed) = solver::solve(&problem, &same) {
+            plan.alternatives.insert(name, fixed.objective.into());
+        }
+    }
+    Ok((problem, plan))
+}
+
+/// The layouts of values, and the calls, as the solver takes them.
+fn problem(func: &GraphFunc, nodes: &[Node]) -> solver::Problem {
+    let mut tensors = Tensors::default();
+    for p in &func.params {
+        tensors.arrive(p, true);
+    }
+    for b in func.bindings() {
+        tensors.arrive(&b.var, false);
+    }
+    let calls = nodes.iter().map(|node| {
+        let alternatives = node.ways.iter().map(|way| {
+            let uses = |places: &[Place], tensors: &mut Tensors| {
+                places.iter().filter_map(|place| tensors.place(place)).collect()
+            };
+            solver::Alternative {
+                name: name(way),
+                cost: (way.cost.max(0.0) as u64).into(),
+                reads: uses(&way.reads, &mut tensors),
+                writes: uses(&way.writes, &mut tensors),
+            }
+        });
+        let alternatives = alternatives.collect();
+        solver::Call { name: node.var.name().to_string(), alternatives }
+    });
+    let calls: Vec<solver::Call> = calls.collect();
+    needed(&func.ret, &mut |v| {
+        let layout = Layout::identity(&extents(v).unwrap_or_default());
+        if let Some(used) = tensors.place(&Place { value: v.id(), layout }) {
+            let required = &mut tensors.list[used.tensor].required;
+            if !required.contains(&used.layout) {
+                required.push(used.layout);
+            }
+        }
+    });
+    tensors.finish(calls)
+}
+
+/// What an alternative is called.
+fn name(way: &Way) -> String {
+    let physical = way.layouts.iter().find(|l| !l.is_identity());
+    match (way.policy, physical) {
+        (Some(Some(policy)), _) => policy.to_string(),
+        (_, None) => "logical".to_owned(),
+        (_, Some(layout)) => layout.to_string(),
+    }
+}
+
+/// The values of a graph function by number.
+#[derive(Default)]
+struct Tensors {
+    list: Vec<solver::Tensor>,
+    vars: Vec<GraphVar>,
+    layouts: Vec<Vec<Layout>>,
+    number: HashMap<u64, usize>,
+}
+
+impl Tensors {
+    fn arrive(&mut self, v: &GraphVar, given: bool) {
+        self.number.insert(v.id(), self.list.len());
+        let layout = Layout::identity(&extents(v).unwrap_or_default());
+        self.list.push(solver::Tensor {
+            name: v.name().to_string(),
+            layouts: vec![layout.to_string()],
+            given: given.then_some(0),
+            required: Vec::new(),
+            conversions: Vec::new(),
+        });
+        self.vars.push(v.clone());
+        self.layouts.push(vec![layout]);
+    }
+
+    fn place(&mut self, place: &Place) -> Option<solver::Use> {
+        let tensor = *self.number.get(&place.value)?;
+        let all = &mut self.layouts[tensor];
+        let layout = all.iter().position(|l| *l == place.layout).unwrap_or_else(|| {
+            all.push(place.layout.clone());
+            self.list[tensor].layouts.push(place.layout.to_string());
+            all.len() - 1
+        });
+        Some(solver::Use { tensor, layout })
+    }
+
+    /// The problem, with what conversions cost, of the values that calls read or make.
+    fn finish(mut self, mut calls: Vec<solver::Call>) -> solver::Problem {
+        for (k, tensor) in self.list.iter_mut().enumerate() {
+            let cost = |from: &Layout, to: &Layout| match moved(&self.vars[k], from, to) {
+                0 => solver::Cost::ZERO,
+                bytes => ((bytes as f64 * CONVERT + CALL) as u64).into(),
+            };
+            let all = &self.layouts[k];
+            tensor.conversions =
+                all.iter().map(|from| all.iter().map(|to| cost(from, to)).collect()).collect();
+        }
+        // Constants are made by no call, and converted when compiling.
+        let mut made: Vec<bool> = self.list.iter().map(|t| t.given.is_some()).collect();
+        let writes = calls.iter().flat_map(|c| &c.alternatives[0].writes);
+        writes.for_each(|w| made[w.tensor] = true);
+        let mut next = 0;
+        let new: Vec<Option<usize>> = made
+            .iter()
+            .map(|made| {
+                next += usize::from(*made);
+                made.then(|| next - 1)
+            })
+            .collect();
+        let keep = |uses: &mut Vec<solver::Use>| {
+            uses.retain_mut(|used| {
+                let found = new[used.tensor];
+                used.tensor = found.unwrap_or(0);
+                found.is_some()
+            });
+        };
+        for alternative in calls.iter_mut().flat_map(|c| &mut c.alternatives) {
+            keep(&mut alternative.reads);
+            keep(&mut alternative.writes);
+        }
+        let mut made = made.into_iter();
+        self.list.retain(|_| made.next().unwrap_or(false));
+        solver::Problem { tensors: self.list, calls }
+    }
+}
