@@ -6,16 +6,20 @@
 
 use std::collections::HashSet;
 
+use tilewright_analysis::index::simplify;
 use tilewright_analysis::{Stage, stages};
-use tilewright_ir::{Attr, IterKind, TensorFunc};
+use tilewright_ir::interval::Ranges;
+use tilewright_ir::visit::Subst;
+use tilewright_ir::{Attr, Buffer, Expr, Fold, TensorFunc, Var};
 use tilewright_schedule::FREE_LAYOUT;
 use tilewright_target::Target;
 
-use crate::contraction::{Axis, steps};
 use crate::{contraction, tile};
 
 /// Cycles of an access of a vector, or of one element where there are no vectors.
 const ACCESS: f64 = 1.0;
+/// Cycles of a step of a reduction, whose result stays in a register (measured: grouped convolutions).
+const REDUCE: f64 = 0.7;
 /// Cycles that a call costs beside its work.
 const CALL: f64 = 500.0;
 
@@ -41,22 +45,38 @@ pub fn price(func: &TensorFunc, free: &HashSet<usize>, target: &Target) -> f64 {
     CALL + (0..stages.len()).map(one).sum::<f64>()
 }
 
-/// Cycles of a stage without tiles, which LLVM vectorises where all accesses move by at most one cell.
+/// Cycles of a stage without tiles, which is computed by vectors where all accesses move by at most
+/// one cell along an axis.
 fn untiled(stage: &Stage, target: &Target) -> f64 {
-    let iters = stage.iters().enumerate();
-    let axes: Vec<Axis> =
-        iters.map(|(k, (var, extent, kind))| Axis::new(k, var, extent, kind)).collect();
     let lanes = target.vectors.lanes(stage.buffer.dtype().bytes());
     let mut touched = stage.loads();
     touched.push((stage.buffer.clone(), stage.indices.clone()));
-    let moves: Vec<Option<Vec<i64>>> = touched.iter().map(|(b, at)| steps(b, at, &axes)).collect();
-    let is_near = |k: usize| {
-        axes[k].kind == IterKind::Spatial
-            && axes[k].extent >= lanes
-            && moves.iter().all(|m| m.as_ref().is_some_and(|m| (0..=1).contains(&m[k])))
-    };
-    let vectors = (0..axes.len()).any(is_near);
-    let iterations: f64 = axes.iter().map(|a| a.extent as f64).product();
+    let mut near = stage.iters().filter(|(_, extent, _)| *extent >= lanes);
+    let vectors = near.any(|(var, ..)| {
+        touched.iter().all(|(buffer, at)| matches!(step(buffer, at, var), Some(0 | 1)))
+    });
+    let iterations: f64 = stage.iters().map(|(_, extent, _)| extent as f64).product();
     let each = if vectors { lanes as f64 } else { 1.0 };
-    iterations / each * touched.len() as f64 * ACCESS
+    let work = match stage.reduction() {
+        Some(_) => REDUCE,
+        None => touched.len() as f64 * ACCESS,
+    };
+    iterations / each * work
+}
+
+/// By how many cells an access moves along a variable; `None` where that is not the same everywhere.
+fn step(buffer: &Buffer, at: &[Expr], var: &Var) -> Option<i64> {
+    let shape = buffer.const_shape()?;
+    let mut next = Subst::vars([(var.clone(), var.expr() + 1)]);
+    let mut stride = 1i64;
+    let mut sum = 0i64;
+    for (index, extent) in at.iter().zip(&shape).rev() {
+        if index.mentions(var) {
+            let moved = next.expr(index) - index;
+            let moved = simplify(&moved, &Ranges::default()).as_int()?;
+            sum = sum.checked_add(moved.checked_mul(stride)?)?;
+        }
+        stride = stride.checked_mul(*extent)?;
+    }
+    Some(sum)
 }

@@ -13,8 +13,8 @@ use tilewright::{Error, Module, OptLevel, Options, Result, Target};
 use super::progress::Bar;
 use super::talk;
 
-/// The layout that is chosen by estimated time.
-const AUTO: &str = "auto";
+/// The layouts that are chosen by estimated time.
+pub const PLAN: &str = "plan";
 
 /// How native code is made.
 #[derive(clap::Args, Default)]
@@ -47,42 +47,44 @@ pub struct Native {
     /// An object file or shared library with C functions that the model calls.
     #[arg(long, value_name = "FILE")]
     link: Vec<PathBuf>,
-    /// How the tensors of the model lie in memory: as in the model, in a fixed layout, or whichever of
-    /// `none` and `nhwc` is estimated to be faster.
-    #[arg(long, value_name = "auto|none|nhwc|nchw8c|nchw16c", default_value = "auto")]
-    layout: String,
+    /// How the tensors of the model lie in memory: as planned for the whole model by estimated time,
+    /// as in the model, or with all convolutions in one layout. The default is `plan`.
+    #[arg(long, value_name = "plan|none|nhwc|nchw8c|nchw16c")]
+    layout: Option<String>,
 }
 
 impl Native {
-    /// The module in the layout that was chosen, and the conversions that are left in it.
+    /// The module in its layout, and the conversions that are left in it.
     pub fn lay_out(&self, module: Module) -> Result<(Module, Vec<Left>)> {
-        // Layouts are for loops that are found.
-        match self.layout == AUTO && !self.no_schedule {
-            true => layout::choose(&module, &self.target()?, &mut Remarks::new()),
-            false => self.lay_out_as_told(module),
+        match &self.layout {
+            Some(_) => self.lay_out_as_told(module),
+            // Layouts are for loops that are found.
+            None if self.no_schedule => Ok((module, Vec::new())),
+            None => layout::choose(&module, &self.target()?, &mut Remarks::new()),
         }
     }
 
     /// The same for a layout that was named; otherwise the module stays as it is.
     pub fn lay_out_as_told(&self, module: Module) -> Result<(Module, Vec<Left>)> {
-        let named = (self.layout != AUTO).then(|| policy(&self.layout)).transpose()?.flatten();
-        match named {
+        let mut why = Remarks::new();
+        match self.layout.as_deref() {
             None => Ok((module, Vec::new())),
-            Some(policy) => layout::apply(&module, policy, &mut Remarks::new()),
+            Some(PLAN) => layout::choose(&module, &self.target()?, &mut why),
+            Some(name) => match policy(name)? {
+                None => Ok((module, Vec::new())),
+                Some(policy) => layout::apply(&module, policy, &mut why),
+            },
         }
     }
 
     /// The machine to make code for.
-    fn target(&self) -> Result<Target> {
-        match self.cpu.as_str() {
-            "native" => LlvmBackend.host(),
-            cpu => target(cpu),
-        }
+    pub fn target(&self) -> Result<Target> {
+        target(&self.cpu)
     }
 
     /// Whether a layout was chosen.
     pub fn has_layout(&self) -> bool {
-        self.layout != "none"
+        self.layout.as_deref() != Some("none")
     }
 
     /// The library's options.
@@ -119,16 +121,18 @@ impl Native {
 pub fn policy(name: &str) -> Result<Option<Policy>> {
     match name {
         "none" => Ok(None),
-        "plan" => Err(Error::refused("--layout plan is not available yet")
-            .help("give one of the fixed layouts: nhwc, nchw8c, nchw16c")),
         name => name.parse().map(Some),
     }
 }
 
-/// This machine's kind with another CPU.
-fn target(cpu: &str) -> Result<Target> {
+/// This machine with the CPU of this name; `native` is its own.
+pub fn target(cpu: &str) -> Result<Target> {
     let backend = LlvmBackend;
-    let target = Target::new(backend.host()?.triple, cpu, "");
+    let host = backend.host()?;
+    if cpu == "native" {
+        return Ok(host);
+    }
+    let target = Target::new(host.triple, cpu, "");
     backend.check_target(&target).map_err(|e| e.context("--cpu"))?;
     Ok(target)
 }

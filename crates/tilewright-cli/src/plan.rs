@@ -1,26 +1,37 @@
-//! `tilewright plan`: which layout conversions a model is left with, and why.
+//! `tilewright plan`: the layouts of a model, what they cost, and which conversions are left.
 
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
-use tilewright::unstable::graph::layout::Left;
+use serde_json::{Value, json};
+use tilewright::unstable::graph::layout::flow::Planned;
+use tilewright::unstable::graph::layout::{Layout, Left};
 use tilewright::unstable::ir::Remarks;
-use tilewright::unstable::ir::show::{is_hidden, visible};
+use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::layout;
+use tilewright::unstable::plan::{Certificate, Cost, Options, Plan, solve};
+use tilewright::{Error, Result};
 
 use super::given::Given;
-use super::native::policy;
+use super::native::{PLAN, policy, target};
 use super::{Answer, Outcome, report};
 
-/// Show which layout conversions a model is left with, and why.
+/// Show the layouts of a model: what each call is computed in and costs, and what is left to convert.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// An ONNX model, or TVMScript with a graph function, or `-` for TVMScript from standard input.
     model: PathBuf,
-    /// The layout of convolutions; everything else follows where it can.
-    #[arg(long, value_name = "none|nhwc|nchw8c|nchw16c", default_value = "none")]
+    /// The layouts: those that are best for the whole model, or one for all convolutions; everything
+    /// else follows where it can.
+    #[arg(long, value_name = "plan|none|nhwc|nchw8c|nchw16c", default_value = PLAN)]
     layout: String,
+    /// The CPU to plan for, as LLVM calls it.
+    #[arg(long, value_name = "NAME", default_value = "native")]
+    cpu: String,
+    /// What a plan costs in which the call that makes a value is computed in a layout.
+    #[arg(long = "what-if", value_name = "VALUE=LAYOUT")]
+    what_if: Vec<String>,
     #[command(flatten)]
     given: Given,
     /// Print JSON.
@@ -32,60 +43,197 @@ pub struct Arguments {
 }
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
-    let policy = policy(&arguments.layout)?;
+    let named = (arguments.layout != PLAN).then(|| policy(&arguments.layout)).transpose()?;
+    if named.is_some() && !arguments.what_if.is_empty() {
+        return Err(Error::input("--what-if asks about the plan, not about one layout").into());
+    }
+    let target = target(&arguments.cpu)?;
     let module = arguments.given.load(&arguments.model)?.0;
     let mut why = Remarks::new();
-    let left = match policy {
-        None => Vec::new(),
-        Some(policy) => layout::apply(&module, policy, &mut why)?.1,
+    let (plans, left) = match named {
+        Some(None) => (Vec::new(), Vec::new()),
+        Some(Some(policy)) => (Vec::new(), layout::apply(&module, policy, &mut why)?.1),
+        None => {
+            let (_, plans, left) = layout::plan(&module, &target, &mut why)?;
+            (plans, left)
+        }
     };
     if arguments.explain {
         report::remarks(&why);
     }
-    match arguments.json {
-        true => writeln!(out, "{}", json(&left))?,
-        false => {
-            for l in &left {
-                writeln!(out, "{}: {} bytes", visible(&l.value), l.bytes)?;
-                writeln!(out, "  from {}\n  to   {}", l.from, l.to)?;
-                writeln!(out, "  because {}", visible(&l.reason))?;
+    let others = arguments.what_if.iter().map(|text| what_if(text, &plans));
+    let others = others.collect::<Result<Vec<WhatIf>>>()?;
+    match (arguments.json, &plans[..]) {
+        (true, []) => writeln!(out, "{:#}", list(&left))?,
+        (true, [one]) => writeln!(out, "{:#}", object(one, &left, &others))?,
+        (true, several) => {
+            let all: Vec<Value> = several.iter().map(|p| object(p, &[], &[])).collect();
+            writeln!(out, "{:#}", json!({"graphs": all, "left": list(&left)}))?;
+        }
+        (false, plans) => {
+            for planned in plans {
+                calls(planned, out)?;
+                tensors(planned, out)?;
             }
-            let bytes: u64 = left.iter().map(|l| l.bytes).sum();
-            writeln!(out, "{} conversions, {bytes} bytes", left.len())?;
+            conversions(&left, out)?;
+            for planned in plans {
+                totals(planned, out)?;
+            }
+            for other in &others {
+                let change = other.cost as i128 - i128::from(other.plan);
+                writeln!(out, "what if {}: {} cycles ({change:+})", other.text, other.cost)?;
+            }
         }
     }
     Ok(Answer::Yes)
 }
 
-/// The list as JSON, one conversion a line.
-fn json(left: &[Left]) -> String {
-    let mut text = String::from("[");
-    for (n, l) in left.iter().enumerate() {
-        let sep = if n == 0 { "" } else { "," };
-        let (from, to) = (l.from.to_string(), l.to.to_string());
-        let _ = write!(
-            text,
-            "{sep}\n  {{\"value\": {}, \"from\": {}, \"to\": {}, \"bytes\": {}, \"reason\": {}}}",
-            quoted(&l.value),
-            quoted(&from),
-            quoted(&to),
-            l.bytes,
-            quoted(&l.reason)
-        );
-    }
-    text + if left.is_empty() { "]" } else { "\n]" }
+/// A plan in which something is fixed.
+struct WhatIf {
+    text: String,
+    /// What it costs, and what the plan costs without.
+    cost: u64,
+    plan: u64,
 }
 
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c if is_hidden(c) => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
+/// Solves again with one choice fixed.
+fn what_if(text: &str, plans: &[Planned]) -> Result<WhatIf> {
+    let Some((value, wanted)) = text.split_once('=') else {
+        return Err(Error::input(format!("`--what-if {text}`: expected VALUE=LAYOUT")));
+    };
+    policy(wanted)?;
+    let found = plans.iter().find_map(|p| {
+        let call = p.problem.calls.iter().position(|c| c.name == value)?;
+        Some((p, call))
+    });
+    let Some((planned, call)) = found else {
+        return Err(Error::input(format!("`--what-if {text}`: no call makes `{value}`")));
+    };
+    let ways = &planned.problem.calls[call].alternatives;
+    let name = if wanted == "none" { LOGICAL } else { wanted };
+    let mut costs = Vec::new();
+    // An operand may keep its layout: there may be several ways of one name.
+    for (way, _) in ways.iter().enumerate().filter(|(_, a)| a.name == name) {
+        let options = Options { fixed: BTreeMap::from([(call, way)]), ..Options::default() };
+        costs.extend(solve(&planned.problem, &options).ok().map(|plan| plan.objective));
+    }
+    let Some(cost) = costs.into_iter().min() else {
+        let all: Vec<&str> = ways.iter().map(|a| &*a.name).collect();
+        return Err(Error::input(format!("the call that makes `{value}` cannot be computed so"))
+            .note(format!("it can be computed as: {}", all.join(", "))));
+    };
+    Ok(WhatIf { text: text.to_owned(), cost, plan: planned.plan.objective })
+}
+
+/// What the model's own layout is called among the alternatives of a call.
+const LOGICAL: &str = "logical";
+
+/// Calls that have a choice, each with its rivals.
+fn calls(planned: &Planned, out: &mut impl Write) -> std::io::Result<()> {
+    writeln!(out, "calls, in cycles:")?;
+    for (call, chosen) in planned.problem.calls.iter().zip(&planned.plan.calls) {
+        if call.alternatives.len() < 2 {
+            continue;
+        }
+        let rivals = call.alternatives.iter().enumerate().filter(|(k, _)| *k != chosen.choice);
+        let rivals: Vec<String> =
+            rivals.map(|(_, a)| format!("{} {}", short(&a.name), show(a.cost))).collect();
+        let name = visible(&call.name);
+        writeln!(
+            out,
+            "  {name}: {} {} ({})",
+            short(&chosen.chosen),
+            chosen.cost,
+            rivals.join(", ")
+        )?;
+    }
+    Ok(())
+}
+
+/// Values that are not in the model's own layout, and how much of each is padding.
+fn tensors(planned: &Planned, out: &mut impl Write) -> std::io::Result<()> {
+    writeln!(out, "tensors:")?;
+    for (k, tensor) in planned.plan.tensors.iter().enumerate() {
+        let layout = &planned.layouts[k][tensor.layout];
+        if layout.is_identity() {
+            continue;
+        }
+        let (name, waste) = (visible(&tensor.name), waste(layout));
+        match waste > 0.0 {
+            true => writeln!(out, "  {name}: {layout}, {:.1} % padding", 100.0 * waste)?,
+            false => writeln!(out, "  {name}: {layout}")?,
         }
     }
-    out + "\""
+    Ok(())
+}
+
+/// The part of a tensor in a layout that is padding.
+fn waste(layout: &Layout) -> f64 {
+    let cells = |extents: &[i64]| extents.iter().map(|n| *n as f64).product::<f64>();
+    let (data, all) = (cells(&layout.logical), cells(&layout.physical()));
+    if all > 0.0 { 1.0 - data / all } else { 0.0 }
+}
+
+/// What is left to convert at run time, and why.
+fn conversions(left: &[Left], out: &mut impl Write) -> std::io::Result<()> {
+    for l in left {
+        writeln!(out, "{}: {} bytes", visible(&l.value), l.bytes)?;
+        writeln!(out, "  from {}\n  to   {}", l.from, l.to)?;
+        writeln!(out, "  because {}", visible(&l.reason))?;
+    }
+    let bytes: u64 = left.iter().map(|l| l.bytes).sum();
+    writeln!(out, "{} conversions, {bytes} bytes", left.len())
+}
+
+/// What the plan costs, and what others do.
+fn totals(planned: &Planned, out: &mut impl Write) -> std::io::Result<()> {
+    let Plan { objective, bound, gap, alternatives, .. } = &planned.plan;
+    let others: Vec<String> =
+        alternatives.iter().map(|(name, cost)| format!("{name} {}", show(*cost))).collect();
+    let proof = match bound == objective {
+        true => "proved to be the least".to_owned(),
+        false => format!("at least {bound}, {:.2} % less", 100.0 * gap),
+    };
+    writeln!(out, "plan: {objective} cycles, {proof}; {}", others.join(", "))
+}
+
+/// A layout in one word where it has one, else its index map.
+fn short(name: &str) -> &str {
+    name.split_once(": ").map_or(name, |(_, map)| map)
+}
+
+fn show(cost: Cost) -> String {
+    cost.get().map_or("never".to_owned(), |c| c.to_string())
+}
+
+/// A plan for tools.
+fn object(planned: &Planned, left: &[Left], others: &[WhatIf]) -> Value {
+    let plan = Plan { certificate: Certificate::default(), ..planned.plan.clone() };
+    let tensors = plan.tensors.iter().enumerate().map(|(k, t)| {
+        let layout = &planned.layouts[k][t.layout];
+        json!({"name": t.name, "layout": t.layout_name, "padding": waste(layout)})
+    });
+    let tensors: Vec<Value> = tensors.collect();
+    let conversions = plan.conversions.iter().map(|c| {
+        let tensor = &planned.problem.tensors[c.tensor];
+        let (from, to) = (&tensor.layouts[c.from], &tensor.layouts[c.to]);
+        json!({"value": tensor.name, "from": from, "to": to, "cost": c.cost})
+    });
+    let conversions: Vec<Value> = conversions.collect();
+    let what_if: BTreeMap<&str, u64> = others.iter().map(|o| (&*o.text, o.cost)).collect();
+    json!({
+        "graph": *planned.graph, "objective": plan.objective, "bound": plan.bound, "gap": plan.gap,
+        "alternatives": plan.alternatives, "calls": plan.calls, "tensors": tensors,
+        "conversions": conversions, "left": list(left), "what_if": what_if,
+        "statistics": plan.statistics,
+    })
+}
+
+/// The conversions that are left, for tools.
+fn list(left: &[Left]) -> Value {
+    let one = |l: &Left| {
+        let (from, to) = (l.from.to_string(), l.to.to_string());
+        json!({"value": *l.value, "from": from, "to": to, "bytes": l.bytes, "reason": l.reason})
+    };
+    left.iter().map(one).collect()
 }

@@ -54,7 +54,7 @@ impl FromStr for Policy {
         let named = Policy::NAMES.iter().find(|(name, _)| *name == s);
         named.and_then(|(_, policy)| *policy).ok_or_else(|| {
             Error::input(format!("there is no layout `{s}`"))
-                .help("layouts are nchw8c, nchw16c and nhwc")
+                .help("layouts are plan, none, nchw8c, nchw16c and nhwc")
         })
     }
 }

@@ -1,7 +1,6 @@
 //! Layouts for whole models, from the choice of a policy to what is left to convert at run time.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tilewright_auto::price;
@@ -46,20 +45,18 @@ fn folded(module: &Module, why: &mut Remarks) -> Result<Module> {
 const POLICIES: [Policy; 3] = [Policy::ChannelsLast, Policy::Blocked(16), Policy::Blocked(8)];
 
 /// A module in the layouts that are estimated to be the fastest as a whole. Second, the plans of its
-/// graph functions, and third, the conversions that are left. `fixed` says how the calls that make
-/// some values are computed.
+/// graph functions, and third, the conversions that are left.
 ///
 /// # Errors
-/// As [`apply`], and [`Error::Input`] for what cannot be fixed.
+/// As [`apply`].
 pub fn plan(
     module: &Module,
     target: &Target,
-    fixed: &[(Arc<str>, Option<Policy>)],
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
     well_formed::check_module(module)?;
     let price = |f: &TensorFunc, free: &HashSet<usize>| price::price(f, free, target);
-    let options = PlanOptions { policies: &POLICIES, price: &price, time_limit: TIME, fixed };
+    let options = PlanOptions { policies: &POLICIES, price: &price, time_limit: TIME };
     let (module, plans, left) = plan_layout(&name_outputs(module), &options, why)?;
     check_after("plan_layout", &module)?;
     let module = cancel_layout(&module, why)?;
@@ -81,7 +78,7 @@ pub fn choose(module: &Module, target: &Target, why: &mut Remarks) -> Result<(Mo
     if module.graphs().next().is_none() || !module.tensors().any(|(_, f)| is_convolution(f)) {
         return own();
     }
-    match plan(module, target, &[], why) {
+    match plan(module, target, why) {
         Err(Error::Toolchain(_)) => own(),
         result => result.map(|(module, _, left)| (module, left)),
     }

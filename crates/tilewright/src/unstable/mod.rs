@@ -33,6 +33,7 @@ pub use tilewright_interp as interp;
 pub use tilewright_ir as ir;
 pub use tilewright_onnx as onnx;
 pub use tilewright_ops as ops;
+pub use tilewright_plan as plan;
 pub use tilewright_runtime as runtime;
 pub use tilewright_schedule as schedule;
 pub use tilewright_script as script;

@@ -47,7 +47,6 @@ pub(super) struct Way {
 /// A binding of the graph with the ways to compute it.
 pub(super) struct Node {
     pub(super) var: GraphVar,
-    pub(super) func: Arc<str>,
     pub(super) ways: Vec<Way>,
 }
 
@@ -112,15 +111,11 @@ impl Flow<'_, '_> {
             if constant.contains(&b.var.id()) || items.contains(&b.var.id()) {
                 continue;
             }
-            let func = match &b.value {
-                GraphExpr::CallTir { func, .. } => func.clone(),
-                _ => "".into(),
-            };
             let ways = self.fixed(b, &constant, &mut layouts);
             if ways.is_empty() {
                 open.extend(self.open(b, nodes.len(), &constant));
             }
-            nodes.push(Node { var: b.var.clone(), func, ways });
+            nodes.push(Node { var: b.var.clone(), ways });
         }
         let mut memo = HashMap::new();
         for call in &mut open {

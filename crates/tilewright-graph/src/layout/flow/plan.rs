@@ -32,8 +32,6 @@ pub struct PlanOptions<'a> {
     pub price: Price<'a>,
     /// For each graph function, after which the best plan found is taken.
     pub time_limit: Duration,
-    /// What is decided beforehand: of the call that makes a value, by name, how it is computed.
-    pub fixed: &'a [(Arc<str>, Option<Policy>)],
 }
 
 /// The plan of a graph function.
@@ -44,14 +42,15 @@ pub struct Planned {
     pub problem: solver::Problem,
     /// What was decided.
     pub plan: solver::Plan,
+    /// The layouts of each tensor of the problem.
+    pub layouts: Vec<Vec<Layout>>,
 }
 
 /// Chooses the layouts of every graph function, and computes it in them. Second, the plans, and the
 /// conversions that are left at run time.
 ///
 /// # Errors
-/// Those of [`flow_layout`](super::flow_layout); `Input` where nothing has a name of
-/// [`PlanOptions::fixed`], or cannot be computed so.
+/// Those of [`flow_layout`](super::flow_layout).
 pub fn plan_layout(
     module: &Module,
     options: &PlanOptions<'_>,
@@ -66,7 +65,8 @@ pub fn plan_layout(
         let flow_options = FlowOptions::default();
         let mut trial = Flow::new(normal, &flow_options, &mut functions, why)?;
         let nodes = trial.nodes(normal, options.policies, options.price);
-        let (problem, plan) = solved(normal, &nodes, options)?;
+        let (problem, layouts) = problem(normal, &nodes);
+        let plan = solved(&problem, &nodes, options)?;
         let mut chosen: HashMap<u64, &Way> = HashMap::new();
         for (node, call) in nodes.iter().zip(&plan.calls) {
             let way = &node.ways[call.choice];
@@ -84,31 +84,21 @@ pub fn plan_layout(
         flow.backward(normal);
         let new = flow.forward(normal);
         left.append(&mut flow.left);
-        plans.push(Planned { graph, problem, plan });
+        plans.push(Planned { graph, problem, plan, layouts });
         new
     })?;
     Ok((functions.finish(&graphs, |_, f| f.clone()), plans, left))
 }
 
-/// The problem of a graph function, and its solution.
+/// The solution of a problem, with what each policy would cost.
 fn solved(
-    func: &GraphFunc,
+    problem: &solver::Problem,
     nodes: &[Node],
     options: &PlanOptions<'_>,
-) -> Result<(solver::Problem, solver::Plan)> {
-    let problem = problem(func, nodes);
-    let mut given = solver::Options { time_limit: options.time_limit, ..Default::default() };
-    for (name, policy) in options.fixed {
-        let call = nodes.iter().position(|n| *n.var.name() == *name);
-        let call = call.ok_or_else(|| Error::input(format!("no call makes `{name}`")))?;
-        let way = nodes[call].ways.iter().position(|w| w.policy == Some(*policy));
-        let way = way.ok_or_else(|| {
-            Error::input(format!("the call that makes `{name}` cannot be computed in this layout"))
-        })?;
-        given.fixed.insert(call, way);
-    }
+) -> Result<solver::Plan> {
+    let given = solver::Options { time_limit: options.time_limit, ..Default::default() };
     let failed = |e: solver::Error| Error::internal(format!("the layouts of a graph: {e}"));
-    let mut plan = solver::solve(&problem, &given).map_err(failed)?;
+    let mut plan = solver::solve(problem, &given).map_err(failed)?;
     // The best that each policy can do for all convolutions.
     let all = options.policies.iter().map(|p| (p.to_string(), Some(*p)));
     for (name, policy) in all.chain([("none".to_owned(), None)]) {
@@ -122,15 +112,15 @@ fn solved(
                 (Some(_), None) => None,
             };
         }
-        if let Ok(fixed) = solver::solve(&problem, &same) {
+        if let Ok(fixed) = solver::solve(problem, &same) {
             plan.alternatives.insert(name, fixed.objective.into());
         }
     }
-    Ok((problem, plan))
+    Ok(plan)
 }
 
-/// The layouts of values, and the calls, as the solver takes them.
-fn problem(func: &GraphFunc, nodes: &[Node]) -> solver::Problem {
+/// The layouts of values, and the calls, as the solver takes them; and the layouts of its tensors.
+fn problem(func: &GraphFunc, nodes: &[Node]) -> (solver::Problem, Vec<Vec<Layout>>) {
     let mut tensors = Tensors::default();
     for p in &func.params {
         tensors.arrive(p, true);
@@ -212,7 +202,7 @@ impl Tensors {
     }
 
     /// The problem, with what conversions cost, of the values that calls read or make.
-    fn finish(mut self, mut calls: Vec<solver::Call>) -> solver::Problem {
+    fn finish(mut self, mut calls: Vec<solver::Call>) -> (solver::Problem, Vec<Vec<Layout>>) {
         for (k, tensor) in self.list.iter_mut().enumerate() {
             let cost = |from: &Layout, to: &Layout| match moved(&self.vars[k], from, to) {
                 0 => solver::Cost::ZERO,
@@ -245,8 +235,8 @@ impl Tensors {
             keep(&mut alternative.reads);
             keep(&mut alternative.writes);
         }
-        let mut made = made.into_iter();
-        self.list.retain(|_| made.next().unwrap_or(false));
-        solver::Problem { tensors: self.list, calls }
+        let all = self.list.into_iter().zip(self.layouts).zip(made);
+        let (tensors, layouts) = all.filter(|(_, made)| *made).map(|(both, _)| both).unzip();
+        (solver::Problem { tensors, calls }, layouts)
     }
 }
