@@ -316,6 +316,7 @@ PASSES = [
     "lift_layout",
     "flow_layout",
     "flow_layout",
+    "plan_layout",
     "fold_constant",
     "fuse",
     "inline",

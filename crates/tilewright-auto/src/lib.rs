@@ -27,7 +27,7 @@ use tilewright_ir::{Attr, Buffer, Error, Fold, Module, Remarks, Result, TensorFu
 use tilewright_schedule::auto::reduce::follows;
 use tilewright_schedule::{FREE_LAYOUT, Permissions, Schedule, Trace};
 use tilewright_target::Target;
-use tilewright_transform::pass::{Pass, Run, Text};
+use tilewright_transform::pass::{Given, Pass, Run, Text};
 
 use crate::contraction::{Contraction, steps};
 
@@ -52,13 +52,20 @@ pub const PASS: Pass = Pass {
     summary: "give contractions loops that suit a processor, by schedule primitives",
     options: &[&CPU, &FEATURES, &TRIPLE],
     run: Run::Traced(|module, given, why| {
-        let (triple, cpu, list) = (given.get(&TRIPLE)?, given.get(&CPU)?, given.get(&FEATURES)?);
-        tilewright_target::check(&triple, &cpu, &list, u32::MAX, None)?;
-        let target = Target::new(triple, cpu, list);
-        let (module, trace) = auto_schedule(module, &target, why)?;
+        let (module, trace) = auto_schedule(module, &target(given)?, why)?;
         Ok((module, trace.to_string()))
     }),
 };
+
+/// The target that the options of a pass say.
+///
+/// # Errors
+/// `Input` for a processor or a feature that there is not.
+pub fn target(given: &Given<'_>) -> Result<Target> {
+    let (triple, cpu, list) = (given.get(&TRIPLE)?, given.get(&CPU)?, given.get(&FEATURES)?);
+    tilewright_target::check(&triple, &cpu, &list, u32::MAX, None)?;
+    Ok(Target::new(triple, cpu, list))
+}
 
 /// The passes that make automatic schedules.
 pub static PASSES: &[&Pass] = &[&PASS];

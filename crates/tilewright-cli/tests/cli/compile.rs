@@ -153,9 +153,6 @@ fn what_cannot_be_written_is_refused() {
     compile_digits(1, &["--emit", "asm", "--after", "fuse"]).code(2).complains("--after is for");
     compile_digits(1, &["--emit", "ptx"]).code(2).complains("llvm-ir");
     compile_digits(1, &["--emit", "tvmscript", "--after", "x"]).code(2).complains("legalize");
-    compile_digits(1, &["--emit", "asm", "--layout", "plan"])
-        .code(2)
-        .complains("not available yet");
     let model = digits("digits.onnx");
     tilewright(&["compile", &model, "--emit", "asm"]).code(0);
 }

@@ -217,12 +217,11 @@ fn files_that_are_missing_or_damaged_are_refused() {
 #[test]
 fn layouts_change_nothing_but_the_layout() {
     let expected = digits("test_expected.npz");
-    for layout in ["none", "nhwc", "nchw8c", "nchw16c"] {
+    for layout in ["plan", "none", "nhwc", "nchw8c", "nchw16c"] {
         run_digits(&["--layout", layout, "--expect", &expected]).code(0);
     }
     let timed = run_digits(&["--layout", "nchw8c", "--time"]).code(0);
     timed.complains("conversions a run that move");
-    run_digits(&["--layout", "plan"]).code(2).complains("is not available yet");
     run_digits(&["--layout", "round"]).code(2).complains("there is no layout `round`");
 }
 
@@ -233,17 +232,62 @@ fn a_plan_lists_the_conversions_that_are_left_with_their_reasons() {
         let arguments = ["plan", &model, "--dim", "N=1"];
         tilewright(&[&arguments[..], more].concat())
     };
-    plan(&[]).code(0).says("0 conversions, 0 bytes");
-    plan(&["--json"]).code(0).says("[]");
+    plan(&["--layout", "none"]).code(0).says("0 conversions, 0 bytes");
+    plan(&["--layout", "none", "--json"]).code(0).says("[]");
     plan(&["--layout", "nchw8c"])
         .code(0)
         .says("image: 2304 bytes\n  from lambda i0, i1, i2, i3: [i0, i1, i2, i3]\n")
         .says("  to   lambda i0, i1, i2, i3: [i0, i1 // 8, i2, i3, i1 % 8]\n")
         .says("`image` is an argument of the graph")
         .says("2 conversions, 4428 bytes");
-    plan(&["--layout", "nchw8c", "--json"]).code(0).says("\"value\": \"image\", \"from\": ");
+    plan(&["--layout", "nchw8c", "--json"]).code(0).says("\"value\": \"image\"");
     plan(&["--layout", "round"]).code(2).complains("there is no layout `round`");
-    plan(&["--layout", "plan"]).code(2).complains("is not available yet");
+}
+
+#[test]
+fn a_plan_says_what_each_call_costs_and_its_rivals() {
+    let model = digits("digits.onnx");
+    let plan = |more: &[&str]| {
+        let arguments = ["plan", &model, "--dim", "N=1", "--cpu", "x86-64-v3"];
+        tilewright(&[&arguments[..], more].concat())
+    };
+    let text = plan(&["--layout", "plan"]).code(0).says("calls, in cycles:\n").out;
+    assert_eq!(text, plan(&[]).code(0).out);
+    let total = |text: &str, before: &str| -> u64 {
+        let at = text.find(before).unwrap_or_else(|| panic!("{before} is not in {text}"));
+        let digits = text[at + before.len()..].chars().take_while(char::is_ascii_digit);
+        digits.collect::<String>().parse().expect("a number of cycles")
+    };
+    assert!(text.contains("cycles, proved to be the least;"), "{text}");
+    let best = total(&text, "plan: ");
+    // Never worse, by its own costs, than what it was compared with.
+    for other in ["greedy ", "nchw16c ", "nchw8c ", "nhwc ", "none "] {
+        let after = text.rfind("proved to be").expect("a line of totals");
+        assert!(total(&text[after..], other) >= best, "{other}{text}");
+    }
+    let json = plan(&["--json"]).code(0).out;
+    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(value["objective"], best);
+    assert_eq!(value["bound"], best);
+    for key in ["gap", "alternatives", "calls", "tensors", "conversions"] {
+        assert!(!value[key].is_null(), "{key}: {json}");
+    }
+    // To fix what is chosen changes nothing; what is not costs as much or more.
+    let call = value["calls"].as_array().expect("a list").iter().find(|c| {
+        c["alternatives"].get("nhwc").is_some() && c["alternatives"].get("logical").is_some()
+    });
+    let name = call.expect("a convolution")["name"].as_str().expect("a name").to_owned();
+    let mut costs = Vec::new();
+    for layout in ["none", "nhwc", "nchw8c", "nchw16c"] {
+        let what = format!("{name}={layout}");
+        let text = plan(&["--what-if", &what]).code(0).out;
+        costs.push(total(&text, &format!("what if {what}: ")));
+    }
+    assert_eq!(costs.iter().min(), Some(&best), "{costs:?}");
+    plan(&["--what-if", "x"]).code(2).complains("expected VALUE=LAYOUT");
+    plan(&["--what-if", "x=nhwc"]).code(2).complains("no call makes `x`");
+    plan(&["--what-if", &format!("{name}=round")]).code(2).complains("there is no layout `round`");
+    plan(&["--layout", "nhwc", "--what-if", "x=nhwc"]).code(2).complains("asks about the plan");
 }
 
 #[test]

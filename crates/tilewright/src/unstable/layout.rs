@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use tilewright_auto::price;
+use tilewright_auto::{CPU, FEATURES, TRIPLE, price};
 use tilewright_graph::layout::flow::{PlanOptions, Planned, plan_layout};
 use tilewright_graph::layout::fold::{DEFAULT_GROWTH, interpret};
 use tilewright_graph::layout::policy::{self, Policy};
@@ -11,6 +11,7 @@ use tilewright_graph::layout::{Left, cancel_layout, fold_constant};
 use tilewright_graph::normal::name_outputs;
 use tilewright_ir::{Error, Module, Remarks, Result, Tensor, TensorFunc, well_formed};
 use tilewright_target::Target;
+use tilewright_transform::pass::{Pass, Run};
 
 use super::compile::compile;
 use super::pipeline::{Options, check_after};
@@ -41,6 +42,17 @@ fn folded(module: &Module, why: &mut Remarks) -> Result<Module> {
     Ok(module)
 }
 
+/// `plan_layout` by name.
+pub const PASS: Pass = Pass {
+    name: "plan_layout",
+    summary: "the layouts of whole graphs that are estimated to be the fastest for a processor",
+    options: &[&CPU, &FEATURES, &TRIPLE],
+    run: Run::Module(|module, given, why| {
+        let target = tilewright_auto::target(given)?;
+        Ok(planned(module, &target, why)?.0)
+    }),
+};
+
 /// The layouts to choose from.
 const POLICIES: [Policy; 3] = [Policy::ChannelsLast, Policy::Blocked(16), Policy::Blocked(8)];
 
@@ -55,13 +67,22 @@ pub fn plan(
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
     well_formed::check_module(module)?;
-    let price = |f: &TensorFunc, free: &HashSet<usize>| price::price(f, free, target);
-    let options = PlanOptions { policies: &POLICIES, price: &price, time_limit: TIME };
-    let (module, plans, left) = plan_layout(&name_outputs(module), &options, why)?;
+    let (module, plans, left) = planned(&name_outputs(module), target, why)?;
     check_after("plan_layout", &module)?;
     let module = cancel_layout(&module, why)?;
     check_after("cancel_layout", &module)?;
     Ok((folded(&module, why)?, plans, left))
+}
+
+/// The module as planned, with conversions of constants still in it.
+fn planned(
+    module: &Module,
+    target: &Target,
+    why: &mut Remarks,
+) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
+    let price = |f: &TensorFunc, free: &HashSet<usize>| price::price(f, free, target);
+    let options = PlanOptions { policies: &POLICIES, price: &price, time_limit: TIME };
+    plan_layout(module, &options, why)
 }
 
 /// How long the layouts of a graph function are searched for, where no proof ends it.

@@ -11,7 +11,7 @@ use tilewright_transform::pass;
 pub use tilewright_transform::pass::{Config, Pass};
 
 use super::pipeline::check_after;
-use super::{assume, checked};
+use super::{assume, checked, layout};
 
 static ALL: LazyLock<Vec<&'static Pass>> = LazyLock::new(|| {
     let lists = [
@@ -21,7 +21,7 @@ static ALL: LazyLock<Vec<&'static Pass>> = LazyLock::new(|| {
         tilewright_graph::PASSES,
     ];
     let mut all: Vec<&'static Pass> = lists.into_iter().flatten().copied().collect();
-    all.push(&assume::PASS);
+    all.extend([&assume::PASS, &layout::PASS]);
     all.sort_by_key(|p| p.name);
     all
 });

@@ -213,7 +213,7 @@ impl Flow<'_, '_> {
             if let GraphExpr::Var(v) = arg
                 && !self.is_const(arg)
                 && self.version(arg, layout).is_none()
-                && let Some(from) = self.cheapest(v)
+                && let Some(from) = self.cheapest(v, layout)
             {
                 sum = sum.saturating_add(moved(v, &from.layout, layout));
             }

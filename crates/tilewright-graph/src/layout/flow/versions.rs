@@ -52,9 +52,9 @@ impl Flow<'_, '_> {
         self.versions.get(&v.id())?.iter().find(|v| v.layout == *layout).cloned()
     }
 
-    /// The version that is the smallest.
-    pub(super) fn cheapest(&self, v: &GraphVar) -> Option<&Version> {
-        self.versions.get(&v.id())?.iter().min_by_key(|version| bytes(v, &version.layout))
+    /// The version from which a conversion to a layout moves the fewest bytes.
+    pub(super) fn cheapest(&self, v: &GraphVar, to: &Layout) -> Option<&Version> {
+        self.versions.get(&v.id())?.iter().min_by_key(|version| moved(v, &version.layout, to))
     }
 
     /// A value as a function takes it that is not computed in another layout.
@@ -111,7 +111,9 @@ impl Flow<'_, '_> {
             return Err(Error::internal("a layout of what is no tensor"));
         };
         let from = match e {
-            GraphExpr::Var(v) => self.version(e, &logical).or_else(|| self.cheapest(v).cloned()),
+            GraphExpr::Var(v) => {
+                self.version(e, &logical).or_else(|| self.cheapest(v, layout).cloned())
+            }
             _ => None,
         };
         let logical = Version { layout: logical, expr: e.clone(), pad: None, own: false };

@@ -14,10 +14,10 @@ use tilewright_ops::te::{self, Reducer};
 use crate::common::{Graph, calls, operand};
 
 /// Numbers from a seed (SplitMix64).
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
-    fn below(&mut self, n: usize) -> usize {
+    pub(super) fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.0;
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -26,20 +26,20 @@ impl Dice {
     }
 }
 
-fn map(shape: &[usize], f: impl Fn(Expr) -> Expr) -> TensorFunc {
+pub(super) fn map(shape: &[usize], f: impl Fn(Expr) -> Expr) -> TensorFunc {
     let x = te::placeholder("x", shape, DType::I32);
     let y = te::compute("y", shape, |i| f(x.at(i)));
     te::func([&x], [&y]).expect("a function")
 }
 
-fn combine(shape: &[usize], f: impl Fn(Expr, Expr) -> Expr) -> TensorFunc {
+pub(super) fn combine(shape: &[usize], f: impl Fn(Expr, Expr) -> Expr) -> TensorFunc {
     let [a, b] = ["a", "b"].map(|n| te::placeholder(n, shape, DType::I32));
     let y = te::compute("y", shape, |i| f(a.at(i), b.at(i)));
     te::func([&a, &b], [&y]).expect("a function")
 }
 
 /// The second axis broadcasts a vector.
-fn broadcast(shape: &[usize]) -> TensorFunc {
+pub(super) fn broadcast(shape: &[usize]) -> TensorFunc {
     let a = te::placeholder("a", shape, DType::I32);
     let b = te::placeholder("b", &shape[1..2], DType::I32);
     let y = te::compute("y", shape, |i| a.at(i) * b.at([&i[1]]));
@@ -130,7 +130,7 @@ fn random_graph(seed: u64) -> Module {
     g.returns(&seen.iter().collect::<Vec<_>>())
 }
 
-fn random_inputs(module: &Module, seed: u64) -> Vec<Tensor> {
+pub(super) fn random_inputs(module: &Module, seed: u64) -> Vec<Tensor> {
     let mut dice = Dice(seed ^ 0xabcd);
     let main = module.graph("main").expect("main");
     let tensor = |v: &GraphVar| {

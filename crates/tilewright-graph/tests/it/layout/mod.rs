@@ -2,6 +2,7 @@
 
 mod conversion;
 mod flow;
+mod plan;
 mod random;
 mod stages;
 mod why;

@@ -1,0 +1,113 @@
+//! Plans of random graphs under random prices: whatever is chosen, the results stay, and what was
+//! promised is what is made.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use tilewright_graph::layout::Policy;
+use tilewright_graph::layout::flow::{PlanOptions, plan_layout};
+use tilewright_interp::run_module;
+use tilewright_ir::{DType, GraphVar, Module, Remarks, TensorFunc};
+use tilewright_ops::Operand;
+use tilewright_ops::te::{self, Reducer};
+use tilewright_plan::check;
+
+use super::flow::{Dice, broadcast, combine, map, random_inputs};
+use crate::common::{Graph, calls, operand};
+
+/// Windows of `k` by `k` pixels, all channels to `m`.
+fn convolution(shape: &[usize], m: usize, k: usize) -> TensorFunc {
+    let x = te::placeholder("x", shape, DType::I32);
+    let w = te::placeholder("w", &[m, shape[1], k, k], DType::I32);
+    let [c, p, q] = [(shape[1], "c"), (k, "p"), (k, "q")].map(|(n, name)| te::reduce_axis(n, name));
+    let out = [shape[0], m, shape[2] + 1 - k, shape[3] + 1 - k];
+    let y = te::compute("y", &out, |i| {
+        let data = x.at([i[0].clone(), c.expr(), &i[2] + p.expr(), &i[3] + q.expr()]);
+        let weights = w.at([i[1].clone(), c.expr(), p.expr(), q.expr()]);
+        te::reduce(Reducer::Sum, data * weights, [&c, &p, &q])
+    });
+    te::func([&x, &w], [&y]).expect("a function")
+}
+
+/// Convolutions, and what stands between them in models.
+fn random_graph(seed: u64) -> Module {
+    let mut dice = Dice(seed);
+    let mut g = Graph::default();
+    let input = |g: &mut Graph, name: &str, shape: &[usize]| {
+        g.input_of(name, &Operand { dtype: DType::I32, shape: shape.to_vec() })
+    };
+    let first = [1, [3, 5, 8][dice.below(3)], 7, 6];
+    let mut values: Vec<GraphVar> = vec![input(&mut g, "x", &first)];
+    let mut seen: Vec<GraphVar> = Vec::new();
+    for _ in 0..3 + dice.below(5) {
+        let value = values[values.len() - 1 - dice.below(values.len().min(3))].clone();
+        let shape = operand(&value).shape;
+        let new = match dice.below(6) {
+            0 | 1 if shape[2] > 1 && shape[3] > 1 => {
+                let (m, k) = ([4, 5, 8, 9][dice.below(4)], 1 + dice.below(2));
+                let w = input(&mut g, "w", &[m, shape[1], k, k]);
+                g.call("conv", convolution(&shape, m, k), &[&value, &w])
+            }
+            2 => {
+                let b = input(&mut g, "b", &shape[1..2]);
+                g.call("scale", broadcast(&shape), &[&value, &b])
+            }
+            3 => {
+                let alike = values.iter().filter(|v| operand(v).shape == shape);
+                let alike: Vec<&GraphVar> = alike.collect();
+                let other = alike[dice.below(alike.len())].clone();
+                g.call("add", combine(&shape, |a, b| a + b), &[&value, &other])
+            }
+            4 => g.call("shift", map(&shape, |e| e + 1), &[&value]),
+            _ => g.call("clip", map(&shape, |e| e.max(0)), &[&value]),
+        };
+        if dice.below(4) == 0 {
+            seen.push(new.clone());
+        }
+        values.push(new);
+    }
+    seen.push(values[values.len() - 1].clone());
+    g.returns(&seen.iter().collect::<Vec<_>>())
+}
+
+#[test]
+fn plans_change_no_result_and_keep_their_word() {
+    let (mut physical, mut converted) = (0, 0);
+    for seed in 0..200 {
+        let module = random_graph(seed);
+        // The same for the same function, and nothing that makes sense.
+        let price = |f: &TensorFunc, _: &HashSet<usize>| {
+            let extents = f.buffers().flat_map(|b| b.const_shape().unwrap_or_default());
+            let all = extents.fold(seed, |h, n| h.wrapping_mul(31).wrapping_add(n as u64));
+            (Dice(all).below(4000) + 1) as f64
+        };
+        let policies = [Policy::ChannelsLast, Policy::Blocked(4), Policy::Blocked(8)];
+        let time_limit = Duration::from_secs(5);
+        let options = PlanOptions { policies: &policies, price: &price, time_limit };
+        let mut why = Remarks::new();
+        let (planned, plans, left) = plan_layout(&module, &options, &mut why).expect("a plan");
+        let inputs = random_inputs(&module, seed);
+        let expected = run_module(&module, "main", &inputs).expect("it runs");
+        let found = run_module(&planned, "main", &inputs).expect("it still runs");
+        for (a, b) in expected.iter().zip(&found) {
+            assert!(a.same(b), "{seed}: {a:?} and {b:?} in {:#?}", calls(&planned));
+        }
+        for p in &plans {
+            check(&p.problem, &p.plan).expect("a proof");
+            assert_eq!(p.plan.objective, p.plan.bound, "{seed}");
+            for (name, cost) in &p.plan.alternatives {
+                assert!(cost.get().is_none_or(|c| c >= p.plan.objective), "{seed}: {name}");
+            }
+            // What the plan pays for is what is made; beside it only padding that must be zero.
+            let paid = p.plan.conversions.iter().filter(|c| c.cost > 0).count();
+            let made = left.iter().filter(|l| l.from != l.to).count();
+            assert_eq!(paid, made, "{seed}: {:#?}", calls(&planned));
+            physical += usize::from(p.plan.tensors.iter().any(|t| t.layout > 0));
+            converted += usize::from(paid > 0);
+        }
+    }
+    assert!(
+        physical > 80 && converted > 80,
+        "{physical} with layouts, {converted} with conversions"
+    );
+}
