@@ -14,6 +14,8 @@ def used_directly(A: T.Buffer((8,), "float32"), S: T.Buffer((8,), "float32"), B:
             B[i] = C[i] * T.float32(2)
     for i in range(8):
         if i >= 6:
+        #^^^^^^^^ remark: the guard `i >= 6` stays: what would be written to `B` is used, and is not known to be what is there
+        # note: at i=0: B[0] is seen by the caller
             B[i] = T.float32(0)
 
 
@@ -29,6 +31,8 @@ def used_by_copy(A: T.Buffer((8,), "float32"), S: T.Buffer((8,), "float32"), B: 
             B[i] = A[i] * T.float32(2)
     for i in range(8):
         if i >= 6:
+        #^^^^^^^^ remark: the guard `i >= 6` stays: what would be written to `B` is used, and is not known to be what is there
+        # note: at i=0: B[0] is seen by the caller
             B[i] = T.float32(0)
 
 
@@ -42,6 +46,8 @@ def padding(A: T.Buffer((6,), "float32"), B: T.Buffer((8,), "float32")):
             B[i] = C[i] * T.float32(2)
     for i in range(8):
         if i >= 6:
+        #^^^^^^^^ remark: the guard `i >= 6` stays: what would be written to `B` is used, and is not known to be what is there
+        # note: at i=0: B[0] is seen by the caller
             B[i] = T.float32(0)
 
 
@@ -57,6 +63,8 @@ def permitted(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
             B[i] = C[i] * T.float32(2)
     for i in range(8):
         if i >= 6:
+        #^^^^^^^^ remark: the guard `i >= 6` stays: what would be written to `B` is used, and is not known to be what is there
+        # note: at i=0: B[0] is seen by the caller
             B[i] = T.float32(0)
 
 
@@ -73,6 +81,8 @@ def computed(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
             B[i] = D[i] * T.float32(2)
     for i in range(8):
         if i >= 6:
+        #^^^^^^^^ remark: the guard `i >= 6` stays: what would be written to `B` is used, and is not known to be what is there
+        # note: at i=0: B[0] is seen by the caller
             B[i] = T.float32(0)
 
 
@@ -86,4 +96,88 @@ def only_copied(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
             B[i] = C[i]
     for i in range(8):
         if i >= 6:
+        #^^^^^^^^ remark: the guard `i >= 6` stays: what would be written to `B` is used, and is not known to be what is there
+        # note: at i=0: B[0] is seen by the caller
             B[i] = T.float32(0)
+
+# ---- expected
+from tvm.script import ir as I
+from tvm.script import tir as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def used_directly(A: T.Buffer((8,), "float32"), S: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        C = T.alloc_buffer((8,), "float32")
+        for i in range(8):
+            C[i] = A[i]
+        for i in range(8):
+            S[i] = A[i] + T.float32(1.0)
+        for i in range(8):
+            B[i] = C[i] * T.float32(2.0)
+        for i in range(8):
+            if i >= 6:
+                B[i] = T.float32(0.0)
+
+    @T.prim_func
+    def used_by_copy(A: T.Buffer((8,), "float32"), S: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        C = T.alloc_buffer((8,), "float32")
+        for i in range(8):
+            C[i] = A[i]
+        for i in range(8):
+            S[i] = C[i] + T.float32(1.0)
+        for i in range(8):
+            B[i] = A[i] * T.float32(2.0)
+        for i in range(8):
+            if i >= 6:
+                B[i] = T.float32(0.0)
+
+    @T.prim_func
+    def padding(A: T.Buffer((6,), "float32"), B: T.Buffer((8,), "float32")):
+        C = T.alloc_buffer((8,), "float32")
+        for i in range(8):
+            C[i] = T.if_then_else(i < 6, A[i], T.float32(0.0))
+        for i in range(8):
+            B[i] = C[i] * T.float32(2.0)
+        for i in range(8):
+            if i >= 6:
+                B[i] = T.float32(0.0)
+
+    @T.prim_func
+    def permitted(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        C = T.alloc_buffer((8,), "float32")
+        for i in range(8):
+            T.assume(i < 6 or A[i] == T.undef(dtype="float32"))
+        for i in range(8):
+            C[i] = A[i]
+        for i in range(8):
+            B[i] = C[i] * T.float32(2.0)
+        for i in range(8):
+            if i >= 6:
+                B[i] = T.float32(0.0)
+
+    @T.prim_func
+    def computed(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        C = T.alloc_buffer((8,), "float32")
+        D = T.alloc_buffer((8,), "float32")
+        for i in range(8):
+            C[i] = A[i] + T.float32(1.0)
+        for i in range(8):
+            D[7 - i] = C[i]
+        for i in range(8):
+            B[i] = D[i] * T.float32(2.0)
+        for i in range(8):
+            if i >= 6:
+                B[i] = T.float32(0.0)
+
+    @T.prim_func
+    def only_copied(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        C = T.alloc_buffer((8,), "float32")
+        for i in range(8):
+            C[i] = A[i]
+        for i in range(8):
+            B[i] = C[i]
+        for i in range(8):
+            if i >= 6:
+                B[i] = T.float32(0.0)
