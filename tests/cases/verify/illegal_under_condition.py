@@ -12,9 +12,11 @@ def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
 @T.prim_func
 def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
     for i in range(4):
-        B[i] = A[i]
+        if A[i] > 0 and i != 2:
+            B[i] = A[i] // (i - 2)
 
 # ---- expected
-# exit: 1
-# `f` differs in `B`[0]
-#   with A[0] = 2, all else = 0: -1 and 2
+# exit: 3
+# undecided: `f`: under a condition on data: division by zero in block `quotient`, with i = 2
+#   --> <stdin>:9:17
+#    9 |                 B[v] = A[v] // (v - 2)
