@@ -67,7 +67,7 @@ use term::{Fast, Node, Term, Terms, Val, Wrong};
 const SOUGHT: usize = 512;
 
 /// Steps and terms of the first try, after which data are tried before more are spent.
-const FIRST: (u64, usize) = (2_000_000, 1 << 18);
+const FIRST: (u64, usize) = (500_000, 1 << 17);
 
 /// Assumptions on the inputs that a proof may use beyond values of cells.
 const PROMISES: usize = 8;
