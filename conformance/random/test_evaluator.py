@@ -9,6 +9,7 @@ import oracle
 import programs
 import reduction
 import schedules
+import wide
 from evaluator import Module, Runtime, run_graph
 from memory import ARBITRARY, UNWRITTEN, Fault, Unsupported
 from structure import structure
@@ -476,6 +477,21 @@ class Generators(unittest.TestCase):
         self.assertEqual((block.name, block.kinds, block.has_if), ("b", "S", True))
         self.assertEqual([(l.name, l.extent) for l in block.loops], [("i", 3)])
         self.assertEqual((block.reads, block.writes), (["A"], ["B"]))
+
+    def test_iterations_of_large_programs_are_counted(self):
+        header = ", ".join(f'{name}: T.Buffer((65537, 70000), "int32")' for name in "AB")
+        store = "B[{0}, j] = A[{0}, j] + 1"
+        peeled = [
+            "for j in range(70000):",
+            "    " + store.format("0"),
+            "    for i in range({}):",
+            "        " + store.format("i + 1"),
+        ]
+        for extent, expected in [(65536, None), (65535, "value")]:
+            text = "\n".join(peeled).format(extent).split("\n")
+            text = "@T.prim_func\n" + body(*text, header=header)
+            found = wide.failure(text, [65537, 70000], 1)
+            self.assertEqual(found and found.kind, expected)
 
     def test_reduction_offers_smaller_programs(self):
         text = "@T.prim_func\n" + body("B[0] = A[0] + 1", "if A[0] > 0:", "    B[1] = 2")

@@ -73,8 +73,8 @@ def step(rng, block):
 class Cells:
     """Cells without memory for all of them."""
 
-    def __init__(self, count, value):
-        self.count, self.value, self.written = count, value, {}
+    def __init__(self, count, value, stored=lambda: None):
+        self.count, self.value, self.stored, self.written = count, value, stored, {}
 
     def __len__(self):
         # `len` of Python ends at 63 bits.
@@ -85,6 +85,7 @@ class Cells:
 
     def __setitem__(self, flat, value):
         self.written[flat] = value
+        self.stored()
 
 
 class Sampled(Runtime):
@@ -95,6 +96,11 @@ class Sampled(Runtime):
         self.rng = random.Random(seed)
         # Iterations of the loops that have ended, for each level of loops around.
         self.iterations = [0]
+        # Stores that are in no loop of such a level.
+        self.stores = [0]
+
+    def stored(self):
+        self.stores[-1] += 1
 
     def sampled(self, low, high, name):
         count = max(high - low, 0)
@@ -103,9 +109,13 @@ class Sampled(Runtime):
             chosen.add(self.rng.randrange(low, high))
         self.spend(len(chosen))
         self.iterations.append(0)
+        self.stores.append(0)
         yield from sorted(chosen)
-        # The loops inside, or this one alone where there are none; all iterations have the same.
-        inside = max(self.iterations.pop(), len(chosen))
+        # The loops inside and what stands beside them, or this one alone where there are none; all
+        # iterations have the same.
+        inside, beside = self.iterations.pop(), self.stores.pop()
+        if beside or not inside:
+            inside += max(beside, len(chosen))
         self.iterations[-1] += count * inside // len(chosen) if chosen else 0
 
     serial = parallel = vectorized = thread = sampled
@@ -121,7 +131,7 @@ def failure(text, shape, seed):
     count = math.prod(shape)
     rt = Sampled(seed)
     source = Cells(count, place_value)
-    target = Cells(count, lambda flat: 0)
+    target = Cells(count, lambda flat: 0, rt.stored)
     arguments = [
         Buffer(rt, name, "int32", Memory(name, cells, rt.number()), shape)
         for name, cells in (("A", source), ("B", target))

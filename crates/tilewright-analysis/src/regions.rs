@@ -16,7 +16,7 @@ use tilewright_ir::equal::same_expr;
 use tilewright_ir::linear::Linear;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    Block, Buffer, Expr, ExprKind, Fold, Range, Region, Stmt, StmtKind, Var, Visit,
+    Block, Buffer, Expr, ExprKind, Fold, Range, Region, Stmt, StmtKind, Var, Visit, extent,
 };
 
 use crate::index::{Ranges, simplify};
@@ -137,13 +137,19 @@ impl Scan {
                 continue;
             }
             let k = i64::try_from(Linear::of(&min)?.coefficient(var)?).ok()?;
-            let reach = (&values.extent - 1) * k.abs();
+            let reach = match values.extent.as_int() {
+                Some(n) => {
+                    let reach = (i128::from(n) - 1) * i128::from(k.unsigned_abs());
+                    extent::constant(reach, min.dtype()).ok()?
+                }
+                None => ((&values.extent - 1) * k.abs()).cast(min.dtype()),
+            };
             let first = match k > 0 {
                 true => values.min.clone(),
                 false => &values.min + &(&values.extent - 1),
             };
             min = Subst::vars([(var.clone(), first.cast(var.dtype()))]).expr(&min);
-            extent = extent + reach.cast(min.dtype());
+            extent = extent::sum(&extent, &reach).ok()?;
         }
         Some(Range {
             min: simplify(&min, &self.at.ranges),
@@ -167,17 +173,28 @@ fn add(list: &mut Vec<Region>, region: Region) {
     }
 }
 
-/// The smallest range that holds both, where their ends can be compared.
+/// The smallest range that holds both, where their ends can be compared. Ends, and what lies between
+/// them, are exact: an unsigned or a narrow type does not hold them.
 fn join(a: &Range, b: &Range) -> Option<Range> {
     let free = Ranges::default();
-    let simple = |e: Expr| simplify(&e, &free);
-    let offset = simple(b.min.clone() - &a.min).as_int()?;
-    let end_a = simple(a.min.clone() + &a.extent.clone().cast(a.min.dtype()));
-    let end_b = simple(b.min.clone() + &b.extent.clone().cast(b.min.dtype()));
-    let beyond = simple(end_b.clone() - &end_a).as_int()?;
+    let form = |e: &Expr| Linear::of(&simplify(e, &free));
+    let distance = |a: &Expr, b: &Expr| form(b)?.plus(&form(a)?, -1)?.as_constant();
+    let offset = distance(&a.min, &b.min)?;
+    let beyond = offset + distance(&a.extent, &b.extent)?;
     let min = if offset < 0 { &b.min } else { &a.min };
-    let end = if beyond > 0 { end_b } else { end_a };
-    Some(Range { min: min.clone(), extent: simple(end - min) })
+    // How far the one that ends last begins behind the one that begins first.
+    let (last, behind) = match beyond > 0 {
+        true => (&b.extent, offset.max(0)),
+        false => (&a.extent, (-offset).max(0)),
+    };
+    let extent = match last.as_int() {
+        Some(n) => extent::constant(i128::from(n) + behind, min.dtype()).ok()?,
+        None => {
+            let last = last.clone().cast(min.dtype());
+            extent::sum(&last, &extent::constant(behind, last.dtype()).ok()?).ok()?
+        }
+    };
+    Some(Range { min: min.clone(), extent: simplify(&extent, &free) })
 }
 
 impl Placed for Scan {
@@ -285,6 +302,33 @@ mod tests {
         assert_eq!(text(&infer(&store(near.clone())).0), ["A[i - 1:+3]"]);
         let far = near + a.load([index.load([Expr::i32(3)])]);
         assert_eq!(text(&infer(&store(far)).0), ["A[0:+64]", "I[3]"]);
+    }
+
+    #[test]
+    fn ends_are_exact_where_the_type_of_indices_is_narrow() {
+        for dtype in [DType::U8, DType::I8] {
+            let a = Buffer::with_extents("A", &[300, 300], DType::F32);
+            let at = |v: i64| Expr::int(v, dtype);
+            let [i, j] = ["i", "j"].map(|name| Var::new(name, dtype));
+            let store =
+                |x: Expr, y: Expr| Stmt::store(&a, vec![x, y], Expr::float(0.0, DType::F32));
+            let all = Stmt::serial(&i, at(3), Stmt::serial(&j, at(100), store(i.expr(), j.expr())));
+            // It begins with the first one, and ends before it.
+            let row = Stmt::serial(&j, at(4), store(at(0), j.expr()));
+            // It begins behind the first one, and its end is no value of the type.
+            let last = dtype.max_int().unwrap_or(0) as i64;
+            let far = store(at(last), at(0));
+            let writes = |list: Vec<Stmt>| -> Vec<(Option<i64>, Option<i64>)> {
+                let (_, writes) = infer(&Block::new("b", Stmt::seq(list)));
+                let ranges = writes.into_iter().flat_map(|r| r.ranges);
+                ranges.map(|r| (r.min.as_int(), r.extent.as_int())).collect()
+            };
+            let upto = |n: i64| (Some(0), Some(n));
+            assert_eq!(writes(vec![all.clone(), row.clone()]), [upto(3), upto(100)]);
+            assert_eq!(writes(vec![row, all.clone()]), [upto(3), upto(100)]);
+            assert_eq!(writes(vec![all.clone(), far.clone()]), [upto(last + 1), upto(100)]);
+            assert_eq!(writes(vec![far, all]), [upto(last + 1), upto(100)]);
+        }
     }
 
     #[test]

@@ -240,8 +240,11 @@ impl Pair {
                 let [x, y] = &d.values;
                 let mut line = |text: String| writeln!(out, "{}", visible(&shortened(&text)));
                 line(format!("`{name}`{place} differs in {}", d.cell))?;
-                line(format!("  first:  {a}"))?;
-                line(format!("  second: {b}"))?;
+                // What was found by running has no terms.
+                if d.terms != d.values {
+                    line(format!("  first:  {a}"))?;
+                    line(format!("  second: {b}"))?;
+                }
                 let inputs: Vec<String> =
                     d.inputs.iter().map(|(name, value)| format!("{name} = {value}")).collect();
                 match inputs.is_empty() {

@@ -8,9 +8,9 @@
 //! C[i, j] = C_pad[i, j]                                                 over n columns
 //! ```
 //!
-//! The iterations that are added to a spatial axis write cells of their own, which are never read.
-//! Those added to a reduction must add nothing: every value there has to be zero, which is
-//! checked by the form of the value. A product of floats counts as zero only where both sides
+//! The iterations that are added to an axis of the output write cells of their own, which are never
+//! read. Those added to a reduction, or to any other variable that is no index of the output, must
+//! add nothing: every value there has to be zero, which is checked by the form of the value. A product of floats counts as zero only where both sides
 //! are, since zero times infinity is not. Where a reduction may be empty, the block may write
 //! nothing; then nothing is copied back either.
 
@@ -141,7 +141,7 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
             a.iter.var.name()
         )));
     }
-    check_reduction(&b, out, indices, value, &axes).map_err(|e| e.at(cursor.stmt.span()))?;
+    check_added(&b, out, indices, value, &axes).map_err(|e| e.at(cursor.stmt.span()))?;
 
     // Buffers and how they are padded.
     let mut inputs: Vec<(Buffer, Vec<Option<Expr>>)> = Vec::new();
@@ -318,22 +318,27 @@ fn writes(indices: &[Expr], axes: &[Axis]) -> Expr {
     Expr::all(runs)
 }
 
-/// Added iterations of a reduction must add zero.
-fn check_reduction(
+/// Added iterations that write no cells of their own must add zero, whatever kind of variable it is.
+fn check_added(
     b: &Block,
     out: &Buffer,
     indices: &[Expr],
     value: &Expr,
     axes: &[Axis],
 ) -> Result<()> {
-    let added: Vec<&Var> = axes
-        .iter()
-        .filter(|a| a.grows && a.iter.kind == IterKind::Reduce)
-        .map(|a| &a.iter.var)
-        .collect();
-    if added.is_empty() {
-        return Ok(());
+    let own_cells = |a: &&Axis| indices.iter().any(|i| i.as_var() == Some(&a.iter.var));
+    let again: Vec<&Axis> = axes.iter().filter(|a| a.grows && !own_cells(a)).collect();
+    if let Some(a) = again.iter().find(|a| a.iter.kind != IterKind::Reduce && b.init.is_some()) {
+        return Err(Error::refused(format!(
+            "the block `{}` would begin its sums again in the padding of `{}`, which is no index of \
+             `{}`",
+            b.name,
+            a.iter.var.name(),
+            out.name
+        )));
     }
+    let added: Vec<&Var> = again.iter().map(|a| &a.iter.var).collect();
+    let Some(first) = added.first() else { return Ok(()) };
     let accumulator = |e: &Expr| {
         matches!(e.kind(), ExprKind::Load(x, at) if x == out
             && at.len() == indices.len()
@@ -345,13 +350,14 @@ fn check_reduction(
         ExprKind::Binary(BinOp::Sub, acc, term) if accumulator(acc) => term,
         _ => {
             return Err(Error::refused(format!(
-                "the block `{}` does not add up, and a padded reduction must add zero",
-                b.name
+                "the block `{}` does not add up, and what the padding of `{}` adds must be zero",
+                b.name,
+                first.name()
             )));
         }
     };
     for v in added {
-        if !is_zero(term, v) {
+        if !is_zero(term, v, out) {
             return Err(Error::refused(format!(
                 "`{term}` is not known to be zero where `{}` is in the padding",
                 v.name()
@@ -362,23 +368,23 @@ fn check_reduction(
     Ok(())
 }
 
-/// Whether a value is zero where loads that use a variable are.
-fn is_zero(e: &Expr, v: &Var) -> bool {
+/// Whether a value is zero where loads that use a variable are; those of the output are not.
+fn is_zero(e: &Expr, v: &Var, out: &Buffer) -> bool {
     match e.kind() {
-        ExprKind::Load(_, indices) => indices.iter().any(|i| i.as_var() == Some(v)),
+        ExprKind::Load(b, indices) => b != out && indices.iter().any(|i| i.as_var() == Some(v)),
         ExprKind::Int(k) => *k == 0,
         ExprKind::Float(x) => *x == 0.0,
-        ExprKind::Cast(a) => is_zero(a, v),
+        ExprKind::Cast(a) => is_zero(a, v, out),
         ExprKind::Binary(BinOp::Mul, a, b) => {
             let exact = matches!(e.dtype().kind, TypeKind::Int | TypeKind::UInt);
             match exact {
-                true => is_zero(a, v) || is_zero(b, v),
-                false => is_zero(a, v) && is_zero(b, v),
+                true => is_zero(a, v, out) || is_zero(b, v, out),
+                false => is_zero(a, v, out) && is_zero(b, v, out),
             }
         }
         ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Min | BinOp::Max, a, b)
         | ExprKind::Select(_, a, b)
-        | ExprKind::IfThenElse(_, a, b) => is_zero(a, v) && is_zero(b, v),
+        | ExprKind::IfThenElse(_, a, b) => is_zero(a, v, out) && is_zero(b, v, out),
         _ => false,
     }
 }

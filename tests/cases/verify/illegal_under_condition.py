@@ -12,7 +12,8 @@ def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
 @T.prim_func
 def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
     for i in range(4):
-        B[i] = A[i]
+        if A[i] > 0 and i != 2:
+            B[i] = A[i] // (i - 2)
 
 # ---- expected
 # exit: 3

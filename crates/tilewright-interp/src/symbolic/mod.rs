@@ -51,6 +51,7 @@ mod path;
 mod prove;
 mod ranges;
 mod run;
+mod sample;
 mod term;
 mod witness;
 
@@ -64,6 +65,9 @@ use term::{Fast, Node, Term, Terms, Val, Wrong};
 
 /// Pairs of terms for which a witness is sought.
 const SOUGHT: usize = 512;
+
+/// Steps and terms of the first try, after which data are tried before more are spent.
+const FIRST: (u64, usize) = (500_000, 1 << 17);
 
 /// Assumptions on the inputs that a proof may use beyond values of cells.
 const PROMISES: usize = 8;
@@ -84,6 +88,8 @@ pub struct VerifyOptions {
     /// Conditions on integers are decided by integer sets; without, or where libisl is missing, by
     /// intervals and orders only.
     pub sets: bool,
+    /// Where terms decide nothing soon, both functions run on data.
+    pub samples: bool,
 }
 
 impl Default for VerifyOptions {
@@ -97,6 +103,7 @@ impl Default for VerifyOptions {
             memory: 64 << 20,
             uninitialised: Uninitialised::Refuse,
             sets: true,
+            samples: true,
         }
     }
 }
@@ -201,10 +208,6 @@ pub fn functions(
     name_b: &str,
     options: &VerifyOptions,
 ) -> Result<Verdict> {
-    let sourced = |m: &Module, e: Error| match &m.source {
-        Some(source) => e.in_source(source),
-        None => e,
-    };
     check_open_module(a)?;
     check_open_module(b)?;
     let (Some(left), Some(right)) = (ports(a, name_a)?, ports(b, name_b)?) else {
@@ -213,6 +216,36 @@ pub fn functions(
     if let Some(verdict) = interfaces(&left, &right)? {
         return Ok(verdict);
     }
+    let sides = [(a, name_a), (b, name_b)];
+    let (steps, terms) = FIRST;
+    let first = VerifyOptions {
+        steps: options.steps.min(steps),
+        terms: options.terms.min(terms),
+        ..options.clone()
+    };
+    let verdict = on_symbols(sides, &left, &first)?;
+    if !options.samples || !matches!(verdict, Verdict::Undecided(_)) {
+        return Ok(verdict);
+    }
+    if let Some(found) = sample::find(sides[0], sides[1], &left, options) {
+        return Ok(Verdict::Differ(Box::new(found)));
+    }
+    match options.steps > steps || options.terms > terms {
+        true => on_symbols(sides, &left, options),
+        false => Ok(verdict),
+    }
+}
+
+/// Compares the terms of all outputs; `left` are the parameters.
+fn on_symbols(
+    functions: [(&Module, &str); 2],
+    left: &[Port],
+    options: &VerifyOptions,
+) -> Result<Verdict> {
+    let sourced = |m: &Module, e: Error| match &m.source {
+        Some(source) => e.in_source(source),
+        None => e,
+    };
     let names = left.iter().map(|p| (p.name.to_string(), p.shape.clone().unwrap_or_default()));
     let mut shared = Shared {
         terms: Terms::new(options.terms),
@@ -238,7 +271,7 @@ pub fn functions(
     }
     let mut sides = Vec::new();
     let mut relied = [Vec::new(), Vec::new()];
-    for (second, (m, name)) in [(false, (a, name_a)), (true, (b, name_b))] {
+    for (second, (m, name)) in [false, true].into_iter().zip(functions) {
         match side(&mut shared, m, name, &inputs) {
             Ok(outputs) => sides.push(outputs),
             Err(Stop::Error(e)) => return Err(sourced(m, e)),

@@ -124,7 +124,7 @@ fn constants(terms: &Terms, below: &[Term]) -> Vec<i64> {
 
 /// A value of a type: small whole numbers at first, then fractions, then anything, and in the second
 /// half of the samples integers out of some that are given.
-fn draw(random: &mut Fill, dtype: DType, sample: u64, tame: bool, constants: &[i64]) -> u64 {
+pub fn draw(random: &mut Fill, dtype: DType, sample: u64, tame: bool, constants: &[i64]) -> u64 {
     let raw = random.next(DType::U64);
     if sample >= SAMPLES / 2 && sample.is_multiple_of(2) && dtype.is_int() && !constants.is_empty()
     {
@@ -168,7 +168,8 @@ fn draw(random: &mut Fill, dtype: DType, sample: u64, tame: bool, constants: &[i
     }
 }
 
-fn agree(x: u64, y: u64, dtype: DType, reassociate: bool) -> bool {
+/// Whether two values count as the same.
+pub fn agree(x: u64, y: u64, dtype: DType, reassociate: bool) -> bool {
     if x == y || !dtype.is_float() {
         return x == y;
     }

@@ -114,6 +114,36 @@ fn copies_of_unwritten_cells_are_no_use_of_them() {
 }
 
 #[test]
+fn what_takes_too_many_terms_is_tried_on_data() {
+    // `B[i]` is the sum of `A`; the other one leaves an element out for the last `i`.
+    let sums = |whole: bool| {
+        let (a, b) = (buffer("A", &[40], DType::I32), buffer("B", &[30], DType::I32));
+        let (i, k) = (Var::index("i"), Var::index("k"));
+        let zero = Stmt::store(&b, vec![i.expr()], Expr::i32(0));
+        let left_out = i.expr().equal(29).and(k.expr().equal(17));
+        let term = match whole {
+            true => a.load([k.expr()]),
+            false => Expr::if_then_else(left_out, Expr::i32(0), a.load([k.expr()])),
+        };
+        let add = Stmt::store(&b, vec![i.expr()], b.load([i.expr()]) + term);
+        func(&[&a, &b], serial(&i, 30, Stmt::seq([zero, serial(&k, 40, add)])))
+    };
+    let options = VerifyOptions { terms: 75, ..VerifyOptions::default() };
+    let Ok(Verdict::Differ(found)) = verify(sums(true), sums(false), &options) else {
+        panic!("a difference is not found");
+    };
+    assert_eq!(found.cell, "`B`[29]");
+    let inputs: Vec<&str> = found.inputs.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(inputs, ["A[17]", "all else"]);
+    assert_eq!(found.values, [found.inputs[0].1.clone(), "0".to_owned()]);
+    let same = verify(sums(true), sums(true), &options);
+    assert!(matches!(same, Ok(Verdict::Undecided(_))), "{same:?}");
+    let off = VerifyOptions { samples: false, ..options };
+    let unsampled = verify(sums(true), sums(false), &off);
+    assert!(matches!(unsampled, Ok(Verdict::Undecided(_))), "{unsampled:?}");
+}
+
+#[test]
 fn limits_end_undecided() {
     let f = || map(DType::F32, |x| x + 1.0);
     for options in [

@@ -92,7 +92,7 @@ fn refusals_name_the_reason() {
         &m.replace("C[vi, vj] + A[vi, vk] * B[vj, vk]", "T.max(C[vi, vj], A[vi, vk])"),
         &[1, 1, 2],
         expect![
-            "`pad_einsum`: the block `C` does not add up, and a padded reduction must add zero"
+            "`pad_einsum`: the block `C` does not add up, and what the padding of `vk` adds must be zero"
         ],
     );
     refused(

@@ -252,8 +252,14 @@ impl Flatten {
                 sum = b.elem_offset.iter().fold(sum, |s, o| s + o);
             }
             for (i, s) in indices[group].iter().zip(&strides) {
+                // An index of 8 or 16 bits is in the range of its own axis; the sum may not be.
+                let fits = |e: &Expr| {
+                    let held = |n: i64| extent::holds(e.dtype().scalar(), n.into());
+                    e.dtype().bits >= 32 || extent.as_int().is_some_and(held)
+                };
                 let widened = |e: &Expr| match wide {
                     true => e.clone().cast(DType::I64.with_lanes(e.dtype().lanes)),
+                    false if !fits(e) => e.clone().cast(DType::I32.with_lanes(e.dtype().lanes)),
                     false => e.clone(),
                 };
                 sum = sum + widened(i) * widened(s);

@@ -30,12 +30,13 @@
 //! the same as the other where the other runs (`sides`).
 //!
 //! Where added instances may not run at all (`added`), or would read cells that may hold nothing
-//! (those of an argument too, unless they are read anyway, or an assumption permits it), the guard
-//! stays too. Every guard that stays has a remark with the missing fact and a point at which it is
+//! (those of an argument too, unless they are read anyway, or an assumption permits it), or would use
+//! copies of such cells (`copies`), the guard stays too. Every guard that stays has a remark with the missing fact and a point at which it is
 //! missing.
 
 mod added;
 mod branch;
+mod copies;
 mod parts;
 mod sides;
 mod trial;

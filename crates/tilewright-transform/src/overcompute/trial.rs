@@ -49,10 +49,10 @@ impl Extra {
 }
 
 /// Why added instances are not allowed, by statements.
-type Leaks<'a> = BTreeMap<usize, Leak<'a>>;
+pub(super) type Leaks<'a> = BTreeMap<usize, Leak<'a>>;
 
 /// Why instances may not be added.
-struct Leak<'a> {
+pub(super) struct Leak<'a> {
     error: Error,
     /// The edge of a flow by which a read sees what they write.
     seen: Option<(Rc<MemoryFlow<'a>>, usize)>,
@@ -102,7 +102,7 @@ fn stored(stmt: &ScopStmt) -> Option<&Var> {
 
 /// Guards of which none is inside another, and what happens without them.
 pub(super) struct Trial<'a> {
-    scop: &'a Scop,
+    pub(super) scop: &'a Scop,
     pub guards: BTreeMap<GuardId, Guard>,
     wider: Vec<(GuardId, Wider)>,
     wraps: Vec<(GuardId, Wrap)>,
@@ -150,7 +150,7 @@ impl<'a> Trial<'a> {
         self.scop.stmts.get(k)
     }
 
-    fn stmt_of(&self, run: &Run) -> Option<&'a ScopStmt> {
+    pub(super) fn stmt_of(&self, run: &Run) -> Option<&'a ScopStmt> {
         self.stmt(run.who.stmt()?)
     }
 
@@ -168,7 +168,10 @@ impl<'a> Trial<'a> {
             for memory in self.scop.memories().into_iter().filter(|m| open.contains(*m)) {
                 match by_value {
                     true => self.leaks(memory, &mut found),
-                    false => self.forbidden(memory, &mut found),
+                    false => {
+                        self.forbidden(memory, &mut found);
+                        self.copies_of_nothing(memory, &mut found);
+                    }
                 }
             }
             let mut new: Vec<usize> = found.keys().copied().collect();
@@ -369,7 +372,7 @@ impl<'a> Trial<'a> {
     }
 
     /// The added reads of cells that are not written.
-    fn unwritten(&self, memory: &Buffer, unwritten: &Unwritten, leaks: &mut Leaks<'a>) {
+    pub(super) fn unwritten(&self, memory: &Buffer, unwritten: &Unwritten, leaks: &mut Leaks<'a>) {
         for (run, u) in unwritten.reads() {
             let Who::Added(k) = run.who else { continue };
             let name = &memory.name;
@@ -400,7 +403,7 @@ impl<'a> Trial<'a> {
     }
 
     /// Nothing is known of a memory.
-    fn all_leak(&self, memory: &Buffer, why: Unknown, leaks: &mut Leaks<'a>) {
+    pub(super) fn all_leak(&self, memory: &Buffer, why: Unknown, leaks: &mut Leaks<'a>) {
         for k in self.extras.keys().filter(|k| self.touched(**k).contains(memory)) {
             let error = Error::refused(format!("the flow of `{}` is not known", memory.name));
             let error = error.note(why.to_string());
@@ -410,7 +413,11 @@ impl<'a> Trial<'a> {
 
     /// What added instances do to a memory: the reads that are asked for, and what they really
     /// write.
-    fn added(&self, memory: &Buffer, asked: fn(&Extra, Option<usize>) -> bool) -> Vec<Run> {
+    pub(super) fn added(
+        &self,
+        memory: &Buffer,
+        asked: fn(&Extra, Option<usize>) -> bool,
+    ) -> Vec<Run> {
         let each = self.extras.iter();
         each.flat_map(|(k, x)| self.added_by(*k, x, memory, asked)).collect()
     }

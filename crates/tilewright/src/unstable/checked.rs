@@ -27,6 +27,7 @@ fn budget(before: &Module) -> VerifyOptions {
         steps: 200_000,
         memory: 1 << 18,
         uninitialised,
+        samples: false,
         ..VerifyOptions::default()
     }
 }

@@ -168,6 +168,8 @@ struct Flow<'a, 'm> {
     bindings: Vec<Binding>,
     /// What is known of the cells of values that are bound.
     values: Values,
+    /// Values whose padding a call takes as it is, by number.
+    relied: HashSet<u64>,
     left: Vec<Left>,
 }
 
@@ -193,6 +195,7 @@ impl<'a, 'm> Flow<'a, 'm> {
             bindings: Vec::new(),
             values: Values::new(&Engine::new()?),
             left: Vec::new(),
+            relied: HashSet::new(),
         };
         let mut recognised = Recognised::default();
         for b in func.bindings() {

@@ -94,7 +94,8 @@ impl Flow<'_, '_> {
                         return self.pad_anew(e, found, pad, why);
                     }
                 }
-                _ => return Ok(found.expr),
+                Some(_) => return Ok(self.relied_on(found.expr)),
+                None => return Ok(found.expr),
             }
         }
         if layout.is_identity()
@@ -200,13 +201,22 @@ impl Flow<'_, '_> {
             Some(old) => *old = version,
             None => versions.insert(0, version),
         }
-        Ok(expr)
+        Ok(self.relied_on(expr))
+    }
+
+    /// A version that is handed out with what its padding holds. The call that asks for it may take
+    /// another one of the same value before it is bound.
+    fn relied_on(&mut self, e: GraphExpr) -> GraphExpr {
+        if let GraphExpr::Var(v) = &e {
+            self.relied.insert(v.id());
+        }
+        e
     }
 
     /// Lets the call that made a version select the pad value itself, if no reader relies on what
     /// its padding held before.
     fn padded_by_maker(&mut self, at: &GraphVar, found: &Version, repad: &TensorFunc) -> bool {
-        let mut read = false;
+        let mut read = self.relied.contains(&at.id());
         for b in &self.bindings {
             needed(&b.value, &mut |v| read |= v == at);
         }

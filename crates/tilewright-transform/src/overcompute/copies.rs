@@ -1,0 +1,233 @@
+//! Added uses of what was copied.
+//!
+//! A copy of a cell that holds nothing is allowed, and holds nothing (`docs/semantics.md`, *Values*).
+//! So that a statement copies a cell shows neither that there is something in it, nor in the cell
+//! that it writes. Where an added instance uses a cell that was copied, the cell that it came from
+//! must have been written, or be one that the function uses anyway.
+
+use tilewright_analysis::flow::{MemoryFlow, Run, Unwritten, Who};
+use tilewright_analysis::index::is_index;
+use tilewright_analysis::scop::{Act, ScopStmt};
+use tilewright_ir::{Buffer, Expr, ExprKind};
+use tilewright_sets::{Known, Reason, ScheduleDim, Statement};
+
+use super::trial::{Leaks, Trial};
+
+/// Memories that are followed back, one copy after the other.
+const STEPS: usize = 16;
+
+/// Copies of copies through which a use is seen.
+const DEPTH: usize = 4;
+
+/// Whether a value is a load, or a choice by indices of loads and constants.
+fn is_copy(value: &Expr) -> bool {
+    match value.kind() {
+        ExprKind::Load(_, indices) => indices.iter().all(is_index),
+        ExprKind::Int(_) | ExprKind::Float(_) => true,
+        ExprKind::IfThenElse(c, yes, no) | ExprKind::Select(c, yes, no) => {
+            is_index(c) && is_copy(yes) && is_copy(no)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a statement stores a copy.
+fn copies(stmt: &ScopStmt) -> bool {
+    matches!(&stmt.act, Act::Store(value) if value.effects().loads && is_copy(value))
+}
+
+fn is_read(run: &Run) -> bool {
+    run.statement.accesses.iter().any(|t| !t.is_write)
+}
+
+impl<'a> Trial<'a> {
+    /// Whether a statement, or the store that its place in the text is, is a copy.
+    fn is_of_copy(&self, stmt: &ScopStmt) -> bool {
+        self.scop.stmts.iter().any(|s| s.place == stmt.place && copies(s))
+    }
+
+    /// The added uses of a memory that may see a copy of a cell that holds nothing.
+    pub(super) fn copies_of_nothing(&self, memory: &Buffer, leaks: &mut Leaks<'a>) {
+        let uses = self.added(memory, |_, access| access.is_some()).into_iter();
+        let uses = uses.map(|r| r.only(|t| !t.is_write));
+        let uses = uses
+            .filter(|r| is_read(r) && self.stmt_of(r).is_some_and(|stmt| !self.is_of_copy(stmt)));
+        let mut left = vec![(memory.clone(), uses.collect::<Vec<Run>>())];
+        let mut steps = 0;
+        while let Some((m, reads)) = left.pop() {
+            if reads.is_empty() {
+                continue;
+            }
+            steps += 1;
+            let looked = match steps > STEPS {
+                true => Err(Reason::TooLarge.into()),
+                false => self.look_back(memory, &m, reads, leaks),
+            };
+            match looked {
+                Ok(more) => left.extend(more),
+                Err(unknown) => return self.all_leak(memory, unknown, leaks),
+            }
+        }
+    }
+
+    /// Notes reads of what may hold nothing, and gives the reads of what was copied there.
+    fn look_back(
+        &self,
+        memory: &Buffer,
+        m: &Buffer,
+        reads: Vec<Run>,
+        leaks: &mut Leaks<'a>,
+    ) -> Known<Vec<(Buffer, Vec<Run>)>> {
+        // The first one is known to be written, or read by something.
+        if m != memory || self.is_copied(m) {
+            let mut all = self.used_or_written(m)?;
+            all.extend(reads.iter().cloned());
+            let unwritten = Unwritten::of(self.scop, all)?;
+            self.unwritten(m, &unwritten, leaks);
+        }
+        let mut more: Vec<(Buffer, Vec<Run>)> = Vec::new();
+        for (buffer, run) in self.sources(m, reads, false)? {
+            match more.iter_mut().find(|(b, _)| b.data == buffer.data) {
+                Some((_, runs)) => runs.push(run),
+                None => more.push((buffer, vec![run])),
+            }
+        }
+        Ok(more)
+    }
+
+    /// Whether a memory is read by a copy.
+    fn is_copied(&self, memory: &Buffer) -> bool {
+        let reads =
+            |s: &ScopStmt| s.accesses.iter().any(|t| !t.is_write && t.buffer.data == memory.data);
+        self.scop.stmts.iter().any(|s| reads(s) && self.is_of_copy(s))
+    }
+
+    /// The reads of other memory by the copies that give reads of a memory their values, when
+    /// those copies are made; if asked, only where it is certain that they do.
+    fn sources(
+        &self,
+        memory: &Buffer,
+        reads: Vec<Run>,
+        certain: bool,
+    ) -> Known<Vec<(Buffer, Run)>> {
+        let stmts = self.scop.stmts.iter().enumerate();
+        let write = |k: usize| Some(Run::of(self.scop, k, memory)?.only(|t| t.is_write));
+        let mut runs: Vec<Run> = stmts.filter_map(|(k, _)| write(k)).collect();
+        if !certain {
+            let added = self.added(memory, |_, _| false).into_iter();
+            runs.extend(added.map(|r| r.only(|t| t.is_write)));
+        }
+        runs.retain(|r| !r.statement.accesses.is_empty());
+        let copied = |r: &Run| self.stmt_of(r).is_some_and(copies);
+        if reads.is_empty() || !runs.iter().any(copied) {
+            return Ok(Vec::new());
+        }
+        runs.extend(reads);
+        let memory_flow = MemoryFlow::between(self.scop, runs)?;
+        let mut found = Vec::new();
+        for e in &memory_flow.flow.edges {
+            let writer = memory_flow.who(e.writer);
+            let (Some(store), Some(place)) = (self.instances(writer), self.place(writer)) else {
+                continue;
+            };
+            if !copies(store) || (certain && !e.certain) {
+                continue;
+            }
+            let pairs = e.pairs()?;
+            if certain && !pairs.is_exact() {
+                continue;
+            }
+            let domain = pairs.domain()?;
+            let same = |k: &usize| self.scop.stmts.get(*k).is_some_and(|s| s.place == place);
+            for k in (0..self.scop.stmts.len()).filter(same) {
+                let part = match writer {
+                    Who::Added(_) => self.instances(Who::Added(k)),
+                    _ => self.instances(Who::Stmt(k)),
+                };
+                let Some(part) = part else { continue };
+                // What is read under more conditions than the store has.
+                let guards = part.guards.iter().skip(store.guards.len());
+                let domain = guards.fold(domain.clone(), |d, g| d.with_guard(&g.cond));
+                for t in part.accesses.iter().filter(|t| !t.is_write) {
+                    if t.buffer.data == memory.data {
+                        if certain {
+                            continue;
+                        }
+                        let what = format!("`{}` is copied within itself", memory.name);
+                        return Err(Reason::Mismatch(what).into());
+                    }
+                    let statement = Statement::new(&domain, store.schedule.clone());
+                    let statement = statement.reads(&t.buffer, &t.indices);
+                    let who = memory_flow.who(e.reader);
+                    found.push((t.buffer.clone(), Run { who, statement, accesses: vec![None] }));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// What a participant does.
+    fn instances(&self, who: Who) -> Option<&ScopStmt> {
+        match who {
+            Who::Stmt(k) => self.scop.stmts.get(k),
+            Who::Added(k) => self.extras.get(&k).map(|x| &x.added.what),
+            Who::End => None,
+        }
+    }
+
+    fn place(&self, who: Who) -> Option<usize> {
+        self.instances(who).map(|s| s.place)
+    }
+
+    /// After what a cell holds something: its writes and permissions, and before all else the uses
+    /// of memory as the program found it.
+    fn used_or_written(&self, memory: &Buffer) -> Known<Vec<Run>> {
+        let stmts = self.scop.stmts.iter().enumerate();
+        let runs: Vec<Run> = stmts.filter_map(|(k, _)| Run::of(self.scop, k, memory)).collect();
+        let mut all: Vec<Run> = Vec::new();
+        if self.scop.is_observed(memory) {
+            let mut seen = self.uses_of(memory, 0)?;
+            seen.extend(runs.iter().cloned().map(|r| r.only(|t| t.is_write)));
+            let unwritten = Unwritten::of(self.scop, seen)?;
+            for (run, u) in unwritten.reads().filter(|(_, u)| u.certain) {
+                let mut found = run.clone().only_access(u.reader.access);
+                found.statement.domain = u.instances.domain()?;
+                found.statement.schedule = vec![ScheduleDim::Sequence(-1)];
+                found.statement.accesses.iter_mut().for_each(|t| t.is_write = true);
+                all.push(found);
+            }
+        }
+        all.extend(runs.into_iter().map(|r| r.only(|t| t.is_write)));
+        Ok(all)
+    }
+
+    /// The reads of a memory that use what they read, or copy it for a use that is certain.
+    fn uses_of(&self, memory: &Buffer, depth: usize) -> Known<Vec<Run>> {
+        let mut found = Vec::new();
+        let mut targets: Vec<Buffer> = Vec::new();
+        for (k, stmt) in self.scop.stmts.iter().enumerate() {
+            let Some(run) = Run::of(self.scop, k, memory) else { continue };
+            let run = run.only(|t| !t.is_write);
+            if !is_read(&run) || matches!(stmt.act, Act::Permit) {
+                continue;
+            }
+            if !self.is_of_copy(stmt) {
+                found.push(run);
+                continue;
+            }
+            let stores = self.scop.stmts.iter().filter(|s| s.place == stmt.place && copies(s));
+            for t in stores.filter_map(ScopStmt::target) {
+                if !targets.iter().any(|b| b.data == t.buffer.data) {
+                    targets.push(t.buffer.clone());
+                }
+            }
+        }
+        targets.retain(|t| t.data != memory.data);
+        for target in targets.iter().filter(|_| depth < DEPTH) {
+            let reads = self.uses_of(target, depth + 1)?;
+            let sources = self.sources(target, reads, true)?.into_iter();
+            found.extend(sources.filter(|(b, _)| b.data == memory.data).map(|(_, run)| run));
+        }
+        Ok(found)
+    }
+}
