@@ -8,7 +8,7 @@
 //! use tilewright::{Layout, Options, Sizes, Tensor, compile, load};
 //! # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");
 //! let module = load(model, &Sizes::new().dim("N", 2))?;
-//! let options = Options { layout: Some(Layout::Blocked(8)), ..Options::default() };
+//! let options = Options { layout: Some(Layout::Plan), ..Options::default() };
 //! let executable = compile(&module, &options)?;
 //! let images = Tensor::from_slice(&[2, 1, 8, 8], &[0.5f32; 128])?;
 //! let outputs = executable.run(&[images])?;
@@ -44,11 +44,11 @@ pub mod schedule;
 pub mod te;
 pub mod unstable;
 
-pub use tilewright_graph::layout::Policy as Layout;
 pub use tilewright_graph::sizes::Sizes;
 pub use tilewright_ir::{DType, Error, Module, Result, Tensor};
 pub use tilewright_runtime::Executable;
 pub use tilewright_target::{OptLevel, Target};
 pub use unstable::compile::compile;
+pub use unstable::layout::Layout;
 pub use unstable::load::{load, parse, print};
 pub use unstable::pipeline::Options;

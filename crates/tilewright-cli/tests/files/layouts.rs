@@ -72,7 +72,7 @@ impl Layout {
         let state = |k: usize| found.states.as_ref().map_or(State::Value, |s| s[k]);
         let at = |k: usize| (state(k) == State::Value).then(|| found.tensor.get_f64(k) as usize);
         let places: Places = (0..found.tensor.len()).map(at).collect();
-        match places.iter().flatten().count() == old.iter().product() {
+        match places.iter().flatten().count() == old.iter().product::<usize>() {
             true => Ok(places),
             false => Err(format!("layout of `{}`: two elements are at one place", self.name)),
         }

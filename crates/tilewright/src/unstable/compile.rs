@@ -5,7 +5,6 @@ use std::sync::Arc;
 use tilewright_ir::{Lowered, Module, Plan, Remarks, Result, TensorFunc};
 use tilewright_runtime::{Executable, Pool};
 
-use super::layout;
 use super::pipeline::{Options, Stage, run_stages};
 
 /// A module on its last step before code: a plan, and the functions that it calls.
@@ -70,7 +69,7 @@ pub fn compile(module: &Module, options: &Options) -> Result<Executable> {
     let (backend, target) = (&options.backend, options.target()?);
     backend.check_host(&target)?;
     let laid_out = match options.layout {
-        Some(policy) => Some(layout::apply(module, policy, &mut Remarks::new())?.0),
+        Some(layout) => Some(layout.apply(module, &target, &mut Remarks::new())?),
         None => None,
     };
     let program = lower_program(laid_out.as_ref().unwrap_or(module), options)?;

@@ -19,6 +19,32 @@ use super::pipeline::{Options, check_after};
 /// Constants of fewer bytes are made by the interpreter, before LLVM would be done compiling.
 const SMALL: usize = 1 << 18;
 
+/// In which layouts a module is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Layout {
+    /// Those that are estimated to be the fastest for the whole module.
+    Plan,
+    /// `NCHW16c` and `NCHW8c` for all convolutions: channels in blocks, the block innermost.
+    Blocked(i64),
+    /// `NHWC` for all convolutions: channels innermost.
+    ChannelsLast,
+}
+
+impl Layout {
+    /// The module in these layouts.
+    ///
+    /// # Errors
+    /// As [`apply`].
+    pub fn apply(self, module: &Module, target: &Target, why: &mut Remarks) -> Result<Module> {
+        Ok(match self {
+            Layout::Plan => choose(module, target, why)?.0,
+            Layout::Blocked(block) => apply(module, Policy::Blocked(block), why)?.0,
+            Layout::ChannelsLast => apply(module, Policy::ChannelsLast, why)?.0,
+        })
+    }
+}
+
 /// The module with its convolutions in the layout of a policy, everything else as it follows, and
 /// constants converted; and the conversions that are left, each with its reason. What could not
 /// follow is added to `why`.

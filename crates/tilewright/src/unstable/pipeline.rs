@@ -22,7 +22,7 @@ use tilewright_codegen::LlvmBackend;
 use tilewright_graph as graph;
 use tilewright_graph::layout::fold::fold_conversions;
 use tilewright_graph::layout::free::{mark_free, unmark};
-use tilewright_graph::layout::{Leave, Policy, lift_layout};
+use tilewright_graph::layout::{Leave, lift_layout};
 use tilewright_graph::sizes;
 use tilewright_ir::{Error, Function, Module, Remarks, Result, well_formed};
 use tilewright_schedule::auto::auto;
@@ -30,7 +30,7 @@ use tilewright_target::{Backend, CodeOptions, OptLevel, Target, cores};
 use tilewright_transform::lower;
 use tilewright_transform::pass::{Config, Pass, Run};
 
-use super::layout::evaluate;
+use super::layout::{Layout, evaluate};
 use super::{assume, derivations};
 
 /// A stage from module to module, in the order in which they run.
@@ -118,7 +118,7 @@ pub struct Options {
     /// The machine to make code for; `None` for this one.
     pub target: Option<Target>,
     /// How the tensors of the model lie in memory; `None` for as it is written.
-    pub layout: Option<Policy>,
+    pub layout: Option<Layout>,
     /// How much the backend optimises.
     pub level: OptLevel,
     /// Fuse elementwise work.
