@@ -38,20 +38,20 @@ class Module:
         C_1 = T.decl_buffer((135,), "float32", data=C.data)
         for io in range(4):
             for ii, j in T.grid(T.min(13 - io * 4, 4), 7):
-                B_1[(io * 4 + ii) * 7 + j] = A_1[(io * 4 + ii) * 7 + j]
+                B_1[io * 28 + ii * 7 + j] = A_1[io * 28 + ii * 7 + j]
         for io in range(4):
             for ii in range(T.min(4, 13 - io * 4)):
-                B_1[(io * 4 + ii) * 7] = T.float32(0.0)
+                B_1[io * 28 + ii * 7] = T.float32(0.0)
         for k in range(91):
-            B_1[k // 7 * 7 + k % 7] = A_1[k // 7 * 7 + k % 7]
+            B_1[k] = A_1[k]
         for i, j in T.grid(15, 9):
-            C_1[i * 9 + j] = T.if_then_else(1 <= i and i < 14 and 1 <= j and j < 8, A_1[(i - 1) * 7 + (j - 1)], T.float32(0.0))
+            C_1[i * 9 + j] = T.if_then_else(1 <= i and i < 14 and 1 <= j and j < 8, A_1[i * 7 + j - 8], T.float32(0.0))
         for i in range(2, 15):
             for j in range(2, 9):
-                C_1[i * 9 + j] = A_1[((i + 1) // 2 - 1) * 7 + (j // 2 - 1)]
+                C_1[i * 9 + j] = A_1[(i + 1) // 2 * 7 + j // 2 - 8]
         for i in range(13):
             for j in range(i, 13):
-                B_1[(j - i) * 7] = A_1[j * 7]
+                B_1[j * 7 - i * 7] = A_1[j * 7]
         for i in range(13):
             m: T.int32 = T.max(T.min(n, i), 0)
             B_1[T.Cast("int64", m) * T.int64(7) + T.Cast("int64", T.min(m, 6))] = T.float32(1.0)

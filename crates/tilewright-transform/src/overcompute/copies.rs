@@ -81,6 +81,9 @@ impl<'a> Trial<'a> {
         // The first one is known to be written, or read by something.
         if m != memory || self.is_copied(m) {
             let mut all = self.used_or_written(m)?;
+            // What added instances write is followed back where it is a copy.
+            let added = self.added(m, |_, _| false).into_iter().map(|r| r.only(|t| t.is_write));
+            all.extend(added.filter(|r| !r.statement.accesses.is_empty()));
             all.extend(reads.iter().cloned());
             let unwritten = Unwritten::of(self.scop, all)?;
             self.unwritten(m, &unwritten, leaks);
