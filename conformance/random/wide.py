@@ -98,6 +98,8 @@ class Sampled(Runtime):
         self.iterations = [0]
         # Stores that are in no loop of such a level.
         self.stores = [0]
+        # Loops in which a store stands beside others; its guard may hide it in some iterations.
+        self.mixed = set()
 
     def stored(self):
         self.stores[-1] += 1
@@ -114,7 +116,9 @@ class Sampled(Runtime):
         # The loops inside and what stands beside them, or this one alone where there are none; all
         # iterations have the same.
         inside, beside = self.iterations.pop(), self.stores.pop()
-        if beside or not inside:
+        if beside:
+            self.mixed.add(name)
+        if name in self.mixed or not inside:
             inside += max(beside, len(chosen))
         self.iterations[-1] += count * inside // len(chosen) if chosen else 0
 

@@ -44,6 +44,7 @@ pub mod lambda;
 pub mod linear;
 pub mod lowered;
 pub mod module;
+pub mod parallel;
 pub mod plan;
 pub mod prune;
 pub mod query;

@@ -9,15 +9,13 @@
 //! Different functions are derived at the same time, by as many threads as there are cores.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use tilewright_ir::equal::{self, fingerprint, tensor_funcs};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    Buffer, Error, Fold, Function, Module, Param, Remarks, Result, TensorFunc, Var,
+    Buffer, Error, Fold, Function, Module, Param, Remarks, Result, TensorFunc, Var, parallel,
 };
-use tilewright_target::cores;
 use tilewright_transform::pass::{Config, Pass};
 
 /// Most functions that are kept; then all are forgotten.
@@ -47,9 +45,6 @@ pub(crate) fn of_pass(pass: &Pass, module: &Module, config: &Config) -> Result<M
     })
 }
 
-/// Stack of a thread that derives: trees are walked by recursion.
-const STACK_BYTES: usize = 128 << 20;
-
 /// Derives each tensor function of a module, by its name and itself, equal ones once. `what` says
 /// all that the results depend on beside the function.
 ///
@@ -65,33 +60,18 @@ pub(crate) fn each(
     let mut seen = HashSet::new();
     let is_first = |k: &usize| list[*k].1.span.is_some() || seen.insert(fingerprint(list[*k].1));
     let (first, rest): (Vec<usize>, Vec<usize>) = (0..list.len()).partition(is_first);
-    let results: Vec<OnceLock<Result<Arc<TensorFunc>>>> =
-        list.iter().map(|_| OnceLock::new()).collect();
-    let make = |k: usize| {
-        let (name, f) = list[k];
-        results[k].get_or_init(|| derived(what, f, || derive(name, f)));
-    };
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some(k) = first.get(next.fetch_add(1, Ordering::Relaxed)) {
-            make(*k);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..cores().min(first.len()) {
-            // Without more threads this one does it all.
-            let _ = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
-        }
-        work();
-    });
-    rest.into_iter().for_each(make);
+    let make = |k: usize| derived(what, list[k].1, || derive(list[k].0, list[k].1));
+    let mut made: HashMap<usize, Result<Arc<TensorFunc>>> = HashMap::new();
+    made.extend(first.iter().copied().zip(parallel::map(first.len(), |n| make(first[n]))));
+    made.extend(rest.into_iter().map(|k| (k, make(k))));
     let mut new = module.clone();
-    let mut made = results.into_iter().map(OnceLock::into_inner);
-    for function in new.functions.values_mut() {
-        if let Function::Tensor(f) = function {
-            let missing = || Err(Error::internal("a function was not derived"));
-            *f = made.next().flatten().unwrap_or_else(missing)?;
-        }
+    let tensors = new.functions.values_mut().filter_map(|function| match function {
+        Function::Tensor(f) => Some(f),
+        Function::Graph(_) => None,
+    });
+    for (k, f) in tensors.enumerate() {
+        let missing = || Err(Error::internal("a function was not derived"));
+        *f = made.remove(&k).unwrap_or_else(missing)?;
     }
     Ok(new)
 }

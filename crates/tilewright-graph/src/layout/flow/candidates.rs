@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_ir::{Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc};
+use tilewright_ir::{Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc, parallel};
 
 use super::{Flow, Layout, extents};
 use crate::layout::policy::Policy;
@@ -75,6 +75,19 @@ impl Open {
         });
         let outs = self.outs.iter().enumerate().map(|(k, v)| (self.args.len() + k, v.id()));
         args.chain(outs).collect()
+    }
+
+    /// The call with all its arguments and results in some layouts.
+    fn way(&self, layouts: &[Layout], policy: Option<Option<Policy>>, cost: f64) -> Way {
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for (k, value) in self.values() {
+            let place = Place { value, layout: layouts[k].clone() };
+            let list = if k < self.args.len() { &mut reads } else { &mut writes };
+            if !list.contains(&place) {
+                list.push(place);
+            }
+        }
+        Way { layouts: layouts.to_vec(), policy, reads, writes, cost }
     }
 }
 
@@ -271,81 +284,50 @@ fn follow(call: &mut Open, layouts: &mut Layouts, memo: &mut Memo) {
     }
 }
 
-/// What each call costs in each way; ways whose code cannot be made are left out. Functions are
-/// priced by several threads.
+/// A function in some layouts, `None` for its own, with the arguments that are constant.
+type Job<'a> = (&'a str, Option<&'a [Layout]>, &'a [bool]);
+
+/// What each call costs in each way, equal ones priced once; ways whose code cannot be made are left
+/// out.
 fn priced(open: &[Open], price: Price<'_>) -> Vec<Vec<Way>> {
-    type Key<'a> = (&'a str, Option<&'a [Layout]>, &'a [bool]);
-    let mut jobs: Vec<(Key<'_>, &Open, Option<&Propagation>)> = Vec::new();
-    let mut known: HashMap<Key<'_>, usize> = HashMap::new();
+    let mut jobs: Vec<(&Open, Option<&Propagation>)> = Vec::new();
+    let mut number: HashMap<Job<'_>, usize> = HashMap::new();
     for call in open {
         let ways = call.found.iter().map(|f| (Some(&f.0[..]), Some(&*f.2)));
         for (layouts, propagation) in ways.chain([(None, None)]) {
-            let key = (&*call.name, layouts, &call.free[..]);
-            known.entry(key).or_insert_with(|| {
-                jobs.push((key, call, propagation));
+            number.entry((&call.name, layouts, &call.free)).or_insert_with(|| {
+                jobs.push((call, propagation));
                 jobs.len() - 1
             });
         }
     }
-    let one = |call: &Open, propagation: Option<&Propagation>| -> Option<f64> {
-        let free = (0..call.free.len()).filter(|k| call.free[*k]).collect();
-        let Some(p) = propagation else { return Some(price(&call.func, &free)) };
-        let pads: Vec<Option<Expr>> =
-            call.buffers.iter().map(|b| Some(Expr::constant(0.0, b.dtype()))).collect();
-        let made = p.build(&pads).ok()?;
-        Some(price(&made.func, &free))
-    };
-    let threads =
-        std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len().max(1));
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let mut costs: Vec<Option<f64>> = vec![None; jobs.len()];
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut done = Vec::new();
-                    loop {
-                        let k = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                        let Some((_, call, propagation)) = jobs.get(k) else { return done };
-                        done.push((k, one(call, *propagation)));
-                    }
-                })
-            })
-            .collect();
-        for worker in workers {
-            for (k, cost) in worker.join().unwrap_or_default() {
-                costs[k] = cost;
-            }
-        }
-    });
-    let logical = |call: &Open| -> Vec<Layout> {
-        let shape = |b: &Buffer| b.const_shape().unwrap_or_default();
-        call.buffers.iter().map(|b| Layout::identity(&shape(b))).collect()
-    };
-    let way = |call: &Open, all: &[Layout], policy: Option<Option<Policy>>, cost: f64| {
-        let (mut reads, mut writes) = (Vec::new(), Vec::new());
-        for (k, value) in call.values() {
-            let place = Place { value, layout: all[k].clone() };
-            let list = if k < call.args.len() { &mut reads } else { &mut writes };
-            if !list.contains(&place) {
-                list.push(place);
-            }
-        }
-        Way { layouts: all.to_vec(), policy, reads, writes, cost }
+    let costs = parallel::map(jobs.len(), |k| cost(jobs[k].0, jobs[k].1, price));
+    let known = |call: &Open, layouts: Option<&[Layout]>| {
+        number.get(&(&*call.name, layouts, &call.free[..])).and_then(|k| costs[*k])
     };
     open.iter()
         .map(|call| {
-            let cost = |layouts| {
-                let key = (&*call.name, layouts, &call.free[..]);
-                known.get(&key).and_then(|k| costs[*k])
-            };
-            let anchor = call.found.iter().any(|f| f.1.is_some());
-            let own =
-                way(call, &logical(call), anchor.then_some(None), cost(None).unwrap_or_default());
+            let is_anchor = call.found.iter().any(|f| f.1.is_some());
+            let own: Vec<Layout> = call.buffers.iter().map(logical).collect();
+            let cost = known(call, None).unwrap_or_default();
+            let own = call.way(&own, is_anchor.then_some(None), cost);
             let others = call.found.iter().filter_map(|(all, policy, _)| {
-                Some(way(call, all, policy.map(Some), cost(Some(&all[..]))?))
+                Some(call.way(all, policy.map(Some), known(call, Some(all))?))
             });
             [own].into_iter().chain(others).collect()
         })
         .collect()
+}
+
+/// What a call costs in other layouts, or its own; `None` where its code cannot be made.
+fn cost(call: &Open, propagation: Option<&Propagation>, price: Price<'_>) -> Option<f64> {
+    let free = (0..call.free.len()).filter(|k| call.free[*k]).collect();
+    let Some(propagation) = propagation else { return Some(price(&call.func, &free)) };
+    let pads: Vec<Option<Expr>> =
+        call.buffers.iter().map(|b| Some(Expr::constant(0.0, b.dtype()))).collect();
+    Some(price(&propagation.build(&pads).ok()?.func, &free))
+}
+
+fn logical(buffer: &Buffer) -> Layout {
+    Layout::identity(&buffer.const_shape().unwrap_or_default())
 }

@@ -24,6 +24,9 @@ const CONVERT: f64 = 0.3;
 /// Cycles that a conversion costs beside what it moves.
 const CALL: f64 = 500.0;
 
+/// Most cycles of a call or a conversion that are told apart, so that the sum of all fits the solver.
+const MOST: f64 = (1u64 << 36) as f64;
+
 /// What [`plan_layout`] may do.
 pub struct PlanOptions<'a> {
     /// The layouts of convolutions to choose from, beside the logical one.
@@ -135,7 +138,7 @@ fn problem(func: &GraphFunc, nodes: &[Node]) -> (solver::Problem, Vec<Vec<Layout
             };
             solver::Alternative {
                 name: name(way),
-                cost: (way.cost.max(0.0) as u64).into(),
+                cost: cycles(way.cost),
                 reads: uses(&way.reads, &mut tensors),
                 writes: uses(&way.writes, &mut tensors),
             }
@@ -154,6 +157,11 @@ fn problem(func: &GraphFunc, nodes: &[Node]) -> (solver::Problem, Vec<Vec<Layout
         }
     });
     tensors.finish(calls)
+}
+
+/// A cost as the solver takes it. What takes longer than [`MOST`] is as bad as that.
+fn cycles(cost: f64) -> solver::Cost {
+    (cost.clamp(0.0, MOST) as u64).into()
 }
 
 /// What an alternative is called.
@@ -206,7 +214,7 @@ impl Tensors {
         for (k, tensor) in self.list.iter_mut().enumerate() {
             let cost = |from: &Layout, to: &Layout| match moved(&self.vars[k], from, to) {
                 0 => solver::Cost::ZERO,
-                bytes => ((bytes as f64 * CONVERT + CALL) as u64).into(),
+                bytes => cycles(bytes as f64 * CONVERT + CALL),
             };
             let all = &self.layouts[k];
             tensor.conversions =
