@@ -17,6 +17,9 @@ const COLOURS: usize = 8;
 /// The widest text of a box, in characters.
 const LETTERS: usize = 24;
 
+/// The width of most boxes.
+const NARROWEST: f64 = 130.0;
+
 /// A box.
 #[derive(Clone, Copy)]
 enum Node {
@@ -92,7 +95,8 @@ impl<'a> Graph<'a> {
             let letters = w.iter().map(|w| w.chars().count()).max().unwrap_or(0);
             letters as f64 * 6.6 + 18.0
         };
-        let widths: Vec<f64> = words.iter().map(|w| width(w).max(40.0)).collect();
+        // Boxes of one width stand in straight columns.
+        let widths: Vec<f64> = words.iter().map(|w| width(w).max(NARROWEST)).collect();
         let nets: Vec<Net> =
             self.nets.iter().map(|(_, n)| Net { from: n.from, to: n.to.clone() }).collect();
         let drawing = layers::draw(&widths, &nets);
@@ -136,7 +140,11 @@ impl<'a> Graph<'a> {
                         format!("{} · {part}", short(self.part.kinds.way(&call.chosen)))
                     }
                 };
-                [short(&call.name), second]
+                let first = match self.part.bindings.function(c) {
+                    "" => call.name.clone(),
+                    function => format!("{} · {function}", call.name),
+                };
+                [short(&first), second]
             }
             Node::Conversion(k) => {
                 let c = &plan.conversions[k];
@@ -168,7 +176,10 @@ impl<'a> Graph<'a> {
             Node::Call(c) => {
                 let call = &plan.calls[c];
                 let (chosen, cost) = (self.part.kinds.way(&call.chosen), cycles(call.cost));
-                let label = format!("Call {}: {chosen}, {cost} cycles", call.name);
+                let label = match self.part.bindings.function(c) {
+                    "" => format!("Call {}: {chosen}, {cost} cycles", call.name),
+                    f => format!("Call {} of {f}: {chosen}, {cost} cycles", call.name),
+                };
                 ("b", format!("data-c={g}.{c}"), label)
             }
             Node::Conversion(k) => {

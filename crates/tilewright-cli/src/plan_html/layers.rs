@@ -210,22 +210,26 @@ fn place(rows: &[Vec<usize>], items: &mut [Item]) {
         row.iter().for_each(|n| items[*n].x -= middle);
     }
     for round in 0..2 * ROUNDS {
-        let down = round % 2 == 0;
+        // Down and up in turn, and at last to both sides.
+        let (down, both) = (round % 2 == 0, round + 4 >= 2 * ROUNDS);
         for step in 0..rows.len() {
             let row = &rows[if down { step } else { rows.len() - 1 - step }];
             let wanted: Vec<(f64, f64)> = row
                 .iter()
                 .map(|n| {
                     let item = &items[*n];
-                    let near = if down { &item.up } else { &item.down };
-                    // A line that goes on should be straight.
-                    let weight = if item.is_node { 1.0 } else { 8.0 };
-                    match near.is_empty() {
-                        true => (item.x, 0.1),
-                        false => {
-                            let sum: f64 = near.iter().map(|m| items[*m].x).sum();
-                            (sum / near.len() as f64, weight)
-                        }
+                    let above = item.up.iter().filter(|_| down || both);
+                    let near = above.chain(item.down.iter().filter(|_| !down || both));
+                    let (mut sum, mut count, mut is_line) = (0.0, 0.0, !item.is_node);
+                    for m in near {
+                        sum += items[*m].x;
+                        count += 1.0;
+                        is_line &= !items[*m].is_node;
+                    }
+                    match count > 0.0 {
+                        false => (item.x, 0.1),
+                        // A line that goes on should be straight.
+                        true => (sum / count, if is_line { 8.0 } else { 1.0 }),
                     }
                 })
                 .collect();
@@ -361,6 +365,15 @@ mod tests {
         let nets = [net(0, &[1]), net(1, &[2])];
         let drawing = check(&[10.0, 90.0, 30.0], &nets);
         assert!(drawing.nodes.iter().all(|n| (n.0 - drawing.nodes[0].0).abs() < 1e-6));
+    }
+
+    #[test]
+    fn blocks_with_a_line_past_them_do_not_drift() {
+        // Sixteen times three boxes in a chain with a line around them.
+        let mut nets: Vec<Net> = (0..64).map(|n| net(n, &[n + 1])).collect();
+        nets.iter_mut().step_by(4).for_each(|n| n.to.push(n.from + 4));
+        let drawing = check(&[100.0; 65], &nets);
+        assert!(drawing.width < 300.0, "{}", drawing.width);
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub fn page(report: &Report<'_>) -> String {
     let module = name_outputs(report.module);
     let mut graphs = Vec::new();
     for (number, plan) in report.plans.iter().enumerate() {
-        let bindings = Bindings::of(&module, &plan.graph);
+        let bindings = Bindings::of(&module, plan);
         let part = Part { number, plan, bindings, kinds: &kinds, left: report.left };
         text += &part.section();
         graphs.push(part.data(&mut shared));
@@ -174,17 +174,16 @@ struct Shared {
     tables: Vec<String>,
     table_numbers: HashMap<String, usize>,
     layouts: Vec<String>,
-    layout_numbers: HashMap<(Layout, bool), usize>,
+    layout_numbers: HashMap<Layout, usize>,
 }
 
 impl Shared {
-    /// The number of a layout; with tables of its cells, where it is in use.
-    fn layout(&mut self, layout: &Layout, kinds: &Kinds, used: bool) -> usize {
-        let key = (layout.clone(), used);
-        if let Some(k) = self.layout_numbers.get(&key) {
+    /// The number of a layout.
+    fn layout(&mut self, layout: &Layout, kinds: &Kinds) -> usize {
+        if let Some(k) = self.layout_numbers.get(layout) {
             return *k;
         }
-        let tables = if used { cells::tables(layout) } else { Vec::new() };
+        let tables = cells::tables(layout);
         let tables: Vec<String> = tables.into_iter().map(|t| self.table(t).to_string()).collect();
         let shape: Vec<String> = layout.physical().iter().map(i64::to_string).collect();
         let shape = if shape.is_empty() { "one element".to_owned() } else { shape.join(" × ") };
@@ -196,7 +195,7 @@ impl Shared {
             cells::waste(layout),
             tables.join(",")
         ));
-        self.layout_numbers.insert(key, self.layouts.len() - 1);
+        self.layout_numbers.insert(layout.clone(), self.layouts.len() - 1);
         self.layouts.len() - 1
     }
 
@@ -209,34 +208,56 @@ impl Shared {
     }
 }
 
-/// What is known of the values of a graph function by their names, where these are unique.
+/// What the model says of the calls and tensors of a plan. They are found by their names; of several
+/// of one name, in their order.
 struct Bindings {
-    /// The tensor functions that make them.
-    functions: HashMap<String, String>,
-    dtypes: HashMap<String, String>,
+    /// The tensor function that each call runs; empty where it is none, or not known.
+    functions: Vec<String>,
+    /// The element type of each tensor; empty where it is not known.
+    dtypes: Vec<String>,
 }
 
 impl Bindings {
-    fn of(module: &Module, graph: &str) -> Bindings {
-        let (mut functions, mut dtypes) = (HashMap::new(), HashMap::new());
-        let mut count: HashMap<String, usize> = HashMap::new();
-        if let Ok(graph) = module.graph(graph) {
-            let made = graph.bindings().map(|b| (&b.var, Some(&b.value)));
-            for (var, value) in graph.params.iter().map(|p| (p, None)).chain(made) {
-                let name = var.name().to_string();
-                if let Some(GraphExpr::CallTir { func, .. }) = value {
-                    functions.insert(name.clone(), func.to_string());
-                }
-                if let Some(ty) = var.ty().as_tensor() {
-                    dtypes.insert(name.clone(), ty.dtype.to_string());
-                }
-                *count.entry(name).or_default() += 1;
+    fn of(module: &Module, plan: &Planned) -> Bindings {
+        let mut functions: HashMap<&str, Vec<String>> = HashMap::new();
+        let mut dtypes: HashMap<&str, Vec<String>> = HashMap::new();
+        let graph = module.graph(&plan.graph);
+        for b in graph.iter().flat_map(|graph| graph.bindings()) {
+            let function = match &b.value {
+                GraphExpr::CallTir { func, .. } => func.to_string(),
+                _ => String::new(),
+            };
+            functions.entry(b.var.name()).or_default().push(function);
+        }
+        for graph in graph.iter() {
+            for var in graph.params.iter().chain(graph.bindings().map(|b| &b.var)) {
+                let dtype = var.ty().as_tensor().map(|t| t.dtype.to_string()).unwrap_or_default();
+                dtypes.entry(var.name()).or_default().push(dtype);
             }
         }
-        functions.retain(|name, _| count[name] == 1);
-        dtypes.retain(|name, _| count[name] == 1);
-        Bindings { functions, dtypes }
+        let calls = plan.problem.calls.iter().map(|call| &*call.name).collect();
+        let tensors = plan.problem.tensors.iter().map(|t| &*t.name).collect();
+        Bindings { functions: found(calls, &functions), dtypes: found(tensors, &dtypes) }
     }
+
+    fn function(&self, call: usize) -> &str {
+        &self.functions[call]
+    }
+}
+
+/// What is known under each name. Where there are more or fewer of a name, only what they share.
+fn found<'a>(names: Vec<&'a str>, known: &HashMap<&str, Vec<String>>) -> Vec<String> {
+    let mut count: HashMap<&str, usize> = HashMap::new();
+    names.iter().for_each(|name| *count.entry(name).or_default() += 1);
+    let mut next: HashMap<&'a str, usize> = HashMap::new();
+    let of = |name: &'a str| {
+        let k = next.entry(name).or_default();
+        *k += 1;
+        let all = known.get(name)?;
+        let is_clear = all.len() == count[name] || all.iter().all(|one| *one == all[0]);
+        all.get((*k - 1).min(all.len() - 1)).filter(|_| is_clear).cloned()
+    };
+    names.into_iter().map(of).map(Option::unwrap_or_default).collect()
 }
 
 /// What the page says of one graph function.
@@ -261,7 +282,7 @@ impl Part<'_> {
 
     /// The type of a tensor: `float32[1, 64, 56, 56]`.
     fn type_of(&self, tensor: usize) -> String {
-        let dtype = self.bindings.dtypes.get(self.name(tensor)).map_or("", |d| d);
+        let dtype = &self.bindings.dtypes[tensor];
         format!("{dtype}{}", list(&self.plan.layouts[tensor][0].logical))
     }
 
@@ -343,7 +364,7 @@ impl Part<'_> {
             return String::new();
         }
         let mut text = "<table><caption>The most expensive calls</caption><thead><tr>\
-                        <th scope=col>call<th scope=col>chosen<th scope=col class=n>cycles\
+                        <th scope=col>call<th scope=col>runs<th scope=col>chosen<th scope=col class=n>cycles\
                         <th scope=col class=n>of the plan<tbody>"
             .to_owned();
         for c in calls.into_iter().take(LISTED) {
@@ -351,9 +372,10 @@ impl Part<'_> {
             let _ = write!(
                 text,
                 "<tr><th scope=row><button class=link type=button data-c={}.{c}>{}</button>\
-                 <td>{}<td class=n>{}<td class=n>{}\n",
+                 <td>{}<td>{}<td class=n>{}<td class=n>{}\n",
                 self.number,
                 html(&call.name),
+                html(self.bindings.function(c)),
                 html(self.kinds.way(&call.chosen)),
                 cycles(call.cost),
                 share(call.cost as f64 / plan.objective.max(1) as f64)
@@ -406,12 +428,7 @@ impl Part<'_> {
         let mut text = format!("{{\"objective\":{},\"tensors\":[", plan.objective);
         for (t, layouts) in self.plan.layouts.iter().enumerate() {
             let made = plan.tensors[t].layout;
-            let converted = plan.conversions.iter().filter(|c| c.tensor == t).map(|c| c.to);
-            let used: Vec<usize> = converted.chain([made]).collect();
-            let layouts = layouts
-                .iter()
-                .enumerate()
-                .map(|(k, l)| shared.layout(l, self.kinds, used.contains(&k)));
+            let layouts = layouts.iter().map(|l| shared.layout(l, self.kinds));
             let layouts = list(layouts);
             let prices = &problem.tensors[t].conversions[made];
             let _ = write!(
@@ -444,7 +461,7 @@ impl Part<'_> {
                 "{}{{\"name\":{},\"func\":{},\"choice\":{},\"ways\":{}}}",
                 if c == 0 { "" } else { ",\n" },
                 json(&call.name),
-                json(self.bindings.functions.get(&call.name).map_or("", |f| f)),
+                json(self.bindings.function(c)),
                 plan.calls[c].choice,
                 list(ways)
             );

@@ -22,8 +22,10 @@ const node = (tag, attributes, ...children) => {
 };
 const link = (text, kind, id) => node("button", { class: "link", type: "button", [`data-${kind}`]: id }, text);
 const table = (caption, heads, rows) => {
-  const head = node("tr", {}, ...heads.map((h) => node("th", { scope: "col" }, h)));
-  const lines = rows.map(([cells, name]) => node("tr", name ? { class: name } : {}, ...cells.map((c) => node("td", {}, ...[c].flat()))));
+  // Heads that end with "#" stand over numbers.
+  const side = (k) => heads[k].endsWith("#") ? { class: "n" } : {};
+  const head = node("tr", {}, ...heads.map((h, k) => node("th", { scope: "col", ...side(k) }, h.replace("#", ""))));
+  const lines = rows.map(([cells, name]) => node("tr", name ? { class: name } : {}, ...cells.map((c, k) => node("td", side(k), c))));
   return node("div", { class: "wide" }, node("table", {}, node("caption", {}, caption), node("thead", {}, head), node("tbody", {}, ...lines)));
 };
 const kind = (graph, [tensor, layout]) => data.kinds[data.layouts[graph.tensors[tensor].layouts[layout]].kind];
@@ -49,22 +51,20 @@ const showCall = (g, c) => {
   });
   const note = call.ways.length > 1 ? "Prices are without conversions; a dearer one may be chosen because it saves them." : "There is no other.";
   body.replaceChildren(facts, price,
-    table("Alternatives, in cycles", ["alternative", "price", "difference", "reads", "writes"], rows),
+    table("Alternatives, in cycles", ["alternative", "price#", "difference#", "reads", "writes"], rows),
     node("p", { class: "soft" }, note),
     node("h3", {}, "Reads"), list(best.reads.map((u) => tensorLink(g, u)), "Nothing but constants."),
     node("h3", {}, "Writes"), list(best.writes.map((u) => tensorLink(g, u)), "Nothing."));
 };
 
+const cells = (layout) => {
+  const waste = layout.waste > 0 ? `${(100 * layout.waste).toPrecision(3)} % of it is padding` : "no padding";
+  const tables = layout.tables.map((id) => node("div", { class: "wide" }, document.getElementById(`m${id}`).content.cloneNode(true)));
+  return [node("p", { class: "map" }, layout.map), node("p", {}, `In memory: ${layout.shape}; ${waste}.`), ...tables];
+};
 const layoutParts = (tensor, k, words) => {
   const layout = data.layouts[tensor.layouts[k]];
-  const waste = layout.waste > 0 ? `${(100 * layout.waste).toPrecision(3)} % of the memory is padding` : "no padding";
-  const parts = [node("h3", {}, `${data.kinds[layout.kind]} (${words})`), node("p", { class: "map" }, layout.map),
-    node("p", {}, `In memory: ${layout.shape}; ${waste}.`)];
-  for (const id of layout.tables) {
-    const made = document.getElementById(`m${id}`).content.cloneNode(true);
-    parts.push(node("div", { class: "wide" }, made));
-  }
-  return parts;
+  return [node("h3", {}, `${data.kinds[layout.kind]} (${words})`), ...cells(layout)];
 };
 
 const showTensor = (g, t) => {
@@ -88,12 +88,12 @@ const showTensor = (g, t) => {
   parts.push(node("h3", {}, "Read by"), list(readers, "Nothing."));
   const used = new Set([tensor.layout, ...converted.map((c) => c.to)]);
   const others = tensor.layouts.map((_, k) => k).filter((k) => !used.has(k));
-  if (others.length) {
-    const rows = others.map((k) => {
-      const layout = data.layouts[tensor.layouts[k]];
-      return [[data.kinds[layout.kind], node("span", { class: "map" }, layout.map), cycles(tensor.prices[k])], ""];
-    });
-    parts.push(table("Layouts that were not chosen", ["layout", "index map", "price of converting to it"], rows));
+  if (others.length) parts.push(node("h3", {}, "Layouts that were not chosen"));
+  for (const k of others) {
+    const layout = data.layouts[tensor.layouts[k]];
+    const cost = tensor.prices[k];
+    const price = cost === null ? "not possible" : cost ? `converting to it costs ${cycles(cost)} cycles` : "the same memory seen in another shape";
+    parts.push(node("details", {}, node("summary", {}, `${data.kinds[layout.kind]}: ${price}`), ...cells(layout)));
   }
   body.replaceChildren(...parts);
 };
