@@ -7,25 +7,24 @@ use tilewright::unstable::graph::layout::Layout;
 /// Cells in a row of a table, and rows.
 const COLUMNS: i64 = 16;
 const ROWS: i64 = 5;
-/// Rows around the first padding.
-const PADDED_ROWS: i64 = 3;
 /// Indices past the end of an axis among which the first padding is looked for.
 const MOST: i64 = 4096;
 
 /// Tables that show a layout: the start of memory, where padding starts if that is further on, and
 /// where a corner of the logical tensor lies.
 pub fn tables(layout: &Layout) -> Vec<String> {
-    if layout.physical().iter().any(|d| *d <= 0) {
+    // Places are computed without a check below.
+    let size = layout.physical().iter().try_fold(1i64, |n, d| n.checked_mul(*d));
+    if size.is_none_or(|n| n <= 0) {
         return Vec::new();
     }
     let memory = Memory::new(layout);
-    let mut all = vec![memory.table("The start of memory", 0, ROWS)];
+    let mut all = vec![memory.table("The start of memory", 0, 0)];
     if let Some(address) = memory.first_padding() {
-        let row = address / memory.row;
-        if row >= ROWS || address % memory.row >= COLUMNS {
-            let from = row.saturating_sub(1);
-            let first = (address % memory.row / COLUMNS) * COLUMNS;
-            all.push(memory.table_from("Where padding starts", from, PADDED_ROWS, first));
+        let (row, column) = (address / memory.row, address % memory.row);
+        if row >= memory.rows(0) || column >= COLUMNS {
+            let first = column / COLUMNS * COLUMNS;
+            all.push(memory.table("Where padding starts", row, first));
         }
     }
     all.extend(memory.corner());
@@ -48,9 +47,9 @@ struct Memory<'a> {
     physical: Vec<i64>,
     /// Cells by which the place changes with each physical index.
     strides: Vec<i64>,
-    /// Cells in a row: those of the last axis that has several.
+    /// Cells in a row: those of the last axis that has several; and rows along the one before.
     row: i64,
-    size: i64,
+    column: i64,
 }
 
 impl<'a> Memory<'a> {
@@ -58,11 +57,16 @@ impl<'a> Memory<'a> {
         let physical = layout.physical();
         let mut strides = vec![1i64; physical.len()];
         for k in (1..physical.len()).rev() {
-            strides[k - 1] = strides[k].saturating_mul(physical[k]);
+            strides[k - 1] = strides[k] * physical[k];
         }
-        let size = physical.iter().fold(1i64, |n, d| n.saturating_mul(*d));
-        let row = physical.iter().rev().copied().find(|d| *d > 1).unwrap_or(1);
-        Memory { layout, physical, strides, row, size }
+        let mut long = physical.iter().rev().copied().filter(|d| *d > 1);
+        let (row, column) = (long.next().unwrap_or(1), long.next().unwrap_or(1));
+        Memory { layout, physical, strides, row, column }
+    }
+
+    /// How many rows a table shows from one on: in them one index changes.
+    fn rows(&self, from: i64) -> i64 {
+        ROWS.min(self.column - from % self.column)
     }
 
     /// The logical index of each axis at an address, padding or not.
@@ -122,14 +126,11 @@ impl<'a> Memory<'a> {
         firsts.min()
     }
 
-    fn table(&self, caption: &str, from: i64, rows: i64) -> String {
-        self.table_from(caption, from, rows, 0)
-    }
-
-    /// Rows of memory as a table, each cell with the logical indices that change in it.
-    fn table_from(&self, caption: &str, from: i64, rows: i64, first: i64) -> String {
+    /// Rows of memory as a table, each cell with the logical indices that change in it; from a row and
+    /// a column on.
+    fn table(&self, caption: &str, from: i64, first: i64) -> String {
         let columns = (self.row - first).min(COLUMNS);
-        let rows: Vec<i64> = (from..(self.size / self.row).min(from + rows)).collect();
+        let rows: Vec<i64> = (from..from + self.rows(from)).collect();
         let cells: Vec<Vec<Vec<i64>>> = rows
             .iter()
             .map(|r| (0..columns).map(|c| self.index(r * self.row + first + c)).collect())
@@ -251,7 +252,8 @@ mod tests {
         let memory = Memory::new(layout);
         let mut padding = None;
         let mut elements = 0;
-        for address in 0..memory.size {
+        let size: i64 = layout.physical().iter().product();
+        for address in 0..size {
             let index = memory.index(address);
             match memory.is_data(&index) {
                 true => {
@@ -263,7 +265,7 @@ mod tests {
         }
         assert_eq!(elements, layout.logical.iter().product::<i64>());
         assert_eq!(memory.first_padding(), padding, "{layout}");
-        let share = 1.0 - elements as f64 / memory.size as f64;
+        let share = 1.0 - elements as f64 / size as f64;
         assert!((waste(layout) - share).abs() < 1e-12);
         let text = tables(layout).concat();
         assert_eq!(text.contains("<td class=p>"), padding.is_some(), "{layout}: {text}");
@@ -290,13 +292,20 @@ mod tests {
     }
 
     #[test]
+    fn there_are_no_tables_of_nothing_or_of_too_much() {
+        assert!(tables(&Layout::identity(&[3, 0])).is_empty());
+        assert!(tables(&Layout::identity(&[1 << 40, 1 << 40])).is_empty());
+    }
+
+    #[test]
     fn tables_say_what_lies_where() {
         let layout = blocked(&[1, 6, 2, 3], &[0, 1, 2, 3, 1], &[(1, 4)]);
         let tables = tables(&layout);
         assert_eq!(tables.len(), 3);
-        assert!(tables[0].contains("Cells hold i1,i2,i3 at i0 = 0"), "{}", tables[0]);
-        assert!(tables[0].contains("<tr><th>4<td>0,0,1<td>1,0,1<td>2,0,1<td>3,0,1"));
-        assert!(tables[1].contains("<tr><th>24<td>4,0,0<td>5,0,0<td class=p><td class=p>"));
+        assert!(tables[0].contains("Cells hold i1,i3 at i0 = 0, i2 = 0"), "{}", tables[0]);
+        assert!(tables[0].contains("<tr><th>4<td>0,1<td>1,1<td>2,1<td>3,1<tr>"));
+        assert!(tables[0].ends_with("<tr><th>8<td>0,2<td>1,2<td>2,2<td>3,2</table>"));
+        assert!(tables[1].contains("<tr><th>24<td>4,0<td>5,0<td class=p><td class=p>"));
         assert!(tables[2].contains("<tr><th>i3 \\ i1<th>0<th>1<th>2<th>3<th>4<th>5"));
         assert!(tables[2].contains("<tr><th>1<td>4<td>5<td>6<td>7<td>28<td>29"));
     }
