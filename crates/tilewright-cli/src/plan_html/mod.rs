@@ -72,10 +72,10 @@ pub fn page(report: &Report<'_>) -> String {
         let _ = writeln!(text, "<template id=m{id}>{table}</template>");
     }
     let names: Vec<String> = kinds.names.iter().map(|name| json(name)).collect();
-    let _ = write!(
+    let _ = writeln!(
         text,
         "<script type=\"application/json\" id=data>{{\"kinds\":[{}],\n\"layouts\":[{}],\n\
-         \"graphs\":[{}]}}</script>\n<script>\n{}</script>\n</body>\n</html>\n",
+         \"graphs\":[{}]}}</script>\n<script>\n{}</script>\n</body>\n</html>",
         names.join(","),
         shared.layouts.join(",\n"),
         graphs.join(",\n"),
@@ -303,12 +303,12 @@ impl Part<'_> {
             cycles(plan.objective)
         );
         let graph = Graph::new(self);
-        let _ = write!(
+        let _ = writeln!(
             text,
             "<a class=skip href=\"#end{g}\">Skip the drawing</a>\n<div class=side>{}{}</div>\n{}{}\n\
              <p class=soft id=end{g}>Times are estimates in cycles of one core. Choose a box or a line \
              (click, or Tab and Enter) to see its prices or its cells; Escape closes the panel.</p>\n\
-             </section>\n",
+             </section>",
             self.totals(),
             self.dearest(),
             self.conversions(),
@@ -344,10 +344,10 @@ impl Part<'_> {
             let ratio = ratio.map(|n| share(n as f64 / plan.objective as f64)).unwrap_or_default();
             let width = units.unwrap_or(0) as f64 / most as f64 * 100.0;
             let units = units.map_or("not possible".to_owned(), cycles);
-            let _ = write!(
+            let _ = writeln!(
                 text,
                 "<tr{class}><th scope=row>{}<td class=n>{units}<td class=n>{ratio}\
-                 <td class=bars><span class=bar style=\"width:{width:.1}%\"></span>\n",
+                 <td class=bars><span class=bar style=\"width:{width:.1}%\"></span>",
                 html(&name)
             );
         }
@@ -369,10 +369,10 @@ impl Part<'_> {
             .to_owned();
         for c in calls.into_iter().take(LISTED) {
             let call = &plan.calls[c];
-            let _ = write!(
+            let _ = writeln!(
                 text,
                 "<tr><th scope=row><button class=link type=button data-c={}.{c}>{}</button>\
-                 <td>{}<td>{}<td class=n>{}<td class=n>{}\n",
+                 <td>{}<td>{}<td class=n>{}<td class=n>{}",
                 self.number,
                 html(&call.name),
                 html(self.bindings.function(c)),
@@ -398,10 +398,10 @@ impl Part<'_> {
                 .to_owned();
         for c in paid {
             let [from, to] = [c.from, c.to].map(|k| self.kind(Use { tensor: c.tensor, layout: k }));
-            let _ = write!(
+            let _ = writeln!(
                 text,
                 "<tr><th scope=row><button class=link type=button data-t={}.{}>{}</button>\
-                 <td>{}<td>{}<td class=n>{}<td>{}\n",
+                 <td>{}<td>{}<td class=n>{}<td>{}",
                 self.number,
                 c.tensor,
                 html(self.name(c.tensor)),
