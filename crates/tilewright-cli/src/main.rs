@@ -11,6 +11,7 @@ mod native;
 mod ops;
 mod opt;
 mod plan;
+mod plan_html;
 mod progress;
 mod report;
 mod run;

@@ -11,10 +11,12 @@ use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::layout;
 use tilewright::unstable::plan::{Certificate, Cost, Options, Plan, solve};
+use tilewright::unstable::runtime::file;
 use tilewright::{Error, Result};
 
 use super::given::Given;
 use super::native::{PLAN, policy, target};
+use super::plan_html::{Report, page};
 use super::{Answer, Outcome, report};
 
 /// Show the layouts of a model: what each call is computed in and costs, and what is left to convert.
@@ -40,12 +42,22 @@ pub struct Arguments {
     /// Say on standard error what could not follow, and why.
     #[arg(long)]
     explain: bool,
+    /// Also write the plan as a page for a browser: the graph with the time of its calls and the
+    /// layouts of its tensors.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let named = (arguments.layout != PLAN).then(|| policy(&arguments.layout)).transpose()?;
     if named.is_some() && !arguments.what_if.is_empty() {
         return Err(Error::input("--what-if asks about the plan, not about one layout").into());
+    }
+    if let Some(path) = &arguments.html {
+        if named.is_some() {
+            return Err(Error::input("--html shows the plan, not one layout").into());
+        }
+        file::check(path)?;
     }
     let target = target(&arguments.cpu)?;
     let module = arguments.given.load(&arguments.model)?.0;
@@ -60,6 +72,11 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     };
     if arguments.explain {
         report::remarks(&why);
+    }
+    if let Some(path) = &arguments.html {
+        let model = arguments.model.file_name().unwrap_or_default().to_string_lossy();
+        let report = Report { model: &model, module: &module, plans: &plans, left: &left };
+        file::write(path, page(&report).as_bytes())?;
     }
     let others = arguments.what_if.iter().map(|text| what_if(text, &plans));
     let others = others.collect::<Result<Vec<WhatIf>>>()?;

@@ -2,6 +2,7 @@
 
 mod compile;
 mod opt;
+mod plan_html;
 mod run;
 
 use std::ffi::OsStr;

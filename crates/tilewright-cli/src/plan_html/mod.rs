@@ -1,0 +1,493 @@
+//! A plan as one page that needs nothing else: no network, no other file.
+//!
+//! The graph is placed by [`layers`] and drawn as SVG, the corners of tensors are tables
+//! ([`cells`]), and `page.js` shows in a panel what is clicked. What the panel says is in the page as
+//! JSON, and the script sets it as text. Names come from models: whatever is written into the page
+//! goes through [`html`] or [`json`].
+
+mod cells;
+mod graph;
+mod layers;
+mod writing;
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use tilewright::Module;
+use tilewright::unstable::graph::layout::flow::Planned;
+use tilewright::unstable::graph::layout::{Layout, Left, Policy};
+use tilewright::unstable::graph::normal::name_outputs;
+use tilewright::unstable::ir::GraphExpr;
+use tilewright::unstable::plan::{Conversion, Cost, Use};
+
+use self::graph::Graph;
+use self::writing::{cycles, html, json, plural, share};
+
+/// What a page shows.
+pub struct Report<'a> {
+    /// What the model is called.
+    pub model: &'a str,
+    /// The model before anything is planned.
+    pub module: &'a Module,
+    /// The plan of each of its graph functions.
+    pub plans: &'a [Planned],
+    /// The conversions that run when the model runs.
+    pub left: &'a [Left],
+}
+
+/// Nothing is loaded, whatever the page contains.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+
+/// The most expensive calls that are listed.
+const LISTED: usize = 10;
+
+/// The page as HTML.
+pub fn page(report: &Report<'_>) -> String {
+    let kinds = Kinds::of(report.plans);
+    let mut shared = Shared::default();
+    let title = html(report.model);
+    let mut text = format!(
+        "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n\
+         <meta http-equiv=Content-Security-Policy content=\"{POLICY}\">\n\
+         <meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}: plan of layouts</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n\
+         <h1>{title}: plan of layouts</h1>\n",
+        include_str!("page.css")
+    );
+    if report.plans.is_empty() {
+        text += "<p>There is no graph function, so that there is nothing to plan.</p>\n";
+    }
+    let module = name_outputs(report.module);
+    let mut graphs = Vec::new();
+    for (number, plan) in report.plans.iter().enumerate() {
+        let bindings = Bindings::of(&module, plan);
+        let part = Part { number, plan, bindings, kinds: &kinds, left: report.left };
+        text += &part.section();
+        graphs.push(part.data(&mut shared));
+    }
+    text += "</main>\n<aside id=panel role=region aria-labelledby=panel-title hidden>\n\
+             <button id=close type=button>Close <kbd>Esc</kbd></button>\n\
+             <h2 id=panel-title tabindex=-1></h2>\n<div id=panel-body></div>\n</aside>\n";
+    for (id, table) in shared.tables.iter().enumerate() {
+        let _ = writeln!(text, "<template id=m{id}>{table}</template>");
+    }
+    let names: Vec<String> = kinds.names.iter().map(|name| json(name)).collect();
+    let _ = writeln!(
+        text,
+        "<script type=\"application/json\" id=data>{{\"kinds\":[{}],\n\"layouts\":[{}],\n\
+         \"graphs\":[{}]}}</script>\n<script>\n{}</script>\n</body>\n</html>",
+        names.join(","),
+        shared.layouts.join(",\n"),
+        graphs.join(",\n"),
+        include_str!("page.js")
+    );
+    text
+}
+
+/// The index maps that layouts have, whatever the extents: what has one colour.
+struct Kinds {
+    names: Vec<String>,
+    numbers: HashMap<String, usize>,
+}
+
+impl Kinds {
+    /// The kinds of layouts of these plans, the logical one first, then by how often they are chosen. A
+    /// kind in which a policy computes convolutions has the policy's name.
+    fn of(plans: &[Planned]) -> Kinds {
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        let mut found: Vec<(String, String)> = Vec::new();
+        let mut policies: HashMap<String, String> = HashMap::new();
+        for plan in plans {
+            for (layouts, chosen) in plan.layouts.iter().zip(&plan.plan.tensors) {
+                for (k, layout) in layouts.iter().enumerate() {
+                    if layout.is_identity() {
+                        continue;
+                    }
+                    let map = layout.to_string();
+                    let count = counts.entry(map.clone()).or_insert_with(|| {
+                        found.push((map, tag(layout)));
+                        0
+                    });
+                    *count += usize::from(chosen.layout == k);
+                }
+            }
+            for way in plan.problem.calls.iter().flat_map(|call| &call.alternatives) {
+                if way.name.parse::<Policy>().is_err() {
+                    continue;
+                }
+                for used in &way.writes {
+                    let layout = &plan.layouts[used.tensor][used.layout];
+                    if !layout.is_identity() {
+                        policies.entry(layout.to_string()).or_insert_with(|| way.name.clone());
+                    }
+                }
+            }
+        }
+        found.sort_by_key(|(map, _)| std::cmp::Reverse(counts[map]));
+        let mut kinds = Kinds { names: vec!["logical".into()], numbers: HashMap::new() };
+        for (map, tag) in found {
+            let policy = policies.get(&map).filter(|name| !kinds.names.contains(name));
+            kinds.numbers.insert(map, kinds.names.len());
+            kinds.names.push(policy.cloned().unwrap_or(tag));
+        }
+        kinds
+    }
+
+    fn number(&self, layout: &Layout) -> usize {
+        match layout.is_identity() {
+            true => 0,
+            false => self.numbers.get(&layout.to_string()).copied().unwrap_or(0),
+        }
+    }
+
+    fn name(&self, layout: &Layout) -> &str {
+        &self.names[self.number(layout)]
+    }
+
+    /// What an alternative is called: one that is named by its index map, as the kind of that.
+    fn way<'a>(&'a self, name: &'a str) -> &'a str {
+        self.numbers.get(name).map_or(name, |k| &self.names[*k])
+    }
+}
+
+/// A short name of a layout: a letter for each physical axis, outermost first; a capital where the
+/// axis is divided, and the block before the letter of the rest (`aBcd16b`).
+fn tag(layout: &Layout) -> String {
+    let mut text = String::new();
+    for (d, k) in &layout.order {
+        let letter = char::from_digit(*d as u32 + 10, 36).unwrap_or('?');
+        let split = &layout.splits[*d];
+        match k {
+            0 if split.digits.len() > 1 => text.push(letter.to_ascii_uppercase()),
+            0 => text.push(letter),
+            _ => {
+                let _ = write!(text, "{}{letter}", split.digits[*k]);
+            }
+        }
+    }
+    text
+}
+
+/// What several tensors of the page share.
+#[derive(Default)]
+struct Shared {
+    tables: Vec<String>,
+    table_numbers: HashMap<String, usize>,
+    layouts: Vec<String>,
+    layout_numbers: HashMap<Layout, usize>,
+}
+
+impl Shared {
+    /// The number of a layout.
+    fn layout(&mut self, layout: &Layout, kinds: &Kinds) -> usize {
+        if let Some(k) = self.layout_numbers.get(layout) {
+            return *k;
+        }
+        let tables = cells::tables(layout);
+        let tables: Vec<String> = tables.into_iter().map(|t| self.table(t).to_string()).collect();
+        let shape: Vec<String> = layout.physical().iter().map(i64::to_string).collect();
+        let shape = if shape.is_empty() { "one element".to_owned() } else { shape.join(" × ") };
+        self.layouts.push(format!(
+            "{{\"map\":{},\"kind\":{},\"shape\":{},\"waste\":{:.4},\"tables\":[{}]}}",
+            json(&layout.to_string()),
+            kinds.number(layout),
+            json(&shape),
+            cells::waste(layout),
+            tables.join(",")
+        ));
+        self.layout_numbers.insert(layout.clone(), self.layouts.len() - 1);
+        self.layouts.len() - 1
+    }
+
+    fn table(&mut self, table: String) -> usize {
+        let next = self.tables.len();
+        *self.table_numbers.entry(table).or_insert_with_key(|table| {
+            self.tables.push(table.clone());
+            next
+        })
+    }
+}
+
+/// What the model says of the calls and tensors of a plan. They are found by their names; of several
+/// of one name, in their order.
+struct Bindings {
+    /// The tensor function that each call runs; empty where it is none, or not known.
+    functions: Vec<String>,
+    /// The element type of each tensor; empty where it is not known.
+    dtypes: Vec<String>,
+}
+
+impl Bindings {
+    fn of(module: &Module, plan: &Planned) -> Bindings {
+        let mut functions: HashMap<&str, Vec<String>> = HashMap::new();
+        let mut dtypes: HashMap<&str, Vec<String>> = HashMap::new();
+        let graph = module.graph(&plan.graph);
+        for b in graph.iter().flat_map(|graph| graph.bindings()) {
+            let function = match &b.value {
+                GraphExpr::CallTir { func, .. } => func.to_string(),
+                _ => String::new(),
+            };
+            functions.entry(b.var.name()).or_default().push(function);
+        }
+        for graph in graph.iter() {
+            for var in graph.params.iter().chain(graph.bindings().map(|b| &b.var)) {
+                let dtype = var.ty().as_tensor().map(|t| t.dtype.to_string()).unwrap_or_default();
+                dtypes.entry(var.name()).or_default().push(dtype);
+            }
+        }
+        let calls = plan.problem.calls.iter().map(|call| &*call.name).collect();
+        let tensors = plan.problem.tensors.iter().map(|t| &*t.name).collect();
+        Bindings { functions: found(calls, &functions), dtypes: found(tensors, &dtypes) }
+    }
+
+    fn function(&self, call: usize) -> &str {
+        &self.functions[call]
+    }
+}
+
+/// What is known under each name. Where there are more or fewer of a name, only what they share.
+fn found<'a>(names: Vec<&'a str>, known: &HashMap<&str, Vec<String>>) -> Vec<String> {
+    let mut count: HashMap<&str, usize> = HashMap::new();
+    names.iter().for_each(|name| *count.entry(name).or_default() += 1);
+    let mut next: HashMap<&'a str, usize> = HashMap::new();
+    let of = |name: &'a str| {
+        let k = next.entry(name).or_default();
+        *k += 1;
+        let all = known.get(name)?;
+        let is_clear = all.len() == count[name] || all.iter().all(|one| *one == all[0]);
+        all.get((*k - 1).min(all.len() - 1)).filter(|_| is_clear).cloned()
+    };
+    names.into_iter().map(of).map(Option::unwrap_or_default).collect()
+}
+
+/// What the page says of one graph function.
+struct Part<'a> {
+    number: usize,
+    plan: &'a Planned,
+    bindings: Bindings,
+    kinds: &'a Kinds,
+    left: &'a [Left],
+}
+
+impl Part<'_> {
+    /// The name of a tensor.
+    fn name(&self, tensor: usize) -> &str {
+        &self.plan.problem.tensors[tensor].name
+    }
+
+    /// What a layout of a tensor is called.
+    fn kind(&self, used: Use) -> &str {
+        self.kinds.name(&self.plan.layouts[used.tensor][used.layout])
+    }
+
+    /// The type of a tensor: `float32[1, 64, 56, 56]`.
+    fn type_of(&self, tensor: usize) -> String {
+        let dtype = &self.bindings.dtypes[tensor];
+        format!("{dtype}{}", list(&self.plan.layouts[tensor][0].logical))
+    }
+
+    fn section(&self) -> String {
+        let (g, plan) = (self.number, &self.plan.plan);
+        let calls = plan.calls.len();
+        let paid = plan.conversions.iter().filter(|c| c.cost > 0).count();
+        let proven = match plan.is_optimal() {
+            true => "It is proven that no choice costs less.".to_owned(),
+            false => format!("At most {} of it could be saved.", share(plan.gap)),
+        };
+        let mut text = format!(
+            "<section aria-labelledby=g{g}>\n<h2 id=g{g}>Graph function <code>{}</code></h2>\n\
+             <p>{}, {}. The plan costs an estimated {} cycles. {proven}</p>\n",
+            html(&self.plan.graph),
+            plural(calls, "call"),
+            plural(paid, "conversion") + " at run time",
+            cycles(plan.objective)
+        );
+        let graph = Graph::new(self);
+        let _ = writeln!(
+            text,
+            "<a class=skip href=\"#end{g}\">Skip the drawing</a>\n<div class=side>{}{}</div>\n{}{}\n\
+             <p class=soft id=end{g}>Times are estimates in cycles of one core. Choose a box or a line \
+             (click, or Tab and Enter) to see its prices or its cells; Escape closes the panel.</p>\n\
+             </section>",
+            self.totals(),
+            self.dearest(),
+            self.conversions(),
+            graph.draw()
+        );
+        text
+    }
+
+    /// What the plan and other choices cost.
+    fn totals(&self) -> String {
+        let plan = &self.plan.plan;
+        let mut rows: Vec<(String, Cost, &str)> =
+            vec![("plan".to_owned(), plan.objective.into(), " class=chosen")];
+        let mut others: Vec<(&String, &Cost)> = plan.alternatives.iter().collect();
+        others.sort_by_key(|(_, cost)| **cost);
+        for (name, cost) in others {
+            let name = match name.as_str() {
+                "greedy" => "greedy: call by call, each the cheapest".to_owned(),
+                "none" => "none: everything logical".to_owned(),
+                name => format!("{name} for every convolution"),
+            };
+            rows.push((name, *cost, ""));
+        }
+        rows.push(("lower bound".to_owned(), plan.bound.into(), ""));
+        let most = rows.iter().filter_map(|(_, cost, _)| cost.get()).max().unwrap_or(0).max(1);
+        let mut text = "<table><caption>Totals</caption><thead><tr><th scope=col>choice\
+                        <th scope=col class=n>cycles<th scope=col class=n>of the plan<td class=bars>\
+                        <tbody>"
+            .to_owned();
+        for (name, cost, class) in rows {
+            let units = cost.get();
+            let ratio = units.filter(|_| plan.objective > 0);
+            let ratio = ratio.map(|n| share(n as f64 / plan.objective as f64)).unwrap_or_default();
+            let width = units.unwrap_or(0) as f64 / most as f64 * 100.0;
+            let units = units.map_or("not possible".to_owned(), cycles);
+            let _ = writeln!(
+                text,
+                "<tr{class}><th scope=row>{}<td class=n>{units}<td class=n>{ratio}\
+                 <td class=bars><span class=bar style=\"width:{width:.1}%\"></span>",
+                html(&name)
+            );
+        }
+        text + "</table>"
+    }
+
+    /// The calls that cost most.
+    fn dearest(&self) -> String {
+        let plan = &self.plan.plan;
+        let mut calls: Vec<usize> = (0..plan.calls.len()).collect();
+        calls.retain(|c| plan.calls[*c].cost > 0);
+        calls.sort_by_key(|c| std::cmp::Reverse(plan.calls[*c].cost));
+        if calls.is_empty() {
+            return String::new();
+        }
+        let mut text = "<table><caption>The most expensive calls</caption><thead><tr>\
+                        <th scope=col>call<th scope=col>runs<th scope=col>chosen<th scope=col class=n>cycles\
+                        <th scope=col class=n>of the plan<tbody>"
+            .to_owned();
+        for c in calls.into_iter().take(LISTED) {
+            let call = &plan.calls[c];
+            let _ = writeln!(
+                text,
+                "<tr><th scope=row><button class=link type=button data-c={}.{c}>{}</button>\
+                 <td>{}<td>{}<td class=n>{}<td class=n>{}",
+                self.number,
+                html(&call.name),
+                html(self.bindings.function(c)),
+                html(self.kinds.way(&call.chosen)),
+                cycles(call.cost),
+                share(call.cost as f64 / plan.objective.max(1) as f64)
+            );
+        }
+        text + "</table>"
+    }
+
+    /// The conversions that are paid, and those that run although the plan has no price for them.
+    fn conversions(&self) -> String {
+        let plan = &self.plan.plan;
+        let paid: Vec<&Conversion> = plan.conversions.iter().filter(|c| c.cost > 0).collect();
+        if paid.is_empty() {
+            return "<p>No conversion is left at run time.</p>".to_owned();
+        }
+        let mut text =
+            "<div class=wide><table><caption>Conversions at run time</caption><thead><tr>\
+                        <th scope=col>tensor<th scope=col>from<th scope=col>to\
+                        <th scope=col class=n>cycles<th scope=col>because<tbody>"
+                .to_owned();
+        for c in paid {
+            let [from, to] = [c.from, c.to].map(|k| self.kind(Use { tensor: c.tensor, layout: k }));
+            let _ = writeln!(
+                text,
+                "<tr><th scope=row><button class=link type=button data-t={}.{}>{}</button>\
+                 <td>{}<td>{}<td class=n>{}<td>{}",
+                self.number,
+                c.tensor,
+                html(self.name(c.tensor)),
+                html(from),
+                html(to),
+                cycles(c.cost),
+                html(self.reason(c).unwrap_or_default())
+            );
+        }
+        text + "</table></div>"
+    }
+
+    /// Why a conversion is left.
+    fn reason(&self, c: &Conversion) -> Option<&str> {
+        let [from, to] = [c.from, c.to].map(|k| &self.plan.layouts[c.tensor][k]);
+        let name = self.name(c.tensor);
+        let same = |l: &&Left| *l.value == *name && l.from == *from && l.to == *to;
+        self.left.iter().find(same).map(|l| &*l.reason)
+    }
+
+    /// What the panel says, as JSON.
+    fn data(&self, shared: &mut Shared) -> String {
+        let (plan, problem) = (&self.plan.plan, &self.plan.problem);
+        let mut text = format!("{{\"objective\":{},\"tensors\":[", plan.objective);
+        for (t, layouts) in self.plan.layouts.iter().enumerate() {
+            let made = plan.tensors[t].layout;
+            let layouts = layouts.iter().map(|l| shared.layout(l, self.kinds));
+            let layouts = list(layouts);
+            let prices = &problem.tensors[t].conversions[made];
+            let _ = write!(
+                text,
+                "{}{{\"name\":{},\"type\":{},\"layout\":{made},\"layouts\":{layouts},\"prices\":{},\
+                 \"required\":{}}}",
+                if t == 0 { "" } else { ",\n" },
+                json(self.name(t)),
+                json(&self.type_of(t)),
+                list(prices.iter().map(|c| number(*c))),
+                list(problem.tensors[t].required.iter())
+            );
+        }
+        text += "],\n\"calls\":[";
+        for (c, call) in problem.calls.iter().enumerate() {
+            let ways = call.alternatives.iter().map(|way| {
+                let uses = |uses: &[Use]| {
+                    list(uses.iter().map(|u| format!("[{},{}]", u.tensor, u.layout)))
+                };
+                format!(
+                    "{{\"name\":{},\"cost\":{},\"reads\":{},\"writes\":{}}}",
+                    json(self.kinds.way(&way.name)),
+                    number(way.cost),
+                    uses(&way.reads),
+                    uses(&way.writes)
+                )
+            });
+            let _ = write!(
+                text,
+                "{}{{\"name\":{},\"func\":{},\"choice\":{},\"ways\":{}}}",
+                if c == 0 { "" } else { ",\n" },
+                json(&call.name),
+                json(self.bindings.function(c)),
+                plan.calls[c].choice,
+                list(ways)
+            );
+        }
+        let conversions = plan.conversions.iter().map(|c| {
+            let reason = self.reason(c).map_or("null".to_owned(), json);
+            format!(
+                "{{\"tensor\":{},\"to\":{},\"cost\":{},\"reason\":{reason}}}",
+                c.tensor, c.to, c.cost
+            )
+        });
+        let _ = write!(text, "],\n\"conversions\":{}}}", list(conversions));
+        text
+    }
+}
+
+/// A list as JSON.
+fn list<T: std::fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    format!("[{}]", items.join(","))
+}
+
+/// A price as JSON.
+fn number(cost: Cost) -> String {
+    cost.get().map_or("null".to_owned(), |n| n.to_string())
+}
+
+#[cfg(test)]
+mod tests;

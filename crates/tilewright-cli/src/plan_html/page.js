@@ -1,0 +1,152 @@
+"use strict";
+// Shows in the panel what is chosen in the drawing. Names come from models: they are set as text,
+// never as HTML; the tables of cells are templates of this page.
+const data = JSON.parse(document.getElementById("data").textContent);
+const panel = document.getElementById("panel");
+const body = document.getElementById("panel-body");
+const title = document.getElementById("panel-title");
+let opener = null;
+
+const cycles = (n) => {
+  if (n === null) return "not possible";
+  for (const [unit, name] of [[1e9, " G"], [1e6, " M"], [1e3, " k"]]) {
+    if (n >= unit) return (n / unit).toPrecision(3) + name;
+  }
+  return String(n);
+};
+const node = (tag, attributes, ...children) => {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+};
+const link = (text, kind, id) => node("button", { class: "link", type: "button", [`data-${kind}`]: id }, text);
+const table = (caption, heads, rows) => {
+  // Heads that end with "#" stand over numbers.
+  const side = (k) => heads[k].endsWith("#") ? { class: "n" } : {};
+  const head = node("tr", {}, ...heads.map((h, k) => node("th", { scope: "col", ...side(k) }, h.replace("#", ""))));
+  const lines = rows.map(([cells, name]) => node("tr", name ? { class: name } : {}, ...cells.map((c, k) => node("td", side(k), c))));
+  return node("div", { class: "wide" }, node("table", {}, node("caption", {}, caption), node("thead", {}, head), node("tbody", {}, ...lines)));
+};
+const kind = (graph, [tensor, layout]) => data.kinds[data.layouts[graph.tensors[tensor].layouts[layout]].kind];
+const tensorLink = (g, [tensor, layout]) => {
+  const graph = data.graphs[g];
+  return [link(graph.tensors[tensor].name, "t", `${g}.${tensor}`), ` (${kind(graph, [tensor, layout])})`];
+};
+const list = (items, empty) => items.length ? node("ul", {}, ...items.map((i) => node("li", {}, ...i))) : node("p", { class: "soft" }, empty);
+
+const showCall = (g, c) => {
+  const graph = data.graphs[g];
+  const call = graph.calls[c];
+  const best = call.ways[call.choice];
+  title.textContent = `Call ${call.name}`;
+  const facts = node("p", {}, call.func ? "Runs " : "", call.func ? node("code", {}, call.func) : "No tensor function is run.");
+  const sum = graph.objective ? ` (${(100 * best.cost / graph.objective).toFixed(1)} % of the plan)` : "";
+  const price = node("p", {}, `Chosen: ${best.name}, ${cycles(best.cost)} cycles${sum}.`);
+  const uses = (list) => list.map((u) => `${graph.tensors[u[0]].name}: ${kind(graph, u)}`).join(", ") || "nothing";
+  const rows = call.ways.map((way, k) => {
+    const more = way.cost === null || best.cost === null ? "" : way.cost - best.cost;
+    const difference = k === call.choice ? "chosen" : more === "" ? "" : (more < 0 ? "−" : "+") + cycles(Math.abs(more));
+    return [[way.name, cycles(way.cost), difference, uses(way.reads), uses(way.writes)], k === call.choice ? "chosen" : ""];
+  });
+  const note = call.ways.length > 1 ? "Prices are without conversions; a dearer one may be chosen because it saves them." : "There is no other.";
+  body.replaceChildren(facts, price,
+    table("Alternatives, in cycles", ["alternative", "price#", "difference#", "reads", "writes"], rows),
+    node("p", { class: "soft" }, note),
+    node("h3", {}, "Reads"), list(best.reads.map((u) => tensorLink(g, u)), "Nothing but constants."),
+    node("h3", {}, "Writes"), list(best.writes.map((u) => tensorLink(g, u)), "Nothing."));
+};
+
+const cells = (layout) => {
+  const waste = layout.waste > 0 ? `${(100 * layout.waste).toPrecision(3)} % of it is padding` : "no padding";
+  const tables = layout.tables.map((id) => node("div", { class: "wide" }, document.getElementById(`m${id}`).content.cloneNode(true)));
+  return [node("p", { class: "map" }, layout.map), node("p", {}, `In memory: ${layout.shape}; ${waste}.`), ...tables];
+};
+const layoutParts = (tensor, k, words) => {
+  const layout = data.layouts[tensor.layouts[k]];
+  return [node("h3", {}, `${data.kinds[layout.kind]} (${words})`), ...cells(layout)];
+};
+
+const showTensor = (g, t) => {
+  const graph = data.graphs[g];
+  const tensor = graph.tensors[t];
+  title.textContent = `Tensor ${tensor.name}`;
+  const writer = graph.calls.findIndex((c) => c.ways[c.choice].writes.some((u) => u[0] === t));
+  const readers = [];
+  graph.calls.forEach((c, k) => c.ways[c.choice].reads.forEach((u) => {
+    if (u[0] === t) readers.push([link(c.name, "c", `${g}.${k}`), ` (${kind(graph, u)})`]);
+  }));
+  tensor.required.forEach((l) => readers.push([`the result of the function (${kind(graph, [t, l])})`]));
+  const converted = graph.conversions.filter((c) => c.tensor === t);
+  const parts = [node("p", {}, node("code", {}, tensor.type), " ", ...(writer < 0 ? ["an input"] : ["made by ", link(graph.calls[writer].name, "c", `${g}.${writer}`)]), "."),
+    ...layoutParts(tensor, tensor.layout, "as it is made")];
+  for (const c of converted) {
+    const words = c.cost ? `converted, ${cycles(c.cost)} cycles` : "the same memory seen in another shape";
+    parts.push(...layoutParts(tensor, c.to, words));
+    if (c.reason) parts.push(node("p", {}, `Converted because ${c.reason}`));
+  }
+  parts.push(node("h3", {}, "Read by"), list(readers, "Nothing."));
+  const used = new Set([tensor.layout, ...converted.map((c) => c.to)]);
+  const others = tensor.layouts.map((_, k) => k).filter((k) => !used.has(k));
+  if (others.length) parts.push(node("h3", {}, "Layouts that were not chosen"));
+  for (const k of others) {
+    const layout = data.layouts[tensor.layouts[k]];
+    const cost = tensor.prices[k];
+    const price = cost === null ? "not possible" : cost ? `converting to it costs ${cycles(cost)} cycles` : "the same memory seen in another shape";
+    parts.push(node("details", {}, node("summary", {}, `${data.kinds[layout.kind]}: ${price}`), ...cells(layout)));
+  }
+  body.replaceChildren(...parts);
+};
+
+const mark = (kind, id) => {
+  document.querySelectorAll(".on").forEach((e) => e.classList.remove("on"));
+  document.querySelectorAll(`svg [data-${kind}="${id}"]`).forEach((e) => e.classList.add("on"));
+};
+const show = (from) => {
+  const kind = from.hasAttribute("data-c") ? "c" : "t";
+  const id = from.getAttribute(`data-${kind}`);
+  const [g, k] = id.split(".").map(Number);
+  if (!panel.contains(from)) opener = from;
+  (kind === "c" ? showCall : showTensor)(g, k);
+  panel.hidden = false;
+  panel.scrollTop = 0;
+  document.body.classList.add("open");
+  mark(kind, id);
+  const drawn = document.querySelector(`svg [data-${kind}="${id}"]`);
+  if (drawn) drawn.scrollIntoView({ block: "nearest", inline: "nearest" });
+  title.focus({ preventScroll: true });
+};
+const close = () => {
+  if (panel.hidden) return;
+  panel.hidden = true;
+  document.body.classList.remove("open");
+  mark("c", "none");
+  if (opener) opener.focus({ preventScroll: true });
+};
+
+document.addEventListener("click", (event) => {
+  const from = event.target.closest("[data-c],[data-t]");
+  if (from) show(from);
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") close();
+  const from = event.target.closest("g[data-c],g[data-t]");
+  if (from && (event.key === "Enter" || event.key === " ")) {
+    event.preventDefault();
+    show(from);
+  }
+});
+document.getElementById("close").addEventListener("click", close);
+document.querySelectorAll("svg g[aria-label]").forEach((g) => {
+  const tip = document.createElementNS("http://www.w3.org/2000/svg", "title");
+  tip.textContent = g.getAttribute("aria-label");
+  g.prepend(tip);
+});
+document.querySelectorAll("input[data-zoom]").forEach((input) => {
+  const svg = document.getElementById(input.getAttribute("data-zoom"));
+  const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+  input.addEventListener("input", () => {
+    svg.setAttribute("width", width * input.value / 100);
+    svg.setAttribute("height", height * input.value / 100);
+  });
+});

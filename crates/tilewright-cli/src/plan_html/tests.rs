@@ -1,0 +1,119 @@
+use super::*;
+use tilewright::unstable::plan::{Alternative, Call, Options, Problem, Tensor, solve};
+
+/// A convolution in channels last, between an input and a result that are logical; `name` is part of
+/// every name.
+fn planned(name: &str) -> Planned {
+    let logical = Layout::identity(&[1, 3, 4, 5]);
+    let last = Layout::blocked(&[1, 3, 4, 5], &[0, 2, 3, 1], &[]).expect("a layout");
+    let tensor = |which: &str, given, required: &[usize]| Tensor {
+        name: format!("{which}{name}"),
+        layouts: vec![logical.to_string(), last.to_string()],
+        given,
+        required: required.to_vec(),
+        conversions: vec![vec![Cost::ZERO, 700.into()], vec![800.into(), Cost::ZERO]],
+    };
+    let way = |name: &str, cost: u64, layout: usize| Alternative {
+        name: name.into(),
+        cost: cost.into(),
+        reads: vec![Use { tensor: 0, layout }],
+        writes: vec![Use { tensor: 1, layout }],
+    };
+    let call = Call {
+        name: format!("y{name}"),
+        alternatives: vec![way("logical", 9_000, 0), way("nhwc", 1_000, 1)],
+    };
+    let problem = Problem {
+        tensors: vec![tensor("x", Some(0), &[]), tensor("y", None, &[0])],
+        calls: vec![call],
+    };
+    let plan = solve(&problem, &Options::default()).expect("a plan");
+    let layouts = vec![vec![logical.clone(), last.clone()], vec![logical, last]];
+    Planned { graph: format!("main{name}").into(), problem, plan, layouts }
+}
+
+fn page_of(name: &str) -> String {
+    let left = vec![Left {
+        value: format!("x{name}").into(),
+        from: Layout::identity(&[1, 3, 4, 5]),
+        to: Layout::blocked(&[1, 3, 4, 5], &[0, 2, 3, 1], &[]).expect("a layout"),
+        bytes: 480,
+        reason: format!("{name} is given so"),
+    }];
+    let plans = [planned(name)];
+    page(&Report { model: name, module: &Module::new(), plans: &plans, left: &left })
+}
+
+/// What is between two texts, once.
+fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
+    let (_, rest) = text.split_once(from).expect("it starts");
+    rest.split_once(to).expect("it ends").0
+}
+
+#[test]
+fn names_are_text_wherever_they_are() {
+    let plain = page_of("&name");
+    let hostile = page_of("</script><svg onload=\"x()\">&'\u{202e}`");
+    // The same elements, whatever the names.
+    let count = |text: &str, part: &str| text.matches(part).count();
+    for part in ["<", "<script", "</script>", "<svg", "onload=\"", "\u{202e}"] {
+        assert_eq!(count(&plain, part), count(&hostile, part), "{part}");
+    }
+    assert!(
+        hostile.contains("&lt;/script&gt;&lt;svg onload=&quot;x()&quot;&gt;&amp;&#39;\\u{202e}`")
+    );
+    for text in [plain, hostile] {
+        let data = between(&text, "<script type=\"application/json\" id=data>", "</script>");
+        let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
+        assert_eq!(data["graphs"][0]["calls"][0]["ways"].as_array().map(Vec::len), Some(2));
+    }
+    let text = page_of("</script>&");
+    let data = between(&text, "id=data>", "</script>");
+    let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
+    assert_eq!(data["graphs"][0]["tensors"][0]["name"], "x</script>&");
+}
+
+#[test]
+fn a_page_shows_what_was_decided() {
+    let text = page_of("");
+    // Of 1,000 cycles and two conversions.
+    assert!(
+        text.contains("<tr class=chosen><th scope=row>plan<td class=n>2.50 k<td class=n>100.0 %")
+    );
+    assert!(text.contains("It is proven that no choice costs less."));
+    assert!(text.contains("1 call, 2 conversions at run time"), "{text}");
+    assert!(text.contains("aria-label=\"Call y: nhwc, 1.00 k cycles\""));
+    assert!(text.contains("aria-label=\"Conversion of x from logical to nhwc: 700 cycles\""));
+    assert!(text.contains("aria-label=\"Tensor y: nhwc, [1,3,4,5]\""));
+    assert!(text.contains("<td>logical<td>nhwc<td class=n>700<td> is given so"));
+    let data = between(&text, "id=data>", "</script>");
+    let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
+    let x = &data["graphs"][0]["tensors"][0];
+    let made = &data["layouts"][x["layouts"][1].as_u64().expect("a number") as usize];
+    assert_eq!(made["map"], "lambda i0, i1, i2, i3: [i0, i2, i3, i1]");
+    assert_eq!(made["shape"], "1 × 4 × 5 × 3");
+    for table in made["tables"].as_array().expect("tables") {
+        assert!(text.contains(&format!("<template id=m{table}><table")));
+    }
+}
+
+#[test]
+fn a_page_needs_nothing_else() {
+    let text = page_of("x");
+    for part in ["src=", "<link", "@import", "url(", "<base", "<iframe"] {
+        assert!(!text.contains(part), "{part}");
+    }
+    // The name of a format of XML, which is not loaded.
+    assert_eq!(text.replace("http://www.w3.org/2000/svg", "").matches("://").count(), 0);
+    let empty = page(&Report { model: "m", module: &Module::new(), plans: &[], left: &[] });
+    assert!(empty.contains("there is nothing to plan"));
+}
+
+#[test]
+fn layouts_have_short_names() {
+    let of = |shape: &[i64], axes: &[usize], blocks: &[(usize, i64)]| {
+        tag(&Layout::blocked(shape, axes, blocks).expect("a layout"))
+    };
+    assert_eq!(of(&[1, 65, 3, 3], &[0, 1, 2, 3, 1], &[(1, 16)]), "aBcd16b");
+    assert_eq!(of(&[2, 3], &[1, 0], &[]), "ba");
+}
