@@ -36,7 +36,8 @@ pub struct Report<'a> {
 }
 
 /// Nothing is loaded, whatever the page contains.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+const CONTENT_POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /// The most expensive calls that are listed.
 const LISTED: usize = 10;
@@ -48,7 +49,7 @@ pub fn page(report: &Report<'_>) -> String {
     let title = html(report.model);
     let mut text = format!(
         "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n\
-         <meta http-equiv=Content-Security-Policy content=\"{POLICY}\">\n\
+         <meta http-equiv=Content-Security-Policy content=\"{CONTENT_POLICY}\">\n\
          <meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
          <title>{title}: plan of layouts</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n\
          <h1>{title}: plan of layouts</h1>\n",

@@ -49,7 +49,7 @@ const showCall = (g, c) => {
     const difference = k === call.choice ? "chosen" : more === "" ? "" : (more < 0 ? "−" : "+") + cycles(Math.abs(more));
     return [[way.name, cycles(way.cost), difference, uses(way.reads), uses(way.writes)], k === call.choice ? "chosen" : ""];
   });
-  const note = call.ways.length > 1 ? "Prices are without conversions; a dearer one may be chosen because it saves them." : "There is no other.";
+  const note = call.ways.length > 1 ? "Prices are without conversions; a more expensive one may be chosen because it saves them." : "There is no other.";
   body.replaceChildren(facts, price,
     table("Alternatives, in cycles", ["alternative", "price#", "difference#", "reads", "writes"], rows),
     node("p", { class: "soft" }, note),
