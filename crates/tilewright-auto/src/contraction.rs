@@ -149,6 +149,11 @@ impl Contraction {
         (0..self.axes.len()).filter(|k| self.axes[*k].kind == kind && wanted(*k)).collect()
     }
 
+    /// How many iteration variables its block has.
+    pub fn rank(&self) -> usize {
+        self.axes.iter().map(|a| a.iters.len()).sum()
+    }
+
     /// The product of the extents of some axes.
     pub fn count(&self, axes: &[usize]) -> i64 {
         axes.iter().map(|k| self.axes[*k].extent).fold(1, i64::saturating_mul)

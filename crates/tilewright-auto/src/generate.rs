@@ -49,8 +49,7 @@ pub fn tiled(
     let sums = digits(c, tile, &order, c.dims.len(), dim, &[]);
     let merged = merge(sch, &block, &finish, c)?;
     sch.transform_layout(&block, ("write", 0usize), &sums, &Value::None, false)?;
-    let count = c.axes.iter().map(|a| a.iters.len()).sum();
-    let iters = digits(c, tile, &order, count, Some, &order.reduce);
+    let iters = digits(c, tile, &order, c.rank(), Some, &order.reduce);
     sch.transform_block_layout(&block, &iters)?;
     if let Some(map) = merged {
         sch.transform_block_layout(&finish, &map)?;
@@ -328,9 +327,8 @@ fn pack(
         let before = blocks(sch, func)?;
         // An axis that is padded has one iteration variable.
         let axis = c.axes[tile.vector_axis].iters.first().map(|(k, _)| *k);
-        let count = c.axes.iter().map(|a| a.iters.len()).sum();
         let padding: Vec<i64> =
-            (0..count).map(|k| if Some(k) == axis { tile.width } else { 1 }).collect();
+            (0..c.rank()).map(|k| if Some(k) == axis { tile.width } else { 1 }).collect();
         sch.pad_einsum(block, &padding)?;
         for b in blocks(sch, func)? {
             if before.iter().any(|x| x.name == b.name) {

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use tilewright::unstable::graph::layout::Left;
 use tilewright::unstable::graph::layout::flow::Planned;
-use tilewright::unstable::graph::layout::{Layout, Left};
 use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::layout;
@@ -175,20 +175,13 @@ fn tensors(planned: &Planned, out: &mut impl Write) -> std::io::Result<()> {
         if layout.is_identity() {
             continue;
         }
-        let (name, waste) = (visible(&tensor.name), waste(layout));
+        let (name, waste) = (visible(&tensor.name), layout.waste());
         match waste > 0.0 {
             true => writeln!(out, "  {name}: {layout}, {:.1} % padding", 100.0 * waste)?,
             false => writeln!(out, "  {name}: {layout}")?,
         }
     }
     Ok(())
-}
-
-/// The part of a tensor in a layout that is padding.
-fn waste(layout: &Layout) -> f64 {
-    let cells = |extents: &[i64]| extents.iter().map(|n| *n as f64).product::<f64>();
-    let (data, all) = (cells(&layout.logical), cells(&layout.physical()));
-    if all > 0.0 { 1.0 - data / all } else { 0.0 }
 }
 
 /// What is left to convert at run time, and why.
@@ -228,7 +221,7 @@ fn object(planned: &Planned, left: &[Left], others: &[WhatIf]) -> Value {
     let plan = Plan { certificate: Certificate::default(), ..planned.plan.clone() };
     let tensors = plan.tensors.iter().enumerate().map(|(k, t)| {
         let layout = &planned.layouts[k][t.layout];
-        json!({"name": t.name, "layout": t.layout_name, "padding": waste(layout)})
+        json!({"name": t.name, "layout": t.layout_name, "padding": layout.waste()})
     });
     let tensors: Vec<Value> = tensors.collect();
     let conversions = plan.conversions.iter().map(|c| {

@@ -1,7 +1,8 @@
 //! Lower bounds by moving costs: sequential tree-reweighted message passing (Kolmogorov 2006,
 //! "Convergent tree-reweighted message passing for energy minimization"; Kolmogorov 2015 for larger
 //! tables) in integers. Each variable in turn collects from its tables what each of its values costs
-//! there at least, keeps the least of it, and gives the rest on to the tables that lead onwards. No sum of all tables ever changes, and the bound never falls.
+//! there at least, keeps the minimum of it, and moves the rest to the tables of the variables that
+//! follow. The sum of all tables never changes, and the bound never falls.
 
 use std::rc::Rc;
 use std::time::Instant;

@@ -31,16 +31,6 @@ pub fn tables(layout: &Layout) -> Vec<String> {
     all
 }
 
-/// Share of the memory that holds padding, from 0 to 1.
-pub fn waste(layout: &Layout) -> f64 {
-    let product = |extents: &[i64]| extents.iter().map(|d| *d as f64).product::<f64>();
-    let all = product(&layout.physical());
-    match all > 0.0 {
-        true => 1.0 - product(&layout.logical) / all,
-        false => 0.0,
-    }
-}
-
 /// The memory of a tensor, in rows.
 struct Memory<'a> {
     layout: &'a Layout,
@@ -266,7 +256,7 @@ mod tests {
         assert_eq!(elements, layout.logical.iter().product::<i64>());
         assert_eq!(memory.first_padding(), padding, "{layout}");
         let share = 1.0 - elements as f64 / size as f64;
-        assert!((waste(layout) - share).abs() < 1e-12);
+        assert!((layout.waste() - share).abs() < 1e-12);
         let text = tables(layout).concat();
         assert_eq!(text.contains("<td class=p>"), padding.is_some(), "{layout}: {text}");
     }

@@ -193,7 +193,7 @@ impl Shared {
             json(&layout.to_string()),
             kinds.number(layout),
             json(&shape),
-            cells::waste(layout),
+            layout.waste(),
             tables.join(",")
         ));
         self.layout_numbers.insert(layout.clone(), self.layouts.len() - 1);

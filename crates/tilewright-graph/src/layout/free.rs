@@ -19,38 +19,42 @@ pub const PASS: Pass = Pass {
     run: Run::Module(|module, _, _| Ok(mark_free(module))),
 };
 
-/// The calls of a graph function in order, each with its function and, for each argument, whether it
-/// is a constant. With `computed` the result of a call whose arguments are all constants is one, too.
-pub fn constant_arguments(graph: &GraphFunc, computed: bool) -> Vec<(&Arc<str>, Vec<bool>)> {
-    let mut constants: HashSet<u64> = HashSet::new();
-    let mut calls = Vec::new();
+/// The variables of a graph function that are bound to constants. With `computed` what depends on
+/// constants only is one, too: it is made when compiling.
+pub fn constants(graph: &GraphFunc, computed: bool) -> HashSet<u64> {
+    let mut all: HashSet<u64> = HashSet::new();
     for b in graph.bindings() {
-        let is_constant = |e: &GraphExpr| match e {
-            GraphExpr::Const(_) => true,
-            GraphExpr::Var(v) => constants.contains(&v.id()),
-            _ => false,
-        };
         let known = match &b.value {
-            GraphExpr::CallTir { func, args, .. } => {
-                let given: Vec<bool> = args.iter().map(is_constant).collect();
-                let known = computed && given.iter().all(|is| *is);
-                calls.push((func, given));
-                known
+            GraphExpr::CallTir { args, .. } => {
+                computed && args.iter().all(|a| is_constant(a, &all))
             }
-            value => is_constant(value),
+            GraphExpr::Item(of, _) => computed && is_constant(of, &all),
+            value => is_constant(value, &all),
         };
         if known {
-            constants.insert(b.var.id());
+            all.insert(b.var.id());
         }
     }
-    calls
+    all
+}
+
+/// Whether an argument is a constant, given the variables that are.
+pub fn is_constant(e: &GraphExpr, constants: &HashSet<u64>) -> bool {
+    match e {
+        GraphExpr::Const(_) => true,
+        GraphExpr::Var(v) => constants.contains(&v.id()),
+        _ => false,
+    }
 }
 
 /// The module with the attribute [`FREE_LAYOUT`] at every function that has such parameters.
 pub fn mark_free(module: &Module) -> Module {
     let mut free: HashMap<Arc<str>, Vec<bool>> = HashMap::new();
     for (_, graph) in module.graphs() {
-        for (func, given) in constant_arguments(graph, false) {
+        let constants = constants(graph, false);
+        for b in graph.bindings() {
+            let GraphExpr::CallTir { func, args, .. } = &b.value else { continue };
+            let given: Vec<bool> = args.iter().map(|a| is_constant(a, &constants)).collect();
             let all = free.entry(func.clone()).or_insert_with(|| given.clone());
             all.iter_mut().zip(given).for_each(|(all, now)| *all &= now);
         }

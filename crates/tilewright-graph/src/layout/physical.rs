@@ -186,6 +186,13 @@ impl Layout {
         (0..self.logical.len()).any(|d| self.pads(d))
     }
 
+    /// The part of its cells that are padding, from 0 to 1.
+    pub fn waste(&self) -> f64 {
+        let cells = |extents: &[i64]| extents.iter().map(|n| *n as f64).product::<f64>();
+        let (data, all) = (cells(&self.logical), cells(&self.physical()));
+        if all > 0.0 { 1.0 - data / all } else { 0.0 }
+    }
+
     /// The conversion of logical tensors to this layout; `pad` is what the padding holds, any
     /// value where it is not said.
     pub fn pack(&self, dtype: DType, pad: Option<&Expr>) -> TensorFunc {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use tilewright_ir::{Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc, parallel};
 
 use super::{Flow, Layout, extents};
+use crate::layout::free::{constants, is_constant};
 use crate::layout::policy::Policy;
 use crate::layout::propagate::Propagation;
 use crate::normal::needed;
@@ -117,7 +118,7 @@ impl Flow<'_, '_> {
         policies: &[Policy],
         price: Price<'_>,
     ) -> Vec<Node> {
-        let constant = self.constants(func);
+        let constant = constants(func, true);
         let (mut nodes, mut open, mut layouts) = (Vec::new(), Vec::new(), Layouts::default());
         let items = self.open_items(func);
         for b in func.bindings() {
@@ -157,23 +158,6 @@ impl Flow<'_, '_> {
         items.flatten().map(GraphVar::id).collect()
     }
 
-    /// Values that are the same in every run.
-    fn constants(&self, func: &GraphFunc) -> HashSet<u64> {
-        let mut all: HashSet<u64> = self.consts.keys().copied().collect();
-        for b in func.bindings() {
-            let (mut reads, mut given) = (false, true);
-            needed(&b.value, &mut |v| {
-                reads = true;
-                given &= all.contains(&v.id());
-            });
-            let computed = matches!(b.value, GraphExpr::CallTir { .. } | GraphExpr::Item(..));
-            if computed && reads && given {
-                all.insert(b.var.id());
-            }
-        }
-        all
-    }
-
     /// The one way of a binding that has no choice; none for a call that may have several.
     fn fixed(&self, b: &Binding, constant: &HashSet<u64>, layouts: &mut Layouts) -> Vec<Way> {
         let id = b.var.id();
@@ -211,10 +195,7 @@ impl Flow<'_, '_> {
     fn open(&self, b: &Binding, node: usize, constant: &HashSet<u64>) -> Option<Open> {
         let (func, outs) = self.call(b)?;
         let GraphExpr::CallTir { func: name, args, .. } = &b.value else { return None };
-        let free = args.iter().map(|a| match a {
-            GraphExpr::Var(v) => constant.contains(&v.id()),
-            _ => true,
-        });
+        let free = args.iter().map(|a| is_constant(a, constant));
         Some(Open {
             node,
             name: name.clone(),
