@@ -29,6 +29,9 @@ use tilewright_target::Target;
 use crate::contraction::Contraction;
 use crate::tile::{Source, Tile};
 
+/// How many steps of a reduction run between two of its branches.
+pub const UNROLL: i64 = 4;
+
 /// Makes the tiles of a contraction. `epilogue` is the block that alone maps its result point by
 /// point.
 ///
@@ -123,14 +126,17 @@ pub fn tiled(
                     rows.iter().chain(vectors).try_for_each(|l| sch.unroll(l))?;
                 }
             }
-            let rolled = match kind {
-                TileBlock::Update => loops.get(around - 1),
+            match kind {
+                // Fewer instructions for each step, where a core shares its front end with another
+                // thread.
+                TileBlock::Update => {
+                    sch.annotate(&loops[around - 1], "pragma_unroll_count", Attr::Int(UNROLL))?;
+                }
                 // Places that vary keep the copy in memory.
-                TileBlock::Finish if !direct => loops.get(around),
-                _ => None,
-            };
-            if let Some(l) = rolled {
-                sch.annotate(l, "pragma_no_unroll", Attr::Int(1))?;
+                TileBlock::Finish if !direct => {
+                    sch.annotate(&loops[around], "pragma_no_unroll", Attr::Int(1))?;
+                }
+                _ => {}
             }
         }
     }

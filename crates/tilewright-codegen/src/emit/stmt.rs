@@ -5,6 +5,7 @@
 //! | annotation | effect |
 //! |---|---|
 //! | `pragma_no_unroll` | LLVM does not unroll the loop |
+//! | `pragma_unroll_count` | LLVM unrolls the loop so many times; what is left of the iterations runs one by one |
 //! | `pragma_vectorize` | LLVM vectorises the loop: true or 1 with a width of its choice, `n` with that width, false or 0 not at all. Like a vectorised loop it may reorder the sums that the loop accumulates |
 //! | `pragma_reassoc` | sums and products that the loop accumulates in one place may be reordered |
 //!
@@ -359,8 +360,11 @@ impl LoopHints<'_> {
     /// The text that follows the loop's last branch.
     fn metadata(&self, shared: &Shared) -> String {
         let mut hints = Vec::new();
+        let count = self.annotations.get("pragma_unroll_count").map(as_number);
         if is_set(self.annotations, "pragma_no_unroll") {
             hints.push("!\"llvm.loop.unroll.disable\"".to_owned());
+        } else if let Some(count @ 2..=1024) = count {
+            hints.push(format!("!\"llvm.loop.unroll.count\", i32 {count}"));
         } else if *self.kind == ForKind::Unrolled {
             let how = if self.constant { "full" } else { "enable" };
             hints.push(format!("!\"llvm.loop.unroll.{how}\""));

@@ -80,8 +80,9 @@ fn annotations_reach_llvm_and_keep_the_result() {
     let (a, s) = (buffer("A", &[100], DType::F32), buffer("S", &[1], DType::F32));
     let i = Var::index("i");
     let sum = || Stmt::store(&s, vec![int(0)], s.load([int(0)]) + a.load([i.expr()]));
-    let cases: [(&str, Attr, &str); 6] = [
+    let cases: [(&str, Attr, &str); 7] = [
         ("pragma_no_unroll", Attr::Int(1), "llvm.loop.unroll.disable"),
+        ("pragma_unroll_count", Attr::Int(3), "llvm.loop.unroll.count\", i32 3"),
         ("pragma_vectorize", Attr::Bool(true), "llvm.loop.vectorize.enable\", i1 true"),
         ("pragma_vectorize", Attr::Int(8), "llvm.loop.vectorize.width\", i32 8"),
         ("pragma_vectorize", Attr::Int(0), "llvm.loop.vectorize.enable\", i1 false"),
