@@ -15,7 +15,7 @@
 //! The price of a tile of `r` rows and `n` vectors, in cycles, with `k` steps:
 //!
 //! ```text
-//! step  = max(r * n * FMA, (r + n) * LOAD, LATENCY) + lines * LINE + STEP
+//! step  = max(r * n * FMA, (r + n) * LOAD, LATENCY, (r * n + r + n + COUNT) * ISSUE) + lines * LINE
 //! price = k * step + r * n * STORE (contiguous) or r * width * SCATTER (not) + TILE
 //! ```
 //!
@@ -31,6 +31,7 @@ use tilewright_ir::IterKind;
 use tilewright_target::Target;
 
 use crate::contraction::Contraction;
+use crate::generate::UNROLL;
 
 /// Cycles of a fused multiply-add of vectors: two start in each cycle.
 const FMA: f64 = 0.5;
@@ -42,8 +43,12 @@ const LATENCY: f64 = 4.0;
 const STORE: f64 = 1.0;
 /// Cycles of a store of one cell, with the load of it from the tile.
 const SCATTER: f64 = 2.0;
-/// Cycles of a step beside its arithmetic: counting, and waiting for what comes late.
-const STEP: f64 = 0.5;
+/// Cycles to issue an instruction, where another thread takes every second turn of the core: its
+/// caches and registers are shared by two in most machines that are rented (measured: tiles of 6 x 16
+/// and 4 x 24 in both states of such a core; alone it issues twice as fast, and other terms decide).
+const ISSUE: f64 = 0.34;
+/// Instructions of a step that count it.
+const COUNT: f64 = 3.0 / UNROLL as f64;
 /// Bytes of a cache line.
 const LINE_BYTES: f64 = 64.0;
 /// Cycles that a tile costs beside its arithmetic.
@@ -229,8 +234,10 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
                     all * fresh(c, t.vector, &reduce, t.width)
                 }
             };
-        let step = (rows * vectors * FMA).max((rows + vectors) * LOAD).max(LATENCY);
-        let step = step + lines * LINE + packed * vectors + STEP;
+        let (work, loads) = (rows * vectors, rows + vectors);
+        let issue = (work + loads + COUNT) * ISSUE;
+        let step = (work * FMA).max(loads * LOAD).max(LATENCY).max(issue);
+        let step = step + lines * LINE + packed * vectors;
         let store = match c.out[t.vector_axis] {
             Some(1) => rows * vectors * STORE,
             _ => rows * t.width as f64 * SCATTER,
