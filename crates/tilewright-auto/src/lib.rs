@@ -105,7 +105,8 @@ fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> (Option<Sche
     let mut sch = Schedule::new(module, Permissions::default());
     let (mut changed, mut said) = (false, Vec::new());
     for k in 0..stages.len() {
-        let Some((c, epilogue)) = contraction(func, &stages, k) else { continue };
+        let is_free = |b: &Buffer| is_free(func, b);
+        let Some((c, epilogue)) = contraction(func, &stages, k, is_free) else { continue };
         let Some((c, tile)) = tile::choose(c, target) else { continue };
         // What a refusal leaves half done is thrown away.
         let mut trial = sch.clone();
@@ -119,12 +120,14 @@ fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> (Option<Sche
 }
 
 /// The contraction that a stage is, with the stage that alone reads its result, point by point.
+/// `is_free` says which arguments have a free layout.
 fn contraction<'a>(
     func: &TensorFunc,
     stages: &'a [Stage],
     k: usize,
+    is_free: impl Fn(&Buffer) -> bool,
 ) -> Option<(Contraction, Option<&'a Stage>)> {
-    let mut c = Contraction::of(&stages[k], |b| is_free(func, b))?;
+    let mut c = Contraction::of(&stages[k], is_free)?;
     let epilogue = epilogue(func, stages, k);
     if let Some(next) = epilogue
         && let Some(map) = follows(&stages[k], next)

@@ -18,6 +18,7 @@ mod run;
 mod summary;
 mod texts;
 mod timing;
+mod tune;
 mod verify;
 
 use std::collections::BTreeMap;
@@ -45,6 +46,7 @@ Environment:
   TILEWRIGHT_LLVM   the LLVM library to use; found in the Rust toolchain or the system otherwise
   TILEWRIGHT_ISL    the isl library to use; found where gcc keeps it otherwise
   TILEWRIGHT_CACHE  directory of compiled code, or `off`; ~/.cache/tilewright otherwise
+  TILEWRIGHT_TUNING file of measured times, or `off`; `tuning.sqlite` beside the compiled code otherwise
   CC                the C compiler that links shared libraries; `cc` otherwise
   NO_COLOR          errors without colours, where it is not empty";
 
@@ -53,6 +55,9 @@ enum Command {
     Run(run::Arguments),
     Compile(compile::Arguments),
     Plan(plan::Arguments),
+    Tune(tune::Arguments),
+    #[command(hide = true)]
+    Measure(tune::Arguments),
     Opt(opt::Arguments),
     Diff(diff::Arguments),
     Verify(verify::Arguments),
@@ -130,6 +135,8 @@ fn execute(arguments: Arguments) -> u8 {
         Command::Run(a) => run::execute(&a, &mut out),
         Command::Compile(a) => compile::execute(&a, &mut out),
         Command::Plan(a) => plan::execute(&a, &mut out),
+        Command::Tune(a) => tune::execute(&a, &mut out),
+        Command::Measure(a) => tune::work(&a, &mut out),
         Command::Opt(a) => opt::execute(&a, &mut out),
         Command::Diff(a) => diff::execute(&a, &mut out),
         Command::Verify(a) => verify::execute(&a, &mut out),

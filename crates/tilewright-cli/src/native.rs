@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tilewright::unstable::codegen::LlvmBackend;
+use tilewright::unstable::codegen::cache::ObjectCache;
 use tilewright::unstable::graph::layout::{Left, Policy};
 use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::layout;
@@ -51,6 +53,10 @@ pub struct Native {
     /// as in the model, or with all convolutions in one layout. The default is `plan`.
     #[arg(long, value_name = "plan|none|nhwc|nchw8c|nchw16c")]
     layout: Option<String>,
+    /// Before layouts are planned, measure the functions to choose from that were not yet, for at most
+    /// 20 seconds, and keep what comes of it for every later compilation (see `tune`).
+    #[arg(long)]
+    measure: bool,
 }
 
 impl Native {
@@ -60,7 +66,7 @@ impl Native {
             Some(_) => self.lay_out_as_told(module),
             // Layouts are for loops that are found.
             None if self.no_schedule => Ok((module, Vec::new())),
-            None => layout::choose(&module, &self.target()?, &mut Remarks::new()),
+            None => self.chosen(module),
         }
     }
 
@@ -69,12 +75,21 @@ impl Native {
         let mut why = Remarks::new();
         match self.layout.as_deref() {
             None => Ok((module, Vec::new())),
-            Some(PLAN) => layout::choose(&module, &self.target()?, &mut why),
+            Some(PLAN) => self.chosen(module),
             Some(name) => match policy(name)? {
                 None => Ok((module, Vec::new())),
                 Some(policy) => layout::apply(&module, policy, &mut why),
             },
         }
+    }
+
+    /// The module as it is estimated or measured to be the fastest.
+    fn chosen(&self, module: Module) -> Result<(Module, Vec<Left>)> {
+        let options = self.options(&Bar::none())?;
+        if self.measure && layout::has_choice(&module) {
+            super::tune::measure_first(&module, &options, MEASURE)?;
+        }
+        layout::choose(&module, &options.timings()?, &mut Remarks::new())
     }
 
     /// The machine to make code for.
@@ -110,12 +125,33 @@ impl Native {
             unchecked: self.unchecked,
             cache: !self.no_cache,
             link: self.link.clone(),
+            tuning: tuning_file(),
             progress: bar.watcher(),
             warn: Some(Arc::new(|text| talk!("warning: {text}"))),
             ..Options::default()
         })
     }
 }
+
+/// How long `--measure` measures.
+const MEASURE: Duration = Duration::from_secs(20);
+
+/// The file of measurements: the one that the environment names, else one beside the compiled code;
+/// `None` where it is off, or others may write there.
+pub fn tuning_file() -> Option<PathBuf> {
+    match std::env::var_os(TUNING) {
+        Some(path) if path == "off" => None,
+        Some(path) if !path.is_empty() => Some(path.into()),
+        _ => {
+            let cache = ObjectCache::from_env();
+            let directory = cache.directory().filter(|_| cache.refused().is_none());
+            directory.map(|d| d.join("tuning.sqlite"))
+        }
+    }
+}
+
+/// The environment variable that names the file of measurements.
+pub const TUNING: &str = "TILEWRIGHT_TUNING";
 
 /// The layout of this name; `None` for the model's own.
 pub fn policy(name: &str) -> Result<Option<Policy>> {

@@ -12,10 +12,12 @@ use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::layout;
 use tilewright::unstable::plan::{Certificate, Cost, Options, Plan, solve};
 use tilewright::unstable::runtime::file;
+use tilewright::unstable::runtime::pool::cores;
+use tilewright::unstable::timings::Timings;
 use tilewright::{Error, Result};
 
 use super::given::Given;
-use super::native::{PLAN, policy, target};
+use super::native::{PLAN, policy, target, tuning_file};
 use super::plan_html::{Report, page};
 use super::{Answer, Outcome, report};
 
@@ -34,6 +36,9 @@ pub struct Arguments {
     /// What a plan costs in which the call that makes a value is computed in a layout.
     #[arg(long = "what-if", value_name = "VALUE=LAYOUT")]
     what_if: Vec<String>,
+    /// Threads that share the work, for measured times; one a core unless said otherwise.
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
     #[command(flatten)]
     given: Given,
     /// Print JSON.
@@ -59,50 +64,60 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         }
         file::check(path)?;
     }
-    let target = target(&arguments.cpu)?;
+    let timings = timings(&arguments.cpu, arguments.threads)?;
     let module = arguments.given.load(&arguments.model)?.0;
     let mut why = Remarks::new();
     let (plans, left) = match named {
         Some(None) => (Vec::new(), Vec::new()),
         Some(Some(policy)) => (Vec::new(), layout::apply(&module, policy, &mut why)?.1),
         None => {
-            let (_, plans, left) = layout::plan(&module, &target, &mut why)?;
+            let (_, plans, left) = layout::plan(&module, &timings, &mut why)?;
             (plans, left)
         }
     };
     if arguments.explain {
         report::remarks(&why);
     }
+    let unit = timings.unit().name();
     if let Some(path) = &arguments.html {
         let model = arguments.model.file_name().unwrap_or_default().to_string_lossy();
-        let report = Report { model: &model, module: &module, plans: &plans, left: &left };
+        let report = Report { model: &model, module: &module, plans: &plans, left: &left, unit };
         file::write(path, page(&report).as_bytes())?;
     }
     let others = arguments.what_if.iter().map(|text| what_if(text, &plans));
     let others = others.collect::<Result<Vec<WhatIf>>>()?;
     match (arguments.json, &plans[..]) {
         (true, []) => writeln!(out, "{:#}", list(&left))?,
-        (true, [one]) => writeln!(out, "{:#}", object(one, &left, &others))?,
+        (true, [one]) => writeln!(out, "{:#}", object(one, unit, &left, &others))?,
         (true, several) => {
-            let all: Vec<Value> = several.iter().map(|p| object(p, &[], &[])).collect();
+            let all: Vec<Value> = several.iter().map(|p| object(p, unit, &[], &[])).collect();
             writeln!(out, "{:#}", json!({"graphs": all, "left": list(&left)}))?;
         }
         (false, plans) => {
             for planned in plans {
-                calls(planned, out)?;
+                calls(planned, unit, out)?;
                 tensors(planned, out)?;
             }
             conversions(&left, out)?;
             for planned in plans {
-                totals(planned, out)?;
+                totals(planned, unit, out)?;
             }
             for other in &others {
                 let change = other.cost as i128 - i128::from(other.plan);
-                writeln!(out, "what if {}: {} cycles ({change:+})", other.text, other.cost)?;
+                writeln!(out, "what if {}: {} {unit} ({change:+})", other.text, other.cost)?;
             }
         }
     }
     Ok(Answer::Yes)
+}
+
+/// What is known of times on a CPU.
+fn timings(cpu: &str, threads: Option<usize>) -> Result<Timings> {
+    let (target, threads) = (target(cpu)?, threads.unwrap_or_else(cores));
+    match tuning_file() {
+        Some(file) => Timings::read(&target, threads, &file),
+        None => Ok(Timings::estimated(&target, threads)),
+    }
 }
 
 /// A plan in which something is fixed.
@@ -146,8 +161,8 @@ fn what_if(text: &str, plans: &[Planned]) -> Result<WhatIf> {
 const LOGICAL: &str = "logical";
 
 /// Calls that have a choice, each with its rivals.
-fn calls(planned: &Planned, out: &mut impl Write) -> std::io::Result<()> {
-    writeln!(out, "calls, in cycles:")?;
+fn calls(planned: &Planned, unit: &str, out: &mut impl Write) -> std::io::Result<()> {
+    writeln!(out, "calls, in {unit}:")?;
     for (call, chosen) in planned.problem.calls.iter().zip(&planned.plan.calls) {
         if call.alternatives.len() < 2 {
             continue;
@@ -196,7 +211,7 @@ fn conversions(left: &[Left], out: &mut impl Write) -> std::io::Result<()> {
 }
 
 /// What the plan costs, and what others do.
-fn totals(planned: &Planned, out: &mut impl Write) -> std::io::Result<()> {
+fn totals(planned: &Planned, unit: &str, out: &mut impl Write) -> std::io::Result<()> {
     let Plan { objective, bound, gap, alternatives, .. } = &planned.plan;
     let others: Vec<String> =
         alternatives.iter().map(|(name, cost)| format!("{name} {}", show(*cost))).collect();
@@ -204,7 +219,7 @@ fn totals(planned: &Planned, out: &mut impl Write) -> std::io::Result<()> {
         true => "proved to be the least".to_owned(),
         false => format!("at least {bound}, {:.2} % less", 100.0 * gap),
     };
-    writeln!(out, "plan: {objective} cycles, {proof}; {}", others.join(", "))
+    writeln!(out, "plan: {objective} {unit}, {proof}; {}", others.join(", "))
 }
 
 /// A layout in one word where it has one, else its index map.
@@ -217,7 +232,7 @@ fn show(cost: Cost) -> String {
 }
 
 /// A plan for tools.
-fn object(planned: &Planned, left: &[Left], others: &[WhatIf]) -> Value {
+fn object(planned: &Planned, unit: &str, left: &[Left], others: &[WhatIf]) -> Value {
     let plan = Plan { certificate: Certificate::default(), ..planned.plan.clone() };
     let tensors = plan.tensors.iter().enumerate().map(|(k, t)| {
         let layout = &planned.layouts[k][t.layout];
@@ -232,7 +247,7 @@ fn object(planned: &Planned, left: &[Left], others: &[WhatIf]) -> Value {
     let conversions: Vec<Value> = conversions.collect();
     let what_if: BTreeMap<&str, u64> = others.iter().map(|o| (&*o.text, o.cost)).collect();
     json!({
-        "graph": *planned.graph, "objective": plan.objective, "bound": plan.bound, "gap": plan.gap,
+        "graph": *planned.graph, "unit": unit, "objective": plan.objective, "bound": plan.bound, "gap": plan.gap,
         "alternatives": plan.alternatives, "calls": plan.calls, "tensors": tensors,
         "conversions": conversions, "left": list(left), "what_if": what_if,
         "statistics": plan.statistics,

@@ -26,6 +26,20 @@ impl Bar {
         Bar(Some(bar))
     }
 
+    /// No bar.
+    pub fn none() -> Bar {
+        Bar(None)
+    }
+
+    /// Says what is going on, and how far it is.
+    pub fn say(&self, what: &str, done: usize, total: usize) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(what.to_owned());
+            bar.set_length(total as u64);
+            bar.set_position(done as u64);
+        }
+    }
+
     /// What [`tilewright::Options::progress`] takes.
     pub fn watcher(&self) -> Option<Watcher> {
         let bar = self.0.clone()?;

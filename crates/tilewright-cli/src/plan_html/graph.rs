@@ -8,7 +8,7 @@ use tilewright::unstable::plan::Use;
 
 use super::Part;
 use super::layers::{self, HEIGHT, Line, Net};
-use super::writing::{cycles, html, share};
+use super::writing::{amount, html, share};
 
 /// Shades for the time of calls that take any.
 const SHADES: usize = 6;
@@ -150,7 +150,7 @@ impl<'a> Graph<'a> {
                 let c = &plan.conversions[k];
                 let second = match c.cost {
                     0 => "the same memory".to_owned(),
-                    cost => format!("{} cycles", cycles(cost)),
+                    cost => format!("{} {}", amount(cost), self.part.unit),
                 };
                 [
                     format!("to {}", short(self.part.kind(Use { tensor: c.tensor, layout: c.to }))),
@@ -168,17 +168,17 @@ impl<'a> Graph<'a> {
         at: (f64, f64),
         width: f64,
     ) {
-        let (g, plan) = (self.part.number, &self.part.plan.plan);
+        let (g, plan, unit) = (self.part.number, &self.part.plan.plan, self.part.unit);
         let tensor = |t: usize| self.part.name(t);
         let (class, target, label) = match node {
             Node::Input(t) => ("b io", format!("data-t={g}.{t}"), format!("Input {}", tensor(t))),
             Node::Output(t) => ("b io", format!("data-t={g}.{t}"), format!("Result {}", tensor(t))),
             Node::Call(c) => {
                 let call = &plan.calls[c];
-                let (chosen, cost) = (self.part.kinds.way(&call.chosen), cycles(call.cost));
+                let (chosen, cost) = (self.part.kinds.way(&call.chosen), amount(call.cost));
                 let label = match self.part.bindings.function(c) {
-                    "" => format!("Call {}: {chosen}, {cost} cycles", call.name),
-                    f => format!("Call {} of {f}: {chosen}, {cost} cycles", call.name),
+                    "" => format!("Call {}: {chosen}, {cost} {unit}", call.name),
+                    f => format!("Call {} of {f}: {chosen}, {cost} {unit}", call.name),
                 };
                 ("b", format!("data-c={g}.{c}"), label)
             }
@@ -186,9 +186,9 @@ impl<'a> Graph<'a> {
                 let c = &plan.conversions[k];
                 let [from, to] =
                     [c.from, c.to].map(|layout| self.part.kind(Use { tensor: c.tensor, layout }));
-                let cost = cycles(c.cost);
+                let cost = amount(c.cost);
                 let label = format!(
-                    "Conversion of {} from {from} to {to}: {cost} cycles",
+                    "Conversion of {} from {from} to {to}: {cost} {unit}",
                     tensor(c.tensor)
                 );
                 (if c.cost > 0 { "b v" } else { "b io" }, format!("data-t={g}.{}", c.tensor), label)
@@ -284,7 +284,11 @@ impl<'a> Graph<'a> {
                 html(&map)
             );
         }
-        text += "</ul>\n<ul class=keys aria-label=\"Colours of boxes: time\"><li>cycles up to";
+        let _ = write!(
+            text,
+            "</ul>\n<ul class=keys aria-label=\"Colours of boxes: time\"><li>{} up to",
+            self.part.unit
+        );
         let longest = self.longest();
         for shade in 0..=SHADES {
             let up_to = (shade * shade) as f64 / (SHADES * SHADES) as f64 * longest as f64;
@@ -292,7 +296,7 @@ impl<'a> Graph<'a> {
                 text,
                 "<li class=b><svg width=22 height=14 aria-hidden=true>\
                  <rect class=t{shade} x=1 y=1 width=20 height=12 /></svg>{}",
-                cycles(up_to as u64)
+                amount(up_to as u64)
             );
         }
         text + "<li class=\"b v\"><svg width=30 height=14 aria-hidden=true>\

@@ -21,7 +21,7 @@ use tilewright::unstable::ir::GraphExpr;
 use tilewright::unstable::plan::{Conversion, Cost, Use};
 
 use self::graph::Graph;
-use self::writing::{cycles, html, json, plural, share};
+use self::writing::{amount, html, json, plural, share};
 
 /// What a page shows.
 pub struct Report<'a> {
@@ -33,6 +33,8 @@ pub struct Report<'a> {
     pub plans: &'a [Planned],
     /// The conversions that run when the model runs.
     pub left: &'a [Left],
+    /// The unit of all costs.
+    pub unit: &'static str,
 }
 
 /// Nothing is loaded, whatever the page contains.
@@ -62,7 +64,8 @@ pub fn page(report: &Report<'_>) -> String {
     let mut graphs = Vec::new();
     for (number, plan) in report.plans.iter().enumerate() {
         let bindings = Bindings::of(&module, plan);
-        let part = Part { number, plan, bindings, kinds: &kinds, left: report.left };
+        let part =
+            Part { number, plan, bindings, kinds: &kinds, left: report.left, unit: report.unit };
         text += &part.section();
         graphs.push(part.data(&mut shared));
     }
@@ -75,8 +78,9 @@ pub fn page(report: &Report<'_>) -> String {
     let names: Vec<String> = kinds.names.iter().map(|name| json(name)).collect();
     let _ = writeln!(
         text,
-        "<script type=\"application/json\" id=data>{{\"kinds\":[{}],\n\"layouts\":[{}],\n\
+        "<script type=\"application/json\" id=data>{{\"unit\":{},\"kinds\":[{}],\n\"layouts\":[{}],\n\
          \"graphs\":[{}]}}</script>\n<script>\n{}</script>\n</body>\n</html>",
+        json(report.unit),
         names.join(","),
         shared.layouts.join(",\n"),
         graphs.join(",\n"),
@@ -268,6 +272,7 @@ struct Part<'a> {
     bindings: Bindings,
     kinds: &'a Kinds,
     left: &'a [Left],
+    unit: &'static str,
 }
 
 impl Part<'_> {
@@ -288,7 +293,7 @@ impl Part<'_> {
     }
 
     fn section(&self) -> String {
-        let (g, plan) = (self.number, &self.plan.plan);
+        let (g, plan, unit) = (self.number, &self.plan.plan, self.unit);
         let calls = plan.calls.len();
         let paid = plan.conversions.iter().filter(|c| c.cost > 0).count();
         let proven = match plan.is_optimal() {
@@ -297,17 +302,17 @@ impl Part<'_> {
         };
         let mut text = format!(
             "<section aria-labelledby=g{g}>\n<h2 id=g{g}>Graph function <code>{}</code></h2>\n\
-             <p>{}, {}. The plan costs an estimated {} cycles. {proven}</p>\n",
+             <p>{}, {}. The plan costs an estimated {} {unit}. {proven}</p>\n",
             html(&self.plan.graph),
             plural(calls, "call"),
             plural(paid, "conversion") + " at run time",
-            cycles(plan.objective)
+            amount(plan.objective)
         );
         let graph = Graph::new(self);
         let _ = writeln!(
             text,
             "<a class=skip href=\"#end{g}\">Skip the drawing</a>\n<div class=side>{}{}</div>\n{}{}\n\
-             <p class=soft id=end{g}>Times are estimates in cycles of one core. Choose a box or a line \
+             <p class=soft id=end{g}>Times are estimates in {unit}. Choose a box or a line \
              (click, or Tab and Enter) to see its prices or its cells; Escape closes the panel.</p>\n\
              </section>",
             self.totals(),
@@ -335,16 +340,17 @@ impl Part<'_> {
         }
         rows.push(("lower bound".to_owned(), plan.bound.into(), ""));
         let most = rows.iter().filter_map(|(_, cost, _)| cost.get()).max().unwrap_or(0).max(1);
-        let mut text = "<table><caption>Totals</caption><thead><tr><th scope=col>choice\
-                        <th scope=col class=n>cycles<th scope=col class=n>of the plan<td class=bars>\
-                        <tbody>"
-            .to_owned();
+        let mut text = format!(
+            "<table><caption>Totals</caption><thead><tr><th scope=col>choice\
+             <th scope=col class=n>{}<th scope=col class=n>of the plan<td class=bars><tbody>",
+            self.unit
+        );
         for (name, cost, class) in rows {
             let units = cost.get();
             let ratio = units.filter(|_| plan.objective > 0);
             let ratio = ratio.map(|n| share(n as f64 / plan.objective as f64)).unwrap_or_default();
             let width = units.unwrap_or(0) as f64 / most as f64 * 100.0;
-            let units = units.map_or("not possible".to_owned(), cycles);
+            let units = units.map_or("not possible".to_owned(), amount);
             let _ = writeln!(
                 text,
                 "<tr{class}><th scope=row>{}<td class=n>{units}<td class=n>{ratio}\
@@ -364,10 +370,12 @@ impl Part<'_> {
         if calls.is_empty() {
             return String::new();
         }
-        let mut text = "<table><caption>The most expensive calls</caption><thead><tr>\
-                        <th scope=col>call<th scope=col>runs<th scope=col>chosen<th scope=col class=n>cycles\
-                        <th scope=col class=n>of the plan<tbody>"
-            .to_owned();
+        let mut text = format!(
+            "<table><caption>The most expensive calls</caption><thead><tr><th scope=col>call\
+             <th scope=col>runs<th scope=col>chosen<th scope=col class=n>{}\
+             <th scope=col class=n>of the plan<tbody>",
+            self.unit
+        );
         for c in calls.into_iter().take(LISTED) {
             let call = &plan.calls[c];
             let _ = writeln!(
@@ -378,7 +386,7 @@ impl Part<'_> {
                 html(&call.name),
                 html(self.bindings.function(c)),
                 html(self.kinds.way(&call.chosen)),
-                cycles(call.cost),
+                amount(call.cost),
                 share(call.cost as f64 / plan.objective.max(1) as f64)
             );
         }
@@ -392,11 +400,12 @@ impl Part<'_> {
         if paid.is_empty() {
             return "<p>No conversion is left at run time.</p>".to_owned();
         }
-        let mut text =
+        let mut text = format!(
             "<div class=wide><table><caption>Conversions at run time</caption><thead><tr>\
-                        <th scope=col>tensor<th scope=col>from<th scope=col>to\
-                        <th scope=col class=n>cycles<th scope=col>because<tbody>"
-                .to_owned();
+             <th scope=col>tensor<th scope=col>from<th scope=col>to<th scope=col class=n>{}\
+             <th scope=col>because<tbody>",
+            self.unit
+        );
         for c in paid {
             let [from, to] = [c.from, c.to].map(|k| self.kind(Use { tensor: c.tensor, layout: k }));
             let _ = writeln!(
@@ -408,7 +417,7 @@ impl Part<'_> {
                 html(self.name(c.tensor)),
                 html(from),
                 html(to),
-                cycles(c.cost),
+                amount(c.cost),
                 html(self.reason(c).unwrap_or_default())
             );
         }

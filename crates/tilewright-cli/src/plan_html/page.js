@@ -7,7 +7,7 @@ const body = document.getElementById("panel-body");
 const title = document.getElementById("panel-title");
 let opener = null;
 
-const cycles = (n) => {
+const amount = (n) => {
   if (n === null) return "not possible";
   for (const [unit, name] of [[1e9, " G"], [1e6, " M"], [1e3, " k"]]) {
     if (n >= unit) return (n / unit).toPrecision(3) + name;
@@ -42,16 +42,16 @@ const showCall = (g, c) => {
   title.textContent = `Call ${call.name}`;
   const facts = node("p", {}, call.func ? "Runs " : "", call.func ? node("code", {}, call.func) : "No tensor function is run.");
   const sum = graph.objective ? ` (${(100 * best.cost / graph.objective).toFixed(1)} % of the plan)` : "";
-  const price = node("p", {}, `Chosen: ${best.name}, ${cycles(best.cost)} cycles${sum}.`);
+  const price = node("p", {}, `Chosen: ${best.name}, ${amount(best.cost)} ${data.unit}${sum}.`);
   const uses = (list) => list.map((u) => `${graph.tensors[u[0]].name}: ${kind(graph, u)}`).join(", ") || "nothing";
   const rows = call.ways.map((way, k) => {
     const more = way.cost === null || best.cost === null ? "" : way.cost - best.cost;
-    const difference = k === call.choice ? "chosen" : more === "" ? "" : (more < 0 ? "−" : "+") + cycles(Math.abs(more));
-    return [[way.name, cycles(way.cost), difference, uses(way.reads), uses(way.writes)], k === call.choice ? "chosen" : ""];
+    const difference = k === call.choice ? "chosen" : more === "" ? "" : (more < 0 ? "−" : "+") + amount(Math.abs(more));
+    return [[way.name, amount(way.cost), difference, uses(way.reads), uses(way.writes)], k === call.choice ? "chosen" : ""];
   });
   const note = call.ways.length > 1 ? "Prices are without conversions; a more expensive one may be chosen because it saves them." : "There is no other.";
   body.replaceChildren(facts, price,
-    table("Alternatives, in cycles", ["alternative", "price#", "difference#", "reads", "writes"], rows),
+    table(`Alternatives, in ${data.unit}`, ["alternative", "price#", "difference#", "reads", "writes"], rows),
     node("p", { class: "soft" }, note),
     node("h3", {}, "Reads"), list(best.reads.map((u) => tensorLink(g, u)), "Nothing but constants."),
     node("h3", {}, "Writes"), list(best.writes.map((u) => tensorLink(g, u)), "Nothing."));
@@ -81,7 +81,7 @@ const showTensor = (g, t) => {
   const parts = [node("p", {}, node("code", {}, tensor.type), " ", ...(writer < 0 ? ["an input"] : ["made by ", link(graph.calls[writer].name, "c", `${g}.${writer}`)]), "."),
     ...layoutParts(tensor, tensor.layout, "as it is made")];
   for (const c of converted) {
-    const words = c.cost ? `converted, ${cycles(c.cost)} cycles` : "the same memory seen in another shape";
+    const words = c.cost ? `converted, ${amount(c.cost)} ${data.unit}` : "the same memory seen in another shape";
     parts.push(...layoutParts(tensor, c.to, words));
     if (c.reason) parts.push(node("p", {}, `Converted because ${c.reason}`));
   }
@@ -92,7 +92,7 @@ const showTensor = (g, t) => {
   for (const k of others) {
     const layout = data.layouts[tensor.layouts[k]];
     const cost = tensor.prices[k];
-    const price = cost === null ? "not possible" : cost ? `converting to it costs ${cycles(cost)} cycles` : "the same memory seen in another shape";
+    const price = cost === null ? "not possible" : cost ? `converting to it costs ${amount(cost)} ${data.unit}` : "the same memory seen in another shape";
     parts.push(node("details", {}, node("summary", {}, `${data.kinds[layout.kind]}: ${price}`), ...cells(layout)));
   }
   body.replaceChildren(...parts);

@@ -41,7 +41,13 @@ fn page_of(name: &str) -> String {
         reason: format!("{name} is given so"),
     }];
     let plans = [planned(name)];
-    page(&Report { model: name, module: &Module::new(), plans: &plans, left: &left })
+    page(&Report {
+        model: name,
+        module: &Module::new(),
+        plans: &plans,
+        left: &left,
+        unit: "cycles",
+    })
 }
 
 /// What is between two texts, once.
@@ -105,7 +111,8 @@ fn a_page_needs_nothing_else() {
     }
     // The name of a format of XML, which is not loaded.
     assert_eq!(text.replace("http://www.w3.org/2000/svg", "").matches("://").count(), 0);
-    let empty = page(&Report { model: "m", module: &Module::new(), plans: &[], left: &[] });
+    let empty =
+        page(&Report { model: "m", module: &Module::new(), plans: &[], left: &[], unit: "ns" });
     assert!(empty.contains("there is nothing to plan"));
 }
 

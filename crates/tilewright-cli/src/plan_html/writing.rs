@@ -25,8 +25,8 @@ pub fn json(text: &str) -> String {
     quoted.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
-/// A number of cycles with three digits: `12.3 M`.
-pub fn cycles(n: u64) -> String {
+/// A number with three digits: `12.3 M`.
+pub fn amount(n: u64) -> String {
     let x = n as f64;
     let units = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
     match units.into_iter().find(|(unit, _)| x >= *unit) {
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn numbers_have_three_digits() {
-        let all = [0, 999, 1000, 12_345, 123_456_789, 5_000_000_000].map(cycles);
+        let all = [0, 999, 1000, 12_345, 123_456_789, 5_000_000_000].map(amount);
         assert_eq!(all, ["0", "999", "1.00 k", "12.3 k", "123 M", "5.00 G"]);
         assert_eq!([0.0, 0.0005, 0.1234, 1.5].map(share), ["0 %", "0.050 %", "12.3 %", "150.0 %"]);
     }

@@ -69,7 +69,7 @@ pub fn compile(module: &Module, options: &Options) -> Result<Executable> {
     let (backend, target) = (&options.backend, options.target()?);
     backend.check_host(&target)?;
     let laid_out = match options.layout {
-        Some(layout) => Some(layout.apply(module, &target, &mut Remarks::new())?),
+        Some(layout) => Some(layout.apply(module, &options.timings()?, &mut Remarks::new())?),
         None => None,
     };
     let program = lower_program(laid_out.as_ref().unwrap_or(module), options)?;

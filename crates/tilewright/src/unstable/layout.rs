@@ -1,20 +1,20 @@
 //! Layouts for whole models, from the choice of a policy to what is left to convert at run time.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
-use tilewright_auto::{CPU, FEATURES, TRIPLE, price};
-use tilewright_graph::layout::flow::{PlanOptions, Planned, plan_layout};
+use tilewright_auto::{CPU, FEATURES, TRIPLE};
+use tilewright_graph::layout::flow::{Costs, PlanOptions, Planned, plan_layout};
 use tilewright_graph::layout::fold::{DEFAULT_GROWTH, interpret};
 use tilewright_graph::layout::policy::{self, Policy};
 use tilewright_graph::layout::{Left, cancel_layout, fold_constant};
 use tilewright_graph::normal::name_outputs;
 use tilewright_ir::{Error, Module, Remarks, Result, Tensor, TensorFunc, well_formed};
-use tilewright_target::Target;
+use tilewright_script::{ConstTable, print_module_with};
 use tilewright_transform::pass::{Pass, Run};
 
 use super::compile::compile;
 use super::pipeline::{Options, check_after};
+use super::timings::Timings;
 
 /// Constants of fewer bytes are made by the interpreter, before LLVM would be done compiling.
 const SMALL: usize = 1 << 18;
@@ -36,9 +36,9 @@ impl Layout {
     ///
     /// # Errors
     /// As [`apply`].
-    pub fn apply(self, module: &Module, target: &Target, why: &mut Remarks) -> Result<Module> {
+    pub fn apply(self, module: &Module, timings: &Timings, why: &mut Remarks) -> Result<Module> {
         Ok(match self {
-            Layout::Plan => choose(module, target, why)?.0,
+            Layout::Plan => choose(module, timings, why)?.0,
             Layout::Blocked(block) => apply(module, Policy::Blocked(block), why)?.0,
             Layout::ChannelsLast => apply(module, Policy::ChannelsLast, why)?.0,
         })
@@ -74,8 +74,8 @@ pub const PASS: Pass = Pass {
     summary: "the layouts of whole graphs that are estimated to be the fastest for a processor",
     options: &[&CPU, &FEATURES, &TRIPLE],
     run: Run::Module(|module, given, why| {
-        let target = tilewright_auto::target(given)?;
-        Ok(planned(module, &target, why)?.0)
+        let timings = Timings::estimated(&tilewright_auto::target(given)?, 1);
+        Ok(planned(module, &timings, why)?.0)
     }),
 };
 
@@ -89,11 +89,11 @@ const POLICIES: [Policy; 3] = [Policy::ChannelsLast, Policy::Blocked(16), Policy
 /// As [`apply`].
 pub fn plan(
     module: &Module,
-    target: &Target,
+    costs: &dyn Costs,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
     well_formed::check_module(module)?;
-    let (module, plans, left) = planned(&name_outputs(module), target, why)?;
+    let (module, plans, left) = planned(&name_outputs(module), costs, why)?;
     check_after("plan_layout", &module)?;
     let module = cancel_layout(&module, why)?;
     check_after("cancel_layout", &module)?;
@@ -103,11 +103,10 @@ pub fn plan(
 /// The module as planned, with conversions of constants still in it.
 fn planned(
     module: &Module,
-    target: &Target,
+    costs: &dyn Costs,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
-    let price = |f: &TensorFunc, free: &HashSet<usize>| price::price(f, free, target);
-    let options = PlanOptions { policies: &POLICIES, price: &price, time_limit: TIME };
+    let options = PlanOptions { policies: &POLICIES, costs, time_limit: TIME };
     plan_layout(module, &options, why)
 }
 
@@ -115,20 +114,70 @@ fn planned(
 const TIME: Duration = Duration::from_secs(2);
 
 /// A module in the layouts of its [`plan`], where there is something to plan: a module without
-/// convolutions stays as it is, and so does every module where libisl is missing.
+/// convolutions stays as it is, and so does every module where libisl is missing. Where whole runs of
+/// the plan and of a fixed layout were measured, the fastest is taken.
 ///
 /// # Errors
 /// As [`apply`].
-pub fn choose(module: &Module, target: &Target, why: &mut Remarks) -> Result<(Module, Vec<Left>)> {
+pub fn choose(
+    module: &Module,
+    timings: &Timings,
+    why: &mut Remarks,
+) -> Result<(Module, Vec<Left>)> {
     let own = || Ok((module.clone(), Vec::new()));
-    let is_convolution = |f: &TensorFunc| Policy::ChannelsLast.layouts(f).is_some();
-    if module.graphs().next().is_none() || !module.tensors().any(|(_, f)| is_convolution(f)) {
+    if !has_choice(module) {
         return own();
     }
-    match plan(module, target, why) {
-        Err(Error::Toolchain(_)) => own(),
-        result => result.map(|(module, _, left)| (module, left)),
+    let (planned, plans, left) = match plan(module, timings, why) {
+        Err(Error::Toolchain(_)) => return own(),
+        result => result?,
+    };
+    match measured_best(module, &plans, timings) {
+        None => Ok((planned, left)),
+        Some(None) => own(),
+        Some(Some(policy)) => apply(module, policy, why),
     }
+}
+
+/// Whether there are convolutions, whose layout can be chosen.
+pub fn has_choice(module: &Module) -> bool {
+    let is_convolution = |f: &TensorFunc| Policy::ChannelsLast.layouts(f).is_some();
+    module.graphs().next().is_some() && module.tensors().any(|(_, f)| is_convolution(f))
+}
+
+/// The fixed layouts, the model's own first.
+pub(super) fn fixed() -> impl Iterator<Item = Option<Policy>> {
+    [None].into_iter().chain(POLICIES.map(Some))
+}
+
+/// What the command line calls a fixed layout.
+pub(super) fn fixed_name(layout: Option<Policy>) -> String {
+    layout.map_or("none".to_owned(), |policy| policy.to_string())
+}
+
+/// What a measurement of a plan is kept under: all its choices.
+pub(super) fn label(plans: &[Planned]) -> String {
+    let calls = plans.iter().flat_map(|p| &p.plan.calls);
+    calls.map(|c| format!("{}\n", c.choice)).collect()
+}
+
+/// The text of a module without its constants, whose values do not matter for its time.
+pub(super) fn text(module: &Module) -> String {
+    print_module_with(&name_outputs(module), &mut ConstTable::default())
+}
+
+/// The fixed layout that was measured to be faster than the plan, as a whole; `None` where the plan is
+/// the fastest, or was not measured.
+fn measured_best(module: &Module, plans: &[Planned], timings: &Timings) -> Option<Option<Policy>> {
+    if !timings.has_models() {
+        return None;
+    }
+    let text = text(module);
+    let time = |layouts: &str| timings.nanoseconds(&timings.scope().model(&text, layouts));
+    let plan = time(&label(plans))?;
+    let times = fixed().filter_map(|f| Some((time(&fixed_name(f))?, f)));
+    let best = times.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 < plan).then_some(best.1)
 }
 
 /// Runs a function on constants: natively where that pays.

@@ -6,11 +6,12 @@
 //! * [`passes`]: every pass by its name.
 //! * [`schedule_script`]: schedules written as scripts.
 //! * [`layout`]: how the tensors of a whole model lie in memory.
+//! * [`timings`], [`tune`]: what that costs, by estimates and by measurements.
 //! * [`compare`], [`random`]: comparing outputs, making inputs.
 //!
 //! The other crates of the project are here by their names: [`ir`], [`script`], [`sets`],
 //! [`interp`], [`analysis`], [`transform`], [`schedule`], [`auto`], [`graph`], [`ops`], [`onnx`], [`target`],
-//! [`codegen`], [`runtime`].
+//! [`codegen`], [`runtime`]; [`measured`] is the one for measurements.
 
 pub mod assume;
 mod checked;
@@ -23,6 +24,8 @@ pub mod passes;
 pub mod pipeline;
 pub mod random;
 pub mod schedule_script;
+pub mod timings;
+pub mod tune;
 
 pub use tilewright_analysis as analysis;
 pub use tilewright_auto as auto;
@@ -40,3 +43,4 @@ pub use tilewright_script as script;
 pub use tilewright_sets as sets;
 pub use tilewright_target as target;
 pub use tilewright_transform as transform;
+pub use tilewright_tune as measured;

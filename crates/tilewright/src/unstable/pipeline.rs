@@ -31,6 +31,7 @@ use tilewright_transform::lower;
 use tilewright_transform::pass::{Config, Pass, Run};
 
 use super::layout::{Layout, evaluate};
+use super::timings::Timings;
 use super::{assume, derivations};
 
 /// A stage from module to module, in the order in which they run.
@@ -119,6 +120,9 @@ pub struct Options {
     pub target: Option<Target>,
     /// How the tensors of the model lie in memory; `None` for as it is written.
     pub layout: Option<Layout>,
+    /// The file of measurements ([`tune`](super::tune)) that plans of layouts use; `None` for
+    /// estimates alone.
+    pub tuning: Option<PathBuf>,
     /// How much the backend optimises.
     pub level: OptLevel,
     /// Fuse elementwise work.
@@ -147,6 +151,7 @@ impl Default for Options {
             backend: Arc::new(LlvmBackend),
             target: None,
             layout: None,
+            tuning: None,
             level: OptLevel::Full,
             fuse: true,
             schedule: true,
@@ -167,6 +172,7 @@ impl std::fmt::Debug for Options {
             backend,
             target,
             layout,
+            tuning,
             level,
             fuse,
             schedule,
@@ -182,6 +188,7 @@ impl std::fmt::Debug for Options {
             .field("backend", &backend.name())
             .field("target", target)
             .field("layout", layout)
+            .field("tuning", tuning)
             .field("level", level)
             .field("fuse", fuse)
             .field("schedule", schedule)
@@ -209,6 +216,24 @@ impl Options {
         let Some(target) = &self.target else { return self.backend.host() };
         self.backend.check_target(target)?;
         Ok(target.clone())
+    }
+
+    /// What calls and conversions cost on the target. A file of measurements that cannot be read is
+    /// told about, and estimates count.
+    ///
+    /// # Errors
+    /// Those of [`Options::target`].
+    pub fn timings(&self) -> Result<Timings> {
+        let (target, threads) = (self.target()?, self.threads());
+        let read = self.tuning.as_deref().map(|file| Timings::read(&target, threads, file));
+        Ok(match read {
+            Some(Ok(timings)) => timings,
+            Some(Err(error)) => {
+                self.warn.iter().for_each(|warn| warn(&format!("no measurements: {error}")));
+                Timings::estimated(&target, threads)
+            }
+            None => Timings::estimated(&target, threads),
+        })
     }
 
     /// Threads that a run uses.

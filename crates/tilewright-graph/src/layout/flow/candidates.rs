@@ -9,7 +9,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_ir::{Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc, parallel};
+use tilewright_ir::{
+    Binding, Buffer, DType, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc, parallel,
+};
 
 use super::{Flow, Layout, extents};
 use crate::layout::free::{constants, is_constant};
@@ -22,8 +24,15 @@ const MOST_LAYOUTS: usize = 6;
 /// Passes over the graph after which no more layouts are looked for.
 const MOST_PASSES: usize = 8;
 
-/// What a call costs: the function, and the positions of its arguments that are the same in every run.
-pub type Price<'a> = &'a (dyn Fn(&TensorFunc, &HashSet<usize>) -> f64 + Sync);
+/// What calls and conversions cost, in one unit of time.
+pub trait Costs: Sync {
+    /// A call of the function `name`, in the layouts in which `func` computes it. `free` says for each
+    /// argument whether it is the same in every run; the other parameters are results.
+    fn call(&self, name: &str, func: &TensorFunc, free: &[bool]) -> f64;
+
+    /// A conversion of a value that reads and writes some bytes.
+    fn conversion(&self, dtype: DType, from: &Layout, to: &Layout, bytes: u64) -> f64;
+}
 
 /// A value in a layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +50,7 @@ pub(super) struct Way {
     pub(super) policy: Option<Option<Policy>>,
     pub(super) reads: Vec<Place>,
     pub(super) writes: Vec<Place>,
-    /// In cycles.
+    /// In the unit of the [`Costs`].
     pub(super) cost: f64,
 }
 
@@ -116,7 +125,7 @@ impl Flow<'_, '_> {
         &mut self,
         func: &GraphFunc,
         policies: &[Policy],
-        price: Price<'_>,
+        costs: &dyn Costs,
     ) -> Vec<Node> {
         let constant = constants(func, true);
         let (mut nodes, mut open, mut layouts) = (Vec::new(), Vec::new(), Layouts::default());
@@ -145,7 +154,7 @@ impl Flow<'_, '_> {
                 break;
             }
         }
-        for (call, ways) in open.iter().zip(priced(&open, price)) {
+        for (call, ways) in open.iter().zip(priced(&open, costs)) {
             nodes[call.node].ways = ways;
         }
         nodes
@@ -270,7 +279,7 @@ type Job<'a> = (&'a str, Option<&'a [Layout]>, &'a [bool]);
 
 /// What each call costs in each way, equal ones priced once; ways whose code cannot be made are left
 /// out.
-fn priced(open: &[Open], price: Price<'_>) -> Vec<Vec<Way>> {
+fn priced(open: &[Open], costs: &dyn Costs) -> Vec<Vec<Way>> {
     let mut jobs: Vec<(&Open, Option<&Propagation>)> = Vec::new();
     let mut number: HashMap<Job<'_>, usize> = HashMap::new();
     for call in open {
@@ -282,9 +291,9 @@ fn priced(open: &[Open], price: Price<'_>) -> Vec<Vec<Way>> {
             });
         }
     }
-    let costs = parallel::map(jobs.len(), |k| cost(jobs[k].0, jobs[k].1, price));
+    let prices = parallel::map(jobs.len(), |k| cost(jobs[k].0, jobs[k].1, costs));
     let known = |call: &Open, layouts: Option<&[Layout]>| {
-        number.get(&(&*call.name, layouts, &call.free[..])).and_then(|k| costs[*k])
+        number.get(&(&*call.name, layouts, &call.free[..])).and_then(|k| prices[*k])
     };
     open.iter()
         .map(|call| {
@@ -301,12 +310,12 @@ fn priced(open: &[Open], price: Price<'_>) -> Vec<Vec<Way>> {
 }
 
 /// What a call costs in other layouts, or its own; `None` where its code cannot be made.
-fn cost(call: &Open, propagation: Option<&Propagation>, price: Price<'_>) -> Option<f64> {
-    let free = (0..call.free.len()).filter(|k| call.free[*k]).collect();
-    let Some(propagation) = propagation else { return Some(price(&call.func, &free)) };
+fn cost(call: &Open, propagation: Option<&Propagation>, costs: &dyn Costs) -> Option<f64> {
+    let price = |f: &TensorFunc| costs.call(&call.name, f, &call.free);
+    let Some(propagation) = propagation else { return Some(price(&call.func)) };
     let pads: Vec<Option<Expr>> =
         call.buffers.iter().map(|b| Some(Expr::constant(0.0, b.dtype()))).collect();
-    Some(price(&propagation.build(&pads).ok()?.func, &free))
+    Some(price(&propagation.build(&pads).ok()?.func))
 }
 
 fn logical(buffer: &Buffer) -> Layout {

@@ -26,8 +26,9 @@ mod forward;
 mod plan;
 mod versions;
 
-pub use candidates::Price;
+pub use candidates::Costs;
 pub use plan::{PlanOptions, Planned, plan_layout};
+pub use versions::conversion;
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;

@@ -11,28 +11,22 @@ use std::time::Duration;
 use tilewright_ir::{Error, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc};
 use tilewright_plan as solver;
 
-use super::candidates::{Node, Place, Price, Way};
+use super::candidates::{Costs, Node, Place, Way};
 use super::versions::moved;
 use super::{Anchor, Flow, FlowOptions, Layout, Left, extents};
 use crate::functions::Functions;
 use crate::layout::policy::Policy;
 use crate::normal::{changed_graphs, needed};
 
-/// Cycles for a byte that a conversion reads or writes (measured: 1.3 to 3.8 cycles for a float that
-/// is moved, which are 8 bytes).
-const CONVERT: f64 = 0.3;
-/// Cycles that a conversion costs beside what it moves.
-const CALL: f64 = 500.0;
-
-/// Most cycles of a call or a conversion that are told apart, so that the sum of all fits the solver.
+/// The highest cost of a call or a conversion that is told apart, so that the sum of all fits the solver.
 const MOST: f64 = (1u64 << 36) as f64;
 
 /// What [`plan_layout`] may do.
 pub struct PlanOptions<'a> {
     /// The layouts of convolutions to choose from, beside the logical one.
     pub policies: &'a [Policy],
-    /// What a call costs, in cycles.
-    pub price: Price<'a>,
+    /// What calls and conversions cost.
+    pub costs: &'a dyn Costs,
     /// For each graph function, after which the best plan found is taken.
     pub time_limit: Duration,
 }
@@ -41,7 +35,7 @@ pub struct PlanOptions<'a> {
 pub struct Planned {
     /// The name of the graph function.
     pub graph: Arc<str>,
-    /// What was to be decided, in cycles.
+    /// What was to be decided, in the unit of the costs.
     pub problem: solver::Problem,
     /// What was decided.
     pub plan: solver::Plan,
@@ -67,8 +61,8 @@ pub fn plan_layout(
         let graph = names.next().unwrap_or_default();
         let flow_options = FlowOptions::default();
         let mut trial = Flow::new(normal, &flow_options, &mut functions, why)?;
-        let nodes = trial.nodes(normal, options.policies, options.price);
-        let (problem, layouts) = problem(normal, &nodes);
+        let nodes = trial.nodes(normal, options.policies, options.costs);
+        let (problem, layouts) = problem(normal, &nodes, options.costs);
         let plan = solved(&problem, &nodes, options)?;
         let mut chosen: HashMap<u64, &Way> = HashMap::new();
         for (node, call) in nodes.iter().zip(&plan.calls) {
@@ -123,7 +117,11 @@ fn solved(
 }
 
 /// The layouts of values, and the calls, as the solver takes them; and the layouts of its tensors.
-fn problem(func: &GraphFunc, nodes: &[Node]) -> (solver::Problem, Vec<Vec<Layout>>) {
+fn problem(
+    func: &GraphFunc,
+    nodes: &[Node],
+    costs: &dyn Costs,
+) -> (solver::Problem, Vec<Vec<Layout>>) {
     let mut tensors = Tensors::default();
     for p in &func.params {
         tensors.arrive(p, true);
@@ -138,7 +136,7 @@ fn problem(func: &GraphFunc, nodes: &[Node]) -> (solver::Problem, Vec<Vec<Layout
             };
             solver::Alternative {
                 name: name(way),
-                cost: cycles(way.cost),
+                cost: whole(way.cost),
                 reads: uses(&way.reads, &mut tensors),
                 writes: uses(&way.writes, &mut tensors),
             }
@@ -156,11 +154,11 @@ fn problem(func: &GraphFunc, nodes: &[Node]) -> (solver::Problem, Vec<Vec<Layout
             }
         }
     });
-    tensors.finish(calls)
+    tensors.finish(calls, costs)
 }
 
 /// A cost as the solver takes it. What takes longer than [`MOST`] is as bad as that.
-fn cycles(cost: f64) -> solver::Cost {
+fn whole(cost: f64) -> solver::Cost {
     (cost.clamp(0.0, MOST) as u64).into()
 }
 
@@ -210,11 +208,16 @@ impl Tensors {
     }
 
     /// The problem, with what conversions cost, of the values that calls read or make.
-    fn finish(mut self, mut calls: Vec<solver::Call>) -> (solver::Problem, Vec<Vec<Layout>>) {
+    fn finish(
+        mut self,
+        mut calls: Vec<solver::Call>,
+        costs: &dyn Costs,
+    ) -> (solver::Problem, Vec<Vec<Layout>>) {
         for (k, tensor) in self.list.iter_mut().enumerate() {
-            let cost = |from: &Layout, to: &Layout| match moved(&self.vars[k], from, to) {
-                0 => solver::Cost::ZERO,
-                bytes => cycles(bytes as f64 * CONVERT + CALL),
+            let dtype = self.vars[k].ty().as_tensor().map(|t| t.dtype);
+            let cost = |from: &Layout, to: &Layout| match (moved(&self.vars[k], from, to), dtype) {
+                (0, _) | (_, None) => solver::Cost::ZERO,
+                (bytes, Some(dtype)) => whole(costs.conversion(dtype, from, to, bytes)),
             };
             let all = &self.layouts[k];
             tensor.conversions =

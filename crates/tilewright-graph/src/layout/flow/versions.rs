@@ -119,19 +119,7 @@ impl Flow<'_, '_> {
         };
         let logical = Version { layout: logical, expr: e.clone(), pad: None, own: false };
         let from = from.unwrap_or(logical);
-        let (func, base) = match (from.layout.is_identity(), layout.is_identity()) {
-            (true, _) => (layout.pack(dtype, pad), "pack"),
-            (_, true) => (from.layout.crop(dtype), "crop"),
-            _ => {
-                let crop = Conversion::of(&from.layout.crop(dtype))?;
-                let pack = Conversion::of(&layout.pack(dtype, pad))?;
-                let both = crop.zip(pack).and_then(|(crop, pack)| crop.then(&pack));
-                match both {
-                    Some(both) => (both.to_func("relayout"), "relayout"),
-                    None => return Err(Error::internal("conversions that do not compose")),
-                }
-            }
-        };
+        let (func, base) = conversion(dtype, &from.layout, layout, pad)?;
         let func = self.functions.add(func, base);
         let ty = typed_as(dtype, layout);
         let var = GraphVar::tensor(name.clone(), ty.clone());
@@ -243,6 +231,29 @@ impl Flow<'_, '_> {
         let made = maker.clone();
         self.values.bound(&made, self.functions);
         true
+    }
+}
+
+/// The function that takes a value from one layout to another, and what it is called.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn conversion(
+    dtype: DType,
+    from: &Layout,
+    to: &Layout,
+    pad: Option<&Expr>,
+) -> Result<(TensorFunc, &'static str)> {
+    match (from.is_identity(), to.is_identity()) {
+        (true, _) => return Ok((to.pack(dtype, pad), "pack")),
+        (_, true) => return Ok((from.crop(dtype), "crop")),
+        _ => {}
+    }
+    let crop = Conversion::of(&from.crop(dtype))?;
+    let pack = Conversion::of(&to.pack(dtype, pad))?;
+    match crop.zip(pack).and_then(|(crop, pack)| crop.then(&pack)) {
+        Some(both) => Ok((both.to_func("relayout"), "relayout")),
+        None => Err(Error::internal("conversions that do not compose")),
     }
 }
 

@@ -1,11 +1,10 @@
 //! Plans of random graphs under random prices: whatever is chosen, the results stay, and what was
 //! promised is what is made.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
-use tilewright_graph::layout::Policy;
-use tilewright_graph::layout::flow::{PlanOptions, plan_layout};
+use tilewright_graph::layout::flow::{Costs, PlanOptions, plan_layout};
+use tilewright_graph::layout::{Layout, Policy};
 use tilewright_interp::run_module;
 use tilewright_ir::{DType, GraphVar, Module, Remarks, TensorFunc};
 use tilewright_ops::Operand;
@@ -70,20 +69,30 @@ fn random_graph(seed: u64) -> Module {
     g.returns(&seen.iter().collect::<Vec<_>>())
 }
 
+/// The same for the same function, and nothing that makes sense.
+struct RandomCosts(u64);
+
+impl Costs for RandomCosts {
+    fn call(&self, _: &str, f: &TensorFunc, _: &[bool]) -> f64 {
+        let extents = f.buffers().flat_map(|b| b.const_shape().unwrap_or_default());
+        let all = extents.fold(self.0, |h, n| h.wrapping_mul(31).wrapping_add(n as u64));
+        (Dice(all).below(4000) + 1) as f64
+    }
+
+    fn conversion(&self, _: DType, _: &Layout, _: &Layout, bytes: u64) -> f64 {
+        500.0 + 0.3 * bytes as f64
+    }
+}
+
 #[test]
 fn plans_change_no_result_and_keep_their_word() {
     let (mut physical, mut converted) = (0, 0);
     for seed in 0..200 {
         let module = random_graph(seed);
         // The same for the same function, and nothing that makes sense.
-        let price = |f: &TensorFunc, _: &HashSet<usize>| {
-            let extents = f.buffers().flat_map(|b| b.const_shape().unwrap_or_default());
-            let all = extents.fold(seed, |h, n| h.wrapping_mul(31).wrapping_add(n as u64));
-            (Dice(all).below(4000) + 1) as f64
-        };
         let policies = [Policy::ChannelsLast, Policy::Blocked(4), Policy::Blocked(8)];
         let time_limit = Duration::from_secs(5);
-        let options = PlanOptions { policies: &policies, price: &price, time_limit };
+        let options = PlanOptions { policies: &policies, costs: &RandomCosts(seed), time_limit };
         let mut why = Remarks::new();
         let (planned, plans, left) = plan_layout(&module, &options, &mut why).expect("a plan");
         let inputs = random_inputs(&module, seed);

@@ -1,0 +1,258 @@
+//! `tilewright tune`: measures what layouts of a model cost; and the process that measures.
+
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tilewright::unstable::ir::Remarks;
+use tilewright::unstable::ir::show::visible;
+use tilewright::unstable::layout;
+use tilewright::unstable::measured::{Answer as Reply, Measured, Store, Worker};
+use tilewright::unstable::random::Random;
+use tilewright::unstable::runtime::file;
+use tilewright::unstable::tune::{Report, Request, Tuning, measure, tune};
+use tilewright::{Error, Module, Options, Result, compile};
+
+use super::given::Given;
+use super::native::{PLAN, TUNING, policy, tuning_file};
+use super::progress::Bar;
+use super::timing::Show;
+use super::{Answer, Outcome, talk};
+
+/// Measure the functions that a model can be made of, and the layouts of the whole model.
+///
+/// Each is run in a process of its own and kept at once in a file, which every later compilation for
+/// this machine and number of threads reads. Stopped at any time, it goes on where it was.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// An ONNX model, or TVMScript with a graph function, or `-` for TVMScript from standard input.
+    model: Option<PathBuf>,
+    /// For how long to measure: `60s`, `5m`, `500ms`.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    budget: Duration,
+    /// How long one candidate may take, with its compilation, before it is given up.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    limit: Duration,
+    /// Threads that share the work of a run; one a core unless said otherwise.
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    #[command(flatten)]
+    given: Given,
+    /// The file of measurements, instead of the one that compilations read.
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Write all measurements of the file there, as lines of JSON.
+    #[arg(long, value_name = "FILE")]
+    export: Option<PathBuf>,
+    /// Merge measurements that were exported into the file; of two of one thing the shorter counts.
+    #[arg(long, value_name = "FILE")]
+    import: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reads `60s`, `5m`, `500ms`, or a number of seconds.
+fn duration(text: &str) -> std::result::Result<Duration, String> {
+    let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let found = units.iter().find_map(|(unit, n)| Some((text.strip_suffix(unit)?, *n)));
+    let (number, unit) = found.unwrap_or((text, 1.0));
+    let seconds = number.trim().parse::<f64>().ok().map(|n| n * unit);
+    match seconds.filter(|s| (0.0..=1e7).contains(s)) {
+        Some(seconds) => Ok(Duration::from_secs_f64(seconds)),
+        None => Err("expected a time such as 60s, 5m or 500ms".to_owned()),
+    }
+}
+
+impl Arguments {
+    /// The file of measurements.
+    fn file(&self) -> Result<PathBuf> {
+        let off = || {
+            Error::input("there is no file to keep measurements in")
+                .help(format!("--file FILE names one, and so does {TUNING}"))
+        };
+        self.file.clone().or_else(tuning_file).ok_or_else(off)
+    }
+
+    /// What measurements are made with.
+    fn options(&self) -> Result<Options> {
+        if self.threads == Some(0) {
+            return Err(Error::input("--threads 0: at least one thread is needed"));
+        }
+        Ok(Options { threads: self.threads.unwrap_or(0), cache: false, ..Options::default() })
+    }
+}
+
+pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
+    if arguments.model.is_none() && arguments.export.is_none() && arguments.import.is_none() {
+        return Err(Error::input("tune needs a model, or --import or --export").into());
+    }
+    let path = arguments.file()?;
+    let options = arguments.options()?;
+    let store = Store::open(&path)?;
+    if let Some(from) = &arguments.import {
+        let text = std::fs::read_to_string(from);
+        let text = text.map_err(|e| Error::io(format!("{}: {e}", from.display())))?;
+        let (kept, all) = store.import(&text).map_err(|e| e.context(from.display()))?;
+        talk!("note: {kept} of {all} measurements were new or shorter");
+    }
+    if let Some(model) = &arguments.model {
+        let module = arguments.given.load(model)?.0;
+        let (own, whole) = (own_arguments(), model != Path::new("-"));
+        let report = with_worker(own, arguments.limit, |measure, told| {
+            let budget = arguments.budget;
+            tune(&module, &options, &mut Tuning { store: &store, budget, whole, measure, told })
+        })?;
+        match arguments.json {
+            true => writeln!(out, "{:#}", object(&report, &path))?,
+            false => show(&report, &path, out)?,
+        }
+    }
+    if let Some(to) = &arguments.export {
+        file::write(to, store.export()?.as_bytes())?;
+    }
+    Ok(Answer::Yes)
+}
+
+/// Measures what a module can be made of for some time, before it is compiled.
+pub fn measure_first(module: &Module, options: &Options, budget: Duration) -> Result<()> {
+    let Some(path) = &options.tuning else {
+        return Err(Error::input("--measure: there is no file to keep measurements in")
+            .help(format!("{TUNING} names one")));
+    };
+    let store = Store::open(path)?;
+    let report = with_worker(Vec::new(), budget, |measure, told| {
+        tune(module, options, &mut Tuning { store: &store, budget, whole: false, measure, told })
+    })?;
+    let Report { candidates, measured, new, .. } = report;
+    talk!(
+        "note: {measured} of {candidates} functions to choose from are measured, {new} of them now"
+    );
+    Ok(())
+}
+
+/// The arguments of this process behind the command's name: the worker gets the same.
+fn own_arguments() -> Vec<std::ffi::OsString> {
+    std::env::args_os().skip(2).collect()
+}
+
+/// Does something with a worker process and a bar.
+fn with_worker<T>(
+    arguments: Vec<std::ffi::OsString>,
+    limit: Duration,
+    work: impl FnOnce(
+        &mut dyn FnMut(&Request) -> Result<Measured>,
+        &mut dyn FnMut(&str, usize, usize),
+    ) -> Result<T>,
+) -> Result<T> {
+    let program = std::env::current_exe();
+    let program =
+        program.map_err(|e| Error::io(format!("cannot start this program again: {e}")))?;
+    let mut worker = Worker::new(
+        move || {
+            let mut command = Command::new(&program);
+            command.arg("measure").args(&arguments);
+            command
+        },
+        limit,
+    );
+    let bar = Bar::new("plan");
+    work(&mut |request| worker.ask(request), &mut |what, done, total| {
+        let what: String = what.chars().take(40).collect();
+        bar.say(&visible(&what), done, total);
+    })
+}
+
+/// What tuning did, for people.
+fn show(report: &Report, path: &Path, out: &mut impl Write) -> std::io::Result<()> {
+    let Report { candidates, measured, new, failures, models } = report;
+    writeln!(out, "{measured} of {candidates} functions are measured, {new} of them now")?;
+    for (what, why) in failures {
+        writeln!(out, "  failed: {}: {}", visible(what), visible(why))?;
+    }
+    let mut models: Vec<(&String, &f64)> = models.iter().collect();
+    models.sort_by(|a, b| a.1.total_cmp(b.1));
+    for (name, time) in models {
+        writeln!(out, "  layout {name}: {} a run", Show(Duration::from_nanos(*time as u64)))?;
+    }
+    writeln!(out, "kept in {}", visible(&path.to_string_lossy()))
+}
+
+/// The same for tools; times in nanoseconds.
+fn object(report: &Report, path: &Path) -> serde_json::Value {
+    let Report { candidates, measured, new, failures, models } = report;
+    let failures = failures.iter().map(|(what, why)| json!({"what": what, "why": why}));
+    json!({
+        "file": path.to_string_lossy(), "candidates": candidates, "measured": measured, "new": new,
+        "failures": failures.collect::<Vec<_>>(), "models": models,
+    })
+}
+
+/// How long one function is run, and a whole model.
+const FUNCTION: Duration = Duration::from_millis(30);
+const MODEL: Duration = Duration::from_millis(400);
+
+/// The worker: answers requests, one a line, until there are no more.
+pub fn work(arguments: &Arguments, out: &mut impl Write) -> Outcome {
+    let mut module = None;
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        let answer = answer(arguments, &line, &mut module);
+        let reply = answer.map_or_else(|e| Reply::Error(e.to_string()), Reply::Nanoseconds);
+        writeln!(out, "{}", json!(reply))?;
+        out.flush()?;
+    }
+    Ok(Answer::Yes)
+}
+
+/// The time that a request asks for.
+fn answer(arguments: &Arguments, line: &str, model: &mut Option<Module>) -> Result<f64> {
+    let request: Request =
+        serde_json::from_str(line).map_err(|e| Error::input(format!("a request: {e}")))?;
+    match request {
+        Request::Function { text, free, threads } => {
+            let options = Options { threads, cache: false, ..Options::default() };
+            measure(&text, &free, &options, FUNCTION)
+        }
+        Request::Model { layout, threads } => {
+            let module = match model {
+                Some(module) => module,
+                None => {
+                    let path = arguments.model.as_ref();
+                    let path = path.ok_or_else(|| Error::input("a request without a model"))?;
+                    model.insert(arguments.given.load(path)?.0)
+                }
+            };
+            let tuning = Some(arguments.file()?);
+            let options = Options { threads, cache: false, tuning, ..Options::default() };
+            whole(module, &layout, &options)
+        }
+    }
+}
+
+/// Nanoseconds of the shortest run of a model in a layout.
+fn whole(module: &Module, layout: &str, options: &Options) -> Result<f64> {
+    let mut why = Remarks::new();
+    let laid_out = match layout {
+        PLAN => layout::plan(module, &options.timings()?, &mut why)?.0,
+        name => match policy(name)? {
+            Some(policy) => layout::apply(module, policy, &mut why)?.0,
+            None => module.clone(),
+        },
+    };
+    let executable = compile(&laid_out, options)?;
+    let mut random = Random::new(0);
+    let ports = executable.inputs().iter();
+    let inputs = ports.map(|p| random.tensor(p.dtype, &p.shape)).collect::<Result<Vec<_>>>()?;
+    let mut outputs = executable.run(&inputs)?;
+    let (start, mut best, mut runs) = (Instant::now(), Duration::MAX, 0);
+    while runs < 3 || start.elapsed() < MODEL {
+        let before = Instant::now();
+        executable.run_into(&inputs, &mut outputs)?;
+        best = best.min(before.elapsed());
+        runs += 1;
+    }
+    Ok((best.as_nanos() as f64).max(1.0))
+}

@@ -1,0 +1,329 @@
+//! The file that keeps measurements.
+//!
+//! An SQLite database with one table. Each measurement is written at once and for good, so that a tuner
+//! that is killed loses none that it has finished, and several tuners share a file: SQLite locks it for
+//! each. It can be written out as lines of JSON and merged into another file.
+//!
+//! Of two measurements of one thing the shorter counts, since whatever disturbs one makes it longer.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Connection, OpenFlags, Row, params};
+use serde::{Deserialize, Serialize};
+use tilewright_ir::{Error, Result};
+
+use crate::key::{Key, Scope};
+
+/// The layout of the table; a file with another one is refused.
+const FORMAT: i64 = 1;
+/// How long another process may hold the lock.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+const SCHEMA: &str = "
+CREATE TABLE IF NOT EXISTS measured (
+    key TEXT PRIMARY KEY,
+    scope TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    what TEXT NOT NULL,
+    estimate REAL NOT NULL,
+    nanoseconds REAL,
+    failure TEXT,
+    made INTEGER NOT NULL
+) STRICT;
+";
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A function with a sum of products.
+    Contraction,
+    /// A function of another kind.
+    Other,
+    /// A conversion from one layout to another.
+    Conversion,
+    /// A whole model.
+    Model,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 4] = [Kind::Contraction, Kind::Other, Kind::Conversion, Kind::Model];
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Contraction => "contraction",
+            Kind::Other => "other",
+            Kind::Conversion => "conversion",
+            Kind::Model => "model",
+        }
+    }
+
+    fn parse(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|k| k.name() == name)
+    }
+}
+
+/// What came of a measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Measured {
+    /// The shortest time of a run, in nanoseconds.
+    Nanoseconds(f64),
+    /// It crashed, did not end, or could not be compiled.
+    Failure(String),
+}
+
+/// A measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Of what.
+    pub key: String,
+    /// The machine and the number of threads, in words.
+    pub scope: String,
+    /// What kind of thing it is.
+    pub kind: Kind,
+    /// What it is, for people.
+    pub what: String,
+    /// The cycles that were estimated for it.
+    pub estimate: f64,
+    /// What came of it.
+    #[serde(flatten)]
+    pub measured: Measured,
+    /// When, in seconds since 1970.
+    pub made: u64,
+}
+
+impl Record {
+    /// A measurement that is made now.
+    pub fn now(
+        key: &Key,
+        scope: &Scope,
+        kind: Kind,
+        what: &str,
+        estimate: f64,
+        measured: Measured,
+    ) -> Record {
+        let made = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        let (key, scope, what) = (key.0.clone(), scope.text(), what.to_owned());
+        Record { key, scope, kind, what, estimate, measured, made }
+    }
+
+    /// Why it cannot be one.
+    fn fault(&self) -> Option<&'static str> {
+        let time = match &self.measured {
+            Measured::Nanoseconds(n) => *n,
+            Measured::Failure(_) => 1.0,
+        };
+        let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        if self.key.len() != 64 || !self.key.bytes().all(is_hex) {
+            return Some("the key is not 64 hexadecimal digits");
+        }
+        if !(time.is_finite() && time > 0.0) {
+            return Some("the time is not positive");
+        }
+        (!self.estimate.is_finite() || self.estimate < 0.0).then_some("the estimate is negative")
+    }
+}
+
+/// A file of measurements.
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Opens a file for reading and writing; it is made where it is missing, with its folder.
+    ///
+    /// # Errors
+    /// `Io` if it cannot be opened, or is no file of this kind.
+    pub fn open(path: &Path) -> Result<Store> {
+        if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(|e| failed(path, &e))?;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let store = Store::with(path, flags)?;
+        let format = store.format()?;
+        if format == 0 {
+            let made = store.connection.execute_batch(SCHEMA);
+            made.and_then(|()| store.connection.pragma_update(None, "user_version", FORMAT))
+                .map_err(|e| failed(path, &e))?;
+        }
+        Ok(store)
+    }
+
+    /// Opens a file for reading; `None` where there is none.
+    ///
+    /// # Errors
+    /// `Io` if it cannot be opened, or is no file of this kind.
+    pub fn open_existing(path: &Path) -> Result<Option<Store>> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let store = Store::with(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        // A file that another process is just making has no table yet.
+        Ok((store.format()? == FORMAT).then_some(store))
+    }
+
+    fn with(path: &Path, flags: OpenFlags) -> Result<Store> {
+        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+            .and_then(|c| c.busy_timeout(PATIENCE).map(|()| c))
+            .map_err(|e| failed(path, &e))?;
+        Ok(Store { connection, path: path.to_owned() })
+    }
+
+    /// The version of the file's format; 0 for a new one.
+    fn format(&self) -> Result<i64> {
+        let format = self.connection.pragma_query_value(None, "user_version", |row| row.get(0));
+        let format: i64 = format.map_err(|e| self.failed(&e))?;
+        match format {
+            0 | FORMAT => Ok(format),
+            _ => Err(Error::io(format!(
+                "{}: measurements in format {format}, and this version reads {FORMAT}",
+                self.path.display()
+            ))),
+        }
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The measurement of a key.
+    ///
+    /// # Errors
+    /// `Io` if the file cannot be read.
+    pub fn get(&self, key: &Key) -> Result<Option<Record>> {
+        let all = self.select("WHERE key = ?1", &[&key.0])?;
+        Ok(all.into_iter().next())
+    }
+
+    /// All measurements of a scope, by their keys.
+    ///
+    /// # Errors
+    /// `Io` if the file cannot be read.
+    pub fn of_scope(&self, scope: &Scope) -> Result<BTreeMap<Key, Record>> {
+        let all = self.select("WHERE scope = ?1", &[&scope.text()])?;
+        Ok(all.into_iter().map(|r| (Key(r.key.clone()), r)).collect())
+    }
+
+    /// All measurements, in the order of their keys.
+    ///
+    /// # Errors
+    /// `Io` if the file cannot be read.
+    pub fn all(&self) -> Result<Vec<Record>> {
+        self.select("", &[])
+    }
+
+    fn select(&self, condition: &str, values: &[&str]) -> Result<Vec<Record>> {
+        let text = format!(
+            "SELECT key, scope, kind, what, estimate, nanoseconds, failure, made FROM measured \
+             {condition} ORDER BY key"
+        );
+        let mut query = self.connection.prepare(&text).map_err(|e| self.failed(&e))?;
+        let rows = query.query_map(rusqlite::params_from_iter(values), record);
+        let all: rusqlite::Result<Vec<Option<Record>>> = rows.and_then(Iterator::collect);
+        // What is not a measurement was not written here.
+        Ok(all.map_err(|e| self.failed(&e))?.into_iter().flatten().collect())
+    }
+
+    /// Keeps a measurement, unless a better one of the same thing is there. Whether it was kept.
+    ///
+    /// # Errors
+    /// `Io` if the file cannot be written, `Input` for what cannot be a measurement.
+    pub fn put(&self, record: &Record) -> Result<bool> {
+        if let Some(fault) = record.fault() {
+            return Err(Error::input(format!("a measurement of `{}`: {fault}", record.what)));
+        }
+        let (time, failure) = match &record.measured {
+            Measured::Nanoseconds(n) => (Some(*n), None),
+            Measured::Failure(text) => (None, Some(text)),
+        };
+        let done = self.connection.execute(
+            "INSERT INTO measured VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+             ON CONFLICT (key) DO UPDATE SET estimate = excluded.estimate,
+                 nanoseconds = excluded.nanoseconds, failure = excluded.failure, made = excluded.made
+             WHERE excluded.nanoseconds < coalesce(nanoseconds, 9e999)",
+            params![
+                record.key,
+                record.scope,
+                record.kind.name(),
+                record.what,
+                record.estimate,
+                time,
+                failure,
+                i64::try_from(record.made).unwrap_or(i64::MAX)
+            ],
+        );
+        Ok(done.map_err(|e| self.failed(&e))? > 0)
+    }
+
+    /// All measurements as lines of JSON.
+    ///
+    /// # Errors
+    /// `Io` if the file cannot be read.
+    pub fn export(&self) -> Result<String> {
+        let mut text = String::new();
+        for record in self.all()? {
+            let line = serde_json::to_string(&record);
+            text += &line.map_err(|e| Error::internal(format!("a measurement as JSON: {e}")))?;
+            text.push('\n');
+        }
+        Ok(text)
+    }
+
+    /// Merges lines of JSON into the file, all or none: how many were kept, of how many.
+    ///
+    /// # Errors
+    /// `Input` with the line that is wrong, `Io` if the file cannot be written.
+    pub fn import(&self, text: &str) -> Result<(usize, usize)> {
+        let transaction = self.connection.unchecked_transaction().map_err(|e| self.failed(&e))?;
+        let (mut kept, mut all) = (0, 0);
+        for (number, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
+            let wrong = |why: String| Error::input(format!("line {}: {why}", number + 1));
+            let record: Record = serde_json::from_str(line).map_err(|e| wrong(e.to_string()))?;
+            if let Some(fault) = record.fault() {
+                return Err(wrong(fault.to_owned()));
+            }
+            kept += usize::from(self.put(&record)?);
+            all += 1;
+        }
+        transaction.commit().map_err(|e| self.failed(&e))?;
+        Ok((kept, all))
+    }
+
+    fn failed(&self, e: &rusqlite::Error) -> Error {
+        failed(&self.path, e)
+    }
+}
+
+fn failed(path: &Path, why: &dyn std::error::Error) -> Error {
+    Error::io(format!("{}: {why}", path.display()))
+        .help("the file of measurements can be removed: only times are lost")
+}
+
+/// A row as a measurement; `None` where it is none.
+fn record(row: &Row<'_>) -> rusqlite::Result<Option<Record>> {
+    let kind: String = row.get(2)?;
+    let (time, failure): (Option<f64>, Option<String>) = (row.get(5)?, row.get(6)?);
+    let measured = match (time, failure) {
+        (Some(n), _) => Measured::Nanoseconds(n),
+        (None, Some(text)) => Measured::Failure(text),
+        (None, None) => return Ok(None),
+    };
+    let Some(kind) = Kind::parse(&kind) else { return Ok(None) };
+    let made: i64 = row.get(7)?;
+    let record = Record {
+        key: row.get(0)?,
+        scope: row.get(1)?,
+        kind,
+        what: row.get(3)?,
+        estimate: row.get(4)?,
+        measured,
+        made: u64::try_from(made).unwrap_or(0),
+    };
+    Ok(record.fault().is_none().then_some(record))
+}

@@ -1,0 +1,345 @@
+//! Tuning: the candidates of a model's plan are measured, and kept for every later compilation.
+//!
+//! Candidates are the functions that the plan of the module asks the price of: each call in each of
+//! its layouts, and the conversions between them. Calls come first that weigh most, in the ways that
+//! are estimated to be among their best; elementwise work is not measured, since it joins the function
+//! that makes its operand. What is measured already is left alone, so that tuning can be stopped and
+//! goes on where it was. At last the plan that follows and the fixed layouts are run as whole models.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use tilewright_auto::price;
+use tilewright_graph::layout::Layout;
+use tilewright_graph::layout::flow::{Costs, conversion};
+use tilewright_ir::{
+    Attrs, Binding, BindingBlock, DType, Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module,
+    Param, Remarks, Result, Tensor, TensorFunc, TensorType,
+};
+use tilewright_script::print_func;
+use tilewright_tune::{Key, Kind, Measured, Record, Store};
+
+use super::compile::compile;
+use super::layout::{fixed, fixed_name, has_choice, label, plan, text};
+use super::pipeline::Options;
+use super::random::Random;
+use super::timings::{Timings, kind};
+
+/// Ways of a call that are estimated to take this many times as long as its best are not measured.
+const FAR: f64 = 3.0;
+/// The part of the budget that is for candidates; the rest is for whole models.
+const CANDIDATES: f64 = 0.7;
+/// Conversions that are measured, the largest: the others are scaled by them.
+const CONVERSIONS: usize = 24;
+/// The largest text of a candidate, in bytes.
+const MOST_TEXT: usize = 1 << 20;
+
+/// What is to be measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Request {
+    /// A tensor function by its text; `free` says for each argument whether it is the same in every
+    /// run.
+    Function {
+        /// TVMScript.
+        text: String,
+        /// For each argument.
+        free: Vec<bool>,
+        /// Threads of a run.
+        threads: usize,
+    },
+    /// The model that is tuned, in some layouts.
+    Model {
+        /// As the command line calls them.
+        layout: String,
+        /// Threads of a run.
+        threads: usize,
+    },
+}
+
+/// What tuning did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Candidates in all.
+    pub candidates: usize,
+    /// Those that are measured, now or before.
+    pub measured: usize,
+    /// Those that were measured now.
+    pub new: usize,
+    /// Those that failed now: what, and why.
+    pub failures: Vec<(String, String)>,
+    /// Nanoseconds of a run of the whole model: `plan`, and each fixed layout.
+    pub models: BTreeMap<String, f64>,
+}
+
+/// A function that may be measured.
+struct Candidate {
+    key: Key,
+    kind: Kind,
+    what: String,
+    estimate: f64,
+    request: Request,
+    /// How much depends on it.
+    weight: f64,
+}
+
+/// How a module is tuned.
+pub struct Tuning<'a> {
+    /// Where measurements are kept.
+    pub store: &'a Store,
+    /// For how long to measure.
+    pub budget: Duration,
+    /// Whether whole models are measured, too.
+    pub whole: bool,
+    /// Answers requests.
+    pub measure: &'a mut dyn FnMut(&Request) -> Result<Measured>,
+    /// Hears what is measured next, and how many of how many are done.
+    pub told: &'a mut dyn FnMut(&str, usize, usize),
+}
+
+/// Measures candidates of a module for some time, and keeps what comes of it.
+///
+/// # Errors
+/// Those of planning and of the store; [`Error::Input`] where nothing is to be planned.
+pub fn tune(module: &Module, options: &Options, tuning: &mut Tuning<'_>) -> Result<Report> {
+    let (start, store) = (Instant::now(), tuning.store);
+    let (target, threads) = (options.target()?, options.threads());
+    let timings = Timings::of(&target, threads, store)?;
+    if !has_choice(module) {
+        let what = "the model has no convolution, and so no layout to choose";
+        return Err(Error::input(what));
+    }
+    let candidates = candidates(module, &timings, threads)?;
+    let mut report = Report { candidates: candidates.len(), ..Report::default() };
+    let left: Vec<&Candidate> = candidates.iter().filter(|c| !timings.is_tried(&c.key)).collect();
+    report.measured = candidates.len() - left.len();
+    for (k, c) in left.iter().enumerate() {
+        let share = if tuning.whole { CANDIDATES } else { 1.0 };
+        if start.elapsed() > tuning.budget.mul_f64(share) {
+            break;
+        }
+        // Another tuner may be at work on the same file.
+        if store.get(&c.key)?.is_some() {
+            report.measured += 1;
+            continue;
+        }
+        (tuning.told)(&c.what, k, left.len());
+        let measured = (tuning.measure)(&c.request)?;
+        match &measured {
+            Measured::Failure(why) => report.failures.push((c.what.clone(), why.clone())),
+            Measured::Nanoseconds(_) => {
+                report.measured += 1;
+                report.new += 1;
+            }
+        }
+        let scope = timings.scope();
+        store.put(&Record::now(&c.key, scope, c.kind, &c.what, c.estimate, measured))?;
+    }
+    if tuning.whole {
+        let timings = Timings::of(&target, threads, store)?;
+        models(module, &timings, start, tuning, &mut report)?;
+    }
+    Ok(report)
+}
+
+/// Runs the plan and the fixed layouts as whole models, as far as the budget allows.
+fn models(
+    module: &Module,
+    timings: &Timings,
+    start: Instant,
+    tuning: &mut Tuning<'_>,
+    report: &mut Report,
+) -> Result<()> {
+    let (_, plans, _) = plan(module, timings, &mut Remarks::new())?;
+    let text = text(module);
+    let scope = timings.scope();
+    let named = fixed().map(|layout| (fixed_name(layout), fixed_name(layout)));
+    let all: Vec<(String, String)> =
+        [("plan".to_owned(), label(&plans))].into_iter().chain(named).collect();
+    for (k, (name, label)) in all.iter().enumerate() {
+        let key = scope.model(&text, label);
+        if let Some(time) = timings.nanoseconds(&key) {
+            report.models.insert(name.clone(), time);
+            continue;
+        }
+        if start.elapsed() > tuning.budget || timings.is_tried(&key) {
+            continue;
+        }
+        (tuning.told)(&format!("the model, layout {name}"), k, all.len());
+        let request = Request::Model { layout: name.clone(), threads: scope.threads };
+        let measured = (tuning.measure)(&request)?;
+        match &measured {
+            Measured::Nanoseconds(time) => drop(report.models.insert(name.clone(), *time)),
+            Measured::Failure(why) => report.failures.push((name.clone(), why.clone())),
+        }
+        tuning.store.put(&Record::now(&key, scope, Kind::Model, name, 0.0, measured))?;
+    }
+    Ok(())
+}
+
+/// What a plan asks the price of.
+struct Recorder<'a> {
+    timings: &'a Timings,
+    threads: usize,
+    found: Mutex<Found>,
+}
+
+#[derive(Default)]
+struct Found {
+    /// By the function that is called, each way once.
+    calls: BTreeMap<String, Vec<Candidate>>,
+    conversions: Vec<Candidate>,
+    seen: HashSet<Key>,
+}
+
+impl Recorder<'_> {
+    fn found(&self) -> std::sync::MutexGuard<'_, Found> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn request(&self, func: &TensorFunc, free: &[bool]) -> Option<Request> {
+        let text = print_func("main", func);
+        let free = free.to_vec();
+        (text.len() <= MOST_TEXT).then_some(Request::Function { text, free, threads: self.threads })
+    }
+}
+
+impl Costs for Recorder<'_> {
+    fn call(&self, name: &str, func: &TensorFunc, free: &[bool]) -> f64 {
+        let (key, price) = self.timings.estimate(func, free);
+        let kind = kind(&price);
+        let has_sum = tilewright_analysis::stages(func)
+            .is_some_and(|stages| stages.iter().any(|s| s.reduction().is_some()));
+        if let Some(request) = self.request(func, free).filter(|_| has_sum)
+            && self.found().seen.insert(key.clone())
+        {
+            let shapes =
+                func.buffers().map(|b| format!("{:?}", b.const_shape().unwrap_or_default()));
+            let what = format!("{name} {}", shapes.collect::<Vec<_>>().join(" "));
+            let estimate = price.cycles;
+            let new = Candidate { key, kind, what, estimate, request, weight: 0.0 };
+            self.found().calls.entry(name.to_owned()).or_default().push(new);
+        }
+        self.timings.call(name, func, free)
+    }
+
+    fn conversion(&self, dtype: DType, from: &Layout, to: &Layout, bytes: u64) -> f64 {
+        if let Ok((func, what)) = conversion(dtype, from, to, None)
+            && let Some(request) = self.request(&func, &[false])
+        {
+            let key = self.timings.scope().function(&func, []);
+            let estimate = price::conversion(bytes);
+            if self.found().seen.insert(key.clone()) {
+                let what = format!("{what} {from} -> {to}");
+                let kind = Kind::Conversion;
+                let new = Candidate { key, kind, what, estimate, request, weight: estimate };
+                self.found().conversions.push(new);
+            }
+        }
+        self.timings.conversion(dtype, from, to, bytes)
+    }
+}
+
+/// What there is to measure, the most important first.
+fn candidates(module: &Module, timings: &Timings, threads: usize) -> Result<Vec<Candidate>> {
+    let recorder = Recorder { timings, threads, found: Mutex::default() };
+    plan(module, &recorder, &mut Remarks::new())?;
+    let found = recorder.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut calls: HashMap<&str, f64> = HashMap::new();
+    for (_, graph) in module.graphs() {
+        for b in graph.bindings() {
+            if let GraphExpr::CallTir { func, .. } = &b.value {
+                *calls.entry(&**func).or_default() += 1.0;
+            }
+        }
+    }
+    let mut all = Vec::new();
+    for (name, ways) in found.calls {
+        let best = ways.iter().map(|c| c.estimate).fold(f64::INFINITY, f64::min);
+        let times = calls.get(&*name).copied().unwrap_or(1.0);
+        let near = ways.into_iter().filter(|c| c.estimate <= best * FAR);
+        all.extend(near.map(|c| Candidate { weight: times * best * best / c.estimate, ..c }));
+    }
+    let mut conversions = found.conversions;
+    conversions.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    conversions.truncate(CONVERSIONS);
+    all.extend(conversions);
+    all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    Ok(all)
+}
+
+/// Nanoseconds of the shortest of many runs of a function on random data.
+///
+/// # Errors
+/// Those of reading and compiling it.
+pub fn measure(text: &str, free: &[bool], options: &Options, least: Duration) -> Result<f64> {
+    let parsed = super::load::parse(text, &tilewright_graph::sizes::Sizes::new())?;
+    let (_, func) = parsed
+        .tensors()
+        .next()
+        .ok_or_else(|| Error::input("there is no tensor function to measure"))?;
+    let module = alone(func, free)?;
+    let executable = compile(&module, options)?;
+    let mut random = Random::new(0);
+    let inputs: Vec<Tensor> = executable
+        .inputs()
+        .iter()
+        .map(|port| random.tensor(port.dtype, &port.shape))
+        .collect::<Result<_>>()?;
+    let mut outputs = executable.run(&inputs)?;
+    let mut times = vec![Duration::ZERO; executable.plan().steps.len()];
+    let (start, mut runs, mut best) = (Instant::now(), 0, Duration::MAX);
+    while runs < LEAST_RUNS || (start.elapsed() < least && runs < MOST_RUNS) {
+        times.fill(Duration::ZERO);
+        executable.run_profiled(&inputs, &mut outputs, &mut times)?;
+        best = best.min(times.iter().sum());
+        runs += 1;
+    }
+    Ok((best.as_nanos() as f64).max(1.0))
+}
+
+/// Runs that a measurement has at least, and at most.
+const LEAST_RUNS: usize = 3;
+const MOST_RUNS: usize = 10_000;
+
+/// A module that calls one function: arguments that are the same in every run are constants.
+fn alone(func: &TensorFunc, free: &[bool]) -> Result<Module> {
+    let missing = || Error::input("a function to measure takes tensors of fixed shape");
+    let types = func.params.iter().map(|p| match p {
+        Param::Buffer { buffer, .. } => {
+            Ok(TensorType { shape: buffer.shape.clone(), dtype: buffer.dtype() })
+        }
+        Param::Scalar(_) => Err(missing()),
+    });
+    let types: Vec<TensorType> = types.collect::<Result<_>>()?;
+    let (arguments, results) = types.split_at_checked(free.len()).ok_or_else(missing)?;
+    let mut random = Random::new(1);
+    let (mut params, mut args) = (Vec::new(), Vec::new());
+    for (k, (ty, free)) in arguments.iter().zip(free).enumerate() {
+        let shape = ty.const_shape().ok_or_else(missing)?;
+        args.push(match free {
+            true => GraphExpr::Const(random.tensor(ty.dtype, &shape)?),
+            false => {
+                let param = GraphVar::tensor(format!("x{k}"), ty.clone());
+                params.push(param.clone());
+                param.expr()
+            }
+        });
+    }
+    let value = GraphExpr::call_tir("f", args, results.to_vec());
+    let ty = match results {
+        [one] => GraphType::Tensor(one.clone()),
+        several => GraphType::Tuple(several.iter().cloned().map(GraphType::Tensor).collect()),
+    };
+    let y = GraphVar::new("y", ty);
+    let bindings = vec![Binding { var: y.clone(), value, span: None }];
+    let blocks = vec![BindingBlock { dataflow: true, bindings, outputs: vec![y.clone()] }];
+    let (ret, attrs) = (y.expr(), Attrs::default());
+    let graph = GraphFunc { params, ret_ty: None, blocks, ret, attrs, private: false, span: None };
+    let mut module = Module::new();
+    module.insert("f", func.clone());
+    module.insert("main", graph);
+    Ok(module)
+}
