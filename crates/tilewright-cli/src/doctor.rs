@@ -6,10 +6,12 @@ use std::process::{Command, Stdio};
 use tilewright::Error;
 use tilewright::unstable::codegen::cache::ObjectCache;
 use tilewright::unstable::codegen::llvm::{Llvm, Status};
+use tilewright::unstable::measured::Store;
 use tilewright::unstable::runtime::pool::cores;
 use tilewright::unstable::sets::Engine;
 use tilewright::unstable::target::Caches;
 
+use super::native::tuning_file;
 use super::{Answer, Outcome};
 
 /// Show what was found on this machine: LLVM, the C compiler, isl, the CPU.
@@ -27,6 +29,7 @@ pub fn execute(_: &Arguments, out: &mut impl Write) -> Outcome {
     isl(out)?;
     writeln!(out, "cores: {}", cores())?;
     cache(out)?;
+    tuning(out)?;
     Ok(answer)
 }
 
@@ -102,6 +105,20 @@ fn isl(out: &mut impl Write) -> std::io::Result<()> {
 fn advice(error: &Error, out: &mut impl Write) -> std::io::Result<()> {
     let d = error.diagnostic();
     d.notes.iter().chain(&d.help).try_for_each(|line| writeln!(out, "  {line}"))
+}
+
+/// The file of measurements.
+fn tuning(out: &mut impl Write) -> std::io::Result<()> {
+    let Some(file) = tuning_file() else { return writeln!(out, "measured times: off") };
+    let shown = file.to_string_lossy().escape_debug().to_string();
+    match Store::open_existing(&file).and_then(|s| s.map(|s| s.all()).transpose()) {
+        Ok(Some(all)) => writeln!(out, "measured times: {shown}: {}", all.len()),
+        Ok(None) => writeln!(out, "measured times: none yet (`tune` makes {shown})"),
+        Err(error) => {
+            writeln!(out, "measured times: NOT USED: {error}")?;
+            advice(&error, out)
+        }
+    }
 }
 
 fn cache(out: &mut impl Write) -> std::io::Result<()> {

@@ -4,6 +4,7 @@ mod compile;
 mod opt;
 mod plan_html;
 mod run;
+mod tune;
 
 use std::ffi::OsStr;
 use std::io::Write;

@@ -8,3 +8,4 @@ mod schedules;
 mod te;
 mod time;
 mod traces;
+mod tuning;

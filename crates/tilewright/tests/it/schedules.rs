@@ -17,10 +17,11 @@ use tilewright::unstable::pipeline::{Stage, run_stages};
 use tilewright::unstable::random::Random;
 use tilewright::unstable::schedule::FREE_LAYOUT;
 use tilewright::unstable::schedule_script::apply;
+use tilewright::unstable::timings::Timings;
 use tilewright::{DType, Module, Options, Target, Tensor, compile, print};
 
 /// A convolution of an image with so many channels, and as many results.
-fn image(channels: usize, size: usize, kernel: usize, stride: usize) -> TensorFunc {
+pub(crate) fn image(channels: usize, size: usize, kernel: usize, stride: usize) -> TensorFunc {
     let pad = kernel / 2;
     let (x, w) = ([1, channels, size, size], [channels, channels, kernel, kernel]);
     let p = Conv {
@@ -33,7 +34,7 @@ fn image(channels: usize, size: usize, kernel: usize, stride: usize) -> TensorFu
     conv(&p).expect("a convolution")
 }
 
-fn product(m: usize, k: usize, n: usize) -> TensorFunc {
+pub(crate) fn product(m: usize, k: usize, n: usize) -> TensorFunc {
     matmul(&Operand::f32(&[m, k]), &Operand::f32(&[k, n])).expect("a product")
 }
 
@@ -65,7 +66,7 @@ fn a_trace_that_is_replayed_gives_the_same_module() {
 
 /// A graph that calls a function on one input and on constants for all others, and so many times in
 /// all on what came before.
-fn chain(func: &TensorFunc, times: usize, random: &mut Random) -> Module {
+pub(crate) fn chain(func: &TensorFunc, times: usize, random: &mut Random) -> Module {
     let types: Vec<TensorType> =
         func.buffers().map(|b| TensorType { shape: b.shape.clone(), dtype: b.dtype() }).collect();
     let (out, given) = types.split_last().expect("a result");
@@ -159,8 +160,9 @@ fn compilation_packs_constants() {
 fn layouts_are_chosen_by_price() {
     let mut random = Random::new(7);
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
+    let timings = Timings::estimated(&target, 1);
     let choose =
-        |module: &Module| layout::choose(module, &target, &mut Remarks::new()).expect("a layout");
+        |module: &Module| layout::choose(module, &timings, &mut Remarks::new()).expect("a layout");
     // Products have no such layout, and one small convolution does not pay for two conversions.
     let module = chain(&product(64, 64, 64), 1, &mut random);
     assert_eq!(print(&choose(&module).0), print(&module));

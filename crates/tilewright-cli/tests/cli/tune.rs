@@ -1,0 +1,82 @@
+//! `tilewright tune`: measurements with the program itself as the worker.
+
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::{Done, digits, tilewright};
+
+fn json(done: &Done) -> Value {
+    serde_json::from_str(&done.out).expect("JSON")
+}
+
+fn text(path: &Path) -> String {
+    path.to_str().expect("a name").to_owned()
+}
+
+#[test]
+fn a_model_is_tuned_and_its_plan_uses_what_was_measured() {
+    let folder = TempDir::new().expect("a folder");
+    let at = |name: &str| text(&folder.path().join(name));
+    let (model, file, exported) = (digits("digits.onnx"), at("t.sqlite"), at("t.jsonl"));
+    let tune = |more: &[&str]| {
+        let first = ["tune", &model, "--dim", "N=3", "--threads", "1", "--json"];
+        tilewright(&[&first[..], more].concat())
+    };
+    let first = json(&tune(&["--file", &file, "--budget", "10m", "--export", &exported]).code(0));
+    assert_eq!(first["measured"], first["candidates"], "{first}");
+    assert_eq!(first["new"], first["candidates"], "{first}");
+    assert_eq!(first["failures"].as_array().map(Vec::len), Some(0), "{first}");
+    for layout in ["plan", "none", "nhwc", "nchw8c", "nchw16c"] {
+        assert!(first["models"][layout].as_f64().is_some_and(|t| t > 0.0), "{layout}: {first}");
+    }
+    let again = json(&tune(&["--file", &file]).code(0));
+    assert_eq!((&again["new"], &again["models"]), (&Value::from(0), &first["models"]));
+
+    // Another file gets the same by what was exported.
+    let other = at("other.sqlite");
+    let merge = tilewright(&["tune", "--file", &other, "--import", &exported]);
+    merge.code(0).complains("measurements were new");
+    let known = json(&tune(&["--file", &other]).code(0));
+    assert_eq!(known["new"], 0, "{known}");
+
+    let plan = |tuning: &str| {
+        let mut command = super::program();
+        command.args(["plan", &model, "--dim", "N=3", "--threads", "1", "--json"]);
+        let done = command.env("TILEWRIGHT_TUNING", tuning).output().expect("it runs");
+        let plan: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+        plan["unit"].as_str().expect("a unit").to_owned()
+    };
+    assert_eq!((&*plan(&other), &*plan("off")), ("ns", "cycles"));
+}
+
+#[test]
+fn a_budget_of_nothing_measures_next_to_nothing() {
+    let folder = TempDir::new().expect("a folder");
+    let (model, file) = (digits("digits.onnx"), text(&folder.path().join("t")));
+    let done = tilewright(&["tune", &model, "--file", &file, "--budget", "0", "--json"]).code(0);
+    let report = json(&done);
+    assert!(report["new"].as_u64() < report["candidates"].as_u64(), "{report}");
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let folder = TempDir::new().expect("a folder");
+    let file = text(&folder.path().join("t"));
+    tilewright(&["tune"]).code(2).complains("tune needs a model");
+    let model = digits("digits.onnx");
+    let budget = ["tune", &model, "--file", &file, "--budget", "soon"];
+    tilewright(&budget).code(2).complains("expected a time such as 60s");
+    tilewright(&["tune", "--file", &file, "--import", "/no/such"]).code(2).complains("/no/such");
+    let wrong = text(&folder.path().join("wrong"));
+    std::fs::write(&wrong, "{}\n").expect("a file");
+    tilewright(&["tune", "--file", &file, "--import", &wrong]).code(2).complains("line 1");
+    tilewright(&["tune", &model, "--file", &wrong]).code(2).complains("wrong");
+    // Measuring on the way.
+    let mut command = super::program();
+    command.args(["run", &model, "--measure"]).env("TILEWRIGHT_TUNING", "off");
+    let done = command.output().expect("it runs");
+    assert_eq!(done.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("TILEWRIGHT_TUNING"));
+}

@@ -1,0 +1,129 @@
+//! The file of measurements.
+
+use tempfile::TempDir;
+use tilewright_tune::{Key, Kind, Measured, Record, Scope, Store};
+
+fn scope() -> Scope {
+    Scope { target: "a machine".to_owned(), threads: 1 }
+}
+
+/// A measurement of the `k`-th thing.
+fn record(k: usize, measured: Measured) -> Record {
+    Record::now(&key(k), &scope(), Kind::Contraction, &format!("thing {k}"), 100.0, measured)
+}
+
+fn key(k: usize) -> Key {
+    Key(format!("{k:064x}"))
+}
+
+fn time(n: f64) -> Measured {
+    Measured::Nanoseconds(n)
+}
+
+#[test]
+fn the_shorter_time_counts_and_a_time_more_than_a_failure() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("below/tuning.sqlite");
+    let store = Store::open(&path).expect("a new file");
+    let failed = || Measured::Failure("it crashed".to_owned());
+    let now = |store: &Store| store.get(&key(1)).expect("it reads").map(|r| r.measured);
+    assert_eq!(now(&store), None);
+    for (given, expected) in [
+        (failed(), failed()),
+        (time(9.0), time(9.0)),
+        (time(12.0), time(9.0)),
+        (failed(), time(9.0)),
+        (time(7.5), time(7.5)),
+    ] {
+        let kept = store.put(&record(1, given.clone())).expect("it writes");
+        assert_eq!(now(&store), Some(expected.clone()));
+        assert_eq!(kept, given == expected);
+    }
+    drop(store);
+    let again = Store::open_existing(&path).expect("it opens").expect("it is there");
+    assert_eq!(now(&again), Some(time(7.5)));
+    assert_eq!(again.of_scope(&scope()).expect("it reads").len(), 1);
+    let other = Scope { threads: 2, ..scope() };
+    assert!(again.of_scope(&other).expect("it reads").is_empty());
+    assert!(Store::open_existing(&folder.path().join("none")).expect("no file").is_none());
+}
+
+#[test]
+fn what_cannot_be_a_measurement_is_refused() {
+    let folder = TempDir::new().expect("a folder");
+    let store = Store::open(&folder.path().join("t")).expect("a new file");
+    for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        store.put(&record(1, time(wrong))).expect_err("no time");
+    }
+    let key = |text: &str| Record { key: text.to_owned(), ..record(1, time(1.0)) };
+    store.put(&key("ab")).expect_err("no key");
+    store.put(&key(&"g".repeat(64))).expect_err("no key");
+    assert!(store.all().expect("it reads").is_empty());
+}
+
+#[test]
+fn several_tuners_share_a_file() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("t");
+    std::thread::scope(|threads| {
+        for worker in 0..4 {
+            let path = &path;
+            threads.spawn(move || {
+                let store = Store::open(path).expect("it opens");
+                for k in 0..50 {
+                    store.put(&record(k, time((1 + (worker + k) % 4) as f64))).expect("it waits");
+                }
+            });
+        }
+    });
+    let all = Store::open(&path).expect("it opens").all().expect("it reads");
+    assert_eq!(all.len(), 50);
+    assert!(all.iter().all(|r| r.measured == time(1.0)));
+}
+
+#[test]
+fn measurements_are_exported_and_merged() {
+    let folder = TempDir::new().expect("a folder");
+    let open = |name: &str| Store::open(&folder.path().join(name)).expect("a new file");
+    let (from, to) = (open("from"), open("to"));
+    for (k, n) in [(1, 10.0), (2, 20.0), (3, 30.0)] {
+        from.put(&record(k, time(n))).expect("it writes");
+    }
+    from.put(&record(4, Measured::Failure("no \"answer\"\n".to_owned()))).expect("it writes");
+    to.put(&record(1, time(5.0))).expect("it writes");
+    to.put(&record(2, time(25.0))).expect("it writes");
+    let text = from.export().expect("a text");
+    assert_eq!(text.lines().count(), 4);
+    assert_eq!(to.import(&text).expect("it merges"), (3, 4));
+    let times: Vec<Measured> =
+        to.all().expect("it reads").into_iter().map(|r| r.measured).collect();
+    let failed = Measured::Failure("no \"answer\"\n".to_owned());
+    assert_eq!(times, [time(5.0), time(20.0), time(30.0), failed]);
+    assert_eq!(to.import(&text).expect("it merges").0, 0);
+
+    // All or none.
+    let fresh = open("fresh");
+    let broken = text.replacen("\"nanoseconds\":30.0", "\"nanoseconds\":-30.0", 1);
+    let error = fresh.import(&broken).expect_err("a wrong line").to_string();
+    assert!(error.contains("line 3"), "{error}");
+    assert!(fresh.import("{}").expect_err("no record").to_string().contains("line 1"));
+    assert!(fresh.all().expect("it reads").is_empty());
+}
+
+#[test]
+fn a_file_of_another_kind_is_an_error_with_its_name() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("notes.txt");
+    std::fs::write(&path, "this is no database, and long enough to look at".repeat(40)).unwrap();
+    for error in [Store::open(&path).err(), Store::open_existing(&path).err()] {
+        let error = error.expect("no database").to_string();
+        assert!(error.contains("notes.txt"), "{error}");
+    }
+    let newer = folder.path().join("newer");
+    drop(Store::open(&newer).expect("a new file"));
+    let database = rusqlite::Connection::open(&newer).expect("it opens");
+    database.pragma_update(None, "user_version", 99).expect("it writes");
+    drop(database);
+    let error = Store::open(&newer).err().expect("another format").to_string();
+    assert!(error.contains("99"), "{error}");
+}

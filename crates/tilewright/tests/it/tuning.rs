@@ -1,0 +1,223 @@
+//! Tuning: what is measured, what plans make of it, and what is kept.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tilewright::unstable::graph::layout::Policy;
+use tilewright::unstable::ir::Remarks;
+use tilewright::unstable::layout;
+use tilewright::unstable::measured::{Kind, Measured, Store};
+use tilewright::unstable::random::Random;
+use tilewright::unstable::timings::{Timings, Unit};
+use tilewright::unstable::tune::{Report, Request, Tuning, measure, tune};
+use tilewright::{Error, Layout, Module, Options, Result, compile, print};
+
+use crate::schedules::{chain, image, product};
+
+fn convolutions() -> Module {
+    chain(&image(24, 9, 3, 1), 3, &mut Random::new(3))
+}
+
+fn options() -> Options {
+    Options { cache: false, ..Options::with_threads(1) }
+}
+
+struct File {
+    _folder: TempDir,
+    path: PathBuf,
+    store: Store,
+}
+
+fn file() -> File {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("tuning.sqlite");
+    let store = Store::open(&path).expect("a new file");
+    File { _folder: folder, path, store }
+}
+
+/// Tunes with answers that are made up.
+fn tuned(
+    module: &Module,
+    store: &Store,
+    mut answer: impl FnMut(&Request) -> Result<Measured>,
+) -> Result<Report> {
+    let tuning = &mut Tuning {
+        store,
+        budget: Duration::from_secs(600),
+        whole: true,
+        measure: &mut answer,
+        told: &mut |_, _, _| {},
+    };
+    tune(module, &options(), tuning)
+}
+
+/// A time that depends on the request alone.
+fn pretended(request: &Request) -> f64 {
+    let text = format!("{request:?}");
+    text.bytes().fold(7u32, |h, b| h.wrapping_mul(31).wrapping_add(b.into())) as f64 % 9973.0 + 1.0
+}
+
+#[test]
+fn what_is_measured_is_kept_and_counts() {
+    let (module, file) = (convolutions(), file());
+    let mut asked = 0;
+    let report = tuned(&module, &file.store, |request| {
+        asked += 1;
+        Ok(Measured::Nanoseconds(pretended(request)))
+    })
+    .expect("it is tuned");
+    assert_eq!((report.measured, report.new), (report.candidates, report.candidates));
+    assert!(report.candidates >= 10, "{report:?}");
+    assert_eq!(asked, report.candidates + report.models.len());
+    assert_eq!(report.models.len(), 5, "the plan and four fixed layouts: {report:?}");
+
+    // The same again measures nothing.
+    let again = tuned(&module, &file.store, |_| Err(Error::input("asked again"))).expect("tuned");
+    assert_eq!((again.new, again.measured), (0, report.candidates));
+    assert_eq!(again.models, report.models);
+
+    // Every way of a convolution costs what was measured.
+    let timings = Timings::read(&options().target().expect("a host"), 1, &file.path).expect("read");
+    assert_eq!(timings.unit(), Unit::Nanoseconds);
+    let (_, plans, _) = layout::plan(&module, &timings, &mut Remarks::new()).expect("a plan");
+    let all = file.store.all().expect("it reads");
+    let of = |kind: Kind| {
+        let all = all.iter().filter(move |r| r.kind == kind);
+        all.filter_map(|r| match r.measured {
+            Measured::Nanoseconds(n) => Some(n as u64),
+            Measured::Failure(_) => None,
+        })
+    };
+    let known: Vec<u64> = of(Kind::Contraction).chain(of(Kind::Other)).collect();
+    let mut convolutions = 0;
+    for call in &plans[0].problem.calls {
+        for way in call.alternatives.iter().filter(|w| w.name == "nhwc" || w.name == "nchw8c") {
+            let cost = way.cost.get().expect("a cost");
+            assert!(known.contains(&cost), "{}: {cost}", way.name);
+            convolutions += 1;
+        }
+    }
+    assert!(convolutions > 0);
+}
+
+#[test]
+fn a_tuner_that_is_stopped_goes_on_where_it_was() {
+    let (module, file) = (convolutions(), file());
+    let mut left = 4;
+    let stopped = tuned(&module, &file.store, |request| {
+        left -= 1;
+        match left {
+            0 => Err(Error::input("stopped")),
+            _ => Ok(Measured::Nanoseconds(pretended(request))),
+        }
+    });
+    assert!(stopped.is_err());
+    assert_eq!(file.store.all().expect("it reads").len(), 3);
+    let report =
+        tuned(&module, &file.store, |r| Ok(Measured::Nanoseconds(pretended(r)))).expect("tuned");
+    assert_eq!(report.new, report.candidates - 3);
+    assert_eq!(report.measured, report.candidates);
+}
+
+#[test]
+fn a_candidate_that_fails_is_said_once_and_left_alone() {
+    let (module, file) = (convolutions(), file());
+    let mut first = true;
+    let report = tuned(&module, &file.store, |request| {
+        Ok(match std::mem::replace(&mut first, false) {
+            true => Measured::Failure("it crashed".to_owned()),
+            false => Measured::Nanoseconds(pretended(request)),
+        })
+    })
+    .expect("it is tuned");
+    assert_eq!(report.failures.len(), 1);
+    assert_eq!(report.failures[0].1, "it crashed");
+    assert_eq!(report.measured, report.candidates - 1);
+    let again = tuned(&module, &file.store, |_| Err(Error::input("asked again"))).expect("tuned");
+    assert!(again.failures.is_empty());
+}
+
+#[test]
+fn the_layout_whose_run_was_the_shortest_is_taken() {
+    let module = convolutions();
+    for (best, policy) in [
+        ("nchw8c", Some(Policy::Blocked(8))),
+        ("nhwc", Some(Policy::ChannelsLast)),
+        ("none", None),
+        ("plan", None),
+    ] {
+        let file = file();
+        tuned(&module, &file.store, |request| {
+            Ok(Measured::Nanoseconds(match request {
+                Request::Model { layout, .. } if layout == best => 10.0,
+                Request::Model { .. } => 20.0,
+                function => pretended(function),
+            }))
+        })
+        .expect("it is tuned");
+        let options = Options { tuning: Some(file.path.clone()), ..options() };
+        let timings = options.timings().expect("timings");
+        let mut why = Remarks::new();
+        let (chosen, _) = layout::choose(&module, &timings, &mut why).expect("a layout");
+        let expected = match (best, policy) {
+            ("plan", _) => layout::plan(&module, &timings, &mut why).expect("a plan").0,
+            (_, Some(policy)) => layout::apply(&module, policy, &mut why).expect("a layout").0,
+            (_, None) => module.clone(),
+        };
+        assert_eq!(print(&chosen), print(&expected), "{best}");
+        // Results stay.
+        let tuned = Options { layout: Some(Layout::Plan), ..options.clone() };
+        let [a, b] = [&tuned, &self::options()].map(|o| compile(&module, o).expect("it compiles"));
+        let port = &a.inputs()[0];
+        let x = Random::new(5).tensor(port.dtype, &port.shape).expect("a tensor");
+        let [a, b] = [a, b].map(|e| e.run(std::slice::from_ref(&x)).expect("it runs"));
+        let pairs = a[0].as_slice::<f32>().unwrap().iter().zip(b[0].as_slice::<f32>().unwrap());
+        for (a, b) in pairs {
+            assert!((a - b).abs() <= 1e-3 * b.abs().max(1.0), "{best}: {a} and {b}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_told_about_and_estimates_count() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("notes.txt");
+    std::fs::write(&path, "no database".repeat(100)).expect("a file");
+    let said = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let heard = said.clone();
+    let warn: tilewright::unstable::pipeline::Warner =
+        std::sync::Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned()));
+    let options = Options { tuning: Some(path), warn: Some(warn), ..options() };
+    assert_eq!(options.timings().expect("timings").unit(), Unit::Cycles);
+    assert!(said.lock().unwrap()[0].contains("notes.txt"));
+}
+
+#[test]
+fn functions_are_measured_by_their_text() {
+    let module = convolutions();
+    let mut requests = BTreeMap::new();
+    let file = file();
+    tuned(&module, &file.store, |request| {
+        if let Request::Function { text, free, .. } = request {
+            requests.insert(text.clone(), free.clone());
+        }
+        Ok(Measured::Nanoseconds(1.0))
+    })
+    .expect("it is tuned");
+    for (text, free) in requests.iter().take(6) {
+        let time = measure(text, free, &options(), Duration::from_millis(1)).expect("it runs");
+        assert!(time > 0.0);
+    }
+    let error = measure("def f(", &[], &options(), Duration::ZERO).expect_err("no function");
+    assert!(matches!(error, Error::Syntax(_) | Error::Input(_)), "{error}");
+}
+
+#[test]
+fn a_model_without_convolutions_has_nothing_to_tune() {
+    let module = chain(&product(16, 16, 16), 2, &mut Random::new(3));
+    let error = tuned(&module, &file().store, |_| Ok(Measured::Nanoseconds(1.0)));
+    let error = error.expect_err("nothing to tune").to_string();
+    assert!(error.contains("no convolution"), "{error}");
+}
