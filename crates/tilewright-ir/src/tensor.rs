@@ -2,6 +2,8 @@
 //!
 //! One type serves constants in a module, inputs and outputs of a run, and the interpreter.
 
+mod memory;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,6 +12,8 @@ use half::{bf16, f16};
 
 use crate::dtype::{DType, TypeKind};
 use crate::error::{Error, Result};
+
+use self::memory::Memory;
 
 /// Alignment in bytes of a tensor's first element: one cache line, one 512-bit vector.
 pub const ALIGN: usize = 64;
@@ -23,7 +27,7 @@ struct Line([u8; ALIGN]);
 pub struct Tensor {
     dtype: DType,
     shape: Vec<usize>,
-    lines: Arc<Vec<Line>>,
+    memory: Arc<Memory>,
 }
 
 /// A Rust type that a [`Tensor`] can hold.
@@ -50,13 +54,10 @@ impl Tensor {
         let bytes = byte_count(dtype, shape).ok_or_else(|| {
             Error::input(format!("a {dtype} tensor of shape {shape:?} does not fit in memory"))
         })?;
-        let count = bytes.div_ceil(ALIGN);
-        let mut lines = Vec::new();
-        lines.try_reserve_exact(count).map_err(|_| {
+        let memory = Memory::zeros(bytes).ok_or_else(|| {
             Error::input(format!("no memory for a {dtype} tensor of shape {shape:?}"))
         })?;
-        lines.resize(count, Line::zeroed());
-        Ok(Tensor { dtype, shape: shape.to_vec(), lines: Arc::new(lines) })
+        Ok(Tensor { dtype, shape: shape.to_vec(), memory: Arc::new(memory) })
     }
 
     /// A tensor from raw little-endian bytes; their number must fit the shape.
@@ -106,13 +107,13 @@ impl Tensor {
     /// The bytes, row-major, little-endian.
     pub fn bytes(&self) -> &[u8] {
         let n = self.len() * self.dtype.bytes();
-        &bytemuck::cast_slice(self.lines.as_slice())[..n]
+        &self.memory.bytes()[..n]
     }
 
     /// The bytes for writing; copies them first if they are shared.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         let n = self.len() * self.dtype.bytes();
-        &mut bytemuck::cast_slice_mut(Arc::make_mut(&mut self.lines).as_mut_slice())[..n]
+        &mut Arc::make_mut(&mut self.memory).bytes_mut()[..n]
     }
 
     /// The elements, or `None` if `T` is not the element type.
@@ -173,7 +174,7 @@ impl Tensor {
     pub fn same(&self, other: &Tensor) -> bool {
         self.dtype == other.dtype
             && self.shape == other.shape
-            && (Arc::ptr_eq(&self.lines, &other.lines) || self.bytes() == other.bytes())
+            && (Arc::ptr_eq(&self.memory, &other.memory) || self.bytes() == other.bytes())
     }
 }
 
@@ -194,6 +195,24 @@ impl fmt::Debug for Tensor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_tensors_are_as_small_ones() -> Result<()> {
+        for n in [(1 << 18) - 1, 1 << 18, (1 << 18) + 7, 1 << 20] {
+            let mut t = Tensor::zeros(DType::F32, &[n])?;
+            assert_eq!(t.bytes().as_ptr() as usize % ALIGN, 0);
+            assert!(t.bytes().iter().all(|b| *b == 0));
+            assert_eq!(t.bytes().len(), 4 * n);
+            let before = t.clone();
+            t.as_mut_slice::<f32>().expect("floats")[n - 1] = 2.0;
+            assert_eq!((before.get_f64(n - 1), t.get_f64(n - 1)), (0.0, 2.0));
+            assert!(!before.same(&t));
+            let copy = Tensor::from_bytes(DType::F32, &[n], t.bytes())?;
+            assert!(copy.same(&t));
+        }
+        assert!(Tensor::zeros(DType::U8, &[1 << 46]).is_err());
+        Ok(())
+    }
 
     #[test]
     fn elements_are_aligned_and_round_trip() -> Result<()> {
