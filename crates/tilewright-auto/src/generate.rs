@@ -128,9 +128,15 @@ pub fn tiled(
             }
             match kind {
                 // Fewer instructions for each step, where a core shares its front end with another
-                // thread.
+                // thread. Few steps stay a loop: LLVM would take apart all around them, too, and
+                // find more values to keep than there are registers.
                 TileBlock::Update => {
-                    sch.annotate(&loops[around - 1], "pragma_unroll_count", Attr::Int(UNROLL))?;
+                    let steps = order.reduce.last().map_or(1, |k| c.axes[*k].extent);
+                    let how = match steps >= UNROLL {
+                        true => ("pragma_unroll_count", UNROLL),
+                        false => ("pragma_no_unroll", 1),
+                    };
+                    sch.annotate(&loops[around - 1], how.0, Attr::Int(how.1))?;
                 }
                 // Places that vary keep the copy in memory.
                 TileBlock::Finish if !direct => {

@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one binary.
 
 mod backend;
+mod kernels;
 mod library;
 mod operators;
 mod padding;
