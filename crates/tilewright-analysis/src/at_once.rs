@@ -234,7 +234,7 @@ fn broken(func: &TensorFunc, counts: fn(&Dependent) -> bool) -> Option<Option<Er
         }
         fn stmt(&mut self, s: &Stmt) -> Stmt {
             if let (Some(how), None) = (AtOnce::of_loop(s), &self.error)
-                && let Err(dependent) = check(s, &self.scope.domain, how)
+                && let Err(dependent) = check(s, self.scope.domain(), how)
                 && (self.counts)(&dependent)
             {
                 self.error = Some(error(s, dependent, Error::malformed));

@@ -338,11 +338,7 @@ pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()>
             deeper(then, known)?;
             otherwise.iter().try_for_each(|o| deeper(o, known))
         }
-        StmtKind::Let { body, .. }
-        | StmtKind::Allocate { body, .. }
-        | StmtKind::Constant { body, .. }
-        | StmtKind::Declare { body, .. } => deeper(body, known),
-        _ => first(),
+        _ => s.body().map_or_else(first, |body| deeper(body, known)),
     }
 }
 

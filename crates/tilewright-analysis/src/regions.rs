@@ -20,7 +20,7 @@ use tilewright_ir::{
 };
 
 use crate::index::{Ranges, simplify};
-use crate::place::{Place, Placed, walk_expr_placed, walk_stmt_placed};
+use crate::place::{Place, Placed, Step, walk_expr_placed, walk_stmt_placed};
 
 /// What a block reads and what it writes, from its accesses.
 pub fn infer(block: &Block) -> (Vec<Region>, Vec<Region>) {
@@ -204,9 +204,9 @@ impl Placed for Scan {
     }
 
     /// What is known of a variable stays: it has one definition.
-    fn within(&mut self, change: impl FnOnce(&mut Inner), work: impl FnOnce(&mut Self)) {
+    fn within(&mut self, step: Step<'_>, work: impl FnOnce(&mut Self)) {
         let outside = self.at.vars.len();
-        change(&mut self.at);
+        self.at.go(step);
         work(self);
         self.at.vars.truncate(outside);
     }

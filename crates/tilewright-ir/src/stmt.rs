@@ -425,6 +425,42 @@ impl Stmt {
         }
     }
 
+    /// What a loop, a binding, an allocation, a constant or a view is around.
+    pub fn body(&self) -> Option<&Stmt> {
+        match self.kind() {
+            StmtKind::For { body, .. }
+            | StmtKind::Let { body, .. }
+            | StmtKind::Allocate { body, .. }
+            | StmtKind::Constant { body, .. }
+            | StmtKind::Declare { body, .. } => Some(body),
+            _ => None,
+        }
+    }
+
+    /// The same around another body; what is around none becomes that body.
+    pub fn with_body(&self, new: Stmt) -> Stmt {
+        let mut kind = self.kind().clone();
+        match &mut kind {
+            StmtKind::For { body, .. }
+            | StmtKind::Let { body, .. }
+            | StmtKind::Allocate { body, .. }
+            | StmtKind::Constant { body, .. }
+            | StmtKind::Declare { body, .. } => *body = new,
+            _ => return new,
+        }
+        Stmt::spanned(kind, self.span())
+    }
+
+    /// The same loop over another range, around another body.
+    pub fn with_loop(&self, over: Range, new: Stmt) -> Stmt {
+        let mut kind = self.kind().clone();
+        match &mut kind {
+            StmtKind::For { range, body, .. } => (*range, *body) = (over, new),
+            _ => return new,
+        }
+        Stmt::spanned(kind, self.span())
+    }
+
     /// Does nothing.
     pub fn nop() -> Self {
         Self::new(StmtKind::Evaluate(Expr::i32(0)))

@@ -12,7 +12,7 @@ use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{fold_block_children, fold_stmt_children};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Region, Result, Stmt,
-    StmtKind, TensorFunc, Var,
+    TensorFunc, Var,
 };
 
 use crate::cursor::{as_block, as_loop, find};
@@ -76,23 +76,12 @@ impl Fold for Redirect<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         match e.kind() {
             ExprKind::Var(v) if *v == self.from.data => self.to.data.expr(),
-            ExprKind::Load(b, indices) if b == self.from => {
-                let indices = self.moved(indices);
-                Expr::load(self.to, indices)
-            }
             _ => tilewright_ir::visit::fold_expr_children(self, e),
         }
     }
 
-    fn stmt(&mut self, s: &Stmt) -> Stmt {
-        match s.kind() {
-            StmtKind::Store { buffer, indices, value } if buffer == self.from => {
-                let indices = self.moved(indices);
-                let value = self.expr(value);
-                Stmt::spanned(StmtKind::Store { buffer: self.to.clone(), indices, value }, s.span())
-            }
-            _ => fold_stmt_children(self, s),
-        }
+    fn access(&mut self, b: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        (b == self.from).then(|| (self.to.clone(), self.moved(indices)))
     }
 
     fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {

@@ -133,7 +133,7 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
     };
     let fill = Stmt::block(bindings.clone(), predicate.clone(), fill);
     let loops = nest.iter().filter(|s| as_loop(s).is_some());
-    let fill = loops.rev().fold(fill, |body, s| crate::cursor::with_body(s, body));
+    let fill = loops.rev().fold(fill, |body, s| s.with_body(body));
     let fill = Subst::refresh().stmt(&fill);
 
     // The copy: each variable from its lower bound.
@@ -197,15 +197,13 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
         Stmt::block(new_bindings, inner_predicate, copy).kind().clone(),
         cursor.stmt.span(),
     );
-    let copy = own_nest.iter().rev().fold(copy, |body, s| match s.kind() {
-        StmtKind::For { var, range, kind, annotations, .. } => {
+    let copy = own_nest.iter().rev().fold(copy, |body, s| match as_loop(s) {
+        Some((var, range, _)) => {
             let extent = extents.iter().find(|(v, _)| v == var);
             let extent = extent.map_or_else(|| range.extent.clone(), |(_, e)| e.clone());
-            let range = Range { min: range.min.clone(), extent };
-            let (var, kind, annotations) = (var.clone(), kind.clone(), annotations.clone());
-            Stmt::spanned(StmtKind::For { var, range, kind, annotations, body }, s.span())
+            s.with_loop(Range { min: range.min.clone(), extent }, body)
         }
-        _ => body,
+        None => body,
     });
     let rest = crate::cursor::replace(&outer.stmt, &element, &copy);
     let new = replace_in(func, &outer.stmt, &Stmt::seq([fill, rest]));

@@ -217,10 +217,7 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
         let axis = axes.iter().zip(bindings).find(|(_, e)| e.as_var() == Some(v));
         let extent =
             axis.map_or_else(|| range.extent.clone(), |(a, _)| a.padded.clone().cast(v.dtype()));
-        let StmtKind::For { kind, annotations, .. } = s.kind() else { continue };
-        let range = Range { min: range.min.clone(), extent };
-        let (var, kind, annotations) = (v.clone(), kind.clone(), annotations.clone());
-        nest = Stmt::spanned(StmtKind::For { var, range, kind, annotations, body: nest }, s.span());
+        nest = s.with_loop(Range { min: range.min.clone(), extent }, nest);
     }
     stmts.push(nest);
     stmts.extend(back);

@@ -18,10 +18,10 @@
 
 use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{Subst, accessed, free_vars};
+use tilewright_ir::visit::{Subst, accessed, free_vars, walk_block};
 use tilewright_ir::{
-    Block, Buffer, DType, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Region, Result,
-    Stmt, StmtKind, TensorFunc, Var,
+    Block, Buffer, DType, Error, Expr, Fold, IterKind, IterVar, Range, Region, Result, Stmt,
+    StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_sets::Engine;
 
@@ -143,7 +143,7 @@ fn one_cell(b: &Block, buffer: &Buffer, side: Side) -> Result<Vec<Expr>> {
     }
     let at: Vec<Expr> = region.ranges.into_iter().map(|r| r.min).collect();
     let mut seen = Seen { buffer, at: &at, other: false };
-    seen.block(&std::sync::Arc::new(b.clone()));
+    walk_block(&mut seen, b);
     if seen.other { Err(several()) } else { Ok(at) }
 }
 
@@ -207,28 +207,14 @@ struct Seen<'a> {
     other: bool,
 }
 
-impl Seen<'_> {
-    fn look(&mut self, buffer: &Buffer, indices: &[Expr]) {
+impl Visit for Seen<'_> {
+    fn access(&mut self, buffer: &Buffer, indices: &[Expr], _: bool) {
         let same = indices.iter().zip(self.at).all(|(a, b)| same_expr(a, b));
         self.other |= buffer == self.buffer && !same;
     }
-}
-
-impl Fold for Seen<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        if let ExprKind::Load(b, indices) = e.kind() {
-            self.look(b, indices);
-        }
-        tilewright_ir::visit::fold_expr_children(self, e)
-    }
-    fn stmt(&mut self, s: &Stmt) -> Stmt {
-        match s.kind() {
-            StmtKind::Store { buffer, indices, .. } => self.look(buffer, indices),
-            // Inside another block the indices are in other variables.
-            StmtKind::Block { .. } => self.other = true,
-            _ => {}
-        }
-        tilewright_ir::visit::fold_stmt_children(self, s)
+    /// Inside another block the indices are in other variables.
+    fn block(&mut self, _: &Block) {
+        self.other = true;
     }
 }
 
@@ -384,21 +370,8 @@ struct ToCache<'a> {
 }
 
 impl Fold for ToCache<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        match e.kind() {
-            ExprKind::Load(b, _) if b == self.from => Expr::load(self.to, self.indices.to_vec()),
-            _ => tilewright_ir::visit::fold_expr_children(self, e),
-        }
-    }
-    fn stmt(&mut self, s: &Stmt) -> Stmt {
-        match s.kind() {
-            StmtKind::Store { buffer, value, .. } if buffer == self.from => {
-                let (buffer, indices) = (self.to.clone(), self.indices.to_vec());
-                let value = self.expr(value);
-                Stmt::spanned(StmtKind::Store { buffer, indices, value }, s.span())
-            }
-            _ => tilewright_ir::visit::fold_stmt_children(self, s),
-        }
+    fn access(&mut self, b: &Buffer, _: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        (b == self.from).then(|| (self.to.clone(), self.indices.to_vec()))
     }
     fn block(&mut self, b: &std::sync::Arc<Block>) -> std::sync::Arc<Block> {
         let mut new = (**b).clone();

@@ -229,10 +229,6 @@ impl Fold for Folded {
 impl Fold for Relayout<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         match e.kind() {
-            ExprKind::Load(b, indices) if b == self.old => {
-                let indices: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
-                Expr::load(self.new, self.indices(&indices))
-            }
             ExprKind::Var(v) if *v == self.old.data => {
                 self.fail(Error::refused(format!(
                     "the pointer of `{}` is used, so that its accesses are not all known",
@@ -244,16 +240,16 @@ impl Fold for Relayout<'_> {
         }
     }
 
+    fn access(&mut self, b: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        (b == self.old).then(|| {
+            let indices: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
+            (self.new.clone(), self.indices(&indices))
+        })
+    }
+
     fn stmt(&mut self, s: &Stmt) -> Stmt {
         let depth = self.ranges.len();
         let out = match s.kind() {
-            StmtKind::Store { buffer, indices, value } if buffer == self.old => {
-                let indices: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
-                let indices = self.indices(&indices);
-                let value = self.expr(value);
-                let buffer = self.new.clone();
-                Stmt::spanned(StmtKind::Store { buffer, indices, value }, s.span())
-            }
             StmtKind::For { var, range, .. } => {
                 self.ranges.push((var.clone(), range.clone()));
                 fold_stmt_children(self, s)
@@ -429,12 +425,11 @@ impl Fold for Tidy<'_> {
                 then: self.stmt(then),
                 otherwise: otherwise.as_ref().map(|o| self.stmt(o)),
             }),
-            StmtKind::For { var, range, kind, annotations, body } => {
+            StmtKind::For { var, range, body, .. } => {
                 let range = self.range(range);
                 self.ranges.push((var.clone(), range.clone()));
                 let body = self.stmt(body);
-                let (var, kind, annotations) = (var.clone(), kind.clone(), annotations.clone());
-                rebuilt(StmtKind::For { var, range, kind, annotations, body })
+                s.with_loop(range, body)
             }
             StmtKind::Block { bindings, predicate, block } => {
                 let bindings = self.all(bindings);

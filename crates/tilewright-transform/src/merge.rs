@@ -129,7 +129,7 @@ impl Part {
                 });
             }
         });
-        let accesses = accesses(s, &scope.domain);
+        let accesses = accesses(s, scope.domain());
         Part { stmt: s.clone(), accesses, assumed, stops: s.effects().asserts }
     }
 }
@@ -230,7 +230,7 @@ impl<'a> Merger<'a> {
             if var.dtype() != p.dtype() || p.dtype() != q.dtype() {
                 return unlike("their types differ".into());
             }
-            match self.scope.domain.equal(&p, &q) {
+            match self.scope.domain().equal(&p, &q) {
                 Proof::Yes => {}
                 Proof::No { .. } => return unlike(format!("their {what} differs: {p} and {q}")),
                 Proof::Unknown(why) => {
@@ -376,16 +376,11 @@ fn names(a: &Stmt, b: &Stmt) -> String {
 
 /// The first loop around both bodies.
 fn together(a: &Stmt, b: &Stmt) -> Stmt {
-    let (
-        StmtKind::For { var, range, kind, annotations, body },
-        StmtKind::For { var: other, body: second, .. },
-    ) = (a.kind(), b.kind())
+    let (StmtKind::For { var, body, .. }, StmtKind::For { var: other, body: second, .. }) =
+        (a.kind(), b.kind())
     else {
         return a.clone();
     };
     let second = Subst::vars([(other.clone(), var.expr())]).stmt(second);
-    let body = Stmt::seq([body.clone(), second]);
-    let (var, range, kind) = (var.clone(), range.clone(), kind.clone());
-    let new = StmtKind::For { var, range, kind, annotations: annotations.clone(), body };
-    Stmt::spanned(new, a.span())
+    a.with_body(Stmt::seq([body.clone(), second]))
 }

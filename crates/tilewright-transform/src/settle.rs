@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::visit::{fold_expr_children, fold_stmt_children};
+use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{BinOp, Block, Expr, ExprKind, Fold, Stmt, StmtKind};
 
 use tilewright_analysis::scope::{Scope, Scoped, fold_block_scoped, fold_scoped, hinted, scoped};
@@ -73,6 +73,11 @@ impl Settle {
             },
         }
     }
+}
+
+/// Nothing, where a statement is around nothing.
+pub(crate) fn without_nothing(s: Stmt) -> Stmt {
+    if s.body().is_some_and(Stmt::is_nop) { Stmt::nop() } else { s }
 }
 
 /// Puts a condition into the hint that was around it.
@@ -164,33 +169,13 @@ impl Fold for Settle {
                     return Stmt::nop();
                 }
                 let new = fold_scoped(self, s);
-                match new.kind() {
-                    StmtKind::For { body, .. } if body.is_nop() && pure => Stmt::nop(),
-                    _ => new,
-                }
+                if pure { without_nothing(new) } else { new }
             }
-            StmtKind::Let { value, .. } => {
-                let new = fold_scoped(self, s);
-                match new.kind() {
-                    StmtKind::Let { body, .. } if body.is_nop() && !value.effects().impure() => {
-                        Stmt::nop()
-                    }
-                    _ => new,
-                }
-            }
-            StmtKind::Allocate { .. } | StmtKind::Declare { .. } | StmtKind::Constant { .. } => {
-                let new = fold_stmt_children(self, s);
-                match new.kind() {
-                    StmtKind::Allocate { body, .. }
-                    | StmtKind::Declare { body, .. }
-                    | StmtKind::Constant { body, .. }
-                        if body.is_nop() =>
-                    {
-                        Stmt::nop()
-                    }
-                    _ => new,
-                }
-            }
+            StmtKind::Let { value, .. } if value.effects().impure() => fold_scoped(self, s),
+            StmtKind::Let { .. }
+            | StmtKind::Allocate { .. }
+            | StmtKind::Declare { .. }
+            | StmtKind::Constant { .. } => without_nothing(fold_scoped(self, s)),
             // What it says may rest on all of it.
             StmtKind::Assume(_) => s.clone(),
             _ => fold_scoped(self, s),

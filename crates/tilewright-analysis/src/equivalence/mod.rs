@@ -12,7 +12,7 @@ mod by_flow;
 
 use std::collections::HashSet;
 
-use tilewright_ir::visit::{Subst, fold_stmt_children, walk_expr, walk_stmt};
+use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{
     Block, Buffer, Expr, ExprKind, Fold, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
     equal,
@@ -112,21 +112,15 @@ struct Hidden {
 
 impl Hidden {
     fn stmt_without(&self, s: &Stmt) -> Stmt {
-        struct Without<'a>(&'a HashSet<Var>);
-        impl Fold for Without<'_> {
-            fn stmt(&mut self, s: &Stmt) -> Stmt {
-                match s.kind() {
-                    StmtKind::Store { buffer, indices, value }
-                        if self.0.contains(&buffer.data)
-                            && !indices.iter().chain([value]).any(|e| e.effects().calls) =>
-                    {
-                        Stmt::nop()
-                    }
-                    _ => fold_stmt_children(self, s),
-                }
+        s.replace(|s| match s.kind() {
+            StmtKind::Store { buffer, indices, value }
+                if self.own.contains(&buffer.data)
+                    && !indices.iter().chain([value]).any(|e| e.effects().calls) =>
+            {
+                Some(Stmt::nop())
             }
-        }
-        Without(&self.own).stmt(s)
+            _ => None,
+        })
     }
 }
 

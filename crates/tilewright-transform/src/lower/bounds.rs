@@ -277,30 +277,28 @@ impl Checker<'_> {
 
     /// What exact sets know of the place, and whether that is all: `None` without libisl.
     fn scope(&self) -> Option<(Scope, bool)> {
-        let mut scope = Scope::of(self.func).ok()?;
-        scope.domain = scope.domain.with_quota(QUOTA);
+        let mut scope = Scope::of(self.func).ok()?.with_quota(QUOTA);
+        let integral = |e: &Expr| self.known.integral(e);
         let mut all = true;
         for entry in &self.entries {
-            match entry {
+            all &= match entry {
                 ScopeEntry::Loop(var, range) => {
-                    let integral =
-                        self.known.integral(&range.min) && self.known.integral(&range.extent);
-                    match integral {
-                        true => scope.enter(var, range),
-                        false => all = false,
+                    let known = integral(&range.min) && integral(&range.extent);
+                    if known {
+                        scope.enter(var, range);
                     }
+                    known
                 }
-                ScopeEntry::Let(var, value) if self.known.integral(value) => scope.bind(var, value),
-                ScopeEntry::Let(..) => all = false,
-                ScopeEntry::Cond(cond, holds) => {
-                    let known = self.known.integral(cond) && scope.index(cond).is_some();
-                    match known {
-                        true => scope.learn(cond, *holds),
-                        false => all = false,
+                ScopeEntry::Let(var, value) => {
+                    let known = integral(value);
+                    if known {
+                        scope.bind(var, value);
                     }
+                    known
                 }
-                ScopeEntry::Hidden => all = false,
-            }
+                ScopeEntry::Cond(cond, holds) => integral(cond) && scope.learn(cond, *holds),
+                ScopeEntry::Hidden => false,
+            };
         }
         Some((scope, all))
     }
@@ -319,8 +317,8 @@ impl Checker<'_> {
             return None;
         }
         let cond = scope.index(&in_range(index, extent, (false, false)))?;
-        let loops: HashSet<Var> = scope.loops().into_iter().collect();
-        match scope.domain.prove(&cond) {
+        let loops: HashSet<Var> = scope.vars().into_iter().collect();
+        match scope.domain().prove(&cond) {
             Proof::No { witness } if witness.values.iter().all(|(v, _)| loops.contains(v)) => {
                 Some(point(witness.values.iter().map(|(v, x)| (v, x.to_string()))))
             }
@@ -467,7 +465,7 @@ impl Checker<'_> {
                 let indices = self.access(buffer, indices, around);
                 rebuilt(StmtKind::Store { buffer: buffer.clone(), indices, value })
             }
-            StmtKind::For { var, range, kind, annotations, body } => {
+            StmtKind::For { var, range, kind, body, .. } => {
                 let range = fold_range(self, range);
                 let mut before = std::mem::take(&mut self.pending);
                 let entry = ScopeEntry::Loop(var.clone(), range.clone());
@@ -476,8 +474,7 @@ impl Checker<'_> {
                 let (body, out) = hoist::out_of_loop(var, &range, kind, body, inside);
                 before.extend(out);
                 self.pending = before;
-                let (var, kind) = (var.clone(), kind.clone());
-                rebuilt(StmtKind::For { var, range, kind, annotations: annotations.clone(), body })
+                s.with_loop(range, body)
             }
             StmtKind::If { cond, then, otherwise } => {
                 let cond = self.checked(cond, around);

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use tilewright_ir::visit::fold_stmt_children;
 use tilewright_ir::{
     Block, Buffer, DType, Error, Expr, Range, Region, Remarks, Result, Stmt, StmtKind, TensorFunc,
     Var,
@@ -473,7 +474,7 @@ impl<'a> Trial<'a> {
                     Some(Stmt::spanned(StmtKind::Block { bindings, predicate, block }, s.span()))
                 }
                 StmtKind::Store { .. } if wraps.iter().any(|(p, ..)| *p == place) => {
-                    Some(Wrapped { place, wraps: &wraps }.store(s))
+                    Some(fold_stmt_children(&mut Wrapped { place, wraps: &wraps }, s))
                 }
                 _ => None,
             }
