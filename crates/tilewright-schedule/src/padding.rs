@@ -15,7 +15,7 @@ use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, Intrin, IterKind,
-    IterVar, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
+    IterVar, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit, extent,
 };
 use tilewright_sets::{Engine, Proof};
 
@@ -92,13 +92,9 @@ pub(crate) fn pad_value(
 }
 
 fn int_constant(v: i128, dtype: DType) -> Result<Expr> {
-    let fits = match (dtype.min_int(), dtype.max_int()) {
-        (Some(lo), Some(hi)) => (lo..=hi).contains(&v),
-        _ => dtype.is_float(),
-    };
-    match fits {
-        true if dtype.is_float() => Ok(Expr::float(v as f64, dtype)),
-        true => Ok(Expr::int(v as i64, dtype)),
+    match dtype.is_float() {
+        true => Ok(Expr::float(v as f64, dtype)),
+        false if extent::holds(dtype, v) => Ok(Expr::int(v as i64, dtype)),
         false => Err(Error::refused(format!("the pad value {v} does not fit {dtype}"))),
     }
 }

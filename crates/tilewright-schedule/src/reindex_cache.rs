@@ -30,9 +30,10 @@ use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{must_write, read_place, scope_or_own, write_place};
 use crate::copying::{Change, InsertionPoint};
 use crate::cursor::{Cursor, as_loop};
+use crate::index_map::IndexMap;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, fresh_block_name};
-use crate::trace::{BlockRef, Lambda, LambdaItem};
+use crate::trace::{BlockRef, Lambda};
 use tilewright_analysis::footprint::{Footprint, known_around, uses_pointer, view_of};
 
 primitives! {
@@ -221,20 +222,14 @@ impl Visit for Seen<'_> {
 /// The map over the block's iteration variables.
 fn bind(b: &Block, map: &Lambda) -> Result<Vec<Expr>> {
     let types: Vec<DType> = b.iters.iter().map(|i| i.var.dtype()).collect();
-    let body = map.bind(&types)?;
-    let mut subst =
-        Subst::vars(body.params.iter().zip(&b.iters).map(|(p, i)| (p.clone(), i.var.expr())));
-    let dtype = types.first().copied().unwrap_or(DType::I32);
-    body.items
-        .into_iter()
-        .map(|item| match item {
-            LambdaItem::Expr(e) => Ok(subst.expr(&e)),
-            LambdaItem::Number(x) if x.fract() == 0.0 && x.abs() < 1e9 => {
-                Ok(Expr::int(x as i64, dtype))
-            }
-            _ => Err(Error::refused("an index map gives whole numbers")),
-        })
-        .collect()
+    let map = IndexMap::bind(map, &types)?;
+    match map.separators.is_empty() {
+        true => {
+            let vars: Vec<Expr> = b.iters.iter().map(|i| i.var.expr()).collect();
+            Ok(map.apply(&vars))
+        }
+        false => Err(Error::refused("the cache has no axis separators")),
+    }
 }
 
 /// The shape of the cache; refuses a map that does not fit the cells one to one.

@@ -85,19 +85,13 @@ pub fn check_bounds(func: &TensorFunc) -> Result<TensorFunc> {
 
 /// How many assertions of [`check_bounds`] a function has.
 pub fn count(func: &TensorFunc) -> usize {
-    struct Count(usize);
-    impl Visit for Count {
-        fn expr(&mut self, _: &Expr) {}
-        fn stmt(&mut self, s: &Stmt) {
-            if let StmtKind::Assert { message, values, .. } = s.kind() {
-                self.0 += usize::from(!values.is_empty() && message.contains(OUT_OF_RANGE));
-            }
-            tilewright_ir::visit::walk_stmt(self, s);
+    let mut count = 0;
+    func.body.for_each(|s| {
+        if let StmtKind::Assert { message, values, .. } = s.kind() {
+            count += usize::from(!values.is_empty() && message.contains(OUT_OF_RANGE));
         }
-    }
-    let mut count = Count(0);
-    count.stmt(&func.body);
-    count.0
+    });
+    count
 }
 
 /// What the message of such an assertion says.
