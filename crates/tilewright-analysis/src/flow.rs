@@ -69,7 +69,7 @@ impl Run {
     }
 
     /// The same with one access.
-    pub fn only_access(mut self, n: usize) -> Run {
+    pub(crate) fn only_access(mut self, n: usize) -> Run {
         self.accesses = self.accesses.get(n).into_iter().copied().collect();
         self.statement.accesses = self.statement.accesses.get(n).into_iter().cloned().collect();
         self

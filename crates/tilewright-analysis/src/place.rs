@@ -35,6 +35,7 @@
 //! assert_eq!(loads.1, ["A[i] under [i < 4]"]);
 //! ```
 
+use tilewright_ir::condition::parts;
 use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{
     BinOp, Block, Buffer, Expr, ExprKind, Fold, ForKind, IterKind, Range, Stmt, StmtKind, Var,
@@ -93,6 +94,22 @@ impl Place for Scope {
     }
     fn learn(&mut self, cond: &Expr, holds: bool) {
         Scope::learn(self, cond, holds);
+    }
+}
+
+/// The points of a place whose variables are not bound: loops, and conditions that memory does not
+/// decide.
+impl Place for Domain {
+    fn enter(&mut self, var: &Var, range: &Range) {
+        *self = self.with_var(var, range);
+    }
+    fn bind(&mut self, _: &Var, _: &Expr) {}
+    fn learn(&mut self, cond: &Expr, holds: bool) {
+        for (part, holds) in parts(cond, holds) {
+            if part.effects().constant() {
+                *self = self.with_guard(&part.being(holds));
+            }
+        }
     }
 }
 

@@ -105,8 +105,7 @@ struct Scan {
 
 impl Scan {
     fn access(&mut self, buffer: &Buffer, indices: &[Expr], write: bool) {
-        let points = indices.iter().map(|i| Range::point(i.clone())).collect();
-        self.region(&Region { buffer: buffer.clone(), ranges: points }, write);
+        self.region(&Region::cell(buffer, indices), write);
     }
 
     fn region(&mut self, region: &Region, write: bool) {

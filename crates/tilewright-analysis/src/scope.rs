@@ -38,7 +38,7 @@ pub fn hinted(e: &Expr) -> Option<&Expr> {
 }
 
 /// Most nodes, as text, of a value that replaces a variable.
-pub const MAX_VALUE: u32 = 1024;
+pub(crate) const MAX_VALUE: u32 = 1024;
 
 /// What is known at a place. Cheap to clone; sets are made when they are asked for.
 #[derive(Clone)]
@@ -120,6 +120,13 @@ impl Scope {
         }
     }
 
+    /// Enters a block, of whose variables only the domains are known.
+    pub fn enter_block(&mut self, b: &Block) {
+        for iter in &b.iters {
+            self.enter(&iter.var, &iter.domain);
+        }
+    }
+
     /// Gives a variable its value.
     ///
     /// A value that would be too large as text is not looked into: values of values of values
@@ -193,7 +200,7 @@ pub fn scoped<F: Scoped + ?Sized, R>(f: &mut F, work: impl FnOnce(&mut F) -> R) 
     result
 }
 
-/// Folds the parts of a statement, each in its scope; [`fold_block_scoped`] does a block.
+/// Folds the parts of a statement, each in its scope; those of a block in that of its variables.
 pub fn fold_scoped<F: Scoped + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
     let rebuilt = |kind| Stmt::spanned(kind, s.span());
     match s.kind() {
@@ -250,17 +257,12 @@ pub fn fold_scoped<F: Scoped + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
                 false => Stmt::seq(new),
             }
         }),
-        StmtKind::Block { .. } => scoped(f, |f| fold_stmt_children(f, s)),
+        StmtKind::Block { block, .. } => scoped(f, |f| {
+            f.scope().enter_block(block);
+            fold_stmt_children(f, s)
+        }),
         _ => fold_stmt_children(f, s),
     }
-}
-
-/// Folds the parts of a block in the scope of its iteration variables.
-pub fn fold_block_scoped<F: Scoped + ?Sized>(f: &mut F, b: &Arc<Block>) -> Arc<Block> {
-    for iter in &b.iters {
-        f.scope().enter(&iter.var, &iter.domain);
-    }
-    fold_block_children(f, b)
 }
 
 /// Most nodes that a pass adds to a function by copies. Copies of loops in copies of loops multiply.

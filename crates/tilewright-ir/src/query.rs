@@ -95,7 +95,13 @@ impl Expr {
 
     /// The expression with others in the place of parts for which there is one, outermost first.
     pub fn replace(&self, with: impl FnMut(&Expr) -> Option<Expr>) -> Expr {
-        ReplaceExprs(with).expr(self)
+        struct Replace<F>(F);
+        impl<F: FnMut(&Expr) -> Option<Expr>> Fold for Replace<F> {
+            fn expr(&mut self, e: &Expr) -> Expr {
+                (self.0)(e).unwrap_or_else(|| fold_expr_children(self, e))
+            }
+        }
+        Replace(with).expr(self)
     }
 
     /// Whether a variable is read, bound inside or not.
@@ -183,19 +189,6 @@ impl Stmt {
             }
         }
         Replace(with).stmt(self)
-    }
-
-    /// The statement with others in the place of expressions, as [`Expr::replace`].
-    pub fn replace_exprs(&self, with: impl FnMut(&Expr) -> Option<Expr>) -> Stmt {
-        ReplaceExprs(with).stmt(self)
-    }
-}
-
-struct ReplaceExprs<F>(F);
-
-impl<F: FnMut(&Expr) -> Option<Expr>> Fold for ReplaceExprs<F> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        (self.0)(e).unwrap_or_else(|| fold_expr_children(self, e))
     }
 }
 

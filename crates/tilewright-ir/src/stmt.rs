@@ -143,6 +143,20 @@ pub struct Region {
     pub ranges: Vec<Range>,
 }
 
+impl Region {
+    /// All of a buffer.
+    pub fn whole(buffer: &Buffer) -> Self {
+        let ranges = buffer.shape.iter().cloned().map(Range::upto).collect();
+        Region { buffer: buffer.clone(), ranges }
+    }
+
+    /// One cell of a buffer.
+    pub fn cell(buffer: &Buffer, indices: &[Expr]) -> Self {
+        let ranges = indices.iter().cloned().map(Range::point).collect();
+        Region { buffer: buffer.clone(), ranges }
+    }
+}
+
 /// A block's iteration variable.
 #[derive(Clone, Debug)]
 pub struct IterVar {
@@ -152,6 +166,13 @@ pub struct IterVar {
     pub domain: Range,
     /// What it stands for.
     pub kind: IterKind,
+}
+
+impl IterVar {
+    /// One that stands for a loop whose iterations are independent of each other.
+    pub fn spatial(var: &Var, domain: Range) -> Self {
+        IterVar { var: var.clone(), domain, kind: IterKind::Spatial }
+    }
 }
 
 /// `buffer` is the part of another buffer that `source` says.
@@ -377,6 +398,11 @@ impl Stmt {
     /// A serial loop over `0..extent`.
     pub fn serial(var: &Var, extent: Expr, body: Stmt) -> Self {
         Self::for_loop(var, Range::upto(extent), ForKind::Serial, body)
+    }
+
+    /// Serial loops around a body, outermost first.
+    pub fn nest(loops: impl DoubleEndedIterator<Item = (Var, Range)>, body: Stmt) -> Self {
+        loops.rev().fold(body, |body, (v, range)| Self::for_loop(&v, range, ForKind::Serial, body))
     }
 
     /// `if cond: then`; just `then` where the condition is the constant true.

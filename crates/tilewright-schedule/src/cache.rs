@@ -350,10 +350,7 @@ fn cache_read(
         }
         _ => None,
     };
-    let whole = Region {
-        buffer: buffer.clone(),
-        ranges: buffer.shape.iter().cloned().map(Range::upto).collect(),
-    };
+    let whole = Region::whole(&buffer);
     let region = written
         .filter(&holds)
         .or_else(|| of_scope().filter(&holds))

@@ -61,12 +61,12 @@ pub fn replace(body: &Stmt, old: &Stmt, new: &Stmt) -> Stmt {
 }
 
 /// [`replace`] in a function.
-pub fn replace_in(func: &TensorFunc, old: &Stmt, new: &Stmt) -> TensorFunc {
+pub(crate) fn replace_in(func: &TensorFunc, old: &Stmt, new: &Stmt) -> TensorFunc {
     TensorFunc { body: replace(&func.body, old, new), ..func.clone() }
 }
 
 /// The block of a block statement.
-pub fn as_block(s: &Stmt) -> Option<&Arc<Block>> {
+pub(crate) fn as_block(s: &Stmt) -> Option<&Arc<Block>> {
     match s.kind() {
         StmtKind::Block { block, .. } => Some(block),
         _ => None,

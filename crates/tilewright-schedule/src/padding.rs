@@ -14,8 +14,8 @@ use tilewright_ir::demand::{Demand, demand};
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, Intrin, IterKind,
-    IterVar, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit, extent,
+    Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, Intrin, IterVar, Param, Result,
+    Stmt, StmtKind, TensorFunc, Var, Visit, extent,
 };
 use tilewright_sets::{Engine, Proof};
 
@@ -305,8 +305,7 @@ impl Padding<'_> {
             .ranges()
             .into_iter()
             .map(|(c, domain)| {
-                let var = Var::new(format!("v_{}", c.name()), c.dtype());
-                IterVar { var, domain, kind: IterKind::Spatial }
+                IterVar::spatial(&Var::new(format!("v_{}", c.name()), c.dtype()), domain)
             })
             .collect();
         let at: Vec<Expr> = iters.iter().map(|i| i.var.expr()).collect();
@@ -314,12 +313,7 @@ impl Padding<'_> {
         let body = body(&mut to_iters, at);
         let block = Block { iters, ..Block::new(name, body) };
         let bindings = cells.iter().map(Var::expr).collect();
-        self.loops(Stmt::block(bindings, predicate, block))
-    }
-
-    fn loops(&self, body: Stmt) -> Stmt {
-        let loops = self.layout.ranges().into_iter().rev();
-        loops.fold(body, |body, (c, r)| Stmt::for_loop(&c, r, ForKind::Serial, body))
+        Stmt::nest(self.layout.ranges().into_iter(), Stmt::block(bindings, predicate, block))
     }
 
     /// The function, whose accesses have the new layout already, with a nest that writes the

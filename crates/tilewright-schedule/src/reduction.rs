@@ -243,7 +243,7 @@ impl First {
         First(Subst::vars(mins))
     }
 
-    pub fn expr_at(&mut self, e: &Expr) -> Expr {
+    pub(crate) fn expr_at(&mut self, e: &Expr) -> Expr {
         simplify(&self.0.expr(e), &Ranges::default())
     }
 }

@@ -337,24 +337,19 @@ fn copy_block(
     for (i, e) in b.iters.iter().zip(bindings).filter(|(i, _)| used(i)) {
         let var = i.var.fresh();
         inside.vars.insert(i.var.clone(), var.expr());
-        iters.push(IterVar { var, domain: i.domain.clone(), kind: IterKind::Spatial });
+        iters.push(IterVar::spatial(&var, i.domain.clone()));
         new_bindings.push(outside.expr(e));
     }
-    let mut point = |(buffer, at): (&Buffer, &[Expr])| Region {
-        buffer: buffer.clone(),
-        ranges: at.iter().map(|e| Range::point(inside.expr(e))).collect(),
+    let mut own = |at: &[Expr]| at.iter().map(|e| inside.expr(e)).collect::<Vec<_>>();
+    let (at, there) = (own(from.1), own(to.1));
+    let block = Block {
+        iters,
+        reads: Some(vec![Region::cell(from.0, &at)]),
+        writes: Some(vec![Region::cell(to.0, &there)]),
+        ..Block::new(name, Stmt::store(to.0, there, Expr::load(from.0, at)))
     };
-    let (from, to) = (point(from), point(to));
-    let index = |r: &Region| r.ranges.iter().map(|r| r.min.clone()).collect::<Vec<_>>();
-    let store = Stmt::store(&to.buffer, index(&to), Expr::load(&from.buffer, index(&from)));
-    let mut block = Block::new(name, store);
-    block.iters = iters;
-    block.reads = Some(vec![from]);
-    block.writes = Some(vec![to]);
     let body = Stmt::block(new_bindings, outside.expr(predicate), block);
-    Ok(new_loops.into_iter().rev().fold(body, |body, (v, range)| {
-        Stmt::for_loop(&v, range, tilewright_ir::ForKind::Serial, body)
-    }))
+    Ok(Stmt::nest(new_loops.into_iter(), body))
 }
 
 /// Accesses of the buffer, all at one cell, go to the cell of the cache.

@@ -331,7 +331,7 @@ impl Relayout<'_> {
                 for (at, r) in from.iter().flatten().enumerate().filter(|(_, r)| of_old(r)) {
                     let moved = self.region(r);
                     let seen = || found.iter().find(|r| r.buffer == *self.new).cloned();
-                    let region = moved.or_else(seen).unwrap_or_else(|| whole(self.new));
+                    let region = moved.or_else(seen).unwrap_or_else(|| Region::whole(self.new));
                     to.insert(at.min(to.len()), region);
                 }
             };
@@ -339,12 +339,6 @@ impl Relayout<'_> {
         back(&b.writes, &mut new.writes, &writes);
         Arc::new(new)
     }
-}
-
-/// All of a buffer.
-pub(crate) fn whole(buffer: &Buffer) -> Region {
-    let ranges = buffer.shape.iter().map(|e| Range::upto(e.clone())).collect();
-    Region { buffer: buffer.clone(), ranges }
 }
 
 /// Simplifies the indices, bounds, bindings and conditions in which one of some variables occurs,

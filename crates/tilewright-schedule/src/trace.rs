@@ -105,7 +105,7 @@ impl Lambda {
 
     /// The body over new parameters of these types, where names of buffers mean these first: a pad
     /// value reads the buffer as it lies after the transformation.
-    pub fn bind_with(&self, params: &[DType], buffers: &[Buffer]) -> Result<LambdaBody> {
+    pub(crate) fn bind_with(&self, params: &[DType], buffers: &[Buffer]) -> Result<LambdaBody> {
         let body = (self.bind)(params, buffers)?;
         match body.items.len() > MAX_ITEMS {
             true => Err(Error::input(format!(

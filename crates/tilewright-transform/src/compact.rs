@@ -47,7 +47,7 @@ pub const PASS: Pass = Pass {
 
 /// Moves the allocations of a function inward and shrinks them. A buffer that stays as it is because
 /// something is not known has a remark.
-pub fn compact_buffers(func: &TensorFunc, why: &mut Remarks) -> TensorFunc {
+pub(crate) fn compact_buffers(func: &TensorFunc, why: &mut Remarks) -> TensorFunc {
     let mut compact = Compact { around: Vec::new(), ranges: Ranges::default(), why };
     TensorFunc { body: compact.stmt(&func.body), ..func.clone() }
 }

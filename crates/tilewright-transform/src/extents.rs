@@ -15,8 +15,6 @@
 //! and loops over threads keep their extent, which is part of what they ask for. A loop with
 //! annotations stays a loop.
 
-use std::sync::Arc;
-
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     Block, Error, Expr, Fold, ForKind, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
@@ -27,7 +25,7 @@ use tilewright_sets::{Known, Set, cost};
 use crate::pass::{self, Run};
 use crate::settle::settle;
 use tilewright_analysis::place::{Place, Placed, Step, walk_stmt_placed};
-use tilewright_analysis::scope::{Scope, Scoped, fold_block_scoped, fold_scoped};
+use tilewright_analysis::scope::{Scope, Scoped, fold_scoped};
 
 /// `reduce_loop_extents` by name.
 pub const PASS: pass::Pass = pass::Pass {
@@ -85,10 +83,6 @@ impl Fold for Tightener<'_> {
             },
             None => fold_scoped(self, s),
         }
-    }
-
-    fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
-        fold_block_scoped(self, b)
     }
 }
 

@@ -21,14 +21,12 @@
 use std::collections::{HashMap, HashSet};
 
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{
-    Block, Error, Expr, Fold, ForKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
-};
+use tilewright_ir::{Error, Expr, Fold, ForKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var};
 use tilewright_sets::Proof;
 
 use crate::pass::{self, Run};
 use tilewright_analysis::dependence::{PlacedAccess, accesses, one_view};
-use tilewright_analysis::scope::{Scope, Scoped, fold_block_scoped, fold_scoped, scoped};
+use tilewright_analysis::scope::{Scope, Scoped, fold_scoped, scoped};
 
 /// `merge_adjacent_loops` by name.
 pub const PASS: pass::Pass = pass::Pass {
@@ -102,10 +100,6 @@ impl Fold for Merger<'_> {
             true => fold_scoped(self, s),
             false => fold_scoped(self, &Stmt::seq(parts.into_iter().map(|p| p.stmt))),
         }
-    }
-
-    fn block(&mut self, b: &std::sync::Arc<Block>) -> std::sync::Arc<Block> {
-        fold_block_scoped(self, b)
     }
 }
 

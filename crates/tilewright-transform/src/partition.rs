@@ -17,7 +17,6 @@
 //! by `min` and `max`. Sets that are no interval (`i % 2 == 0`) give no cut.
 
 use std::fmt::Display;
-use std::sync::Arc;
 
 use tilewright_ir::visit::{Subst, fold_expr_children, fold_stmt_children};
 use tilewright_ir::{
@@ -29,9 +28,7 @@ use tilewright_sets::{Known, Proof, Set};
 use crate::pass::{self, Flag, Run};
 use crate::settle::settle;
 use tilewright_analysis::place::{Placed, walk_expr_placed, walk_stmt_placed};
-use tilewright_analysis::scope::{
-    Copies, MAX_COPIED, Scope, Scoped, fold_block_scoped, fold_scoped, hinted, likely,
-};
+use tilewright_analysis::scope::{Copies, MAX_COPIED, Scope, Scoped, fold_scoped, hinted, likely};
 
 /// Also loops with constant bounds that have no hint.
 const CONSTANT_LOOPS: Flag = Flag {
@@ -157,10 +154,6 @@ impl Fold for Partitioner<'_> {
             StmtKind::For { .. } => self.loop_parts(s).unwrap_or_else(|| fold_scoped(self, s)),
             _ => fold_scoped(self, s),
         }
-    }
-
-    fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
-        fold_block_scoped(self, b)
     }
 }
 

@@ -4,12 +4,10 @@
 //! around a statement, and leaves all else as it is: what a pass has made of a loop then shows
 //! without a simplification of the whole function.
 
-use std::sync::Arc;
-
 use tilewright_ir::visit::fold_expr_children;
-use tilewright_ir::{BinOp, Block, Expr, ExprKind, Fold, Stmt, StmtKind};
+use tilewright_ir::{BinOp, Expr, ExprKind, Fold, Stmt, StmtKind};
 
-use tilewright_analysis::scope::{Scope, Scoped, fold_block_scoped, fold_scoped, hinted, scoped};
+use tilewright_analysis::scope::{Scope, Scoped, fold_scoped, hinted, scoped};
 
 /// A statement without the branches that are decided where `scope` holds.
 pub(crate) fn settle(s: &Stmt, scope: &Scope) -> Stmt {
@@ -160,7 +158,10 @@ impl Fold for Settle {
                     return Stmt::nop();
                 }
                 let bindings = bindings.iter().map(|b| self.expr(b)).collect();
-                let block = scoped(self, |f| f.block(block));
+                let block = scoped(self, |f| {
+                    f.scope.enter_block(block);
+                    f.block(block)
+                });
                 Stmt::spanned(StmtKind::Block { bindings, predicate, block }, s.span())
             }
             StmtKind::For { range, .. } => {
@@ -180,9 +181,5 @@ impl Fold for Settle {
             StmtKind::Assume(_) => s.clone(),
             _ => fold_scoped(self, s),
         }
-    }
-
-    fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
-        fold_block_scoped(self, b)
     }
 }

@@ -209,7 +209,7 @@ impl Scop {
     /// A part of a function. What holds around it comes as a domain, whose variables are loops
     /// outside: they have one value. All memory that is not allocated inside is observed at the
     /// end.
-    pub fn of_part(body: &Stmt, around: &Domain) -> Scop {
+    pub(crate) fn of_part(body: &Stmt, around: &Domain) -> Scop {
         Scop::build(around.engine().clone(), around.fixed(), body, Vec::new())
     }
 
