@@ -104,10 +104,6 @@ struct Scan {
 }
 
 impl Scan {
-    fn access(&mut self, buffer: &Buffer, indices: &[Expr], write: bool) {
-        self.region(&Region::cell(buffer, indices), write);
-    }
-
     fn region(&mut self, region: &Region, write: bool) {
         let ranges = region
             .ranges
@@ -213,18 +209,15 @@ impl Placed for Scan {
 
 impl Visit for Scan {
     fn expr(&mut self, e: &Expr) {
-        if let ExprKind::Load(b, indices) = e.kind() {
-            self.access(b, indices, false);
-        }
         walk_expr_placed(self, e);
+    }
+
+    fn access(&mut self, b: &Buffer, indices: &[Expr], write: bool) {
+        self.region(&Region::cell(b, indices), write);
     }
 
     fn stmt(&mut self, s: &Stmt) {
         match s.kind() {
-            StmtKind::Store { buffer, indices, .. } => {
-                walk_stmt_placed(self, s);
-                self.access(buffer, indices, true);
-            }
             StmtKind::Block { bindings, predicate, block } => {
                 bindings.iter().for_each(|b| self.expr(b));
                 self.expr(predicate);

@@ -12,7 +12,6 @@ use crate::error::{Error, Result, Span};
 use crate::func::TensorFunc;
 use crate::module::Module;
 use crate::stmt::{Stmt, StmtKind};
-use crate::visit::Visit;
 
 /// A module without blocks.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::visit::walk_stmt;
-use tilewright_ir::{Block, Expr, Fold, Range, Stmt, StmtKind, TensorFunc, Var, Visit};
+use tilewright_ir::{Block, Expr, Range, Stmt, StmtKind, TensorFunc, Var, Visit};
 
 /// A statement of a function, with the statements around it.
 #[derive(Clone, Debug)]

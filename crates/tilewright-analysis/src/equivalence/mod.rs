@@ -126,17 +126,13 @@ impl Hidden {
 
 impl Visit for Hidden {
     fn expr(&mut self, e: &Expr) {
-        match e.kind() {
-            ExprKind::Load(b, _) => {
-                self.read.insert(b.data.clone());
-            }
-            // A pointer goes somewhere.
-            ExprKind::Var(v) => {
-                self.read.insert(v.clone());
-            }
-            _ => {}
-        }
+        // A pointer goes somewhere.
+        self.read.extend(e.as_var().cloned());
         walk_expr(self, e);
+    }
+
+    fn access(&mut self, b: &Buffer, _: &[Expr], write: bool) {
+        self.read.extend((!write).then(|| b.data.clone()));
     }
 
     fn stmt(&mut self, s: &Stmt) {

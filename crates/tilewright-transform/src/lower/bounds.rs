@@ -29,7 +29,7 @@ use tilewright_ir::text::brief;
 use tilewright_ir::visit::{Subst, accessed, fold_expr_children, fold_range, fold_stmt_children};
 use tilewright_ir::{
     BinOp, Buffer, DType, Error, Expr, ExprKind, Fold, Param, Range, Result, Span, Stmt, StmtKind,
-    TensorFunc, TypeKind, Var, Visit,
+    TensorFunc, TypeKind, Var,
 };
 use tilewright_sets::Proof;
 

@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 
 use tilewright_ir::visit::walk_expr;
-use tilewright_ir::{Expr, ExprKind, Fold, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit};
+use tilewright_ir::{Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit};
 
 use super::added::{Added, more};
 use super::trial::{Extra, Trial};

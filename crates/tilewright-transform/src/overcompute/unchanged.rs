@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::{Buffer, Expr, ExprKind, Fold};
+use tilewright_ir::{Buffer, Expr, ExprKind};
 use tilewright_sets::{Access, AccessId, Domain, Known, Set};
 
 use super::added::Added;
