@@ -120,7 +120,7 @@ fn check_pair(name: &str, i: &Intrinsic) -> Result<()> {
     }
 }
 
-/// Loads and stores in the order of the text, each with its indices, and the loops.
+/// Loads and stores in the order in which they happen, each with its indices, and the loops.
 #[derive(Default)]
 struct Parts {
     accesses: Vec<(Buffer, Vec<Expr>)>,
