@@ -300,7 +300,7 @@ impl Facts {
     }
 
     /// Goes into a block, at the place of its body. The initialisation is a branch of its own in
-    /// it, under [`first`].
+    /// it, under [`first`](crate::place::first).
     pub fn enter_block(&mut self, bindings: &[Expr], predicate: &Expr, block: &Block) {
         self.enter_branch(predicate, true);
         self.scope.go(Step::Block(bindings, block));
