@@ -22,9 +22,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::{
-    AtOnce, Block, Buffer, Error, Expr, Fold, Result, Stmt, StmtKind, TensorFunc, Var,
-};
+use tilewright_ir::{AtOnce, Buffer, Error, Expr, Fold, Result, Stmt, StmtKind, TensorFunc, Var};
 use tilewright_sets::{AccessRelation, Domain, Known};
 
 use crate::dependence::{
@@ -32,7 +30,7 @@ use crate::dependence::{
 };
 use crate::flow::{Run, Unwritten, same_at_once};
 use crate::scop::Scop;
-use crate::scope::{Scope, Scoped, fold_block_scoped, fold_scoped};
+use crate::scope::{Scope, Scoped, fold_scoped};
 
 /// Why iterations may not run at once, as far as that is known.
 pub struct Dependent {
@@ -234,15 +232,12 @@ fn broken(func: &TensorFunc, counts: fn(&Dependent) -> bool) -> Option<Option<Er
         }
         fn stmt(&mut self, s: &Stmt) -> Stmt {
             if let (Some(how), None) = (AtOnce::of_loop(s), &self.error)
-                && let Err(dependent) = check(s, &self.scope.domain, how)
+                && let Err(dependent) = check(s, self.scope.domain(), how)
                 && (self.counts)(&dependent)
             {
                 self.error = Some(error(s, dependent, Error::malformed));
             }
             fold_scoped(self, s)
-        }
-        fn block(&mut self, b: &std::sync::Arc<Block>) -> std::sync::Arc<Block> {
-            fold_block_scoped(self, b)
         }
     }
     if !has_loops(func) {

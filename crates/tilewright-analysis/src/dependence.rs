@@ -61,7 +61,7 @@ pub fn accesses(s: &Stmt, around: &Domain) -> Result<Vec<PlacedAccess>> {
 }
 
 /// The same, and what is allocated inside. Errors as [`accesses`].
-pub fn accesses_and_local(s: &Stmt, around: &Domain) -> Result<PlacedAccesses> {
+pub(crate) fn accesses_and_local(s: &Stmt, around: &Domain) -> Result<PlacedAccesses> {
     let at = Reached { domain: around.clone(), bound: Subst::default(), certain: true };
     let mut c = Collect { at, local: Vec::new(), update: None, out: Vec::new(), error: None };
     c.stmt(s);
@@ -269,7 +269,7 @@ pub fn keeps_order(
 }
 
 /// Whether two accesses are parts of updates that may change their order.
-pub fn exchange(a: &PlacedAccess, b: &PlacedAccess) -> bool {
+pub(crate) fn exchange(a: &PlacedAccess, b: &PlacedAccess) -> bool {
     a.update.is_some() && a.update == b.update && a.buffer == b.buffer
 }
 

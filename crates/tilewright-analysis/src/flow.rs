@@ -7,7 +7,8 @@
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Buffer, CallTarget, Expr, ExprKind, Fold, Var};
 use tilewright_sets::{
-    Access, AccessId, Domain, Edge, Flow, Known, Set, Statement, Uninitialised, Witness, evaluate,
+    Access, AccessId, Domain, Edge, Flow, Known, ScheduleDim, Set, Statement, Uninitialised,
+    Witness, evaluate,
 };
 
 use crate::index::is_index;
@@ -68,7 +69,7 @@ impl Run {
     }
 
     /// The same with one access.
-    pub fn only_access(mut self, n: usize) -> Run {
+    pub(crate) fn only_access(mut self, n: usize) -> Run {
         self.accesses = self.accesses.get(n).into_iter().copied().collect();
         self.statement.accesses = self.statement.accesses.get(n).into_iter().cloned().collect();
         self
@@ -277,6 +278,23 @@ impl Unwritten {
         let statements: Vec<Statement> = runs.iter().map(|r| r.statement.clone()).collect();
         let found = Flow::uninitialised(scop.engine(), &statements)?;
         Ok(Unwritten { runs, found })
+    }
+
+    /// The reads that certainly find memory as it was before, as writes before all else: they show
+    /// that there is something.
+    ///
+    /// # Errors
+    /// What the engine could not decide.
+    pub fn found(&self) -> Known<Vec<Run>> {
+        let certain = self.reads().filter(|(_, u)| u.certain);
+        let write = |(run, u): (&Run, &Uninitialised)| {
+            let mut found = run.clone().only_access(u.reader.access);
+            found.statement.domain = u.instances.domain()?;
+            found.statement.schedule = vec![ScheduleDim::Sequence(-1)];
+            found.statement.accesses.iter_mut().for_each(|t| t.is_write = true);
+            Ok(found)
+        };
+        certain.map(write).collect()
     }
 
     /// The reader, and where it reads.

@@ -11,9 +11,9 @@
 use crate::place::{Around, Placed, walk_expr_placed, walk_stmt_placed};
 use crate::regions::declared_or_inferred;
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{walk_expr, walk_stmt};
+use tilewright_ir::visit::walk_expr;
 use tilewright_ir::{
-    Block, Buffer, Error, Expr, ExprKind, Range, Region, Result, Stmt, StmtKind, Var, Visit,
+    Block, Buffer, Error, Expr, Range, Region, Result, Stmt, StmtKind, Var, Visit,
 };
 use tilewright_sets::{AccessRelation, Domain, Engine, Proof};
 
@@ -27,22 +27,15 @@ pub fn touches(s: &Stmt, buffer: &Buffer) -> (bool, bool) {
     }
     impl Visit for Uses<'_> {
         fn expr(&mut self, e: &Expr) {
-            match e.kind() {
-                ExprKind::Load(b, _) => self.reads |= b == self.buffer,
-                // A pointer that leaves the sight of declared regions may do anything.
-                ExprKind::Var(v) if *v == self.buffer.data && !self.declared => {
-                    self.reads = true;
-                    self.writes = true;
-                }
-                _ => {}
+            // A pointer that leaves the sight of declared regions may do anything.
+            if e.as_var() == Some(&self.buffer.data) && !self.declared {
+                self.reads = true;
+                self.writes = true;
             }
             walk_expr(self, e);
         }
-        fn stmt(&mut self, s: &Stmt) {
-            if let StmtKind::Store { buffer, .. } = s.kind() {
-                self.writes |= buffer == self.buffer;
-            }
-            walk_stmt(self, s);
+        fn access(&mut self, b: &Buffer, _: &[Expr], write: bool) {
+            *(if write { &mut self.writes } else { &mut self.reads }) |= b == self.buffer;
         }
         fn block(&mut self, b: &Block) {
             let names = |list: &Option<Vec<Region>>| {
@@ -175,23 +168,17 @@ impl Collect<'_> {
 
 impl Visit for Collect<'_> {
     fn expr(&mut self, e: &Expr) {
-        if let ExprKind::Load(b, indices) = e.kind()
-            && b == self.buffer
-            && !self.accumulator
-        {
-            let cells = self.cells(indices);
-            self.out.reads.push(cells);
-        }
         walk_expr_placed(self, e);
     }
 
     fn stmt(&mut self, s: &Stmt) {
         walk_stmt_placed(self, s);
-        if let StmtKind::Store { buffer, indices, .. } = s.kind()
-            && buffer == self.buffer
-        {
+    }
+
+    fn access(&mut self, b: &Buffer, indices: &[Expr], write: bool) {
+        if b == self.buffer && (write || !self.accumulator) {
             let cells = self.cells(indices);
-            self.out.writes.push(cells);
+            if write { &mut self.out.writes } else { &mut self.out.reads }.push(cells);
         }
     }
 }
@@ -338,11 +325,7 @@ pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()>
             deeper(then, known)?;
             otherwise.iter().try_for_each(|o| deeper(o, known))
         }
-        StmtKind::Let { body, .. }
-        | StmtKind::Allocate { body, .. }
-        | StmtKind::Constant { body, .. }
-        | StmtKind::Declare { body, .. } => deeper(body, known),
-        _ => first(),
+        _ => s.body().map_or_else(first, |body| deeper(body, known)),
     }
 }
 

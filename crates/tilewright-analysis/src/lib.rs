@@ -29,6 +29,7 @@ pub mod index;
 pub mod magnitude;
 pub mod neutral;
 pub mod place;
+mod points;
 pub mod regions;
 pub mod scop;
 pub mod scope;

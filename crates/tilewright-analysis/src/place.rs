@@ -1,9 +1,9 @@
-//! Walks that know what surrounds each place: loops, conditions and bindings.
+//! The one walk that knows what surrounds each place: loops, conditions and bindings.
 //!
-//! [`Place`] is what a walk keeps of them: [`Around`] as they stand in the text,
-//! [`Scope`] as a domain of integers. [`walk_stmt_placed`] and [`walk_expr_placed`] are the parts
-//! of a [`Visit`] that go into loops, branches, bindings and blocks, and come back with the place as
-//! it was; a visitor does itself what it is for, and leaves the rest to them:
+//! [`walk_stmt_placed`] and [`walk_expr_placed`] go into the parts of a statement or an expression
+//! by a [`Step`] each, and come back with the place as it was. [`Place`] is what a walk keeps of the
+//! steps: [`Around`] as they stand in the text, [`Scope`] as a domain of integers. A visitor does itself
+//! what it is for, and leaves the rest to the walk:
 //!
 //! ```
 //! # use tilewright_analysis::place::{Around, Placed, walk_expr_placed, walk_stmt_placed};
@@ -35,13 +35,30 @@
 //! assert_eq!(loads.1, ["A[i] under [i < 4]"]);
 //! ```
 
+use tilewright_ir::condition::parts;
 use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{
-    BinOp, Block, Expr, ExprKind, Fold, IterKind, Range, Stmt, StmtKind, Var, Visit,
+    BinOp, Block, Buffer, Expr, ExprKind, Fold, ForKind, IterKind, Range, Stmt, StmtKind, Var,
+    Visit,
 };
 use tilewright_sets::{Domain, Engine};
 
 use crate::scope::Scope;
+
+/// One step of a walk to the inside.
+#[derive(Clone, Copy)]
+pub enum Step<'a> {
+    /// Into a loop.
+    Loop(&'a Var, &'a Range, &'a ForKind),
+    /// To where a variable has a value.
+    Value(&'a Var, &'a Expr),
+    /// To where a condition is true, or is false.
+    Holds(&'a Expr, bool),
+    /// Into the life of memory, or of a view of some.
+    Memory(&'a Buffer),
+    /// Into a block, with the values of its variables.
+    Block(&'a [Expr], &'a Block),
+}
 
 /// What is kept of the surroundings of a place.
 pub trait Place: Clone {
@@ -51,6 +68,21 @@ pub trait Place: Clone {
     fn bind(&mut self, var: &Var, value: &Expr);
     /// Takes a condition as true, or as false.
     fn learn(&mut self, cond: &Expr, holds: bool);
+
+    /// Goes one step.
+    fn go(&mut self, step: Step<'_>) {
+        match step {
+            Step::Loop(var, range, _) => self.enter(var, range),
+            Step::Value(var, value) => self.bind(var, value),
+            Step::Holds(cond, holds) => self.learn(cond, holds),
+            Step::Memory(_) => {}
+            Step::Block(bindings, block) => {
+                for (iter, value) in block.iters.iter().zip(bindings) {
+                    self.bind(&iter.var, value);
+                }
+            }
+        }
+    }
 }
 
 impl Place for Scope {
@@ -62,6 +94,22 @@ impl Place for Scope {
     }
     fn learn(&mut self, cond: &Expr, holds: bool) {
         Scope::learn(self, cond, holds);
+    }
+}
+
+/// The points of a place whose variables are not bound: loops, and conditions that memory does not
+/// decide.
+impl Place for Domain {
+    fn enter(&mut self, var: &Var, range: &Range) {
+        *self = self.with_var(var, range);
+    }
+    fn bind(&mut self, _: &Var, _: &Expr) {}
+    fn learn(&mut self, cond: &Expr, holds: bool) {
+        for (part, holds) in parts(cond, holds) {
+            if part.effects().constant() {
+                *self = self.with_guard(&part.being(holds));
+            }
+        }
     }
 }
 
@@ -124,22 +172,27 @@ pub trait Placed: Visit + Sized {
     /// reduction variables have their first values, and the body.
     fn inside(&mut self, block: &Block) {
         if let Some(init) = &block.init {
-            self.within(|at| at.learn(&first(block), true), |v| v.stmt(init));
+            self.under(&first(block), true, |v| v.stmt(init));
         }
         self.stmt(&block.body);
     }
 
-    /// Works at another place.
-    fn within(&mut self, change: impl FnOnce(&mut Self::At), work: impl FnOnce(&mut Self)) {
+    /// A condition that decides what runs; its parts are visited by [`Visit::expr`].
+    fn condition(&mut self, e: &Expr) {
+        self.expr(e);
+    }
+
+    /// Works one step further inside.
+    fn within(&mut self, step: Step<'_>, work: impl FnOnce(&mut Self)) {
         let here = self.at().clone();
-        change(self.at());
+        self.at().go(step);
         work(self);
         *self.at() = here;
     }
 
     /// Works where a condition is true, or is false.
     fn under(&mut self, cond: &Expr, holds: bool, work: impl FnOnce(&mut Self)) {
-        self.within(|at| at.learn(cond, holds), work);
+        self.within(Step::Holds(cond, holds), work);
     }
 }
 
@@ -153,7 +206,7 @@ pub fn first(block: &Block) -> Expr {
 pub fn walk_expr_placed<V: Placed>(v: &mut V, e: &Expr) {
     match e.kind() {
         ExprKind::IfThenElse(c, yes, no) => {
-            v.expr(c);
+            v.condition(c);
             v.under(c, true, |v| v.expr(yes));
             v.under(c, false, |v| v.expr(no));
         }
@@ -163,7 +216,7 @@ pub fn walk_expr_placed<V: Placed>(v: &mut V, e: &Expr) {
         }
         ExprKind::Let(var, value, body) => {
             v.expr(value);
-            v.within(|at| at.bind(var, value), |v| v.expr(body));
+            v.within(Step::Value(var, value), |v| v.expr(body));
         }
         _ => walk_expr(v, e),
     }
@@ -172,13 +225,13 @@ pub fn walk_expr_placed<V: Placed>(v: &mut V, e: &Expr) {
 /// Visits the parts of a statement, each at its place.
 pub fn walk_stmt_placed<V: Placed>(v: &mut V, s: &Stmt) {
     match s.kind() {
-        StmtKind::For { var, range, body, .. } => {
+        StmtKind::For { var, range, kind, body, .. } => {
             v.expr(&range.min);
             v.expr(&range.extent);
-            v.within(|at| at.enter(var, range), |v| v.stmt(body));
+            v.within(Step::Loop(var, range, kind), |v| v.stmt(body));
         }
         StmtKind::If { cond, then, otherwise } => {
-            v.expr(cond);
+            v.condition(cond);
             v.under(cond, true, |v| v.stmt(then));
             if let Some(otherwise) = otherwise {
                 v.under(cond, false, |v| v.stmt(otherwise));
@@ -186,17 +239,18 @@ pub fn walk_stmt_placed<V: Placed>(v: &mut V, s: &Stmt) {
         }
         StmtKind::Let { var, value, body } => {
             v.expr(value);
-            v.within(|at| at.bind(var, value), |v| v.stmt(body));
+            v.within(Step::Value(var, value), |v| v.stmt(body));
+        }
+        StmtKind::Allocate { buffer, body, .. }
+        | StmtKind::Constant { buffer, body, .. }
+        | StmtKind::Declare { buffer, body } => {
+            v.buffer_def(buffer);
+            v.within(Step::Memory(buffer), |v| v.stmt(body));
         }
         StmtKind::Block { bindings, predicate, block } => {
             bindings.iter().for_each(|b| v.expr(b));
-            v.expr(predicate);
-            let bind = |at: &mut V::At| {
-                for (iter, value) in block.iters.iter().zip(bindings) {
-                    at.bind(&iter.var, value);
-                }
-            };
-            v.within(bind, |v| match predicate.is_true() {
+            v.condition(predicate);
+            v.within(Step::Block(bindings, block), |v| match predicate.is_true() {
                 true => v.inside(block),
                 false => v.under(predicate, true, |v| v.inside(block)),
             });

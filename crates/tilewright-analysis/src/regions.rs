@@ -20,7 +20,7 @@ use tilewright_ir::{
 };
 
 use crate::index::{Ranges, simplify};
-use crate::place::{Place, Placed, walk_expr_placed, walk_stmt_placed};
+use crate::place::{Place, Placed, Step, walk_expr_placed, walk_stmt_placed};
 
 /// What a block reads and what it writes, from its accesses.
 pub fn infer(block: &Block) -> (Vec<Region>, Vec<Region>) {
@@ -104,11 +104,6 @@ struct Scan {
 }
 
 impl Scan {
-    fn access(&mut self, buffer: &Buffer, indices: &[Expr], write: bool) {
-        let points = indices.iter().map(|i| Range::point(i.clone())).collect();
-        self.region(&Region { buffer: buffer.clone(), ranges: points }, write);
-    }
-
     fn region(&mut self, region: &Region, write: bool) {
         let ranges = region
             .ranges
@@ -204,9 +199,9 @@ impl Placed for Scan {
     }
 
     /// What is known of a variable stays: it has one definition.
-    fn within(&mut self, change: impl FnOnce(&mut Inner), work: impl FnOnce(&mut Self)) {
+    fn within(&mut self, step: Step<'_>, work: impl FnOnce(&mut Self)) {
         let outside = self.at.vars.len();
-        change(&mut self.at);
+        self.at.go(step);
         work(self);
         self.at.vars.truncate(outside);
     }
@@ -214,18 +209,15 @@ impl Placed for Scan {
 
 impl Visit for Scan {
     fn expr(&mut self, e: &Expr) {
-        if let ExprKind::Load(b, indices) = e.kind() {
-            self.access(b, indices, false);
-        }
         walk_expr_placed(self, e);
+    }
+
+    fn access(&mut self, b: &Buffer, indices: &[Expr], write: bool) {
+        self.region(&Region::cell(b, indices), write);
     }
 
     fn stmt(&mut self, s: &Stmt) {
         match s.kind() {
-            StmtKind::Store { buffer, indices, .. } => {
-                walk_stmt_placed(self, s);
-                self.access(buffer, indices, true);
-            }
             StmtKind::Block { bindings, predicate, block } => {
                 bindings.iter().for_each(|b| self.expr(b));
                 self.expr(predicate);

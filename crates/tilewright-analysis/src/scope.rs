@@ -6,6 +6,7 @@
 //! domains of its variables are known, not what they are bound to, so that the block still stands
 //! for itself afterwards.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use tilewright_ir::{
 use tilewright_sets::Domain;
 
 use crate::domain::sizes;
+use crate::points::Points;
 
 /// The condition inside of `T.likely(...)`.
 pub fn likely(e: &Expr) -> Option<&Expr> {
@@ -36,15 +38,16 @@ pub fn hinted(e: &Expr) -> Option<&Expr> {
 }
 
 /// Most nodes, as text, of a value that replaces a variable.
-pub const MAX_VALUE: u32 = 1024;
+pub(crate) const MAX_VALUE: u32 = 1024;
 
-/// What is known at a place. Cheap to clone.
+/// What is known at a place. Cheap to clone; sets are made when they are asked for.
 #[derive(Clone)]
 pub struct Scope {
-    /// The points at which the place is reached.
-    pub domain: Domain,
+    points: Points,
+    /// The loops around, outermost first.
+    loops: Vec<(Var, Range)>,
     /// Values of bindings, in terms of loops and parameters.
-    bound: Subst,
+    bound: RefCell<Subst>,
     /// Variables whose values depend on memory.
     hidden: HashSet<Var>,
     /// How many conditions were learned.
@@ -58,34 +61,69 @@ impl Scope {
     /// `Toolchain` where libisl is missing.
     pub fn of(func: &TensorFunc) -> Result<Scope> {
         Ok(Scope {
-            domain: sizes(func)?,
-            bound: Subst::default(),
+            points: Points::of(sizes(func)?),
+            loops: Vec::new(),
+            bound: RefCell::default(),
             hidden: HashSet::new(),
             guards: 0,
         })
     }
 
+    /// The same, where questions may take so many operations.
+    pub fn with_quota(self, operations: u64) -> Scope {
+        Scope { points: Points::of(self.domain().with_quota(operations)), ..self }
+    }
+
+    /// The points at which the place is reached.
+    pub fn domain(&self) -> &Domain {
+        self.points.domain()
+    }
+
+    /// The same by their parts.
+    pub(crate) fn points(&self) -> &Points {
+        &self.points
+    }
+
     /// An expression with the values of bindings, as far as these do not depend on memory.
     pub fn inlined(&self, e: &Expr) -> Expr {
-        self.bound.clone().expr(e)
+        self.bound.borrow_mut().expr(e)
     }
 
     /// An expression in terms of loops and parameters; `None` if it depends on memory.
     pub fn index(&self, e: &Expr) -> Option<Expr> {
-        let e = self.inlined(e);
-        let known = e.effects().constant() && !e.mentions_any(&self.hidden);
-        known.then_some(e)
+        Some(self.inlined(e)).filter(|e| self.knows(e))
     }
 
-    /// Enters a loop.
-    pub fn enter(&mut self, var: &Var, range: &Range) {
+    /// Whether an expression without bindings depends on loops and parameters only.
+    pub(crate) fn knows(&self, e: &Expr) -> bool {
+        e.effects().constant() && !e.mentions_any(&self.hidden)
+    }
+
+    /// Whether the value of a variable depends on memory.
+    pub(crate) fn hides(&self, var: &Var) -> bool {
+        self.hidden.contains(var)
+    }
+
+    /// Enters a loop, and says whether its bounds are known.
+    pub fn enter(&mut self, var: &Var, range: &Range) -> bool {
         match (self.index(&range.min), self.index(&range.extent)) {
             (Some(min), Some(extent)) => {
-                self.domain = self.domain.with_var(var, &Range { min, extent });
+                let range = Range { min, extent };
+                self.points = self.points.with_var(var, &range);
+                self.loops.push((var.clone(), range));
+                true
             }
             _ => {
                 self.hidden.insert(var.clone());
+                false
             }
+        }
+    }
+
+    /// Enters a block, of whose variables only the domains are known.
+    pub fn enter_block(&mut self, b: &Block) {
+        for iter in &b.iters {
+            self.enter(&iter.var, &iter.domain);
         }
     }
 
@@ -96,7 +134,7 @@ impl Scope {
     pub fn bind(&mut self, var: &Var, value: &Expr) {
         match self.index(value).filter(|v| v.size() <= MAX_VALUE) {
             Some(value) => {
-                self.bound.vars.insert(var.clone(), value);
+                self.bound.get_mut().vars.insert(var.clone(), value);
             }
             None => {
                 self.hidden.insert(var.clone());
@@ -104,16 +142,20 @@ impl Scope {
         }
     }
 
-    /// Takes a condition as true, or as false.
-    pub fn learn(&mut self, cond: &Expr, holds: bool) {
+    /// Takes a condition as true, or as false, and says whether all of it is known.
+    pub fn learn(&mut self, cond: &Expr, holds: bool) -> bool {
+        let mut all = true;
         for (part, holds) in parts(cond, holds) {
             if let Some(inner) = likely(&part) {
-                self.learn(inner, holds);
+                all &= self.learn(inner, holds);
             } else if let Some(part) = self.index(&part).filter(|c| c.dtype().lanes == 1) {
-                self.domain = self.domain.with_guard(&part.being(holds));
+                self.points = self.points.with_guard(&part.being(holds));
                 self.guards += 1;
+            } else {
+                all = false;
             }
         }
+        all
     }
 
     /// Takes what a statement promises for those after it.
@@ -125,7 +167,7 @@ impl Scope {
 
     /// Whether a condition holds whenever the place is reached.
     pub fn proves(&self, cond: &Expr) -> bool {
-        self.index(cond).is_some_and(|c| self.domain.proves(&c))
+        self.index(cond).is_some_and(|c| self.domain().proves(&c))
     }
 
     /// The first operation in an expression that may not be defined here.
@@ -133,9 +175,14 @@ impl Scope {
         unmet(e, |holds| self.proves(holds))
     }
 
-    /// The variables of the loops around the place, outermost first.
-    pub fn loops(&self) -> Vec<Var> {
-        self.domain.vars().cloned().collect()
+    /// The loops around the place whose bounds are known, outermost first.
+    pub fn loops(&self) -> &[(Var, Range)] {
+        &self.loops
+    }
+
+    /// Their variables.
+    pub fn vars(&self) -> Vec<Var> {
+        self.loops.iter().map(|(v, _)| v.clone()).collect()
     }
 }
 
@@ -153,22 +200,21 @@ pub fn scoped<F: Scoped + ?Sized, R>(f: &mut F, work: impl FnOnce(&mut F) -> R) 
     result
 }
 
-/// Folds the parts of a statement, each in its scope; [`fold_block_scoped`] does a block.
+/// Folds the parts of a statement, each in its scope; those of a block in that of its variables.
 pub fn fold_scoped<F: Scoped + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
     let rebuilt = |kind| Stmt::spanned(kind, s.span());
     match s.kind() {
-        StmtKind::For { var, range, kind, annotations, body } => {
+        StmtKind::For { var, range, body, .. } => {
             let range2 = fold_range(f, range);
             let new = scoped(f, |f| {
                 f.scope().enter(var, &range2);
                 f.stmt(body)
             });
             let same = range2.min.ptr_eq(&range.min) && range2.extent.ptr_eq(&range.extent);
-            if same && new.ptr_eq(body) {
-                return s.clone();
+            match same && new.ptr_eq(body) {
+                true => s.clone(),
+                false => s.with_loop(range2, new),
             }
-            let (var, kind, annotations) = (var.clone(), kind.clone(), annotations.clone());
-            rebuilt(StmtKind::For { var, range: range2, kind, annotations, body: new })
         }
         StmtKind::If { cond, then, otherwise } => {
             let cond2 = f.expr(cond);
@@ -211,17 +257,12 @@ pub fn fold_scoped<F: Scoped + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
                 false => Stmt::seq(new),
             }
         }),
-        StmtKind::Block { .. } => scoped(f, |f| fold_stmt_children(f, s)),
+        StmtKind::Block { block, .. } => scoped(f, |f| {
+            f.scope().enter_block(block);
+            fold_stmt_children(f, s)
+        }),
         _ => fold_stmt_children(f, s),
     }
-}
-
-/// Folds the parts of a block in the scope of its iteration variables.
-pub fn fold_block_scoped<F: Scoped + ?Sized>(f: &mut F, b: &Arc<Block>) -> Arc<Block> {
-    for iter in &b.iters {
-        f.scope().enter(&iter.var, &iter.domain);
-    }
-    fold_block_children(f, b)
 }
 
 /// Most nodes that a pass adds to a function by copies. Copies of loops in copies of loops multiply.

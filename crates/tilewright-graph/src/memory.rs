@@ -16,8 +16,8 @@ use tilewright_analysis::scop::Scop;
 use tilewright_ir::tensor::byte_count;
 use tilewright_ir::{
     Binding, Buffer, Error, Expr, ExprKind, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
-    Lowered, Module, Param, Plan, Port, Result, Slot, Span, Step, Stmt, StmtKind, Tensor,
-    TensorFunc, TensorType, Visit, visit,
+    Lowered, Module, Param, Plan, Port, Result, Slot, Span, Step, Stmt, Tensor, TensorFunc,
+    TensorType, Visit, visit,
 };
 
 use crate::arena::{Block, place};
@@ -404,13 +404,18 @@ impl Touched {
 }
 
 impl Visit for Touched {
-    fn expr(&mut self, e: &Expr) {
-        if let ExprKind::Load(b, _) = e.kind()
-            && let Some(k) = self.by_pointer.get(&b.data).copied()
-            && !self.written[k]
-        {
-            self.read_first[k].get_or_insert(self.span);
+    /// The value is read before the element is written.
+    fn access(&mut self, b: &Buffer, _: &[Expr], write: bool) {
+        match self.by_pointer.get(&b.data).copied() {
+            Some(k) if write => self.written[k] = true,
+            Some(k) if !self.written[k] => {
+                self.read_first[k].get_or_insert(self.span);
+            }
+            _ => {}
         }
+    }
+
+    fn expr(&mut self, e: &Expr) {
         // A pointer that is passed on may be written through.
         if let ExprKind::Var(v) = e.kind()
             && let Some(k) = self.by_pointer.get(v).copied()
@@ -423,12 +428,6 @@ impl Visit for Touched {
     fn stmt(&mut self, s: &Stmt) {
         self.span = s.span().or(self.span);
         visit::walk_stmt(self, s);
-        // The value is read before the element is written.
-        if let StmtKind::Store { buffer, .. } = s.kind()
-            && let Some(k) = self.by_pointer.get(&buffer.data).copied()
-        {
-            self.written[k] = true;
-        }
     }
 }
 

@@ -129,34 +129,21 @@ struct Collect<'a> {
     memories: &'a mut Memories,
 }
 
-impl Collect<'_> {
-    fn access(&mut self, b: &Buffer, write: bool) {
+impl Visit for Collect<'_> {
+    fn access(&mut self, b: &Buffer, _: &[Expr], write: bool) {
         let number = self.memories.number(b);
         if let Some(info) = self.memories.info.get_mut(number) {
             info.cell = info.cell.min(b.dtype().bytes().max(1));
             info.written |= write;
         }
     }
-}
-
-impl Visit for Collect<'_> {
-    fn expr(&mut self, e: &Expr) {
-        if let ExprKind::Load(b, _) = e.kind() {
-            self.access(b, false);
-        }
-        walk_expr(self, e);
-    }
 
     fn stmt(&mut self, s: &Stmt) {
-        match s.kind() {
-            StmtKind::Store { buffer, .. } => self.access(buffer, true),
-            StmtKind::Let { var, value, .. } => {
-                let of = value.as_var().and_then(|v| self.memories.numbers.get(v));
-                if let Some(number) = of.copied() {
-                    self.memories.numbers.insert(var.clone(), number);
-                }
+        if let StmtKind::Let { var, value, .. } = s.kind() {
+            let of = value.as_var().and_then(|v| self.memories.numbers.get(v));
+            if let Some(number) = of.copied() {
+                self.memories.numbers.insert(var.clone(), number);
             }
-            _ => {}
         }
         walk_stmt(self, s);
     }

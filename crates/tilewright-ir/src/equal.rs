@@ -157,20 +157,6 @@ pub fn exprs(a: &Expr, b: &Expr, options: &Equality) -> Check {
     Matcher::new(options).expr(a, b)
 }
 
-/// Compares two expressions under a pairing of their free variables.
-pub fn exprs_with<'a>(
-    a: &Expr,
-    b: &Expr,
-    options: &Equality,
-    pairs: impl IntoIterator<Item = (&'a Var, &'a Var)>,
-) -> Check {
-    let mut m = Matcher::new(options);
-    for (x, y) in pairs {
-        m.vars.define(x, y);
-    }
-    m.expr(a, b)
-}
-
 /// Whether two expressions over the same variables and buffers are equal.
 pub fn same_expr(a: &Expr, b: &Expr) -> bool {
     a.ptr_eq(b) || may_agree(a, b) && exprs(a, b, &Equality::default()).is_ok()
@@ -564,7 +550,6 @@ mod tests {
             expect!["one variable `i` against another variable `i`"],
         );
         assert!(exprs(&i.expr(), &j.expr(), &Equality::default()).is_err());
-        assert!(exprs_with(&i.expr(), &j.expr(), &Equality::default(), [(&i, &j)]).is_ok());
         assert!(same_expr(&(&i + 1), &(&i + 1)));
     }
 

@@ -9,11 +9,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::error::{Error, Result, Span};
-use crate::expr::Expr;
 use crate::func::TensorFunc;
 use crate::module::Module;
 use crate::stmt::{Stmt, StmtKind};
-use crate::visit::{Visit, walk_stmt};
 
 /// A module without blocks.
 #[derive(Clone, Debug)]
@@ -56,22 +54,13 @@ impl Deref for Lowered {
 
 /// The name and the place of the first block of a statement.
 fn first_block(body: &Stmt) -> Option<(Arc<str>, Option<Span>)> {
-    #[derive(Default)]
-    struct First(Option<(Arc<str>, Option<Span>)>);
-    impl Visit for First {
-        fn stmt(&mut self, s: &Stmt) {
-            match s.kind() {
-                _ if self.0.is_some() => {}
-                StmtKind::Block { block, .. } => self.0 = Some((block.name.clone(), s.span())),
-                _ => walk_stmt(self, s),
-            }
+    let mut first = None;
+    body.for_each(|s| {
+        if let (StmtKind::Block { block, .. }, None) = (s.kind(), &first) {
+            first = Some((block.name.clone(), s.span()));
         }
-        // A block is a statement.
-        fn expr(&mut self, _: &Expr) {}
-    }
-    let mut first = First::default();
-    first.stmt(body);
-    first.0
+    });
+    first
 }
 
 #[cfg(test)]

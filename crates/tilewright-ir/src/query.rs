@@ -1,6 +1,7 @@
-//! Questions about what an expression is made of: nodes with a property, variables, loads.
+//! Questions about what an expression is made of: nodes with a property, variables, loads; and
+//! other nodes in the place of some.
 //!
-//! Each walks over the nodes once, also where they are shared, and ends as soon as the answer is
+//! Each question walks over the nodes once, also where they are shared, and ends as soon as the answer is
 //! known. What each node keeps from the time when it was made ([`Expr::effects`],
 //! [`Expr::size`], the variables that it may mention) says where there is nothing to find.
 
@@ -11,7 +12,7 @@ use crate::buffer::Buffer;
 use crate::effects::var_bit;
 use crate::expr::{Expr, ExprKind, Var};
 use crate::stmt::Stmt;
-use crate::visit::{Visit, walk_expr, walk_stmt};
+use crate::visit::{Fold, Visit, fold_expr_children, fold_stmt_children, walk_expr, walk_stmt};
 
 /// Nodes that a walk has met, of those that may be met again. The expressions that it walks over
 /// must live as long as it.
@@ -92,6 +93,17 @@ impl Expr {
         walk(|w| w.expr(self), &mut |e| ControlFlow::Continue(each(e)));
     }
 
+    /// The expression with others in the place of parts for which there is one, outermost first.
+    pub fn replace(&self, with: impl FnMut(&Expr) -> Option<Expr>) -> Expr {
+        struct Replace<F>(F);
+        impl<F: FnMut(&Expr) -> Option<Expr>> Fold for Replace<F> {
+            fn expr(&mut self, e: &Expr) -> Expr {
+                (self.0)(e).unwrap_or_else(|| fold_expr_children(self, e))
+            }
+        }
+        Replace(with).expr(self)
+    }
+
     /// Whether a variable is read, bound inside or not.
     pub fn mentions(&self, v: &Var) -> bool {
         self.mentions_any(std::slice::from_ref(v))
@@ -162,6 +174,21 @@ impl Stmt {
             false => ControlFlow::Continue(true),
         };
         walk(|w| w.stmt(self), &mut look)
+    }
+
+    /// The statement with others in the place of those for which there is one, outermost first;
+    /// expressions stay.
+    pub fn replace(&self, with: impl FnMut(&Stmt) -> Option<Stmt>) -> Stmt {
+        struct Replace<F>(F);
+        impl<F: FnMut(&Stmt) -> Option<Stmt>> Fold for Replace<F> {
+            fn expr(&mut self, e: &Expr) -> Expr {
+                e.clone()
+            }
+            fn stmt(&mut self, s: &Stmt) -> Stmt {
+                (self.0)(s).unwrap_or_else(|| fold_stmt_children(self, s))
+            }
+        }
+        Replace(with).stmt(self)
     }
 }
 

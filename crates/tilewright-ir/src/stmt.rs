@@ -143,6 +143,20 @@ pub struct Region {
     pub ranges: Vec<Range>,
 }
 
+impl Region {
+    /// All of a buffer.
+    pub fn whole(buffer: &Buffer) -> Self {
+        let ranges = buffer.shape.iter().cloned().map(Range::upto).collect();
+        Region { buffer: buffer.clone(), ranges }
+    }
+
+    /// One cell of a buffer.
+    pub fn cell(buffer: &Buffer, indices: &[Expr]) -> Self {
+        let ranges = indices.iter().cloned().map(Range::point).collect();
+        Region { buffer: buffer.clone(), ranges }
+    }
+}
+
 /// A block's iteration variable.
 #[derive(Clone, Debug)]
 pub struct IterVar {
@@ -152,6 +166,13 @@ pub struct IterVar {
     pub domain: Range,
     /// What it stands for.
     pub kind: IterKind,
+}
+
+impl IterVar {
+    /// One that stands for a loop whose iterations are independent of each other.
+    pub fn spatial(var: &Var, domain: Range) -> Self {
+        IterVar { var: var.clone(), domain, kind: IterKind::Spatial }
+    }
 }
 
 /// `buffer` is the part of another buffer that `source` says.
@@ -379,6 +400,11 @@ impl Stmt {
         Self::for_loop(var, Range::upto(extent), ForKind::Serial, body)
     }
 
+    /// Serial loops around a body, outermost first.
+    pub fn nest(loops: impl DoubleEndedIterator<Item = (Var, Range)>, body: Stmt) -> Self {
+        loops.rev().fold(body, |body, (v, range)| Self::for_loop(&v, range, ForKind::Serial, body))
+    }
+
     /// `if cond: then`; just `then` where the condition is the constant true.
     pub fn guard(cond: Expr, then: Stmt) -> Self {
         match cond.is_true() {
@@ -423,6 +449,42 @@ impl Stmt {
             1 => flat.swap_remove(0),
             _ => Self::new(StmtKind::Seq(flat)),
         }
+    }
+
+    /// What a loop, a binding, an allocation, a constant or a view is around.
+    pub fn body(&self) -> Option<&Stmt> {
+        match self.kind() {
+            StmtKind::For { body, .. }
+            | StmtKind::Let { body, .. }
+            | StmtKind::Allocate { body, .. }
+            | StmtKind::Constant { body, .. }
+            | StmtKind::Declare { body, .. } => Some(body),
+            _ => None,
+        }
+    }
+
+    /// The same around another body; what is around none becomes that body.
+    pub fn with_body(&self, new: Stmt) -> Stmt {
+        let mut kind = self.kind().clone();
+        match &mut kind {
+            StmtKind::For { body, .. }
+            | StmtKind::Let { body, .. }
+            | StmtKind::Allocate { body, .. }
+            | StmtKind::Constant { body, .. }
+            | StmtKind::Declare { body, .. } => *body = new,
+            _ => return new,
+        }
+        Stmt::spanned(kind, self.span())
+    }
+
+    /// The same loop over another range, around another body.
+    pub fn with_loop(&self, over: Range, new: Stmt) -> Stmt {
+        let mut kind = self.kind().clone();
+        match &mut kind {
+            StmtKind::For { range, body, .. } => (*range, *body) = (over, new),
+            _ => return new,
+        }
+        Stmt::spanned(kind, self.span())
     }
 
     /// Does nothing.

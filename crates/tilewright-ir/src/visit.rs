@@ -49,6 +49,8 @@ pub trait Visit {
     }
     /// A buffer where it is named by a load, a store or a region.
     fn buffer_use(&mut self, _b: &Buffer) {}
+    /// A load before its indices, or a store after its value.
+    fn access(&mut self, _b: &Buffer, _indices: &[Expr], _write: bool) {}
 }
 
 /// Visits the parts of an expression.
@@ -76,6 +78,7 @@ pub(crate) fn walk_expr_kind<V: Visit + ?Sized>(v: &mut V, kind: &ExprKind) {
         }
         ExprKind::Load(b, indices) => {
             v.buffer_use(b);
+            v.access(b, indices, false);
             indices.iter().for_each(|i| v.expr(i));
         }
         ExprKind::Call(_, args) => args.iter().for_each(|a| v.expr(a)),
@@ -147,6 +150,7 @@ pub(crate) fn walk_stmt_kind<V: Visit + ?Sized>(v: &mut V, kind: &StmtKind) {
             v.buffer_use(buffer);
             indices.iter().for_each(|i| v.expr(i));
             v.expr(value);
+            v.access(buffer, indices, true);
         }
         StmtKind::For { var, range, annotations, body, .. } => {
             walk_range(v, range);
@@ -224,6 +228,10 @@ pub trait Fold {
     fn buffer_use(&mut self, b: &Buffer) -> Buffer {
         b.clone()
     }
+    /// Another cell for a load or a store, in the place of the parts of this one.
+    fn access(&mut self, _b: &Buffer, _indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        None
+    }
 }
 
 /// Folds each element; `None` if none changed.
@@ -292,6 +300,9 @@ pub fn fold_expr_children<F: Fold + ?Sized>(f: &mut F, e: &Expr) -> Expr {
             }
         }
         ExprKind::Load(b, indices) => {
+            if let Some((buffer, indices)) = f.access(b, indices) {
+                return Expr::load(&buffer, indices);
+            }
             let buffer = f.buffer_use(b);
             match (buffer == *b, fold_exprs(f, indices)) {
                 (true, None) => e.clone(),
@@ -415,6 +426,9 @@ pub fn fold_stmt_children<F: Fold + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
     let rebuilt = |kind| Stmt::spanned(kind, s.span());
     match s.kind() {
         StmtKind::Store { buffer, indices, value } => {
+            if let Some((buffer, indices)) = f.access(buffer, indices) {
+                return rebuilt(StmtKind::Store { buffer, indices, value: f.expr(value) });
+            }
             let b = f.buffer_use(buffer);
             let i = fold_exprs(f, indices);
             let v = f.expr(value);

@@ -348,20 +348,7 @@ impl Readable for Attr {
         }))
     }
     fn record(&self) -> Value {
-        match self {
-            Attr::None => Value::None,
-            Attr::Bool(b) => Value::Bool(*b),
-            Attr::Int(v) => Value::Int(*v),
-            Attr::Float(v) => Value::Float(*v),
-            Attr::Str(s) => Value::Str(s.clone()),
-            Attr::Expr(e) => Value::from(e),
-            Attr::List(items) => items.record(),
-            Attr::Map(items) => {
-                let pair =
-                    |k: &Arc<str>, v: &Attr| vec![Value::Str(k.clone()), Readable::record(v)];
-                items.iter().map(|(k, v)| Value::List(pair(k, v))).collect()
-            }
-        }
+        self.into()
     }
 }
 

@@ -103,12 +103,7 @@ fn transform(func: &TensorFunc, block: &BlockRef, lambda: &Lambda) -> Result<Edi
         cursor.stmt.span(),
     );
     let new = Tidy::within(&engine, Vec::new(), vars, Vec::new()).stmt(&new);
-    let new = layout
-        .ranges()
-        .into_iter()
-        .rev()
-        .fold(new, |body, (c, r)| Stmt::for_loop(&c, r, ForKind::Serial, body));
-    Ok((replace_in(func, outer, &new), ()))
+    Ok((replace_in(func, outer, &Stmt::nest(layout.ranges().into_iter(), new)), ()))
 }
 
 /// The loops directly around a block, outermost first, if each stands for one of its variables.

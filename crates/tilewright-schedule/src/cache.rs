@@ -22,7 +22,7 @@
 use std::sync::Arc;
 
 use tilewright_analysis::regions::declared_or_inferred;
-use tilewright_ir::visit::{Subst, accessed, fold_stmt_children, free_vars};
+use tilewright_ir::visit::{Subst, accessed, free_vars};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Fold, ForKind, IterKind, IterVar, Range, Region, Result, Stmt,
     StmtKind, TensorFunc, Var,
@@ -134,11 +134,7 @@ fn scope_body(func: &TensorFunc, scope: Option<&Stmt>) -> Stmt {
         Some(b) => b.body.clone(),
         None => func.body.clone(),
     };
-    while let StmtKind::Allocate { body, .. }
-    | StmtKind::Constant { body, .. }
-    | StmtKind::Declare { body, .. }
-    | StmtKind::Let { body, .. } = at.kind()
-    {
+    while let Some(body) = at.body().filter(|_| as_loop(&at).is_none()) {
         at = body.clone();
     }
     at
@@ -354,10 +350,7 @@ fn cache_read(
         }
         _ => None,
     };
-    let whole = Region {
-        buffer: buffer.clone(),
-        ranges: buffer.shape.iter().cloned().map(Range::upto).collect(),
-    };
+    let whole = Region::whole(&buffer);
     let region = written
         .filter(&holds)
         .or_else(|| of_scope().filter(&holds))
@@ -523,7 +516,10 @@ pub(crate) fn write_place(
     let nodes: Vec<Stmt> =
         std::iter::once(&cursor).chain(&listed).map(|s| s.stmt.clone()).collect();
     // Accesses by others, and by others than the listed consumers, which will read the cache.
-    let but = |s: &Stmt, hidden: &[Stmt]| touches(&Hide(hidden).stmt(s), &buffer);
+    let but = |s: &Stmt, hidden: &[Stmt]| {
+        let shown = s.replace(|s| hidden.iter().any(|n| n.ptr_eq(s)).then(Stmt::nop));
+        touches(&shown, &buffer)
+    };
     let any = |s: &Stmt| but(s, &nodes[..1]) != (false, false);
     let others = |s: &Stmt| but(s, &nodes);
     let found = sequences(&cursor).into_iter().find(|q| q.elements.iter().any(any));
@@ -614,21 +610,6 @@ pub(crate) fn must_write(
             b.name, region.buffer.name
         ))
     })
-}
-
-/// Takes statements out.
-struct Hide<'a>(&'a [Stmt]);
-
-impl Fold for Hide<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        e.clone()
-    }
-    fn stmt(&mut self, s: &Stmt) -> Stmt {
-        match self.0.iter().any(|n| n.ptr_eq(s)) {
-            true => Stmt::nop(),
-            false => fold_stmt_children(self, s),
-        }
-    }
 }
 
 /// Whether a statement comes after another one in the text.

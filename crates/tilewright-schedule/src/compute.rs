@@ -241,9 +241,7 @@ fn compute_at(
     }
     // Then the value is defined for every cell.
     let outside = known_around(&cursor.around[..cursor.around.len() - own.around.len()]);
-    let whole = buffer.shape.iter().cloned().map(Range::upto).collect();
-    let whole = Region { buffer: buffer.clone(), ranges: whole };
-    cover(&Footprint::of(&removed(&own), buffer).writes, &whole, &outside)
+    cover(&Footprint::of(&removed(&own), buffer).writes, &Region::whole(buffer), &outside)
         .map_err(|e| e.context("the buffer must be filled as a whole").at(span))?;
     let free = free_vars(value);
     if let Some(v) = loops.iter().find(|v| free.contains(v)) {
@@ -339,9 +337,7 @@ fn compute_at(
     }
     let moved = Block { reads: None, writes: None, ..(*b).clone() };
     let moved = Stmt::block(new_bindings, inside, moved);
-    let moved =
-        nest.into_iter().rev().fold(moved, |s, (v, r)| Stmt::for_loop(&v, r, ForKind::Serial, s));
-    let moved = Subst::refresh().stmt(&moved);
+    let moved = Subst::refresh().stmt(&Stmt::nest(nest.into_iter(), moved));
     apart(&moved, &around, buffer)?;
     // Not behind the first reader, directly in the loop.
     let elements = elements(inner);

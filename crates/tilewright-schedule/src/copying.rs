@@ -11,8 +11,8 @@ use tilewright_analysis::regions::infer;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{fold_block_children, fold_stmt_children};
 use tilewright_ir::{
-    Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Region, Result, Stmt,
-    StmtKind, TensorFunc, Var,
+    Block, Buffer, Error, Expr, ExprKind, Fold, IterVar, Range, Region, Result, Stmt, TensorFunc,
+    Var,
 };
 
 use crate::cursor::{as_block, as_loop, find};
@@ -76,23 +76,12 @@ impl Fold for Redirect<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         match e.kind() {
             ExprKind::Var(v) if *v == self.from.data => self.to.data.expr(),
-            ExprKind::Load(b, indices) if b == self.from => {
-                let indices = self.moved(indices);
-                Expr::load(self.to, indices)
-            }
             _ => tilewright_ir::visit::fold_expr_children(self, e),
         }
     }
 
-    fn stmt(&mut self, s: &Stmt) -> Stmt {
-        match s.kind() {
-            StmtKind::Store { buffer, indices, value } if buffer == self.from => {
-                let indices = self.moved(indices);
-                let value = self.expr(value);
-                Stmt::spanned(StmtKind::Store { buffer: self.to.clone(), indices, value }, s.span())
-            }
-            _ => fold_stmt_children(self, s),
-        }
+    fn access(&mut self, b: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        (b == self.from).then(|| (self.to.clone(), self.moved(indices)))
     }
 
     fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
@@ -258,11 +247,7 @@ impl Copying {
             let ax = Var::new(format!("ax{k}"), dtype);
             let v = Var::new(format!("v{k}"), dtype);
             let extent = if cropped { &r.extent } else { full };
-            iters.push(IterVar {
-                var: v.clone(),
-                domain: Range::upto(extent.clone()),
-                kind: IterKind::Spatial,
-            });
+            iters.push(IterVar::spatial(&v, Range::upto(extent.clone())));
             let simple = |e: Expr| simplify(&e, &Ranges::default());
             let cell = simple(r.min.clone() + &ax);
             bindings.push(if cropped { ax.expr() } else { cell.clone() });
@@ -276,26 +261,20 @@ impl Copying {
                     });
                 }
             }
-            loops.push((ax, r.extent.clone()));
+            loops.push((ax, Range::upto(r.extent.clone())));
         }
-        let point = |b: &Buffer, at: &[Expr]| Region {
-            buffer: b.clone(),
-            ranges: at.iter().cloned().map(Range::point).collect(),
-        };
         let buffer = &self.region.buffer;
         let ((from, at), (to, there)) = match into_cache {
             true => ((buffer, outside), (&self.cache, inside)),
             false => ((&self.cache, inside), (buffer, outside)),
         };
-        let mut block = Block::new(
-            self.name.clone(),
-            Stmt::store(to, there.clone(), Expr::load(from, at.clone())),
-        );
-        block.iters = iters;
-        block.reads = Some(vec![point(from, &at)]);
-        block.writes = Some(vec![point(to, &there)]);
-        let body = Stmt::block(bindings, predicate, block);
-        loops.iter().rev().fold(body, |body, (ax, extent)| Stmt::serial(ax, extent.clone(), body))
+        let block = Block {
+            iters,
+            reads: Some(vec![Region::cell(from, &at)]),
+            writes: Some(vec![Region::cell(to, &there)]),
+            ..Block::new(self.name.clone(), Stmt::store(to, there, Expr::load(from, at)))
+        };
+        Stmt::nest(loops.into_iter(), Stmt::block(bindings, predicate, block))
     }
 
     /// Whether a cell lies elsewhere in the cache than in the buffer.
@@ -353,15 +332,13 @@ pub(crate) fn hull(s: &Stmt, buffer: &Buffer, write: bool) -> Option<Region> {
 pub(crate) fn join(regions: Vec<Region>) -> Option<Region> {
     let mut all = regions.into_iter();
     let first = all.next()?;
-    let whole = || first.buffer.shape.iter().cloned().map(Range::upto).collect::<Vec<_>>();
     // The inference joins the accesses of a block, so it is asked about a block that has them all.
     let rest: Vec<Region> = all.collect();
     if rest.is_empty() {
         return Some(first);
     }
     let mut block = Block::new("", Stmt::nop());
-    let buffer = first.buffer.clone();
-    let ranges = whole();
+    let whole = Region::whole(&first.buffer);
     let list: Vec<Stmt> = std::iter::once(first.clone())
         .chain(rest)
         .map(|r| {
@@ -372,6 +349,6 @@ pub(crate) fn join(regions: Vec<Region>) -> Option<Region> {
         })
         .collect();
     block.body = Stmt::seq(list);
-    let joined = infer(&block).0.into_iter().find(|r| r.buffer == buffer);
-    Some(joined.unwrap_or(Region { buffer, ranges }))
+    let joined = infer(&block).0.into_iter().find(|r| r.buffer == whole.buffer);
+    Some(joined.unwrap_or(whole))
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::visit::{fold_stmt_children, walk_stmt};
-use tilewright_ir::{Block, Expr, Fold, Range, Stmt, StmtKind, TensorFunc, Var, Visit};
+use tilewright_ir::visit::walk_stmt;
+use tilewright_ir::{Block, Expr, Range, Stmt, StmtKind, TensorFunc, Var, Visit};
 
 /// A statement of a function, with the statements around it.
 #[derive(Clone, Debug)]
@@ -57,25 +57,16 @@ pub fn find(body: &Stmt, wanted: impl Fn(&Stmt) -> bool) -> Vec<Cursor> {
 
 /// Puts `new` in the place of `old` (the same node in memory) everywhere in `body`.
 pub fn replace(body: &Stmt, old: &Stmt, new: &Stmt) -> Stmt {
-    struct Replace<'a>(&'a Stmt, &'a Stmt);
-    impl Fold for Replace<'_> {
-        fn expr(&mut self, e: &Expr) -> Expr {
-            e.clone()
-        }
-        fn stmt(&mut self, s: &Stmt) -> Stmt {
-            if s.ptr_eq(self.0) { self.1.clone() } else { fold_stmt_children(self, s) }
-        }
-    }
-    Replace(old, new).stmt(body)
+    body.replace(|s| s.ptr_eq(old).then(|| new.clone()))
 }
 
 /// [`replace`] in a function.
-pub fn replace_in(func: &TensorFunc, old: &Stmt, new: &Stmt) -> TensorFunc {
+pub(crate) fn replace_in(func: &TensorFunc, old: &Stmt, new: &Stmt) -> TensorFunc {
     TensorFunc { body: replace(&func.body, old, new), ..func.clone() }
 }
 
 /// The block of a block statement.
-pub fn as_block(s: &Stmt) -> Option<&Arc<Block>> {
+pub(crate) fn as_block(s: &Stmt) -> Option<&Arc<Block>> {
     match s.kind() {
         StmtKind::Block { block, .. } => Some(block),
         _ => None,
@@ -87,22 +78,5 @@ pub fn as_loop(s: &Stmt) -> Option<(&Var, &Range, &Stmt)> {
     match s.kind() {
         StmtKind::For { var, range, body, .. } => Some((var, range, body)),
         _ => None,
-    }
-}
-
-/// The same loop around another body.
-pub fn with_body(s: &Stmt, new_body: Stmt) -> Stmt {
-    match s.kind() {
-        StmtKind::For { var, range, kind, annotations, .. } => Stmt::spanned(
-            StmtKind::For {
-                var: var.clone(),
-                range: range.clone(),
-                kind: kind.clone(),
-                annotations: annotations.clone(),
-                body: new_body,
-            },
-            s.span(),
-        ),
-        _ => new_body,
     }
 }

@@ -20,6 +20,7 @@
 
 use tilewright_analysis::index::{Ranges, simplify, simplify_indices};
 use tilewright_ir::interval::Interval;
+use tilewright_ir::linear::Linear;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt,
@@ -133,7 +134,7 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
     };
     let fill = Stmt::block(bindings.clone(), predicate.clone(), fill);
     let loops = nest.iter().filter(|s| as_loop(s).is_some());
-    let fill = loops.rev().fold(fill, |body, s| crate::cursor::with_body(s, body));
+    let fill = loops.rev().fold(fill, |body, s| s.with_body(body));
     let fill = Subst::refresh().stmt(&fill);
 
     // The copy: each variable from its lower bound.
@@ -197,15 +198,13 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
         Stmt::block(new_bindings, inner_predicate, copy).kind().clone(),
         cursor.stmt.span(),
     );
-    let copy = own_nest.iter().rev().fold(copy, |body, s| match s.kind() {
-        StmtKind::For { var, range, kind, annotations, .. } => {
+    let copy = own_nest.iter().rev().fold(copy, |body, s| match as_loop(s) {
+        Some((var, range, _)) => {
             let extent = extents.iter().find(|(v, _)| v == var);
             let extent = extent.map_or_else(|| range.extent.clone(), |(_, e)| e.clone());
-            let range = Range { min: range.min.clone(), extent };
-            let (var, kind, annotations) = (var.clone(), kind.clone(), annotations.clone());
-            Stmt::spanned(StmtKind::For { var, range, kind, annotations, body }, s.span())
+            s.with_loop(Range { min: range.min.clone(), extent }, body)
         }
-        _ => body,
+        None => body,
     });
     let rest = crate::cursor::replace(&outer.stmt, &element, &copy);
     let new = replace_in(func, &outer.stmt, &Stmt::seq([fill, rest]));
@@ -285,48 +284,22 @@ fn box_of(cond: &Expr, iters: &[IterVar]) -> Result<Vec<Option<Bounds>>> {
 fn bound_of(e: &Expr, iters: &[IterVar]) -> Option<(usize, Option<i64>, Option<i64>)> {
     let ExprKind::Binary(op, a, b) = e.kind() else { return None };
     let k = iters.iter().position(|i| a.mentions(&i.var) || b.mentions(&i.var))?;
-    let var = &iters[k].var;
-    let ((ka, ca), (kb, cb)) = (linear(a, var)?, linear(b, var)?);
     // Brought to `factor * var + constant >= 0`.
-    let (factor, constant) = match op {
-        BinOp::Ge => (ka.checked_sub(kb)?, ca.checked_sub(cb)?),
-        BinOp::Gt => (ka.checked_sub(kb)?, ca.checked_sub(cb)?.checked_sub(1)?),
-        BinOp::Le => (kb.checked_sub(ka)?, cb.checked_sub(ca)?),
-        BinOp::Lt => (kb.checked_sub(ka)?, cb.checked_sub(ca)?.checked_sub(1)?),
+    let (greater, less, apart) = match op {
+        BinOp::Ge => (a, b, 0),
+        BinOp::Gt => (a, b, 1),
+        BinOp::Le => (b, a, 0),
+        BinOp::Lt => (b, a, 1),
         _ => return None,
     };
-    match factor {
-        f if f > 0 => {
-            let first = constant.checked_neg()?.checked_add(f - 1)?.div_euclid(f);
-            Some((k, Some(first), None))
-        }
-        f if f < 0 => {
-            let last = constant.div_euclid(f.checked_neg()?);
-            Some((k, None, Some(last.checked_add(1)?)))
-        }
-        _ => None,
-    }
-}
-
-/// Factor and constant of an expression that is affine in one variable and has no other.
-fn linear(e: &Expr, var: &Var) -> Option<(i64, i64)> {
-    match e.kind() {
-        ExprKind::Int(c) => Some((0, *c)),
-        ExprKind::Var(v) if v == var => Some((1, 0)),
-        ExprKind::Cast(a) if e.dtype().bits >= a.dtype().bits && e.dtype().is_int() => {
-            linear(a, var)
-        }
-        ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul), a, b) => {
-            let ((ka, ca), (kb, cb)) = (linear(a, var)?, linear(b, var)?);
-            match op {
-                BinOp::Add => Some((ka.checked_add(kb)?, ca.checked_add(cb)?)),
-                BinOp::Sub => Some((ka.checked_sub(kb)?, ca.checked_sub(cb)?)),
-                _ if ka == 0 => Some((ca.checked_mul(kb)?, ca.checked_mul(cb)?)),
-                _ if kb == 0 => Some((cb.checked_mul(ka)?, cb.checked_mul(ca)?)),
-                _ => None,
-            }
-        }
-        _ => None,
+    let form = Linear::of(greater)?.plus(&Linear::of(less)?, -1)?;
+    let [(atom, factor)] = &form.terms[..] else { return None };
+    let constant = form.constant - apart;
+    let number = |v: i128| i64::try_from(v).ok();
+    match (atom.as_var() == Some(&iters[k].var), *factor > 0) {
+        (false, _) => None,
+        (_, true) => Some((k, Some(number((factor - 1 - constant).div_euclid(*factor))?), None)),
+        (_, false) => Some((k, None, Some(number(constant.div_euclid(-factor) + 1)?))),
     }
 }
 

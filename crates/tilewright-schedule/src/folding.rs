@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use tilewright_analysis::index::same_all;
 use tilewright_analysis::regions::infer;
-use tilewright_ir::visit::{Subst, fold_expr_children, fold_stmt_children, free_vars};
+use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
 use tilewright_ir::{
     Block, Buffer, Expr, ExprKind, Fold, ForKind, IterKind, IterVar, Range, Stmt, StmtKind,
     TensorFunc, Var,
@@ -298,19 +298,13 @@ struct Stores<'a> {
 
 impl Stores<'_> {
     fn value(&mut self, value: &Expr) -> Expr {
-        struct Own<'a>(&'a Padding<'a>, &'a [Expr], &'a [Expr]);
-        impl Fold for Own<'_> {
-            fn expr(&mut self, e: &Expr) -> Expr {
-                match e.kind() {
-                    ExprKind::Load(b, at) if b == self.0.old && same_all(at, self.1) => {
-                        Expr::load(self.0.new, self.2.to_vec())
-                    }
-                    _ => fold_expr_children(self, e),
-                }
-            }
-        }
         let p = self.padding;
-        let value = Own(p, self.indices, self.cells).expr(&self.to_loops.expr(value));
+        let value = self.to_loops.expr(value).replace(|e| match e.kind() {
+            ExprKind::Load(b, at) if b == p.old && same_all(at, self.indices) => {
+                Some(Expr::load(p.new, self.cells.to_vec()))
+            }
+            _ => None,
+        });
         let value = self.back.expr(&value);
         let padding = &p.known.padding;
         let data = vec![!padding.clone()];

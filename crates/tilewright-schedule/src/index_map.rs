@@ -120,7 +120,7 @@ impl IndexMap {
     ///
     /// # Errors
     /// Those of [`IndexMap::bind`].
-    pub fn bind_over(lambda: &Lambda, ranges: &[(DType, Range)]) -> Result<IndexMap> {
+    pub(crate) fn bind_over(lambda: &Lambda, ranges: &[(DType, Range)]) -> Result<IndexMap> {
         let dtypes: Vec<DType> = ranges.iter().map(|(t, _)| *t).collect();
         let map = IndexMap::bind(lambda, &dtypes)?;
         match map.stays(ranges) {

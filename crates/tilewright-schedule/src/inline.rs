@@ -17,7 +17,7 @@ use tilewright_ir::visit::{
     Subst, fold_block_children, fold_expr_children, fold_stmt_children, free_vars, walk_expr,
 };
 use tilewright_ir::{
-    Block, Buffer, CallTarget, Error, Expr, ExprKind, Fold, IterKind, Range, Region, Result, Stmt,
+    Block, Buffer, CallTarget, Error, Expr, ExprKind, Fold, IterKind, Region, Result, Stmt,
     StmtKind, TensorFunc, Var, Visit,
 };
 
@@ -250,13 +250,6 @@ pub(crate) fn cursor_in(body: &Stmt, s: &Stmt) -> Result<Cursor> {
         .ok_or_else(|| Error::internal("a block is not in its scope"))
 }
 
-fn whole(buffer: &Buffer) -> Region {
-    Region {
-        buffer: buffer.clone(),
-        ranges: buffer.shape.iter().cloned().map(Range::upto).collect(),
-    }
-}
-
 /// Values that the loops of a scope have do not exist elsewhere.
 fn check_vars(st: &Stage) -> Result<()> {
     let free = free_vars(&st.value);
@@ -295,7 +288,7 @@ fn compute_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     let own = cursor_in(&body, &st.cursor.stmt)?;
     let known = known_around(&st.cursor.around[..st.cursor.around.len() - own.around.len()]);
     only_writer(&body, &st, &own)?;
-    cover(&Footprint::of(&body, &st.buffer).writes, &whole(&st.buffer), &known)
+    cover(&Footprint::of(&body, &st.buffer).writes, &Region::whole(&st.buffer), &known)
         .map_err(|e| e.context("the buffer must be filled as a whole").at(span))?;
     let readers = users(&body, &st.buffer, |(r, _)| r);
     if readers.is_empty() {
@@ -597,7 +590,7 @@ fn producer_of(
     let outside = consumer.cursor.around.len() - own.around.len();
     let known = known_around(&consumer.cursor.around[..outside]);
     let cells = Footprint::of(body, buffer);
-    let all = whole(buffer);
+    let all = Region::whole(buffer);
     cover(&cells.writes, &all, &known)
         .map_err(|e| e.context(format!("the block `{}` must fill the buffer", b.name)))?;
     cover(&cells.reads, &all, &known).map_err(|e| {

@@ -19,7 +19,7 @@ use tilewright_ir::{
 };
 use tilewright_sets::{AccessRelation, Domain, Engine};
 
-use crate::cursor::{Cursor, as_block, as_loop, find, replace_in, with_body};
+use crate::cursor::{Cursor, as_block, as_loop, find, replace_in};
 use crate::index_map::IndexMap;
 use crate::loops::guard_blocks;
 use crate::primitive::primitives;
@@ -253,7 +253,7 @@ fn fission(func: &TensorFunc, l: &LoopRef, at: usize) -> Result<Edited<(LoopRef,
     let new_var = var.fresh();
     copy.vars.insert(var.clone(), new_var.expr());
     let head = Stmt::for_loop(&new_var, range.clone(), ForKind::Serial, copy.stmt(&first));
-    let new = Stmt::seq([head, with_body(&cursor.stmt, rest)]);
+    let new = Stmt::seq([head, cursor.stmt.with_body(rest)]);
     let part = |var| LoopRef { func: l.func.clone(), var };
     let out = (part(new_var), part(var.clone()));
     Ok((replace_in(func, &cursor.stmt, &new), out))

@@ -8,7 +8,7 @@
 use tilewright_analysis::dependence::{accesses, keeps_order};
 use tilewright_analysis::domain::sizes;
 use tilewright_ir::stmt::MAX_NESTING;
-use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
+use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Attrs, DType, Error, Expr, Fold, ForKind, IterKind, Range, Result, Stmt, StmtKind, TensorFunc,
     Var, extent,
@@ -16,7 +16,7 @@ use tilewright_ir::{
 use tilewright_sets::{Engine, Proof};
 
 use crate::argument::{BlockOrLoop, InFunction};
-use crate::cursor::{Cursor, as_block, as_loop, replace_in, with_body};
+use crate::cursor::{Cursor, as_block, as_loop, replace_in};
 use crate::loop_layout::around;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, loop_cursor};
@@ -265,34 +265,15 @@ fn covers(
 /// Puts a condition around everything that happens in a statement: into the predicates of its
 /// outermost blocks, and as an `if` around what is outside of blocks.
 pub(crate) fn guard_blocks(stmt: &Stmt, cond: &Expr) -> Stmt {
-    struct Guard<'a>(&'a Expr);
-    impl Fold for Guard<'_> {
-        fn expr(&mut self, e: &Expr) -> Expr {
-            e.clone()
+    stmt.replace(|s| match s.kind() {
+        StmtKind::Block { bindings, predicate, block } => {
+            let predicate = predicate.clone().and(cond);
+            let (bindings, block) = (bindings.clone(), block.clone());
+            Some(Stmt::spanned(StmtKind::Block { bindings, predicate, block }, s.span()))
         }
-        fn stmt(&mut self, s: &Stmt) -> Stmt {
-            match s.kind() {
-                StmtKind::Block { bindings, predicate, block } => {
-                    let predicate = predicate.clone().and(self.0);
-                    let (bindings, block) = (bindings.clone(), block.clone());
-                    Stmt::spanned(StmtKind::Block { bindings, predicate, block }, s.span())
-                }
-                StmtKind::For { .. }
-                | StmtKind::If { .. }
-                | StmtKind::Let { .. }
-                | StmtKind::Seq(_)
-                | StmtKind::Allocate { .. }
-                | StmtKind::Constant { .. }
-                | StmtKind::Declare { .. }
-                    if has_block(s) =>
-                {
-                    fold_stmt_children(self, s)
-                }
-                _ => Stmt::guard(self.0.clone(), s.clone()),
-            }
-        }
-    }
-    Guard(cond).stmt(stmt)
+        _ if has_block(s) => None,
+        _ => Some(Stmt::guard(cond.clone(), s.clone())),
+    })
 }
 
 fn has_block(s: &Stmt) -> bool {
@@ -356,11 +337,7 @@ fn fuse(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
 fn outer_blocks(stmt: &Stmt) -> Result<Vec<Stmt>, Stmt> {
     match stmt.kind() {
         StmtKind::Block { .. } => Ok(vec![stmt.clone()]),
-        StmtKind::For { body, .. }
-        | StmtKind::Let { body, .. }
-        | StmtKind::Allocate { body, .. }
-        | StmtKind::Constant { body, .. }
-        | StmtKind::Declare { body, .. } => outer_blocks(body),
+        _ if let Some(body) = stmt.body() => outer_blocks(body),
         StmtKind::If { then, otherwise, .. } => {
             let mut blocks = outer_blocks(then)?;
             if let Some(o) = otherwise {
@@ -467,6 +444,6 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited> {
     let domain = nest.iter().filter_map(as_loop).fold(around, |d, (v, r, _)| d.with_var(v, r));
     keeps_order(&domain, &accesses(&inside, &domain)?, &vars, (&order(&nest), &order(&new)))
         .map_err(|e| e.at(outer.span()))?;
-    let stmt = new.iter().rev().fold(inside, |body, s| with_body(s, body));
+    let stmt = new.iter().rev().fold(inside, |body, s| s.with_body(body));
     Ok((replace_in(func, &outer, &stmt), ()))
 }

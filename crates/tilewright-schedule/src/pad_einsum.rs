@@ -217,10 +217,7 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
         let axis = axes.iter().zip(bindings).find(|(_, e)| e.as_var() == Some(v));
         let extent =
             axis.map_or_else(|| range.extent.clone(), |(a, _)| a.padded.clone().cast(v.dtype()));
-        let StmtKind::For { kind, annotations, .. } = s.kind() else { continue };
-        let range = Range { min: range.min.clone(), extent };
-        let (var, kind, annotations) = (v.clone(), kind.clone(), annotations.clone());
-        nest = Stmt::spanned(StmtKind::For { var, range, kind, annotations, body: nest }, s.span());
+        nest = s.with_loop(Range { min: range.min.clone(), extent }, nest);
     }
     stmts.push(nest);
     stmts.extend(back);
@@ -422,25 +419,15 @@ fn copy_block(
         })
         .collect();
     let at: Vec<Expr> = axes.iter().map(|(_, v, _)| v.expr()).collect();
-    let point = |b: &Buffer| Region {
-        buffer: b.clone(),
-        ranges: at.iter().cloned().map(Range::point).collect(),
-    };
     let (from, value) = value(&at);
     let mut block = Block::new(name, Stmt::store(to, at.clone(), value));
-    block.reads = Some(vec![point(&from)]);
-    block.writes = Some(vec![point(to)]);
-    block.iters = axes
-        .iter()
-        .map(|(_, v, e)| IterVar {
-            var: v.clone(),
-            domain: Range::upto(e.clone()),
-            kind: IterKind::Spatial,
-        })
-        .collect();
+    block.reads = Some(vec![Region::cell(&from, &at)]);
+    block.writes = Some(vec![Region::cell(to, &at)]);
+    let range = |e: &Expr| Range::upto(e.clone());
+    block.iters = axes.iter().map(|(_, v, e)| IterVar::spatial(v, range(e))).collect();
     let bindings = axes.iter().map(|(i, ..)| i.expr()).collect();
-    let body = Stmt::block(bindings, when, block);
-    axes.iter().rev().fold(body, |body, (i, _, e)| Stmt::serial(i, e.clone(), body))
+    let loops = axes.iter().map(|(i, _, e)| (i.clone(), range(e)));
+    Stmt::nest(loops, Stmt::block(bindings, when, block))
 }
 
 /// Other buffers at the same indices.

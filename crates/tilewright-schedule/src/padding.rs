@@ -14,8 +14,8 @@ use tilewright_ir::demand::{Demand, demand};
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, Intrin, IterKind,
-    IterVar, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
+    Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, Intrin, IterVar, Param, Result,
+    Stmt, StmtKind, TensorFunc, Var, Visit, extent,
 };
 use tilewright_sets::{Engine, Proof};
 
@@ -92,13 +92,9 @@ pub(crate) fn pad_value(
 }
 
 fn int_constant(v: i128, dtype: DType) -> Result<Expr> {
-    let fits = match (dtype.min_int(), dtype.max_int()) {
-        (Some(lo), Some(hi)) => (lo..=hi).contains(&v),
-        _ => dtype.is_float(),
-    };
-    match fits {
-        true if dtype.is_float() => Ok(Expr::float(v as f64, dtype)),
-        true => Ok(Expr::int(v as i64, dtype)),
+    match dtype.is_float() {
+        true => Ok(Expr::float(v as f64, dtype)),
+        false if extent::holds(dtype, v) => Ok(Expr::int(v as i64, dtype)),
         false => Err(Error::refused(format!("the pad value {v} does not fit {dtype}"))),
     }
 }
@@ -309,8 +305,7 @@ impl Padding<'_> {
             .ranges()
             .into_iter()
             .map(|(c, domain)| {
-                let var = Var::new(format!("v_{}", c.name()), c.dtype());
-                IterVar { var, domain, kind: IterKind::Spatial }
+                IterVar::spatial(&Var::new(format!("v_{}", c.name()), c.dtype()), domain)
             })
             .collect();
         let at: Vec<Expr> = iters.iter().map(|i| i.var.expr()).collect();
@@ -318,12 +313,7 @@ impl Padding<'_> {
         let body = body(&mut to_iters, at);
         let block = Block { iters, ..Block::new(name, body) };
         let bindings = cells.iter().map(Var::expr).collect();
-        self.loops(Stmt::block(bindings, predicate, block))
-    }
-
-    fn loops(&self, body: Stmt) -> Stmt {
-        let loops = self.layout.ranges().into_iter().rev();
-        loops.fold(body, |body, (c, r)| Stmt::for_loop(&c, r, ForKind::Serial, body))
+        Stmt::nest(self.layout.ranges().into_iter(), Stmt::block(bindings, predicate, block))
     }
 
     /// The function, whose accesses have the new layout already, with a nest that writes the

@@ -16,7 +16,7 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 
 use crate::cache::the_block;
-use crate::cursor::{Cursor, as_loop, replace_in};
+use crate::cursor::{Cursor, as_loop, replace, replace_in};
 use crate::loop_layout::around;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, fresh_block_name, loop_cursor, with_block};
@@ -105,19 +105,7 @@ fn decompose(
             return Err(refuse(format!("the initialisation of `{}` is not one store", b.name)));
         }
     };
-    struct Without<'a>(&'a Stmt);
-    impl Fold for Without<'_> {
-        fn expr(&mut self, e: &Expr) -> Expr {
-            e.clone()
-        }
-        fn stmt(&mut self, s: &Stmt) -> Stmt {
-            match s.ptr_eq(self.0) {
-                true => Stmt::nop(),
-                false => tilewright_ir::visit::fold_stmt_children(self, s),
-            }
-        }
-    }
-    if touches(&Without(&cursor.stmt).stmt(&outer.stmt), &target) != (false, false) {
+    if touches(&replace(&outer.stmt, &cursor.stmt, &Stmt::nop()), &target) != (false, false) {
         return Err(refuse(format!(
             "the loop `{}` holds more that uses `{}`, which would find it initialised too early",
             l.var.name(),
@@ -255,7 +243,7 @@ impl First {
         First(Subst::vars(mins))
     }
 
-    pub fn expr_at(&mut self, e: &Expr) -> Expr {
+    pub(crate) fn expr_at(&mut self, e: &Expr) -> Expr {
         simplify(&self.0.expr(e), &Ranges::default())
     }
 }

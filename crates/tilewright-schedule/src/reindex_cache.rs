@@ -18,10 +18,10 @@
 
 use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{Subst, accessed, free_vars};
+use tilewright_ir::visit::{Subst, accessed, free_vars, walk_block};
 use tilewright_ir::{
-    Block, Buffer, DType, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Region, Result,
-    Stmt, StmtKind, TensorFunc, Var,
+    Block, Buffer, DType, Error, Expr, Fold, IterKind, IterVar, Range, Region, Result, Stmt,
+    StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_sets::Engine;
 
@@ -30,9 +30,10 @@ use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{must_write, read_place, scope_or_own, write_place};
 use crate::copying::{Change, InsertionPoint};
 use crate::cursor::{Cursor, as_loop};
+use crate::index_map::IndexMap;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, fresh_block_name};
-use crate::trace::{BlockRef, Lambda, LambdaItem};
+use crate::trace::{BlockRef, Lambda};
 use tilewright_analysis::footprint::{Footprint, known_around, uses_pointer, view_of};
 
 primitives! {
@@ -143,7 +144,7 @@ fn one_cell(b: &Block, buffer: &Buffer, side: Side) -> Result<Vec<Expr>> {
     }
     let at: Vec<Expr> = region.ranges.into_iter().map(|r| r.min).collect();
     let mut seen = Seen { buffer, at: &at, other: false };
-    seen.block(&std::sync::Arc::new(b.clone()));
+    walk_block(&mut seen, b);
     if seen.other { Err(several()) } else { Ok(at) }
 }
 
@@ -207,48 +208,28 @@ struct Seen<'a> {
     other: bool,
 }
 
-impl Seen<'_> {
-    fn look(&mut self, buffer: &Buffer, indices: &[Expr]) {
+impl Visit for Seen<'_> {
+    fn access(&mut self, buffer: &Buffer, indices: &[Expr], _: bool) {
         let same = indices.iter().zip(self.at).all(|(a, b)| same_expr(a, b));
         self.other |= buffer == self.buffer && !same;
     }
-}
-
-impl Fold for Seen<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        if let ExprKind::Load(b, indices) = e.kind() {
-            self.look(b, indices);
-        }
-        tilewright_ir::visit::fold_expr_children(self, e)
-    }
-    fn stmt(&mut self, s: &Stmt) -> Stmt {
-        match s.kind() {
-            StmtKind::Store { buffer, indices, .. } => self.look(buffer, indices),
-            // Inside another block the indices are in other variables.
-            StmtKind::Block { .. } => self.other = true,
-            _ => {}
-        }
-        tilewright_ir::visit::fold_stmt_children(self, s)
+    /// Inside another block the indices are in other variables.
+    fn block(&mut self, _: &Block) {
+        self.other = true;
     }
 }
 
 /// The map over the block's iteration variables.
 fn bind(b: &Block, map: &Lambda) -> Result<Vec<Expr>> {
     let types: Vec<DType> = b.iters.iter().map(|i| i.var.dtype()).collect();
-    let body = map.bind(&types)?;
-    let mut subst =
-        Subst::vars(body.params.iter().zip(&b.iters).map(|(p, i)| (p.clone(), i.var.expr())));
-    let dtype = types.first().copied().unwrap_or(DType::I32);
-    body.items
-        .into_iter()
-        .map(|item| match item {
-            LambdaItem::Expr(e) => Ok(subst.expr(&e)),
-            LambdaItem::Number(x) if x.fract() == 0.0 && x.abs() < 1e9 => {
-                Ok(Expr::int(x as i64, dtype))
-            }
-            _ => Err(Error::refused("an index map gives whole numbers")),
-        })
-        .collect()
+    let map = IndexMap::bind(map, &types)?;
+    match map.separators.is_empty() {
+        true => {
+            let vars: Vec<Expr> = b.iters.iter().map(|i| i.var.expr()).collect();
+            Ok(map.apply(&vars))
+        }
+        false => Err(Error::refused("the cache has no axis separators")),
+    }
 }
 
 /// The shape of the cache; refuses a map that does not fit the cells one to one.
@@ -356,24 +337,19 @@ fn copy_block(
     for (i, e) in b.iters.iter().zip(bindings).filter(|(i, _)| used(i)) {
         let var = i.var.fresh();
         inside.vars.insert(i.var.clone(), var.expr());
-        iters.push(IterVar { var, domain: i.domain.clone(), kind: IterKind::Spatial });
+        iters.push(IterVar::spatial(&var, i.domain.clone()));
         new_bindings.push(outside.expr(e));
     }
-    let mut point = |(buffer, at): (&Buffer, &[Expr])| Region {
-        buffer: buffer.clone(),
-        ranges: at.iter().map(|e| Range::point(inside.expr(e))).collect(),
+    let mut own = |at: &[Expr]| at.iter().map(|e| inside.expr(e)).collect::<Vec<_>>();
+    let (at, there) = (own(from.1), own(to.1));
+    let block = Block {
+        iters,
+        reads: Some(vec![Region::cell(from.0, &at)]),
+        writes: Some(vec![Region::cell(to.0, &there)]),
+        ..Block::new(name, Stmt::store(to.0, there, Expr::load(from.0, at)))
     };
-    let (from, to) = (point(from), point(to));
-    let index = |r: &Region| r.ranges.iter().map(|r| r.min.clone()).collect::<Vec<_>>();
-    let store = Stmt::store(&to.buffer, index(&to), Expr::load(&from.buffer, index(&from)));
-    let mut block = Block::new(name, store);
-    block.iters = iters;
-    block.reads = Some(vec![from]);
-    block.writes = Some(vec![to]);
     let body = Stmt::block(new_bindings, outside.expr(predicate), block);
-    Ok(new_loops.into_iter().rev().fold(body, |body, (v, range)| {
-        Stmt::for_loop(&v, range, tilewright_ir::ForKind::Serial, body)
-    }))
+    Ok(Stmt::nest(new_loops.into_iter(), body))
 }
 
 /// Accesses of the buffer, all at one cell, go to the cell of the cache.
@@ -384,21 +360,8 @@ struct ToCache<'a> {
 }
 
 impl Fold for ToCache<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        match e.kind() {
-            ExprKind::Load(b, _) if b == self.from => Expr::load(self.to, self.indices.to_vec()),
-            _ => tilewright_ir::visit::fold_expr_children(self, e),
-        }
-    }
-    fn stmt(&mut self, s: &Stmt) -> Stmt {
-        match s.kind() {
-            StmtKind::Store { buffer, value, .. } if buffer == self.from => {
-                let (buffer, indices) = (self.to.clone(), self.indices.to_vec());
-                let value = self.expr(value);
-                Stmt::spanned(StmtKind::Store { buffer, indices, value }, s.span())
-            }
-            _ => tilewright_ir::visit::fold_stmt_children(self, s),
-        }
+    fn access(&mut self, b: &Buffer, _: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        (b == self.from).then(|| (self.to.clone(), self.indices.to_vec()))
     }
     fn block(&mut self, b: &std::sync::Arc<Block>) -> std::sync::Arc<Block> {
         let mut new = (**b).clone();

@@ -229,10 +229,6 @@ impl Fold for Folded {
 impl Fold for Relayout<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         match e.kind() {
-            ExprKind::Load(b, indices) if b == self.old => {
-                let indices: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
-                Expr::load(self.new, self.indices(&indices))
-            }
             ExprKind::Var(v) if *v == self.old.data => {
                 self.fail(Error::refused(format!(
                     "the pointer of `{}` is used, so that its accesses are not all known",
@@ -244,16 +240,16 @@ impl Fold for Relayout<'_> {
         }
     }
 
+    fn access(&mut self, b: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        (b == self.old).then(|| {
+            let indices: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
+            (self.new.clone(), self.indices(&indices))
+        })
+    }
+
     fn stmt(&mut self, s: &Stmt) -> Stmt {
         let depth = self.ranges.len();
         let out = match s.kind() {
-            StmtKind::Store { buffer, indices, value } if buffer == self.old => {
-                let indices: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
-                let indices = self.indices(&indices);
-                let value = self.expr(value);
-                let buffer = self.new.clone();
-                Stmt::spanned(StmtKind::Store { buffer, indices, value }, s.span())
-            }
             StmtKind::For { var, range, .. } => {
                 self.ranges.push((var.clone(), range.clone()));
                 fold_stmt_children(self, s)
@@ -335,7 +331,7 @@ impl Relayout<'_> {
                 for (at, r) in from.iter().flatten().enumerate().filter(|(_, r)| of_old(r)) {
                     let moved = self.region(r);
                     let seen = || found.iter().find(|r| r.buffer == *self.new).cloned();
-                    let region = moved.or_else(seen).unwrap_or_else(|| whole(self.new));
+                    let region = moved.or_else(seen).unwrap_or_else(|| Region::whole(self.new));
                     to.insert(at.min(to.len()), region);
                 }
             };
@@ -343,12 +339,6 @@ impl Relayout<'_> {
         back(&b.writes, &mut new.writes, &writes);
         Arc::new(new)
     }
-}
-
-/// All of a buffer.
-pub(crate) fn whole(buffer: &Buffer) -> Region {
-    let ranges = buffer.shape.iter().map(|e| Range::upto(e.clone())).collect();
-    Region { buffer: buffer.clone(), ranges }
 }
 
 /// Simplifies the indices, bounds, bindings and conditions in which one of some variables occurs,
@@ -429,12 +419,11 @@ impl Fold for Tidy<'_> {
                 then: self.stmt(then),
                 otherwise: otherwise.as_ref().map(|o| self.stmt(o)),
             }),
-            StmtKind::For { var, range, kind, annotations, body } => {
+            StmtKind::For { var, range, body, .. } => {
                 let range = self.range(range);
                 self.ranges.push((var.clone(), range.clone()));
                 let body = self.stmt(body);
-                let (var, kind, annotations) = (var.clone(), kind.clone(), annotations.clone());
-                rebuilt(StmtKind::For { var, range, kind, annotations, body })
+                s.with_loop(range, body)
             }
             StmtKind::Block { bindings, predicate, block } => {
                 let bindings = self.all(bindings);

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use tilewright_analysis::footprint::known_around;
 use tilewright_ir::update::{Combine, is_cell, update};
-use tilewright_ir::visit::{Subst, fold_expr_children, free_vars};
+use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, ForKind, IterKind, IterVar, Range, Result,
     Stmt, StmtKind, TensorFunc, Var,
@@ -27,7 +27,7 @@ use tilewright_sets::{Engine, Proof};
 
 use crate::cache::the_block;
 use crate::copying::Change;
-use crate::cursor::{Cursor, as_block, as_loop, find, with_body};
+use crate::cursor::{Cursor, as_block, as_loop, find};
 use crate::inline::removed;
 use crate::primitive::primitives;
 use crate::reduction::{First, check_once};
@@ -325,7 +325,10 @@ fn factored(
         gone.vars.insert(i.var.clone(), value.cast(i.var.dtype()));
     }
     let indices = with_axis(r.indices, at, &own);
-    let value = Instead { from: r.buffer, to: Expr::load(partial, indices.clone()) }.expr(r.value);
+    let value = r.value.replace(|e| match e.kind() {
+        ExprKind::Load(b, _) if b == r.buffer => Some(Expr::load(partial, indices.clone())),
+        _ => None,
+    });
     let block = Block {
         name: name.clone(),
         iters,
@@ -337,7 +340,7 @@ fn factored(
         ..Block::new("", Stmt::nop())
     };
     let body = Stmt::block(bindings, r.predicate.clone(), block);
-    let nest = r.loops.iter().rev().fold(body, |body, s| with_body(s, body));
+    let nest = r.loops.iter().rev().fold(body, |body, s| s.with_body(body));
     Ok(Subst::refresh().stmt(&nest))
 }
 
@@ -385,19 +388,4 @@ fn combined(
         _ => body,
     });
     Ok(Subst::refresh().stmt(&nest))
-}
-
-/// Puts an expression where a buffer is read.
-struct Instead<'a> {
-    from: &'a Buffer,
-    to: Expr,
-}
-
-impl Fold for Instead<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        match e.kind() {
-            ExprKind::Load(b, _) if b == self.from => self.to.clone(),
-            _ => fold_expr_children(self, e),
-        }
-    }
 }

@@ -19,7 +19,7 @@
 use std::collections::HashSet;
 
 use tilewright_analysis::dependence::{accesses, uses};
-use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
+use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
@@ -162,13 +162,7 @@ fn loops_of_block(cursor: &Cursor, buffer: &Buffer, own: bool) -> Vec<Stmt> {
 
 /// What a block does outside of blocks inside of it.
 fn without_blocks(b: &Block) -> Stmt {
-    struct Drop;
-    impl Fold for Drop {
-        fn stmt(&mut self, s: &Stmt) -> Stmt {
-            if as_block(s).is_some() { Stmt::nop() } else { fold_stmt_children(self, s) }
-        }
-    }
-    Drop.stmt(&b.body)
+    b.body.replace(|s| as_block(s).map(|_| Stmt::nop()))
 }
 
 fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan> {

@@ -28,12 +28,10 @@ use std::sync::Arc;
 use tilewright_analysis::index::{Ranges, simplify, simplify_indices};
 use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::{Equality, stmts};
-use tilewright_ir::visit::{
-    Subst, fold_expr_children, fold_stmt_children, free_vars, walk_expr, walk_stmt,
-};
+use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars, walk_stmt};
 use tilewright_ir::{
-    Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, MatchRegion, Range, Region,
-    Result, Stmt, StmtKind, TensorFunc, Var, Visit,
+    Block, Buffer, Error, Expr, Fold, IterKind, IterVar, MatchRegion, Range, Region, Result, Stmt,
+    StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_sets::Engine;
 use tilewright_transform::lower::blocks::lower_blocks;
@@ -122,7 +120,7 @@ fn check_pair(name: &str, i: &Intrinsic) -> Result<()> {
     }
 }
 
-/// Loads and stores in the order of the text, each with its indices, and the loops.
+/// Loads and stores in the order in which they happen, each with its indices, and the loops.
 #[derive(Default)]
 struct Parts {
     accesses: Vec<(Buffer, Vec<Expr>)>,
@@ -130,16 +128,10 @@ struct Parts {
 }
 
 impl Visit for Parts {
-    fn expr(&mut self, e: &Expr) {
-        if let ExprKind::Load(b, indices) = e.kind() {
-            self.accesses.push((b.clone(), indices.clone()));
-        }
-        walk_expr(self, e);
+    fn access(&mut self, b: &Buffer, indices: &[Expr], _: bool) {
+        self.accesses.push((b.clone(), indices.to_vec()));
     }
     fn stmt(&mut self, s: &Stmt) {
-        if let StmtKind::Store { buffer, indices, .. } = s.kind() {
-            self.accesses.push((buffer.clone(), indices.clone()));
-        }
         if let Some((v, ..)) = as_loop(s) {
             self.loops.push(v.clone());
         }
@@ -271,8 +263,8 @@ fn slices(desc: &Parts, nest: &Parts, ranges: &Ranges) -> Result<HashMap<Buffer,
 /// The nest in terms of the description's parameters.
 struct InSlices<'a>(&'a HashMap<Buffer, Slice>, &'a Ranges);
 
-impl InSlices<'_> {
-    fn moved(&mut self, b: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+impl Fold for InSlices<'_> {
+    fn access(&mut self, b: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
         let (param, slice) = self.0.iter().find(|(_, s)| s.buffer == *b)?;
         let more = slice.corner.len() - param.rank();
         // The first axes must be where they were; a difference shows as one more index.
@@ -284,30 +276,6 @@ impl InSlices<'_> {
             }
         }
         Some((param.clone(), out))
-    }
-}
-
-impl Fold for InSlices<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        match e.kind() {
-            ExprKind::Load(b, indices) => match self.moved(b, indices) {
-                Some((b, indices)) => Expr::load(&b, indices),
-                None => fold_expr_children(self, e),
-            },
-            _ => fold_expr_children(self, e),
-        }
-    }
-    fn stmt(&mut self, s: &Stmt) -> Stmt {
-        match s.kind() {
-            StmtKind::Store { buffer, indices, value } => match self.moved(buffer, indices) {
-                Some((buffer, indices)) => {
-                    let value = self.expr(value);
-                    Stmt::spanned(StmtKind::Store { buffer, indices, value }, s.span())
-                }
-                None => fold_stmt_children(self, s),
-            },
-            _ => fold_stmt_children(self, s),
-        }
     }
 }
 

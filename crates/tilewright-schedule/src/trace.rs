@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tilewright_ir::text::{float_text, quote};
-use tilewright_ir::{Buffer, DType, Error, Expr, Result, Var};
+use tilewright_ir::{Attr, Buffer, DType, Error, Expr, Result, Var};
 
 pub use tilewright_ir::lambda::{LambdaBody, LambdaItem};
 
@@ -105,7 +105,7 @@ impl Lambda {
 
     /// The body over new parameters of these types, where names of buffers mean these first: a pad
     /// value reads the buffer as it lies after the transformation.
-    pub fn bind_with(&self, params: &[DType], buffers: &[Buffer]) -> Result<LambdaBody> {
+    pub(crate) fn bind_with(&self, params: &[DType], buffers: &[Buffer]) -> Result<LambdaBody> {
         let body = (self.bind)(params, buffers)?;
         match body.items.len() > MAX_ITEMS {
             true => Err(Error::input(format!(
@@ -196,6 +196,23 @@ impl From<&Expr> for Value {
         match e.as_int() {
             Some(v) if e.dtype() == DType::I32 => Value::Int(v),
             _ => Value::Expr(e.clone()),
+        }
+    }
+}
+impl From<&Attr> for Value {
+    fn from(v: &Attr) -> Value {
+        match v {
+            Attr::None => Value::None,
+            Attr::Bool(b) => Value::Bool(*b),
+            Attr::Int(v) => Value::Int(*v),
+            Attr::Float(v) => Value::Float(*v),
+            Attr::Str(s) => Value::Str(s.clone()),
+            Attr::Expr(e) => Value::from(e),
+            Attr::List(items) => items.iter().collect(),
+            Attr::Map(items) => {
+                let pair = |k: &Arc<str>, v: &Attr| vec![Value::Str(k.clone()), v.into()];
+                items.iter().map(|(k, v)| Value::List(pair(k, v))).collect()
+            }
         }
     }
 }

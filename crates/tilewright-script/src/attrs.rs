@@ -62,7 +62,8 @@ impl ExprParser {
         items.iter().map(|e| self.attr(e)).collect::<Result<_>>().map(Attr::List)
     }
 
-    fn scalar_attr(&mut self, e: &ast::Expr) -> Result<Attr> {
+    /// A value that is no list and no dictionary.
+    pub(crate) fn scalar_attr(&mut self, e: &ast::Expr) -> Result<Attr> {
         Ok(match self.value(e)? {
             TextValue::None => Attr::None,
             TextValue::Bool(v) => Attr::Bool(v),

@@ -30,14 +30,13 @@ use std::sync::Arc;
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
-use tilewright_ir::{BinOp, DType, Error, Expr, Result, Source, Span};
+use tilewright_ir::{Attr, BinOp, DType, Error, Result, Source, Span};
 
 use crate::args::elements;
 use crate::expr::ExprParser;
 pub use crate::lambda::LambdaText;
 use crate::lambda::lambda;
 use crate::syntax;
-use crate::value::TextValue;
 
 /// A schedule script.
 #[derive(Clone, Debug)]
@@ -104,18 +103,8 @@ pub struct Argument {
 /// What an argument is.
 #[derive(Clone, Debug)]
 pub enum ArgumentKind {
-    /// `None`.
-    None,
-    /// `True` or `False`.
-    Bool(bool),
-    /// A whole number.
-    Int(i64),
-    /// A number.
-    Float(f64),
-    /// Text.
-    Str(Arc<str>),
-    /// A typed constant or other expression without free names.
-    Expr(Expr),
+    /// A value that is in the text; an expression has no free names.
+    Constant(Attr),
     /// A name: of a value of the script, or of a buffer.
     Name(Arc<str>),
     /// A list or tuple.
@@ -338,17 +327,7 @@ impl Reader<'_> {
 
     /// A constant of the text.
     fn plain(&mut self, e: &ast::Expr) -> Result<ArgumentKind> {
-        let span = syntax::span(e);
-        Ok(match self.x.value(e)? {
-            TextValue::Int(v) => ArgumentKind::Int(
-                i64::try_from(v).map_err(|_| Error::syntax("the number is too large").at(span))?,
-            ),
-            TextValue::Float(v) => ArgumentKind::Float(v),
-            TextValue::Bool(v) => ArgumentKind::Bool(v),
-            TextValue::Str(s) => ArgumentKind::Str(s),
-            TextValue::None => ArgumentKind::None,
-            other => ArgumentKind::Expr(other.typed(DType::I32).map_err(|e| e.at(span))?),
-        })
+        self.x.scalar_attr(e).map(ArgumentKind::Constant)
     }
 
     fn subscript(&mut self, s: &ast::ExprSubscript) -> Result<ArgumentKind> {
@@ -414,18 +393,11 @@ impl Reader<'_> {
             _ => return self.plain(e),
         };
         let (left, right) = (self.argument(&b.left)?, self.argument(&b.right)?);
-        match left.is_plain() && right.is_plain() {
+        let plain = |a: &Argument| matches!(a.kind, ArgumentKind::Constant(_));
+        match plain(&left) && plain(&right) {
             true => self.plain(e),
             false => Ok(ArgumentKind::Binary(op, Box::new(left), Box::new(right))),
         }
-    }
-}
-
-impl Argument {
-    /// Whether the value is in the text.
-    fn is_plain(&self) -> bool {
-        use ArgumentKind::*;
-        matches!(self.kind, None | Bool(_) | Int(_) | Float(_) | Str(_) | Expr(_))
     }
 }
 
@@ -504,8 +476,9 @@ mod tests {
         let named: Vec<(&str, usize)> = all.iter().map(|c| (&*c.method, c.args.len())).collect();
         assert_eq!(named, [("get_block", 1), ("get_loops", 1), ("split", 2)]);
         let ArgumentKind::List(factors) = &all[2].args[1].1.kind else { panic!() };
-        assert!(matches!(factors[0].kind, ArgumentKind::None));
-        assert!(matches!(&factors[1].kind, ArgumentKind::Expr(e) if e.as_int() == Some(4)));
+        assert!(matches!(factors[0].kind, ArgumentKind::Constant(Attr::None)));
+        let ArgumentKind::Constant(Attr::Expr(four)) = &factors[1].kind else { panic!() };
+        assert_eq!(four.as_int(), Some(4));
     }
 
     #[test]

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::scalar::{self, Scalar};
-use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, Result, TypeKind};
+use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, Result, TypeKind, extent};
 
 /// The value of an expression of the text.
 #[derive(Clone, Debug)]
@@ -146,8 +146,7 @@ pub(crate) fn constant_value(e: &Expr) -> Option<i128> {
 
 /// A constant of an integer type, checked to fit.
 pub(crate) fn int_literal(v: i128, dtype: DType) -> Result<Expr> {
-    let fits = dtype.min_int().is_some_and(|lo| v >= lo) && dtype.max_int().is_some_and(|h| v <= h);
-    match fits {
+    match extent::holds(dtype, v) {
         true => Ok(Expr::int(v as i64, dtype)),
         false => Err(Error::syntax(format!("{v} does not fit in {dtype}"))),
     }

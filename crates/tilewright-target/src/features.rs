@@ -137,14 +137,6 @@ impl Features {
         self.on.contains(name)
     }
 
-    /// The features that this crate knows, as a list that [`check`] accepts: sorted, separated by
-    /// commas, each with its sign.
-    pub fn to_list(&self) -> String {
-        let stated: BTreeSet<&str> = self.arch.features().collect();
-        let known = self.on.iter().filter(|f| stated.contains(f.as_str()));
-        known.map(|f| format!("+{f}")).collect::<Vec<_>>().join(",")
-    }
-
     /// The family.
     pub fn arch(&self) -> Arch {
         self.arch

@@ -27,7 +27,7 @@ use tilewright_analysis::footprint::{touches, uses_pointer};
 use tilewright_analysis::index;
 use tilewright_ir::interval::{Interval, Ranges};
 use tilewright_ir::linear::Linear;
-use tilewright_ir::visit::{Subst, fold_expr_children, fold_stmt_children, walk_expr, walk_stmt};
+use tilewright_ir::visit::{Subst, fold_stmt_children, walk_expr, walk_stmt};
 use tilewright_ir::{
     Attrs, Block, Buffer, CallTarget, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Stmt,
     StmtKind, TensorFunc, Var, Visit,
@@ -47,7 +47,7 @@ pub const PASS: Pass = Pass {
 
 /// Moves the allocations of a function inward and shrinks them. A buffer that stays as it is because
 /// something is not known has a remark.
-pub fn compact_buffers(func: &TensorFunc, why: &mut Remarks) -> TensorFunc {
+pub(crate) fn compact_buffers(func: &TensorFunc, why: &mut Remarks) -> TensorFunc {
     let mut compact = Compact { around: Vec::new(), ranges: Ranges::default(), why };
     TensorFunc { body: compact.stmt(&func.body), ..func.clone() }
 }
@@ -181,37 +181,28 @@ impl Compact<'_> {
     /// A statement with the allocation as deep in it as can be.
     fn sink(&mut self, local: &Local, s: &Stmt) -> Placed {
         let uses = |e: &Expr| e.loads_from(|b| *b == local.buffer);
-        let at = |stmt: StmtKind| Stmt::spanned(stmt, s.span());
         match s.kind() {
-            StmtKind::For { var, range, kind, annotations, body }
+            StmtKind::For { var, range, kind, body, .. }
                 if !matches!(kind, ForKind::Vectorized | ForKind::ThreadBinding(_))
                     && !uses(&range.min)
                     && !uses(&range.extent)
                     && self.inside(s, |c| c.is_new_each_time(local, var, body)) =>
             {
                 let Placed { stmt, elements } = self.inside(s, |c| c.sink(local, body));
-                let (var, range, kind) = (var.clone(), range.clone(), kind.clone());
-                let annotations = annotations.clone();
-                let stmt = at(StmtKind::For { var, range, kind, annotations, body: stmt });
-                Placed { stmt, elements }
+                Placed { stmt: s.with_body(stmt), elements }
             }
             StmtKind::If { cond, then, otherwise: None } if !uses(cond) => {
                 let Placed { stmt, elements } = self.under(cond.clone(), |c| c.sink(local, then));
                 let kind = StmtKind::If { cond: cond.clone(), then: stmt, otherwise: None };
-                Placed { stmt: at(kind), elements }
+                Placed { stmt: Stmt::spanned(kind, s.span()), elements }
             }
-            StmtKind::Let { var, value, body } if !uses(value) => {
+            StmtKind::Let { value, body, .. } if !uses(value) => {
                 let Placed { stmt, elements } = self.inside(s, |c| c.sink(local, body));
-                let (var, value) = (var.clone(), value.clone());
-                Placed { stmt: at(StmtKind::Let { var, value, body: stmt }), elements }
+                Placed { stmt: s.with_body(stmt), elements }
             }
-            StmtKind::Allocate { buffer, annotations, body } => {
+            StmtKind::Allocate { body, .. } => {
                 let Placed { stmt, elements } = self.sink(local, body);
-                let (buffer, annotations) = (buffer.clone(), annotations.clone());
-                Placed {
-                    stmt: at(StmtKind::Allocate { buffer, annotations, body: stmt }),
-                    elements,
-                }
+                Placed { stmt: s.with_body(stmt), elements }
             }
             StmtKind::Seq(parts) => self.sink_into_sequence(local, parts),
             _ => self.here(local, s),
@@ -638,23 +629,7 @@ impl Moved<'_> {
 }
 
 impl Fold for Moved<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        match e.kind() {
-            ExprKind::Load(b, indices) if b == self.old => {
-                Expr::load(self.new, self.indices(indices))
-            }
-            _ => fold_expr_children(self, e),
-        }
-    }
-
-    fn stmt(&mut self, s: &Stmt) -> Stmt {
-        match s.kind() {
-            StmtKind::Store { buffer, indices, value } if buffer == self.old => {
-                let (indices, value) = (self.indices(indices), self.expr(value));
-                let kind = StmtKind::Store { buffer: self.new.clone(), indices, value };
-                Stmt::spanned(kind, s.span())
-            }
-            _ => fold_stmt_children(self, s),
-        }
+    fn access(&mut self, b: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        (b == self.old).then(|| (self.new.clone(), self.indices(indices)))
     }
 }

@@ -15,8 +15,6 @@
 //! and loops over threads keep their extent, which is part of what they ask for. A loop with
 //! annotations stays a loop.
 
-use std::sync::Arc;
-
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     Block, Error, Expr, Fold, ForKind, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
@@ -26,8 +24,8 @@ use tilewright_sets::{Known, Set, cost};
 
 use crate::pass::{self, Run};
 use crate::settle::settle;
-use tilewright_analysis::place::{Placed, walk_stmt_placed};
-use tilewright_analysis::scope::{Scope, Scoped, fold_block_scoped, fold_scoped};
+use tilewright_analysis::place::{Place, Placed, Step, walk_stmt_placed};
+use tilewright_analysis::scope::{Scope, Scoped, fold_scoped};
 
 /// `reduce_loop_extents` by name.
 pub const PASS: pass::Pass = pass::Pass {
@@ -86,10 +84,6 @@ impl Fold for Tightener<'_> {
             None => fold_scoped(self, s),
         }
     }
-
-    fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
-        fold_block_scoped(self, b)
-    }
 }
 
 impl Tightener<'_> {
@@ -101,7 +95,7 @@ impl Tightener<'_> {
         }
         let old =
             Range { min: self.scope.index(&range.min)?, extent: self.scope.index(&range.extent)? };
-        let outer = self.scope.loops();
+        let outer = self.scope.vars();
         let acting = Acting::of(var, &old, body, &self.scope);
         let active = match acting.values(var, &outer) {
             Ok(Some(active)) => active,
@@ -122,7 +116,7 @@ impl Tightener<'_> {
                 return None;
             }
         };
-        let same = |a: &Expr, b: &Expr| self.scope.domain.equal(a, b).is_yes();
+        let same = |a: &Expr, b: &Expr| self.scope.domain().equal(a, b).is_yes();
         if same(&new.min, &old.min) && same(&new.extent, &old.extent) {
             return self.stays(s, var, &acting);
         }
@@ -135,7 +129,7 @@ impl Tightener<'_> {
         // any.
         let end = |r: &Range| &r.min + &r.extent;
         let inside = new.min.clone().greater_equal(&old.min).and(end(&new).less_equal(end(&old)));
-        let tidy = |e: Expr| self.scope.domain.simplify(&e);
+        let tidy = |e: Expr| self.scope.domain().simplify(&e);
         let new = match self.scope.proves(&new.extent.clone().less_equal(0).or(inside)) {
             true => match tidy(end(&new)) {
                 // Its end is the simpler bound.
@@ -174,9 +168,7 @@ impl Tightener<'_> {
             }
         } else {
             scope.enter(var, &new);
-            let body = settle(body, &scope);
-            let (var, kind, annotations) = (var.clone(), kind.clone(), annotations.clone());
-            Stmt::spanned(StmtKind::For { var, range: new, kind, annotations, body }, s.span())
+            s.with_loop(new, settle(body, &scope))
         })
     }
 
@@ -201,7 +193,7 @@ fn missing(guard: &Expr, scope: &Scope, var: &Var) -> Option<String> {
     let depends = free_vars(&scope.inlined(guard)).contains(var);
     match scope.index(guard) {
         _ if !depends => None,
-        Some(cond) => scope.domain.doubt(&cond).map(|why| format!("`{guard}` {why}")),
+        Some(cond) => scope.domain().doubt(&cond).map(|why| format!("`{guard}` {why}")),
         None => Some(format!("`{guard}` depends on memory")),
     }
 }
@@ -242,7 +234,7 @@ impl Acting {
         let kept: Vec<Var> = outer.iter().chain([var]).cloned().collect();
         let mut all: Option<Set> = None;
         for place in &self.places {
-            let here = place.domain.to_set()?.project(&kept)?;
+            let here = place.domain().to_set()?.project(&kept)?;
             all = Some(match all {
                 Some(all) => all.union(&here)?,
                 None => here,
@@ -264,11 +256,15 @@ impl Placed for Acting {
         &mut self.scope
     }
 
-    fn under(&mut self, guard: &Expr, holds: bool, work: impl FnOnce(&mut Self)) {
-        self.guards.push((guard.clone(), self.scope.clone()));
-        self.depth += 1;
-        self.within(|s| s.learn(guard, holds), work);
-        self.depth -= 1;
+    fn within(&mut self, step: Step<'_>, work: impl FnOnce(&mut Self)) {
+        let before = (self.scope.clone(), self.depth);
+        if let Step::Holds(guard, _) = step {
+            self.guards.push((guard.clone(), self.scope.clone()));
+            self.depth += 1;
+        }
+        self.scope.go(step);
+        work(self);
+        (self.scope, self.depth) = before;
     }
 
     fn inside(&mut self, block: &Block) {

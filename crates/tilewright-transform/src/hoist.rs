@@ -36,9 +36,7 @@ use tilewright_ir::{
 
 use crate::pass::{self, Flag, Number, Run};
 use crate::settle::settle;
-use tilewright_analysis::scope::{
-    Copies, MAX_COPIED, Scope, Scoped, fold_block_scoped, fold_scoped, likely, scoped,
-};
+use tilewright_analysis::scope::{Copies, MAX_COPIED, Scope, Scoped, fold_scoped, likely, scoped};
 
 /// Which conditions `hoist_expression` moves.
 const CONDITIONALS: Number = Number {
@@ -76,7 +74,7 @@ pub const PASS: pass::Pass = pass::Pass {
 };
 
 /// `hoist_if` by name.
-pub const IF: pass::Pass = pass::Pass {
+pub(crate) const IF: pass::Pass = pass::Pass {
     name: "hoist_if",
     summary: "move the conditions of if statements out of the loops that they do not depend on",
     options: &[&BLOCK_SCOPE],
@@ -231,10 +229,6 @@ impl Fold for Hoister<'_> {
             StmtKind::For { .. } if self.active => self.out_of(s),
             _ => fold_scoped(self, s),
         }
-    }
-
-    fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
-        fold_block_scoped(self, b)
     }
 }
 

@@ -21,14 +21,12 @@
 use std::collections::{HashMap, HashSet};
 
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{
-    Block, Error, Expr, Fold, ForKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
-};
+use tilewright_ir::{Error, Expr, Fold, ForKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var};
 use tilewright_sets::Proof;
 
 use crate::pass::{self, Run};
 use tilewright_analysis::dependence::{PlacedAccess, accesses, one_view};
-use tilewright_analysis::scope::{Scope, Scoped, fold_block_scoped, fold_scoped, scoped};
+use tilewright_analysis::scope::{Scope, Scoped, fold_scoped, scoped};
 
 /// `merge_adjacent_loops` by name.
 pub const PASS: pass::Pass = pass::Pass {
@@ -103,10 +101,6 @@ impl Fold for Merger<'_> {
             false => fold_scoped(self, &Stmt::seq(parts.into_iter().map(|p| p.stmt))),
         }
     }
-
-    fn block(&mut self, b: &std::sync::Arc<Block>) -> std::sync::Arc<Block> {
-        fold_block_scoped(self, b)
-    }
 }
 
 /// A statement of a sequence.
@@ -129,7 +123,7 @@ impl Part {
                 });
             }
         });
-        let accesses = accesses(s, &scope.domain);
+        let accesses = accesses(s, scope.domain());
         Part { stmt: s.clone(), accesses, assumed, stops: s.effects().asserts }
     }
 }
@@ -230,7 +224,7 @@ impl<'a> Merger<'a> {
             if var.dtype() != p.dtype() || p.dtype() != q.dtype() {
                 return unlike("their types differ".into());
             }
-            match self.scope.domain.equal(&p, &q) {
+            match self.scope.domain().equal(&p, &q) {
                 Proof::Yes => {}
                 Proof::No { .. } => return unlike(format!("their {what} differs: {p} and {q}")),
                 Proof::Unknown(why) => {
@@ -376,16 +370,11 @@ fn names(a: &Stmt, b: &Stmt) -> String {
 
 /// The first loop around both bodies.
 fn together(a: &Stmt, b: &Stmt) -> Stmt {
-    let (
-        StmtKind::For { var, range, kind, annotations, body },
-        StmtKind::For { var: other, body: second, .. },
-    ) = (a.kind(), b.kind())
+    let (StmtKind::For { var, body, .. }, StmtKind::For { var: other, body: second, .. }) =
+        (a.kind(), b.kind())
     else {
         return a.clone();
     };
     let second = Subst::vars([(other.clone(), var.expr())]).stmt(second);
-    let body = Stmt::seq([body.clone(), second]);
-    let (var, range, kind) = (var.clone(), range.clone(), kind.clone());
-    let new = StmtKind::For { var, range, kind, annotations: annotations.clone(), body };
-    Stmt::spanned(new, a.span())
+    a.with_body(Stmt::seq([body.clone(), second]))
 }

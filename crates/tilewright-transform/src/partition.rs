@@ -17,20 +17,18 @@
 //! by `min` and `max`. Sets that are no interval (`i % 2 == 0`) give no cut.
 
 use std::fmt::Display;
-use std::sync::Arc;
 
-use tilewright_ir::visit::{Subst, fold_expr_children, fold_stmt_children, walk_expr};
+use tilewright_ir::visit::{Subst, fold_expr_children, fold_stmt_children};
 use tilewright_ir::{
-    Attrs, BinOp, Block, DType, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt,
+    BinOp, Block, DType, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt,
     StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_sets::{Known, Proof, Set};
 
 use crate::pass::{self, Flag, Run};
 use crate::settle::settle;
-use tilewright_analysis::scope::{
-    Copies, MAX_COPIED, Scope, Scoped, fold_block_scoped, fold_scoped, hinted, likely,
-};
+use tilewright_analysis::place::{Placed, walk_expr_placed, walk_stmt_placed};
+use tilewright_analysis::scope::{Copies, MAX_COPIED, Scope, Scoped, fold_scoped, hinted, likely};
 
 /// Also loops with constant bounds that have no hint.
 const CONSTANT_LOOPS: Flag = Flag {
@@ -157,10 +155,6 @@ impl Fold for Partitioner<'_> {
             _ => fold_scoped(self, s),
         }
     }
-
-    fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
-        fold_block_scoped(self, b)
-    }
 }
 
 impl Partitioner<'_> {
@@ -270,8 +264,8 @@ impl Partitioner<'_> {
 
     /// A part of a loop, from zero, without what is decided in it.
     fn part(&mut self, s: &Stmt, part: &Bounds) -> Stmt {
-        let StmtKind::For { var, kind, annotations, body, .. } = s.kind() else { return s.clone() };
-        let tidy = |e: &Expr| self.scope.domain.simplify(e);
+        let StmtKind::For { var, annotations, body, .. } = s.kind() else { return s.clone() };
+        let tidy = |e: &Expr| self.scope.domain().simplify(e);
         let (min, extent) = (tidy(&part.min), tidy(&(&part.end - &part.min)));
         let others = annotations.keys().any(|k| &**k != HINT);
         if extent.as_int() == Some(1) && !others && !self.how.keep_single {
@@ -289,10 +283,19 @@ impl Partitioner<'_> {
         if body.is_nop() {
             return body;
         }
-        let (var, kind) = (var.clone(), kind.clone());
-        let mut annotations: Attrs = annotations.clone();
-        annotations.remove(HINT);
-        Stmt::spanned(StmtKind::For { var, range, kind, annotations, body }, s.span())
+        without_hint(&s.with_loop(range, body))
+    }
+}
+
+/// The loop without the annotation that asks for parts.
+fn without_hint(s: &Stmt) -> Stmt {
+    let mut kind = s.kind().clone();
+    match &mut kind {
+        StmtKind::For { annotations, .. } if annotations.contains_key(HINT) => {
+            annotations.remove(HINT);
+            Stmt::spanned(kind, s.span())
+        }
+        _ => s.clone(),
     }
 }
 
@@ -317,7 +320,7 @@ fn given(
     }
     // As numbers that do not wrap; the type of the loop need not hold what is asked for.
     let wide = |e: &Expr| e.clone().cast(DType::I64);
-    let certain = |cond: Expr, else_says: String| match scope.domain.prove(&cond) {
+    let certain = |cond: Expr, else_says: String| match scope.domain().prove(&cond) {
         Proof::Yes => Ok(()),
         _ if cond.as_int().is_some() => Err(else_says),
         Proof::No { witness } => Err(format!("{else_says} at {witness}")),
@@ -348,7 +351,7 @@ fn given(
         extents.iter().map(|e| e.clone().map(|e| e.cast(var.dtype()))).collect();
     let zero = Expr::int(0, var.dtype());
     let covered = known.iter().flatten().fold(zero, |sum, e| sum + e);
-    let rest = scope.domain.simplify(&(extent - &covered));
+    let rest = scope.domain().simplify(&(extent - &covered));
     let mut parts: Vec<Expr> = known.into_iter().map(|e| e.unwrap_or(rest.clone())).collect();
     if open == 0 {
         parts.push(rest);
@@ -394,12 +397,11 @@ struct Conditions {
     found: Vec<Condition>,
 }
 
-impl Conditions {
-    fn within(&mut self, learn: impl FnOnce(&mut Scope), work: impl FnOnce(&mut Self)) {
-        let saved = self.scope.clone();
-        learn(&mut self.scope);
-        work(self);
-        self.scope = saved;
+impl Placed for Conditions {
+    type At = Scope;
+
+    fn at(&mut self) -> &mut Scope {
+        &mut self.scope
     }
 
     fn condition(&mut self, e: &Expr) {
@@ -421,50 +423,32 @@ impl Conditions {
                     if let (true, Some(cond)) = (self.hot, self.scope.index(e)) {
                         self.found.push(Condition { cond, scope: self.scope.clone() });
                     }
-                    walk_expr(self, e);
+                    walk_expr_placed(self, e);
                 }
             },
         }
     }
+
+    /// Inside of a block only its own variables are known.
+    fn inside(&mut self, _: &Block) {}
 }
 
 impl Visit for Conditions {
     fn expr(&mut self, e: &Expr) {
         match e.kind() {
-            ExprKind::IfThenElse(c, a, b) => {
-                self.condition(c);
-                self.within(|s| s.learn(c, true), |f| f.expr(a));
-                self.within(|s| s.learn(c, false), |f| f.expr(b));
-            }
             ExprKind::Select(c, a, b) => {
                 self.condition(c);
                 self.expr(a);
                 self.expr(b);
             }
-            _ => walk_expr(self, e),
+            _ => walk_expr_placed(self, e),
         }
     }
 
     fn stmt(&mut self, s: &Stmt) {
         match s.kind() {
-            StmtKind::For { var, range, body, .. } => {
-                self.within(|s| s.enter(var, range), |f| f.stmt(body));
-            }
-            StmtKind::If { cond, then, otherwise } => {
-                self.condition(cond);
-                self.within(|s| s.learn(cond, true), |f| f.stmt(then));
-                if let Some(otherwise) = otherwise {
-                    self.within(|s| s.learn(cond, false), |f| f.stmt(otherwise));
-                }
-            }
-            StmtKind::Let { var, value, body } => {
-                self.expr(value);
-                self.within(|s| s.bind(var, value), |f| f.stmt(body));
-            }
-            // Inside of a block only its own variables are known.
-            StmtKind::Block { predicate, .. } => self.condition(predicate),
             StmtKind::Assume(_) | StmtKind::Assert { .. } => {}
-            _ => tilewright_ir::visit::walk_stmt(self, s),
+            _ => walk_stmt_placed(self, s),
         }
     }
 }
@@ -512,11 +496,11 @@ impl Cuts<'_> {
 
     /// A place at which a condition begins or ends to be decided.
     fn cut(&self, c: &Condition, bounds: &Bounds) -> Known<Option<Expr>> {
-        let outer = self.scope.loops();
+        let outer = self.scope.vars();
         let kept: Vec<Var> = outer.iter().chain([self.var]).cloned().collect();
         let inside =
             self.var.expr().greater_equal(&bounds.min).and(self.var.expr().less(&bounds.end));
-        let here = c.scope.domain.with_guard(&inside);
+        let here = c.scope.domain().with_guard(&inside);
         let reached = here.to_set()?.project(&kept)?;
         let holds = here.with_guard(&c.cond).to_set()?.project(&kept)?;
         let fails = here.with_guard(&!c.cond.clone()).to_set()?.project(&kept)?;
@@ -531,7 +515,7 @@ impl Cuts<'_> {
             let end = &range.min + &range.extent;
             let within = self.var.expr().greater_equal(&range.min).and(self.var.expr().less(&end));
             let interval: Set =
-                reached.intersect(&self.inside.domain.with_guard(&within).to_set()?)?;
+                reached.intersect(&self.inside.domain().with_guard(&within).to_set()?)?;
             if !interval.is_subset(&decided).is_yes() {
                 continue;
             }
@@ -547,7 +531,7 @@ impl Cuts<'_> {
         if self.scope.unmet(&at).is_some() {
             return None;
         }
-        let d = &self.scope.domain;
+        let d = self.scope.domain();
         let beyond = |cond: Expr| d.proves(&cond);
         if beyond(at.clone().less_equal(&bounds.min))
             || beyond(at.clone().greater_equal(&bounds.end))
@@ -585,18 +569,6 @@ impl Fold for Unhinted {
     }
 
     fn stmt(&mut self, s: &Stmt) -> Stmt {
-        let s = fold_stmt_children(self, s);
-        match s.kind() {
-            StmtKind::For { var, range, kind, annotations, body }
-                if annotations.contains_key(HINT) =>
-            {
-                let mut annotations = annotations.clone();
-                annotations.remove(HINT);
-                let (var, range, kind) = (var.clone(), range.clone(), kind.clone());
-                let new = StmtKind::For { var, range, kind, annotations, body: body.clone() };
-                Stmt::spanned(new, s.span())
-            }
-            _ => s,
-        }
+        without_hint(&fold_stmt_children(self, s))
     }
 }

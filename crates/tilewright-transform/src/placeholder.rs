@@ -15,7 +15,7 @@ use tilewright_analysis::scop::rewrite;
 use tilewright_ir::prune::{only_effects, prune};
 
 /// `remove_assume` by name.
-pub const ASSUME: Pass = Pass {
+pub(crate) const ASSUME: Pass = Pass {
     name: "remove_assume",
     summary: "drop assumptions",
     options: &[],

@@ -4,12 +4,10 @@
 //! around a statement, and leaves all else as it is: what a pass has made of a loop then shows
 //! without a simplification of the whole function.
 
-use std::sync::Arc;
+use tilewright_ir::visit::fold_expr_children;
+use tilewright_ir::{BinOp, Expr, ExprKind, Fold, Stmt, StmtKind};
 
-use tilewright_ir::visit::{fold_expr_children, fold_stmt_children};
-use tilewright_ir::{BinOp, Block, Expr, ExprKind, Fold, Stmt, StmtKind};
-
-use tilewright_analysis::scope::{Scope, Scoped, fold_block_scoped, fold_scoped, hinted, scoped};
+use tilewright_analysis::scope::{Scope, Scoped, fold_scoped, hinted, scoped};
 
 /// A statement without the branches that are decided where `scope` holds.
 pub(crate) fn settle(s: &Stmt, scope: &Scope) -> Stmt {
@@ -73,6 +71,11 @@ impl Settle {
             },
         }
     }
+}
+
+/// Nothing, where a statement is around nothing.
+pub(crate) fn without_nothing(s: Stmt) -> Stmt {
+    if s.body().is_some_and(Stmt::is_nop) { Stmt::nop() } else { s }
 }
 
 /// Puts a condition into the hint that was around it.
@@ -155,7 +158,10 @@ impl Fold for Settle {
                     return Stmt::nop();
                 }
                 let bindings = bindings.iter().map(|b| self.expr(b)).collect();
-                let block = scoped(self, |f| f.block(block));
+                let block = scoped(self, |f| {
+                    f.scope.enter_block(block);
+                    f.block(block)
+                });
                 Stmt::spanned(StmtKind::Block { bindings, predicate, block }, s.span())
             }
             StmtKind::For { range, .. } => {
@@ -164,40 +170,16 @@ impl Fold for Settle {
                     return Stmt::nop();
                 }
                 let new = fold_scoped(self, s);
-                match new.kind() {
-                    StmtKind::For { body, .. } if body.is_nop() && pure => Stmt::nop(),
-                    _ => new,
-                }
+                if pure { without_nothing(new) } else { new }
             }
-            StmtKind::Let { value, .. } => {
-                let new = fold_scoped(self, s);
-                match new.kind() {
-                    StmtKind::Let { body, .. } if body.is_nop() && !value.effects().impure() => {
-                        Stmt::nop()
-                    }
-                    _ => new,
-                }
-            }
-            StmtKind::Allocate { .. } | StmtKind::Declare { .. } | StmtKind::Constant { .. } => {
-                let new = fold_stmt_children(self, s);
-                match new.kind() {
-                    StmtKind::Allocate { body, .. }
-                    | StmtKind::Declare { body, .. }
-                    | StmtKind::Constant { body, .. }
-                        if body.is_nop() =>
-                    {
-                        Stmt::nop()
-                    }
-                    _ => new,
-                }
-            }
+            StmtKind::Let { value, .. } if value.effects().impure() => fold_scoped(self, s),
+            StmtKind::Let { .. }
+            | StmtKind::Allocate { .. }
+            | StmtKind::Declare { .. }
+            | StmtKind::Constant { .. } => without_nothing(fold_scoped(self, s)),
             // What it says may rest on all of it.
             StmtKind::Assume(_) => s.clone(),
             _ => fold_scoped(self, s),
         }
-    }
-
-    fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
-        fold_block_scoped(self, b)
     }
 }

@@ -560,18 +560,15 @@ fn plain(func: &TensorFunc) -> Option<HashSet<Buffer>> {
             let effects = e.effects();
             let scalar = e.dtype().lanes == 1 && e.dtype() != DType::HANDLE;
             self.is_plain &= scalar && !effects.impure() && !effects.partial && !effects.binds;
-            if let ExprKind::Load(b, _) = e.kind() {
-                self.accessed.insert(b.clone());
-            }
             walk_expr(self, e);
+        }
+        fn access(&mut self, b: &Buffer, _: &[Expr], _: bool) {
+            self.accessed.insert(b.clone());
         }
         fn stmt(&mut self, s: &Stmt) {
             self.is_plain &= match s.kind() {
-                StmtKind::Store { buffer, .. } => {
-                    self.accessed.insert(buffer.clone());
-                    true
-                }
-                StmtKind::For { .. }
+                StmtKind::Store { .. }
+                | StmtKind::For { .. }
                 | StmtKind::If { .. }
                 | StmtKind::Seq(_)
                 | StmtKind::Allocate { .. } => true,

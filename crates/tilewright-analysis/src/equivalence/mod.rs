@@ -12,7 +12,7 @@ mod by_flow;
 
 use std::collections::HashSet;
 
-use tilewright_ir::visit::{Subst, fold_stmt_children, walk_expr, walk_stmt};
+use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{
     Block, Buffer, Expr, ExprKind, Fold, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
     equal,
@@ -112,37 +112,27 @@ struct Hidden {
 
 impl Hidden {
     fn stmt_without(&self, s: &Stmt) -> Stmt {
-        struct Without<'a>(&'a HashSet<Var>);
-        impl Fold for Without<'_> {
-            fn stmt(&mut self, s: &Stmt) -> Stmt {
-                match s.kind() {
-                    StmtKind::Store { buffer, indices, value }
-                        if self.0.contains(&buffer.data)
-                            && !indices.iter().chain([value]).any(|e| e.effects().calls) =>
-                    {
-                        Stmt::nop()
-                    }
-                    _ => fold_stmt_children(self, s),
-                }
+        s.replace(|s| match s.kind() {
+            StmtKind::Store { buffer, indices, value }
+                if self.own.contains(&buffer.data)
+                    && !indices.iter().chain([value]).any(|e| e.effects().calls) =>
+            {
+                Some(Stmt::nop())
             }
-        }
-        Without(&self.own).stmt(s)
+            _ => None,
+        })
     }
 }
 
 impl Visit for Hidden {
     fn expr(&mut self, e: &Expr) {
-        match e.kind() {
-            ExprKind::Load(b, _) => {
-                self.read.insert(b.data.clone());
-            }
-            // A pointer goes somewhere.
-            ExprKind::Var(v) => {
-                self.read.insert(v.clone());
-            }
-            _ => {}
-        }
+        // A pointer goes somewhere.
+        self.read.extend(e.as_var().cloned());
         walk_expr(self, e);
+    }
+
+    fn access(&mut self, b: &Buffer, _: &[Expr], write: bool) {
+        self.read.extend((!write).then(|| b.data.clone()));
     }
 
     fn stmt(&mut self, s: &Stmt) {

@@ -13,7 +13,7 @@ use tilewright_ir::{Buffer, Expr, Fold, Range, Var};
 use tilewright_sets::{AccessRelation, Domain, Known, Set};
 
 use super::MAX_FACTS;
-use super::points::Points;
+use crate::points::Points;
 
 /// For all points, `buffer[indices]` is the value.
 #[derive(Clone)]

@@ -39,7 +39,7 @@
 //! let mut facts = Facts::new(&func)?;
 //! facts.run(&fill);
 //! let n = Var::index("n");
-//! facts.enter_branch(&n.expr().greater_equal(0).and(n.expr().less(8)));
+//! facts.enter_branch(&n.expr().greater_equal(0).and(n.expr().less(8)), true);
 //! assert_eq!(facts.value(&a, &[&n + 8]).map(|e| e.to_string()).as_deref(), Some("(n + 8) * 2"));
 //! assert!(facts.value(&a, &[&n + 9]).is_none());
 //! # Ok::<(), tilewright_ir::Error>(())
@@ -50,7 +50,6 @@
 //! buffer, the latest ones.
 
 mod log;
-mod points;
 mod terms;
 
 use std::cell::RefCell;
@@ -59,18 +58,16 @@ use std::rc::Rc;
 
 use tilewright_ir::condition::CellFact;
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{Subst, fold_expr_children, free_vars, walk_stmt};
+use tilewright_ir::visit::{fold_expr_children, free_vars};
 use tilewright_ir::{
     Block, Buffer, DType, Expr, ExprKind, Fold, ForKind, Range, Result, Stmt, StmtKind, TensorFunc,
     Var, Visit,
 };
 
-use crate::domain::sizes;
-
-use crate::place::first;
-use crate::scope::MAX_VALUE;
+use crate::place::{Place, Placed, Step, walk_stmt_placed};
+use crate::points::Points;
+use crate::scope::{MAX_VALUE, Scope};
 use log::{Change, Fact, Log, Others, Read, Write};
-use points::Points;
 use terms::{folded, in_lane, loads};
 
 /// Most facts about one buffer.
@@ -78,15 +75,10 @@ pub const MAX_FACTS: usize = 16;
 
 /// The values that cells of memory have at a place; see the module.
 pub struct Facts {
-    /// What the loops and guards around the place say, as far as it does not read memory.
-    here: Points,
-    /// Loops around the place, outermost first.
-    loops: Vec<(Var, Range)>,
-    scopes: Vec<Scope>,
-    /// Values of block iteration variables and lets, in terms of loops.
-    bind: Subst,
-    /// Variables whose value is not known, with the depth of their scope.
-    opaque: HashMap<Var, usize>,
+    /// What is known at the place of indices alone.
+    scope: Scope,
+    /// What was entered, outermost first.
+    entered: Vec<Entered>,
     /// By the pointer of the memory that they are about.
     logs: HashMap<Var, Log>,
     /// How often memory may have changed, by its pointer.
@@ -127,12 +119,10 @@ pub struct Written {
     anything: bool,
 }
 
-struct Scope {
-    /// The points outside.
-    here: Points,
+/// Something that was entered.
+struct Entered {
+    outside: Scope,
     kind: Kind,
-    /// Variables that are bound here.
-    bound: Vec<Var>,
     /// Pointers with facts that end here.
     ending: Vec<Var>,
 }
@@ -140,6 +130,8 @@ struct Scope {
 enum Kind {
     Loop {
         var: Var,
+        range: Range,
+        /// Whether its bounds are.
         known: bool,
         ordered: bool,
         /// When it began.
@@ -163,11 +155,8 @@ impl Facts {
     /// `Toolchain` where libisl is missing.
     pub fn new(func: &TensorFunc) -> Result<Facts> {
         let mut facts = Facts {
-            here: Points::of(sizes(func)?),
-            loops: Vec::new(),
-            scopes: Vec::new(),
-            bind: Subst::default(),
-            opaque: HashMap::new(),
+            scope: Scope::of(func)?,
+            entered: Vec::new(),
             logs: HashMap::new(),
             version: HashMap::new(),
             written: HashMap::new(),
@@ -195,7 +184,7 @@ impl Facts {
             return value.clone();
         }
         let (points, at) = self.place(indices)?;
-        let read = Read { buffer, points, at, indices, loops: &self.loops };
+        let read = Read { buffer, points, at, indices, loops: self.scope.loops() };
         let value = log.value(&read, |fact| self.is_current(fact));
         self.asked.borrow_mut().push((buffer.clone(), indices.to_vec(), value.clone()));
         value
@@ -205,11 +194,8 @@ impl Facts {
     pub fn written_by(&self, s: &Stmt) -> Rc<Written> {
         let all = Var::index("all");
         let mut survey = Facts {
-            here: self.here.clone(),
-            loops: self.loops.clone(),
-            scopes: Vec::new(),
-            bind: self.bind.clone(),
-            opaque: self.opaque.clone(),
+            scope: self.scope.clone(),
+            entered: Vec::new(),
             logs: HashMap::new(),
             version: HashMap::new(),
             written: [(all.clone(), Rc::default())].into(),
@@ -221,8 +207,9 @@ impl Facts {
         };
         // As the body of a loop whose iterations are one.
         let (var, before) = (all.clone(), HashMap::new());
-        let kind = Kind::Loop { var, known: true, ordered: true, since: 0, before };
-        survey.push(self.here.clone(), kind);
+        let range = Range::upto(Expr::i32(1));
+        let kind = Kind::Loop { var, range, known: true, ordered: true, since: 0, before };
+        survey.push(self.scope.clone(), kind);
         survey.run(s);
         if survey.pass == Pass::Off || self.pass == Pass::Off {
             survey.forget_all();
@@ -239,7 +226,7 @@ impl Facts {
                 return written.anything.then(|| buffer.clone());
             };
             let Some((points, at)) = self.place(indices) else { return Some(buffer.clone()) };
-            let read = Read { buffer, points, at, indices, loops: &self.loops };
+            let read = Read { buffer, points, at, indices, loops: self.scope.loops() };
             let stays = |w: &Rc<Write>| self.change(w, Others::All, written).leaves(&read);
             (written.anything || !writes.iter().all(stays)).then(|| buffer.clone())
         };
@@ -253,11 +240,13 @@ impl Facts {
 
     /// Goes into a loop.
     pub fn enter_loop(&mut self, var: &Var, range: &Range, kind: &ForKind) {
-        let range =
-            Range { min: self.bind.expr(&range.min), extent: self.bind.expr(&range.extent) };
-        let known = self.is_known(&range.min) && self.is_known(&range.extent);
+        let mut inside = self.scope.clone();
+        let known = inside.enter(var, range);
+        let range = Range {
+            min: self.scope.inlined(&range.min),
+            extent: self.scope.inlined(&range.extent),
+        };
         let ordered = matches!(kind, ForKind::Serial | ForKind::Unrolled);
-        let outside = self.here.clone();
         let written = self.written.entry(var.clone()).or_default().clone();
         let mut before = HashMap::new();
         if written.anything {
@@ -275,39 +264,26 @@ impl Facts {
             before.insert(memory.clone(), log);
         }
         let since = self.clock + 1;
-        self.push(outside, Kind::Loop { var: var.clone(), known, ordered, since, before });
-        if known {
-            self.here = self.here.with_var(var, &range);
-            self.loops.push((var.clone(), range));
-        } else {
-            self.bind(var, None);
-        }
+        let kind = Kind::Loop { var: var.clone(), range, known, ordered, since, before };
+        let outside = std::mem::replace(&mut self.scope, inside);
+        self.push(outside, kind);
     }
 
-    /// Goes into the part of a branch where a condition holds.
-    pub fn enter_branch(&mut self, cond: &Expr) {
-        let outside = self.here.clone();
-        let mut opaque = false;
-        let cond = self.bind.expr(cond);
-        let parts = cond.conjuncts();
-        for part in &parts {
-            match self.is_known(part) {
-                true => self.here = self.here.with_guard(part),
-                false => opaque = true,
-            }
-        }
+    /// Goes into the part of a branch where a condition holds, or does not.
+    pub fn enter_branch(&mut self, cond: &Expr, holds: bool) {
+        let outside = self.scope.clone();
+        let opaque = !self.scope.learn(cond, holds);
         self.push(outside, Kind::Branch { opaque });
         if opaque {
-            parts.iter().for_each(|part| self.state(part));
+            self.assume(&cond.clone().being(holds));
         }
     }
 
     /// Goes into the scope of a binding.
     pub fn enter_let(&mut self, var: &Var, value: &Expr) {
-        self.push(self.here.clone(), Kind::Let);
-        let value = self.bind.expr(value);
+        self.push(self.scope.clone(), Kind::Let);
         if var.dtype() == DType::HANDLE {
-            match value.as_var() {
+            match self.scope.inlined(value).as_var() {
                 Some(pointer) => {
                     let root = self.root(pointer).clone();
                     self.origin.insert(var.clone(), root);
@@ -315,29 +291,26 @@ impl Facts {
                 None => self.pass = Pass::Off,
             }
         }
-        self.bind(var, Some(value));
+        self.scope.bind(var, value);
     }
 
     /// Goes into memory that a statement allocates or, for a view, declares.
     pub fn enter_buffer(&mut self, buffer: &Buffer) {
-        self.push(self.here.clone(), Kind::Allocate(vec![buffer.clone()]));
+        self.push(self.scope.clone(), Kind::Allocate(vec![buffer.clone()]));
     }
 
     /// Goes into a block, at the place of its body. The initialisation is a branch of its own in
-    /// it, under [`first`].
+    /// it, under [`first`](crate::place::first).
     pub fn enter_block(&mut self, bindings: &[Expr], predicate: &Expr, block: &Block) {
-        self.enter_branch(predicate);
-        for (iter, value) in block.iters.iter().zip(bindings) {
-            let value = self.bind.expr(value);
-            self.bind(&iter.var, Some(value));
-        }
+        self.enter_branch(predicate, true);
+        self.scope.go(Step::Block(bindings, block));
         for m in &block.matches {
             let source = self.root(&m.source.buffer.data).clone();
             self.origin.insert(m.buffer.data.clone(), source);
         }
         let views = block.matches.iter().map(|m| m.buffer.clone());
         let own = block.allocs.iter().cloned().chain(views).collect();
-        self.push(self.here.clone(), Kind::Allocate(own));
+        self.push(self.scope.clone(), Kind::Allocate(own));
     }
 
     /// Goes out of the block that was entered last.
@@ -349,22 +322,17 @@ impl Facts {
     /// Goes out of what was entered last.
     pub fn leave(&mut self) {
         self.asked.take();
-        let depth = self.scopes.len();
-        let Some(Scope { here, kind, bound, ending }) = self.scopes.pop() else { return };
-        for var in bound {
-            self.bind.vars.remove(&var);
-            self.opaque.remove(&var);
-        }
+        let depth = self.entered.len();
+        let Some(Entered { outside, kind, ending }) = self.entered.pop() else { return };
+        self.scope = outside;
         for memory in ending {
             if let Some(log) = self.logs.get_mut(&memory) {
                 log.retain(|f| f.until < depth);
             }
         }
-        self.here = here;
         match kind {
-            Kind::Loop { var, known, ordered, since, before } => {
-                let over = if known { self.loops.pop() } else { None };
-                self.leave_loop(&var, over, ordered, since, before);
+            Kind::Loop { var, range, known, ordered, since, before } => {
+                self.leave_loop(&var, known.then_some(range), ordered, since, before);
             }
             Kind::Allocate(buffers) => {
                 for b in buffers {
@@ -380,7 +348,7 @@ impl Facts {
     fn leave_loop(
         &mut self,
         var: &Var,
-        range: Option<(Var, Range)>,
+        range: Option<Range>,
         ordered: bool,
         since: usize,
         mut before: HashMap<Var, Log>,
@@ -393,7 +361,7 @@ impl Facts {
         for (memory, writes) in &written.writes {
             self.touch(memory);
             let inside = self.logs.remove(memory).unwrap_or_default();
-            let Some((_, range)) = &range else { continue };
+            let Some(range) = &range else { continue };
             let mut log = before.remove(memory).unwrap_or_default();
             if !log.is_empty() {
                 for write in writes {
@@ -425,12 +393,12 @@ impl Facts {
         let place = self.place(indices);
         let scalar = in_lane(value, &self.lane);
         let (points, at) = match place {
-            Some((points, at)) => (points, at.iter().all(|i| self.is_known(i)).then_some(at)),
-            None => (self.here.clone(), None),
+            Some((points, at)) => (points, at.iter().all(|i| self.scope.knows(i)).then_some(at)),
+            None => (self.scope.points().clone(), None),
         };
         let value = match scalar {
             Some(value) => {
-                let value = self.bind.expr(&value);
+                let value = self.scope.inlined(&value);
                 let resolved = self.resolve(&value);
                 if resolved.size() <= MAX_VALUE { resolved } else { value }
             }
@@ -454,7 +422,7 @@ impl Facts {
 
     /// From here on a condition holds.
     pub fn assume(&mut self, cond: &Expr) {
-        self.bind.expr(cond).conjuncts().iter().for_each(|part| self.state(part));
+        self.scope.inlined(cond).conjuncts().iter().for_each(|part| self.state(part));
     }
 
     /// Something happens that may change any memory.
@@ -468,8 +436,8 @@ impl Facts {
 
     /// The loops around, as found so far.
     fn inside(&mut self, mut note: impl FnMut(&mut Written)) {
-        for scope in &self.scopes {
-            if let Kind::Loop { var, .. } = &scope.kind
+        for entered in &self.entered {
+            if let Kind::Loop { var, .. } = &entered.kind
                 && let Some(written) = self.written.get_mut(var).and_then(Rc::get_mut)
             {
                 note(written);
@@ -477,9 +445,9 @@ impl Facts {
         }
     }
 
-    fn push(&mut self, here: Points, kind: Kind) {
+    fn push(&mut self, outside: Scope, kind: Kind) {
         self.asked.take();
-        self.scopes.push(Scope { here, kind, bound: Vec::new(), ending: Vec::new() });
+        self.entered.push(Entered { outside, kind, ending: Vec::new() });
     }
 
     /// The pointer of the memory that a buffer is, or is a view of.
@@ -505,17 +473,6 @@ impl Facts {
         fact.reads.iter().all(|(memory, version)| self.version(memory) == *version)
     }
 
-    /// Binds a variable in the innermost scope.
-    fn bind(&mut self, var: &Var, value: Option<Expr>) {
-        match value.filter(|v| self.is_known(v) && v.size() <= MAX_VALUE) {
-            Some(value) => drop(self.bind.vars.insert(var.clone(), value)),
-            None => drop(self.opaque.insert(var.clone(), self.scopes.len())),
-        }
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.bound.push(var.clone());
-        }
-    }
-
     /// A value with what is known of memory in the place of loads, where that reads no memory.
     pub fn resolve(&self, value: &Expr) -> Expr {
         struct Resolve<'a>(&'a Facts);
@@ -532,21 +489,15 @@ impl Facts {
         }
     }
 
-    /// Whether an expression depends on loops and sizes only.
-    fn is_known(&self, e: &Expr) -> bool {
-        e.effects().constant() && !e.mentions_any(self.opaque.keys())
-    }
-
     /// Indices in terms of loops, and of the lane where they are vectors.
     fn place(&self, indices: &[Expr]) -> Option<(Points, Vec<Expr>)> {
-        let mut bind = self.bind.clone();
-        let at: Vec<Expr> = indices.iter().map(|i| bind.expr(i)).collect();
+        let at: Vec<Expr> = indices.iter().map(|i| self.scope.inlined(i)).collect();
         match at.iter().map(|i| i.dtype().lanes).max() {
-            None | Some(1) => Some((self.here.clone(), at)),
+            None | Some(1) => Some((self.scope.points().clone(), at)),
             Some(lanes) => {
                 let lane = Range::upto(Expr::i32(i32::from(lanes)));
                 let at = at.iter().map(|i| in_lane(i, &self.lane)).collect::<Option<_>>()?;
-                Some((self.here.with_var(&self.lane, &lane), at))
+                Some((self.scope.points().with_var(&self.lane, &lane), at))
             }
         }
     }
@@ -562,7 +513,8 @@ impl Facts {
                 let ExprKind::Load(buffer, indices) = load.kind() else { continue };
                 let memory = self.memory_of(buffer);
                 let Some(log) = self.logs.get(memory) else { continue };
-                if written.writes.contains_key(memory) || !indices.iter().all(|i| self.is_known(i))
+                if written.writes.contains_key(memory)
+                    || !indices.iter().all(|i| self.scope.knows(i))
                 {
                     continue;
                 }
@@ -578,15 +530,15 @@ impl Facts {
                 except.extend(left.map(|(_, fact)| (indices.clone(), fact)));
             }
         }
-        Change::new(write, others, &self.loops, except)
+        Change::new(write, others, self.scope.loops(), except)
     }
 
     /// A part of a conjunction that holds here.
     fn state(&mut self, part: &Expr) {
-        let known = |fact: &CellFact| fact.unless.iter().all(|e| self.is_known(e));
+        let known = |fact: &CellFact| fact.unless.iter().all(|e| self.scope.knows(e));
         let Some(fact) = CellFact::all(part).into_iter().find(known) else { return };
         let Some((here, at)) = self.place(&fact.indices) else { return };
-        if at.iter().all(|i| self.is_known(i)) {
+        if at.iter().all(|i| self.scope.knows(i)) {
             let points = fact.unless.into_iter().fold(here, |p, e| p.with_guard(&!e));
             self.learn(&fact.buffer, points, at, fact.value);
         }
@@ -601,15 +553,15 @@ impl Facts {
         if self.pass != Pass::Run || !usable || read.contains(&memory) {
             return;
         }
-        let conditional = |s: &Scope| {
+        let conditional = |s: &Entered| {
             matches!(s.kind, Kind::Branch { opaque: true } | Kind::Loop { known: false, .. })
         };
-        let mut until = self.scopes.iter().rposition(conditional).map_or(0, |at| at + 1);
-        for v in free_vars(&value) {
-            until = until.max(self.opaque.get(&v).copied().unwrap_or_default());
+        let mut until = self.entered.iter().rposition(conditional).map_or(0, |at| at + 1);
+        for v in free_vars(&value).iter().filter(|v| self.scope.hides(v)) {
+            until = until.max(self.entered.partition_point(|s| !s.outside.hides(v)));
         }
-        if let Some(scope) = until.checked_sub(1).and_then(|at| self.scopes.get_mut(at)) {
-            scope.ending.push(memory.clone());
+        if let Some(entered) = until.checked_sub(1).and_then(|at| self.entered.get_mut(at)) {
+            entered.ending.push(memory.clone());
         }
         let reads = read.into_iter().map(|m| (m.clone(), self.version(&m))).collect();
         self.asked.take();
@@ -619,53 +571,42 @@ impl Facts {
     }
 }
 
+impl Placed for Facts {
+    type At = Scope;
+
+    fn at(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
+
+    fn within(&mut self, step: Step<'_>, work: impl FnOnce(&mut Self)) {
+        let depth = self.entered.len();
+        match step {
+            Step::Loop(var, range, kind) => self.enter_loop(var, range, kind),
+            Step::Holds(cond, holds) => self.enter_branch(cond, holds),
+            Step::Value(var, value) => self.enter_let(var, value),
+            Step::Memory(buffer) => self.enter_buffer(buffer),
+            Step::Block(bindings, block) => {
+                self.enter_block(bindings, &Expr::bool(true), block);
+            }
+        }
+        work(self);
+        while self.entered.len() > depth {
+            self.leave();
+        }
+    }
+}
+
 impl Visit for Facts {
+    fn expr(&mut self, _: &Expr) {}
+
     fn stmt(&mut self, s: &Stmt) {
         if s.own_effects().calls {
             self.forget_all();
         }
         match s.kind() {
             StmtKind::Store { buffer, indices, value } => self.store(buffer, indices, value),
-            StmtKind::For { var, range, kind, body, .. } => {
-                self.enter_loop(var, range, kind);
-                self.stmt(body);
-                self.leave();
-            }
-            StmtKind::If { cond, then, otherwise } => {
-                self.enter_branch(cond);
-                self.stmt(then);
-                self.leave();
-                if let Some(otherwise) = otherwise {
-                    self.enter_branch(&!cond.clone());
-                    self.stmt(otherwise);
-                    self.leave();
-                }
-            }
-            StmtKind::Let { var, value, body } => {
-                self.enter_let(var, value);
-                self.stmt(body);
-                self.leave();
-            }
-            StmtKind::Allocate { buffer, body, .. }
-            | StmtKind::Constant { buffer, body, .. }
-            | StmtKind::Declare { buffer, body } => {
-                self.enter_buffer(buffer);
-                self.stmt(body);
-                self.leave();
-            }
-            StmtKind::Block { bindings, predicate, block } => {
-                self.enter_block(bindings, predicate, block);
-                if let Some(init) = &block.init {
-                    self.enter_branch(&first(block));
-                    self.stmt(init);
-                    self.leave();
-                }
-                self.stmt(&block.body);
-                self.leave_block();
-            }
             StmtKind::Assume(cond) | StmtKind::Assert { cond, .. } => self.assume(cond),
-            StmtKind::Seq(_) | StmtKind::Evaluate(_) => walk_stmt(self, s),
+            _ => walk_stmt_placed(self, s),
         }
     }
-    fn expr(&mut self, _: &Expr) {}
 }

@@ -209,7 +209,7 @@ impl Scop {
     /// A part of a function. What holds around it comes as a domain, whose variables are loops
     /// outside: they have one value. All memory that is not allocated inside is observed at the
     /// end.
-    pub fn of_part(body: &Stmt, around: &Domain) -> Scop {
+    pub(crate) fn of_part(body: &Stmt, around: &Domain) -> Scop {
         Scop::build(around.engine().clone(), around.fixed(), body, Vec::new())
     }
 
@@ -346,12 +346,12 @@ struct Memory {
 impl Memory {
     fn of(body: &Stmt, params: Vec<Buffer>) -> Memory {
         let mut m = Memory::default();
-        params.iter().for_each(|b| m.access(b));
+        params.iter().for_each(|b| m.seen(b));
         m.stmt(body);
         m
     }
 
-    fn access(&mut self, b: &Buffer) {
+    fn seen(&mut self, b: &Buffer) {
         let first = self.buffers.entry(b.data.clone()).or_insert_with(|| b.clone());
         // With strides, two indices may name one cell.
         if first != b || !b.strides.is_empty() {
@@ -383,7 +383,6 @@ impl Memory {
 impl Visit for Memory {
     fn expr(&mut self, e: &Expr) {
         match e.kind() {
-            ExprKind::Load(b, _) => self.access(b),
             ExprKind::Var(v) if v.dtype() == DType::HANDLE => {
                 self.opaque.insert(v.clone());
             }
@@ -393,16 +392,14 @@ impl Visit for Memory {
         walk_expr(self, e);
     }
 
+    fn access(&mut self, b: &Buffer, _: &[Expr], write: bool) {
+        self.seen(b);
+        self.written.extend(write.then(|| b.data.clone()));
+    }
+
     fn stmt(&mut self, s: &Stmt) {
-        match s.kind() {
-            StmtKind::Store { buffer, .. } => {
-                self.access(buffer);
-                self.written.insert(buffer.data.clone());
-            }
-            StmtKind::Allocate { buffer, .. } => {
-                self.local.insert(buffer.data.clone());
-            }
-            _ => {}
+        if let StmtKind::Allocate { buffer, .. } = s.kind() {
+            self.local.insert(buffer.data.clone());
         }
         walk_stmt(self, s);
     }

@@ -75,7 +75,7 @@ fn assumptions_under_loops_speak_of_every_iteration() {
     let guarded = upto(&i, 16, Stmt::guard(i.expr().floormod(4).equal(n.expr()), assume(zero())));
     let mut facts = after(&[&a], &[&guarded]);
     assert_eq!(facts.value(&a, &[Expr::i32(3)]).map(|e| e.to_string()), None);
-    facts.enter_branch(&n.expr().equal(3));
+    facts.enter_branch(&n.expr().equal(3), true);
     assert_eq!(cells(&facts, &a), "? ? ? 0 ? ? ? 0 ? ? ? 0 ? ? ? 0");
 }
 
@@ -94,7 +94,7 @@ fn inside_of_a_loop_earlier_iterations_have_written() {
         facts.run(&zero);
         facts.enter_loop(&j, &Range::upto(Expr::i32(16)), &ForKind::Serial);
         assert_eq!(facts.value(&a, &[j.expr()]).is_some(), here);
-        facts.enter_branch(&j.expr().less(15));
+        facts.enter_branch(&j.expr().less(15), true);
         assert_eq!(facts.value(&a, &[&j + 1]).is_some(), next);
         facts.leave();
         facts.leave();
@@ -108,7 +108,7 @@ fn what_depends_on_memory_ends_with_its_branch() {
     let cond = b.load([Expr::i32(0)]).equal(5);
     let mut facts = after(&[&a, &b, &c], &[&set(&a, Expr::i32(1), Expr::i32(1))]);
     facts.run(&set(&a, Expr::i32(2), Expr::i32(2)));
-    facts.enter_branch(&cond);
+    facts.enter_branch(&cond, true);
     assert_eq!(facts.value(&b, &[Expr::i32(0)]).map(|e| e.to_string()).as_deref(), Some("5"));
     facts.run(&set(&a, Expr::i32(1), Expr::i32(8)));
     facts.run(&set(&c, Expr::i32(0), Expr::i32(9)));

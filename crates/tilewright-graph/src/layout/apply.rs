@@ -36,7 +36,7 @@ pub(crate) fn apply(c: &Conversion, tensor: &Tensor) -> Option<Tensor> {
     let extents: Vec<usize> =
         c.to.iter().map(|d| usize::try_from(*d).ok()).collect::<Option<_>>()?;
     let gather =
-        Gather { steps, start: offset.constant, inside: Inside::new(c, &extents)?, extents };
+        Gather { steps, start: offset.constant(), inside: Inside::new(c, &extents)?, extents };
     let mut out = Tensor::zeros(c.dtype, &gather.extents).ok()?;
     let (from, to, pad) = (tensor.bytes(), out.bytes_mut(), pad.to_le_bytes());
     match c.dtype.bytes() {

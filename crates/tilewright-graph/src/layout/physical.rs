@@ -265,7 +265,7 @@ impl Layout {
         let mut splits = Vec::new();
         for (d, source) in c.source.iter().enumerate() {
             let form = Affine::of(source)?;
-            if !form.opaque.is_empty() {
+            if form.opaque().next().is_some() {
                 return None;
             }
             let mut digits: Vec<(i64, usize)> =
@@ -282,7 +282,7 @@ impl Layout {
                 order[*p].replace((d, k)).is_none().then_some(())?;
             }
             let extents = digits.iter().map(|(_, p)| c.to[*p]).collect();
-            let split = Split { offset: -form.constant, digits: extents };
+            let split = Split { offset: -form.constant(), digits: extents };
             let weights = split.weights();
             digits.iter().zip(weights).all(|((k, _), w)| *k == w).then_some(())?;
             splits.push(split);

@@ -1,5 +1,6 @@
 //! Where the padding of a buffer gets to: which loads read it, and which cells are computed from it.
 
+use tilewright_analysis::place::{Placed, walk_expr_placed};
 use tilewright_ir::demand::decisive_loads;
 use tilewright_ir::{Buffer, Expr, ExprKind, Fold, Stmt, Var, Visit, visit};
 use tilewright_sets::{AccessRelation, Domain, Engine, Known, Set};
@@ -171,23 +172,26 @@ impl Taint {
 /// The loads of a value with the points at which they happen.
 fn guarded_loads(e: &Expr, domain: &Domain, out: &mut Vec<(Domain, Expr)>) {
     struct Scan<'a>(Domain, &'a mut Vec<(Domain, Expr)>);
+    impl Placed for Scan<'_> {
+        type At = Domain;
+        fn at(&mut self) -> &mut Domain {
+            &mut self.0
+        }
+    }
     impl Visit for Scan<'_> {
         fn expr(&mut self, e: &Expr) {
             match e.kind() {
+                // What is selected away has no part in the value.
+                ExprKind::Select(c, t, f) => {
+                    self.expr(c);
+                    self.under(c, true, |s| s.expr(t));
+                    self.under(c, false, |s| s.expr(f));
+                }
                 ExprKind::Load(..) => {
                     self.1.push((self.0.clone(), e.clone()));
-                    visit::walk_expr(self, e);
+                    walk_expr_placed(self, e);
                 }
-                // What is selected away has no part in the value.
-                ExprKind::IfThenElse(c, t, f) | ExprKind::Select(c, t, f) if is_pure(c) => {
-                    let all = self.0.clone();
-                    self.0 = all.with_guard(c);
-                    self.expr(t);
-                    self.0 = all.with_guard(&Expr::not_node(c.clone()));
-                    self.expr(f);
-                    self.0 = all;
-                }
-                _ => visit::walk_expr(self, e),
+                _ => walk_expr_placed(self, e),
             }
         }
     }

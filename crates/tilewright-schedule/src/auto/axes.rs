@@ -115,7 +115,7 @@ pub fn fuse(
     let mut pinned = loose.clone();
     for access in accesses {
         match &access.offset {
-            Some(a) => pinned.extend(a.opaque.iter().flat_map(|(e, _)| free_vars(e))),
+            Some(a) => pinned.extend(a.opaque().flat_map(|(e, _)| free_vars(e))),
             None => pinned.extend(access.indices.iter().flat_map(free_vars)),
         }
     }

@@ -88,11 +88,11 @@ impl<'a> Point<'a> {
                 }
             }
         }
-        for (term, factor) in &access.opaque {
+        for (term, factor) in access.opaque() {
             let term = At { point: self, views, known: None }.expr(term);
-            sum = sum + term.cast(DType::I32) * *factor;
+            sum = sum + term.cast(DType::I32) * factor;
         }
-        sum + access.constant
+        sum + access.constant()
     }
 
     /// A value of the stage at this point; `known` replaces loads of one buffer by a value.

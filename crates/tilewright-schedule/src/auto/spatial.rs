@@ -101,15 +101,15 @@ fn narrow(cond: &Expr, inside: &mut Box) -> Option<()> {
         BinOp::Gt => a.clone() - b - 1,
         _ => return None,
     };
-    let rest = Affine::of(&rest).filter(|r| r.opaque.is_empty())?;
+    let rest = Affine::of(&rest).filter(|r| r.opaque().next().is_none())?;
     let mut vars = rest.vars();
     let (Some((v, k)), None) = (vars.next(), vars.next()) else {
         return None;
     };
     let range = inside.get_mut(v)?;
     match k {
-        1 => range.0 = range.0.max(-rest.constant),
-        -1 => range.1 = range.1.min(rest.constant + 1),
+        1 => range.0 = range.0.max(-rest.constant()),
+        -1 => range.1 = range.1.min(rest.constant() + 1),
         _ => return None,
     }
     Some(())

@@ -369,7 +369,7 @@ fn registered_instructions() {
         STAGES,
         &[("B[vi, vj] = A[vi, vj] + 1", "B[vi, vj] = B[vi, vj] + 1")],
         row,
-        expect!["`tensorize`: `B` would be both `y` and `x` of the description"],
+        expect!["`tensorize`: `B` would be both `x` and `y` of the description"],
     );
     check(
         STAGES,

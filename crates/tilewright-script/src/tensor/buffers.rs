@@ -2,8 +2,9 @@
 
 use super::*;
 
-/// Arguments that describe memory.
-pub(super) const MEMORY: &[&str] = &[
+/// Arguments of a view, and of what describes memory.
+const VIEW: &[&str] = &[
+    "param",
     "shape",
     "dtype",
     "data",
@@ -17,6 +18,9 @@ pub(super) const MEMORY: &[&str] = &[
     "layout",
     "annotations",
 ];
+
+/// Arguments that describe memory.
+pub(super) const MEMORY: &[&str] = VIEW.split_at(1).1;
 
 /// Arguments that describe a buffer.
 pub(super) const BUFFER: &[&str] = MEMORY.split_at(11).0;
@@ -238,22 +242,8 @@ impl TensorParser<'_> {
         c: &ast::ExprCall,
         level: Level,
     ) -> Result<()> {
-        const NAMES: &[&str] = &[
-            "param",
-            "shape",
-            "dtype",
-            "data",
-            "strides",
-            "elem_offset",
-            "scope",
-            "align",
-            "offset_factor",
-            "buffer_type",
-            "axis_separators",
-            "layout",
-        ];
         let span = self.x.span(c);
-        let args = Args::bind(c, "T.match_buffer", NAMES)?;
+        let args = Args::bind(c, "T.match_buffer", VIEW.split_at(12).0)?;
         let shape = match args.get("shape") {
             Some(e) => Some(self.x.extents(e)?),
             None => None,

@@ -29,7 +29,7 @@ use tilewright_ir::text::brief;
 use tilewright_ir::visit::{Subst, accessed, fold_expr_children, fold_range, fold_stmt_children};
 use tilewright_ir::{
     BinOp, Buffer, DType, Error, Expr, ExprKind, Fold, Param, Range, Result, Span, Stmt, StmtKind,
-    TensorFunc, TypeKind, Var, Visit,
+    TensorFunc, TypeKind, Var,
 };
 use tilewright_sets::Proof;
 
@@ -85,19 +85,13 @@ pub fn check_bounds(func: &TensorFunc) -> Result<TensorFunc> {
 
 /// How many assertions of [`check_bounds`] a function has.
 pub fn count(func: &TensorFunc) -> usize {
-    struct Count(usize);
-    impl Visit for Count {
-        fn expr(&mut self, _: &Expr) {}
-        fn stmt(&mut self, s: &Stmt) {
-            if let StmtKind::Assert { message, values, .. } = s.kind() {
-                self.0 += usize::from(!values.is_empty() && message.contains(OUT_OF_RANGE));
-            }
-            tilewright_ir::visit::walk_stmt(self, s);
+    let mut count = 0;
+    func.body.for_each(|s| {
+        if let StmtKind::Assert { message, values, .. } = s.kind() {
+            count += usize::from(!values.is_empty() && message.contains(OUT_OF_RANGE));
         }
-    }
-    let mut count = Count(0);
-    count.stmt(&func.body);
-    count.0
+    });
+    count
 }
 
 /// What the message of such an assertion says.
@@ -277,30 +271,28 @@ impl Checker<'_> {
 
     /// What exact sets know of the place, and whether that is all: `None` without libisl.
     fn scope(&self) -> Option<(Scope, bool)> {
-        let mut scope = Scope::of(self.func).ok()?;
-        scope.domain = scope.domain.with_quota(QUOTA);
+        let mut scope = Scope::of(self.func).ok()?.with_quota(QUOTA);
+        let integral = |e: &Expr| self.known.integral(e);
         let mut all = true;
         for entry in &self.entries {
-            match entry {
+            all &= match entry {
                 ScopeEntry::Loop(var, range) => {
-                    let integral =
-                        self.known.integral(&range.min) && self.known.integral(&range.extent);
-                    match integral {
-                        true => scope.enter(var, range),
-                        false => all = false,
+                    let known = integral(&range.min) && integral(&range.extent);
+                    if known {
+                        scope.enter(var, range);
                     }
+                    known
                 }
-                ScopeEntry::Let(var, value) if self.known.integral(value) => scope.bind(var, value),
-                ScopeEntry::Let(..) => all = false,
-                ScopeEntry::Cond(cond, holds) => {
-                    let known = self.known.integral(cond) && scope.index(cond).is_some();
-                    match known {
-                        true => scope.learn(cond, *holds),
-                        false => all = false,
+                ScopeEntry::Let(var, value) => {
+                    let known = integral(value);
+                    if known {
+                        scope.bind(var, value);
                     }
+                    known
                 }
-                ScopeEntry::Hidden => all = false,
-            }
+                ScopeEntry::Cond(cond, holds) => integral(cond) && scope.learn(cond, *holds),
+                ScopeEntry::Hidden => false,
+            };
         }
         Some((scope, all))
     }
@@ -319,8 +311,8 @@ impl Checker<'_> {
             return None;
         }
         let cond = scope.index(&in_range(index, extent, (false, false)))?;
-        let loops: HashSet<Var> = scope.loops().into_iter().collect();
-        match scope.domain.prove(&cond) {
+        let loops: HashSet<Var> = scope.vars().into_iter().collect();
+        match scope.domain().prove(&cond) {
             Proof::No { witness } if witness.values.iter().all(|(v, _)| loops.contains(v)) => {
                 Some(point(witness.values.iter().map(|(v, x)| (v, x.to_string()))))
             }
@@ -467,7 +459,7 @@ impl Checker<'_> {
                 let indices = self.access(buffer, indices, around);
                 rebuilt(StmtKind::Store { buffer: buffer.clone(), indices, value })
             }
-            StmtKind::For { var, range, kind, annotations, body } => {
+            StmtKind::For { var, range, kind, body, .. } => {
                 let range = fold_range(self, range);
                 let mut before = std::mem::take(&mut self.pending);
                 let entry = ScopeEntry::Loop(var.clone(), range.clone());
@@ -476,8 +468,7 @@ impl Checker<'_> {
                 let (body, out) = hoist::out_of_loop(var, &range, kind, body, inside);
                 before.extend(out);
                 self.pending = before;
-                let (var, kind) = (var.clone(), kind.clone());
-                rebuilt(StmtKind::For { var, range, kind, annotations: annotations.clone(), body })
+                s.with_loop(range, body)
             }
             StmtKind::If { cond, then, otherwise } => {
                 let cond = self.checked(cond, around);

@@ -14,10 +14,10 @@
 use std::collections::HashMap;
 
 use tilewright_ir::interval::Ranges;
-use tilewright_ir::visit::{fold_block_children, fold_expr_children, fold_stmt_children};
+use tilewright_ir::visit::{fold_block_children, fold_stmt_children};
 use tilewright_ir::{
-    Attr, Block, Buffer, DType, Error, Expr, ExprKind, Fold, Result, Stmt, StmtKind, Tensor,
-    TensorFunc, Var, extent,
+    Attr, Block, Buffer, DType, Error, Expr, Fold, Result, Stmt, StmtKind, Tensor, TensorFunc, Var,
+    extent,
 };
 
 use crate::pass::{Number, Pass, Run};
@@ -285,26 +285,15 @@ impl Fold for Flatten {
         fold_block_children(self, &std::sync::Arc::new(block))
     }
 
-    fn expr(&mut self, e: &Expr) -> Expr {
-        match e.kind() {
-            ExprKind::Load(b, indices) => {
-                let flat = self.buffer_use(b);
-                let indices: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
-                Expr::load(&flat, self.index(b, &flat, &indices))
-            }
-            _ => fold_expr_children(self, e),
-        }
+    fn access(&mut self, b: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        let flat = self.buffer_use(b);
+        let indices: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
+        let at = self.index(b, &flat, &indices);
+        Some((flat, at))
     }
 
     fn stmt(&mut self, s: &Stmt) -> Stmt {
         match s.kind() {
-            StmtKind::Store { buffer, indices, value } => {
-                let flat = self.buffer_use(buffer);
-                let indices: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
-                let indices = self.index(buffer, &flat, &indices);
-                let value = self.expr(value);
-                Stmt::spanned(StmtKind::Store { buffer: flat, indices, value }, s.span())
-            }
             StmtKind::For { var, range, .. } => {
                 if let Some(known) = &mut self.ranges {
                     known.bind_loop(var, range);

@@ -110,17 +110,15 @@ impl Fold for Settle {
                 let kind = StmtKind::Store { buffer: buffer.clone(), indices: new, value: data };
                 Stmt::spanned(kind, s.span())
             }
-            StmtKind::For { var, range, kind, annotations, body } => {
+            StmtKind::For { var, range, body, .. } => {
                 let new = Range { min: self.index(&range.min), extent: self.index(&range.extent) };
                 self.ranges.bind_loop(var, &new);
                 let inside = self.stmt(body);
                 let same = new.min.ptr_eq(&range.min) && new.extent.ptr_eq(&range.extent);
-                if same && inside.ptr_eq(body) {
-                    return s.clone();
+                match same && inside.ptr_eq(body) {
+                    true => s.clone(),
+                    false => s.with_loop(new, inside),
                 }
-                let (var, kind, annotations) = (var.clone(), kind.clone(), annotations.clone());
-                let kind = StmtKind::For { var, range: new, kind, annotations, body: inside };
-                Stmt::spanned(kind, s.span())
             }
             StmtKind::Let { var, value, .. } => {
                 if is_index(value) && var.dtype().is_int() {

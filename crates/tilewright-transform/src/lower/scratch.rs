@@ -9,10 +9,10 @@
 use std::collections::HashMap;
 
 use tilewright_ir::func::SCRATCH;
-use tilewright_ir::visit::{fold_expr_children, fold_stmt_children};
+use tilewright_ir::visit::fold_stmt_children;
 use tilewright_ir::{
-    Attr, Buffer, Error, Expr, ExprKind, Fold, ForKind, Param, Range, Result, Stmt, StmtKind,
-    TensorFunc, Var, extent,
+    Attr, Buffer, Error, Expr, Fold, ForKind, Param, Range, Result, Stmt, StmtKind, TensorFunc,
+    Var, extent,
 };
 
 use crate::pass::{Pass, Run};
@@ -123,37 +123,16 @@ impl Lift {
             }
         }
     }
-
-    fn place(&self, buffer: &Buffer, indices: Vec<Expr>) -> (Buffer, Vec<Expr>) {
-        match self.moved.get(buffer) {
-            Some((whole, start)) => {
-                (whole.clone(), indices.into_iter().map(|i| start + i).collect())
-            }
-            None => (buffer.clone(), indices),
-        }
-    }
 }
 
 impl Fold for Lift {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        match e.kind() {
-            ExprKind::Load(b, indices) if self.moved.contains_key(b) => {
-                let indices = indices.iter().map(|i| self.expr(i)).collect();
-                let (b, indices) = self.place(b, indices);
-                Expr::load(&b, indices)
-            }
-            _ => fold_expr_children(self, e),
-        }
+    fn access(&mut self, b: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        let (whole, start) = self.moved.get(b).cloned()?;
+        Some((whole, indices.iter().map(|i| &start + self.expr(i)).collect()))
     }
 
     fn stmt(&mut self, s: &Stmt) -> Stmt {
         match s.kind() {
-            StmtKind::Store { buffer, indices, value } if self.moved.contains_key(buffer) => {
-                let indices = indices.iter().map(|i| self.expr(i)).collect();
-                let value = self.expr(value);
-                let (buffer, indices) = self.place(buffer, indices);
-                Stmt::spanned(StmtKind::Store { buffer, indices, value }, s.span())
-            }
             StmtKind::For { var, range, kind, .. } => {
                 let outermost = *kind == ForKind::Parallel && self.parallel.is_none();
                 if outermost {

@@ -6,7 +6,7 @@
 
 use tilewright_ir::demand::demand;
 use tilewright_ir::extent::holds;
-use tilewright_ir::visit::{fold_expr_children, walk_expr, walk_stmt};
+use tilewright_ir::visit::{walk_expr, walk_stmt};
 use tilewright_ir::{
     Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, IterKind, Range, Result, Stmt,
     StmtKind, Visit,
@@ -143,22 +143,12 @@ impl Wrapped<'_> {
         let each = indices.iter().enumerate();
         each.map(|(k, i)| if asked(k) { modulo(i, buffer, k) } else { i.clone() }).collect()
     }
-
-    /// The store with its indices, and those in its value.
-    pub fn store(&mut self, s: &Stmt) -> Stmt {
-        let StmtKind::Store { buffer, indices, value } = s.kind() else { return s.clone() };
-        let (indices, value) = (self.indices(buffer, indices), self.expr(value));
-        Stmt::spanned(StmtKind::Store { buffer: buffer.clone(), indices, value }, s.span())
-    }
 }
 
 impl Fold for Wrapped<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        let e = fold_expr_children(self, e);
-        match e.kind() {
-            ExprKind::Load(buffer, indices) => Expr::load(buffer, self.indices(buffer, indices)),
-            _ => e,
-        }
+    fn access(&mut self, b: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        let inside: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
+        Some((b.clone(), self.indices(b, &inside)))
     }
 }
 

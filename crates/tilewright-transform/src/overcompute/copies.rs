@@ -9,7 +9,7 @@ use tilewright_analysis::flow::{MemoryFlow, Run, Unwritten, Who};
 use tilewright_analysis::index::is_index;
 use tilewright_analysis::scop::{Act, ScopStmt};
 use tilewright_ir::{Buffer, Expr, ExprKind};
-use tilewright_sets::{Known, Reason, ScheduleDim, Statement};
+use tilewright_sets::{Known, Reason, Statement};
 
 use super::trial::{Leaks, Trial};
 
@@ -191,14 +191,7 @@ impl<'a> Trial<'a> {
         if self.scop.is_observed(memory) {
             let mut seen = self.uses_of(memory, 0)?;
             seen.extend(runs.iter().cloned().map(|r| r.only(|t| t.is_write)));
-            let unwritten = Unwritten::of(self.scop, seen)?;
-            for (run, u) in unwritten.reads().filter(|(_, u)| u.certain) {
-                let mut found = run.clone().only_access(u.reader.access);
-                found.statement.domain = u.instances.domain()?;
-                found.statement.schedule = vec![ScheduleDim::Sequence(-1)];
-                found.statement.accesses.iter_mut().for_each(|t| t.is_write = true);
-                all.push(found);
-            }
+            all = Unwritten::of(self.scop, seen)?.found()?;
         }
         all.extend(runs.into_iter().map(|r| r.only(|t| t.is_write)));
         Ok(all)

@@ -14,8 +14,8 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_ir::visit::{fold_expr_children, walk_expr};
-use tilewright_ir::{Expr, ExprKind, Fold, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit};
+use tilewright_ir::visit::walk_expr;
+use tilewright_ir::{Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit};
 
 use super::added::{Added, more};
 use super::trial::{Extra, Trial};
@@ -75,7 +75,12 @@ pub(super) fn one_side(
             StmtKind::Store { buffer, indices, value } => {
                 let here = left.iter().find(|(id, _)| id.place == place && id.part > 0);
                 let (id, opposite) = here?;
-                let value = Take { part: id.part, opposite: *opposite, seen: 0 }.expr(value);
+                let mut seen = 0;
+                let value = value.replace(|e| {
+                    let ExprKind::IfThenElse(_, yes, no) = e.kind() else { return None };
+                    seen += 1;
+                    (seen == id.part).then(|| if *opposite { no } else { yes }.clone())
+                });
                 let (buffer, indices) = (buffer.clone(), indices.clone());
                 Some(Stmt::spanned(StmtKind::Store { buffer, indices, value }, s.span()))
             }
@@ -116,23 +121,13 @@ fn stmts_cond(scop: &Scop, id: GuardId, stmts: &[usize]) -> Expr {
 /// Whether the choices of a stored value have the numbers of those in the text.
 fn numbered(scop: &Scop, place: usize, text: &Expr) -> bool {
     let count = |e: &Expr| {
-        struct Count(Option<usize>);
-        impl Visit for Count {
-            fn expr(&mut self, e: &Expr) {
-                match e.kind() {
-                    ExprKind::IfThenElse(..) => self.0 = self.0.map(|k| k + 1),
-                    ExprKind::Let(..) => self.0 = None,
-                    _ => {}
-                }
-                walk_expr(self, e);
-            }
-        }
-        let mut count = Count(Some(0));
-        count.expr(e);
-        count.0
+        let mut count = 0;
+        each(e, &mut |_, _, _| count += 1);
+        count
     };
-    let stored = store_at(scop, place).map(|(_, value)| count(value));
-    count(text).is_some() && stored == Some(count(text))
+    let binds = |e: &Expr| e.any(|e| matches!(e.kind(), ExprKind::Let(..)));
+    let same = |value: &Expr| !binds(value) && count(value) == count(text);
+    !binds(text) && store_at(scop, place).is_some_and(|(_, value)| same(value))
 }
 
 /// The store at a place: its number, and the value.
@@ -221,40 +216,26 @@ fn does_both(
 
 /// The choice of this number in a value.
 fn choice(value: &Expr, part: usize) -> Option<(Expr, Expr, Expr)> {
-    struct Find(usize, Option<(Expr, Expr, Expr)>);
-    impl Visit for Find {
+    let (mut seen, mut found) = (0, None);
+    each(value, &mut |c, yes, no| {
+        seen += 1;
+        if seen == part {
+            found = Some((c.clone(), yes.clone(), no.clone()));
+        }
+    });
+    found
+}
+
+/// Calls back for each choice of a value, in the order of their numbers.
+fn each(value: &Expr, call: &mut dyn FnMut(&Expr, &Expr, &Expr)) {
+    struct Each<'a>(&'a mut dyn FnMut(&Expr, &Expr, &Expr));
+    impl Visit for Each<'_> {
         fn expr(&mut self, e: &Expr) {
             if let ExprKind::IfThenElse(c, yes, no) = e.kind() {
-                self.0 = self.0.wrapping_sub(1);
-                if self.0 == 0 {
-                    self.1 = Some((c.clone(), yes.clone(), no.clone()));
-                }
+                (self.0)(c, yes, no);
             }
             walk_expr(self, e);
         }
     }
-    let mut find = Find(part, None);
-    find.expr(value);
-    find.1
-}
-
-/// Takes one value of the choice with this number.
-struct Take {
-    part: usize,
-    opposite: bool,
-    seen: usize,
-}
-
-impl Fold for Take {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        let ExprKind::IfThenElse(_, yes, no) = e.kind() else {
-            return fold_expr_children(self, e);
-        };
-        self.seen += 1;
-        match self.seen == self.part {
-            true if self.opposite => no.clone(),
-            true => yes.clone(),
-            false => fold_expr_children(self, e),
-        }
-    }
+    Each(call).expr(value);
 }

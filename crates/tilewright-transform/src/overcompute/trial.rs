@@ -12,11 +12,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use tilewright_ir::visit::fold_stmt_children;
 use tilewright_ir::{
     Block, Buffer, DType, Error, Expr, Range, Region, Remarks, Result, Stmt, StmtKind, TensorFunc,
     Var,
 };
-use tilewright_sets::{AccessRelation, Domain, Known, ScheduleDim, Unknown, is_before};
+use tilewright_sets::{AccessRelation, Domain, Known, Unknown, is_before};
 
 use super::added::{Added, Wider, Wrap, Wrapped, between, more};
 use super::unchanged::Knowledge;
@@ -341,14 +342,7 @@ impl<'a> Trial<'a> {
         let runs: Vec<Run> = stmts.filter_map(run).collect();
         let mut all: Vec<Run> = Vec::new();
         if given {
-            let unwritten = Unwritten::of(scop, runs.clone())?;
-            for (run, u) in unwritten.reads().filter(|(_, u)| u.certain) {
-                let mut found = run.clone().only_access(u.reader.access);
-                found.statement.domain = u.instances.domain()?;
-                found.statement.schedule = vec![ScheduleDim::Sequence(-1)];
-                found.statement.accesses.iter_mut().for_each(|t| t.is_write = true);
-                all.push(found);
-            }
+            all = Unwritten::of(scop, runs.clone())?.found()?;
         }
         all.extend(runs.into_iter().map(|r| {
             let stmt = self.stmt_of(&r);
@@ -473,7 +467,7 @@ impl<'a> Trial<'a> {
                     Some(Stmt::spanned(StmtKind::Block { bindings, predicate, block }, s.span()))
                 }
                 StmtKind::Store { .. } if wraps.iter().any(|(p, ..)| *p == place) => {
-                    Some(Wrapped { place, wraps: &wraps }.store(s))
+                    Some(fold_stmt_children(&mut Wrapped { place, wraps: &wraps }, s))
                 }
                 _ => None,
             }

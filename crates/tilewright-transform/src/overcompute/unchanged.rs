@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::fold_expr_children;
-use tilewright_ir::{Buffer, Expr, ExprKind, Fold};
+use tilewright_ir::{Buffer, Expr, ExprKind};
 use tilewright_sets::{Access, AccessId, Domain, Known, Set};
 
 use super::added::Added;
@@ -129,7 +128,7 @@ impl<'a> Knowledge<'a> {
         look: Look<'_>,
     ) -> Known<KnownValue> {
         let mut points = a.what.domain.to_set()?;
-        let mut put = Put { scop: self.scop, reads: Vec::new() };
+        let mut known = Vec::new();
         for read in self.constants(a.what.place, added, look.but) {
             if !read.everywhere {
                 if !look.partly || read.stmt != a.stmt {
@@ -137,11 +136,20 @@ impl<'a> Knowledge<'a> {
                 }
                 points = points.intersect(&read.points)?;
             }
-            put.reads.push(read);
+            known.push(read);
         }
-        let depends_on = put.reads.iter().map(|r| (r.stmt, Some(r.access))).collect();
+        let depends_on = known.iter().map(|r| (r.stmt, Some(r.access))).collect();
         let finite = |b: &Buffer| look.floats == Floats::Finite && self.scop.has(b);
-        let value = reduced(&put.expr(value), &points.domain()?, &finite);
+        let value = value.replace(|e| {
+            let ExprKind::Load(buffer, indices) = e.kind() else { return None };
+            let outer = self.scop.lifetime(buffer);
+            let is_this = |r: &&Constant| {
+                let at = r.what.indices.iter().skip(outer);
+                r.what.buffer == *buffer && indices.iter().zip(at).all(|(x, y)| same_expr(x, y))
+            };
+            Some(known.iter().find(is_this).map_or_else(|| e.clone(), |r| r.value.clone()))
+        });
+        let value = reduced(&value, &points.domain()?, &finite);
         Ok(KnownValue { value, points, depends_on })
     }
 
@@ -221,22 +229,4 @@ struct Constant {
     points: Set,
     /// Whether it is known at all added points.
     everywhere: bool,
-}
-
-/// Puts known values in the place of loads.
-struct Put<'a> {
-    scop: &'a Scop,
-    reads: Vec<Constant>,
-}
-
-impl Fold for Put<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        let ExprKind::Load(buffer, indices) = e.kind() else { return fold_expr_children(self, e) };
-        let outer = self.scop.lifetime(buffer);
-        let is_this = |r: &&Constant| {
-            let at = r.what.indices.iter().skip(outer);
-            r.what.buffer == *buffer && indices.iter().zip(at).all(|(x, y)| same_expr(x, y))
-        };
-        self.reads.iter().find(is_this).map_or_else(|| e.clone(), |r| r.value.clone())
-    }
 }

@@ -151,7 +151,7 @@ impl Simplify<'_> {
     }
 
     fn side(&mut self, cond: &Expr, s: &Stmt) -> Stmt {
-        self.memory.enter_branch(cond);
+        self.memory.enter_branch(cond, true);
         let new = self.scoped(|me| {
             me.learn(cond);
             me.statement(s)

@@ -48,6 +48,7 @@ use tilewright_ir::{
 use tilewright_sets::Domain;
 
 use crate::pass::{Flag, Pass, Run};
+use crate::settle::without_nothing;
 pub use indices::{PASS as RENORMALIZE, indices};
 use tilewright_analysis::facts::Facts;
 use tilewright_analysis::place::first;
@@ -261,11 +262,10 @@ impl<'a> Simplify<'a> {
         });
         self.loops.pop();
         self.memory.leave();
-        if new.is_nop() && pure {
-            return new;
+        match new.is_nop() && pure {
+            true => new,
+            false => s.with_loop(range, new),
         }
-        let (var, kind, annotations) = (var.clone(), kind.clone(), annotations.clone());
-        Stmt::spanned(StmtKind::For { var, range, kind, annotations, body: new }, s.span())
     }
 
     fn range(&mut self, range: &Range) -> Range {
@@ -347,16 +347,7 @@ impl<'a> Simplify<'a> {
                 self.memory.enter_buffer(buffer);
                 let new = fold_stmt_children(self, s);
                 self.memory.leave();
-                match new.kind() {
-                    StmtKind::Allocate { body, .. }
-                    | StmtKind::Constant { body, .. }
-                    | StmtKind::Declare { body, .. }
-                        if body.is_nop() =>
-                    {
-                        Stmt::nop()
-                    }
-                    _ => new,
-                }
+                without_nothing(new)
             }
             StmtKind::Block { bindings, predicate, block } => {
                 let bindings: Vec<Expr> = bindings.iter().map(|b| self.index(b)).collect();
@@ -402,7 +393,7 @@ impl<'a> Simplify<'a> {
         let frame = fold_block_children(self, &Arc::new(frame));
         let init = b.init.as_ref().map(|init| {
             let first = first(b);
-            self.memory.enter_branch(&first);
+            self.memory.enter_branch(&first, true);
             let new = self.scoped(|s| {
                 s.learn(&first);
                 s.statement(init)

@@ -224,12 +224,7 @@ impl Run<'_> {
 
     fn evaluated(&mut self, a: &Argument) -> Result<Value> {
         Ok(match &a.kind {
-            ArgumentKind::None => Value::None,
-            ArgumentKind::Bool(v) => Value::Bool(*v),
-            ArgumentKind::Int(v) => Value::Int(*v),
-            ArgumentKind::Float(v) => Value::Float(*v),
-            ArgumentKind::Str(s) => Value::Str(s.clone()),
-            ArgumentKind::Expr(e) => Value::Expr(e.clone()),
+            ArgumentKind::Constant(value) => value.into(),
             ArgumentKind::List(items) => {
                 let mut all = Vec::new();
                 for item in items {
