@@ -286,7 +286,7 @@ impl<'a> Importer<'a> {
         let results = (operator.import)(&node, &mut self.builder)
             .and_then(|results| node.finish().map(|()| results))
             .map_err(|e| match (node.unknown(), e) {
-                (Some(var), e) => self.unknown(var, e),
+                (Some(var), e) => self.unknown(&var, e),
                 // Parameters that contradict each other are the model's fault here.
                 (None, Error::Input(d)) => Error::Model(d).into(),
                 (None, e) => e.into(),

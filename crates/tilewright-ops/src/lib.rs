@@ -10,8 +10,10 @@
 //! * [`reduce`]: axes that go: sums, extremes, their positions, running sums.
 //! * [`norm`]: softmax and the normalisations.
 //! * [`movement`]: data that only moves; [`resize`]: interpolated images.
+//! * [`sample`]: values between the cells of an image.
 //! * [`check`]: data that stop the run where they are not what they must be.
 //! * [`quantize`]: integers that stand for floats.
+//! * [`recurrent`]: LSTM, GRU and RNN, step by step.
 //! * [`creation`]: tensors from nothing but parameters.
 //!
 //! All shapes are constants. A function's parameters are the operands in the order of the
@@ -49,8 +51,10 @@ pub mod norm;
 mod operand;
 pub mod pool;
 pub mod quantize;
+pub mod recurrent;
 pub mod reduce;
 pub mod resize;
+pub mod sample;
 pub mod te;
 mod top_k;
 mod window;

@@ -11,6 +11,7 @@ mod nd;
 mod norm;
 mod pool;
 mod quantize;
+mod recurrent;
 mod reduce;
 mod resize;
 mod te;

@@ -8,6 +8,7 @@ mod graphs;
 mod movement;
 mod norm;
 mod pool;
+mod recurrent;
 mod reduce;
 
 use tilewright::unstable::compare::{Tolerance, compare};
