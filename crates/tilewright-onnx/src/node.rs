@@ -121,6 +121,11 @@ impl<'a> Node<'a> {
         self.proto.output.iter().rposition(|n| !n.is_empty()).map_or(0, |i| i + 1)
     }
 
+    /// Whether the node names the output at a position.
+    pub(crate) fn names_output(&self, at: usize) -> bool {
+        self.proto.output.get(at).is_some_and(|n| !n.is_empty())
+    }
+
     /// The input at a position, which must be there.
     pub(crate) fn input(&self, at: usize) -> Result<&Imported> {
         self.optional(at).ok_or_else(|| Error::model(format!("input {at} is missing")))

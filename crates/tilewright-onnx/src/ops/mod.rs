@@ -10,14 +10,18 @@ mod compose;
 pub(crate) mod constants;
 pub(crate) mod contraction;
 pub(crate) mod loss;
+pub(crate) mod microsoft;
 pub(crate) mod movement;
 pub(crate) mod norm;
 pub(crate) mod pool;
 pub(crate) mod quantize;
 pub(crate) mod quantized;
+pub(crate) mod random;
 pub(crate) mod recurrent;
 pub(crate) mod reduce;
 pub(crate) mod resize;
+pub(crate) mod sample;
+pub(crate) mod signal;
 pub(crate) mod window;
 
 use tilewright_ir::Result;

@@ -14,5 +14,6 @@ mod quantize;
 mod recurrent;
 mod reduce;
 mod resize;
+mod sample;
 mod te;
 mod text;

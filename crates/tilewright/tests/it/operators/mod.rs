@@ -10,6 +10,7 @@ mod norm;
 mod pool;
 mod recurrent;
 mod reduce;
+mod sample;
 
 use tilewright::unstable::compare::{Tolerance, compare};
 use tilewright::unstable::interp;
