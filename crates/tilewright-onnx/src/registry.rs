@@ -129,6 +129,7 @@ static OPERATORS: &[Operator] = &[
     op("LeakyRelu", 9, 1, arithmetic::leaky_relu),
     op("Less", 9, 2, |n, b| arithmetic::binary(n, b, "less", Binary::Less)),
     op("LessOrEqual", 12, 2, |n, b| arithmetic::binary(n, b, "less_or_equal", Binary::LessEqual)),
+    op("LinearAttention", 27, 6, attention::linear),
     op("Log", 9, 1, |n, b| arithmetic::unary(n, b, "log", Unary::Log)),
     op("LogSoftmax", 9, 1, |n, b| norm::softmax(n, b, Family::LogSoftmax)),
     op("LpNormalization", 9, 1, norm::lp_norm),

@@ -13,7 +13,7 @@
 //! * [`sample`]: values between the cells of an image; [`regions`]: parts of one that data choose.
 //! * [`check`]: data that stop the run where they are not what they must be.
 //! * [`quantize`]: integers that stand for floats.
-//! * [`recurrent`]: LSTM, GRU and RNN, step by step.
+//! * [`recurrent`]: LSTM, GRU and RNN, step by step; [`linear_attention`]: attention that is so too.
 //! * [`matrix`]: determinants.
 //! * [`creation`]: tensors from nothing but parameters.
 //!
@@ -47,6 +47,7 @@ pub mod contraction;
 pub mod creation;
 pub mod einsum;
 pub mod elementwise;
+pub mod linear_attention;
 mod loops;
 pub mod matrix;
 pub mod movement;

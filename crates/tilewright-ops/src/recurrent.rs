@@ -148,6 +148,9 @@ pub struct Recurrent {
 /// Rows of the recurrent weights whose products are added at a time.
 const ROWS: usize = 4;
 
+/// Columns of the gates that several examples compute before the next ones.
+const COLUMNS: usize = 64;
+
 /// See [`Recurrent`]. With `D` directions, `T` steps, `B` examples, `H` elements and `G` gates, the
 /// parameters are:
 ///
@@ -412,14 +415,30 @@ impl Net<'_> {
         }
     }
 
-    /// Adds the product of a state with some columns of the recurrent weights to the gates.
+    /// Adds the product of a state with some columns of the recurrent weights to the gates. Several
+    /// examples share what is read of the weights, and go through the columns in parts that stay in
+    /// the nearest cache.
     fn accumulate(&self, s: &State, state: &Buffer, from: usize, count: usize) -> Stmt {
+        if self.p.batch <= 1 || count <= COLUMNS {
+            return self.products(s, state, &number(from), count);
+        }
+        let (whole, rest) = (count / COLUMNS, count % COLUMNS);
+        let parts = run("part", whole, |part| {
+            self.products(s, state, &(number(from) + part.clone() * number(COLUMNS)), COLUMNS)
+        });
+        let rest =
+            (rest > 0).then(|| self.products(s, state, &number(from + whole * COLUMNS), rest));
+        Stmt::seq([parts].into_iter().chain(rest))
+    }
+
+    /// [`Net::accumulate`] for neighbouring columns.
+    fn products(&self, s: &State, state: &Buffer, from: &Expr, count: usize) -> Stmt {
         let p = self.p;
         let rows = |name: &str, first: usize, times: usize, each: usize| {
             run(name, times, |k| {
                 run("b", p.batch, |b| {
                     run("g", count, |g| {
-                        let column = number(from) + g;
+                        let column = from.clone() + g;
                         let at = vec![b.clone(), column.clone()];
                         let sum = (0..each).fold(Expr::load(&s.z, at.clone()), |sum, u| {
                             let row = k.clone() * number(each) + number(first + u);

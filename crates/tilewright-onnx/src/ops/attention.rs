@@ -1,6 +1,7 @@
 //! Attention and what stands around it: rotations by position, caches, causal convolutions.
 
 use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ops::linear_attention::{LinearAttention, linear_attention};
 
 use super::compose::{Compose, int, ints};
 use super::{constants, one};
@@ -401,4 +402,50 @@ pub(crate) fn causal_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>>
     let end = all.shape()[2];
     let state = c.slice(&all, 2, end + 1 - kernel, end)?;
     Ok(vec![y, state])
+}
+
+/// Attention by a state for each head, one step after the other.
+pub(crate) fn linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (q, k, v) = (node.input(0)?, node.input(1)?, node.input(2)?);
+    let (state, decay, beta) = (node.optional(3), node.optional(4), node.optional(5));
+    // How many steps are computed at a time is left to the compiler.
+    node.ignore("chunk_size");
+    let rule = node.text_or("update_rule", "gated_delta")?;
+    let (gated, delta) = match rule {
+        "linear" => (false, false),
+        "gated" => (true, false),
+        "delta" => (false, true),
+        "gated_delta" => (true, true),
+        other => {
+            let all = "linear, gated, delta, gated_delta";
+            return Err(node.unsupported_value("update_rule", other, all));
+        }
+    };
+    let needed = |value: Option<&Imported>, wanted: bool, name: &str| match (value, wanted) {
+        (None, true) => Err(Error::model(format!("`{rule}` needs the input `{name}`"))),
+        (value, true) => Ok(value.cloned()),
+        (_, false) => Ok(None),
+    };
+    let (decay, beta) = (needed(decay, gated, "decay")?, needed(beta, delta, "beta")?);
+    let width = |x: &Imported| x.shape().get(2).copied().unwrap_or(0);
+    let query_heads = heads(node, "q_num_heads", width(q))?;
+    let scale = match f64::from(node.float_or("scale", 0.0)?) {
+        0.0 => 1.0 / ((width(q) / query_heads) as f64).sqrt(),
+        scale => scale,
+    };
+    let params = LinearAttention {
+        query: operand(q),
+        key: operand(k),
+        value: operand(v),
+        state: state.map(operand),
+        decay: decay.as_ref().map(operand),
+        beta: beta.as_ref().map(operand),
+        query_heads,
+        heads: heads(node, "kv_num_heads", width(k))?,
+        scale,
+        state_type: state.map_or(q.dtype(), Imported::dtype),
+    };
+    let mut args = vec![q.clone(), k.clone(), v.clone()];
+    args.extend(state.cloned().into_iter().chain(decay).chain(beta));
+    b.call_many("linear_attention", &params, &args, || linear_attention(&params))
 }

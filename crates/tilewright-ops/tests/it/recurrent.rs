@@ -1,5 +1,7 @@
 use tilewright_ir::{DType, Tensor};
+use tilewright_ops::Operand;
 use tilewright_ops::elementwise::Unary;
+use tilewright_ops::linear_attention::{LinearAttention, linear_attention};
 use tilewright_ops::recurrent::{Activation, Cell, Direction, Recurrent, recurrent};
 
 use crate::nd::{Nd, check, refused};
@@ -194,7 +196,7 @@ const CELLS: [Cell; 5] = [
 #[test]
 fn every_cell_is_its_definition() {
     for cell in CELLS {
-        for (steps, batch, hidden) in [(3, 2, 5), (1, 1, 1), (4, 3, 8), (0, 2, 3), (2, 1, 3)] {
+        for (steps, batch, hidden) in [(3, 2, 5), (1, 1, 1), (4, 3, 8), (0, 2, 3), (2, 2, 70)] {
             compare(&plain(cell, steps, batch, hidden));
         }
     }
@@ -256,4 +258,76 @@ fn what_does_not_fit_is_refused() {
         input: tensor `x`: the shape [1099511627776, 3] has more than 2^31 - 1 elements
     "#]]
     .assert_eq(&(messages.join("\n") + "\n"));
+}
+
+#[test]
+fn attention_without_softmax() {
+    let (batch, steps, heads, share, d, e) = (2, 3, 2, 2, 3, 4);
+    let small = |shape: &[usize], seed| Nd::random(shape, seed).map(|v| v / 4.0);
+    let q = small(&[batch, steps, heads * share * d], 1);
+    let (k, v) = (small(&[batch, steps, heads * d], 2), small(&[batch, steps, heads * e], 3));
+    let state = small(&[batch, heads, d, e], 4);
+    for decay_width in [0, heads, heads * d] {
+        for beta_width in [0, 1, heads] {
+            let decay = small(&[batch, steps, decay_width.max(1)], 5);
+            let beta = small(&[batch, steps, beta_width.max(1)], 6);
+            let given = beta_width != 1;
+            let mut y = Nd::build(&[batch, steps, heads * share * e], |_| 0.0);
+            let mut last =
+                Nd::build(&[batch, heads, d, e], |i| if given { state.at(i) } else { 0.0 });
+            for (b, h) in (0..batch * heads).map(|n| (n / heads, n % heads)) {
+                let mut s: Vec<Vec<f64>> =
+                    (0..d).map(|i| (0..e).map(|j| last.at(&[b, h, i, j])).collect()).collect();
+                for t in 0..steps {
+                    let key = |i: usize| k.at(&[b, t, h * d + i]);
+                    for (i, row) in s.iter_mut().enumerate() {
+                        let by = match decay_width {
+                            0 => 0.0,
+                            w if w == heads => decay.at(&[b, t, h]),
+                            _ => decay.at(&[b, t, h * d + i]),
+                        };
+                        row.iter_mut().for_each(|v| *v *= by.exp());
+                    }
+                    for j in 0..e {
+                        let value = v.at(&[b, t, h * e + j]);
+                        let known: f64 = (0..d).map(|i| s[i][j] * key(i)).sum();
+                        let new = match beta_width {
+                            0 => value,
+                            1 => beta.at(&[b, t, 0]) * (value - known),
+                            _ => beta.at(&[b, t, h]) * (value - known),
+                        };
+                        (0..d).for_each(|i| s[i][j] += key(i) * new);
+                    }
+                    for (g, j) in (0..share * e).map(|n| (n / e, n % e)) {
+                        let at = h * share + g;
+                        let sum: f64 = (0..d).map(|i| s[i][j] * q.at(&[b, t, at * d + i])).sum();
+                        y.set(&[b, t, at * e + j], 0.5 * sum);
+                    }
+                }
+                for (i, j) in (0..d * e).map(|n| (n / e, n % e)) {
+                    last.set(&[b, h, i, j], s[i][j]);
+                }
+            }
+            let of = |x: &Nd| Operand::new(&x.shape, DType::F64);
+            let p = LinearAttention {
+                query: of(&q),
+                key: of(&k),
+                value: of(&v),
+                state: given.then(|| of(&state)),
+                decay: (decay_width > 0).then(|| of(&decay)),
+                beta: (beta_width > 0).then(|| of(&beta)),
+                query_heads: heads * share,
+                heads,
+                scale: 0.5,
+                state_type: DType::F64,
+            };
+            let mut inputs = vec![&q, &k, &v];
+            inputs.extend(given.then_some(&state));
+            inputs.extend((decay_width > 0).then_some(&decay));
+            inputs.extend((beta_width > 0).then_some(&beta));
+            let inputs: Vec<Tensor> = inputs.iter().map(|x| x.tensor(DType::F64)).collect();
+            let expected = [(&y, DType::F64), (&last, DType::F64)];
+            check(linear_attention(&p), &inputs, &expected);
+        }
+    }
 }
