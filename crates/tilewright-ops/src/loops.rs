@@ -1,5 +1,6 @@
 //! Functions with loops of their own, for what is no list of stages: a block for each cell of the result.
 
+use tilewright_ir::visit::{Subst, fold_func};
 use tilewright_ir::well_formed::check_tensor;
 use tilewright_ir::{
     Block, Buffer, DType, Expr, Intrin, IterKind, IterVar, Param, Range, Result, Stmt, TensorFunc,
@@ -61,6 +62,8 @@ pub(crate) fn cells(
     let body = loops.fold(body, |s, (v, &d)| Stmt::serial(v, number(d), s));
     let params = params.iter().map(|b| Param::tensor(b)).collect();
     let func = TensorFunc::new(params, Stmt::nop()).with_root(Vec::new(), body);
+    // Several loops may have been written with one variable.
+    let func = fold_func(&mut Subst::refresh(), &func);
     check_tensor(name, &func)?;
     Ok(func)
 }
