@@ -14,7 +14,7 @@
 //! * [`check`]: data that stop the run where they are not what they must be.
 //! * [`quantize`]: integers that stand for floats.
 //! * [`recurrent`]: LSTM, GRU and RNN, step by step; [`linear_attention`]: attention that is so too.
-//! * [`matrix`]: determinants.
+//! * Determinants of matrices: [`matrix`].
 //! * [`creation`]: tensors from nothing but parameters.
 //!
 //! All shapes are constants. A function's parameters are the operands in the order of the

@@ -58,10 +58,10 @@ pub fn linear_attention(p: &LinearAttention) -> Result<TensorFunc> {
     let (&[batch, steps, keys], &[_, _, values]) = (&p.key.shape[..], &p.value.shape[..]) else {
         return Err(unfit(&p.value));
     };
-    if p.heads == 0 || keys % p.heads != 0 || values % p.heads != 0 {
+    if p.heads == 0 || !keys.is_multiple_of(p.heads) || !values.is_multiple_of(p.heads) {
         return Err(unfit(&p.value));
     }
-    if p.query_heads == 0 || p.query_heads % p.heads != 0 {
+    if p.query_heads == 0 || !p.query_heads.is_multiple_of(p.heads) {
         return Err(unfit(&p.query));
     }
     let (d, e, share) = (keys / p.heads, values / p.heads, p.query_heads / p.heads);

@@ -445,14 +445,14 @@ pub(crate) fn matmul_nbits(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
         return Err(Error::unsupported("the input `g_idx` is not supported"));
     }
     let per_byte = 8 / bits;
-    if block == 0 || block % per_byte != 0 || k == 0 || n == 0 {
+    if block == 0 || !block.is_multiple_of(per_byte) || k == 0 || n == 0 {
         return Err(Error::model(format!("blocks of {block} for {k} x {n} weights")));
     }
     let blocks = k.div_ceil(block);
     // Bytes of a row, one number an element.
     let unpacked = |c: &mut Compose, x: &Imported, rows: usize, count: usize| -> Result<Imported> {
         let total: usize = x.shape().iter().product();
-        if x.dtype() != DType::U8 || rows == 0 || total % rows != 0 {
+        if x.dtype() != DType::U8 || rows == 0 || !total.is_multiple_of(rows) {
             return Err(Error::model(format!("{} does not hold the weights", operand(x))));
         }
         let bytes = total / rows;

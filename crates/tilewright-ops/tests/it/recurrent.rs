@@ -276,36 +276,34 @@ fn attention_without_softmax() {
             let mut last =
                 Nd::build(&[batch, heads, d, e], |i| if given { state.at(i) } else { 0.0 });
             for (b, h) in (0..batch * heads).map(|n| (n / heads, n % heads)) {
-                let mut s: Vec<Vec<f64>> =
-                    (0..d).map(|i| (0..e).map(|j| last.at(&[b, h, i, j])).collect()).collect();
+                let mut s = Nd::build(&[d, e], |i| last.at(&[b, h, i[0], i[1]]));
                 for t in 0..steps {
                     let key = |i: usize| k.at(&[b, t, h * d + i]);
-                    for (i, row) in s.iter_mut().enumerate() {
-                        let by = match decay_width {
-                            0 => 0.0,
-                            w if w == heads => decay.at(&[b, t, h]),
-                            _ => decay.at(&[b, t, h * d + i]),
-                        };
-                        row.iter_mut().for_each(|v| *v *= by.exp());
-                    }
-                    for j in 0..e {
+                    let by = |i: usize| match decay_width {
+                        0 => 0.0,
+                        w if w == heads => decay.at(&[b, t, h]),
+                        _ => decay.at(&[b, t, h * d + i]),
+                    };
+                    s = Nd::build(&[d, e], |at| s.at(at) * by(at[0]).exp());
+                    let new = |j: usize| {
                         let value = v.at(&[b, t, h * e + j]);
-                        let known: f64 = (0..d).map(|i| s[i][j] * key(i)).sum();
-                        let new = match beta_width {
+                        let known: f64 = (0..d).map(|i| s.at(&[i, j]) * key(i)).sum();
+                        match beta_width {
                             0 => value,
                             1 => beta.at(&[b, t, 0]) * (value - known),
                             _ => beta.at(&[b, t, h]) * (value - known),
-                        };
-                        (0..d).for_each(|i| s[i][j] += key(i) * new);
-                    }
+                        }
+                    };
+                    s = Nd::build(&[d, e], |at| s.at(at) + key(at[0]) * new(at[1]));
                     for (g, j) in (0..share * e).map(|n| (n / e, n % e)) {
                         let at = h * share + g;
-                        let sum: f64 = (0..d).map(|i| s[i][j] * q.at(&[b, t, at * d + i])).sum();
+                        let of = |i: usize| q.at(&[b, t, at * d + i]);
+                        let sum: f64 = (0..d).map(|i| s.at(&[i, j]) * of(i)).sum();
                         y.set(&[b, t, at * e + j], 0.5 * sum);
                     }
                 }
                 for (i, j) in (0..d * e).map(|n| (n / e, n % e)) {
-                    last.set(&[b, h, i, j], s[i][j]);
+                    last.set(&[b, h, i, j], s.at(&[i, j]));
                 }
             }
             let of = |x: &Nd| Operand::new(&x.shape, DType::F64);

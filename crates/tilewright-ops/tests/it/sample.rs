@@ -325,7 +325,7 @@ fn determinants() {
             };
             m[1..].iter().map(row).collect()
         };
-        let sign = |j: usize| if j % 2 == 0 { 1.0 } else { -1.0 };
+        let sign = |j: usize| if j.is_multiple_of(2) { 1.0 } else { -1.0 };
         (0..m.len()).map(|j| sign(j) * m[0][j] * expanded(&rest(j))).sum()
     }
     for n in [1, 2, 3, 5] {
