@@ -1,9 +1,10 @@
-"""The eleven models of the outside check, and inputs for them.
+"""The models of the outside check, and inputs for them.
 
 * the nine "light" models of the `onnx` package, with random weights (`randomize.py`),
   and one of them again with its weights in a file of their own;
 * magika's model (which kind of file do these bytes come from?);
-* rapidocr's text direction classifier.
+* rapidocr's text direction classifier;
+* five that are built here, with recurrence and integers (`built.py`).
 """
 
 import hashlib
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+import built
 import environment
 import randomize
 
@@ -140,6 +142,18 @@ def builders():
     for source in light_sources():
         if source.stem == EXTERNAL:
             found[f"{EXTERNAL}_external"] = light(source, external=True)
+
+    def made(name, build):
+        def make():
+            model, inputs = build()
+            path = environment.WORK / "models" / f"{name}.onnx"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            onnx.save(model, path)
+            return [Case(name, path, inputs)]
+
+        return make
+
+    found |= {name: made(name, build) for name, build in built.MODELS.items()}
     return {**found, "magika": magika, "cls": cls}
 
 

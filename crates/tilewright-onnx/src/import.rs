@@ -105,6 +105,9 @@ impl From<Error> for Stop {
 /// As many operators as a message lists.
 const LISTED: usize = 16;
 
+/// As many nodes as a message lists for each operator.
+const NODES_LISTED: usize = 4;
+
 struct Importer<'a> {
     model: &'a Model,
     given: &'a BTreeMap<String, Tensor>,
@@ -250,32 +253,54 @@ impl<'a> Importer<'a> {
         live
     }
 
-    /// Refuses the first node whose operator is not supported, and names the others.
+    /// Refuses the first node whose operator is not supported, and says of each such operator which
+    /// other nodes use it.
     fn check_operators(&self, live: &[bool]) -> Result<()> {
         let opset = self.model.opset;
         let nodes = self.model.graph.node.iter().enumerate().filter(|(at, _)| live[*at]);
-        let mut refused = nodes.filter_map(|(at, node)| {
-            self.operator(node).err().map(|e| (label(node, at, opset), e))
-        });
-        let Some((node, first)) = refused.next() else { return Ok(()) };
-        let mut error = first.context(node);
-        for (node, _) in refused.by_ref().take(LISTED) {
-            error = error.note(format!("{node} is not supported either"));
+        let mut first = None;
+        // The operators in the order of the file, each with the nodes that use it.
+        let mut missing: Vec<((&str, &str), Vec<String>)> = Vec::new();
+        let mut places: HashMap<(&str, &str), usize> = HashMap::new();
+        for (at, node) in nodes {
+            let Err(e) = self.operator(node) else { continue };
+            let operator = (node.domain.as_str(), node.op_type.as_str());
+            if first.is_none() {
+                first = Some(e.context(label(node, at, opset)));
+            }
+            let place = *places.entry(operator).or_insert_with(|| {
+                missing.push((operator, Vec::new()));
+                missing.len() - 1
+            });
+            missing[place].1.push(node_name(node, at));
         }
-        Err(match refused.count() {
-            0 => error,
-            more => error.note(format!("and {more} more nodes")),
+        let Some(mut error) = first else { return Ok(()) };
+        let operators = missing.len();
+        for (k, ((domain, name), mut users)) in missing.into_iter().enumerate().take(LISTED) {
+            // The error itself names the first one.
+            if k == 0 {
+                users.remove(0);
+            }
+            let Some(last) = users.len().checked_sub(1) else { continue };
+            let more = match last + 1 {
+                all @ ..=NODES_LISTED => users[..all].join(", "),
+                all => {
+                    format!("{} and {} more", users[..NODES_LISTED].join(", "), all - NODES_LISTED)
+                }
+            };
+            let operator = operator_name(domain, name);
+            error = error.note(match k {
+                0 => format!("`{operator}` is also used by {more}"),
+                _ => format!("`{operator}` is not supported either: {more}"),
+            });
+        }
+        Err(match operators.checked_sub(LISTED) {
+            None | Some(0) => error,
+            Some(more) => error.note(format!("and {more} more operators")),
         })
     }
 
     fn operator(&self, node: &NodeProto) -> Result<&'static Operator> {
-        let key = (node.domain.clone(), node.op_type.clone());
-        if self.model.functions.contains(&key) {
-            return Err(Error::unsupported(
-                "operators that a model defines itself are not supported",
-            )
-            .help("inline the model's functions, for example with `onnx.inliner`"));
-        }
         registry::find(&node.domain, &node.op_type, self.model.opset)
     }
 
@@ -286,7 +311,7 @@ impl<'a> Importer<'a> {
         let results = (operator.import)(&node, &mut self.builder)
             .and_then(|results| node.finish().map(|()| results))
             .map_err(|e| match (node.unknown(), e) {
-                (Some(var), e) => self.unknown(var, e),
+                (Some(var), e) => self.unknown(&var, e),
                 // Parameters that contradict each other are the model's fault here.
                 (None, Error::Input(d)) => Error::Model(d).into(),
                 (None, e) => e.into(),
@@ -405,15 +430,24 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// How messages name a node.
+/// How messages name a node with its operator.
 fn label(node: &NodeProto, at: usize, opset: i64) -> String {
-    let name = match node.name.as_str() {
+    let operator = operator_name(&node.domain, &node.op_type);
+    format!("{} ({operator}, opset {opset})", node_name(node, at))
+}
+
+/// How messages name a node.
+fn node_name(node: &NodeProto, at: usize) -> String {
+    match node.name.as_str() {
         "" => format!("node {at}"),
         name => format!("node `{name}`"),
-    };
-    let domain = match node.domain.as_str() {
-        "" | "ai.onnx" => String::new(),
-        domain => format!("{domain}."),
-    };
-    format!("{name} ({domain}{}, opset {opset})", node.op_type)
+    }
+}
+
+/// How messages name an operator: with its domain, unless that is ONNX's own.
+fn operator_name(domain: &str, name: &str) -> String {
+    match domain {
+        "" | "ai.onnx" => name.to_owned(),
+        domain => format!("{domain}.{name}"),
+    }
 }

@@ -13,6 +13,7 @@
 //!
 //! * [`proto`]: the messages of the file format.
 //! * `wire`, `model`, `data`: from bytes to a decoded model and to tensors, safely.
+//! * `functions`: calls of operators that a model defines itself, replaced by their nodes.
 //! * `dims`: the sizes that a model leaves open.
 //! * `import`: the way through a graph. `node`: what an operator's importer sees. `build`: the
 //!   module that comes about. `fold`: constants that are computed on the way.
@@ -28,6 +29,7 @@ mod build;
 mod data;
 mod dims;
 mod fold;
+mod functions;
 mod import;
 mod model;
 mod node;

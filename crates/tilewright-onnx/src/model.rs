@@ -10,6 +10,7 @@ use prost::Message;
 use tilewright_ir::{DType, Error, Result};
 
 use crate::data::{Folder, element_type};
+use crate::functions;
 use crate::proto::{Bytes, DimensionValue, GraphProto, ModelProto, TypeValue, ValueInfoProto};
 use crate::wire;
 
@@ -26,8 +27,6 @@ pub struct Model {
     pub(crate) folder: Option<Folder>,
     pub(crate) opset: i64,
     pub(crate) graph: GraphProto,
-    /// Operators that the model defines itself, as domain and name.
-    pub(crate) functions: HashSet<(String, String)>,
 }
 
 /// What a model takes and gives.
@@ -173,8 +172,8 @@ impl Model {
                 return Err(Error::model("the file gives the version of ONNX's operators twice"));
             }
         };
-        let functions = model.functions.into_iter().map(|f| (f.domain, f.name)).collect();
-        Ok(Model { name: name.to_owned(), folder, opset, graph, functions })
+        let graph = functions::inline(graph, model.functions, opset)?;
+        Ok(Model { name: name.to_owned(), folder, opset, graph })
     }
 
     /// The file's name, as it was given.

@@ -3,13 +3,13 @@
 //! Every attribute must be asked for: [`Node::finish`] refuses one that was not read, so that an
 //! attribute cannot be dropped silently.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use tilewright_ir::{DType, Error, GraphVar, Result, Tensor};
 
 use crate::data::{self, Folder};
-use crate::proto::{AttributeProto, AttributeType, NodeProto, TensorProto};
+use crate::proto::{AttributeProto, AttributeType, Bytes, NodeProto, TensorProto};
 
 /// A value while a graph is imported.
 #[derive(Clone, Debug)]
@@ -77,8 +77,8 @@ pub(crate) struct Node<'a> {
     folder: Option<&'a Folder>,
     attributes: HashMap<&'a str, &'a AttributeProto>,
     read: RefCell<HashSet<&'a str>>,
-    /// The input that had to be known, and was not.
-    unknown: Cell<Option<usize>>,
+    /// The variable that had to be known, and was not.
+    unknown: RefCell<Option<GraphVar>>,
 }
 
 impl<'a> Node<'a> {
@@ -102,7 +102,7 @@ impl<'a> Node<'a> {
                 return Err(Error::model(format!("attribute `{}` is given twice", a.name)));
             }
         }
-        let (read, unknown) = (RefCell::default(), Cell::default());
+        let (read, unknown) = (RefCell::default(), RefCell::default());
         Ok(Node { proto, label, opset, inputs, folder, attributes, read, unknown })
     }
 
@@ -119,6 +119,11 @@ impl<'a> Node<'a> {
     /// Number of outputs that the node names, absent ones at the end not counted.
     pub(crate) fn output_count(&self) -> usize {
         self.proto.output.iter().rposition(|n| !n.is_empty()).map_or(0, |i| i + 1)
+    }
+
+    /// Whether the node names the output at a position.
+    pub(crate) fn names_output(&self, at: usize) -> bool {
+        self.proto.output.get(at).is_some_and(|n| !n.is_empty())
     }
 
     /// The input at a position, which must be there.
@@ -140,14 +145,21 @@ impl<'a> Node<'a> {
     pub(crate) fn constant(&self, at: usize, what: &str) -> Result<Option<&Tensor>> {
         let Some(value) = self.optional(at) else { return Ok(None) };
         value.constant().map(Some).ok_or_else(|| {
-            self.unknown.set(Some(at));
+            self.unknown.replace(value.var().cloned());
             Error::input(format!("the input `{what}` must be known when the model is imported"))
         })
     }
 
     /// The variable that had to be known, where the importer failed for that.
-    pub(crate) fn unknown(&self) -> Option<&GraphVar> {
-        self.optional(self.unknown.get()?)?.var()
+    pub(crate) fn unknown(&self) -> Option<GraphVar> {
+        self.unknown.borrow().clone()
+    }
+
+    /// Takes over what had to be known from a node that this one is made of.
+    pub(crate) fn pass_on(&self, inner: &Node) {
+        if let Some(var) = inner.unknown() {
+            self.unknown.replace(Some(var));
+        }
     }
 
     /// An optional input of integers that must be known at import: a list, or a scalar.
@@ -242,6 +254,16 @@ impl<'a> Node<'a> {
             .map_err(|_| Error::model(format!("attribute `{name}` is not valid UTF-8")))
     }
 
+    /// A list of texts.
+    pub(crate) fn texts(&self, name: &'static str) -> Result<Option<Vec<String>>> {
+        let Some(a) = self.attribute(name, AttributeType::Strings)? else { return Ok(None) };
+        let text = |s: &Bytes| {
+            String::from_utf8(s.to_vec())
+                .map_err(|_| Error::model(format!("attribute `{name}` is not valid UTF-8")))
+        };
+        a.strings.iter().map(text).collect::<Result<_>>().map(Some)
+    }
+
     /// A tensor.
     pub(crate) fn tensor(&self, name: &'static str) -> Result<Option<Tensor>> {
         let Some(a) = self.attribute(name, AttributeType::Tensor)? else { return Ok(None) };
@@ -250,6 +272,12 @@ impl<'a> Node<'a> {
         data::tensor(proto, self.folder)
             .map(Some)
             .map_err(|e| e.context(format!("attribute `{name}`")))
+    }
+
+    /// Some of the attributes as they are, for another node.
+    pub(crate) fn attributes(&self, names: &[&'static str]) -> Vec<AttributeProto> {
+        self.read.borrow_mut().extend(names);
+        names.iter().filter_map(|n| self.attributes.get(n).map(|a| (*a).clone())).collect()
     }
 
     /// Marks an attribute as read that does not change the result.

@@ -38,15 +38,33 @@ pub struct OperatorSetId {
     pub version: i64,
 }
 
-/// An operator that a model defines itself; only its name is read.
+/// An operator that a model defines itself.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct FunctionProto {
     /// Name.
     #[prost(string, tag = "1")]
     pub name: String,
+    /// Names of the inputs inside of the body.
+    #[prost(string, repeated, tag = "4")]
+    pub input: Vec<String>,
+    /// Names of the outputs inside of the body.
+    #[prost(string, repeated, tag = "5")]
+    pub output: Vec<String>,
+    /// The body.
+    #[prost(message, repeated, tag = "7")]
+    pub node: Vec<NodeProto>,
+    /// The operator sets that the body refers to.
+    #[prost(message, repeated, tag = "9")]
+    pub opset_import: Vec<OperatorSetId>,
     /// Domain.
     #[prost(string, tag = "10")]
     pub domain: String,
+    /// Attributes with the values that they have where a call does not give them.
+    #[prost(message, repeated, tag = "11")]
+    pub attribute_proto: Vec<AttributeProto>,
+    /// Which of several functions of one name.
+    #[prost(string, tag = "13")]
+    pub overload: String,
 }
 
 /// A graph: nodes in an order in which they can run, constants, inputs and outputs.

@@ -8,7 +8,8 @@ use crate::build::Builder;
 use crate::node::{Imported, Node};
 use crate::ops::norm::Family;
 use crate::ops::{
-    arithmetic, constants, contraction, movement, norm, pool, quantize, reduce, resize,
+    arithmetic, attention, constants, contraction, loss, microsoft, movement, norm, pool, quantize,
+    quantized, random, recurrent, reduce, resize, sample, signal,
 };
 
 /// Versions of ONNX's operator set that are supported, first and last.
@@ -37,12 +38,13 @@ const fn until(last: i64, operator: Operator) -> Operator {
     Operator { last, ..operator }
 }
 
-/// All of them, sorted by name.
+/// Those of ONNX itself, sorted by name.
 static OPERATORS: &[Operator] = &[
     op("Abs", 9, 1, |n, b| arithmetic::unary(n, b, "abs", Unary::Abs)),
     op("Acos", 9, 1, |n, b| arithmetic::unary(n, b, "acos", Unary::Acos)),
     op("Acosh", 9, 1, |n, b| arithmetic::unary(n, b, "acosh", Unary::Acosh)),
     op("Add", 9, 2, |n, b| arithmetic::binary(n, b, "add", Binary::Add)),
+    op("AffineGrid", 20, 2, sample::affine_grid),
     op("And", 9, 2, |n, b| arithmetic::binary(n, b, "and", Binary::And)),
     op("ArgMax", 9, 1, |n, b| reduce::arg_reduce(n, b, "argmax", Arg::Max)),
     op("ArgMin", 9, 1, |n, b| reduce::arg_reduce(n, b, "argmin", Arg::Min)),
@@ -50,30 +52,44 @@ static OPERATORS: &[Operator] = &[
     op("Asinh", 9, 1, |n, b| arithmetic::unary(n, b, "asinh", Unary::Asinh)),
     op("Atan", 9, 1, |n, b| arithmetic::unary(n, b, "atan", Unary::Atan)),
     op("Atanh", 9, 1, |n, b| arithmetic::unary(n, b, "atanh", Unary::Atanh)),
+    op("Attention", 23, 7, attention::attention),
     op("AveragePool", 9, 1, pool::average_pool),
     op("BatchNormalization", 9, 5, norm::batch_norm),
+    op("Bernoulli", 15, 1, random::bernoulli),
     op("BitShift", 11, 2, arithmetic::bit_shift),
     op("BitwiseAnd", 18, 2, |n, b| arithmetic::binary(n, b, "bitwise_and", Binary::BitAnd)),
     op("BitwiseNot", 18, 1, |n, b| arithmetic::unary(n, b, "bitwise_not", Unary::BitNot)),
     op("BitwiseOr", 18, 2, |n, b| arithmetic::binary(n, b, "bitwise_or", Binary::BitOr)),
     op("BitwiseXor", 18, 2, |n, b| arithmetic::binary(n, b, "bitwise_xor", Binary::BitXor)),
+    op("BlackmanWindow", 17, 1, signal::blackman),
     op("Cast", 9, 1, arithmetic::cast),
     op("CastLike", 15, 2, arithmetic::cast_like),
+    op("CausalConvWithState", 27, 4, attention::causal_conv),
     op("Ceil", 9, 1, |n, b| arithmetic::unary(n, b, "ceil", Unary::Ceil)),
     op("Celu", 12, 1, arithmetic::celu),
+    op("CenterCropPad", 18, 2, sample::center_crop_pad),
     op("Clip", 9, 3, arithmetic::clip),
+    op("Col2Im", 18, 3, sample::col2im),
     op("Concat", 9, MANY, movement::concat),
     op("Constant", 9, 0, constants::constant),
     op("ConstantOfShape", 9, 1, constants::constant_of_shape),
     op("Conv", 9, 3, contraction::conv),
+    op("ConvInteger", 10, 4, quantized::conv_integer),
     op("ConvTranspose", 9, 3, contraction::conv_transpose),
     op("Cos", 9, 1, |n, b| arithmetic::unary(n, b, "cos", Unary::Cos)),
     op("Cosh", 9, 1, |n, b| arithmetic::unary(n, b, "cosh", Unary::Cosh)),
-    op("CumSum", 11, 2, reduce::cumsum),
+    op("CumProd", 26, 2, |n, b| {
+        reduce::cumulative(n, b, "cumprod", tilewright_ops::reduce::cumprod)
+    }),
+    op("CumSum", 11, 2, |n, b| reduce::cumulative(n, b, "cumsum", tilewright_ops::reduce::cumsum)),
+    op("DFT", 17, 3, signal::dft),
+    op("DeformConv", 19, 5, sample::deform_conv),
     op("DepthToSpace", 9, 1, movement::depth_to_space),
     op("DequantizeLinear", 10, 3, quantize::dequantize_linear),
+    op("Det", 11, 1, sample::det),
     op("Div", 9, 2, |n, b| arithmetic::division(n, b, "div", Binary::Div)),
     op("Dropout", 9, 3, arithmetic::dropout),
+    op("DynamicQuantizeLinear", 11, 1, quantized::dynamic_quantize),
     op("Einsum", 12, MANY, contraction::einsum),
     op("Elu", 9, 1, arithmetic::elu),
     op("Equal", 9, 2, |n, b| arithmetic::binary(n, b, "equal", Binary::Equal)),
@@ -83,6 +99,7 @@ static OPERATORS: &[Operator] = &[
     op("EyeLike", 9, 1, constants::eye_like),
     op("Flatten", 9, 1, movement::flatten),
     op("Floor", 9, 1, |n, b| arithmetic::unary(n, b, "floor", Unary::Floor)),
+    op("GRU", 9, 6, recurrent::gru),
     op("Gather", 9, 2, movement::gather),
     op("GatherElements", 11, 2, movement::gather_elements),
     op("GatherND", 11, 2, movement::gather_nd),
@@ -95,7 +112,10 @@ static OPERATORS: &[Operator] = &[
     op("GreaterOrEqual", 12, 2, |n, b| {
         arithmetic::binary(n, b, "greater_or_equal", Binary::GreaterEqual)
     }),
+    op("GridSample", 16, 2, sample::grid_sample),
     op("GroupNormalization", 18, 3, norm::group_norm),
+    op("HammingWindow", 17, 1, signal::hamming),
+    op("HannWindow", 17, 1, signal::hann),
     op("HardSigmoid", 9, 1, arithmetic::hard_sigmoid),
     op("HardSwish", 14, 1, |n, b| arithmetic::unary(n, b, "hard_swish", Unary::HardSwish)),
     op("Hardmax", 9, 1, |n, b| norm::softmax(n, b, Family::Hardmax)),
@@ -104,10 +124,12 @@ static OPERATORS: &[Operator] = &[
     op("IsInf", 10, 1, arithmetic::is_inf),
     op("IsNaN", 9, 1, |n, b| arithmetic::unary(n, b, "is_nan", Unary::IsNan)),
     op("LRN", 9, 1, norm::lrn),
+    op("LSTM", 9, 8, recurrent::lstm),
     op("LayerNormalization", 17, 3, norm::layer_norm),
     op("LeakyRelu", 9, 1, arithmetic::leaky_relu),
     op("Less", 9, 2, |n, b| arithmetic::binary(n, b, "less", Binary::Less)),
     op("LessOrEqual", 12, 2, |n, b| arithmetic::binary(n, b, "less_or_equal", Binary::LessEqual)),
+    op("LinearAttention", 27, 6, attention::linear),
     op("Log", 9, 1, |n, b| arithmetic::unary(n, b, "log", Unary::Log)),
     op("LogSoftmax", 9, 1, |n, b| norm::softmax(n, b, Family::LogSoftmax)),
     op("LpNormalization", 9, 1, norm::lp_norm),
@@ -116,21 +138,33 @@ static OPERATORS: &[Operator] = &[
     op("MatMulInteger", 10, 4, quantize::matmul_integer),
     op("Max", 9, MANY, |n, b| arithmetic::variadic(n, b, "max", Variadic::Max)),
     op("MaxPool", 9, 1, pool::max_pool),
+    op("MaxRoiPool", 9, 2, sample::max_roi_pool),
+    op("MaxUnpool", 9, 3, sample::max_unpool),
     op("Mean", 9, MANY, |n, b| arithmetic::variadic(n, b, "mean", Variadic::Mean)),
     op("MeanVarianceNormalization", 9, 1, norm::mean_variance_norm),
+    op("MelWeightMatrix", 17, 5, signal::mel_weight_matrix),
     op("Min", 9, MANY, |n, b| arithmetic::variadic(n, b, "min", Variadic::Min)),
     op("Mish", 18, 1, |n, b| arithmetic::unary(n, b, "mish", Unary::Mish)),
     op("Mod", 10, 2, arithmetic::modulo),
     op("Mul", 9, 2, |n, b| arithmetic::binary(n, b, "mul", Binary::Mul)),
+    op("Multinomial", 9, 1, random::multinomial),
     op("Neg", 9, 1, |n, b| arithmetic::unary(n, b, "neg", Unary::Neg)),
+    op("NegativeLogLikelihoodLoss", 12, 3, loss::negative_log_likelihood),
     op("Not", 9, 1, |n, b| arithmetic::unary(n, b, "not", Unary::Not)),
     op("OneHot", 9, 3, movement::one_hot),
     op("Or", 9, 2, |n, b| arithmetic::binary(n, b, "or", Binary::Or)),
     op("PRelu", 9, 2, |n, b| arithmetic::binary(n, b, "prelu", Binary::PRelu)),
     op("Pad", 9, 4, movement::pad),
     op("Pow", 9, 2, arithmetic::pow),
+    op("QLinearConv", 10, 9, quantized::qlinear_conv),
+    op("QLinearMatMul", 10, 8, quantized::qlinear_matmul),
     op("QuantizeLinear", 10, 3, quantize::quantize_linear),
     op("RMSNormalization", 23, 2, norm::rms_norm),
+    op("RNN", 9, 6, recurrent::rnn),
+    op("RandomNormal", 9, 0, random::normal),
+    op("RandomNormalLike", 9, 1, random::normal_like),
+    op("RandomUniform", 9, 0, random::uniform),
+    op("RandomUniformLike", 9, 1, random::uniform_like),
     op("Range", 11, 3, constants::range),
     op("Reciprocal", 9, 1, |n, b| arithmetic::unary(n, b, "reciprocal", Unary::Reciprocal)),
     op("ReduceL1", 9, 2, |n, b| reduce::reduce(n, b, "reduce_l1", Reduction::L1, 18)),
@@ -151,7 +185,10 @@ static OPERATORS: &[Operator] = &[
     op("Reshape", 9, 2, movement::reshape),
     op("Resize", 10, 4, resize::resize),
     op("ReverseSequence", 10, 2, movement::reverse_sequence),
+    op("RoiAlign", 10, 3, sample::roi_align),
+    op("RotaryEmbedding", 23, 4, attention::rotary_embedding),
     op("Round", 11, 1, |n, b| arithmetic::unary(n, b, "round", Unary::Round)),
+    op("STFT", 17, 4, signal::stft),
     until(10, op("Scatter", 9, 3, movement::scatter_elements)),
     op("ScatterElements", 11, 3, movement::scatter_elements),
     op("ScatterND", 11, 3, movement::scatter_nd),
@@ -165,6 +202,7 @@ static OPERATORS: &[Operator] = &[
     op("Size", 9, 1, constants::size),
     op("Slice", 9, 5, movement::slice),
     op("Softmax", 9, 1, |n, b| norm::softmax(n, b, Family::Softmax)),
+    op("SoftmaxCrossEntropyLoss", 12, 3, loss::softmax_cross_entropy),
     op("Softplus", 9, 1, |n, b| arithmetic::unary(n, b, "softplus", Unary::Softplus)),
     op("Softsign", 9, 1, |n, b| arithmetic::unary(n, b, "softsign", Unary::Softsign)),
     op("SpaceToDepth", 9, 1, movement::space_to_depth),
@@ -177,6 +215,7 @@ static OPERATORS: &[Operator] = &[
     op("Swish", 24, 1, arithmetic::swish),
     op("Tan", 9, 1, |n, b| arithmetic::unary(n, b, "tan", Unary::Tan)),
     op("Tanh", 9, 1, |n, b| arithmetic::unary(n, b, "tanh", Unary::Tanh)),
+    op("TensorScatter", 24, 3, attention::tensor_scatter),
     op("ThresholdedRelu", 10, 1, arithmetic::thresholded_relu),
     op("Tile", 9, 2, movement::tile),
     op("TopK", 10, 2, reduce::top_k),
@@ -186,6 +225,30 @@ static OPERATORS: &[Operator] = &[
     until(9, op("Upsample", 9, 2, resize::upsample)),
     op("Where", 9, 3, arithmetic::select),
     op("Xor", 9, 2, |n, b| arithmetic::binary(n, b, "xor", Binary::Xor)),
+];
+
+/// Those of the domain `com.microsoft`, sorted by name.
+static MICROSOFT: &[Operator] = &[
+    op("Attention", 9, 6, microsoft::attention),
+    op("BiasGelu", 9, 2, microsoft::bias_gelu),
+    op("DynamicQuantizeMatMul", 9, 5, microsoft::dynamic_quantize_matmul),
+    op("EmbedLayerNormalization", 9, 9, microsoft::embed_layer_norm),
+    op("FastGelu", 9, 2, microsoft::fast_gelu),
+    op("FusedConv", 9, 4, microsoft::fused_conv),
+    op("FusedMatMul", 9, 2, microsoft::fused_matmul),
+    op("Gelu", 9, 1, microsoft::gelu),
+    op("MatMulNBits", 9, 6, microsoft::matmul_nbits),
+    op("MultiHeadAttention", 9, 8, microsoft::multi_head_attention),
+    op("NhwcConv", 9, 3, microsoft::nhwc_conv),
+    op("QLinearAdd", 9, 8, microsoft::qlinear_add),
+    op("QLinearConcat", 9, MANY, microsoft::qlinear_concat),
+    op("QLinearGlobalAveragePool", 9, 5, microsoft::qlinear_global_average_pool),
+    op("QLinearMul", 9, 8, microsoft::qlinear_mul),
+    op("QLinearSigmoid", 9, 5, microsoft::qlinear_sigmoid),
+    op("QuickGelu", 9, 1, microsoft::quick_gelu),
+    op("RotaryEmbedding", 9, 4, microsoft::rotary_embedding),
+    op("SkipLayerNormalization", 9, 5, microsoft::skip_layer_norm),
+    op("SkipSimplifiedLayerNormalization", 9, 4, microsoft::skip_rms_norm),
 ];
 
 /// An operator that can be imported, for lists.
@@ -206,17 +269,21 @@ pub fn supported_ops() -> impl Iterator<Item = SupportedOp> {
 
 /// The operator of a domain and name; the error says where to look.
 pub(crate) fn find(domain: &str, name: &str, opset: i64) -> Result<&'static Operator> {
-    if !matches!(domain, "" | "ai.onnx") {
-        return Err(Error::unsupported(format!(
-            "operators of the domain `{domain}` are not supported"
-        ))
-        .note("only ONNX's own operators are"));
-    }
-    let Ok(at) = OPERATORS.binary_search_by(|o| o.name.cmp(name)) else {
+    let table = match domain {
+        "" | "ai.onnx" => OPERATORS,
+        "com.microsoft" => MICROSOFT,
+        _ => {
+            return Err(Error::unsupported(format!(
+                "operators of the domain `{domain}` are not supported"
+            ))
+            .note("ONNX's own operators are, and some of `com.microsoft`"));
+        }
+    };
+    let Ok(at) = table.binary_search_by(|o| o.name.cmp(name)) else {
         return Err(Error::unsupported("the operator is not supported")
             .help("`tilewright ops` lists those that are"));
     };
-    let found = &OPERATORS[at];
+    let found = &table[at];
     match (found.first..=found.last).contains(&opset) {
         true => Ok(found),
         false => Err(Error::unsupported(format!(
@@ -232,7 +299,9 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted_and_its_opsets_are_supported() {
-        assert!(OPERATORS.is_sorted_by(|a, b| a.name < b.name));
-        assert!(OPERATORS.iter().all(|o| o.first >= OPSETS.0 && o.last <= OPSETS.1));
+        for table in [OPERATORS, MICROSOFT] {
+            assert!(table.is_sorted_by(|a, b| a.name < b.name));
+            assert!(table.iter().all(|o| o.first >= OPSETS.0 && o.last <= OPSETS.1));
+        }
     }
 }

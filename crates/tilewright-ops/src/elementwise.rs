@@ -181,7 +181,7 @@ fn check_unary(op: Unary, dtype: DType) -> Result<()> {
 }
 
 /// The operator on a value of a type that [`check_unary`] lets through.
-fn apply_unary(op: Unary, value: Expr) -> Expr {
+pub(crate) fn apply_unary(op: Unary, value: Expr) -> Expr {
     let dtype = value.dtype();
     let work = working(dtype);
     let x = value.cast(work);

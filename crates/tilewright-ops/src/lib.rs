@@ -10,8 +10,11 @@
 //! * [`reduce`]: axes that go: sums, extremes, their positions, running sums.
 //! * [`norm`]: softmax and the normalisations.
 //! * [`movement`]: data that only moves; [`resize`]: interpolated images.
+//! * [`sample`]: values between the cells of an image; [`regions`]: parts of one that data choose.
 //! * [`check`]: data that stop the run where they are not what they must be.
 //! * [`quantize`]: integers that stand for floats.
+//! * [`recurrent`]: LSTM, GRU and RNN, step by step; [`linear_attention`]: attention that is so too.
+//! * Determinants of matrices: [`matrix`].
 //! * [`creation`]: tensors from nothing but parameters.
 //!
 //! All shapes are constants. A function's parameters are the operands in the order of the
@@ -44,13 +47,19 @@ pub mod contraction;
 pub mod creation;
 pub mod einsum;
 pub mod elementwise;
+pub mod linear_attention;
+mod loops;
+pub mod matrix;
 pub mod movement;
 pub mod norm;
 mod operand;
 pub mod pool;
 pub mod quantize;
+pub mod recurrent;
 pub mod reduce;
+pub mod regions;
 pub mod resize;
+pub mod sample;
 pub mod te;
 mod top_k;
 mod window;

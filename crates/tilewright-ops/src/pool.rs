@@ -3,7 +3,7 @@
 use tilewright_ir::{DType, Error, Expr, Intrin, Result, TensorFunc};
 
 use crate::elementwise::pow_const;
-use crate::operand::{Operand, require_float, require_number, working};
+use crate::operand::{Operand, accumulator, require_float, require_number, rounded, working};
 use crate::reduce::{self, Reduction};
 use crate::te::{self, Axis, Reducer, Tensor};
 use crate::window::{Window, Windows, data_axes, padded, spatial_names};
@@ -304,4 +304,80 @@ fn spatial_axes(name: &str, x: &Operand) -> Result<Vec<usize>> {
         0 | 1 => Err(Error::input(format!("{name}: {x} must be [N, C, D1, ...]"))),
         rank => Ok((2..rank).collect()),
     }
+}
+
+/// Blocks put back where they were cut from an image, added up where they overlap.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Blocks {
+    /// `[N, C * K1 * K2 * ..., L]`: the `L` blocks of each example.
+    pub x: Operand,
+    /// Extents of the image.
+    pub image: Vec<usize>,
+    /// Extents of a block.
+    pub block: Vec<usize>,
+    /// Distance of blocks, one a spatial axis.
+    pub strides: Vec<usize>,
+    /// Distance of neighbours in a block.
+    pub dilations: Vec<usize>,
+    /// What the image had before the start of each axis.
+    pub pads_begin: Vec<usize>,
+    /// What the image had behind the end of each axis.
+    pub pads_end: Vec<usize>,
+}
+
+/// See [`Blocks`]. Parameters: `x`, the result `[N, C, D1, D2, ...]`.
+///
+/// # Errors
+/// [`Error::Input`] where the blocks do not fit the image, [`Error::Unsupported`] for `bool`.
+pub fn unite_blocks(p: &Blocks) -> Result<TensorFunc> {
+    let name = "unite_blocks";
+    require_number(name, p.x.dtype)?;
+    let windows = Windows {
+        op: name,
+        extents: &p.image,
+        kernel: &p.block,
+        strides: &p.strides,
+        dilations: &p.dilations,
+        begin: &p.pads_begin,
+        end: &p.pads_end,
+        ceil: false,
+    }
+    .check()?;
+    let cells: usize = p.block.iter().product();
+    let blocks: usize = windows.iter().map(|w| w.count).product();
+    let &[n, rows, count] = p.x.shape.as_slice() else {
+        return Err(Error::input(format!("{name}: {} must be [N, C * K, L]", p.x)));
+    };
+    if count != blocks || rows % cells != 0 {
+        return Err(Error::input(format!(
+            "{name}: {} does not hold {blocks} blocks of {cells} cells",
+            p.x
+        )));
+    }
+    let x = p.x.placeholder("x");
+    let work = working(p.x.dtype);
+    let over: Vec<Axis> =
+        (0..).zip(&p.block).map(|(a, &d)| te::reduce_axis(d, format!("k{a}"))).collect();
+    let shape = [&[n, rows / cells], &p.image[..]].concat();
+    let sum = te::compute_over(accumulator(name, p.x.dtype), data_axes(&shape), |i| {
+        let number = |v: usize| Expr::int(v as i64, DType::I32);
+        let mut row = i[1].clone();
+        let mut block = Expr::i32(0);
+        let mut inside = Expr::bool(true);
+        for ((w, k), at) in windows.iter().zip(&over).zip(&i[2..]) {
+            row = row * number(w.kernel) + k.expr();
+            // The block whose cell this is, if it starts at a multiple of the stride.
+            let start = at.clone() + number(w.begin) - k.expr() * number(w.dilation);
+            let which = start.clone().floordiv(w.stride as i64);
+            inside = inside
+                .and(start.floormod(w.stride as i64).equal(0))
+                .and(which.clone().greater_equal(0))
+                .and(which.clone().less(w.count as i64));
+            block = block * number(w.count) + which;
+        }
+        let value = x.at([i[0].clone(), row, block]).cast(work);
+        let value = Expr::if_then_else(inside, value, Expr::constant(0.0, work));
+        te::reduce(Reducer::Sum, value, &over)
+    });
+    te::func([&x], [&rounded(name, sum, p.x.dtype)])
 }

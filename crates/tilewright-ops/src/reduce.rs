@@ -240,7 +240,22 @@ pub(crate) fn extreme_at(
 /// Sums of the elements up to each position along an axis, from the end if `reverse`, without
 /// the position's own element if `exclusive`. Parameters: `x`, the result of the same shape.
 pub fn cumsum(x: &Operand, axis: i64, exclusive: bool, reverse: bool) -> Result<TensorFunc> {
-    let name = "cumsum";
+    cumulative("cumsum", Reducer::Sum, x, axis, exclusive, reverse)
+}
+
+/// Products of the elements up to each position along an axis; all else as for [`cumsum`].
+pub fn cumprod(x: &Operand, axis: i64, exclusive: bool, reverse: bool) -> Result<TensorFunc> {
+    cumulative("cumprod", Reducer::Prod, x, axis, exclusive, reverse)
+}
+
+fn cumulative(
+    name: &str,
+    reducer: Reducer,
+    x: &Operand,
+    axis: i64,
+    exclusive: bool,
+    reverse: bool,
+) -> Result<TensorFunc> {
     require_number(name, x.dtype)?;
     let axis = normalize_axis(name, axis, x.rank())?;
     let t = x.placeholder("x");
@@ -255,7 +270,7 @@ pub fn cumsum(x: &Operand, axis: i64, exclusive: bool, reverse: bool) -> Result<
                 false => te::axis(d, format!("i{a}")),
             })
             .collect();
-        // The position, and the one before it in the direction of the sum.
+        // The position, and the one before it in the direction of the scan.
         let step = axes[axis].expr();
         let mut at: Vec<Expr> = axes.iter().map(Axis::expr).collect();
         let mut before = at.clone();
@@ -265,11 +280,17 @@ pub fn cumsum(x: &Operand, axis: i64, exclusive: bool, reverse: bool) -> Result<
         } else {
             before[axis] = &step - 1;
         }
-        let zero = Expr::constant(0.0, work);
-        let sum = out.load(before.clone());
+        let nothing = reducer.identity(work);
+        let so_far = out.load(before.clone());
         let value = match exclusive {
-            true => Expr::if_then_else(step.greater(0), sum + t.at(before).cast(work), zero),
-            false => Expr::if_then_else(step.greater(0), sum, zero) + t.at(&at).cast(work),
+            true => {
+                let all = reducer.combine(so_far, t.at(before).cast(work));
+                Expr::if_then_else(step.greater(0), all, nothing)
+            }
+            false => {
+                let so_far = Expr::if_then_else(step.greater(0), so_far, nothing);
+                reducer.combine(so_far, t.at(&at).cast(work))
+            }
         };
         vec![Stage::new(out, axes, at, value)]
     });

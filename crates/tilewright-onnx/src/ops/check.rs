@@ -28,7 +28,9 @@ pub(crate) fn demand(
         };
     }
     // Where no number of the type fails, there is nothing to do.
-    let Some(func) = checked(&operand(x), need, &node.label, what)? else { return Ok(x.clone()) };
-    let key = format!("{}: {what} {need}", node.label);
+    let of = operand(x);
+    let Some(func) = checked(&of, need, &node.label, what)? else { return Ok(x.clone()) };
+    // An operator that is made of others checks several operands under one name.
+    let key = format!("{}: {what} {need} {of}", node.label);
     b.call("check", &key, std::slice::from_ref(x), || Ok(func))
 }

@@ -4,15 +4,24 @@
 //! `tilewright_ops`. What depends only on constants it may compute on the spot.
 
 pub(crate) mod arithmetic;
+pub(crate) mod attention;
 mod check;
+mod compose;
 pub(crate) mod constants;
 pub(crate) mod contraction;
+pub(crate) mod loss;
+pub(crate) mod microsoft;
 pub(crate) mod movement;
 pub(crate) mod norm;
 pub(crate) mod pool;
 pub(crate) mod quantize;
+pub(crate) mod quantized;
+pub(crate) mod random;
+pub(crate) mod recurrent;
 pub(crate) mod reduce;
 pub(crate) mod resize;
+pub(crate) mod sample;
+pub(crate) mod signal;
 pub(crate) mod window;
 
 use tilewright_ir::Result;

@@ -151,7 +151,7 @@ pub(crate) fn transpose(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 }
 
 /// Axes in another order.
-fn transpose_by(b: &mut Builder, x: &Imported, order: &[usize]) -> Result<Imported> {
+pub(crate) fn transpose_by(b: &mut Builder, x: &Imported, order: &[usize]) -> Result<Imported> {
     if let Imported::Const(t) = x {
         let steps = row_major(t.shape());
         let view = View {

@@ -1,6 +1,7 @@
 //! Reductions, positions of extremes, running sums.
 
-use tilewright_ir::{Error, Result};
+use tilewright_ir::{Error, Result, TensorFunc};
+use tilewright_ops::Operand;
 use tilewright_ops::reduce::{self, Arg, Reduction};
 
 use super::one;
@@ -75,7 +76,13 @@ pub(crate) fn top_k(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     })
 }
 
-pub(crate) fn cumsum(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+/// A running sum or product.
+pub(crate) fn cumulative(
+    node: &Node,
+    b: &mut Builder,
+    base: &'static str,
+    make: fn(&Operand, i64, bool, bool) -> Result<TensorFunc>,
+) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let at = match node.constant_ints(1, "axis")?.as_deref() {
         Some([at]) => axis(*at, x.rank())? as i64,
@@ -85,7 +92,5 @@ pub(crate) fn cumsum(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let reverse = node.flag("reverse", false)?;
     let of = operand(x);
     let args = std::slice::from_ref(x);
-    one(b.call("cumsum", &(&of, at, exclusive, reverse), args, || {
-        reduce::cumsum(&of, at, exclusive, reverse)
-    })?)
+    one(b.call(base, &(&of, at, exclusive, reverse), args, || make(&of, at, exclusive, reverse))?)
 }

@@ -216,16 +216,16 @@ fn operators_that_are_not_supported() {
     assert_eq!(
         m.refused(),
         "error: `m.onnx`: node 0 (NonZero, opset 13): the operator is not supported\n\
-         note: node 1 (Unique, opset 13) is not supported either\n\
-         note: node 2 (NonZero, opset 13) is not supported either\n\
+         note: `NonZero` is also used by node 2\n\
+         note: `Unique` is not supported either: node 1\n\
          help: `tilewright ops` lists those that are\n"
     );
     let mut m = single("FusedConv", 13, &[&[1]], &[]);
-    m.graph.node[0].domain = "com.microsoft".into();
+    m.graph.node[0].domain = "com.example".into();
     assert_eq!(
         m.refused(),
-        "error: `m.onnx`: node 0 (com.microsoft.FusedConv, opset 13): operators of the domain `com.microsoft` are not supported\n\
-         note: only ONNX's own operators are\n"
+        "error: `m.onnx`: node 0 (com.example.FusedConv, opset 13): operators of the domain `com.example` are not supported\n\
+         note: ONNX's own operators are, and some of `com.microsoft`\n"
     );
     node_says(
         &single("Mish", 13, &[&[1]], &[]),
@@ -246,15 +246,45 @@ fn operators_that_are_not_supported() {
 #[test]
 fn operators_that_the_model_defines() {
     use prost::Message;
-    use tilewright_onnx::proto::{FunctionProto, ModelProto};
-    let m = single("Mine", 13, &[&[1]], &[]);
-    let mut proto = ModelProto::decode(m.bytes().as_slice()).unwrap_or_else(|e| panic!("{e}"));
-    proto.functions = vec![FunctionProto { name: "Mine".into(), domain: String::new() }];
-    let said = import_bytes("m.onnx", proto.encode_to_vec(), &ImportOptions::default());
-    assert_eq!(
-        said.map_or_else(|e| e.to_string(), |_| "imported".into()),
-        "`m.onnx`: node 0 (Mine, opset 13): operators that a model defines itself are not supported"
-    );
+    use tilewright_onnx::proto::{FunctionProto, ModelProto, NodeProto, OperatorSetId};
+    let with = |edit: &dyn Fn(&mut FunctionProto)| {
+        let m = single("Mine", 13, &[&[1]], &[]);
+        let mut proto = ModelProto::decode(m.bytes().as_slice()).unwrap_or_else(|e| panic!("{e}"));
+        let inner = NodeProto {
+            input: vec!["a".into()],
+            output: vec!["b".into()],
+            op_type: "Relu".into(),
+            ..Default::default()
+        };
+        let mut function = FunctionProto {
+            name: "Mine".into(),
+            input: vec!["a".into()],
+            output: vec!["b".into()],
+            node: vec![inner],
+            ..Default::default()
+        };
+        edit(&mut function);
+        proto.functions = vec![function];
+        import_bytes("m.onnx", proto.encode_to_vec(), &ImportOptions::default())
+            .map_or_else(|e| e.to_string(), |_| "imported".into())
+    };
+    assert_eq!(with(&|_| ()), "imported");
+    let newer = OperatorSetId { domain: String::new(), version: 14 };
+    let messages = [
+        with(&|f| f.opset_import = vec![newer.clone()]),
+        with(&|f| f.input.clear()),
+        with(&|f| f.node[0].op_type = "Mine".into()),
+        with(&|f| f.node[0].op_type = "Other".into()),
+    ];
+    let cause = [
+        "`m.onnx`: function `Mine`: it uses the operators of opset 14, the graph those of opset 13",
+        "`m.onnx`: function `Mine`: it has 0 inputs, but is called with 1",
+        "`m.onnx`: function `Mine`: its calls are nested too deeply, or form a cycle",
+        "`m.onnx`: node `Mine/` (Other, opset 13): the operator is not supported",
+    ];
+    for (said, cause) in messages.iter().zip(cause) {
+        assert!(said.starts_with("`m.onnx`: ") && said.ends_with(&cause[10..]), "{said}");
+    }
 }
 
 #[test]

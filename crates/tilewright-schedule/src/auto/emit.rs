@@ -73,8 +73,8 @@ impl<'a> Point<'a> {
         Point { axes, vars }
     }
 
-    /// The flat offset of an access.
-    pub fn offset(&self, access: &Affine, views: &mut Views) -> Expr {
+    /// The flat offset of an access; `known` as for [`Point::value`].
+    fn offset(&self, access: &Affine, views: &mut Views, known: Known) -> Expr {
         let mut sum = Expr::i32(0);
         for (axis, at) in &self.axes {
             // A variable without a coefficient is inside of the opaque terms.
@@ -89,14 +89,14 @@ impl<'a> Point<'a> {
             }
         }
         for (term, factor) in access.opaque() {
-            let term = At { point: self, views, known: None }.expr(term);
+            let term = At { point: self, views, known }.expr(term);
             sum = sum + term.cast(DType::I32) * factor;
         }
         sum + access.constant()
     }
 
     /// A value of the stage at this point; `known` replaces loads of one buffer by a value.
-    pub fn value(&self, e: &Expr, views: &mut Views, known: Option<(&Buffer, &Expr)>) -> Expr {
+    pub fn value(&self, e: &Expr, views: &mut Views, known: Known) -> Expr {
         At { point: self, views, known }.expr(e)
     }
 
@@ -104,7 +104,7 @@ impl<'a> Point<'a> {
     pub fn store(&self, buffer: &Buffer, indices: &[Expr], value: Expr, views: &mut Views) -> Stmt {
         match Affine::of_access(buffer, indices) {
             Some(offset) => {
-                let offset = self.offset(&offset, views);
+                let offset = self.offset(&offset, views, None);
                 Stmt::store(&views.flat(buffer), vec![offset], value)
             }
             None => {
@@ -115,10 +115,14 @@ impl<'a> Point<'a> {
     }
 }
 
+/// A buffer that has no memory, and the value that stands for each load of it, also for one inside of
+/// an index.
+type Known<'a> = Option<(&'a Buffer, &'a Expr)>;
+
 struct At<'a, 'b> {
     point: &'a Point<'a>,
     views: &'b mut Views,
-    known: Option<(&'a Buffer, &'a Expr)>,
+    known: Known<'a>,
 }
 
 impl Fold for At<'_, '_> {
@@ -131,7 +135,7 @@ impl Fold for At<'_, '_> {
                 }
                 match Affine::of_access(b, indices) {
                     Some(a) => {
-                        let offset = self.point.offset(&a, self.views);
+                        let offset = self.point.offset(&a, self.views, self.known);
                         self.views.flat(b).load([offset])
                     }
                     None => fold_expr_children(self, e),

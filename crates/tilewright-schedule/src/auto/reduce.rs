@@ -91,6 +91,10 @@ pub fn follows(stage: &Stage, next: &Stage) -> Option<HashMap<Var, Expr>> {
     if next.is_reduction() || stage.loads().iter().any(|(b, _)| *b == next.buffer) {
         return None;
     }
+    // Where it is stored must not depend on the result.
+    if next.indices.iter().any(|i| i.loaded_buffers().contains(&stage.buffer)) {
+        return None;
+    }
     let axes = stage.covers_buffer()?;
     let mut map: HashMap<Var, Expr> = HashMap::new();
     let mut seen = false;

@@ -3,11 +3,13 @@
 
 use tilewright::unstable::ir::{GraphExpr, GraphVar, TensorFunc, TensorType};
 use tilewright::unstable::ops::contraction::{Conv, conv, matmul};
-use tilewright::unstable::ops::elementwise::{Binary, Unary, binary, unary};
-use tilewright::unstable::ops::movement::{concat, expand, reshape, slice, transpose};
+use tilewright::unstable::ops::elementwise::{Binary, Unary, binary, cast, unary, where_};
+use tilewright::unstable::ops::movement::{
+    concat, expand, gather, gather_elements, reshape, slice, transpose,
+};
 use tilewright::unstable::ops::norm::softmax;
 use tilewright::unstable::ops::pool::{Pool, average_pool, max_pool};
-use tilewright::unstable::ops::reduce::{Reduction, reduce};
+use tilewright::unstable::ops::reduce::{Arg, Reduction, arg_reduce, cumsum, reduce};
 use tilewright::unstable::ops::{Operand, results};
 use tilewright::unstable::random::Random;
 use tilewright::{DType, Result, Tensor};
@@ -15,7 +17,7 @@ use tilewright::{DType, Result, Tensor};
 use super::{Graph, compare_module, input};
 
 /// Graphs that are tried, unless the environment variable `TILEWRIGHT_FUZZ_ITERS` says how many.
-const GRAPHS: u64 = 40;
+const GRAPHS: u64 = 60;
 /// Functions of a graph.
 const CALLS: usize = 12;
 /// Elements that no tensor has more of: a graph of convolutions grows fast.
@@ -25,8 +27,12 @@ const LARGEST: usize = 4000;
 fn random_graphs_compute_what_they_mean() {
     let asked = std::env::var("TILEWRIGHT_FUZZ_ITERS").ok().and_then(|n| n.parse().ok());
     for seed in 0..asked.unwrap_or(GRAPHS) {
-        let mut maker =
-            Maker { random: Random::new(seed), graph: Graph::new(Vec::new()), values: Vec::new() };
+        let mut maker = Maker {
+            random: Random::new(seed),
+            graph: Graph::new(Vec::new()),
+            selects: seed % 2 > 0,
+            values: Vec::new(),
+        };
         if let Err(e) = maker.make().and_then(|()| maker.check(seed)) {
             panic!("graph {seed}: {}", e.render());
         }
@@ -36,6 +42,8 @@ fn random_graphs_compute_what_they_mean() {
 struct Maker {
     random: Random,
     graph: Graph,
+    /// Whether there are positions of extremes, conditions and what is looked up by them.
+    selects: bool,
     /// What has been computed, the inputs among it.
     values: Vec<(GraphVar, Operand)>,
 }
@@ -61,11 +69,91 @@ impl Maker {
         Ok(())
     }
 
-    /// A value that was computed, the last ones more often.
+    /// A value that was computed, the last ones more often: floats, or what comes from them.
     fn any(&mut self) -> (GraphVar, Operand) {
+        let (var, of) = self.of_any_type();
+        match of.dtype {
+            DType::F32 => (var, of),
+            _ => match self.values_of(DType::F32) {
+                Some(found) => found,
+                None => (var, of),
+            },
+        }
+    }
+
+    /// A value of any type.
+    fn of_any_type(&mut self) -> (GraphVar, Operand) {
         let n = self.values.len();
         let back = self.below(n).min(self.below(n));
         self.values[n - 1 - back].clone()
+    }
+
+    /// A value of a type, the last ones more often, if there is one.
+    fn values_of(&mut self, dtype: DType) -> Option<(GraphVar, Operand)> {
+        let of: Vec<_> = self.values.iter().filter(|v| v.1.dtype == dtype).cloned().collect();
+        let back = self.below(of.len()).min(self.below(of.len()));
+        of.len().checked_sub(1 + back).map(|at| of[at].clone())
+    }
+
+    /// Adds a call that makes positions, conditions or what follows from them.
+    fn add_selection(&mut self) -> Result<bool> {
+        let (x, of) = self.any();
+        let rank = of.shape.len();
+        let axis = self.below(rank) as i64;
+        match self.below(7) {
+            0 => {
+                let op = [Arg::Max, Arg::Min][self.below(2)];
+                let (keep, last) = (self.below(3) > 0, self.below(2) > 0);
+                Ok(self.call(arg_reduce(op, &of, axis, keep, last)?, &[x]))
+            }
+            1 => {
+                let Some((at, indices)) = self.values_of(DType::I64) else { return Ok(false) };
+                // Positions out of range count as the last ones.
+                match gather_elements(&of, &indices, axis) {
+                    Ok(func) => Ok(self.call(func, &[x, at])),
+                    Err(_) => Ok(false),
+                }
+            }
+            2 => {
+                let Some((at, indices)) = self.values_of(DType::I64) else { return Ok(false) };
+                let long = rank + indices.shape.len() > 6;
+                let (x, of) = match self.below(2) {
+                    0 if !long => (x, of),
+                    _ => {
+                        let rows = 2 + self.below(5);
+                        self.constant(&[rows])?
+                    }
+                };
+                Ok(self.call(gather(&of, &indices, 0)?, &[x, at]))
+            }
+            3 => {
+                let (y, other) = self.of_any_type();
+                if other.dtype != of.dtype {
+                    return Ok(false);
+                }
+                match binary(Binary::Greater, &of, &other) {
+                    Ok(func) => Ok(self.call(func, &[x, y])),
+                    Err(_) => Ok(false),
+                }
+            }
+            4 => {
+                let Some((c, cond)) = self.values_of(DType::BOOL) else { return Ok(false) };
+                let (y, other) = self.any();
+                match where_(&cond.shape, &of, &other) {
+                    Ok(func) => Ok(self.call(func, &[c, x, y])),
+                    Err(_) => Ok(false),
+                }
+            }
+            5 => {
+                let (x, of) = self.of_any_type();
+                let to = if of.dtype == DType::F32 { DType::BOOL } else { DType::F32 };
+                Ok(self.call(cast(&of, to)?, &[x]))
+            }
+            _ => {
+                let (exclusive, reverse) = (self.below(2) > 0, self.below(2) > 0);
+                Ok(self.call(cumsum(&of, axis, exclusive, reverse)?, &[x]))
+            }
+        }
     }
 
     fn call(&mut self, func: TensorFunc, args: &[GraphVar]) -> bool {
@@ -91,6 +179,9 @@ impl Maker {
 
     /// Adds a call, or nothing where what was drawn does not fit together.
     fn add(&mut self) -> Result<bool> {
+        if self.selects && self.below(2) > 0 {
+            return self.add_selection();
+        }
         let (x, of) = self.any();
         let shape = of.shape.clone();
         let rank = shape.len();

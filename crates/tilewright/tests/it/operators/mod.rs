@@ -8,7 +8,9 @@ mod graphs;
 mod movement;
 mod norm;
 mod pool;
+mod recurrent;
 mod reduce;
+mod sample;
 
 use tilewright::unstable::compare::{Tolerance, compare};
 use tilewright::unstable::interp;

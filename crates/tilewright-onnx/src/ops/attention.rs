@@ -1,0 +1,451 @@
+//! Attention and what stands around it: rotations by position, caches, causal convolutions.
+
+use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ops::linear_attention::{LinearAttention, linear_attention};
+
+use super::compose::{Compose, int, ints};
+use super::{constants, one};
+use crate::build::{Builder, operand};
+use crate::data;
+use crate::node::{Imported, Node, axis};
+
+/// A number of heads, which a tensor of three axes needs.
+fn heads(node: &Node, name: &'static str, hidden: usize) -> Result<usize> {
+    let heads = node.int_or(name, 0)?;
+    match usize::try_from(heads) {
+        Ok(heads @ 1..) if hidden.is_multiple_of(heads) => Ok(heads),
+        _ => Err(Error::model(format!(
+            "attribute `{name}` is {heads}, for {hidden} elements that are shared among heads"
+        ))),
+    }
+}
+
+/// `[batch, heads, sequence, size]` from that, or from `[batch, sequence, heads * size]`.
+fn with_heads(c: &mut Compose, node: &Node, name: &'static str, x: &Imported) -> Result<Imported> {
+    match *x.shape() {
+        [_, _, _, _] => {
+            node.ignore(name);
+            Ok(x.clone())
+        }
+        [batch, sequence, hidden] => {
+            let heads = heads(node, name, hidden)?;
+            let x = c.reshape(x, &[batch, sequence, heads, hidden / heads])?;
+            c.transpose(&x, &[0, 2, 1, 3])
+        }
+        _ => Err(Error::model(format!("{} has neither three axes nor four", operand(x)))),
+    }
+}
+
+/// The way back: `[batch, sequence, heads * size]`.
+fn without_heads(c: &mut Compose, x: &Imported) -> Result<Imported> {
+    let &[batch, heads, sequence, size] = x.shape() else {
+        return Err(Error::internal("heads without four axes"));
+    };
+    let x = c.transpose(x, &[0, 2, 1, 3])?;
+    c.reshape(&x, &[batch, sequence, heads * size])
+}
+
+/// A product of two values whose heads may be shared: each head of the right belongs to as many of
+/// the left.
+fn product(c: &mut Compose, x: &Imported, y: &Imported) -> Result<Imported> {
+    let (&[batch, heads, rows, inner], &[_, shared, k, columns]) = (x.shape(), y.shape()) else {
+        return Err(Error::internal("a product of heads without four axes"));
+    };
+    if heads == shared {
+        return c.op("MatMul", &[x, y]);
+    }
+    let x = c.reshape(x, &[batch, shared, heads / shared, rows, inner])?;
+    let y = c.reshape(y, &[batch, shared, 1, k, columns])?;
+    let z = c.op("MatMul", &[&x, &y])?;
+    c.reshape(&z, &[batch, heads, rows, columns])
+}
+
+/// Which keys a query sees by their positions, as `bool` that broadcasts to `[batch, heads, queries,
+/// keys]`; nothing where it sees all.
+fn visible(
+    c: &mut Compose,
+    node: &Node,
+    queries: usize,
+    keys: usize,
+    past: usize,
+    valid: Option<&Imported>,
+) -> Result<Option<Imported>> {
+    let causal = node.flag("is_causal", false)?;
+    let window = |name| -> Result<Option<i64>> {
+        let size = if node.opset >= 25 { node.int_or(name, -1)? } else { -1 };
+        Ok((size >= 0).then_some(size))
+    };
+    let (left, right) = (window("left_window_size")?, window("right_window_size")?);
+    let mut all: Option<Imported> = None;
+    let mut also = |c: &mut Compose, more: Imported| -> Result<()> {
+        all = Some(match &all {
+            None => more,
+            Some(all) => c.op("And", &[all, &more])?,
+        });
+        Ok(())
+    };
+    let column = |c: &mut Compose, v: &Imported| c.reshape(v, &[v.shape()[0], 1, 1, 1]);
+    if causal || left.is_some() || right.is_some() {
+        let number = |v: i64| Tensor::from_slice(&[], &[v]).map(Imported::Const);
+        // What lies before the queries.
+        let offset = match valid {
+            Some(valid) => {
+                let count = number(queries as i64)?;
+                let offset = c.op("Sub", &[valid, &count])?;
+                column(c, &offset)?
+            }
+            None => number(past as i64)?,
+        };
+        let distance = |at: usize| (at % keys.max(1)) as i64 - (at / keys.max(1)) as i64;
+        let distances: Vec<i64> = (0..queries * keys).map(distance).collect();
+        let distances = Imported::Const(Tensor::from_slice(&[queries, keys], &distances)?);
+        let ahead = c.op("Sub", &[&distances, &offset])?;
+        let bounds = [(causal.then_some(0), true), (left.map(|n| -n), false), (right, true)];
+        for (bound, above) in bounds {
+            let Some(bound) = bound else { continue };
+            let op = if above { "LessOrEqual" } else { "GreaterOrEqual" };
+            let seen = c.op(op, &[&ahead, &number(bound)?])?;
+            also(c, seen)?;
+        }
+    }
+    if let Some(valid) = valid {
+        let positions: Vec<i64> = (0..keys as i64).collect();
+        let positions = Imported::Const(Tensor::from_slice(&[keys], &positions)?);
+        let valid = column(c, valid)?;
+        let seen = c.op("Less", &[&positions, &valid])?;
+        also(c, seen)?;
+    }
+    Ok(all)
+}
+
+/// Fills the keys that a mask does not mention.
+fn padded_mask(c: &mut Compose, mask: &Imported, keys: usize) -> Result<Imported> {
+    let have = mask.shape().last().copied().unwrap_or(0);
+    if have >= keys || mask.rank() == 0 || have == 1 {
+        return Ok(mask.clone());
+    }
+    let mut shape = mask.shape().to_vec();
+    *shape.last_mut().ok_or_else(|| Error::internal("a mask without axes"))? = keys - have;
+    let fill = if mask.dtype().is_bool() { 0.0 } else { f64::NEG_INFINITY };
+    let fill = c.number(mask.dtype(), fill)?;
+    let rest = c.expand(&fill, &shape)?;
+    c.concat(&[mask, &rest], mask.rank() - 1)
+}
+
+/// Whether every row of a known mask has something that counts.
+fn rows_count(mask: &Imported) -> bool {
+    let Some(t) = mask.constant() else { return false };
+    let width = t.shape().last().copied().unwrap_or(1).max(1);
+    let counts = |i: usize| match t.dtype().is_bool() {
+        true => t.bytes()[i] != 0,
+        false => t.get_f64(i) != f64::NEG_INFINITY,
+    };
+    (0..t.len() / width).all(|row| (row * width..(row + 1) * width).any(counts))
+}
+
+/// Softmax along the last axis, where a row of minus infinities gives zeros if there may be some.
+fn probabilities(c: &mut Compose, scores: &Imported, dead_rows: bool) -> Result<Imported> {
+    let last = [int("axis", -1)];
+    if !dead_rows {
+        return c.with("Softmax", &[scores], last);
+    }
+    let largest = c.reduce("ReduceMax", scores, &[scores.rank() - 1], true)?;
+    let nothing = c.number(scores.dtype(), f64::NEG_INFINITY)?;
+    let zero = c.number(scores.dtype(), 0.0)?;
+    let dead = c.op("Equal", &[&largest, &nothing])?;
+    let safe = c.op("Where", &[&dead, &zero, scores])?;
+    let p = c.with("Softmax", &[&safe], last)?;
+    c.op("Where", &[&dead, &zero, &p])
+}
+
+/// `softmax(Q K' scale + mask) V`, with heads of keys and values that several queries share.
+pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let mut c = Compose::new(node, b);
+    let c = &mut c;
+    let (q, k, v) = (node.input(0)?, node.input(1)?, node.input(2)?);
+    let flat = q.rank() == 3;
+    let q = with_heads(c, node, "q_num_heads", q)?;
+    let mut k = with_heads(c, node, "kv_num_heads", k)?;
+    let mut v = with_heads(c, node, "kv_num_heads", v)?;
+    let (&[batch, heads, queries, size], &[kb, shared, _, ks], &[vb, vh, _, _]) =
+        (q.shape(), k.shape(), v.shape())
+    else {
+        return Err(Error::internal("heads without four axes"));
+    };
+    if shared == 0 || heads % shared != 0 || [kb, vb] != [batch; 2] || vh != shared || ks != size {
+        return Err(Error::model(format!(
+            "queries {}, keys {} and values {} do not fit",
+            operand(&q),
+            operand(&k),
+            operand(&v)
+        )));
+    }
+    let (mask, valid) = (node.optional(3), node.optional(6));
+    let mut past = 0;
+    if let (Some(past_k), Some(past_v)) = (node.optional(4), node.optional(5)) {
+        past = past_k.shape().get(2).copied().unwrap_or(0);
+        k = c.concat(&[past_k, &k], 2)?;
+        v = c.concat(&[past_v, &v], 2)?;
+    } else if node.optional(4).is_some() || node.optional(5).is_some() {
+        return Err(Error::model("`past_key` and `past_value` come together only"));
+    }
+    let keys = k.shape()[2];
+    let scale = match f64::from(node.float_or("scale", 0.0)?) {
+        0.0 => 1.0 / (size as f64).sqrt(),
+        scale => scale,
+    };
+    let seen = visible(c, node, queries, keys, past, valid)?;
+    // Half of the scale on each side, as the specification says, for narrow types.
+    let half = c.number(q.dtype(), scale.sqrt())?;
+    let scaled_q = c.op("Mul", &[&q, &half])?;
+    let scaled_k = c.op("Mul", &[&k, &half])?;
+    let turned = c.transpose(&scaled_k, &[0, 1, 3, 2])?;
+    let raw = product(c, &scaled_q, &turned)?;
+    let softcap = f64::from(node.float_or("softcap", 0.0)?);
+    let capped = match softcap {
+        0.0 => raw.clone(),
+        cap => {
+            let cap = c.number(raw.dtype(), cap)?;
+            let part = c.op("Div", &[&raw, &cap])?;
+            let part = c.op("Tanh", &[&part])?;
+            c.op("Mul", &[&part, &cap])?
+        }
+    };
+    let (mut scores, mut dead_rows) = (capped.clone(), false);
+    let mut allowed = seen;
+    if let Some(mask) = mask {
+        let mask = padded_mask(c, mask, keys)?;
+        if mask.dtype().is_bool() {
+            allowed = Some(match &allowed {
+                None => mask,
+                Some(seen) => c.op("And", &[seen, &mask])?,
+            });
+        } else {
+            dead_rows = !rows_count(&mask);
+            let mask = c.cast(&mask, scores.dtype())?;
+            scores = c.op("Add", &[&scores, &mask])?;
+        }
+    }
+    if let Some(allowed) = &allowed {
+        dead_rows |= mask.is_some_and(|m| !m.dtype().is_bool()) || !rows_count(allowed);
+        let nothing = c.number(scores.dtype(), f64::NEG_INFINITY)?;
+        scores = c.op("Where", &[allowed, &scores, &nothing])?;
+    }
+    let precision = match node.int_or("softmax_precision", 0)? {
+        0 => scores.dtype(),
+        number => data::element_type(i32::try_from(number).unwrap_or(-1))
+            .map_err(|e| e.context("attribute `softmax_precision`"))?,
+    };
+    let wide = c.cast(&scores, precision)?;
+    let p = probabilities(c, &wide, dead_rows)?;
+    let p = c.cast(&p, q.dtype())?;
+    let of_values = c.cast(&p, v.dtype())?;
+    let y = product(c, &of_values, &v)?;
+    let y = c.cast(&y, q.dtype())?;
+    let y = if flat { without_heads(c, &y)? } else { y };
+    let shown = match node.int_or("qk_matmul_output_mode", 0)? {
+        0 => raw,
+        1 => capped,
+        2 => scores,
+        3 => p,
+        other => return Err(node.unsupported_value("qk_matmul_output_mode", other, "0 to 3")),
+    };
+    Ok(vec![y, k, v, shown])
+}
+
+/// Turns pairs of elements by angles that depend on the position.
+pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let mut c = Compose::new(node, b);
+    let c = &mut c;
+    let (x, cos, sin) = (node.input(0)?, node.input(1)?, node.input(2)?);
+    let flat = x.rank() == 3;
+    let heads = with_heads(c, node, "num_heads", x)?;
+    let &[batch, _, sequence, size] = heads.shape() else {
+        return Err(Error::internal("heads without four axes"));
+    };
+    let turned = match usize::try_from(node.int_or("rotary_embedding_dim", 0)?) {
+        Ok(0) => size,
+        Ok(n) if n <= size => n,
+        _ => return Err(Error::model("attribute `rotary_embedding_dim` is out of range")),
+    };
+    if turned % 2 != 0 {
+        return Err(Error::model(format!("{turned} elements do not form pairs")));
+    }
+    let half = turned / 2;
+    let angle = |c: &mut Compose, cache: &Imported| -> Result<Imported> {
+        let at = match node.optional(3) {
+            Some(positions) => c.with("Gather", &[cache, positions], [int("axis", 0)])?,
+            None => cache.clone(),
+        };
+        if at.shape() != [batch, sequence, half] {
+            return Err(Error::model(format!(
+                "the angles have the shape {:?}, where [{batch}, {sequence}, {half}] is needed",
+                at.shape()
+            )));
+        }
+        c.reshape(&at, &[batch, 1, sequence, half])
+    };
+    let (cos, sin) = (angle(c, cos)?, angle(c, sin)?);
+    let rotated = c.slice(&heads, 3, 0, turned)?;
+    let interleaved = node.flag("interleaved", false)?;
+    let (x1, x2) = match interleaved {
+        true => {
+            let list = |v| constants::list(&[v]);
+            let mut every = |from: i64| {
+                let inputs = [&rotated, &list(from)?, &list(turned as i64)?, &list(3)?, &list(2)?];
+                c.op("Slice", &inputs)
+            };
+            (every(0)?, every(1)?)
+        }
+        false => (c.slice(&rotated, 3, 0, half)?, c.slice(&rotated, 3, half, turned)?),
+    };
+    let mut pair = |x: &Imported, y: &Imported, op: &str| {
+        let x = c.op("Mul", &[&cos, x])?;
+        let y = c.op("Mul", &[&sin, y])?;
+        c.op(op, &[&x, &y])
+    };
+    let (real, imaginary) = (pair(&x1, &x2, "Sub")?, pair(&x2, &x1, "Add")?);
+    let joined = match interleaved {
+        true => {
+            let mut single = real.shape().to_vec();
+            single.push(1);
+            let (real, imaginary) = (c.reshape(&real, &single)?, c.reshape(&imaginary, &single)?);
+            let pairs = c.concat(&[&real, &imaginary], 4)?;
+            c.reshape(&pairs, rotated.shape())?
+        }
+        false => c.concat(&[&real, &imaginary], 3)?,
+    };
+    let y = match turned == size {
+        true => joined,
+        false => {
+            let rest = c.slice(&heads, 3, turned, size)?;
+            c.concat(&[&joined, &rest], 3)?
+        }
+    };
+    one(if flat { without_heads(c, &y)? } else { y })
+}
+
+/// Writes rows into a cache, from a position on that each example has of its own.
+pub(crate) fn tensor_scatter(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let mut c = Compose::new(node, b);
+    let c = &mut c;
+    let (cache, update, starts) = (node.input(0)?, node.input(1)?, node.optional(2));
+    let at = axis(node.int_or("axis", -2)?, cache.rank())?;
+    let circular = match node.text_or("mode", "linear")? {
+        "linear" => false,
+        "circular" => true,
+        other => return Err(node.unsupported_value("mode", other, "linear, circular")),
+    };
+    let mut like = update.shape().to_vec();
+    if let Some(d) = like.get_mut(at) {
+        *d = cache.shape()[at];
+    }
+    if at == 0 || like != cache.shape() || update.shape()[at] > cache.shape()[at] {
+        return Err(Error::model(format!(
+            "{} cannot be written into {} along axis {at}",
+            operand(update),
+            operand(cache)
+        )));
+    }
+    let (length, extent, rank) = (update.shape()[at], cache.shape()[at], cache.rank());
+    // The position along the axis of every element that is written.
+    let mut along = vec![1; rank];
+    along[at] = length;
+    let positions: Vec<i64> = (0..length as i64).collect();
+    let mut positions = Imported::Const(Tensor::from_slice(&along, &positions)?);
+    if let Some(starts) = starts {
+        let mut examples = vec![1; rank];
+        examples[0] = cache.shape()[0];
+        let starts = c.cast(starts, DType::I64)?;
+        let starts = c.reshape(&starts, &examples)?;
+        positions = c.op("Add", &[&positions, &starts])?;
+        if circular {
+            let extent = Imported::Const(Tensor::from_slice(&[], &[extent as i64])?);
+            positions = c.op("Mod", &[&positions, &extent])?;
+        }
+    }
+    let positions = c.expand(&positions, update.shape())?;
+    one(c.with("ScatterElements", &[cache, &positions, update], [int("axis", at as i64)])?)
+}
+
+fn unfit(x: &Imported, w: &Imported) -> Error {
+    let (x, w) = (operand(x), operand(w));
+    Error::model(format!("data {x} and weights {w} do not fit"))
+}
+
+/// A convolution of each channel by itself that sees no later position, and what the next call needs.
+pub(crate) fn causal_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let mut c = Compose::new(node, b);
+    let c = &mut c;
+    let (x, w, bias, past) = (node.input(0)?, node.input(1)?, node.optional(2), node.optional(3));
+    let (&[batch, channels, _], &[_, _, kernel]) = (x.shape(), w.shape()) else {
+        return Err(unfit(x, w));
+    };
+    if kernel == 0 {
+        return Err(unfit(x, w));
+    }
+    let past = match past {
+        Some(past) => past.clone(),
+        None => {
+            let zero = c.number(x.dtype(), 0.0)?;
+            c.expand(&zero, &[batch, channels, kernel - 1])?
+        }
+    };
+    let all = c.concat(&[&past, x], 2)?;
+    let attributes = [int("group", channels as i64), ints("kernel_shape", &[kernel as i64])];
+    let mut y = c.all("Conv", &[Some(&all), Some(w), bias], attributes, 1)?.swap_remove(0);
+    match node.text_or("activation", "none")? {
+        "none" => {}
+        "silu" | "swish" => y = c.op("Swish", &[&y])?,
+        other => return Err(node.unsupported_value("activation", other, "none, silu, swish")),
+    }
+    let end = all.shape()[2];
+    let state = c.slice(&all, 2, end + 1 - kernel, end)?;
+    Ok(vec![y, state])
+}
+
+/// Attention by a state for each head, one step after the other.
+pub(crate) fn linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (q, k, v) = (node.input(0)?, node.input(1)?, node.input(2)?);
+    let (state, decay, beta) = (node.optional(3), node.optional(4), node.optional(5));
+    // How many steps are computed at a time is left to the compiler.
+    node.ignore("chunk_size");
+    let rule = node.text_or("update_rule", "gated_delta")?;
+    let (gated, delta) = match rule {
+        "linear" => (false, false),
+        "gated" => (true, false),
+        "delta" => (false, true),
+        "gated_delta" => (true, true),
+        other => {
+            let all = "linear, gated, delta, gated_delta";
+            return Err(node.unsupported_value("update_rule", other, all));
+        }
+    };
+    let needed = |value: Option<&Imported>, wanted: bool, name: &str| match (value, wanted) {
+        (None, true) => Err(Error::model(format!("`{rule}` needs the input `{name}`"))),
+        (value, true) => Ok(value.cloned()),
+        (_, false) => Ok(None),
+    };
+    let (decay, beta) = (needed(decay, gated, "decay")?, needed(beta, delta, "beta")?);
+    let width = |x: &Imported| x.shape().get(2).copied().unwrap_or(0);
+    let query_heads = heads(node, "q_num_heads", width(q))?;
+    let scale = match f64::from(node.float_or("scale", 0.0)?) {
+        0.0 => 1.0 / ((width(q) / query_heads) as f64).sqrt(),
+        scale => scale,
+    };
+    let params = LinearAttention {
+        query: operand(q),
+        key: operand(k),
+        value: operand(v),
+        state: state.map(operand),
+        decay: decay.as_ref().map(operand),
+        beta: beta.as_ref().map(operand),
+        query_heads,
+        heads: heads(node, "kv_num_heads", width(k))?,
+        scale,
+        state_type: state.map_or(q.dtype(), Imported::dtype),
+    };
+    let mut args = vec![q.clone(), k.clone(), v.clone()];
+    args.extend(state.cloned().into_iter().chain(decay).chain(beta));
+    b.call_many("linear_attention", &params, &args, || linear_attention(&params))
+}

@@ -1,0 +1,162 @@
+//! Operators that are made of others: [`Compose`] calls the importers of those.
+//!
+//! Each call stands for a node of the newest operator set, whatever the model's own is. Constants are
+//! folded on the way, as everywhere.
+
+use tilewright_ir::{DType, Error, Result, Tensor};
+
+use super::{arithmetic, constants, movement};
+use crate::build::Builder;
+use crate::fold;
+use crate::node::{Imported, Node};
+use crate::proto::{AttributeProto, AttributeType, Bytes, NodeProto};
+use crate::registry::{self, OPSETS};
+
+/// A node that is imported as several others.
+pub(crate) struct Compose<'n, 'a, 'b> {
+    outer: &'n Node<'a>,
+    pub(crate) b: &'b mut Builder,
+}
+
+/// An integer attribute.
+pub(crate) fn int(name: &str, value: i64) -> AttributeProto {
+    let kind = AttributeType::Int;
+    AttributeProto { i: value, ..named(name, kind) }
+}
+
+/// An attribute that is a list of integers.
+pub(crate) fn ints(name: &str, values: &[i64]) -> AttributeProto {
+    AttributeProto { ints: values.to_vec(), ..named(name, AttributeType::Ints) }
+}
+
+/// An attribute that is a number.
+pub(crate) fn float(name: &str, value: f32) -> AttributeProto {
+    AttributeProto { f: value, ..named(name, AttributeType::Float) }
+}
+
+/// An attribute that is a text.
+pub(crate) fn text(name: &str, value: &str) -> AttributeProto {
+    let s = Bytes::copy_from_slice(value.as_bytes());
+    AttributeProto { s, ..named(name, AttributeType::String) }
+}
+
+fn named(name: &str, kind: AttributeType) -> AttributeProto {
+    AttributeProto { name: name.to_owned(), r#type: kind as i32, ..Default::default() }
+}
+
+impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
+    pub(crate) fn new(outer: &'n Node<'a>, b: &'b mut Builder) -> Self {
+        Compose { outer, b }
+    }
+
+    /// The first result of an operator without attributes.
+    pub(crate) fn op(&mut self, op: &str, inputs: &[&Imported]) -> Result<Imported> {
+        self.with(op, inputs, [])
+    }
+
+    /// The first result of an operator.
+    pub(crate) fn with(
+        &mut self,
+        op: &str,
+        inputs: &[&Imported],
+        attributes: impl IntoIterator<Item = AttributeProto>,
+    ) -> Result<Imported> {
+        let inputs: Vec<Option<&Imported>> = inputs.iter().map(|v| Some(*v)).collect();
+        let mut results = self.all(op, &inputs, attributes, 1)?;
+        match results.is_empty() {
+            true => Err(Error::internal(format!("`{op}` has no result"))),
+            false => Ok(results.swap_remove(0)),
+        }
+    }
+
+    /// As many results of an operator as are wanted, some of whose inputs may be absent.
+    pub(crate) fn all(
+        &mut self,
+        op: &str,
+        inputs: &[Option<&Imported>],
+        attributes: impl IntoIterator<Item = AttributeProto>,
+        outputs: usize,
+    ) -> Result<Vec<Imported>> {
+        let proto = NodeProto {
+            op_type: op.to_owned(),
+            attribute: attributes.into_iter().collect(),
+            output: (0..outputs).map(|k| format!("{op}_{k}")).collect(),
+            ..Default::default()
+        };
+        let inputs = inputs.iter().map(|v| v.cloned()).collect();
+        let node = Node::new(&proto, self.outer.label.clone(), OPSETS.1, inputs, None)?;
+        let operator = registry::find("", op, OPSETS.1)?;
+        let results = (operator.import)(&node, self.b);
+        self.outer.pass_on(&node);
+        results.and_then(|results| node.finish().map(|()| results))
+    }
+
+    /// A constant of a type, from numbers.
+    pub(crate) fn numbers(
+        &mut self,
+        dtype: DType,
+        shape: &[usize],
+        values: &[f64],
+    ) -> Result<Imported> {
+        let t = Tensor::from_slice(shape, values)?;
+        fold::cast(&t, dtype).map(Imported::Const)
+    }
+
+    /// One number of a type.
+    pub(crate) fn number(&mut self, dtype: DType, value: f64) -> Result<Imported> {
+        self.numbers(dtype, &[], &[value])
+    }
+
+    pub(crate) fn reshape(&mut self, x: &Imported, shape: &[usize]) -> Result<Imported> {
+        movement::reshape_to(self.b, x, shape)
+    }
+
+    pub(crate) fn cast(&mut self, x: &Imported, to: DType) -> Result<Imported> {
+        arithmetic::convert(self.b, x, to)
+    }
+
+    pub(crate) fn transpose(&mut self, x: &Imported, order: &[usize]) -> Result<Imported> {
+        if order.iter().copied().eq(0..order.len()) {
+            return Ok(x.clone());
+        }
+        movement::transpose_by(self.b, x, order)
+    }
+
+    pub(crate) fn expand(&mut self, x: &Imported, shape: &[usize]) -> Result<Imported> {
+        let extents: Vec<i64> = shape.iter().map(|&d| d as i64).collect();
+        let shape = constants::list(&extents)?;
+        self.op("Expand", &[x, &shape])
+    }
+
+    /// The part of an axis from one position up to another.
+    pub(crate) fn slice(
+        &mut self,
+        x: &Imported,
+        axis: usize,
+        from: usize,
+        to: usize,
+    ) -> Result<Imported> {
+        if from == 0 && x.shape().get(axis) == Some(&to) {
+            return Ok(x.clone());
+        }
+        let [from, to, axis] = [from, to, axis].map(|v| constants::list(&[v as i64]));
+        self.op("Slice", &[x, &from?, &to?, &axis?])
+    }
+
+    pub(crate) fn concat(&mut self, parts: &[&Imported], axis: usize) -> Result<Imported> {
+        self.with("Concat", parts, [int("axis", axis as i64)])
+    }
+
+    /// A reduction over some axes, which stay with extent one if `keep`.
+    pub(crate) fn reduce(
+        &mut self,
+        op: &str,
+        x: &Imported,
+        axes: &[usize],
+        keep: bool,
+    ) -> Result<Imported> {
+        let axes: Vec<i64> = axes.iter().map(|&a| a as i64).collect();
+        let empty = int("noop_with_empty_axes", 1);
+        self.with(op, &[x, &constants::list(&axes)?], [int("keepdims", keep.into()), empty])
+    }
+}

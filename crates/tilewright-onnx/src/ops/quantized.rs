@@ -1,0 +1,152 @@
+//! Operators that compute on quantised integers, exact in `int32`.
+
+use tilewright_ir::{DType, Error, Result};
+
+use super::compose::Compose;
+use super::one;
+use crate::build::{Builder, operand};
+use crate::node::{Imported, Node};
+
+/// Integers less their zero point, in `int32`. The zero point is one number, or one for each position
+/// along an axis.
+fn centred(
+    c: &mut Compose,
+    x: &Imported,
+    zero: Option<&Imported>,
+    axis: usize,
+) -> Result<Imported> {
+    if !x.dtype().is_int() || x.dtype().bits != 8 {
+        return Err(Error::unsupported(format!("{} is not supported", x.dtype()))
+            .help("it takes int8 and uint8"));
+    }
+    let wide = c.cast(x, DType::I32)?;
+    let Some(zero) = zero else { return Ok(wide) };
+    if zero.dtype() != x.dtype() {
+        return Err(Error::model(format!(
+            "the data are {}, the zero point is {}",
+            x.dtype(),
+            zero.dtype()
+        )));
+    }
+    if zero.constant().is_some_and(|t| (0..t.len()).all(|i| t.get_i128(i) == 0)) {
+        return Ok(wide);
+    }
+    let zero = along(c, x, zero, axis)?;
+    let zero = c.cast(&zero, DType::I32)?;
+    c.op("Sub", &[&wide, &zero])
+}
+
+/// A parameter of a quantisation in a shape that broadcasts to the data: one number, or one for each
+/// position along an axis.
+fn along(c: &mut Compose, x: &Imported, value: &Imported, axis: usize) -> Result<Imported> {
+    let count: usize = value.shape().iter().product();
+    let mut shape = vec![1; x.rank().saturating_sub(axis)];
+    match (value.rank(), shape.first_mut()) {
+        _ if count == 1 => c.reshape(value, &[]),
+        (1, Some(first)) if x.shape()[axis] == count => {
+            *first = count;
+            c.reshape(value, &shape)
+        }
+        _ => Err(Error::model(format!(
+            "a scale or zero point of shape {:?} for {}",
+            value.shape(),
+            operand(x)
+        ))),
+    }
+}
+
+/// The attributes of a convolution, as they are.
+fn convolve(node: &Node, c: &mut Compose, x: &Imported, w: &Imported) -> Result<Imported> {
+    let attributes =
+        node.attributes(&["auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"]);
+    c.with("Conv", &[x, w], attributes)
+}
+
+pub(crate) fn conv_integer(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let mut c = Compose::new(node, b);
+    let c = &mut c;
+    let x = centred(c, node.input(0)?, node.optional(2), 1)?;
+    let w = centred(c, node.input(1)?, node.optional(3), 0)?;
+    one(convolve(node, c, &x, &w)?)
+}
+
+/// Sums in `int32` as integers of another scale: `round(sum * factor) + zero`, saturated.
+fn requantized(
+    c: &mut Compose,
+    sum: &Imported,
+    factor: &Imported,
+    zero: &Imported,
+) -> Result<Imported> {
+    let wide = c.cast(sum, DType::F32)?;
+    let scaled = c.op("Mul", &[&wide, factor])?;
+    let unit = c.number(DType::F32, 1.0)?;
+    let zero = c.reshape(zero, &[])?;
+    c.op("QuantizeLinear", &[&scaled, &unit, &zero])
+}
+
+/// The factor from the scale of products to the scale of the result.
+fn factor(c: &mut Compose, x: &Imported, y: &Imported, result: &Imported) -> Result<Imported> {
+    let [x, y, result] = [x, y, result].map(|v| c.cast(v, DType::F32));
+    let product = c.op("Mul", &[&x?, &y?])?;
+    let result = c.reshape(&result?, &[])?;
+    c.op("Div", &[&product, &result])
+}
+
+pub(crate) fn qlinear_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let mut c = Compose::new(node, b);
+    let c = &mut c;
+    let (x, w) = (node.input(0)?, node.input(3)?);
+    let data = centred(c, x, Some(node.input(2)?), 1)?;
+    let weights = centred(c, w, Some(node.input(5)?), 0)?;
+    let mut sum = convolve(node, c, &data, &weights)?;
+    if let Some(bias) = node.optional(8) {
+        let bias = along(c, &sum, bias, 1)?;
+        sum = c.op("Add", &[&sum, &bias])?;
+    }
+    let x_scale = c.reshape(node.input(1)?, &[])?;
+    let w_scale = along(c, &sum, node.input(4)?, 1)?;
+    let factor = factor(c, &x_scale, &w_scale, node.input(6)?)?;
+    one(requantized(c, &sum, &factor, node.input(7)?)?)
+}
+
+pub(crate) fn qlinear_matmul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let mut c = Compose::new(node, b);
+    let c = &mut c;
+    let (x, y) = (node.input(0)?, node.input(3)?);
+    let (rows, columns) = (x.rank().saturating_sub(2), y.rank().saturating_sub(1));
+    let (x_zero, y_zero) = (node.input(2)?, node.input(5)?);
+    let left = centred(c, x, Some(x_zero), rows)?;
+    let right = centred(c, y, Some(y_zero), columns)?;
+    let sum = c.op("MatMul", &[&left, &right])?;
+    let x_scale = along(c, x, node.input(1)?, rows)?;
+    let y_scale = along(c, y, node.input(4)?, columns)?;
+    let factor = factor(c, &x_scale, &y_scale, node.input(6)?)?;
+    one(requantized(c, &sum, &factor, node.input(7)?)?)
+}
+
+/// Integers that stand for what a model computed, with a scale and a zero point that fit it.
+pub(crate) fn dynamic_quantize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let mut c = Compose::new(node, b);
+    let c = &mut c;
+    let x = node.input(0)?;
+    let all: Vec<usize> = (0..x.rank()).collect();
+    let zero = c.number(x.dtype(), 0.0)?;
+    let low = c.reduce("ReduceMin", x, &all, false)?;
+    let low = c.op("Min", &[&low, &zero])?;
+    let high = c.reduce("ReduceMax", x, &all, false)?;
+    let high = c.op("Max", &[&high, &zero])?;
+    let range = c.op("Sub", &[&high, &low])?;
+    let most = c.number(x.dtype(), 255.0)?;
+    let scale = c.op("Div", &[&range, &most])?;
+    // Where all are zero any scale will do.
+    let flat = c.op("Equal", &[&scale, &zero])?;
+    let one = c.number(x.dtype(), 1.0)?;
+    let divisor = c.op("Where", &[&flat, &one, &scale])?;
+    let start = c.op("Neg", &[&low])?;
+    let start = c.op("Div", &[&start, &divisor])?;
+    let start = c.op("Round", &[&start])?;
+    let start = c.op("Clip", &[&start, &zero, &most])?;
+    let start = c.cast(&start, DType::U8)?;
+    let y = c.op("QuantizeLinear", &[x, &divisor, &start])?;
+    Ok(vec![y, divisor, start])
+}

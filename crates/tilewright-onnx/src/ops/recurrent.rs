@@ -1,0 +1,227 @@
+//! LSTM, GRU and RNN.
+//!
+//! The inputs of all steps are multiplied with the weights of all gates and directions at once, by
+//! one `gemm`; the rest is one function with a loop over the steps.
+
+use tilewright_ir::{DType, Error, Result};
+use tilewright_ops::elementwise::Unary;
+use tilewright_ops::recurrent::{Activation, Cell, Direction, Recurrent, recurrent};
+
+use super::compose::{Compose, int};
+use crate::build::Builder;
+use crate::node::{Imported, Node};
+
+pub(crate) fn rnn(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    network(node, b, Cell::Rnn, &["Tanh"])
+}
+
+pub(crate) fn gru(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let reset_after = node.flag("linear_before_reset", false)?;
+    network(node, b, Cell::Gru { reset_after }, &["Sigmoid", "Tanh"])
+}
+
+pub(crate) fn lstm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let coupled = node.flag("input_forget", false)?;
+    network(node, b, Cell::Lstm { coupled }, &["Sigmoid", "Tanh", "Tanh"])
+}
+
+/// The activations of all directions, in order. The lists of parameters hold values for those that
+/// take some, in the same order.
+fn activations(node: &Node, defaults: &[&str], directions: usize) -> Result<Vec<Activation>> {
+    let names = match node.texts("activations")? {
+        Some(names) if names.len() != defaults.len() * directions => {
+            return Err(Error::model(format!(
+                "there are {} activations, where {directions} x {} are needed",
+                names.len(),
+                defaults.len()
+            )));
+        }
+        Some(names) => names,
+        None => defaults.repeat(directions).iter().map(|s| (*s).to_owned()).collect(),
+    };
+    let mut alphas = node.floats("activation_alpha")?.unwrap_or_default().into_iter();
+    let mut betas = node.floats("activation_beta")?.unwrap_or_default().into_iter();
+    let mut found = Vec::with_capacity(names.len());
+    for name in names {
+        let mut alpha = |default: f32| f64::from(alphas.next().unwrap_or(default));
+        let mut beta = |default: f32| f64::from(betas.next().unwrap_or(default));
+        found.push(match name.to_ascii_lowercase().as_str() {
+            "relu" => Activation::Unary(Unary::Relu),
+            "tanh" => Activation::Unary(Unary::Tanh),
+            "sigmoid" => Activation::Unary(Unary::Sigmoid),
+            "softsign" => Activation::Unary(Unary::Softsign),
+            "softplus" => Activation::Unary(Unary::Softplus),
+            "leakyrelu" => Activation::Unary(Unary::LeakyRelu { alpha: alpha(0.01) }),
+            "thresholdedrelu" => Activation::Unary(Unary::ThresholdedRelu { alpha: alpha(1.0) }),
+            "elu" => Activation::Unary(Unary::Elu { alpha: alpha(1.0) }),
+            "hardsigmoid" => {
+                Activation::Unary(Unary::HardSigmoid { alpha: alpha(0.2), beta: beta(0.5) })
+            }
+            "affine" => Activation::Affine { alpha: alpha(1.0), beta: beta(0.0) },
+            "scaledtanh" => Activation::ScaledTanh { alpha: alpha(1.0), beta: beta(1.0) },
+            _ => {
+                return Err(node.unsupported_value(
+                    "activations",
+                    name,
+                    "Affine, Elu, HardSigmoid, LeakyRelu, Relu, ScaledTanh, Sigmoid, Softplus, \
+                     Softsign, Tanh, ThresholdedRelu",
+                ));
+            }
+        });
+    }
+    Ok(found)
+}
+
+/// Refuses an operand of another shape or type.
+fn demand(what: &str, value: &Imported, shape: &[usize], dtype: DType) -> Result<()> {
+    match value.shape() == shape && value.dtype() == dtype {
+        true => Ok(()),
+        false => Err(Error::model(format!(
+            "the input `{what}` must be {dtype}{shape:?}, but is {}{:?}",
+            value.dtype(),
+            value.shape()
+        ))),
+    }
+}
+
+fn network(node: &Node, b: &mut Builder, cell: Cell, defaults: &[&str]) -> Result<Vec<Imported>> {
+    let (x, w, r) = (node.input(0)?, node.input(1)?, node.input(2)?);
+    let (&[first, second, features], &[count, width, _]) = (x.shape(), w.shape()) else {
+        return Err(Error::model(format!(
+            "the data have the shape {:?}, the weights {:?}; both must have three axes",
+            x.shape(),
+            w.shape()
+        )));
+    };
+    let batch_first = node.opset >= 14 && node.flag("layout", false)?;
+    let (steps, batch) = if batch_first { (second, first) } else { (first, second) };
+    let backward = match node.text_or("direction", "forward")? {
+        "forward" => vec![false],
+        "reverse" => vec![true],
+        "bidirectional" => vec![false, true],
+        other => {
+            let all = "forward, reverse, bidirectional";
+            return Err(node.unsupported_value("direction", other, all));
+        }
+    };
+    let (directions, given) = (backward.len(), x.dtype());
+    let gates = match cell {
+        Cell::Rnn => 1,
+        Cell::Gru { .. } => 3,
+        Cell::Lstm { .. } => 4,
+    };
+    let hidden = r.shape().last().copied().unwrap_or(0);
+    if let Some(said) = node.int("hidden_size")?
+        && usize::try_from(said) != Ok(hidden)
+    {
+        return Err(Error::model(format!(
+            "attribute `hidden_size` is {said}, but the weights are for {hidden}"
+        )));
+    }
+    if gates * hidden != width || count != directions {
+        return Err(Error::model(format!(
+            "the weights have the shapes {:?} and {:?}, for {directions} directions of {gates} gates",
+            w.shape(),
+            r.shape()
+        )));
+    }
+    demand("W", w, &[directions, width, features], given)?;
+    demand("R", r, &[directions, width, hidden], given)?;
+    let state = match batch_first {
+        true => [batch, directions, hidden],
+        false => [directions, batch, hidden],
+    };
+    let lstm = matches!(cell, Cell::Lstm { .. });
+    let (bias, lengths, initial) = (node.optional(3), node.optional(4), node.optional(5));
+    let (initial_cell, peepholes) = match lstm {
+        true => (node.optional(6), node.optional(7)),
+        false => (None, None),
+    };
+    let wanted = [
+        ("B", bias, vec![directions, 2 * width]),
+        ("initial_h", initial, state.to_vec()),
+        ("initial_c", initial_cell, state.to_vec()),
+        ("P", peepholes, vec![directions, 3 * hidden]),
+    ];
+    for (what, value, shape) in &wanted {
+        value.map_or(Ok(()), |v| demand(what, v, shape, given))?;
+    }
+    if let Some(lengths) = lengths
+        && (lengths.shape() != [batch] || !lengths.dtype().is_int())
+    {
+        return Err(Error::model(format!(
+            "the input `sequence_lens` must be {batch} integers, but is {}{:?}",
+            lengths.dtype(),
+            lengths.shape()
+        )));
+    }
+    let all = activations(node, defaults, directions)?;
+    let clip = node.float("clip")?.map(f64::from);
+    let each = all.chunks(cell.activations());
+    let directions: Vec<Direction> = backward
+        .into_iter()
+        .zip(each)
+        .map(|(backward, a)| Direction { backward, activations: a.to_vec() })
+        .collect();
+    // Sums over hundreds of steps are kept in float32 at least.
+    let work = if given == DType::F64 { DType::F64 } else { DType::F32 };
+    let mut c = Compose::new(node, b);
+    let x = c.cast(x, work)?;
+    let w = c.cast(w, work)?;
+    let r = c.cast(r, work)?;
+    let r = c.transpose(&r, &[0, 2, 1])?;
+    let columns = directions.len() * width;
+    // Both biases are added outside of the loop, but for the one inside of the reset.
+    let reset_after = matches!(cell, Cell::Gru { reset_after: true });
+    let mut reset_bias = None;
+    let bias = match bias {
+        None => None,
+        Some(bias) => {
+            let bias = c.cast(bias, work)?;
+            let of_inputs = c.slice(&bias, 1, 0, width)?;
+            let mut of_state = c.slice(&bias, 1, width, 2 * width)?;
+            if reset_after {
+                reset_bias = Some(c.slice(&of_state, 1, 2 * hidden, width)?);
+                let outside = c.slice(&of_state, 1, 0, 2 * hidden)?;
+                let zeros = vec![0.0; directions.len() * hidden];
+                let zeros = c.numbers(work, &[directions.len(), hidden], &zeros)?;
+                of_state = c.concat(&[&outside, &zeros], 1)?;
+            }
+            let sum = c.op("Add", &[&of_inputs, &of_state])?;
+            Some(c.reshape(&sum, &[columns])?)
+        }
+    };
+    let rows = c.reshape(&x, &[steps * batch, features])?;
+    let weights = c.reshape(&w, &[columns, features])?;
+    let inputs = [Some(&rows), Some(&weights), bias.as_ref()];
+    let inputs = if bias.is_some() { &inputs[..] } else { &inputs[..2] };
+    let sums = c.all("Gemm", inputs, [int("transB", 1)], 1)?.swap_remove(0);
+    let params = Recurrent {
+        cell,
+        dtype: work,
+        steps,
+        batch,
+        hidden,
+        directions,
+        batch_first,
+        clip,
+        reset_bias: reset_bias.is_some(),
+        initial: initial.is_some(),
+        initial_cell: initial_cell.is_some(),
+        peepholes: peepholes.is_some(),
+        lengths: lengths.map(Imported::dtype),
+    };
+    let mut args = vec![sums, r];
+    args.extend(reset_bias);
+    for value in [initial, initial_cell, peepholes].into_iter().flatten() {
+        args.push(c.cast(value, work)?);
+    }
+    args.extend(lengths.cloned());
+    let name = match cell {
+        Cell::Rnn => "rnn",
+        Cell::Gru { .. } => "gru",
+        Cell::Lstm { .. } => "lstm",
+    };
+    let results = c.b.call_many(name, &params, &args, || recurrent(&params))?;
+    results.iter().map(|v| c.cast(v, given)).collect()
+}

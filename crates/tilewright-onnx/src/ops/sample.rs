@@ -1,0 +1,256 @@
+//! Images looked up at positions that data say: grids, regions, deformed windows.
+
+use tilewright_ir::{Error, Result, Tensor};
+use tilewright_ops::matrix;
+use tilewright_ops::pool::{self, Blocks};
+use tilewright_ops::regions::{self, RoiAlign};
+use tilewright_ops::sample::{self, DeformConv, GridSample, Outside, Sampling};
+
+use super::compose::{Compose, int};
+use super::{one, window};
+use crate::build::{Builder, operand};
+use crate::node::{Imported, Node};
+
+pub(crate) fn grid_sample(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (x, grid) = (node.input(0)?, node.input(1)?);
+    // The modes have other names since opset 20.
+    let mode = match node.text_or("mode", "linear")? {
+        "linear" | "bilinear" => Sampling::Linear,
+        "nearest" => Sampling::Nearest,
+        "cubic" | "bicubic" => Sampling::Cubic,
+        other => return Err(node.unsupported_value("mode", other, "linear, nearest, cubic")),
+    };
+    let outside = match node.text_or("padding_mode", "zeros")? {
+        "zeros" => Outside::Zeros,
+        "border" => Outside::Border,
+        "reflection" => Outside::Reflection,
+        other => {
+            let all = "zeros, border, reflection";
+            return Err(node.unsupported_value("padding_mode", other, all));
+        }
+    };
+    let align_corners = node.flag("align_corners", false)?;
+    let params = GridSample { x: operand(x), grid: operand(grid), mode, outside, align_corners };
+    let args = [x.clone(), grid.clone()];
+    one(b.call("grid_sample", &params, &args, || sample::grid_sample(&params))?)
+}
+
+/// Positions that a matrix makes of those of an image.
+pub(crate) fn affine_grid(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let mut c = Compose::new(node, b);
+    let c = &mut c;
+    let theta = node.input(0)?;
+    let size = node
+        .constant_ints(1, "size")?
+        .ok_or_else(|| Error::model("the input `size` is missing"))?;
+    let size = super::movement::checked_shape(&size)?;
+    let align = node.flag("align_corners", false)?;
+    let [batch, _, extents @ ..] = size.as_slice() else {
+        return Err(Error::model(format!("the size {size:?} is none of an image")));
+    };
+    let r = extents.len();
+    if theta.shape() != [*batch, r, r + 1] || !(2..=3).contains(&r) {
+        return Err(Error::model(format!("{} for the size {size:?}", operand(theta))));
+    }
+    let count: usize = extents.iter().product();
+    // One column a cell: its position, the last axis first, and a one.
+    let mut columns = vec![1.0; (r + 1) * count];
+    for at in 0..count {
+        let mut rest = at;
+        for a in (0..r).rev() {
+            let (d, i) = (extents[a] as f64, (rest % extents[a]) as f64);
+            rest /= extents[a];
+            columns[(r - 1 - a) * count + at] = match align {
+                true if extents[a] > 1 => 2.0 * i / (d - 1.0) - 1.0,
+                true => -1.0,
+                false => (2.0 * i + 1.0) / d - 1.0,
+            };
+        }
+    }
+    let columns = c.numbers(theta.dtype(), &[r + 1, count], &columns)?;
+    let grid = c.op("MatMul", &[theta, &columns])?;
+    let grid = c.transpose(&grid, &[0, 2, 1])?;
+    let shape = [&[*batch], extents, &[r]].concat();
+    one(c.reshape(&grid, &shape)?)
+}
+
+/// A number of cells or samples.
+fn count(node: &Node, name: &'static str, default: i64) -> Result<usize> {
+    let given = node.int_or(name, default)?;
+    usize::try_from(given).map_err(|_| Error::model(format!("attribute `{name}` is {given}")))
+}
+
+pub(crate) fn roi_align(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (x, regions, examples) = (node.input(0)?, node.input(1)?, node.input(2)?);
+    // The attribute came with opset 16; before, cells had no half.
+    let half_pixel = match node.opset {
+        ..16 => false,
+        _ => match node.text_or("coordinate_transformation_mode", "half_pixel")? {
+            "half_pixel" => true,
+            "output_half_pixel" => false,
+            other => {
+                let all = "half_pixel, output_half_pixel";
+                let name = "coordinate_transformation_mode";
+                return Err(node.unsupported_value(name, other, all));
+            }
+        },
+    };
+    let max = match node.text_or("mode", "avg")? {
+        "avg" => false,
+        "max" => true,
+        other => return Err(node.unsupported_value("mode", other, "avg, max")),
+    };
+    let params = RoiAlign {
+        x: operand(x),
+        regions: operand(regions),
+        examples: operand(examples),
+        bins: [count(node, "output_height", 1)?, count(node, "output_width", 1)?],
+        samples: count(node, "sampling_ratio", 0)?,
+        scale: node.float_or("spatial_scale", 1.0)?.into(),
+        half_pixel,
+        max,
+    };
+    let args = [x.clone(), regions.clone(), examples.clone()];
+    one(b.call("roi_align", &params, &args, || regions::roi_align(&params))?)
+}
+
+pub(crate) fn max_roi_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (x, regions) = (node.input(0)?, node.input(1)?);
+    let bins = match node.ints("pooled_shape")?.as_deref() {
+        Some(&[h, w]) => [h, w].map(usize::try_from),
+        _ => return Err(Error::model("attribute `pooled_shape` must be two numbers")),
+    };
+    let [Ok(h), Ok(w)] = bins else {
+        return Err(Error::model("attribute `pooled_shape` is negative"));
+    };
+    let scale = f64::from(node.float_or("spatial_scale", 1.0)?);
+    let (of, with) = (operand(x), operand(regions));
+    let args = [x.clone(), regions.clone()];
+    one(b.call("max_roi_pool", &(&of, &with, h, w, scale), &args, || {
+        regions::max_roi_pool(&of, &with, [h, w], scale)
+    })?)
+}
+
+pub(crate) fn deform_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (x, w, offset) = (node.input(0)?, node.input(1)?, node.input(2)?);
+    let (bias, mask) = (node.optional(3), node.optional(4));
+    let n = x.rank().saturating_sub(2);
+    node.ignore("kernel_shape");
+    let (begin, _) = window::pads(node, n)?;
+    let params = DeformConv {
+        x: operand(x),
+        w: operand(w),
+        offset: operand(offset),
+        bias: bias.is_some(),
+        mask: mask.is_some(),
+        strides: window::sizes(node, "strides", n, 1, 1)?,
+        dilations: window::sizes(node, "dilations", n, 1, 1)?,
+        pads: begin,
+        groups: count(node, "group", 1)?,
+        offset_groups: count(node, "offset_group", 1)?,
+    };
+    let args: Vec<Imported> = [x, w, offset].into_iter().chain(bias).chain(mask).cloned().collect();
+    one(b.call("deform_conv", &params, &args, || sample::deform_conv(&params))?)
+}
+
+pub(crate) fn col2im(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let x = node.input(0)?;
+    let shape = |at, what: &str| {
+        let list = node.constant_ints(at, what)?;
+        super::movement::checked_shape(&list.unwrap_or_default())
+    };
+    let (image, block) = (shape(1, "image_shape")?, shape(2, "block_shape")?);
+    let n = image.len();
+    let (pads_begin, pads_end) = window::pads(node, n)?;
+    let params = Blocks {
+        x: operand(x),
+        strides: window::sizes(node, "strides", n, 1, 1)?,
+        dilations: window::sizes(node, "dilations", n, 1, 1)?,
+        image,
+        block,
+        pads_begin,
+        pads_end,
+    };
+    let args = std::slice::from_ref(x);
+    one(b.call("col2im", &params, args, || pool::unite_blocks(&params))?)
+}
+
+/// Elements put back where a pooling found them, zeros elsewhere.
+pub(crate) fn max_unpool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let mut c = Compose::new(node, b);
+    let c = &mut c;
+    let (x, indices) = (node.input(0)?, node.input(1)?);
+    let n = x.rank().saturating_sub(2);
+    let kernel = window::sizes(node, "kernel_shape", n, 1, 1)?;
+    let strides = window::sizes(node, "strides", n, 1, 1)?;
+    let (begin, end) = window::pads(node, n)?;
+    let mut shape = x.shape().to_vec();
+    for a in 0..n {
+        let cells = (shape[a + 2].max(1) - 1).checked_mul(strides[a]);
+        let cells = cells.and_then(|d| d.checked_add(kernel[a]));
+        let cells = cells.and_then(|d| d.checked_sub(begin[a].checked_add(end[a])?));
+        shape[a + 2] = cells.ok_or_else(|| Error::model("the padding exceeds the window"))?;
+    }
+    crate::build::check_extents(&shape)?;
+    let total: usize = shape.iter().product();
+    let zero = c.number(x.dtype(), 0.0)?;
+    let zeros = c.expand(&zero, &[total])?;
+    let count: usize = x.shape().iter().product();
+    let (flat, at) = (c.reshape(x, &[count])?, c.reshape(indices, &[count])?);
+    let all = c.with("ScatterElements", &[&zeros, &at, &flat], [int("axis", 0)])?;
+    let mut y = c.reshape(&all, &shape)?;
+    // A larger result is filled up with zeros.
+    if let Some(wanted) = node.constant_ints(2, "output_shape")? {
+        let wanted = super::movement::checked_shape(&wanted)?;
+        if wanted.len() != shape.len() || wanted.iter().zip(&shape).any(|(w, d)| w < d) {
+            return Err(Error::model(format!("the result {shape:?} does not fit {wanted:?}")));
+        }
+        let more = wanted.iter().zip(&shape).map(|(w, d)| (w - d) as i64);
+        let pads: Vec<i64> = vec![0; shape.len()].into_iter().chain(more).collect();
+        let pads = Imported::Const(Tensor::from_slice(&[pads.len()], &pads)?);
+        y = c.op("Pad", &[&y, &pads])?;
+    }
+    one(y)
+}
+
+/// Crops or pads on both sides.
+pub(crate) fn center_crop_pad(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let mut c = Compose::new(node, b);
+    let c = &mut c;
+    let x = node.input(0)?;
+    let wanted = node
+        .constant_ints(1, "shape")?
+        .ok_or_else(|| Error::model("the input `shape` is missing"))?;
+    let wanted = super::movement::checked_shape(&wanted)?;
+    let along = match node.ints("axes")? {
+        Some(list) => crate::node::axes(&list, x.rank())?,
+        None => (0..x.rank()).collect(),
+    };
+    if along.len() != wanted.len() {
+        return Err(Error::model(format!("{} extents for {} axes", wanted.len(), along.len())));
+    }
+    let mut y = x.clone();
+    let (mut before, mut after) = (vec![0i64; x.rank()], vec![0i64; x.rank()]);
+    for (&a, &d) in along.iter().zip(&wanted) {
+        let have = x.shape()[a];
+        if d < have {
+            let from = (have - d) / 2;
+            y = c.slice(&y, a, from, from + d)?;
+        } else {
+            before[a] = ((d - have) / 2) as i64;
+            after[a] = (d - have) as i64 - before[a];
+        }
+    }
+    if before.iter().chain(&after).all(|&v| v == 0) {
+        return one(y);
+    }
+    let pads: Vec<i64> = before.into_iter().chain(after).collect();
+    let pads = Imported::Const(Tensor::from_slice(&[pads.len()], &pads)?);
+    one(c.op("Pad", &[&y, &pads])?)
+}
+
+pub(crate) fn det(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let x = node.input(0)?;
+    let of = operand(x);
+    one(b.call("det", &of, std::slice::from_ref(x), || matrix::det(&of))?)
+}

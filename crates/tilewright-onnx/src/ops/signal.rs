@@ -1,0 +1,333 @@
+//! Spectra and the windows that they are taken through.
+//!
+//! A discrete Fourier transform is a product with a matrix of sines and cosines, which is a constant.
+//! One of many points is made of two of fewer points each (Cooley and Tukey, 1965): their product is
+//! the number of points, and what stands between is a factor for each point.
+
+use std::f64::consts::PI;
+
+use tilewright_ir::{DType, Error, Result, Tensor};
+
+use super::compose::{Compose, int};
+use super::{constants, one};
+use crate::build::{Builder, check_extents, operand};
+use crate::data;
+use crate::fold;
+use crate::node::{Imported, Node, axis};
+use tilewright_ops::Operand;
+
+/// Most points of a transform that is one product.
+const DIRECT: usize = 256;
+
+/// Most elements of a matrix of sines and cosines.
+const MATRIX: usize = 1 << 24;
+
+/// The cosine and sine of a fraction of a turn, exact in the number of turns.
+fn turn(part: usize, whole: usize) -> (f64, f64) {
+    let angle = 2.0 * PI * (part % whole) as f64 / whole as f64;
+    (angle.cos(), angle.sin())
+}
+
+/// A transform of `points` points of rows, `[rows, points, 1]` (real) or `[rows, points, 2]`, to
+/// `[rows, bins, 2]`: the first `bins` of the spectrum, each multiplied by `factor`.
+fn spectrum(
+    c: &mut Compose,
+    x: &Imported,
+    points: usize,
+    bins: usize,
+    inverse: bool,
+    factor: f64,
+) -> Result<Imported> {
+    let &[rows, _, parts] = x.shape() else {
+        return Err(Error::internal("a transform of rows"));
+    };
+    let divisor = (2..=points.isqrt()).rev().find(|d| points.is_multiple_of(*d));
+    if let (Some(first), true) = (divisor, points > DIRECT) {
+        let second = points / first;
+        let of = |x: &Imported, c: &mut Compose, shape: [usize; 4], turned: [usize; 2]| {
+            let x = c.reshape(x, &shape)?;
+            let x = c.transpose(&x, &[0, 2, 1, 3])?;
+            c.reshape(&x, &[rows * turned[0], turned[1], shape[3]])
+        };
+        let columns = of(x, c, [rows, first, second, parts], [second, first])?;
+        let columns = spectrum(c, &columns, first, first, inverse, 1.0)?;
+        // The factors between: one for each point.
+        let (mut cosines, mut sines) = (vec![0.0; points], vec![0.0; points]);
+        for at in 0..points {
+            let (cos, sin) = turn((at / first) * (at % first), points);
+            cosines[at] = cos * factor;
+            sines[at] = if inverse { sin } else { -sin } * factor;
+        }
+        let dtype = x.dtype();
+        let cosines = c.numbers(dtype, &[1, second, first, 1], &cosines)?;
+        let sines = c.numbers(dtype, &[1, second, first, 1], &sines)?;
+        let columns = c.reshape(&columns, &[rows, second, first, 2])?;
+        let real = c.slice(&columns, 3, 0, 1)?;
+        let imaginary = c.slice(&columns, 3, 1, 2)?;
+        let mut pair = |x: &Imported, y: &Imported, op: &str| {
+            let x = c.op("Mul", &[x, &cosines])?;
+            let y = c.op("Mul", &[y, &sines])?;
+            c.op(op, &[&x, &y])
+        };
+        let (re, im) = (pair(&real, &imaginary, "Sub")?, pair(&imaginary, &real, "Add")?);
+        let turned = c.concat(&[&re, &im], 3)?;
+        let lines = of(&turned, c, [rows, second, first, 2], [first, second])?;
+        let lines = spectrum(c, &lines, second, second, inverse, 1.0)?;
+        let all = of(&lines, c, [rows, first, second, 2], [1, points])?;
+        return c.slice(&all, 1, 0, bins);
+    }
+    let (height, width) = (points * parts, bins * 2);
+    if height.saturating_mul(width) > MATRIX {
+        return Err(Error::unsupported(format!(
+            "a Fourier transform of {points} points is not supported: the number has no divisors"
+        )));
+    }
+    let mut matrix = vec![0.0; height * width];
+    for n in 0..points {
+        for k in 0..bins {
+            let (cos, sin) = turn(n * k, points);
+            let sin = if inverse { -sin } else { sin };
+            let (row, column) = (n * parts * width, 2 * k);
+            matrix[row + column] = cos * factor;
+            matrix[row + column + 1] = -sin * factor;
+            if parts == 2 {
+                matrix[row + width + column] = sin * factor;
+                matrix[row + width + column + 1] = cos * factor;
+            }
+        }
+    }
+    let matrix = c.numbers(x.dtype(), &[height, width], &matrix)?;
+    let flat = c.reshape(x, &[rows, height])?;
+    let y = c.op("MatMul", &[&flat, &matrix])?;
+    c.reshape(&y, &[rows, bins, 2])
+}
+
+/// The real signal of `points` points whose spectrum's first half is given: `[rows, bins, 2]` to
+/// `[rows, points, 1]`.
+fn real_signal(c: &mut Compose, x: &Imported, points: usize) -> Result<Imported> {
+    let &[rows, bins, 2] = x.shape() else {
+        return Err(Error::model(format!("{} is no spectrum of complex numbers", operand(x))));
+    };
+    if (bins * 2).saturating_mul(points) > MATRIX {
+        return Err(Error::unsupported(format!(
+            "an inverse Fourier transform to {points} real points is not supported"
+        )));
+    }
+    let mut matrix = vec![0.0; bins * 2 * points];
+    for k in 0..bins.min(points / 2 + 1) {
+        // All others stand for their mirrored ones too.
+        let weight = if k == 0 || 2 * k == points { 1.0 } else { 2.0 } / points as f64;
+        for n in 0..points {
+            let (cos, sin) = turn(n * k, points);
+            matrix[2 * k * points + n] = weight * cos;
+            matrix[(2 * k + 1) * points + n] = -weight * sin;
+        }
+    }
+    let matrix = c.numbers(x.dtype(), &[bins * 2, points], &matrix)?;
+    let flat = c.reshape(x, &[rows, bins * 2])?;
+    let y = c.op("MatMul", &[&flat, &matrix])?;
+    c.reshape(&y, &[rows, points, 1])
+}
+
+/// One number that must be known.
+fn known(node: &Node, at: usize, what: &str) -> Result<Option<i64>> {
+    match node.constant_ints(at, what)?.as_deref() {
+        None => Ok(None),
+        Some([v]) => Ok(Some(*v)),
+        Some(_) => Err(Error::model(format!("the input `{what}` must be one number"))),
+    }
+}
+
+fn known_size(node: &Node, at: usize, what: &str) -> Result<Option<usize>> {
+    let size =
+        |v| usize::try_from(v).map_err(|_| Error::model(format!("the input `{what}` is {v}")));
+    known(node, at, what)?.map(size).transpose()
+}
+
+pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let mut c = Compose::new(node, b);
+    let c = &mut c;
+    let x = node.input(0)?;
+    // The axis became an input.
+    let at = match node.opset {
+        ..20 => node.int_or("axis", 1)?,
+        _ => known(node, 2, "axis")?.unwrap_or(-2),
+    };
+    let (inverse, onesided) = (node.flag("inverse", false)?, node.flag("onesided", false)?);
+    let rank = x.rank();
+    let at = axis(at, rank)?;
+    if at + 1 == rank || !matches!(x.shape().last(), Some(1 | 2)) {
+        return Err(Error::model(format!(
+            "{} has no complex numbers behind axis {at}",
+            operand(x)
+        )));
+    }
+    let to_real = inverse && onesided;
+    let have = x.shape()[at];
+    let points = match known_size(node, 1, "dft_length")? {
+        Some(points) => points,
+        None if to_real => 2 * have.saturating_sub(1),
+        None => have,
+    };
+    if points == 0 {
+        return Err(Error::model("a transform of no points"));
+    }
+    // The axis goes behind all others.
+    let mut order: Vec<usize> = (0..rank - 1).filter(|&a| a != at).collect();
+    order.extend([at, rank - 1]);
+    let turned = c.transpose(x, &order)?;
+    let lead = turned.shape()[..rank - 2].to_vec();
+    let rows: usize = lead.iter().product();
+    let flat = c.reshape(&turned, &[rows, have, x.shape()[rank - 1]])?;
+    let wanted = if to_real { points / 2 + 1 } else { points };
+    let fitted = match wanted.checked_sub(have) {
+        None => c.slice(&flat, 1, 0, wanted)?,
+        Some(0) => flat,
+        Some(more) => {
+            let pads = constants::list(&[0, 0, 0, 0, more as i64, 0])?;
+            c.op("Pad", &[&flat, &pads])?
+        }
+    };
+    let y = match to_real {
+        true => real_signal(c, &fitted, points)?,
+        false => {
+            let bins = if onesided { points / 2 + 1 } else { points };
+            let factor = if inverse { 1.0 / points as f64 } else { 1.0 };
+            spectrum(c, &fitted, points, bins, inverse, factor)?
+        }
+    };
+    let shape = [&lead[..], &y.shape()[1..]].concat();
+    let y = c.reshape(&y, &shape)?;
+    let mut back = vec![0; rank];
+    for (new, &old) in order.iter().enumerate() {
+        back[old] = new;
+    }
+    one(c.transpose(&y, &back)?)
+}
+
+/// Spectra of pieces of a signal, one a step.
+pub(crate) fn stft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let mut c = Compose::new(node, b);
+    let c = &mut c;
+    let (signal, window) = (node.input(0)?, node.optional(2));
+    let signal = match *signal.shape() {
+        [batch, length] => c.reshape(signal, &[batch, length, 1])?,
+        _ => signal.clone(),
+    };
+    let &[batch, length, parts @ (1 | 2)] = signal.shape() else {
+        return Err(Error::model(format!("{} is no signal", operand(&signal))));
+    };
+    let step = known_size(node, 1, "frame_step")?.unwrap_or(0);
+    let points = match (known_size(node, 3, "frame_length")?, window) {
+        (Some(points), _) => points,
+        (None, Some(window)) => window.shape().first().copied().unwrap_or(0),
+        (None, None) => length,
+    };
+    if step == 0 || points == 0 || points > length {
+        return Err(Error::model(format!(
+            "frames of {points} elements, one every {step}, of a signal of {length}"
+        )));
+    }
+    if let Some(window) = window
+        && (window.shape() != [points] || window.dtype() != signal.dtype())
+    {
+        return Err(Error::model(format!("the window {} for {points} points", operand(window))));
+    }
+    let frames = (length - points) / step + 1;
+    check_extents(&[batch, frames, points, 2])?;
+    let places: Vec<i64> =
+        (0..frames * points).map(|i| ((i / points) * step + i % points) as i64).collect();
+    let places = Imported::Const(Tensor::from_slice(&[frames, points], &places)?);
+    let mut pieces = c.with("Gather", &[&signal, &places], [int("axis", 1)])?;
+    if let Some(window) = window {
+        let window = c.reshape(window, &[points, 1])?;
+        pieces = c.op("Mul", &[&pieces, &window])?;
+    }
+    let onesided = node.flag("onesided", true)? && parts == 1;
+    let bins = if onesided { points / 2 + 1 } else { points };
+    let rows = c.reshape(&pieces, &[batch * frames, points, parts])?;
+    let y = spectrum(c, &rows, points, bins, false, 1.0)?;
+    one(c.reshape(&y, &[batch, frames, bins, 2])?)
+}
+
+/// The element type that the attribute of a generated tensor names.
+fn output_type(node: &Node) -> Result<DType> {
+    let number = i32::try_from(node.int_or("output_datatype", 1)?).unwrap_or(-1);
+    data::element_type(number).map_err(|e| e.context("attribute `output_datatype`"))
+}
+
+/// A constant from numbers, within the budget.
+fn made(b: &mut Builder, shape: &[usize], dtype: DType, values: &[f64]) -> Result<Vec<Imported>> {
+    b.budget.charge(&Operand::new(shape, dtype))?;
+    one(Imported::Const(fold::cast(&Tensor::from_slice(shape, values)?, dtype)?))
+}
+
+/// A sum of cosines: element `n` of `N` is the sum of `factors[k] * cos(2 pi k n / N)`.
+pub(crate) fn cosines(node: &Node, b: &mut Builder, factors: &[f64]) -> Result<Vec<Imported>> {
+    let size =
+        known_size(node, 0, "size")?.ok_or_else(|| Error::model("the input `size` is missing"))?;
+    let dtype = output_type(node)?;
+    check_extents(&[size])?;
+    b.budget.charge(&Operand::new(&[size], DType::F64))?;
+    let whole = if node.flag("periodic", true)? { size } else { size.saturating_sub(1) }.max(1);
+    let element = |n: usize| -> f64 {
+        factors.iter().enumerate().map(|(k, f)| f * turn(k * n, whole).0).sum()
+    };
+    let values: Vec<f64> = (0..size).map(element).collect();
+    made(b, &[size], dtype, &values)
+}
+
+/// Triangles over the bins of a spectrum, equally far from each other as one hears them.
+pub(crate) fn mel_weight_matrix(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let size = |at, what: &str| {
+        known_size(node, at, what)?
+            .ok_or_else(|| Error::model(format!("the input `{what}` is missing")))
+    };
+    let (bands, points) = (size(0, "num_mel_bins")?, size(1, "dft_length")?);
+    let rate = size(2, "sample_rate")?;
+    let edge = |at, what: &str| match node.constant_scalar(at, what)? {
+        Some(t) => Ok(t.get_f64(0)),
+        None => Err(Error::model(format!("the input `{what}` is missing"))),
+    };
+    let (low, high) = (edge(3, "lower_edge_hertz")?, edge(4, "upper_edge_hertz")?);
+    let dtype = output_type(node)?;
+    let bins = points / 2 + 1;
+    check_extents(&[bins, bands])?;
+    b.budget.charge(&Operand::new(&[bins, bands], DType::F64))?;
+    let mel = |hertz: f64| 2595.0 * (1.0 + hertz / 700.0).log10();
+    let hertz = |mel: f64| 700.0 * (10f64.powf(mel / 2595.0) - 1.0);
+    if rate == 0 || bands == 0 {
+        return Err(Error::model("the sample rate and the number of bands must not be zero"));
+    }
+    let step = (mel(high) - mel(low)) / (bands + 2) as f64;
+    let centre = |k: usize| {
+        let at = hertz(mel(low) + k as f64 * step) * (points + 1) as f64 / rate as f64;
+        at.floor().clamp(0.0, bins as f64) as usize
+    };
+    let mut values = vec![0.0; bins * bands];
+    for band in 0..bands {
+        let (left, top, right) = (centre(band), centre(band + 1), centre(band + 2));
+        for bin in left..(top + 1).min(bins) {
+            let width = top - left;
+            values[bin * bands + band] =
+                if width == 0 { 1.0 } else { (bin - left) as f64 / width as f64 };
+        }
+        for bin in top..right.min(bins) {
+            values[bin * bands + band] = (right - bin) as f64 / (right - top) as f64;
+        }
+    }
+    made(b, &[bins, bands], dtype, &values)
+}
+
+pub(crate) fn hann(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    cosines(node, b, &[0.5, -0.5])
+}
+
+pub(crate) fn hamming(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let first = 25.0 / 46.0;
+    cosines(node, b, &[first, first - 1.0])
+}
+
+pub(crate) fn blackman(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    cosines(node, b, &[0.42, -0.5, 0.08])
+}

@@ -1,0 +1,207 @@
+//! Regions of an image whose bounds are data: each is divided into bins, and each bin becomes one cell.
+//!
+//! How many elements a bin has is known only when the function runs, so these functions have loops of
+//! their own, with an accumulator in a local buffer.
+
+use tilewright_ir::{Buffer, DType, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
+
+use crate::loops::{Lets, call, cells, number};
+use crate::operand::{Operand, require_float, unsupported_type, working};
+use crate::te;
+
+/// Regions whose bins are sampled between the elements.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoiAlign {
+    /// `[N, C, H, W]`.
+    pub x: Operand,
+    /// `[R, 4]`: the corners of each region as `x1, y1, x2, y2`, before scaling.
+    pub regions: Operand,
+    /// `[R]`: the example that each region lies in.
+    pub examples: Operand,
+    /// Bins along both axes.
+    pub bins: [usize; 2],
+    /// Samples of a bin along each axis; 0 for as many as its extent, rounded up.
+    pub samples: usize,
+    /// Factor of the regions.
+    pub scale: f64,
+    /// Whether cells are half a cell further.
+    pub half_pixel: bool,
+    /// Whether the largest of the weighted elements counts, and not their mean.
+    pub max: bool,
+}
+
+/// See [`RoiAlign`]. Parameters: `x`, the regions, the examples, the result `[R, C, bins]`.
+///
+/// # Errors
+/// [`Error::Input`] where shapes do not fit, [`Error::Unsupported`] for other types than floats.
+pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
+    let name = "roi_align";
+    require_float(name, p.x.dtype)?;
+    if p.regions.dtype != p.x.dtype || !p.examples.dtype.is_int() {
+        return Err(unsupported_type(name, p.regions.dtype, "regions of the data's type"));
+    }
+    let (&[n, c, h, w], &[r, 4], &[count]) =
+        (&p.x.shape[..], &p.regions.shape[..], &p.examples.shape[..])
+    else {
+        return Err(Error::input(format!("{name}: {} and {} do not fit", p.x, p.regions)));
+    };
+    if count != r || [n, h, w].contains(&0) || p.bins.contains(&0) {
+        return Err(Error::input(format!("{name}: {} and {} do not fit", p.x, p.regions)));
+    }
+    let work = working(p.x.dtype);
+    let shape = [r, c, p.bins[0], p.bins[1]];
+    let tensors = [
+        p.x.placeholder("x"),
+        p.regions.placeholder("regions"),
+        p.examples.placeholder("examples"),
+        te::placeholder(name, &shape, p.x.dtype),
+    ];
+    tensors.iter().try_for_each(te::check_type)?;
+    let [x, regions, examples, out] = tensors.map(|t| t.buffer().clone());
+    let acc = Buffer::with_extents("acc", &[1], work);
+    let here = || vec![Expr::i32(0)];
+    cells(name, &[&x, &regions, &examples, &out], &shape, vec![acc.clone()], |at| {
+        let mut lets = Lets(Vec::new());
+        let float = |v: f64| Expr::float(v, work);
+        let example = Expr::load(&examples, vec![at[0].clone()]).cast(DType::I32);
+        let example = lets.add("example", example.max(0).min(n as i64 - 1));
+        // Start, extent of a bin and number of samples along both axes.
+        let axes = [(1, p.bins[0], "y"), (0, p.bins[1], "x")];
+        let mut along = Vec::new();
+        for (k, (first, bins, axis)) in axes.into_iter().enumerate() {
+            let corner = |column: usize| {
+                let v = Expr::load(&regions, vec![at[0].clone(), number(column)]).cast(work);
+                let v = v * p.scale;
+                if p.half_pixel { v - 0.5 } else { v }
+            };
+            let start = lets.add(&format!("start_{axis}"), corner(first));
+            let extent = corner(first + 2) - start.clone();
+            // A region without extent is one cell.
+            let extent = if p.half_pixel { extent } else { extent.max(float(1.0)) };
+            let bin = lets.add(&format!("bin_{axis}"), extent / float(bins as f64));
+            let samples = match p.samples {
+                0 => call(Intrin::Ceil, bin.clone()).max(0.0).min(1e6).cast(DType::I32),
+                samples => number(samples),
+            };
+            let samples = lets.add(&format!("samples_{axis}"), samples);
+            along.push((start + at[2 + k].clone().cast(work) * bin.clone(), bin, samples));
+        }
+        let loops = ["sy", "sx"].map(Var::index);
+        let mut inner = Lets(Vec::new());
+        let mut inside = Expr::bool(true);
+        let mut taps = Vec::new();
+        for (k, ((start, bin, samples), extent)) in along.iter().zip([h, w]).enumerate() {
+            let axis = ["y", "x"][k];
+            let part = (loops[k].expr().cast(work) + 0.5) * bin.clone();
+            let at = inner.add(axis, start.clone() + part / samples.clone().cast(work));
+            let range = at.clone().greater_equal(float(-1.0));
+            inside = inside.and(range).and(at.clone().less_equal(float(extent as f64)));
+            let last = extent as i64 - 1;
+            let at = at.max(float(0.0)).min(float(last as f64));
+            let low = call(Intrin::Floor, at.clone()).cast(DType::I32).max(0).min(last);
+            let low = inner.add(&format!("low_{axis}"), low);
+            let part = inner.add(&format!("part_{axis}"), at - low.clone().cast(work));
+            let high = (low.clone() + 1).min(last);
+            taps.push([(low, float(1.0) - &part), (high, part)]);
+        }
+        let inside = inner.add("inside", inside);
+        let mut terms = Vec::new();
+        for (row, wy) in &taps[0] {
+            for (column, wx) in &taps[1] {
+                let index = vec![example.clone(), at[1].clone(), row.clone(), column.clone()];
+                terms.push(Expr::load(&x, index).cast(work) * (wy.clone() * wx));
+            }
+        }
+        let combine = |a: Expr, b: Expr| if p.max { a.max(b) } else { a + b };
+        let value = terms.into_iter().reduce(combine).unwrap_or_else(|| float(0.0));
+        let value = Expr::select(inside, value, float(0.0));
+        let sum = combine(Expr::load(&acc, here()), value);
+        let body = inner.around(Stmt::store(&acc, here(), sum));
+        let (sy, sx) = (along[0].2.clone(), along[1].2.clone());
+        let body = Stmt::serial(&loops[1], sx.clone(), body);
+        let body = Stmt::serial(&loops[0], sy.clone(), body);
+        let start = if p.max { float(f64::NEG_INFINITY) } else { float(0.0) };
+        let all = Expr::load(&acc, here());
+        let samples = sy * sx;
+        let result = match p.max {
+            true => Expr::select(samples.greater(0), all, float(0.0)),
+            false => all / samples.max(1).cast(work),
+        };
+        lets.around(Stmt::seq([
+            Stmt::store(&acc, here(), start),
+            body,
+            Stmt::store(&out, at.to_vec(), result.cast(p.x.dtype)),
+        ]))
+    })
+}
+
+/// The largest element of each bin of regions with integral bounds. `x` is `[N, C, H, W]`, the regions
+/// are `[R, 5]`: the example, then both corners, which are scaled and rounded. A bin without elements
+/// gives zero. Parameters: `x`, the regions, the result `[R, C, bins]`.
+///
+/// # Errors
+/// [`Error::Input`] where shapes do not fit, [`Error::Unsupported`] for other types than floats.
+pub fn max_roi_pool(
+    x: &Operand,
+    regions: &Operand,
+    bins: [usize; 2],
+    scale: f64,
+) -> Result<TensorFunc> {
+    let name = "max_roi_pool";
+    require_float(name, x.dtype)?;
+    let (&[n, c, h, w], &[r, 5]) = (&x.shape[..], &regions.shape[..]) else {
+        return Err(Error::input(format!("{name}: {x} and {regions} do not fit")));
+    };
+    if [n, h, w].contains(&0) || bins.contains(&0) || regions.dtype != x.dtype {
+        return Err(Error::input(format!("{name}: {x} and {regions} do not fit")));
+    }
+    let work = working(x.dtype);
+    let shape = [r, c, bins[0], bins[1]];
+    let dtype = x.dtype;
+    let tensors =
+        [x.placeholder("x"), regions.placeholder("regions"), te::placeholder(name, &shape, dtype)];
+    tensors.iter().try_for_each(te::check_type)?;
+    let [x, regions, out] = tensors.map(|t| t.buffer().clone());
+    let acc = Buffer::with_extents("acc", &[1], work);
+    let here = || vec![Expr::i32(0)];
+    cells(name, &[&x, &regions, &out], &shape, vec![acc.clone()], |at| {
+        let mut lets = Lets(Vec::new());
+        let float = |v: f64| Expr::float(v, work);
+        let of =
+            |column: usize| Expr::load(&regions, vec![at[0].clone(), number(column)]).cast(work);
+        let example = lets.add("example", of(0).cast(DType::I32).max(0).min(n as i64 - 1));
+        // Halves go away from zero.
+        let rounded = |v: Expr| call(Intrin::Floor, v * scale + 0.5);
+        let mut bounds = Vec::new();
+        for (k, (first, extent, axis)) in [(2, h, "y"), (1, w, "x")].into_iter().enumerate() {
+            let start = lets.add(&format!("start_{axis}"), rounded(of(first)));
+            let end = rounded(of(first + 2));
+            let size = (end - start.clone() + 1.0).max(float(1.0));
+            let bin = lets.add(&format!("bin_{axis}"), size / float(bins[k] as f64));
+            let place = at[2 + k].clone().cast(work);
+            let low = call(Intrin::Floor, place.clone() * bin.clone()) + start.clone();
+            let high = call(Intrin::Ceil, (place + 1.0) * bin) + start;
+            let clamp = |v: Expr| v.max(float(0.0)).min(float(extent as f64)).cast(DType::I32);
+            let low = lets.add(&format!("low_{axis}"), clamp(low));
+            let count = lets.add(&format!("count_{axis}"), (clamp(high) - low.clone()).max(0));
+            bounds.push((low, count, extent));
+        }
+        let loops = ["dy", "dx"].map(Var::index);
+        let cell = |k: usize| {
+            let (low, _, extent) = &bounds[k];
+            (low.clone() + loops[k].expr()).min(*extent as i64 - 1)
+        };
+        let index = vec![example, at[1].clone(), cell(0), cell(1)];
+        let value = Expr::load(&acc, here()).max(Expr::load(&x, index).cast(work));
+        let body = Stmt::store(&acc, here(), value);
+        let body = Stmt::serial(&loops[1], bounds[1].1.clone(), body);
+        let body = Stmt::serial(&loops[0], bounds[0].1.clone(), body);
+        let any = (bounds[0].1.clone() * bounds[1].1.clone()).greater(0);
+        let result = Expr::select(any, Expr::load(&acc, here()), float(0.0));
+        lets.around(Stmt::seq([
+            Stmt::store(&acc, here(), float(f64::NEG_INFINITY)),
+            body,
+            Stmt::store(&out, at.to_vec(), result.cast(dtype)),
+        ]))
+    })
+}
