@@ -10,7 +10,7 @@
 //! * [`lowered`]: modules that memory planning and backends take.
 //! * [`plan`]: a graph function after memory planning: steps over slots.
 //! * [`scalar`]: the arithmetic of constants; [`intrinsic`]: the table of built-in functions.
-//! * [`extent`]: sizes and the type that holds them; [`interval`], [`linear`]: the values of index
+//! * [`dim`]: sizes that may be open, in normal form; [`extent`]: the type that holds a size; [`interval`], [`linear`]: the values of index
 //!   expressions, and their linear forms.
 //! * [`condition`]: the parts of a condition, and what it says about cells of memory.
 //! * [`visit`]: the one recursion scheme, [`Visit`] and [`Fold`], with substitution on top.
@@ -30,6 +30,7 @@ pub mod buffer;
 pub mod condition;
 pub mod data;
 pub mod demand;
+pub mod dim;
 pub mod dtype;
 pub mod effects;
 pub mod equal;
@@ -59,6 +60,7 @@ pub mod visit;
 pub mod well_formed;
 
 pub use buffer::Buffer;
+pub use dim::Dim;
 pub use dtype::{DType, TypeKind};
 pub use effects::Effects;
 pub use error::{Diagnostic, Error, Remarks, Result, Source, Span};

@@ -1,0 +1,542 @@
+//! Sizes of axes that may be open: a number, or an expression of sizes that are known when the
+//! program runs.
+//!
+//! A [`Dim`] is in normal form: a sum of products, whose factors are open sizes and terms that are
+//! not looked into (quotients, remainders, larger and smaller ones). Equal forms are one form, so
+//! two sizes that are equal as polynomials compare equal; two that compare different may still be
+//! equal for some values. Operators compute the shapes of their results in `Dim`s.
+//!
+//! **Every open size is at least one.** What runs a program checks that; a quotient may be zero.
+//!
+//! Forms are kept in one table of the process for as long as it runs, so that a `Dim` is as small as
+//! a number and can be copied. A table grows with the number of different sizes of all programs.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::{Add, Mul, Sub};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::expr::{BinOp, Expr, ExprKind, Var};
+
+/// A size: a number, or an expression of open sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Dim(Repr);
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Repr {
+    Known(usize),
+    /// The position of its form in the table.
+    Open(u32),
+}
+
+/// A factor of a product that is no number.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Atom {
+    Var(Var),
+    /// The quotient of a size by another, rounded down.
+    Div(Dim, Dim),
+    Mod(Dim, Dim),
+    Max(Dim, Dim),
+    Min(Dim, Dim),
+}
+
+/// Products of atoms, each with a coefficient other than zero, sorted; numbers have no atom.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+struct Form(Vec<(Vec<Atom>, i128)>);
+
+#[derive(Default)]
+struct Table {
+    forms: Vec<Arc<Form>>,
+    places: HashMap<Arc<Form>, u32>,
+    /// The `int32` variables that stand for open sizes inside of tensor functions.
+    narrow: HashMap<Var, Var>,
+}
+
+static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
+
+fn table() -> MutexGuard<'static, Table> {
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Form {
+    fn number(value: i128) -> Form {
+        Form(if value == 0 { Vec::new() } else { vec![(Vec::new(), value)] })
+    }
+
+    fn atom(atom: Atom) -> Form {
+        Form(vec![(vec![atom], 1)])
+    }
+
+    fn as_number(&self) -> Option<i128> {
+        match self.0.as_slice() {
+            [] => Some(0),
+            [(atoms, value)] if atoms.is_empty() => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// `self + other * by`.
+    fn plus(&self, other: &Form, by: i128) -> Form {
+        let mut terms = self.0.clone();
+        for (atoms, c) in &other.0 {
+            let c = c.saturating_mul(by);
+            match terms.binary_search_by(|t| t.0.cmp(atoms)) {
+                Ok(at) => terms[at].1 = terms[at].1.saturating_add(c),
+                Err(at) => terms.insert(at, (atoms.clone(), c)),
+            }
+        }
+        terms.retain(|t| t.1 != 0);
+        Form(terms)
+    }
+
+    fn times(&self, other: &Form) -> Form {
+        let mut product = Form::default();
+        for (a, x) in &self.0 {
+            for (b, y) in &other.0 {
+                let mut atoms: Vec<Atom> = a.iter().chain(b).cloned().collect();
+                atoms.sort();
+                product = product.plus(&Form(vec![(atoms, x.saturating_mul(*y))]), 1);
+            }
+        }
+        product
+    }
+
+    /// The terms that a product divides, divided by it, and the others; `None` where the divisor
+    /// is a sum.
+    fn divided(&self, by: &Form) -> Option<(Form, Form)> {
+        let [(divisor, d)] = by.0.as_slice() else { return None };
+        let (mut quotient, mut rest) = (Form::default(), Form::default());
+        for (atoms, c) in &self.0 {
+            let mut left = atoms.clone();
+            let all = divisor.iter().all(|atom| {
+                let found = left.iter().position(|a| a == atom);
+                found.map(|at| left.remove(at)).is_some()
+            });
+            if all && c % d == 0 {
+                quotient = quotient.plus(&Form(vec![(left, c / d)]), 1);
+            } else if all && divisor.is_empty() && left.is_empty() {
+                // A number: the part that divides, and what is left of it.
+                quotient = quotient.plus(&Form::number(c.div_euclid(*d)), 1);
+                rest = rest.plus(&Form::number(c.rem_euclid(*d)), 1);
+            } else {
+                rest = rest.plus(&Form(vec![(atoms.clone(), *c)]), 1);
+            }
+        }
+        Some((quotient, rest))
+    }
+
+    fn dim(self) -> Dim {
+        if let Some(value) = self.as_number() {
+            return Dim(Repr::Known(usize::try_from(value.max(0)).unwrap_or(usize::MAX)));
+        }
+        let mut table = table();
+        if let Some(at) = table.places.get(&self) {
+            return Dim(Repr::Open(*at));
+        }
+        let form = Arc::new(self);
+        let at = u32::try_from(table.forms.len()).unwrap_or(u32::MAX);
+        table.forms.push(form.clone());
+        table.places.insert(form, at);
+        Dim(Repr::Open(at))
+    }
+}
+
+impl Dim {
+    /// The open size that a variable stands for.
+    pub fn open(var: &Var) -> Dim {
+        Form::atom(Atom::Var(var.clone())).dim()
+    }
+
+    /// The number, where it is one.
+    pub fn known(self) -> Option<usize> {
+        match self.0 {
+            Repr::Known(n) => Some(n),
+            Repr::Open(_) => None,
+        }
+    }
+
+    /// The number.
+    ///
+    /// # Errors
+    /// `Unsupported` where it is open; `what` needs it.
+    pub fn fixed(self, what: &str) -> Result<usize> {
+        self.known().ok_or_else(|| {
+            let names: Vec<String> =
+                self.vars().iter().map(|v| format!("--dim {}=SIZE", v.name())).collect();
+            Error::unsupported(format!(
+                "{what}: the size `{self}` must be known when the program is compiled"
+            ))
+            .help(format!("give it: {}", names.join(" ")))
+        })
+    }
+
+    fn form(self) -> Arc<Form> {
+        match self.0 {
+            Repr::Known(n) => Arc::new(Form::number(n as i128)),
+            Repr::Open(at) => table().forms[at as usize].clone(),
+        }
+    }
+
+    /// The quotient, rounded down. A divisor of zero counts as one.
+    pub fn floordiv(self, by: impl Into<Dim>) -> Dim {
+        self.divided(by.into()).0
+    }
+
+    /// What is left of a division that rounds down.
+    pub fn modulo(self, by: impl Into<Dim>) -> Dim {
+        self.divided(by.into()).1
+    }
+
+    fn divided(self, by: Dim) -> (Dim, Dim) {
+        if by == 0 || by == 1 {
+            return (self, Dim::from(0));
+        }
+        let (form, divisor) = (self.form(), by.form());
+        let Some((quotient, rest)) = form.divided(&divisor).filter(|(_, r)| *r != *form) else {
+            if form == divisor {
+                return (Dim::from(1), Dim::from(0));
+            }
+            let atom = |make: fn(Dim, Dim) -> Atom| Form::atom(make(self, by)).dim();
+            return (atom(Atom::Div), atom(Atom::Mod));
+        };
+        // Less than the divisor: a number is, if the divisor is one.
+        if let Some(n) = rest.as_number()
+            && (n == 0 || divisor.as_number().is_some_and(|d| (0..d).contains(&n)))
+        {
+            return (quotient.dim(), Form::number(n).dim());
+        }
+        // A rest that may be negative is no size; the terms stay together then.
+        if rest.0.iter().any(|t| t.1 < 0) {
+            let atom = |make: fn(Dim, Dim) -> Atom| Form::atom(make(self, by)).dim();
+            return (atom(Atom::Div), atom(Atom::Mod));
+        }
+        let more = rest.dim();
+        let (q, r) = more.divided(by);
+        (quotient.dim() + q, r)
+    }
+
+    /// The smallest `q` with `q * by >= self`.
+    pub fn ceildiv(self, by: impl Into<Dim>) -> Dim {
+        let by = by.into();
+        (self + by - 1).floordiv(by)
+    }
+
+    /// The larger one.
+    pub fn max(self, other: impl Into<Dim>) -> Dim {
+        self.choice(other.into(), true)
+    }
+
+    /// The smaller one.
+    pub fn min(self, other: impl Into<Dim>) -> Dim {
+        self.choice(other.into(), false)
+    }
+
+    fn choice(self, other: Dim, larger: bool) -> Dim {
+        let (x, y) = (self.form(), other.form());
+        let difference = x.plus(&y, -1);
+        if difference.is_never_negative() {
+            return if larger { self } else { other };
+        }
+        if y.plus(&x, -1).is_never_negative() {
+            return if larger { other } else { self };
+        }
+        let (a, b) = if self <= other { (self, other) } else { (other, self) };
+        Form::atom(if larger { Atom::Max(a, b) } else { Atom::Min(a, b) }).dim()
+    }
+
+    /// Whether it is certainly at least this.
+    pub fn at_least(self, other: impl Into<Dim>) -> bool {
+        self.form().plus(&other.into().form(), -1).is_never_negative()
+    }
+
+    /// The open sizes that it is made of, each once.
+    pub fn vars(self) -> Vec<Var> {
+        let mut found = Vec::new();
+        self.collect(&mut found);
+        found
+    }
+
+    fn collect(self, found: &mut Vec<Var>) {
+        for atom in self.form().0.iter().flat_map(|t| &t.0) {
+            match atom {
+                Atom::Var(v) if found.contains(v) => {}
+                Atom::Var(v) => found.push(v.clone()),
+                Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Max(a, b) | Atom::Min(a, b) => {
+                    a.collect(found);
+                    b.collect(found);
+                }
+            }
+        }
+    }
+
+    /// The size as an `int32` expression, for use inside of a tensor function. Open sizes are
+    /// variables, the same ones in every function ([`narrow`]).
+    pub fn expr(self) -> Expr {
+        self.build(&|v| narrow(v).expr(), DType::I32)
+    }
+
+    /// The size as an `int64` expression of its own variables, for use in a graph.
+    pub fn wide(self) -> Expr {
+        self.build(&|v| v.expr().cast(DType::I64), DType::I64)
+    }
+
+    fn build(self, var: &dyn Fn(&Var) -> Expr, dtype: DType) -> Expr {
+        let form = match self.0 {
+            Repr::Known(n) => return Expr::int(n as i64, dtype),
+            Repr::Open(_) => self.form(),
+        };
+        let number = |n: i128| Expr::int(n as i64, dtype);
+        let (mut sum, mut constant): (Option<Expr>, i128) = (None, 0);
+        for (atoms, c) in &form.0 {
+            let Some((first, rest)) = atoms.split_first() else {
+                constant = *c;
+                continue;
+            };
+            let product =
+                rest.iter().fold(first.build(var, dtype), |p, atom| p * atom.build(var, dtype));
+            sum = Some(match (sum, *c) {
+                (None, 1) => product,
+                (None, c) => product * number(c),
+                (Some(sum), 1) => sum + product,
+                (Some(sum), -1) => sum - product,
+                (Some(sum), c) if c < 0 => sum - product * number(-c),
+                (Some(sum), c) => sum + product * number(c),
+            });
+        }
+        match sum {
+            None => number(constant),
+            Some(sum) if constant > 0 => sum + number(constant),
+            Some(sum) if constant < 0 => sum - number(-constant),
+            Some(sum) => sum,
+        }
+    }
+
+    /// The size that an expression of integers stands for; `None` where it is none: negative
+    /// numbers, loads, and what is no arithmetic.
+    pub fn of(e: &Expr) -> Option<Dim> {
+        Some(match form_of(e)?.as_number() {
+            Some(n) => Dim::from(usize::try_from(n).ok()?),
+            None => form_of(e)?.dim(),
+        })
+    }
+
+    /// The size for values of the open ones; `None` where one is missing, or the size is negative
+    /// or beyond 63 bits.
+    pub fn value(self, of: &dyn Fn(&Var) -> Option<usize>) -> Option<usize> {
+        let value = match self.0 {
+            Repr::Known(n) => return Some(n),
+            Repr::Open(_) => self.form().value(of)?,
+        };
+        usize::try_from(value).ok().filter(|n| *n <= i64::MAX as usize)
+    }
+}
+
+impl Form {
+    fn value(&self, of: &dyn Fn(&Var) -> Option<usize>) -> Option<i128> {
+        self.0.iter().try_fold(0i128, |sum, (atoms, c)| {
+            let product = atoms.iter().try_fold(*c, |p, atom| {
+                let value = match atom {
+                    Atom::Var(v) => of(v)?,
+                    Atom::Div(a, b) => a.value(of)?.checked_div(b.value(of)?)?,
+                    Atom::Mod(a, b) => a.value(of)?.checked_rem(b.value(of)?)?,
+                    Atom::Max(a, b) => a.value(of)?.max(b.value(of)?),
+                    Atom::Min(a, b) => a.value(of)?.min(b.value(of)?),
+                };
+                p.checked_mul(value as i128)
+            })?;
+            sum.checked_add(product)
+        })
+    }
+
+    /// Whether it is at least zero for all values of open sizes, as far as coefficients say it:
+    /// each negative number is outweighed by a term that is at least as large.
+    fn is_never_negative(&self) -> bool {
+        let positive = |atom: &Atom| matches!(atom, Atom::Var(_));
+        let least: i128 = self
+            .0
+            .iter()
+            .map(|(atoms, c)| match *c {
+                c if atoms.is_empty() => c,
+                c if c < 0 => i128::MIN / 2,
+                c if atoms.iter().all(positive) => c,
+                _ => 0,
+            })
+            .fold(0, i128::saturating_add);
+        least >= 0
+    }
+}
+
+impl Atom {
+    fn build(&self, var: &dyn Fn(&Var) -> Expr, dtype: DType) -> Expr {
+        let e = |d: &Dim| d.build(var, dtype);
+        match self {
+            Atom::Var(v) => var(v),
+            Atom::Div(a, b) => e(a).floordiv(e(b)),
+            Atom::Mod(a, b) => e(a).floormod(e(b)),
+            Atom::Max(a, b) => e(a).max(e(b)),
+            Atom::Min(a, b) => e(a).min(e(b)),
+        }
+    }
+}
+
+fn form_of(e: &Expr) -> Option<Form> {
+    let size = |e: &Expr| Dim::of(e);
+    Some(match e.kind() {
+        ExprKind::Int(v) => Form::number(i128::from(*v)),
+        ExprKind::Var(v) if v.dtype().is_int() => Form::atom(Atom::Var(v.clone())),
+        ExprKind::Cast(a) if e.dtype().is_int() && a.dtype().is_int() => form_of(a)?,
+        ExprKind::Binary(op, a, b) => match op {
+            BinOp::Add => form_of(a)?.plus(&form_of(b)?, 1),
+            BinOp::Sub => form_of(a)?.plus(&form_of(b)?, -1),
+            BinOp::Mul => form_of(a)?.times(&form_of(b)?),
+            BinOp::FloorDiv | BinOp::TruncDiv => {
+                size(a)?.floordiv(size(b)?).form().as_ref().clone()
+            }
+            BinOp::FloorMod | BinOp::TruncMod => size(a)?.modulo(size(b)?).form().as_ref().clone(),
+            BinOp::Max => size(a)?.max(size(b)?).form().as_ref().clone(),
+            BinOp::Min => size(a)?.min(size(b)?).form().as_ref().clone(),
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+/// The `int32` variable that stands for an open size inside of tensor functions.
+pub fn narrow(var: &Var) -> Var {
+    if var.dtype() == DType::I32 {
+        return var.clone();
+    }
+    let mut table = table();
+    table.narrow.entry(var.clone()).or_insert_with(|| Var::index(var.name().clone())).clone()
+}
+
+/// The product of sizes.
+pub fn product(sizes: impl IntoIterator<Item = Dim>) -> Dim {
+    sizes.into_iter().fold(Dim::from(1), |all, d| all * d)
+}
+
+/// The numbers, where all sizes are known.
+pub fn known(shape: &[Dim]) -> Option<Vec<usize>> {
+    shape.iter().map(|d| d.known()).collect()
+}
+
+/// The numbers of a shape.
+///
+/// # Errors
+/// `Unsupported` where one is open; `what` needs it.
+pub fn fixed(shape: &[Dim], what: &str) -> Result<Vec<usize>> {
+    shape.iter().map(|d| d.fixed(what)).collect()
+}
+
+/// A shape of numbers.
+pub fn shape(extents: &[usize]) -> Vec<Dim> {
+    extents.iter().map(|d| Dim::from(*d)).collect()
+}
+
+impl From<usize> for Dim {
+    fn from(n: usize) -> Dim {
+        Dim(Repr::Known(n))
+    }
+}
+
+impl PartialEq<usize> for Dim {
+    fn eq(&self, other: &usize) -> bool {
+        self.known() == Some(*other)
+    }
+}
+
+impl<T: Into<Dim>> Add<T> for Dim {
+    type Output = Dim;
+    fn add(self, other: T) -> Dim {
+        let other = other.into();
+        match (self.0, other.0) {
+            (Repr::Known(a), Repr::Known(b)) => Dim::from(a.saturating_add(b)),
+            _ => self.form().plus(&other.form(), 1).dim(),
+        }
+    }
+}
+
+/// Below zero, a difference of numbers is zero.
+impl<T: Into<Dim>> Sub<T> for Dim {
+    type Output = Dim;
+    fn sub(self, other: T) -> Dim {
+        let other = other.into();
+        match (self.0, other.0) {
+            (Repr::Known(a), Repr::Known(b)) => Dim::from(a.saturating_sub(b)),
+            _ => self.form().plus(&other.form(), -1).dim(),
+        }
+    }
+}
+
+impl<T: Into<Dim>> Mul<T> for Dim {
+    type Output = Dim;
+    fn mul(self, other: T) -> Dim {
+        let other = other.into();
+        match (self.0, other.0) {
+            (Repr::Known(a), Repr::Known(b)) => Dim::from(a.saturating_mul(b)),
+            _ => self.form().times(&other.form()).dim(),
+        }
+    }
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Repr::Known(n) => write!(f, "{n}"),
+            Repr::Open(_) => write!(f, "{}", self.expr()),
+        }
+    }
+}
+
+impl fmt::Debug for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(name: &str) -> Dim {
+        Dim::open(&Var::new(name, DType::I64))
+    }
+
+    #[test]
+    fn equal_polynomials_are_one_size() {
+        let (n, m) = (open("n"), open("m"));
+        assert_eq!((n + 1) * m, m + n * m);
+        assert_eq!(n + m - n, m);
+        assert_eq!((n * 12 * m).floordiv(m * 4), n * 3);
+        assert_eq!((n * 12 + 5).floordiv(4), n * 3 + 1);
+        assert_eq!((n * 12 + 5).modulo(4), Dim::from(1));
+        assert_ne!(n, open("n"));
+        assert_eq!(n - n, Dim::from(0));
+    }
+
+    #[test]
+    fn what_is_not_decided_is_a_term() {
+        let n = open("n");
+        let half = (n + 1).floordiv(2);
+        assert_eq!(half, n.ceildiv(2));
+        assert_eq!(half.to_string(), "(n + 1) // 2");
+        assert_eq!((half * 2).floordiv(2), half);
+        assert_eq!(n.max(1), n);
+        assert_eq!(n.min(7).to_string(), "T.min(7, n)");
+        assert!(n.at_least(1) && !n.at_least(2) && (n + 1).at_least(2));
+        let value = |d: Dim, at: usize| d.value(&|_| Some(at));
+        assert_eq!((value(half, 6), value(half, 7)), (Some(3), Some(4)));
+        assert_eq!(value(n - 3, 2), None);
+    }
+
+    #[test]
+    fn expressions_are_read_back() {
+        let n = open("n");
+        for d in [n * 3 + 1, (n * n).floordiv(5), n.modulo(4) + 2, (n - 1).max(4)] {
+            assert_eq!(Dim::of(&d.wide()), Some(d));
+        }
+        assert_eq!(Dim::of(&Expr::i32(-1)), None);
+    }
+}
