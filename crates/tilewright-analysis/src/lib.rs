@@ -36,4 +36,4 @@ pub mod scope;
 pub mod stage;
 pub mod traits;
 
-pub use stage::{Stage, stage, stages};
+pub use stage::{Stage, open_stages, stage, stages};

@@ -1,7 +1,7 @@
 //! Stages: the canonical form of a tensor function before it is scheduled.
 //!
 //! A function in this form is a sequence of perfect loop nests. Each nest is serial loops from
-//! zero with constant extents around one block, whose iteration variables are bound to the loops
+//! zero, with extents that are constants or open sizes, around one block, whose iteration variables are bound to the loops
 //! one to one and in order, spatial ones first. The block stores one value to one buffer, to
 //! different cells for different values of the spatial variables, and reads of that buffer at most the
 //! cell that it stores to. So the iterations of the spatial loops do not depend on one another,
@@ -24,8 +24,8 @@ use std::sync::Arc;
 use tilewright_ir::interval::{Interval, Ranges};
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
-    BinOp, Block, Buffer, Expr, ExprKind, ForKind, IterKind, IterVar, Range, Stmt, StmtKind,
-    TensorFunc, Var,
+    BinOp, Block, Buffer, Dim, Expr, ExprKind, ForKind, IterKind, IterVar, Range, Stmt, StmtKind,
+    TensorFunc, Var, dim,
 };
 
 use crate::index::same_all;
@@ -35,7 +35,7 @@ use tilewright_sets::Engine;
 #[derive(Clone, Debug)]
 pub struct Stage {
     /// Loop variables, outermost first, each with its number of iterations.
-    pub loops: Vec<(Var, i64)>,
+    pub loops: Vec<(Var, Dim)>,
     /// The block; its iteration variables follow the loops one to one.
     pub block: Arc<Block>,
     /// The buffer that is written.
@@ -49,6 +49,24 @@ pub struct Stage {
     pub init: Option<Expr>,
     /// The statement that this is a view of.
     pub stmt: Stmt,
+}
+
+/// What the extent of a loop is given as: a size, or a number that is not negative.
+pub trait Extent: Copy {
+    /// The size.
+    fn dim(self) -> Dim;
+}
+
+impl Extent for Dim {
+    fn dim(self) -> Dim {
+        self
+    }
+}
+
+impl Extent for i64 {
+    fn dim(self) -> Dim {
+        Dim::from(usize::try_from(self).unwrap_or(0))
+    }
 }
 
 /// The update `acc = op(acc, value)` of a reduction.
@@ -65,7 +83,7 @@ impl Stage {
     /// first). The loop variables are new and named after the iteration variables: `i` for `vi`.
     pub fn build(
         name: impl Into<Arc<str>>,
-        iters: &[(Var, i64, IterKind)],
+        iters: &[(Var, impl Extent, IterKind)],
         buffer: &Buffer,
         indices: Vec<Expr>,
         value: Expr,
@@ -78,22 +96,26 @@ impl Stage {
     }
 
     /// The same loop nest around a block with any other body.
-    pub fn nest(name: impl Into<Arc<str>>, iters: &[(Var, i64, IterKind)], body: Stmt) -> Stmt {
+    pub fn nest(
+        name: impl Into<Arc<str>>,
+        iters: &[(Var, impl Extent, IterKind)],
+        body: Stmt,
+    ) -> Stmt {
         let (block, loops) = Stage::block(name, iters, body);
         Stage::wrap(&loops, Arc::new(block))
     }
 
     fn block(
         name: impl Into<Arc<str>>,
-        iters: &[(Var, i64, IterKind)],
+        iters: &[(Var, impl Extent, IterKind)],
         body: Stmt,
-    ) -> (Block, Vec<(Var, i64)>) {
+    ) -> (Block, Vec<(Var, Dim)>) {
         let mut block = Block::new(name, body);
         block.iters = iters
             .iter()
             .map(|(var, extent, kind)| IterVar {
                 var: var.clone(),
-                domain: Range::upto(Expr::int(*extent, var.dtype())),
+                domain: Range::upto(extent.dim().typed(var.dtype())),
                 kind: *kind,
             })
             .collect();
@@ -101,12 +123,12 @@ impl Stage {
             Some(rest) if !rest.is_empty() => Var::new(rest, var.dtype()),
             _ => var.fresh(),
         };
-        let loops = iters.iter().map(|(var, extent, _)| (loop_var(var), *extent)).collect();
+        let loops = iters.iter().map(|(var, extent, _)| (loop_var(var), extent.dim())).collect();
         (block, loops)
     }
 
     fn assemble(
-        loops: Vec<(Var, i64)>,
+        loops: Vec<(Var, Dim)>,
         block: Arc<Block>,
         buffer: Buffer,
         indices: Vec<Expr>,
@@ -118,15 +140,16 @@ impl Stage {
     }
 
     /// A block whose iteration variables are the loops.
-    fn wrap(loops: &[(Var, i64)], block: Arc<Block>) -> Stmt {
+    fn wrap(loops: &[(Var, Dim)], block: Arc<Block>) -> Stmt {
         let stmt = Stmt::new(StmtKind::Block {
             bindings: loops.iter().map(|(var, _)| var.expr()).collect(),
             predicate: Expr::bool(true),
             block,
         });
-        loops.iter().rev().fold(stmt, |body, (var, extent)| {
-            Stmt::serial(var, Expr::int(*extent, var.dtype()), body)
-        })
+        loops
+            .iter()
+            .rev()
+            .fold(stmt, |body, (var, extent)| Stmt::serial(var, extent.typed(var.dtype()), body))
     }
 
     /// The same stage with another stored value. What the block declares to read goes.
@@ -166,8 +189,22 @@ impl Stage {
     }
 
     /// Iteration variables with their extents and kinds, in the order of the loops.
-    pub fn iters(&self) -> impl Iterator<Item = (&Var, i64, IterKind)> {
+    pub fn dims(&self) -> impl Iterator<Item = (&Var, Dim, IterKind)> {
         self.block.iters.iter().zip(&self.loops).map(|(i, (_, extent))| (&i.var, *extent, i.kind))
+    }
+
+    /// Whether no extent is open.
+    pub fn is_fixed(&self) -> bool {
+        self.loops.iter().all(|l| l.1.known().is_some())
+    }
+
+    /// Iteration variables with their extents and kinds, in the order of the loops. An open extent
+    /// is the most that it can be: ask [`Stage::dims`] where there may be such.
+    pub fn iters(&self) -> impl Iterator<Item = (&Var, i64, IterKind)> {
+        self.dims().map(|(var, extent, kind)| {
+            let most = extent.known().and_then(|n| i64::try_from(n).ok());
+            (var, most.unwrap_or(i32::MAX.into()), kind)
+        })
     }
 
     /// Spatial iteration variables with their extents.
@@ -212,8 +249,9 @@ impl Stage {
     /// buffer the variable, or `None` for such a zero. Then every cell is written exactly once
     /// (or reduced into exactly once).
     pub fn covers_buffer(&self) -> Option<Vec<Option<Var>>> {
-        let shape = self.buffer.const_shape()?;
-        let mut left: Vec<(&Var, i64)> = self.spatial().collect();
+        let shape = dim::of_shape(&self.buffer.shape)?;
+        let spatial = self.dims().filter(|i| i.2 == IterKind::Spatial);
+        let mut left: Vec<(&Var, Dim)> = spatial.map(|i| (i.0, i.1)).collect();
         let mut axes = Vec::with_capacity(shape.len());
         for (index, extent) in self.indices.iter().zip(&shape) {
             match (index.as_var(), index.as_int()) {
@@ -231,8 +269,14 @@ impl Stage {
     }
 }
 
-/// The stages of a function in canonical form, in order; `None` where it is not in that form.
+/// The stages of a function in canonical form whose extents are constants, in order; `None` where it
+/// is not in that form.
 pub fn stages(func: &TensorFunc) -> Option<Vec<Stage>> {
+    open_stages(func).filter(|stages| stages.iter().all(Stage::is_fixed))
+}
+
+/// The stages of a function in canonical form, in order; `None` where it is not in that form.
+pub fn open_stages(func: &TensorFunc) -> Option<Vec<Stage>> {
     let (_, body) = func.root_parts();
     if func.root().is_some_and(|r| !r.is_plain_root()) {
         return None;
@@ -245,14 +289,14 @@ pub fn stages(func: &TensorFunc) -> Option<Vec<Stage>> {
 
 /// The stage that a statement is, if it is one.
 pub fn stage(stmt: &Stmt) -> Option<Stage> {
-    let mut loops: Vec<(Var, i64)> = Vec::new();
+    let mut loops: Vec<(Var, Dim)> = Vec::new();
     let mut at = stmt;
     while let StmtKind::For { var, range, kind, annotations, body } = at.kind() {
         let plain = *kind == ForKind::Serial && annotations.is_empty();
         if !plain || range.min.as_int() != Some(0) {
             return None;
         }
-        loops.push((var.clone(), range.extent.as_int()?));
+        loops.push((var.clone(), Dim::of(&range.extent)?));
         at = body;
     }
     let StmtKind::Block { bindings, predicate, block } = at.kind() else { return None };
@@ -318,13 +362,13 @@ fn tells_apart(indices: &[Expr], vars: &[(Var, Range)]) -> bool {
 }
 
 /// No nested structure, domains that are those of the loops, spatial variables before the others.
-fn plain_block(block: &Block, loops: &[(Var, i64)]) -> bool {
+fn plain_block(block: &Block, loops: &[(Var, Dim)]) -> bool {
     let kinds: Vec<IterKind> = block.iters.iter().map(|i| i.kind).collect();
     block.allocs.is_empty()
         && block.matches.is_empty()
         && block.iters.len() == loops.len()
         && block.iters.iter().zip(loops).all(|(i, (_, extent))| {
-            i.domain.min.as_int() == Some(0) && i.domain.extent.as_int() == Some(*extent)
+            i.domain.min.as_int() == Some(0) && Dim::of(&i.domain.extent) == Some(*extent)
         })
         && kinds.iter().all(|k| *k != IterKind::Opaque)
         && kinds.windows(2).all(|w| w != [IterKind::Reduce, IterKind::Spatial])
@@ -350,7 +394,7 @@ mod tests {
         let at = vec![i.expr(), j.expr()];
         let value =
             c.load(at.clone()) + a.load([i.expr(), k.expr()]) * b.load([k.expr(), j.expr()]);
-        let iters =
+        let iters: [(Var, i64, IterKind); 3] =
             [(i, 4, IterKind::Spatial), (j, 5, IterKind::Spatial), (k, 6, IterKind::Reduce)];
         let zero = Expr::float(0.0, DType::F32);
         let s = Stage::build("C", &iters, &c, at, value, Some(zero));
@@ -401,7 +445,8 @@ mod tests {
     fn a_rank_zero_stage_has_no_loops() {
         let a = Buffer::with_extents("A", &[], DType::F32);
         let b = Buffer::with_extents("B", &[], DType::F32);
-        let s = Stage::build("B", &[], &b, vec![], a.load([]) * 2.0, None);
+        let s =
+            Stage::build("B", &[] as &[(Var, Dim, IterKind)], &b, vec![], a.load([]) * 2.0, None);
         let found = stage(&s.stmt).expect("canonical");
         assert_eq!(found.covers_buffer(), Some(vec![]));
         assert!(found.loops.is_empty());

@@ -162,7 +162,7 @@ fn name(arguments: &Arguments, output: Option<&Path>) -> Result<String> {
 fn native_text(form: Form, name: &str, module: &Module, options: &Options) -> Result<String> {
     let program = lower_program(module, options)?;
     let target = options.target()?;
-    let ir = entry::program(name, &program.plan, &program.functions()?, &target)?;
+    let ir = entry::program(name, &program.fixed_plan()?, &program.functions()?, &target)?;
     let emit = match form {
         Form::Asm => Emit::Assembly,
         _ if options.level == OptLevel::None => return Ok(ir),
@@ -190,13 +190,13 @@ fn binary(
         let cache = ObjectCache::of(code);
         let made = match form {
             Form::So => {
-                let (plan, funcs, link) = (&program.plan, &funcs[..], &options.link[..]);
+                let (plan, funcs, link) = (&program.fixed_plan()?, &funcs[..], &options.link[..]);
                 let library = Library { name: &name, plan, funcs, link, target: &target };
                 library.build(llvm, &cache).map(|built| (0o777, built.library, built.header))
             }
             _ => {
-                let header = header::object(&program.plan, &name)?;
-                let ir = entry::program(&name, &program.plan, &funcs, &target)?;
+                let header = header::object(&program.fixed_plan()?, &name)?;
+                let ir = entry::program(&name, &program.fixed_plan()?, &funcs, &target)?;
                 let object = cache.compile(llvm, &ir, &target, options.level);
                 object.map(|object| (0o666, object.bytes, header))
             }

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use tilewright::unstable::load;
+use tilewright::unstable::load::{self, Draft};
 use tilewright::unstable::onnx::ValueType;
 use tilewright::unstable::runtime::{npy, npz};
 use tilewright::{Error, Module, Result, Sizes, Tensor};
@@ -59,6 +59,22 @@ impl Given {
     /// were assumed, and which inputs became constants. `-` stands for TVMScript from standard
     /// input.
     pub fn load(&self, path: &Path) -> Result<(Module, Sizes)> {
+        let (draft, sizes) = self.read(path)?;
+        let module = draft.module(&sizes)?;
+        for name in load::fixed_inputs(&module) {
+            talk!("note: sizes depend on input `{name}`: its value is compiled in");
+        }
+        Ok((module, sizes))
+    }
+
+    /// The same with the sizes left open that the model leaves open.
+    pub fn load_open(&self, path: &Path) -> Result<(Module, Sizes)> {
+        let (draft, sizes) = self.read(path)?;
+        Ok((draft.module(&Sizes::new())?, sizes))
+    }
+
+    /// Reads a model, and what is given to it.
+    fn read(&self, path: &Path) -> Result<(Draft, Sizes)> {
         let draft = draft(path)?;
         let values = match self.inputs.is_empty() && self.input.is_empty() {
             true => BTreeMap::new(),
@@ -71,11 +87,7 @@ impl Given {
             talk!("note: the size `{key}` is open, and 1 is taken; --dim {key}=SIZE gives another");
             sizes = sizes.dim(key, 1);
         }
-        let module = draft.module(&sizes)?;
-        for name in load::fixed_inputs(&module) {
-            talk!("note: sizes depend on input `{name}`: its value is compiled in");
-        }
-        Ok((module, sizes))
+        Ok((draft, sizes))
     }
 
     /// Reads the files.

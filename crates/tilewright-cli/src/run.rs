@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tilewright::unstable::compare::{Tolerance, compare, mismatch};
-use tilewright::unstable::ir::Port;
+use tilewright::unstable::graph::sizes;
 use tilewright::unstable::ir::show::visible;
+use tilewright::unstable::ir::{Dim, OpenPort, Var};
 use tilewright::unstable::load::fixed_inputs;
 use tilewright::unstable::random::Random;
 use tilewright::unstable::runtime::file;
 use tilewright::unstable::runtime::npz::{self, Archive};
-use tilewright::{Error, Executable, Result, Tensor, compile};
+use tilewright::{Error, Executable, Result, Sizes, Tensor, compile};
 
 use super::given::{Given, not_an_input};
 use super::native::Native;
@@ -31,6 +32,10 @@ pub struct Arguments {
     model: PathBuf,
     #[command(flatten)]
     given: Given,
+    /// Compile with the sizes open that the model leaves open, as for a program that runs at any
+    /// size; then run at the given ones.
+    #[arg(long)]
+    open: bool,
     /// Seed of random inputs.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -81,20 +86,26 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         file::check(path)?;
     }
     let start = Instant::now();
-    let (module, sizes) = arguments.given.load(&arguments.model)?;
+    let (module, sizes) = match arguments.open {
+        true => arguments.given.load_open(&arguments.model)?,
+        false => arguments.given.load(&arguments.model)?,
+    };
     let imported = start.elapsed();
     let start = Instant::now();
+    if !arguments.open {
+        sizes::check_closed(&module)?;
+    }
     let (module, left) = arguments.native.lay_out(module)?;
     let laid_out = start.elapsed();
     let executable = compile(&module, &options)?;
     let compiled = start.elapsed();
     drop(bar);
-    let mut given = sizes.values;
+    let mut given = sizes.values.clone();
     fixed_inputs(&module).iter().for_each(|name| drop(given.remove(&**name)));
     // Constants are shared with the executable; the rest is not needed any more.
     drop(module);
 
-    let inputs = inputs(&executable, given, arguments.seed)?;
+    let inputs = inputs(&executable, given, &sizes, arguments.seed)?;
     let mut outputs = executable.run(&inputs)?;
     let least = Duration::from_secs_f64(arguments.seconds);
     if arguments.time {
@@ -133,17 +144,19 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
 fn inputs(
     executable: &Executable,
     mut given: BTreeMap<String, Tensor>,
+    sizes: &Sizes,
     seed: u64,
 ) -> Result<Vec<Tensor>> {
     let mut random = Random::new(seed);
     let mut inputs = Vec::with_capacity(executable.inputs().len());
     for port in executable.inputs() {
-        let Port { name, dtype, shape } = port;
+        let OpenPort { name, dtype, .. } = port;
         inputs.push(match given.remove(&**name) {
             Some(tensor) => tensor,
             None => {
+                let shape = shape(executable, port, sizes)?;
                 talk!("note: input `{name}` is random (seed {seed}): {dtype} {shape:?}");
-                random.tensor(*dtype, shape)?
+                random.tensor(*dtype, &shape)?
             }
         });
     }
@@ -151,6 +164,21 @@ fn inputs(
         None => Ok(inputs),
         Some(name) => Err(not_an_input(name, executable.inputs().iter().map(|p| &*p.name))),
     }
+}
+
+/// The shape of an input that was not given, where its open sizes were.
+fn shape(executable: &Executable, port: &OpenPort, sizes: &Sizes) -> Result<Vec<usize>> {
+    let of = |v: &Var| {
+        let named = sizes.dims.get(&**v.name()).copied();
+        named.or_else(|| {
+            executable.inputs().iter().find_map(|p| {
+                let axis = p.shape.iter().position(|d| *d == Dim::open(v))?;
+                let given = sizes.shapes.get(&*p.name).and_then(|shape| shape.get(axis));
+                given.or_else(|| sizes.dims.get(&format!("{}.{axis}", p.name))).copied()
+            })
+        })
+    };
+    port.shape.iter().map(|d| d.value(&of).map_or_else(|| d.fixed("a run"), Ok)).collect()
 }
 
 /// Compares the outputs with what was expected, and says for each what came of it.

@@ -245,7 +245,7 @@ fn whole(module: &Module, layout: &str, options: &Options) -> Result<f64> {
     let executable = compile(&laid_out, options)?;
     let mut random = Random::new(0);
     let ports = executable.inputs().iter();
-    let inputs = ports.map(|p| random.tensor(p.dtype, &p.shape)).collect::<Result<Vec<_>>>()?;
+    let inputs = ports.map(|p| random.tensor(p.dtype, &p.fixed()?)).collect::<Result<Vec<_>>>()?;
     let mut outputs = executable.run(&inputs)?;
     let (start, mut best, mut runs) = (Instant::now(), Duration::MAX, 0);
     while runs < 3 || start.elapsed() < MODEL {

@@ -116,19 +116,20 @@ fn function(prefix: &str, plan: &Plan, visibility: Visibility) -> Result<String>
     for (n, step) in plan.steps.iter().enumerate() {
         let missing = |slot: &Slot| broken(format!("step {n}, `{}`, uses {slot:?}", step.func));
         for (k, slot) in step.args.iter().enumerate() {
-            let pointer = match *slot {
-                Slot::Input(i) if i < plan.inputs.len() => format!("%inputs.{i}"),
-                Slot::Output(i) if i < plan.outputs.len() => format!("%outputs.{i}"),
-                Slot::Constant(i) if i < plan.constants.len() => format!("%constants.{i}"),
+            let value = match *slot {
+                Slot::Input(i) if i < plan.inputs.len() => format!("ptr %inputs.{i}"),
+                Slot::Output(i) if i < plan.outputs.len() => format!("ptr %outputs.{i}"),
+                Slot::Constant(i) if i < plan.constants.len() => format!("ptr %constants.{i}"),
                 Slot::Arena(at) if at <= plan.arena_bytes => {
                     let _ =
                         writeln!(out, "  %arena.{n}.{k} = getelementptr i8, ptr %arena, i64 {at}");
-                    format!("%arena.{n}.{k}")
+                    format!("ptr %arena.{n}.{k}")
                 }
+                Slot::Number(n) => format!("i64 {n}"),
                 _ => return Err(missing(slot)),
             };
             let _ = writeln!(out, "  %slot.{n}.{k} = getelementptr i64, ptr %args, i64 {k}");
-            let _ = writeln!(out, "  store ptr {pointer}, ptr %slot.{n}.{k}, align 8");
+            let _ = writeln!(out, "  store {value}, ptr %slot.{n}.{k}, align 8");
         }
         let kernel = emit::symbol(prefix, &step.func);
         let _ = writeln!(out, "  %code.{n} = call i32 @{kernel}(ptr %ctx, ptr %args)");

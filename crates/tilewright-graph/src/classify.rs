@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use tilewright_analysis::index::same_all;
-use tilewright_analysis::{Stage, stages};
-use tilewright_ir::{Attr, Buffer, Expr, ExprKind, TensorFunc, Var, Visit, visit};
+use tilewright_analysis::{Stage, open_stages};
+use tilewright_ir::{Attr, Buffer, Dim, Expr, ExprKind, Param, TensorFunc, Var, Visit, dim, visit};
 use tilewright_transform::inline_spatial;
 
 use crate::view::relabels;
@@ -59,8 +59,8 @@ fn stage_kind(stage: &Stage) -> StageKind {
 /// How `stage` reads `buffer[at]`.
 pub fn access(stage: &Stage, buffer: &Buffer, at: &[Expr]) -> Access {
     let Some(axes) = stage.covers_buffer() else { return Access::Other };
-    let (shape, own) = (buffer.const_shape(), stage.buffer.const_shape());
-    let matches = |index: &Expr, axis: &Option<Var>, extent: i64| match (index.as_var(), axis) {
+    let (shape, own) = (dim::of_shape(&buffer.shape), dim::of_shape(&stage.buffer.shape));
+    let matches = |index: &Expr, axis: &Option<Var>, extent: Dim| match (index.as_var(), axis) {
         (Some(v), Some(axis)) => v == axis,
         _ => extent == 1 && (index.as_int() == Some(0) || index.as_var().is_some()),
     };
@@ -88,7 +88,7 @@ pub struct Facts {
     pub func: Arc<TensorFunc>,
     /// What it is to its neighbours.
     pub role: Role,
-    /// Number of elements of the result.
+    /// Number of elements of the result, for decisions about speed.
     pub cells: i128,
     /// Size of the value that the last stage stores, in nodes.
     pub nodes: usize,
@@ -120,7 +120,7 @@ pub enum Role {
 /// A stage inside of a function that reads an input, no cell more than once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inlet {
-    /// Number of cells that are read.
+    /// Number of cells that are read, for decisions about speed.
     pub cells: i128,
     /// The stage is a reduction.
     pub reduction: bool,
@@ -133,8 +133,8 @@ impl Inlet {
         let from_init = stage.init.as_ref().is_some_and(|e| e.effects().loads);
         let mut loads = stage.loads().into_iter().filter(|l| l.0 == *input).map(|l| l.1);
         let first = loads.next()?;
-        let cells: i128 = stage.loops.iter().map(|l| i128::from(l.1)).product();
-        let all: i128 = input.const_shape()?.iter().map(|d| i128::from(*d)).product();
+        let cells: i128 = dim::product(stage.loops.iter().map(|l| l.1)).estimate().into();
+        let all: i128 = dim::product(dim::of_shape(&input.shape)?).estimate().into();
         let reduction = stage.is_reduction();
         let once = cells <= all && loads.all(|at| same_all(&at, &first));
         let plain = !from_init && (!reduction || stage.reduction().is_some());
@@ -150,7 +150,10 @@ impl Facts {
         let plain = func.attrs.iter().all(|(k, v)| {
             known.contains(&&**k) && !matches!((&**k, v), ("tir.noalias", Attr::Bool(false)))
         });
-        let inputs = func.params.len().checked_sub(1)?;
+        // Open sizes come behind the result.
+        let inputs = func.buffers().count().checked_sub(1)?;
+        let sizes = func.params.iter().skip(inputs + 1);
+        let plain = plain && sizes.into_iter().all(is_size);
         if !plain || func.ret.is_some() || func.attrs.contains_key(COPY) {
             return None;
         }
@@ -161,7 +164,7 @@ impl Facts {
         if buffers.len() != inputs + 1 || !buffers.iter().copied().chain(allocs).all(is_compact) {
             return None;
         }
-        let stages = stages(&func)?;
+        let stages = open_stages(&func)?;
         let (last, before) = stages.split_last()?;
         let (result, inputs) = buffers.split_last()?;
         let own = |s: &Stage| s.buffer == **result || s.loads().iter().any(|l| l.0 == **result);
@@ -195,15 +198,20 @@ impl Facts {
                 view: relabels(&func),
             },
         };
-        let cells = result.const_shape()?.iter().map(|d| i128::from(*d)).product();
+        let cells: i128 = dim::product(dim::of_shape(&result.shape)?).estimate().into();
         let nodes = shape.nodes;
         Some(Facts { func, role, cells, nodes })
     }
 }
 
-/// Constant shape, row-major, memory of its own.
+/// Whether a parameter is an integer.
+fn is_size(param: &Param) -> bool {
+    matches!(param, Param::Scalar(v) if v.dtype().is_int())
+}
+
+/// A shape of constants and open sizes, row-major, memory of its own.
 pub(crate) fn is_compact(b: &Buffer) -> bool {
-    b.const_shape().is_some()
+    dim::of_shape(&b.shape).is_some()
         && b.strides.is_empty()
         && b.elem_offset.is_none()
         && b.axis_separators.is_empty()

@@ -23,7 +23,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_ir::{Binding, BindingBlock, GraphExpr, GraphFunc, Module, Result, TensorType};
+use tilewright_ir::{
+    Binding, BindingBlock, Dim, Expr, GraphExpr, GraphFunc, Module, Param, Result, TensorFunc,
+    TensorType, Var, dim,
+};
 use tilewright_transform::pass::{Pass, Run};
 
 use crate::classify::{Access, Facts, Role};
@@ -129,7 +132,7 @@ impl Fuser<'_> {
         facts
     }
 
-    /// The facts of a call with one result and no scalars, whose types are those of the function.
+    /// The facts of a call with one result, whose types and sizes are those of the function.
     fn call_facts(&mut self, value: &GraphExpr) -> Option<Arc<Facts>> {
         let GraphExpr::CallTir { func, args, outs, scalars } = value else { return None };
         let facts = self.facts(func)?;
@@ -137,8 +140,9 @@ impl Fuser<'_> {
         let [out] = &outs[..] else { return None };
         let (result, inputs) = buffers.split_last()?;
         let fits = |ty: &TensorType, b: &tilewright_ir::Buffer| {
-            let shape = ty.const_shape().map(|s| s.iter().map(|d| *d as i64).collect::<Vec<_>>());
-            ty.dtype == b.dtype() && shape.is_some() && shape == b.const_shape()
+            let shape = dim::of_shape(&ty.shape);
+            let shape = shape.map(|s| s.into_iter().map(Dim::inside).collect::<Vec<_>>());
+            ty.dtype == b.dtype() && shape.is_some() && shape == dim::of_shape(&b.shape)
         };
         let args_fit = args.len() == inputs.len()
             && args.iter().zip(inputs).all(|(a, b)| match a {
@@ -146,7 +150,13 @@ impl Fuser<'_> {
                 GraphExpr::Const(t) => fits(&TensorType::fixed(t.shape(), t.dtype()), b),
                 _ => false,
             });
-        (scalars.is_empty() && args_fit && fits(out, result)).then_some(facts)
+        // An open size has the same variable in all functions that are merged.
+        let sizes = facts.func.params.iter().skip(buffers.len()).zip(scalars).all(|(p, e)| {
+            let size = Dim::of(e).map(Dim::inside);
+            matches!(p, Param::Scalar(v) if size == Some(Dim::open(v)))
+        });
+        let all = facts.func.params.len() - buffers.len() == scalars.len();
+        (all && sizes && args_fit && fits(out, result)).then_some(facts)
     }
 
     fn graph(&mut self, func: &GraphFunc) -> GraphFunc {
@@ -276,8 +286,31 @@ impl Fuser<'_> {
                 name
             }
         };
-        GraphExpr::call_tir(func, args, outs)
+        let scalars = match self.functions.get(&func) {
+            Some(f) => size_arguments(f, group.members.iter().map(|n| &nodes[*n].binding.value)),
+            None => Vec::new(),
+        };
+        GraphExpr::CallTir { func, args, outs, scalars }
     }
+}
+
+/// What a merged function takes as numbers, from the sizes in the calls that it is made of.
+fn size_arguments<'a>(func: &TensorFunc, calls: impl Iterator<Item = &'a GraphExpr>) -> Vec<Expr> {
+    let mut sizes: Vec<Var> = Vec::new();
+    for call in calls {
+        let GraphExpr::CallTir { args, outs, scalars, .. } = call else { continue };
+        let types = args.iter().filter_map(|a| match a {
+            GraphExpr::Var(v) => v.ty().as_tensor(),
+            _ => None,
+        });
+        let extents = types.chain(outs).flat_map(|ty| &ty.shape).chain(scalars);
+        sizes.extend(extents.filter_map(Dim::of).flat_map(Dim::vars));
+    }
+    let numbers = func.params.iter().filter_map(|p| match p {
+        Param::Scalar(v) => sizes.iter().find(|size| dim::narrow(size) == *v),
+        Param::Buffer { .. } => None,
+    });
+    numbers.map(|v| v.expr()).collect()
 }
 
 /// Marks the calls through which everything that a source computes has to go, cell by cell.

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use tilewright_analysis::Stage;
 use tilewright_ir::{
-    Attr, Binding, BindingBlock, Buffer, DType, Error, Expr, Function, GraphExpr, GraphFunc,
-    GraphType, GraphVar, IterKind, Module, Param, Result, TensorFunc, TensorType, Var,
+    Attr, Binding, BindingBlock, Buffer, DType, Dim, Error, Expr, Function, GraphExpr, GraphFunc,
+    GraphType, GraphVar, IterKind, Module, Param, Result, TensorFunc, TensorType, Var, dim,
 };
 use tilewright_transform::pass::{Pass, Run};
 
@@ -99,7 +99,7 @@ impl<'m> Origins<'m> {
 
 struct Copies {
     /// Names of the copying functions by type and shape.
-    made: HashMap<(DType, Vec<usize>), Arc<str>>,
+    made: HashMap<(DType, Vec<Dim>), Arc<str>>,
     module: Module,
 }
 
@@ -163,19 +163,25 @@ impl Copies {
             GraphExpr::Const(t) => ("constant".into(), TensorType::fixed(t.shape(), t.dtype())),
             _ => return Ok(e.clone()),
         };
-        let Some(shape) = ty.const_shape() else {
+        let shape: Option<Vec<Dim>> = ty.shape.iter().map(Dim::of).collect();
+        let Some(shape) = shape else {
             return Err(Error::input(format!("the size of the result `{name}` is not known"))
                 .help("give the open sizes with --dim"));
         };
         let func = self.copier(ty.dtype, &shape)?;
+        let scalars = match self.module.functions.get(&func) {
+            Some(Function::Tensor(f)) if f.params.len() > 2 => open_sizes(&shape),
+            _ => Vec::new(),
+        };
+        let scalars = scalars.into_iter().map(|v| v.expr()).collect();
         let var = GraphVar::tensor(name, ty.clone());
-        let value = GraphExpr::call_tir(func, vec![e.clone()], vec![ty]);
+        let value = GraphExpr::CallTir { func, args: vec![e.clone()], outs: vec![ty], scalars };
         bindings.push(Binding { var: var.clone(), value, span: None });
         Ok(GraphExpr::Var(var))
     }
 
     /// The name of a function that copies a tensor.
-    fn copier(&mut self, dtype: DType, shape: &[usize]) -> Result<Arc<str>> {
+    fn copier(&mut self, dtype: DType, shape: &[Dim]) -> Result<Arc<str>> {
         let key = (dtype, shape.to_vec());
         if let Some(name) = self.made.get(&key) {
             return Ok(name.clone());
@@ -197,24 +203,36 @@ fn mark_shared(e: &GraphExpr, shared: &mut dyn FnMut(&GraphVar) -> bool, marks: 
     }
 }
 
-/// A function that copies a tensor, in canonical form.
-fn copy_func(dtype: DType, shape: &[usize]) -> Result<TensorFunc> {
+/// The open sizes of a shape, each once.
+fn open_sizes(shape: &[Dim]) -> Vec<Var> {
+    let mut vars: Vec<Var> = shape.iter().flat_map(|d| d.vars()).collect();
+    vars.sort();
+    vars.dedup();
+    vars
+}
+
+/// A function that copies a tensor, in canonical form. It takes open sizes as numbers, unless all
+/// of them are extents.
+fn copy_func(dtype: DType, shape: &[Dim]) -> Result<TensorFunc> {
     let too_big =
         || Error::unsupported(format!("a tensor of shape {shape:?} is too large to copy"));
-    let extents: Vec<i64> = shape
-        .iter()
-        .map(|d| i32::try_from(*d).map(i64::from))
-        .collect::<Result<_, _>>()
-        .map_err(|_| too_big())?;
-    let [from, to] = ["x", "copy"].map(|name| Buffer::with_extents(name, &extents, dtype));
-    let iters: Vec<(Var, i64, IterKind)> = extents
+    if shape.iter().filter_map(|d| d.known()).any(|d| i32::try_from(d).is_err()) {
+        return Err(too_big());
+    }
+    let extents: Vec<Expr> = shape.iter().map(|d| d.expr()).collect();
+    let [from, to] = ["x", "copy"].map(|name| Buffer::new(name, extents.clone(), dtype));
+    let iters: Vec<(Var, Dim, IterKind)> = shape
         .iter()
         .enumerate()
-        .map(|(k, e)| (Var::index(format!("vi{k}")), *e, IterKind::Spatial))
+        .map(|(k, d)| (Var::index(format!("vi{k}")), d.inside(), IterKind::Spatial))
         .collect();
     let at: Vec<Expr> = iters.iter().map(|i| i.0.expr()).collect();
     let stage = Stage::build("copy", &iters, &to, at.clone(), from.load(at), None);
     let mut func = TensorFunc::new([&from, &to].map(Param::tensor).to_vec(), stage.stmt);
+    let open = open_sizes(shape);
+    if !open.iter().all(|v| shape.contains(&Dim::open(v))) {
+        func.params.extend(open.iter().map(|v| Param::Scalar(dim::narrow(v))));
+    }
     func.attrs.insert(COPY.into(), Attr::Int(1));
     Ok(func)
 }

@@ -8,18 +8,17 @@
 //!    relabel are marked as views.
 //! 3. The tensor functions are scheduled and lowered, elsewhere.
 //! 4. [`plan_memory`]: a graph function over lowered functions becomes a
-//!    [`Plan`](tilewright_ir::Plan): steps over places in one arena.
+//!    [`OpenPlan`](tilewright_ir::OpenPlan): steps over places in one arena, for sizes that may be open.
 //!
 //! * [`classify`]: what a tensor function is to its neighbours.
 //! * [`layout`]: conversions between layouts.
 //! * [`normal`]: the normal form of graph functions, which all passes start from.
 //! * [`sizes`]: sizes for what a module leaves open.
 //! * [`view`]: functions that only relabel.
-//! * [`arena`]: offsets from lifetimes.
 //!
 //! **Architecture invariant:** the graph knows no backend, and no decision looks at a name.
 
-pub mod arena;
+pub mod call_sizes;
 pub mod classify;
 mod functions;
 pub mod fuse;

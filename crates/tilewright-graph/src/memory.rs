@@ -6,6 +6,9 @@
 //! Constants are kept once, however often they occur.
 //!
 //! Nothing is computed in place: the arguments of a kernel do not overlap.
+//!
+//! Sizes may be open: those that inputs have, and expressions of these. What a kernel is to know of
+//! them is an argument of its call.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,14 +16,14 @@ use std::sync::Arc;
 
 use tilewright_analysis::flow::{Run, Unwritten};
 use tilewright_analysis::scop::Scop;
-use tilewright_ir::tensor::byte_count;
+use tilewright_ir::plan::{OpenPlan, OpenPort, OpenStep, Place, Value};
 use tilewright_ir::{
-    Binding, Buffer, Error, Expr, ExprKind, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
-    Lowered, Module, Param, Plan, Port, Result, Slot, Span, Step, Stmt, Tensor, TensorFunc,
-    TensorType, Visit, visit,
+    Binding, Buffer, Dim, Error, Expr, ExprKind, Function, GraphExpr, GraphFunc, GraphType,
+    GraphVar, Lowered, Module, Param, Result, Span, Stmt, Tensor, TensorFunc, TensorType, Visit,
+    visit,
 };
 
-use crate::arena::{Block, place};
+use crate::call_sizes::{self, CallSizes, buffer_type, type_cells};
 use crate::legalize::Origins;
 use crate::normal::{normalize, output_names, results};
 
@@ -28,60 +31,46 @@ use crate::normal::{normalize, output_names, results};
 /// step: the parameters that it writes are the outputs, the others the inputs.
 ///
 /// # Errors
-/// * `Input` for a size that is not a constant or does not fit memory.
-/// * `Unsupported` for scalar arguments, values that are not tensors, operators without a tensor
-///   function, and parameters that a tensor function reads before it writes them.
+/// * `Input` for a size that no input says or that does not fit memory.
+/// * `Unsupported` for scalar arguments that are no sizes, values that are not tensors, operators
+///   without a tensor function, and parameters that a tensor function reads before it writes them.
 /// * `Malformed` where an argument does not have the type of the parameter.
 /// * `Refused` where a result has no memory of its own, because the module was not legalized.
-pub fn plan_memory(module: &Lowered, entry: &str) -> Result<Plan> {
+pub fn plan_memory(module: &Lowered, entry: &str) -> Result<OpenPlan> {
     let plan = match module.functions.get(entry) {
         Some(Function::Graph(g)) => plan_graph(module, entry, g),
         Some(Function::Tensor(f)) => plan_tensor(entry, f),
-        None => module.graph(entry).map(|_| Plan::default()),
+        None => module.graph(entry).map(|_| OpenPlan::default()),
     };
+    let plan = plan.and_then(|plan| plan.check().map(|()| plan));
     plan.map_err(|e| match &module.source {
         Some(source) => e.in_source(source),
         None => e,
     })
 }
 
-/// Where a value lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Storage {
-    Input(usize),
-    Constant(usize),
-    /// Computed: position in [`Planner::computed`].
-    Computed(usize),
-}
-
 /// A computed value.
 struct Computed {
-    block: Block,
+    value: Value,
     /// The result that it is.
     output: Option<usize>,
 }
 
-/// A value: place and type.
+/// A value: place and type. [`Place::Value`] counts what is computed, results among it.
 #[derive(Clone)]
 struct TensorValue {
-    storage: Storage,
+    place: Place,
     ty: TensorType,
 }
 
-/// Size in bytes of a tensor type.
-fn bytes(ty: &TensorType, what: impl Fn() -> String) -> Result<usize> {
-    let Some(shape) = ty.const_shape() else {
-        return Err(Error::input(format!("the size of {} is not known", what()))
-            .help("give the open sizes with --dim"));
-    };
-    byte_count(ty.dtype, &shape)
-        .ok_or_else(|| Error::input(format!("{} does not fit in memory", what())))
-}
-
-fn port(name: &Arc<str>, ty: &TensorType) -> Result<Port> {
-    bytes(ty, || format!("`{name}`"))?;
-    let shape = ty.const_shape().unwrap_or_default();
-    Ok(Port { name: name.clone(), dtype: ty.dtype, shape })
+fn port(name: &Arc<str>, ty: &TensorType) -> Result<OpenPort> {
+    let what = || format!("`{name}`");
+    type_cells(ty, what)?;
+    Ok(OpenPort {
+        name: name.clone(),
+        dtype: ty.dtype,
+        shape: call_sizes::extents(&ty.shape, what)?,
+    })
 }
 
 struct Planner<'m> {
@@ -90,10 +79,10 @@ struct Planner<'m> {
     constants: Vec<Tensor>,
     constants_by_hash: HashMap<u64, Vec<usize>>,
     computed: Vec<Computed>,
-    steps: Vec<(Arc<str>, Vec<Storage>)>,
+    steps: Vec<OpenStep>,
 }
 
-fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<Plan> {
+fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<OpenPlan> {
     let func = normalize(module, name, func)?;
     let mut p = Planner {
         module,
@@ -107,7 +96,7 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<Plan> {
     for (k, v) in func.params.iter().enumerate() {
         let ty = tensor_type(v, func.span)?;
         inputs.push(port(v.name(), ty).map_err(|e| e.at(func.span))?);
-        p.values.insert((v.id(), None), TensorValue { storage: Storage::Input(k), ty: ty.clone() });
+        p.values.insert((v.id(), None), TensorValue { place: Place::Input(k), ty: ty.clone() });
     }
     let mut origins = Origins::new(module);
     for b in func.bindings() {
@@ -126,8 +115,8 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<Plan> {
                 .help("bring the module into the form of `legalize` first, which inserts a copy")
                 .at(func.span)
         };
-        match value.storage {
-            Storage::Computed(c) if p.computed[c].output.is_none() => {
+        match value.place {
+            Place::Value(c) if p.computed[c].output.is_none() => {
                 p.computed[c].output = Some(k);
             }
             _ => return Err(shared()),
@@ -155,7 +144,7 @@ impl Planner<'_> {
             }),
             GraphExpr::Const(t) => {
                 let ty = TensorType::fixed(t.shape(), t.dtype());
-                Ok(TensorValue { storage: Storage::Constant(self.constant(t)), ty })
+                Ok(TensorValue { place: Place::Constant(self.constant(t)), ty })
             }
             _ => Err(Error::internal("an argument is neither a variable nor a constant")),
         }
@@ -198,23 +187,18 @@ impl Planner<'_> {
                 Ok(())
             }
             GraphExpr::CallTir { func, args, outs, scalars } => {
-                if let Some(s) = scalars.first() {
-                    return Err(Error::unsupported(format!(
-                        "the call of `{func}` has the scalar argument `{s}`: all sizes must be constants"
-                    )));
-                }
                 let args: Vec<TensorValue> =
                     args.iter().map(|a| self.value(a)).collect::<Result<_>>()?;
                 if origins.is_view(&b.value)
                     && let ([arg], [out]) = (&args[..], &outs[..])
-                    && bytes(&arg.ty, || format!("`{name}`"))?
-                        == bytes(out, || format!("`{name}`"))?
+                    && type_cells(&arg.ty, || format!("`{name}`"))?
+                        == type_cells(out, || format!("`{name}`"))?
                 {
-                    let value = TensorValue { storage: arg.storage, ty: out.clone() };
+                    let value = TensorValue { place: arg.place, ty: out.clone() };
                     self.values.insert((b.var.id(), None), value);
                     return Ok(());
                 }
-                self.call(&b.var, func, &args, outs)
+                self.call(&b.var, func, &args, outs, scalars)
             }
             GraphExpr::Call { op, .. } => Err(Error::unsupported(format!(
                 "`{op}` has no tensor function: only call_tir and calls of graph functions can run"
@@ -231,124 +215,132 @@ impl Planner<'_> {
         name: &Arc<str>,
         args: &[TensorValue],
         outs: &[TensorType],
+        scalars: &[Expr],
     ) -> Result<()> {
         let func = self.module.tensor(name)?.clone();
         let step = self.steps.len();
-        let scratch = func.scratch_count();
-        if args.len() + outs.len() + scratch != func.params.len() {
+        let (given, scratch) = func.split_params();
+        let taken = given.iter().filter(|p| p.buffer().is_some()).count();
+        if args.len() + outs.len() != taken || scalars.len() != given.len() - taken {
             return Err(Error::malformed(format!(
-                "`{name}` takes {} tensors and is given {}",
-                func.params.len() - scratch,
-                args.len() + outs.len()
+                "`{name}` takes {taken} tensors and {} numbers, and is given {} and {}",
+                given.len() - taken,
+                args.len() + outs.len(),
+                scalars.len()
             )));
         }
-        let params = buffers(name, &func)?;
-        let types = args.iter().map(|a| &a.ty).chain(outs);
-        for (buffer, ty) in params.iter().zip(types) {
-            let given = bytes(ty, || format!("an argument of `{name}`"))?;
-            if ty.dtype != buffer.dtype() || given != buffer_bytes(buffer)? {
+        let types: Vec<&TensorType> = args.iter().map(|a| &a.ty).chain(outs).collect();
+        let sizes = CallSizes::of(name, &func, &types, scalars)?;
+        for (buffer, ty) in given.iter().filter_map(Param::buffer).zip(&types) {
+            let given = type_cells(ty, || format!("an argument of `{name}`"))?;
+            if ty.dtype != buffer.dtype() || given != sizes.cells(buffer)? {
                 return Err(Error::malformed(format!(
                     "the parameter `{}` of `{name}` takes another type than it is given",
                     buffer.name
                 )));
             }
         }
-        let mut places: Vec<Storage> = args.iter().map(|a| a.storage).collect();
-        for place in &places {
-            if let Storage::Computed(c) = place {
-                let block = &mut self.computed[*c].block;
-                block.last = block.last.max(step);
+        for arg in args {
+            if let Place::Value(c) = arg.place {
+                let value = &mut self.computed[c].value;
+                value.last = value.last.max(step);
             }
         }
-        for (k, buffer) in params[args.len()..].iter().enumerate() {
-            let block = Block { bytes: buffer_bytes(buffer)?, first: step, last: step };
-            let storage = Storage::Computed(self.computed.len());
-            self.computed.push(Computed { block, output: None });
-            places.push(storage);
-            if let Some(ty) = outs.get(k) {
-                let item = (outs.len() > 1 || matches!(var.ty(), GraphType::Tuple(_))).then_some(k);
-                self.values.insert((var.id(), item), TensorValue { storage, ty: ty.clone() });
-            }
+        let computed = |this: &mut Self, buffer: &Buffer| {
+            let (cells, dtype) = (sizes.cells(buffer)?, buffer.dtype());
+            let value = Value { cells, dtype, first: step, last: step };
+            this.computed.push(Computed { value, output: None });
+            Ok::<_, Error>(Place::Value(this.computed.len() - 1))
+        };
+        let mut places = Vec::with_capacity(func.params.len());
+        let mut tensors = 0;
+        for param in given {
+            places.push(match param {
+                Param::Scalar(v) => Place::Size(sizes.value(v)?),
+                Param::Buffer { buffer, .. } => {
+                    tensors += 1;
+                    match (args.get(tensors - 1), tensors.checked_sub(args.len() + 1)) {
+                        (Some(arg), _) => arg.place,
+                        (None, k) => {
+                            let k = k.unwrap_or(0);
+                            let place = computed(self, buffer)?;
+                            let tuple = matches!(var.ty(), GraphType::Tuple(_));
+                            let item = (outs.len() > 1 || tuple).then_some(k);
+                            let value = TensorValue { place, ty: outs[k].clone() };
+                            self.values.insert((var.id(), item), value);
+                            place
+                        }
+                    }
+                }
+            });
         }
-        self.steps.push((name.clone(), places));
+        for buffer in scratch.iter().filter_map(Param::buffer) {
+            places.push(computed(self, buffer)?);
+        }
+        let shapes = func.shape_vars();
+        let shapes = shapes.iter().map(|v| Ok(Place::Size(sizes.value(v)?)));
+        places.extend(shapes.collect::<Result<Vec<_>>>()?);
+        self.steps.push(OpenStep { func: name.clone(), args: places });
         Ok(())
     }
 
-    fn finish(self, inputs: Vec<Port>, outputs: Vec<Port>) -> Result<Plan> {
-        let inside: Vec<usize> =
-            (0..self.computed.len()).filter(|c| self.computed[*c].output.is_none()).collect();
-        let blocks: Vec<Block> = inside.iter().map(|c| self.computed[*c].block).collect();
-        let (offsets, arena_bytes) = place(&blocks)
-            .ok_or_else(|| Error::input("the intermediate results do not fit in memory"))?;
-        let offsets: HashMap<usize, usize> = inside.into_iter().zip(offsets).collect();
-        let slot = |place: &Storage| match *place {
-            Storage::Input(k) => Slot::Input(k),
-            Storage::Constant(k) => Slot::Constant(k),
-            Storage::Computed(c) => match self.computed[c].output {
-                Some(k) => Slot::Output(k),
-                None => Slot::Arena(offsets.get(&c).copied().unwrap_or(0)),
-            },
-        };
-        let steps = self.steps.iter().map(|(func, places)| Step {
-            func: func.clone(),
-            args: places.iter().map(slot).collect(),
-        });
-        let steps = steps.collect();
-        Ok(Plan { inputs, outputs, constants: self.constants, steps, arena_bytes })
+    fn finish(self, inputs: Vec<OpenPort>, outputs: Vec<OpenPort>) -> Result<OpenPlan> {
+        // Results have places of their own.
+        let mut values = Vec::new();
+        let places: Vec<Place> = self
+            .computed
+            .iter()
+            .map(|c| match c.output {
+                Some(k) => Place::Output(k),
+                None => {
+                    values.push(c.value);
+                    Place::Value(values.len() - 1)
+                }
+            })
+            .collect();
+        let mut steps = self.steps;
+        for place in steps.iter_mut().flat_map(|step| &mut step.args) {
+            if let Place::Value(c) = *place {
+                *place = places[c];
+            }
+        }
+        Ok(OpenPlan { inputs, outputs, constants: self.constants, steps, values })
     }
 }
 
-/// The buffers of a function whose parameters are all tensors.
-fn buffers(name: &str, func: &TensorFunc) -> Result<Vec<Buffer>> {
-    let buffer = |p: &Param| match p {
-        Param::Buffer { buffer, .. } => Ok(buffer.clone()),
-        Param::Scalar(v) => Err(Error::unsupported(format!(
+/// One call of a tensor function. Its open sizes are those of its inputs.
+fn plan_tensor(name: &str, func: &TensorFunc) -> Result<OpenPlan> {
+    if let Some(v) = func.params.iter().find_map(|p| match p {
+        Param::Scalar(v) => Some(v),
+        Param::Buffer { .. } => None,
+    }) {
+        return Err(Error::unsupported(format!(
             "`{name}` has the scalar parameter `{}`: only tensors can be planned",
             v.name()
         ))
-        .at(func.span)),
-    };
-    func.params.iter().map(buffer).collect()
-}
-
-/// The type of a parameter; strides and offsets need memory that a plan does not know of.
-fn buffer_type(b: &Buffer) -> Result<TensorType> {
-    if !b.strides.is_empty() || b.elem_offset.as_ref().is_some_and(|o| o.as_int() != Some(0)) {
-        return Err(Error::unsupported(format!(
-            "the parameter `{}` has strides or an offset: only compact tensors can be planned",
-            b.name
-        )));
+        .at(func.span));
     }
-    Ok(TensorType { shape: b.shape.clone(), dtype: b.dtype() })
-}
-
-fn buffer_bytes(b: &Buffer) -> Result<usize> {
-    bytes(&buffer_type(b)?, || format!("the parameter `{}`", b.name))
-}
-
-/// One call of a tensor function.
-fn plan_tensor(name: &str, func: &TensorFunc) -> Result<Plan> {
-    let all = buffers(name, func)?;
+    let all: Vec<Buffer> = func.buffers().cloned().collect();
     let (tensors, scratch) = all.split_at(all.len() - func.scratch_count());
     let touched = Touched::of(func, tensors);
-    let mut plan = Plan::default();
+    let mut plan = OpenPlan::default();
     let mut args = Vec::new();
     for (k, buffer) in tensors.iter().enumerate() {
         let port = port(&buffer.name, &buffer_type(buffer)?).map_err(|e| e.at(func.span))?;
         match (touched.written[k], touched.read_first[k]) {
             (false, _) => {
-                args.push(Slot::Input(plan.inputs.len()));
+                args.push(Place::Input(plan.inputs.len()));
                 plan.inputs.push(port);
             }
             (true, None) if let Some(span) = reads_unwritten(func, buffer) => {
                 return Err(reads_first(name, buffer).at(span));
             }
             (true, None) => {
-                args.push(Slot::Output(plan.outputs.len()));
+                args.push(Place::Output(plan.outputs.len()));
                 plan.outputs.push(port);
             }
             (true, Some(_)) if is_written_first(func, buffer) => {
-                args.push(Slot::Output(plan.outputs.len()));
+                args.push(Place::Output(plan.outputs.len()));
                 plan.outputs.push(port);
             }
             (true, Some(span)) => {
@@ -356,15 +348,14 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<Plan> {
             }
         }
     }
-    let blocks = scratch
-        .iter()
-        .map(|b| Ok(Block { bytes: buffer_bytes(b)?, first: 0, last: 0 }))
-        .collect::<Result<Vec<_>>>()?;
-    let (offsets, arena_bytes) =
-        place(&blocks).ok_or_else(|| Error::input("the scratch memory does not fit in memory"))?;
-    args.extend(offsets.into_iter().map(Slot::Arena));
-    plan.steps.push(Step { func: name.into(), args });
-    plan.arena_bytes = arena_bytes;
+    for buffer in scratch {
+        let ty = buffer_type(buffer)?;
+        let cells = type_cells(&ty, || format!("the parameter `{}`", buffer.name))?;
+        args.push(Place::Value(plan.values.len()));
+        plan.values.push(Value { cells, dtype: buffer.dtype(), first: 0, last: 0 });
+    }
+    args.extend(func.shape_vars().iter().map(|v| Place::Size(Dim::open(v))));
+    plan.steps.push(OpenStep { func: name.into(), args });
     Ok(plan)
 }
 

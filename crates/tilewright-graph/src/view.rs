@@ -3,21 +3,21 @@
 //! Such a function needs no code. The memory planner gives its result the memory of its input.
 
 use tilewright_analysis::index::simplify;
-use tilewright_analysis::stages;
-use tilewright_ir::{Expr, ExprKind, TensorFunc};
+use tilewright_analysis::open_stages;
+use tilewright_ir::{DType, Dim, Expr, ExprKind, TensorFunc, dim};
 
 /// Whether a function of one input and one result copies the input, element by element in
 /// row-major order. Decided by the position of the loaded and the stored element in memory: their
 /// difference must simplify to zero. `false` where that is not so or not proven.
 pub fn relabels(func: &TensorFunc) -> bool {
-    let Some(found) = stages(func) else { return false };
+    let Some(found) = open_stages(func) else { return false };
     let buffers: Vec<_> = func.buffers().collect();
     let ([stage], [input, output]) = (&found[..], &buffers[..]) else { return false };
     let ExprKind::Load(from, at) = stage.value.kind() else { return false };
     let compact = |b: &tilewright_ir::Buffer| {
         b.strides.is_empty() && b.elem_offset.is_none() && b.axis_separators.is_empty()
     };
-    if func.params.len() != 2
+    if buffers.len() != 2
         || stage.is_reduction()
         || from != *input
         || stage.buffer != **output
@@ -28,14 +28,17 @@ pub fn relabels(func: &TensorFunc) -> bool {
     {
         return false;
     }
-    let (Some(from), Some(to)) = (input.const_shape(), output.const_shape()) else { return false };
-    let cells = |shape: &[i64]| shape.iter().try_fold(1i64, |n, d| n.checked_mul(*d));
-    if cells(&from) != cells(&to) || cells(&to).is_none_or(|n| i32::try_from(n).is_err()) {
+    let shapes = (dim::of_shape(&input.shape), dim::of_shape(&output.shape));
+    let (Some(from), Some(to)) = shapes else { return false };
+    let cells = dim::product(to.iter().copied());
+    let fits = cells.known().is_none_or(|n| i32::try_from(n).is_ok());
+    if dim::product(from.iter().copied()) != cells || !fits {
         return false;
     }
-    let flat = |at: &[Expr], shape: &[i64]| {
-        at.iter().zip(shape).fold(Expr::i32(0), |sum, (i, extent)| sum * *extent + i)
+    let flat = |at: &[Expr], shape: &[Dim]| {
+        at.iter().zip(shape).fold(Expr::i32(0), |sum, (i, d)| sum * d.typed(DType::I32) + i)
     };
-    let difference = flat(at, &from) - flat(&stage.indices, &to);
-    simplify(&difference, &stage.ranges()).as_int() == Some(0)
+    let difference = simplify(&(flat(at, &from) - flat(&stage.indices, &to)), &stage.ranges());
+    // Products of open sizes and loop variables cancel as polynomials do.
+    Dim::of(&difference).is_some_and(|d| d == 0)
 }

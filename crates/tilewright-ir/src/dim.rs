@@ -279,7 +279,12 @@ impl Dim {
 
     /// The size as an `int64` expression of its own variables, for use in a graph.
     pub fn wide(self) -> Expr {
-        self.build(&|v| v.expr().cast(DType::I64), DType::I64)
+        self.typed(DType::I64)
+    }
+
+    /// The size as an expression of a type of integers, of its own variables.
+    pub fn typed(self, dtype: DType) -> Expr {
+        self.build(&|v| v.expr().cast(dtype), dtype)
     }
 
     fn build(self, var: &dyn Fn(&Var) -> Expr, dtype: DType) -> Expr {
@@ -320,6 +325,42 @@ impl Dim {
             Some(n) => Dim::from(usize::try_from(n).ok()?),
             None => form_of(e)?.dim(),
         })
+    }
+
+    /// The size with others in the place of open ones; those that `of` does not know stay.
+    pub fn substitute(self, of: &dyn Fn(&Var) -> Option<Dim>) -> Dim {
+        let form = match self.0 {
+            Repr::Known(_) => return self,
+            Repr::Open(_) => self.form(),
+        };
+        let at = |d: &Dim| d.substitute(of);
+        let mut sum = Form::default();
+        for (atoms, c) in &form.0 {
+            let product = atoms.iter().fold(Form::number(*c), |product, atom| {
+                let value = match atom {
+                    Atom::Var(v) => of(v).unwrap_or_else(|| Dim::open(v)),
+                    Atom::Div(a, b) => at(a).floordiv(at(b)),
+                    Atom::Mod(a, b) => at(a).modulo(at(b)),
+                    Atom::Max(a, b) => at(a).max(at(b)),
+                    Atom::Min(a, b) => at(a).min(at(b)),
+                };
+                product.times(&value.form())
+            });
+            sum = sum.plus(&product, 1);
+        }
+        sum.dim()
+    }
+
+    /// A number for decisions about speed, and nothing else: the size where all open ones are 240,
+    /// which many small numbers divide.
+    pub fn estimate(self) -> i64 {
+        self.value(&|_| Some(240)).map_or(i64::MAX, |n| n as i64)
+    }
+
+    /// The size, inside of a tensor function, that a size of a graph is: its open ones are the
+    /// variables that [`narrow`] gives.
+    pub fn inside(self) -> Dim {
+        self.substitute(&|v| Some(Dim::open(&narrow(v))))
     }
 
     /// The size for values of the open ones; `None` where one is missing, or the size is negative
@@ -428,6 +469,11 @@ pub fn known(shape: &[Dim]) -> Option<Vec<usize>> {
 /// `Unsupported` where one is open; `what` needs it.
 pub fn fixed(shape: &[Dim], what: &str) -> Result<Vec<usize>> {
     shape.iter().map(|d| d.fixed(what)).collect()
+}
+
+/// The sizes that the extents of a buffer or tensor stand for.
+pub fn of_shape(extents: &[Expr]) -> Option<Vec<Dim>> {
+    extents.iter().map(Dim::of).collect()
 }
 
 /// A shape of numbers.

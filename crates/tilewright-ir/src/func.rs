@@ -88,6 +88,21 @@ impl TensorFunc {
         self.params.iter().filter_map(Param::buffer)
     }
 
+    /// The variables that the shapes of the arguments give values to, each once, in order. Compiled
+    /// functions take them as numbers behind their parameters.
+    pub fn shape_vars(&self) -> Vec<Var> {
+        let mut found: Vec<Var> = Vec::new();
+        let is_scalar =
+            |v: &Var| self.params.iter().any(|p| matches!(p, Param::Scalar(s) if s == v));
+        for extent in self.buffers().flat_map(|b| &b.shape) {
+            extent.for_each(|e| {
+                found.extend(e.as_var().filter(|v| !found.contains(v) && !is_scalar(v)).cloned());
+                true
+            });
+        }
+        found
+    }
+
     /// The root block, where the body is one.
     pub fn root(&self) -> Option<&Block> {
         match self.body.kind() {

@@ -1,13 +1,19 @@
 //! What a graph function becomes once memory is assigned: kernel calls over fixed places.
 //!
-//! The planner makes it, code generation turns it into the entry point of a compiled module, and
-//! the runtime allocates what it says. All sizes are constants by then.
+//! The planner makes an [`OpenPlan`], in which sizes may be open; for numbers it becomes a [`Plan`].
+//! Code generation turns that into the entry point of a compiled module, and the runtime allocates
+//! what it says.
+
+pub mod arena;
+mod open;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::dtype::DType;
 use crate::tensor::Tensor;
+
+pub use open::{OpenPlan, OpenPort, OpenStep, Place, Value};
 
 /// An input or output of a compiled module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +37,8 @@ pub enum Slot {
     Constant(usize),
     /// In the arena, from this byte on (a multiple of 64).
     Arena(usize),
+    /// No memory: a size that the kernel takes as a number.
+    Number(i64),
 }
 
 /// One call of a kernel.
@@ -38,7 +46,8 @@ pub enum Slot {
 pub struct Step {
     /// Name of the tensor function.
     pub func: Arc<str>,
-    /// One slot a tensor parameter, in order, scratch parameters included.
+    /// One slot a parameter, in order, scratch parameters included; then one for each open size that
+    /// shapes of parameters say ([`TensorFunc::shape_vars`](crate::TensorFunc::shape_vars)).
     pub args: Vec<Slot>,
 }
 
@@ -60,8 +69,11 @@ pub struct Plan {
 impl Plan {
     /// The functions that it calls, each once, in the order of their first calls.
     pub fn functions(&self) -> Vec<Arc<str>> {
-        let mut seen = HashSet::new();
-        let names = self.steps.iter().map(|step| step.func.clone());
-        names.filter(|name| seen.insert(name.clone())).collect()
+        each_once(self.steps.iter().map(|step| &step.func))
     }
+}
+
+fn each_once<'a>(names: impl Iterator<Item = &'a Arc<str>>) -> Vec<Arc<str>> {
+    let mut seen = HashSet::new();
+    names.filter(|name| seen.insert(*name)).cloned().collect()
 }

@@ -1,17 +1,18 @@
 //! A compiled plan: code, constants and memory, ready to run.
 //!
-//! Everything that running needs is made once: the arena, the constants at their addresses, the
-//! argument lists of all kernel calls with the places of inputs and outputs left open, the threads.
-//! A run fills in those places and calls one kernel after the other. It allocates nothing, unless
-//! more runs go on at the same time than ever before: each takes an arena of its own, from those
-//! that earlier ones left behind. There are at most [`Executable::max_runs`] of them.
+//! Everything that running needs is made once for each set of sizes: the places of all values in an
+//! arena, the argument lists of all kernel calls with the places of inputs and outputs left open. A
+//! run fills in those places and calls one kernel after the other. It allocates nothing but outputs,
+//! unless its sizes are new, or more runs go on at the same time than ever before: each takes an
+//! arena of its own, from those that earlier ones left behind. There are at most
+//! [`Executable::max_runs`] of them.
 
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
-use tilewright_ir::{DType, Error, Plan, Port, Result, Slot, Tensor};
+use tilewright_ir::{DType, Error, OpenPlan, OpenPort, Plan, Port, Result, Slot, Tensor};
 use tilewright_target::Code;
 
 use crate::pool::{Pool, cores};
@@ -19,28 +20,37 @@ use crate::pool::{Pool, cores};
 /// Most arenas of one executable, however many cores there are.
 const MAX_ARENAS: usize = 64;
 
+/// For so many sets of sizes, the latest ones, plans are kept.
+const MAX_PLANS: usize = 16;
+
 /// A compiled module that can be run, from any thread. Runs of several threads go on at the same
 /// time, up to [`Executable::max_runs`]; those after them wait for one to end.
 pub struct Executable {
-    plan: Plan,
-    calls: Vec<Call>,
-    /// The places of inputs and outputs in the argument lists.
-    open: Vec<(usize, Slot)>,
+    plan: OpenPlan,
+    /// The number of each step's function in the code.
+    kernels: Vec<usize>,
+    /// Plans for sizes, the latest last. Where no size is open there is one.
+    fixed: Mutex<Vec<Arc<Fixed>>>,
     arenas: Arenas,
     pool: Arc<Pool>,
     code: Arc<dyn Code>,
 }
 
-/// One kernel call.
-struct Call {
-    /// The number of the function in the code.
-    kernel: usize,
-    /// Where its arguments lie in [`Memory::args`].
-    args: Range<usize>,
+/// The plan for some sizes.
+struct Fixed {
+    /// The values of the open sizes.
+    sizes: Vec<usize>,
+    plan: Plan,
+    /// Where the arguments of each step lie in [`Memory::args`].
+    calls: Vec<Range<usize>>,
+    /// The places of inputs and outputs in the argument lists.
+    open: Vec<(usize, Slot)>,
 }
 
 /// What a run writes to, apart from the outputs.
 struct Memory {
+    /// The plan that the arguments are those of.
+    of: Arc<Fixed>,
     arena: Tensor,
     /// The argument lists of all calls.
     args: Vec<u64>,
@@ -91,69 +101,85 @@ impl Executable {
     /// The plan is one for the functions that the code was made from: each of them takes as many
     /// arguments as its steps have slots, of the sizes that the plan gives them, and writes only
     /// where no other argument of its step lies.
-    pub unsafe fn new(plan: Plan, code: Arc<dyn Code>, pool: Arc<Pool>) -> Result<Executable> {
-        let mut executable = Executable {
-            calls: Vec::with_capacity(plan.steps.len()),
-            open: Vec::new(),
-            arenas: Arenas::default(),
+    pub unsafe fn new(plan: OpenPlan, code: Arc<dyn Code>, pool: Arc<Pool>) -> Result<Executable> {
+        let kernel = |name: &Arc<str>| {
+            code.find(name).ok_or_else(|| broken(format!("no kernel for the function `{name}`")))
+        };
+        let kernels = plan.steps.iter().map(|step| kernel(&step.func)).collect::<Result<_>>()?;
+        plan.check()?;
+        let executable = Executable {
             plan,
+            kernels,
+            fixed: Mutex::default(),
+            arenas: Arenas::default(),
             pool,
             code,
         };
-        let broken = |what: String| Error::internal(format!("the memory plan is wrong: {what}"));
-        let Executable { plan, calls, open, code, .. } = &mut executable;
-        let mut count = 0;
-        for step in &plan.steps {
-            let kernel = code
-                .find(&step.func)
-                .ok_or_else(|| broken(format!("no kernel for the function `{}`", step.func)))?;
-            calls.push(Call { kernel, args: count..count + step.args.len() });
-            for slot in &step.args {
-                match *slot {
-                    Slot::Arena(at) if at <= plan.arena_bytes => {}
-                    Slot::Constant(i) if i < plan.constants.len() => {}
-                    Slot::Input(i) if i < plan.inputs.len() => open.push((count, *slot)),
-                    Slot::Output(i) if i < plan.outputs.len() => open.push((count, *slot)),
-                    _ => return Err(broken(format!("`{}` uses {slot:?}", step.func))),
-                }
-                count += 1;
-            }
+        if executable.plan.is_fixed() {
+            // The first arena, so that what does not fit memory is known now.
+            let fixed = executable.fixed_for(&[])?;
+            drop(executable.lease(&fixed)?);
         }
-        // The first arena, so that what does not fit memory is known now.
-        drop(executable.lease()?);
         Ok(executable)
     }
 
-    /// An arena, and the argument lists with the addresses in it and of the constants.
-    fn memory(&self) -> Result<Memory> {
-        let mut arena = Tensor::zeros(DType::U8, &[self.plan.arena_bytes])
-            .map_err(|e| e.context("memory for intermediate results"))?;
-        // The arena never moves: tensors that do not share their bytes are written in place.
-        let start = arena.bytes_mut().as_mut_ptr();
-        let slots = self.plan.steps.iter().flat_map(|step| &step.args);
-        let address = |slot: &Slot| match *slot {
-            Slot::Arena(at) => start.wrapping_add(at).expose_provenance() as u64,
-            Slot::Constant(i) => self.plan.constants[i].bytes().as_ptr().expose_provenance() as u64,
-            Slot::Input(_) | Slot::Output(_) => 0,
-        };
-        let args = slots.map(address).collect();
-        Ok(Memory { arena, args })
+    /// The plan for the values of the open sizes: one that is kept, or a new one.
+    fn fixed_for(&self, sizes: &[usize]) -> Result<Arc<Fixed>> {
+        let lock = || self.fixed.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = |list: &[Arc<Fixed>]| list.iter().rposition(|f| f.sizes == sizes);
+        let mut list = lock();
+        if let Some(at) = kept(&list) {
+            // The latest comes last.
+            let fixed = list[at].clone();
+            if at + 1 != list.len() {
+                list.remove(at);
+                list.push(fixed.clone());
+            }
+            return Ok(fixed);
+        }
+        drop(list);
+        let fixed = Arc::new(Fixed::new(sizes, self.plan.at(sizes)?)?);
+        let mut list = lock();
+        if kept(&list).is_none() {
+            if list.len() == MAX_PLANS {
+                list.remove(0);
+            }
+            list.push(fixed.clone());
+        }
+        Ok(fixed)
+    }
+
+    /// The plan for the shapes of these inputs.
+    fn fixed_of(&self, inputs: &[Tensor]) -> Result<Arc<Fixed>> {
+        check("input", &self.plan.inputs, inputs)?;
+        let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
+        self.fixed_for(&self.plan.solve(&shapes)?)
     }
 
     /// The memory for a run: one that is free, a new one, or where there may be no more of them
     /// the next one that becomes free.
-    fn lease(&self) -> Result<Lease<'_>> {
+    fn lease(&self, fixed: &Arc<Fixed>) -> Result<Lease<'_>> {
         let mut state = self.arenas.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if let Some(memory) = state.list.pop() {
-                return Ok(Lease { arenas: &self.arenas, memory: Some(memory) });
-            }
-            if state.made < self.max_runs() {
+            let same = state.list.iter().rposition(|m| Arc::ptr_eq(&m.of, fixed));
+            let made = match same {
+                Some(at) => Some(state.list.swap_remove(at)),
+                None if state.made < self.max_runs() => None,
+                None => state.list.pop(),
+            };
+            let new = made.is_none() && state.made < self.max_runs();
+            if new {
                 state.made += 1;
+            }
+            if made.is_some() || new {
                 drop(state);
                 // If it fails, dropping the lease counts it out again.
                 let mut lease = Lease { arenas: &self.arenas, memory: None };
-                lease.memory = Some(self.memory()?);
+                lease.memory = Some(match made {
+                    Some(memory) if Arc::ptr_eq(&memory.of, fixed) => memory,
+                    Some(memory) => Memory::new(fixed, Some(memory.arena))?,
+                    None => Memory::new(fixed, None)?,
+                });
                 return Ok(lease);
             }
             state = self.arenas.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -166,17 +192,17 @@ impl Executable {
     }
 
     /// Inputs, in the order in which a run takes them.
-    pub fn inputs(&self) -> &[Port] {
+    pub fn inputs(&self) -> &[OpenPort] {
         &self.plan.inputs
     }
 
     /// Outputs, in the order in which a run gives them.
-    pub fn outputs(&self) -> &[Port] {
+    pub fn outputs(&self) -> &[OpenPort] {
         &self.plan.outputs
     }
 
     /// The plan that this runs.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &OpenPlan {
         &self.plan
     }
 
@@ -191,9 +217,9 @@ impl Executable {
     /// [`Error::Input`] if the number, an element type or a shape does not fit;
     /// [`Error::Execution`] if an assertion of a tensor function fails.
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-        self.check_inputs(inputs)?;
-        let mut outputs = self.empty_outputs()?;
-        self.run_into(inputs, &mut outputs)?;
+        let fixed = self.fixed_of(inputs)?;
+        let mut outputs = fixed.empty_outputs()?;
+        self.call_all(&fixed, inputs, &mut outputs, |_, call| call())?;
         Ok(outputs)
     }
 
@@ -222,12 +248,12 @@ impl Executable {
         Ok(self.plan.outputs.iter().map(|port| port.name.clone()).zip(outputs).collect())
     }
 
-    /// Tensors that fit the outputs, for [`Executable::run_into`].
+    /// Tensors that fit the outputs for these inputs, for [`Executable::run_into`].
     ///
     /// # Errors
-    /// [`Error::Input`] if there is no memory for them.
-    pub fn empty_outputs(&self) -> Result<Vec<Tensor>> {
-        self.plan.outputs.iter().map(|port| Tensor::zeros(port.dtype, &port.shape)).collect()
+    /// [`Error::Input`] if the inputs do not fit, or there is no memory for the outputs.
+    pub fn empty_outputs(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.fixed_of(inputs)?.empty_outputs()
     }
 
     /// Runs on the inputs and overwrites the outputs. Nothing is allocated, as long as the outputs
@@ -237,7 +263,7 @@ impl Executable {
     /// As [`Executable::run`], and [`Error::Input`] if an output does not fit. After an error the
     /// outputs hold anything.
     pub fn run_into(&self, inputs: &[Tensor], outputs: &mut [Tensor]) -> Result<()> {
-        self.call_all(inputs, outputs, |_, call| call())
+        self.call_all(&self.fixed_of(inputs)?, inputs, outputs, |_, call| call())
     }
 
     /// Like [`Executable::run_into`], and adds to `times` how long each step of the plan took.
@@ -250,7 +276,7 @@ impl Executable {
         outputs: &mut [Tensor],
         times: &mut [Duration],
     ) -> Result<()> {
-        self.call_all(inputs, outputs, |step, call| {
+        self.call_all(&self.fixed_of(inputs)?, inputs, outputs, |step, call| {
             let start = Instant::now();
             let done = call();
             if let Some(time) = times.get_mut(step) {
@@ -260,17 +286,20 @@ impl Executable {
         })
     }
 
-    /// Calls every kernel through `around`, which gets the number of the step.
+    /// Calls every kernel through `around`, which gets the number of the step. The plan is the one
+    /// for the inputs.
     fn call_all(
         &self,
+        fixed: &Arc<Fixed>,
         inputs: &[Tensor],
         outputs: &mut [Tensor],
         mut around: impl FnMut(usize, &dyn Fn() -> Result<()>) -> Result<()>,
     ) -> Result<()> {
-        self.check_inputs(inputs)?;
         check("output", &self.plan.outputs, outputs)?;
-        let mut lease = self.lease()?;
-        let Some(Memory { arena, args }) = &mut lease.memory else {
+        let ports = fixed.plan.outputs.iter().zip(&*outputs);
+        ports.into_iter().try_for_each(|(port, tensor)| check_shape("output", port, tensor))?;
+        let mut lease = self.lease(fixed)?;
+        let Some(Memory { arena, args, .. }) = &mut lease.memory else {
             return Err(Error::internal("a run without memory"));
         };
         if cfg!(debug_assertions) {
@@ -278,32 +307,82 @@ impl Executable {
             arena.bytes_mut().fill(0xff);
             outputs.iter_mut().for_each(|output| output.bytes_mut().fill(0xff));
         }
-        for (place, slot) in &self.open {
+        for (place, slot) in &fixed.open {
             // In range, as `new` and the checks above have seen.
             args[*place] = match *slot {
                 Slot::Input(i) => inputs[i].bytes().as_ptr().expose_provenance() as u64,
                 Slot::Output(i) => outputs[i].bytes_mut().as_mut_ptr().expose_provenance() as u64,
-                Slot::Constant(_) | Slot::Arena(_) => continue,
+                Slot::Constant(_) | Slot::Arena(_) | Slot::Number(_) => continue,
             };
         }
         let workers = self.pool.workers();
-        for (step, call) in self.calls.iter().enumerate() {
-            let args = &args[call.args.clone()];
+        for (step, (call, &kernel)) in fixed.calls.iter().zip(&self.kernels).enumerate() {
+            let args = &args[call.clone()];
             // SAFETY: by the contract of `new` the kernel takes these arguments. They point to the
             // constants, to the arena, which no other run has while this one holds the lease, and
             // to the inputs and outputs, whose sizes were checked.
-            around(step, &|| unsafe { self.code.call(call.kernel, args, &workers) })?;
+            around(step, &|| unsafe { self.code.call(kernel, args, &workers) })?;
         }
         Ok(())
     }
+}
 
-    fn check_inputs(&self, inputs: &[Tensor]) -> Result<()> {
-        check("input", &self.plan.inputs, inputs)
+impl Fixed {
+    /// Checks that the plan names what is there.
+    fn new(sizes: &[usize], plan: Plan) -> Result<Fixed> {
+        let (mut calls, mut open, mut count) = (Vec::with_capacity(plan.steps.len()), vec![], 0);
+        for step in &plan.steps {
+            calls.push(count..count + step.args.len());
+            for slot in &step.args {
+                match *slot {
+                    Slot::Arena(at) if at <= plan.arena_bytes => {}
+                    Slot::Constant(i) if i < plan.constants.len() => {}
+                    Slot::Input(i) if i < plan.inputs.len() => open.push((count, *slot)),
+                    Slot::Output(i) if i < plan.outputs.len() => open.push((count, *slot)),
+                    Slot::Number(_) => {}
+                    _ => return Err(broken(format!("`{}` uses {slot:?}", step.func))),
+                }
+                count += 1;
+            }
+        }
+        Ok(Fixed { sizes: sizes.to_vec(), plan, calls, open })
+    }
+
+    fn empty_outputs(&self) -> Result<Vec<Tensor>> {
+        self.plan.outputs.iter().map(|port| Tensor::zeros(port.dtype, &port.shape)).collect()
     }
 }
 
-/// Whether the tensors are what the ports want; `what` they are is for the message.
-fn check(what: &str, ports: &[Port], tensors: &[Tensor]) -> Result<()> {
+impl Memory {
+    /// An arena, one that was there if it is large enough, and the argument lists with the addresses
+    /// in it and of the constants.
+    fn new(fixed: &Arc<Fixed>, old: Option<Tensor>) -> Result<Memory> {
+        let plan = &fixed.plan;
+        let mut arena = match old.filter(|arena| arena.len() >= plan.arena_bytes) {
+            Some(arena) => arena,
+            None => Tensor::zeros(DType::U8, &[plan.arena_bytes])
+                .map_err(|e| e.context("memory for intermediate results"))?,
+        };
+        // The arena never moves: tensors that do not share their bytes are written in place.
+        let start = arena.bytes_mut().as_mut_ptr();
+        let slots = plan.steps.iter().flat_map(|step| &step.args);
+        let address = |slot: &Slot| match *slot {
+            Slot::Arena(at) => start.wrapping_add(at).expose_provenance() as u64,
+            Slot::Constant(i) => plan.constants[i].bytes().as_ptr().expose_provenance() as u64,
+            Slot::Number(n) => n as u64,
+            Slot::Input(_) | Slot::Output(_) => 0,
+        };
+        let args = slots.map(address).collect();
+        Ok(Memory { of: fixed.clone(), arena, args })
+    }
+}
+
+fn broken(what: String) -> Error {
+    Error::internal(format!("the memory plan is wrong: {what}"))
+}
+
+/// Whether there are as many tensors as ports, of their types; `what` they are is for the message.
+fn check(what: &str, ports: &[OpenPort], tensors: &[Tensor]) -> Result<()> {
     if ports.len() != tensors.len() {
         let names: Vec<_> = ports.iter().map(|port| format!("`{}`", port.name)).collect();
         let given = match tensors.len() {
@@ -314,29 +393,29 @@ fn check(what: &str, ports: &[Port], tensors: &[Tensor]) -> Result<()> {
         return Err(Error::input(format!("{given} given for {} {what}{plural}", ports.len()))
             .note(format!("the {what}s are: {}", names.join(", "))));
     }
-    ports.iter().zip(tensors).try_for_each(|(port, tensor)| check_port(what, port, tensor))
-}
-
-/// Whether a tensor has the type and shape of a port; `what` the port is is for the message.
-///
-/// # Errors
-/// [`Error::Input`] that names the port, what it wants and what it got.
-pub fn check_port(what: &str, port: &Port, tensor: &Tensor) -> Result<()> {
-    let Port { name, dtype, shape } = port;
-    if tensor.dtype() != *dtype {
-        return Err(Error::input(format!(
-            "{what} `{name}` has elements of type {dtype}, and was given {}",
-            tensor.dtype()
-        ))
-        .help(format!("convert the tensor to {dtype}")));
-    }
-    if tensor.shape() != shape {
-        return Err(Error::input(format!(
-            "{what} `{name}` has the shape {shape:?}, and was given {:?}",
-            tensor.shape()
-        )));
+    for (OpenPort { name, dtype, .. }, tensor) in ports.iter().zip(tensors) {
+        if tensor.dtype() != *dtype {
+            return Err(Error::input(format!(
+                "{what} `{name}` has elements of type {dtype}, and was given {}",
+                tensor.dtype()
+            ))
+            .help(format!("convert the tensor to {dtype}")));
+        }
     }
     Ok(())
+}
+
+/// Whether a tensor has the shape of a port; `what` the port is is for the message.
+fn check_shape(what: &str, port: &Port, tensor: &Tensor) -> Result<()> {
+    match tensor.shape() == port.shape {
+        true => Ok(()),
+        false => Err(Error::input(format!(
+            "{what} `{}` has the shape {:?}, and was given {:?}",
+            port.name,
+            port.shape,
+            tensor.shape()
+        ))),
+    }
 }
 
 #[cfg(test)]
@@ -344,7 +423,8 @@ mod tests {
     use super::*;
     use std::ffi::c_void;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use tilewright_ir::Step;
+    use tilewright_ir::plan::{OpenStep, Place, Value};
+    use tilewright_ir::{Dim, dim};
     use tilewright_target::abi::Workers;
 
     /// `double(x, out)`, eight elements, and `add(x, y, out)` with a parallel loop; `check(x, out)`
@@ -401,35 +481,40 @@ mod tests {
         }
     }
 
-    fn port(name: &str, shape: &[usize]) -> Port {
-        Port { name: name.into(), dtype: DType::F32, shape: shape.into() }
+    fn port(name: &str, shape: &[usize]) -> OpenPort {
+        OpenPort { name: name.into(), dtype: DType::F32, shape: dim::shape(shape) }
     }
 
-    fn step(func: &str, args: &[Slot]) -> Step {
-        Step { func: func.into(), args: args.into() }
+    fn step(func: &str, args: &[Place]) -> OpenStep {
+        OpenStep { func: func.into(), args: args.into() }
+    }
+
+    /// Eight floats that are needed from one step to another.
+    fn value(first: usize, last: usize) -> Value {
+        Value { cells: Dim::from(8), dtype: DType::F32, first, last }
     }
 
     fn floats(values: &[f32]) -> Tensor {
         Tensor::from_slice(&[values.len()], values).expect("a tensor")
     }
 
-    fn link(plan: Plan, threads: usize) -> Result<Executable> {
+    fn link(plan: OpenPlan, threads: usize) -> Result<Executable> {
         // SAFETY: the kernels take the arguments that the plans of the tests give them.
         unsafe { Executable::new(plan, Arc::new(Kernels), Pool::new(threads)?.into()) }
     }
 
     /// `out = 2 * x + [1, 1, ...]`, `same = 2 * x`.
-    fn example() -> Plan {
-        Plan {
+    fn example() -> OpenPlan {
+        OpenPlan {
             inputs: vec![port("x", &[8])],
             outputs: vec![port("out", &[8]), port("same", &[8])],
             constants: vec![floats(&[1.0; 8])],
             steps: vec![
-                step("double", &[Slot::Input(0), Slot::Arena(64)]),
-                step("add", &[Slot::Arena(64), Slot::Constant(0), Slot::Output(0)]),
-                step("double", &[Slot::Input(0), Slot::Output(1)]),
+                step("double", &[Place::Input(0), Place::Value(0)]),
+                step("add", &[Place::Value(0), Place::Constant(0), Place::Output(0)]),
+                step("double", &[Place::Input(0), Place::Output(1)]),
             ],
-            arena_bytes: 96,
+            values: vec![value(0, 1)],
         }
     }
 
@@ -455,7 +540,7 @@ mod tests {
     fn outputs_are_overwritten_in_place_and_the_clones_of_a_tensor_are_not() {
         let executable = link(example(), 1).expect("a plan that fits");
         let x = floats(&[3.0; 8]);
-        let mut outputs = executable.empty_outputs().expect("memory");
+        let mut outputs = executable.empty_outputs(std::slice::from_ref(&x)).expect("memory");
         let before = outputs[0].bytes().as_ptr();
         executable.run_into(std::slice::from_ref(&x), &mut outputs).expect("it runs");
         assert_eq!(outputs[0].bytes().as_ptr(), before);
@@ -497,19 +582,19 @@ mod tests {
     /// the kernel returns only when both are there.
     #[test]
     fn runs_go_on_at_the_same_time() {
-        let plan = Plan {
+        let plan = OpenPlan {
             inputs: vec![
-                Port { name: "at".into(), dtype: DType::I64, shape: vec![1] },
+                OpenPort { name: "at".into(), dtype: DType::I64, shape: dim::shape(&[1]) },
                 port("x", &[8]),
             ],
             outputs: vec![port("out", &[8])],
             steps: vec![
-                step("double", &[Slot::Input(1), Slot::Arena(0)]),
-                step("wait", &[Slot::Input(0)]),
-                step("double", &[Slot::Arena(0), Slot::Output(0)]),
+                step("double", &[Place::Input(1), Place::Value(0)]),
+                step("wait", &[Place::Input(0)]),
+                step("double", &[Place::Value(0), Place::Output(0)]),
             ],
-            arena_bytes: 64,
-            ..Plan::default()
+            values: vec![value(0, 2)],
+            ..OpenPlan::default()
         };
         let executable = link(plan, 1).expect("a plan that fits");
         let inside = AtomicUsize::new(0);
@@ -551,7 +636,7 @@ mod tests {
     #[test]
     fn a_profile_has_a_time_for_each_step() {
         let executable = link(example(), 1).expect("a plan that fits");
-        let mut outputs = executable.empty_outputs().expect("memory");
+        let mut outputs = executable.empty_outputs(&[floats(&[3.0; 8])]).expect("memory");
         let mut times = [Duration::ZERO; 3];
         for _ in 0..100 {
             let run = executable.run_profiled(&[floats(&[3.0; 8])], &mut outputs, &mut times);
@@ -586,11 +671,11 @@ mod tests {
 
     #[test]
     fn the_error_of_a_kernel_ends_the_run() {
-        let plan = Plan {
+        let plan = OpenPlan {
             inputs: vec![port("x", &[1])],
             outputs: vec![port("out", &[1])],
-            steps: vec![step("check", &[Slot::Input(0), Slot::Output(0)])],
-            ..Plan::default()
+            steps: vec![step("check", &[Place::Input(0), Place::Output(0)])],
+            ..OpenPlan::default()
         };
         let executable = link(plan, 1).expect("a plan that fits");
         assert!(executable.run(&[floats(&[1.0])]).is_ok());
@@ -602,11 +687,11 @@ mod tests {
     #[test]
     fn plans_that_are_wrong_are_errors() {
         for (func, slot, message) in [
-            ("double", Slot::Input(1), "`double` uses Input(1)"),
-            ("double", Slot::Output(2), "`double` uses Output(2)"),
-            ("double", Slot::Constant(1), "`double` uses Constant(1)"),
-            ("double", Slot::Arena(128), "`double` uses Arena(128)"),
-            ("other", Slot::Input(0), "no kernel for the function `other`"),
+            ("double", Place::Input(1), "`double` uses Input(1)"),
+            ("double", Place::Output(2), "`double` uses Output(2)"),
+            ("double", Place::Constant(1), "`double` uses Constant(1)"),
+            ("double", Place::Value(128), "`double` uses Value(128)"),
+            ("other", Place::Input(0), "no kernel for the function `other`"),
         ] {
             let mut plan = example();
             plan.steps.push(step(func, &[slot]));

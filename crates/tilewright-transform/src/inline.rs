@@ -20,12 +20,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tilewright_ir::visit::{Subst, fold_expr_children, free_vars, walk_expr};
 use tilewright_ir::{
-    BinOp, Buffer, CallTarget, Expr, ExprKind, Fold, Stmt, TensorFunc, Var, Visit,
+    BinOp, Buffer, CallTarget, Expr, ExprKind, Fold, Stmt, TensorFunc, Var, Visit, dim,
 };
 
 use crate::pass::{Pass, Run};
 use tilewright_analysis::index::{same_all, simplify_indices};
-use tilewright_analysis::stage::{Stage, stages};
+use tilewright_analysis::stage::{Stage, open_stages};
 
 /// `inline` by name.
 pub const PASS: Pass = Pass {
@@ -49,7 +49,7 @@ const MAX_NODES: usize = 1024;
 /// without repeating work, and drops stages whose results are not read. A function in another form
 /// comes back as it is.
 pub fn inline_spatial(func: &TensorFunc) -> TensorFunc {
-    let Some(found) = stages(func) else { return func.clone() };
+    let Some(found) = open_stages(func) else { return func.clone() };
     let (allocs, _) = func.root_parts();
     let mut pointers = HashSet::new();
     let distinct = func.buffers().chain(allocs).all(|b| pointers.insert(b.data.clone()));
@@ -177,7 +177,7 @@ impl<'a> Producer<'a> {
         if stage.is_reduction() || own || cost.opaque {
             return None;
         }
-        let cells = stage.buffer.const_shape()?.iter().map(|d| i128::from(*d)).product();
+        let cells = dim::product(dim::of_shape(&stage.buffer.shape)?).estimate().into();
         Some(Producer { stage, axes: stage.covers_buffer()?, cells, cost })
     }
 
@@ -298,7 +298,8 @@ impl<'a> Uses<'a> {
 
     /// Number of cells that the stage reads, where a cell counts once an iteration.
     fn reads(&self) -> i128 {
-        let points = self.stage.loops.iter().map(|l| i128::from(l.1)).product::<i128>();
+        let points = dim::product(self.stage.loops.iter().map(|l| l.1)).estimate();
+        let points = i128::from(points);
         points.saturating_mul(self.cells.len() as i128)
     }
 }

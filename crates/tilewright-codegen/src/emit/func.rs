@@ -197,29 +197,6 @@ pub fn assertions(func: &TensorFunc) -> Vec<Assertion> {
     list
 }
 
-/// The variables that the arguments' shapes give values to, in the order of their slots after the
-/// parameters' own.
-pub fn shape_vars(func: &TensorFunc) -> Vec<Var> {
-    let scalars: Vec<&Var> = func
-        .params
-        .iter()
-        .filter_map(|p| match p {
-            Param::Scalar(v) => Some(v),
-            Param::Buffer { .. } => None,
-        })
-        .collect();
-    let mut found: Vec<Var> = Vec::new();
-    for extent in func.buffers().flat_map(|b| &b.shape) {
-        extent.for_each(|e| {
-            if let Some(v) = e.as_var().filter(|v| !found.contains(v) && !scalars.contains(v)) {
-                found.push(v.clone());
-            }
-            true
-        });
-    }
-    found
-}
-
 /// Writes a tensor function: the exported function `symbol`, and what it calls.
 pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> Result<()> {
     if func.ret.is_some_and(|r| r != DType::VOID) {
@@ -239,7 +216,7 @@ pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> R
     let mut args = vec!["ptr %ctx".to_owned()];
     let aligned = matches!(func.attrs.get(ALIGNED), Some(Attr::Int(1) | Attr::Bool(true)));
 
-    let shapes = shape_vars(func);
+    let shapes = func.shape_vars();
     let scalar = |var: &Var, inner: &mut Func<'_>, outer: &mut Code<'_>, slot: usize| {
         let value = unpack(outer, slot, var.dtype())?;
         let name = Val::new(value.ty, format!("%p{slot}"));

@@ -9,7 +9,8 @@
 //! The tensor function `f` becomes `int32_t SYMBOL(const context *ctx, const uint64_t *args)`,
 //! where `SYMBOL` is [`symbol`]`(PREFIX, "f")`. `args` has one slot of eight bytes for each
 //! parameter in order: a pointer to the first element of a tensor, or a scalar (integers extended
-//! by their sign or by zeros, floats by their bits); then one for each of [`shape_vars`]. The
+//! by their sign or by zeros, floats by their bits); then one for each of
+//! [`TensorFunc::shape_vars`]. The
 //! result is 0, or 1 plus the position in [`assertions`] of the assertion that failed. The
 //! context begins with `void (*parallel_for)(const context *, void (*task)(const context *, void
 //! *closure, int64_t begin, int64_t end), void *closure, int64_t begin, int64_t end)`, which may
@@ -65,7 +66,7 @@ use code::Shared;
 use machine::Machine;
 
 pub(crate) use func::MAX_MESSAGES;
-pub use func::{ALIGNED, Assertion, MAX_VALUES, assertions, shape_vars};
+pub use func::{ALIGNED, Assertion, MAX_VALUES, assertions};
 pub(crate) use names::check_prefix;
 pub use names::{PREFIX, symbol};
 pub use stmt::MAX_STACK;

@@ -148,7 +148,7 @@ fn sizes_come_after_the_parameters_in_the_order_of_their_first_mention() {
     let body = parallel(&i, m.expr(), Stmt::serial(&j, width, store));
     let params = vec![Param::tensor(&a), Param::Scalar(s), Param::tensor(&b)];
     let f = TensorFunc::new(params, body);
-    assert_eq!(tilewright_codegen::emit::shape_vars(&f), [n, m]);
+    assert_eq!(f.shape_vars(), [n, m]);
     let native = compile(&f);
     let mut a = Tensor::from_slice(&[2, 3], &[1.0f64, 2.0, 3.0, 4.0, 5.0, 6.0]).expect("a tensor");
     let mut b = zeros(DType::F64, &[3, 5]);

@@ -8,11 +8,17 @@
 //! terms; a variable inside such a term has no coefficient.
 
 use tilewright_ir::linear::Linear;
-use tilewright_ir::{Buffer, DType, Expr, Var};
+use tilewright_ir::{Buffer, DType, Dim, Expr, Var, dim};
 
 /// `constant + sum(coefficient * variable) + sum(coefficient * opaque term)`.
 #[derive(Clone, Debug)]
 pub struct Affine(Linear);
+
+/// Whether an access of a buffer is better written with one index: all strides are constants. Else
+/// that it is in range could not be proved, which takes sets that are linear.
+pub fn is_flat(buffer: &Buffer) -> bool {
+    buffer.shape.iter().skip(1).all(|d| d.as_int().is_some())
+}
 
 impl Affine {
     /// The form of an integer expression; `None` where a number gets too large.
@@ -20,20 +26,35 @@ impl Affine {
         Linear::of(e).map(Affine)
     }
 
-    /// The flat offset of `indices` in a compact buffer of constant shape.
+    /// The flat offset of `indices` in a compact buffer. What moves by an open number of cells is
+    /// opaque.
     pub fn of_access(buffer: &Buffer, indices: &[Expr]) -> Option<Affine> {
         if !buffer.strides.is_empty() || buffer.elem_offset.is_some() {
             return None;
         }
-        let shape = buffer.const_shape()?;
-        let mut stride = 1i64;
+        let shape = dim::of_shape(&buffer.shape)?;
+        let mut stride = Dim::from(1);
         let mut sum = Linear::constant(0, DType::I32);
         for (index, extent) in indices.iter().zip(&shape).rev() {
-            sum = sum.plus(&Linear::of(index)?, stride.into())?;
-            stride = stride.checked_mul(*extent)?;
+            let index = Linear::of(index)?;
+            sum = match stride.known() {
+                Some(n) => sum.plus(&index, i128::try_from(n).ok()?)?,
+                None => {
+                    let by = stride.typed(DType::I32);
+                    let one =
+                        index.terms.iter().map(|(e, k)| (e.clone().cast(DType::I32) * &by, *k));
+                    let mut terms: Vec<(Expr, i128)> = one.collect();
+                    if index.constant != 0 {
+                        terms.push((by, index.constant));
+                    }
+                    let moved = Linear { terms, constant: 0, dtype: DType::I32 };
+                    sum.plus(&moved, 1)?
+                }
+            };
+            stride = stride * *extent;
         }
-        // The offset is computed in 32 bits.
-        i32::try_from(stride).ok().map(|_| Affine(sum))
+        // The offset is computed in 32 bits; no tensor of open size has more cells.
+        stride.known().is_none_or(|n| i32::try_from(n).is_ok()).then_some(Affine(sum))
     }
 
     /// The part that does not depend on variables.

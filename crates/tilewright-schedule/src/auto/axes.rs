@@ -7,17 +7,17 @@
 use std::collections::{HashMap, HashSet};
 
 use tilewright_ir::visit::{Visit, free_vars, walk_expr};
-use tilewright_ir::{Buffer, Expr, ExprKind, IterKind, Var};
+use tilewright_ir::{Buffer, DType, Dim, Expr, ExprKind, IterKind, Var};
 
-use crate::auto::affine::Affine;
+use crate::auto::affine::{Affine, is_flat};
 
 /// One or several iteration variables that act as one.
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// The fused variables with their extents, outermost first.
-    pub parts: Vec<(Var, i64)>,
+    pub parts: Vec<(Var, Dim)>,
     /// Product of the extents.
-    pub extent: i64,
+    pub extent: Dim,
     /// Spatial or reduction.
     pub kind: IterKind,
 }
@@ -36,15 +36,15 @@ impl Axis {
 
     /// The values of the fused variables, each of its type, where the axis has the value `at`.
     pub fn unfuse(&self, at: &Expr) -> Vec<(Var, Expr)> {
-        let mut inner = 1i64;
+        let mut inner = Dim::from(1);
         let mut values = Vec::new();
         for (k, (var, extent)) in self.parts.iter().enumerate().rev() {
-            let mut value = at.clone().floordiv(inner);
+            let mut value = at.clone().floordiv(inner.typed(DType::I32));
             if k > 0 {
-                value = value.floormod(*extent);
+                value = value.floormod(extent.typed(DType::I32));
             }
             values.push((var.clone(), value.cast(var.dtype())));
-            inner *= extent;
+            inner = inner * *extent;
         }
         values
     }
@@ -108,22 +108,25 @@ pub fn loose_vars(e: &Expr) -> HashSet<Var> {
 /// Groups iteration variables (outermost first, with extents and kinds) into axes. Variables of
 /// extent one vanish: their value is zero, see [`units`].
 pub fn fuse(
-    iters: &[(Var, i64, IterKind)],
+    iters: &[(Var, Dim, IterKind)],
     accesses: &[Access],
     loose: &HashSet<Var>,
 ) -> Vec<Axis> {
     let mut pinned = loose.clone();
     for access in accesses {
         match &access.offset {
-            Some(a) => pinned.extend(a.opaque().flat_map(|(e, _)| free_vars(e))),
-            None => pinned.extend(access.indices.iter().flat_map(free_vars)),
+            Some(a) if is_flat(&access.buffer) => {
+                pinned.extend(a.opaque().flat_map(|(e, _)| free_vars(e)))
+            }
+            _ => pinned.extend(access.indices.iter().flat_map(free_vars)),
         }
     }
-    let joins = |outer: &(Var, i64), inner: &(Var, i64)| {
+    let joins = |outer: &(Var, Dim), inner: &(Var, Dim)| {
+        let known = inner.1.known().and_then(|n| i64::try_from(n).ok());
         !pinned.contains(&outer.0)
             && !pinned.contains(&inner.0)
             && accesses.iter().filter_map(|a| a.offset.as_ref()).all(|a| {
-                let step = a.coefficient(&inner.0).and_then(|k| k.checked_mul(inner.1));
+                let step = a.coefficient(&inner.0).and_then(|k| k.checked_mul(known?));
                 step.is_some() && step == a.coefficient(&outer.0)
             })
     };
@@ -136,11 +139,11 @@ pub fn fuse(
         let joined = axes.last_mut().filter(|axis| {
             axis.kind == *kind
                 && axis.parts.last().is_some_and(|p| joins(p, &part))
-                && axis.extent.checked_mul(*extent).is_some_and(|n| i32::try_from(n).is_ok())
+                && (axis.extent * *extent).known().is_none_or(|n| i32::try_from(n).is_ok())
         });
         match joined {
             Some(axis) => {
-                axis.extent *= extent;
+                axis.extent = axis.extent * *extent;
                 axis.parts.push(part);
             }
             None => axes.push(Axis { parts: vec![part], extent: *extent, kind: *kind }),
@@ -150,14 +153,14 @@ pub fn fuse(
 }
 
 /// The variables of extent one, with their only value.
-pub fn units(iters: &[(Var, i64, IterKind)]) -> HashMap<Var, Expr> {
+pub fn units(iters: &[(Var, Dim, IterKind)]) -> HashMap<Var, Expr> {
     iters.iter().filter(|i| i.1 == 1).map(|i| (i.0.clone(), Expr::int(0, i.0.dtype()))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_ir::DType;
+    use tilewright_ir::dim;
 
     #[test]
     fn pixels_fuse_and_channels_stay() {
@@ -165,10 +168,9 @@ mod tests {
         let b = Buffer::with_extents("B", &[4, 5, 6], DType::F32);
         let bias = Buffer::with_extents("bias", &[4], DType::F32);
         let value = b.load([c.expr(), h.expr(), w.expr()]) + bias.load([c.expr()]);
-        let iters =
-            [(c, 4, IterKind::Spatial), (h, 5, IterKind::Spatial), (w, 6, IterKind::Spatial)];
+        let iters = [(c, 4), (h, 5), (w, 6)].map(|(v, n)| (v, Dim::from(n), IterKind::Spatial));
         let axes = fuse(&iters, &Access::loads(&value), &loose_vars(&value));
-        assert_eq!(axes.iter().map(|a| a.extent).collect::<Vec<_>>(), [4, 30]);
+        assert_eq!(axes.iter().map(|a| a.extent).collect::<Vec<_>>(), dim::shape(&[4, 30]));
         let at = axes[1].unfuse(&Expr::i32(17));
         assert_eq!(at.iter().map(|(_, e)| e.as_int()).collect::<Vec<_>>(), [Some(5), Some(2)]);
     }
@@ -179,7 +181,7 @@ mod tests {
         let b = Buffer::with_extents("B", &[5, 6], DType::F32);
         let inside = b.load([h.expr(), w.expr()]);
         let value = Expr::if_then_else(w.expr().less(3), inside.clone(), inside);
-        let iters = [(h, 5, IterKind::Spatial), (w, 6, IterKind::Spatial)];
+        let iters = [(h, 5), (w, 6)].map(|(v, n)| (v, Dim::from(n), IterKind::Spatial));
         assert_eq!(fuse(&iters, &Access::loads(&value), &loose_vars(&value)).len(), 2);
     }
 }

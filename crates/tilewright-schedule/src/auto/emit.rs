@@ -1,13 +1,15 @@
 //! Building loops: flat views, values at a point, parallel nests.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
+use tilewright_analysis::stage::Extent;
 use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{
-    Buffer, DType, Expr, ExprKind, Fold, ForKind, Range, Stmt, StmtKind, Var, extent,
+    Buffer, DType, Dim, Expr, ExprKind, Fold, ForKind, Range, Stmt, StmtKind, Var, dim, extent,
 };
 
-use crate::auto::affine::Affine;
+use crate::auto::affine::{Affine, is_flat};
 use crate::auto::axes::Axis;
 
 /// Loops with fewer iterations of work than this run on one thread: waking others costs more.
@@ -102,7 +104,7 @@ impl<'a> Point<'a> {
 
     /// A store of the stage at this point.
     pub fn store(&self, buffer: &Buffer, indices: &[Expr], value: Expr, views: &mut Views) -> Stmt {
-        match Affine::of_access(buffer, indices) {
+        match Affine::of_access(buffer, indices).filter(|_| is_flat(buffer)) {
             Some(offset) => {
                 let offset = self.offset(&offset, views, None);
                 Stmt::store(&views.flat(buffer), vec![offset], value)
@@ -133,7 +135,7 @@ impl Fold for At<'_, '_> {
                 if let Some((_, value)) = self.known.filter(|(known, _)| *known == b) {
                     return value.clone();
                 }
-                match Affine::of_access(b, indices) {
+                match Affine::of_access(b, indices).filter(|_| is_flat(b)) {
                     Some(a) => {
                         let offset = self.point.offset(&a, self.views, self.known);
                         self.views.flat(b).load([offset])
@@ -147,17 +149,23 @@ impl Fold for At<'_, '_> {
 }
 
 /// Whether the loops that are made here, whose variables are `int32`, can have so many iterations.
-pub fn fits(extent: i64) -> bool {
-    extent::holds(DType::I32, i128::from(extent))
+pub fn fits(extent: Dim) -> bool {
+    extent.known().is_none_or(|n| i32::try_from(n).is_ok())
 }
 
 /// A loop `for var in range(extent)`; none where the extent is one.
-pub fn for_each(kind: ForKind, name: &str, extent: i64, body: impl FnOnce(Expr) -> Stmt) -> Stmt {
+pub fn for_each(
+    kind: ForKind,
+    name: &str,
+    extent: impl Extent,
+    body: impl FnOnce(Expr) -> Stmt,
+) -> Stmt {
+    let extent = extent.dim();
     if extent == 1 {
         return body(Expr::i32(0));
     }
     let var = Var::index(name);
-    let range = Range::upto(Expr::int(extent, DType::I32));
+    let range = Range::upto(extent.typed(DType::I32));
     let body = body(var.expr());
     Stmt::for_loop(&var, range, kind, body)
 }
@@ -166,16 +174,21 @@ pub fn for_each(kind: ForKind, name: &str, extent: i64, body: impl FnOnce(Expr) 
 /// iterations in all) is worth it: as many loops are fused into the parallel one as it takes to
 /// have enough iterations to share, out of the first `fusible` ones.
 pub fn nest(
-    loops: &[(String, i64)],
+    loops: &[(String, Dim)],
     fusible: usize,
     work: i64,
     body: impl FnOnce(Vec<Expr>) -> Stmt,
 ) -> Stmt {
     let mut fused = 0;
-    let mut total = 1i64;
+    let mut total = Dim::from(1);
     if work >= PARALLEL_WORK {
-        while fused < loops.len().min(fusible) && total < PARALLEL_ITERATIONS {
-            let Some(more) = total.checked_mul(loops[fused].1).filter(|n| fits(*n)) else { break };
+        while fused < loops.len().min(fusible) && total.estimate() < PARALLEL_ITERATIONS {
+            let more = total * loops[fused].1;
+            // Quotients by open sizes are not linear: only the outermost may be open.
+            let linear = total == 1 || loops[fused].1.known().is_some();
+            if !fits(more) || !linear {
+                break;
+            }
             total = more;
             fused += 1;
         }
@@ -184,31 +197,36 @@ pub fn nest(
         return serial_nest(loops, Vec::new(), body);
     }
     let (outer, inner) = loops.split_at(fused);
-    let name = outer.iter().filter(|l| l.1 > 1).map(|l| &*l.0).collect::<Vec<_>>().join("_");
+    let name = outer.iter().filter(|l| l.1 != 1).map(|l| &*l.0).collect::<Vec<_>>().join("_");
     for_each(ForKind::Parallel, &name, total, |at| {
-        let mut left = total;
         let mut values = Vec::new();
+        let first = outer.iter().position(|l| l.1 != 1);
         for (k, (_, extent)) in outer.iter().enumerate() {
-            left /= extent;
-            let value = at.clone().floordiv(left);
-            let value = if k == 0 { value } else { value.floormod(*extent) };
-            values.push(value);
+            let left = dim::product(outer[k + 1..].iter().map(|l| l.1));
+            values.push(match Some(k).cmp(&first) {
+                Ordering::Less => Expr::i32(0),
+                _ if *extent == 1 => Expr::i32(0),
+                Ordering::Equal => at.clone().floordiv(left.typed(DType::I32)),
+                Ordering::Greater => {
+                    at.clone().floordiv(left.typed(DType::I32)).floormod(extent.typed(DType::I32))
+                }
+            });
         }
         serial_nest(inner, values, body)
     })
 }
 
 fn serial_nest(
-    loops: &[(String, i64)],
+    loops: &[(String, Dim)],
     mut values: Vec<Expr>,
     body: impl FnOnce(Vec<Expr>) -> Stmt,
 ) -> Stmt {
-    let vars: Vec<(Option<Var>, i64)> =
+    let vars: Vec<(Option<Var>, Dim)> =
         loops.iter().map(|(n, e)| ((*e != 1).then(|| Var::index(n.as_str())), *e)).collect();
     values.extend(vars.iter().map(|(v, _)| v.as_ref().map_or(Expr::i32(0), Var::expr)));
     let stmt = body(values);
     vars.into_iter().rev().fold(stmt, |stmt, (var, extent)| match var {
-        Some(var) => Stmt::serial(&var, Expr::int(extent, DType::I32), stmt),
+        Some(var) => Stmt::serial(&var, extent.typed(DType::I32), stmt),
         None => stmt,
     })
 }

@@ -67,7 +67,7 @@ pub fn auto(func: &TensorFunc, target: &Target) -> TensorFunc {
         _ => vec![body.clone()],
     };
     let stages: Vec<Option<Stage>> = list.iter().map(stage).collect();
-    let iters = stages.iter().flatten().flat_map(Stage::iters);
+    let iters = stages.iter().flatten().flat_map(Stage::dims);
     let counted = iters.map(|(_, extent, _)| extent).all(emit::fits);
     let flat = func.buffers().chain(allocs).all(|b| b.axis_separators.is_empty());
     if !counted || !flat || stages.iter().all(Option::is_none) {

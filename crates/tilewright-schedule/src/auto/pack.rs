@@ -14,9 +14,10 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use tilewright_ir::visit::{fold_expr_children, free_vars};
-use tilewright_ir::{Buffer, DType, Expr, ExprKind, Fold, ForKind, Stmt, Var};
+use tilewright_ir::{Buffer, DType, Dim, Expr, ExprKind, Fold, ForKind, Stmt, Var};
 
 use tilewright_analysis::index::{Ranges, simplify};
+use tilewright_analysis::stage::Extent;
 
 use crate::auto::affine::Affine;
 use crate::auto::axes::Axis;
@@ -115,8 +116,8 @@ impl Fold for Pack<'_> {
 fn fill(buffer: &Buffer, stride: i64, copy: &Buffer) -> Stmt {
     let shape = buffer.const_shape().unwrap_or_default();
     let Some((width, outer)) = shape.split_last() else { return Stmt::nop() };
-    let loops: Vec<(String, i64)> =
-        outer.iter().enumerate().map(|(k, d)| (format!("i{k}"), *d)).collect();
+    let loops: Vec<(String, Dim)> =
+        outer.iter().enumerate().map(|(k, d)| (format!("i{k}"), d.dim())).collect();
     nest(&loops, loops.len(), shape.iter().copied().fold(1, i64::saturating_mul), |at| {
         Stmt::seq((0..stride.min(*width)).map(|phase| {
             let count = (width - phase + stride - 1) / stride;

@@ -29,10 +29,11 @@
 use std::collections::HashMap;
 
 use tilewright_analysis::Stage;
+use tilewright_analysis::stage::Extent;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    Attr, BinOp, Buffer, DType, Expr, Fold, ForKind, IterKind, Range, Stmt, StmtKind, Var,
+    Attr, BinOp, Buffer, DType, Dim, Expr, Fold, ForKind, IterKind, Range, Stmt, StmtKind, Var,
 };
 
 use crate::auto::affine::Affine;
@@ -117,10 +118,10 @@ pub fn follows(stage: &Stage, next: &Stage) -> Option<HashMap<Var, Expr>> {
     }
     // Each variable of the reduction stands for exactly one of `next`, of the same extent.
     let mut taken: Vec<Var> = Vec::new();
-    for (v, extent, _) in next.iters() {
+    for (v, extent, _) in next.dims() {
         match map.get(v).and_then(Expr::as_var) {
             Some(axis) => {
-                let (_, of) = stage.spatial().find(|(s, _)| *s == axis)?;
+                let (_, of, _) = stage.dims().find(|(s, ..)| *s == axis)?;
                 if of != extent || taken.contains(axis) {
                     return None;
                 }
@@ -132,7 +133,8 @@ pub fn follows(stage: &Stage, next: &Stage) -> Option<HashMap<Var, Expr>> {
             None => return None,
         }
     }
-    let all = stage.spatial().all(|(v, extent)| extent == 1 || taken.contains(v));
+    let spatial = stage.dims().filter(|i| i.2 == IterKind::Spatial);
+    let all = spatial.into_iter().all(|(v, extent, _)| extent == 1 || taken.contains(v));
     (seen && all).then_some(map)
 }
 
@@ -156,8 +158,8 @@ impl Contraction {
                 }
             }
         };
-        let iters: Vec<(Var, i64, IterKind)> =
-            stage.iters().map(|(v, e, k)| (v.clone(), e, k)).collect();
+        let iters: Vec<(Var, Dim, IterKind)> =
+            stage.dims().map(|(v, e, k)| (v.clone(), e, k)).collect();
         // It runs where every reduction variable has its first value.
         let first = stage.iters().filter(|(_, _, kind)| *kind == IterKind::Reduce);
         let first: HashMap<Var, Expr> =
@@ -192,9 +194,14 @@ impl Contraction {
         (0..self.axes.len()).filter(|&k| self.axes[k].kind == IterKind::Reduce)
     }
 
-    /// Product of all extents.
+    /// Product of all extents, for decisions.
     fn work(&self) -> i64 {
-        self.axes.iter().map(|a| a.extent).fold(1, i64::saturating_mul)
+        (0..self.axes.len()).map(|k| self.len(k)).fold(1, i64::saturating_mul)
+    }
+
+    /// The extent of an axis, for decisions.
+    fn len(&self, axis: usize) -> i64 {
+        self.axes[axis].extent.estimate()
     }
 
     fn lanes(&self, target: &Target) -> i64 {
@@ -210,13 +217,13 @@ impl Contraction {
     /// The axis to vectorise: the one with the least estimated cost for each useful lane.
     fn vector_axis(&self, target: &Target) -> Option<usize> {
         let lanes = self.lanes(target);
-        let spatial = self.spatial().map(|k| self.axes[k].extent).fold(1, i64::saturating_mul);
-        let reduced = self.reduce().map(|k| self.axes[k].extent).fold(1, i64::saturating_mul);
+        let spatial = self.spatial().map(|k| self.len(k)).fold(1, i64::saturating_mul);
+        let reduced = self.reduce().map(|k| self.len(k)).fold(1, i64::saturating_mul);
         let store = Affine::of_access(&self.finish.buffer, &self.finish.indices);
         let loose = loose_vars(&self.value);
         let mut best: Option<(f64, usize)> = None;
         for k in 0..self.axes.len() {
-            let extent = self.axes[k].extent;
+            let extent = self.len(k);
             let lazy = self.axes[k].parts.iter().any(|(v, _)| loose.contains(v));
             if extent < lanes.min(4) || lazy {
                 continue;
@@ -263,7 +270,7 @@ impl Contraction {
         self.spatial()
             .filter(|&u| u != v && gain(u) > 0)
             .filter(|&u| self.axes[u].parts.iter().all(|(x, _)| !loose.contains(x)))
-            .max_by_key(|&u| (gain(u), self.axes[u].extent))
+            .max_by_key(|&u| (gain(u), self.len(u)))
     }
 
     /// Bytes that the loads which move along an axis touch while each axis goes so far.
@@ -292,14 +299,14 @@ impl Contraction {
     fn spatial_vector(&self, v: usize, target: &Target, views: &mut Views) -> Stmt {
         let lanes = self.lanes(target);
         let u = self.row_axis(v);
-        let vectors = (self.axes[v].extent as u64).div_ceil(lanes as u64) as i64;
+        let vectors = (self.len(v) as u64).div_ceil(lanes as u64) as i64;
         // Registers: accumulators, the vectors of one step, and one broadcast.
         let budget = target.vectors.registers as i64 * 3 / 4;
         // What the vectors of a tile are made of stays in the cache while tiles of rows go by.
         let fits = |n: &i64| {
             let read = self.footprint(v, |k| match self.axes[k].kind {
                 _ if k == v => n * lanes,
-                IterKind::Reduce => self.axes[k].extent,
+                IterKind::Reduce => self.len(k),
                 _ => 1,
             });
             read <= target.caches.l2 as i64
@@ -310,7 +317,7 @@ impl Contraction {
         };
         let per_row = balanced(vectors, most);
         let rows = match u {
-            Some(u) => balanced_rows(self.axes[u].extent, (budget / per_row).clamp(1, 14)),
+            Some(u) => balanced_rows(self.len(u), (budget / per_row).clamp(1, 14)),
             None => 1,
         };
         let v_tiles = Tiles::new(self.axes[v].extent, per_row * lanes);
@@ -343,9 +350,9 @@ impl Contraction {
                 let along_u = along(&near_u, Loop::UTile);
                 // Bytes that are read if the tiles of one are inside of those of the other.
                 let read = |outside: &Tiles, near: &[usize], inside: usize| {
-                    let extents = near.iter().map(|&k| self.axes[k].extent);
-                    let count = extents.fold(outside.count(), i64::saturating_mul);
-                    count.saturating_mul(self.footprint(inside, |k| self.axes[k].extent))
+                    let extents = near.iter().map(|&k| self.len(k));
+                    let count = extents.fold(outside.count().estimate(), i64::saturating_mul);
+                    count.saturating_mul(self.footprint(inside, |k| self.len(k)))
                 };
                 match read(&v_tiles, &near_v, u) <= read(u_tiles, &near_u, v) {
                     true => order.extend(along_v.into_iter().chain(along_u)),
@@ -354,14 +361,14 @@ impl Contraction {
             }
             _ => order.extend(along_v),
         }
-        let loops: Vec<(String, i64)> = order
+        let loops: Vec<(String, Dim)> = order
             .iter()
             .map(|l| match l {
                 Loop::Axis(k) => (self.axes[*k].name(), self.axes[*k].extent),
                 Loop::VTile => (format!("{}_tile", self.axes[v].name()), v_tiles.count()),
                 Loop::UTile => (
                     u.map_or(String::new(), |u| format!("{}_tile", self.axes[u].name())),
-                    u_tiles.as_ref().map_or(1, Tiles::count),
+                    u_tiles.as_ref().map_or(Dim::from(1), Tiles::count),
                 ),
             })
             .collect();
@@ -459,7 +466,7 @@ impl Contraction {
         let at = reduce.iter().zip(&vars).map(|(&k, v)| (k, v.expr())).collect();
         let body = body(at);
         reduce.iter().zip(&vars).rev().fold(body, |body, (&k, var)| {
-            let range = Range::upto(Expr::int(self.axes[k].extent, DType::I32));
+            let range = Range::upto(self.axes[k].extent.typed(DType::I32));
             let annotations = [("pragma_no_unroll".into(), Attr::Int(1))].into();
             Stmt::new(StmtKind::For {
                 var: var.clone(),
@@ -482,17 +489,18 @@ impl Contraction {
     fn reduce_vector(&self, v: usize, target: &Target, views: &mut Views) -> Stmt {
         let lanes = self.lanes(target);
         let extent = self.axes[v].extent;
+        let length = extent.estimate();
         // Several vectors, so that one addition need not wait for the one before.
-        let vectors = match extent / lanes {
+        let vectors = match length / lanes {
             0..2 => 1,
             2..4 => 2,
             _ => 4,
         };
         let width = vectors * lanes;
-        let (full, rest) = (extent / width, extent % width);
+        let (full, rest) = (extent.floordiv(width.dim()), extent.modulo(width.dim()));
         let spatial: Vec<usize> = self.spatial().collect();
         let inner: Vec<usize> = self.reduce().filter(|&k| k != v).collect();
-        let loops: Vec<(String, i64)> =
+        let loops: Vec<(String, Dim)> =
             spatial.iter().map(|&k| (self.axes[k].name(), self.axes[k].extent)).collect();
         nest(&loops, loops.len(), self.work(), |at| {
             let fixed: Vec<(usize, Expr)> = spatial.iter().copied().zip(at).collect();
@@ -549,11 +557,11 @@ impl Contraction {
                 None => joined,
             };
             let start = Stmt::store(&total, vec![zero.clone()], joined);
-            let tail = match rest {
-                0 => Stmt::nop(),
+            let tail = match rest.known() {
+                Some(0) => Stmt::nop(),
                 _ => self.reduce_loops(&inner, |reduce| {
                     for_each(ForKind::Serial, "rest", rest, |step| {
-                        let p = point(&reduce, step + full * width);
+                        let p = point(&reduce, step + (full * width.dim()).typed(DType::I32));
                         add(&total, zero.clone(), p.value(&self.value, views, None))
                     })
                 }),
@@ -570,7 +578,7 @@ impl Contraction {
     fn scalar(&self, views: &mut Views) -> Stmt {
         let spatial: Vec<usize> = self.spatial().collect();
         let reduce: Vec<usize> = self.reduce().collect();
-        let loops: Vec<(String, i64)> =
+        let loops: Vec<(String, Dim)> =
             spatial.iter().map(|&k| (self.axes[k].name(), self.axes[k].extent)).collect();
         nest(&loops, loops.len(), self.work(), |at| {
             let fixed: Vec<(&Axis, Expr)> =
@@ -597,30 +605,38 @@ impl Contraction {
 /// Tiles of one size along an axis, and a smaller one at the end where the size does not divide.
 struct Tiles {
     size: i64,
-    full: i64,
-    rest: i64,
+    full: Dim,
+    rest: Dim,
 }
 
 impl Tiles {
-    fn new(extent: i64, size: i64) -> Self {
-        let size = size.min(extent).max(1);
-        Tiles { size, full: extent / size, rest: extent % size }
+    fn new(extent: Dim, size: i64) -> Self {
+        let known = extent.known().and_then(|n| i64::try_from(n).ok());
+        let size = known.map_or(size, |n| size.min(n)).max(1);
+        let (full, rest) = (extent.floordiv(size.dim()), extent.modulo(size.dim()));
+        Tiles { size, full, rest }
     }
 
-    fn count(&self) -> i64 {
-        self.full + i64::from(self.rest > 0)
+    /// Where the length of the last one is open, there is one more, which may be empty.
+    fn count(&self) -> Dim {
+        if self.rest == 0 { self.full } else { self.full + 1 }
     }
 
     /// The code of tile number `at`, given its start and length.
     fn each(&self, at: &Expr, mut body: impl FnMut(Expr, i64) -> Stmt) -> Stmt {
         let start = at.clone() * self.size;
-        match (self.full, self.rest) {
-            (0, rest) => body(start, rest),
-            (_, 0) => body(start, self.size),
-            (full, rest) => {
+        let number = |d: Dim| d.known().and_then(|n| i64::try_from(n).ok());
+        match (number(self.full), number(self.rest)) {
+            (_, Some(0)) => body(start, self.size),
+            (Some(0), Some(rest)) => body(start, rest),
+            (_, rest) => {
                 let then = body(start.clone(), self.size);
-                let otherwise = body(start, rest);
-                Stmt::if_else(at.clone().less(full), then, otherwise)
+                let otherwise = match rest {
+                    Some(rest) => body(start, rest),
+                    // Cell by cell, since tiles have constant sizes.
+                    None => for_each(ForKind::Serial, "rest", self.rest, |k| body(start + k, 1)),
+                };
+                Stmt::if_else(at.clone().less(self.full.typed(DType::I32)), then, otherwise)
             }
         }
     }

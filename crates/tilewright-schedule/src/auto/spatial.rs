@@ -7,9 +7,11 @@
 //! as two nests without conditions: the constant everywhere, then the value inside the box.
 
 use std::collections::HashMap;
+use std::ops::Neg;
 
 use tilewright_analysis::Stage;
-use tilewright_ir::{BinOp, Expr, ExprKind, IterKind, Stmt, Var};
+use tilewright_analysis::stage::Extent;
+use tilewright_ir::{BinOp, DType, Dim, Expr, ExprKind, IterKind, Stmt, Var, dim};
 
 use crate::auto::affine::Affine;
 use crate::auto::axes::{Access, Axis, fuse, loose_vars, units};
@@ -17,16 +19,18 @@ use crate::auto::emit::{Point, Views, nest};
 
 /// The loops of a stage without reduction variables.
 pub fn schedule(stage: &Stage, views: &mut Views) -> Stmt {
-    let iters: Vec<(Var, i64, IterKind)> =
-        stage.iters().map(|(v, e, k)| (v.clone(), e, k)).collect();
+    let iters: Vec<(Var, Dim, IterKind)> =
+        stage.dims().map(|(v, e, k)| (v.clone(), e, k)).collect();
     if let Some((inside, value, outside)) = padding(stage) {
         let fill = loops(stage, &iters, &HashMap::new(), &outside, views);
         let shifts = inside.iter().map(|(v, (lo, _))| (v.clone(), *lo)).collect();
-        let boxed: Vec<(Var, i64, IterKind)> = iters
+        // Below zero, a size that is known is zero.
+        let size = |lo: i64, hi: Dim| if lo < 0 { hi + lo.neg().dim() } else { hi - lo.dim() };
+        let boxed: Vec<(Var, Dim, IterKind)> = iters
             .iter()
-            .map(|(v, e, k)| (v.clone(), inside.get(v).map_or(*e, |(lo, hi)| hi - lo), *k))
+            .map(|(v, e, k)| (v.clone(), inside.get(v).map_or(*e, |(lo, hi)| size(*lo, *hi)), *k))
             .collect();
-        if boxed.iter().any(|i| i.1 <= 0) {
+        if boxed.iter().any(|i| i.1 == 0) {
             return fill;
         }
         return Stmt::seq([fill, loops(stage, &boxed, &shifts, &value, views)]);
@@ -38,7 +42,7 @@ pub fn schedule(stage: &Stage, views: &mut Views) -> Stmt {
 /// variable, starting at `shifts` (zero where there is none).
 fn loops(
     stage: &Stage,
-    iters: &[(Var, i64, IterKind)],
+    iters: &[(Var, Dim, IterKind)],
     shifts: &HashMap<Var, i64>,
     value: &Expr,
     views: &mut Views,
@@ -54,8 +58,8 @@ fn loops(
     accesses.push(Access::new(&stage.buffer, &indices));
     let axes = fuse(iters, &accesses, &loose_vars(&value));
     let units = units(iters);
-    let names: Vec<(String, i64)> = axes.iter().map(|a| (a.name(), a.extent)).collect();
-    let work = axes.iter().map(|a| a.extent).fold(1, i64::saturating_mul);
+    let names: Vec<(String, Dim)> = axes.iter().map(|a| (a.name(), a.extent)).collect();
+    let work = dim::product(axes.iter().map(|a| a.extent)).estimate();
     // The innermost loop stays whole, for the vectoriser, unless it is the only one.
     let fusible = names.len().saturating_sub(1).max(1);
     nest(&names, fusible, work, |at| {
@@ -66,7 +70,7 @@ fn loops(
 }
 
 /// Variables with the half-open range of their values inside the box.
-type Box = HashMap<Var, (i64, i64)>;
+type Box = HashMap<Var, (i64, Dim)>;
 
 /// The parts of `if_then_else(inside, value, constant)` where `inside` is a conjunction of bounds
 /// on single variables: the box, the value inside, and the constant.
@@ -75,7 +79,7 @@ fn padding(stage: &Stage) -> Option<(Box, Expr, Expr)> {
     if outside.as_float().is_none() && outside.as_int().is_none() {
         return None;
     }
-    let mut inside: Box = stage.iters().map(|(v, e, _)| (v.clone(), (0, e))).collect();
+    let mut inside: Box = stage.dims().map(|(v, e, _)| (v.clone(), (0, e))).collect();
     narrow(cond, &mut inside)?;
     Some((inside, value.clone(), outside.clone()))
 }
@@ -102,14 +106,19 @@ fn narrow(cond: &Expr, inside: &mut Box) -> Option<()> {
         _ => return None,
     };
     let rest = Affine::of(&rest).filter(|r| r.opaque().next().is_none())?;
-    let mut vars = rest.vars();
+    let mut vars = rest.vars().filter(|(v, _)| inside.contains_key(v));
     let (Some((v, k)), None) = (vars.next(), vars.next()) else {
         return None;
     };
-    let range = inside.get_mut(v)?;
-    match k {
-        1 => range.0 = range.0.max(-rest.constant()),
-        -1 => range.1 = range.1.min(rest.constant() + 1),
+    let v = v.clone();
+    // What is left is a bound: a constant, or an open size.
+    let bound = rest.vars().filter(|(x, _)| **x != v);
+    let bound = bound.fold(Expr::i32(0), |sum, (x, k)| sum + x.expr().cast(DType::I32) * k);
+    let range = inside.get_mut(&v)?;
+    match (k, bound.as_int()) {
+        (1, Some(0)) => range.0 = range.0.max(-rest.constant()),
+        (-1, Some(0)) => range.1 = range.1.min((rest.constant() + 1).dim()),
+        (-1, _) => range.1 = range.1.min(Dim::of(&(bound + (rest.constant() + 1)))?),
         _ => return None,
     }
     Some(())

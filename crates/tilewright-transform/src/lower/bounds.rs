@@ -28,8 +28,8 @@ use std::collections::{HashMap, HashSet};
 use tilewright_ir::text::brief;
 use tilewright_ir::visit::{Subst, accessed, fold_expr_children, fold_range, fold_stmt_children};
 use tilewright_ir::{
-    BinOp, Buffer, DType, Error, Expr, ExprKind, Fold, Param, Range, Result, Span, Stmt, StmtKind,
-    TensorFunc, TypeKind, Var,
+    BinOp, Buffer, DType, Dim, Error, Expr, ExprKind, Fold, Param, Range, Result, Span, Stmt,
+    StmtKind, TensorFunc, TypeKind, Var, dim,
 };
 use tilewright_sets::Proof;
 
@@ -119,7 +119,7 @@ struct Checker<'a> {
     /// How many things are around or before that decide whether the place is reached.
     conditions: usize,
     /// Bytes behind each pointer, where that is constant.
-    sizes: HashMap<Var, Option<i128>>,
+    sizes: HashMap<Var, Option<Dim>>,
     /// Assertions that go before the statement.
     pending: Vec<Check>,
     /// The place of the statement.
@@ -431,8 +431,8 @@ impl Checker<'_> {
         let owner = self.sizes.get(&buffer.data).copied();
         let (have, need) = (owner.flatten(), capacity(buffer));
         match (have, need) {
-            (Some(have), Some(need)) if need <= have => {}
-            (Some(have), Some(need)) => self.fail(|| {
+            (Some(have), Some(need)) if have.at_least(need) => {}
+            (Some(have), Some(need)) if have.known().is_some() && need.known().is_some() => self.fail(|| {
                 Error::malformed(format!(
                     "`{}` is a view of {need} bytes, and its memory has {have}",
                     buffer.name
@@ -623,9 +623,18 @@ fn wide(e: &Expr) -> Expr {
     e.clone().cast(DType::I64)
 }
 
-/// The bytes that a buffer spans behind its pointer, where that is constant and the buffer does
-/// not reach in front of it: what lowering allocates, and what a view needs.
-fn capacity(b: &Buffer) -> Option<i128> {
+/// The bytes that a buffer spans behind its pointer, where that is known and the buffer does not
+/// reach in front of it: what lowering allocates, and what a view needs.
+fn capacity(b: &Buffer) -> Option<Dim> {
+    let element = b.dtype().bytes() * usize::from(b.dtype().lanes);
+    if b.const_shape().is_none() && b.strides.is_empty() && b.elem_offset.is_none() {
+        return Some(dim::product(dim::of_shape(&b.shape)?) * element);
+    }
+    fixed_capacity(b).and_then(|n| usize::try_from(n).ok()).map(Dim::from)
+}
+
+/// [`capacity`] of a buffer of constant size.
+fn fixed_capacity(b: &Buffer) -> Option<i128> {
     let constant = |e: &Expr| e.as_int().filter(|v| *v >= 0).map(i128::from);
     let shape: Vec<i128> = b.shape.iter().map(constant).collect::<Option<_>>()?;
     let offset = b.elem_offset.as_ref().map_or(Some(0), constant)?;

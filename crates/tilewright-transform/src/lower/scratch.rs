@@ -9,10 +9,10 @@
 use std::collections::HashMap;
 
 use tilewright_ir::func::SCRATCH;
-use tilewright_ir::visit::fold_stmt_children;
+use tilewright_ir::visit::{fold_stmt_children, free_vars};
 use tilewright_ir::{
     Attr, Buffer, Error, Expr, Fold, ForKind, Param, Range, Result, Stmt, StmtKind, TensorFunc,
-    Var, extent,
+    Var, dim, extent,
 };
 
 use crate::pass::{Pass, Run};
@@ -39,6 +39,7 @@ pub fn lift_scratch(func: &TensorFunc) -> Result<TensorFunc> {
     let mut lift = Lift {
         depth: 0,
         stack: 0,
+        inside: Vec::new(),
         parallel: None,
         moved: HashMap::new(),
         out: Vec::new(),
@@ -61,6 +62,8 @@ struct Lift {
     depth: usize,
     /// Bytes that stay on the stack.
     stack: i64,
+    /// The variables of loops and bindings around.
+    inside: Vec<Var>,
     /// The outermost parallel loop around.
     parallel: Option<(Var, Range)>,
     /// Buffers with one copy an iteration: the new buffer and the start of the copy.
@@ -74,6 +77,13 @@ impl Lift {
         let bytes = buffer.const_shape().and_then(|shape| {
             shape.iter().try_fold(buffer.dtype().bytes() as i64, |n, d| n.checked_mul(*d))
         });
+        // Memory of open size is given by who calls the function, who knows the sizes.
+        let open = dim::of_shape(&buffer.shape).is_some_and(|d| dim::known(&d).is_none());
+        let inside = |v: Var| self.inside.contains(&v);
+        if open && !buffer.shape.iter().flat_map(free_vars).any(inside) && self.parallel.is_none() {
+            self.out.push(buffer.clone());
+            return self.stmt(body);
+        }
         let Some(bytes) = bytes else {
             self.error.get_or_insert_with(|| {
                 Error::unsupported(format!(
@@ -139,11 +149,19 @@ impl Fold for Lift {
                     self.parallel = Some((var.clone(), range.clone()));
                 }
                 self.depth += 1;
+                self.inside.push(var.clone());
                 let s = fold_stmt_children(self, s);
+                self.inside.pop();
                 self.depth -= 1;
                 if outermost {
                     self.parallel = None;
                 }
+                s
+            }
+            StmtKind::Let { var, .. } => {
+                self.inside.push(var.clone());
+                let s = fold_stmt_children(self, s);
+                self.inside.pop();
                 s
             }
             StmtKind::Allocate { buffer, body, .. } => self.allocate(buffer, s, body),

@@ -23,7 +23,6 @@ use tilewright_graph as graph;
 use tilewright_graph::layout::fold::fold_conversions;
 use tilewright_graph::layout::free::{mark_free, unmark};
 use tilewright_graph::layout::{Leave, lift_layout};
-use tilewright_graph::sizes;
 use tilewright_ir::{Error, Function, Module, Remarks, Result, well_formed};
 use tilewright_schedule::auto::auto;
 use tilewright_target::{Backend, CodeOptions, OptLevel, Target, cores};
@@ -312,8 +311,7 @@ pub(crate) fn check_after(what: &str, module: &Module) -> Result<()> {
 /// Runs the stages up to and including `until`. `after` sees the module after each.
 ///
 /// # Errors
-/// [`Error::Malformed`] if the module breaks a rule, [`Error::Input`] if it leaves sizes open,
-/// those of the stages, and [`Error::Internal`] if a stage breaks a rule
+/// [`Error::Malformed`] if the module breaks a rule, those of the stages, and [`Error::Internal`] if a stage breaks a rule
 /// ([`Options::check`]).
 pub fn run_stages(
     module: &Module,
@@ -323,8 +321,7 @@ pub fn run_stages(
 ) -> Result<Module> {
     well_formed::check_module(module)?;
     check_promises(module)?;
-    sizes::check_closed(module)?;
-    let mut module = graph::normal::name_outputs(module);
+    let mut module = graph::call_sizes::unify_sizes(&graph::normal::name_outputs(module))?;
     let stages = Stage::ALL.into_iter().filter(|stage| *stage <= until);
     for stage in stages.filter(|stage| options.wants(*stage)) {
         options.tell(stage.name(), 0, 1);

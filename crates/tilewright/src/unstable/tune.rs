@@ -286,7 +286,7 @@ pub fn measure(text: &str, free: &[bool], options: &Options, least: Duration) ->
     let inputs: Vec<Tensor> = executable
         .inputs()
         .iter()
-        .map(|port| random.tensor(port.dtype, &port.shape))
+        .map(|port| random.tensor(port.dtype, &port.fixed()?))
         .collect::<Result<_>>()?;
     let mut outputs = executable.run(&inputs)?;
     let mut times = vec![Duration::ZERO; executable.plan().steps.len()];

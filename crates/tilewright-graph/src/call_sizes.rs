@@ -1,0 +1,292 @@
+//! Open sizes of tensor functions, as the calls of a graph function give them.
+//!
+//! A tensor function has variables of its own for sizes; the shapes of its arguments and the numbers
+//! that are passed say what they are. [`unify_sizes`] gives every function that a graph function calls
+//! the same variable for the same size, so that functions can be compared and merged, and schedules
+//! and code count in `int32`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tilewright_ir::tensor::byte_count;
+use tilewright_ir::visit::{fold_expr_children, fold_func};
+use tilewright_ir::{
+    Binding, BindingBlock, Buffer, DType, Dim, Error, Expr, ExprKind, Fold, Function, GraphExpr,
+    GraphFunc, GraphType, Module, Param, Result, TensorFunc, TensorType, Var, dim,
+};
+
+/// What the open sizes of a tensor function are in one call.
+pub(crate) struct CallSizes<'a> {
+    func: &'a str,
+    pub(crate) values: HashMap<Var, Dim>,
+}
+
+impl<'a> CallSizes<'a> {
+    /// From the types of the arguments and the numbers that are passed.
+    pub(crate) fn of(
+        name: &'a str,
+        func: &TensorFunc,
+        types: &[&TensorType],
+        scalars: &[Expr],
+    ) -> Result<CallSizes<'a>> {
+        let mut values = HashMap::new();
+        let (params, _) = func.split_params();
+        let numbers = params.iter().filter_map(|p| match p {
+            Param::Scalar(v) => Some(v),
+            Param::Buffer { .. } => None,
+        });
+        for (v, e) in numbers.zip(scalars) {
+            let size = Dim::of(e).filter(|_| v.dtype().is_int()).ok_or_else(|| {
+                Error::unsupported(format!(
+                    "the call of `{name}` has the scalar argument `{e}`, which is no size"
+                ))
+            })?;
+            values.insert(v.clone(), size);
+        }
+        for (buffer, ty) in params.iter().filter_map(Param::buffer).zip(types) {
+            for (extent, given) in buffer.shape.iter().zip(&ty.shape) {
+                if let (Some(v), Some(given)) = (extent.as_var(), Dim::of(given)) {
+                    values.entry(v.clone()).or_insert(given);
+                }
+            }
+        }
+        Ok(CallSizes { func: name, values })
+    }
+
+    pub(crate) fn value(&self, v: &Var) -> Result<Dim> {
+        self.values.get(v).copied().ok_or_else(|| {
+            Error::input(format!("no argument of `{}` says how large `{}` is", self.func, v.name()))
+                .help(format!("pass it in tir_vars, or give it: --dim {}=SIZE", v.name()))
+        })
+    }
+
+    /// Number of elements of a parameter.
+    pub(crate) fn cells(&self, buffer: &Buffer) -> Result<Dim> {
+        let ty = buffer_type(buffer)?;
+        let own = type_cells(&ty, || format!("the parameter `{}`", buffer.name))?;
+        Ok(own.substitute(&|v| self.values.get(v).copied()))
+    }
+}
+
+/// The extents of a tensor that is to have memory.
+pub(crate) fn extents(shape: &[Expr], what: impl Fn() -> String) -> Result<Vec<Dim>> {
+    let dim = |e: &Expr| {
+        Dim::of(e).ok_or_else(|| {
+            Error::input(format!("the size of {} is not known: it is `{e}`", what()))
+                .help("give the open sizes with --dim")
+        })
+    };
+    shape.iter().map(dim).collect()
+}
+
+/// Number of elements of a tensor.
+fn cells(shape: &[Expr], dtype: DType, what: impl Fn() -> String) -> Result<Dim> {
+    let shape = extents(shape, &what)?;
+    if let Some(fixed) = dim::known(&shape)
+        && byte_count(dtype, &fixed).is_none()
+    {
+        return Err(Error::input(format!("{} does not fit in memory", what())));
+    }
+    Ok(dim::product(shape))
+}
+
+/// Number of elements of a tensor of this type.
+pub(crate) fn type_cells(ty: &TensorType, what: impl Fn() -> String) -> Result<Dim> {
+    cells(&ty.shape, ty.dtype, what)
+}
+
+/// The type of a parameter; strides and offsets need memory that a plan does not know of.
+pub(crate) fn buffer_type(b: &Buffer) -> Result<TensorType> {
+    if !b.strides.is_empty() || b.elem_offset.as_ref().is_some_and(|o| o.as_int() != Some(0)) {
+        return Err(Error::unsupported(format!(
+            "the parameter `{}` has strides or an offset: only compact tensors can be planned",
+            b.name
+        )));
+    }
+    Ok(TensorType { shape: b.shape.clone(), dtype: b.dtype() })
+}
+
+/// A module in which every tensor function that is called with open sizes has the variables
+/// [`narrow`](dim::narrow) of the sizes of the graph function; a function that is called with
+/// different ones becomes several. So does a tensor function that is the entry. Where nothing is
+/// open, the module stays as it is.
+///
+/// # Errors
+/// [`Error::Input`] where the arguments of a call do not say how large something is.
+pub fn unify_sizes(module: &Module) -> Result<Module> {
+    let mut unify = Unify { module, out: module.clone(), done: HashMap::new() };
+    if let Ok(entry) = module.entry()
+        && let Some(Function::Tensor(f)) = module.functions.get(entry)
+    {
+        let wide = f.shape_vars().into_iter().filter(|v| v.dtype() != DType::I32);
+        let values: HashMap<Var, Dim> =
+            wide.map(|v| (v.clone(), Dim::open(&dim::narrow(&v)))).collect();
+        if !values.is_empty() {
+            unify.out.insert(entry.clone(), with_values(f, &values));
+        }
+        return Ok(unify.out);
+    }
+    for (name, func) in module.graphs() {
+        let mut changed = false;
+        let mut blocks = Vec::with_capacity(func.blocks.len());
+        for block in &func.blocks {
+            let mut bindings = Vec::with_capacity(block.bindings.len());
+            for b in &block.bindings {
+                let value = unify.call(&b.value).map_err(|e| e.at(b.span))?;
+                changed |= value.is_some();
+                let value = value.unwrap_or_else(|| b.value.clone());
+                bindings.push(Binding { value, ..b.clone() });
+            }
+            blocks.push(BindingBlock { bindings, ..block.clone() });
+        }
+        if changed {
+            unify.out.insert(name.clone(), GraphFunc { blocks, ..(**func).clone() });
+        }
+    }
+    Ok(unify.out)
+}
+
+struct Unify<'m> {
+    module: &'m Module,
+    out: Module,
+    /// The functions that were made, by the old name and what its variables are.
+    done: HashMap<(Arc<str>, Vec<(Var, Dim)>), Arc<str>>,
+}
+
+impl Unify<'_> {
+    /// The call of a function with the variables of the graph; `None` where it has them already.
+    fn call(&mut self, call: &GraphExpr) -> Result<Option<GraphExpr>> {
+        let GraphExpr::CallTir { func: name, args, outs, scalars } = call else { return Ok(None) };
+        let Some(Function::Tensor(func)) = self.module.functions.get(name) else {
+            return Ok(None);
+        };
+        let numbers = func.params.iter().filter_map(|p| match p {
+            Param::Scalar(v) => Some(v.clone()),
+            Param::Buffer { .. } => None,
+        });
+        let vars: Vec<Var> = func.shape_vars().into_iter().chain(numbers).collect();
+        let constants: Vec<TensorType> = args
+            .iter()
+            .map(|a| match a {
+                GraphExpr::Const(t) => TensorType::fixed(t.shape(), t.dtype()),
+                GraphExpr::Var(v) => match v.ty() {
+                    GraphType::Tensor(ty) => ty.clone(),
+                    _ => TensorType { shape: Vec::new(), dtype: DType::F32 },
+                },
+                _ => TensorType { shape: Vec::new(), dtype: DType::F32 },
+            })
+            .collect();
+        if vars.is_empty() || vars.iter().any(|v| !v.dtype().is_int()) {
+            return Ok(None);
+        }
+        let types: Vec<&TensorType> = constants.iter().chain(outs).collect();
+        let sizes = CallSizes::of(name, func, &types, scalars)?;
+        let mut values = HashMap::new();
+        for v in vars {
+            let size = sizes.value(&v)?;
+            values.insert(v, size.inside());
+        }
+        if values.iter().all(|(v, d)| Dim::open(v) == *d) {
+            return Ok(None);
+        }
+        let mut key: Vec<(Var, Dim)> = values.iter().map(|(v, d)| (v.clone(), *d)).collect();
+        key.sort();
+        let key = (name.clone(), key);
+        let new = match self.done.get(&key) {
+            Some(new) => new.clone(),
+            None => {
+                // The first takes the place of the function.
+                let first = !self.done.keys().any(|(other, _)| other == name);
+                let new = if first { name.clone() } else { self.out.fresh_name(name) };
+                self.out.insert(new.clone(), with_values(func, &values));
+                self.done.insert(key, new.clone());
+                new
+            }
+        };
+        // What the new function takes as numbers, in the graph's own variables.
+        let graph: Vec<Var> = types
+            .iter()
+            .flat_map(|ty| &ty.shape)
+            .chain(scalars)
+            .filter_map(Dim::of)
+            .flat_map(Dim::vars)
+            .collect();
+        let scalars = match self.out.functions.get(&new) {
+            Some(Function::Tensor(f)) => f
+                .params
+                .iter()
+                .filter_map(|p| match p {
+                    Param::Scalar(v) => graph.iter().find(|g| dim::narrow(g) == *v),
+                    Param::Buffer { .. } => None,
+                })
+                .map(Var::expr)
+                .collect(),
+            _ => Vec::new(),
+        };
+        let (args, outs) = (args.clone(), outs.clone());
+        Ok(Some(GraphExpr::CallTir { func: new, args, outs, scalars }))
+    }
+}
+
+/// The function with sizes in the place of its variables. Open ones that no parameter has as an
+/// extent become parameters.
+fn with_values(func: &TensorFunc, values: &HashMap<Var, Dim>) -> TensorFunc {
+    let mut func = fold_func(&mut WithValues { values, buffers: HashMap::new() }, func);
+    func.params.retain(|p| !matches!(p, Param::Scalar(v) if values.contains_key(v)));
+    let bound: Vec<Var> =
+        func.buffers().flat_map(|b| &b.shape).filter_map(|e| e.as_var().cloned()).collect();
+    let mut open: Vec<Var> = values.values().flat_map(|d| d.vars()).collect();
+    open.sort();
+    open.dedup();
+    let open = open.into_iter().filter(|v| !bound.contains(v));
+    func.params.extend(open.map(Param::Scalar));
+    func
+}
+
+struct WithValues<'a> {
+    values: &'a HashMap<Var, Dim>,
+    buffers: HashMap<Buffer, Buffer>,
+}
+
+impl Fold for WithValues<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        if let ExprKind::Var(v) = e.kind() {
+            return self.values.get(v).map_or_else(|| e.clone(), |d| d.typed(v.dtype()));
+        }
+        fold_expr_children(self, e)
+    }
+
+    fn buffer_def(&mut self, b: &Buffer) -> Buffer {
+        if let Some(new) = self.buffers.get(b) {
+            return new.clone();
+        }
+        let shape: Vec<Expr> = b
+            .shape
+            .iter()
+            .map(|e| match Dim::of(e) {
+                Some(d) if d.known().is_none() => {
+                    d.substitute(&|v| self.values.get(v).copied()).typed(DType::I32)
+                }
+                _ => self.expr(e),
+            })
+            .collect();
+        let list = |this: &mut Self, es: &[Expr]| es.iter().map(|e| this.expr(e)).collect();
+        let strides: Vec<Expr> = list(self, &b.strides);
+        let offset = b.elem_offset.as_ref().map(|e| self.expr(e));
+        let same = |a: &[Expr], b: &[Expr]| a.iter().zip(b).all(|(a, b)| a.ptr_eq(b));
+        if same(&shape, &b.shape) && same(&strides, &b.strides) && offset.is_none() {
+            return b.clone();
+        }
+        let new = b.derive(|d| {
+            d.shape = shape;
+            d.strides = strides;
+            d.elem_offset = offset;
+        });
+        self.buffers.insert(b.clone(), new.clone());
+        new
+    }
+
+    fn buffer_use(&mut self, b: &Buffer) -> Buffer {
+        self.buffers.get(b).cloned().unwrap_or_else(|| b.clone())
+    }
+}

@@ -1,0 +1,285 @@
+//! A plan whose sizes are known when it runs.
+//!
+//! Everything that does not depend on sizes is decided once: which kernels run in which order, on
+//! which values, and from which step to which each of these is needed. [`OpenPlan::at`] computes
+//! the rest for the shapes of some inputs: it checks that they fit, and places what is computed in
+//! one arena. Its cost is that of placing: the square of the number of values that are needed at a
+//! time.
+
+use std::sync::Arc;
+
+use super::arena::{self, Block};
+use super::{Plan, Port, Slot, Step};
+use crate::dim::{self, Dim};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::expr::Var;
+use crate::tensor::{Tensor, byte_count};
+
+/// An input or output whose extents may be open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenPort {
+    /// Name, as the user knows it.
+    pub name: Arc<str>,
+    /// Element type.
+    pub dtype: DType,
+    /// Extents.
+    pub shape: Vec<Dim>,
+}
+
+impl OpenPort {
+    /// The extents, where all are numbers.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] that names the open size.
+    pub fn fixed(&self) -> Result<Vec<usize>> {
+        dim::fixed(&self.shape, &format!("`{}`", self.name))
+    }
+}
+
+/// Where an argument of a kernel comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// The whole of an input, by position.
+    Input(usize),
+    /// The whole of an output, by position.
+    Output(usize),
+    /// A constant, by position.
+    Constant(usize),
+    /// A value that is computed and needed no longer when the run ends, by position.
+    Value(usize),
+    /// A size, as a number.
+    Size(Dim),
+}
+
+/// A value that is computed on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// Number of elements.
+    pub cells: Dim,
+    /// Type of the elements.
+    pub dtype: DType,
+    /// The step that writes it.
+    pub first: usize,
+    /// The last step that reads it.
+    pub last: usize,
+}
+
+/// One call of a kernel.
+#[derive(Clone, Debug)]
+pub struct OpenStep {
+    /// Name of the tensor function.
+    pub func: Arc<str>,
+    /// As [`Step::args`].
+    pub args: Vec<Place>,
+}
+
+/// Steps in order, and what they need, for sizes that may be open.
+#[derive(Clone, Debug, Default)]
+pub struct OpenPlan {
+    /// Inputs in order.
+    pub inputs: Vec<OpenPort>,
+    /// Outputs in order.
+    pub outputs: Vec<OpenPort>,
+    /// Constants, each 64-byte aligned when the plan runs.
+    pub constants: Vec<Tensor>,
+    /// Kernel calls in order.
+    pub steps: Vec<OpenStep>,
+    /// What they compute on the way.
+    pub values: Vec<Value>,
+}
+
+/// Most elements of one tensor of an open size: kernels count them in `int32`.
+const MAX_CELLS: usize = i32::MAX as usize;
+
+impl OpenPlan {
+    /// The sizes that inputs say, in the order of the inputs.
+    pub fn sizes(&self) -> Vec<Var> {
+        let mut found: Vec<Var> = Vec::new();
+        for dim in self.inputs.iter().flat_map(|port| &port.shape) {
+            let new = dim.vars().into_iter().filter(|v| !found.contains(v)).collect::<Vec<_>>();
+            found.extend(new);
+        }
+        found
+    }
+
+    /// Whether all sizes are numbers.
+    pub fn is_fixed(&self) -> bool {
+        self.inputs.iter().all(|port| dim::known(&port.shape).is_some())
+    }
+
+    /// Refuses a plan with a size that no input says.
+    ///
+    /// # Errors
+    /// [`Error::Input`] that names the size and where it is needed.
+    pub fn check(&self) -> Result<()> {
+        let plain: Vec<Dim> = self.inputs.iter().flat_map(|port| port.shape.clone()).collect();
+        let said = |v: &Var| plain.contains(&Dim::open(v));
+        let unsaid = |d: &Dim| d.vars().into_iter().find(|v| !said(v));
+        let refuse = |v: Var, place: String| {
+            Err(Error::input(format!("no input says how large `{}` is, which {place}", v.name()))
+                .help(format!("give it when compiling: --dim {}=SIZE", v.name())))
+        };
+        for (what, ports) in [("input", &self.inputs), ("output", &self.outputs)] {
+            for port in ports {
+                if let Some(v) = port.shape.iter().find_map(&unsaid) {
+                    return refuse(v, format!("the {what} `{}` depends on", port.name));
+                }
+            }
+        }
+        for step in &self.steps {
+            let sizes = step.args.iter().filter_map(|place| match place {
+                Place::Size(d) => Some(d),
+                Place::Value(at) => self.values.get(*at).map(|value| &value.cells),
+                _ => None,
+            });
+            if let Some(v) = sizes.into_iter().find_map(&unsaid) {
+                return refuse(v, format!("`{}` takes", step.func));
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of the open sizes for these shapes of the inputs, in the order of
+    /// [`OpenPlan::sizes`].
+    ///
+    /// # Errors
+    /// [`Error::Input`] that names the input, the axis and the size where a shape does not fit.
+    pub fn solve(&self, shapes: &[&[usize]]) -> Result<Vec<usize>> {
+        let sizes = self.sizes();
+        let mut values: Vec<Option<(usize, String)>> = vec![None; sizes.len()];
+        let fitting = || self.inputs.iter().zip(shapes);
+        for (port, shape) in fitting() {
+            if port.shape.len() != shape.len() {
+                return Err(misfit(port, shape));
+            }
+            for (axis, (dim, &given)) in port.shape.iter().zip(*shape).enumerate() {
+                let at = sizes.iter().position(|v| Dim::open(v) == *dim);
+                let Some(at) = at.filter(|at| values[*at].is_none()) else { continue };
+                let from = format!("dimension {axis} of `{}`", port.name);
+                if !(1..=MAX_CELLS).contains(&given) {
+                    return Err(misfit(port, shape).note(format!(
+                        "`{}`, {from}, is {given}; it must be at least 1 and below 2^31",
+                        sizes[at].name()
+                    )));
+                }
+                values[at] = Some((given, from));
+            }
+        }
+        let of = |v: &Var| {
+            let at = sizes.iter().position(|s| s == v)?;
+            values[at].as_ref().map(|(value, _)| *value)
+        };
+        for (port, shape) in fitting() {
+            for (axis, (dim, &given)) in port.shape.iter().zip(*shape).enumerate() {
+                let needed = dim.value(&of);
+                if needed == Some(given) {
+                    continue;
+                }
+                let mut error = misfit(port, shape);
+                if let Some(needed) = needed {
+                    error = error.note(format!("dimension {axis} must be {needed}"));
+                }
+                for v in dim.vars() {
+                    let at = sizes.iter().position(|s| *s == v);
+                    if let Some((value, from)) = at.and_then(|at| values[at].as_ref()) {
+                        error = error.note(format!("`{}` is {value} by {from}", v.name()));
+                    }
+                }
+                return Err(error);
+            }
+        }
+        Ok(values.into_iter().map(|v| v.map_or(1, |v| v.0)).collect())
+    }
+
+    /// The plan for values of the open sizes, in the order of [`OpenPlan::sizes`].
+    ///
+    /// # Errors
+    /// [`Error::Input`] where a tensor does not fit in memory or has 2^31 elements or more, with the
+    /// sizes that make it so; [`Error::Internal`] where a size is unknown.
+    pub fn at(&self, values: &[usize]) -> Result<Plan> {
+        let sizes = self.sizes();
+        let of = |v: &Var| sizes.iter().position(|s| s == v).and_then(|at| values.get(at).copied());
+        let too_large = |what: String| {
+            let given = sizes.iter().zip(values).map(|(v, n)| format!("`{}` = {n}", v.name()));
+            let error = Error::input(format!("{what} does not fit in memory"));
+            match sizes.is_empty() {
+                true => error,
+                false => error.note(format!("with {}", given.collect::<Vec<_>>().join(", "))),
+            }
+        };
+        let negative = |d: Dim| {
+            let mut error = Error::input(format!("the size `{d}` is negative or too large"));
+            for v in d.vars() {
+                let value = of(&v).map_or_else(|| "unknown".to_owned(), |n| n.to_string());
+                error = error.note(format!("`{}` is {value}", v.name()));
+            }
+            error
+        };
+        let number = |d: Dim| d.value(&of).ok_or_else(|| negative(d));
+        let ports = |ports: &[OpenPort]| -> Result<Vec<Port>> {
+            let fixed = |port: &OpenPort| {
+                let shape: Vec<usize> =
+                    port.shape.iter().map(|d| number(*d)).collect::<Result<_>>()?;
+                let cells = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
+                let open = dim::known(&port.shape).is_none();
+                let fits = byte_count(port.dtype, &shape).is_some()
+                    && (!open || cells.is_some_and(|n| n <= MAX_CELLS));
+                match fits {
+                    true => Ok(Port { name: port.name.clone(), dtype: port.dtype, shape }),
+                    false => Err(too_large(format!("`{}`", port.name))),
+                }
+            };
+            ports.iter().map(fixed).collect()
+        };
+        let block = |value: &Value| -> Result<Block> {
+            let cells = number(value.cells)?;
+            let open = value.cells.known().is_none();
+            let bytes = byte_count(value.dtype, &[cells]);
+            match bytes.filter(|_| !open || cells <= MAX_CELLS) {
+                Some(bytes) => Ok(Block { bytes, first: value.first, last: value.last }),
+                None => {
+                    let func = self.steps.get(value.first).map_or("", |step| &step.func);
+                    Err(too_large(format!("an intermediate result of `{func}`")))
+                }
+            }
+        };
+        let blocks: Vec<Block> = self.values.iter().map(block).collect::<Result<_>>()?;
+        let (offsets, arena_bytes) = arena::place(&blocks)
+            .ok_or_else(|| too_large("what is computed on the way".to_owned()))?;
+        let slot = |func: &str, place: &Place| {
+            Ok(match *place {
+                Place::Input(k) => Slot::Input(k),
+                Place::Output(k) => Slot::Output(k),
+                Place::Constant(k) => Slot::Constant(k),
+                Place::Value(k) => Slot::Arena(*offsets.get(k).ok_or_else(|| {
+                    Error::internal(format!("the memory plan is wrong: `{func}` uses {place:?}"))
+                })?),
+                Place::Size(d) => Slot::Number(i64::try_from(number(d)?).unwrap_or(i64::MAX)),
+            })
+        };
+        let step = |step: &OpenStep| {
+            let args = step.args.iter().map(|p| slot(&step.func, p)).collect::<Result<_>>()?;
+            Ok(Step { func: step.func.clone(), args })
+        };
+        Ok(Plan {
+            inputs: ports(&self.inputs)?,
+            outputs: ports(&self.outputs)?,
+            constants: self.constants.clone(),
+            steps: self.steps.iter().map(step).collect::<Result<_>>()?,
+            arena_bytes,
+        })
+    }
+
+    /// The functions that it calls, each once, in the order of their first calls.
+    pub fn functions(&self) -> Vec<Arc<str>> {
+        super::each_once(self.steps.iter().map(|step| &step.func))
+    }
+}
+
+fn misfit(port: &OpenPort, shape: &[usize]) -> Error {
+    Error::input(format!(
+        "input `{}` has the shape {:?}, and was given {shape:?}",
+        port.name, port.shape
+    ))
+}
