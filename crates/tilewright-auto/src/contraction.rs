@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use tilewright_analysis::Stage;
-use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, IterKind, Var};
+use tilewright_ir::{BinOp, Buffer, Dim, Expr, ExprKind, IterKind, Var, dim};
 use tilewright_schedule::auto::affine::Affine;
 
 /// An axis of a contraction: an iteration variable of its block, or several that all accesses walk
@@ -28,16 +28,24 @@ pub struct Axis {
     pub var: Var,
     /// The positions of its iteration variables in the block, the slowest first, and their extents.
     pub iters: Vec<(usize, i64)>,
-    /// The number of its values, which start at zero.
+    /// The number of its values, which start at zero; for decisions, where it is open.
     pub extent: i64,
+    /// The same, exactly.
+    pub dim: Dim,
     /// Spatial or reduction.
     pub kind: IterKind,
 }
 
 impl Axis {
     /// The axis of the `k`-th iteration variable of a block.
-    pub fn new(k: usize, var: &Var, extent: i64, kind: IterKind) -> Axis {
-        Axis { var: var.clone(), iters: vec![(k, extent)], extent, kind }
+    pub fn new(k: usize, var: &Var, dim: Dim, kind: IterKind) -> Axis {
+        let extent = dim.estimate();
+        Axis { var: var.clone(), iters: vec![(k, extent)], extent, dim, kind }
+    }
+
+    /// Whether its extent is known only when the function runs.
+    pub fn is_open(&self) -> bool {
+        self.dim.known().is_none()
     }
 }
 
@@ -82,7 +90,7 @@ impl Contraction {
         let dtype = stage.buffer.dtype();
         stage.init.as_ref().filter(|e| dtype.is_float() && e.as_float() == Some(0.0))?;
         let axes: Vec<Axis> = stage
-            .iters()
+            .dims()
             .enumerate()
             .map(|(k, (var, extent, kind))| Axis::new(k, var, extent, kind))
             .collect();
@@ -119,6 +127,7 @@ impl Contraction {
             let axis = c.axes[slow].clone();
             let into = &mut c.axes[fast];
             into.extent *= axis.extent;
+            into.dim = axis.dim * into.dim;
             into.iters.splice(0..0, axis.iters);
             c.axes.remove(slow);
             c.out.remove(slow);
@@ -139,6 +148,7 @@ impl Contraction {
             let moving = self.operands.iter().filter(|o| o.steps[fast] != 0).count();
             slow != fast
                 && moving == 1
+                && !self.axes[fast].is_open()
                 && self.operands.iter().all(|o| as_one(o.steps[slow], o.steps[fast], n))
                 && self.out[slow].zip(self.out[fast]).is_some_and(|(s, f)| as_one(s, f, n))
         })
@@ -159,15 +169,29 @@ impl Contraction {
         axes.iter().map(|k| self.axes[*k].extent).fold(1, i64::saturating_mul)
     }
 
-    /// Bytes that an operand has in all.
+    /// Bytes that an operand has in all, for decisions.
     pub fn size(&self, operand: usize) -> i64 {
-        let shape = self.operands[operand].buffer.const_shape().unwrap_or_default();
-        shape.iter().fold(self.bytes as i64, |n, d| n.saturating_mul(*d))
+        let shape = dim::of_shape(&self.operands[operand].buffer.shape).unwrap_or_default();
+        (dim::product(shape) * self.bytes).estimate()
     }
 }
+
+/// A step of an open number of cells, which is taken to be longer than any other.
+const OPEN_STEP: i64 = 1 << 40;
 
 /// By how many cells an access moves along each axis; `None` where that is not even.
 pub fn steps(buffer: &Buffer, indices: &[Expr], axes: &[Axis]) -> Option<Vec<i64>> {
     let offset = Affine::of_access(buffer, indices)?;
-    axes.iter().map(|a| offset.coefficient(&a.var)).collect()
+    let step = |a: &Axis| match offset.coefficient(&a.var) {
+        // An index of its own, along which cells are an open number apart.
+        None if indices
+            .iter()
+            .filter(|i| i.mentions(&a.var))
+            .all(|i| i.as_var() == Some(&a.var)) =>
+        {
+            Some(OPEN_STEP)
+        }
+        step => step,
+    };
+    axes.iter().map(step).collect()
 }

@@ -19,7 +19,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{Attr, Block, Error, Expr, ExprKind, IterKind, Result, Visit, visit};
+use tilewright_ir::{Attr, Block, DType, Error, Expr, ExprKind, IterKind, Result, Visit, visit};
 use tilewright_schedule::auto::emit::{PARALLEL_ITERATIONS, PARALLEL_WORK};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::trace::{Lambda, LambdaItem, Value};
@@ -89,11 +89,15 @@ pub fn tiled(
     let update = sch.latest(block);
     let mut parts: Vec<Vec<BlockRef>> =
         vec![[init, update].into_iter().chain(copy).chain([finish]).collect()];
-    let ragged = tile.row_axis.filter(|r| c.axes[*r].extent % tile.rows != 0);
+    let open = tile.row_axis.is_some_and(|r| c.axes[r].is_open());
+    let ragged = tile.row_axis.filter(|r| open || c.axes[*r].extent % tile.rows != 0);
     if let Some(r) = ragged {
         let before = blocks(sch, func)?;
-        let full = c.axes[r].extent / tile.rows;
-        sch.loop_partition(innermost, Some(&[number(full), number(1)]))?;
+        let full = match open {
+            true => [Some(c.axes[r].dim.floordiv(tile.rows as usize).typed(DType::I32)), None],
+            false => [number(c.axes[r].extent / tile.rows), number(1)],
+        };
+        sch.loop_partition(innermost, Some(&full))?;
         // The second part has copies of the blocks, in the same order.
         let after = blocks(sch, func)?;
         let made = after.iter().filter(|b| before.iter().all(|x| x.name != b.name));
@@ -106,9 +110,20 @@ pub fn tiled(
     }
     // One vector of the machine at a time: LLVM takes others apart, some of them cell by cell.
     let lanes = target.vectors.lanes(c.bytes);
-    for part in &parts {
+    for (k, part) in parts.iter().enumerate() {
+        // An open number of rows is left: one after the other has its sums in registers.
+        let apart = open && k == 1;
         for (block, kind) in part.iter().zip(&kinds) {
+            if apart && *kind == TileBlock::Update {
+                let loops = sch.get_loops(block)?;
+                let (around, row) = (outer.len(), loops.len() - 2);
+                let rest = loops[around..].iter().enumerate().filter(|(k, _)| around + k != row);
+                let order: Vec<LoopRef> =
+                    [loops[row].clone()].into_iter().chain(rest.map(|(_, l)| l.clone())).collect();
+                sch.reorder(&order)?;
+            }
             let around = match kind {
+                TileBlock::Update if apart => outer.len() + reduce.len() + 1,
                 TileBlock::Update => outer.len() + reduce.len(),
                 TileBlock::Init | TileBlock::Copy | TileBlock::Finish => outer.len(),
             };
@@ -123,7 +138,8 @@ pub fn tiled(
                 };
                 if let Some((lane, vectors)) = vectors.split_last() {
                     sch.vectorize(lane)?;
-                    rows.iter().chain(vectors).try_for_each(|l| sch.unroll(l))?;
+                    let rows = rows.iter().filter(|_| !apart);
+                    rows.chain(vectors).try_for_each(|l| sch.unroll(l))?;
                 }
             }
             match kind {
@@ -198,8 +214,14 @@ fn parallel(
     let fusible = outer.len() - usize::from(apart || outer.len() > 1);
     let mut total = 1;
     let mut fused = Vec::new();
+    let open = |o: &Outer| match o {
+        Outer::Axis(k) => c.axes[*k].is_open(),
+        Outer::Columns => c.axes[tile.vector_axis].is_open(),
+        Outer::Rows => tile.row_axis.is_some_and(|r| c.axes[r].is_open()),
+    };
     for (o, l) in order.outer.iter().zip(&outer[..fusible]) {
-        if total >= PARALLEL_ITERATIONS {
+        // Quotients by open sizes are not linear: only the outermost may be open.
+        if total >= PARALLEL_ITERATIONS || (open(o) && !fused.is_empty()) {
             break;
         }
         total *= count(o);

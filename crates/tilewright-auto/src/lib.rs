@@ -21,7 +21,7 @@ pub mod tile;
 
 use std::sync::Arc;
 
-use tilewright_analysis::{Stage, stages};
+use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Attr, Buffer, Error, Fold, Module, Remarks, Result, TensorFunc};
 use tilewright_schedule::auto::reduce::follows;
@@ -96,7 +96,7 @@ pub fn auto_schedule(
 
 /// The schedule of a function; `None` where there is nothing to schedule.
 fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> (Option<Schedule>, Vec<Error>) {
-    let Some(stages) = stages(func) else { return (None, Vec::new()) };
+    let Some(stages) = open_stages(func) else { return (None, Vec::new()) };
     if func.buffers().any(|b| !b.axis_separators.is_empty()) {
         return (None, Vec::new());
     }

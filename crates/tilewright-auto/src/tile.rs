@@ -27,7 +27,7 @@
 //! padded work, the number of tiles and bytes streamed all count, and a ragged size takes the tile
 //! that wastes least: 65 columns are 3 tiles of 24 rather than 5 of 16.
 
-use tilewright_ir::IterKind;
+use tilewright_ir::{Dim, IterKind};
 use tilewright_target::Target;
 
 use crate::contraction::Contraction;
@@ -119,7 +119,10 @@ fn best(c: &Contraction, target: &Target) -> Option<Tile> {
     for vector in [0, 1] {
         let broadcast = 1 - vector;
         let moves = |operand: usize, k: usize| c.operands[operand].steps[k] != 0;
-        let columns = c.axes_where(IterKind::Spatial, |k| moves(vector, k) && !moves(broadcast, k));
+        // Tiles have constant sizes: along an open axis only their number can be open.
+        let columns = c.axes_where(IterKind::Spatial, |k| {
+            moves(vector, k) && !moves(broadcast, k) && !c.axes[k].is_open()
+        });
         let rows = c.axes_where(IterKind::Spatial, |k| moves(broadcast, k) && !moves(vector, k));
         let rows: Vec<Option<usize>> = match rows.is_empty() {
             true => vec![None],
@@ -155,9 +158,8 @@ fn sources(c: &Contraction, operand: usize, v: usize) -> Vec<Source> {
         all.push(Source::Direct);
     }
     let alone = o.indices.iter().position(|i| i.as_var() == Some(&c.axes[v].var));
-    let shape = o.buffer.const_shape().unwrap_or_default();
     // A window that slides reads cells of a copy at places that depend on two axes.
-    let whole = alone.filter(|d| shape[*d] == c.axes[v].extent);
+    let whole = alone.filter(|d| Dim::of(&o.buffer.shape[*d]) == Some(c.axes[v].dim));
     all.extend(whole.map(|axis| Source::Packed { axis }));
     all
 }

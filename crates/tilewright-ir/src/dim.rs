@@ -327,6 +327,33 @@ impl Dim {
         })
     }
 
+    /// For each open size the most that it can be where this one is at most `limit`; nothing where
+    /// that is not plain.
+    pub fn limits(self, limit: usize) -> Vec<(Var, usize)> {
+        let form = self.form();
+        let less: i128 = form.0.iter().filter(|t| t.1 < 0).map(|t| -t.1).sum();
+        // What is taken away must be a number.
+        if form.0.iter().any(|(atoms, c)| *c < 0 && !atoms.is_empty()) {
+            return Vec::new();
+        }
+        let most = (limit as i128).saturating_add(less);
+        let mut found: Vec<(Var, usize)> = Vec::new();
+        for (atoms, c) in form.0.iter().filter(|t| t.1 > 0) {
+            if atoms.iter().any(|a| !matches!(a, Atom::Var(_))) {
+                continue;
+            }
+            for atom in atoms {
+                let Atom::Var(v) = atom else { continue };
+                let most = usize::try_from(most / c).unwrap_or(usize::MAX);
+                match found.iter_mut().find(|(x, _)| x == v) {
+                    Some((_, old)) => *old = most.min(*old),
+                    None => found.push((v.clone(), most)),
+                }
+            }
+        }
+        found
+    }
+
     /// The size with others in the place of open ones; those that `of` does not know stay.
     pub fn substitute(self, of: &dyn Fn(&Var) -> Option<Dim>) -> Dim {
         let form = match self.0 {

@@ -13,9 +13,15 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use crate::dim;
 use crate::dtype::{DType, TypeKind};
 use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
+use crate::func::TensorFunc;
 use crate::stmt::Range;
+
+/// Most cells of a tensor of open size: compiled functions count them in `int32`, and what runs
+/// them checks it.
+pub const MAX_CELLS: usize = i32::MAX as usize;
 
 /// `lo..=hi`; empty where `lo > hi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +176,19 @@ impl Ranges {
     pub fn bind_size(&mut self, var: &Var) {
         let all = Interval::all(var.dtype());
         self.bind(var, Interval { lo: 0, hi: all.hi });
+    }
+
+    /// Says what the shapes of a function's arguments say of its sizes: none is negative, and no
+    /// tensor of open size has more than [`MAX_CELLS`] cells.
+    pub fn bind_sizes(&mut self, func: &TensorFunc) {
+        func.shape_vars().iter().for_each(|v| self.bind_size(v));
+        let shapes = func.buffers().filter_map(|b| dim::of_shape(&b.shape));
+        for (v, most) in shapes.flat_map(|shape| dim::product(shape).limits(MAX_CELLS)) {
+            let known = self.of(&v.expr());
+            if func.buffers().any(|b| b.shape.iter().any(|e| e.as_var() == Some(&v))) {
+                self.bind(&v, known.meet(Interval { lo: 0, hi: most as i128 }));
+            }
+        }
     }
 
     /// Says that a variable runs through a range.

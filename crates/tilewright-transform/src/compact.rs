@@ -48,7 +48,11 @@ pub const PASS: Pass = Pass {
 /// Moves the allocations of a function inward and shrinks them. A buffer that stays as it is because
 /// something is not known has a remark.
 pub(crate) fn compact_buffers(func: &TensorFunc, why: &mut Remarks) -> TensorFunc {
-    let mut compact = Compact { around: Vec::new(), ranges: Ranges::default(), why };
+    let mut ranges = Ranges::default();
+    ranges.bind_sizes(func);
+    let sizes = func.shape_vars().into_iter();
+    let around = sizes.map(|v| Around::Holds(v.expr().greater_equal(0))).collect();
+    let mut compact = Compact { around, ranges, why };
     TensorFunc { body: compact.stmt(&func.body), ..func.clone() }
 }
 
@@ -200,7 +204,7 @@ impl Compact<'_> {
                 let Placed { stmt, elements } = self.inside(s, |c| c.sink(local, body));
                 Placed { stmt: s.with_body(stmt), elements }
             }
-            StmtKind::Allocate { body, .. } => {
+            StmtKind::Allocate { body, .. } | StmtKind::Declare { body, .. } => {
                 let Placed { stmt, elements } = self.sink(local, body);
                 Placed { stmt: s.with_body(stmt), elements }
             }
@@ -238,7 +242,12 @@ impl Compact<'_> {
             }
             let together = placed.iter().try_fold(0i64, |sum, p| sum.checked_add(p.elements?));
             let whole = self.elements(local, &Stmt::seq(parts.to_vec()));
-            if together.zip(whole).is_none_or(|(together, whole)| together > whole) {
+            // A number of elements is taken to be less than an open one.
+            let more = match (together, whole) {
+                (Some(together), Some(whole)) => together > whole,
+                (together, _) => together.is_none(),
+            };
+            if more {
                 runs = vec![*first..=*last];
                 placed.clear();
             }

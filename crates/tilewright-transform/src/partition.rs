@@ -328,7 +328,11 @@ fn given(
     };
     let given = || extents.iter().flatten();
     for e in given() {
-        certain(e.clone().greater(0), format!("the extent {e} is not positive"))?;
+        // A part of open extent may be empty.
+        match e.as_int() {
+            Some(_) => certain(e.clone().greater(0), format!("the extent {e} is not positive"))?,
+            None => certain(e.clone().greater_equal(0), format!("the extent {e} is negative"))?,
+        }
     }
     let number = |e: &Expr| e.as_int().map(i128::from);
     let total = given().map(number).sum::<Option<i128>>();

@@ -248,8 +248,8 @@ pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> R
         params.push(param);
         args.push(arg);
     }
+    inner.ranges.bind_sizes(func);
     for (k, var) in shapes.iter().enumerate() {
-        inner.ranges.bind_size(var);
         let (param, arg) = scalar(var, &mut inner, &mut outer, func.params.len() + k)?;
         params.push(param);
         args.push(arg);

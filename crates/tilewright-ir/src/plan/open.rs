@@ -14,6 +14,7 @@ use crate::dim::{self, Dim};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::expr::Var;
+use crate::interval::MAX_CELLS;
 use crate::tensor::{Tensor, byte_count};
 
 /// An input or output whose extents may be open.
@@ -88,9 +89,6 @@ pub struct OpenPlan {
     /// What they compute on the way.
     pub values: Vec<Value>,
 }
-
-/// Most elements of one tensor of an open size: kernels count them in `int32`.
-const MAX_CELLS: usize = i32::MAX as usize;
 
 impl OpenPlan {
     /// The sizes that inputs say, in the order of the inputs.

@@ -70,11 +70,9 @@ pub fn check_bounds(func: &TensorFunc) -> Result<TensorFunc> {
             let bytes = capacity(buffer);
             checker.sizes.insert(handle.clone(), bytes);
             checker.sizes.insert(buffer.data.clone(), bytes);
-            for v in buffer.shape.iter().filter_map(Expr::as_var) {
-                checker.known.size(v);
-            }
         }
     }
+    checker.known.sizes(func);
     let body = checker.stmt(&func.body);
     let body = flush(checker.pending, body);
     match checker.error {

@@ -40,7 +40,7 @@ pub const PASS: Pass = Pass {
 /// # Errors
 /// `Refused` for an assumption that is provably false.
 pub fn refine(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
-    let func = fold_func(&mut Settle::default(), func);
+    let func = fold_func(&mut Settle::of(func), func);
     if Wraps::of(&func) {
         return Ok(func);
     }
@@ -58,7 +58,7 @@ pub(super) fn simplify_flat(func: &TensorFunc) -> TensorFunc {
     let divides =
         |e: &Expr| matches!(e.kind(), ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, ..));
     match func.body.any_expr(divides) {
-        true => fold_func(&mut Settle::default(), func),
+        true => fold_func(&mut Settle::of(func), func),
         false => func.clone(),
     }
 }
@@ -83,12 +83,17 @@ fn by_sets(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
 }
 
 /// Simplifies indices, and drops branches that are decided, by the values of loops.
-#[derive(Default)]
 struct Settle {
     ranges: Ranges,
 }
 
 impl Settle {
+    fn of(func: &TensorFunc) -> Settle {
+        let mut ranges = Ranges::default();
+        ranges.bind_sizes(func);
+        Settle { ranges }
+    }
+
     fn index(&mut self, e: &Expr) -> Expr {
         index::simplify(e, &self.ranges)
     }
@@ -150,6 +155,7 @@ struct Wraps {
 impl Wraps {
     fn of(func: &TensorFunc) -> bool {
         let mut wraps = Wraps::default();
+        wraps.known.bind_sizes(func);
         wraps.stmt(&func.body);
         wraps.found
     }

@@ -12,7 +12,7 @@
 use tilewright_ir::condition::parts;
 use tilewright_ir::interval::{Interval, Ranges};
 use tilewright_ir::linear::Linear;
-use tilewright_ir::{BinOp, DType, Expr, ExprKind, Range, TypeKind, Var};
+use tilewright_ir::{BinOp, DType, Expr, ExprKind, Range, TensorFunc, TypeKind, Var};
 
 use tilewright_analysis::index::linear;
 use tilewright_analysis::scope::likely;
@@ -50,9 +50,9 @@ impl Known {
         self.facts.truncate(mark.0);
     }
 
-    /// A variable that is not negative.
-    pub fn size(&mut self, var: &Var) {
-        self.ranges.bind_size(var);
+    /// What the shapes of a function's arguments say.
+    pub fn sizes(&mut self, func: &TensorFunc) {
+        self.ranges.bind_sizes(func);
     }
 
     /// Enters a loop.
