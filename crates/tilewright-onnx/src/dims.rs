@@ -262,14 +262,33 @@ mod tests {
     }
 
     #[test]
-    fn open_sizes_are_listed_once_each() {
+    fn a_rank_must_be_known() {
         assert_eq!(
             check(&[], &[]),
-            "error: the model leaves these sizes open: `N` (dimension x.0), `x.2`, the rank of `free` (`free.0`, `free.1`, ...)\n\
-             help: give each a size: --dim N=SIZE --dim x.2=SIZE --dim free.0=SIZE; or give the inputs\n"
+            "error: the model leaves open: the rank of `free` (`free.0`, `free.1`, ...)\n\
+             help: give each axis a size: --dim free.0=SIZE; or give the inputs\n"
         );
         let said = check(&[("N", 1), ("x.2", 1), ("free.1", 1)], &[]);
         assert!(said.contains("the rank of `free`"), "{said}");
+    }
+
+    #[test]
+    fn sizes_that_are_not_given_are_variables() {
+        let free: (&str, &[usize]) = ("free", &[7]);
+        assert_eq!(check(&[], &[free]), "[[N, 3, x_2], [N], [7]]");
+        assert_eq!(check(&[("x.2", 4)], &[free]), "[[N, 3, 4], [N], [7]]");
+        let named = |name: &str| Dim::Named(name.into());
+        let inputs = [
+            input("x", Some(&[named("batch size"), Dim::Open])),
+            input("y", Some(&[named("batch size"), named("x_1"), named("batch_size")])),
+        ];
+        let shapes = resolve(&inputs, &BTreeMap::new(), &BTreeMap::new()).expect("open sizes");
+        assert_eq!(
+            format!("{shapes:?}"),
+            "[[batch_size_1, x_1_1], [batch_size_1, x_1, batch_size]]"
+        );
+        assert_eq!(shapes[0][0], shapes[1][0]);
+        assert_ne!(shapes[0][1], shapes[1][1]);
     }
 
     #[test]

@@ -354,12 +354,13 @@ pub fn pad<I: Into<Integer> + Copy>(
 
 /// [`pad`] with the one element of an operand of shape `value` (ones, or no axes) as the constant.
 /// Parameters: `x`, the value, the result.
-pub fn pad_with<I: Into<Integer> + Copy>(
+pub fn pad_with<I: Into<Integer> + Copy, D: Into<Dim> + Copy>(
     x: &Operand,
     before: &[I],
     after: &[I],
-    value: &[Dim],
+    value: &[D],
 ) -> Result<TensorFunc> {
+    let value = &te::dims(value)[..];
     if value.iter().any(|&d| d != 1) {
         return Err(Error::input(format!("pad: a value of shape {value:?} is not one element")));
     }

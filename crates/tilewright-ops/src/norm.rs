@@ -253,7 +253,13 @@ pub fn layer_norm(p: &LayerNorm) -> Result<TensorFunc> {
 
 /// `scale * x / sqrt(mean(x * x) + epsilon)` over the axes from `axis` on; the scale broadcasts
 /// to `x`'s shape. Parameters: `x`, scale, the result.
-pub fn rms_norm(x: &Operand, axis: i64, scale: &[Dim], epsilon: f64) -> Result<TensorFunc> {
+pub fn rms_norm<D: Into<Dim> + Copy>(
+    x: &Operand,
+    axis: i64,
+    scale: &[D],
+    epsilon: f64,
+) -> Result<TensorFunc> {
+    let scale = &te::dims(scale)[..];
     let name = "rms_norm";
     require_float(name, x.dtype)?;
     let first = normalize_axis(name, axis, x.rank())?;
