@@ -52,6 +52,8 @@ struct Table {
     places: HashMap<Arc<Form>, u32>,
     /// The `int32` variables that stand for open sizes inside of tensor functions.
     narrow: HashMap<Var, Var>,
+    /// The open sizes that these stand for.
+    wide: HashMap<Var, Var>,
 }
 
 static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
@@ -146,7 +148,8 @@ impl Form {
 impl Dim {
     /// The open size that a variable stands for.
     pub fn open(var: &Var) -> Dim {
-        Form::atom(Atom::Var(var.clone())).dim()
+        let own = open_size(&narrow(var)).unwrap_or_else(|| var.clone());
+        Form::atom(Atom::Var(own)).dim()
     }
 
     /// The number, where it is one.
@@ -275,6 +278,12 @@ impl Dim {
     /// variables, the same ones in every function ([`narrow`]).
     pub fn expr(self) -> Expr {
         self.build(&|v| narrow(v).expr(), DType::I32)
+    }
+
+    /// The size as an `int64` expression of the variables of [`Dim::expr`], for use inside of a
+    /// tensor function where the size is data.
+    pub fn long(self) -> Expr {
+        self.build(&|v| narrow(v).expr().cast(DType::I64), DType::I64)
     }
 
     /// The size as an `int64` expression of its own variables, for use in a graph.
@@ -453,7 +462,9 @@ fn form_of(e: &Expr) -> Option<Form> {
     let size = |e: &Expr| Dim::of(e);
     Some(match e.kind() {
         ExprKind::Int(v) => Form::number(i128::from(*v)),
-        ExprKind::Var(v) if v.dtype().is_int() => Form::atom(Atom::Var(v.clone())),
+        ExprKind::Var(v) if v.dtype().is_int() => {
+            Form::atom(Atom::Var(open_size(v).unwrap_or_else(|| v.clone())))
+        }
         ExprKind::Cast(a) if e.dtype().is_int() && a.dtype().is_int() => form_of(a)?,
         ExprKind::Binary(op, a, b) => match op {
             BinOp::Add => form_of(a)?.plus(&form_of(b)?, 1),
@@ -473,11 +484,198 @@ fn form_of(e: &Expr) -> Option<Form> {
 
 /// The `int32` variable that stands for an open size inside of tensor functions.
 pub fn narrow(var: &Var) -> Var {
-    if var.dtype() == DType::I32 {
-        return var.clone();
-    }
     let mut table = table();
-    table.narrow.entry(var.clone()).or_insert_with(|| Var::index(var.name().clone())).clone()
+    let narrow = match var.dtype() == DType::I32 {
+        true => var.clone(),
+        false => {
+            let make = || Var::index(var.name().clone());
+            table.narrow.entry(var.clone()).or_insert_with(make).clone()
+        }
+    };
+    table.wide.entry(narrow.clone()).or_insert_with(|| var.clone());
+    narrow
+}
+
+/// The open size that a variable inside of a tensor function stands for ([`narrow`]); `None` for
+/// other variables.
+pub fn open_size(var: &Var) -> Option<Var> {
+    table().wide.get(var).cloned()
+}
+
+/// The integers of an expression that is known but for open sizes. Unlike a [`Dim`] it may be
+/// negative: a bound that counts from the end, a difference of sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Integer {
+    /// A number.
+    Number(i64),
+    /// An expression of open sizes, in the normal form of sizes.
+    Open(Dim),
+}
+
+impl Integer {
+    /// The integer that an expression stands for; `None` where it is none: loads, and what is no
+    /// arithmetic.
+    pub fn of(e: &Expr) -> Option<Integer> {
+        Integer::new(form_of(e)?)
+    }
+
+    fn new(form: Form) -> Option<Integer> {
+        Some(match form.as_number() {
+            Some(n) => Integer::Number(i64::try_from(n).ok()?),
+            None => Integer::Open(form.dim()),
+        })
+    }
+
+    fn form(self) -> Arc<Form> {
+        match self {
+            Integer::Number(n) => Arc::new(Form::number(n.into())),
+            Integer::Open(d) => d.form(),
+        }
+    }
+
+    /// The number, where it is one.
+    pub fn number(self) -> Option<i64> {
+        match self {
+            Integer::Number(n) => Some(n),
+            Integer::Open(d) => d.known().and_then(|n| i64::try_from(n).ok()),
+        }
+    }
+
+    /// The size, where it is no negative number.
+    pub fn dim(self) -> Option<Dim> {
+        match self {
+            Integer::Number(n) => usize::try_from(n).ok().map(Dim::from),
+            Integer::Open(d) => Some(d),
+        }
+    }
+
+    /// The number.
+    ///
+    /// # Errors
+    /// `Unsupported` where it is open; `what` needs it.
+    pub fn fixed(self, what: &str) -> Result<i64> {
+        match self {
+            Integer::Number(n) => Ok(n),
+            Integer::Open(d) => Ok(i64::try_from(d.fixed(what)?).unwrap_or(i64::MAX)),
+        }
+    }
+
+    /// The sum; `None` beyond 64 bits.
+    pub fn plus(self, other: impl Into<Integer>) -> Option<Integer> {
+        Integer::new(self.form().plus(&other.into().form(), 1))
+    }
+
+    /// The difference; `None` beyond 64 bits.
+    pub fn minus(self, other: impl Into<Integer>) -> Option<Integer> {
+        Integer::new(self.form().plus(&other.into().form(), -1))
+    }
+
+    /// The product; `None` beyond 64 bits.
+    pub fn times(self, other: impl Into<Integer>) -> Option<Integer> {
+        Integer::new(self.form().times(&other.into().form()))
+    }
+
+    /// Quotient and remainder of a division that rounds down; `None` where one of the two may be
+    /// negative, or the divisor zero.
+    pub fn divided(self, by: impl Into<Integer>) -> Option<(Integer, Integer)> {
+        let by = by.into();
+        if self.is_less(0) != Some(false) || by.is_less(1) != Some(false) {
+            return None;
+        }
+        let (a, b) = (self.dim()?, by.dim()?);
+        Some((a.floordiv(b).into(), a.modulo(b).into()))
+    }
+
+    /// The larger one; `None` where that is not decided and one is a negative number.
+    pub fn max(self, other: impl Into<Integer>) -> Option<Integer> {
+        let other = other.into();
+        match self.is_less(other) {
+            Some(less) => Some(if less { other } else { self }),
+            None => Some(self.dim()?.max(other.dim()?).into()),
+        }
+    }
+
+    /// The smaller one; `None` where that is not decided and one is a negative number.
+    pub fn min(self, other: impl Into<Integer>) -> Option<Integer> {
+        let other = other.into();
+        match self.is_less(other) {
+            Some(less) => Some(if less { self } else { other }),
+            None => Some(self.dim()?.min(other.dim()?).into()),
+        }
+    }
+
+    /// Whether it is less than another for all open sizes, or for none; `None` where neither is
+    /// certain.
+    pub fn is_less(self, other: impl Into<Integer>) -> Option<bool> {
+        let (a, b) = (self.form(), other.into().form());
+        let difference = b.plus(&a, -1);
+        if difference.plus(&Form::number(1), -1).is_never_negative() {
+            return Some(true);
+        }
+        a.plus(&b, -1).is_never_negative().then_some(false)
+    }
+
+    /// Whether it equals another for all open sizes, or for none; `None` where neither is
+    /// certain.
+    pub fn equals(self, other: impl Into<Integer>) -> Option<bool> {
+        let other = other.into();
+        if self == other {
+            return Some(true);
+        }
+        let apart = self.is_less(other) == Some(true) || other.is_less(self) == Some(true);
+        apart.then_some(false)
+    }
+
+    /// As an `int32` expression, for use inside of a tensor function.
+    pub fn expr(self) -> Expr {
+        match self {
+            Integer::Number(n) => Expr::int(n, DType::I32),
+            Integer::Open(d) => d.expr(),
+        }
+    }
+
+    /// As an `int64` expression for use inside of a tensor function.
+    pub fn long(self) -> Expr {
+        match self {
+            Integer::Number(n) => Expr::int(n, DType::I64),
+            Integer::Open(d) => d.long(),
+        }
+    }
+}
+
+impl From<i64> for Integer {
+    fn from(n: i64) -> Integer {
+        Integer::Number(n)
+    }
+}
+
+impl From<Dim> for Integer {
+    fn from(d: Dim) -> Integer {
+        match d.known().map(i64::try_from) {
+            Some(Ok(n)) => Integer::Number(n),
+            _ => Integer::Open(d),
+        }
+    }
+}
+
+impl fmt::Display for Integer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Integer::Number(n) => write!(f, "{n}"),
+            Integer::Open(d) => write!(f, "{d}"),
+        }
+    }
+}
+
+impl fmt::Debug for Integer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Whether no size is open.
+pub fn is_known(shape: &[Dim]) -> bool {
+    shape.iter().all(|d| d.known().is_some())
 }
 
 /// The product of sizes.

@@ -11,14 +11,15 @@ use std::sync::Arc;
 use tilewright_interp::Program;
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
-    Attr, Attrs, Binding, BindingBlock, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
-    Module, Result, Stmt, StmtKind, Tensor, TensorFunc, TensorType, Visit,
+    Attr, Attrs, Binding, BindingBlock, Dim, Error, Function, GraphExpr, GraphFunc, GraphType,
+    GraphVar, Module, Param, Result, Stmt, StmtKind, Tensor, TensorFunc, TensorType, Visit, dim,
 };
 use tilewright_ops::{self as ops, Operand};
 
 use crate::dims::MAX_RANK;
 use crate::fold;
 use crate::node::Imported;
+use crate::sizes;
 
 /// What importing may spend.
 #[derive(Clone, Debug)]
@@ -32,7 +33,8 @@ pub(crate) struct Budget {
 impl Budget {
     /// Accounts for a constant that is about to be made; an error where it is too large.
     pub(crate) fn charge(&mut self, operand: &Operand) -> Result<()> {
-        let size = tilewright_ir::tensor::byte_count(operand.dtype, &operand.shape);
+        let shape = dim::fixed(&operand.shape, "a constant")?;
+        let size = tilewright_ir::tensor::byte_count(operand.dtype, &shape);
         match size.and_then(|size| self.bytes.checked_sub(size)) {
             Some(rest) => {
                 self.bytes = rest;
@@ -53,6 +55,8 @@ struct Shared {
     func: Arc<TensorFunc>,
     inputs: Vec<Operand>,
     outs: Vec<Operand>,
+    /// The open sizes that it takes as scalars, in order.
+    scalars: Vec<Dim>,
     cost: u64,
     /// Ready to run on constants, once that was needed.
     program: Option<Program>,
@@ -123,16 +127,19 @@ impl Builder {
                 return Err(Error::model(format!("there is {given} where {need} is needed")));
             }
         }
-        if shared.outs.iter().all(|o| o.shape.contains(&0)) {
+        let known: Option<Vec<Vec<usize>>> =
+            shared.outs.iter().map(|o| dim::known(&o.shape)).collect();
+        if let Some(shapes) = &known
+            && shapes.iter().all(|s| s.contains(&0))
+        {
             // Nothing is computed.
-            return shared
-                .outs
-                .iter()
-                .map(|o| Ok(Imported::Const(Tensor::zeros(o.dtype, &o.shape)?)))
-                .collect();
+            let zeros = shared.outs.iter().zip(shapes);
+            return zeros.map(|(o, s)| Ok(Imported::Const(Tensor::zeros(o.dtype, s)?))).collect();
         }
+        let closed = shared.scalars.is_empty() && known.is_some();
+        let affordable = closed && shared.cost <= self.budget.steps;
         let constants: Option<Vec<Tensor>> = args.iter().map(|a| a.constant().cloned()).collect();
-        if let (Some(constants), true) = (constants, shared.cost <= self.budget.steps) {
+        if let (Some(constants), true) = (constants, affordable) {
             self.budget.steps -= shared.cost;
             shared.outs.iter().try_for_each(|o| self.budget.charge(o))?;
             let program = match shared.program.take() {
@@ -144,11 +151,34 @@ impl Builder {
             let results = results?;
             return Ok(results.into_iter().map(Imported::Const).collect());
         }
+        if args.iter().any(|a| matches!(a, Imported::Sizes(_))) {
+            let steps = shared.cost.min(self.budget.steps);
+            if let (Some(shapes), true) = (&known, shared.cost <= steps)
+                && let Some(results) = sizes::run(&shared.func, args, &shared.outs, shapes)?
+            {
+                self.budget.steps -= steps;
+                return Ok(results);
+            }
+            let args = args.iter().map(|a| self.as_data(a)).collect::<Result<Vec<_>>>()?;
+            return Ok(self.push(func, &args));
+        }
         Ok(self.push(func, args))
+    }
+
+    /// A value as an operand of a function: open sizes are written into a tensor when the model
+    /// runs.
+    fn as_data(&mut self, value: &Imported) -> Result<Imported> {
+        let Imported::Sizes(s) = value else { return Ok(value.clone()) };
+        let make = || ops::creation::integers(s.shape(), s.values(), s.dtype());
+        let func = self.function("sizes", &(s.shape(), s.values(), s.dtype()), 0, make)?;
+        self.push(func, &[]).pop().ok_or_else(|| Error::internal("sizes have no result"))
     }
 
     /// Copies a value, so that it has a variable of its own.
     pub(crate) fn copy(&mut self, value: &Imported) -> Result<Imported> {
+        if let Imported::Sizes(_) = value {
+            return self.as_data(value);
+        }
         let x = operand(value);
         let make = || ops::movement::copy(&x);
         let func = self.function("copy", &x, 1, make)?;
@@ -170,6 +200,15 @@ impl Builder {
         }
         let func = make()?;
         let mut params = ops::results(&func, func.params.len());
+        let scalars = func.params.iter().filter_map(|p| match p {
+            Param::Scalar(var) => Some(
+                dim::open_size(var)
+                    .map(|var| Dim::open(&var))
+                    .ok_or_else(|| Error::internal(format!("`{base}` takes a scalar"))),
+            ),
+            Param::Buffer { .. } => None,
+        });
+        let scalars = scalars.collect::<Result<Vec<Dim>>>()?;
         let outs = params.split_off(inputs.min(params.len()));
         let inputs = params;
         if outs.is_empty() {
@@ -186,6 +225,7 @@ impl Builder {
             func: Arc::new(func),
             inputs,
             outs,
+            scalars,
             cost,
             program: None,
         });
@@ -199,7 +239,7 @@ impl Builder {
         let values: Vec<(GraphVar, Imported)> = outs
             .iter()
             .map(|o| {
-                let var = GraphVar::tensor(name.as_str(), TensorType::fixed(&o.shape, o.dtype));
+                let var = GraphVar::tensor(name.as_str(), tensor_type(o));
                 let value =
                     Imported::Var { var: var.clone(), shape: o.shape.clone(), dtype: o.dtype };
                 (var, value)
@@ -285,14 +325,16 @@ impl Builder {
                 module.functions.insert(name.clone(), Function::Tensor(shared.func.clone()));
                 name
             });
-            let args = call.args.iter().map(|a| match a {
-                Imported::Const(t) => GraphExpr::Const(t.clone()),
-                Imported::Var { var, .. } => var.expr(),
-            });
-            let outs: Vec<TensorType> =
-                shared.outs.iter().map(|o| TensorType::fixed(&o.shape, o.dtype)).collect();
+            let arg = |a: &Imported| match a {
+                Imported::Const(t) => Ok(GraphExpr::Const(t.clone())),
+                Imported::Var { var, .. } => Ok(var.expr()),
+                Imported::Sizes(_) => Err(Error::internal("sizes are no operand")),
+            };
+            let args = call.args.iter().map(arg).collect::<Result<Vec<_>>>()?;
+            let outs: Vec<TensorType> = shared.outs.iter().map(tensor_type).collect();
             let types = outs.iter().cloned().map(GraphType::Tensor).collect();
-            let value = GraphExpr::call_tir(func.clone(), args.collect(), outs);
+            let scalars = shared.scalars.iter().map(|d| d.wide()).collect();
+            let value = GraphExpr::CallTir { func: func.clone(), args, outs, scalars };
             let bind = |var: &GraphVar, value| Binding { var: var.clone(), value, span: None };
             match call.outs.as_slice() {
                 [var] => bindings.push(bind(var, value)),
@@ -359,15 +401,21 @@ pub(crate) fn name_list(names: impl IntoIterator<Item: Into<Arc<str>>>) -> Attr 
 
 /// Shape and type of a value, as the operators take them.
 pub(crate) fn operand(value: &Imported) -> Operand {
-    Operand::new(value.shape(), value.dtype())
+    Operand { shape: value.shape(), dtype: value.dtype() }
+}
+
+/// The type of an operand in the graph.
+pub(crate) fn tensor_type(o: &Operand) -> TensorType {
+    TensorType { shape: o.shape.iter().map(|d| d.wide()).collect(), dtype: o.dtype }
 }
 
 /// Most elements of a tensor, where extents of zero count as ones.
 const MAX_ELEMENTS: usize = 1 << 48;
 
 /// Refuses extents whose products might not fit a number.
-pub(crate) fn check_extents(shape: &[usize]) -> Result<()> {
-    let total = shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d.max(1)));
+pub(crate) fn check_extents(shape: &[Dim]) -> Result<()> {
+    let mut known = shape.iter().filter_map(|d| d.known());
+    let total = known.try_fold(1usize, |n, d| n.checked_mul(d.max(1)));
     match total.is_some_and(|n| n <= MAX_ELEMENTS) {
         true => Ok(()),
         false => Err(Error::unsupported(format!("a tensor of shape {shape:?} is too large"))),
@@ -398,7 +446,7 @@ fn fresh<'a>(
 }
 
 /// A name in which every character that an identifier cannot have is an underscore.
-fn identifier(name: &str) -> String {
+pub(crate) fn identifier(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let text: String = name.chars().take(64).map(plain).collect();
     match text.chars().next() {

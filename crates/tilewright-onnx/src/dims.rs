@@ -1,4 +1,4 @@
-//! Sizes for the dimensions that a model leaves open.
+//! Sizes for the dimensions that a model leaves open; those without one become variables.
 //!
 //! A size is given to a name, which stands for one extent everywhere, or to one axis of an input
 //! (`x.0`). A size for an axis that has a name counts for the name. What was given and does not
@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use tilewright_ir::{Error, Result};
+use tilewright_ir::{DType, Dim as Size, Error, Result, Var};
 
+use crate::build::identifier;
 use crate::model::{Dim, ValueType};
 
 /// Axes of one tensor; more than this is refused, so that loop nests stay shallow.
@@ -17,12 +18,13 @@ pub(crate) const MAX_RANK: usize = 32;
 type Given = (String, usize);
 
 /// The shapes of the inputs, in order. `dims` maps names and `INPUT.AXIS` to sizes, `shapes` maps
-/// inputs to whole shapes.
+/// inputs to whole shapes. What has no size stays open: an `int64` variable of the dimension's name, or
+/// of `INPUT_AXIS`.
 pub(crate) fn resolve(
     inputs: &[ValueType],
     dims: &BTreeMap<String, usize>,
     shapes: &BTreeMap<String, Vec<usize>>,
-) -> Result<Vec<Vec<usize>>> {
+) -> Result<Vec<Vec<Size>>> {
     let mut names: BTreeMap<&str, Given> = BTreeMap::new();
     for name in inputs.iter().flat_map(|v| v.dims.iter().flatten()).filter_map(named) {
         if let Some(&size) = dims.get(name) {
@@ -73,7 +75,8 @@ pub(crate) fn resolve(
             }
         }
     }
-    let mut open = Vec::new();
+    let mut unranked = Vec::new();
+    let mut open = OpenSizes::new(inputs);
     let mut result = Vec::new();
     for (input, axes) in inputs.iter().zip(&axes) {
         let rank = match (&input.dims, shapes.get(&input.name)) {
@@ -82,9 +85,9 @@ pub(crate) fn resolve(
             // The axes that were given make up the shape.
             (None, None) => axes.len(),
         };
-        let unranked = input.dims.is_none() && !shapes.contains_key(&input.name);
-        if unranked && (axes.is_empty() || axes.keys().next_back() != Some(&(rank - 1))) {
-            open.push(OpenDim { name: None, key: format!("{}.0", input.name), whole: true });
+        let guessed = input.dims.is_none() && !shapes.contains_key(&input.name);
+        if guessed && (axes.is_empty() || axes.keys().next_back() != Some(&(rank - 1))) {
+            unranked.push(input.name.as_str());
             continue;
         }
         if rank > MAX_RANK {
@@ -101,54 +104,70 @@ pub(crate) fn resolve(
                 Dim::Named(name) => names.get(name.as_str()).map(|g| g.1),
                 Dim::Open => axes.get(&axis).map(|g| g.1),
             };
-            match size {
-                Some(size) => shape.push(size),
-                None => open.push(OpenDim {
-                    name: named(dim).map(str::to_owned),
-                    key: format!("{}.{axis}", input.name),
-                    whole: false,
-                }),
-            }
+            shape.push(match size {
+                Some(size) => Size::from(size),
+                None => open.size(named(dim), &input.name, axis),
+            });
         }
         result.push(shape);
     }
-    if open.is_empty() { Ok(result) } else { Err(still_open(&open)) }
+    if unranked.is_empty() { Ok(result) } else { Err(rank_unknown(&unranked)) }
 }
 
-/// A dimension without a size; `whole` where not even the rank is known.
-struct OpenDim {
-    name: Option<String>,
-    key: String,
-    whole: bool,
+/// The variables of open dimensions.
+struct OpenSizes {
+    /// Names that are given out, or stand for a dimension of the model.
+    taken: HashSet<String>,
+    by_name: BTreeMap<String, Size>,
+}
+
+impl OpenSizes {
+    fn new(inputs: &[ValueType]) -> Self {
+        let names = inputs.iter().flat_map(|v| v.dims.iter().flatten()).filter_map(named);
+        // A name that can be a variable's is its own.
+        let own = names.filter(|n| identifier(n) == **n);
+        OpenSizes { taken: own.map(str::to_owned).collect(), by_name: BTreeMap::new() }
+    }
+
+    /// The size of a dimension, which is the same for all dimensions of one name.
+    fn size(&mut self, name: Option<&str>, input: &str, axis: usize) -> Size {
+        if let Some(size) = name.and_then(|name| self.by_name.get(name)) {
+            return *size;
+        }
+        let base = match name {
+            Some(name) => identifier(name),
+            None => identifier(&format!("{input}_{axis}")),
+        };
+        let mut var = base.clone();
+        if name != Some(var.as_str()) {
+            let mut count = 0;
+            while !self.taken.insert(var.clone()) {
+                count += 1;
+                var = format!("{base}_{count}");
+            }
+        }
+        let size = Size::open(&Var::new(var.as_str(), DType::I64));
+        if let Some(name) = name {
+            self.by_name.insert(name.to_owned(), size);
+        }
+        size
+    }
 }
 
 /// As many names as a message lists.
 const LISTED: usize = 16;
 
-fn still_open(open: &[OpenDim]) -> Error {
-    let mut seen = HashSet::new();
-    let (mut said, mut flags) = (Vec::new(), Vec::new());
-    for dim in open {
-        let key = dim.name.as_ref().unwrap_or(&dim.key);
-        if !seen.insert(key) || seen.len() > LISTED {
-            continue;
-        }
-        flags.push(format!("--dim {key}=SIZE"));
-        said.push(match (&dim.name, dim.whole) {
-            (_, true) => {
-                let input = dim.key.strip_suffix(".0").unwrap_or(&dim.key);
-                format!("the rank of `{input}` (`{key}`, `{input}.1`, ...)")
-            }
-            (Some(name), _) => format!("`{name}` (dimension {})", dim.key),
-            (None, _) => format!("`{key}`"),
-        });
+fn rank_unknown(inputs: &[&str]) -> Error {
+    let listed = inputs.iter().take(LISTED);
+    let mut said: Vec<String> =
+        listed.map(|input| format!("the rank of `{input}` (`{input}.0`, `{input}.1`, ...)")).collect();
+    if inputs.len() > LISTED {
+        said.push(format!("and {} more", inputs.len() - LISTED));
     }
-    if seen.len() > LISTED {
-        said.push(format!("and {} more", seen.len() - LISTED));
-        flags.push("...".into());
-    }
-    Error::input(format!("the model leaves these sizes open: {}", said.join(", ")))
-        .help(format!("give each a size: {}; or give the inputs", flags.join(" ")))
+    let flags: Vec<String> =
+        inputs.iter().take(LISTED).map(|input| format!("--dim {input}.0=SIZE")).collect();
+    Error::input(format!("the model leaves open: {}", said.join(", ")))
+        .help(format!("give each axis a size: {}; or give the inputs", flags.join(" ")))
 }
 
 fn named(dim: &Dim) -> Option<&str> {
@@ -243,14 +262,33 @@ mod tests {
     }
 
     #[test]
-    fn open_sizes_are_listed_once_each() {
+    fn a_rank_must_be_known() {
         assert_eq!(
             check(&[], &[]),
-            "error: the model leaves these sizes open: `N` (dimension x.0), `x.2`, the rank of `free` (`free.0`, `free.1`, ...)\n\
-             help: give each a size: --dim N=SIZE --dim x.2=SIZE --dim free.0=SIZE; or give the inputs\n"
+            "error: the model leaves open: the rank of `free` (`free.0`, `free.1`, ...)\n\
+             help: give each axis a size: --dim free.0=SIZE; or give the inputs\n"
         );
         let said = check(&[("N", 1), ("x.2", 1), ("free.1", 1)], &[]);
         assert!(said.contains("the rank of `free`"), "{said}");
+    }
+
+    #[test]
+    fn sizes_that_are_not_given_are_variables() {
+        let free: (&str, &[usize]) = ("free", &[7]);
+        assert_eq!(check(&[], &[free]), "[[N, 3, x_2], [N], [7]]");
+        assert_eq!(check(&[("x.2", 4)], &[free]), "[[N, 3, 4], [N], [7]]");
+        let named = |name: &str| Dim::Named(name.into());
+        let inputs = [
+            input("x", Some(&[named("batch size"), Dim::Open])),
+            input("y", Some(&[named("batch size"), named("x_1"), named("batch_size")])),
+        ];
+        let shapes = resolve(&inputs, &BTreeMap::new(), &BTreeMap::new()).expect("open sizes");
+        assert_eq!(
+            format!("{shapes:?}"),
+            "[[batch_size_1, x_1_1], [batch_size_1, x_1, batch_size]]"
+        );
+        assert_eq!(shapes[0][0], shapes[1][0]);
+        assert_ne!(shapes[0][1], shapes[1][1]);
     }
 
     #[test]

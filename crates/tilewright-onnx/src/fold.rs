@@ -6,7 +6,7 @@
 
 use half::{bf16, f16};
 use tilewright_interp::{Arg, Mode, Output, Program, RunOptions};
-use tilewright_ir::{DType, Error, Result, Tensor, TensorFunc, TypeKind};
+use tilewright_ir::{DType, Error, Result, Tensor, TensorFunc, TypeKind, dim};
 use tilewright_ops::Operand;
 
 /// Makes a function ready to run on constants: `inputs` of them come before the results. `name`
@@ -20,7 +20,8 @@ pub(crate) fn compile(name: &str, func: &TensorFunc, inputs: usize) -> Result<Pr
 /// Runs a function on constants; its last parameters, of these shapes, are the results.
 pub(crate) fn run(program: &Program, args: &[Tensor], outs: &[Operand]) -> Result<Vec<Tensor>> {
     let inputs = args.iter().cloned().map(Arg::Tensor);
-    let fresh = outs.iter().map(|o| Arg::Fresh(Some(o.shape.clone())));
+    let fresh = |o: &Operand| Ok(Arg::Fresh(Some(dim::fixed(&o.shape, "a constant")?)));
+    let fresh = outs.iter().map(fresh).collect::<Result<Vec<_>>>()?;
     let args: Vec<Arg> = inputs.chain(fresh).collect();
     let outcome = program.run(&args).map_err(|e| match e {
         Error::Execution(d) => Error::Model(d).context("computing a constant"),

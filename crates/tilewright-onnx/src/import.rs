@@ -1,8 +1,9 @@
 //! From a decoded model to a module: node by node, in the order of the file.
 //!
-//! Every size is a number by the time that a node is looked at: the inputs' sizes are settled
-//! first ([`crate::dims`]), and what follows from them is computed on the way. A value is either
-//! a constant or a variable of the graph function; a node with constants only becomes a constant.
+//! Every size is a number or an expression of open sizes by the time that a node is looked at: the
+//! inputs' sizes are settled first ([`crate::dims`]), and what follows from them is computed on the way.
+//! A value is a constant, integers that are known but for open sizes, or a variable of the graph
+//! function; a node with constants only becomes a constant.
 //! Nodes that no output needs are not looked at.
 //!
 //! Where something must be known that depends on the values of inputs, and these were given, they
@@ -12,20 +13,21 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use tilewright_ir::{Attrs, Error, GraphVar, Module, Result, Tensor, TensorType};
+use tilewright_ir::{Attrs, Error, GraphVar, Module, Result, Tensor};
 
-use crate::build::{Budget, Builder, check_extents, name_list};
+use crate::build::{Budget, Builder, check_extents, name_list, tensor_type};
 use crate::data;
 use crate::dims;
 use crate::model::Model;
 use crate::node::{Imported, Node};
 use crate::proto::{Bytes, GraphProto, NodeProto, TensorProto};
 use crate::registry::{self, Operator};
+use tilewright_ops::Operand;
 
 /// Choices for an import.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
-    /// Sizes of open dimensions: by name, or by input and axis as `INPUT.AXIS`.
+    /// Sizes of open dimensions: by name, or by input and axis as `INPUT.AXIS`. The others stay open.
     pub dims: BTreeMap<String, usize>,
     /// Shapes of inputs, where they are known as a whole.
     pub shapes: BTreeMap<String, Vec<usize>>,
@@ -176,7 +178,7 @@ impl<'a> Importer<'a> {
             let value = match given.filter(|_| fixed.contains(input.name.as_str())) {
                 Some(t) => Imported::Const(t.clone()),
                 None => {
-                    let ty = TensorType::fixed(&shape, dtype);
+                    let ty = tensor_type(&Operand { shape: shape.clone(), dtype });
                     let var = GraphVar::tensor(input.name.as_str(), ty);
                     params.push(var.clone());
                     Imported::Var { var, shape, dtype }

@@ -1,7 +1,8 @@
 //! ONNX models to modules.
 //!
 //! A model file is read ([`Model::read`]), asked for its inputs ([`Model::signature`]), and
-//! imported with a size for each dimension that it leaves open ([`Model::import`]):
+//! imported ([`Model::import`]). A dimension that the file leaves open and no size is given for stays
+//! open: a variable of the graph function's types.
 //!
 //! ```no_run
 //! use tilewright_onnx::{ImportOptions, import_path};
@@ -17,6 +18,7 @@
 //! * `dims`: the sizes that a model leaves open.
 //! * `import`: the way through a graph. `node`: what an operator's importer sees. `build`: the
 //!   module that comes about. `fold`: constants that are computed on the way.
+//! * `sizes`: shape arithmetic with open sizes, computed on expressions.
 //! * `registry`: which operators there are. `ops`: how each is imported.
 //!
 //! A file is input from a stranger: whatever is in it, importing ends in bounded time and memory
@@ -36,6 +38,7 @@ mod node;
 mod ops;
 pub mod proto;
 mod registry;
+mod sizes;
 mod wire;
 
 pub use import::{ImportOptions, import_bytes, import_path};

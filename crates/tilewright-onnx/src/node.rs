@@ -6,9 +6,11 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use tilewright_ir::{DType, Error, GraphVar, Result, Tensor};
+use tilewright_ir::dim::{self, Integer};
+use tilewright_ir::{DType, Dim, Error, GraphVar, Result, Tensor};
 
 use crate::data::{self, Folder};
+use crate::sizes::Sizes;
 use crate::proto::{AttributeProto, AttributeType, Bytes, NodeProto, TensorProto};
 
 /// A value while a graph is imported.
@@ -16,12 +18,14 @@ use crate::proto::{AttributeProto, AttributeType, Bytes, NodeProto, TensorProto}
 pub(crate) enum Imported {
     /// Known at import.
     Const(Tensor),
+    /// Integers that are known but for open sizes, such as a shape.
+    Sizes(Sizes),
     /// Computed when the model runs; its shape is known.
     Var {
         /// The variable in the graph function.
         var: GraphVar,
         /// Extents.
-        shape: Vec<usize>,
+        shape: Vec<Dim>,
         /// Element type.
         dtype: DType,
     },
@@ -29,22 +33,33 @@ pub(crate) enum Imported {
 
 impl Imported {
     /// Extents.
-    pub(crate) fn shape(&self) -> &[usize] {
+    pub(crate) fn shape(&self) -> Vec<Dim> {
         match self {
-            Imported::Const(t) => t.shape(),
-            Imported::Var { shape, .. } => shape,
+            Imported::Const(t) => dim::shape(t.shape()),
+            Imported::Sizes(s) => dim::shape(s.shape()),
+            Imported::Var { shape, .. } => shape.clone(),
         }
+    }
+
+    /// Extents, for an operator that needs numbers.
+    pub(crate) fn fixed(&self, node: &Node) -> Result<Vec<usize>> {
+        dim::fixed(&self.shape(), node.op())
     }
 
     /// Number of axes.
     pub(crate) fn rank(&self) -> usize {
-        self.shape().len()
+        match self {
+            Imported::Const(t) => t.shape().len(),
+            Imported::Sizes(s) => s.shape().len(),
+            Imported::Var { shape, .. } => shape.len(),
+        }
     }
 
     /// Element type.
     pub(crate) fn dtype(&self) -> DType {
         match self {
             Imported::Const(t) => t.dtype(),
+            Imported::Sizes(s) => s.dtype(),
             Imported::Var { dtype, .. } => *dtype,
         }
     }
@@ -53,14 +68,14 @@ impl Imported {
     pub(crate) fn constant(&self) -> Option<&Tensor> {
         match self {
             Imported::Const(t) => Some(t),
-            Imported::Var { .. } => None,
+            Imported::Sizes(_) | Imported::Var { .. } => None,
         }
     }
 
     /// The variable, where it is not known at import.
     pub(crate) fn var(&self) -> Option<&GraphVar> {
         match self {
-            Imported::Const(_) => None,
+            Imported::Const(_) | Imported::Sizes(_) => None,
             Imported::Var { var, .. } => Some(var),
         }
     }
@@ -144,10 +159,33 @@ impl<'a> Node<'a> {
     /// An optional input that must be known at import; `what` is its name in the specification.
     pub(crate) fn constant(&self, at: usize, what: &str) -> Result<Option<&Tensor>> {
         let Some(value) = self.optional(at) else { return Ok(None) };
-        value.constant().map(Some).ok_or_else(|| {
-            self.unknown.replace(value.var().cloned());
-            Error::input(format!("the input `{what}` must be known when the model is imported"))
-        })
+        if let Imported::Sizes(s) = value {
+            let what = format!("the input `{what}`");
+            s.values().iter().try_for_each(|v| v.fixed(&what).map(drop))?;
+        }
+        value.constant().map(Some).ok_or_else(|| self.not_known(value, what))
+    }
+
+    fn not_known(&self, value: &Imported, what: &str) -> Error {
+        self.unknown.replace(value.var().cloned());
+        Error::input(format!("the input `{what}` must be known when the model is imported"))
+    }
+
+    /// An optional input of integers that must be known at import but for open sizes: a list, or a
+    /// scalar.
+    pub(crate) fn integers(&self, at: usize, what: &str) -> Result<Option<Vec<Integer>>> {
+        match self.optional(at) {
+            None => Ok(None),
+            Some(Imported::Sizes(s)) if s.shape().len() > 1 => Err(Error::model(format!(
+                "the input `{what}` must be a list of integers, but has the shape {:?}",
+                s.shape()
+            ))),
+            Some(Imported::Sizes(s)) => Ok(Some(s.values().to_vec())),
+            Some(_) => {
+                let list = self.constant_ints(at, what)?;
+                Ok(list.map(|list| list.into_iter().map(Integer::from).collect()))
+            }
+        }
     }
 
     /// The variable that had to be known, where the importer failed for that.

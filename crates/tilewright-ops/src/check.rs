@@ -6,9 +6,10 @@
 
 use std::fmt;
 
+use tilewright_ir::dim::Integer;
 use tilewright_ir::text::fill;
 use tilewright_ir::visit::{fold_func, fold_stmt_children};
-use tilewright_ir::{DType, Expr, Fold, Result, Stmt, StmtKind, Tensor, TensorFunc};
+use tilewright_ir::{DType, Dim, Expr, Fold, Result, Stmt, StmtKind, Tensor, TensorFunc};
 
 use crate::operand::{Operand, unsupported_type};
 use crate::te;
@@ -20,18 +21,18 @@ pub enum Need {
     NonZero,
     /// Between two bounds, both included. One pair is for all elements; several are for the
     /// positions along the last axis, one each.
-    Within(Vec<(i64, i64)>),
+    Within(Vec<(Integer, Integer)>),
 }
 
 impl Need {
     /// Positions along an axis of this extent, where negative ones count from its end.
-    pub fn position(extent: usize) -> Need {
-        Need::Within(vec![positions(extent)])
+    pub fn position(extent: impl Into<Dim>) -> Need {
+        Need::Within(vec![positions(extent.into())])
     }
 
     /// Tuples in the last axis of positions along axes of these extents.
-    pub fn positions(extents: &[usize]) -> Need {
-        let mut bounds: Vec<_> = extents.iter().map(|&d| positions(d)).collect();
+    pub fn positions<D: Into<Dim> + Copy>(extents: &[D]) -> Need {
+        let mut bounds: Vec<_> = extents.iter().map(|&d| positions(d.into())).collect();
         if bounds.iter().all(|b| Some(b) == bounds.first()) {
             bounds.truncate(1);
         }
@@ -39,19 +40,41 @@ impl Need {
     }
 
     /// The bounds of the element at this position along the last axis.
-    fn bounds(&self, last: usize) -> Option<(i64, i64)> {
+    fn bounds(&self, last: usize) -> Option<(Integer, Integer)> {
         match self {
             Need::NonZero => None,
             Need::Within(bounds) => bounds.get(last).or(bounds.first()).copied(),
         }
     }
 
-    /// Whether a number meets it, at this position along the last axis.
-    fn met_by(&self, value: i128, last: usize) -> bool {
-        match self.bounds(last) {
-            None => value != 0,
-            Some((low, high)) => (low.into()..=high.into()).contains(&value),
+    /// [`Need::is_met_by`] of a number.
+    fn met_by(&self, value: i128, last: usize) -> Option<bool> {
+        match i64::try_from(value) {
+            Ok(value) => self.is_met_by(value.into(), last),
+            // No bound is that far out.
+            Err(_) => Some(*self == Need::NonZero),
         }
+    }
+
+    /// Whether an integer meets it, at this position along the last axis; `None` where that depends
+    /// on open sizes.
+    pub fn is_met_by(&self, value: Integer, last: usize) -> Option<bool> {
+        let Some((low, high)) = self.bounds(last) else {
+            return value.equals(0).map(|zero| !zero);
+        };
+        let below = value.is_less(low);
+        let above = high.is_less(value);
+        match (below, above) {
+            (Some(true), _) | (_, Some(true)) => Some(false),
+            (Some(false), Some(false)) => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Whether it depends on open sizes if a tensor of integers meets it.
+    pub fn is_open_for(&self, t: &Tensor) -> bool {
+        let along = t.shape().last().copied().unwrap_or(1).max(1);
+        (0..t.len()).any(|i| self.met_by(t.get_i128(i), i % along).is_none())
     }
 
     /// What is said of an element that does not meet it, where `what` is what it is: the first one of
@@ -59,7 +82,7 @@ impl Need {
     pub fn violated_by(&self, what: &str, t: &Tensor) -> Option<String> {
         let along = t.shape().last().copied().unwrap_or(1).max(1);
         let mut all = (0..t.len()).map(|i| (i, t.get_i128(i)));
-        let (mut at, value) = all.find(|&(i, value)| !self.met_by(value, i % along))?;
+        let (mut at, value) = all.find(|&(i, value)| self.met_by(value, i % along) == Some(false))?;
         let mut values: Vec<i128> = Vec::new();
         for &n in t.shape().iter().rev() {
             values.push((at % n.max(1)) as i128);
@@ -123,14 +146,28 @@ impl fmt::Display for Need {
     }
 }
 
-fn positions(extent: usize) -> (i64, i64) {
-    let extent = i64::try_from(extent).unwrap_or(i64::MAX);
-    (-extent, extent - 1)
+fn positions(extent: Dim) -> (Integer, Integer) {
+    let most = Integer::from(i64::MAX);
+    let extent = match extent.known() {
+        Some(n) => i64::try_from(n).map_or(most, Integer::from),
+        None => extent.into(),
+    };
+    let low = Integer::from(0).minus(extent).unwrap_or(Integer::from(i64::MIN));
+    (low, extent.minus(1).unwrap_or(most))
 }
 
 /// Whether the value lies between two bounds, as far as its type does not say so.
-fn between(value: &Expr, (low, high): (i64, i64)) -> Expr {
+fn between(value: &Expr, (low, high): (Integer, Integer)) -> Expr {
     let dtype = value.dtype();
+    let (Integer::Number(low), Integer::Number(high)) = (low, high) else {
+        // Sizes are compared as 64 bits. Only one type holds larger numbers, and no negative ones.
+        if dtype == DType::U64 {
+            return value.clone().less_equal(high.long().cast(dtype));
+        }
+        let value = value.clone().cast(DType::I64);
+        let below = value.clone().greater_equal(low.long());
+        return below.and(value.less_equal(high.long()));
+    };
     let (Some(least), Some(most)) = (dtype.min_int(), dtype.max_int()) else {
         return Expr::bool(true);
     };

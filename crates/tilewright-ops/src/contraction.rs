@@ -1,9 +1,10 @@
 //! Sums of products: matmul, gemm, convolutions.
 
-use tilewright_ir::{Error, Expr, Result, TensorFunc};
+use tilewright_ir::dim::Integer;
+use tilewright_ir::{Dim, Error, Expr, Result, TensorFunc, dim};
 
 use crate::operand::{
-    Operand, accumulator, broadcast_index, broadcast_shapes, require_number, require_same, rounded,
+    Operand, accumulator, advice, broadcast_index, broadcast_shapes, require_number, require_same, rounded,
     working,
 };
 use crate::te::{self, Axis, Reducer, Stage, Tensor};
@@ -26,9 +27,10 @@ pub fn matmul(a: &Operand, b: &Operand) -> Result<TensorFunc> {
     let (b_k, b_batch, cols) =
         b_outer.split_last().map_or((b_last, &[][..], None), |(k, r)| (*k, r, Some(b_last)));
     if k != b_k {
-        return Err(Error::input(format!(
+        let error = Error::input(format!(
             "{name}: {a} times {b}: the inner extents {k} and {b_k} differ"
-        )));
+        ));
+        return Err(advice(error, &[k, b_k]));
     }
     let batch = broadcast_shapes(name, &[a_batch, b_batch])?;
     let (x, y) = (a.placeholder("a"), b.placeholder("b"));
@@ -57,7 +59,7 @@ pub struct Gemm {
     /// `[K, N]`, or `[N, K]` if transposed.
     pub b: Operand,
     /// Shape that broadcasts to `[M, N]`, of what is added; nothing for no such operand.
-    pub c: Option<Vec<usize>>,
+    pub c: Option<Vec<Dim>>,
     /// Whether `a` is transposed.
     pub trans_a: bool,
     /// Whether `b` is transposed.
@@ -88,9 +90,10 @@ pub fn gemm(p: &Gemm) -> Result<TensorFunc> {
     let (bk, n) = if p.trans_b { (b1, b0) } else { (b0, b1) };
     if k != bk {
         let (ta, tb) = (transposed(p.trans_a), transposed(p.trans_b));
-        return Err(Error::input(format!(
+        let error = Error::input(format!(
             "{name}: {a}{ta} times {b}{tb}: the inner extents {k} and {bk} differ"
-        )));
+        ));
+        return Err(advice(error, &[k, bk]));
     }
     for (what, factor) in [("alpha", p.alpha), ("beta", p.beta)] {
         if dtype.is_int() && factor.fract() != 0.0 {
@@ -188,8 +191,10 @@ impl Conv {
 pub fn conv(p: &Conv) -> Result<TensorFunc> {
     let name = "conv";
     let (n, channels, extents) = image(name, &p.x, &p.w)?;
-    let (m, icg) = (p.w.shape[0], p.w.shape[1]);
-    if p.groups == 0 || m % p.groups != 0 || icg.checked_mul(p.groups) != Some(channels) {
+    let weights = dim::fixed(&p.w.shape, name)?;
+    let (m, icg) = (weights[0], weights[1]);
+    let wanted = icg.checked_mul(p.groups).map(Dim::from);
+    if p.groups == 0 || m % p.groups != 0 || wanted != Some(channels) {
         return Err(Error::input(format!(
             "{name}: weights {} do not fit {} with {} groups",
             p.w, p.x, p.groups
@@ -199,7 +204,7 @@ pub fn conv(p: &Conv) -> Result<TensorFunc> {
     let windows = Windows {
         op: name,
         extents,
-        kernel: &p.w.shape[2..],
+        kernel: &weights[2..],
         strides: &p.strides,
         dilations: &p.dilations,
         begin: &p.pads_begin,
@@ -220,7 +225,7 @@ pub fn conv(p: &Conv) -> Result<TensorFunc> {
 }
 
 /// Batch, channels and spatial extents of `[N, C, D1, ...]`, after a look at types and ranks.
-fn image<'a>(name: &str, x: &'a Operand, w: &Operand) -> Result<(usize, usize, &'a [usize])> {
+fn image<'a>(name: &str, x: &'a Operand, w: &Operand) -> Result<(Dim, Dim, &'a [Dim])> {
     require_same(name, x.dtype, w.dtype)?;
     require_number(name, x.dtype)?;
     match x.shape.as_slice() {
@@ -235,7 +240,7 @@ fn image<'a>(name: &str, x: &'a Operand, w: &Operand) -> Result<(usize, usize, &
 /// The sum over channels and window positions of data times weights, without conditions.
 struct Correlation {
     name: &'static str,
-    n: usize,
+    n: Dim,
     groups: usize,
     /// Input channels of a group.
     icg: usize,
@@ -275,7 +280,7 @@ impl Correlation {
         let zero = || Expr::i32(0);
         let counts = self.windows.iter().map(|w| w.count);
         let m = self.groups * self.ocg;
-        let shape: Vec<usize> = [self.n, m].into_iter().chain(counts.clone()).collect();
+        let shape: Vec<Dim> = [self.n, m.into()].into_iter().chain(counts.clone()).collect();
         let outer: Vec<Axis> =
             counts.zip(&names).map(|(d, name)| te::axis(d, format!("o{name}"))).collect();
 
@@ -375,8 +380,9 @@ impl ConvTranspose {
 pub fn conv_transpose(p: &ConvTranspose) -> Result<TensorFunc> {
     let name = "conv_transpose";
     let (n, channels, extents) = image(name, &p.x, &p.w)?;
-    let (wc, ocg) = (p.w.shape[0], p.w.shape[1]);
-    if p.groups == 0 || wc != channels || channels % p.groups != 0 {
+    let weights = dim::fixed(&p.w.shape, name)?;
+    let (wc, ocg) = (weights[0], weights[1]);
+    if p.groups == 0 || channels != wc || wc % p.groups != 0 {
         return Err(Error::input(format!(
             "{name}: weights {} do not fit {} with {} groups",
             p.w, p.x, p.groups
@@ -389,7 +395,7 @@ pub fn conv_transpose(p: &ConvTranspose) -> Result<TensorFunc> {
     // With zeros between its elements, the data become those of an ordinary convolution with the
     // window reversed, steps of one and every output cell.
     let count = extents.len();
-    let kernel = &p.w.shape[2..];
+    let kernel = &weights[2..];
     let lists = [p.strides.len(), p.dilations.len(), p.pads_begin.len(), p.pads_end.len()];
     if lists.iter().chain([&p.output_padding.len()]).any(|&len| len != count) {
         return Err(Error::input(format!(
@@ -425,7 +431,7 @@ pub fn conv_transpose(p: &ConvTranspose) -> Result<TensorFunc> {
     let (x, w) = (p.x.placeholder("x"), p.w.placeholder("w"));
     let bias = p.bias.then(|| te::placeholder("bias", &[m], p.x.dtype));
     let spread = spread(&x, &axes);
-    let icg = channels / p.groups;
+    let icg = wc / p.groups;
     let windows = axes.iter().map(|a| a.window).collect();
     let correlation = Correlation { name, n, groups: p.groups, icg, ocg, windows };
     let out = correlation.build(&spread, bias.as_ref(), |c| {
@@ -440,7 +446,7 @@ pub fn conv_transpose(p: &ConvTranspose) -> Result<TensorFunc> {
 /// One axis of a transposed convolution: `extent` elements, `stride` apart, behind `lead` zeros
 /// (or without the first `-lead` cells).
 struct Upsampled {
-    extent: i64,
+    extent: Dim,
     stride: i64,
     lead: i64,
     window: Window,
@@ -449,7 +455,7 @@ struct Upsampled {
 impl Upsampled {
     /// `None` where a number is zero that must not be, too large, or nothing is left.
     fn new(
-        extent: usize,
+        extent: Dim,
         kernel: usize,
         stride: usize,
         dilation: usize,
@@ -458,28 +464,33 @@ impl Upsampled {
     ) -> Option<Self> {
         let small = |v: usize| i64::from(i32::try_from(v).unwrap_or(i32::MAX));
         let reach = (small(kernel) - 1).checked_mul(small(dilation))?;
-        let spread = (small(extent) - 1).checked_mul(small(stride))?;
+        let last = match extent.known() {
+            Some(n) => Integer::from(small(n) - 1),
+            None => Integer::from(extent).minus(1)?,
+        };
+        let spread = last.times(small(stride))?;
         let cut = pads.0.checked_add(pads.1)?;
-        let count = spread.checked_add(small(output_padding) + reach + 1)?.checked_sub(cut)?;
+        let count = spread.plus(small(output_padding) + reach + 1)?.minus(cut)?;
         let lead = reach.checked_sub(pads.0)?;
         let room = i64::from(i32::MAX);
-        let fits = extent > 0
+        let fits = extent != 0
             && kernel > 0
             && stride > 0
             && dilation > 0
-            && count > 0
-            && count + reach <= room
+            && count.number().is_none_or(|n| n > 0 && n + reach <= room)
             && lead.abs() <= room;
         let window = Window {
-            extent: usize::try_from(count + reach).ok()?,
+            extent: count.plus(reach)?.dim()?,
             kernel,
             stride: 1,
             dilation,
             begin: 0,
             end: 0,
-            count: usize::try_from(count).ok()?,
+            count: count.dim()?,
+            past: false,
+            beyond: false,
         };
-        fits.then_some(Upsampled { extent: small(extent), stride: small(stride), lead, window })
+        fits.then_some(Upsampled { extent, stride: small(stride), lead, window })
     }
 }
 
@@ -495,9 +506,10 @@ fn spread(x: &Tensor, axes: &[Upsampled]) -> Tensor {
             if a.lead > 0 {
                 there = there.and(from.clone().greater_equal(0));
             }
-            let last = (a.extent - 1) * a.stride;
-            if a.lead + last + 1 < a.window.extent as i64 {
-                there = there.and(from.clone().less_equal(last));
+            let last = (a.extent - 1) * Dim::from(a.stride as usize);
+            let end = Integer::from(last + 1).plus(a.lead);
+            if end.is_none_or(|end| end.is_less(a.window.extent) != Some(false)) {
+                there = there.and(from.clone().less_equal(last.expr()));
             }
             if a.stride > 1 {
                 there = there.and(from.clone().floormod(a.stride).equal(0));

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tilewright_ir::{Error, Expr, Result, TensorFunc};
+use tilewright_ir::{Dim, Error, Expr, Result, TensorFunc};
 
-use crate::operand::{Operand, accumulator, require_number, require_same, rounded, working};
+use crate::operand::{Operand, accumulator, advice, require_number, require_same, rounded, working};
 use crate::te::{self, Axis, Reducer, Tensor};
 
 /// An axis: a letter, or one that the dots stand for, counted from the last.
@@ -36,7 +36,7 @@ pub fn einsum(equation: &str, operands: &[Operand]) -> Result<TensorFunc> {
         return Err(wrong(format!("it has {terms} terms for {operands} operands")));
     }
 
-    let mut extents: BTreeMap<Label, usize> = BTreeMap::new();
+    let mut extents: BTreeMap<Label, Dim> = BTreeMap::new();
     let mut labels = Vec::new();
     for (term, x) in terms.iter().zip(operands) {
         require_same(name, first.dtype, x.dtype)?;
@@ -50,7 +50,8 @@ pub fn einsum(equation: &str, operands: &[Operand]) -> Result<TensorFunc> {
                 (false, true) => *known = if d == 1 { *known } else { d },
                 (false, false) => {
                     let (label, known) = (spelled(&label), *known);
-                    return Err(wrong(format!("axis `{label}` has {known} and {d} elements")));
+                    let error = wrong(format!("axis `{label}` has {known} and {d} elements"));
+                    return Err(advice(error, &[known, d]));
                 }
             }
         }

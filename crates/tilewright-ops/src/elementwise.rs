@@ -1,6 +1,6 @@
 //! One element of the result from one element of each operand.
 
-use tilewright_ir::{BinOp, DType, Error, Expr, Intrin, Result, TensorFunc, TypeKind};
+use tilewright_ir::{BinOp, DType, Dim, Error, Expr, Intrin, Result, TensorFunc, TypeKind};
 
 use crate::operand::{
     Operand, Scalar, at_broadcast, broadcast_shapes, require_float, require_number, require_same,
@@ -495,7 +495,7 @@ pub fn variadic(op: Variadic, operands: &[Operand]) -> Result<TensorFunc> {
         Variadic::Mean => require_float(&name, first.dtype)?,
         _ => require_number(&name, first.dtype)?,
     }
-    let shapes: Vec<&[usize]> = operands.iter().map(|x| x.shape.as_slice()).collect();
+    let shapes: Vec<&[Dim]> = operands.iter().map(|x| x.shape.as_slice()).collect();
     let shape = broadcast_shapes(&name, &shapes)?;
     let inputs: Vec<Tensor> =
         operands.iter().enumerate().map(|(k, x)| x.placeholder(&format!("x{k}"))).collect();
@@ -522,9 +522,14 @@ pub fn variadic(op: Variadic, operands: &[Operand]) -> Result<TensorFunc> {
 
 /// `out = c ? a : b` with numpy's broadcasting. Parameters: `c` (`bool`, of shape `cond`), `a`,
 /// `b` (of one type), the result.
-pub fn where_(cond: &[usize], a: &Operand, b: &Operand) -> Result<TensorFunc> {
+pub fn where_<D: Into<Dim> + Copy>(
+    cond: &[D],
+    a: &Operand,
+    b: &Operand,
+) -> Result<TensorFunc> {
+    let cond = &te::dims(cond)[..];
     require_same("where", a.dtype, b.dtype)?;
-    let shape = broadcast_shapes("where", &[cond, &a.shape, &b.shape])?;
+    let shape = broadcast_shapes("where", &[cond, &a.shape[..], &b.shape])?;
     let c = te::placeholder("c", cond, DType::BOOL);
     let (x, y) = (a.placeholder("a"), b.placeholder("b"));
     let out = te::compute("where", &shape, |i| {

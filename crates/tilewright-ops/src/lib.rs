@@ -17,7 +17,8 @@
 //! * Determinants of matrices: [`matrix`].
 //! * [`creation`]: tensors from nothing but parameters.
 //!
-//! All shapes are constants. A function's parameters are the operands in the order of the
+//! Sizes are numbers or open ([`Dim`](tilewright_ir::Dim)): many operators work with both, the others
+//! refuse an open size. A function's parameters are the operands in the order of the
 //! function's documentation, then the results. Parameters that do not fit are refused:
 //! [`Error::Input`](tilewright_ir::Error::Input) where they contradict each other,
 //! [`Error::Unsupported`](tilewright_ir::Error::Unsupported) where a type or an option is not
@@ -64,15 +65,16 @@ pub mod te;
 mod top_k;
 mod window;
 
-pub use operand::{Operand, Scalar, broadcast_shapes, normalize_axes, normalize_axis};
+use tilewright_ir::Dim;
+
+pub use operand::{Operand, Scalar, advice, broadcast_shapes, normalize_axes, normalize_axis};
 
 /// Shapes and types of the results of an operator's function: its last `count` parameters.
 pub fn results(func: &tilewright_ir::TensorFunc, count: usize) -> Vec<Operand> {
     let all: Vec<Operand> = func
         .buffers()
         .map(|b| {
-            let extent = |e: &tilewright_ir::Expr| e.as_int().and_then(|d| usize::try_from(d).ok());
-            let shape = b.shape.iter().map(|e| extent(e).unwrap_or(0)).collect();
+            let shape = b.shape.iter().map(|e| Dim::of(e).unwrap_or(Dim::from(0))).collect();
             Operand { shape, dtype: b.dtype() }
         })
         .collect();

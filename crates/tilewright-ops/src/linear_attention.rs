@@ -11,7 +11,7 @@
 use tilewright_ir::{Buffer, DType, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
 
 use crate::loops::{call, cells, number};
-use crate::operand::{Operand, require_float, working};
+use crate::operand::{Fixed, Operand, require_float, working};
 use crate::te::{self, Tensor};
 
 /// Attention by a state for each head of keys and values, `D` by `E`.
@@ -52,29 +52,32 @@ pub fn linear_attention(p: &LinearAttention) -> Result<TensorFunc> {
         require_float(name, x.dtype)?;
     }
     require_float(name, p.state_type)?;
-    let unfit = |what: &Operand| {
+    let (query, key, value) = (p.query.fixed(name)?, p.key.fixed(name)?, p.value.fixed(name)?);
+    let fixed = |x: &Option<Operand>| x.as_ref().map(|x| x.fixed(name)).transpose();
+    let (state, decay, beta) = (fixed(&p.state)?, fixed(&p.decay)?, fixed(&p.beta)?);
+    let unfit = |what: &Fixed| {
         Error::input(format!("{name}: {what} does not fit {} heads of {}", p.heads, p.key))
     };
-    let (&[batch, steps, keys], &[_, _, values]) = (&p.key.shape[..], &p.value.shape[..]) else {
-        return Err(unfit(&p.value));
+    let (&[batch, steps, keys], &[_, _, values]) = (&key.shape[..], &value.shape[..]) else {
+        return Err(unfit(&value));
     };
     if p.heads == 0 || !keys.is_multiple_of(p.heads) || !values.is_multiple_of(p.heads) {
-        return Err(unfit(&p.value));
+        return Err(unfit(&value));
     }
     if p.query_heads == 0 || !p.query_heads.is_multiple_of(p.heads) {
-        return Err(unfit(&p.query));
+        return Err(unfit(&query));
     }
     let (d, e, share) = (keys / p.heads, values / p.heads, p.query_heads / p.heads);
     let state_shape = [batch, p.heads, d, e];
-    let fits = |x: &Operand, widths: &[usize]| match x.shape[..] {
+    let fits = |x: &Fixed, widths: &[usize]| match x.shape[..] {
         [b, t, w] if (b, t) == (batch, steps) && widths.contains(&w) => Ok(()),
         _ => Err(unfit(x)),
     };
-    fits(&p.query, &[p.query_heads * d])?;
-    fits(&p.value, &[values])?;
-    p.decay.as_ref().map_or(Ok(()), |x| fits(x, &[p.heads, keys]))?;
-    p.beta.as_ref().map_or(Ok(()), |x| fits(x, &[p.heads, 1]))?;
-    if let Some(x) = p.state.as_ref().filter(|x| x.shape != state_shape) {
+    fits(&query, &[p.query_heads * d])?;
+    fits(&value, &[values])?;
+    decay.as_ref().map_or(Ok(()), |x| fits(x, &[p.heads, keys]))?;
+    beta.as_ref().map_or(Ok(()), |x| fits(x, &[p.heads, 1]))?;
+    if let Some(x) = state.as_ref().filter(|x| x.shape != state_shape) {
         return Err(unfit(x));
     }
     let given = |x: &Option<Operand>, name: &str| x.as_ref().map(|x| x.placeholder(name));
@@ -124,8 +127,8 @@ pub fn linear_attention(p: &LinearAttention) -> Result<TensorFunc> {
         if let Some(beta) = &beta {
             let known = cell(&new) - remembered() * of(&key, d, &row);
             body.push(matrix(set(&new, known)));
-            let share = match beta.shape()[2] {
-                1 => beta.at([b.clone(), step.clone(), Expr::i32(0)]).cast(work),
+            let share = match beta.shape()[2].known() {
+                Some(1) => beta.at([b.clone(), step.clone(), Expr::i32(0)]).cast(work),
                 _ => of(beta, 1, &Expr::i32(0)),
             };
             body.push(over(&j, e, set(&new, cell(&new) * share)));

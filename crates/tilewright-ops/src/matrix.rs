@@ -15,6 +15,7 @@ use crate::te;
 pub fn det(x: &Operand) -> Result<TensorFunc> {
     let name = "det";
     require_float(name, x.dtype)?;
+    let x = x.fixed(name)?;
     let [outer @ .., rows, columns] = x.shape.as_slice() else {
         return Err(Error::input(format!("{name}: {x} has no matrices")));
     };

@@ -4,10 +4,11 @@
 //! clamped where it reads and ignored where it writes; [`crate::check`] makes it one. Negative ones
 //! count from the end.
 
-use tilewright_ir::{DType, Error, Expr, Result, TensorFunc};
+use tilewright_ir::dim::Integer;
+use tilewright_ir::{DType, Dim, Error, Expr, Result, TensorFunc, dim};
 
 use crate::operand::{
-    Operand, Scalar, at_broadcast, broadcast_shapes, normalize_axis, require_number, require_same,
+    Operand, Scalar, advice, at_broadcast, broadcast_shapes, normalize_axis, require_number, require_same,
     unsupported_type,
 };
 use crate::te::{self, Axis, Stage, Tensor};
@@ -21,7 +22,7 @@ pub fn copy(x: &Operand) -> Result<TensorFunc> {
 fn injective(
     name: &str,
     x: &Operand,
-    shape: &[usize],
+    shape: &[Dim],
     from: impl Fn(&[Expr]) -> Vec<Expr>,
 ) -> Result<TensorFunc> {
     let t = x.placeholder("x");
@@ -31,10 +32,12 @@ fn injective(
 
 /// The same elements in row-major order under another shape; also for squeeze, unsqueeze and
 /// flatten. Parameters: `x`, the result.
-pub fn reshape(x: &Operand, shape: &[usize]) -> Result<TensorFunc> {
-    let count = |s: &[usize]| s.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
-    if count(&x.shape).is_none() || count(&x.shape) != count(shape) {
-        return Err(Error::input(format!("reshape: {x} does not have the shape {shape:?}")));
+pub fn reshape<D: Into<Dim> + Copy>(x: &Operand, shape: &[D]) -> Result<TensorFunc> {
+    let shape = &te::dims(shape)[..];
+    let (have, want) = (dim::product(x.shape.iter().copied()), dim::product(shape.iter().copied()));
+    if have != want || have == usize::MAX {
+        let error = Error::input(format!("reshape: {x} does not have the shape {shape:?}"));
+        return Err(advice(error, &[have, want]));
     }
     injective("reshape", x, shape, |i| reshaped_index(&x.shape, shape, i))
 }
@@ -43,40 +46,38 @@ pub fn reshape(x: &Operand, shape: &[usize]) -> Result<TensorFunc> {
 ///
 /// Axes fall into groups that keep their size, such as `[4 | 2, 3]` and `[4 | 6]`; only inside a
 /// group are indices multiplied and divided.
-fn reshaped_index(from: &[usize], to: &[usize], i: &[Expr]) -> Vec<Expr> {
+fn reshaped_index(from: &[Dim], to: &[Dim], i: &[Expr]) -> Vec<Expr> {
     let mut index = vec![Expr::i32(0); from.len()];
-    if from.contains(&0) {
+    if from.iter().any(|d| *d == 0) {
         return index;
     }
-    let longer = |s: &[usize]| (0..s.len()).filter(|&a| s[a] != 1).collect::<Vec<_>>();
+    let longer = |s: &[Dim]| (0..s.len()).filter(|&a| s[a] != 1).collect::<Vec<_>>();
     let (from_axes, to_axes) = (longer(from), longer(to));
     let (mut f, mut t) = (0, 0);
     while f < from_axes.len() && t < to_axes.len() {
         let (f0, t0) = (f, t);
-        let (mut f_size, mut t_size) = (from[from_axes[f]], to[to_axes[t]]);
-        (f, t) = (f + 1, t + 1);
-        while f_size != t_size {
-            // The sizes of the shapes agree, so the smaller side has more axes.
-            match f_size < t_size {
-                true => {
-                    f_size *= from_axes.get(f).map_or(t_size, |&a| from[a]);
-                    f += 1;
-                }
-                false => {
-                    t_size *= to_axes.get(t).map_or(f_size, |&a| to[a]);
-                    t += 1;
-                }
-            }
-        }
+        // The shortest group: prefixes of both sides of one size. The whole is one.
+        let sizes = |axes: &[usize], shape: &[Dim]| -> Vec<Dim> {
+            let mut size = Dim::from(1);
+            let next = |&a: &usize| {
+                size = size * shape[a];
+                size
+            };
+            axes.iter().map(next).collect()
+        };
+        let (fs, ts) = (sizes(&from_axes[f..], from), sizes(&to_axes[t..], to));
+        let pairs = (0..fs.len()).flat_map(|f| (0..ts.len()).map(move |t| (f, t)));
+        let group = pairs.filter(|&(f, t)| fs[f] == ts[t]).min_by_key(|&(f, t)| f + t);
+        let (f_len, t_len) = group.map_or((fs.len(), ts.len()), |(f, t)| (f + 1, t + 1));
+        (f, t) = (f + f_len, t + t_len);
         let offset =
-            to_axes[t0..t].iter().fold(Expr::i32(0), |sum, &a| sum * (to[a] as i64) + &i[a]);
-        let mut stride = f_size;
+            to_axes[t0..t].iter().fold(Expr::i32(0), |sum, &a| sum * to[a].expr() + &i[a]);
         for (k, &a) in from_axes[f0..f].iter().enumerate() {
-            stride /= from[a];
-            let quotient = offset.clone().floordiv(stride as i64);
+            let stride = dim::product(from_axes[f0 + k + 1..f].iter().map(|&a| from[a]));
+            let quotient = offset.clone().floordiv(stride.expr());
             index[a] = match k {
                 0 => quotient,
-                _ => quotient.floormod(from[a] as i64),
+                _ => quotient.floormod(from[a].expr()),
             };
         }
     }
@@ -95,7 +96,7 @@ pub fn transpose(x: &Operand, perm: &[usize]) -> Result<TensorFunc> {
     if perm.len() != x.rank() || seen.contains(&false) {
         return Err(Error::input(format!("transpose: {perm:?} does not order the axes of {x}")));
     }
-    let shape: Vec<usize> = perm.iter().map(|&a| x.shape[a]).collect();
+    let shape: Vec<Dim> = perm.iter().map(|&a| x.shape[a]).collect();
     injective("transpose", x, &shape, |i| {
         let mut at = i.to_vec();
         for (e, &a) in i.iter().zip(perm) {
@@ -112,35 +113,38 @@ pub fn concat(operands: &[Operand], axis: i64) -> Result<TensorFunc> {
         return Err(Error::input(format!("{name}: there is no operand")));
     };
     let axis = normalize_axis(name, axis, first.rank())?;
-    let mut total = 0usize;
+    let mut total = Dim::from(0);
     for x in operands {
         require_same(name, first.dtype, x.dtype)?;
         let others =
-            |s: &[usize]| s.iter().enumerate().all(|(a, d)| a == axis || *d == first.shape[a]);
+            |s: &[Dim]| s.iter().enumerate().all(|(a, d)| a == axis || *d == first.shape[a]);
         if x.rank() != first.rank() || !others(&x.shape) {
-            return Err(Error::input(format!(
+            let error = Error::input(format!(
                 "{name}: {first} and {x} do not fit together along axis {axis}"
-            )));
+            ));
+            let all: Vec<Dim> = first.shape.iter().chain(&x.shape).copied().collect();
+            return Err(advice(error, &all));
         }
-        total = total.checked_add(x.shape[axis]).ok_or_else(|| {
-            Error::input(format!("{name}: the result is too long along axis {axis}"))
-        })?;
+        total = total + x.shape[axis];
+        if total == usize::MAX {
+            return Err(Error::input(format!("{name}: the result is too long along axis {axis}")));
+        }
     }
     let mut shape = first.shape.clone();
     shape[axis] = total;
     let inputs: Vec<Tensor> =
         operands.iter().enumerate().map(|(k, x)| x.placeholder(&format!("x{k}"))).collect();
     let out = te::stages(name, &shape, first.dtype, |out| {
-        let mut offset = 0;
+        let mut offset = Dim::from(0);
         let mut stages = Vec::new();
         for t in &inputs {
             let axes = axes_of(t.shape());
             let from: Vec<Expr> = axes.iter().map(Axis::expr).collect();
             let mut to = from.clone();
-            to[axis] = &to[axis] + offset as i64;
-            offset += t.shape()[axis];
+            to[axis] = &to[axis] + offset.expr();
+            offset = offset + t.shape()[axis];
             // One empty operand may stay, so that the result has a stage even if it is empty.
-            if t.shape()[axis] > 0 || stages.is_empty() && offset == total {
+            if t.shape()[axis] != 0 || stages.is_empty() && offset == total {
                 stages.push(Stage::new(out, axes, to, t.at(&from)));
             }
         }
@@ -149,22 +153,23 @@ pub fn concat(operands: &[Operand], axis: i64) -> Result<TensorFunc> {
     te::func(&inputs, [&out])
 }
 
-fn axes_of(shape: &[usize]) -> Vec<Axis> {
+fn axes_of(shape: &[Dim]) -> Vec<Axis> {
     shape.iter().enumerate().map(|(k, &d)| te::axis(d, format!("i{k}"))).collect()
 }
 
 /// Parts along an axis, of the given sizes. Parameters: `x`, the results.
-pub fn split(x: &Operand, axis: i64, sizes: &[usize]) -> Result<TensorFunc> {
+pub fn split<D: Into<Dim> + Copy>(x: &Operand, axis: i64, sizes: &[D]) -> Result<TensorFunc> {
     let name = "split";
+    let sizes = te::dims(sizes);
     let axis = normalize_axis(name, axis, x.rank())?;
-    let total = sizes.iter().try_fold(0usize, |n, &d| n.checked_add(d));
-    if sizes.is_empty() || total != Some(x.shape[axis]) {
+    let total = sizes.iter().fold(Dim::from(0), |n, &d| n + d);
+    if sizes.is_empty() || total != x.shape[axis] || total == usize::MAX {
         return Err(Error::input(format!(
             "{name}: the sizes {sizes:?} do not add up to axis {axis} of {x}"
         )));
     }
     let t = x.placeholder("x");
-    let mut start = 0;
+    let mut start = Dim::from(0);
     let outputs: Vec<Tensor> = sizes
         .iter()
         .enumerate()
@@ -173,10 +178,10 @@ pub fn split(x: &Operand, axis: i64, sizes: &[usize]) -> Result<TensorFunc> {
             shape[axis] = size;
             let part = te::compute(format!("{name}_{k}"), &shape, |i| {
                 let mut at = i.to_vec();
-                at[axis] = &at[axis] + start as i64;
+                at[axis] = &at[axis] + start.expr();
                 t.at(at)
             });
-            start += size;
+            start = start + size;
             part
         })
         .collect();
@@ -186,10 +191,14 @@ pub fn split(x: &Operand, axis: i64, sizes: &[usize]) -> Result<TensorFunc> {
 /// Every `steps[k]`-th position of `axes[k]` from `starts[k]` up to but without `ends[k]`; bounds
 /// may count from the end and are clamped as in ONNX's `Slice`, steps may be negative. Without
 /// `axes` they are the first ones, without `steps` these are one. Parameters: `x`, the result.
-pub fn slice(
+///
+/// # Errors
+/// [`Error::Input`] where the parameters contradict each other, [`Error::Unsupported`] where it is
+/// open whether a bound counts from the end.
+pub fn slice<I: Into<Integer> + Copy>(
     x: &Operand,
-    starts: &[i64],
-    ends: &[i64],
+    starts: &[I],
+    ends: &[I],
     axes: &[i64],
     steps: &[i64],
 ) -> Result<TensorFunc> {
@@ -210,33 +219,97 @@ pub fn slice(
         )));
     }
     // First position and step of every axis.
-    let mut from = vec![(0i64, 1i64); x.rank()];
+    let mut from = vec![(Integer::from(0), 1i64); x.rank()];
     let mut shape = x.shape.clone();
     for k in 0..n {
         let axis = normalize_axis(name, axes[k], x.rank())?;
-        let extent = i64::try_from(x.shape[axis]).unwrap_or(i64::MAX);
-        let wrap = |v: i64| if v < 0 { v.saturating_add(extent) } else { v };
-        let (low, high) = match steps[k] {
-            0 => return Err(Error::input(format!("{name}: the step along axis {axis} is zero"))),
-            1.. => (0, extent),
-            _ => (-1, extent - 1),
-        };
-        let [start, end] = [starts[k], ends[k]].map(|v| wrap(v).max(low).min(high));
-        let way = if steps[k] > 0 { end - start } else { start - end };
-        let step = steps[k].unsigned_abs().min(i32::MAX as u64);
-        let count = u64::try_from(way).unwrap_or(0).div_ceil(step);
-        shape[axis] = usize::try_from(count).unwrap_or(usize::MAX);
-        from[axis] = (start, if steps[k] > 0 { step as i64 } else { -(step as i64) });
+        if steps[k] == 0 {
+            return Err(Error::input(format!("{name}: the step along axis {axis} is zero")));
+        }
+        let bounds = (starts[k].into(), ends[k].into());
+        let (start, count) = positions(x.shape[axis], bounds, steps[k]).ok_or_else(|| {
+            undecided(name, axis, x.shape[axis], &[bounds.0, bounds.1])
+        })?;
+        shape[axis] = count;
+        let step = steps[k].unsigned_abs().min(i32::MAX as u64) as i64;
+        from[axis] = (start, if steps[k] > 0 { step } else { -step });
     }
     injective(name, x, &shape, |i| {
         // A single element needs no step; that of a long step would not fit the index type.
-        let at = |((e, &(start, step)), &count): ((&Expr, &(i64, i64)), &usize)| match step {
-            _ if count <= 1 => e + start,
-            1.. => e * step + start,
-            _ => Expr::i32(0) + start - e * -step,
+        let at = |((e, &(start, step)), &count): ((&Expr, &(Integer, i64)), &Dim)| match step {
+            _ if count == 0 || count == 1 => e + start.expr(),
+            1.. => e * step + start.expr(),
+            _ => Expr::i32(0) + start.expr() - e * -step,
         };
         i.iter().zip(&from).zip(&shape).map(at).collect()
     })
+}
+
+/// Refuses parameters whose order is not certain for all sizes.
+fn undecided(op: &str, axis: usize, extent: Dim, values: &[Integer]) -> Error {
+    let open = values.iter().filter_map(|v| v.dim());
+    let open: Vec<Dim> = open.chain([extent]).filter(|d| d.known().is_none()).collect();
+    let error = Error::unsupported(format!(
+        "{op}: {values:?} along axis {axis} of extent {extent} is not decided while sizes are open"
+    ));
+    let names: Vec<String> = open
+        .iter()
+        .flat_map(|d| d.vars())
+        .map(|v| format!("--dim {}=SIZE", v.name()))
+        .collect::<std::collections::BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    error.help(format!("give the sizes: {}", names.join(" ")))
+}
+
+/// The first position of a slice of an axis, and how many there are; `None` where it is open
+/// whether a bound counts from the end.
+fn positions(extent: Dim, bounds: (Integer, Integer), step: i64) -> Option<(Integer, Dim)> {
+    let whole = Integer::from(extent);
+    let wrap = |v: Integer| match v {
+        Integer::Number(v) => match whole.number() {
+            Some(extent) => Some(if v < 0 { v.saturating_add(extent) } else { v }.into()),
+            // Beyond the largest extent, everything is the end.
+            None if v < -i64::from(i32::MAX) => Some(Integer::from(-1)),
+            None if v < 0 => whole.plus(v),
+            None => Some(v.min(i32::MAX.into()).into()),
+        },
+        open => match open.is_less(0)? {
+            true => open.plus(whole),
+            false => Some(open),
+        },
+    };
+    let last = whole.minus(1)?;
+    let (low, high) = if step > 0 { (Integer::from(0), whole) } else { (Integer::from(-1), last) };
+    let clamp = |v: Integer| match v.number() {
+        // No extent is longer.
+        Some(v) if v >= i64::from(i32::MAX) => Some(high),
+        Some(v) if v < 0 => Some(low),
+        _ => match v.is_less(low) {
+            Some(true) => Some(low),
+            Some(false) => v.min(high),
+            // A bound that counts from the end may lie before the first element.
+            None => bounded(v, low)?.min(high),
+        },
+    };
+    let (start, end) = (clamp(wrap(bounds.0)?)?, clamp(wrap(bounds.1)?)?);
+    let way = if step > 0 { end.minus(start)? } else { start.minus(end)? };
+    let way = match way.is_less(0) {
+        Some(true) => Dim::from(0),
+        Some(false) => way.dim()?,
+        None => way.dim()?.max(0),
+    };
+    let step = usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX).min(i32::MAX as usize);
+    Some((start, way.ceildiv(step)))
+}
+
+/// The larger of an open integer and a bound.
+fn bounded(v: Integer, low: Integer) -> Option<Integer> {
+    match low.dim() {
+        Some(low) => Some(v.dim()?.max(low).into()),
+        // Minus one: the larger of both and one more, less one.
+        None => Integer::from(v.plus(1)?.dim()?.max(0)).minus(1),
+    }
 }
 
 /// What [`pad`] puts around.
@@ -254,14 +327,23 @@ pub enum PadMode {
 
 /// Adds cells before and behind each axis; negative numbers cut off, which comes first.
 /// Parameters: `x`, the result.
-pub fn pad(x: &Operand, before: &[i64], after: &[i64], mode: PadMode) -> Result<TensorFunc> {
+///
+/// # Errors
+/// [`Error::Input`] where the numbers do not fit, [`Error::Unsupported`] where it is open whether
+/// one is negative.
+pub fn pad<I: Into<Integer> + Copy>(
+    x: &Operand,
+    before: &[I],
+    after: &[I],
+    mode: PadMode,
+) -> Result<TensorFunc> {
     let axes = paddings(x, before, after)?;
     let t = x.placeholder("x");
     let PadMode::Constant(fill) = mode else {
-        if let Some(a) = axes.iter().position(|p| p.kept == 0 && p.count > 0) {
+        if let Some(a) = axes.iter().position(|p| p.kept == 0.into() && p.count != 0) {
             return Err(Error::input(format!("pad: axis {a} of {x} has no element to repeat")));
         }
-        let shape: Vec<usize> = axes.iter().map(|p| p.count).collect();
+        let shape: Vec<Dim> = axes.iter().map(|p| p.count).collect();
         return injective("pad", x, &shape, |i| {
             i.iter().zip(&axes).map(|(e, p)| p.nearest(e, mode)).collect()
         });
@@ -272,7 +354,13 @@ pub fn pad(x: &Operand, before: &[i64], after: &[i64], mode: PadMode) -> Result<
 
 /// [`pad`] with the one element of an operand of shape `value` (ones, or no axes) as the constant.
 /// Parameters: `x`, the value, the result.
-pub fn pad_with(x: &Operand, before: &[i64], after: &[i64], value: &[usize]) -> Result<TensorFunc> {
+pub fn pad_with<I: Into<Integer> + Copy, D: Into<Dim> + Copy>(
+    x: &Operand,
+    before: &[I],
+    after: &[I],
+    value: &[D],
+) -> Result<TensorFunc> {
+    let value = &te::dims(value)[..];
     if value.iter().any(|&d| d != 1) {
         return Err(Error::input(format!("pad: a value of shape {value:?} is not one element")));
     }
@@ -282,7 +370,11 @@ pub fn pad_with(x: &Operand, before: &[i64], after: &[i64], value: &[usize]) -> 
     te::func([&t, &v], [&out])
 }
 
-fn paddings(x: &Operand, before: &[i64], after: &[i64]) -> Result<Vec<Padding>> {
+fn paddings<I: Into<Integer> + Copy>(
+    x: &Operand,
+    before: &[I],
+    after: &[I],
+) -> Result<Vec<Padding>> {
     if before.len() != x.rank() || after.len() != x.rank() {
         return Err(Error::input(format!(
             "pad: {} numbers before and {} behind the axes of {x}",
@@ -291,7 +383,10 @@ fn paddings(x: &Operand, before: &[i64], after: &[i64]) -> Result<Vec<Padding>> 
         )));
     }
     let along = |a: usize| {
-        let (before, after) = (before[a], after[a]);
+        let (before, after) = (before[a].into(), after[a].into());
+        if before.is_less(0).is_none() || after.is_less(0).is_none() {
+            return Err(undecided("pad", a, x.shape[a], &[before, after]));
+        }
         Padding::new(x.shape[a], before, after).ok_or_else(|| {
             Error::input(format!(
                 "pad: {before} and {after} cells do not fit around axis {a} of {x}"
@@ -303,7 +398,7 @@ fn paddings(x: &Operand, before: &[i64], after: &[i64]) -> Result<Vec<Padding>> 
 
 /// The tensor with `fill` around it.
 fn filled(t: &Tensor, axes: &[Padding], fill: impl Fn() -> Expr) -> Tensor {
-    let shape: Vec<usize> = axes.iter().map(|p| p.count).collect();
+    let shape: Vec<Dim> = axes.iter().map(|p| p.count).collect();
     te::compute("pad", &shape, |i| {
         let inside = i.iter().zip(axes).fold(Expr::bool(true), |c, (e, p)| c.and(p.inside(e)));
         let at: Vec<Expr> = i.iter().zip(axes).map(|(e, p)| p.shifted(e)).collect();
@@ -316,89 +411,101 @@ fn filled(t: &Tensor, axes: &[Padding], fill: impl Fn() -> Expr) -> Tensor {
 
 /// One padded axis: `lead` new cells, then the `kept` elements from `first` on.
 struct Padding {
-    lead: i64,
-    first: i64,
-    kept: i64,
-    after: i64,
+    lead: Integer,
+    first: Integer,
+    kept: Integer,
+    after: Integer,
     /// Extent of the result.
-    count: usize,
+    count: Dim,
 }
 
 impl Padding {
     /// `None` where more is cut off than there is, or the result is too long.
-    fn new(extent: usize, before: i64, after: i64) -> Option<Self> {
-        let extent = i64::from(i32::try_from(extent).ok()?);
-        let cut = |v: i64| v.min(0).checked_neg();
-        let kept = extent.checked_sub(cut(before)?)?.checked_sub(cut(after)?)?;
-        let count = kept.checked_add(before.max(0))?.checked_add(after.max(0))?;
-        let fits = kept >= 0 && i32::try_from(count).is_ok();
+    fn new(extent: Dim, before: Integer, after: Integer) -> Option<Self> {
+        let zero = Integer::from(0);
+        let cut = |v: Integer| if v.is_less(0)? { zero.minus(v) } else { Some(zero) };
+        let kept = Integer::from(extent).minus(cut(before)?)?.minus(cut(after)?)?;
+        let (lead, behind) = (before.max(0)?, after.max(0)?);
+        let count = kept.plus(lead)?.plus(behind)?;
+        let small = |v: Integer| v.number().is_none_or(|n| i32::try_from(n).is_ok());
+        let fits = kept.is_less(0) != Some(true) && small(count) && small(extent.into());
         fits.then_some(Padding {
-            lead: before.max(0),
+            lead,
             first: cut(before)?,
             kept,
-            after: after.max(0),
-            count: usize::try_from(count).ok()?,
+            after: behind,
+            count: count.dim()?,
         })
     }
 
     fn shifted(&self, i: &Expr) -> Expr {
-        i + (self.first - self.lead)
+        match self.first.minus(self.lead) {
+            Some(by) => i + by.expr(),
+            None => i + self.first.expr() - self.lead.expr(),
+        }
     }
 
     fn inside(&self, i: &Expr) -> Expr {
         let low = match self.lead {
-            0 => Expr::bool(true),
-            lead => i.clone().greater_equal(lead),
+            Integer::Number(0) => Expr::bool(true),
+            lead => i.clone().greater_equal(lead.expr()),
         };
-        match self.after {
-            0 => low,
-            _ => low.and(i.clone().less(self.lead + self.kept)),
+        match (self.after, self.lead.plus(self.kept)) {
+            (Integer::Number(0), _) => low,
+            (_, Some(end)) => low.and(i.clone().less(end.expr())),
+            (_, None) => low,
         }
     }
 
     /// The element that stands for cell `i`.
     fn nearest(&self, i: &Expr, mode: PadMode) -> Expr {
-        let from = i - self.lead;
-        let last = self.kept - 1;
+        let zero = Integer::from(0);
+        let from = i - self.lead.expr();
+        let last = self.kept.minus(1).unwrap_or(zero);
+        let twice = last.times(2).unwrap_or(zero);
         let inner = match mode {
-            _ if self.lead == 0 && self.after == 0 => from,
-            _ if last == 0 => Expr::i32(0),
-            PadMode::Constant(_) | PadMode::Edge => from.max(0).min(last),
-            PadMode::Wrap => from.floormod(self.kept.max(1)),
+            _ if self.lead == zero && self.after == zero => from,
+            _ if last == zero => Expr::i32(0),
+            PadMode::Constant(_) | PadMode::Edge => from.max(0).min(last.expr()),
+            PadMode::Wrap => from.floormod(self.kept.max(1).unwrap_or(self.kept).expr()),
             PadMode::Reflect => {
-                let way = match self.lead.max(self.after) <= last {
+                let short = |v: Integer| last.is_less(v) == Some(false);
+                let way = match short(self.lead) && short(self.after) {
                     // One reflection: the distance from the first element.
                     true => from.clone().max(Expr::i32(0) - &from),
-                    false => from.floormod((2 * last).max(1)),
+                    false => from.floormod(match twice.number() {
+                        Some(n) => Expr::int(n.max(1), DType::I32),
+                        None => twice.expr().max(1),
+                    }),
                 };
-                way.clone().min(Expr::i32(0) + 2 * last - &way)
+                way.clone().min(Expr::i32(0) + twice.expr() - &way)
             }
         };
-        inner + self.first
+        inner + self.first.expr()
     }
 }
 
 /// `x` stretched to the shape that its own and `shape` broadcast to (so that ones in `shape` keep
 /// `x`'s extents). Parameters: `x`, the result.
-pub fn expand(x: &Operand, shape: &[usize]) -> Result<TensorFunc> {
-    let shape = broadcast_shapes("expand", &[&x.shape, shape])?;
+pub fn expand<D: Into<Dim> + Copy>(x: &Operand, shape: &[D]) -> Result<TensorFunc> {
+    let shape = broadcast_shapes("expand", &[&x.shape, &te::dims(shape)])?;
     let t = x.placeholder("x");
     let out = te::compute("expand", &shape, |i| at_broadcast(&t, i, &shape));
     te::func([&t], [&out])
 }
 
 /// `x` repeated along each axis. Parameters: `x`, the result.
-pub fn tile(x: &Operand, repeats: &[usize]) -> Result<TensorFunc> {
-    let times = |(&d, &r): (&usize, &usize)| d.saturating_mul(r);
-    let shape: Vec<usize> = x.shape.iter().zip(repeats).map(times).collect();
+pub fn tile<D: Into<Dim> + Copy>(x: &Operand, repeats: &[D]) -> Result<TensorFunc> {
+    let repeats = &te::dims(repeats)[..];
+    let shape: Vec<Dim> = x.shape.iter().zip(repeats).map(|(&d, &r)| d * r).collect();
     if repeats.len() != x.rank() {
         return Err(Error::input(format!("tile: the repeats {repeats:?} do not fit {x}")));
     }
     injective("tile", x, &shape, |i| {
-        let at = |((e, &d), &r): ((&Expr, &usize), &usize)| match (d, r) {
-            (0 | 1, _) => Expr::i32(0),
-            (_, 1) => e.clone(),
-            _ => e.clone().floormod(d as i64),
+        let at = |((e, &d), &r): ((&Expr, &Dim), &Dim)| match d {
+            _ if d == 0 || d == 1 => Expr::i32(0),
+            _ if r == 1 => e.clone(),
+            _ => e.clone().floormod(d.expr()),
         };
         i.iter().zip(&x.shape).zip(repeats).map(at).collect()
     })
@@ -431,9 +538,9 @@ fn check_indices(op: &str, indices: &Operand) -> Result<()> {
 }
 
 /// Refuses to look up elements where there are none.
-fn check_not_empty(op: &str, data: &Operand, axes: &[usize], result: &[usize]) -> Result<()> {
+fn check_not_empty(op: &str, data: &Operand, axes: &[usize], result: &[Dim]) -> Result<()> {
     match axes.iter().find(|&&a| data.shape[a] == 0) {
-        Some(a) if !result.contains(&0) => {
+        Some(a) if !result.iter().any(|d| *d == 0) => {
             Err(Error::input(format!("{op}: {data} has no elements along axis {a}")))
         }
         _ => Ok(()),
@@ -441,15 +548,19 @@ fn check_not_empty(op: &str, data: &Operand, axes: &[usize], result: &[usize]) -
 }
 
 /// An index from data as `int64`, negative ones counted from the end, with no regard to bounds.
-fn wrapped(index: Expr, extent: usize) -> Expr {
+fn wrapped(index: Expr, extent: Dim) -> Expr {
     let index = index.cast(DType::I64);
-    let from_end = &index + extent as i64;
+    let from_end = &index + extent.long();
     Expr::select(index.clone().less(0), from_end, index)
 }
 
 /// An index from data, brought inside of `0..extent`.
-fn clamped(index: Expr, extent: usize) -> Expr {
-    wrapped(index, extent).min(extent as i64 - 1).max(0).cast(DType::I32)
+fn clamped(index: Expr, extent: Dim) -> Expr {
+    let last = match extent.known() {
+        Some(n) => Expr::int(n as i64 - 1, DType::I64),
+        None => (extent - 1).long(),
+    };
+    wrapped(index, extent).min(last).max(0).cast(DType::I32)
 }
 
 /// `out[i, j, k] = data[i, indices[i, j, k], k]` for axis 1. Parameters: `data`, `indices`, the
@@ -471,7 +582,7 @@ pub fn gather_elements(data: &Operand, indices: &Operand, axis: i64) -> Result<T
 /// Indices must have the data's rank and stay inside of them along the other axes.
 fn check_elements(op: &str, data: &Operand, indices: &Operand, axis: usize) -> Result<()> {
     let inside = data.shape.iter().zip(&indices.shape).enumerate();
-    let inside = inside.into_iter().all(|(a, (d, i))| a == axis || i <= d);
+    let inside = inside.into_iter().all(|(a, (d, i))| a == axis || d.at_least(*i));
     if data.rank() != indices.rank() || !inside {
         return Err(Error::input(format!("{op}: indices {indices} do not fit {data}")));
     }
@@ -499,7 +610,7 @@ pub fn gather_nd(data: &Operand, indices: &Operand, batch_dims: usize) -> Result
 struct Tuples<'a> {
     data: &'a Operand,
     /// Axes of the indices without the last.
-    outer: &'a [usize],
+    outer: &'a [Dim],
     /// Length of a tuple.
     depth: usize,
     /// Leading axes that data and indices share.
@@ -508,7 +619,8 @@ struct Tuples<'a> {
 
 impl<'a> Tuples<'a> {
     fn new(op: &str, data: &'a Operand, indices: &'a Operand, batch: usize) -> Result<Self> {
-        if let Some((&depth, outer)) = indices.shape.split_last()
+        if let Some((depth, outer)) = indices.shape.split_last()
+            && let depth = depth.fixed(op)?
             && batch <= outer.len()
             && batch.checked_add(depth).is_some_and(|n| n <= data.rank())
             && data.shape[..batch] == outer[..batch]
@@ -525,7 +637,7 @@ impl<'a> Tuples<'a> {
         (self.batch..self.batch + self.depth).collect()
     }
 
-    fn extent(&self, k: usize) -> usize {
+    fn extent(&self, k: usize) -> Dim {
         self.data.shape[self.batch + k]
     }
 
@@ -599,8 +711,8 @@ impl ScatterMode {
     }
 }
 
-fn in_range(index: Expr, extent: usize) -> Expr {
-    index.clone().greater_equal(0).and(index.less(extent as i64))
+fn in_range(index: Expr, extent: Dim) -> Expr {
+    index.clone().greater_equal(0).and(index.less(extent.long()))
 }
 
 /// Copies all of `t`.
@@ -624,7 +736,7 @@ pub fn scatter_nd(data: &Operand, indices: &Operand, mode: ScatterMode) -> Resul
     let updates = te::placeholder("updates", &shape, data.dtype);
     let out = te::stages(name, &data.shape, data.dtype, |out| {
         // Tuples may come twice, so they are taken one after the other.
-        let scan = |(k, &d): (usize, &usize)| match k < tuples.outer.len() {
+        let scan = |(k, &d): (usize, &Dim)| match k < tuples.outer.len() {
             true => te::scan_axis(d, format!("i{k}")),
             false => te::axis(d, format!("i{k}")),
         };
@@ -661,12 +773,13 @@ pub fn depth_to_space(x: &Operand, block: usize, order: DepthOrder) -> Result<Te
     let [n, depth, h, w] = x.shape[..] else {
         return Err(Error::input(format!("{name}: {x} must be [N, C, H, W]")));
     };
+    let depth = depth.fixed(name)?;
     let area = block.checked_mul(block).filter(|&a| a > 0 && depth % a == 0);
     let Some(area) = area else {
         return Err(Error::input(format!("{name}: {depth} channels for blocks of {block}")));
     };
     let channels = depth / area;
-    let shape = [n, channels, h.saturating_mul(block), w.saturating_mul(block)];
+    let shape = [n, channels.into(), h * block, w * block];
     injective(name, x, &shape, |i| {
         let b = block as i64;
         let cell = i[2].clone().floormod(b) * b + i[3].clone().floormod(b);
@@ -685,11 +798,13 @@ pub fn space_to_depth(x: &Operand, block: usize) -> Result<TensorFunc> {
     let [n, c, h, w] = x.shape[..] else {
         return Err(Error::input(format!("{name}: {x} must be [N, C, H, W]")));
     };
-    if block == 0 || h % block != 0 || w % block != 0 {
-        return Err(Error::input(format!("{name}: {x} in blocks of {block}")));
+    if block == 0 || h.modulo(block) != 0 || w.modulo(block) != 0 {
+        let error = Error::input(format!("{name}: {x} in blocks of {block}"));
+        return Err(advice(error, &[h, w]));
     }
+    let c = c.fixed(name)?;
     let depth = c.saturating_mul(block).saturating_mul(block);
-    injective(name, x, &[n, depth, h / block, w / block], |i| {
+    injective(name, x, &[n, depth.into(), h.floordiv(block), w.floordiv(block)], |i| {
         let b = block as i64;
         let cell = i[1].clone().floordiv(c.max(1) as i64);
         let (row, col) = (cell.clone().floordiv(b), cell.floormod(b));
@@ -705,7 +820,7 @@ pub fn trilu(x: &Operand, k: i64, upper: bool) -> Result<TensorFunc> {
         return Err(Error::input(format!("trilu: {x} has no matrices")));
     };
     // Diagonals outside of the matrix are all alike.
-    let edge = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+    let edge = |n: Dim| n.known().map_or(1 << 30, |n| i64::try_from(n).unwrap_or(i64::MAX));
     let k = k.clamp(-edge(rows), edge(cols));
     let t = x.placeholder("x");
     let out = te::compute("trilu", &x.shape, |i| {
@@ -746,8 +861,14 @@ pub fn reverse_sequence(x: &Operand, batch_axis: usize, time_axis: usize) -> Res
 
 /// One-hot vectors along a new axis. Parameters: `indices`, `values` (`[off, on]` of type
 /// `dtype`), the result. Indices outside of `-depth..depth` give a vector of off values.
-pub fn one_hot(indices: &Operand, depth: usize, axis: i64, dtype: DType) -> Result<TensorFunc> {
+pub fn one_hot(
+    indices: &Operand,
+    depth: impl Into<Dim>,
+    axis: i64,
+    dtype: DType,
+) -> Result<TensorFunc> {
     let name = "one_hot";
+    let depth = depth.into();
     require_number(name, indices.dtype)?;
     let axis = normalize_axis(name, axis, indices.rank() + 1)?;
     let mut shape = indices.shape.clone();

@@ -1,11 +1,11 @@
 //! Softmax and the normalisations.
 
-use tilewright_ir::{DType, Error, Expr, Intrin, Result, TensorFunc};
+use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, TensorFunc};
 
 use crate::elementwise::pow_const;
 use crate::operand::{
     Operand, broadcast_index, broadcast_shapes, normalize_axes, normalize_axis, positions,
-    require_float, require_number, working,
+    require_float, require_number, shared, working,
 };
 use crate::reduce::{Arg, Reduction, extreme_at, fold, kept_index, reduced};
 use crate::te::{self, Axis, Reducer, Stage, Tensor};
@@ -127,7 +127,7 @@ pub fn batch_norm(p: &BatchNorm) -> Result<TensorFunc> {
     }
     let channels = match p.x.shape.as_slice() {
         [] => return Err(Error::input(format!("{name}: {} must be [N, C, ...]", p.x))),
-        [_] => 1,
+        [_] => Dim::from(1),
         [_, c, ..] => *c,
     };
     let x = p.x.placeholder("x");
@@ -161,7 +161,7 @@ impl Statistics {
     /// Over the values of `x`, an expression of the index into `shape`. `inverse` makes the
     /// inverse standard deviation from the variance.
     fn new(
-        shape: &[usize],
+        shape: &[Dim],
         axes: &[usize],
         x: impl Fn(&[Expr]) -> Expr,
         inverse: impl Fn(Expr) -> Expr,
@@ -171,14 +171,14 @@ impl Statistics {
             let work = working(e.dtype());
             e.cast(work)
         };
-        let share = 1.0 / positions(shape, axes) as f64;
+        let count = positions(shape, axes);
         let sum = fold("sum", shape, axes, false, Reducer::Sum, wide);
-        let mean = te::compute("mean", sum.shape(), |i| sum.at(i) * share);
+        let mean = te::compute("mean", sum.shape(), |i| shared(sum.at(i), count));
         let squares = fold("squares", shape, axes, false, Reducer::Sum, |i| {
             let centred = wide(i) - mean.at(kept_index(i, axes, false));
             &centred * &centred
         });
-        let inverse = te::compute("inv_std", squares.shape(), |i| inverse(squares.at(i) * share));
+        let inverse = te::compute("inv_std", squares.shape(), |i| inverse(shared(squares.at(i), count)));
         Statistics { mean, inverse }
     }
 
@@ -190,7 +190,7 @@ impl Statistics {
 }
 
 /// Requires a shape that broadcasts to another without changing it.
-fn require_broadcast(op: &str, what: &str, shape: &[usize], to: &[usize]) -> Result<()> {
+fn require_broadcast(op: &str, what: &str, shape: &[Dim], to: &[Dim]) -> Result<()> {
     match broadcast_shapes(op, &[shape, to]) {
         Ok(s) if s == to => Ok(()),
         _ => Err(Error::input(format!(
@@ -207,9 +207,9 @@ pub struct LayerNorm {
     /// The first of the axes over which mean and variance are taken; may count from the end.
     pub axis: i64,
     /// Shape of the scale, which broadcasts to `x`'s.
-    pub scale: Vec<usize>,
+    pub scale: Vec<Dim>,
     /// Shape of the bias, which broadcasts to `x`'s; nothing for no bias.
-    pub bias: Option<Vec<usize>>,
+    pub bias: Option<Vec<Dim>>,
     /// Added to the variance.
     pub epsilon: f64,
     /// Whether mean and inverse standard deviation (`float32`, the normalised axes of extent
@@ -243,7 +243,7 @@ pub fn layer_norm(p: &LayerNorm) -> Result<TensorFunc> {
     let mut outputs = vec![out];
     if p.statistics {
         let mut kept = shape.to_vec();
-        kept[first..].fill(1);
+        kept[first..].fill(Dim::from(1));
         for (name, t) in [("mean_out", &stats.mean), ("inv_std_out", &stats.inverse)] {
             outputs.push(te::compute(name, &kept, |i| t.at(&i[..first]).cast(DType::F32)));
         }
@@ -253,7 +253,13 @@ pub fn layer_norm(p: &LayerNorm) -> Result<TensorFunc> {
 
 /// `scale * x / sqrt(mean(x * x) + epsilon)` over the axes from `axis` on; the scale broadcasts
 /// to `x`'s shape. Parameters: `x`, scale, the result.
-pub fn rms_norm(x: &Operand, axis: i64, scale: &[usize], epsilon: f64) -> Result<TensorFunc> {
+pub fn rms_norm<D: Into<Dim> + Copy>(
+    x: &Operand,
+    axis: i64,
+    scale: &[D],
+    epsilon: f64,
+) -> Result<TensorFunc> {
+    let scale = &te::dims(scale)[..];
     let name = "rms_norm";
     require_float(name, x.dtype)?;
     let first = normalize_axis(name, axis, x.rank())?;
@@ -264,9 +270,9 @@ pub fn rms_norm(x: &Operand, axis: i64, scale: &[usize], epsilon: f64) -> Result
     let squares = fold("squares", &x.shape, &axes, false, Reducer::Sum, |i| {
         t.at(i).cast(work) * t.at(i).cast(work)
     });
-    let share = 1.0 / positions(&x.shape, &axes) as f64;
+    let count = positions(&x.shape, &axes);
     let inverse =
-        te::compute("inv_rms", squares.shape(), |i| inverse_root(squares.at(i) * share + epsilon));
+        te::compute("inv_rms", squares.shape(), |i| inverse_root(shared(squares.at(i), count) + epsilon));
     let out = te::compute(name, &x.shape, |i| {
         let scaled = t.at(i).cast(work) * inverse.at(kept_index(i, &axes, false));
         (scaled * s.at(broadcast_index(scale, i, &x.shape)).cast(work)).cast(x.dtype)
@@ -301,6 +307,7 @@ pub fn group_norm(x: &Operand, groups: usize, epsilon: f64, per_group: bool) -> 
     let [n, channels, ..] = x.shape[..] else {
         return Err(Error::input(format!("{name}: {x} must be [N, C, ...]")));
     };
+    let channels = channels.fixed(name)?;
     if groups == 0 || channels % groups != 0 {
         return Err(Error::input(format!("{name}: {channels} channels in {groups} groups")));
     }
@@ -310,8 +317,8 @@ pub fn group_norm(x: &Operand, groups: usize, epsilon: f64, per_group: bool) -> 
     let (scale, bias) = (vector("scale"), vector("bias"));
     // The channels of a group side by side: [N, groups, C / groups, ...].
     let members = channels / groups;
-    let split: Vec<usize> =
-        [n, groups, members].into_iter().chain(x.shape[2..].iter().copied()).collect();
+    let split: Vec<Dim> =
+        [n, groups.into(), members.into()].into_iter().chain(x.shape[2..].iter().copied()).collect();
     let whole = |i: &[Expr]| -> Vec<Expr> {
         let channel = &i[1] * (members as i64) + &i[2];
         [i[0].clone(), channel].into_iter().chain(i[3..].iter().cloned()).collect()
@@ -418,6 +425,7 @@ pub fn lrn(p: &Lrn) -> Result<TensorFunc> {
     let [_, channels, ..] = *shape else {
         return Err(Error::input(format!("{name}: {} must be [N, C, ...]", p.x)));
     };
+    let channels = channels.fixed(name)?;
     if p.size == 0 || i32::try_from(channels.saturating_add(p.size)).is_err() {
         return Err(Error::input(format!("{name}: a window of {} channels", p.size)));
     }
@@ -426,7 +434,7 @@ pub fn lrn(p: &Lrn) -> Result<TensorFunc> {
     // Squares behind `before` channels of zeros, so that a window is read without conditions.
     let before = (p.size - 1) / 2;
     let mut padded = shape.to_vec();
-    padded[1] = channels + p.size - 1;
+    padded[1] = Dim::from(channels + p.size - 1);
     let squares = te::compute_over("squares", data_axes(&padded), |i| {
         let channel = &i[1] - before as i64;
         let low = i[1].clone().greater_equal(before as i64);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tilewright_ir::{DType, Error, Expr, Result};
+use tilewright_ir::{DType, Dim, Error, Expr, Result, dim};
 
 use crate::te::{self, Tensor};
 
@@ -10,19 +10,19 @@ use crate::te::{self, Tensor};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Operand {
     /// Extents, outermost first.
-    pub shape: Vec<usize>,
+    pub shape: Vec<Dim>,
     /// Element type.
     pub dtype: DType,
 }
 
 impl Operand {
     /// An operand of this shape and type.
-    pub fn new(shape: &[usize], dtype: DType) -> Self {
-        Operand { shape: shape.to_vec(), dtype }
+    pub fn new<D: Into<Dim> + Copy>(shape: &[D], dtype: DType) -> Self {
+        Operand { shape: te::dims(shape), dtype }
     }
 
     /// A `float32` operand.
-    pub fn f32(shape: &[usize]) -> Self {
+    pub fn f32<D: Into<Dim> + Copy>(shape: &[D]) -> Self {
         Self::new(shape, DType::F32)
     }
 
@@ -34,6 +34,34 @@ impl Operand {
     /// A te input of this shape and type.
     pub(crate) fn placeholder(&self, name: &str) -> Tensor {
         te::placeholder(name, &self.shape, self.dtype)
+    }
+
+    /// The operand for an operator that needs numbers.
+    pub(crate) fn fixed(&self, op: &str) -> Result<Fixed> {
+        Ok(Fixed { shape: dim::fixed(&self.shape, op)?, dtype: self.dtype })
+    }
+}
+
+/// An operand without open sizes.
+#[derive(Clone, Debug)]
+pub(crate) struct Fixed {
+    pub shape: Vec<usize>,
+    pub dtype: DType,
+}
+
+impl Fixed {
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    pub fn placeholder(&self, name: &str) -> Tensor {
+        te::placeholder(name, &self.shape, self.dtype)
+    }
+}
+
+impl fmt::Display for Fixed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{:?}", self.dtype, self.shape)
     }
 }
 
@@ -50,6 +78,8 @@ pub enum Scalar {
     Int(i64),
     /// A floating-point number.
     Float(f64),
+    /// An open size.
+    Size(Dim),
 }
 
 impl Scalar {
@@ -57,6 +87,7 @@ impl Scalar {
     /// and saturate, and anything but zero is true.
     pub fn expr(self, dtype: DType) -> Expr {
         match self {
+            Scalar::Size(d) => d.long().cast(dtype),
             Scalar::Int(v) if dtype.is_float() => Expr::float(v as f64, dtype),
             Scalar::Int(v) => Expr::int(v, dtype),
             Scalar::Float(v) if dtype.is_float() => Expr::float(v, dtype),
@@ -112,19 +143,23 @@ pub fn normalize_axes(op: &str, axes: &[i64], rank: usize) -> Result<Vec<usize>>
 
 /// The shape that shapes broadcast to, after the rules of numpy: aligned at the last axis, and an
 /// extent of one stretches. An error names the operator.
-pub fn broadcast_shapes<S: AsRef<[usize]>>(op: &str, shapes: &[S]) -> Result<Vec<usize>> {
+///
+/// An open size fits itself and one; it is taken to be at least one, so another one stretches to
+/// it. Two different open sizes do not fit.
+pub fn broadcast_shapes<S: AsRef<[Dim]>>(op: &str, shapes: &[S]) -> Result<Vec<Dim>> {
     let rank = shapes.iter().map(|s| s.as_ref().len()).max().unwrap_or(0);
-    let mut out = vec![1; rank];
+    let mut out = vec![Dim::from(1); rank];
     for s in shapes.iter().map(AsRef::as_ref) {
         for (o, &d) in out.iter_mut().skip(rank - s.len()).zip(s) {
-            match (*o, d) {
-                (1, _) => *o = d,
-                (a, b) if a == b || b == 1 => {}
-                _ => {
-                    let all: Vec<&[usize]> = shapes.iter().map(AsRef::as_ref).collect();
-                    return Err(Error::input(format!(
+            match *o {
+                one if one == 1 => *o = d,
+                other if other == d || d == 1 => {}
+                other => {
+                    let all: Vec<&[Dim]> = shapes.iter().map(AsRef::as_ref).collect();
+                    let error = Error::input(format!(
                         "{op}: the shapes {all:?} do not broadcast together"
-                    )));
+                    ));
+                    return Err(advice(error, &[other, d]));
                 }
             }
         }
@@ -132,10 +167,29 @@ pub fn broadcast_shapes<S: AsRef<[usize]>>(op: &str, shapes: &[S]) -> Result<Vec
     Ok(out)
 }
 
+/// Says how to make sizes known that are not equal as expressions, but may be equal as numbers.
+pub fn advice(error: Error, sizes: &[Dim]) -> Error {
+    let mut names: Vec<String> = Vec::new();
+    for var in sizes.iter().flat_map(|d| d.vars()) {
+        let flag = format!("--dim {}=SIZE", var.name());
+        if !names.contains(&flag) {
+            names.push(flag);
+        }
+    }
+    match names.is_empty() {
+        true => error,
+        false => error.help(format!("if they are equal, give the sizes: {}", names.join(" "))),
+    }
+}
+
 /// The index into a tensor of shape `shape`, which broadcasts to `out`, at `i` in the latter.
-pub(crate) fn broadcast_index(shape: &[usize], i: &[Expr], out: &[usize]) -> Vec<Expr> {
+pub(crate) fn broadcast_index<D, E>(shape: &[D], i: &[Expr], out: &[E]) -> Vec<Expr>
+where
+    D: Into<Dim> + Copy,
+    E: Into<Dim> + Copy,
+{
     let skip = out.len() - shape.len();
-    let index = |(k, &d): (usize, &usize)| match d == out[skip + k] {
+    let index = |(k, &d): (usize, &D)| match d.into() == out[skip + k].into() {
         true => i[skip + k].clone(),
         false => Expr::i32(0),
     };
@@ -143,7 +197,7 @@ pub(crate) fn broadcast_index(shape: &[usize], i: &[Expr], out: &[usize]) -> Vec
 }
 
 /// The element of `t` at `i`, where `t`'s shape broadcasts to `out`.
-pub(crate) fn at_broadcast(t: &Tensor, i: &[Expr], out: &[usize]) -> Expr {
+pub(crate) fn at_broadcast(t: &Tensor, i: &[Expr], out: &[Dim]) -> Expr {
     t.at(broadcast_index(t.shape(), i, out))
 }
 
@@ -178,8 +232,24 @@ pub(crate) fn unsupported_type(op: &str, dtype: DType, takes: &str) -> Error {
 }
 
 /// Number of positions along some axes of a shape; the largest number where it is larger.
-pub(crate) fn positions(shape: &[usize], axes: &[usize]) -> usize {
-    axes.iter().fold(1usize, |n, &a| n.saturating_mul(shape[a]))
+pub(crate) fn positions(shape: &[Dim], axes: &[usize]) -> Dim {
+    dim::product(axes.iter().map(|&a| shape[a]))
+}
+
+/// A float divided by a number of elements.
+pub(crate) fn shared(sum: Expr, count: Dim) -> Expr {
+    match count.known() {
+        Some(count) => sum * (1.0 / count as f64),
+        None => {
+            let work = sum.dtype();
+            sum / count.expr().cast(work)
+        }
+    }
+}
+
+/// An index type's expression of a number.
+pub(crate) fn int<D: Into<Dim>>(n: D) -> Expr {
+    n.into().expr()
 }
 
 /// Requires a floating-point type.
@@ -226,7 +296,11 @@ mod tests {
 
     #[test]
     fn shapes_broadcast_from_the_last_axis() {
-        let b = |s: &[&[usize]]| broadcast_shapes("add", s).map_err(|e| e.to_string());
+        let b = |s: &[&[usize]]| {
+            let shapes: Vec<Vec<Dim>> = s.iter().map(|s| te::dims(s)).collect();
+            let shape = broadcast_shapes("add", &shapes).map_err(|e| e.to_string())?;
+            Ok(dim::known(&shape).unwrap_or_default())
+        };
         assert_eq!(b(&[&[3, 1, 5], &[4, 1]]), Ok(vec![3, 4, 5]));
         assert_eq!(b(&[&[], &[2], &[1]]), Ok(vec![2]));
         assert_eq!(b(&[&[0], &[1]]), Ok(vec![0]));

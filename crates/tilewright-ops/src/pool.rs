@@ -1,9 +1,9 @@
 //! Windows that slide over the spatial axes of `[N, C, D1, D2, ...]`.
 
-use tilewright_ir::{DType, Error, Expr, Intrin, Result, TensorFunc};
+use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, TensorFunc, dim};
 
 use crate::elementwise::pow_const;
-use crate::operand::{Operand, accumulator, require_float, require_number, rounded, working};
+use crate::operand::{Operand, accumulator, int, require_float, require_number, rounded, working};
 use crate::reduce::{self, Reduction};
 use crate::te::{self, Axis, Reducer, Tensor};
 use crate::window::{Window, Windows, data_axes, padded, spatial_names};
@@ -145,8 +145,8 @@ pub fn max_pool_with_indices(p: &Pool, column_major: bool) -> Result<TensorFunc>
             if w.begin > 0 {
                 found = e.clone().greater_equal(0).and(found);
             }
-            if w.reach() > w.begin + w.extent {
-                found = e.clone().less(w.extent as i64).and(found);
+            if w.past {
+                found = e.clone().less(w.extent.expr()).and(found);
             }
         }
         let mut order: Vec<usize> = (0..cell.len()).collect();
@@ -154,7 +154,7 @@ pub fn max_pool_with_indices(p: &Pool, column_major: bool) -> Result<TensorFunc>
             order[2..].reverse();
         }
         let shape = x.shape();
-        let offset = order.iter().fold(Expr::i32(0), |sum, &a| sum * (shape[a] as i64) + &cell[a]);
+        let offset = order.iter().fold(Expr::i32(0), |sum, &a| sum * shape[a].expr() + &cell[a]);
         Expr::select(found, offset.cast(DType::I64), none.clone())
     });
     te::func([&x], [&out, &positions])
@@ -194,7 +194,7 @@ pub fn average_pool(p: &Pool, count_include_pad: bool) -> Result<TensorFunc> {
 /// the start of the padding.
 struct Count {
     low: usize,
-    high: usize,
+    high: Dim,
     /// The number, where it is the same for all windows.
     constant: Option<usize>,
 }
@@ -202,17 +202,17 @@ struct Count {
 impl Count {
     fn new(w: &Window, include_padding: bool) -> Self {
         let (low, high) = match include_padding {
-            true => (0, w.begin + w.extent + w.end),
-            false => (w.begin, w.begin + w.extent),
+            true => (0, w.extent + (w.begin + w.end)),
+            false => (w.begin, w.extent + w.begin),
         };
         // Cells of the first window before a position.
         let within = |at: usize| at.div_ceil(w.dilation).min(w.kernel);
         // Only the first and the last windows can reach out.
-        let inner = low == 0 && w.reach() <= high;
-        let constant = match (inner, w.count) {
-            (true, _) => Some(w.kernel),
-            (false, 1) => Some(within(high).saturating_sub(within(low))),
-            (false, _) => None,
+        let out = if include_padding { w.beyond } else { w.past };
+        let constant = match (low == 0 && !out, w.count.known(), high.known()) {
+            (true, _, _) => Some(w.kernel),
+            (false, Some(1), Some(high)) => Some(within(high).saturating_sub(within(low))),
+            (false, _, _) => None,
         };
         Count { low, high, constant }
     }
@@ -220,14 +220,14 @@ impl Count {
     /// The number for window `o`.
     fn expr(&self, w: &Window, o: &Expr) -> Expr {
         let start = o * (w.stride as i64);
-        let (low, high) = (self.low as i64, self.high as i64);
+        let (low, high) = (self.low as i64, self.high);
         if w.dilation == 1 {
-            return (&start + w.kernel as i64).min(high) - start.max(low);
+            return (&start + w.kernel as i64).min(high.expr()) - start.max(low);
         }
         // The first cell that is not below `low`, and one past the last below `high`.
         let d = w.dilation as i64;
         let first = (Expr::i32(0) + (low + d - 1) - &start).floordiv(d).max(0);
-        let end = (Expr::i32(0) + (high - 1) - &start).floordiv(d) + 1;
+        let end = ((high - 1).expr() - &start).floordiv(d) + 1;
         (end.min(w.kernel as i64) - first).max(0)
     }
 }
@@ -334,7 +334,7 @@ pub fn unite_blocks(p: &Blocks) -> Result<TensorFunc> {
     require_number(name, p.x.dtype)?;
     let windows = Windows {
         op: name,
-        extents: &p.image,
+        extents: &te::dims(&p.image),
         kernel: &p.block,
         strides: &p.strides,
         dilations: &p.dilations,
@@ -344,8 +344,9 @@ pub fn unite_blocks(p: &Blocks) -> Result<TensorFunc> {
     }
     .check()?;
     let cells: usize = p.block.iter().product();
-    let blocks: usize = windows.iter().map(|w| w.count).product();
-    let &[n, rows, count] = p.x.shape.as_slice() else {
+    let blocks = dim::fixed(&windows.iter().map(|w| w.count).collect::<Vec<_>>(), name)?;
+    let blocks: usize = blocks.iter().product();
+    let &[n, rows, count] = p.x.fixed(name)?.shape.as_slice() else {
         return Err(Error::input(format!("{name}: {} must be [N, C * K, L]", p.x)));
     };
     if count != blocks || rows % cells != 0 {
@@ -358,9 +359,9 @@ pub fn unite_blocks(p: &Blocks) -> Result<TensorFunc> {
     let work = working(p.x.dtype);
     let over: Vec<Axis> =
         (0..).zip(&p.block).map(|(a, &d)| te::reduce_axis(d, format!("k{a}"))).collect();
-    let shape = [&[n, rows / cells], &p.image[..]].concat();
+    let shape = te::dims(&[&[n, rows / cells], &p.image[..]].concat());
     let sum = te::compute_over(accumulator(name, p.x.dtype), data_axes(&shape), |i| {
-        let number = |v: usize| Expr::int(v as i64, DType::I32);
+        let number = int::<usize>;
         let mut row = i[1].clone();
         let mut block = Expr::i32(0);
         let mut inside = Expr::bool(true);
@@ -372,8 +373,8 @@ pub fn unite_blocks(p: &Blocks) -> Result<TensorFunc> {
             inside = inside
                 .and(start.floormod(w.stride as i64).equal(0))
                 .and(which.clone().greater_equal(0))
-                .and(which.clone().less(w.count as i64));
-            block = block * number(w.count) + which;
+                .and(which.clone().less(w.count.expr()));
+            block = block * w.count.expr() + which;
         }
         let value = x.at([i[0].clone(), row, block]).cast(work);
         let value = Expr::if_then_else(inside, value, Expr::constant(0.0, work));

@@ -1,9 +1,9 @@
 //! Linear quantisation: integers that stand for `(q - zero_point) * scale`.
 
-use tilewright_ir::{DType, Error, Expr, Intrin, Result, TensorFunc, TypeKind};
+use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, TensorFunc, TypeKind};
 
 use crate::operand::{
-    Operand, broadcast_index, broadcast_shapes, normalize_axis, require_float, unsupported_type,
+    Operand, advice, broadcast_index, broadcast_shapes, normalize_axis, require_float, unsupported_type,
     working,
 };
 use crate::te::{self, Reducer, Tensor};
@@ -22,7 +22,7 @@ pub struct Quantization {
 
 impl Quantization {
     /// Shape of scale and zero point for a tensor, and the index into them.
-    fn shape(&self, op: &str, x: &[usize]) -> Result<(Vec<usize>, Option<usize>)> {
+    fn shape(&self, op: &str, x: &[Dim]) -> Result<(Vec<Dim>, Option<usize>)> {
         match self.axis {
             None => Ok((Vec::new(), None)),
             Some(axis) => {
@@ -95,8 +95,8 @@ pub fn dequantize_linear(x: &Operand, q: &Quantization) -> Result<TensorFunc> {
 pub fn matmul_integer(
     a: &Operand,
     b: &Operand,
-    a_zero: Option<&[usize]>,
-    b_zero: Option<&[usize]>,
+    a_zero: Option<&[Dim]>,
+    b_zero: Option<&[Dim]>,
 ) -> Result<TensorFunc> {
     let name = "matmul_integer";
     for x in [a, b] {
@@ -110,13 +110,14 @@ pub fn matmul_integer(
             .help("both sides need two axes or more"));
     };
     if k != bk {
-        return Err(Error::input(format!(
+        let error = Error::input(format!(
             "{name}: {a} times {b}: the inner extents {k} and {bk} differ"
-        )));
+        ));
+        return Err(advice(error, &[*k, *bk]));
     }
     for (zero, count) in [(a_zero, m), (b_zero, n)] {
         if let Some(shape) = zero
-            && !matches!(shape, [] | [1])
+            && !(shape.is_empty() || shape == [1])
             && shape != [*count]
         {
             return Err(Error::unsupported(format!("{name}: a zero point of shape {shape:?}"))
@@ -133,7 +134,7 @@ pub fn matmul_integer(
     let out = te::compute_over(name, axes, |i| {
         let (outer, inner) = i.split_at(batch.len());
         let (row, col) = (&inner[0], &inner[1]);
-        let wide = |value: Expr, zero: &Option<Tensor>, at: &Expr, count: usize| {
+        let wide = |value: Expr, zero: &Option<Tensor>, at: &Expr, count: Dim| {
             let value = value.cast(DType::I32);
             let Some(zero) = zero else { return value };
             let at = broadcast_index(zero.shape(), std::slice::from_ref(at), &[count]);

@@ -21,7 +21,7 @@
 //! zero there. Backwards this is the same rule: its state is the initial one until its end is reached.
 
 use tilewright_ir::well_formed::check_tensor;
-use tilewright_ir::{Block, Buffer, DType, Error, Expr, Param, Result, Stmt, TensorFunc, Var};
+use tilewright_ir::{Block, Buffer, DType, Dim, Error, Expr, Param, Result, Stmt, TensorFunc, Var};
 
 use crate::elementwise::{Unary, apply_unary};
 use crate::operand::unsupported_type;
@@ -122,9 +122,9 @@ pub struct Recurrent {
     /// Type of all operands but the lengths: `float32` or `float64`.
     pub dtype: DType,
     /// Number of steps.
-    pub steps: usize,
+    pub steps: Dim,
     /// Examples of a batch.
-    pub batch: usize,
+    pub batch: Dim,
     /// Elements of the state.
     pub hidden: usize,
     /// One or two.
@@ -191,20 +191,21 @@ pub fn recurrent(p: &Recurrent) -> Result<TensorFunc> {
     }
     let (directions, width) = (p.directions.len(), p.cell.gates().saturating_mul(p.hidden));
     let mut inputs = Vec::new();
-    let mut input = |wanted: bool, name: &str, shape: &[usize], dtype| {
+    let mut input = |wanted: bool, name: &str, shape: &[Dim], dtype| {
         let tensor = wanted.then(|| te::placeholder(name, shape, dtype));
         inputs.extend(tensor.clone());
         tensor.map(|t| t.buffer().clone())
     };
-    let rows = p.steps.saturating_mul(p.batch);
+    let rows = p.steps * p.batch;
     let columns = directions.saturating_mul(width);
+    let [each, hidden, width, columns] = [directions, p.hidden, width, columns].map(Dim::from);
     let state = match p.batch_first {
-        true => [p.batch, directions, p.hidden],
-        false => [directions, p.batch, p.hidden],
+        true => [p.batch, each, hidden],
+        false => [each, p.batch, hidden],
     };
-    let per_direction = |n: usize| [directions, n];
+    let per_direction = |n: usize| [each, n.into()];
     let input_sums = input(true, "x", &[rows, columns], p.dtype);
-    let weights = input(true, "r", &[directions, p.hidden, width], p.dtype);
+    let weights = input(true, "r", &[each, hidden, width], p.dtype);
     let reset_bias = input(p.reset_bias, "reset_bias", &per_direction(p.hidden), p.dtype);
     let initial = input(p.initial, "initial_h", &state, p.dtype);
     let initial_cell = input(p.initial_cell, "initial_c", &state, p.dtype);
@@ -212,10 +213,10 @@ pub fn recurrent(p: &Recurrent) -> Result<TensorFunc> {
     let lengths =
         input(p.lengths.is_some(), "lengths", &[p.batch], p.lengths.unwrap_or(DType::I32));
     let all = match p.batch_first {
-        true => [p.batch, p.steps, directions, p.hidden],
-        false => [p.steps, directions, p.batch, p.hidden],
+        true => [p.batch, p.steps, each, hidden],
+        false => [p.steps, each, p.batch, hidden],
     };
-    let output = |name: &str, shape: &[usize]| te::placeholder(name, shape, p.dtype);
+    let output = |name: &str, shape: &[Dim]| te::placeholder(name, shape, p.dtype);
     let (y, y_h) = (output("y", &all), output("y_h", &state));
     let y_c = lstm.then(|| output("y_c", &state));
     let outputs: Vec<Tensor> = [y.clone(), y_h.clone()].into_iter().chain(y_c.clone()).collect();
@@ -240,6 +241,9 @@ pub fn recurrent(p: &Recurrent) -> Result<TensorFunc> {
     let blocks: Vec<Stmt> = (0..directions).map(|d| net.direction(d)).collect();
     let params = tensors.iter().map(|t| Param::tensor(t.buffer())).collect();
     let func = TensorFunc::new(params, Stmt::nop()).with_root(Vec::new(), Stmt::seq(blocks));
+    let mut sizes = te::Sizes::default();
+    [p.steps, p.batch].into_iter().for_each(|d| sizes.dim(d));
+    let func = sizes.into_params(func);
     check_tensor(name, &func)?;
     Ok(func)
 }
@@ -271,12 +275,12 @@ struct State {
     reset: Buffer,
 }
 
-fn number(n: usize) -> Expr {
-    Expr::int(n as i64, DType::I32)
+fn number(n: impl Into<Dim>) -> Expr {
+    n.into().expr()
 }
 
 /// A loop.
-fn run(name: &str, count: usize, body: impl FnOnce(&Expr) -> Stmt) -> Stmt {
+fn run(name: &str, count: impl Into<Dim>, body: impl FnOnce(&Expr) -> Stmt) -> Stmt {
     let var = Var::index(name);
     let body = body(&var.expr());
     Stmt::serial(&var, number(count), body)
@@ -419,7 +423,7 @@ impl Net<'_> {
     /// examples share what is read of the weights, and go through the columns in parts that stay in
     /// the nearest cache.
     fn accumulate(&self, s: &State, state: &Buffer, from: usize, count: usize) -> Stmt {
-        if self.p.batch <= 1 || count <= COLUMNS {
+        if self.p.batch == 0 || self.p.batch == 1 || count <= COLUMNS {
             return self.products(s, state, &number(from), count);
         }
         let (whole, rest) = (count / COLUMNS, count % COLUMNS);

@@ -1,10 +1,10 @@
 //! Axes that go: sums, extremes, their positions; and running sums.
 
-use tilewright_ir::{BinOp, DType, Error, Expr, Intrin, Result, TensorFunc};
+use tilewright_ir::{BinOp, DType, Dim, Error, Expr, Intrin, Result, TensorFunc};
 
 use crate::operand::{
     Operand, accumulator, normalize_axes, normalize_axis, positions, require_float, require_number,
-    rounded, snake, working,
+    rounded, shared, snake, working,
 };
 use crate::te::{self, Axis, Reducer, Stage, Tensor};
 pub use crate::top_k::top_k;
@@ -100,9 +100,9 @@ pub(crate) fn reduced(
         Reduction::Mean => {
             let acc = run(with_suffix(), Reducer::Sum, &value);
             match dtype.is_float() {
-                true => then(acc, &|e| e * (1.0 / count as f64)),
+                true => then(acc, &|e| shared(e, count)),
                 false => {
-                    then(acc, &|e| Expr::binary(BinOp::TruncDiv, e, Expr::int(count as i64, dtype)))
+                    then(acc, &|e| Expr::binary(BinOp::TruncDiv, e, count.long().cast(dtype)))
                 }
             }
         }
@@ -144,7 +144,7 @@ pub(crate) fn reduced(
 /// axes go, or stay with extent one.
 pub(crate) fn fold(
     name: impl Into<std::sync::Arc<str>>,
-    shape: &[usize],
+    shape: &[Dim],
     axes: &[usize],
     keepdims: bool,
     reducer: Reducer,
@@ -153,7 +153,7 @@ pub(crate) fn fold(
     let over: Vec<Axis> =
         axes.iter().map(|&a| te::reduce_axis(shape[a], format!("k{a}"))).collect();
     let outer = (0..shape.len()).filter(|a| keepdims || !axes.contains(a)).map(|a| {
-        let extent = if axes.contains(&a) { 1 } else { shape[a] };
+        let extent = if axes.contains(&a) { Dim::from(1) } else { shape[a] };
         te::axis(extent, format!("i{a}"))
     });
     te::compute_over(name, outer, |i| {
@@ -275,7 +275,7 @@ fn cumulative(
         let mut at: Vec<Expr> = axes.iter().map(Axis::expr).collect();
         let mut before = at.clone();
         if reverse {
-            at[axis] = Expr::int(x.shape[axis] as i64, DType::I32) - 1 - &step;
+            at[axis] = x.shape[axis].expr() - 1 - &step;
             before[axis] = &at[axis] + 1;
         } else {
             before[axis] = &step - 1;

@@ -41,7 +41,7 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
         return Err(unsupported_type(name, p.regions.dtype, "regions of the data's type"));
     }
     let (&[n, c, h, w], &[r, 4], &[count]) =
-        (&p.x.shape[..], &p.regions.shape[..], &p.examples.shape[..])
+        (&p.x.fixed(name)?.shape[..], &p.regions.fixed(name)?.shape[..], &p.examples.fixed(name)?.shape[..])
     else {
         return Err(Error::input(format!("{name}: {} and {} do not fit", p.x, p.regions)));
     };
@@ -149,6 +149,7 @@ pub fn max_roi_pool(
 ) -> Result<TensorFunc> {
     let name = "max_roi_pool";
     require_float(name, x.dtype)?;
+    let (x, regions) = (x.fixed(name)?, regions.fixed(name)?);
     let (&[n, c, h, w], &[r, 5]) = (&x.shape[..], &regions.shape[..]) else {
         return Err(Error::input(format!("{name}: {x} and {regions} do not fit")));
     };

@@ -12,7 +12,7 @@
 //! for digital image processing", 1981). `s` is one, or below one to widen the filter against
 //! aliasing when shrinking.
 
-use tilewright_ir::{DType, Error, Expr, Result, Tensor as Data, TensorFunc};
+use tilewright_ir::{DType, Dim, Error, Expr, Result, Tensor as Data, TensorFunc};
 
 use crate::operand::{Operand, require_float, rounded, working};
 use crate::te::{self, Axis, Reducer, Tensor};
@@ -62,7 +62,7 @@ pub struct Resize {
     /// What is resized.
     pub x: Operand,
     /// Extents of the result, one an axis.
-    pub sizes: Vec<usize>,
+    pub sizes: Vec<Dim>,
     /// Extent of the result over that of `x`, one an axis, before rounding.
     pub scales: Vec<f64>,
     /// How values are made.
@@ -78,17 +78,31 @@ pub struct Resize {
 impl Resize {
     /// To the given extents, with scales that follow from them, to nearest neighbours (lower ones
     /// where equally close) of half-pixel coordinates.
-    pub fn new(x: Operand, sizes: &[usize]) -> Self {
-        let scales = x.shape.iter().zip(sizes).map(|(&d, &s)| s as f64 / d as f64).collect();
+    pub fn new<D: Into<Dim> + Copy>(x: Operand, sizes: &[D]) -> Self {
+        let sizes = te::dims(sizes);
+        let scales = x.shape.iter().zip(&sizes).map(|(&d, &s)| ratio(s, d)).collect();
         Resize {
             x,
-            sizes: sizes.to_vec(),
+            sizes,
             scales,
             mode: Interpolation::Nearest(Nearest::RoundPreferFloor),
             coordinates: Coordinates::HalfPixel,
             exclude_outside: false,
             antialias: false,
         }
+    }
+}
+
+/// The quotient of two sizes; not a number where it is open.
+pub fn ratio(size: Dim, extent: Dim) -> f64 {
+    match (size.known(), extent.known()) {
+        (Some(size), Some(extent)) => size as f64 / extent as f64,
+        _ if size == extent => 1.0,
+        // A whole multiple.
+        _ if size.modulo(extent) == 0 => {
+            size.floordiv(extent).known().map_or(f64::NAN, |n| n as f64)
+        }
+        _ => f64::NAN,
     }
 }
 
@@ -162,7 +176,7 @@ pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
         (&Along::Affine { a: factor, b, c, low, high }, _) => {
             let at = (o * factor + b).floordiv(c);
             let at = if low { at.max(0) } else { at };
-            if high { at.min(p.x.shape[a] as i64 - 1) } else { at }
+            if high { at.min((p.x.shape[a] - 1).expr()) } else { at }
         }
         _ => o.clone(),
     };
@@ -213,6 +227,9 @@ impl Resize {
         if extent == size && scale == 1.0 {
             return Ok(Along::Keep);
         }
+        let (Some(extent), Some(size)) = (extent.known(), size.known()) else {
+            return self.along_open(axis);
+        };
         let refuse = |why: String| Err(Error::input(format!("resize: axis {axis}: {why}")));
         if extent == 0 || size == 0 {
             return match size {
@@ -254,6 +271,29 @@ impl Resize {
             Some(picks) => Ok(Along::from_picks(picks, extent, coordinate(1) - coordinate(0))),
             None => Ok(Along::Weigh(taps)),
         }
+    }
+
+    /// [`Resize::along`] of an axis of an open extent: nearest neighbours by a whole factor.
+    fn along_open(&self, axis: usize) -> Result<Along> {
+        let (extent, size, scale) = (self.x.shape[axis], self.sizes[axis], self.scales[axis]);
+        let whole = scale.fract() == 0.0 && (1.0..=64.0).contains(&scale);
+        let nearest = matches!(self.mode, Interpolation::Nearest(_));
+        let corners = self.coordinates == Coordinates::AlignCorners;
+        if whole && size == extent * scale as usize && nearest && !corners {
+            // The same elements, by the same formula, for all extents that are long enough: the
+            // pattern repeats after one element, and only the ends are different.
+            let like = Operand { shape: vec![Dim::from(8)], dtype: self.x.dtype };
+            let sizes = vec![Dim::from(8 * scale as usize)];
+            let along = Resize { x: like, sizes, scales: vec![scale], ..self.clone() }.along(0)?;
+            if let Along::Affine { a: 1, c, .. } = along
+                && c == scale as i64
+            {
+                return Ok(along);
+            }
+        }
+        extent.fixed("resize")?;
+        size.fixed("resize")?;
+        Err(Error::internal("a resize of known sizes is open"))
     }
 
     /// Where cell `o` of the result lies among the elements.

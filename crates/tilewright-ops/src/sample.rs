@@ -6,7 +6,7 @@
 //! product of the weights times the element. A cell outside that counts as zero has the number -1 in
 //! the table.
 
-use tilewright_ir::{DType, Error, Expr, Intrin, Result, TensorFunc};
+use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, TensorFunc};
 
 use crate::operand::{Operand, require_float, require_number, rounded, working};
 use crate::te::{self, Axis, Reducer, Tensor};
@@ -112,7 +112,7 @@ impl Taps {
         outside: Outside,
         edges: (f64, f64),
     ) -> Taps {
-        let shape = [position.shape(), &[mode.taps()]].concat();
+        let shape = [position.shape(), &[Dim::from(mode.taps())]].concat();
         let lower = |i: &[Expr]| {
             let x = position.at(&i[..position.rank()]);
             let f = match mode {
@@ -157,7 +157,7 @@ fn element(x: &Tensor, lead: &[Expr], cells: &[Expr], work: DType) -> Expr {
     let inside = cells.iter().map(|c| c.clone().greater_equal(0));
     let inside = inside.fold(Expr::bool(true), Expr::and);
     let extents = &x.shape()[lead.len()..];
-    let at = cells.iter().zip(extents).map(|(c, &d)| c.clone().max(0).min(d as i64 - 1));
+    let at = cells.iter().zip(extents).map(|(c, &d)| c.clone().max(0).min((d - 1).expr()));
     let value = x.at(lead.iter().cloned().chain(at)).cast(work);
     Expr::select(inside, value, Expr::constant(0.0, work))
 }
@@ -174,7 +174,8 @@ pub fn grid_sample(p: &GridSample) -> Result<TensorFunc> {
         require_number(name, p.x.dtype)?;
     }
     let unfit = || Error::input(format!("{name}: the grid {} does not fit {}", p.grid, p.x));
-    let ([n, c, extents @ ..], [gn, out @ .., r]) = (p.x.shape.as_slice(), p.grid.shape.as_slice())
+    let (of, with) = (p.x.fixed(name)?, p.grid.fixed(name)?);
+    let ([n, c, extents @ ..], [gn, out @ .., r]) = (of.shape.as_slice(), with.shape.as_slice())
     else {
         return Err(unfit());
     };
@@ -268,8 +269,9 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
     }
     let unfit =
         || Error::input(format!("{name}: {}, {} and offsets {} do not fit", p.x, p.w, p.offset));
+    let (of, weights, offsets) = (p.x.fixed(name)?, p.w.fixed(name)?, p.offset.fixed(name)?);
     let ([n, c, extents @ ..], [m, icg, kernel @ ..], [on, oc, out @ ..]) =
-        (p.x.shape.as_slice(), p.w.shape.as_slice(), p.offset.shape.as_slice())
+        (of.shape.as_slice(), weights.shape.as_slice(), offsets.shape.as_slice())
     else {
         return Err(unfit());
     };

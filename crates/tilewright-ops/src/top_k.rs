@@ -24,6 +24,7 @@ use crate::te;
 /// than 2^31 - 1 elements; [`Error::Unsupported`] for `bool`.
 pub fn top_k(x: &Operand, axis: i64, k: usize, largest: bool) -> Result<TensorFunc> {
     let name = "top_k";
+    let x = x.fixed(name)?;
     require_number(name, x.dtype)?;
     let axis = normalize_axis(name, axis, x.rank())?;
     let extent = x.shape[axis];

@@ -4,27 +4,31 @@
 //! outside of `0..extent` is padding. Operators read windows without conditions, from a copy of
 //! the tensor that has the padding: see [`padded`].
 
-use tilewright_ir::{Error, Expr, Result};
+use tilewright_ir::{Dim, Error, Expr, Result};
 
 use crate::te::{self, Axis, Tensor};
 
 /// Windows along one axis.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
-    pub extent: usize,
+    pub extent: Dim,
     pub kernel: usize,
     pub stride: usize,
     pub dilation: usize,
     pub begin: usize,
     pub end: usize,
     /// Number of windows.
-    pub count: usize,
+    pub count: Dim,
+    /// Whether a window may reach past the last cell that is no padding.
+    pub past: bool,
+    /// Whether a window may reach past the padding behind it.
+    pub beyond: bool,
 }
 
 /// The parameters of the windows along all spatial axes, as users give them.
 pub(crate) struct Windows<'a> {
     pub op: &'static str,
-    pub extents: &'a [usize],
+    pub extents: &'a [Dim],
     pub kernel: &'a [usize],
     pub strides: &'a [usize],
     pub dilations: &'a [usize],
@@ -40,6 +44,10 @@ impl Windows<'_> {
     pub fn check(&self) -> Result<Vec<Window>> {
         let op = self.op;
         let n = self.extents.len();
+        let fits = |d: usize| i32::try_from(d).is_ok_and(|d| d < i32::MAX / 4);
+        if let Some(d) = self.extents.iter().filter_map(|d| d.known()).find(|d| !fits(*d)) {
+            return Err(Error::input(format!("{op}: an axis of {d} elements is too long")));
+        }
         let lists = [
             ("kernel extents", self.kernel),
             ("strides", self.strides),
@@ -52,8 +60,7 @@ impl Windows<'_> {
                 let len = list.len();
                 return Err(Error::input(format!("{op}: {len} {what} for {n} spatial axes")));
             }
-            let fits = |d: &usize| i32::try_from(*d).is_ok_and(|d| d < i32::MAX / 4);
-            if let Some(d) = list.iter().chain(self.extents).find(|d| !fits(d)) {
+            if let Some(d) = list.iter().find(|d| !fits(**d)) {
                 return Err(Error::input(format!("{op}: {d} among the {what} is too large")));
             }
         }
@@ -73,22 +80,35 @@ impl Windows<'_> {
             dilation: self.dilations[a],
             begin: self.begin[a],
             end: self.end[a],
-            count: 0,
+            count: Dim::from(0),
+            past: false,
+            beyond: false,
         };
         // `check` has bounded each number but not this product.
         let room = w.extent + w.begin + w.end;
         let reach = (w.kernel - 1).checked_mul(w.dilation).map(|r| r + 1);
-        let Some(free) = reach.and_then(|r| room.checked_sub(r)) else {
+        let free = match (reach, room.known()) {
+            (Some(reach), Some(room)) => room.checked_sub(reach).map(Dim::from),
+            // What runs the program sees to it that extents are not negative.
+            (Some(reach), None) => Some(room - reach),
+            (None, _) => None,
+        };
+        let Some(free) = free else {
             return Err(Error::input(format!(
                 "{}: a window of {} cells, {} apart, does not fit into {room} cells of spatial \
                  axis {a}",
                 self.op, w.kernel, w.dilation
             )));
         };
-        w.count = free / w.stride + 1;
-        if self.ceil && free % w.stride != 0 && w.count * w.stride < w.extent + w.begin {
-            w.count += 1;
+        w.count = free.floordiv(w.stride) + 1;
+        if self.ceil {
+            // The last window starts inside, or in the padding before it.
+            let most = (w.extent + w.begin).ceildiv(w.stride);
+            w.count = w.count.max((free.ceildiv(w.stride) + 1).min(most));
         }
+        let inner = w.extent + w.begin;
+        w.past = (w.end > 0 || self.ceil) && !inner.at_least(w.reach());
+        w.beyond = self.ceil && !(inner + w.end).at_least(w.reach());
         Ok(w)
     }
 }
@@ -100,13 +120,13 @@ impl Window {
     }
 
     /// Number of cells, padding included, that the windows reach.
-    pub fn reach(&self) -> usize {
+    pub fn reach(&self) -> Dim {
         (self.count - 1) * self.stride + self.span()
     }
 
     /// Whether a window reaches into padding.
     fn needs_padding(&self) -> bool {
-        self.begin > 0 || self.reach() > self.extent
+        self.begin > 0 || self.past
     }
 }
 
@@ -119,7 +139,7 @@ pub(crate) fn spatial_names(n: usize) -> Vec<String> {
 }
 
 /// Names of a batch, a channel and `n` spatial axes.
-pub(crate) fn data_axes(shape: &[usize]) -> Vec<Axis> {
+pub(crate) fn data_axes(shape: &[Dim]) -> Vec<Axis> {
     let names = ["n", "c"].iter().map(|s| (*s).to_owned());
     let names = names.chain(spatial_names(shape.len().saturating_sub(2)));
     shape.iter().zip(names).map(|(&d, name)| te::axis(d, name)).collect()
@@ -149,12 +169,12 @@ pub(crate) fn padded(
         let mut inside = Expr::bool(true);
         for (k, w) in windows.iter().enumerate() {
             let p = &i[skip + k];
-            let (begin, end) = (w.begin as i64, (w.begin + w.extent) as i64);
+            let begin = w.begin as i64;
             if w.begin > 0 {
                 inside = inside.and(p.clone().greater_equal(begin));
             }
-            if shape[skip + k] > w.begin + w.extent {
-                inside = inside.and(p.clone().less(end));
+            if w.past {
+                inside = inside.and(p.clone().less((w.extent + w.begin).expr()));
             }
             at[skip + k] = p - begin;
         }

@@ -1,6 +1,6 @@
 //! Operators on elements: arithmetic, activations, comparisons, conversions.
 
-use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 use tilewright_ops::check::Need;
 use tilewright_ops::elementwise::{self, Binary, Unary, Variadic};
 use tilewright_ops::{Operand, Scalar};
@@ -202,7 +202,7 @@ pub(crate) fn clip(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     for (bound, base, op) in [(low, "max", Binary::Max), (high, "min", Binary::Min)] {
         if let Some(bound) = bound {
             // A bound may have axes of extent one: it must not add axes.
-            let bound = super::movement::reshape_to(b, bound, &[])?;
+            let bound = super::movement::reshape_to::<Dim>(b, bound, &[])?;
             value = combine(b, base, op, &value, &bound)?;
         }
     }
@@ -231,7 +231,7 @@ pub(crate) fn division(
 ) -> Result<Vec<Imported>> {
     let (x, y) = (node.input(0)?, node.input(1)?);
     // Where nothing is divided, the divisors do not matter.
-    if !y.dtype().is_int() || x.shape().contains(&0) {
+    if !y.dtype().is_int() || x.shape().iter().any(|d| *d == 0) {
         return binary(node, b, base, op);
     }
     let y = demand(node, b, "divisor", y, &Need::NonZero)?;
@@ -259,7 +259,7 @@ pub(crate) fn select(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if !c.dtype().is_bool() {
         return Err(Error::model(format!("the condition is {}, not bool", c.dtype())));
     }
-    let (cond, of, with) = (c.shape().to_vec(), operand(x), operand(y));
+    let (cond, of, with) = (c.shape(), operand(x), operand(y));
     let args = [c.clone(), x.clone(), y.clone()];
     one(b.call("where", &(&cond, &of, &with), &args, || elementwise::where_(&cond, &of, &with))?)
 }
@@ -270,10 +270,10 @@ pub(crate) fn convert(b: &mut Builder, x: &Imported, to: DType) -> Result<Import
     match x {
         _ if of.dtype == to => Ok(x.clone()),
         Imported::Const(t) => {
-            b.budget.charge(&Operand::new(&of.shape, to))?;
+            b.budget.charge(&Operand { shape: of.shape, dtype: to })?;
             fold::cast(t, to).map(Imported::Const)
         }
-        Imported::Var { .. } => {
+        _ => {
             b.call("cast", &(&of, to), std::slice::from_ref(x), || elementwise::cast(&of, to))
         }
     }
@@ -322,9 +322,8 @@ pub(crate) fn dropout(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if node.output_count() < 2 {
         return one(x);
     }
-    let mask = Operand::new(x.shape(), DType::BOOL);
-    b.budget.charge(&mask)?;
-    let mask = Imported::Const(fold::full(DType::BOOL, x.shape(), &[1])?);
+    let yes = Tensor::from_bytes(DType::BOOL, &[1], &[1])?;
+    let mask = super::constants::full(b, &x.shape(), &yes)?;
     // The mask was of the data's type at first.
     let of = if node.opset < 10 { x.dtype() } else { DType::BOOL };
     let mask = convert(b, &mask, of)?;

@@ -1,6 +1,6 @@
 //! Attention and what stands around it: rotations by position, caches, causal convolutions.
 
-use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 use tilewright_ops::linear_attention::{LinearAttention, linear_attention};
 
 use super::compose::{Compose, int, ints};
@@ -28,8 +28,10 @@ fn with_heads(c: &mut Compose, node: &Node, name: &'static str, x: &Imported) ->
             Ok(x.clone())
         }
         [batch, sequence, hidden] => {
+            let hidden = hidden.fixed(node.op())?;
             let heads = heads(node, name, hidden)?;
-            let x = c.reshape(x, &[batch, sequence, heads, hidden / heads])?;
+            let size = hidden / heads;
+            let x = c.reshape(x, &[batch, sequence, heads.into(), size.into()])?;
             c.transpose(&x, &[0, 2, 1, 3])
         }
         _ => Err(Error::model(format!("{} has neither three axes nor four", operand(x)))),
@@ -38,7 +40,7 @@ fn with_heads(c: &mut Compose, node: &Node, name: &'static str, x: &Imported) ->
 
 /// The way back: `[batch, sequence, heads * size]`.
 fn without_heads(c: &mut Compose, x: &Imported) -> Result<Imported> {
-    let &[batch, heads, sequence, size] = x.shape() else {
+    let [batch, heads, sequence, size] = x.shape()[..] else {
         return Err(Error::internal("heads without four axes"));
     };
     let x = c.transpose(x, &[0, 2, 1, 3])?;
@@ -48,14 +50,15 @@ fn without_heads(c: &mut Compose, x: &Imported) -> Result<Imported> {
 /// A product of two values whose heads may be shared: each head of the right belongs to as many of
 /// the left.
 fn product(c: &mut Compose, x: &Imported, y: &Imported) -> Result<Imported> {
-    let (&[batch, heads, rows, inner], &[_, shared, k, columns]) = (x.shape(), y.shape()) else {
+    let (&[batch, heads, rows, inner], &[_, shared, k, columns]) = (&x.shape()[..], &y.shape()[..])
+    else {
         return Err(Error::internal("a product of heads without four axes"));
     };
     if heads == shared {
         return c.op("MatMul", &[x, y]);
     }
-    let x = c.reshape(x, &[batch, shared, heads / shared, rows, inner])?;
-    let y = c.reshape(y, &[batch, shared, 1, k, columns])?;
+    let x = c.reshape(x, &[batch, shared, heads.floordiv(shared), rows, inner])?;
+    let y = c.reshape(y, &[batch, shared, Dim::from(1), k, columns])?;
     let z = c.op("MatMul", &[&x, &y])?;
     c.reshape(&z, &[batch, heads, rows, columns])
 }
@@ -65,9 +68,9 @@ fn product(c: &mut Compose, x: &Imported, y: &Imported) -> Result<Imported> {
 fn visible(
     c: &mut Compose,
     node: &Node,
-    queries: usize,
-    keys: usize,
-    past: usize,
+    queries: Dim,
+    keys: Dim,
+    past: Dim,
     valid: Option<&Imported>,
 ) -> Result<Option<Imported>> {
     let causal = node.flag("is_causal", false)?;
@@ -84,21 +87,33 @@ fn visible(
         });
         Ok(())
     };
-    let column = |c: &mut Compose, v: &Imported| c.reshape(v, &[v.shape()[0], 1, 1, 1]);
+    let single = Dim::from(1);
+    let column =
+        |c: &mut Compose, v: &Imported| c.reshape(v, &[v.shape()[0], single, single, single]);
     if causal || left.is_some() || right.is_some() {
         let number = |v: i64| Tensor::from_slice(&[], &[v]).map(Imported::Const);
         // What lies before the queries.
         let offset = match valid {
             Some(valid) => {
-                let count = number(queries as i64)?;
+                let count = c.size(queries)?;
                 let offset = c.op("Sub", &[valid, &count])?;
                 column(c, &offset)?
             }
-            None => number(past as i64)?,
+            None => c.size(past)?,
         };
-        let distance = |at: usize| (at % keys.max(1)) as i64 - (at / keys.max(1)) as i64;
-        let distances: Vec<i64> = (0..queries * keys).map(distance).collect();
-        let distances = Imported::Const(Tensor::from_slice(&[queries, keys], &distances)?);
+        let distances = match (queries.known(), keys.known()) {
+            (Some(queries), Some(keys)) => {
+                let distance = |at: usize| (at % keys.max(1)) as i64 - (at / keys.max(1)) as i64;
+                let distances: Vec<i64> = (0..queries * keys).map(distance).collect();
+                Imported::Const(Tensor::from_slice(&[queries, keys], &distances)?)
+            }
+            _ => {
+                let rows = c.positions(queries)?;
+                let rows = c.reshape(&rows, &[queries, single])?;
+                let columns = c.positions(keys)?;
+                c.op("Sub", &[&columns, &rows])?
+            }
+        };
         let ahead = c.op("Sub", &[&distances, &offset])?;
         let bounds = [(causal.then_some(0), true), (left.map(|n| -n), false), (right, true)];
         for (bound, above) in bounds {
@@ -109,8 +124,7 @@ fn visible(
         }
     }
     if let Some(valid) = valid {
-        let positions: Vec<i64> = (0..keys as i64).collect();
-        let positions = Imported::Const(Tensor::from_slice(&[keys], &positions)?);
+        let positions = c.positions(keys)?;
         let valid = column(c, valid)?;
         let seen = c.op("Less", &[&positions, &valid])?;
         also(c, seen)?;
@@ -119,12 +133,16 @@ fn visible(
 }
 
 /// Fills the keys that a mask does not mention.
-fn padded_mask(c: &mut Compose, mask: &Imported, keys: usize) -> Result<Imported> {
-    let have = mask.shape().last().copied().unwrap_or(0);
-    if have >= keys || mask.rank() == 0 || have == 1 {
+fn padded_mask(c: &mut Compose, mask: &Imported, keys: Dim) -> Result<Imported> {
+    let have = mask.shape().last().copied().unwrap_or(keys);
+    if have.at_least(keys) || mask.rank() == 0 || have == 1 {
         return Ok(mask.clone());
     }
-    let mut shape = mask.shape().to_vec();
+    if !keys.at_least(have) {
+        // Which one is longer is not certain: they must be equal, which what follows says.
+        return Ok(mask.clone());
+    }
+    let mut shape = mask.shape();
     *shape.last_mut().ok_or_else(|| Error::internal("a mask without axes"))? = keys - have;
     let fill = if mask.dtype().is_bool() { 0.0 } else { f64::NEG_INFINITY };
     let fill = c.number(mask.dtype(), fill)?;
@@ -168,11 +186,11 @@ pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let mut k = with_heads(c, node, "kv_num_heads", k)?;
     let mut v = with_heads(c, node, "kv_num_heads", v)?;
     let (&[batch, heads, queries, size], &[kb, shared, _, ks], &[vb, vh, _, _]) =
-        (q.shape(), k.shape(), v.shape())
+        (&q.shape()[..], &k.shape()[..], &v.shape()[..])
     else {
         return Err(Error::internal("heads without four axes"));
     };
-    if shared == 0 || heads % shared != 0 || [kb, vb] != [batch; 2] || vh != shared || ks != size {
+    if shared == 0 || heads.modulo(shared) != 0 || [kb, vb] != [batch; 2] || vh != shared || ks != size {
         return Err(Error::model(format!(
             "queries {}, keys {} and values {} do not fit",
             operand(&q),
@@ -181,9 +199,9 @@ pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         )));
     }
     let (mask, valid) = (node.optional(3), node.optional(6));
-    let mut past = 0;
+    let mut past = Dim::from(0);
     if let (Some(past_k), Some(past_v)) = (node.optional(4), node.optional(5)) {
-        past = past_k.shape().get(2).copied().unwrap_or(0);
+        past = past_k.shape().get(2).copied().unwrap_or(past);
         k = c.concat(&[past_k, &k], 2)?;
         v = c.concat(&[past_v, &v], 2)?;
     } else if node.optional(4).is_some() || node.optional(5).is_some() {
@@ -191,7 +209,7 @@ pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     }
     let keys = k.shape()[2];
     let scale = match f64::from(node.float_or("scale", 0.0)?) {
-        0.0 => 1.0 / (size as f64).sqrt(),
+        0.0 => 1.0 / (size.fixed(node.op())? as f64).sqrt(),
         scale => scale,
     };
     let seen = visible(c, node, queries, keys, past, valid)?;
@@ -260,9 +278,10 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
     let (x, cos, sin) = (node.input(0)?, node.input(1)?, node.input(2)?);
     let flat = x.rank() == 3;
     let heads = with_heads(c, node, "num_heads", x)?;
-    let &[batch, _, sequence, size] = heads.shape() else {
+    let [batch, _, sequence, size] = heads.shape()[..] else {
         return Err(Error::internal("heads without four axes"));
     };
+    let size = size.fixed(node.op())?;
     let turned = match usize::try_from(node.int_or("rotary_embedding_dim", 0)?) {
         Ok(0) => size,
         Ok(n) if n <= size => n,
@@ -277,13 +296,14 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
             Some(positions) => c.with("Gather", &[cache, positions], [int("axis", 0)])?,
             None => cache.clone(),
         };
+        let half = Dim::from(half);
         if at.shape() != [batch, sequence, half] {
             return Err(Error::model(format!(
                 "the angles have the shape {:?}, where [{batch}, {sequence}, {half}] is needed",
                 at.shape()
             )));
         }
-        c.reshape(&at, &[batch, 1, sequence, half])
+        c.reshape(&at, &[batch, Dim::from(1), sequence, half])
     };
     let (cos, sin) = (angle(c, cos)?, angle(c, sin)?);
     let rotated = c.slice(&heads, 3, 0, turned)?;
@@ -307,11 +327,11 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
     let (real, imaginary) = (pair(&x1, &x2, "Sub")?, pair(&x2, &x1, "Add")?);
     let joined = match interleaved {
         true => {
-            let mut single = real.shape().to_vec();
-            single.push(1);
+            let mut single = real.shape();
+            single.push(Dim::from(1));
             let (real, imaginary) = (c.reshape(&real, &single)?, c.reshape(&imaginary, &single)?);
             let pairs = c.concat(&[&real, &imaginary], 4)?;
-            c.reshape(&pairs, rotated.shape())?
+            c.reshape(&pairs, &rotated.shape())?
         }
         false => c.concat(&[&real, &imaginary], 3)?,
     };
@@ -336,11 +356,11 @@ pub(crate) fn tensor_scatter(node: &Node, b: &mut Builder) -> Result<Vec<Importe
         "circular" => true,
         other => return Err(node.unsupported_value("mode", other, "linear, circular")),
     };
-    let mut like = update.shape().to_vec();
+    let mut like = update.shape();
     if let Some(d) = like.get_mut(at) {
         *d = cache.shape()[at];
     }
-    if at == 0 || like != cache.shape() || update.shape()[at] > cache.shape()[at] {
+    if at == 0 || like != cache.shape() || !cache.shape()[at].at_least(update.shape()[at]) {
         return Err(Error::model(format!(
             "{} cannot be written into {} along axis {at}",
             operand(update),
@@ -349,22 +369,22 @@ pub(crate) fn tensor_scatter(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     }
     let (length, extent, rank) = (update.shape()[at], cache.shape()[at], cache.rank());
     // The position along the axis of every element that is written.
-    let mut along = vec![1; rank];
+    let mut along = vec![Dim::from(1); rank];
     along[at] = length;
-    let positions: Vec<i64> = (0..length as i64).collect();
-    let mut positions = Imported::Const(Tensor::from_slice(&along, &positions)?);
+    let positions = c.positions(length)?;
+    let mut positions = c.reshape(&positions, &along)?;
     if let Some(starts) = starts {
-        let mut examples = vec![1; rank];
+        let mut examples = vec![Dim::from(1); rank];
         examples[0] = cache.shape()[0];
         let starts = c.cast(starts, DType::I64)?;
         let starts = c.reshape(&starts, &examples)?;
         positions = c.op("Add", &[&positions, &starts])?;
         if circular {
-            let extent = Imported::Const(Tensor::from_slice(&[], &[extent as i64])?);
+            let extent = c.size(extent)?;
             positions = c.op("Mod", &[&positions, &extent])?;
         }
     }
-    let positions = c.expand(&positions, update.shape())?;
+    let positions = c.expand(&positions, &update.shape())?;
     one(c.with("ScatterElements", &[cache, &positions, update], [int("axis", at as i64)])?)
 }
 
@@ -378,9 +398,10 @@ pub(crate) fn causal_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>>
     let mut c = Compose::new(node, b);
     let c = &mut c;
     let (x, w, bias, past) = (node.input(0)?, node.input(1)?, node.optional(2), node.optional(3));
-    let (&[batch, channels, _], &[_, _, kernel]) = (x.shape(), w.shape()) else {
+    let (&[batch, channels, _], &[_, _, kernel]) = (&x.shape()[..], &w.shape()[..]) else {
         return Err(unfit(x, w));
     };
+    let (groups, kernel) = (channels.fixed(node.op())?, kernel.fixed(node.op())?);
     if kernel == 0 {
         return Err(unfit(x, w));
     }
@@ -388,11 +409,11 @@ pub(crate) fn causal_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>>
         Some(past) => past.clone(),
         None => {
             let zero = c.number(x.dtype(), 0.0)?;
-            c.expand(&zero, &[batch, channels, kernel - 1])?
+            c.expand(&zero, &[batch, channels, Dim::from(kernel - 1)])?
         }
     };
     let all = c.concat(&[&past, x], 2)?;
-    let attributes = [int("group", channels as i64), ints("kernel_shape", &[kernel as i64])];
+    let attributes = [int("group", groups as i64), ints("kernel_shape", &[kernel as i64])];
     let mut y = c.all("Conv", &[Some(&all), Some(w), bias], attributes, 1)?.swap_remove(0);
     match node.text_or("activation", "none")? {
         "none" => {}
@@ -427,10 +448,10 @@ pub(crate) fn linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         (_, false) => Ok(None),
     };
     let (decay, beta) = (needed(decay, gated, "decay")?, needed(beta, delta, "beta")?);
-    let width = |x: &Imported| x.shape().get(2).copied().unwrap_or(0);
-    let query_heads = heads(node, "q_num_heads", width(q))?;
+    let width = |x: &Imported| x.shape().get(2).map_or(Ok(0), |d| d.fixed(node.op()));
+    let query_heads = heads(node, "q_num_heads", width(q)?)?;
     let scale = match f64::from(node.float_or("scale", 0.0)?) {
-        0.0 => 1.0 / ((width(q) / query_heads) as f64).sqrt(),
+        0.0 => 1.0 / ((width(q)? / query_heads) as f64).sqrt(),
         scale => scale,
     };
     let params = LinearAttention {
@@ -441,7 +462,7 @@ pub(crate) fn linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         decay: decay.as_ref().map(operand),
         beta: beta.as_ref().map(operand),
         query_heads,
-        heads: heads(node, "kv_num_heads", width(k))?,
+        heads: heads(node, "kv_num_heads", width(k)?)?,
         scale,
         state_type: state.map_or(q.dtype(), Imported::dtype),
     };

@@ -3,7 +3,9 @@
 //! Each call stands for a node of the newest operator set, whatever the model's own is. Constants are
 //! folded on the way, as everywhere.
 
-use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ir::{DType, Dim, Error, Result, Tensor};
+
+use tilewright_ops::{Scalar, creation};
 
 use super::{arithmetic, constants, movement};
 use crate::build::Builder;
@@ -11,6 +13,7 @@ use crate::fold;
 use crate::node::{Imported, Node};
 use crate::proto::{AttributeProto, AttributeType, Bytes, NodeProto};
 use crate::registry::{self, OPSETS};
+use crate::sizes;
 
 /// A node that is imported as several others.
 pub(crate) struct Compose<'n, 'a, 'b> {
@@ -107,7 +110,11 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
         self.numbers(dtype, &[], &[value])
     }
 
-    pub(crate) fn reshape(&mut self, x: &Imported, shape: &[usize]) -> Result<Imported> {
+    pub(crate) fn reshape<D: Into<Dim> + Copy>(
+        &mut self,
+        x: &Imported,
+        shape: &[D],
+    ) -> Result<Imported> {
         movement::reshape_to(self.b, x, shape)
     }
 
@@ -122,10 +129,33 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
         movement::transpose_by(self.b, x, order)
     }
 
-    pub(crate) fn expand(&mut self, x: &Imported, shape: &[usize]) -> Result<Imported> {
-        let extents: Vec<i64> = shape.iter().map(|&d| d as i64).collect();
-        let shape = constants::list(&extents)?;
+    pub(crate) fn expand<D: Into<Dim> + Copy>(
+        &mut self,
+        x: &Imported,
+        shape: &[D],
+    ) -> Result<Imported> {
+        let shape: Vec<Dim> = shape.iter().map(|d| (*d).into()).collect();
+        let shape = sizes::list(&shape)?;
         self.op("Expand", &[x, &shape])
+    }
+
+    /// An open size or a number as a tensor without axes.
+    pub(crate) fn size(&mut self, size: impl Into<Dim>) -> Result<Imported> {
+        sizes::value(&[], vec![size.into().into()], DType::I64)
+    }
+
+    /// The numbers from zero up to a size, as `int64`.
+    pub(crate) fn positions(&mut self, count: impl Into<Dim>) -> Result<Imported> {
+        let count = count.into();
+        match count.known() {
+            Some(count) => constants::list(&(0..count as i64).collect::<Vec<_>>()),
+            None => {
+                let (zero, one) = (Scalar::Int(0), Scalar::Int(1));
+                self.b.call("range", &(zero, one, count, DType::I64), &[], || {
+                    creation::range(zero, one, count, DType::I64)
+                })
+            }
+        }
     }
 
     /// The part of an axis from one position up to another.
@@ -133,13 +163,14 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
         &mut self,
         x: &Imported,
         axis: usize,
-        from: usize,
-        to: usize,
+        from: impl Into<Dim>,
+        to: impl Into<Dim>,
     ) -> Result<Imported> {
+        let (from, to) = (from.into(), to.into());
         if from == 0 && x.shape().get(axis) == Some(&to) {
             return Ok(x.clone());
         }
-        let [from, to, axis] = [from, to, axis].map(|v| constants::list(&[v as i64]));
+        let [from, to, axis] = [from, to, axis.into()].map(|v| sizes::list(&[v]));
         self.op("Slice", &[x, &from?, &to?, &axis?])
     }
 

@@ -1,7 +1,8 @@
 //! Values that follow from shapes and parameters alone.
 
-use tilewright_ir::{DType, Error, Result, Tensor};
-use tilewright_ops::{Operand, creation};
+use tilewright_ir::dim::{self, Integer};
+use tilewright_ir::{DType, Dim, Error, Result, Tensor};
+use tilewright_ops::{Operand, Scalar, creation};
 
 use super::arithmetic::scalar;
 use super::{movement, one};
@@ -9,6 +10,7 @@ use crate::build::Builder;
 use crate::data;
 use crate::fold;
 use crate::node::{Imported, Node};
+use crate::sizes;
 
 /// A list of numbers that the import has computed.
 pub(crate) fn list(values: &[i64]) -> Result<Imported> {
@@ -40,8 +42,8 @@ pub(crate) fn constant(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
 
 pub(crate) fn constant_of_shape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let shape =
-        node.constant_ints(0, "input")?.ok_or_else(|| Error::model("input 0 is missing"))?;
-    let shape = movement::checked_shape(&shape)?;
+        node.integers(0, "input")?.ok_or_else(|| Error::model("input 0 is missing"))?;
+    let shape = movement::checked_dims(&shape)?;
     let zero = Tensor::zeros(DType::F32, &[1])?;
     let value = node.tensor("value")?.unwrap_or(zero);
     if value.len() != 1 {
@@ -50,8 +52,22 @@ pub(crate) fn constant_of_shape(node: &Node, b: &mut Builder) -> Result<Vec<Impo
             value.shape()
         )));
     }
-    b.budget.charge(&Operand::new(&shape, value.dtype()))?;
-    one(Imported::Const(fold::full(value.dtype(), &shape, value.bytes())?))
+    one(full(b, &shape, &value)?)
+}
+
+/// One element everywhere: a constant, where no size is open.
+pub(crate) fn full(b: &mut Builder, shape: &[Dim], value: &Tensor) -> Result<Imported> {
+    let dtype = value.dtype();
+    match dim::known(shape) {
+        Some(known) => {
+            b.budget.charge(&Operand::new(&known, dtype))?;
+            fold::full(dtype, &known, value.bytes()).map(Imported::Const)
+        }
+        None => {
+            let value = scalar(value);
+            b.call("full", &(shape, value, dtype), &[], || creation::full(shape, value, dtype))
+        }
+    }
 }
 
 pub(crate) fn shape(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
@@ -64,12 +80,12 @@ pub(crate) fn shape(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
         end = place(node.int_or("end", rank)?);
     }
     let part = shape.get(start as usize..end as usize).unwrap_or_default();
-    one(list(&part.iter().map(|&d| d as i64).collect::<Vec<_>>())?)
+    one(sizes::list(part)?)
 }
 
 pub(crate) fn size(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
-    let count: usize = node.input(0)?.shape().iter().product();
-    one(Imported::Const(Tensor::from_slice(&[], &[count as i64])?))
+    let count = dim::product(node.input(0)?.shape());
+    one(sizes::value(&[], vec![count.into()], DType::I64)?)
 }
 
 /// As many numbers as lie between start and limit.
@@ -77,6 +93,9 @@ pub(crate) fn range(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if node.opset >= 27 {
         // How narrow floats are summed; here each element is computed by itself.
         node.ignore("stash_type");
+    }
+    if let Some(result) = open_range(node, b)? {
+        return one(result);
     }
     let part = |at, what| {
         node.constant_scalar(at, what)?
@@ -116,9 +135,52 @@ pub(crate) fn range(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     })?)
 }
 
+/// A range of which a bound is an open size; nothing where all are numbers.
+fn open_range(node: &Node, b: &mut Builder) -> Result<Option<Imported>> {
+    let inputs = [node.input(0)?, node.input(1)?, node.input(2)?];
+    if !inputs.iter().any(|v| matches!(v, Imported::Sizes(_))) {
+        return Ok(None);
+    }
+    let dtype = inputs[0].dtype();
+    if inputs.iter().any(|v| v.dtype() != dtype) {
+        return Err(Error::model("start, limit and delta must have one type"));
+    }
+    let mut parts = Vec::with_capacity(3);
+    for (at, what) in ["start", "limit", "delta"].into_iter().enumerate() {
+        match node.integers(at, what)?.as_deref() {
+            Some([part]) => parts.push(*part),
+            _ => return Err(Error::model(format!("the input `{what}` must be one number"))),
+        }
+    }
+    let (start, limit) = (parts[0], parts[1]);
+    let delta = parts[2].fixed("the input `delta`")?;
+    let span = match delta {
+        0 => return Err(Error::model("a range in steps of 0")),
+        1.. => limit.minus(start),
+        _ => start.minus(limit),
+    };
+    let span = span.ok_or_else(|| Error::model("a range is too long"))?;
+    let span = match (span.is_less(0), span.dim()) {
+        (Some(true), _) | (_, None) => Dim::from(0),
+        (Some(false), Some(span)) => span,
+        (None, Some(span)) => span.max(0),
+    };
+    let step = usize::try_from(delta.unsigned_abs()).unwrap_or(usize::MAX);
+    let count = span.ceildiv(step);
+    let start = match start {
+        Integer::Number(n) => Scalar::Int(n),
+        Integer::Open(size) => Scalar::Size(size),
+    };
+    let delta = Scalar::Int(delta);
+    b.call("range", &(start, delta, count, dtype), &[], || {
+        creation::range(start, delta, count, dtype)
+    })
+    .map(Some)
+}
+
 pub(crate) fn eye_like(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let &[rows, columns] = x.shape() else {
+    let [rows, columns] = x.shape()[..] else {
         return Err(Error::model(format!(
             "the input must be a matrix, but has the shape {:?}",
             x.shape()

@@ -1,6 +1,6 @@
 //! Matrix products and convolutions.
 
-use tilewright_ir::{DType, Error, GraphVar, Result, Tensor};
+use tilewright_ir::{DType, Error, GraphVar, Result, Tensor, dim};
 use tilewright_ops::contraction::{self, Conv, ConvTranspose, Gemm};
 use tilewright_ops::{Operand, einsum};
 
@@ -38,7 +38,7 @@ pub(crate) fn gemm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         return Err(Error::model(format!("the inputs are {} and {}", x.dtype(), c.dtype())));
     }
     let params = Gemm {
-        c: c.map(|c| c.shape().to_vec()),
+        c: c.map(Imported::shape),
         trans_a: node.flag("transA", false)?,
         trans_b: node.flag("transB", false)?,
         alpha: node.float_or("alpha", 1.0)?.into(),
@@ -59,7 +59,7 @@ pub(crate) fn einsum(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 /// The weights' window, which the attribute may repeat.
 fn kernel(node: &Node, w: &Imported) -> Result<Vec<usize>> {
-    let of_weights = w.shape().get(2..).unwrap_or_default().to_vec();
+    let of_weights = w.fixed(node)?.get(2..).unwrap_or_default().to_vec();
     let given = window::sizes(node, "kernel_shape", of_weights.len(), 1, 1)?;
     match node.ints("kernel_shape")? {
         Some(_) if given != of_weights => Err(Error::model(format!(
@@ -94,9 +94,9 @@ fn bias<'a>(node: &'a Node, x: &Imported, channels: usize) -> Result<Option<&'a 
 pub(crate) fn conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, w) = (node.input(0)?, node.input(1)?);
     let kernel = kernel(node, w)?;
-    let extents = x.shape().get(2..).unwrap_or_default();
-    let windows = window::windows(node, extents, &kernel)?;
-    let channels = w.shape().first().copied().unwrap_or(0);
+    let extents = x.shape().get(2..).unwrap_or_default().to_vec();
+    let windows = window::windows(node, &extents, &kernel)?;
+    let channels = w.fixed(node)?.first().copied().unwrap_or(0);
     let bias = bias(node, x, channels)?;
     let params = Conv {
         x: operand(x),
@@ -136,7 +136,7 @@ pub(crate) fn rescale(
     shift: &[f64],
 ) -> Result<Option<Imported>> {
     let Imported::Var { var, .. } = x else { return Ok(None) };
-    let fits = |c: &Convolution| c.uses == 1 && c.params.w.shape.first() == Some(&scale.len());
+    let fits = |c: &Convolution| c.uses == 1 && c.params.w.shape.first().is_some_and(|d| *d == scale.len());
     if !b.convolutions.get(&var.id()).is_some_and(fits) {
         return Ok(None);
     }
@@ -172,7 +172,7 @@ pub(crate) fn rescale(
 pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, w) = (node.input(0)?, node.input(1)?);
     let kernel = kernel(node, w)?;
-    let extents = x.shape().get(2..).unwrap_or_default();
+    let extents = x.shape().get(2..).unwrap_or_default().to_vec();
     let n = extents.len();
     if kernel.len() != n {
         return Err(Error::model(format!(
@@ -187,12 +187,17 @@ pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     let auto = window::auto_pad(node)?;
     let output_shape = node.ints("output_shape")?;
     let explicit = window::pads(node, n)?;
-    let wanted: Option<Vec<i64>> = match (&output_shape, &auto) {
+    // What is wanted beyond the extent times the stride: then the extents do not matter.
+    let same = output_shape.is_none() && matches!(auto, window::AutoPad::Same { .. });
+    let known = match same {
+        true => vec![1; n],
+        false if output_shape.is_some() => dim::fixed(&extents, node.op())?,
+        false => Vec::new(),
+    };
+    let wanted: Option<Vec<i64>> = match (&output_shape, same) {
         (Some(shape), _) => Some(shape.clone()),
-        (None, window::AutoPad::Same { .. }) => {
-            Some(extents.iter().zip(&strides).map(|(&d, &s)| d.saturating_mul(s) as i64).collect())
-        }
-        (None, _) => None,
+        (None, true) => Some(strides.iter().map(|&s| s as i64).collect()),
+        (None, false) => None,
     };
     let (mut pads_begin, mut pads_end) = (vec![0; n], vec![0; n]);
     match (wanted, auto) {
@@ -206,7 +211,7 @@ pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Importe
             for k in 0..n {
                 // All numbers are below 2^31, but for the wanted extent.
                 let [extent, size, stride, dilation, more] =
-                    [extents[k], kernel[k], strides[k], dilations[k], output_padding[k]]
+                    [known[k], kernel[k], strides[k], dilations[k], output_padding[k]]
                         .map(|v| v as i128);
                 let full = (extent - 1) * stride + (size - 1) * dilation + 1 + more;
                 let total = full - i128::from(wanted[k]);
@@ -227,7 +232,7 @@ pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Importe
         (None, _) => {}
     }
     let groups = groups(node)?;
-    let channels = w.shape().get(1).copied().unwrap_or(0).saturating_mul(groups);
+    let channels = w.fixed(node)?.get(1).copied().unwrap_or(0).saturating_mul(groups);
     let bias = bias(node, x, channels)?;
     let params = ConvTranspose {
         x: operand(x),

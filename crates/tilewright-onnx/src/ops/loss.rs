@@ -31,7 +31,7 @@ fn likelihood(node: &Node, c: &mut Compose, p: &Imported) -> Result<Imported> {
         ignored = Some(none);
     }
     let mut one_class = p.shape().to_vec();
-    one_class[1] = 1;
+    one_class[1] = 1.into();
     let at = c.reshape(&right, &one_class)?;
     let found = c.with("GatherElements", &[p, &at], [int("axis", 1)])?;
     let found = c.reshape(&found, &left)?;

@@ -1,7 +1,7 @@
 //! Operators of the domain `com.microsoft`, which exporters and optimisers of ONNX Runtime emit. Each
 //! is what its documentation says in terms of ONNX's own operators.
 
-use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 
 use super::compose::{Compose, float, int, text};
 use super::one;
@@ -161,7 +161,7 @@ pub(crate) fn embed_layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Impor
     let mut c = Compose::new(node, b);
     let c = &mut c;
     let ids = node.input(0)?;
-    let &[batch, length] = ids.shape() else {
+    let [batch, length] = ids.shape()[..] else {
         return Err(Error::model(format!("words along two axes, not {:?}", ids.shape())));
     };
     let look_up = |c: &mut Compose, table: &Imported, at: &Imported| {
@@ -185,29 +185,32 @@ pub(crate) fn embed_layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Impor
             let counts = c.reduce("ReduceSum", mask, &[1], false)?;
             c.cast(&counts, DType::I32)?
         }
-        _ => Imported::Const(Tensor::zeros(DType::I32, &[batch])?),
+        _ => {
+            let zero = Tensor::zeros(DType::I32, &[1])?;
+            super::constants::full(c.b, &[batch], &zero)?
+        }
     };
     Ok(vec![y, counts, sum])
 }
 
 /// A mask of keys as `bool` that broadcasts to `[batch, heads, queries, keys]`.
-fn key_mask(c: &mut Compose, mask: &Imported, batch: usize, keys: usize) -> Result<Imported> {
-    match *mask.shape() {
+fn key_mask(c: &mut Compose, mask: &Imported, batch: Dim, keys: Dim) -> Result<Imported> {
+    let single = Dim::from(1);
+    match mask.shape()[..] {
         // How many keys of each example count.
         [n] if n == batch => {
-            let positions: Vec<i64> = (0..keys as i64).collect();
-            let positions = Imported::Const(Tensor::from_slice(&[keys], &positions)?);
+            let positions = c.positions(keys)?;
             let mask = c.cast(mask, DType::I64)?;
-            let mask = c.reshape(&mask, &[batch, 1, 1, 1])?;
+            let mask = c.reshape(&mask, &[batch, single, single, single])?;
             c.op("Less", &[&positions, &mask])
         }
         [n, k] if n == batch && k == keys => {
             let mask = c.cast(mask, DType::BOOL)?;
-            c.reshape(&mask, &[batch, 1, 1, keys])
+            c.reshape(&mask, &[batch, single, single, keys])
         }
         [n, q, k] if n == batch && k == keys => {
             let mask = c.cast(mask, DType::BOOL)?;
-            c.reshape(&mask, &[batch, 1, q, keys])
+            c.reshape(&mask, &[batch, single, q, keys])
         }
         _ => {
             Err(Error::unsupported(format!("a mask of shape {:?} is not supported", mask.shape()))
@@ -258,7 +261,7 @@ pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if node.optional(4).is_some() || node.output_count() > 1 {
         return Err(Error::unsupported("past keys and values are not supported"));
     }
-    let width = w.shape().get(1).copied().unwrap_or(0);
+    let width = w.fixed(node)?.get(1).copied().unwrap_or(0);
     let sizes: Vec<usize> = match node.ints("qkv_hidden_sizes")? {
         Some(list) => list.iter().filter_map(|&d| usize::try_from(d).ok()).collect(),
         None => vec![width / 3; 3],
@@ -283,7 +286,8 @@ pub(crate) fn multi_head_attention(node: &Node, b: &mut Builder) -> Result<Vec<I
     if node.optional(6).is_some() || node.output_count() > 1 {
         return Err(Error::unsupported("past keys and values are not supported"));
     }
-    let (&[_, _, wq], &[_, _, wk], &[_, _, wv]) = (q.shape(), k.shape(), v.shape()) else {
+    let (&[_, _, wq], &[_, _, wk], &[_, _, wv]) = (&q.shape()[..], &k.shape()[..], &v.shape()[..])
+    else {
         return Err(packed());
     };
     let mut parts = [q.clone(), k.clone(), v.clone()];
@@ -291,11 +295,11 @@ pub(crate) fn multi_head_attention(node: &Node, b: &mut Builder) -> Result<Vec<I
         if bias.shape() != [wq + wk + wv] {
             return Err(Error::model(format!("the bias {} does not fit", operand(bias))));
         }
-        let mut from = 0;
+        let mut from = Dim::from(0);
         for (part, width) in parts.iter_mut().zip([wq, wk, wv]) {
             let own = c.slice(bias, 0, from, from + width)?;
             *part = c.op("Add", &[part, &own])?;
-            from += width;
+            from = from + width;
         }
     }
     let [q, k, v] = &parts;
@@ -311,25 +315,25 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
     for name in ["scale", "is_packed_batching"] {
         node.ignore(name);
     }
-    let (batch, length) = match *x.shape() {
+    let (batch, length) = match x.shape()[..] {
         [batch, length, _] | [batch, _, length, _] => (batch, length),
         _ => return Err(Error::model(format!("{} has neither three axes nor four", operand(x)))),
     };
     // One number is that of the first position.
-    let positions = match positions.shape() {
-        [1] if (batch, length) != (1, 1) => {
-            let steps: Vec<i64> = (0..length as i64).collect();
-            let steps = Imported::Const(Tensor::from_slice(&[length], &steps)?);
+    let alone = batch == 1 && length == 1;
+    let positions = match positions.shape() == [1] && !alone {
+        true => {
+            let steps = c.positions(length)?;
             let first = c.cast(positions, DType::I64)?;
             let all = c.op("Add", &[&steps, &first])?;
             c.expand(&all, &[batch, length])?
         }
-        _ => c.reshape(positions, &[batch, length])?,
+        false => c.reshape(positions, &[batch, length])?,
     };
-    let size = cos.shape().get(1).copied().unwrap_or(0) * 2;
+    let size = cos.shape().get(1).map_or(Ok(0), |d| d.fixed(node.op()))? * 2;
     let stated = node.int_or("rotary_embedding_dim", 0)?;
-    let heads = match (node.int_or("num_heads", 0)?, x.shape()) {
-        (0, &[_, _, hidden]) if size > 0 => (hidden / size) as i64,
+    let heads = match (node.int_or("num_heads", 0)?, &x.shape()[..]) {
+        (0, [_, _, hidden]) if size > 0 => (hidden.fixed(node.op())? / size) as i64,
         (heads, _) => heads,
     };
     let attributes = [
@@ -451,7 +455,7 @@ pub(crate) fn matmul_nbits(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
     let blocks = k.div_ceil(block);
     // Bytes of a row, one number an element.
     let unpacked = |c: &mut Compose, x: &Imported, rows: usize, count: usize| -> Result<Imported> {
-        let total: usize = x.shape().iter().product();
+        let total: usize = x.fixed(node)?.iter().product();
         if x.dtype() != DType::U8 || rows == 0 || !total.is_multiple_of(rows) {
             return Err(Error::model(format!("{} does not hold the weights", operand(x))));
         }

@@ -3,10 +3,11 @@
 //! A shape, an axis or a bound is a parameter of the function that is called, so an input that
 //! holds one must be known. Constants are moved at once: weights often pass through here.
 
-use tilewright_ir::{DType, Error, Expr, Result, Tensor, TensorFunc};
+use tilewright_ir::dim::{self, Integer};
+use tilewright_ir::{DType, Dim, Error, Expr, Result, Tensor, TensorFunc};
 use tilewright_ops::check::Need;
 use tilewright_ops::movement::{self, DepthOrder, PadMode, ScatterMode};
-use tilewright_ops::{Operand, Scalar, broadcast_shapes, te};
+use tilewright_ops::{Operand, Scalar, advice, broadcast_shapes, te};
 
 use super::arithmetic::scalar;
 use super::check::demand;
@@ -25,6 +26,18 @@ pub(crate) fn checked_shape(list: &[i64]) -> Result<Vec<usize>> {
         usize::try_from(d).map_err(|_| Error::model(format!("the extent {d} is negative")))
     };
     let shape = list.iter().map(extent).collect::<Result<Vec<_>>>()?;
+    check_extents(&dim::shape(&shape))?;
+    Ok(shape)
+}
+
+/// Extents that a model computes, which may be open.
+pub(crate) fn checked_dims(list: &[Integer]) -> Result<Vec<Dim>> {
+    if list.len() > MAX_RANK {
+        return Err(too_many_axes(list.len()));
+    }
+    let extent =
+        |v: &Integer| v.dim().ok_or_else(|| Error::model(format!("the extent {v} is negative")));
+    let shape = list.iter().map(extent).collect::<Result<Vec<_>>>()?;
     check_extents(&shape)?;
     Ok(shape)
 }
@@ -36,14 +49,21 @@ fn moved(b: &mut Builder, t: &Tensor, view: &View) -> Result<Imported> {
 }
 
 /// The same elements under another shape of as many elements.
-pub(crate) fn reshape_to(b: &mut Builder, x: &Imported, shape: &[usize]) -> Result<Imported> {
+pub(crate) fn reshape_to<D: Into<Dim> + Copy>(
+    b: &mut Builder,
+    x: &Imported,
+    shape: &[D],
+) -> Result<Imported> {
+    let shape: &[Dim] = &shape.iter().map(|d| (*d).into()).collect::<Vec<_>>();
     if shape.len() > MAX_RANK {
         return Err(too_many_axes(shape.len()));
     }
     match x {
         _ if x.shape() == shape => Ok(x.clone()),
-        Imported::Const(t) => t.reshape(shape).map(Imported::Const),
-        Imported::Var { .. } => {
+        Imported::Const(t) if dim::is_known(shape) => {
+            t.reshape(&dim::fixed(shape, "reshape")?).map(Imported::Const)
+        }
+        _ => {
             let of = operand(x);
             b.call("reshape", &(&of, shape), std::slice::from_ref(x), || {
                 movement::reshape(&of, shape)
@@ -56,7 +76,7 @@ pub(crate) fn reshape_to(b: &mut Builder, x: &Imported, shape: &[usize]) -> Resu
 pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let wanted = node
-        .constant_ints(1, "shape")?
+        .integers(1, "shape")?
         .ok_or_else(|| Error::model("the input `shape` is missing"))?;
     if wanted.len() > MAX_RANK {
         return Err(too_many_axes(wanted.len()));
@@ -69,19 +89,26 @@ pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let mut open = None;
     for (k, &d) in wanted.iter().enumerate() {
         shape.push(match d {
-            -1 if open.replace(k).is_some() => return Err(contradiction()),
-            -1 => 1,
-            0 if !keep_zero => x.shape().get(k).copied().ok_or_else(contradiction)?,
-            d => usize::try_from(d).map_err(|_| contradiction())?,
+            Integer::Number(-1) if open.replace(k).is_some() => return Err(contradiction()),
+            Integer::Number(-1) => Dim::from(1),
+            Integer::Number(0) if !keep_zero => {
+                x.shape().get(k).copied().ok_or_else(contradiction)?
+            }
+            d => d.dim().ok_or_else(contradiction)?,
         });
     }
     check_extents(&shape)?;
-    let (have, given): (usize, usize) = (x.shape().iter().product(), shape.iter().product());
+    let product = |shape: &[Dim]| dim::product(shape.iter().copied());
+    let (have, given) = (product(&x.shape()), product(&shape));
     if let Some(k) = open {
-        shape[k] = have.checked_div(given).ok_or_else(contradiction)?;
+        if given == 0 {
+            return Err(contradiction());
+        }
+        shape[k] = have.floordiv(given);
     }
-    if shape.iter().product::<usize>() != have {
-        return Err(contradiction());
+    let total = product(&shape);
+    if total != have {
+        return Err(advice(contradiction(), &[have, total]));
     }
     one(reshape_to(b, x, &shape)?)
 }
@@ -92,8 +119,9 @@ pub(crate) fn flatten(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         at if at == x.rank() as i64 => x.rank(),
         at => axis(at, x.rank())?,
     };
-    let (rows, columns) = x.shape().split_at(at);
-    let shape = [rows.iter().product(), columns.iter().product()];
+    let extents = x.shape();
+    let (rows, columns) = extents.split_at(at);
+    let shape = [rows, columns].map(|part| dim::product(part.iter().copied()));
     one(reshape_to(b, x, &shape)?)
 }
 
@@ -112,14 +140,14 @@ pub(crate) fn squeeze(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         Some(list) => axes(&list, x.rank())?,
         None => (0..x.rank()).filter(|&k| x.shape()[k] == 1).collect(),
     };
-    if let Some(k) = gone.iter().find(|&&k| x.shape()[k] != 1) {
-        return Err(Error::model(format!(
-            "axis {k} of the shape {:?} is not 1 and cannot go",
-            x.shape()
-        )));
+    let extents = x.shape();
+    if let Some(&k) = gone.iter().find(|&&k| extents[k] != 1) {
+        let error =
+            Error::model(format!("axis {k} of the shape {extents:?} is not 1 and cannot go"));
+        return Err(advice(error, &[extents[k]]));
     }
-    let left = x.shape().iter().enumerate().filter(|(k, _)| !gone.contains(k));
-    let shape: Vec<usize> = left.map(|(_, &d)| d).collect();
+    let left = extents.iter().enumerate().filter(|(k, _)| !gone.contains(k));
+    let shape: Vec<Dim> = left.map(|(_, &d)| d).collect();
     one(reshape_to(b, x, &shape)?)
 }
 
@@ -131,9 +159,10 @@ pub(crate) fn unsqueeze(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         return Err(too_many_axes(rank));
     }
     let new = axes(&list, rank)?;
-    let mut old = x.shape().iter().copied();
-    let shape: Vec<usize> =
-        (0..rank).map(|k| if new.contains(&k) { 1 } else { old.next().unwrap_or(1) }).collect();
+    let one_cell = Dim::from(1);
+    let mut old = x.shape().into_iter();
+    let extent = |k| if new.contains(&k) { one_cell } else { old.next().unwrap_or(one_cell) };
+    let shape: Vec<Dim> = (0..rank).map(extent).collect();
     one(reshape_to(b, x, &shape)?)
 }
 
@@ -171,16 +200,17 @@ pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let at = node.int("axis")?.ok_or_else(|| Error::model("attribute `axis` is missing"))?;
     let at = axis(at, first.rank())?;
     for part in &parts {
-        let mut like = part.shape().to_vec();
+        let mut like = part.shape();
         if let Some(d) = like.get_mut(at) {
             *d = first.shape()[at];
         }
         if like != first.shape() || part.dtype() != first.dtype() {
-            return Err(Error::model(format!(
+            let error = Error::model(format!(
                 "{} and {} cannot be joined along axis {at}",
                 operand(first),
                 operand(part)
-            )));
+            ));
+            return Err(advice(error, &[first.shape(), part.shape()].concat()));
         }
     }
     if parts.len() == 1 {
@@ -189,13 +219,13 @@ pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let constants: Option<Vec<Tensor>> = parts.iter().map(|p| p.constant().cloned()).collect();
     if let Some(constants) = constants {
         let mut shape = first.shape().to_vec();
-        shape[at] = parts.iter().fold(0, |sum, p| p.shape()[at].saturating_add(sum));
+        shape[at] = parts.iter().fold(Dim::from(0), |sum, p| sum + p.shape()[at]);
         check_extents(&shape)?;
         b.budget.charge(&Operand::new(&shape, first.dtype()))?;
         return one(Imported::Const(fold::concat(&constants, at)?));
     }
     // A part without elements adds nothing.
-    let parts: Vec<Imported> = parts.into_iter().filter(|p| p.shape()[at] > 0).collect();
+    let parts: Vec<Imported> = parts.into_iter().filter(|p| p.shape()[at] != 0).collect();
     match parts.as_slice() {
         [only] => one(only.clone()),
         parts => {
@@ -213,8 +243,10 @@ pub(crate) fn split(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let at = axis(node.int_or("axis", 0)?, x.rank())?;
     let extent = x.shape()[at];
     let given = match node.opset {
-        ..13 => node.ints("split")?,
-        _ => node.constant_ints(1, "split")?,
+        ..13 => {
+            node.ints("split")?.map(|list| list.into_iter().map(Integer::from).collect::<Vec<_>>())
+        }
+        _ => node.integers(1, "split")?,
     };
     let count = match node.opset {
         18.. => node.int("num_outputs")?,
@@ -236,10 +268,17 @@ pub(crate) fn split(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
                     )));
                 }
             };
-            let each = extent.div_ceil(count.max(1));
-            let sizes: Vec<usize> =
-                (0..count).map(|k| extent.saturating_sub(k * each).min(each)).collect();
-            if node.opset < 18 && each * count != extent {
+            let each = extent.ceildiv(count.max(1));
+            // An open extent must divide, as a polynomial.
+            let equal = extent.modulo(count.max(1)) == 0;
+            let parts = || -> Result<Vec<Dim>> {
+                let extent = extent.fixed("parts that are not equal")?;
+                let each = extent.div_ceil(count.max(1));
+                let part = |k: usize| extent.saturating_sub(k * each).min(each);
+                Ok((0..count).map(|k| part(k).into()).collect())
+            };
+            let sizes = if equal { vec![each; count] } else { parts()? };
+            if node.opset < 18 && !equal {
                 return Err(Error::model(format!(
                     "{extent} elements do not split into {count} equal parts"
                 )));
@@ -247,13 +286,13 @@ pub(crate) fn split(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
             sizes
         }
     };
-    let total = sizes.iter().try_fold(0usize, |sum, &d| sum.checked_add(d));
-    if total != Some(extent) || sizes.len() != outputs {
+    let total = sizes.iter().fold(Dim::from(0), |sum, &d| sum + d);
+    if total != extent || sizes.len() != outputs {
         return Err(Error::model(format!(
             "{extent} elements do not split into {outputs} outputs of the sizes {sizes:?}"
         )));
     }
-    if let Imported::Const(t) = x {
+    if let (Imported::Const(t), Some(sizes)) = (x, dim::known(&sizes)) {
         let steps = row_major(t.shape());
         let mut offset = 0;
         let mut parts = Vec::with_capacity(outputs);
@@ -273,9 +312,9 @@ pub(crate) fn split(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 }
 
 /// Sizes of parts: as many as there are outputs, so their number is bounded by the file.
-fn checked_sizes(list: &[i64]) -> Result<Vec<usize>> {
+fn checked_sizes(list: &[Integer]) -> Result<Vec<Dim>> {
     list.iter()
-        .map(|&d| usize::try_from(d).map_err(|_| Error::model(format!("the size {d} is negative"))))
+        .map(|d| d.dim().ok_or_else(|| Error::model(format!("the size {d} is negative"))))
         .collect()
 }
 
@@ -283,17 +322,18 @@ fn checked_sizes(list: &[i64]) -> Result<Vec<usize>> {
 pub(crate) fn slice(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let missing = |what| move || Error::model(format!("`{what}` is missing"));
+    let own = |list: Vec<i64>| list.into_iter().map(Integer::from).collect::<Vec<_>>();
     let (starts, ends, along, steps) = if node.opset < 10 {
         (
-            node.ints("starts")?.ok_or_else(missing("starts"))?,
-            node.ints("ends")?.ok_or_else(missing("ends"))?,
+            own(node.ints("starts")?.ok_or_else(missing("starts"))?),
+            own(node.ints("ends")?.ok_or_else(missing("ends"))?),
             node.ints("axes")?,
             None,
         )
     } else {
         (
-            node.constant_ints(1, "starts")?.ok_or_else(missing("starts"))?,
-            node.constant_ints(2, "ends")?.ok_or_else(missing("ends"))?,
+            node.integers(1, "starts")?.ok_or_else(missing("starts"))?,
+            node.integers(2, "ends")?.ok_or_else(missing("ends"))?,
             node.constant_ints(3, "axes")?,
             node.constant_ints(4, "steps")?,
         )
@@ -312,7 +352,8 @@ pub(crate) fn slice(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     }
     // Smaller steps than this cannot be told apart: none reaches a second element.
     let steps: Vec<i64> = steps.iter().map(|s| s.clamp(&-(1 << 40), &(1 << 40))).copied().collect();
-    if let Imported::Const(t) = x {
+    let numbers = |list: &[Integer]| list.iter().map(|v| v.number()).collect::<Option<Vec<_>>>();
+    if let (Imported::Const(t), Some(starts), Some(ends)) = (x, numbers(&starts), numbers(&ends)) {
         let mut view = View { offset: 0, shape: t.shape().to_vec(), steps: row_major(t.shape()) };
         for (k, &at) in along.iter().enumerate() {
             let (first, count) = positions(t.shape()[at], starts[k], ends[k], steps[k]);
@@ -356,7 +397,8 @@ pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     // A value that is known only when the model runs.
     let late = node.optional(2).filter(|v| node.opset >= 11 && v.constant().is_none());
     let (amounts, value, along) = if node.opset < 11 {
-        (node.ints("pads")?, Some(node.float_or("value", 0.0)?.into()), None)
+        let own = |list: Vec<i64>| list.into_iter().map(Integer::from).collect::<Vec<_>>();
+        (node.ints("pads")?.map(own), Some(node.float_or("value", 0.0)?.into()), None)
     } else {
         if let Some(v) = node.optional(2)
             && v.dtype() != x.dtype()
@@ -372,7 +414,7 @@ pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
             None => node.constant_scalar(2, "constant_value")?,
         };
         let along = if node.opset >= 18 { node.constant_ints(3, "axes")? } else { None };
-        (node.constant_ints(1, "pads")?, value.map(scalar), along)
+        (node.integers(1, "pads")?, value.map(scalar), along)
     };
     let amounts = amounts.ok_or_else(|| Error::model("`pads` is missing"))?;
     let along = match along {
@@ -395,18 +437,19 @@ pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
             ));
         }
     };
-    let (mut before, mut after) = (vec![0; rank], vec![0; rank]);
+    let (mut before, mut after) = (vec![Integer::from(0); rank], vec![Integer::from(0); rank]);
     for (k, &at) in along.iter().enumerate() {
         (before[at], after[at]) = (amounts[k], amounts[along.len() + k]);
     }
-    if before.iter().chain(&after).any(|v| i32::try_from(*v).is_err()) {
+    if before.iter().chain(&after).any(|v| v.number().is_some_and(|v| i32::try_from(v).is_err())) {
         return Err(Error::model(format!("the amounts {amounts:?} are out of range")));
     }
     let of = operand(x);
     if let (Some(v), PadMode::Constant(_)) = (late, mode) {
-        let key = (&of, &before, &after, v.shape());
+        let shape = v.shape();
+        let key = (&of, &before, &after, &shape);
         return one(b.call("pad", &key, &[x.clone(), v.clone()], || {
-            movement::pad_with(&of, &before, &after, v.shape())
+            movement::pad_with(&of, &before, &after, &shape)
         })?);
     }
     one(b.call("pad", &(&of, &before, &after, mode), std::slice::from_ref(x), || {
@@ -417,15 +460,15 @@ pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 pub(crate) fn expand(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let wanted = node
-        .constant_ints(1, "shape")?
+        .integers(1, "shape")?
         .ok_or_else(|| Error::model("the input `shape` is missing"))?;
-    let wanted = checked_shape(&wanted)?;
-    let shape = broadcast_shapes("expand", &[x.shape(), &wanted])?;
+    let wanted = checked_dims(&wanted)?;
+    let shape = broadcast_shapes("expand", &[x.shape(), wanted])?;
     check_extents(&shape)?;
     if shape == x.shape() {
         return one(x.clone());
     }
-    if let Imported::Const(t) = x {
+    if let (Imported::Const(t), Some(shape)) = (x, dim::known(&shape)) {
         let added = shape.len() - t.shape().len();
         let own = row_major(t.shape());
         let step = |k: usize| match k.checked_sub(added) {
@@ -444,14 +487,13 @@ pub(crate) fn expand(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 pub(crate) fn tile(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let repeats = node
-        .constant_ints(1, "repeats")?
+        .integers(1, "repeats")?
         .ok_or_else(|| Error::model("the input `repeats` is missing"))?;
-    let repeats = checked_shape(&repeats)?;
+    let repeats = checked_dims(&repeats)?;
     if repeats.len() != x.rank() {
         return Err(Error::model(format!("{} repeats for {} axes", repeats.len(), x.rank())));
     }
-    let sizes: Vec<usize> =
-        x.shape().iter().zip(&repeats).map(|(d, r)| d.saturating_mul(*r)).collect();
+    let sizes: Vec<Dim> = x.shape().iter().zip(&repeats).map(|(&d, &r)| d * r).collect();
     check_extents(&sizes)?;
     let of = operand(x);
     one(b.call("tile", &(&of, &repeats), std::slice::from_ref(x), || {
@@ -519,8 +561,9 @@ fn demand_tuples(
     indices: &Imported,
     batch: usize,
 ) -> Result<Imported> {
-    let depth = indices.shape().last().copied().unwrap_or(0);
-    let extents = x.shape().get(batch..).and_then(|rest| rest.get(..depth));
+    let depth = indices.shape().last().map_or(Ok(0), |d| d.fixed("the length of an index"))?;
+    let shape = x.shape();
+    let extents = shape.get(batch..).and_then(|rest| rest.get(..depth));
     match extents {
         Some(extents) if depth > 0 => demand(node, b, "index", indices, &Need::positions(extents)),
         // Nothing is looked up, or the shapes do not fit, which the operator says.
@@ -581,9 +624,10 @@ pub(crate) fn scatter_elements(node: &Node, b: &mut Builder) -> Result<Vec<Impor
 
 pub(crate) fn scatter_nd(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let [x, indices, updates] = scatter_inputs(node)?;
-    let depth = indices.shape().last().copied().unwrap_or(0);
-    let outer = indices.shape().split_last().map_or(&[][..], |(_, outer)| outer);
-    let inner = x.shape().get(depth..).unwrap_or_default();
+    let depth = indices.shape().last().map_or(Ok(0), |d| d.fixed("the length of an index"))?;
+    let (of_indices, of_data) = (indices.shape(), x.shape());
+    let outer = of_indices.split_last().map_or(&[][..], |(_, outer)| outer);
+    let inner = of_data.get(depth..).unwrap_or_default();
     if updates.shape() != [outer, inner].concat() {
         return Err(Error::model(format!(
             "updates of shape {:?} do not fit data of shape {:?} and indices of shape {:?}",
@@ -638,19 +682,20 @@ pub(crate) fn space_to_depth(node: &Node, b: &mut Builder) -> Result<Vec<Importe
             })?)
         }
         "CRD" => {
-            let &[n, c, h, w] = x.shape() else {
+            let [n, c, h, w] = x.shape()[..] else {
                 return Err(Error::model(format!("{} is no image", operand(x))));
             };
-            if h % block != 0 || w % block != 0 {
-                return Err(Error::model(format!(
+            if h.modulo(block) != 0 || w.modulo(block) != 0 {
+                let error = Error::model(format!(
                     "{} does not split into blocks of {block}",
                     operand(x)
-                )));
+                ));
+                return Err(advice(error, &[h, w]));
             }
-            let cut = reshape_to(b, x, &[n, c, h / block, block, w / block, block])?;
+            let (rows, columns, cell) = (h.floordiv(block), w.floordiv(block), block.into());
+            let cut = reshape_to(b, x, &[n, c, rows, cell, columns, cell])?;
             let moved = transpose_by(b, &cut, &[0, 1, 3, 5, 2, 4])?;
-            let depth = c.saturating_mul(block).saturating_mul(block);
-            one(reshape_to(b, &moved, &[n, depth, h / block, w / block])?)
+            one(reshape_to(b, &moved, &[n, c * block * block, rows, columns])?)
         }
         other => Err(node.unsupported_value("mode", other, "DCR, CRD")),
     }
@@ -671,7 +716,7 @@ pub(crate) fn trilu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         }
         Some(Imported::Const(k)) => k.get_i128(0) as i64,
         Some(k) => {
-            let k = reshape_to(b, k, &[])?;
+            let k = reshape_to::<Dim>(b, k, &[])?;
             return one(
                 b.call("trilu_at", &(&of, upper), &[x.clone(), k], || trilu_at(&of, upper))?
             );
@@ -689,7 +734,7 @@ fn trilu_at(x: &Operand, upper: bool) -> Result<TensorFunc> {
         return Err(Error::input(format!("trilu: {x} has no matrices")));
     }
     let t = te::placeholder("x", &x.shape, x.dtype);
-    let k = te::placeholder("k", &[], DType::I64);
+    let k = te::placeholder::<Dim>("k", &[], DType::I64);
     let out = te::compute("trilu", &x.shape, |i| {
         let [row, column] = [&i[i.len() - 2], &i[i.len() - 1]].map(|e| e.clone().cast(DType::I64));
         let kept = match upper {
@@ -723,8 +768,8 @@ pub(crate) fn reverse_sequence(node: &Node, b: &mut Builder) -> Result<Vec<Impor
         )));
     }
     let of = operand(x);
-    let time_extent = i64::try_from(x.shape()[time]).unwrap_or(i64::MAX);
-    let lengths = demand(node, b, "length", lengths, &Need::Within(vec![(0, time_extent)]))?;
+    let whole = Integer::from(x.shape()[time]);
+    let lengths = demand(node, b, "length", lengths, &Need::Within(vec![(0.into(), whole)]))?;
     let args = [x.clone(), lengths];
     one(b.call("reverse_sequence", &(&of, batch, time), &args, || {
         movement::reverse_sequence(&of, batch, time)
@@ -733,13 +778,16 @@ pub(crate) fn reverse_sequence(node: &Node, b: &mut Builder) -> Result<Vec<Impor
 
 pub(crate) fn one_hot(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (indices, values) = (node.input(0)?, node.input(2)?);
-    let depth = node
-        .constant_scalar(1, "depth")?
-        .ok_or_else(|| Error::model("the input `depth` is missing"))?;
-    let depth = usize::try_from(depth.get_i128(0))
-        .ok()
-        .filter(|&d| d < 1 << 31)
-        .ok_or_else(|| Error::model(format!("the depth is {}", depth.get_f64(0))))?;
+    let depth = match node.optional(1) {
+        Some(Imported::Sizes(s)) if s.values().len() == 1 => s.values()[0].dim(),
+        _ => {
+            let depth = node
+                .constant_scalar(1, "depth")?
+                .ok_or_else(|| Error::model("the input `depth` is missing"))?;
+            usize::try_from(depth.get_i128(0)).ok().filter(|&d| d < 1 << 31).map(Dim::from)
+        }
+    };
+    let depth = depth.ok_or_else(|| Error::model("the depth is out of range"))?;
     if values.shape() != [2] {
         return Err(Error::model(format!(
             "the values must be two, but have the shape {:?}",

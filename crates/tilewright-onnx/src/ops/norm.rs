@@ -1,6 +1,6 @@
 //! Softmax and the normalisations.
 
-use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
 use tilewright_ops::elementwise::Binary;
 use tilewright_ops::norm::{self, BatchNorm, LayerNorm, Lrn};
 
@@ -53,8 +53,8 @@ pub(crate) fn softmax(node: &Node, b: &mut Builder, family: Family) -> Result<Ve
             b.call("log_softmax_from", &(&of, signed), args, || norm::log_softmax_from(&of, signed))
         }
         Family::Hardmax => {
-            let rows: usize = of.shape[..at].iter().product();
-            let columns: usize = of.shape[at..].iter().product();
+            let rows = dim::product(of.shape[..at].iter().copied());
+            let columns = dim::product(of.shape[at..].iter().copied());
             let flat = movement::reshape_to(b, x, &[rows, columns])?;
             let flat_of = operand(&flat);
             let found =
@@ -75,12 +75,12 @@ pub(crate) fn batch_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
     if training || node.output_count() > 1 {
         return Err(Error::unsupported("training is not supported: only one output is computed"));
     }
-    let channels = x.shape().get(1).copied().unwrap_or(1);
+    let channels = x.shape().get(1).map_or(Ok(1), |d| d.fixed(node.op()))?;
     if let Some(p) = parts.iter().find(|p| p.shape() != [channels]) {
         return Err(Error::model(format!(
             "{} channels are normalised with {} numbers",
             channels,
-            p.shape().iter().map(usize::to_string).collect::<Vec<_>>().join("x")
+            p.shape().iter().map(Dim::to_string).collect::<Vec<_>>().join("x")
         )));
     }
     let known: Option<Vec<&Tensor>> = parts.iter().map(|p| p.constant()).collect();
@@ -119,7 +119,8 @@ pub(crate) fn batch_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
 }
 
 /// Scale or bias must have the type of the data and this shape.
-fn check_channels(value: &Imported, x: &Imported, count: usize) -> Result<()> {
+fn check_channels(value: &Imported, x: &Imported, count: impl Into<Dim>) -> Result<()> {
+    let count = count.into();
     match value.dtype() == x.dtype() && value.shape() == [count] {
         true => Ok(()),
         false => Err(Error::model(format!(
@@ -132,7 +133,7 @@ fn check_channels(value: &Imported, x: &Imported, count: usize) -> Result<()> {
 
 pub(crate) fn instance_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, scale, bias) = (node.input(0)?, node.input(1)?, node.input(2)?);
-    let channels = x.shape().get(1).copied().unwrap_or(0);
+    let channels = x.shape().get(1).copied().unwrap_or(Dim::from(0));
     check_channels(scale, x, channels)?;
     check_channels(bias, x, channels)?;
     let epsilon = f64::from(node.float_or("epsilon", 1e-5)?);
@@ -160,7 +161,8 @@ pub(crate) fn group_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
     if !per_group {
         stash_type(node)?;
     }
-    let count = if per_group { groups } else { x.shape().get(1).copied().unwrap_or(0) };
+    let channels = x.shape().get(1).copied().unwrap_or(Dim::from(0));
+    let count = if per_group { Dim::from(groups) } else { channels };
     check_channels(scale, x, count)?;
     check_channels(bias, x, count)?;
     let epsilon = f64::from(node.float_or("epsilon", 1e-5)?);
@@ -179,8 +181,8 @@ pub(crate) fn layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
     }
     let params = LayerNorm {
         axis: axis(node.int_or("axis", -1)?, x.rank())? as i64,
-        scale: scale.shape().to_vec(),
-        bias: bias.map(|v| v.shape().to_vec()),
+        scale: scale.shape(),
+        bias: bias.map(Imported::shape),
         epsilon: node.float_or("epsilon", 1e-5)?.into(),
         statistics: node.output_count() > 1,
         x: operand(x),
@@ -197,7 +199,7 @@ pub(crate) fn rms_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     }
     let at = axis(node.int_or("axis", -1)?, x.rank())? as i64;
     let epsilon = f64::from(node.float_or("epsilon", 1e-5)?);
-    let (of, with) = (operand(x), scale.shape().to_vec());
+    let (of, with) = (operand(x), scale.shape());
     let args = [x.clone(), scale.clone()];
     one(b.call("rms_norm", &(&of, at, &with, epsilon), &args, || {
         norm::rms_norm(&of, at, &with, epsilon)

@@ -1,6 +1,6 @@
 //! Integers that stand for numbers.
 
-use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
 use tilewright_ops::quantize::{self, Quantization};
 
 use super::{arithmetic, movement, one};
@@ -15,7 +15,7 @@ struct Parts {
     zero: Option<Imported>,
     quantization: Quantization,
     /// The shape of the result, where `x` was flattened.
-    shape: Vec<usize>,
+    shape: Vec<Dim>,
 }
 
 /// Reads scale and zero point: for the whole tensor, for each position of an axis (from opset 13
@@ -35,10 +35,10 @@ fn parts(node: &Node, b: &mut Builder) -> Result<Parts> {
     let block = if node.opset >= 21 { node.int_or("block_size", 0)? } else { 0 };
     let quantization =
         |along| Quantization { scale: scale.dtype(), axis: along, zero_point: zero.is_some() };
-    let shape = x.shape().to_vec();
+    let shape = x.shape();
     if scale.shape().iter().all(|&d| d == 1) && scale.rank() <= 1 {
-        let zero = zero.map(|z| movement::reshape_to(b, z, &[])).transpose()?;
-        let scale = movement::reshape_to(b, scale, &[])?;
+        let zero = zero.map(|z| movement::reshape_to::<Dim>(b, z, &[])).transpose()?;
+        let scale = movement::reshape_to::<Dim>(b, scale, &[])?;
         return Ok(Parts { x: x.clone(), scale, zero, quantization: quantization(None), shape });
     }
     let at = axis(at, x.rank())?;
@@ -61,16 +61,17 @@ fn parts(node: &Node, b: &mut Builder) -> Result<Parts> {
             )));
         }
     };
-    blocks[at] = shape[at].div_ceil(size);
+    blocks[at] = shape[at].ceildiv(size);
     if scale.shape() != blocks {
         return Err(Error::model(format!(
             "a scale of shape {:?} for data of shape {shape:?} in blocks of {size} along axis {at}",
             scale.shape()
         )));
     }
-    let count: usize = shape.iter().product();
-    let indices: Vec<i64> = (0..shape[at]).map(|i| (i / size) as i64).collect();
-    let indices = Imported::Const(Tensor::from_slice(&[shape[at]], &indices)?);
+    let count = dim::product(shape.iter().copied());
+    let extent = shape[at].fixed(node.op())?;
+    let indices: Vec<i64> = (0..extent).map(|i| (i / size) as i64).collect();
+    let indices = Imported::Const(Tensor::from_slice(&[extent], &indices)?);
     let mut repeated = |value: &Imported| {
         let all = movement::gather_along(b, value, &indices, at)?;
         movement::reshape_to(b, &all, &[count])
@@ -164,7 +165,7 @@ pub(crate) fn matmul_integer(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     let (of, with) = (operand(x), operand(y));
     let (of_zero, with_zero) = (x_zero.map(Imported::shape), y_zero.map(Imported::shape));
     let args: Vec<Imported> = [x, y].into_iter().chain(x_zero).chain(y_zero).cloned().collect();
-    one(b.call("matmul_integer", &(&of, &with, of_zero, with_zero), &args, || {
-        quantize::matmul_integer(&of, &with, of_zero, with_zero)
+    one(b.call("matmul_integer", &(&of, &with, &of_zero, &with_zero), &args, || {
+        quantize::matmul_integer(&of, &with, of_zero.as_deref(), with_zero.as_deref())
     })?)
 }

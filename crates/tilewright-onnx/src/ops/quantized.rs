@@ -1,6 +1,6 @@
 //! Operators that compute on quantised integers, exact in `int32`.
 
-use tilewright_ir::{DType, Error, Result};
+use tilewright_ir::{DType, Dim, Error, Result, dim};
 
 use super::compose::Compose;
 use super::one;
@@ -39,10 +39,10 @@ fn centred(
 /// A parameter of a quantisation in a shape that broadcasts to the data: one number, or one for each
 /// position along an axis.
 fn along(c: &mut Compose, x: &Imported, value: &Imported, axis: usize) -> Result<Imported> {
-    let count: usize = value.shape().iter().product();
-    let mut shape = vec![1; x.rank().saturating_sub(axis)];
+    let count = dim::product(value.shape());
+    let mut shape = vec![Dim::from(1); x.rank().saturating_sub(axis)];
     match (value.rank(), shape.first_mut()) {
-        _ if count == 1 => c.reshape(value, &[]),
+        _ if count == 1 => c.reshape::<Dim>(value, &[]),
         (1, Some(first)) if x.shape()[axis] == count => {
             *first = count;
             c.reshape(value, &shape)
@@ -80,7 +80,7 @@ fn requantized(
     let wide = c.cast(sum, DType::F32)?;
     let scaled = c.op("Mul", &[&wide, factor])?;
     let unit = c.number(DType::F32, 1.0)?;
-    let zero = c.reshape(zero, &[])?;
+    let zero = c.reshape::<Dim>(zero, &[])?;
     c.op("QuantizeLinear", &[&scaled, &unit, &zero])
 }
 
@@ -88,7 +88,7 @@ fn requantized(
 fn factor(c: &mut Compose, x: &Imported, y: &Imported, result: &Imported) -> Result<Imported> {
     let [x, y, result] = [x, y, result].map(|v| c.cast(v, DType::F32));
     let product = c.op("Mul", &[&x?, &y?])?;
-    let result = c.reshape(&result?, &[])?;
+    let result = c.reshape::<Dim>(&result?, &[])?;
     c.op("Div", &[&product, &result])
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn qlinear_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
         let bias = along(c, &sum, bias, 1)?;
         sum = c.op("Add", &[&sum, &bias])?;
     }
-    let x_scale = c.reshape(node.input(1)?, &[])?;
+    let x_scale = c.reshape::<Dim>(node.input(1)?, &[])?;
     let w_scale = along(c, &sum, node.input(4)?, 1)?;
     let factor = factor(c, &x_scale, &w_scale, node.input(6)?)?;
     one(requantized(c, &sum, &factor, node.input(7)?)?)

@@ -2,7 +2,7 @@
 //! in each import. Without a seed the node's name is one. ONNX does not say which generator makes
 //! them; here it is SplitMix64 (Steele, Lea and Flood, 2014), and the method of Box and Muller.
 
-use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ir::{DType, Error, Result, Tensor, dim};
 use tilewright_ops::Operand;
 
 use super::compose::{Compose, int};
@@ -51,7 +51,7 @@ fn fill(
     dtype: DType,
     mut next: impl FnMut() -> f64,
 ) -> Result<Imported> {
-    check_extents(shape)?;
+    check_extents(&dim::shape(shape))?;
     b.budget.charge(&Operand::new(shape, DType::F64))?;
     b.budget.charge(&Operand::new(shape, dtype))?;
     let values: Vec<f64> = (0..shape.iter().product()).map(|_| next()).collect();
@@ -69,7 +69,7 @@ fn form(node: &Node, like: bool) -> Result<(Vec<usize>, DType)> {
     };
     if like {
         let x = node.input(0)?;
-        return Ok((x.shape().to_vec(), stated.unwrap_or(x.dtype())));
+        return Ok((x.fixed(node)?, stated.unwrap_or(x.dtype())));
     }
     let shape = node.ints("shape")?;
     let shape = shape.ok_or_else(|| Error::model("attribute `shape` is missing"))?;
@@ -123,7 +123,7 @@ pub(crate) fn bernoulli(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 /// distribution of Gumbel, which has the same chances.
 pub(crate) fn multinomial(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let &[batch, classes] = x.shape() else {
+    let [batch, classes] = x.fixed(node)?[..] else {
         return Err(Error::model(format!("classes along two axes, not {:?}", x.shape())));
     };
     let draws = node.int_or("sample_size", 1)?;

@@ -3,7 +3,7 @@
 //! The inputs of all steps are multiplied with the weights of all gates and directions at once, by
 //! one `gemm`; the rest is one function with a loop over the steps.
 
-use tilewright_ir::{DType, Error, Result};
+use tilewright_ir::{DType, Dim, Error, Result};
 use tilewright_ops::elementwise::Unary;
 use tilewright_ops::recurrent::{Activation, Cell, Direction, Recurrent, recurrent};
 
@@ -73,7 +73,7 @@ fn activations(node: &Node, defaults: &[&str], directions: usize) -> Result<Vec<
 }
 
 /// Refuses an operand of another shape or type.
-fn demand(what: &str, value: &Imported, shape: &[usize], dtype: DType) -> Result<()> {
+fn demand(what: &str, value: &Imported, shape: &[Dim], dtype: DType) -> Result<()> {
     match value.shape() == shape && value.dtype() == dtype {
         true => Ok(()),
         false => Err(Error::model(format!(
@@ -86,7 +86,8 @@ fn demand(what: &str, value: &Imported, shape: &[usize], dtype: DType) -> Result
 
 fn network(node: &Node, b: &mut Builder, cell: Cell, defaults: &[&str]) -> Result<Vec<Imported>> {
     let (x, w, r) = (node.input(0)?, node.input(1)?, node.input(2)?);
-    let (&[first, second, features], &[count, width, _]) = (x.shape(), w.shape()) else {
+    let (&[first, second, features], &[count, width, _]) = (&x.shape()[..], &w.fixed(node)?[..])
+    else {
         return Err(Error::model(format!(
             "the data have the shape {:?}, the weights {:?}; both must have three axes",
             x.shape(),
@@ -110,7 +111,7 @@ fn network(node: &Node, b: &mut Builder, cell: Cell, defaults: &[&str]) -> Resul
         Cell::Gru { .. } => 3,
         Cell::Lstm { .. } => 4,
     };
-    let hidden = r.shape().last().copied().unwrap_or(0);
+    let hidden = r.fixed(node)?.last().copied().unwrap_or(0);
     if let Some(said) = node.int("hidden_size")?
         && usize::try_from(said) != Ok(hidden)
     {
@@ -125,11 +126,12 @@ fn network(node: &Node, b: &mut Builder, cell: Cell, defaults: &[&str]) -> Resul
             r.shape()
         )));
     }
-    demand("W", w, &[directions, width, features], given)?;
-    demand("R", r, &[directions, width, hidden], given)?;
+    let [each, columns, elements] = [directions, width, hidden].map(Dim::from);
+    demand("W", w, &[each, columns, features], given)?;
+    demand("R", r, &[each, columns, elements], given)?;
     let state = match batch_first {
-        true => [batch, directions, hidden],
-        false => [directions, batch, hidden],
+        true => [batch, each, elements],
+        false => [each, batch, elements],
     };
     let lstm = matches!(cell, Cell::Lstm { .. });
     let (bias, lengths, initial) = (node.optional(3), node.optional(4), node.optional(5));
@@ -138,10 +140,10 @@ fn network(node: &Node, b: &mut Builder, cell: Cell, defaults: &[&str]) -> Resul
         false => (None, None),
     };
     let wanted = [
-        ("B", bias, vec![directions, 2 * width]),
+        ("B", bias, vec![each, (2 * width).into()]),
         ("initial_h", initial, state.to_vec()),
         ("initial_c", initial_cell, state.to_vec()),
-        ("P", peepholes, vec![directions, 3 * hidden]),
+        ("P", peepholes, vec![each, (3 * hidden).into()]),
     ];
     for (what, value, shape) in &wanted {
         value.map_or(Ok(()), |v| demand(what, v, shape, given))?;
@@ -192,7 +194,7 @@ fn network(node: &Node, b: &mut Builder, cell: Cell, defaults: &[&str]) -> Resul
         }
     };
     let rows = c.reshape(&x, &[steps * batch, features])?;
-    let weights = c.reshape(&w, &[columns, features])?;
+    let weights = c.reshape(&w, &[columns.into(), features])?;
     let inputs = [Some(&rows), Some(&weights), bias.as_ref()];
     let inputs = if bias.is_some() { &inputs[..] } else { &inputs[..2] };
     let sums = c.all("Gemm", inputs, [int("transB", 1)], 1)?.swap_remove(0);

@@ -59,8 +59,9 @@ pub(crate) fn arg_reduce(
 pub(crate) fn top_k(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let at = axis(node.int_or("axis", -1)?, x.rank())?;
+    let extents = x.fixed(node)?;
     let count = match node.constant_ints(1, "K")?.as_deref() {
-        Some([count]) => usize::try_from(*count).ok().filter(|&k| k <= x.shape()[at]),
+        Some([count]) => usize::try_from(*count).ok().filter(|&k| k <= extents[at]),
         _ => return Err(Error::model("the input `K` must be one number")),
     };
     let count = count.ok_or_else(|| {

@@ -1,10 +1,10 @@
 //! Resizing by interpolation.
 
-use tilewright_ir::{Error, Result};
+use tilewright_ir::{Dim, Error, Result, dim};
 use tilewright_ops::resize::{self, Coordinates, Interpolation, Nearest, Resize};
 
 use super::{movement, one};
-use crate::build::{Builder, operand};
+use crate::build::{Builder, check_extents, operand};
 use crate::node::{Imported, Node, axes};
 
 /// Calls the function, whose tables are constants.
@@ -35,17 +35,23 @@ fn floats(node: &Node, at: usize, what: &str) -> Result<Option<Vec<f64>>> {
 }
 
 /// The extents that scales lead to.
-fn scaled(x: &Imported, scales: &[f64]) -> Result<Vec<usize>> {
-    let extents: Vec<i64> = x
-        .shape()
-        .iter()
-        .zip(scales)
-        .map(|(&d, &s)| if s > 0.0 { (d as f64 * s).floor() as i64 } else { -1 })
-        .collect();
-    if extents.contains(&-1) || scales.len() != x.rank() {
+fn scaled(x: &Imported, scales: &[f64]) -> Result<Vec<Dim>> {
+    if scales.iter().any(|s| s.is_nan() || *s <= 0.0) || scales.len() != x.rank() {
         return Err(Error::model(format!("the scales {scales:?} for the shape {:?}", x.shape())));
     }
-    movement::checked_shape(&extents)
+    let extent = |(&d, &s): (&Dim, &f64)| match d.known() {
+        Some(d) => usize::try_from((d as f64 * s).floor() as i64)
+            .map(Dim::from)
+            .map_err(|_| Error::model(format!("the scale {s} of {d} elements"))),
+        // A fraction of small numbers is exact.
+        None => match (1..=64usize).find(|q| (s * *q as f64).fract() == 0.0) {
+            Some(q) if s < 1e6 => Ok((d * (s * q as f64) as usize).floordiv(q)),
+            _ => d.fixed(&format!("a resize by {s}")).map(Dim::from),
+        },
+    };
+    let extents = x.shape().iter().zip(scales).map(extent).collect::<Result<Vec<_>>>()?;
+    check_extents(&extents)?;
+    Ok(extents)
 }
 
 /// The operator before opset 11, which says less: coordinates are divided by the scale, and the
@@ -94,8 +100,8 @@ pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         _ => "stretch",
     };
     let mut scales = vec![1.0; rank];
-    let mut sizes = x.shape().to_vec();
-    let given = node.constant_ints(3, "sizes")?.filter(|s| !s.is_empty());
+    let mut sizes = x.shape();
+    let given = node.integers(3, "sizes")?.filter(|s| !s.is_empty());
     match (floats(node, 2, "scales")?, given) {
         (Some(_), Some(_)) => return Err(Error::model("both scales and sizes are given")),
         (None, None) => return Err(Error::model("neither scales nor sizes are given")),
@@ -106,14 +112,18 @@ pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         }
         (None, Some(list)) => {
             fits(list.len())?;
-            let wanted = movement::checked_shape(&list)?;
-            let ratio = |(&a, &d): (&usize, &usize)| d as f64 / x.shape()[a] as f64;
-            let ratios = along.iter().zip(&wanted).map(ratio);
+            let wanted = movement::checked_dims(&list)?;
+            let extents: Vec<Dim> = along.iter().map(|&a| x.shape()[a]).collect();
+            let ratios = || -> Result<Vec<f64>> {
+                let what = "a resize that keeps the ratio of the axes";
+                let (from, to) = (dim::fixed(&extents, what)?, dim::fixed(&wanted, what)?);
+                Ok(to.iter().zip(&from).map(|(&d, &e)| d as f64 / e as f64).collect())
+            };
             // One scale for all axes, that of the tightest or the loosest.
             let common = match policy {
                 "stretch" => None,
-                "not_larger" => Some(ratios.fold(f64::INFINITY, f64::min)),
-                "not_smaller" => Some(ratios.fold(0.0, f64::max)),
+                "not_larger" => Some(ratios()?.into_iter().fold(f64::INFINITY, f64::min)),
+                "not_smaller" => Some(ratios()?.into_iter().fold(0.0, f64::max)),
                 other => {
                     return Err(node.unsupported_value(
                         "keep_aspect_ratio_policy",
@@ -122,10 +132,12 @@ pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
                     ));
                 }
             };
-            for (&a, &d) in along.iter().zip(&wanted) {
-                (sizes[a], scales[a]) = match common {
-                    Some(s) => ((s * x.shape()[a] as f64 + 0.5).floor() as usize, s),
-                    None => (d, d as f64 / x.shape()[a] as f64),
+            for ((&a, &d), &extent) in along.iter().zip(&wanted).zip(&extents) {
+                (sizes[a], scales[a]) = match (common, extent.known()) {
+                    (Some(s), Some(extent)) => {
+                        (Dim::from((s * extent as f64 + 0.5).floor() as usize), s)
+                    }
+                    _ => (d, resize::ratio(d, extent)),
                 };
             }
         }

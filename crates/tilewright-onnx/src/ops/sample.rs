@@ -1,6 +1,6 @@
 //! Images looked up at positions that data say: grids, regions, deformed windows.
 
-use tilewright_ir::{Error, Result, Tensor};
+use tilewright_ir::{Error, Result, Tensor, dim};
 use tilewright_ops::matrix;
 use tilewright_ops::pool::{self, Blocks};
 use tilewright_ops::regions::{self, RoiAlign};
@@ -184,18 +184,19 @@ pub(crate) fn max_unpool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
     let kernel = window::sizes(node, "kernel_shape", n, 1, 1)?;
     let strides = window::sizes(node, "strides", n, 1, 1)?;
     let (begin, end) = window::pads(node, n)?;
-    let mut shape = x.shape().to_vec();
+    let extents = x.fixed(node)?;
+    let mut shape = extents.clone();
     for a in 0..n {
         let cells = (shape[a + 2].max(1) - 1).checked_mul(strides[a]);
         let cells = cells.and_then(|d| d.checked_add(kernel[a]));
         let cells = cells.and_then(|d| d.checked_sub(begin[a].checked_add(end[a])?));
         shape[a + 2] = cells.ok_or_else(|| Error::model("the padding exceeds the window"))?;
     }
-    crate::build::check_extents(&shape)?;
+    crate::build::check_extents(&dim::shape(&shape))?;
     let total: usize = shape.iter().product();
     let zero = c.number(x.dtype(), 0.0)?;
     let zeros = c.expand(&zero, &[total])?;
-    let count: usize = x.shape().iter().product();
+    let count: usize = extents.iter().product();
     let (flat, at) = (c.reshape(x, &[count])?, c.reshape(indices, &[count])?);
     let all = c.with("ScatterElements", &[&zeros, &at, &flat], [int("axis", 0)])?;
     let mut y = c.reshape(&all, &shape)?;
@@ -232,7 +233,7 @@ pub(crate) fn center_crop_pad(node: &Node, b: &mut Builder) -> Result<Vec<Import
     let mut y = x.clone();
     let (mut before, mut after) = (vec![0i64; x.rank()], vec![0i64; x.rank()]);
     for (&a, &d) in along.iter().zip(&wanted) {
-        let have = x.shape()[a];
+        let have = x.shape()[a].fixed(node.op())?;
         if d < have {
             let from = (have - d) / 2;
             y = c.slice(&y, a, from, from + d)?;

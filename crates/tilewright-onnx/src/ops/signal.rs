@@ -6,7 +6,7 @@
 
 use std::f64::consts::PI;
 
-use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ir::{DType, Error, Result, Tensor, dim};
 
 use super::compose::{Compose, int};
 use super::{constants, one};
@@ -38,7 +38,7 @@ fn spectrum(
     inverse: bool,
     factor: f64,
 ) -> Result<Imported> {
-    let &[rows, _, parts] = x.shape() else {
+    let [rows, _, parts] = dim::fixed(&x.shape(), "a Fourier transform")?[..] else {
         return Err(Error::internal("a transform of rows"));
     };
     let divisor = (2..=points.isqrt()).rev().find(|d| points.is_multiple_of(*d));
@@ -105,7 +105,7 @@ fn spectrum(
 /// The real signal of `points` points whose spectrum's first half is given: `[rows, bins, 2]` to
 /// `[rows, points, 1]`.
 fn real_signal(c: &mut Compose, x: &Imported, points: usize) -> Result<Imported> {
-    let &[rows, bins, 2] = x.shape() else {
+    let [rows, bins, 2] = dim::fixed(&x.shape(), "a Fourier transform")?[..] else {
         return Err(Error::model(format!("{} is no spectrum of complex numbers", operand(x))));
     };
     if (bins * 2).saturating_mul(points) > MATRIX {
@@ -156,14 +156,15 @@ pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (inverse, onesided) = (node.flag("inverse", false)?, node.flag("onesided", false)?);
     let rank = x.rank();
     let at = axis(at, rank)?;
-    if at + 1 == rank || !matches!(x.shape().last(), Some(1 | 2)) {
+    let extents = x.fixed(node)?;
+    if at + 1 == rank || !matches!(extents.last(), Some(1 | 2)) {
         return Err(Error::model(format!(
             "{} has no complex numbers behind axis {at}",
             operand(x)
         )));
     }
     let to_real = inverse && onesided;
-    let have = x.shape()[at];
+    let have = extents[at];
     let points = match known_size(node, 1, "dft_length")? {
         Some(points) => points,
         None if to_real => 2 * have.saturating_sub(1),
@@ -176,9 +177,9 @@ pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let mut order: Vec<usize> = (0..rank - 1).filter(|&a| a != at).collect();
     order.extend([at, rank - 1]);
     let turned = c.transpose(x, &order)?;
-    let lead = turned.shape()[..rank - 2].to_vec();
+    let lead = turned.fixed(node)?[..rank - 2].to_vec();
     let rows: usize = lead.iter().product();
-    let flat = c.reshape(&turned, &[rows, have, x.shape()[rank - 1]])?;
+    let flat = c.reshape(&turned, &[rows, have, extents[rank - 1]])?;
     let wanted = if to_real { points / 2 + 1 } else { points };
     let fitted = match wanted.checked_sub(have) {
         None => c.slice(&flat, 1, 0, wanted)?,
@@ -196,7 +197,7 @@ pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
             spectrum(c, &fitted, points, bins, inverse, factor)?
         }
     };
-    let shape = [&lead[..], &y.shape()[1..]].concat();
+    let shape = [&lead[..], &y.fixed(node)?[1..]].concat();
     let y = c.reshape(&y, &shape)?;
     let mut back = vec![0; rank];
     for (new, &old) in order.iter().enumerate() {
@@ -210,17 +211,17 @@ pub(crate) fn stft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let mut c = Compose::new(node, b);
     let c = &mut c;
     let (signal, window) = (node.input(0)?, node.optional(2));
-    let signal = match *signal.shape() {
+    let signal = match signal.fixed(node)?[..] {
         [batch, length] => c.reshape(signal, &[batch, length, 1])?,
         _ => signal.clone(),
     };
-    let &[batch, length, parts @ (1 | 2)] = signal.shape() else {
+    let [batch, length, parts @ (1 | 2)] = signal.fixed(node)?[..] else {
         return Err(Error::model(format!("{} is no signal", operand(&signal))));
     };
     let step = known_size(node, 1, "frame_step")?.unwrap_or(0);
     let points = match (known_size(node, 3, "frame_length")?, window) {
         (Some(points), _) => points,
-        (None, Some(window)) => window.shape().first().copied().unwrap_or(0),
+        (None, Some(window)) => window.fixed(node)?.first().copied().unwrap_or(0),
         (None, None) => length,
     };
     if step == 0 || points == 0 || points > length {
@@ -234,7 +235,7 @@ pub(crate) fn stft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         return Err(Error::model(format!("the window {} for {points} points", operand(window))));
     }
     let frames = (length - points) / step + 1;
-    check_extents(&[batch, frames, points, 2])?;
+    check_extents(&dim::shape(&[batch, frames, points, 2]))?;
     let places: Vec<i64> =
         (0..frames * points).map(|i| ((i / points) * step + i % points) as i64).collect();
     let places = Imported::Const(Tensor::from_slice(&[frames, points], &places)?);
@@ -267,7 +268,7 @@ pub(crate) fn cosines(node: &Node, b: &mut Builder, factors: &[f64]) -> Result<V
     let size =
         known_size(node, 0, "size")?.ok_or_else(|| Error::model("the input `size` is missing"))?;
     let dtype = output_type(node)?;
-    check_extents(&[size])?;
+    check_extents(&dim::shape(&[size]))?;
     b.budget.charge(&Operand::new(&[size], DType::F64))?;
     let whole = if node.flag("periodic", true)? { size } else { size.saturating_sub(1) }.max(1);
     let element = |n: usize| -> f64 {
@@ -292,7 +293,7 @@ pub(crate) fn mel_weight_matrix(node: &Node, b: &mut Builder) -> Result<Vec<Impo
     let (low, high) = (edge(3, "lower_edge_hertz")?, edge(4, "upper_edge_hertz")?);
     let dtype = output_type(node)?;
     let bins = points / 2 + 1;
-    check_extents(&[bins, bands])?;
+    check_extents(&dim::shape(&[bins, bands]))?;
     b.budget.charge(&Operand::new(&[bins, bands], DType::F64))?;
     let mel = |hertz: f64| 2595.0 * (1.0 + hertz / 700.0).log10();
     let hertz = |mel: f64| 700.0 * (10f64.powf(mel / 2595.0) - 1.0);

@@ -1,6 +1,6 @@
 //! Attributes of sliding windows, which convolutions and pools share.
 
-use tilewright_ir::{Error, Result};
+use tilewright_ir::{Dim, Error, Result};
 
 use crate::node::Node;
 
@@ -73,7 +73,7 @@ pub(crate) fn halves(total: i64, odd_at_end: bool) -> (i64, i64) {
 }
 
 /// Reads strides, dilations and padding for windows of the size `kernel` over `extents`.
-pub(crate) fn windows(node: &Node, extents: &[usize], kernel: &[usize]) -> Result<Windows> {
+pub(crate) fn windows(node: &Node, extents: &[Dim], kernel: &[usize]) -> Result<Windows> {
     let n = extents.len();
     if kernel.len() != n {
         return Err(Error::model(format!(
@@ -96,9 +96,14 @@ pub(crate) fn windows(node: &Node, extents: &[usize], kernel: &[usize]) -> Resul
             node.ignore("pads");
             let (mut begin, mut end) = (Vec::with_capacity(n), Vec::with_capacity(n));
             for k in 0..n {
+                // With steps of one, the extent does not matter.
+                let extent = match strides[k] {
+                    1 => extents[k].known().unwrap_or(1),
+                    _ => extents[k].fixed("padding that keeps the size")?,
+                };
                 // Extents are below 2^48, the others below 2^31: nothing overflows.
                 let [extent, size, stride, dilation] =
-                    [extents[k], kernel[k], strides[k], dilations[k]].map(|v| v as i64);
+                    [extent, kernel[k], strides[k], dilations[k]].map(|v| v as i64);
                 let count = (extent + stride - 1) / stride;
                 let total = ((count - 1) * stride + (size - 1) * dilation + 1 - extent).max(0);
                 let (b, e) = halves(total, odd_at_end);

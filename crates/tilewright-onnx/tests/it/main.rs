@@ -4,4 +4,5 @@ mod common;
 mod digits;
 mod fuzz;
 mod import;
+mod open;
 mod refused;

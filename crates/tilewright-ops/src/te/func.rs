@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tilewright_ir::visit::{Subst, fold_func, free_vars, walk_expr};
 use tilewright_ir::well_formed::check_tensor;
 use tilewright_ir::{
-    Block, Buffer, DType, Error, Expr, ExprKind, IterKind, IterVar, Param, Range, Result, Stmt,
-    TensorFunc, Var, Visit,
+    Block, Buffer, Dim, Error, Expr, ExprKind, IterKind, IterVar, Param, Range, Result, Stmt,
+    TensorFunc, Var, Visit, dim,
 };
 
 use super::{Stage, Tensor, invalid};
@@ -19,6 +19,9 @@ use super::{Stage, Tensor, invalid};
 /// The body is one nest of serial loops for each [`Stage`], around one block whose iteration
 /// variables follow the loops one to one: spatial ones first, then those of a reduction. Blocks
 /// are named after their tensors; a number is added where a name comes twice.
+///
+/// An open size that the function uses and that is no extent of a parameter by itself is a scalar
+/// parameter of type `int32` behind the outputs: `m` of `x[n, m * 2]`, but not `n`.
 ///
 /// Fails with [`Error::Input`] where an input is computed, an output is an input or comes twice,
 /// a tensor that is needed is not among the inputs, a type is none of elements, an access has the wrong number of indices or
@@ -77,12 +80,55 @@ pub fn func<T: Borrow<Tensor>, U: Borrow<Tensor>>(
             allocs.push(t.buffer().clone());
         }
     }
-    let params = inputs.iter().chain(&outputs).map(|t| Param::tensor(t.buffer())).collect();
+    let mut sizes = Sizes::default();
+    for t in inputs.iter().chain(&in_order(&outputs)) {
+        sizes.tensor(t);
+    }
+    let params: Vec<Param> =
+        inputs.iter().chain(&outputs).map(|t| Param::tensor(t.buffer())).collect();
     let func = TensorFunc::new(params, Stmt::nop()).with_root(allocs, Stmt::seq(nests));
     // Tensors may go into several functions, and a function owns its variables.
     let func = fold_func(&mut Subst::refresh(), &func);
+    let func = sizes.into_params(func);
     check_tensor(outputs[0].name(), &func)?;
     Ok(func)
+}
+
+/// The open sizes that a function uses, by the variables that stand for them in it, each once.
+#[derive(Default)]
+pub(crate) struct Sizes(Vec<Var>);
+
+impl Sizes {
+    fn tensor(&mut self, t: &Tensor) {
+        t.shape().iter().for_each(|d| self.dim(*d));
+        for stage in t.0.stages.iter().flatten() {
+            stage.axes.iter().for_each(|a| self.dim(a.extent));
+            let all = stage.indices.iter().chain([&stage.value]).chain(&stage.init);
+            all.for_each(|e| self.expr(e));
+        }
+    }
+
+    pub(crate) fn dim(&mut self, d: Dim) {
+        d.vars().iter().for_each(|v| self.add(dim::narrow(v)));
+    }
+
+    fn expr(&mut self, e: &Expr) {
+        free_vars(e).into_iter().filter(|v| dim::open_size(v).is_some()).for_each(|v| self.add(v));
+    }
+
+    fn add(&mut self, var: Var) {
+        if !self.0.contains(&var) {
+            self.0.push(var);
+        }
+    }
+
+    /// The function with a scalar parameter for each size that its shapes do not say.
+    pub(crate) fn into_params(self, mut func: TensorFunc) -> TensorFunc {
+        let extents = func.buffers().flat_map(|b| &b.shape);
+        let bound: HashSet<Var> = extents.filter_map(Expr::as_var).cloned().collect();
+        func.params.extend(self.0.into_iter().filter(|v| !bound.contains(v)).map(Param::Scalar));
+        func
+    }
 }
 
 /// The tensors that are needed, each after those that it reads.
@@ -136,9 +182,11 @@ pub(crate) fn check_type(t: &Tensor) -> Result<()> {
     if dtype.lanes != 1 || !(dtype.is_bool() || dtype.is_int() || dtype.is_float()) {
         return Err(invalid(t, format!("{dtype} is no type of an element")));
     }
-    let count = t.shape().iter().try_fold(1usize, |n, &d| n.checked_mul(d));
+    // The runtime sees to it where sizes are open.
+    let mut known = t.shape().iter().filter_map(|d| d.known());
+    let count = known.clone().try_fold(1usize, |n, d| n.checked_mul(d));
     let fits = |n: usize| i32::try_from(n).is_ok();
-    match t.shape().iter().all(|&d| fits(d)) && count.is_some_and(fits) {
+    match known.all(fits) && count.is_some_and(fits) {
         true => Ok(()),
         false => {
             let what = format!("the shape {:?} has more than 2^31 - 1 elements", t.shape());
@@ -152,7 +200,7 @@ fn check(t: &Tensor, stage: &Stage) -> Result<()> {
     if value != t.dtype() {
         return Err(invalid(t, format!("a {value} value does not fit its type {}", t.dtype())));
     }
-    if let Some(axis) = stage.axes.iter().find(|a| i32::try_from(a.extent).is_err()) {
+    if let Some(axis) = stage.axes.iter().find(|a| a.extent.known().is_some_and(|n| i32::try_from(n).is_err())) {
         return Err(invalid(t, format!("the axis `{}` is longer than 2^31 - 1", axis.name)));
     }
     let mut check = Check { problem: None };
@@ -163,7 +211,7 @@ fn check(t: &Tensor, stage: &Stage) -> Result<()> {
     }
     let own: HashSet<&Var> = stage.axes.iter().map(|a| &a.var).collect();
     let mut used = stage.indices.iter().chain([&stage.value]).flat_map(free_vars);
-    if let Some(stray) = used.find(|v| !own.contains(v)) {
+    if let Some(stray) = used.find(|v| !own.contains(v) && dim::open_size(v).is_none()) {
         let name = stray.name();
         return Err(invalid(t, format!("it uses `{name}`, which is none of its axes")));
     }
@@ -204,7 +252,6 @@ fn nest(t: &Tensor, stage: &Stage, name: Arc<str>) -> Stmt {
     let reduce = stage.axes.iter().filter(|a| a.kind == IterKind::Reduce);
     let axes: Vec<_> = spatial.chain(reduce).collect();
     // `check` has seen that the extents fit.
-    let extent = |n: usize| Expr::int(n as i64, DType::I32);
     let store = |value: &Expr| Stmt::store(out, stage.indices.clone(), value.clone());
 
     let mut block = Block::new(name, store(&stage.value));
@@ -213,12 +260,12 @@ fn nest(t: &Tensor, stage: &Stage, name: Arc<str>) -> Stmt {
         .iter()
         .map(|a| IterVar {
             var: a.var.clone(),
-            domain: Range::upto(extent(a.extent)),
+            domain: Range::upto(a.extent.expr()),
             kind: a.kind,
         })
         .collect();
     let loops: Vec<Var> = axes.iter().map(|a| Var::index(a.name.clone())).collect();
     let bindings = loops.iter().map(Var::expr).collect();
     let body = Stmt::block(bindings, Expr::bool(true), block);
-    axes.iter().zip(&loops).rev().fold(body, |s, (a, v)| Stmt::serial(v, extent(a.extent), s))
+    axes.iter().zip(&loops).rev().fold(body, |s, (a, v)| Stmt::serial(v, a.extent.expr(), s))
 }

@@ -27,6 +27,9 @@
 //! Building never fails; a mistake (an index too many, a type that does not fit) is reported by
 //! [`func`] with the name of the tensor.
 //!
+//! Sizes are numbers or [`Dim`]s, which may be open: expressions of sizes that are known when the
+//! function runs.
+//!
 //! A tensor finds the ones that it reads by the buffers in its expression, through a table of
 //! the tensors that are alive. So keep a [`Tensor`] until its readers are computed.
 
@@ -36,9 +39,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use tilewright_ir::expr::IntoExpr;
-use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, IterKind, TypeKind, Var};
+use tilewright_ir::{BinOp, Buffer, DType, Dim, Error, Expr, IterKind, TypeKind, Var};
 
-pub(crate) use func::check_type;
+pub(crate) use func::{Sizes, check_type};
 pub use func::func;
 
 /// A tensor: an input, or what some stages compute. Cloning shares it.
@@ -47,7 +50,7 @@ pub struct Tensor(Arc<Node>);
 
 struct Node {
     buffer: Buffer,
-    shape: Vec<usize>,
+    shape: Vec<Dim>,
     /// How it comes about; nothing for an input.
     stages: Option<Vec<Stage>>,
     /// Tensors that the stages read, each once, in the order of the text.
@@ -77,7 +80,7 @@ impl Drop for Node {
 }
 
 impl Tensor {
-    fn new(buffer: Buffer, shape: &[usize], stages: Option<Vec<Stage>>) -> Tensor {
+    fn new(buffer: Buffer, shape: &[Dim], stages: Option<Vec<Stage>>) -> Tensor {
         let mut loads: Vec<Buffer> = Vec::new();
         for stage in stages.iter().flatten() {
             let init = stage.init.iter();
@@ -113,7 +116,7 @@ impl Tensor {
     }
 
     /// Extents, outermost first.
-    pub fn shape(&self) -> &[usize] {
+    pub fn shape(&self) -> &[Dim] {
         &self.0.shape
     }
 
@@ -143,12 +146,12 @@ impl Tensor {
 pub struct Axis {
     name: Arc<str>,
     var: Var,
-    extent: usize,
+    extent: Dim,
     kind: IterKind,
 }
 
 impl Axis {
-    fn new(extent: usize, name: impl Into<Arc<str>>, kind: IterKind) -> Self {
+    fn new(extent: Dim, name: impl Into<Arc<str>>, kind: IterKind) -> Self {
         let name = name.into();
         let var = Var::index(format!("v{name}"));
         Axis { name, var, extent, kind }
@@ -160,7 +163,7 @@ impl Axis {
     }
 
     /// Number of positions.
-    pub fn extent(&self) -> usize {
+    pub fn extent(&self) -> Dim {
         self.extent
     }
 }
@@ -172,18 +175,18 @@ impl IntoExpr for &Axis {
 }
 
 /// An axis along which every position writes elements of its own.
-pub fn axis(extent: usize, name: impl Into<Arc<str>>) -> Axis {
-    Axis::new(extent, name, IterKind::Spatial)
+pub fn axis(extent: impl Into<Dim>, name: impl Into<Arc<str>>) -> Axis {
+    Axis::new(extent.into(), name, IterKind::Spatial)
 }
 
 /// An axis whose positions are combined.
-pub fn reduce_axis(extent: usize, name: impl Into<Arc<str>>) -> Axis {
-    Axis::new(extent, name, IterKind::Reduce)
+pub fn reduce_axis(extent: impl Into<Dim>, name: impl Into<Arc<str>>) -> Axis {
+    Axis::new(extent.into(), name, IterKind::Reduce)
 }
 
 /// An axis whose positions run one after the other, each seeing what the one before wrote.
-pub fn scan_axis(extent: usize, name: impl Into<Arc<str>>) -> Axis {
-    Axis::new(extent, name, IterKind::Opaque)
+pub fn scan_axis(extent: impl Into<Dim>, name: impl Into<Arc<str>>) -> Axis {
+    Axis::new(extent.into(), name, IterKind::Opaque)
 }
 
 /// How a reduction combines values.
@@ -331,21 +334,34 @@ impl Stage {
     }
 }
 
-fn buffer(name: impl Into<Arc<str>>, shape: &[usize], dtype: DType) -> Buffer {
+fn buffer(name: impl Into<Arc<str>>, shape: &[Dim], dtype: DType) -> Buffer {
     // Extents past the range of `int32` are refused by `func`.
-    let extent = |&d: &usize| Expr::i32(i32::try_from(d).unwrap_or(i32::MAX));
+    let extent = |d: &Dim| match d.known() {
+        Some(n) => Expr::i32(i32::try_from(n).unwrap_or(i32::MAX)),
+        None => d.expr(),
+    };
     Buffer::new(name, shape.iter().map(extent).collect(), dtype)
 }
 
+/// A shape of numbers or sizes as sizes.
+pub(crate) fn dims<D: Into<Dim> + Copy>(shape: &[D]) -> Vec<Dim> {
+    shape.iter().map(|d| (*d).into()).collect()
+}
+
 /// An input.
-pub fn placeholder(name: impl Into<Arc<str>>, shape: &[usize], dtype: DType) -> Tensor {
-    Tensor::new(buffer(name, shape, dtype), shape, None)
+pub fn placeholder<D: Into<Dim> + Copy>(
+    name: impl Into<Arc<str>>,
+    shape: &[D],
+    dtype: DType,
+) -> Tensor {
+    let shape = dims(shape);
+    Tensor::new(buffer(name, &shape, dtype), &shape, None)
 }
 
 /// The tensor whose element at `i` is `f(i)`; its type is that of the expression.
-pub fn compute<B: Into<Body>>(
+pub fn compute<D: Into<Dim> + Copy, B: Into<Body>>(
     name: impl Into<Arc<str>>,
-    shape: &[usize],
+    shape: &[D],
     f: impl FnOnce(&[Expr]) -> B,
 ) -> Tensor {
     let axes: Vec<Axis> = (0..).zip(shape).map(|(k, &d)| axis(d, format!("i{k}"))).collect();
@@ -369,7 +385,7 @@ pub fn compute_over<B: Into<Body>>(
     f: impl FnOnce(&[Expr]) -> B,
 ) -> Tensor {
     let axes: Vec<Axis> = axes.into_iter().collect();
-    let shape: Vec<usize> = axes.iter().map(Axis::extent).collect();
+    let shape: Vec<Dim> = axes.iter().map(Axis::extent).collect();
     let indices: Vec<Expr> = axes.iter().map(Axis::expr).collect();
     let body = f(&indices).into();
     let out = buffer(name, &shape, body.dtype());
@@ -396,15 +412,16 @@ pub fn compute_over<B: Into<Body>>(
 /// te::func([&a, &b], [&both])?;
 /// # Ok::<(), tilewright_ir::Error>(())
 /// ```
-pub fn stages(
+pub fn stages<D: Into<Dim> + Copy>(
     name: impl Into<Arc<str>>,
-    shape: &[usize],
+    shape: &[D],
     dtype: DType,
     f: impl FnOnce(&Buffer) -> Vec<Stage>,
 ) -> Tensor {
-    let out = buffer(name, shape, dtype);
+    let shape = dims(shape);
+    let out = buffer(name, &shape, dtype);
     let stages = f(&out);
-    Tensor::new(out, shape, Some(stages))
+    Tensor::new(out, &shape, Some(stages))
 }
 
 /// Names what is wrong with a tensor.

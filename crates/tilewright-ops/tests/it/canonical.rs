@@ -108,7 +108,7 @@ fn a_depthwise_conv_has_no_loop_over_input_channels() {
 #[test]
 fn a_gemm_is_a_sum_and_an_epilogue() {
     let p = Gemm {
-        c: Some(vec![5]),
+        c: Some(vec![5.into()]),
         trans_b: true,
         beta: 0.5,
         ..Gemm::new(Operand::f32(&[3, 4]), Operand::f32(&[5, 4]))

@@ -24,7 +24,7 @@ fn constants_ranges_and_diagonals() {
     let truth = Nd::build(&[2], |_| 1.0);
     check(full(&[2], 1i64.into(), DType::BOOL), &[], &[(&truth, DType::BOOL)]);
     let scalar = Nd::build(&[], |_| -2.5);
-    check(full(&[], (-2.5).into(), DType::F32), &[], &[(&scalar, DType::F32)]);
+    check(full::<usize>(&[], (-2.5).into(), DType::F32), &[], &[(&scalar, DType::F32)]);
     let empty = Nd::build(&[0, 3], |_| 0.0);
     check(full(&[0, 3], 1i64.into(), DType::I64), &[], &[(&empty, DType::I64)]);
 }

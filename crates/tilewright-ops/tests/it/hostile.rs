@@ -1,6 +1,7 @@
 //! Parameters that make no sense: every operator answers, with a function or an error.
 
 use tilewright_ir::{DType, Result, TensorFunc};
+use tilewright_ir::dim::shape;
 use tilewright_ops::contraction::{Conv, ConvTranspose, Gemm, conv, conv_transpose, gemm, matmul};
 use tilewright_ops::creation::{eye, full, range};
 use tilewright_ops::einsum::einsum;
@@ -92,7 +93,7 @@ impl Source {
     }
 
     fn operand(&mut self) -> Operand {
-        Operand { shape: self.sizes(), dtype: self.dtype() }
+        Operand::new(&self.sizes(), self.dtype())
     }
 
     fn flag(&mut self) -> bool {
@@ -103,7 +104,7 @@ impl Source {
 /// One call of each operator with parameters from the source, and the number of its results.
 fn calls(s: &mut Source) -> Vec<Result<TensorFunc>> {
     let (x, y) = (s.operand(), s.operand());
-    let w = Operand { shape: s.sizes_of(x.rank()), dtype: x.dtype };
+    let w = Operand::new(&s.sizes_of(x.rank()), x.dtype);
     let n = x.rank().saturating_sub(2);
     let pool = Pool {
         kernel: s.sizes_of(n),
@@ -136,7 +137,7 @@ fn calls(s: &mut Source) -> Vec<Result<TensorFunc>> {
         groups: s.size(),
     };
     let product = Gemm {
-        c: s.flag().then(|| s.sizes()),
+        c: s.flag().then(|| shape(&s.sizes())),
         trans_a: s.flag(),
         trans_b: s.flag(),
         alpha: s.float(),
@@ -146,14 +147,14 @@ fn calls(s: &mut Source) -> Vec<Result<TensorFunc>> {
     let layer = LayerNorm {
         x: x.clone(),
         axis: s.signed(),
-        scale: s.sizes(),
-        bias: s.flag().then(|| s.sizes()),
+        scale: shape(&s.sizes()),
+        bias: s.flag().then(|| shape(&s.sizes())),
         epsilon: s.float(),
         statistics: s.flag(),
     };
     let scaled = Resize {
         x: x.clone(),
-        sizes: s.sizes_of(x.rank()),
+        sizes: shape(&s.sizes_of(x.rank())),
         scales: (0..x.rank()).map(|_| s.float()).collect(),
         mode: s.pick(&[Interpolation::Linear, Interpolation::Cubic(-0.75)]),
         coordinates: s.pick(&[Coordinates::HalfPixel, Coordinates::AlignCorners]),
@@ -241,7 +242,7 @@ fn calls(s: &mut Source) -> Vec<Result<TensorFunc>> {
         ),
         quantize_linear(&x, &q, s.dtype()),
         dequantize_linear(&x, &q),
-        matmul_integer(&x, &w, Some(&[]), Some(&s.sizes_of(1))),
+        matmul_integer(&x, &w, Some(&[]), Some(&shape(&s.sizes_of(1)))),
     ]
 }
 

@@ -48,7 +48,7 @@ fn copies_and_reshapes_keep_the_order() {
         moves(|o| reshape(o, &to), &x, &Nd { shape: to.clone(), ..x.clone() });
     }
     let one = distinct(&[1]);
-    moves(|o| reshape(o, &[]), &one, &Nd { shape: vec![], ..one.clone() });
+    moves(|o| reshape::<usize>(o, &[]), &one, &Nd { shape: vec![], ..one.clone() });
     let scalar = distinct(&[]);
     moves(|o| reshape(o, &[1, 1]), &scalar, &Nd { shape: vec![1, 1], ..scalar.clone() });
     let empty = distinct(&[2, 0, 3]);
@@ -493,7 +493,7 @@ fn what_does_not_fit_is_refused() {
         refused(concat(&[x.clone(), ix(&[2, 3])], 1)),
         refused(concat(&[f(&[usize::MAX]), f(&[usize::MAX])], 0)),
         refused(split(&x, 1, &[1, 1])),
-        refused(split(&x, 1, &[])),
+        refused(split::<usize>(&x, 1, &[])),
         refused(split(&x, 1, &[usize::MAX, 4])),
         refused(slice(&x, &[0], &[1], &[2], &[])),
         refused(slice(&x, &[0], &[1], &[0], &[0])),
@@ -504,7 +504,7 @@ fn what_does_not_fit_is_refused() {
         refused(pad(&x, &[i64::MAX, 0], &[1, 0], PadMode::Edge)),
         refused(pad(&x, &[i64::MIN, 0], &[1, 0], PadMode::Edge)),
         refused(pad_with(&x, &[1, 0], &[1, 0], &[2])),
-        refused(pad_with(&x, &[1], &[1, 0], &[])),
+        refused(pad_with(&x, &[1], &[1, 0], &[] as &[usize])),
         refused(expand(&x, &[2])),
         refused(tile(&x, &[2])),
         refused(tile(&x, &[usize::MAX, 2])),

@@ -2,7 +2,29 @@
 
 use tilewright_analysis::stage::stages;
 use tilewright_interp::run_module;
-use tilewright_ir::{Block, DType, IterKind, Module, Result, Tensor, TensorFunc, Visit, visit};
+use tilewright_ir::{Block, DType, Dim, IterKind, Module, Result, Tensor, TensorFunc, Visit, visit};
+
+/// A number, or a size that is one.
+pub trait Extent: Copy {
+    fn number(self) -> usize;
+}
+
+impl Extent for usize {
+    fn number(self) -> usize {
+        self
+    }
+}
+
+impl Extent for Dim {
+    fn number(self) -> usize {
+        self.known().expect("the sizes of these tests are numbers")
+    }
+}
+
+/// A shape of numbers.
+pub fn numbers<D: Extent>(shape: &[D]) -> Vec<usize> {
+    shape.iter().map(|d| d.number()).collect()
+}
 
 /// A dense array.
 #[derive(Clone, Debug)]
@@ -31,12 +53,14 @@ impl Nd {
     }
 
     /// Sixteenths between -4 and 4, which every float type holds exactly.
-    pub fn random(shape: &[usize], seed: u64) -> Nd {
+    pub fn random<D: Extent>(shape: &[D], seed: u64) -> Nd {
+        let shape = &numbers(shape);
         Self::integers(shape, seed, -63, 63).map(|v| v / 16.0)
     }
 
     /// Integers from `low` to `high`.
-    pub fn integers(shape: &[usize], seed: u64, low: i64, high: i64) -> Nd {
+    pub fn integers<D: Extent>(shape: &[D], seed: u64, low: i64, high: i64) -> Nd {
+        let shape = &numbers(shape);
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d;
         Self::build(shape, |_| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -131,8 +131,8 @@ fn layer_norm_over_trailing_axes() {
             let p = LayerNorm {
                 x: Operand::new(&shape, dtype),
                 axis,
-                scale: scale_shape.clone(),
-                bias: bias_shape.clone(),
+                scale: tilewright_ir::dim::shape(&scale_shape),
+                bias: bias_shape.as_deref().map(tilewright_ir::dim::shape),
                 epsilon: 1e-2,
                 statistics,
             };
@@ -263,7 +263,7 @@ fn what_does_not_fit_is_refused() {
     let layer = LayerNorm {
         x: f(&[2, 3]),
         axis: 1,
-        scale: vec![3],
+        scale: vec![3.into()],
         bias: None,
         epsilon: 1e-5,
         statistics: false,
@@ -278,8 +278,8 @@ fn what_does_not_fit_is_refused() {
         refused(batch_norm(&BatchNorm::new(f(&[])))),
         refused(batch_norm(&BatchNorm::new(i.clone()))),
         refused(layer_norm(&LayerNorm { axis: 2, ..layer.clone() })),
-        refused(layer_norm(&LayerNorm { scale: vec![2], ..layer.clone() })),
-        refused(layer_norm(&LayerNorm { bias: Some(vec![2, 2, 3]), ..layer })),
+        refused(layer_norm(&LayerNorm { scale: vec![2.into()], ..layer.clone() })),
+        refused(layer_norm(&LayerNorm { bias: Some([2, 2, 3].map(tilewright_ir::Dim::from).to_vec()), ..layer })),
         refused(rms_norm(&f(&[2, 3]), 1, &[2], 1e-5)),
         refused(instance_norm(&f(&[3]), 1e-5)),
         refused(group_norm(&f(&[6]), 2, 1e-5, false)),

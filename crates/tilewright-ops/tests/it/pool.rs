@@ -5,7 +5,7 @@ use tilewright_ops::pool::{
     max_pool_with_indices,
 };
 
-use crate::nd::{Nd, check, check_f32, refused};
+use crate::nd::{numbers, Nd, check, check_f32, refused};
 
 /// A cell of a window: whether inside of the padding, and the index.
 type Cell = (bool, Vec<i64>);
@@ -13,9 +13,10 @@ type Cell = (bool, Vec<i64>);
 /// Shape of the output, and the cells of each output's window.
 fn windows(p: &Pool) -> (Vec<usize>, impl Fn(&[usize]) -> Vec<Cell>) {
     let n = p.kernel.len();
-    let mut shape = p.x.shape[..2].to_vec();
+    let extents = numbers(&p.x.shape);
+    let mut shape = extents[..2].to_vec();
     for a in 0..n {
-        let (d, s, begin) = (p.x.shape[2 + a], p.strides[a], p.pads_begin[a]);
+        let (d, s, begin) = (extents[2 + a], p.strides[a], p.pads_begin[a]);
         let span = p.dilations[a] * (p.kernel[a] - 1) + 1;
         let starts = (0..).map(|o| o * s);
         let count = match p.ceil_mode {
@@ -37,7 +38,7 @@ fn windows(p: &Pool) -> (Vec<usize>, impl Fn(&[usize]) -> Vec<Cell>) {
             let mut inside = true;
             for a in 0..n {
                 let cell = o[2 + a] * p.strides[a] + k[a] * p.dilations[a];
-                inside &= cell < p.x.shape[2 + a] + p.pads_begin[a] + p.pads_end[a];
+                inside &= cell < extents[2 + a] + p.pads_begin[a] + p.pads_end[a];
                 at.push(cell as i64 - p.pads_begin[a] as i64);
             }
             cells.push((inside, at));

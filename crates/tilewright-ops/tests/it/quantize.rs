@@ -55,8 +55,8 @@ fn matmul_of_integers_is_exact() {
         let func = matmul_integer(
             &Operand::new(&a.shape, DType::U8),
             &Operand::new(&b.shape, DType::I8),
-            a_zero.as_deref(),
-            b_zero.as_deref(),
+            a_zero.as_deref().map(tilewright_ir::dim::shape).as_deref(),
+            b_zero.as_deref().map(tilewright_ir::dim::shape).as_deref(),
         );
         let zeros = p.map(|p| p.tensor(DType::U8)).into_iter();
         let zeros = zeros.chain(q.map(|q| q.tensor(DType::I8)));
@@ -82,7 +82,7 @@ fn what_does_not_fit_is_refused() {
         refused(matmul_integer(&f, &f, None, None)),
         refused(matmul_integer(&byte(&[2, 3]), &byte(&[2, 3]), None, None)),
         refused(matmul_integer(&byte(&[3]), &byte(&[3, 2]), None, None)),
-        refused(matmul_integer(&byte(&[2, 3]), &byte(&[3, 2]), Some(&[3]), None)),
+        refused(matmul_integer(&byte(&[2, 3]), &byte(&[3, 2]), Some(&[3.into()]), None)),
     ];
     expect_test::expect![[r#"
         unsupported: quantize_linear: uint8 is not supported

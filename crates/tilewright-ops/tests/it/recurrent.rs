@@ -4,7 +4,7 @@ use tilewright_ops::elementwise::Unary;
 use tilewright_ops::linear_attention::{LinearAttention, linear_attention};
 use tilewright_ops::recurrent::{Activation, Cell, Direction, Recurrent, recurrent};
 
-use crate::nd::{Nd, check, refused};
+use crate::nd::{Extent, Nd, check, refused};
 
 fn activate(a: Activation, x: f64) -> f64 {
     match a {
@@ -37,20 +37,21 @@ impl Operands {
             Cell::Lstm { .. } => 4,
         };
         let (d, width) = (p.directions.len(), gates * p.hidden);
+        let (steps, batch) = (p.steps.number(), p.batch.number());
         let state = match p.batch_first {
-            true => [p.batch, d, p.hidden],
-            false => [d, p.batch, p.hidden],
+            true => [batch, d, p.hidden],
+            false => [d, batch, p.hidden],
         };
         let small = |shape: &[usize], seed| Nd::random(shape, seed).map(|v| v / 4.0);
         Operands {
-            x: small(&[p.steps * p.batch, d * width], 1),
+            x: small(&[steps * batch, d * width], 1),
             r: small(&[d, p.hidden, width], 2),
             reset_bias: p.reset_bias.then(|| small(&[d, p.hidden], 3)),
             h: p.initial.then(|| small(&state, 4)),
             c: p.initial_cell.then(|| small(&state, 5)),
             p: p.peepholes.then(|| small(&[d, 3 * p.hidden], 6)),
             // Some are empty, and some longer than the sequence.
-            lengths: p.lengths.map(|_| Nd::integers(&[p.batch], 7, 0, p.steps as i64 + 1)),
+            lengths: p.lengths.map(|_| Nd::integers(&[batch], 7, 0, steps as i64 + 1)),
         }
     }
 
@@ -65,9 +66,10 @@ impl Operands {
 /// The definition: one example and one direction after the other.
 fn expected(p: &Recurrent, o: &Operands) -> Vec<Nd> {
     let (n, d) = (p.hidden, p.directions.len());
+    let (count, batch) = (p.steps.number(), p.batch.number());
     let (all, state) = match p.batch_first {
-        true => (vec![p.batch, p.steps, d, n], vec![p.batch, d, n]),
-        false => (vec![p.steps, d, p.batch, n], vec![d, p.batch, n]),
+        true => (vec![batch, count, d, n], vec![batch, d, n]),
+        false => (vec![count, d, batch, n], vec![d, batch, n]),
     };
     let mut y = Nd::build(&all, |_| 0.0);
     let (mut y_h, mut y_c) = (Nd::build(&state, |_| 0.0), Nd::build(&state, |_| 0.0));
@@ -76,7 +78,7 @@ fn expected(p: &Recurrent, o: &Operands) -> Vec<Nd> {
             let x = p.clip.map_or(x, |c| x.clamp(-c, c));
             activate(direction.activations[which], x)
         };
-        for b in 0..p.batch {
+        for b in 0..batch {
             let of_state = |j: usize| match p.batch_first {
                 true => [b, at, j],
                 false => [at, b, j],
@@ -84,14 +86,14 @@ fn expected(p: &Recurrent, o: &Operands) -> Vec<Nd> {
             let start = |v: &Option<Nd>, j| v.as_ref().map_or(0.0, |v| v.at(&of_state(j)));
             let mut h: Vec<f64> = (0..n).map(|j| start(&o.h, j)).collect();
             let mut c: Vec<f64> = (0..n).map(|j| start(&o.c, j)).collect();
-            let length = o.lengths.as_ref().map_or(p.steps, |l| l.at(&[b]) as usize);
-            let length = length.min(p.steps);
-            let steps: Vec<usize> = match direction.backward {
+            let length = o.lengths.as_ref().map_or(count, |l| l.at(&[b]) as usize);
+            let length = length.min(count);
+            let order: Vec<usize> = match direction.backward {
                 true => (0..length).rev().collect(),
                 false => (0..length).collect(),
             };
-            for t in steps {
-                let row = if p.batch_first { b * p.steps + t } else { t * p.batch + b };
+            for t in order {
+                let row = if p.batch_first { b * count + t } else { t * batch + b };
                 let width = o.r.shape[2];
                 let x = |gate: usize, j: usize| o.x.at(&[row, at * width + gate * n + j]);
                 let r = |h: &[f64], gate: usize, j: usize| -> f64 {
@@ -171,8 +173,8 @@ fn plain(cell: Cell, steps: usize, batch: usize, hidden: usize) -> Recurrent {
     Recurrent {
         cell,
         dtype: DType::F64,
-        steps,
-        batch,
+        steps: steps.into(),
+        batch: batch.into(),
         hidden,
         directions: vec![Direction { backward: false, activations }],
         batch_first: false,
@@ -246,7 +248,7 @@ fn what_does_not_fit_is_refused() {
         refused(recurrent(&Recurrent { reset_bias: true, ..lstm.clone() })),
         refused(recurrent(&Recurrent { directions: three, ..p.clone() })),
         refused(recurrent(&Recurrent { directions: p.directions.clone(), ..lstm })),
-        refused(recurrent(&Recurrent { steps: 1 << 20, batch: 1 << 20, ..p })),
+        refused(recurrent(&Recurrent { steps: (1 << 20).into(), batch: (1 << 20).into(), ..p })),
     ];
     expect_test::expect![[r#"
         unsupported: rnn: float16 is not supported

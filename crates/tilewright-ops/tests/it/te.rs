@@ -54,11 +54,11 @@ fn a_matmul_with_an_epilogue_is_two_stages() {
 
 #[test]
 fn tensors_without_axes_work() {
-    let x = te::placeholder("x", &[], DType::F32);
+    let x = te::placeholder::<usize>("x", &[], DType::F32);
     let k = te::reduce_axis(3, "k");
     let v = vector("v", 3);
-    let dot = te::compute("dot", &[], |_| te::reduce(Reducer::Sum, v.at([&k]) * x.scalar(), [&k]));
-    let twice = te::compute("twice", &[], |_| dot.scalar() * 2.0);
+    let dot = te::compute::<usize, _>("dot", &[], |_| te::reduce(Reducer::Sum, v.at([&k]) * x.scalar(), [&k]));
+    let twice = te::compute::<usize, _>("twice", &[], |_| dot.scalar() * 2.0);
     shows(
         &[&x, &v],
         &[&twice],
@@ -77,7 +77,7 @@ fn tensors_without_axes_work() {
               twice[()] = dot[()] * T.float32(2.0)
     "#]],
     );
-    let (one, three) = (Nd::random(&[], 1), Nd::random(&[3], 2));
+    let (one, three) = (Nd::random::<usize>(&[], 1), Nd::random(&[3], 2));
     let expected = one.map(|x| 2.0 * three.data.iter().map(|v| v * x).sum::<f64>());
     check_f32(te::func([&x, &v], [&twice]), &[one.f32(), three.f32()], &expected);
 }

@@ -1,0 +1,419 @@
+//! Models whose sizes stay open: with the sizes filled in, their modules compute what the models
+//! imported with these sizes do.
+
+use crate::common::*;
+use tilewright_graph::sizes::{self, Sizes};
+use tilewright_interp::run_module;
+use tilewright_ir::{DType, GraphType, Module, Result, Tensor, dim, well_formed};
+use tilewright_onnx::ImportOptions;
+use tilewright_onnx::proto::{AttributeProto, DataType};
+
+/// Numbers for the parameters of a module without open sizes; integers are small positions.
+fn inputs(module: &Module) -> Result<Vec<Tensor>> {
+    let main = module.graph("main")?;
+    let mut all = Vec::new();
+    for (k, p) in main.params.iter().enumerate() {
+        let GraphType::Tensor(ty) = p.ty() else { panic!("{p:?}") };
+        let shape = ty.const_shape().unwrap_or_else(|| panic!("an open size in {:?}", p.ty()));
+        let t = sample(&shape, k as u32 + 1);
+        all.push(match ty.dtype {
+            DType::F32 => t,
+            DType::BOOL => {
+                let bits: Vec<u8> = (0..t.len()).map(|i| u8::from(t.get_f64(i) > 0.0)).collect();
+                Tensor::from_bytes(DType::BOOL, &shape, &bits)?
+            }
+            _ => {
+                let of: Vec<i64> = (0..t.len()).map(|i| (t.get_f64(i).abs() * 4.0) as i64).collect();
+                Tensor::from_slice(&shape, &of)?
+            }
+        });
+    }
+    Ok(all)
+}
+
+/// Compares a model at several sizes. The module of the open model comes back.
+fn agrees(m: &M, cases: &[&[(&str, usize)]]) -> Module {
+    let open = m.import().unwrap_or_else(|e| panic!("{}", e.render()));
+    well_formed::check_module(&open).unwrap_or_else(|e| panic!("{}", e.render()));
+    assert!(!sizes::open(&open).is_empty(), "no size is open");
+    for case in cases {
+        let compare = || -> Result<()> {
+            let given = case.iter().fold(Sizes::new(), |s, (name, size)| s.dim(*name, *size));
+            let filled = sizes::fill(&open, &given)?;
+            assert!(sizes::open(&filled).is_empty());
+            well_formed::check_module(&filled)?;
+            let dims = case.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect();
+            let fixed = m.import_with(&ImportOptions { dims, ..Default::default() })?;
+            let args = inputs(&fixed)?;
+            let (got, want) =
+                (run_module(&filled, "main", &args)?, run_module(&fixed, "main", &args)?);
+            assert_eq!(got.len(), want.len());
+            for (got, want) in got.iter().zip(&want) {
+                assert_eq!(got.shape(), want.shape(), "{case:?}");
+                let (far, large) = (distance(got, want), 1.0 + largest(want));
+                assert!(far <= 1e-5 * large, "{case:?}: {far} apart");
+            }
+            Ok(())
+        };
+        compare().unwrap_or_else(|e| panic!("{case:?}: {}", e.render()));
+    }
+    open
+}
+
+fn largest(t: &Tensor) -> f64 {
+    (0..t.len()).map(|i| t.get_f64(i).abs()).fold(0.0, f64::max)
+}
+
+/// The shape of the first result, as text.
+fn result_type(module: &Module) -> String {
+    let main = module.graph("main").unwrap_or_else(|e| panic!("{e}"));
+    let ty = match &main.ret_ty {
+        Some(GraphType::Tuple(items)) => items.first(),
+        other => other.as_ref(),
+    };
+    let Some(GraphType::Tensor(ty)) = ty else { panic!("{:?}", main.ret_ty) };
+    ty.shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+const N: &[&[(&str, usize)]] = &[&[("N", 1)], &[("N", 2)], &[("N", 5)], &[("N", 8)]];
+
+/// A node on `x` of shape `[2, N, 6]`, with constants.
+fn one(
+    op: &str,
+    constants: &[(&str, &[i64])],
+    attributes: impl IntoIterator<Item = AttributeProto>,
+) -> M {
+    let mut m = model().input("x", [D::N(2), D::S("N"), D::N(6)]);
+    let mut names = vec!["x"];
+    for (name, values) in constants {
+        m = m.ints(name, values);
+        names.push(name);
+    }
+    m.node_with(op, &names, &["y"], attributes).output("y")
+}
+
+#[test]
+fn elementwise_operators_stretch_ones() {
+    let m = model()
+        .input("x", [D::S("N"), D::N(1), D::S("M")])
+        .input("y", [D::N(3), D::S("M")])
+        .input("z", [D::N(1), D::N(1)])
+        .node("Add", &["x", "y"], &["a"])
+        .node("Mul", &["a", "z"], &["b"])
+        .node("Relu", &["b"], &["c"])
+        .node("Less", &["c", "x"], &["d"])
+        .node("Where", &["d", "b", "c"], &["e"])
+        .output("e");
+    let open = agrees(&m, &[&[("N", 2), ("M", 5)], &[("N", 1), ("M", 1)], &[("N", 7), ("M", 3)]]);
+    assert_eq!(result_type(&open), "N, 3, M");
+}
+
+#[test]
+fn sizes_that_may_differ_are_refused() {
+    let m = model()
+        .input("x", [D::S("N"), D::N(3)])
+        .input("y", [D::S("M"), D::N(3)])
+        .node("Add", &["x", "y"], &["z"])
+        .output("z");
+    assert_eq!(
+        m.refused(),
+        "error: `m.onnx`: node 0 (Add, opset 13): add: the shapes [[N, 3], [M, 3]] do not broadcast together\n\
+         help: if they are equal, give the sizes: --dim N=SIZE --dim M=SIZE\n"
+    );
+}
+
+#[test]
+fn operators_that_need_numbers_say_so() {
+    let m = one("TopK", &[("k", &[1])], [int("axis", 1)]);
+    assert_eq!(
+        m.refused(),
+        "error: `m.onnx`: node 0 (TopK, opset 13): TopK: the size `N` must be known when the program is compiled\n\
+         help: give it: --dim N=SIZE\n"
+    );
+}
+
+#[test]
+fn reductions_and_normalisations() {
+    for (op, axis) in [
+        ("ReduceMax", 1),
+        ("ReduceMean", 1),
+        ("ReduceSumSquare", 1),
+        ("ReduceL2", 2),
+        ("ReduceLogSumExp", 1),
+    ] {
+        agrees(&one(op, &[], [ints("axes", &[axis])]), N);
+    }
+    agrees(&one("ReduceSum", &[("axes", &[1, 2])], []), N);
+    for axis in [0, 1, 2] {
+        agrees(&one("Softmax", &[], [int("axis", axis)]), N);
+        agrees(&one("LogSoftmax", &[], [int("axis", axis)]), N);
+        agrees(&one("ArgMax", &[], [int("axis", axis)]), N);
+        agrees(&one("CumSum", &[("axis", &[axis])], [int("reverse", axis % 2)]), N);
+    }
+    agrees(&one("Softmax", &[], [int("axis", 1)]).opset(12), N);
+    agrees(&one("InstanceNormalization", &[], []).floats_of_channels(), N);
+    for axis in [-1, 1] {
+        let wide = if axis == 1 { vec![1, 6] } else { vec![6] };
+        let m = model()
+            .opset(17)
+            .input("x", [D::N(2), D::S("N"), D::N(6)])
+            .floats("s", &wide, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+            .node_with("LayerNormalization", &["x", "s"], &["y"], [int("axis", axis)])
+            .output("y");
+        agrees(&m, N);
+    }
+}
+
+impl M {
+    /// Scale and bias of two channels for the only node, whose data become `[N, 2, 6]`.
+    fn floats_of_channels(self) -> M {
+        let mut m = model()
+            .input("x", [D::S("N"), D::N(2), D::S("L")])
+            .floats("s", &[2], &[1.0, 2.0])
+            .floats("b", &[2], &[0.5, -0.5])
+            .node_with("InstanceNormalization", &["x", "s", "b"], &["y"], [])
+            .output("y");
+        m.graph.input[0] = value("x", DataType::Float, [D::S("N"), D::N(2), D::N(6)]);
+        m
+    }
+}
+
+#[test]
+fn data_that_move() {
+    agrees(&one("Transpose", &[], [ints("perm", &[1, 2, 0])]), N);
+    agrees(&one("Flatten", &[], [int("axis", 2)]), N);
+    for shape in [&[0i64, -1][..], &[2, -1, 2, 3], &[-1, 6], &[1, 0, 2, -1], &[-1]] {
+        agrees(&one("Reshape", &[("shape", shape)], []), N);
+    }
+    agrees(&one("Unsqueeze", &[("axes", &[1, 4])], []), N);
+    agrees(&one("Tile", &[("repeats", &[2, 3, 1])], []), N);
+    agrees(&one("Expand", &[("shape", &[4, 1, 1, 6])], []), N);
+    agrees(&one("Pad", &[("pads", &[0, 1, 2, 0, 3, 0])], []), N);
+    agrees(&one("Pad", &[("pads", &[0, 1, 2, 0, 3, 0])], [text("mode", "edge")]), N);
+    let reflect = one("Pad", &[("pads", &[0, 1, 2, 0, 1, 0])], [text("mode", "reflect")]);
+    agrees(&reflect, &[&[("N", 2)], &[("N", 3)], &[("N", 7)]]);
+    for (start, end, step) in
+        [(0, -1, 1), (1, i64::MAX, 1), (-1, i64::MIN, -1), (-3, -1, 1), (1, 3, 1), (0, 7, 2)]
+    {
+        let given: &[(&str, &[i64])] =
+            &[("starts", &[start]), ("ends", &[end]), ("axes", &[1]), ("steps", &[step])];
+        agrees(&one("Slice", given, []), N);
+    }
+    agrees(&one("Gather", &[("at", &[0, -1, 0])], [int("axis", 1)]), N);
+    agrees(&one("Gather", &[("at", &[5, 1])], [int("axis", 2)]), N);
+    let m = model()
+        .input("x", [D::N(2), D::S("N")])
+        .input("y", [D::N(2), D::S("M")])
+        .node_with("Concat", &["x", "y", "x"], &["z"], [int("axis", 1)])
+        .output("z");
+    let open = agrees(&m, &[&[("N", 2), ("M", 3)], &[("N", 5), ("M", 1)]]);
+    assert_eq!(result_type(&open), "2, N * 2 + M");
+    let m = model()
+        .input("x", [D::S("N"), D::N(6)])
+        .ints("sizes", &[1, 5])
+        .node_with("Split", &["x", "sizes"], &["a", "b"], [int("axis", 1)])
+        .node("Shape", &["x"], &["s"])
+        .node_with("Concat", &["b", "a", "b"], &["z"], [int("axis", 1)])
+        .output("z");
+    agrees(&m, N);
+}
+
+#[test]
+fn products_of_matrices() {
+    let m = model()
+        .input("x", [D::S("B"), D::S("N"), D::N(4)])
+        .input("y", [D::N(4), D::S("M")])
+        .node("MatMul", &["x", "y"], &["a"])
+        .node_with("Transpose", &["a"], &["t"], [ints("perm", &[0, 2, 1])])
+        .node("MatMul", &["a", "t"], &["z"])
+        .output("z");
+    let open = agrees(&m, &[&[("B", 2), ("N", 3), ("M", 5)], &[("B", 1), ("N", 1), ("M", 1)]]);
+    assert_eq!(result_type(&open), "B, N, N");
+    let m = model()
+        .input("x", [D::N(4), D::S("N")])
+        .floats("w", &[4, 3], &[0.5; 12])
+        .floats("b", &[3], &[1.0, 2.0, 3.0])
+        .node_with("Gemm", &["x", "w", "b"], &["y"], [int("transA", 1)])
+        .output("y");
+    agrees(&m, N);
+    let m = model()
+        .input("x", [D::S("N"), D::N(3), D::S("M")])
+        .input("y", [D::S("N"), D::S("M"), D::N(5)])
+        .node_with("Einsum", &["x", "y"], &["z"], [text("equation", "bij,bjk->kb")])
+        .output("z");
+    agrees(&m, &[&[("N", 2), ("M", 3)], &[("N", 1), ("M", 4)]]);
+}
+
+#[test]
+fn shape_arithmetic_stays_symbolic() -> Result<()> {
+    // The last two axes become one, and a row of zeros as long as the batch goes before.
+    let m = model()
+        .input("x", [D::S("N"), D::S("M"), D::N(4)])
+        .ints("zero", &[0])
+        .ints("one", &[1])
+        .ints("minus", &[-1])
+        .ints("four", &[4])
+        .node("Shape", &["x"], &["s"])
+        .node("Gather", &["s", "zero"], &["n"])
+        .node("Gather", &["s", "one"], &["m"])
+        .node("Mul", &["m", "four"], &["wide"])
+        .node_with("Concat", &["n", "wide"], &["shape"], [int("axis", 0)])
+        .node("Reshape", &["x", "shape"], &["flat"])
+        .node_with("Concat", &["one", "wide"], &["row"], [int("axis", 0)])
+        .node("ConstantOfShape", &["row"], &["zeros"])
+        .node_with("Concat", &["zeros", "flat"], &["all"], [int("axis", 0)])
+        .node("Equal", &["shape", "minus"], &["unknown"])
+        .node("Where", &["unknown", "minus", "shape"], &["again"])
+        .node("Reshape", &["all", "minus"], &["line"])
+        .node("Add", &["n", "one"], &["more"])
+        .node_with("Concat", &["more", "m", "four"], &["last"], [int("axis", 0)])
+        .node("Reshape", &["line", "last"], &["y"])
+        .node("Expand", &["flat", "again"], &["same"])
+        .output("y")
+        .output("same");
+    let open = agrees(&m, &[&[("N", 2), ("M", 3)], &[("N", 1), ("M", 1)], &[("N", 4), ("M", 5)]]);
+    assert_eq!(result_type(&open), "N + 1, M, 4");
+    let main = open.graph("main")?;
+    // No call is left that computes a shape.
+    assert!(main.bindings().count() <= 6, "{}", main.bindings().count());
+    Ok(())
+}
+
+#[test]
+fn sizes_may_be_data() {
+    let m = model()
+        .input("x", [D::S("N"), D::S("M")])
+        .ints("two", &[2])
+        .node("Shape", &["x"], &["s"])
+        .node("Size", &["x"], &["count"])
+        .node("Mul", &["s", "two"], &["t"])
+        .node_with("Cast", &["t"], &["f"], [int("to", 1)])
+        .node_with("ReduceSum", &["f"], &["sum"], [int("keepdims", 0)])
+        .node("Mul", &["x", "sum"], &["y"])
+        .output("y")
+        .output("t")
+        .output("count");
+    agrees(&m, &[&[("N", 2), ("M", 3)], &[("N", 1), ("M", 5)]]);
+}
+
+#[test]
+fn positions_are_ranges() {
+    let m = model()
+        .typed_input("ids", DataType::Int64, [D::S("N"), D::S("L")])
+        .floats("words", &[5, 4], &[0.25; 20])
+        .floats("places", &[9, 4], &[0.5; 36])
+        .ints("zero", &[0])
+        .constant(tilewright_onnx::proto::TensorProto { name: "at".into(), ..int_tensor(&[], &[1]) })
+        .constant(tilewright_onnx::proto::TensorProto { name: "first".into(), ..int_tensor(&[], &[0]) })
+        .constant(tilewright_onnx::proto::TensorProto { name: "step".into(), ..int_tensor(&[], &[1]) })
+        .node("Shape", &["ids"], &["s"])
+        .node("Gather", &["s", "at"], &["l"])
+        .node("Range", &["first", "l", "step"], &["r"])
+        .node("Unsqueeze", &["r", "zero"], &["p"])
+        .node("Expand", &["p", "s"], &["all"])
+        .node("Gather", &["words", "ids"], &["w"])
+        .node("Gather", &["places", "all"], &["q"])
+        .node("Add", &["w", "q"], &["y"])
+        .output("y");
+    let open = agrees(&m, &[&[("N", 2), ("L", 3)], &[("N", 1), ("L", 9)]]);
+    assert_eq!(result_type(&open), "N, L, 4");
+}
+
+/// A transformer encoder layer as exporters write it, with batch and length open.
+fn encoder() -> M {
+    let (hidden, heads, size, inner) = (8i64, 2i64, 4i64, 12i64);
+    let weights = |m: M, name: &str, rows: i64, columns: i64, seed: u32| {
+        let t = sample(&[rows as usize, columns as usize], seed);
+        m.floats(name, &[rows, columns], t.as_slice::<f32>().unwrap_or_default())
+    };
+    let mut m = model().opset(17).input("x", [D::S("batch"), D::S("length"), D::N(hidden)]);
+    m = m.typed_input("mask", DataType::Int64, [D::S("batch"), D::S("length")]);
+    for (k, name) in ["wq", "wk", "wv", "wo"].into_iter().enumerate() {
+        m = weights(m, name, hidden, hidden, 10 + k as u32);
+    }
+    m = weights(m, "w1", hidden, inner, 20);
+    m = weights(m, "w2", inner, hidden, 21);
+    m = m
+        .floats("gamma", &[hidden], &[1.5; 8])
+        .floats("beta", &[hidden], &[0.25; 8])
+        .floats("scale", &[], &[0.5])
+        .floats("low", &[], &[-10000.0])
+        .floats("unit", &[], &[1.0])
+        .ints("heads", &[heads])
+        .ints("size", &[size])
+        .ints("whole", &[hidden])
+        .ints("axes", &[1, 2]);
+    let scalar = |m: M, name: &str, v: i64| {
+        m.constant(tilewright_onnx::proto::TensorProto { name: name.into(), ..int_tensor(&[], &[v]) })
+    };
+    m = scalar(m, "zero", 0);
+    m = scalar(m, "one", 1);
+    m = m.ints("first", &[0]);
+    m = m
+        .node("Shape", &["x"], &["s"])
+        .node_with("Gather", &["s", "zero"], &["b0"], [int("axis", 0)])
+        .node("Unsqueeze", &["b0", "first"], &["b"])
+        .node_with("Gather", &["s", "one"], &["l0"], [int("axis", 0)])
+        .node("Unsqueeze", &["l0", "first"], &["l"])
+        .node_with("Concat", &["b", "l", "heads", "size"], &["split"], [int("axis", 0)])
+        .node_with("Concat", &["b", "l", "whole"], &["join"], [int("axis", 0)]);
+    for (name, w) in [("q", "wq"), ("k", "wk"), ("v", "wv")] {
+        let order = if name == "k" { [0, 2, 3, 1] } else { [0, 2, 1, 3] };
+        let [flat, parts, turned] = ["flat", "parts", "turned"].map(|s| format!("{name}_{s}"));
+        m = m
+            .node("MatMul", &["x", w], &[&flat])
+            .node("Reshape", &[&flat, "split"], &[&parts])
+            .node_with("Transpose", &[&parts], &[&turned], [ints("perm", &order)]);
+    }
+    m.node("MatMul", &["q_turned", "k_turned"], &["raw"])
+        .node("Mul", &["raw", "scale"], &["scores"])
+        .node("Unsqueeze", &["mask", "axes"], &["m4"])
+        .node_with("Cast", &["m4"], &["mf"], [int("to", 1)])
+        .node("Sub", &["unit", "mf"], &["off"])
+        .node("Mul", &["off", "low"], &["bias"])
+        .node("Add", &["scores", "bias"], &["masked"])
+        .node_with("Softmax", &["masked"], &["p"], [int("axis", -1)])
+        .node("MatMul", &["p", "v_turned"], &["mixed"])
+        .node_with("Transpose", &["mixed"], &["back"], [ints("perm", &[0, 2, 1, 3])])
+        .node("Reshape", &["back", "join"], &["joined"])
+        .node("MatMul", &["joined", "wo"], &["o"])
+        .node("Add", &["x", "o"], &["r1"])
+        .node_with("LayerNormalization", &["r1", "gamma", "beta"], &["n1"], [int("axis", -1)])
+        .node("MatMul", &["n1", "w1"], &["h1"])
+        .node("Erf", &["h1"], &["e"])
+        .node("Mul", &["h1", "e"], &["h2"])
+        .node("MatMul", &["h2", "w2"], &["h3"])
+        .node("Add", &["n1", "h3"], &["r2"])
+        .node_with("LayerNormalization", &["r2", "gamma", "beta"], &["y"], [int("axis", -1)])
+        .output("y")
+}
+
+#[test]
+fn a_transformer_encoder_layer() -> Result<()> {
+    let open = agrees(
+        &encoder(),
+        &[
+            &[("batch", 1), ("length", 1)],
+            &[("batch", 2), ("length", 7)],
+            &[("batch", 3), ("length", 4)],
+        ],
+    );
+    assert_eq!(result_type(&open), "batch, length, 8");
+    // No function takes a size that its operands say.
+    for name in open.functions.keys().filter(|n| &***n != "main") {
+        let f = open.tensor(name)?;
+        assert_eq!(f.params.len(), f.buffers().count(), "{name}");
+    }
+    Ok(())
+}
+
+/// One import gives one size to all dimensions of a name, and fixed ones are as before.
+#[test]
+fn some_sizes_may_be_given() -> Result<()> {
+    let dims = [("length".to_owned(), 5)].into();
+    let module = encoder().import_with(&ImportOptions { dims, ..Default::default() })?;
+    assert_eq!(result_type(&module), "batch, 5, 8");
+    assert_eq!(sizes::open(&module).len(), 1);
+    assert!(dim::is_known(&dim::shape(&[5])));
+    Ok(())
+}
