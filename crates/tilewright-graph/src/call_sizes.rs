@@ -219,7 +219,7 @@ impl Unify<'_> {
                     Param::Scalar(v) => graph.iter().find(|g| dim::narrow(g) == *v),
                     Param::Buffer { .. } => None,
                 })
-                .map(Var::expr)
+                .map(|v| Dim::open(v).argument())
                 .collect(),
             _ => Vec::new(),
         };

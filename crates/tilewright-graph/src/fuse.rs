@@ -310,7 +310,7 @@ fn size_arguments<'a>(func: &TensorFunc, calls: impl Iterator<Item = &'a GraphEx
         Param::Scalar(v) => sizes.iter().find(|size| dim::narrow(size) == *v),
         Param::Buffer { .. } => None,
     });
-    numbers.map(|v| v.expr()).collect()
+    numbers.map(|v| Dim::open(v).argument()).collect()
 }
 
 /// Marks the calls through which everything that a source computes has to go, cell by cell.

@@ -173,7 +173,7 @@ impl Copies {
             Some(Function::Tensor(f)) if f.params.len() > 2 => open_sizes(&shape),
             _ => Vec::new(),
         };
-        let scalars = scalars.into_iter().map(|v| v.expr()).collect();
+        let scalars = scalars.iter().map(|v| Dim::open(v).argument()).collect();
         let var = GraphVar::tensor(name, ty.clone());
         let value = GraphExpr::CallTir { func, args: vec![e.clone()], outs: vec![ty], scalars };
         bindings.push(Binding { var: var.clone(), value, span: None });

@@ -148,8 +148,7 @@ impl Form {
 impl Dim {
     /// The open size that a variable stands for.
     pub fn open(var: &Var) -> Dim {
-        let own = open_size(&narrow(var)).unwrap_or_else(|| var.clone());
-        Form::atom(Atom::Var(own)).dim()
+        Form::atom(Atom::Var(var.clone())).dim()
     }
 
     /// The number, where it is one.
@@ -217,7 +216,8 @@ impl Dim {
         }
         let more = rest.dim();
         let (q, r) = more.divided(by);
-        (quotient.dim() + q, r)
+        // The quotient may be a negative number, which is no size of its own.
+        (quotient.plus(&q.form(), 1).dim(), r)
     }
 
     /// The smallest `q` with `q * by >= self`.
@@ -291,6 +291,11 @@ impl Dim {
         self.typed(DType::I64)
     }
 
+    /// The size as the number that a call passes for an `int32` parameter.
+    pub fn argument(self) -> Expr {
+        self.wide().cast(DType::I32)
+    }
+
     /// The size as an expression of a type of integers, of its own variables.
     pub fn typed(self, dtype: DType) -> Expr {
         self.build(&|v| v.expr().cast(dtype), dtype)
@@ -361,6 +366,12 @@ impl Dim {
             }
         }
         found
+    }
+
+    /// The size of a graph that a size inside of a tensor function is: the way back of
+    /// [`Dim::inside`].
+    pub fn outside(self) -> Dim {
+        self.substitute(&|v| open_size(v).map(|v| Dim::open(&v)))
     }
 
     /// The size with others in the place of open ones; those that `of` does not know stay.
@@ -462,9 +473,7 @@ fn form_of(e: &Expr) -> Option<Form> {
     let size = |e: &Expr| Dim::of(e);
     Some(match e.kind() {
         ExprKind::Int(v) => Form::number(i128::from(*v)),
-        ExprKind::Var(v) if v.dtype().is_int() => {
-            Form::atom(Atom::Var(open_size(v).unwrap_or_else(|| v.clone())))
-        }
+        ExprKind::Var(v) if v.dtype().is_int() => Form::atom(Atom::Var(v.clone())),
         ExprKind::Cast(a) if e.dtype().is_int() && a.dtype().is_int() => form_of(a)?,
         ExprKind::Binary(op, a, b) => match op {
             BinOp::Add => form_of(a)?.plus(&form_of(b)?, 1),
@@ -793,6 +802,10 @@ mod tests {
         let half = (n + 1).floordiv(2);
         assert_eq!(half, n.ceildiv(2));
         assert_eq!(half.to_string(), "(n + 1) // 2");
+        assert_eq!((n - 1).floordiv(2) + 1, half);
+        for (at, out) in [(1, 1), (2, 1), (33, 17), (34, 17)] {
+            assert_eq!(((n - 1).floordiv(2) + 1).value(&|_| Some(at)), Some(out));
+        }
         assert_eq!((half * 2).floordiv(2), half);
         assert_eq!(n.max(1), n);
         assert_eq!(n.min(7).to_string(), "T.min(7, n)");

@@ -333,7 +333,7 @@ impl Builder {
             let args = call.args.iter().map(arg).collect::<Result<Vec<_>>>()?;
             let outs: Vec<TensorType> = shared.outs.iter().map(tensor_type).collect();
             let types = outs.iter().cloned().map(GraphType::Tensor).collect();
-            let scalars = shared.scalars.iter().map(|d| d.wide()).collect();
+            let scalars = shared.scalars.iter().map(|d| d.argument()).collect();
             let value = GraphExpr::CallTir { func: func.clone(), args, outs, scalars };
             let bind = |var: &GraphVar, value| Binding { var: var.clone(), value, span: None };
             match call.outs.as_slice() {

@@ -23,7 +23,8 @@ fn inputs(module: &Module) -> Result<Vec<Tensor>> {
                 Tensor::from_bytes(DType::BOOL, &shape, &bits)?
             }
             _ => {
-                let of: Vec<i64> = (0..t.len()).map(|i| (t.get_f64(i).abs() * 4.0) as i64).collect();
+                let of: Vec<i64> =
+                    (0..t.len()).map(|i| (t.get_f64(i).abs() * 4.0) as i64).collect();
                 Tensor::from_slice(&shape, &of)?
             }
         });
@@ -303,9 +304,18 @@ fn positions_are_ranges() {
         .floats("words", &[5, 4], &[0.25; 20])
         .floats("places", &[9, 4], &[0.5; 36])
         .ints("zero", &[0])
-        .constant(tilewright_onnx::proto::TensorProto { name: "at".into(), ..int_tensor(&[], &[1]) })
-        .constant(tilewright_onnx::proto::TensorProto { name: "first".into(), ..int_tensor(&[], &[0]) })
-        .constant(tilewright_onnx::proto::TensorProto { name: "step".into(), ..int_tensor(&[], &[1]) })
+        .constant(tilewright_onnx::proto::TensorProto {
+            name: "at".into(),
+            ..int_tensor(&[], &[1])
+        })
+        .constant(tilewright_onnx::proto::TensorProto {
+            name: "first".into(),
+            ..int_tensor(&[], &[0])
+        })
+        .constant(tilewright_onnx::proto::TensorProto {
+            name: "step".into(),
+            ..int_tensor(&[], &[1])
+        })
         .node("Shape", &["ids"], &["s"])
         .node("Gather", &["s", "at"], &["l"])
         .node("Range", &["first", "l", "step"], &["r"])
@@ -344,7 +354,10 @@ fn encoder() -> M {
         .ints("whole", &[hidden])
         .ints("axes", &[1, 2]);
     let scalar = |m: M, name: &str, v: i64| {
-        m.constant(tilewright_onnx::proto::TensorProto { name: name.into(), ..int_tensor(&[], &[v]) })
+        m.constant(tilewright_onnx::proto::TensorProto {
+            name: name.into(),
+            ..int_tensor(&[], &[v])
+        })
     };
     m = scalar(m, "zero", 0);
     m = scalar(m, "one", 1);
