@@ -140,7 +140,8 @@ mod tests {
     fn a_stride_becomes_a_phase_and_a_contiguous_index() {
         let [c, v, k] = ["c", "v", "k"].map(Var::index);
         let x = Buffer::with_extents("x", &[3, 31], DType::F32);
-        let along = Axis { parts: vec![(v.clone(), 15)], extent: 15, kind: IterKind::Spatial };
+        let extent = Dim::from(15);
+        let along = Axis { parts: vec![(v.clone(), extent)], extent, kind: IterKind::Spatial };
         let packed = strided_loads(&x.load([c.expr(), &v * 2 + &k]), &along);
         assert_eq!(packed.value.to_string(), "x_phases[c, k % 2, v + k // 2]");
         assert_eq!(packed.copies[0].2.const_shape(), Some(vec![3, 2, 16]));
