@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tilewright_interp::Program;
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
-    Attr, Attrs, Binding, BindingBlock, Dim, Error, Function, GraphExpr, GraphFunc, GraphType,
+    Attr, Attrs, Binding, BindingBlock, DType, Dim, Error, Function, GraphExpr, GraphFunc, GraphType,
     GraphVar, Module, Param, Result, Stmt, StmtKind, Tensor, TensorFunc, TensorType, Visit, dim,
 };
 use tilewright_ops::{self as ops, Operand};
@@ -333,7 +333,8 @@ impl Builder {
             let args = call.args.iter().map(arg).collect::<Result<Vec<_>>>()?;
             let outs: Vec<TensorType> = shared.outs.iter().map(tensor_type).collect();
             let types = outs.iter().cloned().map(GraphType::Tensor).collect();
-            let scalars = shared.scalars.iter().map(|d| d.wide()).collect();
+            let narrow = |d: &Dim| d.wide().cast(DType::I32);
+            let scalars = shared.scalars.iter().map(narrow).collect();
             let value = GraphExpr::CallTir { func: func.clone(), args, outs, scalars };
             let bind = |var: &GraphVar, value| Binding { var: var.clone(), value, span: None };
             match call.outs.as_slice() {

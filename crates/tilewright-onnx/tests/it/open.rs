@@ -72,7 +72,8 @@ fn result_type(module: &Module) -> String {
         other => other.as_ref(),
     };
     let Some(GraphType::Tensor(ty)) = ty else { panic!("{:?}", main.ret_ty) };
-    ty.shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    let size = |e| tilewright_ir::Dim::of(e).map_or("?".to_owned(), |d| d.to_string());
+    ty.shape.iter().map(size).collect::<Vec<_>>().join(", ")
 }
 
 const N: &[&[(&str, usize)]] = &[&[("N", 1)], &[("N", 2)], &[("N", 5)], &[("N", 8)]];
