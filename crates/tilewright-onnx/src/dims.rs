@@ -159,8 +159,9 @@ const LISTED: usize = 16;
 
 fn rank_unknown(inputs: &[&str]) -> Error {
     let listed = inputs.iter().take(LISTED);
-    let mut said: Vec<String> =
-        listed.map(|input| format!("the rank of `{input}` (`{input}.0`, `{input}.1`, ...)")).collect();
+    let mut said: Vec<String> = listed
+        .map(|input| format!("the rank of `{input}` (`{input}.0`, `{input}.1`, ...)"))
+        .collect();
     if inputs.len() > LISTED {
         said.push(format!("and {} more", inputs.len() - LISTED));
     }

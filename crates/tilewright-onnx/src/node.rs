@@ -10,8 +10,8 @@ use tilewright_ir::dim::{self, Integer};
 use tilewright_ir::{DType, Dim, Error, GraphVar, Result, Tensor};
 
 use crate::data::{self, Folder};
-use crate::sizes::Sizes;
 use crate::proto::{AttributeProto, AttributeType, Bytes, NodeProto, TensorProto};
+use crate::sizes::Sizes;
 
 /// A value while a graph is imported.
 #[derive(Clone, Debug)]

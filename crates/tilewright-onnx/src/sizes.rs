@@ -76,8 +76,7 @@ pub(crate) fn run(
 ) -> Result<Option<Vec<Imported>>> {
     let whole = |d: DType| d.is_bool() || d.is_int() && d.lanes == 1;
     let large = |t: &Tensor| t.len() > STEPS;
-    if outs.iter().any(|o| !whole(o.dtype))
-        || args.iter().filter_map(Imported::constant).any(large)
+    if outs.iter().any(|o| !whole(o.dtype)) || args.iter().filter_map(Imported::constant).any(large)
     {
         return Ok(None);
     }
@@ -86,9 +85,9 @@ pub(crate) fn run(
     for (buffer, arg) in buffers.iter().zip(args) {
         let values: Vec<Option<Integer>> = match arg {
             Imported::Sizes(s) => s.values.iter().copied().map(Some).collect(),
-            Imported::Const(t) if whole(t.dtype()) => (0..t.len())
-                .map(|i| i64::try_from(t.get_i128(i)).ok().map(Integer::from))
-                .collect(),
+            Imported::Const(t) if whole(t.dtype()) => {
+                (0..t.len()).map(|i| i64::try_from(t.get_i128(i)).ok().map(Integer::from)).collect()
+            }
             Imported::Const(_) => Vec::new(),
             Imported::Var { .. } => return Ok(None),
         };
@@ -234,7 +233,9 @@ impl Machine {
         let value = self.expr(from)?;
         match value.number() {
             Some(n) if to.is_bool() => Some(Integer::Number(i64::from(n != 0))),
-            Some(n) if to.is_int() => Expr::int(n, from.dtype()).cast(to).as_int().map(Integer::from),
+            Some(n) if to.is_int() => {
+                Expr::int(n, from.dtype()).cast(to).as_int().map(Integer::from)
+            }
             None if to.is_bool() => Some(Integer::Number(i64::from(!value.equals(0)?))),
             // Sizes fit both types, which the runtime sees to.
             None if matches!(to, DType::I64 | DType::I32) => Some(value),

@@ -82,7 +82,8 @@ impl Need {
     pub fn violated_by(&self, what: &str, t: &Tensor) -> Option<String> {
         let along = t.shape().last().copied().unwrap_or(1).max(1);
         let mut all = (0..t.len()).map(|i| (i, t.get_i128(i)));
-        let (mut at, value) = all.find(|&(i, value)| self.met_by(value, i % along) == Some(false))?;
+        let (mut at, value) =
+            all.find(|&(i, value)| self.met_by(value, i % along) == Some(false))?;
         let mut values: Vec<i128> = Vec::new();
         for &n in t.shape().iter().rev() {
             values.push((at % n.max(1)) as i128);

@@ -4,8 +4,8 @@ use tilewright_ir::dim::Integer;
 use tilewright_ir::{Dim, Error, Expr, Result, TensorFunc, dim};
 
 use crate::operand::{
-    Operand, accumulator, advice, broadcast_index, broadcast_shapes, require_number, require_same, rounded,
-    working,
+    Operand, accumulator, advice, broadcast_index, broadcast_shapes, require_number, require_same,
+    rounded, working,
 };
 use crate::te::{self, Axis, Reducer, Stage, Tensor};
 use crate::window::{Window, Windows, data_axes, padded, spatial_names};
@@ -27,9 +27,8 @@ pub fn matmul(a: &Operand, b: &Operand) -> Result<TensorFunc> {
     let (b_k, b_batch, cols) =
         b_outer.split_last().map_or((b_last, &[][..], None), |(k, r)| (*k, r, Some(b_last)));
     if k != b_k {
-        let error = Error::input(format!(
-            "{name}: {a} times {b}: the inner extents {k} and {b_k} differ"
-        ));
+        let error =
+            Error::input(format!("{name}: {a} times {b}: the inner extents {k} and {b_k} differ"));
         return Err(advice(error, &[k, b_k]));
     }
     let batch = broadcast_shapes(name, &[a_batch, b_batch])?;

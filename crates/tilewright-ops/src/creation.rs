@@ -30,12 +30,7 @@ pub fn range(
 }
 
 /// Ones at `[i, i + k]`, zeros elsewhere.
-pub fn eye(
-    rows: impl Into<Dim>,
-    cols: impl Into<Dim>,
-    k: i64,
-    dtype: DType,
-) -> Result<TensorFunc> {
+pub fn eye(rows: impl Into<Dim>, cols: impl Into<Dim>, k: i64, dtype: DType) -> Result<TensorFunc> {
     let (rows, cols) = (rows.into(), cols.into());
     // Diagonals outside of the matrix are all alike.
     let edge = |n: Dim| n.known().map_or(1 << 30, |n| i64::try_from(n).unwrap_or(i64::MAX));

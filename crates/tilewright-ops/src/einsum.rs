@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_ir::{Dim, Error, Expr, Result, TensorFunc};
 
-use crate::operand::{Operand, accumulator, advice, require_number, require_same, rounded, working};
+use crate::operand::{
+    Operand, accumulator, advice, require_number, require_same, rounded, working,
+};
 use crate::te::{self, Axis, Reducer, Tensor};
 
 /// An axis: a letter, or one that the dots stand for, counted from the last.

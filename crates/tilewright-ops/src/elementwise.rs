@@ -522,11 +522,7 @@ pub fn variadic(op: Variadic, operands: &[Operand]) -> Result<TensorFunc> {
 
 /// `out = c ? a : b` with numpy's broadcasting. Parameters: `c` (`bool`, of shape `cond`), `a`,
 /// `b` (of one type), the result.
-pub fn where_<D: Into<Dim> + Copy>(
-    cond: &[D],
-    a: &Operand,
-    b: &Operand,
-) -> Result<TensorFunc> {
+pub fn where_<D: Into<Dim> + Copy>(cond: &[D], a: &Operand, b: &Operand) -> Result<TensorFunc> {
     let cond = &te::dims(cond)[..];
     require_same("where", a.dtype, b.dtype)?;
     let shape = broadcast_shapes("where", &[cond, &a.shape[..], &b.shape])?;

@@ -8,8 +8,8 @@ use tilewright_ir::dim::Integer;
 use tilewright_ir::{DType, Dim, Error, Expr, Result, TensorFunc, dim};
 
 use crate::operand::{
-    Operand, Scalar, advice, at_broadcast, broadcast_shapes, normalize_axis, require_number, require_same,
-    unsupported_type,
+    Operand, Scalar, advice, at_broadcast, broadcast_shapes, normalize_axis, require_number,
+    require_same, unsupported_type,
 };
 use crate::te::{self, Axis, Stage, Tensor};
 
@@ -70,8 +70,7 @@ fn reshaped_index(from: &[Dim], to: &[Dim], i: &[Expr]) -> Vec<Expr> {
         let group = pairs.filter(|&(f, t)| fs[f] == ts[t]).min_by_key(|&(f, t)| f + t);
         let (f_len, t_len) = group.map_or((fs.len(), ts.len()), |(f, t)| (f + 1, t + 1));
         (f, t) = (f + f_len, t + t_len);
-        let offset =
-            to_axes[t0..t].iter().fold(Expr::i32(0), |sum, &a| sum * to[a].expr() + &i[a]);
+        let offset = to_axes[t0..t].iter().fold(Expr::i32(0), |sum, &a| sum * to[a].expr() + &i[a]);
         for (k, &a) in from_axes[f0..f].iter().enumerate() {
             let stride = dim::product(from_axes[f0 + k + 1..f].iter().map(|&a| from[a]));
             let quotient = offset.clone().floordiv(stride.expr());
@@ -227,9 +226,8 @@ pub fn slice<I: Into<Integer> + Copy>(
             return Err(Error::input(format!("{name}: the step along axis {axis} is zero")));
         }
         let bounds = (starts[k].into(), ends[k].into());
-        let (start, count) = positions(x.shape[axis], bounds, steps[k]).ok_or_else(|| {
-            undecided(name, axis, x.shape[axis], &[bounds.0, bounds.1])
-        })?;
+        let (start, count) = positions(x.shape[axis], bounds, steps[k])
+            .ok_or_else(|| undecided(name, axis, x.shape[axis], &[bounds.0, bounds.1]))?;
         shape[axis] = count;
         let step = steps[k].unsigned_abs().min(i32::MAX as u64) as i64;
         from[axis] = (start, if steps[k] > 0 { step } else { -step });

@@ -178,7 +178,8 @@ impl Statistics {
             let centred = wide(i) - mean.at(kept_index(i, axes, false));
             &centred * &centred
         });
-        let inverse = te::compute("inv_std", squares.shape(), |i| inverse(shared(squares.at(i), count)));
+        let inverse =
+            te::compute("inv_std", squares.shape(), |i| inverse(shared(squares.at(i), count)));
         Statistics { mean, inverse }
     }
 
@@ -271,8 +272,9 @@ pub fn rms_norm<D: Into<Dim> + Copy>(
         t.at(i).cast(work) * t.at(i).cast(work)
     });
     let count = positions(&x.shape, &axes);
-    let inverse =
-        te::compute("inv_rms", squares.shape(), |i| inverse_root(shared(squares.at(i), count) + epsilon));
+    let inverse = te::compute("inv_rms", squares.shape(), |i| {
+        inverse_root(shared(squares.at(i), count) + epsilon)
+    });
     let out = te::compute(name, &x.shape, |i| {
         let scaled = t.at(i).cast(work) * inverse.at(kept_index(i, &axes, false));
         (scaled * s.at(broadcast_index(scale, i, &x.shape)).cast(work)).cast(x.dtype)
@@ -317,8 +319,10 @@ pub fn group_norm(x: &Operand, groups: usize, epsilon: f64, per_group: bool) -> 
     let (scale, bias) = (vector("scale"), vector("bias"));
     // The channels of a group side by side: [N, groups, C / groups, ...].
     let members = channels / groups;
-    let split: Vec<Dim> =
-        [n, groups.into(), members.into()].into_iter().chain(x.shape[2..].iter().copied()).collect();
+    let split: Vec<Dim> = [n, groups.into(), members.into()]
+        .into_iter()
+        .chain(x.shape[2..].iter().copied())
+        .collect();
     let whole = |i: &[Expr]| -> Vec<Expr> {
         let channel = &i[1] * (members as i64) + &i[2];
         [i[0].clone(), channel].into_iter().chain(i[3..].iter().cloned()).collect()

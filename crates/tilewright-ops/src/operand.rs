@@ -156,9 +156,8 @@ pub fn broadcast_shapes<S: AsRef<[Dim]>>(op: &str, shapes: &[S]) -> Result<Vec<D
                 other if other == d || d == 1 => {}
                 other => {
                     let all: Vec<&[Dim]> = shapes.iter().map(AsRef::as_ref).collect();
-                    let error = Error::input(format!(
-                        "{op}: the shapes {all:?} do not broadcast together"
-                    ));
+                    let error =
+                        Error::input(format!("{op}: the shapes {all:?} do not broadcast together"));
                     return Err(advice(error, &[other, d]));
                 }
             }

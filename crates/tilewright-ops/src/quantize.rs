@@ -3,8 +3,8 @@
 use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, TensorFunc, TypeKind};
 
 use crate::operand::{
-    Operand, advice, broadcast_index, broadcast_shapes, normalize_axis, require_float, unsupported_type,
-    working,
+    Operand, advice, broadcast_index, broadcast_shapes, normalize_axis, require_float,
+    unsupported_type, working,
 };
 use crate::te::{self, Reducer, Tensor};
 
@@ -110,9 +110,8 @@ pub fn matmul_integer(
             .help("both sides need two axes or more"));
     };
     if k != bk {
-        let error = Error::input(format!(
-            "{name}: {a} times {b}: the inner extents {k} and {bk} differ"
-        ));
+        let error =
+            Error::input(format!("{name}: {a} times {b}: the inner extents {k} and {bk} differ"));
         return Err(advice(error, &[*k, *bk]));
     }
     for (zero, count) in [(a_zero, m), (b_zero, n)] {

@@ -40,9 +40,11 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
     if p.regions.dtype != p.x.dtype || !p.examples.dtype.is_int() {
         return Err(unsupported_type(name, p.regions.dtype, "regions of the data's type"));
     }
-    let (&[n, c, h, w], &[r, 4], &[count]) =
-        (&p.x.fixed(name)?.shape[..], &p.regions.fixed(name)?.shape[..], &p.examples.fixed(name)?.shape[..])
-    else {
+    let (&[n, c, h, w], &[r, 4], &[count]) = (
+        &p.x.fixed(name)?.shape[..],
+        &p.regions.fixed(name)?.shape[..],
+        &p.examples.fixed(name)?.shape[..],
+    ) else {
         return Err(Error::input(format!("{name}: {} and {} do not fit", p.x, p.regions)));
     };
     if count != r || [n, h, w].contains(&0) || p.bins.contains(&0) {

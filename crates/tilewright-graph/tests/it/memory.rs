@@ -151,7 +151,8 @@ fn equal_constants_are_kept_once() {
     let mut g = Graph::default();
     let x = g.input("x", &[2]);
     let (a, b) = (g.constant(1.5), g.constant(1.5));
-    let f = || binary(Binary::Mul, &Operand::f32(&[2]), &Operand::f32::<usize>(&[])).expect("valid");
+    let f =
+        || binary(Binary::Mul, &Operand::f32(&[2]), &Operand::f32::<usize>(&[])).expect("valid");
     let y = g.call("mul", f(), &[&x, &a]);
     let z = g.call("mul", f(), &[&y, &b]);
     let plan = plan(&g.returns(&[&z]));

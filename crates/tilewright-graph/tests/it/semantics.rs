@@ -96,7 +96,8 @@ fn build(picks: &[Pick], outs: &[Index]) -> Module {
                 f.ok().map(|f| g.call("slice", f, &[&v]))
             }
             10 => {
-                let to: Vec<usize> = extents(&x).iter().map(|d| if *d == 1 { 3 } else { *d }).collect();
+                let to: Vec<usize> =
+                    extents(&x).iter().map(|d| if *d == 1 { 3 } else { *d }).collect();
                 expand(&x, &to).ok().map(|f| g.call("expand", f, &[&v]))
             }
             11 => softmax(&x, -1).ok().map(|f| g.call("softmax", f, &[&v])),

@@ -273,9 +273,7 @@ pub(crate) fn convert(b: &mut Builder, x: &Imported, to: DType) -> Result<Import
             b.budget.charge(&Operand { shape: of.shape, dtype: to })?;
             fold::cast(t, to).map(Imported::Const)
         }
-        _ => {
-            b.call("cast", &(&of, to), std::slice::from_ref(x), || elementwise::cast(&of, to))
-        }
+        _ => b.call("cast", &(&of, to), std::slice::from_ref(x), || elementwise::cast(&of, to)),
     }
 }
 

@@ -190,7 +190,12 @@ pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     else {
         return Err(Error::internal("heads without four axes"));
     };
-    if shared == 0 || heads.modulo(shared) != 0 || [kb, vb] != [batch; 2] || vh != shared || ks != size {
+    if shared == 0
+        || heads.modulo(shared) != 0
+        || [kb, vb] != [batch; 2]
+        || vh != shared
+        || ks != size
+    {
         return Err(Error::model(format!(
             "queries {}, keys {} and values {} do not fit",
             operand(&q),

@@ -41,8 +41,7 @@ pub(crate) fn constant(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
 }
 
 pub(crate) fn constant_of_shape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let shape =
-        node.integers(0, "input")?.ok_or_else(|| Error::model("input 0 is missing"))?;
+    let shape = node.integers(0, "input")?.ok_or_else(|| Error::model("input 0 is missing"))?;
     let shape = movement::checked_dims(&shape)?;
     let zero = Tensor::zeros(DType::F32, &[1])?;
     let value = node.tensor("value")?.unwrap_or(zero);

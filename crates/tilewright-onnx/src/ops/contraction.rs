@@ -136,7 +136,9 @@ pub(crate) fn rescale(
     shift: &[f64],
 ) -> Result<Option<Imported>> {
     let Imported::Var { var, .. } = x else { return Ok(None) };
-    let fits = |c: &Convolution| c.uses == 1 && c.params.w.shape.first().is_some_and(|d| *d == scale.len());
+    let fits = |c: &Convolution| {
+        c.uses == 1 && c.params.w.shape.first().is_some_and(|d| *d == scale.len())
+    };
     if !b.convolutions.get(&var.id()).is_some_and(fits) {
         return Ok(None);
     }

@@ -75,9 +75,8 @@ pub(crate) fn reshape_to<D: Into<Dim> + Copy>(
 /// Zero keeps an extent (unless `allowzero`), -1 is what remains.
 pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let wanted = node
-        .integers(1, "shape")?
-        .ok_or_else(|| Error::model("the input `shape` is missing"))?;
+    let wanted =
+        node.integers(1, "shape")?.ok_or_else(|| Error::model("the input `shape` is missing"))?;
     if wanted.len() > MAX_RANK {
         return Err(too_many_axes(wanted.len()));
     }
@@ -459,9 +458,8 @@ pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 pub(crate) fn expand(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let wanted = node
-        .integers(1, "shape")?
-        .ok_or_else(|| Error::model("the input `shape` is missing"))?;
+    let wanted =
+        node.integers(1, "shape")?.ok_or_else(|| Error::model("the input `shape` is missing"))?;
     let wanted = checked_dims(&wanted)?;
     let shape = broadcast_shapes("expand", &[x.shape(), wanted])?;
     check_extents(&shape)?;
@@ -686,10 +684,8 @@ pub(crate) fn space_to_depth(node: &Node, b: &mut Builder) -> Result<Vec<Importe
                 return Err(Error::model(format!("{} is no image", operand(x))));
             };
             if h.modulo(block) != 0 || w.modulo(block) != 0 {
-                let error = Error::model(format!(
-                    "{} does not split into blocks of {block}",
-                    operand(x)
-                ));
+                let error =
+                    Error::model(format!("{} does not split into blocks of {block}", operand(x)));
                 return Err(advice(error, &[h, w]));
             }
             let (rows, columns, cell) = (h.floordiv(block), w.floordiv(block), block.into());

@@ -23,7 +23,8 @@ fn inputs(module: &Module) -> Result<Vec<Tensor>> {
                 Tensor::from_bytes(DType::BOOL, &shape, &bits)?
             }
             _ => {
-                let of: Vec<i64> = (0..t.len()).map(|i| (t.get_f64(i).abs() * 4.0) as i64).collect();
+                let of: Vec<i64> =
+                    (0..t.len()).map(|i| (t.get_f64(i).abs() * 4.0) as i64).collect();
                 Tensor::from_slice(&shape, &of)?
             }
         });
@@ -304,9 +305,18 @@ fn positions_are_ranges() {
         .floats("words", &[5, 4], &[0.25; 20])
         .floats("places", &[9, 4], &[0.5; 36])
         .ints("zero", &[0])
-        .constant(tilewright_onnx::proto::TensorProto { name: "at".into(), ..int_tensor(&[], &[1]) })
-        .constant(tilewright_onnx::proto::TensorProto { name: "first".into(), ..int_tensor(&[], &[0]) })
-        .constant(tilewright_onnx::proto::TensorProto { name: "step".into(), ..int_tensor(&[], &[1]) })
+        .constant(tilewright_onnx::proto::TensorProto {
+            name: "at".into(),
+            ..int_tensor(&[], &[1])
+        })
+        .constant(tilewright_onnx::proto::TensorProto {
+            name: "first".into(),
+            ..int_tensor(&[], &[0])
+        })
+        .constant(tilewright_onnx::proto::TensorProto {
+            name: "step".into(),
+            ..int_tensor(&[], &[1])
+        })
         .node("Shape", &["ids"], &["s"])
         .node("Gather", &["s", "at"], &["l"])
         .node("Range", &["first", "l", "step"], &["r"])
@@ -345,7 +355,10 @@ fn encoder() -> M {
         .ints("whole", &[hidden])
         .ints("axes", &[1, 2]);
     let scalar = |m: M, name: &str, v: i64| {
-        m.constant(tilewright_onnx::proto::TensorProto { name: name.into(), ..int_tensor(&[], &[v]) })
+        m.constant(tilewright_onnx::proto::TensorProto {
+            name: name.into(),
+            ..int_tensor(&[], &[v])
+        })
     };
     m = scalar(m, "zero", 0);
     m = scalar(m, "one", 1);
@@ -417,4 +430,136 @@ fn some_sizes_may_be_given() -> Result<()> {
     assert_eq!(sizes::open(&module).len(), 1);
     assert!(dim::is_known(&dim::shape(&[5])));
     Ok(())
+}
+
+/// An image of three channels with open batch, height and width.
+fn image() -> M {
+    let weights = |m: M, name: &str, shape: &[usize], seed: u32| {
+        let t = sample(shape, seed);
+        let dims: Vec<i64> = shape.iter().map(|&d| d as i64).collect();
+        m.floats(name, &dims, t.as_slice::<f32>().unwrap_or_default())
+    };
+    let mut m = model().input("x", [D::S("N"), D::N(3), D::S("H"), D::S("W")]);
+    m = weights(m, "w", &[4, 3, 3, 3], 3);
+    m = weights(m, "d", &[4, 1, 3, 3], 4);
+    m = weights(m, "t", &[4, 2, 2, 2], 5);
+    m.floats("b", &[4], &[0.5, 1.0, -0.5, 0.25])
+}
+
+const IMAGES: &[&[(&str, usize)]] = &[
+    &[("N", 1), ("H", 8), ("W", 8)],
+    &[("N", 2), ("H", 5), ("W", 11)],
+    &[("N", 1), ("H", 16), ("W", 7)],
+];
+
+#[test]
+fn windows_over_open_images() {
+    let pads = || ints("pads", &[1, 1, 1, 1]);
+    for attributes in [
+        vec![],
+        vec![pads()],
+        vec![pads(), ints("strides", &[2, 2])],
+        vec![ints("strides", &[2, 1]), ints("dilations", &[1, 2]), ints("pads", &[0, 2, 1, 2])],
+        vec![text("auto_pad", "SAME_UPPER")],
+    ] {
+        agrees(
+            &image().node_with("Conv", &["x", "w", "b"], &["y"], attributes).output("y"),
+            IMAGES,
+        );
+    }
+    let conv = || image().node_with("Conv", &["x", "w", "b"], &["c"], [pads()]);
+    let grouped = [pads(), int("group", 4), ints("strides", &[2, 2])];
+    agrees(&conv().node_with("Conv", &["c", "d"], &["y"], grouped).output("y"), IMAGES);
+    for attributes in [
+        vec![ints("strides", &[2, 2])],
+        vec![ints("strides", &[3, 2]), ints("output_padding", &[1, 1])],
+        vec![ints("strides", &[1, 1]), ints("pads", &[1, 0, 0, 1])],
+        vec![ints("strides", &[2, 2]), text("auto_pad", "SAME_LOWER")],
+    ] {
+        agrees(
+            &conv().node_with("ConvTranspose", &["c", "t"], &["y"], attributes).output("y"),
+            IMAGES,
+        );
+    }
+    let kernel = || ints("kernel_shape", &[3, 3]);
+    for op in ["MaxPool", "AveragePool"] {
+        for attributes in [
+            vec![kernel()],
+            vec![kernel(), pads(), ints("strides", &[2, 2])],
+            vec![kernel(), ints("strides", &[2, 2]), int("ceil_mode", 1)],
+            vec![kernel(), pads(), ints("strides", &[3, 2]), int("ceil_mode", 1)],
+        ] {
+            agrees(&image().node_with(op, &["x"], &["y"], attributes).output("y"), IMAGES);
+        }
+    }
+    let include = [kernel(), pads(), ints("strides", &[2, 2]), int("count_include_pad", 1)];
+    agrees(&image().node_with("AveragePool", &["x"], &["y"], include).output("y"), IMAGES);
+    for op in ["GlobalAveragePool", "GlobalMaxPool"] {
+        agrees(&image().node(op, &["x"], &["y"]).output("y"), IMAGES);
+    }
+    for mode in ["asymmetric", "half_pixel"] {
+        let m = image()
+            .floats("scales", &[4], &[1.0, 1.0, 2.0, 3.0])
+            .node_with(
+                "Resize",
+                &["x", "", "scales"],
+                &["y"],
+                [text("coordinate_transformation_mode", mode), text("nearest_mode", "floor")],
+            )
+            .output("y");
+        agrees(&m, IMAGES);
+    }
+    agrees(
+        &image().node_with("DepthToSpace", &["w4"], &["y"], [int("blocksize", 2)]).of_depth(),
+        IMAGES,
+    );
+}
+
+impl M {
+    /// The only node on four channels that a convolution makes.
+    fn of_depth(mut self) -> M {
+        let node = self.graph.node.pop().expect("a node");
+        let mut m = self.node_with("Conv", &["x", "w", "b"], &["w4"], []);
+        m.graph.node.push(node);
+        m.output("y")
+    }
+}
+
+#[test]
+fn a_convolutional_net() {
+    // Blocks with batch normalisation, a branch that is upsampled to the size of another, columns that
+    // become a sequence.
+    let m = image()
+        .floats("gamma", &[4], &[1.0, 2.0, 0.5, 1.5])
+        .floats("beta", &[4], &[0.0, 0.5, -0.5, 1.0])
+        .floats("mean", &[4], &[0.1, 0.2, 0.3, 0.4])
+        .floats("var", &[4], &[1.0, 0.5, 2.0, 1.5])
+        .floats("scales", &[4], &[1.0, 1.0, 2.0, 2.0])
+        .ints("columns", &[0, 0, -1])
+        .node_with("Conv", &["x", "w", "b"], &["c1"], [ints("pads", &[1, 1, 1, 1])])
+        .node("BatchNormalization", &["c1", "gamma", "beta", "mean", "var"], &["n1"])
+        .node("Relu", &["n1"], &["r1"])
+        .node_with(
+            "MaxPool",
+            &["r1"],
+            &["p1"],
+            [ints("kernel_shape", &[2, 2]), ints("strides", &[2, 2])],
+        )
+        .node_with("Conv", &["p1", "d"], &["c2"], [ints("pads", &[1, 1, 1, 1]), int("group", 4)])
+        .node("Sigmoid", &["c2"], &["gate"])
+        .node("Mul", &["c2", "gate"], &["g2"])
+        .node_with(
+            "Resize",
+            &["g2", "", "scales"],
+            &["up"],
+            [text("coordinate_transformation_mode", "asymmetric"), text("nearest_mode", "floor")],
+        )
+        .node("GlobalAveragePool", &["up"], &["mean1"])
+        .node("Sub", &["up", "mean1"], &["centred"])
+        .node("Reshape", &["centred", "columns"], &["flat"])
+        .node_with("Transpose", &["flat"], &["sequence"], [ints("perm", &[0, 2, 1])])
+        .node_with("Softmax", &["sequence"], &["y"], [int("axis", -1)])
+        .output("y");
+    let open = agrees(&m, IMAGES);
+    assert_eq!(result_type(&open), "N, H // 2 * (W // 2) * 4, 4");
 }

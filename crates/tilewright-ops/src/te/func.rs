@@ -200,7 +200,9 @@ fn check(t: &Tensor, stage: &Stage) -> Result<()> {
     if value != t.dtype() {
         return Err(invalid(t, format!("a {value} value does not fit its type {}", t.dtype())));
     }
-    if let Some(axis) = stage.axes.iter().find(|a| a.extent.known().is_some_and(|n| i32::try_from(n).is_err())) {
+    if let Some(axis) =
+        stage.axes.iter().find(|a| a.extent.known().is_some_and(|n| i32::try_from(n).is_err()))
+    {
         return Err(invalid(t, format!("the axis `{}` is longer than 2^31 - 1", axis.name)));
     }
     let mut check = Check { problem: None };
@@ -258,11 +260,7 @@ fn nest(t: &Tensor, stage: &Stage, name: Arc<str>) -> Stmt {
     block.init = stage.init.as_ref().map(store);
     block.iters = axes
         .iter()
-        .map(|a| IterVar {
-            var: a.var.clone(),
-            domain: Range::upto(a.extent.expr()),
-            kind: a.kind,
-        })
+        .map(|a| IterVar { var: a.var.clone(), domain: Range::upto(a.extent.expr()), kind: a.kind })
         .collect();
     let loops: Vec<Var> = axes.iter().map(|a| Var::index(a.name.clone())).collect();
     let bindings = loops.iter().map(Var::expr).collect();

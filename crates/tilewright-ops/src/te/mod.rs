@@ -41,8 +41,8 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use tilewright_ir::expr::IntoExpr;
 use tilewright_ir::{BinOp, Buffer, DType, Dim, Error, Expr, IterKind, TypeKind, Var};
 
-pub(crate) use func::{Sizes, check_type};
 pub use func::func;
+pub(crate) use func::{Sizes, check_type};
 
 /// A tensor: an input, or what some stages compute. Cloning shares it.
 #[derive(Clone)]

@@ -322,7 +322,10 @@ fn what_does_not_fit_is_refused() {
         refused(gemm(&Gemm { trans_a: true, ..Gemm::new(f(&[2, 3]), f(&[3, 2])) })),
         refused(gemm(&Gemm::new(f(&[2, 3, 4]), f(&[2, 3])))),
         refused(gemm(&Gemm { c: Some(vec![3.into()]), ..Gemm::new(f(&[2, 3]), f(&[3, 2])) })),
-        refused(gemm(&Gemm { c: Some(vec![1.into(), 1.into(), 2.into()]), ..Gemm::new(f(&[2, 3]), f(&[3, 2])) })),
+        refused(gemm(&Gemm {
+            c: Some(vec![1.into(), 1.into(), 2.into()]),
+            ..Gemm::new(f(&[2, 3]), f(&[3, 2]))
+        })),
         refused(gemm(&Gemm {
             alpha: 0.5,
             ..Gemm::new(Operand::new(&[2, 2], DType::I32), Operand::new(&[2, 2], DType::I32))

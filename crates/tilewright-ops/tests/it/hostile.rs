@@ -1,7 +1,7 @@
 //! Parameters that make no sense: every operator answers, with a function or an error.
 
-use tilewright_ir::{DType, Result, TensorFunc};
 use tilewright_ir::dim::shape;
+use tilewright_ir::{DType, Result, TensorFunc};
 use tilewright_ops::contraction::{Conv, ConvTranspose, Gemm, conv, conv_transpose, gemm, matmul};
 use tilewright_ops::creation::{eye, full, range};
 use tilewright_ops::einsum::einsum;

@@ -2,7 +2,9 @@
 
 use tilewright_analysis::stage::stages;
 use tilewright_interp::run_module;
-use tilewright_ir::{Block, DType, Dim, IterKind, Module, Result, Tensor, TensorFunc, Visit, visit};
+use tilewright_ir::{
+    Block, DType, Dim, IterKind, Module, Result, Tensor, TensorFunc, Visit, visit,
+};
 
 /// A number, or a size that is one.
 pub trait Extent: Copy {

@@ -279,7 +279,10 @@ fn what_does_not_fit_is_refused() {
         refused(batch_norm(&BatchNorm::new(i.clone()))),
         refused(layer_norm(&LayerNorm { axis: 2, ..layer.clone() })),
         refused(layer_norm(&LayerNorm { scale: vec![2.into()], ..layer.clone() })),
-        refused(layer_norm(&LayerNorm { bias: Some([2, 2, 3].map(tilewright_ir::Dim::from).to_vec()), ..layer })),
+        refused(layer_norm(&LayerNorm {
+            bias: Some([2, 2, 3].map(tilewright_ir::Dim::from).to_vec()),
+            ..layer
+        })),
         refused(rms_norm(&f(&[2, 3]), 1, &[2], 1e-5)),
         refused(instance_norm(&f(&[3]), 1e-5)),
         refused(group_norm(&f(&[6]), 2, 1e-5, false)),

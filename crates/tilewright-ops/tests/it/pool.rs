@@ -5,7 +5,7 @@ use tilewright_ops::pool::{
     max_pool_with_indices,
 };
 
-use crate::nd::{numbers, Nd, check, check_f32, refused};
+use crate::nd::{Nd, check, check_f32, numbers, refused};
 
 /// A cell of a window: whether inside of the padding, and the index.
 type Cell = (bool, Vec<i64>);

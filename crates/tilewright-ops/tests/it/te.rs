@@ -57,7 +57,9 @@ fn tensors_without_axes_work() {
     let x = te::placeholder::<usize>("x", &[], DType::F32);
     let k = te::reduce_axis(3, "k");
     let v = vector("v", 3);
-    let dot = te::compute::<usize, _>("dot", &[], |_| te::reduce(Reducer::Sum, v.at([&k]) * x.scalar(), [&k]));
+    let dot = te::compute::<usize, _>("dot", &[], |_| {
+        te::reduce(Reducer::Sum, v.at([&k]) * x.scalar(), [&k])
+    });
     let twice = te::compute::<usize, _>("twice", &[], |_| dot.scalar() * 2.0);
     shows(
         &[&x, &v],
