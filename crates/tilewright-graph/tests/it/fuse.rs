@@ -1,6 +1,6 @@
 //! Which calls are fused, and what comes out.
 
-use crate::common::{Graph, calls, operand, stage_texts};
+use crate::common::{Graph, calls, extents, operand, stage_texts};
 use tilewright_graph::fuse;
 use tilewright_ir::{GraphVar, Module};
 use tilewright_ops::contraction::{Conv, Gemm, conv, gemm, matmul};
@@ -284,7 +284,7 @@ fn dense(layers: usize) -> Module {
     let mut v = g.input("x", &[1, 8, 6, 6]);
     for n in 0..layers {
         let x = operand(&v);
-        let channels = x.shape[1];
+        let channels = extents(&x)[1];
         let scale = g.input("s", &[1, channels, 1, 1]);
         let a = bin(&mut g, "mul", Binary::Mul, &v, &scale);
         let a = bin(&mut g, "add", Binary::Add, &a, &scale);

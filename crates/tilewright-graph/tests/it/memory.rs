@@ -1,6 +1,6 @@
 //! From a graph to slots: views, copies, lifetimes, errors.
 
-use crate::common::{Graph, calls, operand};
+use crate::common::{Graph, calls, extents, operand};
 use proptest::prelude::*;
 use tilewright_analysis::Stage;
 use tilewright_graph::arena::{self, Block};
@@ -151,7 +151,8 @@ fn equal_constants_are_kept_once() {
     let mut g = Graph::default();
     let x = g.input("x", &[2]);
     let (a, b) = (g.constant(1.5), g.constant(1.5));
-    let f = || binary(Binary::Mul, &Operand::f32(&[2]), &Operand::f32(&[])).expect("valid");
+    let f =
+        || binary(Binary::Mul, &Operand::f32(&[2]), &Operand::f32::<usize>(&[])).expect("valid");
     let y = g.call("mul", f(), &[&x, &a]);
     let z = g.call("mul", f(), &[&y, &b]);
     let plan = plan(&g.returns(&[&z]));
@@ -166,7 +167,7 @@ fn several_results_of_one_call_have_places_of_their_own() {
     let f = split(&operand(&x), 0, &[1, 2, 3]).expect("valid");
     let outs = results(&f, 3);
     let types: Vec<TensorType> =
-        outs.iter().map(|o| TensorType::fixed(&o.shape, o.dtype)).collect();
+        outs.iter().map(|o| TensorType::fixed(&extents(o), o.dtype)).collect();
     g.module.insert("split", f);
     let all = GraphVar::new(
         "parts",
@@ -532,16 +533,16 @@ fn residual(blocks: usize) -> Module {
     let mut v = g.input("x", &[1, 16, 32, 32]);
     for n in 0..blocks {
         let x = operand(&v);
-        let stride = if n % 3 == 2 && x.shape[2] > 4 { 2 } else { 1 };
-        let channels = x.shape[1] * stride;
+        let stride = if n % 3 == 2 && extents(&x)[2] > 4 { 2 } else { 1 };
+        let channels = extents(&x)[1] * stride;
         let branch = |g: &mut Graph, from: &GraphVar, kernel: usize, stride: usize| {
             let from_type = operand(from);
-            let w_type = Operand::f32(&[channels, from_type.shape[1], kernel, kernel]);
+            let w_type = Operand::f32(&[channels, extents(&from_type)[1], kernel, kernel]);
             let mut p = Conv::new(from_type, w_type.clone());
             p.strides = vec![stride; 2];
             (p.pads_begin, p.pads_end) = (vec![kernel / 2; 2], vec![kernel / 2; 2]);
-            let zeros = Tensor::zeros(DType::F32, &w_type.shape).expect("small");
-            let ty = TensorType::fixed(&w_type.shape, DType::F32);
+            let zeros = Tensor::zeros(DType::F32, &extents(&w_type)).expect("small");
+            let ty = TensorType::fixed(&extents(&w_type), DType::F32);
             let w = g.bind("w", ty, GraphExpr::Const(zeros));
             g.call("conv", conv(&p).expect("valid"), &[from, &w])
         };

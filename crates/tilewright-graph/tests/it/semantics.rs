@@ -1,7 +1,7 @@
 //! Fusion, legalization and planning keep what a graph computes: random graphs, against the
 //! interpreter.
 
-use crate::common::{Graph, functions, operand};
+use crate::common::{Graph, extents, functions, operand};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use tilewright_graph::{fuse, legalize, plan_memory};
@@ -73,12 +73,13 @@ fn build(picks: &[Pick], outs: &[Index]) -> Module {
                 })
             }
             7 => {
-                let flat = x.shape.iter().product();
+                let shape = extents(&x);
+                let flat = shape.iter().product();
                 let to = match how % 4 {
                     0 => vec![flat],
                     1 if flat % 3 == 0 => vec![3, flat / 3],
-                    2 => [1].into_iter().chain(x.shape.iter().copied()).collect(),
-                    _ => x.shape.iter().rev().copied().collect(),
+                    2 => [1].into_iter().chain(shape.iter().copied()).collect(),
+                    _ => shape.iter().rev().copied().collect(),
                 };
                 let small = to.len() <= 5;
                 reshape(&x, &to).ok().filter(|_| small).map(|f| g.call("reshape", f, &[&v]))
@@ -95,7 +96,8 @@ fn build(picks: &[Pick], outs: &[Index]) -> Module {
                 f.ok().map(|f| g.call("slice", f, &[&v]))
             }
             10 => {
-                let to: Vec<usize> = x.shape.iter().map(|d| if *d == 1 { 3 } else { *d }).collect();
+                let to: Vec<usize> =
+                    extents(&x).iter().map(|d| if *d == 1 { 3 } else { *d }).collect();
                 expand(&x, &to).ok().map(|f| g.call("expand", f, &[&v]))
             }
             11 => softmax(&x, -1).ok().map(|f| g.call("softmax", f, &[&v])),
@@ -114,7 +116,7 @@ fn build(picks: &[Pick], outs: &[Index]) -> Module {
                 })
             }
             14 if x.rank() == 4 && float => {
-                let w = g.input("k", &[2, x.shape[1], 3, 3]);
+                let w = g.input("k", &[2, extents(&x)[1], 3, 3]);
                 let mut p = Conv::new(x.clone(), operand(&w));
                 (p.pads_begin, p.pads_end) = (vec![1, 1], vec![1, how % 2]);
                 conv(&p).ok().map(|f| g.call("conv", f, &[&v, &w]))
@@ -163,7 +165,7 @@ fn build(picks: &[Pick], outs: &[Index]) -> Module {
         // Shapes stay small, so that the interpreter is quick.
         let small = |v: &GraphVar| {
             let x = operand(v);
-            x.rank() <= 5 && (1..=600).contains(&x.shape.iter().product::<usize>())
+            x.rank() <= 5 && (1..=600).contains(&extents(&x).iter().product::<usize>())
         };
         values.extend(made.filter(small));
     }
@@ -179,7 +181,7 @@ fn inputs(module: &Module) -> Vec<Tensor> {
     main.params
         .iter()
         .map(|p| {
-            let shape = operand(p).shape;
+            let shape = extents(&operand(p));
             let values: Vec<f32> = (0..shape.iter().product())
                 .map(|_| {
                     seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -136,10 +136,10 @@ pub(crate) fn range(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 /// A range of which a bound is an open size; nothing where all are numbers.
 fn open_range(node: &Node, b: &mut Builder) -> Result<Option<Imported>> {
-    let inputs = [node.input(0)?, node.input(1)?, node.input(2)?];
-    if !inputs.iter().any(|v| matches!(v, Imported::Sizes(_))) {
+    if !(0..3).any(|at| matches!(node.optional(at), Some(Imported::Sizes(_)))) {
         return Ok(None);
     }
+    let inputs = [node.input(0)?, node.input(1)?, node.input(2)?];
     let dtype = inputs[0].dtype();
     if inputs.iter().any(|v| v.dtype() != dtype) {
         return Err(Error::model("start, limit and delta must have one type"));

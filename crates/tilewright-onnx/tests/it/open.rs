@@ -73,7 +73,8 @@ fn result_type(module: &Module) -> String {
         other => other.as_ref(),
     };
     let Some(GraphType::Tensor(ty)) = ty else { panic!("{:?}", main.ret_ty) };
-    ty.shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    let size = |e| tilewright_ir::Dim::of(e).map_or("?".to_owned(), |d| d.to_string());
+    ty.shape.iter().map(size).collect::<Vec<_>>().join(", ")
 }
 
 const N: &[&[(&str, usize)]] = &[&[("N", 1)], &[("N", 2)], &[("N", 5)], &[("N", 8)]];
@@ -429,4 +430,136 @@ fn some_sizes_may_be_given() -> Result<()> {
     assert_eq!(sizes::open(&module).len(), 1);
     assert!(dim::is_known(&dim::shape(&[5])));
     Ok(())
+}
+
+/// An image of three channels with open batch, height and width.
+fn image() -> M {
+    let weights = |m: M, name: &str, shape: &[usize], seed: u32| {
+        let t = sample(shape, seed);
+        let dims: Vec<i64> = shape.iter().map(|&d| d as i64).collect();
+        m.floats(name, &dims, t.as_slice::<f32>().unwrap_or_default())
+    };
+    let mut m = model().input("x", [D::S("N"), D::N(3), D::S("H"), D::S("W")]);
+    m = weights(m, "w", &[4, 3, 3, 3], 3);
+    m = weights(m, "d", &[4, 1, 3, 3], 4);
+    m = weights(m, "t", &[4, 2, 2, 2], 5);
+    m.floats("b", &[4], &[0.5, 1.0, -0.5, 0.25])
+}
+
+const IMAGES: &[&[(&str, usize)]] = &[
+    &[("N", 1), ("H", 8), ("W", 8)],
+    &[("N", 2), ("H", 5), ("W", 11)],
+    &[("N", 1), ("H", 16), ("W", 7)],
+];
+
+#[test]
+fn windows_over_open_images() {
+    let pads = || ints("pads", &[1, 1, 1, 1]);
+    for attributes in [
+        vec![],
+        vec![pads()],
+        vec![pads(), ints("strides", &[2, 2])],
+        vec![ints("strides", &[2, 1]), ints("dilations", &[1, 2]), ints("pads", &[0, 2, 1, 2])],
+        vec![text("auto_pad", "SAME_UPPER")],
+    ] {
+        agrees(
+            &image().node_with("Conv", &["x", "w", "b"], &["y"], attributes).output("y"),
+            IMAGES,
+        );
+    }
+    let conv = || image().node_with("Conv", &["x", "w", "b"], &["c"], [pads()]);
+    let grouped = [pads(), int("group", 4), ints("strides", &[2, 2])];
+    agrees(&conv().node_with("Conv", &["c", "d"], &["y"], grouped).output("y"), IMAGES);
+    for attributes in [
+        vec![ints("strides", &[2, 2])],
+        vec![ints("strides", &[3, 2]), ints("output_padding", &[1, 1])],
+        vec![ints("strides", &[1, 1]), ints("pads", &[1, 0, 0, 1])],
+        vec![ints("strides", &[2, 2]), text("auto_pad", "SAME_LOWER")],
+    ] {
+        agrees(
+            &conv().node_with("ConvTranspose", &["c", "t"], &["y"], attributes).output("y"),
+            IMAGES,
+        );
+    }
+    let kernel = || ints("kernel_shape", &[3, 3]);
+    for op in ["MaxPool", "AveragePool"] {
+        for attributes in [
+            vec![kernel()],
+            vec![kernel(), pads(), ints("strides", &[2, 2])],
+            vec![kernel(), ints("strides", &[2, 2]), int("ceil_mode", 1)],
+            vec![kernel(), pads(), ints("strides", &[3, 2]), int("ceil_mode", 1)],
+        ] {
+            agrees(&image().node_with(op, &["x"], &["y"], attributes).output("y"), IMAGES);
+        }
+    }
+    let include = [kernel(), pads(), ints("strides", &[2, 2]), int("count_include_pad", 1)];
+    agrees(&image().node_with("AveragePool", &["x"], &["y"], include).output("y"), IMAGES);
+    for op in ["GlobalAveragePool", "GlobalMaxPool"] {
+        agrees(&image().node(op, &["x"], &["y"]).output("y"), IMAGES);
+    }
+    for mode in ["asymmetric", "half_pixel"] {
+        let m = image()
+            .floats("scales", &[4], &[1.0, 1.0, 2.0, 3.0])
+            .node_with(
+                "Resize",
+                &["x", "", "scales"],
+                &["y"],
+                [text("coordinate_transformation_mode", mode), text("nearest_mode", "floor")],
+            )
+            .output("y");
+        agrees(&m, IMAGES);
+    }
+    agrees(
+        &image().node_with("DepthToSpace", &["w4"], &["y"], [int("blocksize", 2)]).of_depth(),
+        IMAGES,
+    );
+}
+
+impl M {
+    /// The only node on four channels that a convolution makes.
+    fn of_depth(mut self) -> M {
+        let node = self.graph.node.pop().expect("a node");
+        let mut m = self.node_with("Conv", &["x", "w", "b"], &["w4"], []);
+        m.graph.node.push(node);
+        m.output("y")
+    }
+}
+
+#[test]
+fn a_convolutional_net() {
+    // Blocks with batch normalisation, a branch that is upsampled to the size of another, columns that
+    // become a sequence.
+    let m = image()
+        .floats("gamma", &[4], &[1.0, 2.0, 0.5, 1.5])
+        .floats("beta", &[4], &[0.0, 0.5, -0.5, 1.0])
+        .floats("mean", &[4], &[0.1, 0.2, 0.3, 0.4])
+        .floats("var", &[4], &[1.0, 0.5, 2.0, 1.5])
+        .floats("scales", &[4], &[1.0, 1.0, 2.0, 2.0])
+        .ints("columns", &[0, 0, -1])
+        .node_with("Conv", &["x", "w", "b"], &["c1"], [ints("pads", &[1, 1, 1, 1])])
+        .node("BatchNormalization", &["c1", "gamma", "beta", "mean", "var"], &["n1"])
+        .node("Relu", &["n1"], &["r1"])
+        .node_with(
+            "MaxPool",
+            &["r1"],
+            &["p1"],
+            [ints("kernel_shape", &[2, 2]), ints("strides", &[2, 2])],
+        )
+        .node_with("Conv", &["p1", "d"], &["c2"], [ints("pads", &[1, 1, 1, 1]), int("group", 4)])
+        .node("Sigmoid", &["c2"], &["gate"])
+        .node("Mul", &["c2", "gate"], &["g2"])
+        .node_with(
+            "Resize",
+            &["g2", "", "scales"],
+            &["up"],
+            [text("coordinate_transformation_mode", "asymmetric"), text("nearest_mode", "floor")],
+        )
+        .node("GlobalAveragePool", &["up"], &["mean1"])
+        .node("Sub", &["up", "mean1"], &["centred"])
+        .node("Reshape", &["centred", "columns"], &["flat"])
+        .node_with("Transpose", &["flat"], &["sequence"], [ints("perm", &[0, 2, 1])])
+        .node_with("Softmax", &["sequence"], &["y"], [int("axis", -1)])
+        .output("y");
+    let open = agrees(&m, IMAGES);
+    assert_eq!(result_type(&open), "N, H // 2 * (W // 2) * 4, 4");
 }

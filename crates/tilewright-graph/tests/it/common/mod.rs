@@ -8,7 +8,7 @@ use tilewright_analysis::{Stage, stages};
 use tilewright_graph::normal;
 use tilewright_ir::{
     Attrs, Binding, BindingBlock, DType, Function, GraphExpr, GraphFunc, GraphVar, Module, Tensor,
-    TensorFunc, TensorType,
+    TensorFunc, TensorType, dim,
 };
 use tilewright_ops::{Operand, results};
 
@@ -26,7 +26,7 @@ impl Graph {
     }
 
     pub fn input_of(&mut self, name: &str, of: &Operand) -> GraphVar {
-        self.input_var(GraphVar::tensor(name, TensorType::fixed(&of.shape, of.dtype)))
+        self.input_var(GraphVar::tensor(name, fixed(of)))
     }
 
     pub fn input_var(&mut self, var: GraphVar) -> GraphVar {
@@ -73,7 +73,7 @@ impl Graph {
 
     pub fn call_with(&mut self, name: &str, func: TensorFunc, args: Vec<GraphExpr>) -> GraphVar {
         let out = results(&func, 1).remove(0);
-        let ty = TensorType::fixed(&out.shape, out.dtype);
+        let ty = fixed(&out);
         let func_name = self.module.fresh_name(name);
         self.module.insert(func_name.clone(), func);
         self.bind(name, ty.clone(), GraphExpr::call_tir(func_name, args, vec![ty]))
@@ -116,6 +116,15 @@ fn normal_outputs(ret: &GraphExpr) -> Vec<GraphVar> {
         GraphExpr::Tuple(items) => items.iter().flat_map(normal_outputs).collect(),
         _ => Vec::new(),
     }
+}
+
+/// The extents of an operand, which are numbers here.
+pub fn extents(of: &Operand) -> Vec<usize> {
+    dim::known(&of.shape).expect("constant")
+}
+
+fn fixed(of: &Operand) -> TensorType {
+    TensorType::fixed(&extents(of), of.dtype)
 }
 
 /// Shape and type of a variable.

@@ -11,7 +11,7 @@ use tilewright_ir::{DType, Expr, GraphVar, Module, Remarks, Tensor, TensorFunc};
 use tilewright_ops::Operand;
 use tilewright_ops::te::{self, Reducer};
 
-use crate::common::{Graph, calls, operand};
+use crate::common::{Graph, calls, extents, operand};
 
 /// Numbers from a seed (SplitMix64).
 pub(super) struct Dice(pub(super) u64);
@@ -116,7 +116,7 @@ fn random_graph(seed: u64) -> Module {
                 let layout = &layouts[dice.below(layouts.len())];
                 let pad = Expr::i32([0, 0, 1, 2][dice.below(4)]);
                 let packed = g.call("pack", layout.pack(DType::I32, Some(&pad)), &[&a]);
-                let work = weighted(&operand(&packed).shape);
+                let work = weighted(&extents(&operand(&packed)));
                 let worked = g.call("work", work, &[&packed]);
                 if dice.below(3) == 0 {
                     seen.push(worked.clone());
@@ -134,7 +134,7 @@ pub(super) fn random_inputs(module: &Module, seed: u64) -> Vec<Tensor> {
     let mut dice = Dice(seed ^ 0xabcd);
     let main = module.graph("main").expect("main");
     let tensor = |v: &GraphVar| {
-        let shape = operand(v).shape;
+        let shape = extents(&operand(v));
         let count = shape.iter().product();
         let values: Vec<i32> = (0..count).map(|_| dice.below(19) as i32 - 9).collect();
         Tensor::from_slice(&shape, &values).expect("small")

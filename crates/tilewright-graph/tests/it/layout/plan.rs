@@ -12,7 +12,7 @@ use tilewright_ops::te::{self, Reducer};
 use tilewright_plan::check;
 
 use super::flow::{Dice, broadcast, combine, map, random_inputs};
-use crate::common::{Graph, calls, operand};
+use crate::common::{Graph, calls, extents, operand};
 
 /// Windows of `k` by `k` pixels, all channels to `m`.
 fn convolution(shape: &[usize], m: usize, k: usize) -> TensorFunc {
@@ -40,7 +40,7 @@ fn random_graph(seed: u64) -> Module {
     let mut seen: Vec<GraphVar> = Vec::new();
     for _ in 0..3 + dice.below(5) {
         let value = values[values.len() - 1 - dice.below(values.len().min(3))].clone();
-        let shape = operand(&value).shape;
+        let shape = extents(&operand(&value));
         let new = match dice.below(6) {
             0 | 1 if shape[2] > 1 && shape[3] > 1 => {
                 let (m, k) = ([4, 5, 8, 9][dice.below(4)], 1 + dice.below(2));
@@ -52,7 +52,7 @@ fn random_graph(seed: u64) -> Module {
                 g.call("scale", broadcast(&shape), &[&value, &b])
             }
             3 => {
-                let alike = values.iter().filter(|v| operand(v).shape == shape);
+                let alike = values.iter().filter(|v| extents(&operand(v)) == shape);
                 let alike: Vec<&GraphVar> = alike.collect();
                 let other = alike[dice.below(alike.len())].clone();
                 g.call("add", combine(&shape, |a, b| a + b), &[&value, &other])
