@@ -13,6 +13,7 @@
 //! * [`place`]: walks that know the loops, conditions and bindings around each place.
 //! * [`scop`]: a function as a static control part: statements with domains, schedules and
 //!   accesses.
+//! * [`points`]: the points at which a place is reached, as a domain that is built on first use.
 //! * [`regions`]: the boxes of each buffer that a block reads and writes.
 //! * [`scope`]: what holds at a place, from loops, guards, bindings and assumptions.
 //! * [`mod@stage`]: the canonical form of a tensor function before scheduling, as a view.
@@ -29,7 +30,7 @@ pub mod index;
 pub mod magnitude;
 pub mod neutral;
 pub mod place;
-mod points;
+pub mod points;
 pub mod regions;
 pub mod scop;
 pub mod scope;

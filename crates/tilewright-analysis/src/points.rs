@@ -6,9 +6,9 @@ use std::rc::Rc;
 use tilewright_ir::{Expr, Range, Var};
 use tilewright_sets::Domain;
 
-/// A domain by its parts: those of the place around, and a loop or a guard. Cheap to clone.
+/// A domain by its parts: those of the place around, and a loop or a guard. A clone shares them.
 #[derive(Clone)]
-pub(crate) struct Points(Rc<Node>);
+pub struct Points(Rc<Node>);
 
 struct Node {
     around: Option<(Points, Part)>,
@@ -55,6 +55,38 @@ impl Points {
     /// One of them, away from the ends of loops.
     pub fn middle(&self) -> Option<&Domain> {
         self.0.middle.get_or_init(|| self.domain().middle().ok()).as_ref()
+    }
+
+    /// The conditions, the outermost last.
+    pub fn guards(&self) -> impl Iterator<Item = &Expr> {
+        self.outwards().filter_map(|p| match &p.0.around {
+            Some((_, Part::Guard(cond))) => Some(cond),
+            _ => None,
+        })
+    }
+
+    /// The same without some of the conditions, and these, outermost first. What is outside of all
+    /// of them stays as it was built.
+    pub fn without(&self, gone: impl Fn(&Expr) -> bool) -> (Points, Vec<Expr>) {
+        let places: Vec<&Points> = self.outwards().collect();
+        let mut lost = Vec::new();
+        let mut kept: Option<Points> = None;
+        for place in places.into_iter().rev() {
+            match (&place.0.around, &kept) {
+                (Some((around, Part::Guard(cond))), _) if gone(cond) => {
+                    lost.push(cond.clone());
+                    kept = Some(kept.unwrap_or_else(|| around.clone()));
+                }
+                (Some((_, Part::Guard(cond))), Some(outside)) => {
+                    kept = Some(outside.with_guard(cond));
+                }
+                (Some((_, Part::Loop(var, range))), Some(outside)) => {
+                    kept = Some(outside.with_var(var, range));
+                }
+                _ => {}
+            }
+        }
+        (kept.unwrap_or_else(|| self.clone()), lost)
     }
 
     /// This place and those around it, innermost first.

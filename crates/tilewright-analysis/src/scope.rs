@@ -40,7 +40,7 @@ pub fn hinted(e: &Expr) -> Option<&Expr> {
 /// Most nodes, as text, of a value that replaces a variable.
 pub(crate) const MAX_VALUE: u32 = 1024;
 
-/// What is known at a place. Cheap to clone; sets are made when they are asked for.
+/// What is known at a place. A clone shares the sets, which are made when they are asked for.
 #[derive(Clone)]
 pub struct Scope {
     points: Points,

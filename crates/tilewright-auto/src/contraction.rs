@@ -159,6 +159,15 @@ impl Contraction {
         (0..self.axes.len()).filter(|k| self.axes[*k].kind == kind && wanted(*k)).collect()
     }
 
+    /// The axes of the reduction in the order in which an operand lies, the innermost last; axes of
+    /// one step are outside.
+    pub fn reduction(&self, operand: usize) -> Vec<usize> {
+        let mut axes = self.axes_where(IterKind::Reduce, |_| true);
+        let steps = &self.operands[operand].steps;
+        axes.sort_by_key(|k| (self.axes[*k].extent > 1, std::cmp::Reverse(steps[*k].abs())));
+        axes
+    }
+
     /// How many iteration variables its block has.
     pub fn rank(&self) -> usize {
         self.axes.iter().map(|a| a.iters.len()).sum()

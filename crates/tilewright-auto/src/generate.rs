@@ -29,9 +29,6 @@ use tilewright_target::Target;
 use crate::contraction::Contraction;
 use crate::tile::{Source, Tile};
 
-/// How many steps of a reduction run between two of its branches.
-pub const UNROLL: i64 = 4;
-
 /// Makes the tiles of a contraction. `epilogue` is the block that alone maps its result point by
 /// point.
 ///
@@ -143,14 +140,10 @@ pub fn tiled(
                 }
             }
             match kind {
-                // Fewer instructions for each step, where a core shares its front end with another
-                // thread. Few steps stay a loop: LLVM would take apart all around them, too, and
-                // find more values to keep than there are registers.
                 TileBlock::Update => {
-                    let steps = order.reduce.last().map_or(1, |k| c.axes[*k].extent);
-                    let how = match steps >= UNROLL {
-                        true => ("pragma_unroll_count", UNROLL),
-                        false => ("pragma_no_unroll", 1),
+                    let how = match tile.unrolled(c) {
+                        1 => ("pragma_no_unroll", 1),
+                        count => ("pragma_unroll_count", count),
                     };
                     sch.annotate(&loops[around - 1], how.0, Attr::Int(how.1))?;
                 }
@@ -443,8 +436,7 @@ struct Order {
 }
 
 /// The order of the loops: axes that move both operands, then those along which the vector operand
-/// stays, inside of its tiles where it does not fit the cache as a whole. The reduction runs in the
-/// order in which the vector operand lies.
+/// stays, inside of its tiles where it does not fit the cache as a whole.
 fn order(c: &Contraction, tile: &Tile, target: &Target) -> Order {
     let vector = &c.operands[tile.vector];
     let broadcast = &c.operands[1 - tile.vector];
@@ -469,9 +461,7 @@ fn order(c: &Contraction, tile: &Tile, target: &Target) -> Order {
     if tile.row_axis.is_some() {
         outer.push(Outer::Rows);
     }
-    let mut reduce = c.axes_where(IterKind::Reduce, |_| true);
-    reduce.sort_by_key(|k| std::cmp::Reverse(vector.steps[*k].abs()));
-    Order { outer, reduce }
+    Order { outer, reduce: c.reduction(tile.vector) }
 }
 
 /// The blocks of a function with iteration variables, in the order of the text.

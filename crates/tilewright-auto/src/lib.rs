@@ -25,26 +25,12 @@ use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Attr, Buffer, Error, Fold, Module, Remarks, Result, TensorFunc};
 use tilewright_schedule::auto::reduce::follows;
+use tilewright_schedule::auto::{CPU, FEATURES, TRIPLE, target};
 use tilewright_schedule::{FREE_LAYOUT, Permissions, Schedule, Trace};
 use tilewright_target::Target;
-use tilewright_transform::pass::{Given, Pass, Run, Text};
+use tilewright_transform::pass::{Pass, Run};
 
 use crate::contraction::{Contraction, steps};
-
-/// The architecture to schedule for. Not this machine's: the result of a pass does not depend on
-/// where it runs.
-pub const TRIPLE: Text = Text {
-    name: "triple",
-    summary: "the target, as LLVM names it",
-    default: "x86_64-unknown-linux-gnu",
-};
-
-/// The features of the processor to schedule for.
-pub const FEATURES: Text =
-    Text { name: "features", summary: "CPU features in LLVM's notation", default: "+avx2,+fma" };
-
-/// The processor to schedule for.
-pub const CPU: Text = Text { name: "cpu", summary: "the processor, as LLVM names it", default: "" };
 
 /// `auto_schedule` by name.
 pub const PASS: Pass = Pass {
@@ -56,16 +42,6 @@ pub const PASS: Pass = Pass {
         Ok((module, trace.to_string()))
     }),
 };
-
-/// The target that the options of a pass say.
-///
-/// # Errors
-/// `Input` for a processor or a feature that there is not.
-pub fn target(given: &Given<'_>) -> Result<Target> {
-    let (triple, cpu, list) = (given.get(&TRIPLE)?, given.get(&CPU)?, given.get(&FEATURES)?);
-    tilewright_target::check(&triple, &cpu, &list, u32::MAX, None)?;
-    Ok(Target::new(triple, cpu, list))
-}
 
 /// The passes that make automatic schedules.
 pub static PASSES: &[&Pass] = &[&PASS];

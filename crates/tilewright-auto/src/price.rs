@@ -4,11 +4,9 @@
 //! its iterations: one vector at a time where a loop walks along all that it touches, and one
 //! element at a time where none does.
 
-use tilewright_analysis::index::simplify;
 use tilewright_analysis::{Stage, stages};
-use tilewright_ir::interval::Ranges;
-use tilewright_ir::visit::Subst;
-use tilewright_ir::{Buffer, Expr, Fold, TensorFunc, Var};
+use tilewright_ir::{Buffer, TensorFunc};
+use tilewright_schedule::auto::affine::Affine;
 use tilewright_target::Target;
 
 use crate::{contraction, tile};
@@ -66,7 +64,8 @@ fn untiled(stage: &Stage, target: &Target) -> f64 {
     touched.push((stage.buffer.clone(), stage.indices.clone()));
     let mut near = stage.iters().filter(|(_, extent, _)| *extent >= lanes);
     let vectors = near.any(|(var, ..)| {
-        touched.iter().all(|(buffer, at)| matches!(step(buffer, at, var), Some(0 | 1)))
+        let step = |buffer, at| Affine::of_access(buffer, at)?.coefficient(var);
+        touched.iter().all(|(buffer, at)| matches!(step(buffer, at), Some(0 | 1)))
     });
     let iterations: f64 = stage.iters().map(|(_, extent, _)| extent as f64).product();
     let each = if vectors { lanes as f64 } else { 1.0 };
@@ -75,21 +74,4 @@ fn untiled(stage: &Stage, target: &Target) -> f64 {
         None => touched.len() as f64 * ACCESS,
     };
     iterations / each * work
-}
-
-/// By how many cells an access moves along a variable; `None` where that is not the same everywhere.
-fn step(buffer: &Buffer, at: &[Expr], var: &Var) -> Option<i64> {
-    let shape = buffer.const_shape()?;
-    let mut next = Subst::vars([(var.clone(), var.expr() + 1)]);
-    let mut stride = 1i64;
-    let mut sum = 0i64;
-    for (index, extent) in at.iter().zip(&shape).rev() {
-        if index.mentions(var) {
-            let moved = next.expr(index) - index;
-            let moved = simplify(&moved, &Ranges::default()).as_int()?;
-            sum = sum.checked_add(moved.checked_mul(stride)?)?;
-        }
-        stride = stride.checked_mul(*extent)?;
-    }
-    Some(sum)
 }

@@ -15,14 +15,13 @@
 //! The price of a tile of `r` rows and `n` vectors, in cycles, with `k` steps:
 //!
 //! ```text
-//! step  = max(r * n * FMA, (r + n) * LOAD, LATENCY, (r * n + r + n + COUNT) * ISSUE) + lines * LINE
+//! step  = max(r * n * FMA, (r + n) * LOAD, LATENCY, (r * n + r + n + COUNT / u) * ISSUE) + lines * LINE
 //! price = k * step + r * n * STORE (contiguous) or r * width * SCATTER (not) + TILE
 //! ```
 //!
-//! where `lines` counts the cache lines that a step of the reduction reads and the one before did not:
-//! rows that lie beside one another share theirs, and so do steps.
-//!
-//! and the price of a contraction is that of all its tiles, ragged ones included, plus `MOVE` for
+//! where `u` steps are unrolled, and `lines` counts the cache lines that a step of the reduction reads
+//! and the one before did not: rows that lie beside one another share theirs, and so do steps. The
+//! price of a contraction is that of all its tiles, ragged ones included, plus `MOVE` for
 //! each cell that is packed at run time. So
 //! padded work, the number of tiles and bytes streamed all count, and a ragged size takes the tile
 //! that wastes least: 65 columns are 3 tiles of 24 rather than 5 of 16.
@@ -31,8 +30,9 @@ use tilewright_ir::{Dim, IterKind};
 use tilewright_target::Target;
 
 use crate::contraction::Contraction;
-use crate::generate::UNROLL;
 
+/// How many steps of a reduction run between two of its branches, where that many do.
+const UNROLL: i64 = 4;
 /// Cycles of a fused multiply-add of vectors: two start in each cycle.
 const FMA: f64 = 0.5;
 /// Cycles of a load: two in each cycle.
@@ -47,8 +47,8 @@ const SCATTER: f64 = 2.0;
 /// caches and registers are shared by two in most machines that are rented (measured: tiles of 6 x 16
 /// and 4 x 24 in both states of such a core; alone it issues twice as fast, and other terms decide).
 const ISSUE: f64 = 0.34;
-/// Instructions of a step that count it.
-const COUNT: f64 = 3.0 / UNROLL as f64;
+/// Instructions that count a step, or several that are unrolled.
+const COUNT: f64 = 3.0;
 /// Bytes of a cache line.
 const LINE_BYTES: f64 = 64.0;
 /// Cycles that a tile costs beside its arithmetic.
@@ -89,12 +89,49 @@ pub struct Tile {
     pub vector_axis: usize,
     /// How many values along it.
     pub width: i64,
+    /// How many vectors these are.
+    pub vectors: i64,
     /// The operand that moves along the vector axis.
     pub vector: usize,
     /// How it is read.
     pub source: Source,
     /// The estimated cycles of the whole contraction.
     pub price: f64,
+}
+
+impl Tile {
+    /// How many steps of the reduction run between two branches of its innermost loop.
+    ///
+    /// Several take fewer instructions each, which counts where a core shares its front end with
+    /// another thread. A loop of few steps stays one: LLVM would take apart all around it, too. So
+    /// does one whose steps read the same cells for different rows or vectors, as the window of a
+    /// convolution does: LLVM would keep each of these for the steps that follow, and the sums no
+    /// longer in registers (measured: windows of 4 to 27 cells, where four steps between branches
+    /// take up to twice as long as one).
+    pub fn unrolled(&self, c: &Contraction) -> i64 {
+        let Some(&innermost) = c.reduction(self.vector).last() else { return 1 };
+        if c.axes[innermost].extent <= 2 * UNROLL {
+            return 1;
+        }
+        // Along each operand: by how much a step moves, and how far apart what it reads lies.
+        let [vector, broadcast] = [self.vector, 1 - self.vector].map(|o| &c.operands[o].steps);
+        let apart = vector[self.vector_axis] * (self.width / self.vectors);
+        let across = (vector[innermost], apart, self.vectors);
+        let down = self.row_axis.map(|r| (broadcast[innermost], broadcast[r], self.rows));
+        let shared = |(step, apart, count): (i64, i64, i64)| {
+            (1..UNROLL).map(|n| n * step.abs()).any(|moved| {
+                apart != 0
+                    && moved % apart.abs() == 0
+                    && (1..count).contains(&(moved / apart.abs()))
+            })
+        };
+        // What is packed lies in the order in which it is read.
+        let across = Some(across).filter(|_| self.source == Source::Direct);
+        match across.into_iter().chain(down).any(shared) {
+            true => 1,
+            false => UNROLL,
+        }
+    }
 }
 
 /// The best tile for a contraction, with its axes merged where that is better; `None` where no axis
@@ -200,8 +237,16 @@ fn tiles(
             break;
         }
         for rows in 1..=most {
-            let mut tile =
-                Tile { row_axis: r, rows, vector_axis: v, width, vector, source, price: 0.0 };
+            let mut tile = Tile {
+                row_axis: r,
+                rows,
+                vector_axis: v,
+                width,
+                vectors,
+                vector,
+                source,
+                price: 0.0,
+            };
             let (work, pack) = price(c, target, &tile);
             tile.price = work + pack;
             if pack <= tile.price * PACKING {
@@ -215,7 +260,7 @@ fn tiles(
 /// The estimated cycles of a contraction in these tiles, and of what is packed in a run.
 fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
     let lanes = target.vectors.lanes(c.bytes);
-    let vectors = (t.width / lanes) as f64;
+    let vectors = t.vectors as f64;
     let reduce = c.axes_where(IterKind::Reduce, |_| true);
     let steps = c.count(&reduce) as f64;
     let operand = &c.operands[t.vector];
@@ -226,6 +271,7 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
         _ => 0.0,
     };
     let packed = line * (lanes as usize * c.bytes) as f64 / LINE_BYTES;
+    let count = COUNT / t.unrolled(c) as f64;
     let tile = |rows: i64| {
         if rows == 0 {
             return 0.0;
@@ -240,7 +286,7 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
                 }
             };
         let (work, loads) = (rows * vectors, rows + vectors);
-        let issue = (work + loads + COUNT) * ISSUE;
+        let issue = (work + loads + count) * ISSUE;
         let step = (work * FMA).max(loads * LOAD).max(LATENCY).max(issue);
         let step = step + lines * LINE + packed * vectors;
         let store = match c.out[t.vector_axis] {

@@ -97,7 +97,7 @@ pub(crate) fn type_cells(ty: &TensorType, what: impl Fn() -> String) -> Result<D
 
 /// The type of a parameter; strides and offsets need memory that a plan does not know of.
 pub(crate) fn buffer_type(b: &Buffer) -> Result<TensorType> {
-    if !b.strides.is_empty() || b.elem_offset.as_ref().is_some_and(|o| o.as_int() != Some(0)) {
+    if !b.is_row_major() {
         return Err(Error::unsupported(format!(
             "the parameter `{}` has strides or an offset: only compact tensors can be planned",
             b.name

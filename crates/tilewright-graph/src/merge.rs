@@ -60,7 +60,7 @@ pub(crate) fn merge(members: &[Member], params: usize) -> TensorFunc {
         }
         bodies.push(subst.stmt(body));
     }
-    // The last member's result is a parameter; the others live inside.
+    // The last member's result is a parameter; the others are allocated inside.
     let result = results.pop();
     allocs.extend(results);
     let params = inputs.iter().flatten().chain(&result).map(Param::tensor).collect();

@@ -100,6 +100,13 @@ impl Buffer {
         self.0.shape.iter().map(Expr::as_int).collect()
     }
 
+    /// Whether its cells lie one after the other, the last axis first, from where its memory
+    /// starts.
+    pub fn is_row_major(&self) -> bool {
+        let starts = |o: &Expr| o.as_int() == Some(0);
+        self.0.strides.is_empty() && self.0.elem_offset.as_ref().is_none_or(starts)
+    }
+
     /// Reads an element.
     pub fn load(&self, indices: impl IntoIterator<Item = Expr>) -> Expr {
         Expr::load(self, indices.into_iter().collect())

@@ -52,6 +52,7 @@ pub mod query;
 pub mod scalar;
 pub mod show;
 pub mod stmt;
+mod subst;
 pub mod suggest;
 pub mod tensor;
 pub mod text;

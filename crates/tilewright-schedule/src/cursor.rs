@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{Block, Expr, Range, Stmt, StmtKind, TensorFunc, Var, Visit};
+use tilewright_sets::{Domain, Engine};
 
 /// A statement of a function, with the statements around it.
 #[derive(Clone, Debug)]
@@ -79,4 +80,31 @@ pub fn as_loop(s: &Stmt) -> Option<(&Var, &Range, &Stmt)> {
         StmtKind::For { var, range, body, .. } => Some((var, range, body)),
         _ => None,
     }
+}
+
+/// Loops and iteration variables around a cursor, with their values.
+pub(crate) fn ranges_around(cursor: &Cursor) -> Vec<(Var, Range)> {
+    let mut out = Vec::new();
+    for s in &cursor.around {
+        if let Some((v, r, _)) = as_loop(s) {
+            out.push((v.clone(), r.clone()));
+        }
+        if let Some(b) = as_block(s) {
+            out.extend(b.iters.iter().map(|i| (i.var.clone(), i.domain.clone())));
+        }
+    }
+    out
+}
+
+/// What holds around a cursor: the ranges as conditions, so that their variables are the same for
+/// every iteration inside.
+pub(crate) fn around(engine: &Engine, cursor: &Cursor) -> Domain {
+    let guards: Vec<Expr> = ranges_around(cursor)
+        .into_iter()
+        .flat_map(|(v, r)| {
+            let end = r.min.clone() + &r.extent;
+            [v.expr().greater_equal(r.min), v.expr().less(end)]
+        })
+        .collect();
+    engine.domain_of(&[], &guards)
 }

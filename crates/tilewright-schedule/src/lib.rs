@@ -62,9 +62,8 @@ mod widths;
 pub use argument::BlockOrLoop;
 pub use auto::auto;
 pub use buffer_arg::BufferArg;
-pub use schedule::{Permissions, Schedule};
+pub use schedule::{Intrinsic, Permissions, Schedule};
 pub use storage::{FREE_LAYOUT, POST, PRE};
-pub use tensorize::Intrinsic;
 
 use tilewright_transform::pass::Pass;
 

@@ -17,9 +17,9 @@ use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     DType, Error, Expr, Fold, ForKind, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{AccessRelation, Domain, Engine};
+use tilewright_sets::{AccessRelation, Engine};
 
-use crate::cursor::{Cursor, as_block, as_loop, find, replace_in};
+use crate::cursor::{around, as_loop, find, ranges_around, replace_in};
 use crate::index_map::IndexMap;
 use crate::loops::guard_blocks;
 use crate::primitive::primitives;
@@ -71,33 +71,6 @@ fn serial<'a>(s: &'a Stmt, what: &str) -> Result<(&'a Var, &'a Range, &'a Stmt)>
         ForKind::Serial => refuse("it has annotations"),
         _ => refuse("it is not a serial loop"),
     }
-}
-
-/// Loops and iteration variables around a cursor, with their values.
-pub(crate) fn ranges_around(cursor: &Cursor) -> Vec<(Var, Range)> {
-    let mut out = Vec::new();
-    for s in &cursor.around {
-        if let Some((v, r, _)) = as_loop(s) {
-            out.push((v.clone(), r.clone()));
-        }
-        if let Some(b) = as_block(s) {
-            out.extend(b.iters.iter().map(|i| (i.var.clone(), i.domain.clone())));
-        }
-    }
-    out
-}
-
-/// What holds around a cursor: the ranges as conditions, so that their variables are the same for
-/// every iteration inside.
-pub(crate) fn around(engine: &Engine, cursor: &Cursor) -> Domain {
-    let guards: Vec<Expr> = ranges_around(cursor)
-        .into_iter()
-        .flat_map(|(v, r)| {
-            let end = r.min.clone() + &r.extent;
-            [v.expr().greater_equal(r.min), v.expr().less(end)]
-        })
-        .collect();
-    engine.domain_of(&[], &guards)
 }
 
 fn transform_loops(

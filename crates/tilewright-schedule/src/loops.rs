@@ -16,8 +16,7 @@ use tilewright_ir::{
 use tilewright_sets::{Engine, Proof};
 
 use crate::argument::{BlockOrLoop, InFunction};
-use crate::cursor::{Cursor, as_block, as_loop, replace_in};
-use crate::loop_layout::around;
+use crate::cursor::{Cursor, around, as_block, as_loop, replace_in};
 use crate::primitive::primitives;
 use crate::schedule::{Edited, loop_cursor};
 use crate::trace::LoopRef;

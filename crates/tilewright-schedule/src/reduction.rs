@@ -16,8 +16,7 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 
 use crate::cache::the_block;
-use crate::cursor::{Cursor, as_loop, replace, replace_in};
-use crate::loop_layout::around;
+use crate::cursor::{Cursor, around, as_loop, replace, replace_in};
 use crate::primitive::primitives;
 use crate::schedule::{Edited, fresh_block_name, loop_cursor, with_block};
 use crate::trace::{BlockRef, LoopRef};

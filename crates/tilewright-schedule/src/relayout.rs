@@ -352,7 +352,7 @@ pub(crate) struct Tidy<'a> {
 }
 
 impl<'a> Tidy<'a> {
-    /// Tidies what depends on the variables of `ranges`.
+    /// Simplifies what depends on the variables of `ranges`.
     pub fn new(engine: &'a Engine, ranges: Vec<(Var, Range)>, guards: Vec<Expr>) -> Self {
         let vars = ranges.iter().map(|(v, _)| v.clone()).collect();
         Tidy { engine, vars, ranges, guards, known: Vec::new() }

@@ -15,10 +15,8 @@ use tilewright_ir::{Block, Error, Function, Module, Result, Stmt, StmtKind, Tens
 use tilewright_sets::Engine;
 
 use crate::argument::{InFunction, Output};
-use crate::cursor::{Cursor, as_block, as_loop, find};
-use crate::loop_layout::around;
+use crate::cursor::{Cursor, around, as_block, as_loop, find};
 use crate::primitive::Invocation;
-use crate::tensorize::Intrinsic;
 use crate::trace::{BlockRef, Instruction, LoopRef, Trace};
 
 /// What the caller of a schedule allows.
@@ -27,6 +25,15 @@ pub struct Permissions {
     /// Arguments of functions may be transformed: their callers are changed too, or there are
     /// none. Without it the interface of a function stays as it is.
     pub change_interface: bool,
+}
+
+/// An instruction: what it computes, and how it is asked for, over the same parameters.
+#[derive(Clone, Debug)]
+pub struct Intrinsic {
+    /// What it computes, in plain loops.
+    pub desc: Arc<TensorFunc>,
+    /// What takes the place of such loops.
+    pub implementation: Arc<TensorFunc>,
 }
 
 /// A module under change.

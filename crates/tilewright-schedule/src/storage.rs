@@ -25,7 +25,7 @@ pub const POST: &str = "postproc";
 pub const FREE_LAYOUT: &str = "layout_free_buffers";
 
 primitives! {
-    /// Lets a buffer that a block writes live in another storage scope.
+    /// Puts a buffer that a block writes into another storage scope.
     ///
     /// # Errors
     /// `Refused` where the scope is not known, the block does not write the buffer, or the buffer

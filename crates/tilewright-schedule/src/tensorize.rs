@@ -23,7 +23,6 @@
 //! accesses must then agree, and the rest of the code must be the same.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use tilewright_analysis::index::{Ranges, simplify, simplify_indices};
 use tilewright_analysis::regions::declared_or_inferred;
@@ -39,17 +38,8 @@ use tilewright_transform::lower::blocks::lower_blocks;
 use crate::argument::BlockOrLoop;
 use crate::cursor::{Cursor, as_block, as_loop, find, replace_in};
 use crate::primitive::primitives;
-use crate::schedule::{Edited, Schedule, fresh_block_name};
+use crate::schedule::{Edited, Intrinsic, Schedule, fresh_block_name};
 use tilewright_analysis::footprint::known_around;
-
-/// An instruction: what it computes, and how it is asked for, over the same parameters.
-#[derive(Clone, Debug)]
-pub struct Intrinsic {
-    /// What it computes, in plain loops.
-    pub desc: Arc<TensorFunc>,
-    /// What takes the place of such loops.
-    pub implementation: Arc<TensorFunc>,
-}
 
 impl Schedule {
     /// Makes an instruction known to [`Schedule::tensorize`].

@@ -255,7 +255,7 @@ impl Reader<'_> {
     fn is_primitive(&self, c: &ast::ExprCall) -> bool {
         let ast::Expr::Attribute(f) = &*c.func else { return false };
         match &*f.value {
-            ast::Expr::Name(_) => self.x.path(&c.func).is_none(),
+            ast::Expr::Name(_) => mapping(c).is_none() && self.x.path(&c.func).is_none(),
             ast::Expr::Subscript(_) => true,
             _ => false,
         }
@@ -531,6 +531,28 @@ mod tests {
         let bound = l.bind(&[DType::I32; 2], &[n], &[b]).expect("binds");
         assert_eq!(shown(&bound), ["B[0, (i - n) % 4]"]);
         assert!(l.bind(&[DType::I32; 2], &[], &[]).is_err());
+    }
+
+    #[test]
+    fn a_map_may_have_a_name() {
+        let lambda = "lambda i: [i // 4, i % 4]";
+        let maps = [
+            format!("IndexMap.from_func({lambda})"),
+            format!("IndexMap.from_func({lambda}, ndim=1)"),
+            format!("IndexMap.from_func(mapping_function={lambda})"),
+            format!("IndexMap.from_func_with_separators({lambda})"),
+            format!("tir.IndexMap.from_func({lambda})"),
+            format!(
+                "tvm.tir.IndexMap.from_func({lambda}, inverse_index_map=lambda i, j: [i * 4 + j])"
+            ),
+            lambda.to_owned(),
+        ];
+        for map in maps {
+            let s = script(&format!("m = {map}\n"));
+            let ScriptStmtKind::Assign(_, value) = &s.steps[0].kind else { panic!("{map}") };
+            let ArgumentKind::Lambda(l) = &value.kind else { panic!("{map}") };
+            assert_eq!(l.text(), lambda, "{map}");
+        }
     }
 
     #[test]

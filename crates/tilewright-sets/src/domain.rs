@@ -42,7 +42,7 @@ use crate::simplify::canonical;
 use crate::space::Space;
 use crate::unknowns::close;
 
-/// Points at which code runs. Cheap to clone.
+/// Points at which code runs. A clone shares the set.
 #[derive(Clone)]
 pub struct Domain {
     pub(crate) engine: Engine,

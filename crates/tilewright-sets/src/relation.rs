@@ -39,7 +39,7 @@ use crate::form::{Atom, Pred, Sum};
 use crate::render;
 use crate::set::Set;
 
-/// A function from the points of a domain to tuples of integers. Cheap to clone.
+/// A function from the points of a domain to tuples of integers. A clone shares it.
 #[derive(Clone)]
 pub struct Relation {
     pub(crate) domain: Domain,

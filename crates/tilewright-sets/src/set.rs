@@ -17,7 +17,7 @@ use crate::form::{Atom, Sum};
 use crate::isl::Set as Raw;
 use crate::space::Space;
 
-/// A set of integer points. Cheap to clone.
+/// A set of integer points. A clone shares it.
 #[derive(Clone)]
 pub struct Set {
     pub(crate) engine: Engine,

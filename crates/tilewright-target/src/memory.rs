@@ -38,7 +38,7 @@ fn physical_rank(buffer: &Buffer) -> usize {
     buffer.axis_separators.len() + 1
 }
 
-/// Whether all buffers of a function live in these scopes, with ranks that those take.
+/// Whether all buffers of a function are in these scopes, with ranks that those take.
 pub(crate) fn check(scopes: &[MemoryScope], func: &TensorFunc) -> Result<()> {
     let mut walk =
         Walk { scopes, at: func.span, seen: HashSet::new(), defined: Vec::new(), error: None };

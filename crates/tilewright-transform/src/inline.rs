@@ -81,7 +81,7 @@ pub fn inline_spatial(func: &TensorFunc) -> TensorFunc {
 struct Work {
     /// The stages; `None` for those that went.
     stages: Vec<Option<Stage>>,
-    /// Buffers that live inside of the function only.
+    /// Buffers that are allocated inside of the function.
     local: HashSet<Buffer>,
     readers: HashMap<Buffer, BTreeSet<usize>>,
     writers: HashMap<Buffer, Vec<usize>>,

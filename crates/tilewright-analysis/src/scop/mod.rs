@@ -25,9 +25,10 @@
 //! * What was read from memory that may change (in a condition, an index, a bound, a `let`) is a
 //!   value of its own from then on: no two of them count as equal. What depends on them *may*
 //!   happen.
-//! * Memory that is seen through two buffers, through views or through its pointer is not
-//!   followed ([`Scop::follows`]): no statement accesses it. A call may read and write every
-//!   parameter.
+//! * Memory that is accessed through two buffers, through a part of it or through its pointer is
+//!   not followed ([`Scop::follows`]): no statement accesses it. A parameter may have one view of
+//!   all its cells, by which it is accessed, as flattening makes them. A call may read and write
+//!   every parameter.
 //! * Loops run in order, as far as this goes. Iterations of a parallel loop are promised not to
 //!   depend on each other; a pass that adds work to one has to keep that promise.
 
@@ -40,7 +41,7 @@ use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{fold_stmt_children, walk_expr, walk_stmt};
 use tilewright_ir::{
     Block, Buffer, CallTarget, DType, Expr, ExprKind, Fold, ForKind, Range, Result, Span, Stmt,
-    StmtKind, TensorFunc, Var, Visit,
+    StmtKind, TensorFunc, Var, Visit, extent,
 };
 use tilewright_sets::{Access, Domain, Engine, ScheduleDim, Statement};
 
@@ -346,8 +347,13 @@ struct Memory {
 impl Memory {
     fn of(body: &Stmt, params: Vec<Buffer>) -> Memory {
         let mut m = Memory::default();
-        params.iter().for_each(|b| m.seen(b));
         m.stmt(body);
+        for param in &params {
+            match m.buffers.get(&param.data) {
+                Some(view) if is_whole_view(view, param) => {}
+                _ => m.seen(param),
+            }
+        }
         m
     }
 
@@ -412,6 +418,13 @@ impl Visit for Memory {
         b.init.iter().for_each(|s| self.stmt(s));
         self.stmt(&b.body);
     }
+}
+
+/// Whether a buffer has all cells of another one and no others, in the order of their memory.
+fn is_whole_view(view: &Buffer, whole: &Buffer) -> bool {
+    let cells = |b: &Buffer| extent::product(DType::I64, &b.shape).ok()?.as_int();
+    let same = [view, whole].into_iter().all(Buffer::is_row_major) && cells(view) == cells(whole);
+    same && cells(view).is_some() && view.dtype() == whole.dtype()
 }
 
 /// Rebuilds a statement by places: `edit` gets each statement with its place, after those inside,

@@ -19,12 +19,8 @@ use std::str::FromStr;
 
 use tilewright_analysis::{Stage, stages};
 use tilewright_ir::visit::free_vars;
-use tilewright_ir::{
-    BinOp, Buffer, Error, Expr, ExprKind, GraphVar, IterKind, Module, Remarks, Result, TensorFunc,
-    Var,
-};
+use tilewright_ir::{BinOp, Buffer, Error, Expr, ExprKind, IterKind, Result, TensorFunc, Var};
 
-use super::flow::{Anchor, FlowOptions, Left, flow_layout};
 use super::physical::Layout;
 
 /// Which layout convolutions get.
@@ -59,15 +55,6 @@ impl FromStr for Policy {
     }
 }
 
-/// Gives every convolution of a module the layout of a policy, and lets the others follow.
-///
-/// # Errors
-/// Those of [`flow_layout`].
-pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Module, Vec<Left>)> {
-    let anchors = |_: &GraphVar, f: &TensorFunc| policy.anchor(f);
-    flow_layout(module, &FlowOptions { anchors: &anchors, physical_outputs: false }, why)
-}
-
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = Policy::NAMES.iter().find(|(_, policy)| *policy == Some(*self));
@@ -80,11 +67,6 @@ impl fmt::Display for Policy {
 }
 
 impl Policy {
-    /// How a convolution is to be computed; `None` for other functions.
-    pub fn anchor(self, func: &TensorFunc) -> Option<Anchor> {
-        Some(Anchor { layouts: self.layouts(func)?, zero: true })
-    }
-
     /// The layouts of data, weights and result of a convolution; `None` for other functions.
     pub fn layouts(self, func: &TensorFunc) -> Option<Vec<(Buffer, Layout)>> {
         let stages = stages(func)?;

@@ -3,12 +3,12 @@
 use crate::common::{Graph, calls, extents, operand};
 use proptest::prelude::*;
 use tilewright_analysis::Stage;
-use tilewright_graph::arena::{self, Block};
+use tilewright_graph::arena;
 use tilewright_graph::view::relabels;
 use tilewright_graph::{fuse, legalize, plan_memory};
 use tilewright_ir::{
-    Buffer, DType, Expr, GraphExpr, GraphVar, IterKind, Lowered, Module, Param, Plan, Result, Slot,
-    Stmt, Tensor, TensorFunc, TensorType, Var,
+    Block, Buffer, DType, Expr, GraphExpr, GraphVar, IterKind, IterVar, Lowered, Module, Param,
+    Plan, Range, Result, Slot, Stmt, Tensor, TensorFunc, TensorType, Var,
 };
 use tilewright_ops::contraction::{Conv, conv};
 use tilewright_ops::elementwise::{Binary, Unary, binary, unary};
@@ -355,6 +355,62 @@ fn a_tensor_function_is_one_step() {
     assert_eq!(steps(&planned(&m, "e").expect("plans")), ["e(i0)"]);
 }
 
+/// A sum that runs along an axis of a box: `y[i, j] = (j > 0 ? y[i, j - 1] : 0) + x[i, j]`, or
+/// `y[i, j + 1] = y[i, j] + x[i, j]`, which starts from cells that nobody wrote.
+fn running_sum(shape: &[i64], axis: usize, starts: bool, in_block: bool) -> TensorFunc {
+    let mut longer = shape.to_vec();
+    longer[axis] += i64::from(!starts);
+    let x = Buffer::with_extents("x", shape, DType::F32);
+    let y = Buffer::with_extents("y", &longer, DType::F32);
+    let store = |at: Vec<Expr>| {
+        let beside = |by: i64| {
+            let mut beside = at.clone();
+            beside[axis] = beside[axis].clone() + by;
+            beside
+        };
+        if !starts {
+            return Stmt::store(&y, beside(1), y.load(at.clone()) + x.load(at.clone()));
+        }
+        let carried = Expr::int(0, DType::I32).less(at[axis].clone());
+        let carried = Expr::if_then_else(carried, y.load(beside(-1)), Expr::float(0.0, DType::F32));
+        Stmt::store(&y, at.clone(), carried + x.load(at.clone()))
+    };
+    let at = |vars: &[Var]| vars.iter().map(Var::expr).collect::<Vec<_>>();
+    let loops: Vec<Var> = (0..shape.len()).map(|k| Var::index(format!("i{k}"))).collect();
+    let inside = if in_block {
+        let vars: Vec<Var> = loops.iter().map(Var::fresh).collect();
+        let mut block = Block::new("sum", store(at(&vars)));
+        for (var, n) in vars.into_iter().zip(shape) {
+            let domain = Range::upto(Expr::int(*n, DType::I32));
+            block.iters.push(IterVar { var, domain, kind: IterKind::Opaque });
+        }
+        Stmt::block(at(&loops), Expr::bool(true), block)
+    } else {
+        store(at(&loops))
+    };
+    let nest = loops.iter().zip(shape).rev();
+    let body = nest.fold(inside, |s, (v, n)| Stmt::serial(v, Expr::int(*n, DType::I32), s));
+    TensorFunc::new(vec![Param::tensor(&x), Param::tensor(&y)], body)
+}
+
+#[test]
+fn a_sum_that_runs_along_an_axis_writes_each_cell_before_it_reads_it() {
+    let shapes: [&[i64]; 7] =
+        [&[9], &[7, 5], &[1, 3], &[3, 1], &[2, 3, 4], &[5, 1, 7], &[2, 3, 2, 3]];
+    for shape in shapes {
+        for (axis, in_block) in (0..shape.len()).flat_map(|a| [(a, false), (a, true)]) {
+            let text = format!("{shape:?} along {axis}, in a block: {in_block}");
+            let mut m = Module::new();
+            m.insert("f", running_sum(shape, axis, true, in_block));
+            let plan = planned(&m, "f").unwrap_or_else(|e| panic!("{text}: {}", e.render()));
+            assert_eq!(steps(&plan), ["f(i0, o0)"], "{text}");
+            m.insert("f", running_sum(shape, axis, false, in_block));
+            let e = planned(&m, "f").expect_err(&text).render();
+            assert!(e.contains("`f` reads its parameter `y` before it writes it"), "{e}");
+        }
+    }
+}
+
 #[test]
 fn only_what_keeps_the_order_is_a_view() {
     let x = Operand::f32(&[2, 3, 4]);
@@ -474,9 +530,9 @@ fn check(module: &Module, plan: &Plan) -> (usize, usize) {
         spans.dedup();
         assert!(spans.windows(2).all(|w| w[0].1 <= w[1].0), "{spans:?}");
     }
-    let blocks: Vec<Block> = last_read
+    let blocks: Vec<arena::Block> = last_read
         .iter()
-        .map(|(first, last, _, bytes)| Block { bytes: *bytes, first: *first, last: *last })
+        .map(|(first, last, _, bytes)| arena::Block { bytes: *bytes, first: *first, last: *last })
         .collect();
     (plan.arena_bytes, arena::lower_bound(&blocks))
 }

@@ -20,9 +20,9 @@ pub mod spatial;
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::stage;
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{Stmt, StmtKind, TensorFunc};
+use tilewright_ir::{Result, Stmt, StmtKind, TensorFunc};
 use tilewright_target::Target;
-use tilewright_transform::pass::{Pass, Run, Text};
+use tilewright_transform::pass::{Given, Pass, Run, Text};
 
 /// The architecture to schedule for. Not this machine's: the result of a pass does not depend on
 /// where it runs.
@@ -44,12 +44,18 @@ pub const PASS: Pass = Pass {
     name: "schedule_stages",
     summary: "give stages in canonical form loops that suit a processor",
     options: &[&CPU, &FEATURES, &TRIPLE],
-    run: Run::Tensor(|f, given, _| {
-        let (triple, cpu, list) = (given.get(&TRIPLE)?, given.get(&CPU)?, given.get(&FEATURES)?);
-        tilewright_target::check(&triple, &cpu, &list, u32::MAX, None)?;
-        Ok(auto(f, &Target::new(triple, cpu, list)))
-    }),
+    run: Run::Tensor(|f, given, _| Ok(auto(f, &target(given)?))),
 };
+
+/// The target that the options of a pass say.
+///
+/// # Errors
+/// `Input` for a processor or a feature that there is not.
+pub fn target(given: &Given<'_>) -> Result<Target> {
+    let (triple, cpu, list) = (given.get(&TRIPLE)?, given.get(&CPU)?, given.get(&FEATURES)?);
+    tilewright_target::check(&triple, &cpu, &list, u32::MAX, None)?;
+    Ok(Target::new(triple, cpu, list))
+}
 
 /// A function with the same interface and results, whose stages have loops that suit the target.
 ///

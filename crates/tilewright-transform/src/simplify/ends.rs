@@ -19,8 +19,7 @@ impl Simplify<'_> {
         for call in calls(e) {
             if let Some((lo, hi)) = ends(&call, &self.domain()) {
                 let bounds = call.clone().greater_equal(lo).and(call.less_equal(hi));
-                self.base = self.base.with_guard(&bounds);
-                self.now = None;
+                self.know(self.points.with_guard(&bounds));
             }
         }
     }

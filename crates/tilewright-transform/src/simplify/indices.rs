@@ -30,9 +30,9 @@ struct Indices<'a>(Simplify<'a>);
 
 impl Indices<'_> {
     fn scoped<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
-        let saved = (self.0.base.clone(), self.0.now.clone());
+        let saved = self.0.points.clone();
         let result = work(self);
-        (self.0.base, self.0.now) = saved;
+        self.0.know(saved);
         result
     }
 
@@ -63,15 +63,13 @@ impl Fold for Indices<'_> {
                 Stmt::spanned(StmtKind::Store { buffer, indices, value }, s.span())
             }
             StmtKind::For { var, range, .. } => self.scoped(|me| {
-                me.0.base = me.0.base.with_var(var, range);
-                me.0.now = None;
+                me.0.enter(var, range);
                 fold_stmt_children(me, s)
             }),
             StmtKind::Block { block, .. } => self.scoped(|me| {
                 for iter in &block.iters {
-                    me.0.base = me.0.base.with_var(&iter.var, &iter.domain);
+                    me.0.enter(&iter.var, &iter.domain);
                 }
-                me.0.now = None;
                 fold_stmt_children(me, s)
             }),
             StmtKind::If { cond, then, otherwise } => {

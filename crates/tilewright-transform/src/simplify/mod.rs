@@ -29,6 +29,10 @@
 //! that the block still stands for itself afterwards; values of memory are looked up by the
 //! bindings. Bindings of `let` stay; loops with annotations and loops for threads stay too, for
 //! the passes that look for them.
+//!
+//! **Limit.** A binding of arithmetic on data (`t = u + u`, where `u` came from memory) wraps, and
+//! is one more remainder in every question after it. Of those around a place the first
+//! `MAX_WRAPPED` are known.
 
 mod branch;
 mod data;
@@ -43,7 +47,7 @@ use std::sync::Arc;
 use tilewright_ir::visit::{Subst, fold_block_children, fold_stmt_children};
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt,
-    StmtKind, TensorFunc, Var, equal,
+    StmtKind, TensorFunc, Var, data::variables, equal,
 };
 use tilewright_sets::Domain;
 
@@ -52,6 +56,7 @@ use crate::settle::without_nothing;
 pub use indices::{PASS as RENORMALIZE, indices};
 use tilewright_analysis::facts::Facts;
 use tilewright_analysis::place::first;
+use tilewright_analysis::points::Points;
 
 /// Whether what memory holds decides conditions.
 const CONDITIONS: Flag = Flag {
@@ -130,14 +135,21 @@ pub fn simplify(
     }
 }
 
+/// Bindings of arithmetic on data that are looked into at a place. The work of a question grows with
+/// the third power of their number.
+const MAX_WRAPPED: usize = 8;
+
 struct Simplify<'a> {
-    /// What holds here whatever is written.
-    base: Domain,
-    /// What holds here as long as the elements that it reads do not change.
-    held: Vec<Expr>,
+    /// What holds here; conditions about memory, as long as the elements that they read do not
+    /// change.
+    points: Points,
     /// What held until something was written.
     lost: Vec<Expr>,
-    /// Both together, once it was asked for.
+    /// The variables that hold data.
+    data_vars: HashSet<Var>,
+    /// How many bindings of arithmetic on data are around, as far as they are known.
+    wrapped: usize,
+    /// What was found here, once something was asked.
     now: Option<Rc<Context>>,
     /// What cells hold here.
     memory: Facts,
@@ -165,9 +177,10 @@ impl<'a> Simplify<'a> {
         why: &'a mut Remarks,
     ) -> Result<Simplify<'a>> {
         Ok(Simplify {
-            base: sizes(func)?,
-            held: Vec::new(),
+            points: Points::of(sizes(func)?),
             lost: Vec::new(),
+            data_vars: variables(func).into_iter().collect(),
+            wrapped: 0,
             now: None,
             memory: Facts::new(func)?,
             loops: Vec::new(),
@@ -180,61 +193,74 @@ impl<'a> Simplify<'a> {
     }
 
     fn place(&mut self) -> Rc<Context> {
-        let (base, held) = (&self.base, &self.held);
-        let build = || {
-            let domain = held.iter().fold(base.clone(), |d, cond| d.with_guard(cond));
-            Rc::new(Context { domain, simplest: RefCell::default() })
-        };
+        let points = &self.points;
+        let build =
+            || Rc::new(Context { domain: points.domain().clone(), simplest: RefCell::default() });
         self.now.get_or_insert_with(build).clone()
     }
 
     fn domain(&mut self) -> Domain {
-        self.place().domain.clone()
+        self.points.domain().clone()
+    }
+
+    /// What holds from here on.
+    fn know(&mut self, points: Points) {
+        self.points = points;
+        self.now = None;
+    }
+
+    /// Enters a loop, or the domain of a block's variable.
+    fn enter(&mut self, var: &Var, range: &Range) {
+        self.know(self.points.with_var(var, range));
     }
 
     /// Takes a condition as given from here on.
     fn learn(&mut self, cond: &Expr) {
         for part in cond.conjuncts() {
-            if part.effects().impure() || part.dtype().lanes != 1 {
-                continue;
+            if !part.effects().impure() && part.dtype().lanes == 1 {
+                self.know(self.points.with_guard(&part));
             }
-            match part.effects().loads {
-                true => self.held.push(part),
-                false => self.base = self.base.with_guard(&part),
-            }
-            self.now = None;
         }
     }
 
     /// Takes a binding as given.
     fn bind(&mut self, var: &Var, value: &Expr) {
         if (var.dtype().is_int() || var.dtype().is_bool()) && var.dtype().lanes == 1 {
+            let plain = matches!(value.kind(), ExprKind::Var(_) | ExprKind::Load(..));
+            if !plain && self.data_vars.contains(var) {
+                self.wrapped += 1;
+                if self.wrapped > MAX_WRAPPED {
+                    return;
+                }
+            }
             self.learn(&Expr::binary(BinOp::Eq, var.expr(), value.clone()));
         }
     }
 
     /// Forgets the conditions that a statement may have changed.
     fn forget(&mut self, s: &Stmt) {
-        if self.held.is_empty() {
-            return;
+        if self.points.guards().any(|cond| cond.effects().loads) {
+            let written = self.memory.written_by(s);
+            let memory = &self.memory;
+            let changes = |cond: &Expr| memory.may_change(&written, cond).is_some();
+            let (points, lost) = self.points.without(|c| c.effects().loads && changes(c));
+            self.lose(points, lost);
         }
-        let written = self.memory.written_by(s);
-        let held = std::mem::take(&mut self.held).into_iter();
-        let (held, lost): (Vec<_>, Vec<_>) =
-            held.partition(|cond| self.memory.may_change(&written, cond).is_none());
-        self.held = held;
+    }
+
+    fn lose(&mut self, points: Points, lost: Vec<Expr>) {
         if !lost.is_empty() {
-            self.now = None;
+            self.know(points);
+            self.lost.extend(lost);
         }
-        self.lost.extend(lost);
     }
 
     /// Runs with the conditions that are learned on the way forgotten afterwards.
     fn scoped<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
-        let saved = (self.base.clone(), self.held.clone(), self.now.clone());
+        let saved = (self.points.clone(), self.wrapped, self.now.clone());
         let lost = self.lost.len();
         let result = work(self);
-        (self.base, self.held, self.now) = saved;
+        (self.points, self.wrapped, self.now) = saved;
         self.lost.truncate(lost);
         result
     }
@@ -253,8 +279,7 @@ impl<'a> Simplify<'a> {
         self.memory.enter_loop(var, &range, kind);
         self.loops.push(var.clone());
         let new = self.scoped(|s| {
-            s.base = s.base.with_var(var, &range);
-            s.now = None;
+            s.enter(var, &range);
             match pure && s.domain().proves(&Expr::bool(false)) {
                 true => Stmt::nop(),
                 false => s.statement(body),
@@ -316,8 +341,8 @@ impl<'a> Simplify<'a> {
     fn statement(&mut self, s: &Stmt) -> Stmt {
         if s.own_effects().calls {
             self.memory.forget_all();
-            self.lost.append(&mut self.held);
-            self.now = None;
+            let (points, lost) = self.points.without(|cond| cond.effects().loads);
+            self.lose(points, lost);
         }
         match s.kind() {
             StmtKind::Store { .. } => self.store(s),
@@ -385,8 +410,7 @@ impl<'a> Simplify<'a> {
     fn block_parts(&mut self, b: &Arc<Block>) -> Arc<Block> {
         for iter in &b.iters {
             let domain: Range = self.range(&iter.domain);
-            self.base = self.base.with_var(&iter.var, &domain);
-            self.now = None;
+            self.enter(&iter.var, &domain);
         }
         // The frame first; the initialisation runs in some iterations only.
         let frame = Block { init: None, body: Stmt::nop(), ..b.as_ref().clone() };
@@ -421,6 +445,7 @@ impl Fold for Simplify<'_> {
 mod tests {
     use super::*;
     use tilewright_ir::{CallTarget, DType, IterKind, IterVar, Param};
+    use tilewright_sets::budget;
 
     fn run(params: &[&Buffer], body: Stmt) -> Stmt {
         let params = params.iter().map(|b| Param::tensor(b)).collect();
@@ -531,6 +556,30 @@ mod tests {
         assert!(!halved(narrow));
         // 15 * 2^30 is beyond int32.
         assert!(!halved(i.expr() * 5) && halved(i.expr() * (1 << 30)));
+    }
+
+    #[test]
+    fn a_chain_of_bindings_takes_no_more_than_its_length() {
+        let (a, b) = (ints("A"), ints("B"));
+        let i = Var::index("i");
+        let spent = |length: usize| {
+            let names: Vec<Var> = (0..=length).map(|k| Var::index(format!("t{k}"))).collect();
+            let set = Stmt::store(&b, vec![i.expr()], names[length].expr());
+            let even = Stmt::guard(names[1].expr().floormod(2).equal(0), set);
+            let bind = |var: &Var, value: Expr, body: Stmt| {
+                Stmt::new(StmtKind::Let { var: var.clone(), value, body })
+            };
+            let doubled = |body, pair: &[Var]| bind(&pair[1], pair[0].expr() + &pair[0], body);
+            let doubled = names.windows(2).rev().fold(even, doubled);
+            let body =
+                Stmt::serial(&i, Expr::i32(16), bind(&names[0], a.load([i.expr()]), doubled));
+            let (out, spent) = budget::within("a test", u64::MAX, || run(&[&a, &b], body));
+            // The first ones are known: a double is even.
+            out.for_each(|s| assert!(!matches!(s.kind(), StmtKind::If { .. }), "{out:?}"));
+            spent.operations
+        };
+        let (short, long) = (spent(40), spent(80));
+        assert!(long < 3 * short, "{short}, then {long}");
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use tilewright_auto::{CPU, FEATURES, TRIPLE};
-use tilewright_graph::layout::flow::{Costs, PlanOptions, Planned, plan_layout};
+use tilewright_graph::layout::flow::{self, Costs, PlanOptions, Planned, plan_layout};
 use tilewright_graph::layout::fold::{DEFAULT_GROWTH, interpret};
-use tilewright_graph::layout::policy::{self, Policy};
+use tilewright_graph::layout::policy::Policy;
 use tilewright_graph::layout::{Left, cancel_layout, fold_constant};
 use tilewright_graph::normal::name_outputs;
 use tilewright_ir::{Error, Module, Remarks, Result, Tensor, TensorFunc, well_formed};
+use tilewright_schedule::auto::{CPU, FEATURES, TRIPLE, target};
 use tilewright_script::{ConstTable, print_module_with};
 use tilewright_transform::pass::{Pass, Run};
 
@@ -54,7 +54,7 @@ impl Layout {
 /// passes.
 pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Module, Vec<Left>)> {
     well_formed::check_module(module)?;
-    let (module, left) = policy::apply(&name_outputs(module), policy, why)?;
+    let (module, left) = flow::apply(&name_outputs(module), policy, why)?;
     check_after("flow_layout", &module)?;
     let module = cancel_layout(&module, why)?;
     check_after("cancel_layout", &module)?;
@@ -74,7 +74,7 @@ pub const PASS: Pass = Pass {
     summary: "the layouts of whole graphs that are estimated to be the fastest for a processor",
     options: &[&CPU, &FEATURES, &TRIPLE],
     run: Run::Module(|module, given, why| {
-        let timings = Timings::estimated(&tilewright_auto::target(given)?, 1);
+        let timings = Timings::estimated(&target(given)?, 1);
         Ok(planned(module, &timings, why)?.0)
     }),
 };

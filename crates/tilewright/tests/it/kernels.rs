@@ -66,6 +66,8 @@ fn sums_stay_in_registers_on_every_kind_of_machine() {
             ("65 channels", image(65, 19, 3, 1)),
             ("stride 2", image(48, 15, 3, 2)),
             ("one pixel", image(96, 13, 1, 1)),
+            ("5 pixels", image(64, 20, 5, 1)),
+            ("11 pixels", image(32, 24, 11, 1)),
             ("product", product(96, 192, 192)),
             ("ragged product", product(77, 131, 330)),
         ] {

@@ -73,7 +73,7 @@ pub const PASS: Pass = Pass {
     options: &[&OUTPUTS, &POLICY],
     run: Run::Module(|module, given, why| {
         let (physical_outputs, policy) = (given.get(&OUTPUTS)?, given.get(&POLICY)?);
-        let anchors = |_: &GraphVar, f: &TensorFunc| policy.and_then(|p| p.anchor(f));
+        let anchors = |_: &GraphVar, f: &TensorFunc| policy.and_then(|p| anchor(p, f));
         Ok(flow_layout(module, &FlowOptions { anchors: &anchors, physical_outputs }, why)?.0)
     }),
 };
@@ -116,6 +116,20 @@ pub struct Left {
     pub bytes: u64,
     /// Why.
     pub reason: String,
+}
+
+/// Gives every convolution of a module the layout of a policy, and lets the others follow.
+///
+/// # Errors
+/// Those of [`flow_layout`].
+pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Module, Vec<Left>)> {
+    let anchors = |_: &GraphVar, f: &TensorFunc| anchor(policy, f);
+    flow_layout(module, &FlowOptions { anchors: &anchors, physical_outputs: false }, why)
+}
+
+/// How a policy has a convolution computed; `None` for other functions.
+fn anchor(policy: Policy, func: &TensorFunc) -> Option<Anchor> {
+    Some(Anchor { layouts: policy.layouts(func)?, zero: true })
 }
 
 /// Moves layout conversions through every graph function; see the head of this module. Each
