@@ -3,7 +3,7 @@
 use crate::common::{Graph, calls, extents, operand};
 use proptest::prelude::*;
 use tilewright_analysis::Stage;
-use tilewright_graph::arena;
+use tilewright_ir::plan::arena;
 use tilewright_graph::view::relabels;
 use tilewright_graph::{fuse, legalize, plan_memory};
 use tilewright_ir::{
@@ -31,11 +31,11 @@ fn all_lowered(module: &Module) -> Lowered {
 
 /// The plan of a function of a module that was not legalized.
 fn planned(module: &Module, entry: &str) -> Result<Plan> {
-    plan_memory(&all_lowered(module), entry)
+    plan_memory(&all_lowered(module), entry)?.at(&[])
 }
 
 fn plan(module: &Module) -> Plan {
-    plan_memory(&lowered(module), "main").expect("plans")
+    plan_memory(&lowered(module), "main").and_then(|plan| plan.at(&[])).expect("plans")
 }
 
 /// The steps, each as `function(slots)`: inputs `i0`, outputs `o0`, constants `c0`, arena `@64`.
@@ -45,6 +45,7 @@ fn steps(plan: &Plan) -> Vec<String> {
         Slot::Output(k) => format!("o{k}"),
         Slot::Constant(k) => format!("c{k}"),
         Slot::Arena(at) => format!("@{at}"),
+        Slot::Number(n) => n.to_string(),
     };
     let text = |s: &tilewright_ir::Step| {
         format!("{}({})", s.func, s.args.iter().map(slot).collect::<Vec<_>>().join(", "))
@@ -576,7 +577,7 @@ proptest! {
             m = fuse(&m).expect("fuses");
         }
         let m = lowered(&m);
-        let plan = plan_memory(&m, "main").expect("plans");
+        let plan = plan_memory(&m, "main").and_then(|plan| plan.at(&[])).expect("plans");
         let (arena, least) = check(&m, &plan);
         prop_assert!(arena >= least);
         prop_assert_eq!(plan.outputs.len(), outs.len());
@@ -617,7 +618,7 @@ fn residual(blocks: usize) -> Module {
 fn the_arena_of_a_network_is_close_to_what_must_live_at_once() {
     for blocks in [1, 4, 9, 16] {
         let m = lowered(&fuse(&residual(blocks)).expect("fuses"));
-        let plan = plan_memory(&m, "main").expect("plans");
+        let plan = plan_memory(&m, "main").and_then(|plan| plan.at(&[])).expect("plans");
         let (arena, least) = check(&m, &plan);
         let ratio = arena as f64 / least.max(1) as f64;
         eprintln!("{blocks} blocks: {arena} bytes, {ratio:.3} times the least possible");

@@ -96,7 +96,7 @@ fn names_of_results_differ() {
 }
 
 fn planned(module: &Module) -> Result<Plan> {
-    plan_memory(&Lowered::new(module.clone())?, "main")
+    plan_memory(&Lowered::new(module.clone())?, "main")?.at(&[])
 }
 
 /// The message of what a module without a normal form is refused with.

@@ -101,7 +101,7 @@ fn both(module: &Module) -> [Vec<Tensor>; 2] {
         let inputs: Vec<Tensor> = executable
             .inputs()
             .iter()
-            .map(|port| random.tensor(port.dtype, &port.shape).expect("a tensor"))
+            .map(|port| random.tensor(port.dtype, &port.fixed().expect("fixed")).expect("a tensor"))
             .collect();
         executable.run(&inputs).unwrap_or_else(|e| panic!("{}", e.render()))
     })
