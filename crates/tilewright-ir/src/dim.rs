@@ -216,7 +216,7 @@ impl Dim {
         }
         let more = rest.dim();
         let (q, r) = more.divided(by);
-        // The quotient may be a negative number, which is no size of its own.
+        // The quotient alone may be a negative number.
         (quotient.plus(&q.form(), 1).dim(), r)
     }
 
@@ -425,14 +425,17 @@ impl Form {
     fn value(&self, of: &dyn Fn(&Var) -> Option<usize>) -> Option<i128> {
         self.0.iter().try_fold(0i128, |sum, (atoms, c)| {
             let product = atoms.iter().try_fold(*c, |p, atom| {
+                let size = |d: &Dim| d.value(of).map(|n| n as i128);
                 let value = match atom {
-                    Atom::Var(v) => of(v)?,
-                    Atom::Div(a, b) => a.value(of)?.checked_div(b.value(of)?)?,
-                    Atom::Mod(a, b) => a.value(of)?.checked_rem(b.value(of)?)?,
-                    Atom::Max(a, b) => a.value(of)?.max(b.value(of)?),
-                    Atom::Min(a, b) => a.value(of)?.min(b.value(of)?),
+                    Atom::Var(v) => of(v)? as i128,
+                    // What is divided is a size itself: a window that does not fit has none.
+                    Atom::Div(a, b) => size(a)?.checked_div(size(b)?)?,
+                    Atom::Mod(a, b) => size(a)?.checked_rem(size(b)?)?,
+                    // The larger one of a difference and zero: one of them may be negative.
+                    Atom::Max(a, b) => a.form().value(of)?.max(b.form().value(of)?),
+                    Atom::Min(a, b) => size(a)?.min(size(b)?),
                 };
-                p.checked_mul(value as i128)
+                p.checked_mul(value)
             })?;
             sum.checked_add(product)
         })
@@ -807,12 +810,50 @@ mod tests {
             assert_eq!(((n - 1).floordiv(2) + 1).value(&|_| Some(at)), Some(out));
         }
         assert_eq!((half * 2).floordiv(2), half);
+        // Windows of two and three cells, two apart.
+        assert_eq!((n - 2).floordiv(2) + 1, n.floordiv(2));
+        assert_eq!((n - 1).floordiv(2) + 1, half);
+        assert_eq!(((n - 1).floordiv(2) + 1).value(&|_| Some(8)), Some(4));
         assert_eq!(n.max(1), n);
         assert_eq!(n.min(7).to_string(), "T.min(7, n)");
         assert!(n.at_least(1) && !n.at_least(2) && (n + 1).at_least(2));
         let value = |d: Dim, at: usize| d.value(&|_| Some(at));
         assert_eq!((value(half, 6), value(half, 7)), (Some(3), Some(4)));
         assert_eq!(value(n - 3, 2), None);
+        assert_eq!(value((n - 3).floordiv(2) + 1, 2), None);
+        let rest = (n - 3).max(0);
+        assert_eq!((value(rest, 2), value(rest, 3), value(rest, 8)), (Some(0), Some(0), Some(5)));
+    }
+
+    #[test]
+    fn integers_may_be_negative() {
+        let n = open("n");
+        let (size, three) = (Integer::from(n), Integer::from(3));
+        let less = three.minus(size).expect("in range");
+        assert_eq!((less.number(), less.is_less(three), less.is_less(0)), (None, Some(true), None));
+        assert_eq!(Integer::from(-1).plus(size), size.minus(1));
+        assert_eq!(Integer::from(n).minus(n), Some(Integer::from(0)));
+        assert_eq!(Integer::from(-1).dim(), None);
+        assert_eq!(size.equals(-1), Some(false));
+        assert_eq!((size.equals(1), size.is_less(1), size.is_less(2)), (None, Some(false), None));
+        assert_eq!(size.max(-5), Some(size));
+        assert_eq!(size.min(-5), Some(Integer::from(-5)));
+        assert_eq!(size.times(2).and_then(|d| d.divided(2)), Some((size, Integer::from(0))));
+        // Rounded down, a negative number would be another one than rounded towards zero.
+        assert_eq!(size.minus(3).and_then(|d| d.divided(2)), None);
+        assert_eq!(Integer::of(&Expr::int(-7, DType::I64)), Some(Integer::from(-7)));
+        assert_eq!(Integer::from(i64::MAX).plus(1), None);
+        let error = less.fixed("a stride").expect_err("it is open").to_string();
+        assert!(error.contains("a stride: the size"), "{error}");
+    }
+
+    #[test]
+    fn variables_of_functions_stand_for_sizes() {
+        let var = Var::new("n", DType::I64);
+        let n = Dim::open(&var);
+        let inside = narrow(&var);
+        assert_eq!((open_size(&inside), open_size(&Var::index("n"))), (Some(var), None));
+        assert_eq!((Dim::of(&(n * 2).expr()), Dim::open(&inside)), (Some(n * 2), n));
     }
 
     #[test]

@@ -11,9 +11,8 @@ use std::sync::Arc;
 use tilewright_interp::Program;
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
-    Attr, Attrs, Binding, BindingBlock, Dim, Error, Function, GraphExpr, GraphFunc,
-    GraphType, GraphVar, Module, Param, Result, Stmt, StmtKind, Tensor, TensorFunc, TensorType,
-    Visit, dim,
+    Attr, Attrs, Binding, BindingBlock, Dim, Error, Function, GraphExpr, GraphFunc, GraphType,
+    GraphVar, Module, Param, Result, Stmt, StmtKind, Tensor, TensorFunc, TensorType, Visit, dim,
 };
 use tilewright_ops::{self as ops, Operand};
 

@@ -54,6 +54,7 @@ pub mod matrix;
 pub mod movement;
 pub mod norm;
 mod operand;
+mod pad;
 pub mod pool;
 pub mod quantize;
 pub mod recurrent;

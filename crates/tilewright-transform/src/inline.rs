@@ -471,7 +471,7 @@ mod tests {
             let f = TensorFunc::new(params, Stmt::nop())
                 .with_root(self.allocs.clone(), Stmt::seq(self.stages.clone()));
             let f = inline_spatial(&f);
-            stages(&f)
+            open_stages(&f)
                 .expect("still canonical")
                 .iter()
                 .map(|s| format!("{} = {}", s.buffer.load(s.indices.clone()), s.value))

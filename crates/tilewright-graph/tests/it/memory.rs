@@ -3,9 +3,9 @@
 use crate::common::{Graph, calls, extents, operand};
 use proptest::prelude::*;
 use tilewright_analysis::Stage;
-use tilewright_ir::plan::arena;
 use tilewright_graph::view::relabels;
 use tilewright_graph::{fuse, legalize, plan_memory};
+use tilewright_ir::plan::arena;
 use tilewright_ir::{
     Block, Buffer, DType, Expr, GraphExpr, GraphVar, IterKind, IterVar, Lowered, Module, Param,
     Plan, Range, Result, Slot, Stmt, Tensor, TensorFunc, TensorType, Var,

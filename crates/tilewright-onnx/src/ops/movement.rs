@@ -775,15 +775,20 @@ pub(crate) fn reverse_sequence(node: &Node, b: &mut Builder) -> Result<Vec<Impor
 pub(crate) fn one_hot(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (indices, values) = (node.input(0)?, node.input(2)?);
     let depth = match node.optional(1) {
-        Some(Imported::Sizes(s)) if s.values().len() == 1 => s.values()[0].dim(),
+        Some(Imported::Sizes(s)) if s.values().len() == 1 => s.values()[0]
+            .dim()
+            .ok_or_else(|| Error::model(format!("the depth is {}", s.values()[0])))?,
         _ => {
             let depth = node
                 .constant_scalar(1, "depth")?
                 .ok_or_else(|| Error::model("the input `depth` is missing"))?;
-            usize::try_from(depth.get_i128(0)).ok().filter(|&d| d < 1 << 31).map(Dim::from)
+            usize::try_from(depth.get_i128(0))
+                .ok()
+                .filter(|&d| d < 1 << 31)
+                .map(Dim::from)
+                .ok_or_else(|| Error::model(format!("the depth is {}", depth.get_f64(0))))?
         }
     };
-    let depth = depth.ok_or_else(|| Error::model("the depth is out of range"))?;
     if values.shape() != [2] {
         return Err(Error::model(format!(
             "the values must be two, but have the shape {:?}",

@@ -52,7 +52,8 @@ fn assembly(func: &TensorFunc, target: &Target) -> String {
     let options = Options { target: Some(target.clone()), ..Options::with_threads(1) };
     let program = lower_program(&module, &options).expect("it lowers");
     let functions = program.functions().expect("functions");
-    let ir = entry::program("m", &program.fixed_plan().expect("fixed"), &functions, target).expect("IR");
+    let ir =
+        entry::program("m", &program.fixed_plan().expect("fixed"), &functions, target).expect("IR");
     let llvm = Llvm::get().expect("an LLVM");
     let bytes = llvm.compile(&ir, target, OptLevel::Full, Emit::Assembly).expect("assembly");
     String::from_utf8(bytes).expect("text")
