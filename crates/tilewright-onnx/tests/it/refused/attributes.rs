@@ -1,7 +1,8 @@
 //! Attributes and parameters that are refused.
 
-use super::{node_says, says, single};
+use super::{node_says, single};
 use crate::common::*;
+use tilewright_onnx::proto::{AttributeProto, AttributeType};
 
 #[test]
 fn attributes_that_do_not_fit() {

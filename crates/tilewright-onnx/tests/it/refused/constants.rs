@@ -1,7 +1,10 @@
 //! Constants and types that contradict an operator, and values that it needs.
 
-use super::{node_says, says, single};
+use super::{node_says, says};
 use crate::common::*;
+use tilewright_ir::Tensor;
+use tilewright_onnx::ImportOptions;
+use tilewright_onnx::proto::{AttributeProto, DataType, TensorProto};
 
 /// A node with the input `x` and constants.
 fn with_constants(

@@ -4,9 +4,8 @@ mod attributes;
 mod constants;
 
 use crate::common::*;
-use tilewright_ir::Tensor;
 use tilewright_onnx::proto::{
-    AttributeProto, AttributeType, DataType, TensorProto, TypeProto, TypeValue, ValueInfoProto,
+    AttributeProto, DataType, TensorProto, TypeProto, TypeValue, ValueInfoProto,
 };
 use tilewright_onnx::{ImportOptions, Model, import_bytes, import_path};
 
