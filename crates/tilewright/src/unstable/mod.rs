@@ -6,7 +6,8 @@
 //! * [`passes`]: every pass by its name.
 //! * [`schedule_script`]: schedules written as scripts.
 //! * [`layout`]: how the tensors of a whole model lie in memory.
-//! * [`timings`], [`tune`]: what that costs, by estimates and by measurements.
+//! * [`timings`], [`tune`], [`measuring`]: what that costs, by estimates and by measurements.
+//! * [`saved`]: compiled modules as files, which start without LLVM.
 //! * [`compare`], [`random`]: comparing outputs, making inputs.
 //!
 //! The other crates of the project are here by their names: [`ir`], [`script`], [`sets`],
@@ -20,9 +21,11 @@ pub mod compile;
 mod derivations;
 pub mod layout;
 pub mod load;
+pub mod measuring;
 pub mod passes;
 pub mod pipeline;
 pub mod random;
+pub mod saved;
 pub mod schedule_script;
 pub mod timings;
 pub mod tune;
