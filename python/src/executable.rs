@@ -11,6 +11,7 @@ use tilewright::{Options, Tensor};
 use crate::array;
 use crate::error::Result;
 use crate::module::{Port, closed};
+use crate::work::away;
 
 /// A compiled module. Safe from several threads.
 #[pyclass(frozen, module = "tilewright._native")]
@@ -49,7 +50,7 @@ impl Executable {
         module: &tilewright::Module,
         options: Options,
     ) -> tilewright::Result<Executable> {
-        py.detach(|| tilewright::compile(module, &options)).map(Executable::of)
+        away(py, || tilewright::compile(module, &options)).map(Executable::of)
     }
 
     fn get(&self) -> Result<Arc<tilewright::Executable>> {
@@ -65,7 +66,7 @@ pub fn open_saved(content: &Bound<'_, PyAny>, threads: Option<usize>) -> Result<
     let py = content.py();
     let content = array::tensor(content, "a compiled model", None)?;
     // SAFETY: who opens a file vouches for it, as for a shared library: the documentation says so.
-    let executable = py.detach(|| unsafe { saved::open(&content, threads) })?;
+    let executable = away(py, || unsafe { saved::open(&content, threads) })?;
     Ok(Executable::of(executable))
 }
 

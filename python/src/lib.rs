@@ -5,9 +5,11 @@
 //! package around it, in `tilewright/`.
 //!
 //! * [`error`]: the one error type as exceptions.
+//! * [`work`]: long work, on a stack that is large enough.
 //! * [`array`]: arrays of Python as tensors, and back, without copying where that can be.
 //! * [`module`], [`executable`]: reading, compiling, running.
-//! * [`schedule`], [`passes`], [`plan`]: what changes modules, and says what it would cost.
+//! * [`schedule`], [`passes`]: what changes modules.
+//! * [`plan`]: what comparing modules and planning layouts say.
 //! * [`expr`], [`te`]: expressions that Python functions make.
 //! * [`tune`]: measuring, as a list of requests that anybody may answer.
 
@@ -17,7 +19,11 @@ mod executable;
 mod expr;
 mod module;
 mod passes;
+mod plan;
 mod schedule;
+mod te;
+mod tune;
+mod work;
 
 use pyo3::prelude::*;
 
@@ -34,7 +40,18 @@ mod native {
     #[pymodule_export]
     use super::passes::{passes, stages};
     #[pymodule_export]
+    use super::plan::{Plan, plan_layouts, verify_modules};
+    #[pymodule_export]
     use super::schedule::{Block, Loop, Schedule, primitives};
+    #[pymodule_export]
+    use super::te::{
+        Axis, Output, Reduction, Stage, Tensor, placeholder, te_axis, te_compute, te_module,
+        te_reduce, te_stage, te_stages,
+    };
+    #[pymodule_export]
+    use super::tune::{
+        Measurer, Tuning, export_measurements, import_measurements, measure_line, tuning_file,
+    };
 
     use super::*;
 

@@ -20,6 +20,7 @@ use tilewright::{DType, Error, Layout, OptLevel, Options, Sizes, Target, print};
 use crate::array;
 use crate::error::{Fault, Result, remarks};
 use crate::executable::Executable;
+use crate::work::away;
 
 /// A module, or a file whose sizes are not settled yet.
 #[pyclass(frozen, module = "tilewright._native")]
@@ -65,7 +66,7 @@ impl Module {
     pub fn get(&self, py: Python<'_>) -> Result<&tilewright::Module> {
         match self.made.get() {
             Some(module) => Ok(module),
-            None => Ok(py.detach(|| self.module())?),
+            None => Ok(away(py, || self.module())?),
         }
     }
 }
@@ -98,7 +99,7 @@ pub fn load(
     values: Option<&Bound<'_, PyDict>>,
 ) -> Result<Module> {
     let sizes = given(dims, shapes, values)?;
-    Ok(py.detach(|| Module::of_draft(Draft::read(&path)?, sizes))?)
+    Ok(away(py, || Module::of_draft(Draft::read(&path)?, sizes))?)
 }
 
 /// Reads TVMScript; `name` is what messages call it.
@@ -111,7 +112,7 @@ pub fn parse(
     dims: Option<BTreeMap<String, usize>>,
 ) -> Result<Module> {
     let sizes = given(dims, None, None)?;
-    Ok(py.detach(|| Module::of_draft(Draft::parse(name, text)?, sizes))?)
+    Ok(away(py, || Module::of_draft(Draft::parse(name, text)?, sizes))?)
 }
 
 /// A size as Python has it: a number, or the text of what decides it.
@@ -150,7 +151,7 @@ impl Module {
     /// TVMScript.
     fn text(&self, py: Python<'_>) -> Result<String> {
         let module = self.get(py)?;
-        Ok(py.detach(|| print(module)))
+        Ok(away(py, || print(module)))
     }
 
     /// The names of the functions, in order.
@@ -202,7 +203,7 @@ impl Module {
         let more = given(dims, shapes, values)?;
         let Some(draft) = &self.draft else {
             let module = self.get(py)?;
-            return Ok(Module::of(py.detach(|| sizes::fill(module, &more))?));
+            return Ok(Module::of(away(py, || sizes::fill(module, &more))?));
         };
         let mut sizes = self.sizes.clone();
         sizes.dims.extend(more.dims);
@@ -221,7 +222,7 @@ impl Module {
         let module = self.get(py)?;
         let config = Config::from_iter(options);
         let mut why = Vec::new();
-        let (new, trace) = py.detach(|| {
+        let (new, trace) = away(py, || {
             let pass = passes::find(name)?;
             passes::check_config(&config, &[pass])?;
             passes::run_traced(pass, module, &config, &mut why)
@@ -244,7 +245,7 @@ impl Module {
         })?;
         let options = self::options(options)?;
         let module = self.get(py)?;
-        Ok(Module::of(py.detach(|| {
+        Ok(Module::of(away(py, || {
             let module = laid_out(module, &options)?;
             run_stages(&module, &options, until, |_, _| Ok(()))
         })?))
@@ -268,7 +269,7 @@ impl Module {
     ) -> Result<()> {
         let options = self::options(options)?;
         let module = self.get(py)?;
-        Ok(py.detach(|| saved::save(module, &options, path))?)
+        Ok(away(py, || saved::save(module, &options, path))?)
     }
 
     /// What structural comparison finds first; `None` where there is no difference.
@@ -284,7 +285,7 @@ impl Module {
             true => ir::equal::Equality::texts(),
             false => ir::equal::Equality::loose(),
         };
-        Ok(py.detach(|| ir::equal::modules(a, b, &options)).err().map(|d| {
+        Ok(away(py, || ir::equal::modules(a, b, &options)).err().map(|d| {
             let line = |span: Option<ir::Span>, module: &tilewright::Module| {
                 Some(module.source.as_ref()?.line_col(span?.start).0)
             };
@@ -297,7 +298,7 @@ impl Module {
     fn state<'py>(&self, py: Python<'py>) -> Result<(String, Vec<Constant<'py>>)> {
         let module = self.get(py)?;
         let mut table = ConstTable::default();
-        let text = py.detach(|| print_module_with(module, &mut table));
+        let text = away(py, || print_module_with(module, &mut table));
         let constants = table.iter().map(|(name, t)| {
             let bytes = PyBytes::new(py, t.bytes());
             (name.to_string(), t.dtype().to_string(), t.shape().to_vec(), bytes)
@@ -314,7 +315,7 @@ impl Module {
             table.insert(name, Tensor::from_bytes(dtype, &shape, bytes.as_bytes())?);
         }
         let source = Source::new("<pickle>", text);
-        Ok(Module::of(py.detach(|| parse_module_with(&source, &table))?))
+        Ok(Module::of(away(py, || parse_module_with(&source, &table))?))
     }
 }
 

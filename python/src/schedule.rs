@@ -13,6 +13,7 @@ use tilewright::unstable::schedule_script;
 use crate::error::Result;
 use crate::expr::{Expr, Lambda};
 use crate::module::Module;
+use crate::work::away;
 
 /// A module under a schedule.
 #[pyclass(frozen, module = "tilewright._native")]
@@ -174,7 +175,7 @@ impl Schedule {
             named.push((name.extract::<String>()?.into(), given(&arg)?));
         }
         // Without the lock of the interpreter: a function of indices takes it when it is asked.
-        let outputs = py.detach(|| {
+        let outputs = away(py, || {
             let mut schedule = self.lock();
             let asked = || primitive.call(&mut schedule, positional, named);
             let budget = tilewright::unstable::sets::budget::PER_FUNCTION;
@@ -198,21 +199,29 @@ impl Schedule {
     /// Runs a schedule script.
     fn run_script(&self, py: Python<'_>, text: &str, name: &str) -> Result<()> {
         let source = Source::new(name, text);
-        py.detach(|| {
+        away(py, || {
             let mut schedule = self.lock();
             schedule_script::apply(&mut schedule, &source, |_, _| Ok(()))
         })?;
         Ok(())
     }
 
+    /// The names of the blocks that access a buffer of a function, those that compute it first.
+    fn blocks_of(&self, function: &str, buffer: &str) -> Result<Vec<String>> {
+        let mut blocks = self.lock().blocks_of(function, buffer)?;
+        // A block that computes a tensor has its name.
+        blocks.sort_by_key(|name| **name != *buffer);
+        Ok(blocks.iter().map(|name| name.to_string()).collect())
+    }
+
     /// The module as it is now.
     fn module(&self, py: Python<'_>) -> Module {
-        Module::of(py.detach(|| self.lock().module().clone()))
+        Module::of(away(py, || self.lock().module().clone()))
     }
 
     /// What was done, as a script.
     fn trace(&self, py: Python<'_>) -> String {
-        py.detach(|| self.lock().trace().to_string())
+        away(py, || self.lock().trace().to_string())
     }
 }
 

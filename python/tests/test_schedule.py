@@ -84,9 +84,7 @@ def test_axis_separators_group_axes(double: tilewright.Module) -> None:
         (lambda i: [i / 2], "for floats"),
     ],
 )
-def test_functions_that_are_no_maps_are_errors(
-    double: tilewright.Module, function: Any, message: str
-) -> None:
+def test_functions_that_are_no_maps_are_errors(double: tilewright.Module, function: Any, message: str) -> None:
     sch = tilewright.Schedule(double, change_interface=True)
     with pytest.raises((tilewright.Error, TypeError), match=message):
         sch.transform_layout("B", "B", function)

@@ -93,6 +93,7 @@ def schedule_stub() -> str:
 from collections.abc import Sequence
 from typing import Any, Callable
 
+from . import _native
 from ._native import Block, Expr, Lambda, Loop
 from .module import Module
 
@@ -106,6 +107,7 @@ def traced(function: Callable[..., Any]) -> Lambda:
 {_docstring(schedule.traced.__doc__, 1)}
 class Schedule:
 {_docstring(schedule.Schedule.__doc__, 1)}
+    _raw: _native.Schedule
     def __init__(self, module: Module, *, change_interface: bool = False) -> None: ...
     @property
     def module(self) -> Module:

@@ -76,9 +76,7 @@ def _function(row: Pass) -> Callable[..., Transformed]:
     lines += ["", "Raises:", "    tilewright.Error: where it refuses, or an option does not fit."]
     parameters = [inspect.Parameter("module", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
     parameters += [
-        inspect.Parameter(
-            option, inspect.Parameter.KEYWORD_ONLY, default=default_of(kinds[option], default)
-        )
+        inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default_of(kinds[option], default))
         for option, _, _, default in options
     ]
     run.__name__ = run.__qualname__ = name

@@ -5,6 +5,7 @@
 from collections.abc import Sequence
 from typing import Any, Callable
 
+from . import _native
 from ._native import Block, Expr, Lambda, Loop
 from .module import Module
 
@@ -30,6 +31,7 @@ class Schedule:
             has to follow.
     """
 
+    _raw: _native.Schedule
     def __init__(self, module: Module, *, change_interface: bool = False) -> None: ...
     @property
     def module(self) -> Module:

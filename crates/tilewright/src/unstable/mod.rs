@@ -8,7 +8,7 @@
 //! * [`layout`]: how the tensors of a whole model lie in memory.
 //! * [`timings`], [`tune`], [`measuring`]: what that costs, by estimates and by measurements.
 //! * [`saved`]: compiled modules as files, which start without LLVM.
-//! * [`compare`], [`random`]: comparing outputs, making inputs.
+//! * [`compare`], [`random`], [`verify`]: comparing outputs, making inputs, comparing modules.
 //!
 //! The other crates of the project are here by their names: [`ir`], [`script`], [`sets`],
 //! [`interp`], [`analysis`], [`transform`], [`schedule`], [`auto`], [`graph`], [`ops`], [`onnx`], [`target`],
@@ -29,6 +29,7 @@ pub mod saved;
 pub mod schedule_script;
 pub mod timings;
 pub mod tune;
+pub mod verify;
 
 pub use tilewright_analysis as analysis;
 pub use tilewright_auto as auto;
