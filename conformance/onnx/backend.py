@@ -16,12 +16,13 @@ import argparse
 import collections
 import fnmatch
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
 import unittest
 import warnings
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
@@ -94,33 +95,33 @@ def run(case):
     return short, "refused" if refused else "failed", said
 
 
+def pool(jobs):
+    """Processes that share nothing with this one, whose threads a fork would not have."""
+    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+
+
 def run_all(cases, jobs):
     """The results of all cases; a process that ends counts as a failure of the case that it ran."""
     results = {}
     waiting = list(cases)
-    while waiting:
-        pool = ProcessPoolExecutor(jobs)
-        running = {case: pool.submit(run, case) for case in waiting}
+    with pool(jobs) as workers:
+        running = {workers.submit(run, case): case for case in waiting}
         waiting = []
-        for case, future in running.items():
+        for done, future in enumerate(as_completed(running)):
             try:
-                name, status, reason = future.result(timeout=300)
+                name, status, reason = future.result()
                 results[name] = (status, reason)
             except BrokenProcessPool:
-                waiting.append(case)
-            except TimeoutError:
-                results[case[1].removesuffix("_cpu")] = ("failed", "no answer in time")
-        pool.shutdown(wait=False, cancel_futures=True)
-        if waiting:
-            # One of them ended its process: the first ones are run alone.
-            for case in waiting[: jobs + 1]:
-                with ProcessPoolExecutor(1) as alone:
-                    try:
-                        name, status, reason = alone.submit(run, case).result()
-                        results[name] = (status, reason)
-                    except BrokenProcessPool:
-                        results[case[1].removesuffix("_cpu")] = ("failed", "the process ended")
-            waiting = waiting[jobs + 1 :]
+                waiting.append(running[future])
+            if done % 100 == 0:
+                print(f"{done} of {len(running)}", file=sys.stderr, flush=True)
+    for case in waiting:
+        with pool(1) as alone:
+            try:
+                name, status, reason = alone.submit(run, case).result()
+                results[name] = (status, reason)
+            except BrokenProcessPool:
+                results[case[1].removesuffix("_cpu")] = ("failed", "the process ended")
     return results
 
 

@@ -19,6 +19,9 @@ from .errors import Error
 from .executable import Executable
 from .module import load
 
+#: Sizes that a graph is kept for.
+KEPT = 16
+
 __all__ = ["compile_graph", "tilewright_backend"]
 
 
@@ -60,35 +63,57 @@ def tilewright_backend(
     """
     import torch
 
-    if any(not isinstance(x, torch.Tensor) for x in example_inputs):
-        warnings.warn("tilewright: a graph with inputs that are no tensors stays PyTorch's", stacklevel=2)
-        return graph.forward  # type: ignore[no-any-return]
-    # Parameters are inputs of a captured graph in some versions; their values are constants here.
+    if all(isinstance(x, torch.Tensor) for x in example_inputs):
+        return _prepared(graph, list(example_inputs), options or {})
+    # Sizes are inputs: the graph is compiled for those of each call.
+    kept: dict[Any, Callable[..., Any]] = {}
+
+    def run(*args: Any) -> Any:
+        key = tuple((tuple(x.shape), x.dtype) if isinstance(x, torch.Tensor) else x for x in args)
+        if key not in kept:
+            if len(kept) >= KEPT:
+                del kept[next(iter(kept))]
+            kept[key] = _prepared(graph, list(args), options or {})
+        return kept[key](*args)
+
+    return run
+
+
+def _prepared(graph: Any, inputs: list[Any], options: dict[str, Any]) -> Callable[..., Any]:
+    """The graph for inputs like these; PyTorch's own where it cannot be compiled."""
+    import torch
+
+    # Parameters are inputs of a captured graph in some versions; their values are constants here, as
+    # are sizes.
     static = {
         k: x
-        for k, x in enumerate(example_inputs)
-        if isinstance(x, torch.nn.Parameter) or getattr(x, "_dynamo_static_input_type", None)
+        for k, x in enumerate(inputs)
+        if not isinstance(x, torch.Tensor)
+        or isinstance(x, torch.nn.Parameter)
+        or getattr(x, "_dynamo_static_input_type", None)
     }
-    free = [k for k in range(len(example_inputs)) if k not in static]
+    free = [k for k in range(len(inputs)) if k not in static]
 
     class Bound(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.graph = graph
             for k, x in static.items():
-                self.register_buffer(f"constant_{k}", x.detach())
+                value = x.detach() if isinstance(x, torch.Tensor) else int(x)
+                if isinstance(value, torch.Tensor):
+                    self.register_buffer(f"constant_{k}", value)
+                else:
+                    setattr(self, f"constant_{k}", value)
 
         def forward(self, *args: Any) -> Any:
             given = dict(zip(free, args))
             everything = [
-                given[k] if k in given else getattr(self, f"constant_{k}") for k in range(len(example_inputs))
+                given[k] if k in given else getattr(self, f"constant_{k}") for k in range(len(inputs))
             ]
             return self.graph(*everything)
 
     try:
-        executable, names = compile_graph(
-            Bound(), [example_inputs[k].detach() for k in free], **(options or {})
-        )
+        executable, names = compile_graph(Bound(), [inputs[k].detach() for k in free], **options)
     except (Error, RuntimeError, TypeError, ValueError, NotImplementedError) as error:
         said = str(error).splitlines()
         warnings.warn(f"tilewright: the graph stays PyTorch's: {said[0] if said else error}", stacklevel=2)

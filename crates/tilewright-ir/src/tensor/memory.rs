@@ -42,6 +42,10 @@ unsafe impl Send for Foreign {}
 // SAFETY: as above.
 unsafe impl Sync for Foreign {}
 
+// The owner is kept, and nothing else is done with it: there is no state to be seen half changed.
+impl std::panic::UnwindSafe for Foreign {}
+impl std::panic::RefUnwindSafe for Foreign {}
+
 impl Foreign {
     /// # Safety
     /// As long as the owner is alive, there are `count` bytes from `start` on that any thread may
