@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+KINDS = ["dependencies", "dev-dependencies", "build-dependencies"]
 # What a registry asks for or shows.
 WANTED = ["description", "license", "readme", "keywords", "categories", "version"]
 
@@ -48,7 +49,10 @@ def faults(folder, workspace):
     for name in tables(manifest, "dev-dependencies"):
         if not uses(everything, name):
             yield f"the development dependency `{name}` is not used"
-    for kind in ["dependencies", "dev-dependencies"]:
+    for name in tables(manifest, "build-dependencies"):
+        if not uses((folder / "build.rs").read_text(), name):
+            yield f"the build dependency `{name}` is not used"
+    for kind in KINDS:
         for name in tables(manifest, kind):
             if name not in workspace:
                 yield f"`{name}` is not among the dependencies of the workspace"
@@ -63,11 +67,11 @@ def main():
         if isinstance(value, dict) and "path" in value and "version" not in value
     ]
     used = set()
-    for manifest in sorted(ROOT.glob("crates/*/Cargo.toml")):
+    for manifest in [*sorted(ROOT.glob("crates/*/Cargo.toml")), ROOT / "python/Cargo.toml"]:
         folder = manifest.parent
         found += [f"{folder.name}: {fault}" for fault in faults(folder, workspace)]
         content = tomllib.loads(manifest.read_text())
-        used |= {*tables(content, "dependencies"), *tables(content, "dev-dependencies")}
+        used |= {name for kind in KINDS for name in tables(content, kind)}
     found += [
         f"Cargo.toml: no crate uses the dependency `{name}`"
         for name in workspace

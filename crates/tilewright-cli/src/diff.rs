@@ -55,7 +55,7 @@ fn write_difference(
 }
 
 /// The first line of what a span covers.
-pub fn write_place(
+fn write_place(
     span: Option<Span>,
     source: Option<&Source>,
     out: &mut impl Write,

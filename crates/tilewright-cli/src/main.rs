@@ -11,7 +11,6 @@ mod native;
 mod ops;
 mod opt;
 mod plan;
-mod plan_html;
 mod progress;
 mod report;
 mod run;

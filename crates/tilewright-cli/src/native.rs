@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tilewright::unstable::codegen::LlvmBackend;
-use tilewright::unstable::codegen::cache::ObjectCache;
 use tilewright::unstable::graph::layout::{Left, Policy};
 use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::layout;
+pub use tilewright::unstable::measuring::{TUNING, file as tuning_file};
 use tilewright::unstable::target::Backend;
 use tilewright::{Error, Module, OptLevel, Options, Result, Target};
 
@@ -135,23 +135,6 @@ impl Native {
 
 /// How long `--measure` measures.
 const MEASURE: Duration = Duration::from_secs(20);
-
-/// The file of measurements: the one that the environment names, else one beside the compiled code;
-/// `None` where it is off, or others may write there.
-pub fn tuning_file() -> Option<PathBuf> {
-    match std::env::var_os(TUNING) {
-        Some(path) if path == "off" => None,
-        Some(path) if !path.is_empty() => Some(path.into()),
-        _ => {
-            let cache = ObjectCache::from_env();
-            let directory = cache.directory().filter(|_| cache.refused().is_none());
-            directory.map(|d| d.join("tuning.sqlite"))
-        }
-    }
-}
-
-/// The environment variable that names the file of measurements.
-pub const TUNING: &str = "TILEWRIGHT_TUNING";
 
 /// The layout of this name; `None` for the model's own.
 pub fn policy(name: &str) -> Result<Option<Policy>> {

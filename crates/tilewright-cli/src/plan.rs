@@ -1,6 +1,5 @@
 //! `tilewright plan`: the layouts of a model, what they cost, and which conversions are left.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -10,15 +9,15 @@ use tilewright::unstable::graph::layout::flow::Planned;
 use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::layout;
-use tilewright::unstable::plan::{Certificate, Cost, Options, Plan, solve};
+use tilewright::unstable::plan::{Cost, Plan};
 use tilewright::unstable::runtime::file;
 use tilewright::unstable::runtime::pool::cores;
 use tilewright::unstable::timings::Timings;
 use tilewright::{Error, Result};
+use tilewright_report::{Report, WhatIf, list, object, page, what_if};
 
 use super::given::Given;
 use super::native::{PLAN, policy, target, tuning_file};
-use super::plan_html::{Report, page};
 use super::{Answer, Outcome, report};
 
 /// Show the layouts of a model: what each call is computed in and costs, and what is left to convert.
@@ -84,7 +83,10 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         let report = Report { model: &model, module: &module, plans: &plans, left: &left, unit };
         file::write(path, page(&report).as_bytes())?;
     }
-    let others = arguments.what_if.iter().map(|text| what_if(text, &plans));
+    let others = arguments
+        .what_if
+        .iter()
+        .map(|text| what_if(text, &plans).map_err(|e| e.context("--what-if")));
     let others = others.collect::<Result<Vec<WhatIf>>>()?;
     match (arguments.json, &plans[..]) {
         (true, []) => writeln!(out, "{:#}", list(&left))?,
@@ -119,46 +121,6 @@ fn timings(cpu: &str, threads: Option<usize>) -> Result<Timings> {
         None => Ok(Timings::estimated(&target, threads)),
     }
 }
-
-/// A plan in which something is fixed.
-struct WhatIf {
-    text: String,
-    /// What it costs, and what the plan costs without.
-    cost: u64,
-    plan: u64,
-}
-
-/// Solves again with one choice fixed.
-fn what_if(text: &str, plans: &[Planned]) -> Result<WhatIf> {
-    let Some((value, wanted)) = text.split_once('=') else {
-        return Err(Error::input(format!("`--what-if {text}`: expected VALUE=LAYOUT")));
-    };
-    policy(wanted)?;
-    let found = plans.iter().find_map(|p| {
-        let call = p.problem.calls.iter().position(|c| c.name == value)?;
-        Some((p, call))
-    });
-    let Some((planned, call)) = found else {
-        return Err(Error::input(format!("`--what-if {text}`: no call makes `{value}`")));
-    };
-    let ways = &planned.problem.calls[call].alternatives;
-    let name = if wanted == "none" { LOGICAL } else { wanted };
-    let mut costs = Vec::new();
-    // An operand may keep its layout: there may be several ways of one name.
-    for (way, _) in ways.iter().enumerate().filter(|(_, a)| a.name == name) {
-        let options = Options { fixed: BTreeMap::from([(call, way)]), ..Options::default() };
-        costs.extend(solve(&planned.problem, &options).ok().map(|plan| plan.objective));
-    }
-    let Some(cost) = costs.into_iter().min() else {
-        let all: Vec<&str> = ways.iter().map(|a| &*a.name).collect();
-        return Err(Error::input(format!("the call that makes `{value}` cannot be computed so"))
-            .note(format!("it can be computed as: {}", all.join(", "))));
-    };
-    Ok(WhatIf { text: text.to_owned(), cost, plan: planned.plan.objective })
-}
-
-/// What the model's own layout is called among the alternatives of a call.
-const LOGICAL: &str = "logical";
 
 /// Calls that have a choice, each with its rivals.
 fn calls(planned: &Planned, unit: &str, out: &mut impl Write) -> std::io::Result<()> {
@@ -229,36 +191,4 @@ fn short(name: &str) -> &str {
 
 fn show(cost: Cost) -> String {
     cost.get().map_or("never".to_owned(), |c| c.to_string())
-}
-
-/// A plan for tools.
-fn object(planned: &Planned, unit: &str, left: &[Left], others: &[WhatIf]) -> Value {
-    let plan = Plan { certificate: Certificate::default(), ..planned.plan.clone() };
-    let tensors = plan.tensors.iter().enumerate().map(|(k, t)| {
-        let layout = &planned.layouts[k][t.layout];
-        json!({"name": t.name, "layout": t.layout_name, "padding": layout.waste()})
-    });
-    let tensors: Vec<Value> = tensors.collect();
-    let conversions = plan.conversions.iter().map(|c| {
-        let tensor = &planned.problem.tensors[c.tensor];
-        let (from, to) = (&tensor.layouts[c.from], &tensor.layouts[c.to]);
-        json!({"value": tensor.name, "from": from, "to": to, "cost": c.cost})
-    });
-    let conversions: Vec<Value> = conversions.collect();
-    let what_if: BTreeMap<&str, u64> = others.iter().map(|o| (&*o.text, o.cost)).collect();
-    json!({
-        "graph": *planned.graph, "unit": unit, "objective": plan.objective, "bound": plan.bound, "gap": plan.gap,
-        "alternatives": plan.alternatives, "calls": plan.calls, "tensors": tensors,
-        "conversions": conversions, "left": list(left), "what_if": what_if,
-        "statistics": plan.statistics,
-    })
-}
-
-/// The conversions that are left, for tools.
-fn list(left: &[Left]) -> Value {
-    let one = |l: &Left| {
-        let (from, to) = (l.from.to_string(), l.to.to_string());
-        json!({"value": *l.value, "from": from, "to": to, "bytes": l.bytes, "reason": l.reason})
-    };
-    left.iter().map(one).collect()
 }

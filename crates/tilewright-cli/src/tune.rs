@@ -3,20 +3,18 @@
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
-use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::ir::show::visible;
-use tilewright::unstable::layout;
 use tilewright::unstable::measured::{Answer as Reply, Measured, Store, Worker};
-use tilewright::unstable::random::Random;
+use tilewright::unstable::measuring;
 use tilewright::unstable::runtime::file;
-use tilewright::unstable::tune::{Report, Request, Tuning, measure, tune};
-use tilewright::{Error, Module, Options, Result, compile};
+use tilewright::unstable::tune::{Report, Request, Tuning, tune};
+use tilewright::{Error, Module, Options, Result};
 
 use super::given::Given;
-use super::native::{PLAN, TUNING, policy, tuning_file};
+use super::native::{TUNING, tuning_file};
 use super::progress::Bar;
 use super::timing::Show;
 use super::{Answer, Outcome, talk};
@@ -190,10 +188,6 @@ fn object(report: &Report, path: &Path) -> serde_json::Value {
     })
 }
 
-/// How long one function is run, and a whole model.
-const FUNCTION: Duration = Duration::from_millis(30);
-const MODEL: Duration = Duration::from_millis(400);
-
 /// The worker: answers requests, one a line, until there are no more.
 pub fn work(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let mut module = None;
@@ -211,48 +205,15 @@ pub fn work(arguments: &Arguments, out: &mut impl Write) -> Outcome {
 fn answer(arguments: &Arguments, line: &str, model: &mut Option<Module>) -> Result<f64> {
     let request: Request =
         serde_json::from_str(line).map_err(|e| Error::input(format!("a request: {e}")))?;
-    match request {
-        Request::Function { text, free, threads } => {
-            let options = Options { threads, cache: false, ..Options::default() };
-            measure(&text, &free, &options, FUNCTION)
+    let tuning = arguments.file().ok();
+    let load = || {
+        let kept: &mut Option<Module> = model;
+        if kept.is_none() {
+            let path = arguments.model.as_ref();
+            let path = path.ok_or_else(|| Error::input("a request without a model"))?;
+            *kept = Some(arguments.given.load(path)?.0);
         }
-        Request::Model { layout, threads } => {
-            let module = match model {
-                Some(module) => module,
-                None => {
-                    let path = arguments.model.as_ref();
-                    let path = path.ok_or_else(|| Error::input("a request without a model"))?;
-                    model.insert(arguments.given.load(path)?.0)
-                }
-            };
-            let tuning = Some(arguments.file()?);
-            let options = Options { threads, cache: false, tuning, ..Options::default() };
-            whole(module, &layout, &options)
-        }
-    }
-}
-
-/// Nanoseconds of the shortest run of a model in a layout.
-fn whole(module: &Module, layout: &str, options: &Options) -> Result<f64> {
-    let mut why = Remarks::new();
-    let laid_out = match layout {
-        PLAN => layout::plan(module, &options.timings()?, &mut why)?.0,
-        name => match policy(name)? {
-            Some(policy) => layout::apply(module, policy, &mut why)?.0,
-            None => module.clone(),
-        },
+        kept.clone().ok_or_else(|| Error::internal("a model that is not there"))
     };
-    let executable = compile(&laid_out, options)?;
-    let mut random = Random::new(0);
-    let ports = executable.inputs().iter();
-    let inputs = ports.map(|p| random.tensor(p.dtype, &p.fixed()?)).collect::<Result<Vec<_>>>()?;
-    let mut outputs = executable.run(&inputs)?;
-    let (start, mut best, mut runs) = (Instant::now(), Duration::MAX, 0);
-    while runs < 3 || start.elapsed() < MODEL {
-        let before = Instant::now();
-        executable.run_into(&inputs, &mut outputs)?;
-        best = best.min(before.elapsed());
-        runs += 1;
-    }
-    Ok((best.as_nanos() as f64).max(1.0))
+    measuring::answer(&request, load, tuning)
 }

@@ -65,14 +65,13 @@ impl Backend for LlvmBackend {
             Ok(Linked { name: name.clone(), kernel, assertions })
         };
         let list = functions.iter().map(link).collect::<Result<Vec<Linked>>>()?;
-        let numbers = list.iter().enumerate().map(|(k, f)| (f.name.clone(), k)).collect();
-        Ok(Arc::new(Kernels { list, numbers, source: module.source.clone(), _jit: jit }))
+        Ok(Arc::new(Kernels::new(list, module.source.clone(), Box::new(jit))))
     }
 }
 
 /// `tilewright_ctx`: what a kernel gets from who calls it, see [`crate::emit`].
 #[repr(C)]
-struct Context {
+pub(crate) struct Context {
     workers: Workers,
     /// Where the first assertion that fails leaves its values.
     failure: *const Failure,
@@ -89,23 +88,24 @@ struct Failure {
 }
 
 /// A compiled kernel.
-type Kernel = unsafe extern "C" fn(ctx: *const Context, args: *const u64) -> i32;
+pub(crate) type Kernel = unsafe extern "C" fn(ctx: *const Context, args: *const u64) -> i32;
 
 /// The kernels of a module, and the code that they are.
-struct Kernels {
+pub(crate) struct Kernels {
     list: Vec<Linked>,
     numbers: HashMap<Arc<str>, usize>,
     /// The text that the places of assertions are in.
     source: Option<Arc<Source>>,
     /// Owns what the kernels point to.
-    _jit: Jit,
+    _owner: Box<dyn std::any::Any + Send + Sync>,
 }
 
-struct Linked {
-    name: Arc<str>,
-    kernel: Kernel,
+/// A kernel under the name of its function.
+pub(crate) struct Linked {
+    pub name: Arc<str>,
+    pub kernel: Kernel,
     /// What its assertions say, in the order of the codes that it returns.
-    assertions: Vec<Assertion>,
+    pub assertions: Vec<Assertion>,
 }
 
 // SAFETY: lowered functions access nothing outside of their buffers, and the code does what they do.
@@ -131,6 +131,16 @@ unsafe impl Code for Kernels {
 }
 
 impl Kernels {
+    /// Kernels in memory that `owner` keeps; `source` is the text of their places.
+    pub fn new(
+        list: Vec<Linked>,
+        source: Option<Arc<Source>>,
+        owner: Box<dyn std::any::Any + Send + Sync>,
+    ) -> Kernels {
+        let numbers = list.iter().enumerate().map(|(k, f)| (f.name.clone(), k)).collect();
+        Kernels { list, numbers, source, _owner: owner }
+    }
+
     /// The assertion that a kernel failed with.
     fn failed(&self, kernel: &Linked, code: i32, failure: &Failure) -> Error {
         // Of several threads that failed, the one that left its values is reported.
@@ -158,7 +168,7 @@ impl Kernels {
 ///
 /// # Errors
 /// Those of [`Llvm::compile`]; the first one in the order of the modules.
-fn objects(
+pub(crate) fn objects(
     llvm: &'static Llvm,
     modules: &[String],
     target: &Target,

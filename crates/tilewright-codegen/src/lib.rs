@@ -4,6 +4,7 @@
 //! * [`emit`]: lowered tensor functions to textual LLVM IR.
 //! * [`entry`]: the function that runs a whole plan.
 //! * [`library`], [`header`]: shared libraries with a C interface.
+//! * [`packed`]: kernels as a library that this crate loads again, without LLVM.
 //! * [`llvm`]: LLVM as a library that is found at run time; text to object file to callable code.
 //! * [`cache`]: compiled objects on disk, by content.
 
@@ -14,5 +15,6 @@ pub mod entry;
 pub mod header;
 pub mod library;
 pub mod llvm;
+pub mod packed;
 
 pub use backend::LlvmBackend;

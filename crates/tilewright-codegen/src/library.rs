@@ -213,12 +213,12 @@ fn check_size(total: usize) -> Result<()> {
 }
 
 /// The C compiler that the environment asks for.
-fn compiler() -> OsString {
+pub(crate) fn compiler() -> OsString {
     std::env::var_os("CC").filter(|c| !c.is_empty()).unwrap_or_else(|| "cc".into())
 }
 
 /// Runs a C compiler in a directory.
-fn compile(compiler: &OsStr, directory: &Path, arguments: &[OsString]) -> Result<()> {
+pub(crate) fn compile(compiler: &OsStr, directory: &Path, arguments: &[OsString]) -> Result<()> {
     let shown = compiler.to_string_lossy().into_owned();
     let output = Command::new(compiler)
         .args(arguments)

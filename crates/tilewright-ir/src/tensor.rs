@@ -1,10 +1,14 @@
 //! Dense tensors: element type, shape, and bytes in row-major order at a 64-byte boundary.
 //!
-//! One type serves constants in a module, inputs and outputs of a run, and the interpreter.
+//! One type serves constants in a module, inputs and outputs of a run, and the interpreter. An input
+//! may lie in memory of somebody else ([`Tensor::from_foreign`]), and then only at a boundary of its
+//! elements, which is what kernels ask of inputs.
 
 mod memory;
 
+use std::any::Any;
 use std::fmt;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
@@ -13,7 +17,7 @@ use half::{bf16, f16};
 use crate::dtype::{DType, TypeKind};
 use crate::error::{Error, Result};
 
-use self::memory::Memory;
+use self::memory::{Foreign, Memory};
 
 /// Alignment in bytes of a tensor's first element: one cache line, one 512-bit vector.
 pub const ALIGN: usize = 64;
@@ -76,6 +80,36 @@ impl Tensor {
     /// A tensor from elements in row-major order; their number must fit the shape.
     pub fn from_slice<T: Element>(shape: &[usize], values: &[T]) -> Result<Self> {
         Self::from_bytes(T::DTYPE, shape, bytemuck::cast_slice(values))
+    }
+
+    /// A tensor in memory of somebody else, which is read and never written: writing copies it
+    /// first. The owner is kept as long as a clone of the tensor is there.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the size does not fit the address space, or the address is no multiple
+    /// of the size of an element.
+    ///
+    /// # Safety
+    /// As long as the owner is alive, there are as many bytes from `start` on as the tensor has,
+    /// which any thread may read, which hold elements of the type (a `bool` is 0 or 1), and which
+    /// nobody writes while they are read.
+    pub unsafe fn from_foreign(
+        dtype: DType,
+        shape: &[usize],
+        start: NonNull<u8>,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Self> {
+        let bytes = byte_count(dtype, shape).ok_or_else(|| {
+            Error::input(format!("a {dtype} tensor of shape {shape:?} does not fit in memory"))
+        })?;
+        if !start.as_ptr().addr().is_multiple_of(dtype.bytes().max(1)) {
+            return Err(Error::input(format!(
+                "a {dtype} tensor at an address that is not aligned"
+            )));
+        }
+        // SAFETY: the contract is the same.
+        let memory = Memory::Foreign(unsafe { Foreign::new(start, bytes, owner) });
+        Ok(Tensor { dtype, shape: shape.to_vec(), memory: Arc::new(memory) })
     }
 
     /// A `bool` tensor; one byte an element.
@@ -227,6 +261,29 @@ mod tests {
             s[0] = 9.0;
         }
         assert_eq!((t.get_f64(0), u.get_f64(0)), (1.0, 9.0));
+        Ok(())
+    }
+
+    #[test]
+    fn memory_of_others_is_read_in_place_and_copied_before_it_is_written() -> Result<()> {
+        let owner: Arc<Vec<f32>> = Arc::new((0u8..6).map(f32::from).collect());
+        let start = NonNull::from(&owner[..]).cast::<u8>();
+        // SAFETY: the vector holds six floats, and nobody writes them.
+        let mut t = unsafe { Tensor::from_foreign(DType::F32, &[2, 3], start, owner.clone()) }?;
+        assert_eq!((t.bytes().as_ptr(), t.get_f64(5)), (start.as_ptr().cast_const(), 5.0));
+        let shared = t.clone();
+        assert_eq!(Arc::strong_count(&owner), 2);
+        t.as_mut_slice::<f32>().expect("floats")[0] = 9.0;
+        assert_eq!((t.get_f64(0), shared.get_f64(0), owner[0]), (9.0, 0.0, 0.0));
+        assert_eq!(t.bytes().as_ptr() as usize % ALIGN, 0);
+        let mut alone = shared;
+        alone.as_mut_slice::<f32>().expect("floats")[1] = 7.0;
+        assert_eq!((alone.get_f64(1), owner[1], Arc::strong_count(&owner)), (7.0, 1.0, 1));
+        // SAFETY: an odd address within the vector, which is refused before it is read.
+        let odd = unsafe { start.add(1) };
+        // SAFETY: as above.
+        let refused = unsafe { Tensor::from_foreign(DType::F32, &[1], odd, owner.clone()) };
+        assert!(refused.is_err_and(|e| e.to_string().contains("not aligned")));
         Ok(())
     }
 

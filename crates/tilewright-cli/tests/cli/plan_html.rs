@@ -14,7 +14,7 @@ fn a_plan_is_written_as_a_page() {
         "<caption>Totals</caption>",
         "greedy: call by call",
         "lower bound",
-        "<svg id=s0 ",
+        "<svg id=\"s0\" ",
         "aria-label=\"Call ",
         "aria-label=\"Tensor ",
         "aria-label=\"Input ",

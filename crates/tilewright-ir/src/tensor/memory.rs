@@ -4,6 +4,12 @@
 //! streams weights of some megabytes otherwise waits for the translation of every fourth kilobyte
 //! (measured on networks with large weights: runs are shorter by 5 to 10 %). Their memory is zero
 //! without being written, and takes no room before it is used.
+//!
+//! Memory of somebody else ([`Foreign`]) is only read: who wants to write gets a copy.
+
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::Arc;
 
 use bytemuck::Zeroable;
 use memmap2::MmapMut;
@@ -14,10 +20,48 @@ use super::{ALIGN, Line};
 /// that they need not be as large as these.
 const LARGE: usize = 1 << 20;
 
-/// Zeroed bytes at an address that is a multiple of [`ALIGN`], rounded up to whole lines.
+/// Bytes: of one's own at an address that is a multiple of [`ALIGN`], rounded up to whole lines, or
+/// of somebody else.
 pub(super) enum Memory {
     Small(Vec<Line>),
     Large(MmapMut),
+    Foreign(Foreign),
+}
+
+/// Bytes that somebody else owns.
+pub(super) struct Foreign {
+    start: NonNull<u8>,
+    count: usize,
+    /// Keeps them where they are.
+    _owner: Arc<dyn Any + Send + Sync>,
+}
+
+// SAFETY: by the contract of `Foreign::new` the bytes may be read from any thread, and nothing here
+// writes them. The owner may go from thread to thread by its type.
+unsafe impl Send for Foreign {}
+// SAFETY: as above.
+unsafe impl Sync for Foreign {}
+
+// The owner is kept, and nothing else is done with it: there is no state to be seen half changed.
+impl std::panic::UnwindSafe for Foreign {}
+impl std::panic::RefUnwindSafe for Foreign {}
+
+impl Foreign {
+    /// # Safety
+    /// As long as the owner is alive, there are `count` bytes from `start` on that any thread may
+    /// read, and that nobody writes while they are read.
+    pub unsafe fn new(
+        start: NonNull<u8>,
+        count: usize,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Foreign {
+        Foreign { start, count, _owner: owner }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: by the contract of `new`; the owner lives as long as this.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.count) }
+    }
 }
 
 impl Memory {
@@ -42,14 +86,20 @@ impl Memory {
         match self {
             Memory::Small(lines) => bytemuck::cast_slice(lines),
             Memory::Large(map) => map,
+            Memory::Foreign(foreign) => foreign.bytes(),
         }
     }
 
-    /// All bytes, for writing.
+    /// All bytes, for writing; those of somebody else are copied first.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
+        if let Memory::Foreign(_) = self {
+            *self = self.clone();
+        }
         match self {
             Memory::Small(lines) => bytemuck::cast_slice_mut(lines),
             Memory::Large(map) => map,
+            // A copy is not.
+            Memory::Foreign(_) => &mut [],
         }
     }
 }
@@ -58,11 +108,11 @@ impl Clone for Memory {
     fn clone(&self) -> Memory {
         let copy = match self {
             Memory::Small(lines) => return Memory::Small(lines.clone()),
-            Memory::Large(map) => Memory::zeros(map.len()),
+            Memory::Large(_) | Memory::Foreign(_) => Memory::zeros(self.bytes().len()),
         };
         match copy {
             Some(mut copy) => {
-                copy.bytes_mut().copy_from_slice(self.bytes());
+                copy.bytes_mut()[..self.bytes().len()].copy_from_slice(self.bytes());
                 copy
             }
             // A `Vec` would end the process in the same way.

@@ -75,6 +75,11 @@ impl Draft {
         Ok(Draft(Kind::Script(tilewright_script::parse_module(&source)?)))
     }
 
+    /// Whether it is a model, whose sizes have to be known to read it, and not a module.
+    pub fn is_model(&self) -> bool {
+        matches!(self.0, Kind::Onnx(_))
+    }
+
     /// What can be given to it: the inputs of a model, or the tensor parameters of a module's
     /// entry, outputs among them.
     ///

@@ -6,8 +6,9 @@
 //! * [`passes`]: every pass by its name.
 //! * [`schedule_script`]: schedules written as scripts.
 //! * [`layout`]: how the tensors of a whole model lie in memory.
-//! * [`timings`], [`tune`]: what that costs, by estimates and by measurements.
-//! * [`compare`], [`random`]: comparing outputs, making inputs.
+//! * [`timings`], [`tune`], [`measuring`]: what that costs, by estimates and by measurements.
+//! * [`saved`]: compiled modules as files, which start without LLVM.
+//! * [`compare`], [`random`], [`verify`]: comparing outputs, making inputs, comparing modules.
 //!
 //! The other crates of the project are here by their names: [`ir`], [`script`], [`sets`],
 //! [`interp`], [`analysis`], [`transform`], [`schedule`], [`auto`], [`graph`], [`ops`], [`onnx`], [`target`],
@@ -20,12 +21,15 @@ pub mod compile;
 mod derivations;
 pub mod layout;
 pub mod load;
+pub mod measuring;
 pub mod passes;
 pub mod pipeline;
 pub mod random;
+pub mod saved;
 pub mod schedule_script;
 pub mod timings;
 pub mod tune;
+pub mod verify;
 
 pub use tilewright_analysis as analysis;
 pub use tilewright_auto as auto;

@@ -6,6 +6,7 @@
 //! that makes its operand. What is measured already is left alone, so that tuning can be stopped and
 //! goes on where it was. At last the plan that follows and the fixed layouts are run as whole models.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -105,78 +106,160 @@ pub struct Tuning<'a> {
 /// Those of planning and of the store; [`Error::Input`] where nothing is to be planned.
 pub fn tune(module: &Module, options: &Options, tuning: &mut Tuning<'_>) -> Result<Report> {
     let (start, store) = (Instant::now(), tuning.store);
-    let (target, threads) = (options.target()?, options.threads());
-    let timings = Timings::of(&target, threads, store)?;
-    if !has_choice(module) {
-        let what = "the model has no convolution, and so no layout to choose";
-        return Err(Error::input(what));
-    }
-    let candidates = candidates(module, &timings, threads)?;
-    let mut report = Report { candidates: candidates.len(), ..Report::default() };
-    let left: Vec<&Candidate> = candidates.iter().filter(|c| !timings.is_tried(&c.key)).collect();
-    report.measured = candidates.len() - left.len();
+    let mut session = Session::new(module, options, store)?;
+    let left = session.left();
     for (k, c) in left.iter().enumerate() {
         let share = if tuning.whole { CANDIDATES } else { 1.0 };
         if start.elapsed() > tuning.budget.mul_f64(share) {
             break;
         }
         // Another tuner may be at work on the same file.
-        if store.get(&c.key)?.is_some() {
-            report.measured += 1;
+        if session.is_kept(*c)? {
             continue;
         }
-        (tuning.told)(&c.what, k, left.len());
-        let measured = (tuning.measure)(&c.request)?;
-        match &measured {
-            Measured::Failure(why) => report.failures.push((c.what.clone(), why.clone())),
-            Measured::Nanoseconds(_) => {
-                report.measured += 1;
-                report.new += 1;
-            }
-        }
-        let scope = timings.scope();
-        store.put(&Record::now(&c.key, scope, c.kind, &c.what, c.estimate, measured))?;
+        let (what, request) = session.request(*c);
+        (tuning.told)(what, k, left.len());
+        let measured = (tuning.measure)(request)?;
+        session.keep(*c, measured)?;
     }
     if tuning.whole {
-        let timings = Timings::of(&target, threads, store)?;
-        models(module, &timings, start, tuning, &mut report)?;
+        let models = session.models(module)?;
+        for (k, model) in models.iter().enumerate() {
+            if start.elapsed() > tuning.budget {
+                continue;
+            }
+            (tuning.told)(&model.what, k, models.len());
+            let measured = (tuning.measure)(&model.request)?;
+            session.keep_model(model, measured)?;
+        }
     }
-    Ok(report)
+    Ok(session.report)
 }
 
-/// Runs the plan and the fixed layouts as whole models, as far as the budget allows.
-fn models(
-    module: &Module,
-    timings: &Timings,
-    start: Instant,
-    tuning: &mut Tuning<'_>,
-    report: &mut Report,
-) -> Result<()> {
-    let (_, plans, _) = plan(module, timings, &mut Remarks::new())?;
-    let text = text(module);
-    let scope = timings.scope();
-    let named = fixed().map(|layout| (fixed_name(layout), fixed_name(layout)));
-    let all: Vec<(String, String)> =
-        [("plan".to_owned(), label(&plans))].into_iter().chain(named).collect();
-    for (k, (name, label)) in all.iter().enumerate() {
-        let key = scope.model(&text, label);
-        if let Some(time) = timings.nanoseconds(&key) {
-            report.models.insert(name.clone(), time);
-            continue;
+/// What is to be measured of a module, and what was: whoever measures asks [`Session::left`] and keeps
+/// each answer as it comes. There is one writer, whoever measures.
+pub struct Session<S> {
+    store: S,
+    timings: Timings,
+    options: Options,
+    candidates: Vec<Candidate>,
+    report: Report,
+}
+
+/// A whole model that is to be measured in some layouts.
+pub struct Whole {
+    key: Key,
+    name: String,
+    /// What it is, for people.
+    pub what: String,
+    /// What to ask for.
+    pub request: Request,
+}
+
+impl<S: Borrow<Store>> Session<S> {
+    /// Asks what a plan of the module would ask the price of.
+    ///
+    /// # Errors
+    /// As [`tune`].
+    pub fn new(module: &Module, options: &Options, store: S) -> Result<Session<S>> {
+        let (target, threads) = (options.target()?, options.threads());
+        let timings = Timings::of(&target, threads, store.borrow())?;
+        if !has_choice(module) {
+            let what = "the model has no convolution, and so no layout to choose";
+            return Err(Error::input(what));
         }
-        if start.elapsed() > tuning.budget || timings.is_tried(&key) {
-            continue;
-        }
-        (tuning.told)(&format!("the model, layout {name}"), k, all.len());
-        let request = Request::Model { layout: name.clone(), threads: scope.threads };
-        let measured = (tuning.measure)(&request)?;
-        match &measured {
-            Measured::Nanoseconds(time) => drop(report.models.insert(name.clone(), *time)),
-            Measured::Failure(why) => report.failures.push((name.clone(), why.clone())),
-        }
-        tuning.store.put(&Record::now(&key, scope, Kind::Model, name, 0.0, measured))?;
+        let candidates = candidates(module, &timings, threads)?;
+        let mut report = Report { candidates: candidates.len(), ..Report::default() };
+        report.measured = candidates.iter().filter(|c| timings.is_tried(&c.key)).count();
+        Ok(Session { store, timings, options: options.clone(), candidates, report })
     }
-    Ok(())
+
+    /// The candidates that were not measured when the session began, the most important first.
+    pub fn left(&self) -> Vec<usize> {
+        let is_left = |c: &usize| !self.timings.is_tried(&self.candidates[*c].key);
+        (0..self.candidates.len()).filter(is_left).collect()
+    }
+
+    /// Whether a candidate has been measured since, by another tuner of the same file.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn is_kept(&mut self, candidate: usize) -> Result<bool> {
+        let is_kept = self.store.borrow().get(&self.candidates[candidate].key)?.is_some();
+        self.report.measured += usize::from(is_kept);
+        Ok(is_kept)
+    }
+
+    /// What a candidate is, for people, and what to ask for.
+    pub fn request(&self, candidate: usize) -> (&str, &Request) {
+        let c = &self.candidates[candidate];
+        (&c.what, &c.request)
+    }
+
+    /// Keeps what was measured of a candidate.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn keep(&mut self, candidate: usize, measured: Measured) -> Result<()> {
+        let c = &self.candidates[candidate];
+        match &measured {
+            Measured::Failure(why) => self.report.failures.push((c.what.clone(), why.clone())),
+            Measured::Nanoseconds(_) => {
+                self.report.measured += 1;
+                self.report.new += 1;
+            }
+        }
+        let scope = self.timings.scope();
+        let record = Record::now(&c.key, scope, c.kind, &c.what, c.estimate, measured);
+        self.store.borrow().put(&record).map(drop)
+    }
+
+    /// The plan that follows from what was measured, and the fixed layouts, as far as their times are
+    /// not known.
+    ///
+    /// # Errors
+    /// Those of planning and of the store.
+    pub fn models(&mut self, module: &Module) -> Result<Vec<Whole>> {
+        let timings =
+            Timings::of(&self.options.target()?, self.options.threads(), self.store.borrow())?;
+        let (_, plans, _) = plan(module, &timings, &mut Remarks::new())?;
+        let text = text(module);
+        let scope = timings.scope();
+        let named = fixed().map(|layout| (fixed_name(layout), fixed_name(layout)));
+        let mut left = Vec::new();
+        for (name, label) in [("plan".to_owned(), label(&plans))].into_iter().chain(named) {
+            let key = scope.model(&text, &label);
+            if let Some(time) = timings.nanoseconds(&key) {
+                self.report.models.insert(name, time);
+            } else if !timings.is_tried(&key) {
+                let what = format!("the model, layout {name}");
+                let request = Request::Model { layout: name.clone(), threads: scope.threads };
+                left.push(Whole { key, name, what, request });
+            }
+        }
+        self.timings = timings;
+        Ok(left)
+    }
+
+    /// Keeps what was measured of a whole model.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn keep_model(&mut self, model: &Whole, measured: Measured) -> Result<()> {
+        let Whole { key, name, .. } = model;
+        match &measured {
+            Measured::Nanoseconds(time) => drop(self.report.models.insert(name.clone(), *time)),
+            Measured::Failure(why) => self.report.failures.push((name.clone(), why.clone())),
+        }
+        let scope = self.timings.scope();
+        let record = Record::now(key, scope, Kind::Model, name, 0.0, measured);
+        self.store.borrow().put(&record).map(drop)
+    }
+
+    /// What was done.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
 }
 
 /// What a plan asks the price of.

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 
 use tilewright::unstable::plan::Use;
 
-use super::Part;
-use super::layers::{self, HEIGHT, Line, Net};
-use super::writing::{amount, html, share};
+use crate::layers::{self, HEIGHT, Line, Net};
+use crate::page::Part;
+use crate::writing::{amount, html, share};
 
 /// Shades for the time of calls that take any.
 const SHADES: usize = 6;
@@ -89,7 +89,29 @@ impl<'a> Graph<'a> {
 
     /// The drawing with its legend.
     pub fn draw(&self) -> String {
-        let g = self.part.number;
+        format!(
+            "{}<p><label>Zoom <input type=range min=10 max=200 value=100 data-zoom=s{}></label></p>\n\
+             <div class=graph>{}</div>\n",
+            self.legend(),
+            self.part.number,
+            self.svg()
+        )
+    }
+
+    /// The drawing as an image, in the colours of a style sheet.
+    pub fn image(&self, style: &str) -> String {
+        let svg = self.svg();
+        match svg.split_once('\n') {
+            Some((start, rest)) => {
+                let paper = "svg { background: var(--paper); font-family: sans-serif; }";
+                format!("{start}\n<style>\n{style}{paper}\n</style>\n{rest}\n")
+            }
+            None => svg,
+        }
+    }
+
+    /// The drawing alone. It is XML, and so can be an image.
+    fn svg(&self) -> String {
         let words: Vec<[String; 2]> = self.nodes.iter().map(|n| self.words(*n)).collect();
         let width = |w: &[String; 2]| {
             let letters = w.iter().map(|w| w.chars().count()).max().unwrap_or(0);
@@ -101,13 +123,11 @@ impl<'a> Graph<'a> {
             self.nets.iter().map(|(_, n)| Net { from: n.from, to: n.to.clone() }).collect();
         let drawing = layers::draw(&widths, &nets);
         let (w, h) = (drawing.width.ceil(), drawing.height.ceil());
-        let mut text = self.legend();
-        let _ = write!(
-            text,
-            "<p><label>Zoom <input type=range min=10 max=200 value=100 data-zoom=s{g}></label></p>\n\
-             <div class=graph><svg id=s{g} xmlns=\"http://www.w3.org/2000/svg\" role=group \
-             aria-label=\"The graph, from top to bottom\" width={w} height={h} \
-             viewBox=\"0 0 {w} {h}\">\n"
+        let mut text = format!(
+            "<svg id=\"s{}\" xmlns=\"http://www.w3.org/2000/svg\" role=\"group\" \
+             aria-label=\"The graph, from top to bottom\" width=\"{w}\" height=\"{h}\" \
+             viewBox=\"0 0 {w} {h}\">\n",
+            self.part.number
         );
         // From top to bottom, each box with the lines that leave it: the order of the Tab key.
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
@@ -121,7 +141,7 @@ impl<'a> Graph<'a> {
                 self.draw_net(&mut text, self.nets[*k].0, &drawing.nets[*k]);
             }
         }
-        text + "</svg></div>\n"
+        text + "</svg>"
     }
 
     /// What stands in a box.
@@ -171,8 +191,12 @@ impl<'a> Graph<'a> {
         let (g, plan, unit) = (self.part.number, &self.part.plan.plan, self.part.unit);
         let tensor = |t: usize| self.part.name(t);
         let (class, target, label) = match node {
-            Node::Input(t) => ("b io", format!("data-t={g}.{t}"), format!("Input {}", tensor(t))),
-            Node::Output(t) => ("b io", format!("data-t={g}.{t}"), format!("Result {}", tensor(t))),
+            Node::Input(t) => {
+                ("b io", format!("data-t=\"{g}.{t}\""), format!("Input {}", tensor(t)))
+            }
+            Node::Output(t) => {
+                ("b io", format!("data-t=\"{g}.{t}\""), format!("Result {}", tensor(t)))
+            }
             Node::Call(c) => {
                 let call = &plan.calls[c];
                 let (chosen, cost) = (self.part.kinds.way(&call.chosen), amount(call.cost));
@@ -180,7 +204,7 @@ impl<'a> Graph<'a> {
                     "" => format!("Call {}: {chosen}, {cost} {unit}", call.name),
                     f => format!("Call {} of {f}: {chosen}, {cost} {unit}", call.name),
                 };
-                ("b", format!("data-c={g}.{c}"), label)
+                ("b", format!("data-c=\"{g}.{c}\""), label)
             }
             Node::Conversion(k) => {
                 let c = &plan.conversions[k];
@@ -191,20 +215,25 @@ impl<'a> Graph<'a> {
                     "Conversion of {} from {from} to {to}: {cost} {unit}",
                     tensor(c.tensor)
                 );
-                (if c.cost > 0 { "b v" } else { "b io" }, format!("data-t={g}.{}", c.tensor), label)
+                (
+                    if c.cost > 0 { "b v" } else { "b io" },
+                    format!("data-t=\"{g}.{}\"", c.tensor),
+                    label,
+                )
             }
         };
         let shade = match node {
-            Node::Call(c) => format!(" class=t{}", self.shade(plan.calls[c].cost)),
+            Node::Call(c) => format!(" class=\"t{}\"", self.shade(plan.calls[c].cost)),
             _ => String::new(),
         };
         let round = if matches!(node, Node::Call(_)) { 3 } else { 18 };
         let (x, y) = at;
         let _ = writeln!(
             text,
-            "<g class=\"{class}\" {target} tabindex=0 role=button aria-label=\"{}\">\
-             <rect{shade} x={:.0} y={y:.0} width={width:.0} height={HEIGHT} rx={round} />\
-             <text x={x:.0} y={:.0}>{}</text><text class=s x={x:.0} y={:.0}>{}</text></g>",
+            "<g class=\"{class}\" {target} tabindex=\"0\" role=\"button\" aria-label=\"{}\">\
+             <rect{shade} x=\"{:.0}\" y=\"{y:.0}\" width=\"{width:.0}\" height=\"{HEIGHT}\" \
+             rx=\"{round}\" /><text x=\"{x:.0}\" y=\"{:.0}\">{}</text>\
+             <text class=\"s\" x=\"{x:.0}\" y=\"{:.0}\">{}</text></g>",
             html(&label),
             x - width / 2.0,
             y + 16.0,
@@ -244,8 +273,8 @@ impl<'a> Graph<'a> {
         );
         let _ = writeln!(
             text,
-            "<g class=\"e k{}\" data-t={}.{} tabindex=0 role=button aria-label=\"{}\">\
-             <path class=h d=\"{path}\" /><path d=\"{path}\" /></g>",
+            "<g class=\"e k{}\" data-t=\"{}.{}\" tabindex=\"0\" role=\"button\" aria-label=\"{}\">\
+             <path class=\"h\" d=\"{path}\" /><path d=\"{path}\" /></g>",
             colour(self.part.kinds.number(layout)),
             self.part.number,
             used.tensor,

@@ -1,14 +1,8 @@
 //! A plan as one page that needs nothing else: no network, no other file.
 //!
-//! The graph is placed by [`layers`] and drawn as SVG, the corners of tensors are tables
-//! ([`cells`]), and `page.js` shows in a panel what is clicked. What the panel says is in the page as
+//! The graph is drawn as SVG, the corners of tensors are tables, and `page.js` shows in a panel what is clicked. What the panel says is in the page as
 //! JSON, and the script sets it as text. Names come from models: whatever is written into the page
-//! goes through [`html`] or [`json`].
-
-mod cells;
-mod graph;
-mod layers;
-mod writing;
+//! goes through `html` or `json`.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -20,8 +14,9 @@ use tilewright::unstable::graph::normal::name_outputs;
 use tilewright::unstable::ir::GraphExpr;
 use tilewright::unstable::plan::{Conversion, Cost, Use};
 
-use self::graph::Graph;
-use self::writing::{amount, html, json, plural, share};
+use crate::cells;
+use crate::graph::Graph;
+use crate::writing::{amount, html, json, plural, share};
 
 /// What a page shows.
 pub struct Report<'a> {
@@ -89,9 +84,20 @@ pub fn page(report: &Report<'_>) -> String {
     text
 }
 
+/// The drawing of each graph function by itself, as an SVG image.
+pub fn drawings(report: &Report<'_>) -> Vec<String> {
+    let kinds = Kinds::of(report.plans);
+    let module = name_outputs(report.module);
+    let parts = report.plans.iter().enumerate().map(|(number, plan)| {
+        let bindings = Bindings::of(&module, plan);
+        Part { number, plan, bindings, kinds: &kinds, left: report.left, unit: report.unit }
+    });
+    parts.map(|part| Graph::new(&part).image(include_str!("page.css"))).collect()
+}
+
 /// The index maps that layouts have, whatever the extents: what has one colour.
-struct Kinds {
-    names: Vec<String>,
+pub(crate) struct Kinds {
+    pub(crate) names: Vec<String>,
     numbers: HashMap<String, usize>,
 }
 
@@ -138,19 +144,19 @@ impl Kinds {
         kinds
     }
 
-    fn number(&self, layout: &Layout) -> usize {
+    pub(crate) fn number(&self, layout: &Layout) -> usize {
         match layout.is_identity() {
             true => 0,
             false => self.numbers.get(&layout.to_string()).copied().unwrap_or(0),
         }
     }
 
-    fn name(&self, layout: &Layout) -> &str {
+    pub(crate) fn name(&self, layout: &Layout) -> &str {
         &self.names[self.number(layout)]
     }
 
     /// What an alternative is called: one that is named by its index map, as the kind of that.
-    fn way<'a>(&'a self, name: &'a str) -> &'a str {
+    pub(crate) fn way<'a>(&'a self, name: &'a str) -> &'a str {
         self.numbers.get(name).map_or(name, |k| &self.names[*k])
     }
 }
@@ -215,7 +221,7 @@ impl Shared {
 
 /// What the model says of the calls and tensors of a plan. They are found by their names; of several
 /// of one name, in their order.
-struct Bindings {
+pub(crate) struct Bindings {
     /// The tensor function that each call runs; empty where it is none, or not known.
     functions: Vec<String>,
     /// The element type of each tensor; empty where it is not known.
@@ -245,7 +251,7 @@ impl Bindings {
         Bindings { functions: found(calls, &functions), dtypes: found(tensors, &dtypes) }
     }
 
-    fn function(&self, call: usize) -> &str {
+    pub(crate) fn function(&self, call: usize) -> &str {
         &self.functions[call]
     }
 }
@@ -266,28 +272,28 @@ fn found<'a>(names: Vec<&'a str>, known: &HashMap<&str, Vec<String>>) -> Vec<Str
 }
 
 /// What the page says of one graph function.
-struct Part<'a> {
-    number: usize,
-    plan: &'a Planned,
-    bindings: Bindings,
-    kinds: &'a Kinds,
-    left: &'a [Left],
-    unit: &'static str,
+pub(crate) struct Part<'a> {
+    pub(crate) number: usize,
+    pub(crate) plan: &'a Planned,
+    pub(crate) bindings: Bindings,
+    pub(crate) kinds: &'a Kinds,
+    pub(crate) left: &'a [Left],
+    pub(crate) unit: &'static str,
 }
 
 impl Part<'_> {
     /// The name of a tensor.
-    fn name(&self, tensor: usize) -> &str {
+    pub(crate) fn name(&self, tensor: usize) -> &str {
         &self.plan.problem.tensors[tensor].name
     }
 
     /// What a layout of a tensor is called.
-    fn kind(&self, used: Use) -> &str {
+    pub(crate) fn kind(&self, used: Use) -> &str {
         self.kinds.name(&self.plan.layouts[used.tensor][used.layout])
     }
 
     /// The type of a tensor: `float32[1, 64, 56, 56]`.
-    fn type_of(&self, tensor: usize) -> String {
+    pub(crate) fn type_of(&self, tensor: usize) -> String {
         let dtype = &self.bindings.dtypes[tensor];
         format!("{dtype}{}", list(&self.plan.layouts[tensor][0].logical))
     }
@@ -500,4 +506,5 @@ fn number(cost: Cost) -> String {
 }
 
 #[cfg(test)]
+#[path = "tests.rs"]
 mod tests;

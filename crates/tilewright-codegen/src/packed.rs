@@ -1,0 +1,121 @@
+//! Kernels as a shared library that runs without LLVM.
+//!
+//! The library exports one table, the addresses of the kernels in the order in which they were asked
+//! for, and their number; everything else stays inside. It is linked by the C compiler, as
+//! [`crate::library`] is, and loaded by the system. Who loads it brings the functions that it was made
+//! from: what their assertions say is not in it.
+
+use std::fmt::Write;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tilewright_dylib::Library;
+use tilewright_ir::{Error, Lowered, Result};
+use tilewright_target::{Backend, Code, CodeOptions, Target};
+
+use crate::LlvmBackend;
+use crate::backend::{Kernel, Kernels, Linked, objects};
+use crate::emit;
+use crate::library::{compile, compiler};
+use crate::llvm::Llvm;
+
+/// The exported symbols.
+const TABLE: &str = "tilewright_kernels";
+const COUNT: &str = "tilewright_kernel_count";
+
+/// A shared library with the kernels of these functions.
+///
+/// # Errors
+/// [`Error::Toolchain`] if there is no LLVM or C compiler, or it fails; those of code generation.
+pub fn build(
+    module: &Lowered,
+    functions: &[Arc<str>],
+    target: &Target,
+    options: &CodeOptions<'_>,
+) -> Result<Vec<u8>> {
+    let llvm = Llvm::get()?;
+    LlvmBackend.check(module, functions, target)?;
+    let text = |name: &Arc<str>| emit::module(&[(name.clone(), &**module.tensor(name)?)], target);
+    let modules = functions.iter().map(text).collect::<Result<Vec<_>>>()?;
+    let io = |e: std::io::Error| Error::io(format!("cannot write a temporary file: {e}"));
+    let directory = tempfile::tempdir().map_err(io)?;
+    let directory = directory.path();
+    let mut arguments: Vec<std::ffi::OsString> =
+        ["-shared", "-fPIC", "-fvisibility=hidden", "-o", "library", "table.c"]
+            .map(Into::into)
+            .into();
+    std::fs::write(directory.join("table.c"), table(functions)).map_err(io)?;
+    for (k, object) in objects(llvm, &modules, target, options)?.iter().enumerate() {
+        let name = format!("{k}.o");
+        std::fs::write(directory.join(&name), object).map_err(io)?;
+        arguments.push(name.into());
+    }
+    for path in options.link {
+        let path: PathBuf = std::path::absolute(path).map_err(io)?;
+        arguments.push(path.into());
+    }
+    arguments.push("-lm".into());
+    compile(&compiler(), directory, &arguments)?;
+    std::fs::read(directory.join("library")).map_err(io)
+}
+
+/// The C file with the table.
+fn table(functions: &[Arc<str>]) -> String {
+    let mut text = String::from(
+        "#include <stdint.h>\n#define PUBLIC __attribute__((visibility(\"default\")))\n\
+         typedef int32_t kernel(const void *, const uint64_t *);\n",
+    );
+    let symbols: Vec<String> = functions.iter().map(|f| emit::symbol(emit::PREFIX, f)).collect();
+    for symbol in &symbols {
+        let _ = writeln!(text, "extern __attribute__((visibility(\"hidden\"))) kernel {symbol};");
+    }
+    let _ = writeln!(text, "PUBLIC kernel *const {TABLE}[] = {{{}, 0}};", symbols.join(", "));
+    let _ = writeln!(text, "PUBLIC const uint64_t {COUNT} = {};", symbols.len());
+    text
+}
+
+/// The code of a library that [`build`] made from the same functions of the same module.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be written to a temporary file, [`Error::Toolchain`] if the system
+/// does not load it, [`Error::Model`] if it holds another number of kernels.
+///
+/// # Safety
+/// The library is one that [`build`] made from these functions, for features that this machine has.
+pub unsafe fn open(
+    library: &[u8],
+    module: &Lowered,
+    functions: &[Arc<str>],
+) -> Result<Arc<dyn Code>> {
+    let io = |e: std::io::Error| Error::io(format!("cannot write a temporary file: {e}"));
+    let mut file = tempfile::Builder::new().suffix(".so").tempfile().map_err(io)?;
+    file.write_all(library).and_then(|()| file.flush()).map_err(io)?;
+    // Closed, since some systems do not load what is open for writing; gone once it is loaded.
+    let path = file.into_temp_path();
+    let refused = |text: String| Error::toolchain(format!("the system does not load it: {text}"));
+    // SAFETY: by contract the library is one of ours, whose constructors do nothing.
+    let loaded: Library = unsafe { tilewright_dylib::open(&path) }.map_err(refused)?;
+    drop(path);
+    let missing = |e: &dyn std::fmt::Display| Error::model(format!("no table of kernels: {e}"));
+    // SAFETY: `build` gives the symbol this type.
+    let count = unsafe {
+        let count = loaded.get::<*const u64>(COUNT.as_bytes()).map_err(|e| missing(&e))?;
+        **count
+    };
+    if count != functions.len() as u64 {
+        let what = format!("{count} kernels for {} functions", functions.len());
+        return Err(Error::model(what));
+    }
+    // SAFETY: as above; the table is as long as the count says.
+    let kernels: Vec<Kernel> = unsafe {
+        let table = loaded.get::<*const Kernel>(TABLE.as_bytes()).map_err(|e| missing(&e))?;
+        std::slice::from_raw_parts(*table, functions.len()).to_vec()
+    };
+    let link = |(name, kernel): (&Arc<str>, Kernel)| {
+        let assertions = emit::assertions(module.tensor(name)?);
+        Ok(Linked { name: name.clone(), kernel, assertions })
+    };
+    let list = functions.iter().zip(kernels).map(link).collect::<Result<Vec<Linked>>>()?;
+    Ok(Arc::new(Kernels::new(list, module.source.clone(), Box::new(loaded))))
+}

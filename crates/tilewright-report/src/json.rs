@@ -1,0 +1,88 @@
+//! Plans for tools: as JSON, and with one choice fixed.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tilewright::unstable::graph::layout::flow::Planned;
+use tilewright::unstable::graph::layout::{Left, Policy};
+use tilewright::unstable::plan::{Certificate, Options, Plan, solve};
+use tilewright::{Error, Result};
+
+/// A plan in which something is fixed.
+pub struct WhatIf {
+    /// `VALUE=LAYOUT`.
+    pub text: String,
+    /// What it costs.
+    pub cost: u64,
+    /// What the plan costs without.
+    pub plan: u64,
+}
+
+/// Solves again with one choice fixed: `VALUE=LAYOUT`.
+///
+/// # Errors
+/// [`Error::Input`] for a value that no call makes, or a layout that its call cannot be computed in.
+pub fn what_if(text: &str, plans: &[Planned]) -> Result<WhatIf> {
+    let Some((value, wanted)) = text.split_once('=') else {
+        return Err(Error::input(format!("`{text}`: expected VALUE=LAYOUT")));
+    };
+    if wanted != "none" {
+        wanted.parse::<Policy>()?;
+    }
+    let found = plans.iter().find_map(|p| {
+        let call = p.problem.calls.iter().position(|c| c.name == value)?;
+        Some((p, call))
+    });
+    let Some((planned, call)) = found else {
+        return Err(Error::input(format!("`{text}`: no call makes `{value}`")));
+    };
+    let ways = &planned.problem.calls[call].alternatives;
+    let name = if wanted == "none" { LOGICAL } else { wanted };
+    let mut costs = Vec::new();
+    // An operand may keep its layout: there may be several ways of one name.
+    for (way, _) in ways.iter().enumerate().filter(|(_, a)| a.name == name) {
+        let options = Options { fixed: BTreeMap::from([(call, way)]), ..Options::default() };
+        costs.extend(solve(&planned.problem, &options).ok().map(|plan| plan.objective));
+    }
+    let Some(cost) = costs.into_iter().min() else {
+        let all: Vec<&str> = ways.iter().map(|a| &*a.name).collect();
+        return Err(Error::input(format!("the call that makes `{value}` cannot be computed so"))
+            .note(format!("it can be computed as: {}", all.join(", "))));
+    };
+    Ok(WhatIf { text: text.to_owned(), cost, plan: planned.plan.objective })
+}
+
+/// What the model's own layout is called among the alternatives of a call.
+pub const LOGICAL: &str = "logical";
+
+/// A plan for tools.
+pub fn object(planned: &Planned, unit: &str, left: &[Left], others: &[WhatIf]) -> Value {
+    let plan = Plan { certificate: Certificate::default(), ..planned.plan.clone() };
+    let tensors = plan.tensors.iter().enumerate().map(|(k, t)| {
+        let layout = &planned.layouts[k][t.layout];
+        json!({"name": t.name, "layout": t.layout_name, "padding": layout.waste()})
+    });
+    let tensors: Vec<Value> = tensors.collect();
+    let conversions = plan.conversions.iter().map(|c| {
+        let tensor = &planned.problem.tensors[c.tensor];
+        let (from, to) = (&tensor.layouts[c.from], &tensor.layouts[c.to]);
+        json!({"value": tensor.name, "from": from, "to": to, "cost": c.cost})
+    });
+    let conversions: Vec<Value> = conversions.collect();
+    let what_if: BTreeMap<&str, u64> = others.iter().map(|o| (&*o.text, o.cost)).collect();
+    json!({
+        "graph": *planned.graph, "unit": unit, "objective": plan.objective, "bound": plan.bound, "gap": plan.gap,
+        "alternatives": plan.alternatives, "calls": plan.calls, "tensors": tensors,
+        "conversions": conversions, "left": list(left), "what_if": what_if,
+        "statistics": plan.statistics,
+    })
+}
+
+/// The conversions that are left, for tools.
+pub fn list(left: &[Left]) -> Value {
+    let one = |l: &Left| {
+        let (from, to) = (l.from.to_string(), l.to.to_string());
+        json!({"value": *l.value, "from": from, "to": to, "bytes": l.bytes, "reason": l.reason})
+    };
+    left.iter().map(one).collect()
+}

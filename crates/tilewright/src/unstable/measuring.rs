@@ -1,0 +1,82 @@
+//! What answers the requests of [`tune`](super::tune): a function or a whole model, compiled and run
+//! until its shortest time is known. Who asks runs this in a process of its own, since a candidate may
+//! crash or not end.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use tilewright_codegen::cache::ObjectCache;
+use tilewright_graph::layout::Policy;
+use tilewright_ir::{Module, Remarks, Result, Tensor};
+
+use super::compile::compile;
+use super::layout;
+use super::pipeline::Options;
+use super::random::Random;
+use super::tune::{Request, measure};
+
+/// The environment variable that names the file of measurements.
+pub const TUNING: &str = "TILEWRIGHT_TUNING";
+
+/// How long one function is run, and a whole model.
+const FUNCTION: Duration = Duration::from_millis(30);
+const MODEL: Duration = Duration::from_millis(400);
+
+/// The file of measurements: the one that the environment names, else one beside the compiled code;
+/// `None` where it is off, or others may write there.
+pub fn file() -> Option<PathBuf> {
+    match std::env::var_os(TUNING) {
+        Some(path) if path == "off" => None,
+        Some(path) if !path.is_empty() => Some(path.into()),
+        _ => {
+            let cache = ObjectCache::from_env();
+            let directory = cache.directory().filter(|_| cache.refused().is_none());
+            directory.map(|d| d.join("tuning.sqlite"))
+        }
+    }
+}
+
+/// The time that a request asks for, in nanoseconds. `model` gives the model that is tuned, `tuning`
+/// the measurements by which its layouts are planned.
+///
+/// # Errors
+/// Those of reading, compiling and running it, and of `model`.
+pub fn answer(
+    request: &Request,
+    model: impl FnOnce() -> Result<Module>,
+    tuning: Option<PathBuf>,
+) -> Result<f64> {
+    let options = Options { cache: false, ..Options::default() };
+    match request {
+        Request::Function { text, free, threads } => {
+            measure(text, free, &Options { threads: *threads, ..options }, FUNCTION)
+        }
+        Request::Model { layout, threads } => {
+            whole(&model()?, layout, &Options { threads: *threads, tuning, ..options })
+        }
+    }
+}
+
+/// Nanoseconds of the shortest run of a model in a layout.
+fn whole(module: &Module, name: &str, options: &Options) -> Result<f64> {
+    let mut why = Remarks::new();
+    let laid_out = match name {
+        "plan" => layout::plan(module, &options.timings()?, &mut why)?.0,
+        "none" => module.clone(),
+        name => layout::apply(module, name.parse::<Policy>()?, &mut why)?.0,
+    };
+    let executable = compile(&laid_out, options)?;
+    let mut random = Random::new(0);
+    let ports = executable.inputs().iter();
+    let inputs =
+        ports.map(|p| random.tensor(p.dtype, &p.fixed()?)).collect::<Result<Vec<Tensor>>>()?;
+    let mut outputs = executable.run(&inputs)?;
+    let (start, mut best, mut runs) = (Instant::now(), Duration::MAX, 0);
+    while runs < 3 || start.elapsed() < MODEL {
+        let before = Instant::now();
+        executable.run_into(&inputs, &mut outputs)?;
+        best = best.min(before.elapsed());
+        runs += 1;
+    }
+    Ok((best.as_nanos() as f64).max(1.0))
+}

@@ -1,0 +1,158 @@
+//! Executables: compiled modules that take and give arrays.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use tilewright::unstable::{ir, saved};
+use tilewright::{Options, Tensor};
+
+use crate::array;
+use crate::error::Result;
+use crate::module::{Port, closed};
+use crate::work::away;
+
+/// A compiled module. Safe from several threads.
+#[pyclass(frozen, module = "tilewright._native")]
+pub struct Executable {
+    /// `None` once it is closed.
+    running: Mutex<Option<Arc<tilewright::Executable>>>,
+}
+
+/// The sizes of a port, the one place that reads them.
+fn shape(port: &ir::OpenPort, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+    let size = |d: &ir::Dim| {
+        Ok(match d.known() {
+            Some(n) => n.into_pyobject(py)?.into_any().unbind(),
+            None => d.to_string().into_pyobject(py)?.into_any().unbind(),
+        })
+    };
+    port.shape.iter().map(size).collect()
+}
+
+fn ports(ports: &[ir::OpenPort], py: Python<'_>) -> PyResult<Vec<Port>> {
+    let one = |p: &ir::OpenPort| Ok((p.name.to_string(), p.dtype.to_string(), Some(shape(p, py)?)));
+    ports.iter().map(one).collect()
+}
+
+/// Outputs as Python has them: one array, or a tuple.
+fn result<'py>(py: Python<'py>, mut outputs: Vec<Tensor>) -> Result<Bound<'py, PyAny>> {
+    if outputs.len() == 1 {
+        return array::array(py, outputs.swap_remove(0));
+    }
+    let arrays = outputs.into_iter().map(|t| array::array(py, t)).collect::<Result<Vec<_>>>()?;
+    Ok(PyTuple::new(py, arrays)?.into_any())
+}
+
+impl Executable {
+    pub fn of(executable: tilewright::Executable) -> Executable {
+        Executable { running: Mutex::new(Some(Arc::new(executable))) }
+    }
+
+    pub fn compile(
+        py: Python<'_>,
+        module: &tilewright::Module,
+        options: Options,
+    ) -> tilewright::Result<Executable> {
+        away(py, || tilewright::compile(module, &options)).map(Executable::of)
+    }
+
+    fn get(&self) -> Result<Arc<tilewright::Executable>> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.clone().ok_or_else(|| closed("executable"))
+    }
+}
+
+/// The executable of the content of a file that [`Module.save`](crate::module::Module) wrote.
+#[pyfunction]
+#[pyo3(signature = (content, threads=None))]
+pub fn open_saved(content: &Bound<'_, PyAny>, threads: Option<usize>) -> Result<Executable> {
+    let py = content.py();
+    let content = array::tensor(content, "a compiled model", None)?;
+    // SAFETY: who opens a file vouches for it, as for a shared library: the documentation says so.
+    let executable = away(py, || unsafe { saved::open(&content, threads) })?;
+    Ok(Executable::of(executable))
+}
+
+#[pymethods]
+impl Executable {
+    /// Runs on arrays, by position or by name.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let executable = self.get()?;
+        let inputs = array::inputs(executable.inputs(), args, kwargs)?;
+        let outputs = py.detach(|| executable.run(&inputs))?;
+        result(py, outputs)
+    }
+
+    /// Runs some times, and adds up what each step takes: the name of its function and the seconds of
+    /// its shortest run.
+    #[pyo3(signature = (repeat, args, kwargs))]
+    fn profile<'py>(
+        &self,
+        py: Python<'py>,
+        repeat: usize,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> Result<Vec<(String, f64)>> {
+        let executable = self.get()?;
+        let inputs = array::inputs(executable.inputs(), args, kwargs)?;
+        let steps = &executable.plan().steps;
+        let best = py.detach(|| {
+            let mut outputs = executable.run(&inputs)?;
+            let mut best = vec![Duration::MAX; steps.len()];
+            let mut times = vec![Duration::ZERO; steps.len()];
+            for _ in 0..repeat.max(1) {
+                times.fill(Duration::ZERO);
+                executable.run_profiled(&inputs, &mut outputs, &mut times)?;
+                best.iter_mut().zip(&times).for_each(|(best, time)| *best = (*best).min(*time));
+            }
+            Ok::<_, tilewright::Error>(best)
+        })?;
+        let names = steps.iter().map(|step| step.func.to_string());
+        Ok(names.zip(best.iter().map(Duration::as_secs_f64)).collect())
+    }
+
+    /// Name, element type and sizes of each input.
+    fn inputs(&self, py: Python<'_>) -> Result<Vec<Port>> {
+        Ok(ports(self.get()?.inputs(), py)?)
+    }
+
+    /// The same of each output.
+    fn outputs(&self, py: Python<'_>) -> Result<Vec<Port>> {
+        Ok(ports(self.get()?.outputs(), py)?)
+    }
+
+    /// Threads of a run.
+    fn threads(&self) -> Result<usize> {
+        Ok(self.get()?.threads())
+    }
+
+    /// Bytes of intermediate results, where no size is open, and of constants.
+    fn memory(&self) -> Result<(Option<usize>, usize)> {
+        let executable = self.get()?;
+        let plan = executable.plan();
+        let arena = match plan.is_fixed() {
+            true => Some(plan.at(&[])?.arena_bytes),
+            false => None,
+        };
+        Ok((arena, plan.constants.iter().map(|t| t.bytes().len()).sum()))
+    }
+
+    /// Gives its memory back once the runs that go on have ended.
+    fn close(&self) {
+        let closed = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(closed);
+    }
+
+    /// Whether it was closed.
+    fn closed(&self) -> bool {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+}

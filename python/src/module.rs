@@ -1,0 +1,433 @@
+//! Modules: read, looked at, changed and compiled.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use tilewright::unstable::graph::layout::Policy;
+use tilewright::unstable::ir::{Source, Tensor};
+use tilewright::unstable::load::{Draft, fixed_inputs};
+use tilewright::unstable::onnx::{Dim, ValueType};
+use tilewright::unstable::passes::{self, Config};
+use tilewright::unstable::pipeline::{Progress, Stage, run_stages};
+use tilewright::unstable::script::{ConstTable, parse_module_with, print_module_with};
+use tilewright::unstable::{ir, measuring, saved, sizes};
+use tilewright::{DType, Error, Layout, OptLevel, Options, Sizes, Target, print};
+
+use crate::array;
+use crate::error::{Fault, Result, remarks};
+use crate::executable::Executable;
+use crate::work::away;
+
+/// A module, or a file whose sizes are not settled yet.
+#[pyclass(frozen, module = "tilewright._native")]
+pub struct Module {
+    /// The file, where it may still be read with other sizes.
+    draft: Option<Arc<Draft>>,
+    sizes: Sizes,
+    made: OnceLock<tilewright::Module>,
+}
+
+/// A port: name, element type, and sizes as numbers or names.
+pub type Port = (String, String, Option<Vec<Py<PyAny>>>);
+
+impl Module {
+    pub fn of(module: tilewright::Module) -> Module {
+        Module { draft: None, sizes: Sizes::new(), made: OnceLock::from(module) }
+    }
+
+    /// A model keeps its file, so that its sizes may be settled anew; a module leaves them open.
+    fn of_draft(draft: Draft, sizes: Sizes) -> tilewright::Result<Module> {
+        Ok(match draft.is_model() {
+            true => Module { draft: Some(Arc::new(draft)), sizes, made: OnceLock::new() },
+            false => Module::of(draft.module(&sizes)?),
+        })
+    }
+
+    /// The module, which is read now where it was not.
+    pub fn module(&self) -> tilewright::Result<&tilewright::Module> {
+        if let Some(module) = self.made.get() {
+            return Ok(module);
+        }
+        let draft = self.draft.as_ref();
+        let draft = draft.ok_or_else(|| Error::internal("a module that is nothing"))?;
+        let mut sizes = self.sizes.clone();
+        for key in draft.open_batch(&sizes)? {
+            sizes.dims.insert(key, 1);
+        }
+        let module = draft.module(&sizes)?;
+        Ok(self.made.get_or_init(|| module))
+    }
+
+    /// The same without holding the lock of the interpreter.
+    pub fn get(&self, py: Python<'_>) -> Result<&tilewright::Module> {
+        match self.made.get() {
+            Some(module) => Ok(module),
+            None => Ok(away(py, || self.module())?),
+        }
+    }
+}
+
+/// The sizes of a call.
+fn given(
+    dims: Option<BTreeMap<String, usize>>,
+    shapes: Option<BTreeMap<String, Vec<usize>>>,
+    values: Option<&Bound<'_, PyDict>>,
+) -> Result<Sizes> {
+    let mut sizes = Sizes::new();
+    sizes.dims = dims.unwrap_or_default();
+    sizes.shapes = shapes.unwrap_or_default();
+    for (name, value) in values.into_iter().flatten() {
+        let name: String = name.extract()?;
+        let value = array::owned(&value, &format!("the value of `{name}`"))?;
+        sizes = sizes.value(name, value);
+    }
+    Ok(sizes)
+}
+
+/// Reads a file: ONNX (`.onnx`) or TVMScript.
+#[pyfunction]
+#[pyo3(signature = (path, dims=None, shapes=None, values=None))]
+pub fn load(
+    py: Python<'_>,
+    path: PathBuf,
+    dims: Option<BTreeMap<String, usize>>,
+    shapes: Option<BTreeMap<String, Vec<usize>>>,
+    values: Option<&Bound<'_, PyDict>>,
+) -> Result<Module> {
+    let sizes = given(dims, shapes, values)?;
+    Ok(away(py, || Module::of_draft(Draft::read(&path)?, sizes))?)
+}
+
+/// Reads TVMScript; `name` is what messages call it.
+#[pyfunction]
+#[pyo3(signature = (text, name, dims=None))]
+pub fn parse(
+    py: Python<'_>,
+    text: &str,
+    name: &str,
+    dims: Option<BTreeMap<String, usize>>,
+) -> Result<Module> {
+    let sizes = given(dims, None, None)?;
+    Ok(away(py, || Module::of_draft(Draft::parse(name, text)?, sizes))?)
+}
+
+/// A size as Python has it: a number, or the text of what decides it.
+fn size(py: Python<'_>, e: &ir::Expr) -> PyResult<Py<PyAny>> {
+    Ok(match e.as_int() {
+        Some(n) => n.into_pyobject(py)?.into_any().unbind(),
+        None => e.to_string().into_pyobject(py)?.into_any().unbind(),
+    })
+}
+
+/// An input as a file describes it, with the sizes that are settled.
+fn described(py: Python<'_>, input: ValueType, sizes: &Sizes) -> PyResult<Port> {
+    let name = &input.name;
+    let dim = |(axis, d): (usize, Dim)| {
+        let given = sizes.dims.get(&format!("{name}.{axis}"));
+        let given = given.or(sizes.shapes.get(name).and_then(|shape| shape.get(axis)));
+        let d = match (&d, given) {
+            (Dim::Named(name), None) => sizes.dims.get(name).map_or(d, |n| Dim::Fixed(*n)),
+            (Dim::Fixed(_), _) | (Dim::Open, None) => d,
+            (_, Some(n)) => Dim::Fixed(*n),
+        };
+        Ok::<_, PyErr>(match d {
+            Dim::Fixed(n) => n.into_pyobject(py)?.into_any().unbind(),
+            Dim::Named(name) => name.into_pyobject(py)?.into_any().unbind(),
+            Dim::Open => "?".into_pyobject(py)?.into_any().unbind(),
+        })
+    };
+    let dims = input.dims.map(|d| d.into_iter().enumerate().map(dim).collect::<PyResult<_>>());
+    let dims = dims.transpose()?;
+    let dtype = input.dtype.map(|d| d.to_string()).unwrap_or_default();
+    Ok((input.name, dtype, dims))
+}
+
+#[pymethods]
+impl Module {
+    /// TVMScript.
+    fn text(&self, py: Python<'_>) -> Result<String> {
+        let module = self.get(py)?;
+        Ok(away(py, || print(module)))
+    }
+
+    /// The names of the functions, in order.
+    fn functions(&self, py: Python<'_>) -> Result<Vec<String>> {
+        Ok(self.get(py)?.functions.keys().map(|name| name.to_string()).collect())
+    }
+
+    /// The name of the entry.
+    fn entry(&self, py: Python<'_>) -> Result<String> {
+        Ok(self.get(py)?.entry()?.to_string())
+    }
+
+    /// What can be given: name, element type and sizes of each.
+    fn inputs(&self, py: Python<'_>) -> Result<Vec<Port>> {
+        if let Some(draft) = &self.draft {
+            let inputs = draft.inputs()?;
+            let ports = inputs.into_iter().map(|input| described(py, input, &self.sizes));
+            return Ok(ports.collect::<PyResult<_>>()?);
+        }
+        let module = self.get(py)?;
+        let mut ports = Vec::new();
+        for input in sizes::inputs(module, module.entry()?) {
+            let shape: Vec<Py<PyAny>> =
+                input.shape.iter().map(|e| size(py, e)).collect::<PyResult<_>>()?;
+            ports.push((input.name.to_string(), input.dtype.to_string(), Some(shape)));
+        }
+        Ok(ports)
+    }
+
+    /// The names of the inputs that became constants, because sizes depend on them.
+    fn fixed(&self, py: Python<'_>) -> Result<Vec<String>> {
+        Ok(fixed_inputs(self.get(py)?).iter().map(|name| name.to_string()).collect())
+    }
+
+    /// The sizes that are open: names that may be given.
+    fn open(&self, py: Python<'_>) -> Result<Vec<String>> {
+        Ok(sizes::open(self.get(py)?).iter().map(|name| name.to_string()).collect())
+    }
+
+    /// The module with more sizes settled.
+    #[pyo3(signature = (dims=None, shapes=None, values=None))]
+    fn with_sizes(
+        &self,
+        py: Python<'_>,
+        dims: Option<BTreeMap<String, usize>>,
+        shapes: Option<BTreeMap<String, Vec<usize>>>,
+        values: Option<&Bound<'_, PyDict>>,
+    ) -> Result<Module> {
+        let more = given(dims, shapes, values)?;
+        let Some(draft) = &self.draft else {
+            let module = self.get(py)?;
+            return Ok(Module::of(away(py, || sizes::fill(module, &more))?));
+        };
+        let mut sizes = self.sizes.clone();
+        sizes.dims.extend(more.dims);
+        sizes.shapes.extend(more.shapes);
+        sizes.values.extend(more.values);
+        Ok(Module { draft: Some(draft.clone()), sizes, made: OnceLock::new() })
+    }
+
+    /// Runs a pass: the new module, the trace of a pass that schedules, and what stays and why.
+    fn run_pass<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        options: Vec<(String, String)>,
+    ) -> Result<(Module, Option<String>, Vec<Bound<'py, PyAny>>)> {
+        let module = self.get(py)?;
+        let config = Config::from_iter(options);
+        let mut why = Vec::new();
+        let (new, trace) = away(py, || {
+            let pass = passes::find(name)?;
+            passes::check_config(&config, &[pass])?;
+            passes::run_traced(pass, module, &config, &mut why)
+        })?;
+        Ok((Module::of(new), trace, remarks(py, &why)?))
+    }
+
+    /// The module after a stage of compilation.
+    #[pyo3(signature = (stage, **options))]
+    fn after(
+        &self,
+        py: Python<'_>,
+        stage: &str,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> Result<Module> {
+        let until = Stage::ALL.into_iter().find(|s| s.name() == stage).ok_or_else(|| {
+            let names = Stage::ALL.map(Stage::name).join(", ");
+            Error::input(format!("there is no stage `{stage}`"))
+                .note(format!("the stages are: {names}"))
+        })?;
+        let options = self::options(options)?;
+        let module = self.get(py)?;
+        Ok(Module::of(away(py, || {
+            let module = laid_out(module, &options)?;
+            run_stages(&module, &options, until, |_, _| Ok(()))
+        })?))
+    }
+
+    /// Compiles the module.
+    #[pyo3(signature = (**options))]
+    fn compile(&self, py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> Result<Executable> {
+        let options = self::options(options)?;
+        let module = self.get(py)?;
+        Ok(Executable::compile(py, module, options)?)
+    }
+
+    /// Compiles the module into a file that starts without LLVM.
+    #[pyo3(signature = (path, **options))]
+    fn save(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> Result<()> {
+        let options = self::options(options)?;
+        let module = self.get(py)?;
+        Ok(away(py, || saved::save(module, &options, path))?)
+    }
+
+    /// What structural comparison finds first; `None` where there is no difference.
+    #[pyo3(signature = (other, strict=false))]
+    fn difference(
+        &self,
+        py: Python<'_>,
+        other: &Module,
+        strict: bool,
+    ) -> Result<Option<Difference>> {
+        let (a, b) = (self.get(py)?, other.get(py)?);
+        let options = match strict {
+            true => ir::equal::Equality::texts(),
+            false => ir::equal::Equality::loose(),
+        };
+        Ok(away(py, || ir::equal::modules(a, b, &options)).err().map(|d| {
+            let line = |span: Option<ir::Span>, module: &tilewright::Module| {
+                Some(module.source.as_ref()?.line_col(span?.start).0)
+            };
+            let lines = (line(d.left_span, a), line(d.right_span, b));
+            (d.to_string(), d.path, d.left, d.right, lines.0, lines.1)
+        }))
+    }
+
+    /// The module as text and the constants that it names, for pickling.
+    fn state<'py>(&self, py: Python<'py>) -> Result<(String, Vec<Constant<'py>>)> {
+        let module = self.get(py)?;
+        let mut table = ConstTable::default();
+        let text = away(py, || print_module_with(module, &mut table));
+        let constants = table.iter().map(|(name, t)| {
+            let bytes = PyBytes::new(py, t.bytes());
+            (name.to_string(), t.dtype().to_string(), t.shape().to_vec(), bytes)
+        });
+        Ok((text, constants.collect()))
+    }
+
+    /// The module of a state.
+    #[staticmethod]
+    fn from_state(py: Python<'_>, text: String, constants: Vec<Constant<'_>>) -> Result<Module> {
+        let mut table = ConstTable::default();
+        for (name, dtype, shape, bytes) in constants {
+            let dtype: DType = dtype.parse()?;
+            table.insert(name, Tensor::from_bytes(dtype, &shape, bytes.as_bytes())?);
+        }
+        let source = Source::new("<pickle>", text);
+        Ok(Module::of(away(py, || parse_module_with(&source, &table))?))
+    }
+}
+
+/// A difference: the whole as text, where it is, both sides, and their lines.
+type Difference = (String, String, String, String, Option<usize>, Option<usize>);
+
+/// A constant: name, element type, shape, bytes.
+type Constant<'py> = (String, String, Vec<usize>, Bound<'py, PyBytes>);
+
+/// What the options of a call say. Unknown ones are refused.
+pub fn options(given: Option<&Bound<'_, PyDict>>) -> Result<Options> {
+    let mut options = Options { tuning: measuring::file(), ..Options::default() };
+    options.layout = Some(Layout::Plan);
+    for (key, value) in given.into_iter().flatten() {
+        let key: String = key.extract()?;
+        match key.as_str() {
+            "layout" => options.layout = layout(value.extract::<Option<String>>()?.as_deref())?,
+            "threads" => options.threads = value.extract()?,
+            "cpu" => options.target = target(value.extract::<Option<String>>()?.as_deref())?,
+            "opt_level" => options.level = level(value.extract()?)?,
+            "fuse" => options.fuse = value.extract()?,
+            "schedule" => options.schedule = value.extract()?,
+            "check" => options.check = value.extract()?,
+            "unchecked" => options.unchecked = value.extract()?,
+            "cache" => options.cache = value.extract()?,
+            "link" => options.link = value.extract()?,
+            "tuning" => options.tuning = value.extract()?,
+            "progress" => options.progress = watcher(&value)?,
+            "warn" => options.warn = warner(&value)?,
+            _ => return Err(Error::input(format!("there is no option `{key}`")).into()),
+        }
+    }
+    if !options.schedule && options.layout == Some(Layout::Plan) {
+        // Layouts are for loops that are found.
+        options.layout = None;
+    }
+    Ok(options)
+}
+
+/// A layout by its name; `None` and `none` are the module's own.
+pub fn layout(name: Option<&str>) -> tilewright::Result<Option<Layout>> {
+    Ok(match name {
+        None | Some("none") => None,
+        Some("plan") => Some(Layout::Plan),
+        Some(name) => Some(match name.parse::<Policy>()? {
+            Policy::Blocked(block) => Layout::Blocked(block),
+            Policy::ChannelsLast => Layout::ChannelsLast,
+            other => {
+                return Err(Error::input(format!("the layout {other} cannot be compiled for")));
+            }
+        }),
+    })
+}
+
+/// A processor by its name; `None` and `native` are this machine's.
+pub fn target(cpu: Option<&str>) -> tilewright::Result<Option<Target>> {
+    let Some(cpu) = cpu.filter(|c| *c != "native") else { return Ok(None) };
+    let host = Options::default().target()?;
+    Ok(Some(Target::new(host.triple, cpu, "")))
+}
+
+fn level(level: u8) -> Result<OptLevel> {
+    match level {
+        0 => Ok(OptLevel::None),
+        1 => Ok(OptLevel::Less),
+        3 => Ok(OptLevel::Full),
+        _ => Err(Error::input(format!("opt_level is 0, 1 or 3, not {level}")).into()),
+    }
+}
+
+/// What tells a function of Python about progress. What that raises is told like any exception that
+/// nobody can catch, and stops nothing.
+fn watcher(value: &Bound<'_, PyAny>) -> Result<Option<tilewright::unstable::pipeline::Watcher>> {
+    if value.is_none() {
+        return Ok(None);
+    }
+    let function = value.clone().unbind();
+    Ok(Some(Arc::new(move |p: Progress| {
+        Python::attach(|py| {
+            if let Err(e) = function.call1(py, (p.what, p.done, p.total)) {
+                e.write_unraisable(py, Some(function.bind(py)));
+            }
+        });
+    })))
+}
+
+fn warner(value: &Bound<'_, PyAny>) -> Result<Option<tilewright::unstable::pipeline::Warner>> {
+    if value.is_none() {
+        return Ok(None);
+    }
+    let function = value.clone().unbind();
+    Ok(Some(Arc::new(move |text: &str| {
+        Python::attach(|py| {
+            if let Err(e) = function.call1(py, (text,)) {
+                e.write_unraisable(py, Some(function.bind(py)));
+            }
+        });
+    })))
+}
+
+/// A module in the layout of the options.
+pub fn laid_out(
+    module: &tilewright::Module,
+    options: &Options,
+) -> tilewright::Result<tilewright::Module> {
+    match options.layout {
+        Some(layout) => layout.apply(module, &options.timings()?, &mut Vec::new()),
+        None => Ok(module.clone()),
+    }
+}
+
+/// The error of something that was closed.
+pub fn closed(what: &str) -> Fault {
+    PyRuntimeError::new_err(format!("this {what} is closed")).into()
+}

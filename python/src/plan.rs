@@ -1,0 +1,139 @@
+//! What comparing modules and planning layouts say.
+
+use std::collections::BTreeMap;
+
+use pyo3::prelude::*;
+use tilewright::unstable::graph::layout::flow::Planned;
+use tilewright::unstable::graph::layout::{Layout, Left};
+use tilewright::unstable::interp::symbolic::VerifyOptions;
+use tilewright::unstable::layout;
+use tilewright::unstable::verify::{self, Answer};
+use tilewright_report::{Report, drawings, object, page, tables, what_if};
+
+use crate::error::{Result, remarks};
+use crate::module::Module;
+use crate::work::away;
+
+/// The first element that differs: which, what it is in both modules, with which inputs.
+type Witness = (String, Vec<String>, Vec<String>, Vec<(String, String)>);
+
+/// Compares what modules compute: the answer, the text, the notes, the first difference.
+#[pyfunction]
+pub fn verify_modules(
+    py: Python<'_>,
+    a: &Module,
+    b: &Module,
+    dims: BTreeMap<String, usize>,
+    reassociate: bool,
+    steps: Option<u64>,
+) -> Result<(&'static str, String, Vec<String>, Option<Witness>)> {
+    let mut options = VerifyOptions { reassociate, ..VerifyOptions::default() };
+    options.steps = steps.unwrap_or(options.steps);
+    let (a, b) = (a.get(py)?, b.get(py)?);
+    let verified = away(py, || verify::verify(a, b, &dims, &options))?;
+    let answer = match verified.answer {
+        Answer::Equal => "equal",
+        Answer::Differ => "differ",
+        Answer::Undecided => "undecided",
+    };
+    let witness = verified.difference;
+    let witness = witness.map(|d| (d.cell, d.terms.to_vec(), d.values.to_vec(), d.inputs));
+    Ok((answer, verified.text, verified.notes, witness))
+}
+
+/// A plan of layouts.
+#[pyclass(frozen, module = "tilewright._native")]
+pub struct Plan {
+    /// The module before, and in the layouts of the plan.
+    before: tilewright::Module,
+    after: tilewright::Module,
+    plans: Vec<Planned>,
+    left: Vec<Left>,
+    unit: &'static str,
+}
+
+/// Plans the layouts of a module; also what could not follow, and why.
+#[pyfunction]
+pub fn plan_layouts<'py>(
+    py: Python<'py>,
+    module: &Module,
+    threads: usize,
+    cpu: Option<&str>,
+) -> Result<(Plan, Vec<Bound<'py, PyAny>>)> {
+    let before = module.get(py)?.clone();
+    let options = tilewright::Options {
+        threads,
+        target: crate::module::target(cpu)?,
+        tuning: tilewright::unstable::measuring::file(),
+        ..Default::default()
+    };
+    let mut why = Vec::new();
+    let plan = away(py, || {
+        let timings = options.timings()?;
+        let (after, plans, left) = layout::plan(&before, &timings, &mut why)?;
+        let unit = timings.unit().name();
+        Ok::<_, tilewright::Error>(Plan { before, after, plans, left, unit })
+    })?;
+    Ok((plan, remarks(py, &why)?))
+}
+
+impl Plan {
+    fn report<'a>(&'a self, name: &'a str) -> Report<'a> {
+        let Plan { before, plans, left, unit, .. } = self;
+        Report { model: name, module: before, plans, left, unit }
+    }
+}
+
+/// A layout of a tensor: name, index map, logical and physical extents, what part is padding.
+type Row = (String, String, Vec<i64>, Vec<i64>, f64);
+
+#[pymethods]
+impl Plan {
+    /// The module in these layouts.
+    fn module(&self) -> Module {
+        Module::of(self.after.clone())
+    }
+
+    /// The plan of each graph function as JSON.
+    fn json(&self) -> Vec<String> {
+        let one = |p| object(p, self.unit, &self.left, &[]).to_string();
+        self.plans.iter().map(one).collect()
+    }
+
+    /// The page for a browser.
+    fn html(&self, name: &str) -> String {
+        page(&self.report(name))
+    }
+
+    /// The drawing of each graph function.
+    fn drawings(&self) -> Vec<String> {
+        drawings(&self.report(""))
+    }
+
+    /// What the plan costs, and one in which the call that makes a value is computed in a layout.
+    fn what_if(&self, py: Python<'_>, value: &str, layout: &str) -> Result<(u64, u64)> {
+        let text = format!("{value}={layout}");
+        let other = away(py, || what_if(&text, &self.plans))?;
+        Ok((other.plan, other.cost))
+    }
+
+    /// The layouts that were chosen.
+    fn tensors(&self) -> Vec<Row> {
+        let chosen = self.plans.iter().flat_map(|p| {
+            p.plan.tensors.iter().zip(&p.layouts).map(|(t, layouts)| {
+                let layout: &Layout = &layouts[t.layout];
+                let (map, logical) = (layout.to_string(), layout.logical.clone());
+                (t.name.clone(), map, logical, layout.physical(), layout.waste())
+            })
+        });
+        chosen.collect()
+    }
+
+    /// Tables of the cells of the layout of a tensor, by its position, as HTML.
+    fn cells(&self, tensor: usize) -> Vec<String> {
+        let layouts = self.plans.iter().flat_map(|p| {
+            p.plan.tensors.iter().zip(&p.layouts).map(|(t, layouts)| &layouts[t.layout])
+        });
+        layouts.skip(tensor).take(1).flat_map(tables).collect()
+    }
+}

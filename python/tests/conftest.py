@@ -1,0 +1,60 @@
+"""Programs that several tests use."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+import tilewright
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _own_caches(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test writes into the measurements of the user."""
+    monkeypatch.setenv("TILEWRIGHT_TUNING", "off")
+
+
+@pytest.fixture(scope="session")
+def digits() -> str:
+    """A small network."""
+    return str(ROOT / "examples/digits/digits.onnx")
+
+
+#: Two inputs, two outputs.
+TWO = """
+@T.prim_func
+def two(a: T.handle, b: T.handle, c: T.handle, d: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 3), "float32")
+    B = T.match_buffer(b, (n, 3), "float32")
+    C = T.match_buffer(c, (n, 3), "float32")
+    D = T.match_buffer(d, (n, 3), "float32")
+    for i, j in T.grid(n, 3):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj] + B[vi, vj]
+    for i, j in T.grid(n, 3):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = A[vi, vj] * B[vi, vj]
+"""
+
+
+def elementwise(dtype: str, count: int = 6, expression: str = "A[vi]") -> str:
+    """A function of one vector."""
+    return f"""
+@T.prim_func
+def f(A: T.Buffer(({count},), "{dtype}"), B: T.Buffer(({count},), "{dtype}")):
+    for i in range({count}):
+        with T.block("B"):
+            vi = T.axis.spatial({count}, i)
+            B[vi] = {expression}
+"""
+
+
+@pytest.fixture
+def double() -> tilewright.Module:
+    """Twice a vector of 14 floats."""
+    return tilewright.parse(elementwise("float32", 14, "A[vi] * T.float32(2)"))

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import pickle
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import tilewright
+from conftest import ROOT, TWO, elementwise
+
+
+@pytest.fixture
+def two() -> tilewright.Executable:
+    return tilewright.parse(TWO).compile(threads=1, dims={"n": 2})
+
+
+A = np.arange(6, dtype=np.float32).reshape(2, 3)
+B = np.full((2, 3), 3, np.float32)
+
+
+def test_inputs_go_by_position_and_by_name(two: tilewright.Executable) -> None:
+    assert two.input_names == ("A", "B")
+    assert two.output_names == ("C", "D")
+    for c, d in (two(A, B), two(A, B=B), two(B=B, A=A)):
+        assert (c == A + B).all()
+        assert (d == A * B).all()
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message"),
+    [
+        ((), {}, "no array was given for input `A`"),
+        ((A,), {}, "no array was given for input `B`"),
+        ((A, B, A), {}, "3 arrays were given for 2 inputs"),
+        ((A, B), {"A": A}, "input `A` is given twice"),
+        ((A,), {"C": A}, "no array was given for input `B`"),
+        ((A,), {"B": B, "C": A}, "there is no input `C`"),
+    ],
+)
+def test_calls_that_do_not_fit_are_errors(
+    two: tilewright.Executable, args: Any, kwargs: Any, message: str
+) -> None:
+    with pytest.raises(tilewright.InputError, match=message):
+        two(*args, **kwargs)
+
+
+def check(got: Any, expected: Any) -> None:
+    for one, name in zip(got, ("logits", "probabilities")):
+        np.testing.assert_allclose(one, expected[name][: len(one)], rtol=1e-4, atol=1e-5)
+
+
+def test_the_network_gives_what_is_expected(digits: str) -> None:
+    inputs = np.load(ROOT / "examples/digits/test_inputs.npz")
+    expected = np.load(ROOT / "examples/digits/test_expected.npz")
+    (name,) = inputs.files
+    module = tilewright.load(digits)
+    assert module.inputs[0].shape == ("N", 1, 8, 8)
+    images = inputs[name]
+    for layout in ("plan", "none", "nchw16c"):
+        exe = module.compile(layout=layout, dims={"N": len(images)})
+        check(exe(images), expected)
+    assert exe.inputs[0] == tilewright.Port(name, "float32", (len(images), 1, 8, 8))
+    check(module.compile()(images[:1]), expected)
+
+
+def test_threads_may_share_an_executable(digits: str) -> None:
+    exe = tilewright.load(digits, dims={"N": 5}).compile(threads=2)
+    random = np.random.default_rng(0)
+    images = [random.random((5, 1, 8, 8), dtype=np.float32) for _ in range(8)]
+    expected = [exe(x)[0] for x in images]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(20):
+            for got, wanted in zip(pool.map(exe, images), expected):
+                assert (got[0] == wanted).all()
+
+
+#: A long sum, one loop after another.
+LONG = """
+@T.prim_func
+def long(A: T.Buffer((64,), "float32"), B: T.Buffer((1,), "float32")):
+    B[0] = T.float32(0)
+    for r in range(3000000):
+        for i in range(64):
+            B[0] = T.sin(B[0] + A[i])
+"""
+
+
+def test_a_run_lets_other_threads_of_python_go_on() -> None:
+    exe = tilewright.parse(LONG).compile(threads=1, schedule=False, opt_level=1)
+    x = np.ones(64, np.float32)
+    counted = 0
+    done = threading.Event()
+
+    def count() -> None:
+        nonlocal counted
+        while not done.is_set():
+            counted += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    before = sys.getswitchinterval()
+    thread.start()
+    start = time.perf_counter()
+    exe(x)
+    took = time.perf_counter() - start
+    done.set()
+    thread.join()
+    assert sys.getswitchinterval() == before
+    # Were the lock held, the counter would not move during the run.
+    assert took > 0.05
+    assert counted > took * 100
+
+
+def test_pickling_keeps_module_and_options(digits: str) -> None:
+    exe = tilewright.load(digits, dims={"N": 3}).compile(threads=1, layout="nchw8c")
+    again = pickle.loads(pickle.dumps(exe))
+    x = np.random.default_rng(1).random((3, 1, 8, 8), dtype=np.float32)
+    assert (exe(x)[0] == again(x)[0]).all()
+    assert again.threads == 1
+    assert again.inputs == exe.inputs
+    # Constants are kept as bytes, and not as text.
+    assert len(pickle.dumps(exe)) < 200_000
+
+
+def test_a_closed_executable_says_so() -> None:
+    with tilewright.parse(elementwise("float32")).compile(threads=1) as exe:
+        assert not exe.closed
+        assert exe(np.zeros(6, np.float32)).shape == (6,)
+    assert exe.closed
+    assert "closed" in repr(exe)
+    with pytest.raises(RuntimeError, match="this executable is closed"):
+        exe(np.zeros(6, np.float32))
+
+
+def test_a_profile_has_a_time_for_each_step(digits: str) -> None:
+    exe = tilewright.load(digits, dims={"N": 2}).compile(threads=1)
+    profile = exe.profile(np.zeros((2, 1, 8, 8), np.float32))
+    assert len(profile.steps) > 3
+    assert all(seconds > 0 for _, seconds in profile.steps)
+    assert str(len(profile.steps)) in str(profile)
+    assert "<table>" in profile._repr_html_()
+
+
+def test_progress_goes_to_a_function(digits: str) -> None:
+    told: list[tuple[str, int, int]] = []
+    module = tilewright.load(digits, dims={"N": 2})
+    module.compile(cache=False, progress=lambda *what: told.append(what))
+    assert {"fuse", "lower", "compile"} <= {what for what, _, _ in told}
+    assert all(0 <= done <= total for _, done, total in told)
+
+
+def test_an_access_out_of_range_ends_the_run() -> None:
+    text = """
+@T.prim_func
+def gather(A: T.Buffer((4,), "float32"), I: T.Buffer((2,), "int32"), B: T.Buffer((2,), "float32")):
+    for i in range(2):
+        with T.block("B"):
+            vi = T.axis.spatial(2, i)
+            B[vi] = A[I[vi]]
+"""
+    exe = tilewright.parse(text).compile(threads=1)
+    a = np.arange(4, dtype=np.float32)
+    assert exe(a, np.array([3, 0], np.int32)).tolist() == [3, 0]
+    with pytest.raises(tilewright.ExecutionError, match="an assertion of `gather` failed") as error:
+        exe(a, np.array([3, 4], np.int32))
+    assert "`A[4]` is out of range" in error.value.message
+
+
+def test_a_call_costs_little() -> None:
+    """The shortest of many calls with two inputs, less what the steps take."""
+    exe = tilewright.parse(TWO).compile(threads=1, dims={"n": 2})
+    steps = exe.profile(A, B, repeat=2000).total
+    best = min(_time(exe) for _ in range(200))
+    # A generous bound: machines that test are shared. `bench/python.py` measures.
+    assert best - steps < 50e-6
+
+
+def _time(exe: tilewright.Executable) -> float:
+    start = time.perf_counter()
+    for _ in range(20):
+        exe(A, B)
+    return (time.perf_counter() - start) / 20
+
+
+@pytest.mark.parametrize("options", [{"opt_level": 2}, {"layout": "nchw3c"}, {"cpu": "z80"}])
+def test_options_that_there_are_not_are_errors(options: dict[str, Any]) -> None:
+    with pytest.raises(tilewright.InputError):
+        tilewright.parse(elementwise("float32")).compile(**options)

@@ -1,0 +1,67 @@
+"""The pages of `docs/guide` run: their code in order, and what it prints as the page says.
+
+A page has `work`, a folder of its own, and `picture`, which takes what is drawn at its end. The picture
+beside the page is that of the page: `UPDATE_EXPECT=1` writes it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pathlib
+import re
+import xml.etree.ElementTree as ElementTree
+from typing import Any
+
+import pytest
+from conftest import ROOT
+
+GUIDE = ROOT / "docs/guide"
+PAGES = sorted(GUIDE.glob("[0-9]-*.md"))
+
+
+def blocks(page: str) -> list[tuple[int, str, str]]:
+    """The line, the language and the text of each block of code."""
+    found = re.finditer(r"^```(\w*)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    return [(page[: m.start()].count("\n") + 2, m[1], m[2]) for m in found]
+
+
+def shape_of(svg: str) -> list[str]:
+    """What is in a picture, without places and colours, which machines may decide."""
+    root = ElementTree.fromstring(svg)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    return sorted({element.tag for element in root.iter()})
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
+def test_a_page_runs(path: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    pictures: list[str] = []
+    names: dict[str, Any] = {"work": tmp_path, "picture": lambda p: pictures.append(str(p))}
+    page = path.read_text(encoding="utf-8")
+    printed = ""
+    for line, language, text in blocks(page):
+        if language == "python":
+            assert not printed.strip(), f"{path.name}:{line}: what is printed is not on the page"
+            out = io.StringIO()
+            code = compile("\n" * (line - 1) + text, str(path), "exec")
+            with contextlib.redirect_stdout(out):
+                exec(code, names)
+            printed = out.getvalue()
+        else:
+            assert printed == text, f"{path.name}:{line}"
+            printed = ""
+    assert not printed.strip()
+    (made,) = pictures
+    file = path.with_suffix(".svg")
+    if os.environ.get("UPDATE_EXPECT"):
+        file.write_text(made, encoding="utf-8")
+    assert f"({file.name})" in page.splitlines()[-1]
+    assert shape_of(file.read_text(encoding="utf-8")) == shape_of(made)
+
+
+def test_every_page_is_listed() -> None:
+    listed = re.findall(r"\((\d-.*?\.md)\)", (GUIDE / "README.md").read_text(encoding="utf-8"))
+    assert listed == [page.name for page in PAGES]
+    assert len(PAGES) == 4

@@ -1,0 +1,211 @@
+"""Executables: compiled modules that take and give arrays."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _native, display
+from ._types import Array, Path, Port, port
+from .errors import FileError
+
+if TYPE_CHECKING:
+    from .module import Module
+
+__all__ = ["Executable", "Profile", "open"]
+
+
+class Profile:
+    """How long each step of a run takes.
+
+    Attributes:
+        steps: The function of each step, and the seconds of its shortest run.
+    """
+
+    def __init__(self, steps: list[tuple[str, float]]) -> None:
+        self.steps = tuple(steps)
+
+    @property
+    def total(self) -> float:
+        """Seconds of all steps."""
+        return sum(seconds for _, seconds in self.steps)
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        total = self.total or 1.0
+        order = sorted(self.steps, key=lambda step: -step[1])
+        return [(name, f"{s * 1e6:.1f} µs", f"{s / total:.1%}") for name, s in order]
+
+    def __str__(self) -> str:
+        rows = "\n".join(f"{time:>12}  {share:>6}  {name}" for name, time, share in self._rows())
+        return f"{self.total * 1e6:.1f} µs in {len(self.steps)} steps\n{rows}"
+
+    def __repr__(self) -> str:
+        return f"<Profile: {self.total * 1e6:.1f} µs in {len(self.steps)} steps>"
+
+    def _repr_html_(self) -> str:
+        return display.table(("function", "time", "share"), self._rows())
+
+
+class Executable:
+    """A compiled module: call it on arrays.
+
+    Inputs go by position or by name. They may be NumPy arrays or anything with DLPack in memory that
+    the CPU can read; what is C-contiguous and aligned to its elements is read in place. The result is
+    one NumPy array, or a tuple where there are several outputs; each lies in memory of its own, which
+    anything that takes DLPack (``torch.from_dlpack``) can share.
+
+    The lock of the interpreter is released while it runs, and several threads may call it at once.
+    It can be pickled: by the module and the options, and is compiled anew where it is unpickled (what
+    the cache of compiled code has is not compiled again). It is a context manager that closes it.
+    """
+
+    __slots__ = ("_module", "_options", "_raw", "_run", "_saved")
+
+    def __init__(
+        self,
+        raw: _native.Executable,
+        module: Module | None,
+        options: dict[str, Any],
+        saved: np.ndarray[Any, Any] | None = None,
+    ) -> None:
+        """Used by this package: see :meth:`tilewright.Module.compile`."""
+        self._raw = raw
+        self._run = raw.run
+        self._module = module
+        self._options = options
+        self._saved = saved
+
+    def __call__(self, *args: Array, **kwargs: Array) -> Any:
+        """Runs on arrays.
+
+        Raises:
+            tilewright.InputError: if the number, a type or a shape does not fit.
+            tilewright.ExecutionError: if the program does something illegal.
+        """
+        return self._run(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<Executable, closed>"
+
+        def shown(ports: tuple[Port, ...]) -> str:
+            return ", ".join(f"{p.name}: {p.dtype}{list(p.shape or ())}" for p in ports)
+
+        return f"<Executable ({shown(self.inputs)}) -> ({shown(self.outputs)})>"
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """Name, element type and shape of each input."""
+        return tuple(port(raw) for raw in self._raw.inputs())
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """Name, element type and shape of each output."""
+        return tuple(port(raw) for raw in self._raw.outputs())
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The names of the inputs, in order."""
+        return tuple(p.name for p in self.inputs)
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The names of the outputs, in order."""
+        return tuple(p.name for p in self.outputs)
+
+    @property
+    def module(self) -> Module | None:
+        """The module that was compiled; ``None`` for what was opened from a file."""
+        return self._module
+
+    @property
+    def threads(self) -> int:
+        """Threads that share the work of a run."""
+        return self._raw.threads()
+
+    @property
+    def memory(self) -> tuple[int | None, int]:
+        """Bytes of intermediate results of one run, if no size is open, and of constants."""
+        return self._raw.memory()
+
+    def profile(self, *args: Array, repeat: int = 10, **kwargs: Array) -> Profile:
+        """Runs several times and says how long each step takes at least.
+
+        Raises:
+            tilewright.InputError: as a call does.
+        """
+        return Profile(self._raw.profile(repeat, args, kwargs))
+
+    def save(self, path: Path) -> None:
+        """Writes it to a file, which :func:`tilewright.open` opens without LLVM.
+
+        The code is for the processor that it was compiled for; a C compiler links it.
+
+        Raises:
+            tilewright.FileError: if the file cannot be written.
+            tilewright.ToolchainError: if there is no C compiler.
+        """
+        if self._module is not None:
+            self._module._raw.save(os.fspath(path), **self._options)
+        elif self._saved is not None:
+            self._saved.tofile(os.fspath(path))
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._raw.closed()
+
+    def close(self) -> None:
+        """Gives its memory back; runs that go on end first. A call raises afterwards."""
+        self._raw.close()
+
+    def __enter__(self) -> Executable:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._module is None:
+            return _opened, (self._saved, self._options.get("threads"))
+        return _compiled, (self._module, self._options)
+
+
+def _compiled(module: Module, options: dict[str, Any]) -> Executable:
+    """The executable that was pickled."""
+    return Executable(module._raw.compile(**options), module, options)
+
+
+def _opened(content: np.ndarray[Any, Any], threads: int | None) -> Executable:
+    """The executable of the content of a file."""
+    raw = _native.open_saved(content, threads)
+    return Executable(raw, None, {"threads": threads}, content)
+
+
+def open(path: Path, *, threads: int | None = None) -> Executable:
+    """Opens a compiled model that :meth:`Executable.save` wrote. LLVM is not needed.
+
+    The file holds code, which is run: open only files that you trust, as you would import a module.
+
+    Args:
+        path: The file.
+        threads: Threads of a run, instead of those that it was compiled for; 0 for one a core.
+
+    Raises:
+        tilewright.FileError: if the file cannot be read.
+        tilewright.ModelError: if it is no such file, or is damaged.
+        tilewright.UnsupportedError: if this machine lacks features that the code uses.
+    """
+    try:
+        content = np.fromfile(os.fspath(path), np.uint8)
+    except OSError as error:
+        raise FileError(f"{os.fspath(path)}: {error.strerror or error}") from error
+    return _opened(content, threads)
