@@ -1,7 +1,9 @@
 //! Random graphs of small operators: what fusion, memory planning, schedules and native code make
 //! of several functions together.
 
-use tilewright::unstable::ir::{Dim, GraphExpr, GraphVar, TensorFunc, TensorType, dim};
+use tilewright::unstable::compare::compare;
+use tilewright::unstable::interp::run_module;
+use tilewright::unstable::ir::{Dim, GraphExpr, GraphVar, TensorFunc, TensorType, Var, dim};
 use tilewright::unstable::ops::contraction::{Conv, conv, matmul};
 use tilewright::unstable::ops::elementwise::{Binary, Unary, binary, cast, unary, where_};
 use tilewright::unstable::ops::movement::{
@@ -12,9 +14,10 @@ use tilewright::unstable::ops::pool::{Pool, average_pool, max_pool};
 use tilewright::unstable::ops::reduce::{Arg, Reduction, arg_reduce, cumsum, reduce};
 use tilewright::unstable::ops::{Operand, results};
 use tilewright::unstable::random::Random;
-use tilewright::{DType, Result, Tensor};
+use tilewright::unstable::sizes::fill;
+use tilewright::{DType, Options, Result, Sizes, Tensor, compile};
 
-use super::{Graph, compare_module, input};
+use super::{Graph, compare_module, input, tolerance};
 
 /// Graphs that are tried, unless the environment variable `TILEWRIGHT_FUZZ_ITERS` says how many.
 const GRAPHS: u64 = 60;
@@ -31,6 +34,7 @@ fn random_graphs_compute_what_they_mean() {
             random: Random::new(seed),
             graph: Graph::new(Vec::new()),
             selects: seed % 2 > 0,
+            open: Vec::new(),
             values: Vec::new(),
         };
         if let Err(e) = maker.make().and_then(|()| maker.check(seed)) {
@@ -39,9 +43,35 @@ fn random_graphs_compute_what_they_mean() {
     }
 }
 
+/// Sizes at which graphs of open sizes run, the values of `SIZES`.
+const AT: [[usize; 3]; 5] = [[1, 1, 1], [3, 7, 5], [2, 9, 4], [8, 6, 17], [5, 16, 3]];
+
+/// The open sizes of a graph.
+const SIZES: [&str; 3] = ["n", "m", "k"];
+
+/// One compilation runs at all sizes, as the interpreter does at each.
+#[test]
+fn random_graphs_of_open_sizes_compute_what_they_mean() {
+    let asked = std::env::var("TILEWRIGHT_FUZZ_ITERS").ok().and_then(|n| n.parse().ok());
+    for seed in 0..asked.unwrap_or(GRAPHS) {
+        let mut maker = Maker {
+            random: Random::new(seed),
+            graph: Graph::new(Vec::new()),
+            selects: false,
+            open: SIZES.map(|name| Dim::open(&Var::new(name, DType::I64))).to_vec(),
+            values: Vec::new(),
+        };
+        if let Err(e) = maker.make().and_then(|()| maker.check_open(seed)) {
+            panic!("open graph {seed}: {}", e.render());
+        }
+    }
+}
+
 struct Maker {
     random: Random,
     graph: Graph,
+    /// Sizes of inputs that are open; none for constant sizes only.
+    open: Vec<Dim>,
     /// Whether there are positions of extremes, conditions and what is looked up by them.
     selects: bool,
     /// What has been computed, the inputs among it.
@@ -58,9 +88,17 @@ impl Maker {
         for i in 0..1 + self.below(3) {
             let shape =
                 [1 + self.below(2), 1 + self.below(5), 3 + self.below(6), 3 + self.below(6)];
-            let var = GraphVar::tensor(format!("x{i}"), TensorType::fixed(&shape, DType::F32));
+            let mut shape = dim::shape(&shape);
+            for d in &mut shape {
+                if !self.open.is_empty() && self.below(2) == 0 {
+                    let k = self.below(self.open.len());
+                    *d = self.open[k];
+                }
+            }
+            let of = Operand::f32(&shape);
+            let var = GraphVar::tensor(format!("x{i}"), tensor_type(&of));
             self.graph.params.push(var.clone());
-            self.values.push((var, Operand::f32(&shape)));
+            self.values.push((var, of));
         }
         let mut calls = 0;
         while calls < CALLS {
@@ -158,12 +196,12 @@ impl Maker {
 
     fn call(&mut self, func: TensorFunc, args: &[GraphVar]) -> bool {
         let out = results(&func, 1).remove(0);
-        let shape = dim::known(&out.shape).unwrap_or_default();
-        if shape.iter().product::<usize>() > LARGEST {
+        let cells = dim::product(out.shape.iter().copied());
+        let most = cells.value(&|_| Some(9));
+        if most.is_none_or(|n| n > LARGEST) {
             return false;
         }
-        let ty = TensorType::fixed(&shape, out.dtype);
-        let mut vars = self.graph.call(func, args, &[ty]);
+        let mut vars = self.graph.call(func, args, &[tensor_type(&out)]);
         self.values.push((vars.remove(0), out));
         true
     }
@@ -184,7 +222,8 @@ impl Maker {
             return self.add_selection();
         }
         let (x, of) = self.any();
-        let shape = dim::known(&of.shape).unwrap_or_default();
+        let shape = of.shape.clone();
+        let number = |d: Dim| d.known().unwrap_or(0);
         let rank = shape.len();
         match self.below(12) {
             0 | 1 => {
@@ -204,25 +243,23 @@ impl Maker {
             4 => {
                 let mut axes = vec![1; rank];
                 axes[self.below(rank)] = 0;
-                let shape: Vec<usize> = shape
-                    .iter()
-                    .zip(&axes)
-                    .map(|(d, keep)| if *keep == 0 { *d } else { 1 })
-                    .collect();
+                let kept = |(d, keep): (&Dim, &usize)| if *keep == 0 { d.known() } else { Some(1) };
+                let shape: Option<Vec<usize>> = shape.iter().zip(&axes).map(kept).collect();
+                let Some(shape) = shape else { return Ok(false) };
                 let (b, bias) = self.constant(&shape)?;
                 Ok(self.call(binary(Binary::Add, &of, &bias)?, &[x, b]))
             }
-            5 if rank == 4 => {
+            5 if rank == 4 && shape[1].known().is_some() => {
                 let kernel = 1 + 2 * self.below(2);
                 let (w, weights) = {
                     let out = 1 + self.below(9);
-                    self.constant(&[out, shape[1], kernel, kernel])?
+                    self.constant(&[out, number(shape[1]), kernel, kernel])?
                 };
                 let pads = vec![kernel / 2; 2];
                 let p = Conv { pads_begin: pads.clone(), pads_end: pads, ..Conv::new(of, weights) };
                 Ok(self.call(conv(&p)?, &[x, w]))
             }
-            6 if rank == 4 && shape[2] >= 2 && shape[3] >= 2 => {
+            6 if rank == 4 && shape[2].at_least(2) && shape[3].at_least(2) => {
                 let p = Pool { strides: vec![1 + self.below(2), 1], ..Pool::new(of, &[2, 2]) };
                 let func = if self.below(2) == 0 { max_pool(&p)? } else { average_pool(&p, true)? };
                 Ok(self.call(func, &[x]))
@@ -233,18 +270,19 @@ impl Maker {
                 Ok(self.call(transpose(&of, &perm)?, &[x]))
             }
             8 => {
-                let total = shape.iter().product::<usize>();
+                let total = dim::product(shape.iter().copied());
+                let one = Dim::from(1);
                 let to = if self.below(2) == 0 {
-                    vec![shape[0], total / shape[0]]
+                    vec![shape[0], dim::product(shape[1..].iter().copied())]
                 } else {
-                    vec![1, total, 1, 1]
+                    vec![one, total, one, one]
                 };
                 Ok(self.call(reshape(&of, &to)?, &[x]))
             }
-            9 if rank == 2 => {
+            9 if rank == 2 && shape[1].known().is_some() => {
                 let (w, weights) = {
                     let out = 1 + self.below(20);
-                    self.constant(&[shape[1], out])?
+                    self.constant(&[number(shape[1]), out])?
                 };
                 Ok(self.call(matmul(&of, &weights)?, &[x, w]))
             }
@@ -253,10 +291,13 @@ impl Maker {
                 Ok(self.call(softmax(&of, axis)?, &[x]))
             }
             10 => {
-                let axis = self.below(rank) as i64;
+                let at = self.below(rank);
+                let axis = at as i64;
                 let (func, args) = match self.below(3) {
                     0 => (reduce(Reduction::Mean, &of, &[axis], true)?, vec![x]),
                     1 => (concat(&[of.clone(), of], axis)?, vec![x.clone(), x]),
+                    // Nothing may be left of an open axis.
+                    _ if shape[at].known().is_none() && !shape[at].at_least(2) => return Ok(false),
                     _ => (slice(&of, &[1], &[i64::MAX], &[axis], &[2])?, vec![x]),
                 };
                 // Nothing may be left of a short axis.
@@ -267,7 +308,7 @@ impl Maker {
             }
             11 if shape[0] == 1 => {
                 let mut to = shape.clone();
-                to[0] = 1 + self.below(3);
+                to[0] = (1 + self.below(3)).into();
                 Ok(self.call(expand(&of, &to)?, &[x]))
             }
             _ => Ok(false),
@@ -276,14 +317,7 @@ impl Maker {
 
     /// Returns some of the values, and runs the module.
     fn check(&mut self, seed: u64) -> Result<()> {
-        let mut outputs = Vec::new();
-        if let Some((last, _)) = self.values.last() {
-            outputs.push(last.expr());
-        }
-        for _ in 0..self.below(4) {
-            // The same one twice, or an input, may be among them.
-            outputs.push(self.any().0.expr());
-        }
+        let outputs = self.outputs();
         let mut inputs: Vec<Tensor> = Vec::new();
         for param in &self.graph.params {
             let shape =
@@ -293,4 +327,53 @@ impl Maker {
         let graph = std::mem::replace(&mut self.graph, Graph::new(Vec::new()));
         compare_module(&format!("graph {seed}"), &graph.returning(outputs), &inputs)
     }
+
+    /// Compiles the module once, and runs it at several sizes.
+    fn check_open(&mut self, seed: u64) -> Result<()> {
+        let outputs = self.outputs();
+        let params = self.graph.params.clone();
+        let module = std::mem::replace(&mut self.graph, Graph::new(Vec::new())).returning(outputs);
+        let options = Options { threads: 2, cache: false, check: true, ..Options::default() };
+        let executable = compile(&module, &options)?;
+        for at in AT {
+            let sizes = SIZES.iter().zip(at);
+            let of = |v: &Var| sizes.clone().find(|(name, _)| **name == &**v.name()).map(|s| s.1);
+            let mut inputs: Vec<Tensor> = Vec::new();
+            let mut given = Sizes::new();
+            for param in &params {
+                let shape = param.ty().as_tensor().map(|ty| ty.shape.clone()).unwrap_or_default();
+                let shape: Option<Vec<usize>> =
+                    shape.iter().map(|e| Dim::of(e).and_then(|d| d.value(&of))).collect();
+                let shape = shape.unwrap_or_default();
+                given = given.shape(&**param.name(), &shape);
+                inputs.push(input(&mut self.random, DType::F32, &shape)?);
+            }
+            let expected = run_module(&fill(&module, &given)?, "main", &inputs)?;
+            let got = executable.run(&inputs)?;
+            assert_eq!(got.len(), expected.len(), "{seed}");
+            for (got, expected) in got.iter().zip(&expected) {
+                let comparison = compare(got, expected, tolerance(expected.dtype()));
+                assert!(comparison.agrees(), "open graph {seed} at {at:?}: {comparison}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Some of the values.
+    fn outputs(&mut self) -> Vec<GraphExpr> {
+        let mut outputs = Vec::new();
+        if let Some((last, _)) = self.values.last() {
+            outputs.push(last.expr());
+        }
+        for _ in 0..self.below(4) {
+            // The same one twice, or an input, may be among them.
+            outputs.push(self.any().0.expr());
+        }
+        outputs
+    }
+}
+
+/// The type of a value in a graph.
+fn tensor_type(of: &Operand) -> TensorType {
+    TensorType { shape: of.shape.iter().map(|d| d.wide()).collect(), dtype: of.dtype }
 }

@@ -16,8 +16,8 @@ use tilewright::unstable::compare::{Tolerance, compare};
 use tilewright::unstable::interp;
 use tilewright::unstable::ir::visit::{walk_expr, walk_stmt};
 use tilewright::unstable::ir::{
-    Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param, TensorFunc,
-    TensorType, TypeKind,
+    Binding, BindingBlock, Dim, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param,
+    TensorFunc, TensorType, TypeKind, dim,
 };
 use tilewright::unstable::ir::{Expr, ExprKind, Stmt, StmtKind, Visit};
 use tilewright::unstable::pipeline::{Stage, run_stages};
@@ -142,9 +142,15 @@ impl Graph {
     /// Calls a function, and gives its results.
     fn call(&mut self, func: TensorFunc, args: &[GraphVar], outs: &[TensorType]) -> Vec<GraphVar> {
         let name = self.module.fresh_name("f");
+        // Open sizes that no argument has as an extent are passed as numbers.
+        let numbers = func.params.iter().filter_map(|p| match p {
+            Param::Scalar(v) => dim::open_size(v).map(|v| Dim::open(&v).argument()),
+            Param::Buffer { .. } => None,
+        });
+        let scalars = numbers.collect();
         self.module.insert(name.clone(), func);
         let args = args.iter().map(GraphVar::expr).collect();
-        let call = GraphExpr::call_tir(name, args, outs.to_vec());
+        let call = GraphExpr::CallTir { func: name, args, outs: outs.to_vec(), scalars };
         let tensors: Vec<GraphType> = outs.iter().cloned().map(GraphType::Tensor).collect();
         if let [one] = &tensors[..] {
             return vec![self.bind(one.clone(), call)];
