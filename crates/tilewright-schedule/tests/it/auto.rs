@@ -152,7 +152,7 @@ proptest! {
         let shape = |t: bool, a, b| Operand::new(&if t { [b, a] } else { [a, b] }, dtype);
         let mut g = Gemm::new(shape(trans[0], m, k), shape(trans[1], k, n));
         (g.trans_a, g.trans_b) = (trans[0], trans[1]);
-        g.c = addend.then(|| vec![n]);
+        g.c = addend.then(|| vec![n.into()]);
         check(&gemm(&g).expect("a product"), 0.0);
     }
 

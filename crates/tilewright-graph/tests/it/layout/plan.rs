@@ -33,7 +33,7 @@ fn random_graph(seed: u64) -> Module {
     let mut dice = Dice(seed);
     let mut g = Graph::default();
     let input = |g: &mut Graph, name: &str, shape: &[usize]| {
-        g.input_of(name, &Operand { dtype: DType::I32, shape: shape.to_vec() })
+        g.input_of(name, &Operand::new(shape, DType::I32))
     };
     let first = [1, [3, 5, 8][dice.below(3)], 7, 6];
     let mut values: Vec<GraphVar> = vec![input(&mut g, "x", &first)];

@@ -2,7 +2,7 @@
 
 use tilewright::DType;
 use tilewright::unstable::graph::layout::Policy;
-use tilewright::unstable::ir::Remarks;
+use tilewright::unstable::ir::{Remarks, dim};
 use tilewright::unstable::ops::Operand;
 use tilewright::unstable::ops::contraction::{
     Conv, ConvTranspose, Gemm, conv, conv_transpose, gemm, matmul,
@@ -51,7 +51,7 @@ fn matmul_of_every_type() {
         check(&format!("{a} times {b}"), matmul(&a, &b));
     }
     let (a, b) = (Operand::new(&[5, 11], DType::U8), Operand::new(&[11, 18], DType::I8));
-    check("integers", matmul_integer(&a, &b, Some(&[]), Some(&[18])));
+    check("integers", matmul_integer(&a, &b, Some(&[]), Some(&[18.into()])));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn gemm_in_every_form() {
                 let a = if trans_a { [11, 7] } else { [7, 11] };
                 let b = if trans_b { [19, 11] } else { [11, 19] };
                 let mut p = Gemm::new(Operand::f32(&a), Operand::f32(&b));
-                (p.trans_a, p.trans_b, p.c) = (trans_a, trans_b, c);
+                (p.trans_a, p.trans_b, p.c) = (trans_a, trans_b, c.as_deref().map(dim::shape));
                 (p.alpha, p.beta) = (0.5, 2.0);
                 check(&format!("{p:?}"), gemm(&p));
             }

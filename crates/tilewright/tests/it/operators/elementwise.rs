@@ -82,7 +82,7 @@ fn unary_at_every_ragged_length() {
         check(&format!("relu of {n}"), unary(Unary::Relu, &Operand::f32(&[n])));
         check(&format!("tanh of {n} x 3"), unary(Unary::Tanh, &Operand::f32(&[n, 3])));
     }
-    check("relu of a scalar", unary(Unary::Relu, &Operand::f32(&[])));
+    check("relu of a scalar", unary(Unary::Relu, &Operand::f32::<usize>(&[])));
     check("relu of nothing", unary(Unary::Relu, &Operand::f32(&[3, 0])));
 }
 

@@ -2,6 +2,7 @@
 
 use tilewright::DType;
 use tilewright::Tensor;
+use tilewright::unstable::ir::dim;
 use tilewright::unstable::ops::Operand;
 use tilewright::unstable::ops::norm::{
     BatchNorm, LayerNorm, Lrn, batch_norm, group_norm, hardmax, instance_norm, layer_norm,
@@ -61,8 +62,8 @@ fn layer_norm_over_trailing_axes() {
             let p = LayerNorm {
                 x: Operand::f32(&[3, 5, 17]),
                 axis,
-                scale: scale.clone(),
-                bias: statistics.then(|| scale.clone()),
+                scale: dim::shape(&scale),
+                bias: statistics.then(|| dim::shape(&scale)),
                 epsilon: 1e-5,
                 statistics,
             };

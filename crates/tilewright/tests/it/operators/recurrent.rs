@@ -27,8 +27,8 @@ fn network(cell: Cell, hidden: usize, full: bool) -> Recurrent {
     Recurrent {
         cell,
         dtype: if full { DType::F64 } else { DType::F32 },
-        steps: 5,
-        batch: 2,
+        steps: 5.into(),
+        batch: 2.into(),
         hidden,
         directions: [false, true].map(direction).to_vec(),
         batch_first: full,
