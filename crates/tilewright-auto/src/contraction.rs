@@ -191,13 +191,10 @@ const OPEN_STEP: i64 = 1 << 40;
 /// By how many cells an access moves along each axis; `None` where that is not even.
 pub fn steps(buffer: &Buffer, indices: &[Expr], axes: &[Axis]) -> Option<Vec<i64>> {
     let offset = Affine::of_access(buffer, indices)?;
+    let even = |i: &Expr, v: &Var| Affine::of(i).is_some_and(|i| i.coefficient(v).is_some());
     let step = |a: &Axis| match offset.coefficient(&a.var) {
-        // An index of its own, along which cells are an open number apart.
-        None if indices
-            .iter()
-            .filter(|i| i.mentions(&a.var))
-            .all(|i| i.as_var() == Some(&a.var)) =>
-        {
+        // It moves indices evenly, along which cells are an open number apart.
+        None if indices.iter().filter(|i| i.mentions(&a.var)).all(|i| even(i, &a.var)) => {
             Some(OPEN_STEP)
         }
         step => step,

@@ -175,7 +175,7 @@ impl OpenPlan {
                     continue;
                 }
                 let mut error = misfit(port, shape);
-                if let Some(needed) = needed {
+                if let Some(needed) = needed.filter(|_| dim.known().is_none()) {
                     error = error.note(format!("dimension {axis} must be {needed}"));
                 }
                 for v in dim.vars() {
@@ -200,7 +200,8 @@ impl OpenPlan {
         let of = |v: &Var| sizes.iter().position(|s| s == v).and_then(|at| values.get(at).copied());
         let too_large = |what: String| {
             let given = sizes.iter().zip(values).map(|(v, n)| format!("`{}` = {n}", v.name()));
-            let error = Error::input(format!("{what} does not fit in memory"));
+            let verb = if what.starts_with("the ") { "do" } else { "does" };
+            let error = Error::input(format!("{what} {verb} not fit in memory"));
             match sizes.is_empty() {
                 true => error,
                 false => error.note(format!("with {}", given.collect::<Vec<_>>().join(", "))),
@@ -244,7 +245,7 @@ impl OpenPlan {
         };
         let blocks: Vec<Block> = self.values.iter().map(block).collect::<Result<_>>()?;
         let (offsets, arena_bytes) = arena::place(&blocks)
-            .ok_or_else(|| too_large("what is computed on the way".to_owned()))?;
+            .ok_or_else(|| too_large("the intermediate results".to_owned()))?;
         let slot = |func: &str, place: &Place| {
             Ok(match *place {
                 Place::Input(k) => Slot::Input(k),

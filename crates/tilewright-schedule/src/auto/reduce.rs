@@ -320,8 +320,8 @@ impl Contraction {
             Some(u) => balanced_rows(self.len(u), (budget / per_row).clamp(1, 14)),
             None => 1,
         };
-        let v_tiles = Tiles::new(self.axes[v].extent, per_row * lanes);
-        let u_tiles = u.map(|u| Tiles::new(self.axes[u].extent, rows));
+        let v_tiles = Tiles::new(self.axes[v].extent, per_row * lanes, halves(lanes));
+        let u_tiles = u.map(|u| Tiles::new(self.axes[u].extent, rows, vec![1]));
 
         // Axes that move every operand go outermost. The others go with the tiles that they share
         // an operand with, and the operand that is cheaper to read again for each tile of the other
@@ -607,19 +607,37 @@ struct Tiles {
     size: i64,
     full: Dim,
     rest: Dim,
+    /// What an open rest is made of: sizes of which each divides the one before, the last one 1.
+    parts: Vec<i64>,
 }
 
 impl Tiles {
-    fn new(extent: Dim, size: i64) -> Self {
+    fn new(extent: Dim, size: i64, parts: Vec<i64>) -> Self {
         let known = extent.known().and_then(|n| i64::try_from(n).ok());
         let size = known.map_or(size, |n| size.min(n)).max(1);
         let (full, rest) = (extent.floordiv(size.dim()), extent.modulo(size.dim()));
-        Tiles { size, full, rest }
+        Tiles { size, full, rest, parts }
     }
 
     /// Where the length of the last one is open, there is one more, which may be empty.
     fn count(&self) -> Dim {
         if self.rest == 0 { self.full } else { self.full + 1 }
+    }
+
+    /// The code of a rest of open length, which begins at `start`.
+    fn open_rest(&self, start: &Expr, body: &mut impl FnMut(Expr, i64) -> Stmt) -> Stmt {
+        let mut around = None;
+        Stmt::seq(self.parts.iter().filter(|part| **part < self.size).map(|&part| {
+            // What is left of the part before.
+            let (skip, left) = match around.replace(part) {
+                None => (Dim::from(0), self.rest),
+                Some(n) => (self.rest.floordiv(n.dim()) * n.dim(), self.rest.modulo(n.dim())),
+            };
+            let start = start.clone() + skip.typed(DType::I32);
+            for_each(ForKind::Serial, "rest", left.floordiv(part.dim()), |k| {
+                body(start + k * part, part)
+            })
+        }))
     }
 
     /// The code of tile number `at`, given its start and length.
@@ -633,13 +651,19 @@ impl Tiles {
                 let then = body(start.clone(), self.size);
                 let otherwise = match rest {
                     Some(rest) => body(start, rest),
-                    // Cell by cell, since tiles have constant sizes.
-                    None => for_each(ForKind::Serial, "rest", self.rest, |k| body(start + k, 1)),
+                    // Tiles have constant sizes.
+                    None => self.open_rest(&start, &mut body),
                 };
                 Stmt::if_else(at.clone().less(self.full.typed(DType::I32)), then, otherwise)
             }
         }
     }
+}
+
+/// A number of lanes and its halves down to four, and one.
+fn halves(lanes: i64) -> Vec<i64> {
+    let halves = std::iter::successors(Some(lanes), |n| Some(n / 2));
+    halves.take_while(|n| *n >= 4).chain([1]).collect()
 }
 
 /// The largest number up to `max` for the parts that `total` is cut into evenly.

@@ -235,12 +235,16 @@ fn allocations_become_scratch_parameters() {
 }
 
 #[test]
-fn an_allocation_of_unknown_size_is_refused() {
+fn an_allocation_of_open_size_is_given_and_one_of_unknown_size_refused() {
     let (n, b) = (Var::index("n"), f32s("B", &[8]));
     let t = Buffer::new("T", vec![n.expr()], DType::F32);
     let store = Stmt::store(&b, vec![Expr::i32(0)], t.load([Expr::i32(0)]));
-    let mut f = func(&[&b], Stmt::allocate(&t, store));
-    f.params.push(Param::Scalar(n));
+    let allocated = Stmt::allocate(&t, store);
+    let mut f = func(&[&b], allocated.clone());
+    f.params.push(Param::Scalar(n.clone()));
+    assert_eq!(scratch::lift_scratch(&f).expect("lifts").scratch_count(), 1);
+    // Nobody outside knows the variable of a loop.
+    let f = func(&[&b], Stmt::serial(&n, Expr::i32(8), allocated));
     let e = scratch::lift_scratch(&f).expect_err("refused");
     assert_eq!(e.to_string(), "the size of the buffer `T` is not a constant");
 }

@@ -12,7 +12,7 @@ use tilewright::unstable::measured::{Kind, Measured, Store};
 use tilewright::unstable::random::Random;
 use tilewright::unstable::timings::{Timings, Unit};
 use tilewright::unstable::tune::{Report, Request, Tuning, measure, tune};
-use tilewright::{Error, Layout, Module, Options, Result, compile, print};
+use tilewright::{Error, Layout, Module, Options, Result, Target, compile, print};
 
 use crate::schedules::{chain, image, product};
 
@@ -37,8 +37,23 @@ fn file() -> File {
     File { _folder: folder, path, store }
 }
 
+/// Options for one machine, whichever this is: which ways there are depends on it.
+fn for_one_machine() -> Options {
+    let target = Target::new("x86_64-unknown-linux-gnu", "", "+avx2,+fma");
+    Options { target: Some(target), ..options() }
+}
+
 /// Tunes with answers that are made up.
 fn tuned(
+    module: &Module,
+    store: &Store,
+    answer: impl FnMut(&Request) -> Result<Measured>,
+) -> Result<Report> {
+    tuned_for(&options(), module, store, answer)
+}
+
+fn tuned_for(
+    options: &Options,
     module: &Module,
     store: &Store,
     mut answer: impl FnMut(&Request) -> Result<Measured>,
@@ -50,7 +65,7 @@ fn tuned(
         measure: &mut answer,
         told: &mut |_, _, _| {},
     };
-    tune(module, &options(), tuning)
+    tune(module, options, tuning)
 }
 
 /// A time that depends on the request alone.
@@ -63,7 +78,8 @@ fn pretended(request: &Request) -> f64 {
 fn what_is_measured_is_kept_and_counts() {
     let (module, file) = (convolutions(), file());
     let mut asked = 0;
-    let report = tuned(&module, &file.store, |request| {
+    let machine = for_one_machine();
+    let report = tuned_for(&machine, &module, &file.store, |request| {
         asked += 1;
         Ok(Measured::Nanoseconds(pretended(request)))
     })
@@ -74,12 +90,14 @@ fn what_is_measured_is_kept_and_counts() {
     assert_eq!(report.models.len(), 5, "the plan and four fixed layouts: {report:?}");
 
     // The same again measures nothing.
-    let again = tuned(&module, &file.store, |_| Err(Error::input("asked again"))).expect("tuned");
+    let again = tuned_for(&machine, &module, &file.store, |_| Err(Error::input("asked again")))
+        .expect("tuned");
     assert_eq!((again.new, again.measured), (0, report.candidates));
     assert_eq!(again.models, report.models);
 
     // Every way of a convolution costs what was measured.
-    let timings = Timings::read(&options().target().expect("a host"), 1, &file.path).expect("read");
+    let target = machine.target().expect("a target");
+    let timings = Timings::read(&target, 1, &file.path).expect("read");
     assert_eq!(timings.unit(), Unit::Nanoseconds);
     let (_, plans, _) = layout::plan(&module, &timings, &mut Remarks::new()).expect("a plan");
     let all = file.store.all().expect("it reads");
