@@ -146,11 +146,14 @@ pub fn unify_sizes(module: &Module) -> Result<Module> {
     Ok(unify.out)
 }
 
+/// A function, and what its variables are in a call, in the order of the variables.
+type Called = (Arc<str>, Vec<(Var, Dim)>);
+
 struct Unify<'m> {
     module: &'m Module,
     out: Module,
     /// The functions that were made, by the old name and what its variables are.
-    done: HashMap<(Arc<str>, Vec<(Var, Dim)>), Arc<str>>,
+    done: HashMap<Called, Arc<str>>,
 }
 
 impl Unify<'_> {

@@ -20,7 +20,7 @@ impl Program {
     /// The functions that the plan calls, each once, by name.
     ///
     /// # Errors
-    /// [`Error::Internal`](crate::Error::Internal) if the plan calls a function that is not there.
+    /// [`Error::Internal`] if the plan calls a function that is not there.
     pub fn functions(&self) -> Result<Vec<(Arc<str>, &TensorFunc)>> {
         let one = |name: Arc<str>| {
             let f = self.module.tensor(&name)?;
@@ -56,11 +56,11 @@ pub fn lower_program(module: &Module, options: &Options) -> Result<Program> {
 /// Compiles a module and loads it into this process.
 ///
 /// # Errors
-/// [`Error::Malformed`](crate::Error::Malformed) if the module breaks a rule,
-/// [`Error::Input`](crate::Error::Input) if it leaves sizes open,
-/// [`Error::Unsupported`](crate::Error::Unsupported) if it uses what the target does not have,
+/// [`Error::Malformed`] if the module breaks a rule,
+/// [`Error::Input`] if no input says a size that is needed,
+/// [`Error::Unsupported`] if it uses what the target does not have,
 /// or is to be for a machine whose features this one lacks,
-/// [`Error::Toolchain`](crate::Error::Toolchain) if the backend lacks what it needs.
+/// [`Error::Toolchain`] if the backend lacks what it needs.
 ///
 /// ```
 /// use tilewright::{Options, Sizes, Tensor, compile, parse};

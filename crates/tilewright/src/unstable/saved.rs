@@ -10,7 +10,7 @@
 //! | 4, 4 | version of the format; 0 |
 //! | 32 | BLAKE3 of all that follows |
 //! | 8 | length of the header |
-//! | | the header, JSON: [`Header`] |
+//! | | the header, JSON: `Header` |
 //! | | the parts, each at a multiple of 64 |
 //!
 //! The library is code: a file is opened only by those who trust where it is from. The checksum finds
