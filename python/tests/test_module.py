@@ -24,8 +24,14 @@ def test_sizes_may_stay_open() -> None:
     module = tilewright.parse(TWO)
     assert module.open_sizes == ("n",)
     assert module.inputs[0].shape == ("n", 3)
-    with pytest.raises(tilewright.InputError, match="n"):
-        module.compile(threads=1, layout=None)
+    exe = module.compile(threads=1)
+    assert exe.inputs[0].shape == ("n", 3)
+    for n in (1, 5, 2):
+        a = np.ones((n, 3), np.float32)
+        c, d = exe(a, a)
+        assert c.shape == d.shape == (n, 3)
+    with pytest.raises(tilewright.InputError, match="at least 1"):
+        exe(np.ones((0, 3), np.float32), np.ones((0, 3), np.float32))
     for n in (1, 5):
         a = np.ones((n, 3), np.float32)
         c, d = module.compile(threads=1, dims={"n": n})(a, a)

@@ -641,7 +641,7 @@ class Schedule:
         buffer_index: int | str | tuple[str, int],
         storage_scope: str,
     ) -> None:
-        """Lets a buffer that a block writes live in another storage scope.
+        """Puts a buffer that a block writes into another storage scope.
 
         Args:
             block: A block.

@@ -28,6 +28,7 @@ use tilewright_schedule::auto::reduce::follows;
 use tilewright_schedule::auto::{CPU, FEATURES, TRIPLE, target};
 use tilewright_schedule::{FREE_LAYOUT, Permissions, Schedule, Trace};
 use tilewright_target::Target;
+use tilewright_transform::lower::lower;
 use tilewright_transform::pass::{Pass, Run};
 
 use crate::contraction::{Contraction, steps};
@@ -90,6 +91,14 @@ fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> (Option<Sche
         match generate::tiled(&mut trial, name, &c, &tile, next.as_deref(), target) {
             Ok(()) => (sch, changed) = (trial, true),
             Err(e) => said.push(e.context(format_args!("function `{name}`"))),
+        }
+    }
+    // Whether tiles of open sizes can be made code of depends on what is derived from them.
+    if changed && !stages.iter().all(Stage::is_fixed) {
+        let lowered = sch.func(name).and_then(|f| lower(f));
+        if let Err(e) = lowered {
+            said.push(e.context(format_args!("function `{name}`")));
+            return (None, said);
         }
     }
     (changed.then_some(sch), said)

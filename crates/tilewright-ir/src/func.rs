@@ -103,6 +103,20 @@ impl TensorFunc {
         found
     }
 
+    /// The sizes of the parameters: variables of their shapes, each once, also those that are
+    /// passed as numbers. None is negative.
+    pub fn sizes(&self) -> Vec<Var> {
+        let mut found = self.shape_vars();
+        for extent in self.buffers().flat_map(|b| &b.shape) {
+            extent.for_each(|e| {
+                let var = e.as_var().filter(|v| v.dtype().is_int() && !found.contains(v)).cloned();
+                found.extend(var);
+                true
+            });
+        }
+        found
+    }
+
     /// The root block, where the body is one.
     pub fn root(&self) -> Option<&Block> {
         match self.body.kind() {

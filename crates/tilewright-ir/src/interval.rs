@@ -181,7 +181,7 @@ impl Ranges {
     /// Says what the shapes of a function's arguments say of its sizes: none is negative, and no
     /// tensor of open size has more than [`MAX_CELLS`] cells.
     pub fn bind_sizes(&mut self, func: &TensorFunc) {
-        func.shape_vars().iter().for_each(|v| self.bind_size(v));
+        func.sizes().iter().for_each(|v| self.bind_size(v));
         let shapes = func.buffers().filter_map(|b| dim::of_shape(&b.shape));
         for (v, most) in shapes.flat_map(|shape| dim::product(shape).limits(MAX_CELLS)) {
             let known = self.of(&v.expr());

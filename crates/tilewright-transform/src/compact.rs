@@ -50,7 +50,7 @@ pub const PASS: Pass = Pass {
 pub(crate) fn compact_buffers(func: &TensorFunc, why: &mut Remarks) -> TensorFunc {
     let mut ranges = Ranges::default();
     ranges.bind_sizes(func);
-    let sizes = func.shape_vars().into_iter();
+    let sizes = func.sizes().into_iter();
     let around = sizes.map(|v| Around::Holds(v.expr().greater_equal(0))).collect();
     let mut compact = Compact { around, ranges, why };
     TensorFunc { body: compact.stmt(&func.body), ..func.clone() }
