@@ -193,8 +193,8 @@ impl OpenPlan {
     /// The plan for values of the open sizes, in the order of [`OpenPlan::sizes`].
     ///
     /// # Errors
-    /// [`Error::Input`] where a tensor does not fit in memory or has 2^31 elements or more, with the
-    /// sizes that make it so; [`Error::Internal`] where a size is unknown.
+    /// [`Error::Input`] where a tensor of open size has no elements, does not fit in memory, or has
+    /// 2^31 elements or more, with the sizes that make it so; [`Error::Internal`] where a size is unknown.
     pub fn at(&self, values: &[usize]) -> Result<Plan> {
         let sizes = self.sizes();
         let of = |v: &Var| sizes.iter().position(|s| s == v).and_then(|at| values.get(at).copied());
@@ -207,15 +207,21 @@ impl OpenPlan {
                 false => error.note(format!("with {}", given.collect::<Vec<_>>().join(", "))),
             }
         };
-        let negative = |d: Dim| {
-            let mut error = Error::input(format!("the size `{d}` is negative or too large"));
+        // A window that is larger than what it slides over leaves nothing, or less: what follows
+        // was derived for tensors that have cells.
+        let unfit = |d: Dim, what: &str| {
+            let mut error = Error::input(format!("the size `{d}` is {what}"));
             for v in d.vars() {
                 let value = of(&v).map_or_else(|| "unknown".to_owned(), |n| n.to_string());
                 error = error.note(format!("`{}` is {value}", v.name()));
             }
             error
         };
-        let number = |d: Dim| d.value(&of).ok_or_else(|| negative(d));
+        let number = |d: Dim| match d.value(&of) {
+            Some(0) if d.known().is_none() => Err(unfit(d, "zero")),
+            Some(n) => Ok(n),
+            None => Err(unfit(d, "negative or too large")),
+        };
         let ports = |ports: &[OpenPort]| -> Result<Vec<Port>> {
             let fixed = |port: &OpenPort| {
                 let shape: Vec<usize> =
@@ -254,7 +260,10 @@ impl OpenPlan {
                 Place::Value(k) => Slot::Arena(*offsets.get(k).ok_or_else(|| {
                     Error::internal(format!("the memory plan is wrong: `{func}` uses {place:?}"))
                 })?),
-                Place::Size(d) => Slot::Number(i64::try_from(number(d)?).unwrap_or(i64::MAX)),
+                Place::Size(d) => {
+                    let size = d.value(&of).ok_or_else(|| unfit(d, "negative or too large"))?;
+                    Slot::Number(i64::try_from(size).unwrap_or(i64::MAX))
+                }
             })
         };
         let step = |step: &OpenStep| {
@@ -281,4 +290,59 @@ fn misfit(port: &OpenPort, shape: &[usize]) -> Error {
         "input `{}` has the shape {:?}, and was given {shape:?}",
         port.name, port.shape
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::arena::ALIGN;
+
+    /// `f(x [n, 3]) -> y [n - 1]`, with a value of `n * 2` elements on the way.
+    fn plan() -> (OpenPlan, Dim) {
+        let n = Dim::open(&Var::new("n", DType::I64));
+        let port =
+            |name: &str, shape: Vec<Dim>| OpenPort { name: name.into(), dtype: DType::F32, shape };
+        let value = Value { cells: n * 2, dtype: DType::F32, first: 0, last: 0 };
+        let args = vec![Place::Input(0), Place::Output(0), Place::Value(0), Place::Size(n)];
+        let plan = OpenPlan {
+            inputs: vec![port("x", vec![n, Dim::from(3)])],
+            outputs: vec![port("y", vec![n - 1])],
+            constants: Vec::new(),
+            steps: vec![OpenStep { func: "f".into(), args }],
+            values: vec![value],
+        };
+        (plan, n)
+    }
+
+    #[test]
+    fn shapes_give_sizes_and_sizes_a_plan() {
+        let (plan, _) = plan();
+        assert!(plan.check().is_ok() && !plan.is_fixed());
+        assert_eq!(plan.solve(&[&[5, 3]]).ok(), Some(vec![5]));
+        let at = plan.at(&[5]).expect("it fits");
+        assert_eq!((at.outputs[0].shape.clone(), at.arena_bytes), (vec![4], ALIGN));
+        assert_eq!(at.steps[0].args[3], Slot::Number(5));
+        assert_eq!(plan.at(&[100]).expect("it fits").arena_bytes, 832);
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_named() {
+        let (mut plan, n) = plan();
+        let said = |e: Error| e.render();
+        let e = said(plan.solve(&[&[0, 3]]).expect_err("no rows"));
+        assert!(e.contains("`n`, dimension 0 of `x`, is 0"), "{e}");
+        let e = said(plan.solve(&[&[2, 4]]).expect_err("four columns"));
+        assert!(e.contains("has the shape [n, 3], and was given [2, 4]"), "{e}");
+        let e = said(plan.at(&[1]).expect_err("nothing is left"));
+        assert!(e.contains("the size `n - 1` is zero") && e.contains("`n` is 1"), "{e}");
+        let e = said(plan.at(&[1 << 30]).expect_err("2^31 elements"));
+        assert!(e.contains("an intermediate result of `f` does not fit in memory"), "{e}");
+        let other = Dim::open(&Var::new("m", DType::I64));
+        plan.outputs[0].shape = vec![n * other];
+        let e = said(plan.check().expect_err("nobody says m"));
+        assert!(
+            e.contains("no input says how large `m` is, which the output `y` depends on"),
+            "{e}"
+        );
+    }
 }
