@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tilewright_analysis::dependence;
 use tilewright_analysis::index::{Ranges, simplify};
-use tilewright_ir::visit::{Subst, free_vars};
+use tilewright_ir::visit::{Subst, accessed, free_vars};
 use tilewright_ir::{
     Block, Error, Expr, Fold, IterKind, IterVar, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
@@ -104,12 +104,23 @@ fn decompose(
             return Err(refuse(format!("the initialisation of `{}` is not one store", b.name)));
         }
     };
-    if touches(&replace(&outer.stmt, &cursor.stmt, &Stmt::nop()), &target) != (false, false) {
+    let others = replace(&outer.stmt, &cursor.stmt, &Stmt::nop());
+    if touches(&others, &target) != (false, false) {
         return Err(refuse(format!(
             "the loop `{}` holds more that uses `{}`, which would find it initialised too early",
             l.var.name(),
             target.name
         )));
+    }
+    // Nor may it read what the loop has not written yet.
+    for read in accessed(init).0 {
+        if touches(&others, &read).1 {
+            return Err(refuse(format!(
+                "the loop `{}` writes `{}`, which the initialisation reads, and would read too early",
+                l.var.name(),
+                read.name
+            )));
+        }
     }
     let inner = &cursor.around[cursor.around.len() - inner_len(&cursor.around, &outer.stmt)..];
     if let Some(s) =
