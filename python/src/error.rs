@@ -90,7 +90,7 @@ fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     Ok(PyErr::from_value(object(py, error, "error")?))
 }
 
-/// Remarks as exception objects, which nobody raises.
+/// Remarks as exception objects, which are not raised.
 pub fn remarks<'py>(py: Python<'py>, all: &[Error]) -> PyResult<Vec<Bound<'py, PyAny>>> {
     all.iter().map(|e| object(py, e, "remark")).collect()
 }

@@ -386,8 +386,8 @@ fn level(level: u8) -> Result<OptLevel> {
     }
 }
 
-/// What tells a function of Python about progress. What that raises is told like any exception that
-/// nobody can catch, and stops nothing.
+/// What tells a function of Python about progress. What that raises is printed as an exception that
+/// cannot be caught, and stops nothing.
 fn watcher(value: &Bound<'_, PyAny>) -> Result<Option<tilewright::unstable::pipeline::Watcher>> {
     if value.is_none() {
         return Ok(None);

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tilewright_ir::tensor::byte_count;
-use tilewright_ir::visit::{fold_expr_children, fold_func};
+use tilewright_ir::visit::{fold_buffer, fold_expr_children, fold_func};
 use tilewright_ir::{
     Binding, BindingBlock, Buffer, DType, Dim, Error, Expr, ExprKind, Fold, Function, GraphExpr,
-    GraphFunc, GraphType, Module, Param, Result, TensorFunc, TensorType, Var, dim,
+    GraphFunc, Module, Param, Result, TensorFunc, TensorType, Var, dim,
 };
 
 /// What the open sizes of a tensor function are in one call.
@@ -30,12 +30,7 @@ impl<'a> CallSizes<'a> {
         scalars: &[Expr],
     ) -> Result<CallSizes<'a>> {
         let mut values = HashMap::new();
-        let (params, _) = func.split_params();
-        let numbers = params.iter().filter_map(|p| match p {
-            Param::Scalar(v) => Some(v),
-            Param::Buffer { .. } => None,
-        });
-        for (v, e) in numbers.zip(scalars) {
+        for (v, e) in func.scalars().zip(scalars) {
             let size = Dim::of(e).filter(|_| v.dtype().is_int()).ok_or_else(|| {
                 Error::unsupported(format!(
                     "the call of `{name}` has the scalar argument `{e}`, which is no size"
@@ -43,6 +38,7 @@ impl<'a> CallSizes<'a> {
             })?;
             values.insert(v.clone(), size);
         }
+        let (params, _) = func.split_params();
         for (buffer, ty) in params.iter().filter_map(Param::buffer).zip(types) {
             for (extent, given) in buffer.shape.iter().zip(&ty.shape) {
                 if let (Some(v), Some(given)) = (extent.as_var(), Dim::of(given)) {
@@ -157,43 +153,30 @@ struct Unify<'m> {
 }
 
 impl Unify<'_> {
-    /// The call of a function with the variables of the graph; `None` where it has them already.
+    /// The call of a function with the variables of the graph; `None` where it stays as it is.
     fn call(&mut self, call: &GraphExpr) -> Result<Option<GraphExpr>> {
         let GraphExpr::CallTir { func: name, args, outs, scalars } = call else { return Ok(None) };
         let Some(Function::Tensor(func)) = self.module.functions.get(name) else {
             return Ok(None);
         };
-        let numbers = func.params.iter().filter_map(|p| match p {
-            Param::Scalar(v) => Some(v.clone()),
-            Param::Buffer { .. } => None,
-        });
-        let vars: Vec<Var> = func.shape_vars().into_iter().chain(numbers).collect();
-        let constants: Vec<TensorType> = args
-            .iter()
-            .map(|a| match a {
-                GraphExpr::Const(t) => TensorType::fixed(t.shape(), t.dtype()),
-                GraphExpr::Var(v) => match v.ty() {
-                    GraphType::Tensor(ty) => ty.clone(),
-                    _ => TensorType { shape: Vec::new(), dtype: DType::F32 },
-                },
-                _ => TensorType { shape: Vec::new(), dtype: DType::F32 },
-            })
-            .collect();
+        let vars: Vec<Var> = func.shape_vars().into_iter().chain(func.scalars().cloned()).collect();
         if vars.is_empty() || vars.iter().any(|v| !v.dtype().is_int()) {
             return Ok(None);
         }
-        let types: Vec<&TensorType> = constants.iter().chain(outs).collect();
+        // An argument without a type says nothing of sizes.
+        let unsaid = || TensorType { shape: Vec::new(), dtype: DType::F32 };
+        let types: Vec<TensorType> =
+            args.iter().map(|a| a.ty().as_tensor().cloned().unwrap_or_else(unsaid)).collect();
+        let types: Vec<&TensorType> = types.iter().chain(outs).collect();
         let sizes = CallSizes::of(name, func, &types, scalars)?;
         let mut values = HashMap::new();
         for v in vars {
             let size = sizes.value(&v)?;
             values.insert(v, size.inside());
         }
-        if values.iter().all(|(v, d)| Dim::open(v) == *d) {
-            return Ok(None);
-        }
         let mut key: Vec<(Var, Dim)> = values.iter().map(|(v, d)| (v.clone(), *d)).collect();
         key.sort();
+        let same = key.iter().all(|(v, d)| Dim::open(v) == *d);
         let key = (name.clone(), key);
         let new = match self.done.get(&key) {
             Some(new) => new.clone(),
@@ -201,31 +184,23 @@ impl Unify<'_> {
                 // The first takes the place of the function.
                 let first = !self.done.keys().any(|(other, _)| other == name);
                 let new = if first { name.clone() } else { self.out.fresh_name(name) };
-                self.out.insert(new.clone(), with_values(func, &values));
+                if !(first && same) {
+                    self.out.insert(new.clone(), with_values(func, &values));
+                }
                 self.done.insert(key, new.clone());
                 new
             }
         };
-        // What the new function takes as numbers, in the graph's own variables.
-        let graph: Vec<Var> = types
-            .iter()
-            .flat_map(|ty| &ty.shape)
-            .chain(scalars)
-            .filter_map(Dim::of)
-            .flat_map(Dim::vars)
-            .collect();
+        if same && new == *name {
+            return Ok(None);
+        }
         let scalars = match self.out.functions.get(&new) {
-            Some(Function::Tensor(f)) => f
-                .params
-                .iter()
-                .filter_map(|p| match p {
-                    Param::Scalar(v) => graph.iter().find(|g| dim::narrow(g) == *v),
-                    Param::Buffer { .. } => None,
-                })
-                .map(|v| Dim::open(v).argument())
-                .collect(),
-            _ => Vec::new(),
+            Some(Function::Tensor(f)) => f.size_arguments(),
+            _ => Ok(Vec::new()),
         };
+        let scalars = scalars.map_err(|v| {
+            Error::internal(format!("`{}` of `{new}` is no size of the graph", v.name()))
+        })?;
         let (args, outs) = (args.clone(), outs.clone());
         Ok(Some(GraphExpr::CallTir { func: new, args, outs, scalars }))
     }
@@ -235,14 +210,10 @@ impl Unify<'_> {
 /// extent become parameters.
 fn with_values(func: &TensorFunc, values: &HashMap<Var, Dim>) -> TensorFunc {
     let mut func = fold_func(&mut WithValues { values, buffers: HashMap::new() }, func);
-    func.params.retain(|p| !matches!(p, Param::Scalar(v) if values.contains_key(v)));
-    let bound: Vec<Var> =
-        func.buffers().flat_map(|b| &b.shape).filter_map(|e| e.as_var().cloned()).collect();
+    func.params.retain(|p| p.scalar().is_none_or(|v| !values.contains_key(v)));
     let mut open: Vec<Var> = values.values().flat_map(|d| d.vars()).collect();
     open.sort();
-    open.dedup();
-    let open = open.into_iter().filter(|v| !bound.contains(v));
-    func.params.extend(open.map(Param::Scalar));
+    func.pass_sizes(open);
     func
 }
 
@@ -263,33 +234,82 @@ impl Fold for WithValues<'_> {
         if let Some(new) = self.buffers.get(b) {
             return new.clone();
         }
-        let shape: Vec<Expr> = b
-            .shape
-            .iter()
-            .map(|e| match Dim::of(e) {
-                Some(d) if d.known().is_none() => {
-                    d.substitute(&|v| self.values.get(v).copied()).typed(DType::I32)
-                }
-                _ => self.expr(e),
-            })
-            .collect();
-        let list = |this: &mut Self, es: &[Expr]| es.iter().map(|e| this.expr(e)).collect();
-        let strides: Vec<Expr> = list(self, &b.strides);
-        let offset = b.elem_offset.as_ref().map(|e| self.expr(e));
-        let same = |a: &[Expr], b: &[Expr]| a.iter().zip(b).all(|(a, b)| a.ptr_eq(b));
-        if same(&shape, &b.shape) && same(&strides, &b.strides) && offset.is_none() {
-            return b.clone();
-        }
-        let new = b.derive(|d| {
-            d.shape = shape;
-            d.strides = strides;
-            d.elem_offset = offset;
-        });
+        let Some(new) = fold_buffer(self, b) else { return b.clone() };
+        // In normal form, so that functions can be compared.
+        let normal = |e: &Expr| Dim::of(e).map_or_else(|| e.clone(), |d| d.typed(DType::I32));
+        let new = new.derive(|d| d.shape = d.shape.iter().map(normal).collect());
         self.buffers.insert(b.clone(), new.clone());
         new
     }
 
     fn buffer_use(&mut self, b: &Buffer) -> Buffer {
         self.buffers.get(b).cloned().unwrap_or_else(|| b.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_ir::{Attrs, GraphVar, Stmt};
+
+    use super::*;
+
+    /// A copy of a vector of `size` elements, which is the graph's own variable inside of it.
+    fn copy(size: &Var) -> TensorFunc {
+        let extent = Dim::open(size).expr();
+        let [a, b] = ["A", "B"].map(|name| Buffer::new(name, vec![extent.clone()], DType::F32));
+        let i = Var::index("i");
+        let body = Stmt::serial(&i, extent, Stmt::store(&b, vec![i.expr()], a.load([i.expr()])));
+        TensorFunc::new([&a, &b].map(Param::tensor).to_vec(), body)
+    }
+
+    /// The extent of the function that each binding calls, in order.
+    fn called(module: &Module) -> Vec<Dim> {
+        let (_, main) = module.graphs().next().expect("there is a graph function");
+        let extent = |b: &Binding| {
+            let GraphExpr::CallTir { func, .. } = &b.value else { panic!("not a call") };
+            let Some(Function::Tensor(f)) = module.functions.get(func) else { panic!("no {func}") };
+            let first = f.buffers().next().expect("there is a parameter");
+            Dim::of(&first.shape[0]).expect("it is a size")
+        };
+        main.bindings().map(extent).collect()
+    }
+
+    #[test]
+    fn a_function_that_has_the_variables_of_one_call_is_not_changed_by_another() {
+        let [n, m] = ["n", "m"].map(|name| Var::new(name, DType::I64));
+        for order in [[&n, &m, &n], [&m, &n, &m]] {
+            let ty = |v: &Var| TensorType { shape: vec![v.expr()], dtype: DType::F32 };
+            let params: Vec<GraphVar> =
+                order.iter().map(|v| GraphVar::tensor("x", ty(v))).collect();
+            let bindings = params.iter().zip(order).map(|(x, v)| Binding {
+                var: GraphVar::tensor("y", ty(v)),
+                value: GraphExpr::CallTir {
+                    func: "copy".into(),
+                    args: vec![GraphExpr::Var(x.clone())],
+                    outs: vec![ty(v)],
+                    scalars: Vec::new(),
+                },
+                span: None,
+            });
+            let bindings: Vec<Binding> = bindings.collect();
+            let outputs: Vec<GraphVar> = bindings.iter().map(|b| b.var.clone()).collect();
+            let ret = GraphExpr::Tuple(outputs.iter().cloned().map(GraphExpr::Var).collect());
+            let block = BindingBlock { dataflow: true, bindings, outputs };
+            let mut module = Module::default();
+            module.insert("copy", copy(&n));
+            let main = GraphFunc {
+                params,
+                blocks: vec![block],
+                ret,
+                ret_ty: None,
+                attrs: Attrs::new(),
+                private: false,
+                span: None,
+            };
+            module.insert("main", main);
+            let unified = unify_sizes(&module).expect("all sizes are said");
+            assert_eq!(called(&unified), order.map(|v| Dim::open(v).inside()));
+            assert_eq!(unified.functions.len(), 3);
+        }
     }
 }

@@ -24,8 +24,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Binding, BindingBlock, Dim, Expr, GraphExpr, GraphFunc, Module, Param, Result, TensorFunc,
-    TensorType, Var, dim,
+    Binding, BindingBlock, Dim, GraphExpr, GraphFunc, Module, Result, TensorType, dim,
 };
 use tilewright_transform::pass::{Pass, Run};
 
@@ -145,18 +144,11 @@ impl Fuser<'_> {
             ty.dtype == b.dtype() && shape.is_some() && shape == dim::of_shape(&b.shape)
         };
         let args_fit = args.len() == inputs.len()
-            && args.iter().zip(inputs).all(|(a, b)| match a {
-                GraphExpr::Var(v) => v.ty().as_tensor().is_some_and(|t| fits(t, b)),
-                GraphExpr::Const(t) => fits(&TensorType::fixed(t.shape(), t.dtype()), b),
-                _ => false,
-            });
+            && args.iter().zip(inputs).all(|(a, b)| a.ty().as_tensor().is_some_and(|t| fits(t, b)));
         // An open size has the same variable in all functions that are merged.
-        let sizes = facts.func.params.iter().skip(buffers.len()).zip(scalars).all(|(p, e)| {
-            let size = Dim::of(e).map(Dim::inside);
-            matches!(p, Param::Scalar(v) if size == Some(Dim::open(v)))
-        });
-        let all = facts.func.params.len() - buffers.len() == scalars.len();
-        (all && sizes && args_fit && fits(out, result)).then_some(facts)
+        let passed = scalars.iter().map(|e| Dim::of(e).map(Dim::inside));
+        let sizes = facts.func.scalars().map(|v| Some(Dim::open(v))).eq(passed);
+        (sizes && args_fit && fits(out, result)).then_some(facts)
     }
 
     fn graph(&mut self, func: &GraphFunc) -> GraphFunc {
@@ -286,31 +278,10 @@ impl Fuser<'_> {
                 name
             }
         };
-        let scalars = match self.functions.get(&func) {
-            Some(f) => size_arguments(f, group.members.iter().map(|n| &nodes[*n].binding.value)),
-            None => Vec::new(),
-        };
-        GraphExpr::CallTir { func, args, outs, scalars }
+        // Members with scalars that are no sizes are not merged.
+        let scalars = self.functions.get(&func).and_then(|f| f.size_arguments().ok());
+        GraphExpr::CallTir { func, args, outs, scalars: scalars.unwrap_or_default() }
     }
-}
-
-/// What a merged function takes as numbers, from the sizes in the calls that it is made of.
-fn size_arguments<'a>(func: &TensorFunc, calls: impl Iterator<Item = &'a GraphExpr>) -> Vec<Expr> {
-    let mut sizes: Vec<Var> = Vec::new();
-    for call in calls {
-        let GraphExpr::CallTir { args, outs, scalars, .. } = call else { continue };
-        let types = args.iter().filter_map(|a| match a {
-            GraphExpr::Var(v) => v.ty().as_tensor(),
-            _ => None,
-        });
-        let extents = types.chain(outs).flat_map(|ty| &ty.shape).chain(scalars);
-        sizes.extend(extents.filter_map(Dim::of).flat_map(Dim::vars));
-    }
-    let numbers = func.params.iter().filter_map(|p| match p {
-        Param::Scalar(v) => sizes.iter().find(|size| dim::narrow(size) == *v),
-        Param::Buffer { .. } => None,
-    });
-    numbers.map(|v| Dim::open(v).argument()).collect()
 }
 
 /// Marks the calls through which everything that a source computes has to go, cell by cell.

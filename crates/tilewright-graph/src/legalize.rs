@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tilewright_analysis::Stage;
 use tilewright_ir::{
     Attr, Binding, BindingBlock, Buffer, DType, Dim, Error, Expr, Function, GraphExpr, GraphFunc,
-    GraphType, GraphVar, IterKind, Module, Param, Result, TensorFunc, TensorType, Var, dim,
+    GraphType, GraphVar, IterKind, Module, Param, Result, TensorFunc, TensorType, Var,
 };
 use tilewright_transform::pass::{Pass, Run};
 
@@ -170,10 +170,10 @@ impl Copies {
         };
         let func = self.copier(ty.dtype, &shape)?;
         let scalars = match self.module.functions.get(&func) {
-            Some(Function::Tensor(f)) if f.params.len() > 2 => open_sizes(&shape),
-            _ => Vec::new(),
+            Some(Function::Tensor(f)) => f.size_arguments(),
+            _ => Ok(Vec::new()),
         };
-        let scalars = scalars.iter().map(|v| Dim::open(v).argument()).collect();
+        let scalars = scalars.map_err(|_| Error::internal("a copy takes a scalar"))?;
         let var = GraphVar::tensor(name, ty.clone());
         let value = GraphExpr::CallTir { func, args: vec![e.clone()], outs: vec![ty], scalars };
         bindings.push(Binding { var: var.clone(), value, span: None });
@@ -203,16 +203,7 @@ fn mark_shared(e: &GraphExpr, shared: &mut dyn FnMut(&GraphVar) -> bool, marks: 
     }
 }
 
-/// The open sizes of a shape, each once.
-fn open_sizes(shape: &[Dim]) -> Vec<Var> {
-    let mut vars: Vec<Var> = shape.iter().flat_map(|d| d.vars()).collect();
-    vars.sort();
-    vars.dedup();
-    vars
-}
-
-/// A function that copies a tensor, in canonical form. It takes open sizes as numbers, unless all
-/// of them are extents.
+/// A function that copies a tensor, in canonical form.
 fn copy_func(dtype: DType, shape: &[Dim]) -> Result<TensorFunc> {
     let too_big =
         || Error::unsupported(format!("a tensor of shape {shape:?} is too large to copy"));
@@ -229,10 +220,7 @@ fn copy_func(dtype: DType, shape: &[Dim]) -> Result<TensorFunc> {
     let at: Vec<Expr> = iters.iter().map(|i| i.0.expr()).collect();
     let stage = Stage::build("copy", &iters, &to, at.clone(), from.load(at), None);
     let mut func = TensorFunc::new([&from, &to].map(Param::tensor).to_vec(), stage.stmt);
-    let open = open_sizes(shape);
-    if !open.iter().all(|v| shape.contains(&Dim::open(v))) {
-        func.params.extend(open.iter().map(|v| Param::Scalar(dim::narrow(v))));
-    }
+    func.pass_sizes(shape.iter().flat_map(|d| d.inside().vars()));
     func.attrs.insert(COPY.into(), Attr::Int(1));
     Ok(func)
 }

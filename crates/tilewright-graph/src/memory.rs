@@ -310,10 +310,7 @@ impl Planner<'_> {
 
 /// One call of a tensor function. Its open sizes are those of its inputs.
 fn plan_tensor(name: &str, func: &TensorFunc) -> Result<OpenPlan> {
-    if let Some(v) = func.params.iter().find_map(|p| match p {
-        Param::Scalar(v) => Some(v),
-        Param::Buffer { .. } => None,
-    }) {
+    if let Some(v) = func.scalars().next() {
         return Err(Error::unsupported(format!(
             "`{name}` has the scalar parameter `{}`: only tensors can be planned",
             v.name()

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::visit::{Subst, fold_block_children};
-use tilewright_ir::{Block, Buffer, Fold, Param, Stmt, TensorFunc, Var};
+use tilewright_ir::{Block, Buffer, Fold, Param, Stmt, TensorFunc};
 use tilewright_transform::inline_spatial;
 
 use crate::normal::UniqueNames;
@@ -65,25 +65,9 @@ pub(crate) fn merge(members: &[Member], params: usize) -> TensorFunc {
     allocs.extend(results);
     let params = inputs.iter().flatten().chain(&result).map(Param::tensor).collect();
     let func = TensorFunc::new(params, Stmt::nop()).with_root(allocs, Stmt::seq(bodies));
-    with_sizes(unique_blocks(&inline_spatial(&func)), members)
-}
-
-/// The function with a parameter for each open size of the members that no parameter has as an
-/// extent.
-fn with_sizes(mut func: TensorFunc, members: &[Member]) -> TensorFunc {
-    let mut bound: Vec<Var> =
-        func.buffers().flat_map(|b| &b.shape).filter_map(|e| e.as_var().cloned()).collect();
-    for member in members {
-        let numbers = member.func.params.iter().filter_map(|p| match p {
-            Param::Scalar(v) => Some(v.clone()),
-            Param::Buffer { .. } => None,
-        });
-        for v in member.func.shape_vars().into_iter().chain(numbers) {
-            if !bound.contains(&v) {
-                func.params.push(Param::Scalar(v.clone()));
-                bound.push(v);
-            }
-        }
+    let mut func = unique_blocks(&inline_spatial(&func));
+    for member in members.iter().map(|m| &m.func) {
+        func.pass_sizes(member.shape_vars().into_iter().chain(member.scalars().cloned()));
     }
     func
 }

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_ir::visit::{fold_expr_children, fold_func, free_vars};
+use tilewright_ir::visit::{fold_buffer, fold_expr_children, fold_func, free_vars};
 use tilewright_ir::{
     Binding, BindingBlock, Buffer, DType, Error, Expr, ExprKind, Fold, Function, GraphExpr,
     GraphFunc, GraphType, GraphVar, Module, Param, Result, Tensor, TensorFunc, TensorType, Var,
@@ -132,11 +132,7 @@ pub fn inputs(module: &Module, function: &str) -> Vec<Input> {
 pub fn open_in(module: &Module, function: &str) -> Vec<Arc<str>> {
     let mut names = open(module);
     if let Some(Function::Tensor(f)) = module.functions.get(function) {
-        let data = |n: &Arc<str>| {
-            f.params
-                .iter()
-                .any(|p| matches!(p, Param::Scalar(v) if v.name() == n && !v.dtype().is_int()))
-        };
+        let data = |n: &Arc<str>| f.scalars().any(|v| v.name() == n && !v.dtype().is_int());
         names.retain(|n| !data(n));
     }
     names
@@ -355,23 +351,7 @@ impl Fold for Bind<'_> {
         if let Some(new) = self.buffers.get(b) {
             return new.clone();
         }
-        let list = |this: &mut Self, es: &[Expr]| es.iter().map(|e| this.expr(e)).collect();
-        let shape: Vec<Expr> = list(self, &b.shape);
-        let strides: Vec<Expr> = list(self, &b.strides);
-        let offset = b.elem_offset.as_ref().map(|e| self.expr(e));
-        let same = |a: &[Expr], b: &[Expr]| a.iter().zip(b).all(|(a, b)| a.ptr_eq(b));
-        let same_offset = match (&offset, &b.elem_offset) {
-            (Some(a), Some(b)) => a.ptr_eq(b),
-            _ => true,
-        };
-        if same(&shape, &b.shape) && same(&strides, &b.strides) && same_offset {
-            return b.clone();
-        }
-        let new = b.derive(|d| {
-            d.shape = shape;
-            d.strides = strides;
-            d.elem_offset = offset;
-        });
+        let Some(new) = fold_buffer(self, b) else { return b.clone() };
         self.buffers.insert(b.clone(), new.clone());
         new
     }
@@ -490,7 +470,8 @@ impl Fill<'_> {
                 let args = list(self, args)?;
                 let outs: Vec<TensorType> = outs.iter().map(|t| names.bind.ty(t)).collect();
                 let mut scalars: Vec<Expr> = scalars.iter().map(|e| names.bind.expr(e)).collect();
-                let types = args.iter().map(tensor_type).chain(outs.iter().cloned().map(Some));
+                let types = args.iter().map(|a| a.ty().as_tensor().cloned());
+                let types = types.chain(outs.iter().cloned().map(Some));
                 let func = self.callee(func, &types.collect::<Vec<_>>(), &scalars)?;
                 // Those with a value have become part of the callee.
                 scalars.retain(|e| e.as_int().is_none());
@@ -500,7 +481,8 @@ impl Fill<'_> {
                 let args = list(self, args)?;
                 let op = match op.strip_prefix("cls.") {
                     Some(func) => {
-                        let types: Vec<_> = args.iter().map(tensor_type).collect();
+                        let types: Vec<_> =
+                            args.iter().map(|a| a.ty().as_tensor().cloned()).collect();
                         format!("cls.{}", self.callee(&func.into(), &types, &[])?).into()
                     }
                     None => op.clone(),
@@ -529,33 +511,10 @@ impl Names<'_> {
     }
 }
 
-/// The type of an argument, where it is a tensor whose type the expression says.
-fn tensor_type(e: &GraphExpr) -> Option<TensorType> {
-    fn ty(e: &GraphExpr) -> Option<GraphType> {
-        Some(match e {
-            GraphExpr::Var(v) => v.ty().clone(),
-            GraphExpr::Const(t) => GraphType::Tensor(TensorType::fixed(t.shape(), t.dtype())),
-            GraphExpr::CallTir { outs, .. } => match &outs[..] {
-                [one] => GraphType::Tensor(one.clone()),
-                _ => GraphType::Tuple(outs.iter().cloned().map(GraphType::Tensor).collect()),
-            },
-            GraphExpr::Tuple(items) => {
-                GraphType::Tuple(items.iter().map(ty).collect::<Option<_>>()?)
-            }
-            GraphExpr::Item(tuple, i) => match ty(tuple)? {
-                GraphType::Tuple(items) => items.get(*i)?.clone(),
-                GraphType::Tensor(_) | GraphType::Opaque(_) => return None,
-            },
-            GraphExpr::Call { .. } => return None,
-        })
-    }
-    ty(e)?.as_tensor().cloned()
-}
-
 /// A tensor function with values for its variables; scalar parameters with a value go.
 fn tensor(f: &TensorFunc, values: &HashMap<Var, i64>) -> TensorFunc {
     let mut f = fold_func(&mut Bind::new(values), f);
-    f.params.retain(|p| !matches!(p, Param::Scalar(var) if values.contains_key(var)));
+    f.params.retain(|p| p.scalar().is_none_or(|v| !values.contains_key(v)));
     f
 }
 

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use crate::buffer::Buffer;
 use crate::expr::{Expr, ExprKind, Var};
-use crate::func::{Param, TensorFunc};
+use crate::func::TensorFunc;
 use crate::stmt::{Block, Range, Stmt, StmtKind};
 use crate::visit::{Visit, free_vars, walk_block, walk_buffer, walk_stmt};
 
@@ -19,11 +19,7 @@ pub fn variables(func: &TensorFunc) -> Vec<Var> {
     let mut uses = Uses::default();
     func.buffers().for_each(|b| uses.buffer_def(b));
     uses.stmt(&func.body);
-    let scalars = func.params.iter().filter_map(|p| match p {
-        Param::Scalar(v) => Some(v),
-        Param::Buffer { .. } => None,
-    });
-    let mut data: Vec<Var> = scalars.filter(|v| !uses.sizes.contains(v)).cloned().collect();
+    let mut data: Vec<Var> = func.scalars().filter(|v| !uses.sizes.contains(v)).cloned().collect();
     for (var, value) in uses.bindings {
         let effects = value.effects();
         if !effects.constant() || effects.floats || value.mentions_any(&data) {
@@ -86,6 +82,7 @@ impl Visit for Uses {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::func::Param;
     use crate::dtype::DType;
 
     #[test]

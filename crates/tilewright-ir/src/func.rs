@@ -1,9 +1,10 @@
 //! Tensor functions: loops and blocks over buffers, in destination-passing style.
 
 use crate::buffer::Buffer;
+use crate::dim::{Dim, open_size};
 use crate::dtype::DType;
 use crate::error::Span;
-use crate::expr::Var;
+use crate::expr::{Expr, Var};
 use crate::stmt::{Attr, Attrs, Block, Stmt, StmtKind};
 
 /// A parameter.
@@ -33,6 +34,14 @@ impl Param {
         match self {
             Param::Buffer { buffer, .. } => Some(buffer),
             Param::Scalar(_) => None,
+        }
+    }
+
+    /// The variable of a scalar parameter.
+    pub fn scalar(&self) -> Option<&Var> {
+        match self {
+            Param::Scalar(var) => Some(var),
+            Param::Buffer { .. } => None,
         }
     }
 }
@@ -88,12 +97,37 @@ impl TensorFunc {
         self.params.iter().filter_map(Param::buffer)
     }
 
+    /// Variables of the scalar parameters, in order.
+    pub fn scalars(&self) -> impl Iterator<Item = &Var> {
+        self.params.iter().filter_map(Param::scalar)
+    }
+
+    /// Adds a scalar parameter for each of these sizes that no parameter gives: neither as an
+    /// extent nor as a number.
+    pub fn pass_sizes(&mut self, sizes: impl IntoIterator<Item = Var>) {
+        for v in sizes {
+            let extents = self.buffers().flat_map(|b| &b.shape).filter_map(Expr::as_var);
+            if !extents.chain(self.scalars()).any(|given| *given == v) {
+                self.params.push(Param::Scalar(v));
+            }
+        }
+    }
+
+    /// What a call in a graph passes for the scalar parameters, which are open sizes of the graph
+    /// ([`open_size`]).
+    ///
+    /// # Errors
+    /// The first parameter that is no open size.
+    pub fn size_arguments(&self) -> std::result::Result<Vec<Expr>, &Var> {
+        let argument = |v| open_size(v).map(|size| Dim::open(&size).argument()).ok_or(v);
+        self.scalars().map(argument).collect()
+    }
+
     /// The variables that the shapes of the arguments give values to, each once, in order. Compiled
     /// functions take them as numbers behind their parameters.
     pub fn shape_vars(&self) -> Vec<Var> {
         let mut found: Vec<Var> = Vec::new();
-        let is_scalar =
-            |v: &Var| self.params.iter().any(|p| matches!(p, Param::Scalar(s) if s == v));
+        let is_scalar = |v: &Var| self.scalars().any(|s| s == v);
         for extent in self.buffers().flat_map(|b| &b.shape) {
             extent.for_each(|e| {
                 found.extend(e.as_var().filter(|v| !found.contains(v) && !is_scalar(v)).cloned());
@@ -142,7 +176,7 @@ impl TensorFunc {
             false => {
                 block.allocs = allocs;
                 block.body = body;
-                Stmt::block(Vec::new(), crate::expr::Expr::bool(true), block)
+                Stmt::block(Vec::new(), Expr::bool(true), block)
             }
         };
         TensorFunc { body, ..self.clone() }

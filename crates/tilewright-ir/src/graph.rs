@@ -156,6 +156,26 @@ impl GraphExpr {
         GraphExpr::CallTir { func: func.into(), args, outs, scalars: Vec::new() }
     }
 
+    /// Its type, as far as it follows from the expression alone: calls of operators and of graph
+    /// functions are `R.Object`.
+    pub fn ty(&self) -> GraphType {
+        let object = || GraphType::Opaque("R.Object".into());
+        match self {
+            GraphExpr::Var(v) => v.ty().clone(),
+            GraphExpr::Const(t) => GraphType::Tensor(TensorType::fixed(t.shape(), t.dtype())),
+            GraphExpr::CallTir { outs, .. } => match &outs[..] {
+                [one] => GraphType::Tensor(one.clone()),
+                _ => GraphType::Tuple(outs.iter().cloned().map(GraphType::Tensor).collect()),
+            },
+            GraphExpr::Tuple(items) => GraphType::Tuple(items.iter().map(GraphExpr::ty).collect()),
+            GraphExpr::Item(tuple, i) => match tuple.ty() {
+                GraphType::Tuple(items) => items.get(*i).cloned().unwrap_or_else(object),
+                _ => object(),
+            },
+            GraphExpr::Call { .. } => object(),
+        }
+    }
+
     /// Whether it is written where it is used, and computes nothing: a constant, or a shape, number,
     /// text or type (`R.shape([n, 4])`), or a tuple of such.
     pub fn is_literal(&self) -> bool {

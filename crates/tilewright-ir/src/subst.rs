@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::buffer::Buffer;
 use crate::effects::var_bit;
 use crate::expr::{Expr, ExprKind, Var};
-use crate::visit::{Fold, fold_expr_children, fold_exprs};
+use crate::visit::{Fold, fold_buffer, fold_expr_children};
 
 /// Replaces free variables by expressions, and buffers by buffers.
 ///
@@ -103,26 +103,17 @@ impl Fold for Subst {
         if let Some(new) = self.buffers.get(b) {
             return new.clone();
         }
-        let shape = fold_exprs(self, &b.shape);
-        let strides = fold_exprs(self, &b.strides);
-        let offset = b.elem_offset.as_ref().map(|e| self.expr(e));
+        let folded = fold_buffer(self, b);
         let data = self.vars.get(&b.data).and_then(|e| e.as_var().cloned());
-        let moved = match (&offset, &b.elem_offset) {
-            (Some(x), Some(y)) => !x.ptr_eq(y),
-            _ => false,
-        };
-        if !(self.refresh || shape.is_some() || strides.is_some() || moved || data.is_some()) {
+        if folded.is_none() && data.is_none() && !self.refresh {
             return b.clone();
         }
-        let new = b.derive(|d| {
-            d.shape = shape.unwrap_or_else(|| d.shape.clone());
-            d.strides = strides.unwrap_or_else(|| d.strides.clone());
-            d.elem_offset = offset;
-            d.data = match data {
-                Some(data) => data,
-                None if self.refresh => d.data.fresh(),
-                None => d.data.clone(),
-            };
+        let new = folded.as_ref().unwrap_or(b).derive(|d| {
+            if let Some(data) = data {
+                d.data = data;
+            } else if self.refresh {
+                d.data = d.data.fresh();
+            }
         });
         self.vars.insert(b.data.clone(), new.data.expr());
         self.buffers.insert(b.clone(), new.clone());

@@ -1,7 +1,7 @@
 //! Dense tensors: element type, shape, and bytes in row-major order at a 64-byte boundary.
 //!
 //! One type serves constants in a module, inputs and outputs of a run, and the interpreter. An input
-//! may lie in memory of somebody else ([`Tensor::from_foreign`]), and then only at a boundary of its
+//! may lie in memory of another owner ([`Tensor::from_foreign`]), and then only at a boundary of its
 //! elements, which is what kernels ask of inputs.
 
 mod memory;
@@ -82,7 +82,7 @@ impl Tensor {
         Self::from_bytes(T::DTYPE, shape, bytemuck::cast_slice(values))
     }
 
-    /// A tensor in memory of somebody else, which is read and never written: writing copies it
+    /// A tensor in memory of another owner, which is read and never written: writing copies it
     /// first. The owner is kept as long as a clone of the tensor is there.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl Tensor {
     /// # Safety
     /// As long as the owner is alive, there are as many bytes from `start` on as the tensor has,
     /// which any thread may read, which hold elements of the type (a `bool` is 0 or 1), and which
-    /// nobody writes while they are read.
+    /// are not written while they are read.
     pub unsafe fn from_foreign(
         dtype: DType,
         shape: &[usize],
@@ -268,7 +268,7 @@ mod tests {
     fn memory_of_others_is_read_in_place_and_copied_before_it_is_written() -> Result<()> {
         let owner: Arc<Vec<f32>> = Arc::new((0u8..6).map(f32::from).collect());
         let start = NonNull::from(&owner[..]).cast::<u8>();
-        // SAFETY: the vector holds six floats, and nobody writes them.
+        // SAFETY: the vector holds six floats, which are not written.
         let mut t = unsafe { Tensor::from_foreign(DType::F32, &[2, 3], start, owner.clone()) }?;
         assert_eq!((t.bytes().as_ptr(), t.get_f64(5)), (start.as_ptr().cast_const(), 5.0));
         let shared = t.clone();

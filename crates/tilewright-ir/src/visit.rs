@@ -545,17 +545,27 @@ pub fn fold_stmt_children<F: Fold + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
     }
 }
 
+/// The buffer with folded extents, strides and offset; `None` where they stay as they are.
+pub fn fold_buffer<F: Fold + ?Sized>(f: &mut F, b: &Buffer) -> Option<Buffer> {
+    let shape = fold_exprs(f, &b.shape);
+    let strides = fold_exprs(f, &b.strides);
+    let offset = b.elem_offset.as_ref().map(|e| (e, f.expr(e)));
+    let offset = offset.filter(|(old, new)| !old.ptr_eq(new)).map(|(_, new)| new);
+    if shape.is_none() && strides.is_none() && offset.is_none() {
+        return None;
+    }
+    Some(b.derive(|d| {
+        d.shape = shape.unwrap_or_else(|| d.shape.clone());
+        d.strides = strides.unwrap_or_else(|| d.strides.clone());
+        d.elem_offset = offset.or_else(|| d.elem_offset.clone());
+    }))
+}
+
 /// Folds the parameters' buffers and the body of a function.
 pub fn fold_func<F: Fold + ?Sized>(f: &mut F, func: &TensorFunc) -> TensorFunc {
     // Scalars first: the shape of a tensor may name a scalar that comes after it.
-    let scalars: Vec<Option<Var>> = func
-        .params
-        .iter()
-        .map(|p| match p {
-            Param::Scalar(v) => Some(f.var_def(v)),
-            Param::Buffer { .. } => None,
-        })
-        .collect();
+    let scalars: Vec<Option<Var>> =
+        func.params.iter().map(|p| p.scalar().map(|v| f.var_def(v))).collect();
     let params = func
         .params
         .iter()

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use tilewright_interp::Program;
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
-    Attr, Attrs, Binding, BindingBlock, Dim, Error, Function, GraphExpr, GraphFunc, GraphType,
-    GraphVar, Module, Param, Result, Stmt, StmtKind, Tensor, TensorFunc, TensorType, Visit, dim,
+    Attr, Attrs, Binding, BindingBlock, Dim, Error, Expr, Function, GraphExpr, GraphFunc,
+    GraphType, GraphVar, Module, Result, Stmt, StmtKind, Tensor, TensorFunc, TensorType, Visit,
+    dim,
 };
 use tilewright_ops::{self as ops, Operand};
 
@@ -55,8 +56,8 @@ struct Shared {
     func: Arc<TensorFunc>,
     inputs: Vec<Operand>,
     outs: Vec<Operand>,
-    /// The open sizes that it takes as scalars, in order.
-    scalars: Vec<Dim>,
+    /// What its calls pass for scalar parameters.
+    scalars: Vec<Expr>,
     cost: u64,
     /// Ready to run on constants, once that was needed.
     program: Option<Program>,
@@ -200,15 +201,8 @@ impl Builder {
         }
         let func = make()?;
         let mut params = ops::results(&func, func.params.len());
-        let scalars = func.params.iter().filter_map(|p| match p {
-            Param::Scalar(var) => Some(
-                dim::open_size(var)
-                    .map(|var| Dim::open(&var))
-                    .ok_or_else(|| Error::internal(format!("`{base}` takes a scalar"))),
-            ),
-            Param::Buffer { .. } => None,
-        });
-        let scalars = scalars.collect::<Result<Vec<Dim>>>()?;
+        let scalars = func.size_arguments();
+        let scalars = scalars.map_err(|_| Error::internal(format!("`{base}` takes a scalar")))?;
         let outs = params.split_off(inputs.min(params.len()));
         let inputs = params;
         if outs.is_empty() {
@@ -333,7 +327,7 @@ impl Builder {
             let args = call.args.iter().map(arg).collect::<Result<Vec<_>>>()?;
             let outs: Vec<TensorType> = shared.outs.iter().map(tensor_type).collect();
             let types = outs.iter().cloned().map(GraphType::Tensor).collect();
-            let scalars = shared.scalars.iter().map(|d| d.argument()).collect();
+            let scalars = shared.scalars.clone();
             let value = GraphExpr::CallTir { func: func.clone(), args, outs, scalars };
             let bind = |var: &GraphVar, value| Binding { var: var.clone(), value, span: None };
             match call.outs.as_slice() {

@@ -8,8 +8,8 @@ use crate::build::Builder;
 use crate::node::{Imported, Node};
 use crate::ops::norm::Family;
 use crate::ops::{
-    arithmetic, attention, constants, contraction, loss, microsoft, movement, norm, pool, quantize,
-    quantized, random, recurrent, reduce, resize, sample, signal,
+    arithmetic, attention, constants, contraction, indexed, loss, microsoft, movement, norm, pool,
+    quantize, quantized, random, recurrent, reduce, resize, sample, signal,
 };
 
 /// Versions of ONNX's operator set that are supported, first and last.
@@ -100,9 +100,9 @@ static OPERATORS: &[Operator] = &[
     op("Flatten", 9, 1, movement::flatten),
     op("Floor", 9, 1, |n, b| arithmetic::unary(n, b, "floor", Unary::Floor)),
     op("GRU", 9, 6, recurrent::gru),
-    op("Gather", 9, 2, movement::gather),
-    op("GatherElements", 11, 2, movement::gather_elements),
-    op("GatherND", 11, 2, movement::gather_nd),
+    op("Gather", 9, 2, indexed::gather),
+    op("GatherElements", 11, 2, indexed::gather_elements),
+    op("GatherND", 11, 2, indexed::gather_nd),
     op("Gelu", 20, 1, arithmetic::gelu),
     op("Gemm", 9, 3, contraction::gemm),
     op("GlobalAveragePool", 9, 1, pool::global_average_pool),
@@ -189,9 +189,9 @@ static OPERATORS: &[Operator] = &[
     op("RotaryEmbedding", 23, 4, attention::rotary_embedding),
     op("Round", 11, 1, |n, b| arithmetic::unary(n, b, "round", Unary::Round)),
     op("STFT", 17, 4, signal::stft),
-    until(10, op("Scatter", 9, 3, movement::scatter_elements)),
-    op("ScatterElements", 11, 3, movement::scatter_elements),
-    op("ScatterND", 11, 3, movement::scatter_nd),
+    until(10, op("Scatter", 9, 3, indexed::scatter_elements)),
+    op("ScatterElements", 11, 3, indexed::scatter_elements),
+    op("ScatterND", 11, 3, indexed::scatter_nd),
     op("Selu", 9, 1, arithmetic::selu),
     op("Shape", 9, 1, constants::shape),
     op("Shrink", 9, 1, arithmetic::shrink),

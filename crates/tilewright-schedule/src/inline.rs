@@ -527,7 +527,7 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
 /// The cells of a buffer that a block would write at these indices.
 fn written(body: &Stmt, cursor: &Cursor, buffer: &Buffer, indices: &[Expr]) -> Vec<Cells> {
     let Some(b) = as_block(&cursor.stmt) else { return Vec::new() };
-    // A buffer that nobody else uses.
+    // A buffer that nothing else uses.
     let probe = buffer.derive_storage(|_| {});
     let value = Expr::constant(0.0, buffer.dtype());
     let store = Stmt::store(&probe, indices.to_vec(), value);

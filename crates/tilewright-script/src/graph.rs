@@ -234,7 +234,7 @@ impl GraphParser<'_> {
             }
             _ => {
                 let value = self.value(e)?;
-                let ty = type_of(&value);
+                let ty = value.ty();
                 self.bind("_", ty, value, span)
             }
         }
@@ -296,7 +296,7 @@ impl GraphParser<'_> {
         {
             return ty;
         }
-        type_of(value)
+        value.ty()
     }
 
     /// `R.Tensor((2, 3), dtype="float32")`, `R.Tuple(...)`, or a type that is kept as text.
@@ -659,26 +659,6 @@ fn is_constant(ty: &GraphType) -> bool {
         GraphType::Tensor(t) => t.const_shape().is_some(),
         GraphType::Tuple(items) => items.iter().all(is_constant),
         GraphType::Opaque(_) => false,
-    }
-}
-
-/// The type of a value, as far as it follows from the value alone.
-pub(crate) fn type_of(value: &GraphExpr) -> GraphType {
-    match value {
-        GraphExpr::Var(v) => v.ty().clone(),
-        GraphExpr::Const(t) => GraphType::Tensor(TensorType::fixed(t.shape(), t.dtype())),
-        GraphExpr::CallTir { outs, .. } => match outs.as_slice() {
-            [one] => GraphType::Tensor(one.clone()),
-            several => GraphType::Tuple(several.iter().cloned().map(GraphType::Tensor).collect()),
-        },
-        GraphExpr::Tuple(items) => GraphType::Tuple(items.iter().map(type_of).collect()),
-        GraphExpr::Item(tuple, i) => match type_of(tuple) {
-            GraphType::Tuple(items) => {
-                items.get(*i).cloned().unwrap_or(GraphType::Opaque("R.Object".into()))
-            }
-            _ => GraphType::Opaque("R.Object".into()),
-        },
-        GraphExpr::Call { .. } => GraphType::Opaque("R.Object".into()),
     }
 }
 

@@ -47,11 +47,7 @@ impl Recognised {
             let shape: Option<Vec<i64>> = ty.shape.iter().map(|d| d.as_int()).collect();
             ty.dtype == b.dtype() && shape.is_some() && shape == b.const_shape()
         };
-        let arg = match arg {
-            GraphExpr::Var(v) => v.ty().as_tensor().is_some_and(|t| fits(t, from)),
-            GraphExpr::Const(t) => fits(&TensorType::fixed(t.shape(), t.dtype()), from),
-            _ => false,
-        };
+        let arg = arg.ty().as_tensor().is_some_and(|t| fits(t, from));
         if arg && fits(out, to) { self.func(name, f) } else { Ok(None) }
     }
 }

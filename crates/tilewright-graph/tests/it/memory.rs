@@ -364,7 +364,7 @@ fn a_tensor_function_is_one_step() {
 }
 
 /// A sum that runs along an axis of a box: `y[i, j] = (j > 0 ? y[i, j - 1] : 0) + x[i, j]`, or
-/// `y[i, j + 1] = y[i, j] + x[i, j]`, which starts from cells that nobody wrote.
+/// `y[i, j + 1] = y[i, j] + x[i, j]`, which starts from cells that nothing has written.
 fn running_sum(shape: &[i64], axis: usize, starts: bool, in_block: bool) -> TensorFunc {
     let mut longer = shape.to_vec();
     longer[axis] += i64::from(!starts);

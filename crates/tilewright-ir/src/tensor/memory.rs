@@ -5,7 +5,7 @@
 //! (measured on networks with large weights: runs are shorter by 5 to 10 %). Their memory is zero
 //! without being written, and takes no room before it is used.
 //!
-//! Memory of somebody else ([`Foreign`]) is only read: who wants to write gets a copy.
+//! Memory of another owner ([`Foreign`]) is only read: it is copied before a write.
 
 use std::any::Any;
 use std::ptr::NonNull;
@@ -21,14 +21,14 @@ use super::{ALIGN, Line};
 const LARGE: usize = 1 << 20;
 
 /// Bytes: of one's own at an address that is a multiple of [`ALIGN`], rounded up to whole lines, or
-/// of somebody else.
+/// of another owner.
 pub(super) enum Memory {
     Small(Vec<Line>),
     Large(MmapMut),
     Foreign(Foreign),
 }
 
-/// Bytes that somebody else owns.
+/// Bytes of another owner.
 pub(super) struct Foreign {
     start: NonNull<u8>,
     count: usize,
@@ -49,7 +49,7 @@ impl std::panic::RefUnwindSafe for Foreign {}
 impl Foreign {
     /// # Safety
     /// As long as the owner is alive, there are `count` bytes from `start` on that any thread may
-    /// read, and that nobody writes while they are read.
+    /// read, and that are not written while they are read.
     pub unsafe fn new(
         start: NonNull<u8>,
         count: usize,
@@ -90,7 +90,7 @@ impl Memory {
         }
     }
 
-    /// All bytes, for writing; those of somebody else are copied first.
+    /// All bytes, for writing; those of another owner are copied first.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         if let Memory::Foreign(_) = self {
             *self = self.clone();

@@ -9,6 +9,7 @@ mod check;
 mod compose;
 pub(crate) mod constants;
 pub(crate) mod contraction;
+pub(crate) mod indexed;
 pub(crate) mod loss;
 pub(crate) mod microsoft;
 pub(crate) mod movement;

@@ -3,7 +3,7 @@
 use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
 use tilewright_ops::quantize::{self, Quantization};
 
-use super::{arithmetic, movement, one};
+use super::{arithmetic, indexed, movement, one};
 use crate::build::{Builder, operand};
 use crate::data;
 use crate::node::{Imported, Node, axis};
@@ -73,7 +73,7 @@ fn parts(node: &Node, b: &mut Builder) -> Result<Parts> {
     let indices: Vec<i64> = (0..extent).map(|i| (i / size) as i64).collect();
     let indices = Imported::Const(Tensor::from_slice(&[extent], &indices)?);
     let mut repeated = |value: &Imported| {
-        let all = movement::gather_along(b, value, &indices, at)?;
+        let all = indexed::gather_along(b, value, &indices, at)?;
         movement::reshape_to(b, &all, &[count])
     };
     let scale = repeated(scale)?;

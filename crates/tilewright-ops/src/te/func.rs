@@ -124,9 +124,7 @@ impl Sizes {
 
     /// The function with a scalar parameter for each size that its shapes do not say.
     pub(crate) fn into_params(self, mut func: TensorFunc) -> TensorFunc {
-        let extents = func.buffers().flat_map(|b| &b.shape);
-        let bound: HashSet<Var> = extents.filter_map(Expr::as_var).cloned().collect();
-        func.params.extend(self.0.into_iter().filter(|v| !bound.contains(v)).map(Param::Scalar));
+        func.pass_sizes(self.0);
         func
     }
 }

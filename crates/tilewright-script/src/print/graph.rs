@@ -10,7 +10,7 @@ use tilewright_ir::{
 
 use super::{Printer, is_identifier};
 use crate::consts::{self, ConstTable};
-use crate::graph::{keeps_text, type_of};
+use crate::graph::keeps_text;
 
 /// `R.*` that are not operators.
 const NOT_OPERATORS: &[&str] = &[
@@ -193,7 +193,7 @@ impl Printer {
         let value = self.value(&b.value, table);
         let ty = self.graph_type(b.var.ty(), false);
         let follows = matches!(b.value, GraphExpr::CallTir { .. } | GraphExpr::Const(_))
-            && self.graph_type(&type_of(&b.value), false) == ty;
+            && self.graph_type(&b.value.ty(), false) == ty;
         let name = self.names.define_graph(&b.var);
         match follows {
             true => self.line(&format!("{name} = {value}")),

@@ -176,7 +176,7 @@ pub unsafe fn open(content: &Tensor, threads: Option<usize>) -> Result<Executabl
         }
         let owner = Arc::new(content.clone());
         let start = std::ptr::NonNull::from(bytes).cast();
-        // SAFETY: the bytes are those of the owner, which nobody writes while it is shared.
+        // SAFETY: the bytes are those of the owner, which is not written while it is shared.
         let tensor = unsafe { Tensor::from_foreign(dtype, &c.shape, start, owner) }?;
         table.insert(&*c.name, tensor);
     }

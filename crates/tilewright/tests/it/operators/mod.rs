@@ -16,8 +16,8 @@ use tilewright::unstable::compare::{Tolerance, compare};
 use tilewright::unstable::interp;
 use tilewright::unstable::ir::visit::{walk_expr, walk_stmt};
 use tilewright::unstable::ir::{
-    Binding, BindingBlock, Dim, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param,
-    TensorFunc, TensorType, TypeKind, dim,
+    Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param, TensorFunc,
+    TensorType, TypeKind,
 };
 use tilewright::unstable::ir::{Expr, ExprKind, Stmt, StmtKind, Visit};
 use tilewright::unstable::pipeline::{Stage, run_stages};
@@ -143,11 +143,7 @@ impl Graph {
     fn call(&mut self, func: TensorFunc, args: &[GraphVar], outs: &[TensorType]) -> Vec<GraphVar> {
         let name = self.module.fresh_name("f");
         // Open sizes that no argument has as an extent are passed as numbers.
-        let numbers = func.params.iter().filter_map(|p| match p {
-            Param::Scalar(v) => dim::open_size(v).map(|v| Dim::open(&v).argument()),
-            Param::Buffer { .. } => None,
-        });
-        let scalars = numbers.collect();
+        let scalars = func.size_arguments().expect("scalars are sizes");
         self.module.insert(name.clone(), func);
         let args = args.iter().map(GraphVar::expr).collect();
         let call = GraphExpr::CallTir { func: name, args, outs: outs.to_vec(), scalars };

@@ -1,0 +1,157 @@
+//! Operators that read or write where indices say, which are data: gathers and scatters.
+//!
+//! Indices are checked before they are used.
+
+use tilewright_ir::{Error, Result};
+use tilewright_ops::check::Need;
+use tilewright_ops::movement::{self, ScatterMode};
+
+use super::check::demand;
+use super::one;
+use crate::build::{Builder, operand, too_many_axes};
+use crate::dims::MAX_RANK;
+use crate::node::{Imported, Node, axis};
+
+/// Slices of a value along an axis.
+pub(crate) fn gather_along(
+    b: &mut Builder,
+    x: &Imported,
+    indices: &Imported,
+    at: usize,
+) -> Result<Imported> {
+    let (of, with, at) = (operand(x), operand(indices), at as i64);
+    let args = [x.clone(), indices.clone()];
+    b.call("gather", &(&of, &with, at), &args, || movement::gather(&of, &with, at))
+}
+
+pub(crate) fn gather(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (x, indices) = (node.input(0)?, node.input(1)?);
+    let at = axis(node.int_or("axis", 0)?, x.rank())?;
+    let rank = x.rank() + indices.rank() - 1;
+    if rank > MAX_RANK {
+        return Err(too_many_axes(rank));
+    }
+    let indices = demand(node, b, "index", indices, &Need::position(x.shape()[at]))?;
+    one(gather_along(b, x, &indices, at)?)
+}
+
+pub(crate) fn gather_elements(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (x, indices) = (node.input(0)?, node.input(1)?);
+    let at = axis(node.int_or("axis", 0)?, x.rank())?;
+    let indices = demand(node, b, "index", indices, &Need::position(x.shape()[at]))?;
+    let (of, with, at) = (operand(x), operand(&indices), at as i64);
+    let args = [x.clone(), indices];
+    one(b.call("gather_elements", &(&of, &with, at), &args, || {
+        movement::gather_elements(&of, &with, at)
+    })?)
+}
+
+pub(crate) fn gather_nd(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (x, indices) = (node.input(0)?, node.input(1)?);
+    let batch = if node.opset >= 12 { node.int_or("batch_dims", 0)? } else { 0 };
+    let batch = usize::try_from(batch)
+        .ok()
+        .filter(|&n| n < x.rank().min(indices.rank()))
+        .ok_or_else(|| Error::model(format!("attribute `batch_dims` is {batch}")))?;
+    let (of, with) = (operand(x), operand(indices));
+    if of.rank() + with.rank() > 2 * MAX_RANK {
+        return Err(too_many_axes(of.rank() + with.rank()));
+    }
+    let indices = demand_tuples(node, b, x, indices, batch)?;
+    let args = [x.clone(), indices];
+    one(b.call("gather_nd", &(&of, &with, batch), &args, || {
+        movement::gather_nd(&of, &with, batch)
+    })?)
+}
+
+/// Indices whose last axis holds positions along the axes of `x` from `batch` on, checked.
+fn demand_tuples(
+    node: &Node,
+    b: &mut Builder,
+    x: &Imported,
+    indices: &Imported,
+    batch: usize,
+) -> Result<Imported> {
+    let depth = indices.shape().last().map_or(Ok(0), |d| d.fixed("the length of an index"))?;
+    let shape = x.shape();
+    let extents = shape.get(batch..).and_then(|rest| rest.get(..depth));
+    match extents {
+        Some(extents) if depth > 0 => demand(node, b, "index", indices, &Need::positions(extents)),
+        // Nothing is looked up, or the shapes do not fit, which the operator says.
+        _ => Ok(indices.clone()),
+    }
+}
+
+/// How a scatter combines: replacing until opset 15, more since.
+fn scatter_mode(node: &Node) -> Result<ScatterMode> {
+    if node.opset < 16 {
+        return Ok(ScatterMode::Replace);
+    }
+    match node.text_or("reduction", "none")? {
+        "none" => Ok(ScatterMode::Replace),
+        "add" => Ok(ScatterMode::Add),
+        "mul" => Ok(ScatterMode::Mul),
+        "min" if node.opset >= 18 => Ok(ScatterMode::Min),
+        "max" if node.opset >= 18 => Ok(ScatterMode::Max),
+        other => Err(node.unsupported_value(
+            "reduction",
+            other,
+            "none, add, mul, and min and max from opset 18 on",
+        )),
+    }
+}
+
+/// The updates must have the type of the data.
+fn scatter_inputs<'a>(node: &'a Node) -> Result<[&'a Imported; 3]> {
+    let inputs = [node.input(0)?, node.input(1)?, node.input(2)?];
+    match inputs[2].dtype() == inputs[0].dtype() {
+        true => Ok(inputs),
+        false => Err(Error::model(format!(
+            "the data are {}, the updates {}",
+            inputs[0].dtype(),
+            inputs[2].dtype()
+        ))),
+    }
+}
+
+pub(crate) fn scatter_elements(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let [x, indices, updates] = scatter_inputs(node)?;
+    let at = axis(node.int_or("axis", 0)?, x.rank())?;
+    if updates.shape() != indices.shape() {
+        return Err(Error::model(format!(
+            "indices of shape {:?} and updates of shape {:?}",
+            indices.shape(),
+            updates.shape()
+        )));
+    }
+    let mode = scatter_mode(node)?;
+    let indices = demand(node, b, "index", indices, &Need::position(x.shape()[at]))?;
+    let (of, with, at) = (operand(x), operand(&indices), at as i64);
+    let args = [x.clone(), indices, updates.clone()];
+    one(b.call("scatter_elements", &(&of, &with, at, mode), &args, || {
+        movement::scatter_elements(&of, &with, at, mode)
+    })?)
+}
+
+pub(crate) fn scatter_nd(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let [x, indices, updates] = scatter_inputs(node)?;
+    let depth = indices.shape().last().map_or(Ok(0), |d| d.fixed("the length of an index"))?;
+    let (of_indices, of_data) = (indices.shape(), x.shape());
+    let outer = of_indices.split_last().map_or(&[][..], |(_, outer)| outer);
+    let inner = of_data.get(depth..).unwrap_or_default();
+    if updates.shape() != [outer, inner].concat() {
+        return Err(Error::model(format!(
+            "updates of shape {:?} do not fit data of shape {:?} and indices of shape {:?}",
+            updates.shape(),
+            x.shape(),
+            indices.shape()
+        )));
+    }
+    let mode = scatter_mode(node)?;
+    let indices = demand_tuples(node, b, x, indices, 0)?;
+    let (of, with) = (operand(x), operand(&indices));
+    let args = [x.clone(), indices, updates.clone()];
+    one(b.call("scatter_nd", &(&of, &with, mode), &args, || {
+        movement::scatter_nd(&of, &with, mode)
+    })?)
+}
