@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use tilewright::unstable::codegen::cache::ObjectCache;
+use tilewright::unstable::codegen::entry::{self, Planned};
+use tilewright::unstable::codegen::header;
 use tilewright::unstable::codegen::library::Library;
 use tilewright::unstable::codegen::llvm::{Emit, Llvm};
-use tilewright::unstable::codegen::{entry, header};
 use tilewright::unstable::compile::lower_program;
 use tilewright::unstable::pipeline::{Stage, run_stages};
 use tilewright::unstable::runtime::file;
@@ -97,7 +98,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     }
     let bar = Bar::new("load");
     let options = arguments.native.options(&bar)?;
-    let (module, _) = arguments.given.load(&arguments.model)?;
+    let module = arguments.given.load_as_given(&arguments.model)?;
     let module = match (form, arguments.after) {
         // The module itself is asked for, and not what is made of it.
         (Form::Tvmscript, None) => arguments.native.lay_out_as_told(module)?.0,
@@ -162,7 +163,8 @@ fn name(arguments: &Arguments, output: Option<&Path>) -> Result<String> {
 fn native_text(form: Form, name: &str, module: &Module, options: &Options) -> Result<String> {
     let program = lower_program(module, options)?;
     let target = options.target()?;
-    let ir = entry::program(name, &program.fixed_plan()?, &program.functions()?, &target)?;
+    let planned = Planned::new(&program.plan)?;
+    let ir = entry::program(name, &planned, &program.functions()?, &target)?;
     let emit = match form {
         Form::Asm => Emit::Assembly,
         _ if options.level == OptLevel::None => return Ok(ir),
@@ -184,19 +186,20 @@ fn binary(
     let program = lower_program(module, options)?;
     let target = options.target()?;
     let funcs = program.functions()?;
+    let plan = Planned::new(&program.plan)?;
     let header_path = path.with_extension("h");
     let llvm = Llvm::get()?;
     let (mode, content, header) = options.with_code_options(|code| {
         let cache = ObjectCache::of(code);
         let made = match form {
             Form::So => {
-                let (plan, funcs, link) = (&program.fixed_plan()?, &funcs[..], &options.link[..]);
-                let library = Library { name: &name, plan, funcs, link, target: &target };
+                let (funcs, link) = (&funcs[..], &options.link[..]);
+                let library = Library { name: &name, plan: &plan, funcs, link, target: &target };
                 library.build(llvm, &cache).map(|built| (0o777, built.library, built.header))
             }
             _ => {
-                let header = header::object(&program.fixed_plan()?, &name)?;
-                let ir = entry::program(&name, &program.fixed_plan()?, &funcs, &target)?;
+                let header = header::object(&plan, &name)?;
+                let ir = entry::program(&name, &plan, &funcs, &target)?;
                 let object = cache.compile(llvm, &ir, &target, options.level);
                 object.map(|object| (0o666, object.bytes, header))
             }

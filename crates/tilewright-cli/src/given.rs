@@ -25,8 +25,9 @@ pub struct Given {
     /// One input.
     #[arg(long, value_name = "NAME=FILE.npy", value_parser = OsStringValueParser::new().try_map(file))]
     input: Vec<(String, PathBuf)>,
-    /// A size that the model leaves open; a dimension's name, or `INPUT.AXIS`. The first dimension
-    /// of an ONNX model's input is 1 where nothing says another size.
+    /// A size that the model leaves open; a dimension's name, or `INPUT.AXIS`. `compile` leaves the
+    /// others open; elsewhere the first dimension of an ONNX model's input is 1 where nothing says
+    /// another size.
     #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = size)]
     dims: Vec<(String, usize)>,
 }
@@ -59,15 +60,21 @@ impl Given {
     /// were assumed, and which inputs became constants. `-` stands for TVMScript from standard
     /// input.
     pub fn load(&self, path: &Path) -> Result<(Module, Sizes)> {
-        let (draft, sizes) = self.read(path)?;
-        let module = draft.module(&sizes)?;
-        for name in load::fixed_inputs(&module) {
-            talk!("note: sizes depend on input `{name}`: its value is compiled in");
+        let (draft, mut sizes) = self.read(path)?;
+        for key in draft.open_batch(&sizes)? {
+            talk!("note: the size `{key}` is open, and 1 is taken; --dim {key}=SIZE gives another");
+            sizes = sizes.dim(key, 1);
         }
-        Ok((module, sizes))
+        Ok((module(&draft, &sizes)?, sizes))
     }
 
-    /// The same with the sizes left open that the model leaves open.
+    /// The module with the sizes that are given; the others stay open.
+    pub fn load_as_given(&self, path: &Path) -> Result<Module> {
+        let (draft, sizes) = self.read(path)?;
+        module(&draft, &sizes)
+    }
+
+    /// The module with all sizes left open that the model leaves open, and what is given.
     pub fn load_open(&self, path: &Path) -> Result<(Module, Sizes)> {
         let (draft, sizes) = self.read(path)?;
         Ok((draft.module(&Sizes::new())?, sizes))
@@ -81,12 +88,7 @@ impl Given {
             false => self.values(&draft.inputs()?)?,
         };
         let sizes = Sizes { dims: super::sizes(&self.dims)?, ..Sizes::new() };
-        let mut sizes =
-            values.into_iter().fold(sizes, |sizes, (name, value)| sizes.value(name, value));
-        for key in draft.open_batch(&sizes)? {
-            talk!("note: the size `{key}` is open, and 1 is taken; --dim {key}=SIZE gives another");
-            sizes = sizes.dim(key, 1);
-        }
+        let sizes = values.into_iter().fold(sizes, |sizes, (name, value)| sizes.value(name, value));
         Ok((draft, sizes))
     }
 
@@ -116,6 +118,15 @@ impl Given {
         }
         Ok(values)
     }
+}
+
+/// The module for these sizes; says which inputs have become constants.
+fn module(draft: &Draft, sizes: &Sizes) -> Result<Module> {
+    let module = draft.module(sizes)?;
+    for name in load::fixed_inputs(&module) {
+        talk!("note: sizes depend on input `{name}`: its value is compiled in");
+    }
+    Ok(module)
 }
 
 fn find<'a>(inputs: &'a [ValueType], name: &str) -> Result<&'a ValueType> {

@@ -5,17 +5,23 @@
 //! the places that the plan gives them. Constants and arena are at 64-byte boundaries. The context
 //! is that of the kernels (see [`crate::emit`]) and may be null.
 //!
-//! The result is 0, or where an assertion failed the number that [`failure`] takes apart: which
+//! Where sizes are open, another function comes before it: `int32_t PREFIX_shapes(const context
+//! *ctx, const int64_t *sizes, int64_t *shapes)` runs the [shape function](crate::shape_func), and
+//! `PREFIX_run` takes the heap that it has filled, `const int64_t *shapes`, after the context.
+//!
+//! The result of both is 0, or where an assertion failed the number that [`failure`] takes apart: which
 //! step, and which of its function's messages.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use tilewright_ir::{Error, Plan, Result, Slot, TensorFunc};
+use tilewright_ir::plan::Place;
+use tilewright_ir::{Error, OpenPlan, Plan, Result, Slot, Tensor, TensorFunc};
 use tilewright_target::Target;
 
 use crate::emit::{self, MAX_MESSAGES, check_prefix};
+use crate::shape_func::ShapeFunc;
 
 /// Results of one step's kernel; the number of the step counts in these.
 pub(crate) const STEP: usize = MAX_MESSAGES + 1;
@@ -23,6 +29,11 @@ pub(crate) const STEP: usize = MAX_MESSAGES + 1;
 /// The symbol of the function under a prefix.
 pub fn symbol(prefix: &str) -> String {
     format!("{prefix}_run")
+}
+
+/// The symbol of the function that computes shapes.
+pub fn shapes_symbol(prefix: &str) -> String {
+    format!("{prefix}_shapes")
 }
 
 /// The step that failed and the position of the message among
@@ -33,15 +44,142 @@ pub fn failure(result: i32) -> Option<(usize, usize)> {
     Some((result / STEP, (result % STEP).checked_sub(1)?))
 }
 
+/// What an entry point runs.
+pub enum Planned {
+    /// A plan for fixed sizes.
+    Fixed(Plan),
+    /// A plan whose sizes are open, and what computes the rest of it.
+    Open(OpenPlan, ShapeFunc),
+}
+
+impl Planned {
+    /// A plan that may have open sizes.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where a size is open that no input says, or something does not fit in
+    /// memory.
+    pub fn new(plan: &OpenPlan) -> Result<Planned> {
+        Ok(match plan.is_fixed() {
+            true => {
+                plan.check()?;
+                Planned::Fixed(plan.at(&[])?)
+            }
+            false => Planned::Open(plan.clone(), ShapeFunc::new(plan)?),
+        })
+    }
+
+    /// The constants.
+    pub fn constants(&self) -> &[Tensor] {
+        match self {
+            Planned::Fixed(plan) => &plan.constants,
+            Planned::Open(plan, _) => &plan.constants,
+        }
+    }
+
+    /// The shape function, where sizes are open.
+    pub fn shapes(&self) -> Option<&ShapeFunc> {
+        match self {
+            Planned::Fixed(_) => None,
+            Planned::Open(_, shapes) => Some(shapes),
+        }
+    }
+
+    /// The functions that the steps call, in order.
+    pub(crate) fn called(&self) -> Vec<&Arc<str>> {
+        match self {
+            Planned::Fixed(plan) => plan.steps.iter().map(|s| &s.func).collect(),
+            Planned::Open(plan, _) => plan.steps.iter().map(|s| &s.func).collect(),
+        }
+    }
+
+    /// How many inputs and outputs there are.
+    fn ports(&self) -> (usize, usize) {
+        match self {
+            Planned::Fixed(plan) => (plan.inputs.len(), plan.outputs.len()),
+            Planned::Open(plan, _) => (plan.inputs.len(), plan.outputs.len()),
+        }
+    }
+
+    fn steps(&self) -> Result<Vec<Call<'_>>> {
+        let (inputs, outputs) = self.ports();
+        let table = |name, i: usize, count| (i < count).then_some(Argument::Pointer(name, i));
+        let input = |i| table("inputs", i, inputs);
+        let output = |i| table("outputs", i, outputs);
+        let constant = |i| table("constants", i, self.constants().len());
+        match self {
+            Planned::Fixed(plan) => {
+                calls(plan.steps.iter().map(|s| (&s.func, &s.args[..])), |slot| match *slot {
+                    Slot::Input(i) => input(i),
+                    Slot::Output(i) => output(i),
+                    Slot::Constant(i) => constant(i),
+                    Slot::Arena(at) => {
+                        let number = Number::Known(at as i64);
+                        (at <= plan.arena_bytes).then_some(Argument::Arena(number))
+                    }
+                    Slot::Number(n) => Some(Argument::Number(Number::Known(n))),
+                })
+            }
+            Planned::Open(plan, shapes) => {
+                calls(plan.steps.iter().map(|s| (&s.func, &s.args[..])), |place| match *place {
+                    Place::Input(i) => input(i),
+                    Place::Output(i) => output(i),
+                    Place::Constant(i) => constant(i),
+                    Place::Value(v) => shapes.offset(v).map(|at| Argument::Arena(Number::Heap(at))),
+                    Place::Size(d) => {
+                        let known = d.known().map(|n| Number::Known(n as i64));
+                        let number = known.or_else(|| shapes.number(d).map(Number::Heap));
+                        number.map(Argument::Number)
+                    }
+                })
+            }
+        }
+    }
+}
+
+/// Steps with their arguments; those for which there is none are an error.
+fn calls<'a, A: fmt::Debug + 'a>(
+    steps: impl Iterator<Item = (&'a Arc<str>, &'a [A])>,
+    argument: impl Fn(&A) -> Option<Argument>,
+) -> Result<Vec<Call<'a>>> {
+    let call = |(n, (func, args)): (usize, (&'a Arc<str>, &'a [A]))| {
+        let found =
+            |a: &A| argument(a).ok_or_else(|| broken(format!("step {n}, `{func}`, uses {a:?}")));
+        Ok(Call { func, args: args.iter().map(found).collect::<Result<_>>()? })
+    };
+    steps.enumerate().map(call).collect()
+}
+
+/// A step as code is written for it.
+struct Call<'a> {
+    func: &'a Arc<str>,
+    args: Vec<Argument>,
+}
+
+enum Argument {
+    /// An entry of a table.
+    Pointer(&'static str, usize),
+    /// A byte of the arena.
+    Arena(Number),
+    Number(Number),
+}
+
+#[derive(Clone, Copy)]
+enum Number {
+    Known(i64),
+    /// At this position of the shape heap.
+    Heap(usize),
+}
+
 /// The LLVM IR of a module with the function alone; the kernels are declared.
 ///
 /// # Errors
 /// [`Error::Input`] if the prefix is not a C identifier, [`Error::Internal`] if the plan uses an
 /// input, output, constant or byte that it does not have.
-pub fn emit(prefix: &str, plan: &Plan) -> Result<String> {
+pub fn emit(prefix: &str, plan: &Planned) -> Result<String> {
     let mut text = function(prefix, plan, Visibility::Default)?;
+    let shapes = plan.shapes().map(|s| &s.name);
     let kernels: BTreeSet<String> =
-        plan.steps.iter().map(|s| emit::symbol(prefix, &s.func)).collect();
+        plan.called().into_iter().chain(shapes).map(|f| emit::symbol(prefix, f)).collect();
     for kernel in kernels {
         let _ = writeln!(text, "declare hidden i32 @{kernel}(ptr, ptr)");
     }
@@ -55,7 +193,7 @@ pub fn emit(prefix: &str, plan: &Plan) -> Result<String> {
 /// that is not among these.
 pub fn program(
     prefix: &str,
-    plan: &Plan,
+    plan: &Planned,
     funcs: &[(Arc<str>, &TensorFunc)],
     target: &Target,
 ) -> Result<String> {
@@ -72,15 +210,17 @@ pub(crate) enum Visibility {
 /// [`program`], where the function may stay inside the library that it is linked into.
 pub(crate) fn program_with(
     prefix: &str,
-    plan: &Plan,
+    plan: &Planned,
     funcs: &[(Arc<str>, &TensorFunc)],
     target: &Target,
     visibility: Visibility,
 ) -> Result<String> {
-    if let Some(step) = plan.steps.iter().find(|s| !funcs.iter().any(|(n, _)| *n == s.func)) {
-        return Err(broken(format!("there is no function `{}`", step.func)));
+    if let Some(f) = plan.called().into_iter().find(|f| !funcs.iter().any(|(n, _)| n == *f)) {
+        return Err(broken(format!("there is no function `{f}`")));
     }
-    let kernels = emit::module_with_prefix(prefix, funcs, target)?;
+    let shapes = plan.shapes().map(|s| (s.name.clone(), &s.func));
+    let funcs: Vec<(Arc<str>, &TensorFunc)> = funcs.iter().cloned().chain(shapes).collect();
+    let kernels = emit::module_with_prefix(prefix, &funcs, target)?;
     Ok(function(prefix, plan, visibility)? + &kernels)
 }
 
@@ -88,50 +228,84 @@ fn broken(what: String) -> Error {
     Error::internal(format!("the memory plan is wrong: {what}"))
 }
 
-/// The definition of the function.
-fn function(prefix: &str, plan: &Plan, visibility: Visibility) -> Result<String> {
+/// The definition of the function, and of the one that computes shapes.
+fn function(prefix: &str, plan: &Planned, visibility: Visibility) -> Result<String> {
     check_prefix(prefix)?;
+    let steps = plan.steps()?;
     let most = i32::MAX as usize / STEP;
-    if plan.steps.len() > most {
-        let text = format!("a plan of {} steps, at most {most} are possible", plan.steps.len());
+    if steps.len() > most {
+        let text = format!("a plan of {} steps, at most {most} are possible", steps.len());
         return Err(Error::unsupported(text));
     }
     let hidden = if visibility == Visibility::Hidden { "hidden " } else { "" };
-    let mut out = format!(
-        "define {hidden}i32 @{}(ptr %ctx, ptr %inputs, ptr %outputs, ptr %constants, ptr %arena) nounwind {{\n",
+    let mut out = String::new();
+    let heap = match plan.shapes() {
+        Some(shapes) => {
+            // Its messages come behind those of all steps.
+            let kernel = emit::symbol(prefix, &shapes.name);
+            let _ = write!(
+                out,
+                "define {hidden}i32 @{}(ptr %ctx, ptr %sizes, ptr %shapes) nounwind {{
+  %args = alloca [2 x i64], align 8
+  store ptr %sizes, ptr %args, align 8
+  %slot = getelementptr i64, ptr %args, i64 1
+  store ptr %shapes, ptr %slot, align 8
+  %code = call i32 @{kernel}(ptr %ctx, ptr %args)
+  %failed = icmp ne i32 %code, 0
+  %number = add i32 %code, {}
+  %result = select i1 %failed, i32 %number, i32 0
+  ret i32 %result
+}}
+",
+                shapes_symbol(prefix),
+                steps.len() * STEP
+            );
+            "ptr %shapes, "
+        }
+        None => "",
+    };
+    let _ = writeln!(
+        out,
+        "define {hidden}i32 @{}(ptr %ctx, {heap}ptr %inputs, ptr %outputs, ptr %constants, ptr %arena) nounwind {{",
         symbol(prefix)
     );
-    let slots = plan.steps.iter().map(|s| s.args.len()).max().unwrap_or(0);
+    let slots = steps.iter().map(|s| s.args.len()).max().unwrap_or(0);
     let _ = writeln!(out, "  %args = alloca [{} x i64], align 8", slots.max(1));
-    for (table, count) in [
-        ("inputs", plan.inputs.len()),
-        ("outputs", plan.outputs.len()),
-        ("constants", plan.constants.len()),
-    ] {
+    let (inputs, outputs) = plan.ports();
+    for (table, count) in
+        [("inputs", inputs), ("outputs", outputs), ("constants", plan.constants().len())]
+    {
         for k in 0..count {
             let _ = writeln!(out, "  %{table}.at{k} = getelementptr ptr, ptr %{table}, i64 {k}");
             let _ = writeln!(out, "  %{table}.{k} = load ptr, ptr %{table}.at{k}, align 8");
         }
     }
-    for (n, step) in plan.steps.iter().enumerate() {
-        let missing = |slot: &Slot| broken(format!("step {n}, `{}`, uses {slot:?}", step.func));
-        for (k, slot) in step.args.iter().enumerate() {
-            let value = match *slot {
-                Slot::Input(i) if i < plan.inputs.len() => format!("ptr %inputs.{i}"),
-                Slot::Output(i) if i < plan.outputs.len() => format!("ptr %outputs.{i}"),
-                Slot::Constant(i) if i < plan.constants.len() => format!("ptr %constants.{i}"),
-                Slot::Arena(at) if at <= plan.arena_bytes => {
+    for (n, step) in steps.iter().enumerate() {
+        for (k, argument) in step.args.iter().enumerate() {
+            let number = |out: &mut String, number: &Number| match *number {
+                Number::Known(value) => value.to_string(),
+                Number::Heap(at) => {
+                    let _ =
+                        writeln!(out, "  %heap.{n}.{k} = getelementptr i64, ptr %shapes, i64 {at}");
+                    let _ =
+                        writeln!(out, "  %number.{n}.{k} = load i64, ptr %heap.{n}.{k}, align 8");
+                    format!("%number.{n}.{k}")
+                }
+            };
+            let value = match argument {
+                Argument::Pointer(table, i) => format!("ptr %{table}.{i}"),
+                Argument::Arena(at) => {
+                    let at = number(&mut out, at);
                     let _ =
                         writeln!(out, "  %arena.{n}.{k} = getelementptr i8, ptr %arena, i64 {at}");
                     format!("ptr %arena.{n}.{k}")
                 }
-                Slot::Number(n) => format!("i64 {n}"),
-                _ => return Err(missing(slot)),
+                Argument::Number(value) => format!("i64 {}", number(&mut out, value)),
             };
             let _ = writeln!(out, "  %slot.{n}.{k} = getelementptr i64, ptr %args, i64 {k}");
             let _ = writeln!(out, "  store {value}, ptr %slot.{n}.{k}, align 8");
         }
-        let kernel = emit::symbol(prefix, &step.func);
+        let kernel = emit::symbol(prefix, step.func);
         let _ = writeln!(out, "  %code.{n} = call i32 @{kernel}(ptr %ctx, ptr %args)");
         let _ = writeln!(out, "  %failed.{n} = icmp ne i32 %code.{n}, 0");
         let _ = writeln!(out, "  br i1 %failed.{n}, label %fail{n}, label %step{n}");
@@ -149,15 +323,15 @@ mod tests {
     use super::*;
     use tilewright_ir::{DType, Port, Step};
 
-    fn plan(args: Vec<Slot>) -> Plan {
+    fn plan(args: Vec<Slot>) -> Planned {
         let port = |n: &str| Port { name: n.into(), dtype: DType::F32, shape: vec![4] };
-        Plan {
+        Planned::Fixed(Plan {
             inputs: vec![port("x")],
             outputs: vec![port("y")],
             steps: vec![Step { func: "f".into(), args }],
             arena_bytes: 64,
             ..Plan::default()
-        }
+        })
     }
 
     #[test]
@@ -173,7 +347,7 @@ mod tests {
     fn a_plan_without_end_is_refused() {
         let step = Step { func: "f".into(), args: Vec::new() };
         let endless = Plan { steps: vec![step; i32::MAX as usize / STEP + 1], ..Plan::default() };
-        let error = emit("m", &endless).expect_err("too many steps");
+        let error = emit("m", &Planned::Fixed(endless)).expect_err("too many steps");
         assert!(matches!(error, Error::Unsupported(_)));
         assert_eq!(error.to_string(), "a plan of 524288 steps, at most 524287 are possible");
     }

@@ -1,37 +1,55 @@
 //! C headers for compiled plans.
 //!
 //! Two kinds: for a shared library, which holds its constants and allocates what it needs, and for
-//! an object file with the bare function of [`crate::entry`], whose caller provides both.
+//! an object file with the bare function of [`crate::entry`], whose caller provides both. Where sizes
+//! are open, a function comes before the one that runs: it says how large everything is.
 
 use std::fmt::Write;
 
-use tilewright_ir::{DType, Plan, Port, Result, TypeKind};
+use tilewright_ir::{DType, Dim, Result, TypeKind, dim};
 
 use crate::emit::check_prefix;
+use crate::entry::Planned;
+use crate::shape_func::{PortSizes, ShapeFunc};
 
 /// The header of a shared library under the symbol prefix `name`, see [`crate::library`].
 ///
 /// # Errors
 /// [`Error::Input`](tilewright_ir::Error::Input) if the name is not a C identifier.
-pub fn library(plan: &Plan, name: &str) -> Result<String> {
+pub fn library(plan: &Planned, name: &str) -> Result<String> {
     let upper = name.to_ascii_uppercase();
     let mut out = start(plan, name)?;
+    let arena = arena(plan, &upper);
+    let (shapes, heap) = match plan.shapes() {
+        Some(_) => (
+            format!(
+                "/* Fills `shapes`, {upper}_SHAPES numbers, for these sizes: how large everything is.
+   Returns 0, or a positive number where something does not fit. */
+int {name}_shapes(const int64_t *sizes, int64_t *shapes);
+
+"
+            ),
+            "const int64_t *shapes, ",
+        ),
+        None => (String::new(), ""),
+    };
+    let filled = filled(plan, name);
     let _ = write!(
         out,
         "/* Result where there was no memory for intermediate results. */
 #define {upper}_NO_MEMORY (-1)
 
 {types}
-/* Runs the model on `inputs`, in the order above, and writes `outputs`. All are dense and
-   row-major, aligned to their elements, and do not overlap.
+{shapes}/* Runs the model on `inputs`, in the order above, and writes `outputs`. All are dense and
+   row-major, aligned to their elements, and do not overlap.{filled}
 
-   `arena` is {upper}_ARENA_BYTES of memory at a 64-byte boundary for intermediate results, or
+   `arena` is {arena} of memory at a 64-byte boundary for intermediate results, or
    NULL: then it is allocated for this run. Runs with different arenas may happen at the same time.
 
    Returns 0, {upper}_NO_MEMORY, or a positive number where an assertion of the model failed. */
-int {name}_run(const void *const *inputs, void *const *outputs, void *arena);
+int {name}_run({heap}const void *const *inputs, void *const *outputs, void *arena);
 
-/* What a positive result of {name}_run says; NULL for other numbers. */
+/* What a positive result says; NULL for other numbers. */
 const char *{name}_message(int result);
 
 /* Makes later runs share their parallel loops among threads: `parallel_for` calls `task` for
@@ -50,24 +68,39 @@ void {name}_set_parallel({name}_parallel_for parallel_for, void *user);
 ///
 /// # Errors
 /// As [`library`].
-pub fn object(plan: &Plan, name: &str) -> Result<String> {
+pub fn object(plan: &Planned, name: &str) -> Result<String> {
     let upper = name.to_ascii_uppercase();
     let mut out = start(plan, name)?;
     let _ = writeln!(out, "/* Constants, each at a 64-byte boundary. */");
-    let _ = writeln!(out, "#define {upper}_CONSTANTS {}", plan.constants.len());
-    for (k, c) in plan.constants.iter().enumerate() {
+    let _ = writeln!(out, "#define {upper}_CONSTANTS {}", plan.constants().len());
+    for (k, c) in plan.constants().iter().enumerate() {
         let _ = writeln!(out, "#define {upper}_CONSTANT_{k}_BYTES {}", c.bytes().len());
     }
+    let arena = arena(plan, &upper);
+    let (shapes, heap) = match plan.shapes() {
+        Some(_) => (
+            format!(
+                "/* Fills `shapes`, {upper}_SHAPES numbers, for these sizes: how large everything is.
+   Returns 0, or a positive number where something does not fit. */
+int32_t {name}_shapes(const {name}_context *context, const int64_t *sizes, int64_t *shapes);
+
+"
+            ),
+            "const int64_t *shapes, ",
+        ),
+        None => (String::new(), ""),
+    };
+    let filled = filled(plan, name);
     let _ = write!(
         out,
         "
 {types}
-/* Runs the model on `inputs`, in the order above, and writes `outputs`. All are dense and
-   row-major, aligned to their elements, and do not overlap. `arena` is {upper}_ARENA_BYTES of
+{shapes}/* Runs the model on `inputs`, in the order above, and writes `outputs`. All are dense and
+   row-major, aligned to their elements, and do not overlap.{filled} `arena` is {arena} of
    memory at a 64-byte boundary. `context` may be NULL: then everything runs on the calling thread.
    Returns 0, or a positive number where an assertion of the model failed. */
-int32_t {name}_run(const {name}_context *context, const void *const *inputs, void *const *outputs,
-                   const void *const *constants, void *arena);
+int32_t {name}_run(const {name}_context *context, {heap}const void *const *inputs,
+                   void *const *outputs, const void *const *constants, void *arena);
 ",
         types = types(name),
     );
@@ -75,8 +108,30 @@ int32_t {name}_run(const {name}_context *context, const void *const *inputs, voi
     Ok(out)
 }
 
-/// The head of a header: inputs, outputs and sizes.
-fn start(plan: &Plan, name: &str) -> Result<String> {
+/// How the header says the size of the arena.
+fn arena(plan: &Planned, upper: &str) -> String {
+    match plan.shapes() {
+        Some(_) => format!("shapes[{upper}_SHAPES_ARENA_BYTES] bytes"),
+        None => format!("{upper}_ARENA_BYTES"),
+    }
+}
+
+/// Where the numbers come from that a run takes.
+fn filled(plan: &Planned, name: &str) -> String {
+    let text =
+        || format!(" `shapes` is what {name}_shapes has filled;\n   it may serve many runs.");
+    plan.shapes().map(|_| text()).unwrap_or_default()
+}
+
+/// An input or output.
+struct Described {
+    name: String,
+    dtype: DType,
+    shape: Vec<Dim>,
+}
+
+/// The head of a header: sizes, inputs, outputs and memory.
+fn start(plan: &Planned, name: &str) -> Result<String> {
     check_prefix(name)?;
     let upper = name.to_ascii_uppercase();
     let mut out = format!(
@@ -93,20 +148,81 @@ extern \"C\" {{
 
 "
     );
-    for (what, ports) in [("INPUT", &plan.inputs), ("OUTPUT", &plan.outputs)] {
+    let (inputs, outputs): (Vec<Described>, Vec<Described>) = match plan {
+        Planned::Fixed(plan) => {
+            let one = |p: &tilewright_ir::Port| Described {
+                name: p.name.to_string(),
+                dtype: p.dtype,
+                shape: dim::shape(&p.shape),
+            };
+            (plan.inputs.iter().map(one).collect(), plan.outputs.iter().map(one).collect())
+        }
+        Planned::Open(plan, shapes) => {
+            sizes(&mut out, &upper, plan, shapes);
+            let one = |p: &tilewright_ir::OpenPort| Described {
+                name: p.name.to_string(),
+                dtype: p.dtype,
+                shape: p.shape.clone(),
+            };
+            (plan.inputs.iter().map(one).collect(), plan.outputs.iter().map(one).collect())
+        }
+    };
+    for (what, ports) in [("INPUT", inputs), ("OUTPUT", outputs)] {
         let _ = writeln!(out, "#define {upper}_{what}S {}", ports.len());
+        let places: Option<&[PortSizes]> = plan.shapes().map(|shapes| match what {
+            "INPUT" => &shapes.inputs[..],
+            _ => &shapes.outputs[..],
+        });
         for (k, port) in ports.iter().enumerate() {
             let _ = writeln!(out, "\n/* {} {k}: {} */", what.to_ascii_lowercase(), describe(port));
-            let count: usize = port.shape.iter().product();
-            let _ = writeln!(out, "#define {upper}_{what}_{k}_ELEMENTS {count}");
-            let bytes = count * port.dtype.bytes();
-            let _ = writeln!(out, "#define {upper}_{what}_{k}_BYTES {bytes}");
+            if let Some(shape) = dim::known(&port.shape) {
+                let count: usize = shape.iter().product();
+                let _ = writeln!(out, "#define {upper}_{what}_{k}_ELEMENTS {count}");
+                let bytes = count * port.dtype.bytes();
+                let _ = writeln!(out, "#define {upper}_{what}_{k}_BYTES {bytes}");
+            }
+            if let Some(at) = places.and_then(|places| places.get(k)) {
+                let rank = port.shape.len();
+                let _ = writeln!(out, "#define {upper}_{what}_{k}_RANK {rank}");
+                let _ = writeln!(out, "#define {upper}_SHAPES_{what}_{k} {}", at.extents);
+                let _ = writeln!(out, "#define {upper}_SHAPES_{what}_{k}_BYTES {}", at.bytes);
+            }
         }
         out.push('\n');
     }
-    let _ = writeln!(out, "/* Memory for intermediate results. */");
-    let _ = writeln!(out, "#define {upper}_ARENA_BYTES {}\n", plan.arena_bytes);
+    match plan {
+        Planned::Fixed(plan) => {
+            let _ = writeln!(out, "/* Memory for intermediate results. */");
+            let _ = writeln!(out, "#define {upper}_ARENA_BYTES {}\n", plan.arena_bytes);
+        }
+        Planned::Open(_, shapes) => {
+            let _ = writeln!(out, "/* Where `shapes` holds bytes for intermediate results. */");
+            let _ = writeln!(out, "#define {upper}_SHAPES_ARENA_BYTES {}\n", shapes.arena_bytes);
+        }
+    }
     Ok(out)
+}
+
+/// The open sizes, and the array of what depends on them.
+fn sizes(out: &mut String, upper: &str, plan: &tilewright_ir::OpenPlan, shapes: &ShapeFunc) {
+    let vars = plan.sizes();
+    let _ = writeln!(
+        out,
+        "/* Sizes that are known when the model runs, by position. Each is at least 1 and below 2^31. */"
+    );
+    let _ = writeln!(out, "#define {upper}_SIZES {}", vars.len());
+    for (k, v) in vars.iter().enumerate() {
+        let _ = writeln!(out, "#define {upper}_SIZE_{k} {k} /* `{}` */", comment(v.name()));
+    }
+    let _ = writeln!(
+        out,
+        "
+/* What depends on them, as an array: how many numbers it has; below, for each input and output
+   where its extents begin, and where its bytes are. */
+#define {upper}_SHAPES {}
+",
+        shapes.count
+    );
 }
 
 fn types(name: &str) -> String {
@@ -142,7 +258,7 @@ fn end(out: &mut String, name: &str) {
 }
 
 /// Name, C type and shape, such as `` `image`: float [1][28][28] ``.
-fn describe(port: &Port) -> String {
+fn describe(port: &Described) -> String {
     let shape: String = port.shape.iter().map(|d| format!("[{d}]")).collect();
     let shape = if shape.is_empty() { "(one element)".to_owned() } else { shape };
     format!("`{}`: {} {shape}", comment(&port.name), c_type(port.dtype))

@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use tilewright_ir::{Error, Plan, Result, TensorFunc, tensor};
+use tilewright_ir::{Error, Result, TensorFunc, tensor};
 use tilewright_target::Target;
 
 use crate::cache::ObjectCache;
 use crate::emit::{assertions, check_prefix};
+use crate::entry::Planned;
 use crate::llvm::{Llvm, OptLevel};
 use crate::{entry, header};
 
@@ -27,7 +28,7 @@ pub struct Library<'a> {
     /// Prefix of all symbols, a C identifier.
     pub name: &'a str,
     /// What to run.
-    pub plan: &'a Plan,
+    pub plan: &'a Planned,
     /// The lowered functions that the plan calls.
     pub funcs: &'a [(Arc<str>, &'a TensorFunc)],
     /// Objects and libraries with the C functions that the functions call.
@@ -104,7 +105,7 @@ impl Library<'_> {
         let total = offsets.last().copied().unwrap_or(0);
         check_size(total)?;
         let mut bytes = vec![0; total];
-        for (constant, &at) in self.plan.constants.iter().zip(&offsets) {
+        for (constant, &at) in self.plan.constants().iter().zip(&offsets) {
             let from = constant.bytes();
             bytes[at..at + from.len()].copy_from_slice(from);
         }
@@ -115,7 +116,7 @@ impl Library<'_> {
     fn offsets(&self) -> Vec<usize> {
         let mut at = 0usize;
         let mut offsets = vec![0];
-        for constant in &self.plan.constants {
+        for constant in self.plan.constants() {
             at = at.saturating_add(constant.bytes().len()).next_multiple_of(tensor::ALIGN);
             offsets.push(at);
         }
@@ -149,18 +150,42 @@ SYMBOL:
     fn interface(&self, inner: &str) -> String {
         let (name, upper) = (self.name, self.name.to_ascii_uppercase());
         let mut constants = String::new();
-        for at in self.offsets().iter().take(self.plan.constants.len()) {
+        for at in self.offsets().iter().take(self.plan.constants().len()) {
             let _ = write!(constants, "{name}_constants + {at}, ");
         }
         let mut messages = String::new();
-        for (n, step) in self.plan.steps.iter().enumerate() {
-            let func = self.funcs.iter().find(|(name, _)| *name == step.func);
-            for (k, assertion) in func.iter().flat_map(|(_, f)| assertions(f)).enumerate() {
+        let called = self.plan.called();
+        let shapes = self.plan.shapes();
+        let of = |name: &Arc<str>| self.funcs.iter().find(|(n, _)| n == name).map(|(_, f)| *f);
+        let steps = called.iter().map(|name| (format!("{name}: "), of(name)));
+        let shape_func = shapes.map(|s| (String::new(), Some(&s.func)));
+        for (n, (prefix, func)) in steps.chain(shape_func).enumerate() {
+            for (k, assertion) in func.into_iter().flat_map(assertions).enumerate() {
                 let result = n * entry::STEP + k + 1;
-                let text = c_string(&format!("{}: {}", step.func, assertion.text(None)));
+                let text = c_string(&format!("{prefix}{}", assertion.text(None)));
                 let _ = writeln!(messages, "    case {result}: return {text};");
             }
         }
+        // Where sizes are open, what a run takes before its inputs.
+        let (declared, parameter, passed, arena, shape_func) = match shapes {
+            Some(shapes) => (
+                "const int64_t *, ",
+                "const int64_t *shapes, ",
+                "shapes, ",
+                format!("(size_t)shapes[{}]", shapes.arena_bytes),
+                format!(
+                    "int32_t {0}(const {name}_context *, const int64_t *, int64_t *);
+
+PUBLIC int {name}_shapes(const int64_t *sizes, int64_t *shapes) {{
+    return {0}(&context, sizes, shapes);
+}}
+
+",
+                    entry::shapes_symbol(inner)
+                ),
+            ),
+            None => ("", "", "", format!("{upper}_ARENA_BYTES"), String::new()),
+        };
         format!(
             "#include \"interface.h\"
 #include <stdlib.h>
@@ -168,19 +193,20 @@ SYMBOL:
 #define PUBLIC __attribute__((visibility(\"default\")))
 
 extern const unsigned char {name}_constants[];
-int32_t {entry}(const {name}_context *, const void *const *, void *const *, const void *const *,
-                void *);
+int32_t {entry}(const {name}_context *, {declared}const void *const *, void *const *,
+                const void *const *, void *);
 
 static const void *const constants[] = {{{constants}0}};
 static {name}_context context;
 
-PUBLIC int {name}_run(const void *const *inputs, void *const *outputs, void *arena) {{
+{shape_func}PUBLIC int {name}_run({parameter}const void *const *inputs, void *const *outputs, void *arena) {{
     void *own = NULL;
-    if (arena == NULL && {upper}_ARENA_BYTES > 0) {{
-        if (posix_memalign(&own, 64, {upper}_ARENA_BYTES) != 0) return {upper}_NO_MEMORY;
+    size_t bytes = {arena};
+    if (arena == NULL && bytes > 0) {{
+        if (posix_memalign(&own, 64, bytes) != 0) return {upper}_NO_MEMORY;
         arena = own;
     }}
-    int result = {entry}(&context, inputs, outputs, constants, arena);
+    int result = {entry}(&context, {passed}inputs, outputs, constants, arena);
     free(own);
     return result;
 }}

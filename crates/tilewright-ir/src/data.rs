@@ -82,8 +82,8 @@ impl Visit for Uses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::func::Param;
     use crate::dtype::DType;
+    use crate::func::Param;
 
     #[test]
     fn sizes_and_loops_are_no_data() {

@@ -305,6 +305,66 @@ impl Dim {
         self.build(&|v| v.expr().cast(dtype), dtype)
     }
 
+    /// What must be at least so much for the size to have a value, innermost first: the size
+    /// itself, and what quotients, remainders and minima are taken of. Numbers are left out.
+    pub fn demands(self) -> Vec<(Dim, usize)> {
+        let mut found = Vec::new();
+        self.collect_demands(0, &mut found);
+        found
+    }
+
+    fn collect_demands(self, least: usize, found: &mut Vec<(Dim, usize)>) {
+        if self.known().is_some() {
+            return;
+        }
+        for atom in self.form().0.iter().flat_map(|t| &t.0) {
+            match atom {
+                Atom::Var(_) => {}
+                Atom::Div(a, b) | Atom::Mod(a, b) => {
+                    a.collect_demands(0, found);
+                    b.collect_demands(1, found);
+                }
+                Atom::Min(a, b) => {
+                    a.collect_demands(0, found);
+                    b.collect_demands(0, found);
+                }
+                // One of both may be negative; what they are made of may not.
+                Atom::Max(a, b) => {
+                    for side in [a, b] {
+                        let mut inner = Vec::new();
+                        side.collect_demands(0, &mut inner);
+                        inner.retain(|(d, _)| d != side);
+                        found.extend(inner);
+                    }
+                }
+            }
+        }
+        if !found.contains(&(self, least)) {
+            found.push((self, least));
+        }
+    }
+
+    /// A `float64` expression of the open sizes that is at least as large as every sum on the way
+    /// to the size, where its [`demands`](Dim::demands) have such bounds too: below 2^62, 64 bits
+    /// hold them all.
+    pub fn ceiling(self) -> Expr {
+        let number = |n: f64| Expr::float(n, DType::F64);
+        let size = |v: &Var| v.expr().cast(DType::F64);
+        let form = self.form();
+        let terms = form.0.iter().map(|(atoms, c)| {
+            atoms.iter().fold(number(c.unsigned_abs() as f64), |product, atom| {
+                product
+                    * match atom {
+                        Atom::Var(v) => size(v),
+                        Atom::Div(a, _) => a.ceiling(),
+                        Atom::Mod(_, b) => b.ceiling(),
+                        Atom::Max(a, b) | Atom::Min(a, b) => a.ceiling().max(b.ceiling()),
+                    }
+            })
+        });
+        terms.reduce(|sum, term| sum + term).unwrap_or_else(|| number(0.0))
+    }
+
     fn build(self, var: &dyn Fn(&Var) -> Expr, dtype: DType) -> Expr {
         let form = match self.0 {
             Repr::Known(n) => return Expr::int(n as i64, dtype),
@@ -656,6 +716,20 @@ mod tests {
         assert_eq!(value((n - 5).floordiv(2) + 1, 1), None);
         let rest = (n - 3).max(0);
         assert_eq!((value(rest, 2), value(rest, 3), value(rest, 8)), (Some(0), Some(0), Some(5)));
+    }
+
+    #[test]
+    fn a_size_demands_what_its_parts_need() {
+        let (n, m) = (open("n"), open("m"));
+        let steps = (n - 5).floordiv(m - 1);
+        assert_eq!((steps + 1).demands(), [(n - 5, 0), (m - 1, 1), (steps + 1, 0)]);
+        assert_eq!((n - 3).max(0).demands(), [((n - 3).max(0), 0)]);
+        assert_eq!(Dim::from(4).demands(), []);
+        let ceiling = (n * m * 3 - 2).ceiling().to_string();
+        assert_eq!(
+            ceiling,
+            "T.float64(2) + T.float64(3) * T.Cast(\"float64\", n) * T.Cast(\"float64\", m)"
+        );
     }
 
     #[test]

@@ -77,6 +77,80 @@ fn a_c_program_runs_the_library() {
     }
 }
 
+/// Runs the library on the first images of a file, as many as the second argument says, and writes
+/// the logits to another one.
+const OPEN_PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include "digits.h"
+
+static int64_t shapes[DIGITS_SHAPES];
+
+int main(int argc, char **argv) {
+    if (argc != 4 || DIGITS_SIZES != 1) return 10;
+    const int64_t sizes[DIGITS_SIZES] = {[DIGITS_SIZE_0] = atoi(argv[2])};
+    int result = digits_shapes(sizes, shapes);
+    if (result != 0) {
+        fprintf(stderr, "%d: %s\n", result, digits_message(result));
+        return 12;
+    }
+    size_t bytes = (size_t)shapes[DIGITS_SHAPES_INPUT_0_BYTES];
+    void *image = malloc(bytes);
+    FILE *file = fopen(argv[1], "rb");
+    if (!file || fread(image, 1, bytes, file) != bytes) return 11;
+    size_t written = (size_t)shapes[DIGITS_SHAPES_OUTPUT_0_BYTES];
+    void *logits = malloc(written);
+    void *probabilities = malloc((size_t)shapes[DIGITS_SHAPES_OUTPUT_1_BYTES]);
+    const int64_t *extents = shapes + DIGITS_SHAPES_OUTPUT_0;
+    if (DIGITS_OUTPUT_0_RANK != 2 || extents[0] != sizes[0] || extents[1] != 10) return 13;
+    const void *inputs[DIGITS_INPUTS] = {image};
+    void *outputs[DIGITS_OUTPUTS] = {logits, probabilities};
+    void *arena = aligned_alloc(64, (size_t)shapes[DIGITS_SHAPES_ARENA_BYTES]);
+    if (digits_run(shapes, inputs, outputs, NULL) != 0) return 14;
+    if (digits_run(shapes, inputs, outputs, arena) != 0) return 15;
+    file = fopen(argv[3], "wb");
+    return file && fwrite(logits, 1, written, file) == written && fclose(file) == 0 ? 0 : 16;
+}
+"#;
+
+#[test]
+fn a_library_of_open_sizes_runs_at_every_size() {
+    let scratch = Scratch::new();
+    let library = scratch.path("libdigits.so");
+    tilewright(&["compile", &digits("digits.onnx"), "-o", &library]).code(0);
+    std::fs::rename(scratch.path("libdigits.h"), scratch.path("digits.h")).expect("a header");
+    let source = scratch.file("main.c", OPEN_PROGRAM);
+    let program = scratch.path("main");
+    let built = Command::new("cc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", &source, &library, "-o", &program])
+        .output()
+        .expect("there is a C compiler");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+
+    let images = npz::read(digits("test_inputs.npz")).expect("it is there");
+    let expected = npz::read(digits("test_expected.npz")).expect("it is there");
+    let input = scratch.file("in.bin", images["image"].bytes());
+    let output = scratch.path("logits");
+    let run = |count: &str| {
+        Command::new(&program).args([&input, count, &output]).output().expect("it starts")
+    };
+    for count in [1, 2, 13, 97] {
+        let ran = run(&count.to_string());
+        assert!(ran.status.success(), "{:?} {}", ran.status, String::from_utf8_lossy(&ran.stderr));
+        let bytes = std::fs::read(&output).expect("the program wrote it");
+        let whole = expected["logits"].as_slice::<f32>().expect("floats");
+        let expected = Tensor::from_slice(&[count, 10], &whole[..count * 10]).expect("it fits");
+        let got = Tensor::from_bytes(expected.dtype(), expected.shape(), &bytes).expect("it fits");
+        let tolerance = tilewright::unstable::compare::Tolerance::default();
+        let comparison = tilewright::unstable::compare::compare(&got, &expected, tolerance);
+        assert!(comparison.agrees(), "{count}: {comparison}");
+    }
+    let refused = run("0");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(12), "{said}");
+    assert!(said.contains("the size `N` must be at least 1 and below 2^31"), "{said}");
+}
+
 #[test]
 fn an_object_has_a_header_and_the_symbols_of_its_name() {
     let scratch = Scratch::new();

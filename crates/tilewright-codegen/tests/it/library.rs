@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use crate::common::*;
 use tilewright_codegen::cache::ObjectCache;
+use tilewright_codegen::entry::{self, Planned};
+use tilewright_codegen::header;
 use tilewright_codegen::library::Library;
 use tilewright_codegen::llvm::{Emit, Llvm, OptLevel};
-use tilewright_codegen::{entry, header};
 use tilewright_ir::{
     DType, Error, Expr, ForKind, Intrin, Plan, Port, Range, Slot, Step, Stmt, TensorFunc, Var,
 };
@@ -35,7 +36,11 @@ fn functions() -> [(Arc<str>, TensorFunc); 2] {
     [("exp of x".into(), first), ("affine/é".into(), func(&[&x, &t, &w, &b, &y], body))]
 }
 
-fn plan() -> Plan {
+fn plan() -> Planned {
+    Planned::Fixed(fixed())
+}
+
+fn fixed() -> Plan {
     let port = |n: &str| Port { name: n.into(), dtype: DType::F32, shape: vec![3, 4] };
     let step = |f: &str, args: &[Slot]| Step { func: f.into(), args: args.into() };
     Plan {
@@ -206,8 +211,8 @@ fn the_kernels_and_the_plan_may_be_objects_of_their_own() {
     let functions = functions();
     let funcs: Vec<_> = functions.iter().map(|(n, f)| (n.clone(), f)).collect();
     let kernels = tilewright_codegen::emit::module(&funcs, &llvm.host()).expect("kernels");
-    let plan = plan();
-    let entry = entry::emit("tw", &plan).expect("an entry");
+    let plan = fixed();
+    let entry = entry::emit("tw", &Planned::Fixed(plan.clone())).expect("an entry");
     let jit = tilewright_codegen::llvm::Jit::new(llvm).expect("a JIT");
     for text in [kernels, entry] {
         let object = llvm.compile(&text, &llvm.host(), OptLevel::Full, Emit::Object);
@@ -249,7 +254,7 @@ fn the_kernels_and_the_plan_may_be_objects_of_their_own() {
 #[test]
 fn a_name_that_is_not_one_is_an_error() {
     let llvm = Llvm::get().expect("an LLVM");
-    let (plan, target) = (Plan::default(), llvm.host());
+    let (plan, target) = (Planned::Fixed(Plan::default()), llvm.host());
     let library = Library { name: "my-net", plan: &plan, funcs: &[], link: &[], target: &target };
     let error = library.build(llvm, &ObjectCache::off()).map(drop).expect_err("an error");
     assert!(matches!(error, Error::Input(_)), "{error}");

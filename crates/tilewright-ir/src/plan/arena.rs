@@ -21,7 +21,7 @@ pub struct Block {
 
 impl Block {
     /// Whether both are needed during some step.
-    fn meets(&self, other: &Block) -> bool {
+    pub fn meets(&self, other: &Block) -> bool {
         self.first <= other.last && other.first <= self.last
     }
 }

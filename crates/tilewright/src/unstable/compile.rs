@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::{Error, Lowered, Module, OpenPlan, Plan, Remarks, Result, TensorFunc};
+use tilewright_ir::{Lowered, Module, OpenPlan, Remarks, Result, TensorFunc};
 use tilewright_runtime::{Executable, Pool};
 
 use super::pipeline::{Options, Stage, run_stages};
@@ -27,19 +27,6 @@ impl Program {
             Ok((name, &**f))
         };
         self.plan.functions().into_iter().map(one).collect()
-    }
-
-    /// The plan, where no size is open.
-    ///
-    /// # Errors
-    /// [`Error::Input`] that names the sizes that are open, or where something does not fit in
-    /// memory.
-    pub fn fixed_plan(&self) -> Result<Plan> {
-        if let Some(size) = self.plan.sizes().first() {
-            return Err(Error::input(format!("the size `{}` is open", size.name()))
-                .help(format!("give it: --dim {}=SIZE", size.name())));
-        }
-        self.plan.at(&[])
     }
 }
 

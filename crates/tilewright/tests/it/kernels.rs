@@ -1,6 +1,6 @@
 //! The code of contractions, for machines of three kinds: what runs the sums keeps them in registers.
 
-use tilewright::unstable::codegen::entry;
+use tilewright::unstable::codegen::entry::{self, Planned};
 use tilewright::unstable::codegen::llvm::{Emit, Llvm};
 use tilewright::unstable::compile::lower_program;
 use tilewright::unstable::ir::TensorFunc;
@@ -52,8 +52,8 @@ fn assembly(func: &TensorFunc, target: &Target) -> String {
     let options = Options { target: Some(target.clone()), ..Options::with_threads(1) };
     let program = lower_program(&module, &options).expect("it lowers");
     let functions = program.functions().expect("functions");
-    let ir =
-        entry::program("m", &program.fixed_plan().expect("fixed"), &functions, target).expect("IR");
+    let ir = entry::program("m", &Planned::new(&program.plan).expect("fixed"), &functions, target)
+        .expect("IR");
     let llvm = Llvm::get().expect("an LLVM");
     let bytes = llvm.compile(&ir, target, OptLevel::Full, Emit::Assembly).expect("assembly");
     String::from_utf8(bytes).expect("text")

@@ -1,0 +1,356 @@
+//! The shape function of a plan whose sizes are open: what depends on sizes, computed when they are
+//! known.
+//!
+//! It is a tensor function as the kernels are, and is compiled with them: it takes the open sizes
+//! and fills the *shape heap*, an array of 64-bit integers: extents and bytes of inputs and outputs,
+//! the numbers that kernels take, bytes of the arena, and where each value lies in it. Which value
+//! lies above which other one is decided once, by a placement for estimated sizes; for other sizes
+//! each value begins where the highest one below it ends, so that values that are needed at the same
+//! time never share memory.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tilewright_ir::interval::MAX_CELLS;
+use tilewright_ir::plan::Place;
+use tilewright_ir::plan::arena::{self, ALIGN, Block};
+use tilewright_ir::visit::Subst;
+use tilewright_ir::{
+    Buffer, DType, Dim, Error, Expr, Fold, OpenPlan, OpenPort, Param, Result, Stmt, StmtKind,
+    TensorFunc, dim,
+};
+
+/// Where the heap holds what is known of an input or output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortSizes {
+    /// The first of its extents.
+    pub extents: usize,
+    /// Its bytes.
+    pub bytes: usize,
+}
+
+/// The function, and what the heap holds where.
+pub struct ShapeFunc {
+    /// A name that no kernel has.
+    pub name: Arc<str>,
+    /// `(sizes: int64 [..], heap: int64 [..])`, lowered.
+    pub func: TensorFunc,
+    /// Numbers in the heap.
+    pub count: usize,
+    /// The inputs, in order.
+    pub inputs: Vec<PortSizes>,
+    /// The outputs, in order.
+    pub outputs: Vec<PortSizes>,
+    /// Bytes of the arena.
+    pub arena_bytes: usize,
+    /// The sizes that kernels take as numbers.
+    numbers: HashMap<Dim, usize>,
+    /// The first byte in the arena of each value of the plan.
+    offsets: Vec<usize>,
+}
+
+/// A place of the heap, as it is handed out.
+#[derive(Default)]
+struct Places(usize);
+
+impl Places {
+    fn take(&mut self, count: usize) -> usize {
+        let first = self.0;
+        self.0 += count;
+        first
+    }
+}
+
+/// The body under construction.
+struct Body {
+    stmts: Vec<Stmt>,
+    heap: Buffer,
+    /// The open sizes as loads.
+    sizes: Subst,
+    /// What was checked: a size, and the least that it may be.
+    checked: Vec<(Dim, usize)>,
+}
+
+impl ShapeFunc {
+    /// The shape function of a plan.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where a size is open that no input says.
+    pub fn new(plan: &OpenPlan) -> Result<ShapeFunc> {
+        plan.check()?;
+        let mut places = Places::default();
+        let mut ports = |ports: &[OpenPort]| -> Vec<PortSizes> {
+            let one = |port: &OpenPort| PortSizes {
+                extents: places.take(port.shape.len()),
+                bytes: places.take(1),
+            };
+            ports.iter().map(one).collect()
+        };
+        let (inputs, outputs) = (ports(&plan.inputs), ports(&plan.outputs));
+        let arena_bytes = places.take(1);
+        let mut numbers: HashMap<Dim, usize> = HashMap::new();
+        let mut passed: Vec<Dim> = Vec::new();
+        for place in plan.steps.iter().flat_map(|step| &step.args) {
+            if let Place::Size(d) = place
+                && d.known().is_none()
+                && !numbers.contains_key(d)
+            {
+                numbers.insert(*d, places.take(1));
+                passed.push(*d);
+            }
+        }
+        let offsets: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
+        let bytes: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
+        let count = places.0;
+
+        let vars = plan.sizes();
+        let sizes = Buffer::with_extents("sizes", &[vars.len().max(1) as i64], DType::I64);
+        let heap = Buffer::with_extents("heap", &[count.max(1) as i64], DType::I64);
+        let load = |k: usize| sizes.load([Expr::i32(k as i32)]);
+        let loads = vars.iter().enumerate().map(|(k, v)| (v.clone(), load(k)));
+        let mut body = Body {
+            stmts: Vec::new(),
+            heap: heap.clone(),
+            sizes: Subst::vars(loads),
+            checked: Vec::new(),
+        };
+        for (k, v) in vars.iter().enumerate() {
+            let fits = load(k).greater_equal(number(1)).and(load(k).less_equal(most_cells()));
+            let text =
+                format!("the size `{}` must be at least 1 and below 2^31, and is {{}}", v.name());
+            body.assert(fits, text, vec![load(k)]);
+        }
+        for (ports, at) in [(&plan.inputs, &inputs), (&plan.outputs, &outputs)] {
+            for (port, at) in ports.iter().zip(at) {
+                for (axis, d) in port.shape.iter().enumerate() {
+                    let extent = body.size(*d, 1);
+                    body.set(at.extents + axis, extent);
+                }
+                let what = format!("`{}`", port.name);
+                let cells = body.cells(dim::product(port.shape.iter().copied()), &what);
+                body.set(at.bytes, cells * number(port.dtype.bytes()));
+            }
+        }
+        for d in passed {
+            let size = body.size(d, 0);
+            body.set(numbers[&d], size);
+        }
+        for (value, at) in plan.values.iter().zip(&bytes) {
+            let func = plan.steps.get(value.first).map_or("", |step| &step.func);
+            let cells = body.cells(value.cells, &format!("an intermediate result of `{func}`"));
+            let last = cells * number(value.dtype.bytes()) + number(ALIGN - 1);
+            body.set(*at, last.floordiv(number(ALIGN)) * number(ALIGN));
+        }
+        body.set(arena_bytes, number(0));
+        for (value, below) in stacked(plan)? {
+            let tops = below.into_iter().map(|b| body.get(offsets[b]) + body.get(bytes[b]));
+            let start = tops.reduce(Expr::max).unwrap_or_else(|| number(0));
+            body.set(offsets[value], start);
+            let end = body.get(offsets[value]) + body.get(bytes[value]);
+            body.set(arena_bytes, body.get(arena_bytes).max(end));
+        }
+        let params = [&sizes, &heap].map(Param::tensor).to_vec();
+        let func = TensorFunc::new(params, Stmt::seq(body.stmts));
+        let taken = plan.functions();
+        let mut name: Arc<str> = "shapes".into();
+        while taken.contains(&name) {
+            name = format!("{name}_").into();
+        }
+        Ok(ShapeFunc { name, func, count, inputs, outputs, arena_bytes, numbers, offsets })
+    }
+
+    /// Where the heap holds a size that a kernel takes.
+    pub(crate) fn number(&self, size: Dim) -> Option<usize> {
+        self.numbers.get(&size).copied()
+    }
+
+    /// Where the heap holds the first byte of a value.
+    pub(crate) fn offset(&self, value: usize) -> Option<usize> {
+        self.offsets.get(value).copied()
+    }
+}
+
+impl Body {
+    fn assert(&mut self, cond: Expr, message: String, values: Vec<Expr>) {
+        self.stmts.push(Stmt::new(StmtKind::Assert { cond, message: message.into(), values }));
+    }
+
+    fn set(&mut self, at: usize, value: Expr) {
+        self.stmts.push(Stmt::store(&self.heap, vec![Expr::i32(at as i32)], value));
+    }
+
+    fn get(&self, at: usize) -> Expr {
+        self.heap.load([Expr::i32(at as i32)])
+    }
+
+    /// A size, checked to be at least so much.
+    fn size(&mut self, d: Dim, least: usize) -> Expr {
+        let mut demands = d.demands();
+        demands.push((d, least));
+        for (part, least) in demands {
+            let done = |(seen, at): &(Dim, usize)| *seen == part && *at >= least;
+            if part.known().is_some() || self.checked.iter().any(done) {
+                continue;
+            }
+            self.in_range(part, &format!("the size `{part}`"));
+            let value = self.sizes.expr(&part.wide());
+            let text = format!("the size `{part}` must be at least {least}, and is {{}}");
+            self.assert(value.clone().greater_equal(number(least)), text, vec![value]);
+            self.checked.push((part, least));
+        }
+        self.sizes.expr(&d.wide())
+    }
+
+    /// Checks that 64 bits hold a size.
+    fn in_range(&mut self, d: Dim, what: &str) {
+        let limit = Expr::float((1u64 << 62) as f64, DType::F64);
+        let fits = self.sizes.expr(&d.ceiling()).less(limit);
+        self.assert(fits, format!("{what} does not fit in 64 bits"), Vec::new());
+    }
+
+    /// A number of elements, checked to be what a tensor may have.
+    fn cells(&mut self, cells: Dim, what: &str) -> Expr {
+        let value = self.size(cells, 1);
+        if cells.known().is_none() {
+            let text = format!("{what} has 2^31 elements or more");
+            self.assert(value.clone().less_equal(most_cells()), text, Vec::new());
+        }
+        value
+    }
+}
+
+fn number(n: usize) -> Expr {
+    Expr::int(i64::try_from(n).unwrap_or(i64::MAX), DType::I64)
+}
+
+fn most_cells() -> Expr {
+    number(MAX_CELLS)
+}
+
+/// The values of a plan from the lowest to the highest in memory, each with those that lie below it
+/// and are needed at the same time.
+fn stacked(plan: &OpenPlan) -> Result<Vec<(usize, Vec<usize>)>> {
+    let estimate = |value: &tilewright_ir::plan::Value| Block {
+        bytes: value.cells.estimate().clamp(1, MAX_CELLS as i64) as usize * value.dtype.bytes(),
+        first: value.first,
+        last: value.last,
+    };
+    let blocks: Vec<Block> = plan.values.iter().map(estimate).collect();
+    let (at, _) = arena::place(&blocks)
+        .ok_or_else(|| Error::input("the intermediate results do not fit in memory"))?;
+    let mut order: Vec<usize> = (0..blocks.len()).collect();
+    order.sort_by_key(|b| (at[*b], *b));
+    let below = |k: usize| {
+        let b = &blocks[order[k]];
+        order[..k].iter().copied().filter(|a| blocks[*a].meets(b)).collect()
+    };
+    Ok((0..order.len()).map(|k| (order[k], below(k))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_interp::{Arg, RunOptions, run_func};
+    use tilewright_ir::plan::{OpenStep, Value};
+    use tilewright_ir::{Slot, Tensor, Var};
+
+    use super::*;
+
+    /// `f(x [n, m]) -> y [(n + 1) // 2, m - 1]` in three steps, with values of which two at a time
+    /// are needed.
+    fn plan() -> OpenPlan {
+        let [n, m] = ["n", "m"].map(|name| Dim::open(&Var::new(name, DType::I64)));
+        let port = |name: &str, shape: &[Dim]| OpenPort {
+            name: name.into(),
+            dtype: DType::F32,
+            shape: shape.to_vec(),
+        };
+        let value = |cells, first, last| Value { cells, dtype: DType::F32, first, last };
+        let step = |args: &[Place]| OpenStep { func: "shapes".into(), args: args.to_vec() };
+        OpenPlan {
+            inputs: vec![port("x", &[n, m])],
+            outputs: vec![port("y", &[n.ceildiv(2), m - 1])],
+            constants: Vec::new(),
+            steps: vec![
+                step(&[Place::Input(0), Place::Value(0), Place::Size(n * m)]),
+                step(&[Place::Value(0), Place::Value(1), Place::Value(2)]),
+                step(&[Place::Value(1), Place::Value(2), Place::Output(0)]),
+            ],
+            values: vec![value(n * m, 0, 1), value(m * 100, 1, 2), value(n * n, 1, 2)],
+        }
+    }
+
+    /// The heap for these sizes, or the message of the assertion that failed.
+    fn heap(shapes: &ShapeFunc, sizes: &[i64]) -> std::result::Result<Vec<usize>, String> {
+        let sizes = Tensor::from_slice(&[sizes.len()], sizes).expect("a tensor");
+        let args = [Arg::Tensor(sizes), Arg::Fresh(None)];
+        let done = run_func(&shapes.func, &args, &RunOptions::default());
+        let heap = done.map_err(|e| e.render())?.outputs.remove(0);
+        assert!(heap.states.is_none(), "every number is written");
+        let numbers = heap.tensor.as_slice::<i64>().expect("integers").iter();
+        Ok(numbers.map(|n| usize::try_from(*n).expect("not negative")).collect())
+    }
+
+    #[test]
+    fn the_heap_holds_what_the_plan_for_the_sizes_holds() {
+        let plan = plan();
+        let shapes = ShapeFunc::new(&plan).expect("all sizes are said");
+        assert_eq!(&*shapes.name, "shapes_", "a kernel has the plain name");
+        for sizes in [[1, 2], [3, 5], [240, 240], [17, 1000], [2000, 3]] {
+            let heap = heap(&shapes, &sizes).expect("it fits");
+            let fixed = plan.at(&sizes.map(|n| n as usize)).expect("it fits");
+            let ports = [(&fixed.inputs, &shapes.inputs), (&fixed.outputs, &shapes.outputs)];
+            for (port, at) in ports.iter().flat_map(|(ports, at)| ports.iter().zip(*at)) {
+                assert_eq!(heap[at.extents..][..port.shape.len()], port.shape);
+                assert_eq!(heap[at.bytes], 4 * port.shape.iter().product::<usize>());
+            }
+            let Place::Size(size) = plan.steps[0].args[2] else { panic!("not a size") };
+            let number = shapes.number(size).expect("it is passed");
+            assert_eq!(fixed.steps[0].args[2], Slot::Number(heap[number] as i64));
+            // No memory is shared, and at most so much is used as all three need.
+            let of = |v: &Var| plan.sizes().iter().position(|s| s == v).map(|k| sizes[k] as usize);
+            let lies = |k: usize| {
+                let cells = plan.values[k].cells.value(&of).expect("a number");
+                let start = heap[shapes.offset(k).expect("it has a place")];
+                assert_eq!(start % ALIGN, 0);
+                (start, start + 4 * cells)
+            };
+            let arena = heap[shapes.arena_bytes];
+            for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+                let ((start, end), (other, last)) = (lies(a), lies(b));
+                assert!(end <= other || last <= start, "{sizes:?}: {a} and {b} overlap");
+                assert!(end <= arena && last <= arena, "{sizes:?}");
+            }
+        }
+        let heap = heap(&shapes, &[240, 240]).expect("it fits");
+        assert_eq!(heap[shapes.arena_bytes], plan.at(&[240, 240]).expect("it fits").arena_bytes);
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_named() {
+        let shapes = ShapeFunc::new(&plan()).expect("all sizes are said");
+        let huge = i64::from(i32::MAX);
+        for (sizes, expected) in [
+            ([0, 3], "the size `n` must be at least 1 and below 2^31, and is 0"),
+            ([3, huge + 1], "the size `m` must be at least 1 and below 2^31, and is 2147483648"),
+            ([3, 1], "the size `m - 1` must be at least 1, and is 0"),
+            ([1 << 16, 1 << 15], "`x` has 2^31 elements or more"),
+            ([huge, huge], "`x` has 2^31 elements or more"),
+            ([1 << 16, 2], "an intermediate result of `shapes` has 2^31 elements or more"),
+        ] {
+            let said = heap(&shapes, &sizes).expect_err("it does not fit");
+            assert!(said.contains(expected), "{sizes:?}: {said}");
+        }
+        let (n, m) = (Var::new("n", DType::I64), Var::new("m", DType::I64));
+        let cube = Dim::open(&n) * Dim::open(&n) * Dim::open(&m);
+        let mut plan = plan();
+        plan.inputs.push(OpenPort {
+            name: "z".into(),
+            dtype: DType::I8,
+            shape: vec![Dim::open(&n), Dim::open(&m)],
+        });
+        plan.values[0].cells = cube;
+        let shapes = ShapeFunc::new(&plan).expect("all sizes are said");
+        let said = heap(&shapes, &[3, 3, huge, huge]).expect_err("93 bits");
+        assert!(said.contains("2^31 elements or more") || said.contains("64 bits"), "{said}");
+    }
+}
