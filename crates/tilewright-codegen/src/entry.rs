@@ -150,7 +150,8 @@ mod tests {
     use tilewright_ir::{DType, Port, Step};
 
     fn plan(args: Vec<Slot>) -> Plan {
-        let port = |n: &str| Port { name: n.into(), dtype: DType::F32, shape: vec![4] };
+        let port =
+            |n: &str| Port { name: n.into(), dtype: DType::F32, shape: vec![4], stored: None };
         Plan {
             inputs: vec![port("x")],
             outputs: vec![port("y")],

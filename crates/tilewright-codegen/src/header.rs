@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use tilewright_ir::{DType, Plan, Port, Result, TypeKind};
+use tilewright_ir::{DType, Plan, Port, Result, Stored, TypeKind};
 
 use crate::emit::check_prefix;
 
@@ -97,6 +97,9 @@ extern \"C\" {{
         let _ = writeln!(out, "#define {upper}_{what}S {}", ports.len());
         for (k, port) in ports.iter().enumerate() {
             let _ = writeln!(out, "\n/* {} {k}: {} */", what.to_ascii_lowercase(), describe(port));
+            if let Some(stored) = &port.stored {
+                out += &storage(what, stored);
+            }
             let count: usize = port.shape.iter().product();
             let _ = writeln!(out, "#define {upper}_{what}_{k}_ELEMENTS {count}");
             let bytes = count * port.dtype.bytes();
@@ -146,6 +149,22 @@ fn describe(port: &Port) -> String {
     let shape: String = port.shape.iter().map(|d| format!("[{d}]")).collect();
     let shape = if shape.is_empty() { "(one element)".to_owned() } else { shape };
     format!("`{}`: {} {shape}", comment(&port.name), c_type(port.dtype))
+}
+
+/// How a tensor lies in an input or output that is not in the model's own layout.
+fn storage(what: &str, stored: &Stored) -> String {
+    let shape: String = stored.logical.iter().map(|d| format!("[{d}]")).collect();
+    let padding = match (stored.is_padded(), stored.pad, what) {
+        (false, ..) => String::new(),
+        (true, Some(pad), "INPUT") => {
+            format!("\n   All cells that no element has must hold {pad}: the code relies on it.")
+        }
+        (true, Some(pad), _) => format!("\n   Cells that no element has hold {pad}."),
+        (true, None, _) => "\n   Cells that no element has hold anything.".to_owned(),
+    };
+    format!(
+        "/* It stores a tensor of shape {shape}; an element has the cell\n   {stored}{padding} */\n"
+    )
 }
 
 /// Text that neither ends a comment nor breaks its line.

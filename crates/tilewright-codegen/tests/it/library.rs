@@ -36,7 +36,8 @@ fn functions() -> [(Arc<str>, TensorFunc); 2] {
 }
 
 fn plan() -> Plan {
-    let port = |n: &str| Port { name: n.into(), dtype: DType::F32, shape: vec![3, 4] };
+    let port =
+        |n: &str| Port { name: n.into(), dtype: DType::F32, shape: vec![3, 4], stored: None };
     let step = |f: &str, args: &[Slot]| Step { func: f.into(), args: args.into() };
     Plan {
         inputs: vec![port("x */ the input")],
