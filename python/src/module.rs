@@ -422,7 +422,7 @@ pub fn laid_out(
     options: &Options,
 ) -> tilewright::Result<tilewright::Module> {
     match options.layout {
-        Some(layout) => layout.apply(module, &options.timings()?, &mut Vec::new()),
+        Some(layout) => options.lay_out(layout, module),
         None => Ok(module.clone()),
     }
 }

@@ -70,7 +70,7 @@ pub fn plan_layouts<'py>(
     let mut why = Vec::new();
     let plan = away(py, || {
         let timings = options.timings()?;
-        let (after, plans, left) = layout::plan(&before, &timings, &mut why)?;
+        let (after, plans, left) = layout::plan(&before, &timings, options.io_layout, &mut why)?;
         let unit = timings.unit().name();
         Ok::<_, tilewright::Error>(Plan { before, after, plans, left, unit })
     })?;

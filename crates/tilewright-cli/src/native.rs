@@ -10,7 +10,7 @@ use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::layout;
 pub use tilewright::unstable::measuring::{TUNING, file as tuning_file};
 use tilewright::unstable::target::Backend;
-use tilewright::{Error, Module, OptLevel, Options, Result, Target};
+use tilewright::{Error, IoLayout, Module, OptLevel, Options, Result, Target};
 
 use super::progress::Bar;
 use super::talk;
@@ -53,6 +53,10 @@ pub struct Native {
     /// as in the model, or with all convolutions in one layout. The default is `plan`.
     #[arg(long, value_name = "plan|none|nhwc|nchw8c|nchw16c")]
     layout: Option<String>,
+    /// Whether inputs and outputs may have other layouts than the model's own, too, so that they need
+    /// no conversion. `plan` and the C header say which.
+    #[arg(long = "io-layout", value_name = "logical|physical", default_value = "logical", value_parser = io_layout)]
+    io_layout: IoLayout,
     /// Before layouts are planned, measure the functions to choose from that were not yet, for at most
     /// 20 seconds, and keep what comes of it for every later compilation (see `tune`).
     #[arg(long)]
@@ -78,7 +82,7 @@ impl Native {
             Some(PLAN) => self.chosen(module),
             Some(name) => match policy(name)? {
                 None => Ok((module, Vec::new())),
-                Some(policy) => layout::apply(&module, policy, &mut why),
+                Some(policy) => layout::apply(&module, policy, self.io_layout, &mut why),
             },
         }
     }
@@ -89,7 +93,7 @@ impl Native {
         if self.measure && layout::has_choice(&module) {
             super::tune::measure_first(&module, &options, MEASURE)?;
         }
-        layout::choose(&module, &options.timings()?, &mut Remarks::new())
+        layout::choose(&module, &options.timings()?, self.io_layout, &mut Remarks::new())
     }
 
     /// The machine to make code for.
@@ -125,6 +129,7 @@ impl Native {
             unchecked: self.unchecked,
             cache: !self.no_cache,
             link: self.link.clone(),
+            io_layout: self.io_layout,
             tuning: tuning_file(),
             progress: bar.watcher(),
             warn: Some(Arc::new(|text| talk!("warning: {text}"))),
@@ -135,6 +140,15 @@ impl Native {
 
 /// How long `--measure` measures.
 const MEASURE: Duration = Duration::from_secs(20);
+
+/// Reads whether inputs and outputs keep their layout.
+pub fn io_layout(text: &str) -> std::result::Result<IoLayout, String> {
+    match text {
+        "logical" => Ok(IoLayout::Logical),
+        "physical" => Ok(IoLayout::Physical),
+        _ => Err("expected logical or physical".to_owned()),
+    }
+}
 
 /// The layout of this name; `None` for the model's own.
 pub fn policy(name: &str) -> Result<Option<Policy>> {

@@ -8,16 +8,16 @@ use tilewright::unstable::graph::layout::Left;
 use tilewright::unstable::graph::layout::flow::Planned;
 use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::ir::show::visible;
-use tilewright::unstable::layout;
+use tilewright::unstable::layout::{self, Port};
 use tilewright::unstable::plan::{Cost, Plan};
 use tilewright::unstable::runtime::file;
 use tilewright::unstable::runtime::pool::cores;
 use tilewright::unstable::timings::Timings;
-use tilewright::{Error, Result};
-use tilewright_report::{Report, WhatIf, list, object, page, what_if};
+use tilewright::{Error, IoLayout, Result};
+use tilewright_report::{Report, WhatIf, add_ports, list, object, page, what_if};
 
 use super::given::Given;
-use super::native::{PLAN, policy, target, tuning_file};
+use super::native::{PLAN, io_layout, policy, target, tuning_file};
 use super::{Answer, Outcome, report};
 
 /// Show the layouts of a model: what each call is computed in and costs, and what is left to convert.
@@ -38,6 +38,9 @@ pub struct Arguments {
     /// Threads that share the work, for measured times; one a core unless said otherwise.
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// Whether inputs and outputs may have other layouts than the model's own, too.
+    #[arg(long = "io-layout", value_name = "logical|physical", default_value = "logical", value_parser = io_layout)]
+    io_layout: IoLayout,
     #[command(flatten)]
     given: Given,
     /// Print JSON.
@@ -66,13 +69,18 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let timings = timings(&arguments.cpu, arguments.threads)?;
     let module = arguments.given.load(&arguments.model)?.0;
     let mut why = Remarks::new();
-    let (plans, left) = match named {
-        Some(None) => (Vec::new(), Vec::new()),
-        Some(Some(policy)) => (Vec::new(), layout::apply(&module, policy, &mut why)?.1),
-        None => {
-            let (_, plans, left) = layout::plan(&module, &timings, &mut why)?;
-            (plans, left)
+    let io = arguments.io_layout;
+    let (after, plans, left) = match named {
+        Some(None) => (module.clone(), Vec::new(), Vec::new()),
+        Some(Some(policy)) => {
+            let (after, left) = layout::apply(&module, policy, io, &mut why)?;
+            (after, Vec::new(), left)
         }
+        None => layout::plan(&module, &timings, io, &mut why)?,
+    };
+    let ports = match after.entry() {
+        Ok(entry) if after.graph(entry).is_ok() => layout::ports(&after)?,
+        _ => [Vec::new(), Vec::new()],
     };
     if arguments.explain {
         report::remarks(&why);
@@ -90,15 +98,24 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let others = others.collect::<Result<Vec<WhatIf>>>()?;
     match (arguments.json, &plans[..]) {
         (true, []) => writeln!(out, "{:#}", list(&left))?,
-        (true, [one]) => writeln!(out, "{:#}", object(one, unit, &left, &others))?,
+        (true, [one]) => {
+            let mut object = object(one, unit, &left, &others);
+            add_ports(&mut object, &ports);
+            writeln!(out, "{object:#}")?;
+        }
         (true, several) => {
             let all: Vec<Value> = several.iter().map(|p| object(p, unit, &[], &[])).collect();
-            writeln!(out, "{:#}", json!({"graphs": all, "left": list(&left)}))?;
+            let mut object = json!({"graphs": all, "left": list(&left)});
+            add_ports(&mut object, &ports);
+            writeln!(out, "{object:#}")?;
         }
         (false, plans) => {
             for planned in plans {
                 calls(planned, unit, out)?;
                 tensors(planned, out)?;
+            }
+            if io == IoLayout::Physical {
+                stored(&ports, out)?;
             }
             conversions(&left, out)?;
             for planned in plans {
@@ -125,7 +142,8 @@ fn timings(cpu: &str, threads: Option<usize>) -> Result<Timings> {
 /// Calls that have a choice, each with its rivals.
 fn calls(planned: &Planned, unit: &str, out: &mut impl Write) -> std::io::Result<()> {
     writeln!(out, "calls, in {unit}:")?;
-    for (call, chosen) in planned.problem.calls.iter().zip(&planned.plan.calls) {
+    let all = planned.problem.calls.iter().zip(&planned.plan.calls);
+    for (call, chosen) in all.take(planned.calls()) {
         if call.alternatives.len() < 2 {
             continue;
         }
@@ -156,6 +174,27 @@ fn tensors(planned: &Planned, out: &mut impl Write) -> std::io::Result<()> {
         match waste > 0.0 {
             true => writeln!(out, "  {name}: {layout}, {:.1} % padding", 100.0 * waste)?,
             false => writeln!(out, "  {name}: {layout}")?,
+        }
+    }
+    Ok(())
+}
+
+/// How inputs and outputs are stored: the index map, the stored extents, what the padding holds.
+fn stored([inputs, outputs]: &[Vec<Port>; 2], out: &mut impl Write) -> std::io::Result<()> {
+    for (what, ports) in [("input", inputs), ("output", outputs)] {
+        for port in ports {
+            let name = visible(&port.name);
+            let Some(stored) = &port.stored else {
+                writeln!(out, "{what} {name}: as in the model")?;
+                continue;
+            };
+            let (logical, physical) = (&stored.logical, stored.physical());
+            write!(out, "{what} {name}: {stored}, {logical:?} in {physical:?}")?;
+            match (stored.is_padded(), stored.pad) {
+                (false, _) => writeln!(out)?,
+                (true, Some(pad)) => writeln!(out, ", {pad} in the padding")?,
+                (true, None) => writeln!(out, ", anything in the padding")?,
+            }
         }
     }
     Ok(())

@@ -105,7 +105,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     // Constants are shared with the executable; the rest is not needed any more.
     drop(module);
 
-    let inputs = inputs(&executable, given, &sizes, arguments.seed)?;
+    let inputs = stored(&executable, inputs(&executable, given, &sizes, arguments.seed)?)?;
     let mut outputs = executable.run(&inputs)?;
     let least = Duration::from_secs_f64(arguments.seconds);
     if arguments.time {
@@ -124,6 +124,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             talk!("{line}");
         }
     }
+    let outputs = logical(&executable, outputs)?;
     let named = || executable.outputs().iter().zip(&outputs);
     if let Some(path) = &arguments.output {
         npz::write(path, named().map(|(port, tensor)| (&*port.name, tensor)))?;
@@ -140,7 +141,31 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     Ok(Answer::Yes)
 }
 
-/// The inputs in order; those that were not given are random.
+/// Logical inputs as the executable takes them.
+fn stored(executable: &Executable, inputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
+    let one = |(port, tensor): (&OpenPort, Tensor)| match &port.stored {
+        None => Ok(tensor),
+        Some(stored) => {
+            talk!("note: input `{}` is stored before the run as {stored}", port.name);
+            stored.store(&tensor).map_err(|e| e.context(format!("input `{}`", port.name)))
+        }
+    };
+    executable.inputs().iter().zip(inputs).map(one).collect()
+}
+
+/// Outputs as the model has them.
+fn logical(executable: &Executable, outputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
+    let one = |(port, tensor): (&OpenPort, Tensor)| match &port.stored {
+        None => Ok(tensor),
+        Some(stored) => {
+            talk!("note: output `{}` is read after the run, stored as {stored}", port.name);
+            stored.load(&tensor)
+        }
+    };
+    executable.outputs().iter().zip(outputs).map(one).collect()
+}
+
+/// The inputs in order, in the shapes of the model; those that were not given are random.
 fn inputs(
     executable: &Executable,
     mut given: BTreeMap<String, Tensor>,
@@ -168,6 +193,9 @@ fn inputs(
 
 /// The shape of an input that was not given, where its open sizes were.
 fn shape(executable: &Executable, port: &OpenPort, sizes: &Sizes) -> Result<Vec<usize>> {
+    if let Some(stored) = &port.stored {
+        return Ok(stored.logical.clone());
+    }
     let of = |v: &Var| {
         let named = sizes.dims.get(&**v.name()).copied();
         named.or_else(|| {

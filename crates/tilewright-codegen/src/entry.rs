@@ -49,7 +49,7 @@ pub enum Planned {
     /// A plan for fixed sizes.
     Fixed(Plan),
     /// A plan whose sizes are open, and what computes the rest of it.
-    Open(OpenPlan, ShapeFunc),
+    Open(OpenPlan, Box<ShapeFunc>),
 }
 
 impl Planned {
@@ -64,7 +64,7 @@ impl Planned {
                 plan.check()?;
                 Planned::Fixed(plan.at(&[])?)
             }
-            false => Planned::Open(plan.clone(), ShapeFunc::new(plan)?),
+            false => Planned::Open(plan.clone(), Box::new(ShapeFunc::new(plan)?)),
         })
     }
 
@@ -80,7 +80,7 @@ impl Planned {
     pub fn shapes(&self) -> Option<&ShapeFunc> {
         match self {
             Planned::Fixed(_) => None,
-            Planned::Open(_, shapes) => Some(shapes),
+            Planned::Open(_, shapes) => Some(&**shapes),
         }
     }
 
@@ -324,7 +324,8 @@ mod tests {
     use tilewright_ir::{DType, Port, Step};
 
     fn plan(args: Vec<Slot>) -> Planned {
-        let port = |n: &str| Port { name: n.into(), dtype: DType::F32, shape: vec![4] };
+        let port =
+            |n: &str| Port { name: n.into(), dtype: DType::F32, shape: vec![4], stored: None };
         Planned::Fixed(Plan {
             inputs: vec![port("x")],
             outputs: vec![port("y")],

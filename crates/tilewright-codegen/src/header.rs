@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use tilewright_ir::{DType, Dim, Result, TypeKind, dim};
+use tilewright_ir::{DType, OpenPlan, OpenPort, Port, Result, Stored, TypeKind, dim};
 
 use crate::emit::check_prefix;
 use crate::entry::Planned;
@@ -123,13 +123,6 @@ fn filled(plan: &Planned, name: &str) -> String {
     plan.shapes().map(|_| text()).unwrap_or_default()
 }
 
-/// An input or output.
-struct Described {
-    name: String,
-    dtype: DType,
-    shape: Vec<Dim>,
-}
-
 /// The head of a header: sizes, inputs, outputs and memory.
 fn start(plan: &Planned, name: &str) -> Result<String> {
     check_prefix(name)?;
@@ -148,23 +141,12 @@ extern \"C\" {{
 
 "
     );
-    let (inputs, outputs): (Vec<Described>, Vec<Described>) = match plan {
-        Planned::Fixed(plan) => {
-            let one = |p: &tilewright_ir::Port| Described {
-                name: p.name.to_string(),
-                dtype: p.dtype,
-                shape: dim::shape(&p.shape),
-            };
-            (plan.inputs.iter().map(one).collect(), plan.outputs.iter().map(one).collect())
-        }
+    let open = |ports: &[Port]| -> Vec<OpenPort> { ports.iter().map(OpenPort::from).collect() };
+    let (inputs, outputs) = match plan {
+        Planned::Fixed(plan) => (open(&plan.inputs), open(&plan.outputs)),
         Planned::Open(plan, shapes) => {
             sizes(&mut out, &upper, plan, shapes);
-            let one = |p: &tilewright_ir::OpenPort| Described {
-                name: p.name.to_string(),
-                dtype: p.dtype,
-                shape: p.shape.clone(),
-            };
-            (plan.inputs.iter().map(one).collect(), plan.outputs.iter().map(one).collect())
+            (plan.inputs.clone(), plan.outputs.clone())
         }
     };
     for (what, ports) in [("INPUT", inputs), ("OUTPUT", outputs)] {
@@ -175,6 +157,9 @@ extern \"C\" {{
         });
         for (k, port) in ports.iter().enumerate() {
             let _ = writeln!(out, "\n/* {} {k}: {} */", what.to_ascii_lowercase(), describe(port));
+            if let Some(stored) = &port.stored {
+                out += &storage(what, stored);
+            }
             if let Some(shape) = dim::known(&port.shape) {
                 let count: usize = shape.iter().product();
                 let _ = writeln!(out, "#define {upper}_{what}_{k}_ELEMENTS {count}");
@@ -204,7 +189,7 @@ extern \"C\" {{
 }
 
 /// The open sizes, and the array of what depends on them.
-fn sizes(out: &mut String, upper: &str, plan: &tilewright_ir::OpenPlan, shapes: &ShapeFunc) {
+fn sizes(out: &mut String, upper: &str, plan: &OpenPlan, shapes: &ShapeFunc) {
     let vars = plan.sizes();
     let _ = writeln!(
         out,
@@ -258,10 +243,26 @@ fn end(out: &mut String, name: &str) {
 }
 
 /// Name, C type and shape, such as `` `image`: float [1][28][28] ``.
-fn describe(port: &Described) -> String {
+fn describe(port: &OpenPort) -> String {
     let shape: String = port.shape.iter().map(|d| format!("[{d}]")).collect();
     let shape = if shape.is_empty() { "(one element)".to_owned() } else { shape };
     format!("`{}`: {} {shape}", comment(&port.name), c_type(port.dtype))
+}
+
+/// How a tensor lies in an input or output that is not in the model's own layout.
+fn storage(what: &str, stored: &Stored) -> String {
+    let shape: String = stored.logical.iter().map(|d| format!("[{d}]")).collect();
+    let padding = match (stored.is_padded(), stored.pad, what) {
+        (false, ..) => String::new(),
+        (true, Some(pad), "INPUT") => {
+            format!("\n   All cells that no element has must hold {pad}: the code relies on it.")
+        }
+        (true, Some(pad), _) => format!("\n   Cells that no element has hold {pad}."),
+        (true, None, _) => "\n   Cells that no element has hold anything.".to_owned(),
+    };
+    format!(
+        "/* It stores a tensor of shape {shape}; an element has the cell\n   {stored}{padding} */\n"
+    )
 }
 
 /// Text that neither ends a comment nor breaks its line.

@@ -263,6 +263,7 @@ mod tests {
             name: name.into(),
             dtype: DType::F32,
             shape: shape.to_vec(),
+            stored: None,
         };
         let value = |cells, first, last| Value { cells, dtype: DType::F32, first, last };
         let step = |args: &[Place]| OpenStep { func: "shapes".into(), args: args.to_vec() };
@@ -347,6 +348,7 @@ mod tests {
             name: "z".into(),
             dtype: DType::I8,
             shape: vec![Dim::open(&n), Dim::open(&m)],
+            stored: None,
         });
         plan.values[0].cells = cube;
         let shapes = ShapeFunc::new(&plan).expect("all sizes are said");

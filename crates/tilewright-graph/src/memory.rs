@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use tilewright_analysis::flow::{Run, Unwritten};
 use tilewright_analysis::scop::Scop;
-use tilewright_ir::plan::{OpenPlan, OpenPort, OpenStep, Place, Value};
+use tilewright_ir::plan::{OpenPlan, OpenPort, OpenStep, Place, Stored, Value, stored};
 use tilewright_ir::{
     Binding, Buffer, Dim, Error, Expr, ExprKind, Function, GraphExpr, GraphFunc, GraphType,
     GraphVar, Lowered, Module, Param, Result, Span, Stmt, Tensor, TensorFunc, TensorType, Visit,
@@ -63,14 +63,23 @@ struct TensorValue {
     ty: TensorType,
 }
 
-fn port(name: &Arc<str>, ty: &TensorType) -> Result<OpenPort> {
+fn port(
+    name: &Arc<str>,
+    ty: &TensorType,
+    stored: Option<&Option<Arc<Stored>>>,
+) -> Result<OpenPort> {
     let what = || format!("`{name}`");
     type_cells(ty, what)?;
-    Ok(OpenPort {
-        name: name.clone(),
-        dtype: ty.dtype,
-        shape: call_sizes::extents(&ty.shape, what)?,
-    })
+    let stored = stored.cloned().flatten();
+    if let Some(stored) = &stored
+        && ty.const_shape() != Some(stored.physical())
+    {
+        let physical = stored.physical();
+        let text = format!("`{name}` is said to be stored as {physical:?}, and has another shape");
+        return Err(Error::malformed(text));
+    }
+    let shape = call_sizes::extents(&ty.shape, what)?;
+    Ok(OpenPort { name: name.clone(), dtype: ty.dtype, shape, stored })
 }
 
 struct Planner<'m> {
@@ -93,9 +102,13 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<OpenPlan>
         steps: Vec::new(),
     };
     let mut inputs = Vec::new();
+    let stored_as = |key: &str, count: usize| {
+        Stored::list(&func.attrs, key, count).map_err(|e| e.at(func.span))
+    };
+    let stored = stored_as(stored::INPUTS, func.params.len())?;
     for (k, v) in func.params.iter().enumerate() {
         let ty = tensor_type(v, func.span)?;
-        inputs.push(port(v.name(), ty).map_err(|e| e.at(func.span))?);
+        inputs.push(port(v.name(), ty, stored.get(k)).map_err(|e| e.at(func.span))?);
         p.values.insert((v.id(), None), TensorValue { place: Place::Input(k), ty: ty.clone() });
     }
     let mut origins = Origins::new(module);
@@ -106,9 +119,10 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<OpenPlan>
     let ret = results(&func.ret);
     let names = output_names(&func, ret.len());
     let mut outputs = Vec::new();
+    let stored = stored_as(stored::OUTPUTS, ret.len())?;
     for (k, (value, name)) in ret.into_iter().zip(&names).enumerate() {
         let value = p.value(value)?;
-        outputs.push(port(name, &value.ty).map_err(|e| e.at(func.span))?);
+        outputs.push(port(name, &value.ty, stored.get(k)).map_err(|e| e.at(func.span))?);
         let shared = || {
             Error::refused(format!("the result `{name}` has no memory of its own"))
                 .note("it is a parameter, a constant, or has the memory of another result")
@@ -323,7 +337,7 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<OpenPlan> {
     let mut plan = OpenPlan::default();
     let mut args = Vec::new();
     for (k, buffer) in tensors.iter().enumerate() {
-        let port = port(&buffer.name, &buffer_type(buffer)?).map_err(|e| e.at(func.span))?;
+        let port = port(&buffer.name, &buffer_type(buffer)?, None).map_err(|e| e.at(func.span))?;
         match (touched.written[k], touched.read_first[k]) {
             (false, _) => {
                 args.push(Place::Input(plan.inputs.len()));

@@ -168,7 +168,7 @@ pub(crate) fn needed(e: &GraphExpr, f: &mut dyn FnMut(&GraphVar)) {
 }
 
 /// The values of a result in order: a tuple's items, or the one value.
-pub(crate) fn results(ret: &GraphExpr) -> Vec<&GraphExpr> {
+pub fn results(ret: &GraphExpr) -> Vec<&GraphExpr> {
     match ret {
         GraphExpr::Tuple(items) => items.iter().flat_map(results).collect(),
         other => vec![other],

@@ -71,7 +71,7 @@ pub use graph::{Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar
 pub use intrinsic::Intrin;
 pub use lowered::Lowered;
 pub use module::{Function, Module};
-pub use plan::{OpenPlan, OpenPort, Plan, Port, Slot, Step};
+pub use plan::{OpenPlan, OpenPort, Plan, Port, Slot, Step, Stored};
 pub use stmt::{
     AtOnce, Attr, Attrs, Block, ForKind, IterKind, IterVar, MatchRegion, Range, Region, Stmt,
     StmtKind,

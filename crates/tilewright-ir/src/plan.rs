@@ -6,6 +6,7 @@
 
 pub mod arena;
 mod open;
+pub mod stored;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,9 +15,10 @@ use crate::dtype::DType;
 use crate::tensor::Tensor;
 
 pub use open::{OpenPlan, OpenPort, OpenStep, Place, Value};
+pub use stored::Stored;
 
 /// An input or output of a compiled module.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Port {
     /// Name, as the user knows it.
     pub name: Arc<str>,
@@ -24,6 +26,8 @@ pub struct Port {
     pub dtype: DType,
     /// Extents.
     pub shape: Vec<usize>,
+    /// How the tensor of the model lies in it; `None` where it is that tensor.
+    pub stored: Option<Arc<Stored>>,
 }
 
 /// Where an argument of a kernel lies.

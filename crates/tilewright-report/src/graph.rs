@@ -57,7 +57,10 @@ impl<'a> Graph<'a> {
         let first_call = nodes.len();
         for c in 0..problem.calls.len() {
             chosen(c).writes.iter().for_each(|used| makes(*used, nodes.len()));
-            nodes.push(Node::Call(c));
+            nodes.push(match chosen(c).writes.first() {
+                Some(given) if c >= part.plan.calls() => Node::Input(given.tensor),
+                _ => Node::Call(c),
+            });
         }
         let first_conversion = nodes.len();
         for (k, c) in plan.conversions.iter().enumerate() {
@@ -83,6 +86,10 @@ impl<'a> Graph<'a> {
                 reads(Use { tensor, layout: *layout }, nodes.len());
                 nodes.push(Node::Output(tensor));
             }
+        }
+        for tensor in &part.plan.free_results {
+            reads(made(*tensor), nodes.len());
+            nodes.push(Node::Output(*tensor));
         }
         Graph { part, nodes, nets }
     }

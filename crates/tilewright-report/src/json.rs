@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use tilewright::unstable::graph::layout::flow::Planned;
 use tilewright::unstable::graph::layout::{Left, Policy};
+use tilewright::unstable::ir::Stored;
+use tilewright::unstable::layout::Port;
 use tilewright::unstable::plan::{Certificate, Options, Plan, solve};
 use tilewright::{Error, Result};
 
@@ -70,12 +72,28 @@ pub fn object(planned: &Planned, unit: &str, left: &[Left], others: &[WhatIf]) -
     });
     let conversions: Vec<Value> = conversions.collect();
     let what_if: BTreeMap<&str, u64> = others.iter().map(|o| (&*o.text, o.cost)).collect();
+    let calls = &plan.calls[..planned.calls()];
     json!({
         "graph": *planned.graph, "unit": unit, "objective": plan.objective, "bound": plan.bound, "gap": plan.gap,
-        "alternatives": plan.alternatives, "calls": plan.calls, "tensors": tensors,
+        "alternatives": plan.alternatives, "calls": calls, "tensors": tensors,
         "conversions": conversions, "left": list(left), "what_if": what_if,
         "statistics": plan.statistics,
     })
+}
+
+/// Adds how the inputs and outputs of a model are stored: `null` for those in the model's own layout.
+pub fn add_ports(object: &mut Value, [inputs, outputs]: &[Vec<Port>; 2]) {
+    let stored = |s: &Stored| {
+        json!({
+            "map": s.to_string(), "logical": s.logical, "shape": s.physical(),
+            "padded": s.is_padded(), "pad": s.pad,
+        })
+    };
+    let one =
+        |port: &Port| json!({"name": *port.name, "stored": port.stored.as_deref().map(stored)});
+    for (key, ports) in [("inputs", inputs), ("outputs", outputs)] {
+        object[key] = ports.iter().map(one).collect();
+    }
 }
 
 /// The conversions that are left, for tools.

@@ -29,7 +29,8 @@ fn planned(name: &str) -> Planned {
     };
     let plan = solve(&problem, &Options::default()).expect("a plan");
     let layouts = vec![vec![logical.clone(), last.clone()], vec![logical, last]];
-    Planned { graph: format!("main{name}").into(), problem, plan, layouts }
+    let graph = format!("main{name}").into();
+    Planned { graph, problem, plan, layouts, free_inputs: 0, free_results: Vec::new() }
 }
 
 fn page_of(name: &str) -> String {

@@ -409,12 +409,20 @@ fn check(what: &str, ports: &[OpenPort], tensors: &[Tensor]) -> Result<()> {
 fn check_shape(what: &str, port: &Port, tensor: &Tensor) -> Result<()> {
     match tensor.shape() == port.shape {
         true => Ok(()),
-        false => Err(Error::input(format!(
-            "{what} `{}` has the shape {:?}, and was given {:?}",
-            port.name,
-            port.shape,
-            tensor.shape()
-        ))),
+        false => {
+            let text = format!(
+                "{what} `{}` has the shape {:?}, and was given {:?}",
+                port.name,
+                port.shape,
+                tensor.shape()
+            );
+            let error = Error::input(text);
+            Err(match &port.stored {
+                None => error,
+                Some(stored) => error
+                    .note(format!("it stores a tensor of shape {:?} as {stored}", stored.logical)),
+            })
+        }
     }
 }
 
@@ -482,7 +490,7 @@ mod tests {
     }
 
     fn port(name: &str, shape: &[usize]) -> OpenPort {
-        OpenPort { name: name.into(), dtype: DType::F32, shape: dim::shape(shape) }
+        OpenPort { name: name.into(), dtype: DType::F32, shape: dim::shape(shape), stored: None }
     }
 
     fn step(func: &str, args: &[Place]) -> OpenStep {
@@ -584,7 +592,12 @@ mod tests {
     fn runs_go_on_at_the_same_time() {
         let plan = OpenPlan {
             inputs: vec![
-                OpenPort { name: "at".into(), dtype: DType::I64, shape: dim::shape(&[1]) },
+                OpenPort {
+                    name: "at".into(),
+                    dtype: DType::I64,
+                    shape: dim::shape(&[1]),
+                    stored: None,
+                },
                 port("x", &[8]),
             ],
             outputs: vec![port("out", &[8])],

@@ -41,7 +41,8 @@ fn plan() -> Planned {
 }
 
 fn fixed() -> Plan {
-    let port = |n: &str| Port { name: n.into(), dtype: DType::F32, shape: vec![3, 4] };
+    let port =
+        |n: &str| Port { name: n.into(), dtype: DType::F32, shape: vec![3, 4], stored: None };
     let step = |f: &str, args: &[Slot]| Step { func: f.into(), args: args.into() };
     Plan {
         inputs: vec![port("x */ the input")],

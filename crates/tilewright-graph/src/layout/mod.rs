@@ -33,7 +33,7 @@ mod writes;
 
 pub use cancel::cancel_layout;
 pub use conversion::{Conversion, Pad};
-pub use flow::{Left, flow_layout};
+pub use flow::{IoLayout, Left, flow_layout};
 pub use fold::fold_constant;
 pub use free::mark_free;
 pub use lift::{Leave, lift_layout};

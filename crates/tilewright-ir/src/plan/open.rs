@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::arena::{self, Block};
-use super::{Plan, Port, Slot, Step};
+use super::{Plan, Port, Slot, Step, Stored};
 use crate::dim::{self, Dim};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ use crate::interval::MAX_CELLS;
 use crate::tensor::{Tensor, byte_count};
 
 /// An input or output whose extents may be open.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OpenPort {
     /// Name, as the user knows it.
     pub name: Arc<str>,
@@ -26,6 +26,8 @@ pub struct OpenPort {
     pub dtype: DType,
     /// Extents.
     pub shape: Vec<Dim>,
+    /// As [`Port::stored`].
+    pub stored: Option<Arc<Stored>>,
 }
 
 impl OpenPort {
@@ -35,6 +37,17 @@ impl OpenPort {
     /// [`Error::Unsupported`] that names the open size.
     pub fn fixed(&self) -> Result<Vec<usize>> {
         dim::fixed(&self.shape, &format!("`{}`", self.name))
+    }
+}
+
+impl From<&Port> for OpenPort {
+    fn from(port: &Port) -> OpenPort {
+        OpenPort {
+            name: port.name.clone(),
+            dtype: port.dtype,
+            shape: dim::shape(&port.shape),
+            stored: port.stored.clone(),
+        }
     }
 }
 
@@ -231,7 +244,10 @@ impl OpenPlan {
                 let fits = byte_count(port.dtype, &shape).is_some()
                     && (!open || cells.is_some_and(|n| n <= MAX_CELLS));
                 match fits {
-                    true => Ok(Port { name: port.name.clone(), dtype: port.dtype, shape }),
+                    true => {
+                        let (name, stored) = (port.name.clone(), port.stored.clone());
+                        Ok(Port { name, dtype: port.dtype, shape, stored })
+                    }
                     false => Err(too_large(format!("`{}`", port.name))),
                 }
             };
@@ -300,8 +316,12 @@ mod tests {
     /// `f(x [n, 3]) -> y [n - 1]`, with a value of `n * 2` elements on the way.
     fn plan() -> (OpenPlan, Dim) {
         let n = Dim::open(&Var::new("n", DType::I64));
-        let port =
-            |name: &str, shape: Vec<Dim>| OpenPort { name: name.into(), dtype: DType::F32, shape };
+        let port = |name: &str, shape: Vec<Dim>| OpenPort {
+            name: name.into(),
+            dtype: DType::F32,
+            shape,
+            stored: None,
+        };
         let value = Value { cells: n * 2, dtype: DType::F32, first: 0, last: 0 };
         let args = vec![Place::Input(0), Place::Output(0), Place::Value(0), Place::Size(n)];
         let plan = OpenPlan {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::{Lowered, Module, OpenPlan, Remarks, Result, TensorFunc};
+use tilewright_ir::{Lowered, Module, OpenPlan, Result, TensorFunc};
 use tilewright_runtime::{Executable, Pool};
 
 use super::pipeline::{Options, Stage, run_stages};
@@ -69,7 +69,7 @@ pub fn compile(module: &Module, options: &Options) -> Result<Executable> {
     let (backend, target) = (&options.backend, options.target()?);
     backend.check_host(&target)?;
     let laid_out = match options.layout {
-        Some(layout) => Some(layout.apply(module, &options.timings()?, &mut Remarks::new())?),
+        Some(layout) => Some(options.lay_out(layout, module)?),
         None => None,
     };
     let program = lower_program(laid_out.as_ref().unwrap_or(module), options)?;

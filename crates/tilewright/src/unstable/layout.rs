@@ -1,16 +1,19 @@
 //! Layouts for whole models, from the choice of a policy to what is left to convert at run time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+pub use tilewright_graph::layout::IoLayout;
 use tilewright_graph::layout::flow::{self, Costs, PlanOptions, Planned, plan_layout};
 use tilewright_graph::layout::fold::{DEFAULT_GROWTH, interpret};
 use tilewright_graph::layout::policy::Policy;
 use tilewright_graph::layout::{Left, cancel_layout, fold_constant};
-use tilewright_graph::normal::name_outputs;
-use tilewright_ir::{Error, Module, Remarks, Result, Tensor, TensorFunc, well_formed};
+use tilewright_graph::normal::{name_outputs, output_names, results};
+use tilewright_ir::plan::stored;
+use tilewright_ir::{Error, Module, Remarks, Result, Stored, Tensor, TensorFunc, well_formed};
 use tilewright_schedule::auto::{CPU, FEATURES, TRIPLE, target};
 use tilewright_script::{ConstTable, print_module_with};
-use tilewright_transform::pass::{Pass, Run};
+use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use super::compile::compile;
 use super::pipeline::{Options, check_after};
@@ -36,25 +39,36 @@ impl Layout {
     ///
     /// # Errors
     /// As [`apply`].
-    pub fn apply(self, module: &Module, timings: &Timings, why: &mut Remarks) -> Result<Module> {
+    pub fn apply(
+        self,
+        module: &Module,
+        timings: &Timings,
+        io: IoLayout,
+        why: &mut Remarks,
+    ) -> Result<Module> {
         Ok(match self {
-            Layout::Plan => choose(module, timings, why)?.0,
-            Layout::Blocked(block) => apply(module, Policy::Blocked(block), why)?.0,
-            Layout::ChannelsLast => apply(module, Policy::ChannelsLast, why)?.0,
+            Layout::Plan => choose(module, timings, io, why)?.0,
+            Layout::Blocked(block) => apply(module, Policy::Blocked(block), io, why)?.0,
+            Layout::ChannelsLast => apply(module, Policy::ChannelsLast, io, why)?.0,
         })
     }
 }
 
 /// The module with its convolutions in the layout of a policy, everything else as it follows, and
 /// constants converted; and the conversions that are left, each with its reason. What could not
-/// follow is added to `why`.
+/// follow is added to `why`. Inputs and outputs follow as well where `io` lets them ([`ports`]).
 ///
 /// # Errors
 /// [`Error::Malformed`] if the module breaks a rule, and those of the
 /// passes.
-pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Module, Vec<Left>)> {
+pub fn apply(
+    module: &Module,
+    policy: Policy,
+    io: IoLayout,
+    why: &mut Remarks,
+) -> Result<(Module, Vec<Left>)> {
     well_formed::check_module(module)?;
-    let (module, left) = flow::apply(&name_outputs(module), policy, why)?;
+    let (module, left) = flow::apply(&name_outputs(module), policy, io, why)?;
     check_after("flow_layout", &module)?;
     let module = cancel_layout(&module, why)?;
     check_after("cancel_layout", &module)?;
@@ -68,32 +82,42 @@ fn folded(module: &Module, why: &mut Remarks) -> Result<Module> {
     Ok(module)
 }
 
+/// Whether inputs and outputs keep their layout.
+const IO: OneOf<IoLayout> = OneOf {
+    name: "io",
+    summary: "inputs and outputs are logical, or physical with zeros in the padding of inputs",
+    of: &[("logical", IoLayout::Logical), ("physical", IoLayout::Physical)],
+    default: IoLayout::Logical,
+};
+
 /// `plan_layout` by name.
 pub const PASS: Pass = Pass {
     name: "plan_layout",
     summary: "the layouts of whole graphs that are estimated to be the fastest for a processor",
-    options: &[&CPU, &FEATURES, &TRIPLE],
+    options: &[&CPU, &FEATURES, &TRIPLE, &IO],
     run: Run::Module(|module, given, why| {
         let timings = Timings::estimated(&target(given)?, 1);
-        Ok(planned(module, &timings, why)?.0)
+        Ok(planned(module, &timings, given.get(&IO)?, why)?.0)
     }),
 };
 
 /// The layouts to choose from.
 const POLICIES: [Policy; 3] = [Policy::ChannelsLast, Policy::Blocked(16), Policy::Blocked(8)];
 
-/// A module in the layouts that are estimated to be the fastest as a whole. Second, the plans of its
-/// graph functions, and third, the conversions that are left.
+/// A module in the layouts that are estimated to be the fastest as a whole, those of its inputs and
+/// outputs among them where `io` lets them ([`ports`]). Second, the plans of its graph functions, and
+/// third, the conversions that are left.
 ///
 /// # Errors
 /// As [`apply`].
 pub fn plan(
     module: &Module,
     costs: &dyn Costs,
+    io: IoLayout,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
     well_formed::check_module(module)?;
-    let (module, plans, left) = planned(&name_outputs(module), costs, why)?;
+    let (module, plans, left) = planned(&name_outputs(module), costs, io, why)?;
     check_after("plan_layout", &module)?;
     let module = cancel_layout(&module, why)?;
     check_after("cancel_layout", &module)?;
@@ -104,9 +128,10 @@ pub fn plan(
 fn planned(
     module: &Module,
     costs: &dyn Costs,
+    io: IoLayout,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
-    let options = PlanOptions { policies: &POLICIES, costs, time_limit: TIME };
+    let options = PlanOptions { policies: &POLICIES, costs, time_limit: TIME, io };
     plan_layout(module, &options, why)
 }
 
@@ -122,21 +147,46 @@ const TIME: Duration = Duration::from_secs(2);
 pub fn choose(
     module: &Module,
     timings: &Timings,
+    io: IoLayout,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Left>)> {
     let own = || Ok((module.clone(), Vec::new()));
     if !has_choice(module) {
         return own();
     }
-    let (planned, plans, left) = match plan(module, timings, why) {
+    let (planned, plans, left) = match plan(module, timings, io, why) {
         Err(Error::Toolchain(_)) => return own(),
         result => result?,
     };
     match measured_best(module, &plans, timings) {
         None => Ok((planned, left)),
         Some(None) => own(),
-        Some(Some(policy)) => apply(module, policy, why),
+        Some(Some(policy)) => apply(module, policy, io, why),
     }
+}
+
+/// An input or output of a module's entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Port {
+    /// Its name.
+    pub name: Arc<str>,
+    /// How it is stored; `None` where that is as the model has it.
+    pub stored: Option<Arc<Stored>>,
+}
+
+/// The inputs and the outputs of a module's entry, with how they are stored.
+///
+/// # Errors
+/// [`Error::Input`] for a module without an entry, [`Error::Malformed`] if its attributes contradict it.
+pub fn ports(module: &Module) -> Result<[Vec<Port>; 2]> {
+    let func = module.graph(module.entry()?)?;
+    let list = |key: &str, names: Vec<Arc<str>>| -> Result<Vec<Port>> {
+        let stored = Stored::list(&func.attrs, key, names.len())?;
+        Ok(names.into_iter().zip(stored).map(|(name, stored)| Port { name, stored }).collect())
+    };
+    let inputs = func.params.iter().map(|p| p.name().clone()).collect();
+    let outputs = output_names(func, results(&func.ret).len());
+    Ok([list(stored::INPUTS, inputs)?, list(stored::OUTPUTS, outputs)?])
 }
 
 /// Whether there are convolutions, whose layout can be chosen.

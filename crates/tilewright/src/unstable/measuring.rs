@@ -61,9 +61,9 @@ pub fn answer(
 fn whole(module: &Module, name: &str, options: &Options) -> Result<f64> {
     let mut why = Remarks::new();
     let laid_out = match name {
-        "plan" => layout::plan(module, &options.timings()?, &mut why)?.0,
+        "plan" => layout::plan(module, &options.timings()?, options.io_layout, &mut why)?.0,
         "none" => module.clone(),
-        name => layout::apply(module, name.parse::<Policy>()?, &mut why)?.0,
+        name => layout::apply(module, name.parse::<Policy>()?, options.io_layout, &mut why)?.0,
     };
     let executable = compile(&laid_out, options)?;
     let mut random = Random::new(0);

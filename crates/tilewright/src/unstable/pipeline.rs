@@ -29,7 +29,7 @@ use tilewright_target::{Backend, CodeOptions, OptLevel, Target, cores};
 use tilewright_transform::lower;
 use tilewright_transform::pass::{Config, Pass, Run};
 
-use super::layout::{Layout, evaluate};
+use super::layout::{IoLayout, Layout, evaluate};
 use super::timings::Timings;
 use super::{assume, derivations};
 
@@ -119,6 +119,10 @@ pub struct Options {
     pub target: Option<Target>,
     /// How the tensors of the model lie in memory; `None` for as it is written.
     pub layout: Option<Layout>,
+    /// Whether inputs and outputs may have other layouts than the model's own, too. Then
+    /// [`Executable::inputs`](tilewright_runtime::Executable::inputs) and `outputs` say how each is
+    /// stored, and the caller brings and takes them so.
+    pub io_layout: IoLayout,
     /// The file of measurements ([`tune`](super::tune)) that plans of layouts use; `None` for
     /// estimates alone.
     pub tuning: Option<PathBuf>,
@@ -150,6 +154,7 @@ impl Default for Options {
             backend: Arc::new(LlvmBackend),
             target: None,
             layout: None,
+            io_layout: IoLayout::Logical,
             tuning: None,
             level: OptLevel::Full,
             fuse: true,
@@ -171,6 +176,7 @@ impl std::fmt::Debug for Options {
             backend,
             target,
             layout,
+            io_layout,
             tuning,
             level,
             fuse,
@@ -187,6 +193,7 @@ impl std::fmt::Debug for Options {
             .field("backend", &backend.name())
             .field("target", target)
             .field("layout", layout)
+            .field("io_layout", io_layout)
             .field("tuning", tuning)
             .field("level", level)
             .field("fuse", fuse)
@@ -233,6 +240,14 @@ impl Options {
             }
             None => Timings::estimated(&target, threads),
         })
+    }
+
+    /// A module in a layout.
+    ///
+    /// # Errors
+    /// Those of [`Layout::apply`] and of [`Options::timings`].
+    pub fn lay_out(&self, layout: Layout, module: &Module) -> Result<Module> {
+        layout.apply(module, &self.timings()?, self.io_layout, &mut Remarks::new())
     }
 
     /// Threads that a run uses.

@@ -21,9 +21,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tilewright_codegen::packed;
-use tilewright_ir::{
-    DType, Error, Lowered, Module, OpenPlan, Remarks, Result, Source, Tensor, tensor,
-};
+use tilewright_ir::{DType, Error, Lowered, Module, OpenPlan, Result, Source, Tensor, tensor};
 use tilewright_runtime::{Executable, Pool, file};
 use tilewright_script::{ConstTable, parse_module_with, print_module_with};
 use tilewright_target::Target;
@@ -86,7 +84,7 @@ pub fn bytes(module: &Module, options: &Options) -> Result<Vec<u8>> {
     let (backend, target) = (&options.backend, options.target()?);
     backend.check_target(&target)?;
     let laid_out = match options.layout {
-        Some(layout) => Some(layout.apply(module, &options.timings()?, &mut Remarks::new())?),
+        Some(layout) => Some(options.lay_out(layout, module)?),
         None => None,
     };
     let lowered = lower_program(laid_out.as_ref().unwrap_or(module), options)?.module;

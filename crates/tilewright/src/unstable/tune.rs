@@ -23,7 +23,7 @@ use tilewright_script::print_func;
 use tilewright_tune::{Key, Kind, Measured, Record, Store};
 
 use super::compile::compile;
-use super::layout::{fixed, fixed_name, has_choice, label, plan, text};
+use super::layout::{IoLayout, fixed, fixed_name, has_choice, label, plan, text};
 use super::pipeline::Options;
 use super::random::Random;
 use super::timings::{Timings, kind};
@@ -222,7 +222,7 @@ impl<S: Borrow<Store>> Session<S> {
     pub fn models(&mut self, module: &Module) -> Result<Vec<Whole>> {
         let timings =
             Timings::of(&self.options.target()?, self.options.threads(), self.store.borrow())?;
-        let (_, plans, _) = plan(module, &timings, &mut Remarks::new())?;
+        let (_, plans, _) = plan(module, &timings, IoLayout::Logical, &mut Remarks::new())?;
         let text = text(module);
         let scope = timings.scope();
         let named = fixed().map(|layout| (fixed_name(layout), fixed_name(layout)));
@@ -328,7 +328,7 @@ impl Costs for Recorder<'_> {
 /// What there is to measure, the most important first.
 fn candidates(module: &Module, timings: &Timings, threads: usize) -> Result<Vec<Candidate>> {
     let recorder = Recorder { timings, threads, found: Mutex::default() };
-    plan(module, &recorder, &mut Remarks::new())?;
+    plan(module, &recorder, IoLayout::Logical, &mut Remarks::new())?;
     let found = recorder.found.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut calls: HashMap<&str, f64> = HashMap::new();
     for (_, graph) in module.graphs() {

@@ -2,7 +2,7 @@
 
 use tilewright_ir::{Binding, GraphExpr, GraphFunc, GraphVar};
 
-use super::{Flow, Layout, extents};
+use super::{Ends, Flow, Layout, extents};
 use crate::normal::{needed, results};
 
 impl Flow<'_, '_> {
@@ -24,8 +24,15 @@ impl Flow<'_, '_> {
 
     /// Says what each value of a graph function is wanted as.
     pub(super) fn backward(&mut self, func: &GraphFunc) {
-        if !self.options.physical_outputs {
-            results(&func.ret).into_iter().for_each(|e| self.want_as_is(e));
+        for e in results(&func.ret) {
+            match (self.options.outputs, e) {
+                (Ends::Logical, _) => self.want_as_is(e),
+                (Ends::Chosen(of), GraphExpr::Var(v)) => match of(v) {
+                    Some(layout) => self.want(v, layout),
+                    None => self.want_as_is(e),
+                },
+                (Ends::Free | Ends::Chosen(_), _) => {}
+            }
         }
         let bindings: Vec<&Binding> = func.bindings().collect();
         for b in bindings.into_iter().rev() {

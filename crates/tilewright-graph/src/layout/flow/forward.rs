@@ -4,21 +4,25 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use tilewright_ir::plan::stored;
 use tilewright_ir::{
-    Binding, BindingBlock, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Result, Span,
-    TensorFunc, TensorType,
+    Attr, Binding, BindingBlock, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Result,
+    Span, Stored, TensorFunc, TensorType,
 };
 
 use super::versions::{Need, Version, moved, typed};
-use super::{Choice, Flow, Layout};
+use super::{Choice, Ends, Flow, Layout, storage};
 use crate::layout::known::Region;
 use crate::normal::needed;
 
 impl Flow<'_, '_> {
     /// The graph function, computed anew.
     pub(super) fn forward(&mut self, func: &GraphFunc) -> Result<GraphFunc> {
+        let (mut params, mut inputs) = (Vec::new(), Vec::new());
         for p in &func.params {
-            self.arrive(p, p.expr());
+            let (param, stored) = self.parameter(p);
+            params.push(param);
+            inputs.push(stored);
         }
         for b in func.bindings() {
             self.binding(b)?;
@@ -37,8 +41,42 @@ impl Flow<'_, '_> {
             true => Vec::new(),
             false => vec![BindingBlock { dataflow, bindings, outputs }],
         };
-        let ret_ty = func.ret_ty.clone().filter(|_| !self.options.physical_outputs);
-        Ok(GraphFunc { blocks, ret, ret_ty, ..func.clone() })
+        let outputs = std::mem::take(&mut self.results);
+        let ret_ty = func.ret_ty.clone().filter(|_| outputs.iter().all(Option::is_none));
+        let mut attrs = func.attrs.clone();
+        for (key, list) in [(stored::INPUTS, inputs), (stored::OUTPUTS, outputs)] {
+            if list.iter().any(Option::is_some) {
+                let list = list.iter().map(|s| s.as_ref().map_or(Attr::None, Stored::to_attr));
+                attrs.insert(key.into(), Attr::List(list.collect()));
+            }
+        }
+        Ok(GraphFunc { params, blocks, ret, ret_ty, attrs, ..func.clone() })
+    }
+
+    /// A parameter as it comes, and how it is stored if not as it is.
+    fn parameter(&mut self, p: &GraphVar) -> (GraphVar, Option<Stored>) {
+        let layout = match self.options.inputs {
+            Ends::Logical => None,
+            Ends::Chosen(of) => of(p),
+            Ends::Free => {
+                let wanted = self.wanted.get(&p.id()).map_or(&[][..], Vec::as_slice);
+                wanted.first().filter(|_| !wanted.iter().any(Layout::is_identity)).cloned()
+            }
+        };
+        let layout = layout.filter(|l| !l.is_identity());
+        let zero = p.ty().as_tensor().map(|t| Expr::constant(0.0, t.dtype));
+        if let Some(layout) = layout
+            && let Some(ty) = typed(p, &layout)
+            && let Some(stored) = storage(&layout, zero.as_ref())
+        {
+            let param = GraphVar::tensor(p.name().clone(), ty);
+            let pad = zero.filter(|_| layout.is_padded());
+            let version = Version { layout, expr: param.expr(), pad, own: false };
+            self.versions.entry(p.id()).or_default().push(version);
+            return (param, Some(stored));
+        }
+        self.arrive(p, p.expr());
+        (p.clone(), None)
     }
 
     fn binding(&mut self, b: &Binding) -> Result<()> {
@@ -258,15 +296,26 @@ impl Flow<'_, '_> {
                 Ok(GraphExpr::Tuple(items))
             }
             GraphExpr::Var(v) => {
-                if self.options.physical_outputs
-                    && let Some(first) = self.versions.get(&v.id()).and_then(|list| list.first())
+                let version = match self.options.outputs {
+                    Ends::Logical => None,
+                    Ends::Free => self.versions.get(&v.id()).and_then(|l| l.first()).cloned(),
+                    Ends::Chosen(of) => of(v).and_then(|layout| self.version(e, &layout)),
+                };
+                if let Some(Version { layout, expr, pad, .. }) = version
+                    && !layout.is_identity()
+                    && let Some(stored) = storage(&layout, pad.as_ref())
                 {
-                    return Ok(first.expr.clone());
+                    self.results.push(Some(stored));
+                    return Ok(expr);
                 }
+                self.results.push(None);
                 let reason = "it is a result of the graph, which keeps its layout".to_owned();
                 self.as_is(e, &Need { reason, span })
             }
-            other => Ok(other.clone()),
+            other => {
+                self.results.push(None);
+                Ok(other.clone())
+            }
         }
     }
 }

@@ -34,8 +34,10 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use tilewright_ir::scalar::Scalar;
 use tilewright_ir::{
-    Binding, Buffer, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc,
+    Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result, Stored,
+    TensorFunc,
 };
 use tilewright_sets::Engine;
 use tilewright_transform::pass::{OneOf, Pass, Run};
@@ -74,7 +76,9 @@ pub const PASS: Pass = Pass {
     run: Run::Module(|module, given, why| {
         let (physical_outputs, policy) = (given.get(&OUTPUTS)?, given.get(&POLICY)?);
         let anchors = |_: &GraphVar, f: &TensorFunc| policy.and_then(|p| anchor(p, f));
-        Ok(flow_layout(module, &FlowOptions { anchors: &anchors, physical_outputs }, why)?.0)
+        let outputs = if physical_outputs { Ends::Free } else { Ends::Logical };
+        let options = FlowOptions { anchors: &anchors, inputs: Ends::Logical, outputs };
+        Ok(flow_layout(module, &options, why)?.0)
     }),
 };
 
@@ -89,18 +93,45 @@ pub struct Anchor {
 /// Which calls have an anchor: the variable that a call is bound to, and its function.
 pub type Anchors<'a> = &'a dyn Fn(&GraphVar, &TensorFunc) -> Option<Anchor>;
 
+/// In which layout the parameters or the results of a graph function are. How they are stored then
+/// is said by its attributes ([`Stored`]).
+#[derive(Clone, Copy, Default)]
+pub enum Ends<'a> {
+    /// As the model has them.
+    #[default]
+    Logical,
+    /// A parameter as its readers want it, if none of them wants it logical; a result as it is made,
+    /// with any values in its padding.
+    Free,
+    /// As this says; logical where it says nothing. The padding of a parameter holds zeros.
+    Chosen(&'a dyn Fn(&GraphVar) -> Option<Layout>),
+}
+
 /// What [`flow_layout`] may do.
 pub struct FlowOptions<'a> {
     /// The calls that say in which layout they are computed.
     pub anchors: Anchors<'a>,
-    /// Results of graph functions may be in physical layout, with any values in their padding.
-    pub physical_outputs: bool,
+    /// The parameters of graph functions.
+    pub inputs: Ends<'a>,
+    /// The results of graph functions.
+    pub outputs: Ends<'a>,
 }
 
 impl Default for FlowOptions<'_> {
     fn default() -> Self {
-        FlowOptions { anchors: &|_, _| None, physical_outputs: false }
+        FlowOptions { anchors: &|_, _| None, inputs: Ends::Logical, outputs: Ends::Logical }
     }
+}
+
+/// Whether the inputs and outputs of a model may be stored in other layouts than the model's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum IoLayout {
+    /// They are as the model has them.
+    #[default]
+    Logical,
+    /// They are as the program is the fastest with: the caller asks how.
+    Physical,
 }
 
 /// A conversion that is left.
@@ -122,9 +153,18 @@ pub struct Left {
 ///
 /// # Errors
 /// Those of [`flow_layout`].
-pub fn apply(module: &Module, policy: Policy, why: &mut Remarks) -> Result<(Module, Vec<Left>)> {
+pub fn apply(
+    module: &Module,
+    policy: Policy,
+    io: IoLayout,
+    why: &mut Remarks,
+) -> Result<(Module, Vec<Left>)> {
     let anchors = |_: &GraphVar, f: &TensorFunc| anchor(policy, f);
-    flow_layout(module, &FlowOptions { anchors: &anchors, physical_outputs: false }, why)
+    let ends = match io {
+        IoLayout::Logical => Ends::Logical,
+        IoLayout::Physical => Ends::Free,
+    };
+    flow_layout(module, &FlowOptions { anchors: &anchors, inputs: ends, outputs: ends }, why)
 }
 
 /// How a policy has a convolution computed; `None` for other functions.
@@ -186,6 +226,8 @@ struct Flow<'a, 'm> {
     /// Values whose padding a call takes as it is, by number.
     relied: HashSet<u64>,
     left: Vec<Left>,
+    /// How the results are stored, in order.
+    results: Vec<Option<Stored>>,
 }
 
 impl<'a, 'm> Flow<'a, 'm> {
@@ -210,6 +252,7 @@ impl<'a, 'm> Flow<'a, 'm> {
             bindings: Vec::new(),
             values: Values::new(&Engine::new()?),
             left: Vec::new(),
+            results: Vec::new(),
             relied: HashSet::new(),
         };
         let mut recognised = Recognised::default();
@@ -345,4 +388,19 @@ impl<'a, 'm> Flow<'a, 'm> {
 fn extents(v: &GraphVar) -> Option<Vec<i64>> {
     let shape = v.ty().as_tensor()?.const_shape()?;
     shape.into_iter().map(|d| i64::try_from(d).ok()).collect()
+}
+
+/// How a tensor of a layout is stored, with a pad value where it is known and a number.
+fn storage(layout: &Layout, pad: Option<&Expr>) -> Option<Stored> {
+    let pad = pad.filter(|_| layout.is_padded()).and_then(Scalar::constant);
+    let pad = pad.map(Scalar::as_f64).filter(|pad| pad.is_finite());
+    let size = |n: &i64| usize::try_from(*n).ok();
+    let sizes = |list: &[i64]| list.iter().map(size).collect::<Option<Vec<usize>>>();
+    let digits = layout.splits.iter().map(|s| Some((size(&s.offset)?, sizes(&s.digits)?)));
+    Some(Stored {
+        logical: sizes(&layout.logical)?,
+        digits: digits.collect::<Option<_>>()?,
+        order: layout.order.clone(),
+        pad,
+    })
 }

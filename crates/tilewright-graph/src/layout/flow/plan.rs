@@ -13,7 +13,7 @@ use tilewright_plan as solver;
 
 use super::candidates::{Costs, Node, Place, Way};
 use super::versions::moved;
-use super::{Anchor, Flow, FlowOptions, Layout, Left, extents};
+use super::{Anchor, Ends, Flow, FlowOptions, IoLayout, Layout, Left, extents};
 use crate::functions::Functions;
 use crate::layout::policy::Policy;
 use crate::normal::{changed_graphs, needed};
@@ -29,6 +29,8 @@ pub struct PlanOptions<'a> {
     pub costs: &'a dyn Costs,
     /// For each graph function, after which the best plan found is taken.
     pub time_limit: Duration,
+    /// Whether the layouts of inputs and outputs of the module's entry are to be chosen as well.
+    pub io: IoLayout,
 }
 
 /// The plan of a graph function.
@@ -41,6 +43,17 @@ pub struct Planned {
     pub plan: solver::Plan,
     /// The layouts of each tensor of the problem.
     pub layouts: Vec<Vec<Layout>>,
+    /// How many of the problem's calls, the last ones, are inputs whose layout was to be chosen.
+    pub free_inputs: usize,
+    /// The tensors of the problem that are results whose layout was to be chosen.
+    pub free_results: Vec<usize>,
+}
+
+impl Planned {
+    /// How many of the problem's calls are calls of the graph function.
+    pub fn calls(&self) -> usize {
+        self.problem.calls.len() - self.free_inputs
+    }
 }
 
 /// Chooses the layouts of every graph function, and computes it in them. Second, the plans, and the
@@ -57,12 +70,15 @@ pub fn plan_layout(
     let (mut left, mut plans) = (Vec::new(), Vec::new());
     let names: Vec<Arc<str>> = module.graphs().map(|(name, _)| name.clone()).collect();
     let mut names = names.into_iter();
+    let entry = module.entry().ok();
     let graphs = changed_graphs(module, |normal| {
         let graph = names.next().unwrap_or_default();
+        // Other graph functions are called with what the model has.
+        let is_free = options.io == IoLayout::Physical && entry.is_some_and(|e| *e == graph);
         let flow_options = FlowOptions::default();
         let mut trial = Flow::new(normal, &flow_options, &mut functions, why)?;
         let nodes = trial.nodes(normal, options.policies, options.costs);
-        let (problem, layouts) = problem(normal, &nodes, options.costs);
+        let Asked { problem, layouts, tensors } = problem(normal, &nodes, options.costs, is_free);
         let plan = solved(&problem, &nodes, options)?;
         let mut chosen: HashMap<u64, &Way> = HashMap::new();
         for (node, call) in nodes.iter().zip(&plan.calls) {
@@ -76,12 +92,24 @@ pub fn plan_layout(
             let layouts = f.buffers().cloned().zip(way.layouts.iter().cloned()).collect();
             Some(Anchor { layouts, zero: way.policy.is_some() })
         };
-        let flow_options = FlowOptions { anchors: &anchors, physical_outputs: false };
+        // The layout in which the solution has a value.
+        let of = |v: &GraphVar| {
+            let tensor = *tensors.get(&v.id())?;
+            Some(layouts[tensor][plan.tensors[tensor].layout].clone())
+        };
+        let ends = if is_free { Ends::Chosen(&of) } else { Ends::Logical };
+        let flow_options = FlowOptions { anchors: &anchors, inputs: ends, outputs: ends };
         let mut flow = Flow::new(normal, &flow_options, &mut functions, why)?;
         flow.backward(normal);
         let new = flow.forward(normal);
         left.append(&mut flow.left);
-        plans.push(Planned { graph, problem, plan, layouts });
+        let free_inputs = problem.calls.len() - nodes.len();
+        let mut free_results = Vec::new();
+        needed(&normal.ret, &mut |v| match tensors.get(&v.id()) {
+            Some(t) if is_free && !normal.params.contains(v) => free_results.push(*t),
+            _ => {}
+        });
+        plans.push(Planned { graph, problem, plan, layouts, free_inputs, free_results });
         new
     })?;
     Ok((functions.finish(&graphs, |_, f| f.clone()), plans, left))
@@ -116,12 +144,18 @@ fn solved(
     Ok(plan)
 }
 
-/// The layouts of values, and the calls, as the solver takes them; and the layouts of its tensors.
-fn problem(
-    func: &GraphFunc,
-    nodes: &[Node],
-    costs: &dyn Costs,
-) -> (solver::Problem, Vec<Vec<Layout>>) {
+/// What is asked of the solver.
+struct Asked {
+    problem: solver::Problem,
+    /// Of its tensors.
+    layouts: Vec<Vec<Layout>>,
+    /// Its tensors, by the values that they are.
+    tensors: HashMap<u64, usize>,
+}
+
+/// The layouts of values, and the calls, as the solver takes them. Where the layouts of inputs and
+/// outputs are free, a call without a price makes each input.
+fn problem(func: &GraphFunc, nodes: &[Node], costs: &dyn Costs, is_free: bool) -> Asked {
     let mut tensors = Tensors::default();
     for p in &func.params {
         tensors.arrive(p, true);
@@ -144,8 +178,12 @@ fn problem(
         let alternatives = alternatives.collect();
         solver::Call { name: node.var.name().to_string(), alternatives }
     });
-    let calls: Vec<solver::Call> = calls.collect();
+    let mut calls: Vec<solver::Call> = calls.collect();
     needed(&func.ret, &mut |v| {
+        // An input that is also a result stays as it is.
+        if is_free && !func.params.contains(v) {
+            return;
+        }
         let layout = Layout::identity(&extents(v).unwrap_or_default());
         if let Some(used) = tensors.place(&Place { value: v.id(), layout }) {
             let required = &mut tensors.list[used.tensor].required;
@@ -154,6 +192,9 @@ fn problem(
             }
         }
     });
+    if is_free {
+        calls.extend(func.params.iter().filter_map(|p| tensors.free(p)));
+    }
     tensors.finish(calls, costs)
 }
 
@@ -207,12 +248,24 @@ impl Tensors {
         Some(solver::Use { tensor, layout })
     }
 
+    /// A call that gives an input in any layout in which it is read; none for one that has to be as
+    /// it is.
+    fn free(&mut self, p: &GraphVar) -> Option<solver::Call> {
+        let tensor = *self.number.get(&p.id())?;
+        let given = &mut self.list[tensor];
+        if given.layouts.len() < 2 || !given.required.is_empty() {
+            return None;
+        }
+        given.given = None;
+        let alternatives = given.layouts.iter().enumerate().map(|(layout, name)| {
+            let (name, writes) = (name.clone(), vec![solver::Use { tensor, layout }]);
+            solver::Alternative { name, cost: solver::Cost::ZERO, reads: Vec::new(), writes }
+        });
+        Some(solver::Call { name: given.name.clone(), alternatives: alternatives.collect() })
+    }
+
     /// The problem, with what conversions cost, of the values that calls read or make.
-    fn finish(
-        mut self,
-        mut calls: Vec<solver::Call>,
-        costs: &dyn Costs,
-    ) -> (solver::Problem, Vec<Vec<Layout>>) {
+    fn finish(mut self, mut calls: Vec<solver::Call>, costs: &dyn Costs) -> Asked {
         for (k, tensor) in self.list.iter_mut().enumerate() {
             let dtype = self.vars[k].ty().as_tensor().map(|t| t.dtype);
             let cost = |from: &Layout, to: &Layout| match (moved(&self.vars[k], from, to), dtype) {
@@ -248,6 +301,8 @@ impl Tensors {
         }
         let all = self.list.into_iter().zip(self.layouts).zip(made);
         let (tensors, layouts) = all.filter(|(_, made)| *made).map(|(both, _)| both).unzip();
-        (solver::Problem { tensors, calls }, layouts)
+        let numbers = self.number.into_iter();
+        let of = numbers.filter_map(|(value, old)| Some((value, new[old]?))).collect();
+        Asked { problem: solver::Problem { tensors, calls }, layouts, tensors: of }
     }
 }

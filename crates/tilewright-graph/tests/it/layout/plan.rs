@@ -1,15 +1,22 @@
 //! Plans of random graphs under random prices: whatever is chosen, the results stay, and what was
 //! promised is what is made.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tilewright_graph::layout::flow::{Costs, PlanOptions, plan_layout};
-use tilewright_graph::layout::{Layout, Policy};
+use tilewright_graph::layout::{IoLayout, Layout, Policy};
+use tilewright_graph::normal::results;
 use tilewright_interp::run_module;
-use tilewright_ir::{DType, GraphVar, Module, Remarks, TensorFunc};
+use tilewright_ir::plan::stored;
+use tilewright_ir::{
+    Attrs, DType, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Source, Stored, Tensor,
+    TensorFunc, well_formed,
+};
 use tilewright_ops::Operand;
 use tilewright_ops::te::{self, Reducer};
 use tilewright_plan::check;
+use tilewright_script::{parse_module, print_module};
 
 use super::flow::{Dice, broadcast, combine, map, random_inputs};
 use crate::common::{Graph, calls, extents, operand};
@@ -84,23 +91,63 @@ impl Costs for RandomCosts {
     }
 }
 
+/// How the parameters and the results of the main function are stored.
+fn storage(module: &Module) -> [Vec<Option<Arc<Stored>>>; 2] {
+    let f = module.graph("main").expect("it is there");
+    let results = results(&f.ret).len();
+    [(stored::INPUTS, f.params.len()), (stored::OUTPUTS, results)]
+        .map(|(key, count)| Stored::list(&f.attrs, key, count).expect("a list"))
+}
+
+/// The cells of a stored tensor that no element has hold the pad value, where there is one.
+fn check_padding(stored: &Stored, tensor: &Tensor) {
+    let Some(pad) = stored.pad else { return };
+    let ones = vec![1i32; stored.logical.iter().product()];
+    let ones = Tensor::from_slice(&stored.logical, &ones).expect("small");
+    let mask = Stored { pad: Some(0.0), ..stored.clone() }.store(&ones).expect("it fits");
+    for i in 0..tensor.len() {
+        assert!(mask.get_f64(i) == 1.0 || tensor.get_f64(i) == pad, "cell {i} of {stored}");
+    }
+}
+
 #[test]
 fn plans_change_no_result_and_keep_their_word() {
-    let (mut physical, mut converted) = (0, 0);
-    for seed in 0..200 {
+    let (mut physical, mut converted, mut at_ends, mut padded) = (0, 0, 0, 0);
+    for (seed, io) in
+        (0..200).flat_map(|s| [IoLayout::Logical, IoLayout::Physical].map(|io| (s, io)))
+    {
         let module = random_graph(seed);
         // The same for the same function, and nothing that makes sense.
         let policies = [Policy::ChannelsLast, Policy::Blocked(4), Policy::Blocked(8)];
         let time_limit = Duration::from_secs(5);
-        let options = PlanOptions { policies: &policies, costs: &RandomCosts(seed), time_limit };
+        let costs = &RandomCosts(seed);
+        let options = PlanOptions { policies: &policies, costs, time_limit, io };
         let mut why = Remarks::new();
         let (planned, plans, left) = plan_layout(&module, &options, &mut why).expect("a plan");
+        well_formed::check_module(&planned).expect("it is well-formed");
+        let text = print_module(&planned);
+        let planned = parse_module(&Source::new("planned.py", text)).expect("it reads again");
         let inputs = random_inputs(&module, seed);
         let expected = run_module(&module, "main", &inputs).expect("it runs");
+        let [ins, outs] = storage(&planned);
+        let inputs: Vec<Tensor> = inputs
+            .iter()
+            .zip(&ins)
+            .map(|(t, s)| s.as_ref().map_or(t.clone(), |s| s.store(t).expect("it fits")))
+            .collect();
         let found = run_module(&planned, "main", &inputs).expect("it still runs");
-        for (a, b) in expected.iter().zip(&found) {
+        for ((a, b), stored) in expected.iter().zip(&found).zip(&outs) {
+            let b = match stored {
+                Some(stored) => {
+                    check_padding(stored, b);
+                    padded += usize::from(stored.is_padded());
+                    &stored.load(b).expect("it fits")
+                }
+                None => b,
+            };
             assert!(a.same(b), "{seed}: {a:?} and {b:?} in {:#?}", calls(&planned));
         }
+        at_ends += ins.iter().chain(&outs).flatten().count();
         for p in &plans {
             check(&p.problem, &p.plan).expect("a proof");
             assert_eq!(p.plan.objective, p.plan.bound, "{seed}");
@@ -113,10 +160,51 @@ fn plans_change_no_result_and_keep_their_word() {
             assert_eq!(paid, made, "{seed}: {:#?}", calls(&planned));
             physical += usize::from(p.plan.tensors.iter().any(|t| t.layout > 0));
             converted += usize::from(paid > 0);
+            // Whoever may leave the ends as they are can do what others do.
+            if io == IoLayout::Physical {
+                let logical = PlanOptions { io: IoLayout::Logical, ..options };
+                let (_, others, _) = plan_layout(&module, &logical, &mut why).expect("a plan");
+                assert!(p.plan.objective <= others[0].plan.objective, "{seed}");
+            } else {
+                assert!(ins.iter().chain(&outs).all(Option::is_none));
+            }
         }
     }
     assert!(
-        physical > 80 && converted > 80,
-        "{physical} with layouts, {converted} with conversions"
+        physical > 160 && converted > 80 && at_ends > 80 && padded > 20,
+        "{physical} with layouts, {converted} with conversions, {at_ends} stored ends, {padded} padded"
     );
+}
+
+#[test]
+fn only_the_entry_has_other_ends() {
+    let mut module = random_graph(3);
+    let main = module.graph("main").expect("it is there").clone();
+    let params: Vec<GraphVar> =
+        main.params.iter().map(|p| GraphVar::new(p.name().clone(), p.ty().clone())).collect();
+    let call = GraphExpr::Call {
+        op: "cls.inner".into(),
+        args: params.iter().map(GraphVar::expr).collect(),
+        attrs: Attrs::new(),
+    };
+    let (blocks, ret_ty) = (Vec::new(), None);
+    let outer =
+        GraphFunc { params, blocks, ret: call, ret_ty, attrs: Attrs::new(), ..(*main).clone() };
+    module.insert("inner", (*main).clone());
+    module.insert("main", outer);
+    let time_limit = Duration::from_secs(5);
+    for seed in 0..5 {
+        let costs = &RandomCosts(seed);
+        let options = PlanOptions {
+            policies: &[Policy::ChannelsLast],
+            costs,
+            time_limit,
+            io: IoLayout::Physical,
+        };
+        let mut why = Remarks::new();
+        let (planned, ..) = plan_layout(&module, &options, &mut why).expect("a plan");
+        let inner = planned.graph("inner").expect("it is there");
+        assert!(!inner.attrs.contains_key(stored::INPUTS));
+        assert!(!inner.attrs.contains_key(stored::OUTPUTS));
+    }
 }
