@@ -353,8 +353,12 @@ fn a_model_is_proved_under_every_layout() {
             let mut module = digits(97);
             if layout != "none" {
                 let policy = layout.parse().expect("a layout");
-                let laid_out =
-                    tilewright::unstable::layout::apply(&module, policy, &mut Remarks::new());
+                let laid_out = tilewright::unstable::layout::apply(
+                    &module,
+                    policy,
+                    Default::default(),
+                    &mut Remarks::new(),
+                );
                 module = laid_out.expect("it is laid out").0;
             }
             let options = Options { fuse, schedule, ..options() };
