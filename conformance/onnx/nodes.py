@@ -26,6 +26,14 @@ NPZ_TYPES = {
         "BOOL FLOAT16 FLOAT DOUBLE INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64"
     ).split()
 }
+# Types that the program keeps as bytes: integers as their values, floats as their bits.
+NARROW_TYPES = {
+    getattr(TensorProto, name)
+    for name in (
+        "FLOAT8E4M3FN FLOAT8E4M3FNUZ FLOAT8E5M2 FLOAT8E5M2FNUZ FLOAT8E8M0 FLOAT4E2M1 "
+        "UINT4 INT4 UINT2 INT2"
+    ).split()
+}
 CLASSES = {
     "float32/int64": {TensorProto.FLOAT, TensorProto.INT64},
     "... and bool": {TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL},
@@ -140,9 +148,19 @@ def as_array(value):
 
 
 def in_npz(value):
-    """The tensor in a type that an .npz can hold: bfloat16 as float32, which has all its values."""
+    """The tensor in a type that an .npz can hold: bfloat16 as float32, which has all its values,
+    narrow integers as bytes of their values, narrow floats as their bits."""
     array = as_array(value)
-    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+    name = array.dtype.name
+    if name == "bfloat16":
+        return array.astype(np.float32)
+    if name.startswith(("int2", "int4")):
+        return array.astype(np.int8)
+    if name.startswith(("uint2", "uint4")):
+        return array.astype(np.uint8)
+    if name.startswith("float4"):
+        return array.view(np.uint8) & 0xF
+    return array.view(np.uint8) if name.startswith("float8") else array
 
 
 def without_bfloat16(model):
@@ -200,7 +218,7 @@ def collect(claimed, only=""):
         model = case.model
         if types is not None and TensorProto.BFLOAT16 in types:
             model = without_bfloat16(model)
-        held = NPZ_TYPES | {TensorProto.BFLOAT16}
+        held = NPZ_TYPES | NARROW_TYPES | {TensorProto.BFLOAT16}
         if types is None or not types <= held:
             names = ["not a tensor"]
             if types is not None:

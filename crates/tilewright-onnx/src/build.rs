@@ -17,6 +17,8 @@ use tilewright_ir::{
 };
 use tilewright_ops::{self as ops, Operand};
 
+use crate::narrow::NarrowValues;
+
 use crate::dims::MAX_RANK;
 use crate::fold;
 use crate::node::Imported;
@@ -82,6 +84,8 @@ pub(crate) struct Builder {
     defined_by: HashMap<u64, usize>,
     /// Convolutions whose scale may still change, by the identity of their result.
     pub(crate) convolutions: HashMap<u64, crate::ops::contraction::Convolution>,
+    /// What the elements of values stand for that modules have no type for.
+    pub(crate) narrow: NarrowValues,
 }
 
 impl Builder {
@@ -94,6 +98,7 @@ impl Builder {
             calls: Vec::new(),
             defined_by: HashMap::new(),
             convolutions: HashMap::new(),
+            narrow: NarrowValues::default(),
         }
     }
 

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use tilewright_ir::tensor::byte_count;
 use tilewright_ir::{DType, Error, Result, Tensor};
 
+use crate::narrow::{self, Narrow};
 use crate::ops::movement::checked_shape;
 use crate::proto::{Bytes, DataType, EXTERNAL, TensorProto};
 
@@ -27,7 +28,19 @@ const TYPES: [(DataType, DType); 13] = [
     (DataType::Uint64, DType::U64),
 ];
 
+/// The type in which elements of this number in the file are kept.
+///
+/// # Errors
+/// As [`element_type`], but for [`Narrow`] ones.
+pub(crate) fn stored_type(number: i32) -> Result<DType> {
+    Narrow::of(number).map_or_else(|| element_type(number), |narrow| Ok(narrow.stored()))
+}
+
 /// The element type of this number in the file.
+///
+/// # Errors
+/// [`Error::Unsupported`] for types that are not supported, and for [`Narrow`] ones;
+/// [`Error::Model`] where there is no such number.
 pub(crate) fn element_type(number: i32) -> Result<DType> {
     let known = DataType::try_from(number);
     if let Some((_, dtype)) = TYPES.iter().find(|(t, _)| Ok(*t) == known) {
@@ -35,10 +48,10 @@ pub(crate) fn element_type(number: i32) -> Result<DType> {
     }
     match known {
         Ok(DataType::Undefined) => Err(Error::model("the element type is not given")),
-        Ok(t) => Err(Error::unsupported(format!(
-            "element type {} is not supported",
-            format!("{t:?}").to_uppercase()
-        ))
+        Ok(t) => Err(Error::unsupported(match Narrow::of(number) {
+            Some(narrow) => format!("element type {} is not supported here", narrow.name()),
+            None => format!("element type {} is not supported", format!("{t:?}").to_uppercase()),
+        })
         .note(supported_types())),
         Err(_) => Err(Error::model(format!("there is no element type number {number}"))),
     }
@@ -46,7 +59,13 @@ pub(crate) fn element_type(number: i32) -> Result<DType> {
 
 fn supported_types() -> String {
     let names: Vec<String> = TYPES.iter().map(|(_, d)| d.to_string()).collect();
-    format!("supported element types: {}", names.join(", "))
+    let narrow: Vec<&str> = narrow::names().collect();
+    let names = format!(
+        "{}; where they are only moved, converted or quantised, {}",
+        names.join(", "),
+        narrow.join(", ")
+    );
+    format!("supported element types: {names}")
 }
 
 /// Makes the tensor that `proto` describes; `folder` is where files beside the model are looked
@@ -54,11 +73,14 @@ fn supported_types() -> String {
 ///
 /// Nothing is allocated before the data was seen to be there.
 pub(crate) fn tensor(proto: &TensorProto, folder: Option<&Folder>) -> Result<Tensor> {
-    let dtype = element_type(proto.data_type)?;
     let shape = checked_shape(&proto.dims)?;
     if proto.segment.is_some() {
         return Err(Error::unsupported("tensors stored in segments are not supported"));
     }
+    if let Some(narrow) = Narrow::of(proto.data_type) {
+        return packed(proto, folder, narrow, &shape);
+    }
+    let dtype = element_type(proto.data_type)?;
     let bytes = byte_count(dtype, &shape)
         .ok_or_else(|| Error::unsupported(format!("a tensor of shape {shape:?} is too large")))?;
     match (proto.data_location == EXTERNAL, &proto.raw_data) {
@@ -66,6 +88,25 @@ pub(crate) fn tensor(proto: &TensorProto, folder: Option<&Folder>) -> Result<Ten
         (false, Some(raw)) => inline(raw, dtype, &shape, bytes),
         (false, None) => listed(proto, dtype, &shape),
     }
+}
+
+/// A tensor whose elements are narrower than a byte, or floats of a byte.
+fn packed(
+    proto: &TensorProto,
+    folder: Option<&Folder>,
+    narrow: Narrow,
+    shape: &[usize],
+) -> Result<Tensor> {
+    let count = byte_count(DType::U8, shape)
+        .ok_or_else(|| Error::unsupported(format!("a tensor of shape {shape:?} is too large")))?;
+    let bytes = count.div_ceil(8 / narrow.bits());
+    let packed = match (proto.data_location == EXTERNAL, &proto.raw_data) {
+        (true, _) => external(proto, folder, DType::U8, &[bytes], bytes)?,
+        (false, Some(raw)) => inline(raw, DType::U8, &[bytes], bytes)?,
+        (false, None) => listed(proto, DType::U8, &[bytes])?,
+    };
+    let elements = narrow.unpack(packed.bytes(), count);
+    Tensor::from_bytes(narrow.stored(), shape, &elements)
 }
 
 fn inline(raw: &Bytes, dtype: DType, shape: &[usize], bytes: usize) -> Result<Tensor> {

@@ -187,11 +187,13 @@ impl<'a> Importer<'a> {
             values.insert(proto.name.as_str(), value);
         }
         let budget = Budget { bytes: options.constant_bytes, steps: options.constant_steps };
+        let mut builder = Builder::new(budget);
+        builder.narrow.declare(graph);
         Ok(Importer {
             model,
             given: &options.values,
             fixed,
-            builder: Builder::new(budget),
+            builder,
             params,
             outputs: signature.outputs,
             initializers,
@@ -309,6 +311,7 @@ impl<'a> Importer<'a> {
     fn node(&mut self, proto: &'a NodeProto, at: usize) -> Result<(), Stop> {
         let operator = self.operator(proto)?;
         let node = self.with_inputs(proto, at, operator)?;
+        self.builder.narrow.enter(proto)?;
         self.builder.hint = proto.output.first().cloned().unwrap_or_default();
         let results = (operator.import)(&node, &mut self.builder)
             .and_then(|results| node.finish().map(|()| results))
@@ -325,6 +328,7 @@ impl<'a> Importer<'a> {
                 results.len()
             ))));
         }
+        self.builder.narrow.leave(proto);
         for (name, value) in proto.output.iter().zip(results) {
             let uses = self.uses.get(name.as_str()).copied().unwrap_or(0);
             self.builder.note_uses(&value, uses);

@@ -18,6 +18,7 @@
 //! * `dims`: the sizes that a model leaves open.
 //! * `import`: the way through a graph. `node`: what an operator's importer sees. `build`: the
 //!   module that comes about. `fold`: constants that are computed on the way.
+//! * `narrow`: element types of less than a byte, and floats of a byte.
 //! * `sizes`: shape arithmetic with open sizes, computed on expressions.
 //! * `registry`: which operators there are. `ops`: how each is imported.
 //!
@@ -34,6 +35,7 @@ mod fold;
 mod functions;
 mod import;
 mod model;
+mod narrow;
 mod node;
 mod ops;
 pub mod proto;

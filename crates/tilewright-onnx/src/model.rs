@@ -9,7 +9,7 @@ use std::path::Path;
 use prost::Message;
 use tilewright_ir::{DType, Error, Result};
 
-use crate::data::{Folder, element_type};
+use crate::data::{Folder, stored_type};
 use crate::functions;
 use crate::proto::{Bytes, DimensionValue, GraphProto, ModelProto, TypeValue, ValueInfoProto};
 use crate::wire;
@@ -234,7 +234,7 @@ fn value_type(value: &ValueInfoProto, what: &str) -> Result<ValueType> {
             let dtype = match (tensor.elem_type, what) {
                 (0, "output") => None,
                 (number, _) => {
-                    Some(element_type(number).map_err(|e| e.context(format!("{what} `{name}`")))?)
+                    Some(stored_type(number).map_err(|e| e.context(format!("{what} `{name}`")))?)
                 }
             };
             let dims = tensor.shape.as_ref().map(|shape| {

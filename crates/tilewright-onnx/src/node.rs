@@ -126,6 +126,11 @@ impl<'a> Node<'a> {
         &self.proto.op_type
     }
 
+    /// The node in the file.
+    pub(crate) fn proto(&self) -> &'a NodeProto {
+        self.proto
+    }
+
     /// Number of inputs, absent ones at the end not counted.
     pub(crate) fn input_count(&self) -> usize {
         self.inputs.iter().rposition(Option::is_some).map_or(0, |i| i + 1)

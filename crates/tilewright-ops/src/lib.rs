@@ -12,7 +12,7 @@
 //! * [`movement`]: data that only moves; [`resize`]: interpolated images.
 //! * [`sample`]: values between the cells of an image; [`regions`]: parts of one that data choose.
 //! * [`check`]: data that stop the run where they are not what they must be.
-//! * [`quantize`]: integers that stand for floats.
+//! * [`quantize`]: integers that stand for floats; [`narrow`]: floats and integers of less than a byte or of one.
 //! * [`recurrent`]: LSTM, GRU and RNN, step by step; [`linear_attention`]: attention that is so too.
 //! * Determinants of matrices: [`matrix`].
 //! * [`creation`]: tensors from nothing but parameters.
@@ -52,6 +52,7 @@ pub mod linear_attention;
 mod loops;
 pub mod matrix;
 pub mod movement;
+pub mod narrow;
 pub mod norm;
 mod operand;
 mod pad;

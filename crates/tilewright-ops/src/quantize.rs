@@ -18,6 +18,8 @@ pub struct Quantization {
     pub axis: Option<i64>,
     /// Whether there is a zero point; without, it is zero.
     pub zero_point: bool,
+    /// Bits of the integers, where they have fewer than their type.
+    pub bits: Option<u32>,
 }
 
 impl Quantization {
@@ -63,10 +65,54 @@ pub fn quantize_linear(x: &Operand, q: &Quantization, to: DType) -> Result<Tenso
         let ratio = t.at(i).cast(work) / pick(&scale, axis, i).cast(work);
         let value = Expr::intrin(Intrin::NearbyInt, vec![ratio]);
         let value = zero.iter().fold(value, |v, z| v + pick(z, axis, i).cast(work));
-        let low = te::lowest(to).cast(work);
-        value.max(low).min(te::highest(to).cast(work)).cast(to)
+        let (low, high) = match q.bits {
+            None => (te::lowest(to), te::highest(to)),
+            Some(bits) if to.kind == TypeKind::Int => {
+                let half = 1i64 << (bits - 1);
+                (Expr::int(-half, to), Expr::int(half - 1, to))
+            }
+            Some(bits) => (Expr::int(0, to), Expr::int((1i64 << bits) - 1, to)),
+        };
+        value.max(low.cast(work)).min(high.cast(work)).cast(to)
     });
     te::func([t, scale].into_iter().chain(zero), [&out])
+}
+
+/// `x / scale`. Parameters: `x`, scale, the result, of the type of `x`. Where there is a zero point,
+/// which is zero then and no parameter, adding it makes all zeros positive.
+pub fn divide_by_scale(x: &Operand, q: &Quantization) -> Result<TensorFunc> {
+    scaled("divide_by_scale", x, q, x.dtype, |x, scale| {
+        let ratio = x / scale;
+        let zero = Expr::constant(0.0, ratio.dtype());
+        match q.zero_point {
+            true => Expr::select(ratio.clone().equal(zero.clone()), zero, ratio),
+            false => ratio,
+        }
+    })
+}
+
+/// `x * scale`. Parameters: `x`, scale, the result, of the scale's type.
+pub fn multiply_by_scale(x: &Operand, q: &Quantization) -> Result<TensorFunc> {
+    scaled("multiply_by_scale", x, q, q.scale, |x, scale| x * scale)
+}
+
+fn scaled(
+    name: &str,
+    x: &Operand,
+    q: &Quantization,
+    to: DType,
+    value: impl Fn(Expr, Expr) -> Expr,
+) -> Result<TensorFunc> {
+    require_float(name, x.dtype)?;
+    require_float(name, q.scale)?;
+    let (shape, axis) = q.shape(name, &x.shape)?;
+    let t = x.placeholder("x");
+    let scale = te::placeholder("scale", &shape, q.scale);
+    let work = working(to);
+    let out = te::compute(name, &x.shape, |i| {
+        value(t.at(i).cast(work), pick(&scale, axis, i).cast(work)).cast(to)
+    });
+    te::func([t, scale], [&out])
 }
 
 /// `(x - zero_point) * scale`, of the scale's type. Parameters: `x`, scale, the zero point (of

@@ -6,9 +6,9 @@ use tilewright_ops::elementwise::{self, Binary, Unary, Variadic};
 use tilewright_ops::{Operand, Scalar};
 
 use super::check::demand;
+use super::narrow::{self, Element};
 use super::one;
 use crate::build::{Builder, operand};
-use crate::data;
 use crate::fold;
 use crate::node::{Imported, Node};
 
@@ -277,24 +277,17 @@ pub(crate) fn convert(b: &mut Builder, x: &Imported, to: DType) -> Result<Import
     }
 }
 
-/// Reads the attributes that say how narrow floats round, which only types have that are refused.
-fn ignore_rounding(node: &Node) {
-    node.ignore("saturate");
-    node.ignore("round_mode");
-}
-
 pub(crate) fn cast(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    ignore_rounding(node);
     let to = node.int("to")?.ok_or_else(|| Error::model("attribute `to` is missing"))?;
     let number = i32::try_from(to).unwrap_or(-1);
-    let to = data::element_type(number).map_err(|e| e.context("attribute `to`"))?;
-    one(convert(b, node.input(0)?, to)?)
+    let to = Element::of(number).map_err(|e| e.context("attribute `to`"))?;
+    let from = Element::of_input(node, b, 0)?;
+    one(narrow::cast(node, b, node.input(0)?, from, to)?)
 }
 
 pub(crate) fn cast_like(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    ignore_rounding(node);
-    let to = node.input(1)?.dtype();
-    one(convert(b, node.input(0)?, to)?)
+    let (from, to) = (Element::of_input(node, b, 0)?, Element::of_input(node, b, 1)?);
+    one(narrow::cast(node, b, node.input(0)?, from, to)?)
 }
 
 pub(crate) fn identity(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {

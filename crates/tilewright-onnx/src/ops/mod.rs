@@ -13,6 +13,7 @@ pub(crate) mod indexed;
 pub(crate) mod loss;
 pub(crate) mod microsoft;
 pub(crate) mod movement;
+pub(crate) mod narrow;
 pub(crate) mod norm;
 pub(crate) mod pool;
 pub(crate) mod quantize;

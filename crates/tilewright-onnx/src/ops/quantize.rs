@@ -3,9 +3,10 @@
 use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
 use tilewright_ops::quantize::{self, Quantization};
 
-use super::{arithmetic, indexed, movement, one};
+use super::narrow::{self, Element};
+use super::{indexed, movement, one};
 use crate::build::{Builder, operand};
-use crate::data;
+use crate::narrow::Narrow;
 use crate::node::{Imported, Node, axis};
 
 /// Inputs of a quantisation in the form that the operators take.
@@ -22,8 +23,10 @@ struct Parts {
 /// on), or for blocks along an axis (from opset 21 on). Blocks become one pair an element.
 fn parts(node: &Node, b: &mut Builder) -> Result<Parts> {
     let (x, scale, zero) = (node.input(0)?, node.input(1)?, node.optional(2));
+    let one_pair = |v: &Imported| v.rank() <= 1 && v.shape().iter().all(|d| *d == 1);
     if let Some(zero) = zero
         && zero.shape() != scale.shape()
+        && !(one_pair(zero) && one_pair(scale))
     {
         return Err(Error::model(format!(
             "the scale has the shape {:?}, the zero point {:?}",
@@ -33,10 +36,14 @@ fn parts(node: &Node, b: &mut Builder) -> Result<Parts> {
     }
     let at = if node.opset >= 13 { node.int_or("axis", 1)? } else { 1 };
     let block = if node.opset >= 21 { node.int_or("block_size", 0)? } else { 0 };
-    let quantization =
-        |along| Quantization { scale: scale.dtype(), axis: along, zero_point: zero.is_some() };
+    let quantization = |along| Quantization {
+        scale: scale.dtype(),
+        axis: along,
+        zero_point: zero.is_some(),
+        bits: None,
+    };
     let shape = x.shape();
-    if scale.shape().iter().all(|&d| d == 1) && scale.rank() <= 1 {
+    if one_pair(scale) {
         let zero = zero.map(|z| movement::reshape_to::<Dim>(b, z, &[])).transpose()?;
         let scale = movement::reshape_to::<Dim>(b, scale, &[])?;
         return Ok(Parts { x: x.clone(), scale, zero, quantization: quantization(None), shape });
@@ -89,63 +96,110 @@ fn parts(node: &Node, b: &mut Builder) -> Result<Parts> {
 }
 
 /// The type that an attribute names; 0 is none.
-fn named_type(node: &Node, name: &'static str) -> Result<Option<DType>> {
+fn named_type(node: &Node, name: &'static str) -> Result<Option<Element>> {
     match node.int_or(name, 0)? {
         0 => Ok(None),
-        number => data::element_type(i32::try_from(number).unwrap_or(-1))
+        number => Element::of(i32::try_from(number).unwrap_or(-1))
             .map(Some)
             .map_err(|e| e.context(format!("attribute `{name}`"))),
     }
 }
 
+/// The element type of the zero point, where there is one.
+fn zero_type(node: &Node, b: &Builder) -> Result<Option<Element>> {
+    node.optional(2).map(|_| Element::of_input(node, b, 2)).transpose()
+}
+
+/// Floats have no zero point but zero.
+fn no_zero_point(node: &Node) -> Result<()> {
+    match node.constant(2, "zero point")? {
+        Some(zero) if zero.bytes().iter().any(|code| *code != 0) => {
+            Err(Error::model("the zero point of floats must be zero"))
+        }
+        _ => Ok(()),
+    }
+}
+
 pub(crate) fn quantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    node.ignore("saturate");
-    let p = parts(node, b)?;
+    let saturate = node.int_or("saturate", 1)? != 0;
+    let mut p = parts(node, b)?;
+    let zero = zero_type(node, b)?;
     let stated = if node.opset >= 21 { named_type(node, "output_dtype")? } else { None };
-    let to = match (&p.zero, stated) {
-        (Some(zero), Some(to)) if to != zero.dtype() => {
+    let to = match (zero, stated) {
+        (Some(zero), Some(to)) if to != zero => {
             return Err(Error::model(format!(
-                "attribute `output_dtype` is {to}, but the zero point is {}",
-                zero.dtype()
+                "attribute `output_dtype` is {}, but the zero point is {}",
+                to.name(),
+                zero.name()
             )));
         }
-        (Some(zero), _) => zero.dtype(),
-        (None, stated) => stated.unwrap_or(DType::U8),
+        (Some(zero), _) => zero,
+        (None, stated) => stated.unwrap_or(Element::Plain(DType::U8)),
     };
     if node.opset >= 23
         && let Some(precision) = named_type(node, "precision")?
-        && precision != DType::F32
+        && precision != Element::Plain(DType::F32)
     {
-        return Err(node.unsupported_value("precision", precision, "float32"));
+        return Err(node.unsupported_value("precision", precision.name(), "float32"));
     }
+    let stored = match to {
+        Element::Plain(dtype) => dtype,
+        Element::Narrow(narrow) => {
+            b.narrow.results_are(narrow);
+            narrow.stored()
+        }
+    };
     let of = operand(&p.x);
+    if let Element::Narrow(Narrow::Float(format)) = to {
+        no_zero_point(node)?;
+        let q = p.quantization;
+        let ratio = b.call("divide_by_scale", &(&of, &q), &[p.x, p.scale], || {
+            quantize::divide_by_scale(&of, &q)
+        })?;
+        let y = narrow::encode(b, &ratio, format, saturate)?;
+        return one(movement::reshape_to(b, &y, &p.shape)?);
+    }
+    if let Element::Narrow(Narrow::Int { bits, .. }) = to {
+        p.quantization.bits = Some(bits);
+    }
     let args: Vec<Imported> = [p.x, p.scale].into_iter().chain(p.zero).collect();
-    let y = b.call("quantize_linear", &(&of, &p.quantization, to), &args, || {
-        quantize::quantize_linear(&of, &p.quantization, to)
+    let y = b.call("quantize_linear", &(&of, &p.quantization, stored), &args, || {
+        quantize::quantize_linear(&of, &p.quantization, stored)
     })?;
     one(movement::reshape_to(b, &y, &p.shape)?)
 }
 
 pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let p = parts(node, b)?;
-    if let Some(zero) = &p.zero
-        && zero.dtype() != p.x.dtype()
-    {
+    let from = Element::of_input(node, b, 0)?;
+    if let Some(zero) = zero_type(node, b)?.filter(|zero| *zero != from) {
         return Err(Error::model(format!(
             "the data are {}, the zero point is {}",
-            p.x.dtype(),
-            zero.dtype()
+            from.name(),
+            zero.name()
         )));
     }
     let to = if node.opset >= 23 { named_type(node, "output_dtype")? } else { None };
-    let of = operand(&p.x);
-    let args: Vec<Imported> = [p.x, p.scale].into_iter().chain(p.zero).collect();
-    let y = b.call("dequantize_linear", &(&of, &p.quantization), &args, || {
-        quantize::dequantize_linear(&of, &p.quantization)
-    })?;
+    let y = match from {
+        Element::Narrow(narrow @ Narrow::Float(_)) => {
+            no_zero_point(node)?;
+            let x = narrow::widen(b, &p.x, narrow)?;
+            let (of, q) = (operand(&x), Quantization { zero_point: false, ..p.quantization });
+            b.call("multiply_by_scale", &(&of, &q), &[x, p.scale], || {
+                quantize::multiply_by_scale(&of, &q)
+            })?
+        }
+        _ => {
+            let of = operand(&p.x);
+            let args: Vec<Imported> = [p.x, p.scale].into_iter().chain(p.zero).collect();
+            b.call("dequantize_linear", &(&of, &p.quantization), &args, || {
+                quantize::dequantize_linear(&of, &p.quantization)
+            })?
+        }
+    };
     let y = movement::reshape_to(b, &y, &p.shape)?;
-    let to = to.unwrap_or(y.dtype());
-    one(arithmetic::convert(b, &y, to)?)
+    let from = Element::Plain(y.dtype());
+    one(narrow::cast(node, b, &y, from, to.unwrap_or(from))?)
 }
 
 pub(crate) fn matmul_integer(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {

@@ -4,5 +4,6 @@ mod common;
 mod digits;
 mod fuzz;
 mod import;
+mod narrow;
 mod open;
 mod refused;

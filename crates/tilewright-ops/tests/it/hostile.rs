@@ -162,8 +162,12 @@ fn calls(s: &mut Source) -> Vec<Result<TensorFunc>> {
         antialias: s.flag(),
     };
     let near = Resize::new(x.clone(), &s.sizes_of(x.rank()));
-    let q =
-        Quantization { scale: s.dtype(), axis: s.flag().then(|| s.signed()), zero_point: s.flag() };
+    let q = Quantization {
+        scale: s.dtype(),
+        axis: s.flag().then(|| s.signed()),
+        zero_point: s.flag(),
+        bits: None,
+    };
     let unaries = [
         Unary::Relu,
         Unary::Not,

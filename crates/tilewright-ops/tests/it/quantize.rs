@@ -25,7 +25,7 @@ fn quantize_and_dequantize() {
                     value.clamp(low, high)
                 });
                 let back = Nd::build(&shape, |i| (q.at(i) - offset(i)) * at(&scale, i));
-                let p = Quantization { scale: DType::F32, axis, zero_point };
+                let p = Quantization { scale: DType::F32, axis, zero_point, bits: None };
                 let zeros = zero_point.then(|| zero.tensor(to));
                 let inputs: Vec<_> =
                     [x.f32(), scale.f32()].into_iter().chain(zeros.clone()).collect();
@@ -70,7 +70,7 @@ fn matmul_of_integers_is_exact() {
 fn what_does_not_fit_is_refused() {
     let f = Operand::f32(&[2, 3]);
     let byte = |shape: &[usize]| Operand::new(shape, DType::U8);
-    let q = Quantization { scale: DType::F32, axis: None, zero_point: true };
+    let q = Quantization { scale: DType::F32, axis: None, zero_point: true, bits: None };
     let at = |axis| Quantization { axis: Some(axis), ..q.clone() };
     let messages = [
         refused(quantize_linear(&byte(&[2]), &q, DType::U8)),

@@ -128,7 +128,7 @@ fn numbers_are_quantised() {
     };
     for axis in [None, Some(1)] {
         for zero_point in [false, true] {
-            let q = Quantization { scale: DType::F32, axis, zero_point };
+            let q = Quantization { scale: DType::F32, axis, zero_point, bits: None };
             for dtype in [DType::U8, DType::I8] {
                 let (x, y) = (Operand::f32(&[3, 7]), Operand::new(&[3, 7], dtype));
                 let what = format!("{q:?} {dtype}");

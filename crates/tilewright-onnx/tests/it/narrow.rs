@@ -1,0 +1,108 @@
+//! Element types of less than a byte, and floats of a byte.
+
+use crate::common::*;
+use tilewright_interp::run_module;
+use tilewright_ir::{DType, Tensor, well_formed};
+use tilewright_onnx::proto::{DataType, TensorProto};
+
+/// The only output of a model for these inputs.
+fn run(m: &M, inputs: &[Tensor]) -> Tensor {
+    let module = m.import().unwrap_or_else(|e| panic!("{}", e.render()));
+    well_formed::check_module(&module).unwrap_or_else(|e| panic!("{}", e.render()));
+    let outputs = run_module(&module, "main", inputs);
+    outputs.unwrap_or_else(|e| panic!("{}", e.render())).remove(0)
+}
+
+fn floats(t: &Tensor) -> Vec<f64> {
+    (0..t.len()).map(|i| t.get_f64(i)).collect()
+}
+
+/// A constant whose elements are packed into bytes.
+fn packed(name: &str, of: DataType, dims: &[i64], bytes: &[u8]) -> TensorProto {
+    TensorProto {
+        name: name.into(),
+        data_type: of as i32,
+        dims: dims.to_vec(),
+        raw_data: Some(bytes.to_vec().into()),
+        ..Default::default()
+    }
+}
+
+#[test]
+fn weights_of_four_bits_are_moved_and_dequantised_by_blocks() {
+    // [[1, -8], [7, -1], [2, 3]], transposed to two rows of three.
+    let weights = packed("w", DataType::Int4, &[3, 2], &[0x81, 0xf7, 0x32]);
+    let m = model()
+        .opset(21)
+        .input("x", [1, 2])
+        .constant(weights)
+        .floats("s", &[2, 2], &[0.5, 2.0, 1.0, 4.0])
+        .node("Transpose", &["w"], &["t"])
+        .node_with("DequantizeLinear", &["t", "s"], &["f"], [int("axis", 1), int("block_size", 2)])
+        .node("MatMul", &["x", "f"], &["y"])
+        .output("y");
+    let x = Tensor::from_slice(&[1, 2], &[1.0f32, 10.0]).expect("a tensor");
+    // Rows [0.5, 3.5, 4] and [-8, -1, 12].
+    assert_eq!(floats(&run(&m, &[x])), [-79.5, -6.5, 124.0]);
+}
+
+#[test]
+fn values_are_quantised_to_the_range_of_few_bits() {
+    for (of, expected) in [
+        (DataType::Uint4, [0.0, 0.0, 2.0, 15.0]),
+        (DataType::Int4, [-8.0, -2.0, 2.0, 7.0]),
+        (DataType::Int2, [-2.0, -2.0, 1.0, 1.0]),
+        (DataType::Uint2, [0.0, 0.0, 2.0, 3.0]),
+    ] {
+        let m = model()
+            .opset(25)
+            .input("x", [4])
+            .floats("s", &[], &[0.5])
+            .node_with("QuantizeLinear", &["x", "s"], &["q"], [int("output_dtype", of as i64)])
+            .node_with("Cast", &["q"], &["y"], [int("to", DataType::Float as i64)])
+            .output("y");
+        let x = Tensor::from_slice(&[4], &[-30.0f32, -1.0, 1.25, 30.0]).expect("a tensor");
+        assert_eq!(floats(&run(&m, &[x])), expected, "{of:?}");
+    }
+}
+
+#[test]
+fn floats_of_eight_bits_are_their_bits_outside() {
+    let m = model()
+        .opset(23)
+        .input("x", [5])
+        .node_with("Cast", &["x"], &["y"], [int("to", DataType::Float8e4m3fn as i64)])
+        .output("y");
+    let x = Tensor::from_slice(&[5], &[0.0f32, 1.0, -1.5, 1e4, 0.07]).expect("a tensor");
+    let bits = run(&m, std::slice::from_ref(&x));
+    assert_eq!(bits.as_slice::<u8>(), Some(&[0, 0x38, 0xbc, 0x7e, 0x19][..]));
+    let without = [int("to", DataType::Float8e4m3fn as i64), int("saturate", 0)];
+    let m = model().opset(23).input("x", [5]).node_with("Cast", &["x"], &["y"], without);
+    let bits = run(&m.output("y"), &[x]);
+    assert_eq!(bits.as_slice::<u8>(), Some(&[0, 0x38, 0xbc, 0x7f, 0x19][..]));
+    let m = model()
+        .opset(23)
+        .typed_input("x", DataType::Float8e5m2, [3])
+        .node("Identity", &["x"], &["same"])
+        .node_with("Cast", &["same"], &["y"], [int("to", DataType::Float16 as i64)])
+        .output("y");
+    let x = Tensor::from_slice(&[3], &[0x3cu8, 0xc0, 0x7c]).expect("a tensor");
+    let y = run(&m, &[x]);
+    assert_eq!((y.dtype(), floats(&y)), (DType::F16, vec![1.0, -2.0, f64::INFINITY]));
+}
+
+#[test]
+fn what_does_not_know_narrow_elements_refuses_them() {
+    let m = model()
+        .opset(21)
+        .typed_input("x", DataType::Int4, [4])
+        .node("Add", &["x", "x"], &["y"])
+        .output("y");
+    let said = m.refused();
+    assert!(said.contains("(Add, opset 21)"), "{said}");
+    assert!(said.contains("elements of type int4 are not supported, which input 0 has"), "{said}");
+    assert!(said.contains("help: convert them to float32 before"), "{said}");
+    let m = model().opset(21).constant(packed("w", DataType::Uint4, &[3], &[1]));
+    let said = m.node("Identity", &["w"], &["y"]).output("y").refused();
+    assert!(said.contains("2 bytes are needed for uint8 of shape [2], but there are 1"), "{said}");
+}
