@@ -9,7 +9,7 @@ use tilewright_ir::{Buffer, TensorFunc};
 use tilewright_schedule::auto::affine::Affine;
 use tilewright_target::Target;
 
-use crate::{contraction, tile};
+use crate::{contraction, groups, tile};
 
 /// Cycles of an access of a vector, or of one element where there are no vectors.
 const ACCESS: f64 = 1.0;
@@ -41,6 +41,32 @@ pub fn price(func: &TensorFunc, free: &[bool], target: &Target) -> Price {
         let at = func.params.iter().position(|p| p.buffer() == Some(b));
         at.and_then(|at| free.get(at)).copied().unwrap_or(false)
     };
+    grouped(func, &is_free, target).unwrap_or_else(|| plain(func, is_free, target))
+}
+
+/// The cycles of a function whose contractions in groups get tiles; `None` where they do not.
+fn grouped(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) -> Option<Price> {
+    let name = "f".into();
+    let apart = groups::apart(&name, func)?;
+    let func = apart.schedule.func(&name).ok()?;
+    let copy = |b: &Buffer| apart.copies.iter().find(|copy| copy.to == b.name);
+    let free = |b: &Buffer| is_free(copy(b).map_or(b, |copy| &copy.from));
+    let mut price = Price { cycles: CALL, tiled: true };
+    let stages = stages(func)?;
+    for k in 0..stages.len() {
+        let tile = contraction(func, &stages, k, free).and_then(|(c, _)| tile::choose(c, target));
+        price.cycles += match tile {
+            Some((_, tile)) => tile.price,
+            None if apart.blocks.contains(stages[k].name()) => return None,
+            // What is copied apart is read where it lies.
+            None if copy(&stages[k].buffer).is_some() => 0.0,
+            None => untiled(&stages[k], target),
+        };
+    }
+    Some(price)
+}
+
+fn plain(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) -> Price {
     let Some(stages) = stages(func) else {
         let cells = |shape: Vec<i64>| shape.iter().product::<i64>() as f64;
         let all = func.buffers().filter_map(|b| b.const_shape()).map(cells).sum::<f64>();
@@ -49,7 +75,7 @@ pub fn price(func: &TensorFunc, free: &[bool], target: &Target) -> Price {
     let mut price = Price { cycles: CALL, tiled: false };
     for k in 0..stages.len() {
         let tile =
-            contraction(func, &stages, k, is_free).and_then(|(c, _)| tile::choose(c, target));
+            contraction(func, &stages, k, &is_free).and_then(|(c, _)| tile::choose(c, target));
         price.tiled |= tile.is_some();
         price.cycles += tile.map_or_else(|| untiled(&stages[k], target), |(_, tile)| tile.price);
     }
