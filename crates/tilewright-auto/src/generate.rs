@@ -517,8 +517,10 @@ fn order(c: &Contraction, tile: &Tile, target: &Target) -> Order {
     let (batch, columns, rows) = (of(true, true), of(true, false), of(false, true));
     let neither = of(false, false);
     let columns = columns.into_iter().chain([Outer::Columns]);
-    // What both operands have of a few channels stays in the first cache.
-    let fits = c.size(tile.vector) <= target.caches.l2 as i64 / 2 && !tile.both(c);
+    // What both operands have of a few channels stays in the first cache, as long as the others come
+    // from the second.
+    let few = tile.both(c) && c.size(1 - tile.vector) <= target.caches.l2 as i64;
+    let fits = c.size(tile.vector) <= target.caches.l2 as i64 / 2 && !few;
     let mut outer: Vec<Outer> = batch.into_iter().chain(neither).collect();
     match fits {
         true => outer.extend(rows.into_iter().chain(columns)),

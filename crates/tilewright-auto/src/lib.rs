@@ -108,7 +108,7 @@ fn tiles(name: &Arc<str>, apart: Apart, target: &Target) -> (Option<Schedule>, V
             is_free(&func, from.map_or(b, |copy| &copy.from))
         };
         let found = contraction(&func, &stages, k, is_free).and_then(|(c, epilogue)| {
-            let (c, tile) = tile::choose(c, target)?;
+            let (c, tile) = price::chosen(c, &stages[k], target)?;
             Some((c, tile, epilogue.map(|e| e.name().clone())))
         });
         let needed = apart.blocks.contains(stages[k].name());

@@ -184,10 +184,9 @@ fn best(c: &Contraction, target: &Target) -> Option<Tile> {
         let (rows, others) = (alone(broadcast), alone(vector));
         for v in columns {
             // Else rows of a window that slides over the vectors read what other rows read.
+            let slide = |r: &usize| *r != v && !moves(broadcast, v) && slides(c, vector, *r);
             let rows: Vec<usize> = match rows.is_empty() {
-                true => {
-                    others.iter().copied().filter(|r| *r != v && slides(c, vector, *r)).collect()
-                }
+                true => others.iter().copied().filter(slide).collect(),
                 false => rows.clone(),
             };
             let rows: Vec<Option<usize>> = match rows.is_empty() {
