@@ -16,6 +16,7 @@
 //! The last tile of rows is made apart where it is smaller (`loop_partition`), so that nothing is
 //! guarded inside of the reduction.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tilewright_ir::visit::accessed;
@@ -30,7 +31,7 @@ use crate::contraction::Contraction;
 use crate::tile::{Source, Tile};
 
 /// Makes the tiles of a contraction. `epilogue` is the block that alone maps its result point by
-/// point.
+/// point, `apart` are blocks that copy its operands, which are read where they lie instead.
 ///
 /// # Errors
 /// Those of the primitives: the function then is not to be used.
@@ -40,10 +41,11 @@ pub fn tiled(
     c: &Contraction,
     tile: &Tile,
     epilogue: Option<&str>,
+    apart: &[Arc<str>],
     target: &Target,
 ) -> Result<()> {
     let block = sch.get_block(&c.block, func)?;
-    let finish = pack(sch, &block, c, tile, epilogue)?;
+    let finish = pack(sch, &block, c, tile, epilogue, apart)?;
     let order = order(c, tile, target);
     let dim = |k: usize| c.dims.iter().position(|d| *d == Some(k));
     let sums = digits(c, tile, &order, c.dims.len(), dim, &[]);
@@ -84,33 +86,35 @@ pub fn tiled(
     kinds.push(TileBlock::Finish);
     let init = sch.decompose_reduction(&block, first)?;
     let update = sch.latest(block);
-    let mut parts: Vec<Vec<BlockRef>> =
-        vec![[init, update].into_iter().chain(copy).chain([finish]).collect()];
+    let mut parts = vec![Part {
+        blocks: [init, update].into_iter().chain(copy).chain([finish]).collect(),
+        ragged: false,
+    }];
+    // Columns that are read where they lie are guarded in the last tile alone.
+    let n = c.axes[tile.vector_axis].extent;
+    let cut = order.outer.iter().position(|o| matches!(o, Outer::Columns));
+    let direct_columns = tile.source == Source::Direct && n > tile.width && n % tile.width != 0;
+    let cut = cut.filter(|_| direct_columns);
+    if let Some(at) = cut {
+        partition(sch, &mut parts, at, &[number(n / tile.width), number(1)])?;
+        parts.iter_mut().for_each(|p| p.ragged = false);
+    }
+    let heads: Vec<BlockRef> = parts.iter().filter_map(|p| p.blocks.first().cloned()).collect();
     let open = tile.row_axis.is_some_and(|r| c.axes[r].is_open());
     let ragged = tile.row_axis.filter(|r| open || c.axes[*r].extent % tile.rows != 0);
     if let Some(r) = ragged {
-        let before = blocks(sch, func)?;
         let full = match open {
             true => [Some(c.axes[r].dim.floordiv(tile.rows as usize).typed(DType::I32)), None],
             false => [number(c.axes[r].extent / tile.rows), number(1)],
         };
-        sch.loop_partition(innermost, Some(&full))?;
-        // The second part has copies of the blocks, in the same order.
-        let after = blocks(sch, func)?;
-        let made = after.iter().filter(|b| before.iter().all(|x| x.name != b.name));
-        let copies: Vec<BlockRef> =
-            made.map(|b| sch.get_block(&b.name, func)).collect::<Result<_>>()?;
-        if copies.len() != kinds.len() {
-            return Err(Error::internal("a part of a loop has other blocks"));
-        }
-        parts.push(copies);
+        partition(sch, &mut parts, outer.len() - 1, &full)?;
     }
     // One vector of the machine at a time: LLVM takes others apart, some of them cell by cell.
     let lanes = target.vectors.lanes(c.bytes);
-    for (k, part) in parts.iter().enumerate() {
+    for part in &parts {
         // An open number of rows is left: one after the other has its sums in registers.
-        let apart = open && k == 1;
-        for (block, kind) in part.iter().zip(&kinds) {
+        let apart = open && part.ragged;
+        for (block, kind) in part.blocks.iter().zip(&kinds) {
             if apart && *kind == TileBlock::Update {
                 let loops = sch.get_loops(block)?;
                 let (around, row) = (outer.len(), loops.len() - 2);
@@ -155,11 +159,54 @@ pub fn tiled(
             }
         }
     }
-    parallel(sch, c, tile, &order, &outer, ragged.is_some())
+    // What is around a loop that was taken apart has all its parts in it.
+    let around = cut.unwrap_or(outer.len());
+    if !parallel(sch, c, tile, &order, &outer, 0..around, ragged.is_some())? && cut.is_some() {
+        for head in heads {
+            let loops = sch.get_loops(&head)?;
+            parallel(sch, c, tile, &order, &loops, around..outer.len(), ragged.is_some())?;
+        }
+    }
+    Ok(())
+}
+
+/// Blocks of a tile, in the order of their kinds.
+struct Part {
+    blocks: Vec<BlockRef>,
+    /// Whether it is what the last partition left over.
+    ragged: bool,
+}
+
+/// Takes the loop at a depth of each part apart, the first ones from the last one; what comes of it
+/// are twice as many parts.
+fn partition(
+    sch: &mut Schedule,
+    parts: &mut Vec<Part>,
+    depth: usize,
+    full: &[Option<Expr>],
+) -> Result<()> {
+    for k in 0..parts.len() {
+        let Some(first) = parts[k].blocks.first().cloned() else { continue };
+        let (func, before) = (first.func.clone(), blocks(sch, &first.func)?);
+        let Some(around) = sch.get_loops(&first)?.into_iter().nth(depth) else {
+            return Err(Error::internal("a tile has fewer loops around it"));
+        };
+        sch.loop_partition(&around, Some(full))?;
+        // The second part has copies of the blocks, in the same order.
+        let after = blocks(sch, &func)?;
+        let made = after.iter().filter(|b| before.iter().all(|x| x.name != b.name));
+        let copies: Vec<BlockRef> =
+            made.map(|b| sch.get_block(&b.name, &func)).collect::<Result<_>>()?;
+        if copies.len() != parts[k].blocks.len() {
+            return Err(Error::internal("a part of a loop has other blocks"));
+        }
+        parts.push(Part { blocks: copies, ragged: true });
+    }
+    Ok(())
 }
 
 /// The name of the buffer that a block writes.
-fn written(sch: &Schedule, block: &BlockRef) -> Result<Arc<str>> {
+pub(crate) fn written(sch: &Schedule, block: &BlockRef) -> Result<Arc<str>> {
     let (_, writes) = accessed(&self::block(sch, block)?.body);
     let name = writes.first().map(|b| b.name.clone());
     name.ok_or_else(|| Error::internal("a block of sums writes nothing"))
@@ -184,19 +231,21 @@ enum TileBlock {
     Finish,
 }
 
-/// Runs the outer loops in parallel: as many of them, from outside, as it takes to have enough
-/// iterations to share. The innermost stays where it was taken apart.
+/// Runs some of the outer loops in parallel: as many of them, from outside, as it takes to have enough
+/// iterations to share. The innermost of all stays where it was taken apart. Says whether there were
+/// any.
 fn parallel(
     sch: &mut Schedule,
     c: &Contraction,
     tile: &Tile,
     order: &Order,
     outer: &[LoopRef],
+    which: Range<usize>,
     apart: bool,
-) -> Result<()> {
+) -> Result<bool> {
     let all: Vec<usize> = (0..c.axes.len()).collect();
     if c.count(&all) < PARALLEL_WORK {
-        return Ok(());
+        return Ok(true);
     }
     let tiles = |k: usize, size: i64| (c.axes[k].extent as u64).div_ceil(size as u64) as i64;
     let count = |o: &Outer| match o {
@@ -204,7 +253,9 @@ fn parallel(
         Outer::Columns => tiles(tile.vector_axis, tile.width),
         Outer::Rows => tile.row_axis.map_or(1, |r| tiles(r, tile.rows)),
     };
-    let fusible = outer.len() - usize::from(apart || outer.len() > 1);
+    let count_all = order.outer.len();
+    let last = (count_all - usize::from(apart || count_all > 1)).min(which.end);
+    let which = which.start..last.max(which.start);
     let mut total = 1;
     let mut fused = Vec::new();
     let open = |o: &Outer| match o {
@@ -212,7 +263,7 @@ fn parallel(
         Outer::Columns => c.axes[tile.vector_axis].is_open(),
         Outer::Rows => tile.row_axis.is_some_and(|r| c.axes[r].is_open()),
     };
-    for (o, l) in order.outer.iter().zip(&outer[..fusible]) {
+    for (o, l) in order.outer[which.clone()].iter().zip(&outer[which]) {
         // Quotients by open sizes are not linear: only the outermost may be open.
         if total >= PARALLEL_ITERATIONS || (open(o) && !fused.is_empty()) {
             break;
@@ -227,7 +278,7 @@ fn parallel(
         };
         sch.parallel(&l)?;
     }
-    Ok(())
+    Ok(total > 1)
 }
 
 fn number(n: i64) -> Option<Expr> {
@@ -344,12 +395,19 @@ fn pack(
     c: &Contraction,
     tile: &Tile,
     epilogue: Option<&str>,
+    apart: &[Arc<str>],
 ) -> Result<BlockRef> {
     let func = &block.func;
     let operand = &c.operands[tile.vector];
     let mut finish = epilogue.map(|name| sch.get_block(name, func)).transpose()?;
     let ragged = c.axes[tile.vector_axis].extent % tile.width != 0;
-    let mut copy = None;
+    let mut copies = Vec::new();
+    let inline = |sch: &mut Schedule| {
+        apart.iter().try_for_each(|name| {
+            let copy = sch.get_block(name, func)?;
+            sch.compute_inline(&copy)
+        })
+    };
     if ragged {
         let before = blocks(sch, func)?;
         // An axis that is padded has one iteration variable.
@@ -362,22 +420,29 @@ fn pack(
                 continue;
             }
             let made = sch.get_block(&b.name, func)?;
-            match accessed(&b.body).0.contains(&operand.buffer) {
-                true => copy = Some(made),
+            let reads = accessed(&b.body).0;
+            match c.operands.iter().any(|o| reads.contains(&o.buffer)) {
+                true => copies.push(made),
                 // What cuts off the padding of the result.
                 false if finish.is_some() => sch.compute_inline(&made)?,
                 false => finish = Some(made),
             }
         }
     }
+    if tile.source == Source::Direct {
+        // Beyond the last column zeros are read, and nothing is copied.
+        copies.drain(..).try_for_each(|copy| sch.compute_inline(&copy))?;
+        inline(sch)?;
+    }
     if let Source::Packed { axis } = tile.source {
-        let copy = match copy {
+        let copy = match copies.pop() {
             Some(copy) => copy,
             None => {
                 let buffer = BufferArg::Name(operand.buffer.name.clone());
                 sch.cache_read(block, buffer, "global", &[])?
             }
         };
+        inline(sch)?;
         let map = tiles_outermost(c, tile, axis);
         sch.transform_layout(&copy, ("write", 0usize), &map, &Value::None, false)?;
         match operand.free {
@@ -452,7 +517,10 @@ fn order(c: &Contraction, tile: &Tile, target: &Target) -> Order {
     let (batch, columns, rows) = (of(true, true), of(true, false), of(false, true));
     let neither = of(false, false);
     let columns = columns.into_iter().chain([Outer::Columns]);
-    let fits = c.size(tile.vector) <= target.caches.l2 as i64 / 2;
+    // What both operands have of a few channels stays in the first cache, as long as the others come
+    // from the second.
+    let few = tile.both(c) && c.size(1 - tile.vector) <= target.caches.l2 as i64;
+    let fits = c.size(tile.vector) <= target.caches.l2 as i64 / 2 && !few;
     let mut outer: Vec<Outer> = batch.into_iter().chain(neither).collect();
     match fits {
         true => outer.extend(rows.into_iter().chain(columns)),

@@ -6,6 +6,7 @@
 //! printed, edited and replayed like one that a person wrote.
 //!
 //! * [`contraction`]: contractions, recognised from their accesses.
+//! * [`groups`]: contractions in groups, made such that they are recognised.
 //! * [`tile`]: the choice of a register tile, by a written cost model.
 //! * [`generate`]: the trace of a contraction.
 //! * [`price`]: what a function costs, to compare layouts.
@@ -16,6 +17,7 @@
 
 pub mod contraction;
 pub mod generate;
+pub mod groups;
 pub mod price;
 pub mod tile;
 
@@ -26,12 +28,13 @@ use tilewright_ir::visit::Subst;
 use tilewright_ir::{Attr, Buffer, Error, Fold, Module, Remarks, Result, TensorFunc};
 use tilewright_schedule::auto::reduce::follows;
 use tilewright_schedule::auto::{CPU, FEATURES, TRIPLE, target};
-use tilewright_schedule::{FREE_LAYOUT, Permissions, Schedule, Trace};
+use tilewright_schedule::{FREE_LAYOUT, Schedule, Trace};
 use tilewright_target::Target;
 use tilewright_transform::lower::lower;
 use tilewright_transform::pass::{Pass, Run};
 
 use crate::contraction::{Contraction, steps};
+use crate::groups::Apart;
 
 /// `auto_schedule` by name.
 pub const PASS: Pass = Pass {
@@ -73,24 +76,64 @@ pub fn auto_schedule(
 
 /// The schedule of a function; `None` where there is nothing to schedule.
 fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> (Option<Schedule>, Vec<Error>) {
-    let Some(stages) = open_stages(func) else { return (None, Vec::new()) };
     if func.buffers().any(|b| !b.axis_separators.is_empty()) {
         return (None, Vec::new());
     }
+    let mut said = Vec::new();
+    // Groups stay together where one of them gets no tiles.
+    if let Some(apart) = groups::apart(name, func) {
+        let (found, why) = tiles(name, apart, target);
+        said = why;
+        if found.is_some() {
+            return (found, said);
+        }
+    }
     let mut module = Module::new();
     module.insert(name.clone(), func.clone());
-    let mut sch = Schedule::new(module, Permissions::default());
+    let (found, why) = tiles(name, Apart::none(module), target);
+    said.extend(why);
+    (found, said)
+}
+
+/// The tiles of a function; `None` where there are none, or a contraction that was taken apart has
+/// none.
+fn tiles(name: &Arc<str>, apart: Apart, target: &Target) -> (Option<Schedule>, Vec<Error>) {
+    let mut sch = apart.schedule;
+    let Ok(func) = sch.func(name).cloned() else { return (None, Vec::new()) };
+    let Some(stages) = open_stages(&func) else { return (None, Vec::new()) };
     let (mut changed, mut said) = (false, Vec::new());
     for k in 0..stages.len() {
-        let is_free = |b: &Buffer| is_free(func, b);
-        let Some((c, epilogue)) = contraction(func, &stages, k, is_free) else { continue };
-        let Some((c, tile)) = tile::choose(c, target) else { continue };
+        let is_free = |b: &Buffer| {
+            let from = apart.copies.iter().find(|copy| copy.to == b.name);
+            is_free(&func, from.map_or(b, |copy| &copy.from))
+        };
+        let found = contraction(&func, &stages, k, is_free).and_then(|(c, epilogue)| {
+            let (c, tile) = price::chosen(c, &stages[k], target)?;
+            Some((c, tile, epilogue.map(|e| e.name().clone())))
+        });
+        let needed = apart.blocks.contains(stages[k].name());
+        let Some((c, tile, next)) = found else {
+            if needed {
+                return (None, said);
+            }
+            continue;
+        };
+        let copies: Vec<Arc<str>> = apart
+            .copies
+            .iter()
+            .filter(|copy| c.operands.iter().any(|o| o.buffer.name == copy.to))
+            .map(|copy| copy.block.clone())
+            .collect();
         // What a refusal leaves half done is thrown away.
         let mut trial = sch.clone();
-        let next = epilogue.map(|e| e.name().clone());
-        match generate::tiled(&mut trial, name, &c, &tile, next.as_deref(), target) {
+        match generate::tiled(&mut trial, name, &c, &tile, next.as_deref(), &copies, target) {
             Ok(()) => (sch, changed) = (trial, true),
-            Err(e) => said.push(e.context(format_args!("function `{name}`"))),
+            Err(e) => {
+                said.push(e.context(format_args!("function `{name}`")));
+                if needed {
+                    return (None, said);
+                }
+            }
         }
     }
     // Whether tiles of open sizes can be made code of depends on what is derived from them.

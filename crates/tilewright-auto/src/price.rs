@@ -4,15 +4,22 @@
 //! its iterations: one vector at a time where a loop walks along all that it touches, and one
 //! element at a time where none does.
 
+use std::collections::HashSet;
+
 use tilewright_analysis::{Stage, stages};
-use tilewright_ir::{Buffer, TensorFunc};
-use tilewright_schedule::auto::affine::Affine;
+use tilewright_ir::{Buffer, ExprKind, IterKind, TensorFunc};
+use tilewright_schedule::auto::axes::{Access, Axis, fuse, loose_vars};
+use tilewright_schedule::auto::pack::PHASES;
 use tilewright_target::Target;
 
-use crate::{contraction, tile};
+use crate::contraction::Contraction;
+use crate::tile::Tile;
+use crate::{contraction, groups, tile};
 
 /// Cycles of an access of a vector, or of one element where there are no vectors.
 const ACCESS: f64 = 1.0;
+/// Cycles of an element that is copied so that vectors can be read.
+const COPY: f64 = 0.5;
 /// Cycles of a step of a reduction, whose result stays in a register (measured: grouped convolutions).
 const REDUCE: f64 = 0.7;
 /// Cycles that a call costs beside its work.
@@ -41,6 +48,33 @@ pub fn price(func: &TensorFunc, free: &[bool], target: &Target) -> Price {
         let at = func.params.iter().position(|p| p.buffer() == Some(b));
         at.and_then(|at| free.get(at)).copied().unwrap_or(false)
     };
+    grouped(func, &is_free, target).unwrap_or_else(|| plain(func, is_free, target))
+}
+
+/// The cycles of a function whose contractions in groups get tiles; `None` where they do not.
+fn grouped(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) -> Option<Price> {
+    let name = "f".into();
+    let apart = groups::apart(&name, func)?;
+    let func = apart.schedule.func(&name).ok()?;
+    let copy = |b: &Buffer| apart.copies.iter().find(|copy| copy.to == b.name);
+    let free = |b: &Buffer| is_free(copy(b).map_or(b, |copy| &copy.from));
+    let mut price = Price { cycles: CALL, tiled: true };
+    let stages = stages(func)?;
+    for k in 0..stages.len() {
+        let tile =
+            contraction(func, &stages, k, free).and_then(|(c, _)| chosen(c, &stages[k], target));
+        price.cycles += match tile {
+            Some((_, tile)) => tile.price,
+            None if apart.blocks.contains(stages[k].name()) => return None,
+            // What is copied apart is read where it lies.
+            None if copy(&stages[k].buffer).is_some() => 0.0,
+            None => untiled(&stages[k], target),
+        };
+    }
+    Some(price)
+}
+
+fn plain(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) -> Price {
     let Some(stages) = stages(func) else {
         let cells = |shape: Vec<i64>| shape.iter().product::<i64>() as f64;
         let all = func.buffers().filter_map(|b| b.const_shape()).map(cells).sum::<f64>();
@@ -48,30 +82,74 @@ pub fn price(func: &TensorFunc, free: &[bool], target: &Target) -> Price {
     };
     let mut price = Price { cycles: CALL, tiled: false };
     for k in 0..stages.len() {
-        let tile =
-            contraction(func, &stages, k, is_free).and_then(|(c, _)| tile::choose(c, target));
+        let tile = contraction(func, &stages, k, &is_free)
+            .and_then(|(c, _)| chosen(c, &stages[k], target));
         price.tiled |= tile.is_some();
         price.cycles += tile.map_or_else(|| untiled(&stages[k], target), |(_, tile)| tile.price);
     }
     price
 }
 
-/// Cycles of a stage without tiles, which is computed by vectors where all accesses move by at most
-/// one cell along an axis.
-fn untiled(stage: &Stage, target: &Target) -> f64 {
-    let lanes = target.vectors.lanes(stage.buffer.dtype().bytes());
-    let mut touched = stage.loads();
-    touched.push((stage.buffer.clone(), stage.indices.clone()));
-    let mut near = stage.iters().filter(|(_, extent, _)| *extent >= lanes);
-    let vectors = near.any(|(var, ..)| {
-        let step = |buffer, at| Affine::of_access(buffer, at)?.coefficient(var);
-        touched.iter().all(|(buffer, at)| matches!(step(buffer, at), Some(0 | 1)))
-    });
-    let iterations: f64 = stage.iters().map(|(_, extent, _)| extent as f64).product();
-    let each = if vectors { lanes as f64 } else { 1.0 };
-    let work = match stage.reduction() {
-        Some(_) => REDUCE,
-        None => touched.len() as f64 * ACCESS,
+/// The tile that a contraction gets. What groups or windows leave little to use again for is left to
+/// the loops of [`tilewright_schedule::auto`] where these take less.
+pub(crate) fn chosen(
+    c: Contraction,
+    stage: &Stage,
+    target: &Target,
+) -> Option<(Contraction, Tile)> {
+    let (c, tile) = tile::choose(c, target)?;
+    let batch = |k: usize| c.operands.iter().all(|o| o.steps[k] != 0) && c.axes[k].extent > 1;
+    let apart = !c.axes_where(IterKind::Spatial, batch).is_empty();
+    (!apart || tile.price < untiled(stage, target)).then_some((c, tile))
+}
+
+/// Cycles of a stage without tiles. Its loops walk axes that all accesses walk as one
+/// ([`tilewright_schedule::auto`]), by vectors where they move by at most one cell along an axis: the
+/// innermost one, of a reduction any. Steps of a few cells are copied first.
+pub(crate) fn untiled(stage: &Stage, target: &Target) -> f64 {
+    let reduction = stage.reduction();
+    let value = reduction.as_ref().map_or(&stage.value, |r| &r.value);
+    let mut accesses = Access::loads(value);
+    let lanes = accesses.iter().map(|a| a.buffer.dtype().bytes()).max().unwrap_or(1);
+    let lanes = target.vectors.lanes(lanes.max(stage.buffer.dtype().bytes()));
+    accesses.push(Access::new(&stage.buffer, &stage.indices));
+    let iters: Vec<_> = stage.dims().map(|(v, n, kind)| (v.clone(), n, kind)).collect();
+    // Padding is made apart, without its conditions.
+    let loose = match value.kind() {
+        ExprKind::IfThenElse(..) => HashSet::new(),
+        _ => loose_vars(value),
     };
-    iterations / each * work
+    let axes = fuse(&iters, &accesses, &loose);
+    let all: f64 = axes.iter().map(|a| a.extent.estimate() as f64).product();
+    let steps = |axis: &Axis| -> Option<Vec<i64>> {
+        accesses.iter().map(|a| axis.step(a.offset.as_ref()?)).collect()
+    };
+    // What an element costs in vectors along an axis, with what is copied for it in all.
+    let along = |axis: &Axis| {
+        let n = axis.extent.estimate();
+        let copied = |(a, step): (&Access, i64)| match step {
+            0 | 1 => Some(0.0),
+            step if reduction.is_some() && PHASES.contains(&step) => {
+                let cells = a.buffer.const_shape()?.iter().product::<i64>();
+                Some(cells as f64 * COPY)
+            }
+            _ => None,
+        };
+        let copies = accesses.iter().zip(steps(axis)?).map(copied).sum::<Option<f64>>()?;
+        let rest = (n % lanes) as u64;
+        let vectors = (n / lanes) as f64 + f64::from(rest.count_ones());
+        (n >= lanes.min(4)).then_some((vectors / n as f64, copies))
+    };
+    let spatial: Vec<&Axis> = axes.iter().filter(|a| a.kind == IterKind::Spatial).collect();
+    let candidates = match reduction {
+        Some(_) => &spatial[..],
+        None => spatial.last().map_or(&[][..], std::slice::from_ref),
+    };
+    let work = match reduction {
+        Some(_) => REDUCE,
+        None => accesses.len() as f64 * ACCESS,
+    };
+    let cost = |(each, copies): (f64, f64)| all * each * work + copies;
+    let vectors = candidates.iter().filter_map(|axis| along(axis)).map(cost);
+    vectors.fold(all * work, f64::min)
 }

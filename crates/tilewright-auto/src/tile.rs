@@ -12,10 +12,16 @@
 //!         sums[row] += value * vectors                rows * width / lanes registers
 //! ```
 //!
-//! The price of a tile of `r` rows and `n` vectors, in cycles, with `k` steps:
+//! Where each channel has a window of its own (a convolution in groups of one channel), both operands
+//! move along the vector axis: then the other operand is read in vectors, too, `n` of them for each row.
+//! Where rows move the vector operand alone, its vectors are read for each row, and the broadcast
+//! value serves all of them.
+//!
+//! The price of a tile of `r` rows and `n` vectors, in cycles, with `k` steps, of `l` loads each (`r + n`
+//! of a product):
 //!
 //! ```text
-//! step  = max(r * n * FMA, (r + n) * LOAD, LATENCY, (r * n + r + n + COUNT / u) * ISSUE) + lines * LINE
+//! step  = max(r * n * FMA, l * LOAD, LATENCY, (r * n + l + COUNT / u) * ISSUE) + lines * LINE
 //! price = k * step + r * n * STORE (contiguous) or r * width * SCATTER (not) + TILE
 //! ```
 //!
@@ -25,6 +31,8 @@
 //! each cell that is packed at run time. So
 //! padded work, the number of tiles and bytes streamed all count, and a ragged size takes the tile
 //! that wastes least: 65 columns are 3 tiles of 24 rather than 5 of 16.
+
+use std::collections::HashSet;
 
 use tilewright_ir::{Dim, IterKind};
 use tilewright_target::Target;
@@ -100,6 +108,11 @@ pub struct Tile {
 }
 
 impl Tile {
+    /// Whether both operands are read in vectors.
+    pub fn both(&self, c: &Contraction) -> bool {
+        c.operands[1 - self.vector].steps[self.vector_axis] != 0
+    }
+
     /// How many steps of the reduction run between two branches of its innermost loop.
     ///
     /// Several take fewer instructions each, which counts where a core shares its front end with
@@ -111,6 +124,9 @@ impl Tile {
     pub fn unrolled(&self, c: &Contraction) -> i64 {
         let Some(&innermost) = c.reduction(self.vector).last() else { return 1 };
         if c.axes[innermost].extent <= 2 * UNROLL {
+            return 1;
+        }
+        if self.both(c) {
             return 1;
         }
         // Along each operand: by how much a step moves, and how far apart what it reads lies.
@@ -158,14 +174,25 @@ fn best(c: &Contraction, target: &Target) -> Option<Tile> {
         let moves = |operand: usize, k: usize| c.operands[operand].steps[k] != 0;
         // Tiles have constant sizes: along an open axis only their number can be open.
         let columns = c.axes_where(IterKind::Spatial, |k| {
-            moves(vector, k) && !moves(broadcast, k) && !c.axes[k].is_open()
+            moves(vector, k)
+                && matches!(c.operands[broadcast].steps[k], 0 | 1)
+                && !c.axes[k].is_open()
         });
-        let rows = c.axes_where(IterKind::Spatial, |k| moves(broadcast, k) && !moves(vector, k));
-        let rows: Vec<Option<usize>> = match rows.is_empty() {
-            true => vec![None],
-            false => rows.into_iter().map(Some).collect(),
+        let alone = |operand: usize| {
+            c.axes_where(IterKind::Spatial, |k| moves(operand, k) && !moves(1 - operand, k))
         };
+        let (rows, others) = (alone(broadcast), alone(vector));
         for v in columns {
+            // Else rows of a window that slides over the vectors read what other rows read.
+            let slide = |r: &usize| *r != v && !moves(broadcast, v) && slides(c, vector, *r);
+            let rows: Vec<usize> = match rows.is_empty() {
+                true => others.iter().copied().filter(slide).collect(),
+                false => rows.clone(),
+            };
+            let rows: Vec<Option<usize>> = match rows.is_empty() {
+                true => vec![None],
+                false => rows.into_iter().map(Some).collect(),
+            };
             for source in sources(c, vector, v) {
                 for &r in &rows {
                     for tile in tiles(c, target, vector, v, r, source) {
@@ -182,6 +209,15 @@ fn best(c: &Contraction, target: &Target) -> Option<Tile> {
     best
 }
 
+/// Whether an operand is read at the same cells for different places along an axis, in other steps of
+/// the reduction.
+fn slides(c: &Contraction, operand: usize, r: usize) -> bool {
+    let steps = &c.operands[operand].steps;
+    c.axes_where(IterKind::Reduce, |k| steps[k] != 0).into_iter().any(|k| {
+        steps[r] % steps[k] == 0 && (1..c.axes[k].extent).contains(&(steps[r] / steps[k]).abs())
+    })
+}
+
 /// By how many cells the broadcast operand moves from row to row.
 fn row_step(c: &Contraction, t: &Tile) -> i64 {
     t.row_axis.map_or(0, |r| c.operands[1 - t.vector].steps[r].abs())
@@ -194,11 +230,19 @@ fn sources(c: &Contraction, operand: usize, v: usize) -> Vec<Source> {
     if o.steps[v] == 1 {
         all.push(Source::Direct);
     }
-    let alone = o.indices.iter().position(|i| i.as_var() == Some(&c.axes[v].var));
-    // A window that slides reads cells of a copy at places that depend on two axes.
-    let whole = alone.filter(|d| Dim::of(&o.buffer.shape[*d]) == Some(c.axes[v].dim));
-    all.extend(whole.map(|axis| Source::Packed { axis }));
+    // What is packed is used again: nothing is where both operands move.
+    let again = c.operands[1 - operand].steps[v] == 0;
+    let packed = whole(c, operand, v).filter(|_| again);
+    all.extend(packed.map(|axis| Source::Packed { axis }));
     all
+}
+
+/// The axis of an operand's buffer that a spatial axis runs along as a whole and alone; a window that
+/// slides reads cells at places that depend on two axes.
+fn whole(c: &Contraction, operand: usize, v: usize) -> Option<usize> {
+    let o = &c.operands[operand];
+    let alone = o.indices.iter().position(|i| i.as_var() == Some(&c.axes[v].var));
+    alone.filter(|d| Dim::of(&o.buffer.shape[*d]) == Some(c.axes[v].dim))
 }
 
 /// Tiles of all sizes that the registers hold.
@@ -217,6 +261,8 @@ fn tiles(
     let ahead = (registers - 16).max(0) / 8;
     let n = c.axes[v].extent;
     let m = r.map_or(1, |r| c.axes[r].extent);
+    let both = c.operands[1 - vector].steps[v] != 0;
+    let padded = both && [0, 1].iter().all(|o| whole(c, *o, v).is_some());
     let mut all = Vec::new();
     // Where nothing is used again, what lies as it does is better read once, in its own order.
     if n < lanes || (m == 1 && source == Source::Direct) {
@@ -228,8 +274,9 @@ fn tiles(
         if vectors > 1 && width >= n + lanes {
             break;
         }
+        // Cells beyond the last one are read as zeros, where the axis alone says where they lie.
         let divides = n % width == 0;
-        if !divides && source == Source::Direct {
+        if !divides && source == Source::Direct && !padded {
             continue;
         }
         let most = ((registers - ahead - 1 - vectors) / vectors).min(m);
@@ -276,16 +323,28 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
         if rows == 0 {
             return 0.0;
         }
+        let window = windows(c, t, &reduce, rows);
         let rows = rows as f64;
-        let lines = new_lines(c, 1 - t.vector, &reduce, t.row_axis, rows)
-            + match t.source {
-                Source::Packed { .. } => 0.0,
-                Source::Direct => {
-                    let all = t.width as f64 * c.bytes as f64 / LINE_BYTES;
-                    all * fresh(c, t.vector, &reduce, t.width)
-                }
-            };
-        let (work, loads) = (rows * vectors, rows + vectors);
+        let lines = match window {
+            Some(lines) => lines,
+            None => {
+                new_lines(c, 1 - t.vector, &reduce, t.row_axis, rows)
+                    + match t.source {
+                        Source::Packed { .. } => 0.0,
+                        Source::Direct => {
+                            let all = t.width as f64 * c.bytes as f64 / LINE_BYTES;
+                            all * fresh(c, t.vector, &reduce, t.width)
+                        }
+                    }
+            }
+        };
+        let moves = |operand: usize, axis: Option<usize>, count: f64| {
+            if axis.is_some_and(|k| c.operands[operand].steps[k] != 0) { count } else { 1.0 }
+        };
+        let read = |operand: usize| {
+            moves(operand, t.row_axis, rows) * moves(operand, Some(t.vector_axis), vectors)
+        };
+        let (work, loads) = (rows * vectors, read(0) + read(1));
         let issue = (work + loads + count) * ISSUE;
         let step = (work * FMA).max(loads * LOAD).max(LATENCY).max(issue);
         let step = step + lines * LINE + packed * vectors;
@@ -305,6 +364,30 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
         _ => 0.0,
     };
     (c.count(&spatial) as f64 * columns * strip, pack)
+}
+
+/// How many new lines a step reads of operands that lie as they are, of which one is used by all rows;
+/// `None` where both are used again. Steps of a window read what other rows read before.
+fn windows(c: &Contraction, t: &Tile, reduce: &[usize], rows: i64) -> Option<f64> {
+    let data = [0, 1].into_iter().find(|o| {
+        let moves = |k: usize| c.operands[*o].steps[k] != 0;
+        moves(t.vector_axis) && t.row_axis.is_some_and(moves)
+    })?;
+    let steps = &c.operands[data].steps;
+    let row = t.row_axis.map_or(0, |r| steps[r]);
+    let lines = (t.width as usize * c.bytes) as f64 / LINE_BYTES;
+    let share = |k: &usize| {
+        let n = c.axes[*k].extent;
+        if steps[*k] == 0 || n * rows > 4096 {
+            return 1.0;
+        }
+        // What is less than a vector apart lies in the same lines.
+        let at = |i: i64, j: i64| (i * steps[*k] + j * row).div_euclid(t.width);
+        let all = (0..n).flat_map(|i| (0..rows).map(move |j| at(i, j)));
+        let distinct: HashSet<i64> = all.collect();
+        distinct.len() as f64 / (n * rows) as f64
+    };
+    Some(rows as f64 * lines * reduce.iter().map(share).fold(1.0, f64::min))
 }
 
 /// How many lines of an operand a step of the reduction reads for some rows, without those that the

@@ -136,10 +136,13 @@ impl Convolution {
         data: (&Buffer, &[Expr]),
         weights: (&Buffer, &[Expr]),
     ) -> Option<Convolution> {
-        let windows: Vec<usize> = positions(data.1, |e| kinds.is_window(e));
+        let in_weights: HashSet<Var> = weights.1.iter().flat_map(free_vars).collect();
+        // What slides is not in the weights; a group, which is, selects channels.
+        let windows: Vec<usize> = positions(data.1, |e| {
+            kinds.is_window(e) && !free_vars(e).is_disjoint(&(&kinds.spatial - &in_weights))
+        });
         let slide: HashSet<Var> = windows.iter().flat_map(|d| free_vars(&data.1[*d])).collect();
         let window: HashSet<Var> = slide.intersection(&kinds.reduce).cloned().collect();
-        let in_weights: HashSet<Var> = weights.1.iter().flat_map(free_vars).collect();
         if windows.is_empty() || !window.is_subset(&in_weights) {
             return None;
         }
