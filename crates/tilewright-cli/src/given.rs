@@ -54,27 +54,70 @@ fn tail(text: &OsString, from: usize) -> std::result::Result<PathBuf, String> {
     Ok(text[from..].into())
 }
 
+/// A module that was read, and what was decided on the way.
+pub struct Loaded {
+    pub module: Module,
+    pub sizes: Sizes,
+    /// What the user was told.
+    pub notes: Vec<String>,
+    /// Whether all of it comes from the one file.
+    pub is_self_contained: bool,
+}
+
 impl Given {
     /// Reads a module and what is given to it, and says what was decided on the way: which sizes
     /// were assumed, and which inputs became constants. `-` stands for TVMScript from standard
     /// input.
     pub fn load(&self, path: &Path) -> Result<(Module, Sizes)> {
-        let (draft, sizes) = self.read(path)?;
+        self.load_noted(path).map(|loaded| (loaded.module, loaded.sizes))
+    }
+
+    /// The same with what was said.
+    pub fn load_noted(&self, path: &Path) -> Result<Loaded> {
+        let (draft, sizes, mut notes) = self.read(path)?;
         let module = draft.module(&sizes)?;
         for name in load::fixed_inputs(&module) {
-            talk!("note: sizes depend on input `{name}`: its value is compiled in");
+            let note = format!("note: sizes depend on input `{name}`: its value is compiled in");
+            talk!("{note}");
+            notes.push(note);
         }
-        Ok((module, sizes))
+        Ok(Loaded { module, sizes, notes, is_self_contained: draft.is_self_contained() })
+    }
+
+    /// What is given, as text: everything but the values of arrays. `None` where a file can be read
+    /// only once.
+    ///
+    /// # Errors
+    /// Those of reading the headers.
+    pub fn told(&self) -> Result<Option<String>> {
+        let mut text = format!("{:?}", super::sizes(&self.dims)?);
+        for path in &self.inputs {
+            if !path.is_file() {
+                return Ok(None);
+            }
+            let mut archive = npz::Archive::open(path)?;
+            let names: Vec<String> = archive.names().map(str::to_owned).collect();
+            for name in &names {
+                text += &format!(" {name:?} {:?}", archive.info(name)?);
+            }
+        }
+        for (name, path) in &self.input {
+            if !path.is_file() {
+                return Ok(None);
+            }
+            text += &format!(" {name:?} {:?}", npy::read_info(path)?);
+        }
+        Ok(Some(text))
     }
 
     /// The same with the sizes left open that the model leaves open.
     pub fn load_open(&self, path: &Path) -> Result<(Module, Sizes)> {
-        let (draft, sizes) = self.read(path)?;
+        let (draft, sizes, _) = self.read(path)?;
         Ok((draft.module(&Sizes::new())?, sizes))
     }
 
-    /// Reads a model, and what is given to it.
-    fn read(&self, path: &Path) -> Result<(Draft, Sizes)> {
+    /// Reads a model, and what is given to it, and says which sizes are assumed.
+    fn read(&self, path: &Path) -> Result<(Draft, Sizes, Vec<String>)> {
         let draft = draft(path)?;
         let values = match self.inputs.is_empty() && self.input.is_empty() {
             true => BTreeMap::new(),
@@ -83,15 +126,20 @@ impl Given {
         let sizes = Sizes { dims: super::sizes(&self.dims)?, ..Sizes::new() };
         let mut sizes =
             values.into_iter().fold(sizes, |sizes, (name, value)| sizes.value(name, value));
+        let mut notes = Vec::new();
         for key in draft.open_batch(&sizes)? {
-            talk!("note: the size `{key}` is open, and 1 is taken; --dim {key}=SIZE gives another");
+            let note = format!(
+                "note: the size `{key}` is open, and 1 is taken; --dim {key}=SIZE gives another"
+            );
+            talk!("{note}");
+            notes.push(note);
             sizes = sizes.dim(key, 1);
         }
-        Ok((draft, sizes))
+        Ok((draft, sizes, notes))
     }
 
-    /// Reads the files.
-    fn values(&self, inputs: &[ValueType]) -> Result<BTreeMap<String, Tensor>> {
+    /// Reads the files; `inputs` are what may be given.
+    pub fn values(&self, inputs: &[ValueType]) -> Result<BTreeMap<String, Tensor>> {
         let mut values = BTreeMap::new();
         let mut add = |name: &str, tensor: Tensor| match values.insert(name.to_owned(), tensor) {
             Some(_) => Err(Error::input(format!("input `{name}` is given twice"))),
