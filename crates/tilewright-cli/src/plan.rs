@@ -230,8 +230,9 @@ fn changes(prices: &Prices, unit: &str, out: &mut impl Write) -> std::io::Result
             }
         }
     }
-    for (value, axis, why) in refused {
-        writeln!(out, "  axis {axis} of {} stays: {}", visible(value), visible(why))?;
+    if !refused.is_empty() {
+        let count = refused.len();
+        writeln!(out, "  {count} axes cannot be followed when they change; --json says why")?;
     }
     if *left > 0 {
         writeln!(out, "  {left} more sizes were not asked, on which less time depends")?;

@@ -5,7 +5,7 @@
 //!
 //! | index of the axis | what follows |
 //! |---|---|
-//! | `v + c` | the same change of `v`, `c` earlier; what lies below `c` moves `c` instead |
+//! | `v + c` | the same change of `v`, `c` earlier; what lies in front of all that is accessed moves `c` instead |
 //! | `v // k`, all of `v` | `k` times the change |
 //! | `v // k % r`, `v % k` | nothing, as long as `v` changes by whole periods |
 //! | `v * k + w` without overlap | a `k`-th of the change, for `v` |
@@ -323,8 +323,11 @@ impl Rewrite<'_> {
         let index =
             |(e, (growth, extent)): (&Expr, (Growth, i64))| match form(self.stage, e, extent) {
                 Form::Number(n) => Expr::int(n + growth.shift(n), e.dtype()),
-                Form::Shifted(v, c) if growth.shift(c) != 0 && c > 0 => {
-                    v.expr().cast(e.dtype()) + (c + growth.shift(c))
+                Form::Shifted(v, c) => {
+                    // By what the first cell that is accessed moves away from its index.
+                    let first = c.max(0);
+                    let moved = growth.shift(first) - self.resize.of_var(&v).shift(first - c);
+                    if moved == 0 { e.clone() } else { v.expr().cast(e.dtype()) + (c + moved) }
                 }
                 _ => e.clone(),
             };

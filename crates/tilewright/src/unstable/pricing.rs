@@ -117,7 +117,7 @@ pub fn prices(
             let members = new.changed.iter();
             done.extend(members.flat_map(|(v, axes)| axes.iter().map(|d| (v.clone(), *d))));
             let known = new.changed.iter().flat_map(|(v, axes)| axes.iter().map(move |d| (v, d)));
-            let named = known.filter_map(|(v, d)| {
+            let mut named = known.filter_map(|(v, d)| {
                 let role = roles.get(v)?.get(*d).copied().flatten()?;
                 Some((v.clone(), *d, role))
             });
@@ -125,7 +125,7 @@ pub fn prices(
                 shapes.get(v).and_then(|shape| shape.get(d)) == Some(&c.size)
             };
             // What a convolution has says more.
-            let best = named.filter(|(v, d, _)| has_size(v, *d)).last();
+            let best = named.find(|(v, d, _)| has_size(v, *d));
             let (_, plans, _) = plan(&new.module, &costs, io, &mut Remarks::new())?;
             let cost = plans.iter().find(|p| p.graph == planned.graph);
             let Some(cost) = cost.map(|p| p.plan.objective) else { continue };
