@@ -6,7 +6,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use tilewright::unstable::{ir, saved};
-use tilewright::{Options, Tensor};
+use tilewright::{Error, Options, Tensor};
 
 use crate::array;
 use crate::error::Result;
@@ -43,6 +43,22 @@ fn result<'py>(py: Python<'py>, mut outputs: Vec<Tensor>) -> Result<Bound<'py, P
     }
     let arrays = outputs.into_iter().map(|t| array::array(py, t)).collect::<Result<Vec<_>>>()?;
     Ok(PyTuple::new(py, arrays)?.into_any())
+}
+
+/// Index map, logical and stored extents, what the padding holds.
+type Storage = (String, Vec<usize>, Vec<usize>, Option<f64>);
+
+fn storage(stored: &ir::Stored) -> Storage {
+    (stored.to_string(), stored.logical.clone(), stored.physical(), stored.pad)
+}
+
+fn named<'a>(ports: &'a [ir::OpenPort], name: &str) -> tilewright::Result<&'a ir::OpenPort> {
+    let found = ports.iter().find(|port| *port.name == *name);
+    found.ok_or_else(|| {
+        let names: Vec<String> = ports.iter().map(|port| format!("`{}`", port.name)).collect();
+        Error::input(format!("there is no `{name}`"))
+            .note(format!("there are: {}", names.join(", ")))
+    })
 }
 
 impl Executable {
@@ -127,6 +143,33 @@ impl Executable {
     /// The same of each output.
     fn outputs(&self, py: Python<'_>) -> Result<Vec<Port>> {
         Ok(ports(self.get()?.outputs(), py)?)
+    }
+
+    /// How each input and each output is stored; `None` where that is as the model has it.
+    fn storage(&self) -> Result<[Vec<Option<Storage>>; 2]> {
+        let executable = self.get()?;
+        let of = |ports: &[ir::OpenPort]| {
+            ports.iter().map(|p| Some(storage(p.stored.as_ref()?))).collect()
+        };
+        Ok([of(executable.inputs()), of(executable.outputs())])
+    }
+
+    /// An array of the model's shape as an input takes it.
+    fn store<'py>(&self, name: &str, value: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        let executable = self.get()?;
+        let port = named(executable.inputs(), name)?;
+        let tensor = array::tensor(value, &format!("input `{name}`"), Some(port.dtype))?;
+        let stored = port.stored.as_ref().map(|stored| stored.store(&tensor)).transpose()?;
+        array::array(value.py(), stored.unwrap_or(tensor))
+    }
+
+    /// The array of the model's shape that an output holds.
+    fn load<'py>(&self, name: &str, value: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        let executable = self.get()?;
+        let port = named(executable.outputs(), name)?;
+        let tensor = array::tensor(value, &format!("output `{name}`"), Some(port.dtype))?;
+        let loaded = port.stored.as_ref().map(|stored| stored.load(&tensor)).transpose()?;
+        array::array(value.py(), loaded.unwrap_or(tensor))
     }
 
     /// Threads of a run.

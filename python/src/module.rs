@@ -15,7 +15,7 @@ use tilewright::unstable::passes::{self, Config};
 use tilewright::unstable::pipeline::{Progress, Stage, run_stages};
 use tilewright::unstable::script::{ConstTable, parse_module_with, print_module_with};
 use tilewright::unstable::{ir, measuring, saved, sizes};
-use tilewright::{DType, Error, Layout, OptLevel, Options, Sizes, Target, print};
+use tilewright::{DType, Error, IoLayout, Layout, OptLevel, Options, Sizes, Target, print};
 
 use crate::array;
 use crate::error::{Fault, Result, remarks};
@@ -333,6 +333,7 @@ pub fn options(given: Option<&Bound<'_, PyDict>>) -> Result<Options> {
         let key: String = key.extract()?;
         match key.as_str() {
             "layout" => options.layout = layout(value.extract::<Option<String>>()?.as_deref())?,
+            "io_layout" => options.io_layout = io_layout(&value.extract::<String>()?)?,
             "threads" => options.threads = value.extract()?,
             "cpu" => options.target = target(value.extract::<Option<String>>()?.as_deref())?,
             "opt_level" => options.level = level(value.extract()?)?,
@@ -368,6 +369,15 @@ pub fn layout(name: Option<&str>) -> tilewright::Result<Option<Layout>> {
             }
         }),
     })
+}
+
+/// Whether inputs and outputs keep their layout, by name.
+pub fn io_layout(name: &str) -> tilewright::Result<IoLayout> {
+    match name {
+        "logical" => Ok(IoLayout::Logical),
+        "physical" => Ok(IoLayout::Physical),
+        _ => Err(Error::input(format!("io_layout is `logical` or `physical`, not `{name}`"))),
+    }
 }
 
 /// A processor by its name; `None` and `native` are this machine's.

@@ -59,12 +59,14 @@ pub fn plan_layouts<'py>(
     module: &Module,
     threads: usize,
     cpu: Option<&str>,
+    io_layout: &str,
 ) -> Result<(Plan, Vec<Bound<'py, PyAny>>)> {
     let before = module.get(py)?.clone();
     let options = tilewright::Options {
         threads,
         target: crate::module::target(cpu)?,
         tuning: tilewright::unstable::measuring::file(),
+        io_layout: crate::module::io_layout(io_layout)?,
         ..Default::default()
     };
     let mut why = Vec::new();

@@ -190,3 +190,27 @@ def _time(exe: tilewright.Executable) -> float:
 def test_options_that_there_are_not_are_errors(options: dict[str, Any]) -> None:
     with pytest.raises(tilewright.InputError):
         tilewright.parse(elementwise("float32")).compile(**options)
+
+
+def test_inputs_and_outputs_may_be_stored_as_planned(digits: str) -> None:
+    module = tilewright.load(digits, dims={"N": 2})
+    plain = module.compile()
+    assert plain.input_layouts == (None,)
+    exe = module.compile(layout="nchw8c", io_layout="physical")
+    layout = exe.input_layouts[0]
+    assert layout is not None
+    assert layout.shape == (2, 1, 8, 8) and layout.physical == (2, 1, 8, 8, 8) and layout.pad == 0
+    assert exe.inputs[0].shape == layout.physical
+    image = np.random.default_rng(0).standard_normal((2, 1, 8, 8), dtype=np.float32)
+    stored = exe.store("image", image)
+    assert stored.shape == layout.physical
+    assert np.array_equal(stored[..., 0], image[:, :1]) and not stored[..., 1:].any()
+    outputs = [exe.load(name, y) for name, y in zip(exe.output_names, exe(stored))]
+    for a, b in zip(outputs, plain(image)):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+    with pytest.raises(tilewright.InputError):
+        exe(image)
+    with pytest.raises(tilewright.InputError):
+        exe.store("picture", image)
+    with pytest.raises(tilewright.InputError):
+        module.compile(io_layout="other")

@@ -39,7 +39,7 @@ from .errors import (
     ToolchainError,
     UnsupportedError,
 )
-from .executable import Executable, Profile, open
+from .executable import Executable, Profile, Storage, open
 from .function import Function
 from .module import Difference, Module, Transformed, load, parse
 from .planning import Layout, Plan, plan
@@ -75,6 +75,7 @@ __all__ = [
     "RefusedError",
     "STAGES",
     "Schedule",
+    "Storage",
     "SyntaxError",
     "T",
     "ToolchainError",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .errors import FileError
 if TYPE_CHECKING:
     from .module import Module
 
-__all__ = ["Executable", "Profile", "open"]
+__all__ = ["Executable", "Profile", "Storage", "open"]
 
 
 class Profile:
@@ -47,6 +47,30 @@ class Profile:
 
     def _repr_html_(self) -> str:
         return display.table(("function", "time", "share"), self._rows())
+
+
+class Storage(NamedTuple):
+    """How an input or output is stored that is not in the model's own layout.
+
+    Attributes:
+        index_map: From logical to stored indices.
+        shape: The logical extents.
+        physical: The stored extents.
+        pad: What the cells hold that no element has: in an input they must hold it. ``None`` where
+            there are none, or where an output holds anything there.
+    """
+
+    index_map: str
+    shape: tuple[int, ...]
+    physical: tuple[int, ...]
+    pad: float | None
+
+
+def _storage(raw: tuple[str, list[int], list[int], float | None] | None) -> Storage | None:
+    if raw is None:
+        return None
+    index_map, shape, physical, pad = raw
+    return Storage(index_map, tuple(shape), tuple(physical), pad)
 
 
 class Executable:
@@ -105,6 +129,35 @@ class Executable:
     def outputs(self) -> tuple[Port, ...]:
         """Name, element type and shape of each output."""
         return tuple(port(raw) for raw in self._raw.outputs())
+
+    @property
+    def input_layouts(self) -> tuple[Storage | None, ...]:
+        """How each input is stored; ``None`` for those in the model's own layout.
+
+        Only with ``io_layout="physical"`` is there another; then a call takes stored arrays.
+        """
+        return tuple(_storage(raw) for raw in self._raw.storage()[0])
+
+    @property
+    def output_layouts(self) -> tuple[Storage | None, ...]:
+        """How each output is stored; ``None`` for those in the model's own layout."""
+        return tuple(_storage(raw) for raw in self._raw.storage()[1])
+
+    def store(self, name: str, value: Array) -> Any:
+        """An array of the model's shape as the input of this name takes it.
+
+        Raises:
+            tilewright.InputError: if there is no such input, or the shape does not fit.
+        """
+        return self._raw.store(name, value)
+
+    def load(self, name: str, value: Array) -> Any:
+        """The array of the model's shape that the output of this name holds.
+
+        Raises:
+            tilewright.InputError: if there is no such output, or the shape does not fit.
+        """
+        return self._raw.load(name, value)
 
     @property
     def input_names(self) -> tuple[str, ...]:

@@ -151,6 +151,7 @@ class Module:
         self,
         *,
         layout: str | None = "plan",
+        io_layout: str = "logical",
         threads: int = 0,
         dims: Dims = None,
         shapes: Shapes = None,
@@ -171,6 +172,9 @@ class Module:
             layout: In which layouts tensors lie: ``plan`` for those that are estimated or measured
                 to be the fastest for the whole model, ``none`` for those of the model, or
                 ``nhwc``, ``nchw8c``, ``nchw16c`` for all convolutions.
+            io_layout: ``physical`` lets inputs and outputs have other layouts than the model's own, too:
+                :attr:`Executable.input_layouts` and ``output_layouts`` say which, and
+                :meth:`Executable.store` and ``load`` convert; ``logical`` keeps them.
             threads: Threads that share the work of a run; 0 for one a core.
             dims: Sizes that are open, as :meth:`with_sizes` takes them.
             shapes: Whole shapes of inputs.
@@ -193,6 +197,7 @@ class Module:
         """
         options: dict[str, Any] = {
             "layout": layout,
+            "io_layout": io_layout,
             "threads": threads,
             "cpu": cpu,
             "opt_level": opt_level,

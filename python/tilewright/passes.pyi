@@ -281,6 +281,7 @@ def plan_layout(
     *,
     cpu: str = "",
     features: str = "+avx2,+fma",
+    io: Literal["logical", "physical"] = "logical",
     triple: str = "x86_64-unknown-linux-gnu",
 ) -> Transformed:
     """The layouts of whole graphs that are estimated to be the fastest for a processor.
@@ -289,6 +290,7 @@ def plan_layout(
         module: What to change.
         cpu: The processor, as LLVM names it: text. The default is empty.
         features: CPU features in LLVM's notation: text. The default is +avx2,+fma.
+        io: Inputs and outputs are logical, or physical with zeros in the padding of inputs: logical or physical. The default is logical.
         triple: The target, as LLVM names it: text. The default is x86_64-unknown-linux-gnu.
 
     Raises:

@@ -123,17 +123,25 @@ class Plan:
         return f'<iframe srcdoc="{page}" style="width:100%;height:600px;border:0"></iframe>'
 
 
-def plan(module: Module, *, threads: int = 0, cpu: str | None = None, name: str = "the model") -> Plan:
+def plan(
+    module: Module,
+    *,
+    threads: int = 0,
+    cpu: str | None = None,
+    io_layout: str = "logical",
+    name: str = "the model",
+) -> Plan:
     """Plans the layouts of a module for the shortest time, by estimates and measurements.
 
     Args:
         module: A module with graph functions.
         threads: Threads of a run, for measured times; 0 for one a core.
         cpu: The processor, as LLVM calls it; ``None`` for this one.
+        io_layout: ``physical`` where inputs and outputs may have other layouts than the model's own.
         name: What the page calls the model.
 
     Raises:
         tilewright.ToolchainError: where libisl is missing.
     """
-    raw, remarks = _native.plan_layouts(module._raw, threads, cpu)
+    raw, remarks = _native.plan_layouts(module._raw, threads, cpu, io_layout)
     return Plan(raw, remarks, name)

@@ -55,23 +55,70 @@ fn tail(text: &OsString, from: usize) -> std::result::Result<PathBuf, String> {
     Ok(text[from..].into())
 }
 
+/// A module that was read, and what was decided on the way.
+pub struct Loaded {
+    pub module: Module,
+    pub sizes: Sizes,
+    /// What the user was told.
+    pub notes: Vec<String>,
+    /// Whether all of it comes from the one file.
+    pub is_self_contained: bool,
+}
+
 impl Given {
     /// Reads a module and what is given to it, and says what was decided on the way: which sizes
     /// were assumed, and which inputs became constants. `-` stands for TVMScript from standard
     /// input.
     pub fn load(&self, path: &Path) -> Result<(Module, Sizes)> {
+        self.load_noted(path).map(|loaded| (loaded.module, loaded.sizes))
+    }
+
+    /// The same with what was said.
+    pub fn load_noted(&self, path: &Path) -> Result<Loaded> {
         let (draft, mut sizes) = self.read(path)?;
+        let mut notes = Vec::new();
         for key in draft.open_batch(&sizes)? {
-            talk!("note: the size `{key}` is open, and 1 is taken; --dim {key}=SIZE gives another");
+            let note = format!(
+                "note: the size `{key}` is open, and 1 is taken; --dim {key}=SIZE gives another"
+            );
+            talk!("{note}");
+            notes.push(note);
             sizes = sizes.dim(key, 1);
         }
-        Ok((module(&draft, &sizes)?, sizes))
+        let module = module(&draft, &sizes, &mut notes)?;
+        Ok(Loaded { module, sizes, notes, is_self_contained: draft.is_self_contained() })
+    }
+
+    /// What is given, as text: everything but the values of arrays. `None` where a file can be read
+    /// only once.
+    ///
+    /// # Errors
+    /// Those of reading the headers.
+    pub fn told(&self) -> Result<Option<String>> {
+        let mut text = format!("{:?}", super::sizes(&self.dims)?);
+        for path in &self.inputs {
+            if !path.is_file() {
+                return Ok(None);
+            }
+            let mut archive = npz::Archive::open(path)?;
+            let names: Vec<String> = archive.names().map(str::to_owned).collect();
+            for name in &names {
+                text += &format!(" {name:?} {:?}", archive.info(name)?);
+            }
+        }
+        for (name, path) in &self.input {
+            if !path.is_file() {
+                return Ok(None);
+            }
+            text += &format!(" {name:?} {:?}", npy::read_info(path)?);
+        }
+        Ok(Some(text))
     }
 
     /// The module with the sizes that are given; the others stay open.
     pub fn load_as_given(&self, path: &Path) -> Result<Module> {
         let (draft, sizes) = self.read(path)?;
-        module(&draft, &sizes)
+        module(&draft, &sizes, &mut Vec::new())
     }
 
     /// The module with all sizes left open that the model leaves open, and what is given.
@@ -92,8 +139,8 @@ impl Given {
         Ok((draft, sizes))
     }
 
-    /// Reads the files.
-    fn values(&self, inputs: &[ValueType]) -> Result<BTreeMap<String, Tensor>> {
+    /// Reads the files; `inputs` are what may be given.
+    pub fn values(&self, inputs: &[ValueType]) -> Result<BTreeMap<String, Tensor>> {
         let mut values = BTreeMap::new();
         let mut add = |name: &str, tensor: Tensor| match values.insert(name.to_owned(), tensor) {
             Some(_) => Err(Error::input(format!("input `{name}` is given twice"))),
@@ -120,11 +167,13 @@ impl Given {
     }
 }
 
-/// The module for these sizes; says which inputs have become constants.
-fn module(draft: &Draft, sizes: &Sizes) -> Result<Module> {
+/// The module for these sizes; says which inputs have become constants, and keeps what it said.
+fn module(draft: &Draft, sizes: &Sizes, notes: &mut Vec<String>) -> Result<Module> {
     let module = draft.module(sizes)?;
     for name in load::fixed_inputs(&module) {
-        talk!("note: sizes depend on input `{name}`: its value is compiled in");
+        let note = format!("note: sizes depend on input `{name}`: its value is compiled in");
+        talk!("{note}");
+        notes.push(note);
     }
     Ok(module)
 }

@@ -96,6 +96,17 @@ impl Native {
         layout::choose(&module, &options.timings()?, self.io_layout, &mut Remarks::new())
     }
 
+    /// Whether what is made depends on nothing else than what was said: neither on measurements that
+    /// are made on the way, nor on checks that are to be run.
+    pub fn can_be_kept(&self) -> bool {
+        !self.measure && !self.check && self.link.is_empty()
+    }
+
+    /// What was said of layouts, which the library's options do not hold.
+    pub fn told(&self) -> String {
+        format!("{:?} {:?}", self.layout, self.cpu)
+    }
+
     /// The machine to make code for.
     pub fn target(&self) -> Result<Target> {
         target(&self.cpu)

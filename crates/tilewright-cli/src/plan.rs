@@ -10,14 +10,16 @@ use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::layout::{self, Port};
 use tilewright::unstable::plan::{Cost, Plan};
+use tilewright::unstable::pricing::{Prices, prices};
 use tilewright::unstable::runtime::file;
 use tilewright::unstable::runtime::pool::cores;
 use tilewright::unstable::timings::Timings;
 use tilewright::{Error, IoLayout, Result};
-use tilewright_report::{Report, WhatIf, add_ports, list, object, page, what_if};
+use tilewright_report::{Report, WhatIf, add_ports, add_prices, list, object, page, what_if};
 
 use super::given::Given;
 use super::native::{PLAN, io_layout, policy, target, tuning_file};
+use super::progress::Bar;
 use super::{Answer, Outcome, report};
 
 /// Show the layouts of a model: what each call is computed in and costs, and what is left to convert.
@@ -35,6 +37,10 @@ pub struct Arguments {
     /// What a plan costs in which the call that makes a value is computed in a layout.
     #[arg(long = "what-if", value_name = "VALUE=LAYOUT")]
     what_if: Vec<String>,
+    /// Say what a change of a size of the model would save: of sizes that are padded, or no multiple of
+    /// the vectors, each made smaller and larger.
+    #[arg(long)]
+    price: bool,
     /// Threads that share the work, for measured times; one a core unless said otherwise.
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -66,6 +72,9 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         }
         file::check(path)?;
     }
+    if named.is_some() && arguments.price {
+        return Err(Error::input("--price asks about the plan, not about one layout").into());
+    }
     let timings = timings(&arguments.cpu, arguments.threads)?;
     let module = arguments.given.load(&arguments.model)?.0;
     let mut why = Remarks::new();
@@ -96,11 +105,22 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         .iter()
         .map(|text| what_if(text, &plans).map_err(|e| e.context("--what-if")));
     let others = others.collect::<Result<Vec<WhatIf>>>()?;
+    let prices = match plans.iter().find(|p| module.entry().is_ok_and(|e| *e == p.graph)) {
+        Some(planned) if arguments.price => {
+            let bar = Bar::new("price");
+            let mut told = |done, all| bar.say("sizes", done, all);
+            Some(prices(&module, &timings, io, planned, &mut told)?)
+        }
+        _ => None,
+    };
     match (arguments.json, &plans[..]) {
         (true, []) => writeln!(out, "{:#}", list(&left))?,
         (true, [one]) => {
             let mut object = object(one, unit, &left, &others);
             add_ports(&mut object, &ports);
+            if let Some(prices) = &prices {
+                add_prices(&mut object, prices);
+            }
             writeln!(out, "{object:#}")?;
         }
         (true, several) => {
@@ -120,6 +140,9 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             conversions(&left, out)?;
             for planned in plans {
                 totals(planned, unit, out)?;
+            }
+            if let Some(prices) = &prices {
+                changes(prices, unit, out)?;
             }
             for other in &others {
                 let change = other.cost as i128 - i128::from(other.plan);
@@ -175,6 +198,44 @@ fn tensors(planned: &Planned, out: &mut impl Write) -> std::io::Result<()> {
             true => writeln!(out, "  {name}: {layout}, {:.1} % padding", 100.0 * waste)?,
             false => writeln!(out, "  {name}: {layout}")?,
         }
+    }
+    Ok(())
+}
+
+/// What changes of sizes would save.
+fn changes(prices: &Prices, unit: &str, out: &mut impl Write) -> std::io::Result<()> {
+    let Prices { changes, refused, left } = prices;
+    writeln!(out, "sizes:")?;
+    for c in changes {
+        let name = visible(&c.value);
+        let what = match c.role {
+            Some(role) => format!("{role} in {name}"),
+            None => format!("along axis {} of {name}", c.axis),
+        };
+        let (word, change) = match c.saved() {
+            saved if saved >= 0 => ("saves", saved),
+            saved => ("costs", -saved),
+        };
+        let amount = match unit {
+            "ns" => format!("{:.3} ms", change as f64 / 1e6),
+            unit => format!("{change} {unit}"),
+        };
+        let part = 100.0 * change as f64 / c.before.max(1) as f64;
+        write!(out, "  {} -> {} {what}: {word} {amount}, {part:.2} %", c.from, c.to)?;
+        match &c.ends[..] {
+            [] => writeln!(out)?,
+            ends => {
+                let ends: Vec<String> = ends.iter().map(|n| visible(n).to_string()).collect();
+                writeln!(out, "; changes {}", ends.join(", "))?;
+            }
+        }
+    }
+    if !refused.is_empty() {
+        let count = refused.len();
+        writeln!(out, "  {count} axes cannot be followed when they change; --json says why")?;
+    }
+    if *left > 0 {
+        writeln!(out, "  {left} more sizes were not asked, on which less time depends")?;
     }
     Ok(())
 }

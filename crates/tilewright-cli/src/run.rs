@@ -5,17 +5,21 @@ use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
 use tilewright::unstable::compare::{Tolerance, compare, mismatch};
+use tilewright::unstable::compile::{Program, load_program, lower_program};
 use tilewright::unstable::graph::sizes;
 use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::ir::{Dim, OpenPort, Var};
+use tilewright::unstable::kept::{Place, hash};
 use tilewright::unstable::load::fixed_inputs;
+use tilewright::unstable::onnx::ValueType;
 use tilewright::unstable::random::Random;
 use tilewright::unstable::runtime::file;
 use tilewright::unstable::runtime::npz::{self, Archive};
-use tilewright::{Error, Executable, Result, Sizes, Tensor, compile};
+use tilewright::{Error, Executable, Options, Result, Sizes, Tensor};
 
-use super::given::{Given, not_an_input};
+use super::given::{Given, Loaded, not_an_input};
 use super::native::Native;
 use super::progress::Bar;
 use super::timing::{self, Show, Times};
@@ -85,25 +89,15 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     if let Some(path) = &arguments.output {
         file::check(path)?;
     }
-    let start = Instant::now();
-    let (module, sizes) = match arguments.open {
-        true => arguments.given.load_open(&arguments.model)?,
-        false => arguments.given.load(&arguments.model)?,
+    let place = arguments.place(&options)?;
+    let ready = match place.as_ref().and_then(|place| kept(arguments, place, &options).transpose())
+    {
+        Some(ready) => ready?,
+        None => made(arguments, &options)?,
     };
-    let imported = start.elapsed();
-    let start = Instant::now();
-    if !arguments.open {
-        sizes::check_closed(&module)?;
-    }
-    let (module, left) = arguments.native.lay_out(module)?;
-    let laid_out = start.elapsed();
-    let executable = compile(&module, &options)?;
-    let compiled = start.elapsed();
     drop(bar);
-    let mut given = sizes.values.clone();
-    fixed_inputs(&module).iter().for_each(|name| drop(given.remove(&**name)));
-    // Constants are shared with the executable; the rest is not needed any more.
-    drop(module);
+    let Ready { executable, given, sizes, left, times: [imported, laid_out, compiled], new } =
+        ready;
 
     let inputs = stored(&executable, inputs(&executable, given, &sizes, arguments.seed)?)?;
     let mut outputs = executable.run(&inputs)?;
@@ -111,8 +105,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     if arguments.time {
         talk!("time: import {}, compile {}", Show(imported), Show(compiled));
         if arguments.native.has_layout() {
-            let bytes: u64 = left.iter().map(|l| l.bytes).sum();
-            let count = left.len();
+            let (count, bytes) = left;
             let took = Show(laid_out);
             talk!("time: layout {took}, {count} conversions a run that move {bytes} bytes");
         }
@@ -129,16 +122,125 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     if let Some(path) = &arguments.output {
         npz::write(path, named().map(|(port, tensor)| (&*port.name, tensor)))?;
     }
+    let mut answer = Answer::Yes;
     if let Some(mut expected) = expected {
         let tolerance = Tolerance { relative: arguments.rtol, absolute: arguments.atol };
-        return check(&executable, &outputs, &mut expected, tolerance, out);
-    }
-    if arguments.output.is_none() {
+        answer = check(&executable, &outputs, &mut expected, tolerance, out)?;
+    } else if arguments.output.is_none() {
         for (port, tensor) in named() {
             summary::write(&port.name, tensor, out)?;
         }
     }
-    Ok(Answer::Yes)
+    if let Some((place, New { program, note })) = place.zip(new) {
+        // Nobody waits for it.
+        out.flush()?;
+        place.keep(&program, &options, &note.to_string());
+    }
+    Ok(answer)
+}
+
+/// A model that can be run.
+struct Ready {
+    executable: Executable,
+    /// The values that were given of its inputs.
+    given: BTreeMap<String, Tensor>,
+    sizes: Sizes,
+    /// How many conversions are left, and the bytes that they move.
+    left: (usize, u64),
+    /// How long importing, laying out, and both with compiling took.
+    times: [Duration; 3],
+    new: Option<New>,
+}
+
+/// A program that was made now and may be kept.
+struct New {
+    program: Program,
+    /// What has to be known of it beside.
+    note: Value,
+}
+
+impl Arguments {
+    /// Where the program of the model is kept.
+    fn place(&self, options: &Options) -> Result<Option<Place>> {
+        let is_model = self.model.extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx"));
+        if !is_model || self.open || !self.native.can_be_kept() {
+            return Ok(None);
+        }
+        let told = self.given.told()?;
+        let told = told.map(|told| format!("{told} {}", self.native.told()));
+        Ok(told.and_then(|told| Place::of(&self.model, &told, options)))
+    }
+}
+
+/// The program that is kept of a model, if it was made for the values that are given and compiled in.
+fn kept(arguments: &Arguments, place: &Place, options: &Options) -> Result<Option<Ready>> {
+    let start = Instant::now();
+    let Some((executable, note)) = place.open(options) else { return Ok(None) };
+    let Ok(note) = serde_json::from_str::<Value>(&note) else { return Ok(None) };
+    let texts = |key: &str| -> Vec<String> {
+        let list = note[key].as_array().into_iter().flatten();
+        list.filter_map(|text| text.as_str().map(str::to_owned)).collect()
+    };
+    let inputs: Vec<ValueType> = texts("inputs")
+        .into_iter()
+        .map(|name| ValueType { name, dtype: None, dims: None })
+        .collect();
+    let mut given = arguments.given.values(&inputs)?;
+    for (name, known) in note["fixed"].as_object().into_iter().flatten() {
+        let value = given.remove(name);
+        if value.is_none_or(|value| hash(&value) != known.as_str().unwrap_or_default()) {
+            return Ok(None);
+        }
+    }
+    texts("notes").iter().for_each(|text| talk!("{text}"));
+    let number = |key: &str| note[key].as_u64().unwrap_or(0);
+    let left = (number("left") as usize, number("left_bytes"));
+    let times = [Duration::ZERO, Duration::ZERO, start.elapsed()];
+    Ok(Some(Ready { executable, given, sizes: Sizes::new(), left, times, new: None }))
+}
+
+/// The model, read and compiled.
+fn made(arguments: &Arguments, options: &Options) -> Result<Ready> {
+    let start = Instant::now();
+    let (module, sizes, notes, is_whole) = match arguments.open {
+        true => {
+            let (module, sizes) = arguments.given.load_open(&arguments.model)?;
+            (module, sizes, Vec::new(), false)
+        }
+        false => {
+            let Loaded { module, sizes, notes, is_self_contained } =
+                arguments.given.load_noted(&arguments.model)?;
+            (module, sizes, notes, is_self_contained)
+        }
+    };
+    let imported = start.elapsed();
+    let start = Instant::now();
+    if !arguments.open {
+        sizes::check_closed(&module)?;
+    }
+    let (module, left) = arguments.native.lay_out(module)?;
+    let laid_out = start.elapsed();
+    options.backend.check_host(&options.target()?)?;
+    let program = lower_program(&module, options)?;
+    let executable = load_program(&program, options)?;
+    let times = [imported, laid_out, start.elapsed()];
+    let mut given = sizes.values.clone();
+    let names: Vec<&str> = executable.inputs().iter().map(|port| &*port.name).collect();
+    let mut inputs: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut fixed = serde_json::Map::new();
+    for name in fixed_inputs(&module) {
+        inputs.push(name.to_string());
+        if let Some(value) = given.remove(&*name) {
+            fixed.insert(name.to_string(), hash(&value).into());
+        }
+    }
+    let left = (left.len(), left.iter().map(|l| l.bytes).sum());
+    let note = json!({
+        "notes": notes, "inputs": inputs, "fixed": fixed, "left": left.0, "left_bytes": left.1,
+    });
+    let new = is_whole.then_some(New { program, note });
+    // Constants are shared with the executable; the rest of the module is not needed any more.
+    Ok(Ready { executable, given, sizes, left, times, new })
 }
 
 /// Logical inputs as the executable takes them.

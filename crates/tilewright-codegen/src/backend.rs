@@ -26,6 +26,10 @@ impl Backend for LlvmBackend {
         "llvm"
     }
 
+    fn identity(&self) -> Result<String> {
+        Ok(Llvm::get()?.identity())
+    }
+
     fn host(&self) -> Result<Target> {
         Ok(Llvm::get()?.host())
     }

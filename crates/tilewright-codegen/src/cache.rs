@@ -14,6 +14,7 @@
 //! When the entries outgrow the limit, those that were not used for longest go; the time of last use
 //! is the file's time of modification.
 
+mod kept;
 #[cfg(unix)]
 mod private;
 #[cfg(not(unix))]
@@ -32,6 +33,7 @@ use tilewright_ir::Result;
 use tilewright_target::{CodeOptions, OptLevel, Target};
 
 use crate::llvm::{Emit, Llvm, pipeline};
+pub use kept::Kept;
 use private::{Directory, Refused};
 
 /// Environment variable that names the directory of the cache; `off` for no cache.

@@ -14,6 +14,7 @@
 //! * [`layout`]: conversions between layouts.
 //! * [`normal`]: the normal form of graph functions, which all passes start from.
 //! * [`sizes`]: sizes for what a module leaves open.
+//! * [`resize`](mod@resize): a module with another size, for prices.
 //! * [`view`]: functions that only relabel.
 //!
 //! **Architecture invariant:** the graph knows no backend, and no decision looks at a name.
@@ -27,6 +28,7 @@ pub mod legalize;
 pub mod memory;
 mod merge;
 pub mod normal;
+pub mod resize;
 pub mod sizes;
 pub mod view;
 

@@ -134,6 +134,16 @@ impl Model {
         Self::new(name.into(), bytes.into(), None)
     }
 
+    /// Whether the file holds all of the model: no constant lies in a file beside it. One with graphs
+    /// inside of its nodes is not looked through, and counts as one that does not.
+    pub fn is_self_contained(&self) -> bool {
+        let attributes = self.graph.node.iter().flat_map(|node| &node.attribute);
+        self.graph.initializer.iter().all(|t| t.external_data.is_empty())
+            && attributes
+                .into_iter()
+                .all(|a| a.g.is_empty() && a.t.as_ref().is_none_or(|t| t.external_data.is_empty()))
+    }
+
     fn new(name: String, bytes: Bytes, folder: Option<Folder>) -> Result<Model> {
         Self::build(&name, bytes, folder).map_err(|e| e.context(format!("`{name}`")))
     }

@@ -4,7 +4,8 @@
 //! calls, each with alternatives that read and write certain layouts. A conversion is paid once for
 //! each tensor and layout. [`solve`] finds the choice that costs least, or the best one within a
 //! time limit, and a lower bound with a [`Certificate`]; [`check`] verifies both without believing
-//! the solver. [`evaluate`] is what any complete choice costs, [`greedy`] a choice to compare with.
+//! the solver. [`evaluate`] is what any complete choice costs, [`greedy`] a choice to compare with, and [`ranked`]
+//! the best choices in order.
 //!
 //! ```
 //! use tilewright_plan::{Alternative, Call, Cost, Options, Problem, Tensor, Use, check, solve};
@@ -57,6 +58,7 @@ mod json;
 mod network;
 mod plan;
 mod problem;
+mod ranked;
 mod reduce;
 mod search;
 
@@ -66,3 +68,4 @@ pub use cost::Cost;
 pub use evaluate::{evaluate, greedy};
 pub use plan::{Conversion, Options, Plan, PlannedCall, PlannedTensor, Statistics, solve};
 pub use problem::{Alternative, Call, Error, MOST, Problem, Tensor, Use};
+pub use ranked::{Ranking, ranked};

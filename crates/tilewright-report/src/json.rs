@@ -8,6 +8,7 @@ use tilewright::unstable::graph::layout::{Left, Policy};
 use tilewright::unstable::ir::Stored;
 use tilewright::unstable::layout::Port;
 use tilewright::unstable::plan::{Certificate, Options, Plan, solve};
+use tilewright::unstable::pricing::{Change, Prices};
 use tilewright::{Error, Result};
 
 /// A plan in which something is fixed.
@@ -94,6 +95,24 @@ pub fn add_ports(object: &mut Value, [inputs, outputs]: &[Vec<Port>; 2]) {
     for (key, ports) in [("inputs", inputs), ("outputs", outputs)] {
         object[key] = ports.iter().map(one).collect();
     }
+}
+
+/// Adds what changes of sizes would save.
+pub fn add_prices(object: &mut Value, prices: &Prices) {
+    let one = |c: &Change| {
+        let saved = i64::try_from(c.saved()).unwrap_or(i64::MIN);
+        let ends: Vec<&str> = c.ends.iter().map(|name| &**name).collect();
+        json!({
+            "value": *c.value, "axis": c.axis, "role": c.role, "from": c.from, "to": c.to,
+            "cost": c.cost, "saved": saved, "changes": ends,
+        })
+    };
+    let refused = prices
+        .refused
+        .iter()
+        .map(|(value, axis, why)| json!({"value": **value, "axis": axis, "why": why}));
+    object["price"] = prices.changes.iter().map(one).collect();
+    object["price_refused"] = refused.collect();
 }
 
 /// The conversions that are left, for tools.

@@ -11,5 +11,5 @@ mod page;
 mod writing;
 
 pub use cells::tables;
-pub use json::{LOGICAL, WhatIf, add_ports, list, object, what_if};
+pub use json::{LOGICAL, WhatIf, add_ports, add_prices, list, object, what_if};
 pub use page::{Report, drawings, page};

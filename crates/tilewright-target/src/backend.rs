@@ -50,6 +50,14 @@ pub trait Backend: Send + Sync {
     /// Its name, for people.
     fn name(&self) -> &str;
 
+    /// All that decides what code it makes, beside what it is given: for caches.
+    ///
+    /// # Errors
+    /// As [`Backend::host`].
+    fn identity(&self) -> Result<String> {
+        self.host().map(|_| self.name().to_owned())
+    }
+
     /// The machine that it makes code for by default: this one.
     ///
     /// # Errors

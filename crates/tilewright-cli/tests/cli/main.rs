@@ -1,6 +1,8 @@
 //! The command line from outside: exit codes, what is on which stream, messages.
 
 mod compile;
+mod io_layout;
+mod kept;
 mod opt;
 mod plan_html;
 mod run;

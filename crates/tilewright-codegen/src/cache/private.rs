@@ -13,8 +13,42 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, renameat, unlinkat};
+
+/// What the system says of a file, which changes whenever its content does: device, number, length,
+/// and the nanoseconds of its last change of content and of anything. The last one is the system's:
+/// nobody can set it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identity(pub [u64; 5]);
+
+impl Identity {
+    /// That of an open file.
+    pub fn of(file: &File) -> io::Result<Identity> {
+        let found = file.metadata()?;
+        let time = |seconds: i64, nanos: i64| {
+            seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos).cast_unsigned()
+        };
+        Ok(Identity([
+            found.dev(),
+            found.ino(),
+            found.len(),
+            time(found.mtime(), found.mtime_nsec()),
+            time(found.ctime(), found.ctime_nsec()),
+        ]))
+    }
+
+    /// Whether a change from now on would give the file another time: it is `least` since the last one,
+    /// and the file system counts in less than seconds.
+    pub fn is_settled(&self, least: Duration) -> bool {
+        let changed = self.0[4];
+        let since = SystemTime::UNIX_EPOCH
+            .checked_add(Duration::from_nanos(changed))
+            .and_then(|time| time.elapsed().ok());
+        !changed.is_multiple_of(1_000_000_000) && since.is_some_and(|since| since > least)
+    }
+}
 
 /// Permission to write for a group or for everybody.
 const OTHERS_WRITE: u32 = 0o022;
@@ -100,6 +134,12 @@ impl Directory {
     /// Gives a file another name; what had that name goes.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(renameat(&self.0, from, &self.0, to)?)
+    }
+
+    /// Bytes that are free for this user on the file system.
+    pub fn room(&self) -> u64 {
+        let found = rustix::fs::fstatvfs(&self.0);
+        found.map_or(0, |found| found.f_bavail.saturating_mul(found.f_frsize))
     }
 
     /// Removes a file or link.

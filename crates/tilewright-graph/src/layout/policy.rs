@@ -101,6 +101,42 @@ impl Policy {
     }
 }
 
+/// What the axes of an operand are, where that is known.
+pub type Roles = Vec<Option<&'static str>>;
+
+/// The data and the result of a convolution, with what their axes are: `batch`, `channels` or `pixels`;
+/// `None` for other functions.
+pub fn roles(func: &TensorFunc) -> Option<[(Buffer, Roles); 2]> {
+    let stages = stages(func)?;
+    let conv = stages.iter().find_map(Convolution::of)?;
+    // What is around it has the same axes.
+    let outside = |inner: &Buffer, written: bool| {
+        let own = func.buffers().any(|b| b == inner);
+        let of = stages.iter().find_map(|s| {
+            let reads = s.loads().into_iter().map(|l| l.0);
+            match written {
+                true if s.buffer != *inner && s.loads().iter().any(|l| l.0 == *inner) => {
+                    Some(s.buffer.clone())
+                }
+                false if s.buffer == *inner => reads.last(),
+                _ => None,
+            }
+        });
+        if own { Some(inner.clone()) } else { of }
+    };
+    let one = |(buffer, axes): &(Buffer, Axes), written: bool| {
+        let mut roles = vec![None; buffer.shape.len()];
+        let kinds =
+            [("batch", &axes.outer), ("channels", &axes.channels), ("pixels", &axes.windows)];
+        for (name, list) in kinds {
+            list.iter().for_each(|d| roles[*d] = Some(name));
+        }
+        let outer = outside(buffer, written)?;
+        (outer.shape.len() == roles.len()).then_some((outer, roles))
+    };
+    Some([one(&conv.data, false)?, one(&conv.result, true)?])
+}
+
 /// The axes of an operand by what they are.
 struct Axes {
     /// Batch.

@@ -5,5 +5,6 @@ mod fuse;
 mod layout;
 mod memory;
 mod normal;
+mod resize;
 mod semantics;
 mod text;

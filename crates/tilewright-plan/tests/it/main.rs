@@ -5,3 +5,4 @@ mod exact;
 mod generate;
 mod networks;
 mod problems;
+mod ranked;

@@ -66,17 +66,22 @@ pub fn lower_program(module: &Module, options: &Options) -> Result<Program> {
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn compile(module: &Module, options: &Options) -> Result<Executable> {
+    options.backend.check_host(&options.target()?)?;
+    let laid_out = options.layout.map(|layout| options.lay_out(layout, module)).transpose()?;
+    load_program(&lower_program(laid_out.as_ref().unwrap_or(module), options)?, options)
+}
+
+/// Makes code of a program and loads it into this process.
+///
+/// # Errors
+/// As [`compile`].
+pub fn load_program(program: &Program, options: &Options) -> Result<Executable> {
     let (backend, target) = (&options.backend, options.target()?);
     backend.check_host(&target)?;
-    let laid_out = match options.layout {
-        Some(layout) => Some(options.lay_out(layout, module)?),
-        None => None,
-    };
-    let program = lower_program(laid_out.as_ref().unwrap_or(module), options)?;
     let functions = program.plan.functions();
     let code =
         options.with_code_options(|o| backend.compile(&program.module, &functions, &target, o))?;
     let pool = Pool::shared(options.threads())?;
     // SAFETY: the code was made from the functions that the plan was made for.
-    unsafe { Executable::new(program.plan, code, pool) }
+    unsafe { Executable::new(program.plan.clone(), code, pool) }
 }

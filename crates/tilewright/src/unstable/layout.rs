@@ -94,7 +94,7 @@ const IO: OneOf<IoLayout> = OneOf {
 pub const PASS: Pass = Pass {
     name: "plan_layout",
     summary: "the layouts of whole graphs that are estimated to be the fastest for a processor",
-    options: &[&CPU, &FEATURES, &TRIPLE, &IO],
+    options: &[&CPU, &FEATURES, &IO, &TRIPLE],
     run: Run::Module(|module, given, why| {
         let timings = Timings::estimated(&target(given)?, 1);
         Ok(planned(module, &timings, given.get(&IO)?, why)?.0)

@@ -80,6 +80,14 @@ impl Draft {
         matches!(self.0, Kind::Onnx(_))
     }
 
+    /// Whether the module is made from the file that was read and nothing else.
+    pub fn is_self_contained(&self) -> bool {
+        match &self.0 {
+            Kind::Onnx(model) => model.is_self_contained(),
+            Kind::Script(_) => true,
+        }
+    }
+
     /// What can be given to it: the inputs of a model, or the tensor parameters of a module's
     /// entry, outputs among them.
     ///

@@ -7,7 +7,8 @@
 //! * [`schedule_script`]: schedules written as scripts.
 //! * [`layout`]: how the tensors of a whole model lie in memory.
 //! * [`timings`], [`tune`], [`measuring`]: what that costs, by estimates and by measurements.
-//! * [`saved`]: compiled modules as files, which start without LLVM.
+//! * [`pricing`]: what a change of a model's sizes would save.
+//! * [`saved`], [`kept`]: compiled modules as files, which start without LLVM, and those of the cache.
 //! * [`compare`], [`random`], [`verify`]: comparing outputs, making inputs, comparing modules.
 //!
 //! The other crates of the project are here by their names: [`ir`], [`script`], [`sets`],
@@ -19,11 +20,13 @@ mod checked;
 pub mod compare;
 pub mod compile;
 mod derivations;
+pub mod kept;
 pub mod layout;
 pub mod load;
 pub mod measuring;
 pub mod passes;
 pub mod pipeline;
+pub mod pricing;
 pub mod random;
 pub mod saved;
 pub mod schedule_script;

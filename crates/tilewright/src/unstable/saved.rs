@@ -8,14 +8,15 @@
 //! |---|---|
 //! | 16 | `TILEWRIGHT MODEL` |
 //! | 4, 4 | version of the format; 0 |
-//! | 32 | BLAKE3 of all that follows |
+//! | 32 | BLAKE3 of the header with its length |
 //! | 8 | length of the header |
-//! | | the header, JSON: `Header` |
-//! | | the parts, each at a multiple of 64 |
+//! | | the header, JSON: `Header`, with the BLAKE3 of each part |
+//! | | the parts, each at a multiple of 64, zeros between them |
 //!
-//! The library is code: a file is opened only by those who trust where it is from. The checksum finds
+//! The library is code: a file is opened only by those who trust where it is from. The checksums find
 //! damage, and no forgery.
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ use super::compile::lower_program;
 use super::pipeline::Options;
 
 const MAGIC: &[u8; 16] = b"TILEWRIGHT MODEL";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Where the header begins: behind magic, version, checksum and its own length.
 const HEADER: usize = 16 + 8 + 32 + 8;
 
@@ -43,16 +44,20 @@ struct Header {
     features: String,
     /// Threads of a run, unless said otherwise; 0 for one a core.
     threads: usize,
+    /// Whatever who saved it wants to find again.
+    note: String,
     module: Part,
     library: Part,
     constants: Vec<Constant>,
 }
 
 /// A range of bytes, counted from the end of the header.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Part {
     at: usize,
     count: usize,
+    /// BLAKE3, in hexadecimal digits.
+    hash: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -63,66 +68,90 @@ struct Constant {
     bytes: Part,
 }
 
-/// Parts one after the other, each at a multiple of 64.
-#[derive(Default)]
-struct Parts(Vec<u8>);
-
-impl Parts {
-    fn add(&mut self, bytes: &[u8]) -> Part {
-        self.0.resize(self.0.len().next_multiple_of(tensor::ALIGN), 0);
-        let part = Part { at: self.0.len(), count: bytes.len() };
-        self.0.extend_from_slice(bytes);
-        part
-    }
+/// The content of a file, whose large parts stay where they are.
+pub struct Content {
+    head: Vec<u8>,
+    parts: Vec<Tensor>,
 }
 
-/// Compiles a module and gives the bytes of a file.
-///
-/// # Errors
-/// Those of [`compile`](super::compile::compile), and [`Error::Toolchain`] if there is no C compiler.
-pub fn bytes(module: &Module, options: &Options) -> Result<Vec<u8>> {
-    let (backend, target) = (&options.backend, options.target()?);
-    backend.check_target(&target)?;
-    let laid_out = match options.layout {
-        Some(layout) => Some(options.lay_out(layout, module)?),
-        None => None,
-    };
-    let lowered = lower_program(laid_out.as_ref().unwrap_or(module), options)?.module;
-    let mut table = ConstTable::default();
-    let text = print_module_with(&lowered, &mut table);
-    // What is read back is compiled: its places are those in the text of the file.
-    let (module, plan) = read(text.clone(), &table)?;
-    let library =
-        options.with_code_options(|o| packed::build(&module, &plan.functions(), &target, o))?;
-    let mut parts = Parts::default();
-    let constant = |(name, t): (&Arc<str>, &Tensor), parts: &mut Parts| Constant {
-        name: name.to_string(),
-        dtype: t.dtype().to_string(),
-        shape: t.shape().to_vec(),
-        bytes: parts.add(t.bytes()),
-    };
-    let header = Header {
-        triple: target.triple.clone(),
-        cpu: target.cpu.clone(),
-        features: target.features.clone(),
-        threads: options.threads,
-        module: parts.add(text.as_bytes()),
-        library: parts.add(&library),
-        constants: table.iter().map(|entry| constant(entry, &mut parts)).collect(),
-    };
-    let mut header = serde_json::to_vec(&header)
-        .map_err(|e| Error::internal(format!("a header as JSON: {e}")))?;
-    // So that the parts begin at a multiple of 64.
-    header.resize((HEADER + header.len()).next_multiple_of(tensor::ALIGN) - HEADER, b' ');
-    let mut body = (header.len() as u64).to_le_bytes().to_vec();
-    body.extend_from_slice(&header);
-    body.extend_from_slice(&parts.0);
-    let mut all = MAGIC.to_vec();
-    all.extend_from_slice(&VERSION.to_le_bytes());
-    all.extend_from_slice(&[0; 4]);
-    all.extend_from_slice(blake3::hash(&body).as_bytes());
-    all.extend_from_slice(&body);
-    Ok(all)
+impl Content {
+    /// The content for a lowered module; `note` is what [`Opened::note`] gives back.
+    ///
+    /// # Errors
+    /// [`Error::Toolchain`] if there is no C compiler; those of code generation.
+    pub fn new(lowered: &Lowered, options: &Options, note: &str) -> Result<Content> {
+        let target = options.target()?;
+        let mut table = ConstTable::default();
+        let text = print_module_with(lowered, &mut table);
+        // What is read back is compiled: its places are those in the text of the file.
+        let (module, plan) = read(text.clone(), &table)?;
+        let library =
+            options.with_code_options(|o| packed::build(&module, &plan.functions(), &target, o))?;
+        let (mut parts, mut end) = (Vec::new(), 0usize);
+        let mut add = |tensor: Tensor| {
+            let (at, count) = (end, tensor.bytes().len());
+            let hash = blake3::hash(tensor.bytes()).to_hex().to_string();
+            end = (at + count).next_multiple_of(tensor::ALIGN);
+            parts.push(tensor);
+            Part { at, count, hash }
+        };
+        let bytes = |bytes: &[u8]| Tensor::from_bytes(DType::U8, &[bytes.len()], bytes);
+        let header = Header {
+            triple: target.triple.clone(),
+            cpu: target.cpu.clone(),
+            features: target.features.clone(),
+            threads: options.threads,
+            note: note.to_owned(),
+            module: add(bytes(text.as_bytes())?),
+            library: add(bytes(&library)?),
+            constants: table
+                .iter()
+                .map(|(name, t)| Constant {
+                    name: name.to_string(),
+                    dtype: t.dtype().to_string(),
+                    shape: t.shape().to_vec(),
+                    bytes: add(t.clone()),
+                })
+                .collect(),
+        };
+        let mut header = serde_json::to_vec(&header)
+            .map_err(|e| Error::internal(format!("a header as JSON: {e}")))?;
+        // So that the parts begin at a multiple of 64.
+        header.resize((HEADER + header.len()).next_multiple_of(tensor::ALIGN) - HEADER, b' ');
+        let mut counted = (header.len() as u64).to_le_bytes().to_vec();
+        counted.extend_from_slice(&header);
+        let mut head = MAGIC.to_vec();
+        head.extend_from_slice(&VERSION.to_le_bytes());
+        head.extend_from_slice(&[0; 4]);
+        head.extend_from_slice(blake3::hash(&counted).as_bytes());
+        head.extend_from_slice(&counted);
+        Ok(Content { head, parts })
+    }
+
+    /// Number of bytes.
+    pub fn len(&self) -> usize {
+        let parts = self.parts.iter().map(|t| t.bytes().len().next_multiple_of(tensor::ALIGN));
+        self.head.len() + parts.sum::<usize>()
+    }
+
+    /// Whether there are none; there always are.
+    pub fn is_empty(&self) -> bool {
+        self.head.is_empty()
+    }
+
+    /// Writes the bytes.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        out.write_all(&self.head)?;
+        for part in &self.parts {
+            let count = part.bytes().len();
+            out.write_all(part.bytes())?;
+            out.write_all(&[0; tensor::ALIGN][..count.next_multiple_of(tensor::ALIGN) - count])?;
+        }
+        Ok(())
+    }
 }
 
 /// The module of a text, and its plan.
@@ -136,10 +165,46 @@ fn read(text: String, table: &ConstTable) -> Result<(Lowered, OpenPlan)> {
 /// Compiles a module into a file.
 ///
 /// # Errors
-/// Those of [`bytes`], and [`Error::Io`] if the file cannot be written.
+/// Those of [`compile`](super::compile::compile), [`Error::Toolchain`] if there is no C compiler, and
+/// [`Error::Io`] if the file cannot be written.
 pub fn save(module: &Module, options: &Options, path: impl AsRef<Path>) -> Result<()> {
     file::check(path.as_ref())?;
-    file::write(path, &bytes(module, options)?)
+    options.backend.check_target(&options.target()?)?;
+    let laid_out = options.layout.map(|layout| options.lay_out(layout, module)).transpose()?;
+    let lowered = lower_program(laid_out.as_ref().unwrap_or(module), options)?.module;
+    let content = Content::new(&lowered, options, "")?;
+    let mut bytes = Vec::with_capacity(content.len());
+    content.write(&mut bytes).map_err(|e| Error::internal(format!("writing to memory: {e}")))?;
+    file::write(path, &bytes)
+}
+
+/// The executable of a file's content, as [`open_noted`] with everything checked.
+///
+/// # Errors
+/// As [`open_noted`].
+///
+/// # Safety
+/// As [`open_noted`].
+pub unsafe fn open(content: &Tensor, threads: Option<usize>) -> Result<Executable> {
+    // SAFETY: the contract is the same.
+    unsafe { open_noted(content, threads, Check::All) }.map(|opened| opened.executable)
+}
+
+/// Which checksums are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// All of them.
+    All,
+    /// Those of the header, the module and the code. The constants are known to be right.
+    Code,
+}
+
+/// What was opened.
+pub struct Opened {
+    /// It runs.
+    pub executable: Executable,
+    /// What was noted when it was saved.
+    pub note: String,
 }
 
 /// The executable of a file's content; `threads` are those of a run, instead of those that the file
@@ -150,24 +215,33 @@ pub fn save(module: &Module, options: &Options, path: impl AsRef<Path>) -> Resul
 /// lacks features that the code uses, or the file is of another version.
 ///
 /// # Safety
-/// The content is what [`bytes`] gave: the code in it is run.
-pub unsafe fn open(content: &Tensor, threads: Option<usize>) -> Result<Executable> {
+/// The content is what [`Content::write`] wrote: the code in it is run.
+pub unsafe fn open_noted(content: &Tensor, threads: Option<usize>, check: Check) -> Result<Opened> {
     let all = content.bytes();
-    let body = checked(all)?;
+    let (header, end) = header(all)?;
     let broken = || Error::model("the file is damaged: its header does not fit");
-    let length = body.first_chunk().map(|b| u64::from_le_bytes(*b)).ok_or_else(broken)?;
-    let end = usize::try_from(length).ok().and_then(|n| HEADER.checked_add(n));
-    let end = end.filter(|end| *end <= all.len()).ok_or_else(broken)?;
-    let header: Header = serde_json::from_slice(&all[HEADER..end]).map_err(|_| broken())?;
-    let part = |p: Part| {
-        let start = end.checked_add(p.at)?;
-        all.get(start..start.checked_add(p.count)?)
+    let mut last = end;
+    let mut part = |p: &Part, checked: bool| {
+        let start = end.checked_add(p.at).filter(|start| *start >= last).ok_or_else(broken)?;
+        let stop = start.checked_add(p.count).ok_or_else(broken)?;
+        let (gap, bytes) = (all.get(last..start), all.get(start..stop));
+        let (gap, bytes) = gap.zip(bytes).ok_or_else(broken)?;
+        last = stop;
+        let is_right = gap.len() < tensor::ALIGN && gap.iter().all(|b| *b == 0);
+        match is_right && (!checked || blake3::hash(bytes).to_hex().as_str() == p.hash) {
+            true => Ok(bytes),
+            false => Err(Error::model("the file is damaged: its checksum is wrong")),
+        }
     };
     let target = Target::new(&*header.triple, &*header.cpu, &*header.features);
     check_host(&target)?;
+    // In their order.
+    let text = part(&header.module, true)?;
+    let text = std::str::from_utf8(text).map_err(|_| broken())?;
+    let library = part(&header.library, true)?;
     let mut table = ConstTable::default();
     for c in &header.constants {
-        let bytes = part(c.bytes).ok_or_else(broken)?;
+        let bytes = part(&c.bytes, check == Check::All)?;
         let dtype: DType = c.dtype.parse()?;
         if tensor::byte_count(dtype, &c.shape) != Some(bytes.len()) {
             return Err(broken());
@@ -178,40 +252,49 @@ pub unsafe fn open(content: &Tensor, threads: Option<usize>) -> Result<Executabl
         let tensor = unsafe { Tensor::from_foreign(dtype, &c.shape, start, owner) }?;
         table.insert(&*c.name, tensor);
     }
-    let text = part(header.module).and_then(|b| std::str::from_utf8(b).ok()).ok_or_else(broken)?;
+    let rest = &all[last..];
+    if rest.len() >= tensor::ALIGN || rest.iter().any(|b| *b != 0) {
+        return Err(Error::model("the file is damaged: it goes on behind its end"));
+    }
     let (module, plan) = read(text.to_owned(), &table)?;
-    let library = part(header.library).ok_or_else(broken)?;
     let threads = match threads.unwrap_or(header.threads) {
         0 => tilewright_target::cores(),
         n => n,
     };
     // SAFETY: by contract the library was made from these functions, for a machine whose features
     // this one has; the plan is one for them.
-    unsafe {
+    let executable = unsafe {
         let code = packed::open(library, &module, &plan.functions())?;
         Executable::new(plan, code, Pool::shared(threads)?)
-    }
+    }?;
+    Ok(Opened { executable, note: header.note })
 }
 
-/// What stands behind the checksum, if that is right.
-fn checked(all: &[u8]) -> Result<&[u8]> {
-    let Some((magic, rest)) = all.split_first_chunk::<16>().filter(|(m, _)| *m == MAGIC) else {
+/// The header of a file, if its checksum is right, and where it ends.
+fn header(all: &[u8]) -> Result<(Header, usize)> {
+    if !all.starts_with(MAGIC) {
         return Err(Error::model("this is no compiled model of Tilewright"));
-    };
-    let _ = magic;
+    }
     let short = || Error::model("the file is damaged: it ends too early");
-    let (version, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
-    let version = u32::from_le_bytes(*version);
+    let broken = || Error::model("the file is damaged: its checksum is wrong");
+    let head: &[u8; HEADER] = all.first_chunk().ok_or_else(short)?;
+    let version = u32::from_le_bytes([head[16], head[17], head[18], head[19]]);
     if version != VERSION {
         let what = format!("a compiled model of version {version}, and this reads {VERSION}");
         return Err(Error::unsupported(what).help("compile the model again"));
     }
-    let (_, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
-    let (sum, body) = rest.split_first_chunk::<32>().ok_or_else(short)?;
-    match blake3::hash(body) == *sum {
-        true => Ok(body),
-        false => Err(Error::model("the file is damaged: its checksum is wrong")),
+    if head[20..24] != [0; 4] {
+        return Err(broken());
     }
+    let length = head.last_chunk().map(|b| u64::from_le_bytes(*b));
+    let end = length.and_then(|n| HEADER.checked_add(usize::try_from(n).ok()?));
+    let end = end.filter(|end| *end <= all.len()).ok_or_else(short)?;
+    if *blake3::hash(&all[HEADER - 8..end]).as_bytes() != head[24..56] {
+        return Err(broken());
+    }
+    let header = serde_json::from_slice(&all[HEADER..end])
+        .map_err(|e| Error::model(format!("the file is damaged: its header does not fit: {e}")))?;
+    Ok((header, end))
 }
 
 /// Refuses code for features that this machine lacks. LLVM is not asked; a feature that is not known

@@ -1,0 +1,354 @@
+//! A module with another size of one axis.
+//!
+//! What a model would cost with 64 channels instead of 65 is asked of a module in which these are 64:
+//! the axis of one value changes, and with it everything that has to follow, through the functions that
+//! read and make it ([`function`]): the loops, other axes of operands, weights, whose values are zeros
+//! then, the inputs and the results of the graph. Numbers that came from the size (an average's `1 / n`)
+//! stay as they are: such a module is for prices, and computes something else.
+//!
+//! **Limits.** Functions in canonical form, constant sizes. A change goes through windows from what is
+//! read to what is made only, and by whole steps of the window.
+
+mod function;
+mod growth;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tilewright_ir::{
+    Binding, BindingBlock, Buffer, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
+    Module, Result, Tensor, TensorFunc, TensorType,
+};
+
+use self::function::Resize;
+use self::growth::Growth;
+use crate::functions::Functions;
+use crate::normal::normalize;
+
+/// A module with another size, and what follows from it.
+pub struct Resized {
+    /// The module.
+    pub module: Module,
+    /// The values that have another shape: name, and the axes that changed.
+    pub changed: Vec<(Arc<str>, Vec<usize>)>,
+    /// The inputs and results of the graph among them.
+    pub ends: Vec<Arc<str>>,
+}
+
+/// A value: a variable, and which one of several results.
+type Place = (u64, usize);
+
+/// Changes the size of an axis of a value of the module's entry: cells come or go behind its last one.
+///
+/// # Errors
+/// [`Error::Input`] for a value that is not there, or not once; [`Error::Refused`] that says where the
+/// change cannot be followed.
+pub fn resize(module: &Module, value: &str, axis: usize, to: i64) -> Result<Resized> {
+    let entry: Arc<str> = module.entry()?.clone();
+    let func = normalize(module, &entry, module.graph(&entry)?)?;
+    let vars = func.params.iter().chain(func.bindings().map(|b| &b.var));
+    let mut found = vars.filter(|v| **v.name() == *value);
+    let (Some(seed), None) = (found.next(), found.next()) else {
+        return Err(Error::input(format!("there is not one value `{value}`")));
+    };
+    let shape = seed.ty().as_tensor().and_then(TensorType::const_shape);
+    let from = shape.as_ref().and_then(|s| s.get(axis)).and_then(|n| i64::try_from(*n).ok());
+    let (Some(shape), Some(from)) = (shape, from.filter(|_| to > 0)) else {
+        return Err(Error::input(format!("`{value}` has no axis {axis} of {to} cells to be")));
+    };
+    let mut graph = Graph {
+        module,
+        func: &func,
+        growth: HashMap::new(),
+        items: HashMap::new(),
+        constants: HashMap::new(),
+    };
+    for b in func.bindings() {
+        if let GraphExpr::Item(of, k) = &b.value
+            && let GraphExpr::Var(of) = &**of
+        {
+            graph.items.insert(b.var.id(), (of.id(), *k));
+        }
+    }
+    let mut growth = vec![Growth::default(); shape.len()];
+    growth[axis] = Growth::at(from, to - from);
+    let place = graph.place(seed);
+    graph.growth.insert(place, growth);
+    graph.follow()?;
+    graph.build(&entry)
+}
+
+struct Graph<'m> {
+    module: &'m Module,
+    func: &'m GraphFunc,
+    growth: HashMap<Place, Vec<Growth>>,
+    /// Variables that are one of several results.
+    items: HashMap<u64, Place>,
+    /// Changes of constants that are written as arguments, by call and position.
+    constants: HashMap<Place, Vec<Growth>>,
+}
+
+impl Graph<'_> {
+    fn place(&self, v: &GraphVar) -> Place {
+        self.items.get(&v.id()).copied().unwrap_or((v.id(), 0))
+    }
+
+    fn is_changed(&self, v: &GraphVar) -> bool {
+        self.growth.contains_key(&self.place(v))
+    }
+
+    fn tensor_func(&self, name: &str) -> Option<&Arc<TensorFunc>> {
+        match self.module.functions.get(name)? {
+            Function::Tensor(f) => Some(f),
+            Function::Graph(_) => None,
+        }
+    }
+
+    /// Passes over the calls until nothing changes any more.
+    fn follow(&mut self) -> Result<()> {
+        loop {
+            let before = (self.growth.clone(), self.constants.clone());
+            for b in self.func.bindings() {
+                self.binding(b).map_err(|e| e.context(format!("`{}`", b.var.name())))?;
+            }
+            if before == (self.growth.clone(), self.constants.clone()) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn binding(&mut self, b: &Binding) -> Result<()> {
+        let GraphExpr::CallTir { func, args, outs, scalars } = &b.value else {
+            let mut touched = false;
+            if !matches!(b.value, GraphExpr::Item(..) | GraphExpr::Const(_)) {
+                crate::normal::needed(&b.value, &mut |v| touched |= self.is_changed(v));
+                touched |= self.is_changed(&b.var);
+            }
+            return match touched {
+                true => Err(Error::refused("it is no call of a tensor function")),
+                false => Ok(()),
+            };
+        };
+        let places = self.places(b, args, outs.len());
+        let known: Vec<Option<Vec<Growth>>> =
+            places.iter().map(|place| self.known(place)).collect();
+        if known.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let f = self.tensor_func(func).cloned();
+        let f = f.filter(|f| scalars.is_empty() && f.buffers().count() == places.len());
+        let f = f.ok_or_else(|| Error::refused("it is called with more than tensors"))?;
+        let given: Vec<(Buffer, Vec<Growth>)> = f
+            .buffers()
+            .zip(known)
+            .filter_map(|(buffer, growth)| Some((buffer.clone(), growth?)))
+            .collect();
+        let resize = Resize::new(&f, &given)?;
+        for (buffer, place) in f.buffers().zip(places) {
+            let new = resize.growth(buffer);
+            if new.iter().any(|g| !g.is_none()) {
+                match place {
+                    Argument::Value(place) => self.growth.insert(place, new.to_vec()),
+                    Argument::Constant(place) => self.constants.insert(place, new.to_vec()),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn known(&self, place: &Argument) -> Option<Vec<Growth>> {
+        match place {
+            Argument::Value(place) => self.growth.get(place).cloned(),
+            Argument::Constant(place) => self.constants.get(place).cloned(),
+        }
+    }
+
+    /// The arguments of a call, then its results.
+    fn places(&self, b: &Binding, args: &[GraphExpr], outs: usize) -> Vec<Argument> {
+        let args = args.iter().enumerate().map(|(k, arg)| match arg {
+            GraphExpr::Var(v) => Argument::Value(self.place(v)),
+            _ => Argument::Constant((b.var.id(), k)),
+        });
+        args.chain((0..outs).map(|k| Argument::Value((b.var.id(), k)))).collect()
+    }
+
+    /// The module with all changes made.
+    fn build(&self, entry: &Arc<str>) -> Result<Resized> {
+        let mut functions = Functions::new(self.module);
+        let mut vars: HashMap<u64, GraphVar> = HashMap::new();
+        let mut changed = Vec::new();
+        let mut renew = |v: &GraphVar, vars: &mut HashMap<u64, GraphVar>| {
+            let new = self.renewed(v);
+            if let Some(growth) = self.growth.get(&self.place(v))
+                && v.ty().as_tensor().is_some()
+            {
+                let axes = growth.iter().enumerate().filter(|(_, g)| !g.is_none());
+                changed.push((v.name().clone(), axes.map(|(d, _)| d).collect::<Vec<_>>()));
+            }
+            vars.insert(v.id(), new.clone());
+            new
+        };
+        let params: Vec<GraphVar> = self.func.params.iter().map(|p| renew(p, &mut vars)).collect();
+        let mut bindings = Vec::new();
+        for b in self.func.bindings() {
+            let value = self.value(b, &vars, &mut functions)?;
+            let var = renew(&b.var, &mut vars);
+            bindings.push(Binding { var, value, span: b.span });
+        }
+        let ret = mapped(&self.func.ret, &vars);
+        let outputs = self.func.blocks.iter().flat_map(|block| &block.outputs);
+        let outputs = outputs.filter_map(|v| vars.get(&v.id()).cloned()).collect();
+        let dataflow = self.func.blocks.iter().all(|block| block.dataflow);
+        let blocks = match bindings.is_empty() {
+            true => Vec::new(),
+            false => vec![BindingBlock { dataflow, bindings, outputs }],
+        };
+        let mut ends: Vec<Arc<str>> = Vec::new();
+        let mut end = |v: &GraphVar| {
+            if self.is_changed(v) && !ends.contains(v.name()) {
+                ends.push(v.name().clone());
+            }
+        };
+        self.func.params.iter().for_each(&mut end);
+        crate::normal::needed(&self.func.ret, &mut end);
+        let new = GraphFunc { params, blocks, ret, ret_ty: None, ..self.func.clone() };
+        let graphs = HashMap::from([(entry.clone(), new)]);
+        let module = functions.finish(&graphs, |_, f| f.clone());
+        Ok(Resized { module, changed, ends })
+    }
+
+    /// The variable with its new type.
+    fn renewed(&self, v: &GraphVar) -> GraphVar {
+        let one = |ty: &GraphType, place: Place| match (ty, self.growth.get(&place)) {
+            (GraphType::Tensor(t), Some(growth)) => GraphType::Tensor(grown(t, growth)),
+            (ty, _) => ty.clone(),
+        };
+        let (id, k) = self.place(v);
+        let ty = match v.ty() {
+            GraphType::Tuple(items) => {
+                let items = items.iter().enumerate().map(|(k, ty)| one(ty, (v.id(), k)));
+                GraphType::Tuple(items.collect())
+            }
+            ty => one(ty, (id, k)),
+        };
+        GraphVar::new(v.name().clone(), ty)
+    }
+
+    /// The value of a binding with the new functions and constants.
+    fn value(
+        &self,
+        b: &Binding,
+        vars: &HashMap<u64, GraphVar>,
+        functions: &mut Functions<'_>,
+    ) -> Result<GraphExpr> {
+        let zeros = |t: &Tensor, growth: &[Growth]| {
+            let shape: Vec<usize> = t
+                .shape()
+                .iter()
+                .zip(growth)
+                .map(|(n, g)| usize::try_from(*n as i64 + g.sum()).unwrap_or(0))
+                .collect();
+            Tensor::zeros(t.dtype(), &shape).map(GraphExpr::Const)
+        };
+        match &b.value {
+            GraphExpr::Const(t) => match self.growth.get(&(b.var.id(), 0)) {
+                Some(growth) => zeros(t, growth),
+                None => Ok(b.value.clone()),
+            },
+            GraphExpr::CallTir { func, args, outs, scalars } => {
+                let places = self.places(b, args, outs.len());
+                let known: Vec<Option<Vec<Growth>>> =
+                    places.iter().map(|place| self.known(place)).collect();
+                let Some(f) = self.tensor_func(func).filter(|_| known.iter().any(Option::is_some))
+                else {
+                    return Ok(mapped(&b.value, vars));
+                };
+                let given: Vec<(Buffer, Vec<Growth>)> = f
+                    .buffers()
+                    .zip(&known)
+                    .filter_map(|(buffer, growth)| Some((buffer.clone(), growth.clone()?)))
+                    .collect();
+                let new = Resize::new(f, &given)?.build();
+                let name = functions.add(new, &format!("{func}_resized"));
+                let mut new_args = Vec::new();
+                for (arg, growth) in args.iter().zip(&known) {
+                    new_args.push(match (arg, growth) {
+                        (GraphExpr::Const(t), Some(growth)) => zeros(t, growth)?,
+                        _ => mapped(arg, vars),
+                    });
+                }
+                let types =
+                    outs.iter().zip(&known[args.len()..]).map(|(ty, growth)| match growth {
+                        Some(growth) => grown(ty, growth),
+                        None => ty.clone(),
+                    });
+                let outs = types.collect();
+                Ok(GraphExpr::CallTir {
+                    func: name,
+                    args: new_args,
+                    outs,
+                    scalars: scalars.clone(),
+                })
+            }
+            other => Ok(mapped(other, vars)),
+        }
+    }
+}
+
+/// Where an argument or result of a call is.
+#[derive(Clone, Copy)]
+enum Argument {
+    Value(Place),
+    Constant(Place),
+}
+
+fn grown(ty: &TensorType, growth: &[Growth]) -> TensorType {
+    let shape = ty.const_shape().unwrap_or_default();
+    let shape: Vec<usize> = shape
+        .iter()
+        .zip(growth)
+        .map(|(n, g)| usize::try_from(*n as i64 + g.sum()).unwrap_or(0))
+        .collect();
+    TensorType::fixed(&shape, ty.dtype)
+}
+
+/// An expression of other variables.
+fn mapped(e: &GraphExpr, vars: &HashMap<u64, GraphVar>) -> GraphExpr {
+    let all = |list: &[GraphExpr]| list.iter().map(|e| mapped(e, vars)).collect();
+    match e {
+        GraphExpr::Var(v) => vars.get(&v.id()).unwrap_or(v).expr(),
+        GraphExpr::Const(_) => e.clone(),
+        GraphExpr::CallTir { func, args, outs, scalars } => GraphExpr::CallTir {
+            func: func.clone(),
+            args: all(args),
+            outs: outs.clone(),
+            scalars: scalars.clone(),
+        },
+        GraphExpr::Call { op, args, attrs } => {
+            GraphExpr::Call { op: op.clone(), args: all(args), attrs: attrs.clone() }
+        }
+        GraphExpr::Tuple(items) => GraphExpr::Tuple(all(items)),
+        GraphExpr::Item(of, k) => GraphExpr::Item(Box::new(mapped(of, vars)), *k),
+    }
+}
+
+/// The values of the module's entry that have a shape of numbers: names, each once, and shapes.
+///
+/// # Errors
+/// Those of [`normalize`].
+pub fn shapes(module: &Module) -> Result<HashMap<Arc<str>, Vec<usize>>> {
+    let entry = module.entry()?;
+    let func = normalize(module, entry, module.graph(entry)?)?;
+    let mut shapes = HashMap::new();
+    let mut twice = HashSet::new();
+    for v in func.params.iter().chain(func.bindings().map(|b| &b.var)) {
+        let shape = v.ty().as_tensor().and_then(TensorType::const_shape);
+        if let Some(shape) = shape
+            && shapes.insert(v.name().clone(), shape).is_some()
+        {
+            twice.insert(v.name().clone());
+        }
+    }
+    shapes.retain(|name, _| !twice.contains(name));
+    Ok(shapes)
+}
