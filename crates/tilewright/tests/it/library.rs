@@ -8,7 +8,9 @@ use tilewright::unstable::pipeline::{Progress, Stage, run_stages};
 use tilewright::unstable::schedule::primitive;
 use tilewright::unstable::transform::lower::bounds;
 use tilewright::unstable::{passes, random::Random};
-use tilewright::{DType, Error, Module, Options, Sizes, Tensor, compile, load, parse, print};
+use tilewright::{
+    DType, Error, IoLayout, Module, Options, Sizes, Tensor, compile, load, parse, print,
+};
 
 const DIGITS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");
 
@@ -353,8 +355,12 @@ fn a_model_is_proved_under_every_layout() {
             let mut module = digits(97);
             if layout != "none" {
                 let policy = layout.parse().expect("a layout");
-                let laid_out =
-                    tilewright::unstable::layout::apply(&module, policy, &mut Remarks::new());
+                let laid_out = tilewright::unstable::layout::apply(
+                    &module,
+                    policy,
+                    IoLayout::Logical,
+                    &mut Remarks::new(),
+                );
                 module = laid_out.expect("it is laid out").0;
             }
             let options = Options { fuse, schedule, ..options() };

@@ -18,7 +18,7 @@ use tilewright::unstable::random::Random;
 use tilewright::unstable::schedule::FREE_LAYOUT;
 use tilewright::unstable::schedule_script::apply;
 use tilewright::unstable::timings::Timings;
-use tilewright::{DType, Module, Options, Target, Tensor, compile, print};
+use tilewright::{DType, IoLayout, Module, Options, Target, Tensor, compile, print};
 
 /// A convolution of an image with so many channels, and as many results.
 pub(crate) fn image(channels: usize, size: usize, kernel: usize, stride: usize) -> TensorFunc {
@@ -161,8 +161,9 @@ fn layouts_are_chosen_by_price() {
     let mut random = Random::new(7);
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
     let timings = Timings::estimated(&target, 1);
-    let choose =
-        |module: &Module| layout::choose(module, &timings, &mut Remarks::new()).expect("a layout");
+    let choose = |module: &Module| {
+        layout::choose(module, &timings, IoLayout::Logical, &mut Remarks::new()).expect("a layout")
+    };
     // Products have no such layout, and one small convolution does not pay for two conversions.
     let module = chain(&product(64, 64, 64), 1, &mut random);
     assert_eq!(print(&choose(&module).0), print(&module));

@@ -12,7 +12,7 @@ use tilewright::unstable::measured::{Kind, Measured, Store};
 use tilewright::unstable::random::Random;
 use tilewright::unstable::timings::{Timings, Unit};
 use tilewright::unstable::tune::{Report, Request, Tuning, measure, tune};
-use tilewright::{Error, Layout, Module, Options, Result, Target, compile, print};
+use tilewright::{Error, IoLayout, Layout, Module, Options, Result, Target, compile, print};
 
 use crate::schedules::{chain, image, product};
 
@@ -99,7 +99,8 @@ fn what_is_measured_is_kept_and_counts() {
     let target = machine.target().expect("a target");
     let timings = Timings::read(&target, 1, &file.path).expect("read");
     assert_eq!(timings.unit(), Unit::Nanoseconds);
-    let (_, plans, _) = layout::plan(&module, &timings, &mut Remarks::new()).expect("a plan");
+    let (_, plans, _) =
+        layout::plan(&module, &timings, IoLayout::Logical, &mut Remarks::new()).expect("a plan");
     let all = file.store.all().expect("it reads");
     let of = |kind: Kind| {
         let all = all.iter().filter(move |r| r.kind == kind);
@@ -178,10 +179,15 @@ fn the_layout_whose_run_was_the_shortest_is_taken() {
         let options = Options { tuning: Some(file.path.clone()), ..options() };
         let timings = options.timings().expect("timings");
         let mut why = Remarks::new();
-        let (chosen, _) = layout::choose(&module, &timings, &mut why).expect("a layout");
+        let (chosen, _) =
+            layout::choose(&module, &timings, IoLayout::Logical, &mut why).expect("a layout");
         let expected = match (best, policy) {
-            ("plan", _) => layout::plan(&module, &timings, &mut why).expect("a plan").0,
-            (_, Some(policy)) => layout::apply(&module, policy, &mut why).expect("a layout").0,
+            ("plan", _) => {
+                layout::plan(&module, &timings, IoLayout::Logical, &mut why).expect("a plan").0
+            }
+            (_, Some(policy)) => {
+                layout::apply(&module, policy, IoLayout::Logical, &mut why).expect("a layout").0
+            }
             (_, None) => module.clone(),
         };
         assert_eq!(print(&chosen), print(&expected), "{best}");

@@ -1,6 +1,6 @@
 //! Sums of products.
 
-use tilewright::DType;
+use tilewright::{DType, IoLayout};
 use tilewright::unstable::graph::layout::Policy;
 use tilewright::unstable::ir::{Remarks, dim};
 use tilewright::unstable::ops::Operand;
@@ -174,8 +174,12 @@ fn grouped_convolutions_under_every_layout() {
             let module = calling(func.expect(name)).expect(name);
             for policy in [Policy::Blocked(8), Policy::Blocked(16), Policy::ChannelsLast] {
                 let what = format!("{name} {channels} to {out} x {groups}, {policy:?}");
-                let laid =
-                    tilewright::unstable::layout::apply(&module, policy, &mut Remarks::new());
+                let laid = tilewright::unstable::layout::apply(
+                    &module,
+                    policy,
+                    IoLayout::Logical,
+                    &mut Remarks::new(),
+                );
                 let (laid, _) = laid.unwrap_or_else(|e| panic!("{what}: {}", e.render()));
                 compare_runs_of(&what, &module, &laid);
             }
