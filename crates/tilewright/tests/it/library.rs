@@ -8,7 +8,9 @@ use tilewright::unstable::pipeline::{Progress, Stage, run_stages};
 use tilewright::unstable::schedule::primitive;
 use tilewright::unstable::transform::lower::bounds;
 use tilewright::unstable::{passes, random::Random};
-use tilewright::{DType, Error, Module, Options, Sizes, Tensor, compile, load, parse, print};
+use tilewright::{
+    DType, Error, IoLayout, Module, Options, Sizes, Tensor, compile, load, parse, print,
+};
 
 const DIGITS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");
 
@@ -356,7 +358,7 @@ fn a_model_is_proved_under_every_layout() {
                 let laid_out = tilewright::unstable::layout::apply(
                     &module,
                     policy,
-                    Default::default(),
+                    IoLayout::Logical,
                     &mut Remarks::new(),
                 );
                 module = laid_out.expect("it is laid out").0;

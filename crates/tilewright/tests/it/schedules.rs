@@ -18,7 +18,7 @@ use tilewright::unstable::random::Random;
 use tilewright::unstable::schedule::FREE_LAYOUT;
 use tilewright::unstable::schedule_script::apply;
 use tilewright::unstable::timings::Timings;
-use tilewright::{DType, Module, Options, Target, Tensor, compile, print};
+use tilewright::{DType, IoLayout, Module, Options, Target, Tensor, compile, print};
 
 /// A convolution of an image with so many channels, and as many results.
 pub(crate) fn image(channels: usize, size: usize, kernel: usize, stride: usize) -> TensorFunc {
@@ -162,7 +162,7 @@ fn layouts_are_chosen_by_price() {
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
     let timings = Timings::estimated(&target, 1);
     let choose = |module: &Module| {
-        layout::choose(module, &timings, Default::default(), &mut Remarks::new()).expect("a layout")
+        layout::choose(module, &timings, IoLayout::Logical, &mut Remarks::new()).expect("a layout")
     };
     // Products have no such layout, and one small convolution does not pay for two conversions.
     let module = chain(&product(64, 64, 64), 1, &mut random);

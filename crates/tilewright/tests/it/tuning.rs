@@ -12,7 +12,7 @@ use tilewright::unstable::measured::{Kind, Measured, Store};
 use tilewright::unstable::random::Random;
 use tilewright::unstable::timings::{Timings, Unit};
 use tilewright::unstable::tune::{Report, Request, Tuning, measure, tune};
-use tilewright::{Error, Layout, Module, Options, Result, Target, compile, print};
+use tilewright::{Error, IoLayout, Layout, Module, Options, Result, Target, compile, print};
 
 use crate::schedules::{chain, image, product};
 
@@ -100,7 +100,7 @@ fn what_is_measured_is_kept_and_counts() {
     let timings = Timings::read(&target, 1, &file.path).expect("read");
     assert_eq!(timings.unit(), Unit::Nanoseconds);
     let (_, plans, _) =
-        layout::plan(&module, &timings, Default::default(), &mut Remarks::new()).expect("a plan");
+        layout::plan(&module, &timings, IoLayout::Logical, &mut Remarks::new()).expect("a plan");
     let all = file.store.all().expect("it reads");
     let of = |kind: Kind| {
         let all = all.iter().filter(move |r| r.kind == kind);
@@ -180,13 +180,13 @@ fn the_layout_whose_run_was_the_shortest_is_taken() {
         let timings = options.timings().expect("timings");
         let mut why = Remarks::new();
         let (chosen, _) =
-            layout::choose(&module, &timings, Default::default(), &mut why).expect("a layout");
+            layout::choose(&module, &timings, IoLayout::Logical, &mut why).expect("a layout");
         let expected = match (best, policy) {
             ("plan", _) => {
-                layout::plan(&module, &timings, Default::default(), &mut why).expect("a plan").0
+                layout::plan(&module, &timings, IoLayout::Logical, &mut why).expect("a plan").0
             }
             (_, Some(policy)) => {
-                layout::apply(&module, policy, Default::default(), &mut why).expect("a layout").0
+                layout::apply(&module, policy, IoLayout::Logical, &mut why).expect("a layout").0
             }
             (_, None) => module.clone(),
         };

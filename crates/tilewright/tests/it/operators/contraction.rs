@@ -1,6 +1,5 @@
 //! Sums of products.
 
-use tilewright::DType;
 use tilewright::unstable::graph::layout::Policy;
 use tilewright::unstable::ir::{Remarks, dim};
 use tilewright::unstable::ops::Operand;
@@ -9,6 +8,7 @@ use tilewright::unstable::ops::contraction::{
 };
 use tilewright::unstable::ops::einsum::einsum;
 use tilewright::unstable::ops::quantize::matmul_integer;
+use tilewright::{DType, IoLayout};
 
 use super::{RAGGED, calling, check, compare_runs_of};
 
@@ -177,7 +177,7 @@ fn grouped_convolutions_under_every_layout() {
                 let laid = tilewright::unstable::layout::apply(
                     &module,
                     policy,
-                    Default::default(),
+                    IoLayout::Logical,
                     &mut Remarks::new(),
                 );
                 let (laid, _) = laid.unwrap_or_else(|e| panic!("{what}: {}", e.render()));
