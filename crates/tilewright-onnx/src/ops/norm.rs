@@ -71,6 +71,10 @@ pub(crate) fn batch_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
     let parts: Vec<&Imported> = (1..5).map(|i| node.input(i)).collect::<Result<_>>()?;
     let epsilon = f64::from(node.float_or("epsilon", 1e-5)?);
     node.ignore("momentum");
+    if node.opset < 9 && !node.flag("spatial", true)? {
+        return Err(Error::unsupported("statistics of single elements are not supported")
+            .note("`spatial` is 0, which no opset from 9 on has"));
+    }
     let training = node.opset >= 14 && node.flag("training_mode", false)?;
     if training || node.output_count() > 1 {
         return Err(Error::unsupported("training is not supported: only one output is computed"));

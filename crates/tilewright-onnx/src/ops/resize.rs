@@ -58,8 +58,14 @@ fn scaled(x: &Imported, scales: &[f64]) -> Result<Vec<Dim>> {
 /// neighbour at the lower one (when shrinking at the upper one) is taken.
 fn old(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let scales =
-        floats(node, 1, "scales")?.ok_or_else(|| Error::model("the input `scales` is missing"))?;
+    let missing = |what: &str| Error::model(format!("the {what} `scales` is missing"));
+    let scales: Vec<f64> = match node.opset {
+        ..9 => {
+            let list = node.floats("scales")?.ok_or_else(|| missing("attribute"))?;
+            list.into_iter().map(f64::from).collect()
+        }
+        _ => floats(node, 1, "scales")?.ok_or_else(|| missing("input"))?,
+    };
     let sizes = scaled(x, &scales)?;
     let shrinks = scales.iter().any(|&s| s < 1.0);
     let mode = match node.text_or("mode", "nearest")? {

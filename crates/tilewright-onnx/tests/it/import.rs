@@ -581,3 +581,39 @@ fn constants_of_every_form() {
     assert_eq!(of(kind("value_ints", AttributeType::Ints)).get_i128(2), 6);
     assert_eq!(of(tensor("value", float_tensor(&[1, 1], &[2.5]))).shape(), [1, 1]);
 }
+
+#[test]
+fn models_of_old_opsets_are_read() {
+    let m = model()
+        .opset(7)
+        .input("x", [1, 2, 1, 2])
+        .floats("one", &[2], &[1.0, 1.0])
+        .floats("zero", &[2], &[0.0, 0.0])
+        .node_with(
+            "Upsample",
+            &["x"],
+            &["u"],
+            [floats("scales", &[1.0, 1.0, 2.0, 1.0]), text("mode", "nearest")],
+        )
+        .node_with(
+            "BatchNormalization",
+            &["u", "one", "zero", "zero", "one"],
+            &["y"],
+            [int("spatial", 1), float("epsilon", 0.0)],
+        )
+        .output("y");
+    let x = Tensor::from_slice(&[1, 2, 1, 2], &[1.0f32, 2.0, 3.0, 4.0]).expect("a tensor");
+    assert_eq!(floats_of(&m, &[x]), [1.0, 2.0, 1.0, 2.0, 3.0, 4.0, 3.0, 4.0]);
+    let m = model()
+        .opset(8)
+        .input("x", [1, 2])
+        .floats("one", &[2], &[1.0, 1.0])
+        .node_with(
+            "BatchNormalization",
+            &["x", "one", "one", "one", "one"],
+            &["y"],
+            [int("spatial", 0)],
+        )
+        .output("y");
+    assert!(m.refused().contains("statistics of single elements are not supported"));
+}

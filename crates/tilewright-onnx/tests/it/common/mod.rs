@@ -187,6 +187,10 @@ pub fn float(name: &str, f: f32) -> AttributeProto {
     AttributeProto { f, ..attribute(name, AttributeType::Float) }
 }
 
+pub fn floats(name: &str, v: &[f32]) -> AttributeProto {
+    AttributeProto { floats: v.to_vec(), ..attribute(name, AttributeType::Floats) }
+}
+
 pub fn text(name: &str, s: &str) -> AttributeProto {
     AttributeProto { s: s.as_bytes().to_vec().into(), ..attribute(name, AttributeType::String) }
 }
