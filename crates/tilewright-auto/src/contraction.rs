@@ -168,6 +168,14 @@ impl Contraction {
         axes
     }
 
+    /// Whether windows slide over an operand: an index of it depends on a spatial axis and one of the
+    /// reduction.
+    pub fn slides(&self, operand: usize) -> bool {
+        let has = |e: &Expr, kind| self.axes.iter().any(|a| a.kind == kind && e.mentions(&a.var));
+        let both = |e: &Expr| has(e, IterKind::Spatial) && has(e, IterKind::Reduce);
+        self.operands[operand].indices.iter().any(both)
+    }
+
     /// How many iteration variables its block has.
     pub fn rank(&self) -> usize {
         self.axes.iter().map(|a| a.iters.len()).sum()

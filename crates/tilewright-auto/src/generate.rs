@@ -86,6 +86,7 @@ pub fn tiled(
     kinds.push(TileBlock::Finish);
     let init = sch.decompose_reduction(&block, first)?;
     let update = sch.latest(block);
+    let banded = order.shared > 0 && band(sch, c, tile, &update, order.shared - 1, target)?;
     let mut parts = vec![Part {
         blocks: [init, update].into_iter().chain(copy).chain([finish]).collect(),
         ragged: false,
@@ -160,7 +161,7 @@ pub fn tiled(
         }
     }
     // What is around a loop that was taken apart has all its parts in it.
-    let around = cut.unwrap_or(outer.len());
+    let around = cut.unwrap_or(outer.len()).min(if banded { order.shared } else { outer.len() });
     if !parallel(sch, c, tile, &order, &outer, 0..around, ragged.is_some())? && cut.is_some() {
         for head in heads {
             let loops = sch.get_loops(&head)?;
@@ -168,6 +169,60 @@ pub fn tiled(
         }
     }
     Ok(())
+}
+
+/// Computes what a stage of the function gives an operand, such as its padding, in the loop at a
+/// depth around the tiles, for what they read there: it then comes from a near cache, and lies in the
+/// order in which it is read. Stages for which that is refused stay where
+/// they are. Says whether there is one for which it is not.
+fn band(
+    sch: &mut Schedule,
+    c: &Contraction,
+    tile: &Tile,
+    update: &BlockRef,
+    depth: usize,
+    target: &Target,
+) -> Result<bool> {
+    let lanes = target.vectors.lanes(c.bytes);
+    let mut any = false;
+    let moves = |o: usize| c.operands[o].steps[tile.vector_axis] != 0 && c.slides(o);
+    for data in [0, 1].into_iter().filter(|o| moves(*o)) {
+        let buffer = &c.operands[data].buffer;
+        let all = blocks(sch, &update.func)?;
+        let Some(made) = all.iter().find(|b| accessed(&b.body).1.contains(buffer)) else {
+            continue;
+        };
+        let made = sch.get_block(&made.name, &update.func)?;
+        let Some(around) = sch.get_loops(update)?.into_iter().nth(depth) else { continue };
+        let mut trial = sch.clone();
+        if trial.compute_at(&made, &around, false, Position::default()).is_err() {
+            continue;
+        }
+        (*sch, any) = (trial, true);
+        let mut copies = vec![made.clone()];
+        if let Some(first) = sch.get_loops(&made)?.get(depth + 1) {
+            let mut trial = sch.clone();
+            if let Ok(fill) = trial.decompose_padding(&made, first) {
+                *sch = trial;
+                copies.push(fill);
+            }
+        }
+        if !tile.both(c) {
+            continue;
+        }
+        for copy in copies {
+            let Some(lane) = sch.get_loops(&copy)?.pop() else { continue };
+            let mut trial = sch.clone();
+            let vectors = match tile.width > lanes {
+                true => trial.split(&lane, &[None, number(lanes)])?,
+                false => vec![lane],
+            };
+            if vectors.last().is_some_and(|lane| trial.vectorize(lane).is_ok()) {
+                *sch = trial;
+            }
+        }
+    }
+    Ok(any)
 }
 
 /// Blocks of a tile, in the order of their kinds.
@@ -195,11 +250,13 @@ fn partition(
         // The second part has copies of the blocks, in the same order.
         let after = blocks(sch, &func)?;
         let made = after.iter().filter(|b| before.iter().all(|x| x.name != b.name));
-        let copies: Vec<BlockRef> =
+        let mut copies: Vec<BlockRef> =
             made.map(|b| sch.get_block(&b.name, &func)).collect::<Result<_>>()?;
-        if copies.len() != parts[k].blocks.len() {
+        // What is computed for the tiles comes before them.
+        let Some(others) = copies.len().checked_sub(parts[k].blocks.len()) else {
             return Err(Error::internal("a part of a loop has other blocks"));
-        }
+        };
+        let copies = copies.split_off(others);
         parts.push(Part { blocks: copies, ragged: true });
     }
     Ok(())
@@ -498,6 +555,8 @@ enum Outer {
 struct Order {
     outer: Vec<Outer>,
     reduce: Vec<usize>,
+    /// How many of the outer ones, from outside, have nothing in common of what windows slide over.
+    shared: usize,
 }
 
 /// The order of the loops: axes that move both operands, then those along which the vector operand
@@ -516,11 +575,14 @@ fn order(c: &Contraction, tile: &Tile, target: &Target) -> Order {
     };
     let (batch, columns, rows) = (of(true, true), of(true, false), of(false, true));
     let neither = of(false, false);
+    let columns_len = columns.len();
     let columns = columns.into_iter().chain([Outer::Columns]);
     // What both operands have of a few channels stays in the first cache, as long as the others come
     // from the second.
     let few = tile.both(c) && c.size(1 - tile.vector) <= target.caches.l2 as i64;
     let fits = c.size(tile.vector) <= target.caches.l2 as i64 / 2 && !few;
+    let alone = batch.len();
+    let shared = if few { alone + neither.len() + columns_len + 1 } else { alone };
     let mut outer: Vec<Outer> = batch.into_iter().chain(neither).collect();
     match fits {
         true => outer.extend(rows.into_iter().chain(columns)),
@@ -529,7 +591,7 @@ fn order(c: &Contraction, tile: &Tile, target: &Target) -> Order {
     if tile.row_axis.is_some() {
         outer.push(Outer::Rows);
     }
-    Order { outer, reduce: c.reduction(tile.vector) }
+    Order { outer, reduce: c.reduction(tile.vector), shared }
 }
 
 /// The blocks of a function with iteration variables, in the order of the text.

@@ -90,8 +90,9 @@ fn plain(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) 
     price
 }
 
-/// The tile that a contraction gets. What groups or windows leave little to use again for is left to
-/// the loops of [`tilewright_schedule::auto`] where these take less.
+/// The tile that a contraction gets. Where groups or windows leave little to use again, the loops of
+/// [`tilewright_schedule::auto`] stay where they take less; but tiles of whole vectors of channels have
+/// their padding computed for them alone (measured: 0.75 to 1.03 of the time of these loops).
 pub(crate) fn chosen(
     c: Contraction,
     stage: &Stage,
@@ -99,8 +100,9 @@ pub(crate) fn chosen(
 ) -> Option<(Contraction, Tile)> {
     let (c, tile) = tile::choose(c, target)?;
     let batch = |k: usize| c.operands.iter().all(|o| o.steps[k] != 0) && c.axes[k].extent > 1;
-    let apart = !c.axes_where(IterKind::Spatial, batch).is_empty();
-    (!apart || tile.price < untiled(stage, target)).then_some((c, tile))
+    let alone = c.axes_where(IterKind::Spatial, batch).is_empty();
+    let whole = tile.both(&c) && c.axes[tile.vector_axis].extent % tile.width == 0;
+    (alone || whole || tile.price < untiled(stage, target)).then_some((c, tile))
 }
 
 /// Cycles of a stage without tiles. Its loops walk axes that all accesses walk as one
@@ -136,20 +138,23 @@ pub(crate) fn untiled(stage: &Stage, target: &Target) -> f64 {
             _ => None,
         };
         let copies = accesses.iter().zip(steps(axis)?).map(copied).sum::<Option<f64>>()?;
-        let rest = (n % lanes) as u64;
-        let vectors = (n / lanes) as f64 + f64::from(rest.count_ones());
-        (n >= lanes.min(4)).then_some((vectors / n as f64, copies))
+        let (whole, rest) = (n / lanes, n % lanes);
+        let (count, fewest) = match axis.kind {
+            // A vector of partial results is added up, and what is left is added one by one.
+            IterKind::Reduce => (whole + rest + lanes, 2 * lanes),
+            _ => (whole + i64::from((rest as u64).count_ones()), lanes.min(4)),
+        };
+        (n >= fewest).then_some((count as f64 / n as f64, copies))
     };
-    let spatial: Vec<&Axis> = axes.iter().filter(|a| a.kind == IterKind::Spatial).collect();
     let candidates = match reduction {
-        Some(_) => &spatial[..],
-        None => spatial.last().map_or(&[][..], std::slice::from_ref),
+        Some(_) => &axes[..],
+        None => axes.last().map_or(&[][..], std::slice::from_ref),
     };
     let work = match reduction {
         Some(_) => REDUCE,
         None => accesses.len() as f64 * ACCESS,
     };
     let cost = |(each, copies): (f64, f64)| all * each * work + copies;
-    let vectors = candidates.iter().filter_map(|axis| along(axis)).map(cost);
+    let vectors = candidates.iter().filter_map(along).map(cost);
     vectors.fold(all * work, f64::min)
 }

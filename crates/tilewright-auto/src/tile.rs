@@ -32,8 +32,6 @@
 //! padded work, the number of tiles and bytes streamed all count, and a ragged size takes the tile
 //! that wastes least: 65 columns are 3 tiles of 24 rather than 5 of 16.
 
-use std::collections::HashSet;
-
 use tilewright_ir::{Dim, IterKind};
 use tilewright_target::Target;
 
@@ -345,7 +343,9 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
             moves(operand, t.row_axis, rows) * moves(operand, Some(t.vector_axis), vectors)
         };
         let (work, loads) = (rows * vectors, read(0) + read(1));
-        let issue = (work + loads + count) * ISSUE;
+        // A vector that is used once is an operand of the arithmetic.
+        let instructions = work + count + if t.both(c) { vectors } else { loads };
+        let issue = instructions * ISSUE;
         let step = (work * FMA).max(loads * LOAD).max(LATENCY).max(issue);
         let step = step + lines * LINE + packed * vectors;
         let store = match c.out[t.vector_axis] {
@@ -376,18 +376,23 @@ fn windows(c: &Contraction, t: &Tile, reduce: &[usize], rows: i64) -> Option<f64
     let steps = &c.operands[data].steps;
     let row = t.row_axis.map_or(0, |r| steps[r]);
     let lines = (t.width as usize * c.bytes) as f64 / LINE_BYTES;
+    // Along one axis of the window a tile has several rows, along others the next tiles are.
     let share = |k: &usize| {
         let n = c.axes[*k].extent;
-        if steps[*k] == 0 || n * rows > 4096 {
-            return 1.0;
+        let spatial = c.axes_where(IterKind::Spatial, |a| {
+            a != t.vector_axis && steps[a] != 0 && steps[*k] != 0 && steps[a] % steps[*k] == 0
+        });
+        let stride = spatial.iter().map(|a| (steps[*a] / steps[*k]).abs()).filter(|s| *s < n).min();
+        match stride {
+            None => 1.0,
+            Some(_) if row != 0 && row % steps[*k] == 0 && (row / steps[*k]).abs() < n => {
+                let last = (row / steps[*k]).abs() * (rows - 1) + n;
+                last.min(n * rows) as f64 / (n * rows) as f64
+            }
+            Some(stride) => stride as f64 / n as f64,
         }
-        // What is less than a vector apart lies in the same lines.
-        let at = |i: i64, j: i64| (i * steps[*k] + j * row).div_euclid(t.width);
-        let all = (0..n).flat_map(|i| (0..rows).map(move |j| at(i, j)));
-        let distinct: HashSet<i64> = all.collect();
-        distinct.len() as f64 / (n * rows) as f64
     };
-    Some(rows as f64 * lines * reduce.iter().map(share).fold(1.0, f64::min))
+    Some(rows as f64 * lines * reduce.iter().map(share).product::<f64>())
 }
 
 /// How many lines of an operand a step of the reduction reads for some rows, without those that the

@@ -7,7 +7,7 @@ use tilewright::unstable::ir::TensorFunc;
 use tilewright::unstable::random::Random;
 use tilewright::{OptLevel, Options, Target};
 
-use crate::schedules::{chain, image, product};
+use crate::schedules::{chain, depthwise, grouped, image, product};
 
 /// A kind of machine, and how its assembly looks.
 struct Machine {
@@ -69,6 +69,9 @@ fn sums_stay_in_registers_on_every_kind_of_machine() {
             ("one pixel", image(96, 13, 1, 1)),
             ("5 pixels", image(64, 20, 5, 1)),
             ("11 pixels", image(32, 24, 11, 1)),
+            ("groups", grouped(2, (48, 64), 15, 3)),
+            ("ragged groups", grouped(3, (40, 35), 14, 3)),
+            ("a channel each", depthwise(64, 14)),
             ("product", product(96, 192, 192)),
             ("ragged product", product(77, 131, 330)),
         ] {

@@ -18,7 +18,7 @@ use tilewright::unstable::random::Random;
 use tilewright::unstable::schedule::FREE_LAYOUT;
 use tilewright::unstable::schedule_script::apply;
 use tilewright::unstable::timings::Timings;
-use tilewright::{DType, IoLayout, Module, Options, Target, Tensor, compile, print};
+use tilewright::{DType, IoLayout, Module, Options, Sizes, Target, Tensor, compile, parse, print};
 
 /// A convolution of an image with so many channels, and as many results.
 pub(crate) fn image(channels: usize, size: usize, kernel: usize, stride: usize) -> TensorFunc {
@@ -32,6 +32,53 @@ pub(crate) fn image(channels: usize, size: usize, kernel: usize, stride: usize) 
         ..Conv::new(Operand::f32(&x), Operand::f32(&w))
     };
     conv(&p).expect("a convolution")
+}
+
+/// A convolution in groups, padded such that its result has the size of the image.
+pub(crate) fn grouped(
+    groups: usize,
+    (inside, out): (usize, usize),
+    size: usize,
+    kernel: usize,
+) -> TensorFunc {
+    let pad = kernel / 2;
+    let x = Operand::f32(&[1, groups * inside, size, size]);
+    let p = Conv {
+        bias: true,
+        groups,
+        pads_begin: vec![pad, pad],
+        pads_end: vec![pad, pad],
+        ..Conv::new(x, Operand::f32(&[groups * out, inside, kernel, kernel]))
+    };
+    conv(&p).expect("a convolution in groups")
+}
+
+/// A convolution of one channel each with channels innermost: what a layout of channels last makes
+/// of it.
+pub(crate) fn depthwise(channels: usize, size: usize) -> TensorFunc {
+    let text = format!(
+        "@T.prim_func
+def main(x: T.Buffer(({size}, {size}, {channels}), \"float32\"), w: T.Buffer((3, 3, {channels}), \"float32\"), y: T.Buffer(({size}, {size}, {channels}), \"float32\")):
+    p = T.alloc_buffer(({size} + 2, {size} + 2, {channels}), \"float32\")
+    s = T.alloc_buffer(({size}, {size}, {channels}), \"float32\")
+    for i, j, c in T.grid({size} + 2, {size} + 2, {channels}):
+        with T.block(\"p\"):
+            vi, vj, vc = T.axis.remap(\"SSS\", [i, j, c])
+            p[vi, vj, vc] = T.if_then_else(vi >= 1 and vi < {size} + 1 and vj >= 1 and vj < {size} + 1, x[vi - 1, vj - 1, vc], T.float32(0))
+    for i, j, c, ki, kj in T.grid({size}, {size}, {channels}, 3, 3):
+        with T.block(\"s\"):
+            vi, vj, vc, vki, vkj = T.axis.remap(\"SSSRR\", [i, j, c, ki, kj])
+            with T.init():
+                s[vi, vj, vc] = T.float32(0)
+            s[vi, vj, vc] = s[vi, vj, vc] + p[vi + vki, vj + vkj, vc] * w[vki, vkj, vc]
+    for i, j, c in T.grid({size}, {size}, {channels}):
+        with T.block(\"y\"):
+            vi, vj, vc = T.axis.remap(\"SSS\", [i, j, c])
+            y[vi, vj, vc] = T.max(s[vi, vj, vc], T.float32(0))
+"
+    );
+    let module = parse(&text, &Sizes::new()).expect("a module");
+    module.tensor("main").expect("a function").as_ref().clone()
 }
 
 pub(crate) fn product(m: usize, k: usize, n: usize) -> TensorFunc {
@@ -49,8 +96,15 @@ fn alone(mut func: TensorFunc) -> Module {
 #[test]
 fn a_trace_that_is_replayed_gives_the_same_module() {
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
-    for func in [product(13, 37, 27), product(48, 33, 64), image(17, 9, 3, 1), image(16, 12, 1, 2)]
-    {
+    for func in [
+        product(13, 37, 27),
+        product(48, 33, 64),
+        image(17, 9, 3, 1),
+        image(16, 12, 1, 2),
+        grouped(3, (8, 16), 9, 3),
+        grouped(2, (16, 21), 7, 3),
+        depthwise(32, 9),
+    ] {
         let module = alone(func);
         let mut why = Remarks::new();
         let (scheduled, trace) = auto_schedule(&module, &target, &mut why).expect("a schedule");
@@ -147,7 +201,10 @@ fn constants_are_packed_when_compiling() {
 fn compilation_packs_constants() {
     let mut random = Random::new(6);
     // 24 lanes of 3 vectors, a tail of rows, results whose lanes lie apart, and lanes that end early.
-    for func in [product(13, 37, 27), image(17, 9, 3, 1), image(24, 7, 1, 1), image(65, 6, 3, 2)] {
+    let images = [image(17, 9, 3, 1), image(24, 7, 1, 1), image(65, 6, 3, 2)];
+    // Groups of whole vectors, and of a vector and a part; a window for each channel.
+    let apart = [grouped(2, (16, 32), 7, 3), grouped(3, (9, 21), 8, 3), depthwise(48, 9)];
+    for func in [product(13, 37, 27)].into_iter().chain(images).chain(apart) {
         let module = chain(&func, 1, &mut random);
         let options = Options::with_threads(1);
         let done = run_stages(&module, &options, Stage::Schedule, |_, _| Ok(())).expect("it runs");
@@ -182,4 +239,10 @@ fn prices_count_work_and_packing() {
     assert!(cost(&small, &[false, true]) < cost(&large, &[false, true]));
     assert!(cost(&large, &[false, true]) < 3.0 * cost(&small, &[false, true]));
     assert!(cost(&small, &[false, true]) <= cost(&small, &[false, false]));
+    // Half of the products in two groups; rows of 14 pixels are no vectors, but images are.
+    let free = [false, true, false];
+    let (one, two) = (grouped(1, (128, 128), 14, 3), grouped(2, (64, 64), 14, 3));
+    let (one, two) = (cost(&one, &free), cost(&two, &free));
+    assert!(0.4 * one < two && two < 0.7 * one, "{one} {two}");
+    assert!(price(&depthwise(64, 14), &free, &target).tiled);
 }
