@@ -4,6 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use crate::control::{Branches, Loop};
 use crate::dtype::DType;
 use crate::error::Span;
 use crate::expr::{Expr, fresh_id};
@@ -39,7 +40,9 @@ pub enum GraphType {
     Tensor(TensorType),
     /// Several values.
     Tuple(Vec<GraphType>),
-    /// Anything else; the text of its annotation.
+    /// A list of sizes: `R.Shape([n, 4])`.
+    Shape(Vec<Expr>),
+    /// Anything else, lists and optionals among it; the text of its annotation.
     Opaque(Arc<str>),
 }
 
@@ -144,6 +147,10 @@ pub enum GraphExpr {
     Tuple(Vec<GraphExpr>),
     /// One value of a tuple.
     Item(Box<GraphExpr>, usize),
+    /// One of two bodies.
+    If(Arc<Branches>),
+    /// Iterations of a body.
+    Loop(Arc<Loop>),
 }
 
 impl GraphExpr {
@@ -163,7 +170,11 @@ impl GraphExpr {
             GraphExpr::Const(_) => true,
             GraphExpr::Tuple(items) => items.iter().all(GraphExpr::is_literal),
             GraphExpr::Call { op, args, .. } => args.is_empty() && LITERALS.contains(&&**op),
-            GraphExpr::Var(_) | GraphExpr::CallTir { .. } | GraphExpr::Item(..) => false,
+            GraphExpr::Var(_)
+            | GraphExpr::CallTir { .. }
+            | GraphExpr::Item(..)
+            | GraphExpr::If(_)
+            | GraphExpr::Loop(_) => false,
         }
     }
 }

@@ -18,6 +18,7 @@
 //! * `dims`: the sizes that a model leaves open.
 //! * `import`: the way through a graph. `node`: what an operator's importer sees. `build`: the
 //!   module that comes about. `fold`: constants that are computed on the way.
+//! * `nested`: branches and loops, whose graphs are attributes of nodes.
 //! * `sizes`: shape arithmetic with open sizes, computed on expressions.
 //! * `registry`: which operators there are. `ops`: how each is imported.
 //!
@@ -34,6 +35,7 @@ mod fold;
 mod functions;
 mod import;
 mod model;
+mod nested;
 mod node;
 mod ops;
 pub mod proto;

@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::{Error, Lowered, Module, OpenPlan, Plan, Remarks, Result, TensorFunc};
+use tilewright_graph::control::{self, Cut};
+use tilewright_graph::normal::name_outputs;
+use tilewright_graph::plan_memory;
+use tilewright_ir::{
+    Error, Lowered, Module, OpenPlan, Plan, Remarks, Result, TensorFunc, well_formed,
+};
 use tilewright_runtime::{Executable, Pool};
 
 use super::pipeline::{Options, Stage, run_stages};
@@ -46,10 +51,18 @@ impl Program {
 /// Takes a module through all stages and plans its memory.
 ///
 /// # Errors
-/// Those of [`run_stages`] and of memory planning.
+/// Those of [`run_stages`] and of memory planning, and [`Error::Unsupported`] where there is control
+/// flow, which takes more than one plan.
 pub fn lower_program(module: &Module, options: &Options) -> Result<Program> {
+    let entry = module.entry()?;
+    if control::has_control(module, entry) {
+        return Err(Error::unsupported(format!(
+            "`{entry}` has control flow, or sizes that data decide: it is several plans"
+        ))
+        .help("run it in this process instead: `tilewright run`, or `compile` of the library"));
+    }
     let module = Lowered::new(run_stages(module, options, Stage::Lower, |_, _| Ok(()))?)?;
-    let plan = tilewright_graph::plan_memory(&module, module.entry()?)?;
+    let plan = plan_memory(&module, module.entry()?)?;
     Ok(Program { module, plan })
 }
 
@@ -81,6 +94,11 @@ pub fn lower_program(module: &Module, options: &Options) -> Result<Program> {
 pub fn compile(module: &Module, options: &Options) -> Result<Executable> {
     let (backend, target) = (&options.backend, options.target()?);
     backend.check_host(&target)?;
+    if let Ok(entry) = module.entry()
+        && control::has_control(module, entry)
+    {
+        return compile_control(module, &entry.clone(), options);
+    }
     let laid_out = match options.layout {
         Some(layout) => Some(layout.apply(module, &options.timings()?, &mut Remarks::new())?),
         None => None,
@@ -92,4 +110,27 @@ pub fn compile(module: &Module, options: &Options) -> Result<Executable> {
     let pool = Pool::shared(options.threads())?;
     // SAFETY: the code was made from the functions that the plan was made for.
     unsafe { Executable::new(program.plan, code, pool) }
+}
+
+/// Compiles a graph function with control flow: each of its pieces becomes a plan, and all kernels one
+/// code.
+fn compile_control(module: &Module, entry: &str, options: &Options) -> Result<Executable> {
+    well_formed::check_module(module)?;
+    let Cut { module, program } = control::cut(&name_outputs(module), entry)?;
+    let target = options.target()?;
+    let laid_out = match options.layout {
+        Some(layout) => layout.apply(&module, &options.timings()?, &mut Remarks::new())?,
+        None => module,
+    };
+    let module = Lowered::new(run_stages(&laid_out, options, Stage::Lower, |_, _| Ok(()))?)?;
+    let plans: Vec<OpenPlan> =
+        program.pieces.iter().map(|name| plan_memory(&module, name)).collect::<Result<_>>()?;
+    let mut functions: Vec<Arc<str>> = plans.iter().flat_map(OpenPlan::functions).collect();
+    functions.sort();
+    functions.dedup();
+    let code =
+        options.with_code_options(|o| options.backend.compile(&module, &functions, &target, o))?;
+    let pool = Pool::shared(options.threads())?;
+    // SAFETY: the code was made from the functions that the plans were made for.
+    unsafe { Executable::with_program(program, plans, code, pool) }
 }
