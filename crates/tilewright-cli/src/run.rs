@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tilewright::unstable::compare::{Tolerance, compare, mismatch};
-use tilewright::unstable::compile::{Program, load_program, lower_program};
+use tilewright::unstable::compile::{Program, compile, has_control, load_program, lower_program};
 use tilewright::unstable::graph::sizes;
 use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::ir::{Dim, OpenPort, Var};
@@ -221,8 +221,15 @@ fn made(arguments: &Arguments, options: &Options) -> Result<Ready> {
     let (module, left) = arguments.native.lay_out(module)?;
     let laid_out = start.elapsed();
     options.backend.check_host(&options.target()?)?;
-    let program = lower_program(&module, options)?;
-    let executable = load_program(&program, options)?;
+    // What has control flow is several programs, which are not kept.
+    let program = match has_control(&module)? {
+        true => None,
+        false => Some(lower_program(&module, options)?),
+    };
+    let executable = match &program {
+        Some(program) => load_program(program, options)?,
+        None => compile(&module, options)?,
+    };
     let times = [imported, laid_out, start.elapsed()];
     let mut given = sizes.values.clone();
     let names: Vec<&str> = executable.inputs().iter().map(|port| &*port.name).collect();
@@ -238,7 +245,7 @@ fn made(arguments: &Arguments, options: &Options) -> Result<Ready> {
     let note = json!({
         "notes": notes, "inputs": inputs, "fixed": fixed, "left": left.0, "left_bytes": left.1,
     });
-    let new = is_whole.then_some(New { program, note });
+    let new = program.filter(|_| is_whole).map(|program| New { program, note });
     // Constants are shared with the executable; the rest of the module is not needed any more.
     Ok(Ready { executable, given, sizes, left, times, new })
 }

@@ -329,7 +329,7 @@ mod tests {
         Planned::Fixed(Plan {
             inputs: vec![port("x")],
             outputs: vec![port("y")],
-            steps: vec![Step { func: "f".into(), args }],
+            steps: vec![Step { func: "f".into(), args, idle: false }],
             arena_bytes: 64,
             ..Plan::default()
         })
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_plan_without_end_is_refused() {
-        let step = Step { func: "f".into(), args: Vec::new() };
+        let step = Step { func: "f".into(), args: Vec::new(), idle: false };
         let endless = Plan { steps: vec![step; i32::MAX as usize / STEP + 1], ..Plan::default() };
         let error = emit("m", &Planned::Fixed(endless)).expect_err("too many steps");
         assert!(matches!(error, Error::Unsupported(_)));

@@ -266,7 +266,12 @@ mod tests {
             stored: None,
         };
         let value = |cells, first, last| Value { cells, dtype: DType::F32, first, last };
-        let step = |args: &[Place]| OpenStep { func: "shapes".into(), args: args.to_vec() };
+        let step = |args: &[Place]| OpenStep {
+            func: "shapes".into(),
+            args: args.to_vec(),
+            results: 0..0,
+            takes_empty: false,
+        };
         OpenPlan {
             inputs: vec![port("x", &[n, m])],
             outputs: vec![port("y", &[n.ceildiv(2), m - 1])],
@@ -277,6 +282,7 @@ mod tests {
                 step(&[Place::Value(1), Place::Value(2), Place::Output(0)]),
             ],
             values: vec![value(n * m, 0, 1), value(m * 100, 1, 2), value(n * n, 1, 2)],
+            ..OpenPlan::default()
         }
     }
 

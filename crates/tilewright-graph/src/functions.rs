@@ -56,10 +56,11 @@ impl<'m> Functions<'m> {
     ) -> Module {
         let mut called: HashMap<Arc<str>, bool> = HashMap::new();
         let mut note = |func: &GraphFunc, now: bool| {
-            for b in func.bindings() {
-                callees(&b.value, &mut |name| *called.entry(name.clone()).or_default() |= now);
-            }
-            callees(&func.ret, &mut |name| *called.entry(name.clone()).or_default() |= now);
+            func.for_each_expr(&mut |e| {
+                if let GraphExpr::CallTir { func, .. } = e {
+                    *called.entry(func.clone()).or_default() |= now;
+                }
+            });
         };
         for (name, g) in self.module.graphs() {
             note(g, false);
@@ -84,20 +85,5 @@ impl<'m> Functions<'m> {
             }
         }
         out
-    }
-}
-
-/// Calls `f` for the name of every called tensor function.
-fn callees(e: &GraphExpr, f: &mut dyn FnMut(&Arc<str>)) {
-    match e {
-        GraphExpr::CallTir { func, args, .. } => {
-            f(func);
-            args.iter().for_each(|a| callees(a, f));
-        }
-        GraphExpr::Call { args, .. } | GraphExpr::Tuple(args) => {
-            args.iter().for_each(|a| callees(a, f));
-        }
-        GraphExpr::Item(of, _) => callees(of, f),
-        GraphExpr::Var(_) | GraphExpr::Const(_) => {}
     }
 }

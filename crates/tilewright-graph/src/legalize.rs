@@ -18,7 +18,7 @@ use tilewright_ir::{
 };
 use tilewright_transform::pass::{Pass, Run};
 
-use crate::normal::normalize;
+use crate::normal::{dataflow_graphs, normalize};
 use crate::view::relabels;
 use crate::{COPY, VIEW};
 
@@ -51,7 +51,7 @@ pub fn legalize(module: &Module) -> Result<Module> {
         }
     }
     let mut copies = Copies { made: HashMap::new(), module: out };
-    for (name, func) in module.graphs() {
+    for (name, func) in dataflow_graphs(module) {
         let normal = normalize(module, name, func)?;
         let new = copies.own_results(&normal)?;
         copies.module.insert(name.clone(), new);

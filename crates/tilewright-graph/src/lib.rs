@@ -11,6 +11,7 @@
 //!    [`OpenPlan`](tilewright_ir::OpenPlan): steps over places in one arena, for sizes that may be open.
 //!
 //! * [`classify`]: what a tensor function is to its neighbours.
+//! * [`control`]: graph functions with control flow, cut into pieces.
 //! * [`layout`]: conversions between layouts.
 //! * [`normal`]: the normal form of graph functions, which all passes start from.
 //! * [`sizes`]: sizes for what a module leaves open.
@@ -21,6 +22,7 @@
 
 pub mod call_sizes;
 pub mod classify;
+pub mod control;
 mod functions;
 pub mod fuse;
 pub mod layout;

@@ -24,6 +24,7 @@ use tilewright_ir::{
 };
 
 use crate::call_sizes::{self, CallSizes, buffer_type, type_cells};
+use crate::control::{PIECE, TAKES_EMPTY};
 use crate::legalize::Origins;
 use crate::normal::{normalize, output_names, results};
 
@@ -106,9 +107,15 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<OpenPlan>
         Stored::list(&func.attrs, key, count).map_err(|e| e.at(func.span))
     };
     let stored = stored_as(stored::INPUTS, func.params.len())?;
-    for (k, v) in func.params.iter().enumerate() {
+    let mut given = Vec::new();
+    for (n, v) in func.params.iter().enumerate() {
+        if let GraphType::Shape(sizes) = v.ty() {
+            given.extend(sizes.iter().filter_map(Expr::as_var).cloned());
+            continue;
+        }
+        let k = inputs.len();
         let ty = tensor_type(v, func.span)?;
-        inputs.push(port(v.name(), ty, stored.get(k)).map_err(|e| e.at(func.span))?);
+        inputs.push(port(v.name(), ty, stored.get(n)).map_err(|e| e.at(func.span))?);
         p.values.insert((v.id(), None), TensorValue { place: Place::Input(k), ty: ty.clone() });
     }
     let mut origins = Origins::new(module);
@@ -136,7 +143,8 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<OpenPlan>
             _ => return Err(shared()),
         }
     }
-    p.finish(inputs, outputs)
+    let empty = func.attrs.contains_key(PIECE);
+    Ok(OpenPlan { given, empty, ..p.finish(inputs, outputs)? })
 }
 
 fn tensor_type(v: &GraphVar, span: Option<Span>) -> Result<&TensorType> {
@@ -217,7 +225,7 @@ impl Planner<'_> {
             GraphExpr::Call { op, .. } => Err(Error::unsupported(format!(
                 "`{op}` has no tensor function: only call_tir and calls of graph functions can run"
             ))),
-            GraphExpr::Var(_) | GraphExpr::Tuple(_) => {
+            GraphExpr::Var(_) | GraphExpr::Tuple(_) | GraphExpr::If(_) | GraphExpr::Loop(_) => {
                 Err(Error::internal(format!("the binding of `{name}` is not in normal form")))
             }
         }
@@ -294,7 +302,9 @@ impl Planner<'_> {
         let shapes = func.shape_vars();
         let shapes = shapes.iter().map(|v| Ok(Place::Size(sizes.value(v)?)));
         places.extend(shapes.collect::<Result<Vec<_>>>()?);
-        self.steps.push(OpenStep { func: name.clone(), args: places });
+        let results = args.len()..args.len() + outs.len();
+        let takes_empty = func.attrs.contains_key(TAKES_EMPTY);
+        self.steps.push(OpenStep { func: name.clone(), args: places, results, takes_empty });
         Ok(())
     }
 
@@ -318,7 +328,8 @@ impl Planner<'_> {
                 *place = places[c];
             }
         }
-        Ok(OpenPlan { inputs, outputs, constants: self.constants, steps, values })
+        let constants = self.constants;
+        Ok(OpenPlan { inputs, outputs, constants, steps, values, ..OpenPlan::default() })
     }
 }
 
@@ -366,7 +377,8 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<OpenPlan> {
         plan.values.push(Value { cells, dtype: buffer.dtype(), first: 0, last: 0 });
     }
     args.extend(func.shape_vars().iter().map(|v| Place::Size(Dim::open(v))));
-    plan.steps.push(OpenStep { func: name.into(), args });
+    let step = OpenStep { func: name.into(), args, results: 0..0, takes_empty: false };
+    plan.steps.push(step);
     Ok(plan)
 }
 

@@ -14,6 +14,8 @@ use tilewright_ir::{
     Module, Result, Span, equal,
 };
 
+use crate::control::has_control;
+
 /// How deep tuples and calls of graph functions may be nested.
 const MAX_DEPTH: usize = 64;
 
@@ -54,8 +56,9 @@ pub fn normalize(module: &Module, name: &str, func: &GraphFunc) -> Result<GraphF
     Ok(GraphFunc { blocks, ret, attrs, ..func.clone() })
 }
 
-/// The graph functions of a module in which `change` changes something, or the normal form has other
-/// bindings, in normal form; `change` is given them in that. The others stay as they are written.
+/// The dataflow graph functions of a module in which `change` changes something, or the normal form has other
+/// bindings, in normal form; `change` is given them in that. The others stay as they are written, and so
+/// do those with control flow, whose pieces ([`control`](crate::control)) are such functions.
 /// One without names for its outputs gets none: see [`name_outputs`].
 ///
 /// # Errors
@@ -65,7 +68,7 @@ pub(crate) fn changed_graphs(
     mut change: impl FnMut(&GraphFunc) -> Result<GraphFunc>,
 ) -> Result<HashMap<Arc<str>, GraphFunc>> {
     let mut graphs = HashMap::new();
-    for (name, func) in module.graphs() {
+    for (name, func) in dataflow_graphs(module) {
         let normal = normalize(module, name, func)?;
         let mut new = normalize(module, name, &change(&normal)?)?;
         let same = normal.bindings().count() == func.bindings().count()
@@ -78,6 +81,13 @@ pub(crate) fn changed_graphs(
         }
     }
     Ok(graphs)
+}
+
+/// The graph functions of a module without control flow, also in what they call.
+pub(crate) fn dataflow_graphs(
+    module: &Module,
+) -> impl Iterator<Item = (&Arc<str>, &Arc<GraphFunc>)> {
+    module.graphs().filter(|(name, _)| !has_control(module, name))
 }
 
 /// Attribute of a graph function with the names of its results.
@@ -164,6 +174,13 @@ pub(crate) fn needed(e: &GraphExpr, f: &mut dyn FnMut(&GraphVar)) {
             args.iter().for_each(|a| needed(a, f));
         }
         GraphExpr::Item(of, _) => needed(of, f),
+        GraphExpr::If(_) | GraphExpr::Loop(_) => {
+            e.operands().into_iter().for_each(|e| needed(e, f));
+            for body in e.bodies() {
+                body.bindings().for_each(|b| needed(&b.value, f));
+                needed(&body.ret, f);
+            }
+        }
     }
 }
 
@@ -218,6 +235,11 @@ impl Normalize<'_> {
                     1 => b.var.clone(),
                     _ => GraphVar::new(b.var.name().clone(), b.var.ty().clone()),
                 };
+                if b.value.is_control() {
+                    return Err(Error::unsupported("control flow inside of a piece of a graph")
+                        .help("compile the module, or call the function from one without")
+                        .at(b.span));
+                }
                 let value = match &b.value {
                     GraphExpr::Const(_) | GraphExpr::CallTir { .. } | GraphExpr::Call { .. } => {
                         self.call(&b.value, Some(var))?
@@ -267,6 +289,9 @@ impl Normalize<'_> {
                 self.item(of, *k, None)?
             }
             GraphExpr::CallTir { .. } | GraphExpr::Call { .. } => self.call(e, None)?,
+            GraphExpr::If(_) | GraphExpr::Loop(_) => {
+                return Err(Error::internal("control flow in an expression").at(self.span));
+            }
         };
         self.depth -= 1;
         Ok(value)
@@ -284,8 +309,8 @@ impl Normalize<'_> {
                         types.get(k).cloned().ok_or_else(|| wrong(types.len()).at(self.span))?
                     }
                     GraphType::Opaque(text) => GraphType::Opaque(text.clone()),
-                    GraphType::Tensor(_) => {
-                        let e = format!("`{}` is a tensor and has no items", v.name());
+                    GraphType::Tensor(_) | GraphType::Shape(_) => {
+                        let e = format!("`{}` is no tuple and has no items", v.name());
                         return Err(Error::malformed(e).at(self.span));
                     }
                 };

@@ -329,6 +329,8 @@ fn mapped(e: &GraphExpr, vars: &HashMap<u64, GraphVar>) -> GraphExpr {
         }
         GraphExpr::Tuple(items) => GraphExpr::Tuple(all(items)),
         GraphExpr::Item(of, k) => GraphExpr::Item(Box::new(mapped(of, vars)), *k),
+        // Functions with control flow stay as they are.
+        GraphExpr::If(_) | GraphExpr::Loop(_) => e.clone(),
     }
 }
 

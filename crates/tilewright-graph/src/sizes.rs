@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use tilewright_ir::visit::{fold_buffer, fold_expr_children, fold_func, free_vars};
 use tilewright_ir::{
-    Binding, BindingBlock, Buffer, DType, Error, Expr, ExprKind, Fold, Function, GraphExpr,
-    GraphFunc, GraphType, GraphVar, Module, Param, Result, Tensor, TensorFunc, TensorType, Var,
-    expr,
+    Binding, BindingBlock, Body, Branches, Buffer, DType, Error, Expr, ExprKind, Fold, Function,
+    GraphExpr, GraphFunc, GraphType, GraphVar, Loop, Module, Param, Result, Tensor, TensorFunc,
+    TensorType, Var, expr,
 };
 
 /// What is known of the sizes that a model or module leaves open.
@@ -318,6 +318,9 @@ impl<'a> Bind<'a> {
             GraphType::Tuple(items) => {
                 GraphType::Tuple(items.iter().map(|t| self.graph_type(t)).collect())
             }
+            GraphType::Shape(sizes) => {
+                GraphType::Shape(sizes.iter().map(|e| self.expr(e)).collect())
+            }
             GraphType::Opaque(_) => ty.clone(),
         }
     }
@@ -410,7 +413,9 @@ impl Fill<'_> {
             }
         }
         let is_graph = matches!(self.module.functions.get(name), Some(Function::Graph(_)));
-        if values.is_empty() && !is_graph {
+        // One that is called with open sizes as well must not lose them.
+        let is_open = inputs.iter().flat_map(|i| &i.shape).any(|e| e.as_int().is_none());
+        if values.is_empty() && !is_graph && !is_open && params.is_empty() {
             return Ok(name.clone());
         }
         let values: HashMap<Var, i64> = values.into_iter().map(|(v, (n, _))| (v, n)).collect();
@@ -440,19 +445,33 @@ impl Fill<'_> {
     fn graph(&mut self, f: &GraphFunc, values: &HashMap<Var, i64>) -> Result<GraphFunc> {
         let mut names = Names { bind: Bind::new(values), vars: HashMap::new() };
         let params = f.params.iter().map(|p| names.define(p)).collect();
-        let mut blocks: Vec<BindingBlock> = Vec::with_capacity(f.blocks.len());
-        for block in &f.blocks {
-            let mut bindings = Vec::with_capacity(block.bindings.len());
-            for b in &block.bindings {
-                let value = self.graph_expr(&b.value, &mut names)?;
-                bindings.push(Binding { var: names.define(&b.var), value, span: b.span });
-            }
-            let outputs = block.outputs.iter().map(|v| names.var(v)).collect();
-            blocks.push(BindingBlock { dataflow: block.dataflow, bindings, outputs });
-        }
+        let blocks = self.blocks(&f.blocks, &mut names)?;
         let ret = self.graph_expr(&f.ret, &mut names)?;
         let ret_ty = f.ret_ty.as_ref().map(|t| names.bind.graph_type(t));
         Ok(GraphFunc { params, blocks, ret, ret_ty, ..f.clone() })
+    }
+
+    fn blocks(
+        &mut self,
+        blocks: &[BindingBlock],
+        names: &mut Names<'_>,
+    ) -> Result<Vec<BindingBlock>> {
+        let mut out: Vec<BindingBlock> = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            let mut bindings = Vec::with_capacity(block.bindings.len());
+            for b in &block.bindings {
+                let value = self.graph_expr(&b.value, names)?;
+                bindings.push(Binding { var: names.define(&b.var), value, span: b.span });
+            }
+            let outputs = block.outputs.iter().map(|v| names.var(v)).collect();
+            out.push(BindingBlock { dataflow: block.dataflow, bindings, outputs });
+        }
+        Ok(out)
+    }
+
+    fn body(&mut self, body: &Body, names: &mut Names<'_>) -> Result<Body> {
+        let blocks = self.blocks(&body.blocks, names)?;
+        Ok(Body { blocks, ret: self.graph_expr(&body.ret, names)? })
     }
 
     fn graph_expr(&mut self, e: &GraphExpr, names: &mut Names<'_>) -> Result<GraphExpr> {
@@ -465,6 +484,22 @@ impl Fill<'_> {
             GraphExpr::Tuple(items) => GraphExpr::Tuple(list(self, items)?),
             GraphExpr::Item(tuple, i) => {
                 GraphExpr::Item(Box::new(self.graph_expr(tuple, names)?), *i)
+            }
+            GraphExpr::If(branches) => GraphExpr::If(Arc::new(Branches {
+                cond: self.graph_expr(&branches.cond, names)?,
+                then: self.body(&branches.then, names)?,
+                otherwise: self.body(&branches.otherwise, names)?,
+            })),
+            GraphExpr::Loop(l) => {
+                let mut optional = |e: &Option<GraphExpr>| {
+                    e.as_ref().map(|e| self.graph_expr(e, names)).transpose()
+                };
+                let (trip, cond) = (optional(&l.trip)?, optional(&l.cond)?);
+                let carried: Result<_> =
+                    l.carried.iter().map(|e| self.graph_expr(e, names)).collect();
+                let params = l.params.iter().map(|p| names.define(p)).collect();
+                let body = self.body(&l.body, names)?;
+                GraphExpr::Loop(Arc::new(Loop { trip, cond, carried: carried?, params, body }))
             }
             GraphExpr::CallTir { func, args, outs, scalars } => {
                 let args = list(self, args)?;

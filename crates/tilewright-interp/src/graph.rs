@@ -3,10 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tilewright_ir::control::is_control_operator;
+use tilewright_ir::list::Item;
 use tilewright_ir::{
-    Attr, Error, Expr, Function, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param, Result,
-    Tensor, TensorFunc, TensorType, Var, well_formed,
+    Attr, Binding, Error, Expr, Function, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param,
+    Result, Tensor, TensorFunc, TensorType, Var, well_formed,
 };
+
+mod control;
+
+use control::operator;
 
 use crate::alias::{Memories, Mode};
 use crate::compile::Compiler;
@@ -37,6 +43,10 @@ pub struct Interpreter<'m> {
 enum GraphValue {
     Tensor(Tensor, Option<Arc<Vec<State>>>),
     Tuple(Vec<GraphValue>),
+    /// A list or an optional.
+    Item(Item),
+    /// Sizes.
+    Shape(Vec<i64>),
 }
 
 impl<'m> Interpreter<'m> {
@@ -182,21 +192,15 @@ impl<'m> Interpreter<'m> {
             dims: HashMap::new(),
             values: HashMap::new(),
             uses: HashMap::new(),
+            brought: HashMap::new(),
         };
-        func.bindings().for_each(|b| run.count_uses(&b.value));
-        run.count_uses(&func.ret);
+        run.count_body(func.bindings(), &func.ret);
         for (p, value) in func.params.iter().zip(args) {
-            run.bind_type(p.ty(), &value)
+            run.define(p, value)
                 .map_err(|e| context(e.context(format!("argument `{}`", p.name()))))?;
-            run.values.insert(p.clone(), value);
         }
         for b in func.bindings() {
-            let place = |e: Error| e.at(b.span);
-            let value = run.eval(&b.value).map_err(place)?;
-            run.bind_type(b.var.ty(), &value)
-                .map_err(|e| context(e.context(format!("binding `{}`", b.var.name()))))
-                .map_err(place)?;
-            run.values.insert(b.var.clone(), value);
+            run.binding(b, &context)?;
         }
         run.eval(&func.ret)
     }
@@ -210,9 +214,24 @@ struct GraphRun<'r, 'm> {
     values: HashMap<GraphVar, GraphValue>,
     /// Uses that are still to come, so that a value goes with its last one.
     uses: HashMap<GraphVar, usize>,
+    /// The sizes that have their values by the type of a variable.
+    brought: HashMap<GraphVar, Vec<Var>>,
 }
 
 impl GraphRun<'_, '_> {
+    fn binding(&mut self, b: &Binding, context: &dyn Fn(Error) -> Error) -> Result<()> {
+        let place = |e: Error| e.at(b.span);
+        let value = match &b.value {
+            GraphExpr::If(branches) => self.branches(branches, context),
+            GraphExpr::Loop(l) => self.graph_loop(l, b.var.ty(), context),
+            value => self.eval(value),
+        };
+        let value = value.map_err(place)?;
+        self.define(&b.var, value)
+            .map_err(|e| context(e.context(format!("binding `{}`", b.var.name()))))
+            .map_err(place)
+    }
+
     fn count_uses(&mut self, e: &GraphExpr) {
         match e {
             GraphExpr::Var(v) => *self.uses.entry(v.clone()).or_default() += 1,
@@ -221,6 +240,7 @@ impl GraphRun<'_, '_> {
             | GraphExpr::Call { args, .. }
             | GraphExpr::Tuple(args) => args.iter().for_each(|a| self.count_uses(a)),
             GraphExpr::Item(e, _) => self.count_uses(e),
+            GraphExpr::If(_) | GraphExpr::Loop(_) => self.count_inside(e),
         }
     }
 
@@ -231,6 +251,7 @@ impl GraphRun<'_, '_> {
             (GraphType::Tuple(types), GraphValue::Tuple(values)) if types.len() == values.len() => {
                 types.iter().zip(values).try_for_each(|(t, v)| self.bind_type(t, v))
             }
+            (GraphType::Shape(sizes), GraphValue::Shape(values)) => self.bind_shape(sizes, values),
             (GraphType::Opaque(_), _) => Ok(()),
             _ => Err(Error::input("a tensor and a tuple do not fit each other")),
         }
@@ -288,8 +309,14 @@ impl GraphRun<'_, '_> {
             GraphExpr::CallTir { func, args, outs, scalars } => {
                 self.call_tir(func, args, outs, scalars)
             }
-            GraphExpr::Call { op, args, .. } => {
+            GraphExpr::If(_) | GraphExpr::Loop(_) => {
+                Err(Error::internal("control flow that is no value of a binding"))
+            }
+            GraphExpr::Call { op, args, attrs } => {
                 let args: Result<Vec<GraphValue>> = args.iter().map(|a| self.eval(a)).collect();
+                if is_control_operator(op) {
+                    return operator(op, args?, attrs);
+                }
                 let callee = op.strip_prefix("cls.").map(|name| {
                     let module = self.interpreter.module;
                     module.graph(name).map(|f| (name, f.clone()))
@@ -320,7 +347,8 @@ impl GraphRun<'_, '_> {
             actual.push(match self.eval(a)? {
                 GraphValue::Tensor(t, None) => Arg::Tensor(t),
                 GraphValue::Tensor(t, Some(states)) => Arg::Partial(t, states.to_vec()),
-                GraphValue::Tuple(_) => return Err(Error::input("an argument is a tuple")),
+                GraphValue::Item(Item::Tensor(t)) => Arg::Tensor(t),
+                _ => return Err(Error::input("an argument is no tensor")),
             });
         }
         for out in outs {
@@ -431,5 +459,7 @@ fn flatten(value: GraphValue, out: &mut Flat) {
     match value {
         GraphValue::Tensor(t, states) => out.push((t, states)),
         GraphValue::Tuple(items) => items.into_iter().for_each(|v| flatten(v, out)),
+        GraphValue::Item(Item::Tensor(t)) => out.push((t, None)),
+        GraphValue::Item(_) | GraphValue::Shape(_) => {}
     }
 }

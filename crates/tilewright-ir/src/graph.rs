@@ -4,9 +4,11 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use crate::control::{Branches, Loop};
 use crate::dtype::DType;
 use crate::error::Span;
 use crate::expr::{Expr, fresh_id};
+use crate::list::ListOp;
 use crate::stmt::Attrs;
 use crate::tensor::Tensor;
 
@@ -39,7 +41,9 @@ pub enum GraphType {
     Tensor(TensorType),
     /// Several values.
     Tuple(Vec<GraphType>),
-    /// Anything else; the text of its annotation.
+    /// A list of sizes: `R.Shape([n, 4])`.
+    Shape(Vec<Expr>),
+    /// Anything else, lists and optionals among it; the text of its annotation.
     Opaque(Arc<str>),
 }
 
@@ -144,6 +148,10 @@ pub enum GraphExpr {
     Tuple(Vec<GraphExpr>),
     /// One value of a tuple.
     Item(Box<GraphExpr>, usize),
+    /// One of two bodies.
+    If(Arc<Branches>),
+    /// Iterations of a body.
+    Loop(Arc<Loop>),
 }
 
 impl GraphExpr {
@@ -172,7 +180,12 @@ impl GraphExpr {
                 GraphType::Tuple(items) => items.get(*i).cloned().unwrap_or_else(object),
                 _ => object(),
             },
-            GraphExpr::Call { .. } => object(),
+            GraphExpr::Call { op, .. } => match ListOp::find(op) {
+                Some(ListOp::Length) => GraphType::Tensor(TensorType::fixed(&[], DType::I64)),
+                Some(ListOp::Has) => GraphType::Tensor(TensorType::fixed(&[], DType::BOOL)),
+                _ => object(),
+            },
+            GraphExpr::If(_) | GraphExpr::Loop(_) => object(),
         }
     }
 
@@ -183,7 +196,11 @@ impl GraphExpr {
             GraphExpr::Const(_) => true,
             GraphExpr::Tuple(items) => items.iter().all(GraphExpr::is_literal),
             GraphExpr::Call { op, args, .. } => args.is_empty() && LITERALS.contains(&&**op),
-            GraphExpr::Var(_) | GraphExpr::CallTir { .. } | GraphExpr::Item(..) => false,
+            GraphExpr::Var(_)
+            | GraphExpr::CallTir { .. }
+            | GraphExpr::Item(..)
+            | GraphExpr::If(_)
+            | GraphExpr::Loop(_) => false,
         }
     }
 }

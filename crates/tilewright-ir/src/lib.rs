@@ -28,6 +28,7 @@
 
 pub mod buffer;
 pub mod condition;
+pub mod control;
 pub mod data;
 pub mod demand;
 pub mod dim;
@@ -43,6 +44,7 @@ pub mod interval;
 pub mod intrinsic;
 pub mod lambda;
 pub mod linear;
+pub mod list;
 pub mod lowered;
 pub mod module;
 pub mod parallel;
@@ -61,6 +63,7 @@ pub mod visit;
 pub mod well_formed;
 
 pub use buffer::Buffer;
+pub use control::{Body, Branches, Loop};
 pub use dim::Dim;
 pub use dtype::{DType, TypeKind};
 pub use effects::Effects;

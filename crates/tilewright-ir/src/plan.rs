@@ -2,10 +2,12 @@
 //!
 //! The planner makes an [`OpenPlan`], in which sizes may be open; for numbers it becomes a [`Plan`].
 //! Code generation turns that into the entry point of a compiled module, and the runtime allocates
-//! what it says.
+//! what it says. A graph function with control flow becomes several, and a [`program`] that runs
+//! them.
 
 pub mod arena;
 mod open;
+pub mod program;
 pub mod stored;
 
 use std::collections::HashSet;
@@ -53,6 +55,8 @@ pub struct Step {
     /// One slot a parameter, in order, scratch parameters included; then one for each open size that
     /// shapes of parameters say ([`TensorFunc::shape_vars`](crate::TensorFunc::shape_vars)).
     pub args: Vec<Slot>,
+    /// Whether all of its results are empty, so that it is not called.
+    pub idle: bool,
 }
 
 /// Steps in order, and the memory that they need.

@@ -39,6 +39,14 @@
 //!   outputs and the scalars in this order, and which writes no argument. Scratch memory of the
 //!   callee is not passed.
 //! * A variable's type is that of its value. Graph functions do not call themselves.
+//! * Branches and loops are values of bindings outside of dataflow regions. Their bodies see what is
+//!   known around them; what they define is not known after them. A condition is one `bool`, a number
+//!   of iterations one `int64`, neither with axes. Branches give values of the same kinds, element
+//!   types and ranks; extents may differ where the bound variable's type has a variable of its own.
+//!   A loop's parameters are the iteration's number, then the carried values; its body gives a tuple:
+//!   whether to go on, carried values that fit the parameters, tensors that are stacked.
+//! * The types of what branches, loops and casts (`R.match_cast`) give may bring variables of sizes.
+//!   Operators on lists, optionals and shapes get as many arguments as they take.
 
 use crate::error::Result;
 use crate::func::TensorFunc;

@@ -11,9 +11,8 @@ use std::sync::Arc;
 use tilewright_interp::Program;
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
-    Attr, Attrs, Binding, BindingBlock, Dim, Error, Expr, Function, GraphExpr, GraphFunc,
-    GraphType, GraphVar, Module, Result, Stmt, StmtKind, Tensor, TensorFunc, TensorType, Visit,
-    dim,
+    Attr, Attrs, BindingBlock, Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module,
+    Result, Stmt, StmtKind, Tensor, TensorFunc, TensorType, Var, Visit, dim,
 };
 use tilewright_ops::{self as ops, Operand};
 
@@ -23,6 +22,11 @@ use crate::dims::MAX_RANK;
 use crate::fold;
 use crate::node::Imported;
 use crate::sizes;
+
+mod control;
+
+use control::{Control, Emit, OpenBody, expr};
+pub(crate) use control::{Like, LoopGiven, Nested};
 
 /// What importing may spend.
 #[derive(Clone, Debug)]
@@ -72,6 +76,21 @@ struct Call {
     outs: Vec<GraphVar>,
 }
 
+/// What a body consists of.
+enum Step {
+    Call(Call),
+    Control(Control),
+}
+
+impl Step {
+    fn args(&self) -> Vec<&Imported> {
+        match self {
+            Step::Call(call) => call.args.iter().collect(),
+            Step::Control(control) => control.args(),
+        }
+    }
+}
+
 /// Where the calls are collected.
 pub(crate) struct Builder {
     pub(crate) budget: Budget,
@@ -79,9 +98,16 @@ pub(crate) struct Builder {
     pub(crate) hint: String,
     functions: Vec<Shared>,
     by_parameters: HashMap<String, usize>,
-    calls: Vec<Option<Call>>,
-    /// Position of the call that defines a variable, by its identity.
-    defined_by: HashMap<u64, usize>,
+    /// The body that is being built, and those around it, outermost first.
+    bodies: Vec<OpenBody>,
+    /// Number of the body and position of the step that defines a variable, by its identity.
+    defined_by: HashMap<u64, (usize, usize)>,
+    /// How many bodies there were.
+    numbered: usize,
+    /// How many sizes data decide.
+    sized: usize,
+    /// These sizes.
+    decided: HashSet<Var>,
     /// Convolutions whose scale may still change, by the identity of their result.
     pub(crate) convolutions: HashMap<u64, crate::ops::contraction::Convolution>,
     /// What the elements of values stand for that modules have no type for.
@@ -95,8 +121,11 @@ impl Builder {
             hint: String::new(),
             functions: Vec::new(),
             by_parameters: HashMap::new(),
-            calls: Vec::new(),
+            bodies: vec![OpenBody::default()],
             defined_by: HashMap::new(),
+            numbered: 1,
+            sized: 0,
+            decided: HashSet::new(),
             convolutions: HashMap::new(),
             narrow: NarrowValues::default(),
         }
@@ -244,10 +273,9 @@ impl Builder {
                 (var, value)
             })
             .collect();
-        let at = self.calls.len();
         let (outs, values): (Vec<GraphVar>, Vec<Imported>) = values.into_iter().unzip();
-        self.defined_by.extend(outs.iter().map(|v| (v.id(), at)));
-        self.calls.push(Some(Call { func, args: args.to_vec(), outs }));
+        let defined = outs.clone();
+        self.add(&defined, Step::Call(Call { func, args: args.to_vec(), outs }));
         values
     }
 
@@ -262,8 +290,10 @@ impl Builder {
 
     /// Takes back the call that defines a variable which nothing uses.
     pub(crate) fn take_back(&mut self, var: &GraphVar) {
-        if let Some(at) = self.defined_by.remove(&var.id()) {
-            self.calls[at] = None;
+        if let Some((body, at)) = self.defined_by.remove(&var.id())
+            && let Some(body) = self.bodies.iter_mut().find(|b| b.number == body)
+        {
+            body.steps[at] = None;
         }
     }
 
@@ -274,9 +304,12 @@ impl Builder {
             if !seen.insert(var.id()) {
                 continue;
             }
-            let call = self.defined_by.get(&var.id()).and_then(|&at| self.calls[at].as_ref());
-            match call {
-                Some(call) => open.extend(call.args.iter().filter_map(Imported::var)),
+            let step = self.defined_by.get(&var.id()).and_then(|(body, at)| {
+                let body = self.bodies.iter().find(|b| b.number == *body)?;
+                body.steps[*at].as_ref()
+            });
+            match step {
+                Some(step) => open.extend(step.args().into_iter().filter_map(Imported::var)),
                 None => found.push(var.clone()),
             }
         }
@@ -292,7 +325,8 @@ impl Builder {
         outputs: Vec<(String, Imported)>,
     ) -> Result<Module> {
         let inputs: HashSet<u64> = params.iter().map(GraphVar::id).collect();
-        let mut returned: Vec<GraphVar> = Vec::new();
+        let control = self.has_control();
+        let mut returned: Vec<Imported> = Vec::new();
         let mut seen = HashSet::new();
         for (name, value) in &outputs {
             let own = match value {
@@ -301,64 +335,37 @@ impl Builder {
                 {
                     value.clone()
                 }
+                Imported::Item { .. } => {
+                    return Err(Error::unsupported(format!(
+                        "the output `{name}` is a sequence or optional; only tensors are supported"
+                    )));
+                }
+                // With control flow, a value may be a result twice.
+                Imported::Const(_) | Imported::Var { .. } if control => value.clone(),
                 _ => {
                     self.hint = name.clone();
                     self.copy(value)?
                 }
             };
-            if let Imported::Var { var, .. } = own {
-                returned.push(var);
-            }
+            returned.push(own);
         }
-        let live = self.live(&returned);
-        let mut module = Module::new();
-        let mut names: HashMap<&str, usize> = HashMap::new();
-        let mut taken: HashSet<String> = HashSet::from(["main".to_owned()]);
-        let mut name_of: Vec<Option<Arc<str>>> = vec![None; self.functions.len()];
-        let mut bindings = Vec::new();
-        let calls = self.calls.iter().flatten().zip(live);
-        for (call, _) in calls.filter(|(_, live)| *live) {
-            let shared = &self.functions[call.func];
-            let func = name_of[call.func].get_or_insert_with(|| {
-                let name = fresh(shared.base, &mut names, &mut taken);
-                module.functions.insert(name.clone(), Function::Tensor(shared.func.clone()));
-                name
-            });
-            let arg = |a: &Imported| match a {
-                Imported::Const(t) => Ok(GraphExpr::Const(t.clone())),
-                Imported::Var { var, .. } => Ok(var.expr()),
-                Imported::Sizes(_) => Err(Error::internal("sizes are no operand")),
-            };
-            let args = call.args.iter().map(arg).collect::<Result<Vec<_>>>()?;
-            let outs: Vec<TensorType> = shared.outs.iter().map(tensor_type).collect();
-            let types = outs.iter().cloned().map(GraphType::Tensor).collect();
-            let scalars = shared.scalars.clone();
-            let value = GraphExpr::CallTir { func: func.clone(), args, outs, scalars };
-            let bind = |var: &GraphVar, value| Binding { var: var.clone(), value, span: None };
-            match call.outs.as_slice() {
-                [var] => bindings.push(bind(var, value)),
-                several => {
-                    let all = GraphVar::new("results", GraphType::Tuple(types));
-                    bindings.push(bind(&all, value));
-                    bindings.extend(
-                        several
-                            .iter()
-                            .enumerate()
-                            .map(|(i, var)| bind(var, GraphExpr::Item(Box::new(all.expr()), i))),
-                    );
-                }
-            }
-        }
-        let types: Vec<GraphType> = returned.iter().map(|v| v.ty().clone()).collect();
-        let (ret, ret_ty) = match returned.as_slice() {
-            [var] => (var.expr(), var.ty().clone()),
-            several => (
-                GraphExpr::Tuple(several.iter().map(GraphVar::expr).collect()),
-                GraphType::Tuple(types),
-            ),
+        let steps = self.bodies.pop().map(|b| b.steps).unwrap_or_default();
+        let mut emit = Emit::new(&self.functions);
+        let bindings = emit.bindings(&steps, &returned)?;
+        let mut module = emit.module;
+        let values = returned.iter().map(expr).collect::<Result<Vec<_>>>()?;
+        let types: Vec<GraphType> =
+            returned.iter().map(|v| GraphType::Tensor(tensor_type(&operand(v)))).collect();
+        let (ret, ret_ty) = match (values.as_slice(), types.as_slice()) {
+            ([value], [ty]) => (value.clone(), ty.clone()),
+            _ => (GraphExpr::Tuple(values), GraphType::Tuple(types)),
         };
+        let returned: Vec<GraphVar> = returned.iter().filter_map(|v| v.var().cloned()).collect();
         attrs.insert("output_names".into(), name_list(outputs.into_iter().map(|(name, _)| name)));
-        let block = BindingBlock { dataflow: true, bindings, outputs: returned };
+        let block = match control {
+            true => BindingBlock { dataflow: false, bindings, outputs: Vec::new() },
+            false => BindingBlock { dataflow: true, bindings, outputs: returned },
+        };
         let main = GraphFunc {
             params,
             blocks: vec![block],
@@ -370,26 +377,6 @@ impl Builder {
         };
         module.insert("main", main);
         Ok(module)
-    }
-
-    /// For each call that was not taken back, whether the returned values need it.
-    fn live(&self, returned: &[GraphVar]) -> Vec<bool> {
-        let mut needed: HashSet<u64> = returned.iter().map(GraphVar::id).collect();
-        let mut live: Vec<bool> = self
-            .calls
-            .iter()
-            .rev()
-            .flatten()
-            .map(|call| {
-                let live = call.outs.iter().any(|v| needed.contains(&v.id()));
-                if live {
-                    needed.extend(call.args.iter().filter_map(Imported::var).map(GraphVar::id));
-                }
-                live
-            })
-            .collect();
-        live.reverse();
-        live
     }
 }
 

@@ -19,6 +19,7 @@
 //! * `import`: the way through a graph. `node`: what an operator's importer sees. `build`: the
 //!   module that comes about. `fold`: constants that are computed on the way.
 //! * `narrow`: element types of less than a byte, and floats of a byte.
+//! * `nested`: branches and loops, whose graphs are attributes of nodes.
 //! * `sizes`: shape arithmetic with open sizes, computed on expressions.
 //! * `registry`: which operators there are. `ops`: how each is imported.
 //!
@@ -36,6 +37,7 @@ mod functions;
 mod import;
 mod model;
 mod narrow;
+mod nested;
 mod node;
 mod ops;
 pub mod proto;

@@ -141,7 +141,7 @@ impl Model {
         self.graph.initializer.iter().all(|t| t.external_data.is_empty())
             && attributes
                 .into_iter()
-                .all(|a| a.g.is_empty() && a.t.as_ref().is_none_or(|t| t.external_data.is_empty()))
+                .all(|a| a.g.is_none() && a.t.as_ref().is_none_or(|t| t.external_data.is_empty()))
     }
 
     fn new(name: String, bytes: Bytes, folder: Option<Folder>) -> Result<Model> {

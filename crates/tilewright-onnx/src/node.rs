@@ -10,7 +10,7 @@ use tilewright_ir::dim::{self, Integer};
 use tilewright_ir::{DType, Dim, Error, GraphVar, Result, Tensor};
 
 use crate::data::{self, Folder};
-use crate::proto::{AttributeProto, AttributeType, Bytes, NodeProto, TensorProto};
+use crate::proto::{AttributeProto, AttributeType, Bytes, GraphProto, NodeProto, TensorProto};
 use crate::sizes::Sizes;
 
 /// A value while a graph is imported.
@@ -29,6 +29,78 @@ pub(crate) enum Imported {
         /// Element type.
         dtype: DType,
     },
+    /// A list or an optional, when the model runs. Operators on tensors never see one.
+    Item {
+        /// The variable in the graph function.
+        var: GraphVar,
+        /// What it is.
+        what: ItemType,
+    },
+}
+
+/// What a list or an optional holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ItemType {
+    /// Tensors, in order.
+    List(Element),
+    /// A tensor, or nothing.
+    OptionalTensor(Element),
+    /// A list of tensors, or nothing.
+    OptionalList(Element),
+}
+
+impl ItemType {
+    /// The tensors inside.
+    pub(crate) fn element(&self) -> &Element {
+        match self {
+            ItemType::List(e) | ItemType::OptionalTensor(e) | ItemType::OptionalList(e) => e,
+        }
+    }
+}
+
+/// What is known of the tensors of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Element {
+    /// Element type; nothing where there is no tensor yet.
+    pub(crate) dtype: Option<DType>,
+    /// Extents, of which those that are not known or differ are missing; nothing where there is no
+    /// tensor yet.
+    pub(crate) shape: Option<Vec<Option<Dim>>>,
+}
+
+impl Element {
+    /// Of one tensor.
+    pub(crate) fn of(value: &Imported) -> Element {
+        let shape = value.shape().into_iter().map(Some).collect();
+        Element { dtype: Some(value.dtype()), shape: Some(shape) }
+    }
+
+    /// Of the tensors of both.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for tensors of different types or ranks.
+    pub(crate) fn join(&self, other: &Element) -> Result<Element> {
+        let dtype = match (self.dtype, other.dtype) {
+            (Some(a), Some(b)) if a != b => {
+                return Err(Error::unsupported(format!("a list of {a} and {b}")));
+            }
+            (a, b) => a.or(b),
+        };
+        let shape = match (&self.shape, &other.shape) {
+            (Some(a), Some(b)) if a.len() != b.len() => {
+                return Err(Error::unsupported(format!(
+                    "a list of tensors of {} and of {} dimensions",
+                    a.len(),
+                    b.len()
+                )));
+            }
+            (Some(a), Some(b)) => {
+                Some(a.iter().zip(b).map(|(a, b)| a.filter(|_| a == b)).collect())
+            }
+            (a, b) => a.clone().or(b.clone()),
+        };
+        Ok(Element { dtype, shape })
+    }
 }
 
 impl Imported {
@@ -38,6 +110,7 @@ impl Imported {
             Imported::Const(t) => dim::shape(t.shape()),
             Imported::Sizes(s) => dim::shape(s.shape()),
             Imported::Var { shape, .. } => shape.clone(),
+            Imported::Item { .. } => Vec::new(),
         }
     }
 
@@ -52,6 +125,7 @@ impl Imported {
             Imported::Const(t) => t.shape().len(),
             Imported::Sizes(s) => s.shape().len(),
             Imported::Var { shape, .. } => shape.len(),
+            Imported::Item { .. } => 0,
         }
     }
 
@@ -61,6 +135,7 @@ impl Imported {
             Imported::Const(t) => t.dtype(),
             Imported::Sizes(s) => s.dtype(),
             Imported::Var { dtype, .. } => *dtype,
+            Imported::Item { .. } => DType::HANDLE,
         }
     }
 
@@ -68,7 +143,7 @@ impl Imported {
     pub(crate) fn constant(&self) -> Option<&Tensor> {
         match self {
             Imported::Const(t) => Some(t),
-            Imported::Sizes(_) | Imported::Var { .. } => None,
+            Imported::Sizes(_) | Imported::Var { .. } | Imported::Item { .. } => None,
         }
     }
 
@@ -76,7 +151,7 @@ impl Imported {
     pub(crate) fn var(&self) -> Option<&GraphVar> {
         match self {
             Imported::Const(_) | Imported::Sizes(_) => None,
-            Imported::Var { var, .. } => Some(var),
+            Imported::Var { var, .. } | Imported::Item { var, .. } => Some(var),
         }
     }
 }
@@ -315,6 +390,32 @@ impl<'a> Node<'a> {
         data::tensor(proto, self.folder)
             .map(Some)
             .map_err(|e| e.context(format!("attribute `{name}`")))
+    }
+
+    /// A subgraph, which must be there.
+    pub(crate) fn graph(&self, name: &'static str) -> Result<&'a GraphProto> {
+        let graph = self.attribute(name, AttributeType::Graph)?.and_then(|a| a.g.as_deref());
+        graph.ok_or_else(|| Error::model(format!("the attribute `{name}` is missing")))
+    }
+
+    /// The same node with another value for an input.
+    pub(crate) fn with_input(&self, at: usize, value: Imported) -> Result<Node<'a>> {
+        let mut inputs = self.inputs.clone();
+        if let Some(input) = inputs.get_mut(at) {
+            *input = Some(value);
+        }
+        Node::new(self.proto, self.label.clone(), self.opset, inputs, self.folder)
+    }
+
+    /// The positions of inputs that are this variable.
+    pub(crate) fn inputs_of(&self, var: &GraphVar) -> Vec<usize> {
+        let is = |v: &Option<Imported>| v.as_ref().and_then(Imported::var) == Some(var);
+        (0..self.inputs.len()).filter(|at| is(&self.inputs[*at])).collect()
+    }
+
+    /// The number of inputs and outputs that the file lists, absent ones included.
+    pub(crate) fn listed(&self) -> (usize, usize) {
+        (self.proto.input.len(), self.proto.output.len())
     }
 
     /// Some of the attributes as they are, for another node.

@@ -140,9 +140,9 @@ pub struct AttributeProto {
     /// Tensor.
     #[prost(message, optional, boxed, tag = "5")]
     pub t: Option<Box<TensorProto>>,
-    /// Subgraph, encoded.
-    #[prost(bytes = "bytes", tag = "6")]
-    pub g: Bytes,
+    /// Subgraph. How deep they are nested is bounded by the decoder.
+    #[prost(message, optional, boxed, tag = "6")]
+    pub g: Option<Box<GraphProto>>,
     /// Numbers.
     #[prost(float, repeated, packed = "false", tag = "7")]
     pub floats: Vec<f32>,

@@ -5,11 +5,13 @@ use tilewright_ops::elementwise::{Binary, Unary, Variadic};
 use tilewright_ops::reduce::{Arg, Reduction};
 
 use crate::build::Builder;
+use crate::import::{Importer, Stop};
+use crate::nested;
 use crate::node::{Imported, Node};
 use crate::ops::norm::Family;
 use crate::ops::{
-    arithmetic, attention, constants, contraction, indexed, loss, microsoft, movement, norm, pool,
-    quantize, quantized, random, recurrent, reduce, resize, sample, signal,
+    arithmetic, attention, constants, contraction, dynamic, indexed, list, loss, microsoft,
+    movement, norm, pool, quantize, quantized, random, recurrent, reduce, resize, sample, signal,
 };
 
 /// Versions of ONNX's operator set that are supported, first and last.
@@ -19,7 +21,19 @@ pub const OPSETS: (i64, i64) = (7, 28);
 pub(crate) const MANY: usize = 1024;
 
 /// Turns a node into values.
-pub(crate) type Import = fn(&Node, &mut Builder) -> Result<Vec<Imported>>;
+pub(crate) type Plain = fn(&Node, &mut Builder) -> Result<Vec<Imported>>;
+
+/// Turns a node with graphs of its own into values.
+type WithGraphs = for<'a> fn(&mut Importer<'a>, &Node<'a>) -> Result<Vec<Imported>, Stop>;
+
+/// How an operator is imported.
+#[derive(Clone, Copy)]
+pub(crate) enum Import {
+    /// From its inputs and attributes.
+    Plain(Plain),
+    /// With graphs that are attributes.
+    WithGraphs(WithGraphs),
+}
 
 /// A supported operator.
 pub(crate) struct Operator {
@@ -28,10 +42,22 @@ pub(crate) struct Operator {
     last: i64,
     pub(crate) max_inputs: usize,
     pub(crate) import: Import,
+    /// Whether its inputs may be sequences and optionals.
+    pub(crate) takes_lists: bool,
 }
 
-const fn op(name: &'static str, first: i64, max_inputs: usize, import: Import) -> Operator {
-    Operator { name, first, last: OPSETS.1, max_inputs, import }
+const fn op(name: &'static str, first: i64, max_inputs: usize, import: Plain) -> Operator {
+    let import = Import::Plain(import);
+    Operator { name, first, last: OPSETS.1, max_inputs, import, takes_lists: false }
+}
+
+const fn lists(name: &'static str, first: i64, max_inputs: usize, import: Plain) -> Operator {
+    Operator { takes_lists: true, ..op(name, first, max_inputs, import) }
+}
+
+const fn graphs(name: &'static str, first: i64, max_inputs: usize, import: WithGraphs) -> Operator {
+    let import = Import::WithGraphs(import);
+    Operator { name, first, last: OPSETS.1, max_inputs, import, takes_lists: true }
 }
 
 const fn until(last: i64, operator: Operator) -> Operator {
@@ -70,7 +96,9 @@ static OPERATORS: &[Operator] = &[
     op("CenterCropPad", 18, 2, sample::center_crop_pad),
     op("Clip", 7, 3, arithmetic::clip),
     op("Col2Im", 18, 3, sample::col2im),
+    op("Compress", 9, 2, dynamic::compress),
     op("Concat", 7, MANY, movement::concat),
+    lists("ConcatFromSequence", 11, 1, list::concat_from),
     op("Constant", 7, 0, constants::constant),
     op("ConstantOfShape", 9, 1, constants::constant_of_shape),
     op("Conv", 7, 3, contraction::conv),
@@ -119,7 +147,8 @@ static OPERATORS: &[Operator] = &[
     op("HardSigmoid", 7, 1, arithmetic::hard_sigmoid),
     op("HardSwish", 14, 1, |n, b| arithmetic::unary(n, b, "hard_swish", Unary::HardSwish)),
     op("Hardmax", 7, 1, |n, b| norm::softmax(n, b, Family::Hardmax)),
-    op("Identity", 7, 1, arithmetic::identity),
+    lists("Identity", 7, 1, list::identity),
+    graphs("If", 7, 1, nested::branches),
     op("InstanceNormalization", 7, 3, norm::instance_norm),
     op("IsInf", 10, 1, arithmetic::is_inf),
     op("IsNaN", 9, 1, |n, b| arithmetic::unary(n, b, "is_nan", Unary::IsNan)),
@@ -132,6 +161,7 @@ static OPERATORS: &[Operator] = &[
     op("LinearAttention", 27, 6, attention::linear),
     op("Log", 7, 1, |n, b| arithmetic::unary(n, b, "log", Unary::Log)),
     op("LogSoftmax", 7, 1, |n, b| norm::softmax(n, b, Family::LogSoftmax)),
+    graphs("Loop", 7, MANY, nested::repeat),
     op("LpNormalization", 7, 1, norm::lp_norm),
     op("LpPool", 7, 1, pool::lp_pool),
     op("MatMul", 7, 2, contraction::matmul),
@@ -150,8 +180,13 @@ static OPERATORS: &[Operator] = &[
     op("Multinomial", 7, 1, random::multinomial),
     op("Neg", 7, 1, |n, b| arithmetic::unary(n, b, "neg", Unary::Neg)),
     op("NegativeLogLikelihoodLoss", 12, 3, loss::negative_log_likelihood),
+    op("NonMaxSuppression", 10, 5, dynamic::non_max_suppression),
+    op("NonZero", 9, 1, dynamic::non_zero),
     op("Not", 7, 1, |n, b| arithmetic::unary(n, b, "not", Unary::Not)),
     op("OneHot", 9, 3, movement::one_hot),
+    lists("Optional", 15, 1, list::optional),
+    lists("OptionalGetElement", 15, 1, list::optional_get),
+    lists("OptionalHasElement", 15, 1, list::optional_has),
     op("Or", 7, 2, |n, b| arithmetic::binary(n, b, "or", Binary::Or)),
     op("PRelu", 7, 2, |n, b| arithmetic::binary(n, b, "prelu", Binary::PRelu)),
     op("Pad", 7, 4, movement::pad),
@@ -189,10 +224,18 @@ static OPERATORS: &[Operator] = &[
     op("RotaryEmbedding", 23, 4, attention::rotary_embedding),
     op("Round", 11, 1, |n, b| arithmetic::unary(n, b, "round", Unary::Round)),
     op("STFT", 17, 4, signal::stft),
+    graphs("Scan", 9, MANY, nested::scan),
     until(10, op("Scatter", 9, 3, indexed::scatter_elements)),
     op("ScatterElements", 11, 3, indexed::scatter_elements),
     op("ScatterND", 11, 3, indexed::scatter_nd),
     op("Selu", 7, 1, arithmetic::selu),
+    lists("SequenceAt", 11, 2, list::at),
+    lists("SequenceConstruct", 11, MANY, list::construct),
+    lists("SequenceEmpty", 11, 0, list::empty),
+    lists("SequenceErase", 11, 2, list::erase),
+    lists("SequenceInsert", 11, 3, list::insert),
+    lists("SequenceLength", 11, 1, list::length),
+    graphs("SequenceMap", 17, MANY, nested::map),
     op("Shape", 7, 1, constants::shape),
     op("Shrink", 9, 1, arithmetic::shrink),
     op("Sigmoid", 7, 1, |n, b| arithmetic::unary(n, b, "sigmoid", Unary::Sigmoid)),
@@ -207,6 +250,7 @@ static OPERATORS: &[Operator] = &[
     op("Softsign", 7, 1, |n, b| arithmetic::unary(n, b, "softsign", Unary::Softsign)),
     op("SpaceToDepth", 7, 1, movement::space_to_depth),
     op("Split", 7, 2, movement::split),
+    lists("SplitToSequence", 11, 2, list::split_to),
     op("Sqrt", 7, 1, |n, b| arithmetic::unary(n, b, "sqrt", Unary::Sqrt)),
     op("Squeeze", 7, 2, movement::squeeze),
     op("Sub", 7, 2, |n, b| arithmetic::binary(n, b, "sub", Binary::Sub)),
@@ -221,6 +265,7 @@ static OPERATORS: &[Operator] = &[
     op("TopK", 10, 2, reduce::top_k),
     op("Transpose", 7, 1, movement::transpose),
     op("Trilu", 14, 2, movement::trilu),
+    op("Unique", 11, 1, dynamic::unique),
     op("Unsqueeze", 7, 2, movement::unsqueeze),
     until(9, op("Upsample", 7, 2, resize::upsample)),
     op("Where", 9, 3, arithmetic::select),

@@ -26,6 +26,9 @@ enum Message {
     Leaf,
 }
 
+/// Most messages inside of each other, as the decoder has it: graphs are nested through attributes.
+const MAX_DEPTH: usize = 100;
+
 /// What a field holds.
 enum Field {
     /// A message: its kind, and the size of one in memory.
@@ -55,6 +58,7 @@ fn field(of: Message, number: u64) -> Field {
         (Graph, 15) | (Function, 4 | 5) | (Node, 1 | 2) | (Attribute, 9) => Texts,
         (Node, 5) => message(Attribute, size_of::<proto::AttributeProto>()),
         (Attribute, 5) => message(Tensor, size_of::<proto::TensorProto>()),
+        (Attribute, 6) => message(Graph, size_of::<proto::GraphProto>()),
         (Attribute, 7) | (Tensor, 4 | 5) => Numbers(4),
         (Attribute, 8) | (Tensor, 1 | 7 | 10 | 11) => Numbers(8),
         (Tensor, 13) => message(Leaf, size_of::<proto::StringStringEntry>()),
@@ -70,7 +74,7 @@ fn field(of: Message, number: u64) -> Field {
 /// the file. Fails with the offset at which the file is no protocol buffer.
 pub(crate) fn decoded_size(file: &[u8]) -> Result<u64, usize> {
     let mut scan = Scan { file, at: 0, total: 0 };
-    scan.message(Message::Model, file.len())?;
+    scan.message(Message::Model, file.len(), 0)?;
     Ok(scan.total)
 }
 
@@ -108,8 +112,11 @@ impl Scan<'_> {
         }
     }
 
-    /// Scans a message. The nesting of [`Message`] kinds is finite, so this stays shallow.
-    fn message(&mut self, of: Message, end: usize) -> Result<(), usize> {
+    /// Scans a message inside of `depth` others.
+    fn message(&mut self, of: Message, end: usize, depth: usize) -> Result<(), usize> {
+        if depth > MAX_DEPTH {
+            return Err(self.at);
+        }
         while self.at < end {
             let start = self.at;
             let tag = self.varint(end)?;
@@ -128,7 +135,7 @@ impl Scan<'_> {
                     match kind {
                         Field::Message(kind, size) => {
                             self.total += twice(size);
-                            self.message(kind, next)?;
+                            self.message(kind, next, depth + 1)?;
                         }
                         Field::Numbers(size) => {
                             self.total += twice(size) * (length / packed_width(of, tag >> 3));

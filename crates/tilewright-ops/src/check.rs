@@ -9,7 +9,9 @@ use std::fmt;
 use tilewright_ir::dim::Integer;
 use tilewright_ir::text::fill;
 use tilewright_ir::visit::{fold_func, fold_stmt_children};
-use tilewright_ir::{DType, Dim, Expr, Fold, Result, Stmt, StmtKind, Tensor, TensorFunc};
+use tilewright_ir::{
+    DType, Dim, Expr, Fold, Param, Result, Stmt, StmtKind, Tensor, TensorFunc, Var, dim,
+};
 
 use crate::operand::{Operand, unsupported_type};
 use crate::te;
@@ -92,6 +94,21 @@ impl Need {
         values.extend(self.shows_value().then_some(value));
         values.reverse();
         Some(fill(&self.message(what, t.shape().len()), &values))
+    }
+
+    /// The open sizes that it depends on.
+    fn sizes(&self) -> Vec<Var> {
+        let Need::Within(bounds) = self else { return Vec::new() };
+        let ends = bounds.iter().flat_map(|(low, high)| [low, high]);
+        let mut all: Vec<Var> = ends
+            .flat_map(|end| match end {
+                Integer::Open(d) => d.vars(),
+                Integer::Number(_) => Vec::new(),
+            })
+            .collect();
+        all.sort();
+        all.dedup();
+        all
     }
 
     /// Whether the message shows the number, which is known otherwise.
@@ -206,7 +223,17 @@ pub fn checked(x: &Operand, need: &Need, whose: &str, what: &str) -> Result<Opti
     let out = te::compute("checked", &x.shape, |i| t.at(i));
     let func = te::func([&t], [&out])?;
     let message = format!("{}: {}", whose.replace("{}", "{ }"), need.message(what, x.rank()));
-    Ok(Some(fold_func(&mut Guard { need, message }, &func)))
+    let mut func = fold_func(&mut Guard { need, message }, &func);
+    // Open sizes of the bounds that no extent says are numbers behind the result.
+    let mut sizes = need.sizes();
+    sizes.retain(|v| !x.shape.contains(&Dim::open(v)));
+    let known = |p: &Param, v: &Var| matches!(p, Param::Scalar(s) if s == v);
+    for v in sizes.iter().map(dim::narrow) {
+        if !func.params.iter().any(|p| known(p, &v)) {
+            func.params.push(Param::Scalar(v));
+        }
+    }
+    Ok(Some(func))
 }
 
 /// The index of the first element.

@@ -46,6 +46,7 @@
 pub mod check;
 pub mod contraction;
 pub mod creation;
+pub mod dynamic;
 pub mod einsum;
 pub mod elementwise;
 pub mod linear_attention;

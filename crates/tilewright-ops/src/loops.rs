@@ -3,8 +3,8 @@
 use tilewright_ir::visit::{Subst, fold_func};
 use tilewright_ir::well_formed::check_tensor;
 use tilewright_ir::{
-    Block, Buffer, DType, Expr, Intrin, IterKind, IterVar, Param, Range, Result, Stmt, TensorFunc,
-    Var,
+    Block, Buffer, DType, Dim, Expr, Intrin, IterKind, IterVar, Param, Range, Result, Stmt,
+    TensorFunc, Var, dim,
 };
 
 /// An index.
@@ -33,6 +33,18 @@ impl Lets {
     pub(crate) fn around(self, body: Stmt) -> Stmt {
         self.0.into_iter().rev().fold(body, |s, (var, value)| Stmt::let_in(&var, value, s))
     }
+}
+
+/// Parameters for the open sizes of buffers that are no extent of a parameter by themselves.
+pub(crate) fn size_params(params: &[&Buffer], allocs: &[Buffer]) -> Vec<Param> {
+    let sizes = |b: &Buffer| b.shape.iter().filter_map(Dim::of).collect::<Vec<_>>();
+    let extents: Vec<Dim> = params.iter().flat_map(|b| sizes(b)).collect();
+    let mut open: Vec<Var> =
+        extents.iter().copied().chain(allocs.iter().flat_map(sizes)).flat_map(Dim::vars).collect();
+    open.sort();
+    open.dedup();
+    open.retain(|v| !extents.contains(&Dim::open(v)));
+    open.iter().map(|v| Param::Scalar(dim::narrow(v))).collect()
 }
 
 /// A block for each cell of the result.

@@ -50,10 +50,6 @@ pub(crate) struct Fixed {
 }
 
 impl Fixed {
-    pub fn rank(&self) -> usize {
-        self.shape.len()
-    }
-
     pub fn placeholder(&self, name: &str) -> Tensor {
         te::placeholder(name, &self.shape, self.dtype)
     }

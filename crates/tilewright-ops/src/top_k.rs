@@ -6,12 +6,14 @@
 //! heapsort. A row of `n` elements takes `O(n log k)` steps, and no memory but the results, which
 //! hold the heap.
 
+use tilewright_ir::dim::Integer;
 use tilewright_ir::well_formed::check_tensor;
 use tilewright_ir::{
-    Block, Buffer, DType, Error, Expr, Intrin, IterKind, IterVar, Param, Range, Result, Stmt,
+    Block, Buffer, DType, Dim, Error, Expr, Intrin, IterKind, IterVar, Param, Range, Result, Stmt,
     TensorFunc, Var,
 };
 
+use crate::loops::size_params;
 use crate::operand::{Operand, normalize_axis, require_number};
 use crate::te;
 
@@ -21,14 +23,14 @@ use crate::te;
 ///
 /// # Errors
 /// [`Error::Input`] if there is no such axis, or it has less than `k` elements, or there are more
-/// than 2^31 - 1 elements; [`Error::Unsupported`] for `bool`.
-pub fn top_k(x: &Operand, axis: i64, k: usize, largest: bool) -> Result<TensorFunc> {
-    let name = "top_k";
-    let x = x.fixed(name)?;
+/// than 2^31 - 1 elements; [`Error::Unsupported`] for `bool`. Where one of both is open, a run ends
+/// that asks for more than there are.
+pub fn top_k(x: &Operand, axis: i64, k: impl Into<Dim>, largest: bool) -> Result<TensorFunc> {
+    let (name, k) = ("top_k", k.into());
     require_number(name, x.dtype)?;
     let axis = normalize_axis(name, axis, x.rank())?;
     let extent = x.shape[axis];
-    if k > extent {
+    if Integer::from(extent).is_less(k) == Some(true) {
         return Err(Error::input(format!("{name}: {k} of {extent} elements along axis {axis}")));
     }
     let mut shape = x.shape.clone();
@@ -40,7 +42,8 @@ pub fn top_k(x: &Operand, axis: i64, k: usize, largest: bool) -> Result<TensorFu
     ];
     tensors.iter().try_for_each(te::check_type)?;
     let [from, values, positions] = tensors.map(|t| t.buffer().clone());
-    let params = [&from, &values, &positions].map(Param::tensor).to_vec();
+    let mut params = [&from, &values, &positions].map(Param::tensor).to_vec();
+    params.extend(size_params(&[&from, &values, &positions], &[]));
     let rows: Vec<(usize, Var, Var)> = (0..x.rank())
         .filter(|&a| a != axis)
         .map(|a| (a, Var::index(format!("i{a}")), Var::index(format!("v{a}"))))
@@ -50,10 +53,10 @@ pub fn top_k(x: &Operand, axis: i64, k: usize, largest: bool) -> Result<TensorFu
         at[*a] = v.expr();
     }
     let node = Buffer::with_extents("node", &[1], DType::I32);
-    let heap = Heap { values, positions, node: node.clone(), at, axis, k: k as i64, largest };
-    let mut block = Block::new(name, heap.select(&from, extent as i64));
+    let heap = Heap { values, positions, node: node.clone(), at, axis, k, largest };
+    let mut block = Block::new(name, heap.select(&from, extent));
     block.allocs = vec![node];
-    let whole = |a: usize| Expr::int(x.shape[a] as i64, DType::I32);
+    let whole = |a: usize| x.shape[a].expr();
     block.iters = rows
         .iter()
         .map(|(a, _, v)| IterVar {
@@ -80,7 +83,7 @@ struct Heap {
     at: Vec<Expr>,
     axis: usize,
     /// Number of elements wanted.
-    k: i64,
+    k: Dim,
     largest: bool,
 }
 
@@ -158,8 +161,8 @@ impl Heap {
         let body = Stmt::let_in(&left, node.expr() * 2 + 1, body);
         let body = Stmt::guard((node.expr() * 2 + 1).less(size.clone()), body);
         let body = Stmt::let_in(&node, Expr::load(&self.node, here()).max(0), body);
-        // A heap of k nodes has this many levels below its root.
-        let levels = i64::from(self.k.max(1).ilog2());
+        // A heap of k nodes has this many levels below its root; one of any size, no more than these.
+        let levels = i64::from(self.k.known().map_or(30, |k| k.max(1).ilog2()));
         Stmt::seq([
             Stmt::store(&self.node, here(), from),
             Stmt::serial(&step, Expr::int(levels, DType::I32), body),
@@ -167,37 +170,37 @@ impl Heap {
     }
 
     /// The whole computation for a row of `extent` elements of `from`.
-    fn select(&self, from: &Buffer, extent: i64) -> Stmt {
-        let count = |n: i64| Expr::int(n, DType::I32);
+    fn select(&self, from: &Buffer, extent: Dim) -> Stmt {
+        let (k, half) = (self.k.expr(), self.k.floordiv(2).expr());
         let [first, inner, more, last] = ["first", "inner", "more", "last"].map(Var::index);
         let load = |along: &Expr| Expr::load(from, self.index(along));
         let at = first.expr();
         let fill = self.put(&at, load(&at), at.clone().cast(DType::I64));
-        let fill = Stmt::serial(&first, count(self.k), fill);
+        let fill = Stmt::serial(&first, k.clone(), fill);
         if self.k == 0 {
             return fill;
         }
-        let build = self.sink(count(self.k / 2 - 1) - inner.expr(), &count(self.k));
-        let build = Stmt::serial(&inner, count(self.k / 2), build);
-        let at = more.expr() + self.k;
+        let build = self.sink(half.clone() - 1 - inner.expr(), &k);
+        let build = Stmt::serial(&inner, half, build);
+        let at = more.expr() + &k;
         let root = Expr::i32(0);
         let replace = Stmt::seq([
             self.put(&root, load(&at), at.clone().cast(DType::I64)),
-            self.sink(root.clone(), &count(self.k)),
+            self.sink(root.clone(), &k),
         ]);
         // It comes later than all that are there, so only its value may put it before them.
         let stream = Stmt::guard(self.before(&load(&at), &self.value(&root)), replace);
-        let stream = Stmt::serial(&more, count(extent - self.k), stream);
-        let size = count(self.k - 1) - last.expr();
+        let stream = Stmt::serial(&more, extent.expr() - &k, stream);
+        let size = k.clone() - 1 - last.expr();
         let sort = Stmt::seq([self.swap(&root, &size), self.sink(root.clone(), &size)]);
-        let sort = Stmt::serial(&last, count(self.k - 1), sort);
+        let sort = Stmt::serial(&last, k - 1, sort);
         // A loop that never runs would have nothing to bind.
-        let runs = |n: i64, s: Stmt| if n > 0 { s } else { Stmt::nop() };
+        let runs = |n: Option<usize>, s: Stmt| if n == Some(0) { Stmt::nop() } else { s };
         Stmt::seq([
             fill,
-            runs(self.k / 2, build),
-            runs(extent - self.k, stream),
-            runs(self.k - 1, sort),
+            runs(self.k.floordiv(2).known(), build),
+            runs((extent - self.k).known(), stream),
+            runs((self.k - 1).known(), sort),
         ])
     }
 }

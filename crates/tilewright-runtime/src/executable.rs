@@ -12,9 +12,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
+use tilewright_ir::plan::program::Program;
 use tilewright_ir::{DType, Error, OpenPlan, OpenPort, Plan, Port, Result, Slot, Tensor};
 use tilewright_target::Code;
 
+use crate::machine::Machine;
 use crate::pool::{Pool, cores};
 
 /// Most arenas of one executable, however many cores there are.
@@ -34,6 +36,8 @@ pub struct Executable {
     arenas: Arenas,
     pool: Arc<Pool>,
     code: Arc<dyn Code>,
+    /// What runs instead of the plan, where there is control flow; the plan has no steps then.
+    machine: Option<Box<Machine>>,
 }
 
 /// The plan for some sizes.
@@ -114,6 +118,7 @@ impl Executable {
             arenas: Arenas::default(),
             pool,
             code,
+            machine: None,
         };
         if executable.plan.is_fixed() {
             // The first arena, so that what does not fit memory is known now.
@@ -121,6 +126,40 @@ impl Executable {
             drop(executable.lease(&fixed)?);
         }
         Ok(executable)
+    }
+
+    /// A program over pieces, each of which is a plan; all take their functions from one code.
+    ///
+    /// # Errors
+    /// As [`Executable::new`], and [`Error::Internal`] where the program uses a piece or a place that
+    /// is not there.
+    ///
+    /// # Safety
+    /// As [`Executable::new`], for each piece.
+    pub unsafe fn with_program(
+        program: Program,
+        pieces: Vec<OpenPlan>,
+        code: Arc<dyn Code>,
+        pool: Arc<Pool>,
+    ) -> Result<Executable> {
+        // SAFETY: as this function, for each piece; the signature has no steps.
+        let new = |plan| unsafe { Executable::new(plan, code.clone(), pool.clone()) };
+        let signature = OpenPlan { outputs: Vec::new(), ..program.signature.clone() };
+        let executable = new(signature)?;
+        let pieces = pieces.into_iter().map(new).collect::<Result<_>>()?;
+        let plan = program.signature.clone();
+        let machine = Some(Box::new(Machine::new(program, pieces)?));
+        Ok(Executable { plan, machine, ..executable })
+    }
+
+    /// Runs a piece of a program, which is told some sizes.
+    pub(crate) fn run_piece(&self, inputs: &[Tensor], given: &[usize]) -> Result<Vec<Tensor>> {
+        check("input", &self.plan.inputs, inputs)?;
+        let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
+        let fixed = self.fixed_for(&self.plan.solve_given(&shapes, given)?)?;
+        let mut outputs = fixed.empty_outputs()?;
+        self.call_all(&fixed, inputs, &mut outputs, |_, call| call())?;
+        Ok(outputs)
     }
 
     /// The plan for the values of the open sizes: one that is kept, or a new one.
@@ -217,6 +256,10 @@ impl Executable {
     /// [`Error::Input`] if the number, an element type or a shape does not fit;
     /// [`Error::Execution`] if an assertion of a tensor function fails.
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        if let Some(machine) = &self.machine {
+            check("input", &self.plan.inputs, inputs)?;
+            return machine.run(inputs);
+        }
         let fixed = self.fixed_of(inputs)?;
         let mut outputs = fixed.empty_outputs()?;
         self.call_all(&fixed, inputs, &mut outputs, |_, call| call())?;
@@ -248,21 +291,30 @@ impl Executable {
         Ok(self.plan.outputs.iter().map(|port| port.name.clone()).zip(outputs).collect())
     }
 
-    /// Tensors that fit the outputs for these inputs, for [`Executable::run_into`].
+    /// Tensors that fit the outputs for these inputs, for [`Executable::run_into`]. Where data decide
+    /// the sizes of outputs, as they may with control flow, these are empty: a run replaces them.
     ///
     /// # Errors
     /// [`Error::Input`] if the inputs do not fit, or there is no memory for the outputs.
     pub fn empty_outputs(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        if self.machine.is_some() {
+            check("input", &self.plan.inputs, inputs)?;
+            let empty = |port: &OpenPort| Tensor::zeros(port.dtype, &vec![0; port.shape.len()]);
+            return self.plan.outputs.iter().map(empty).collect();
+        }
         self.fixed_of(inputs)?.empty_outputs()
     }
 
     /// Runs on the inputs and overwrites the outputs. Nothing is allocated, as long as the outputs
-    /// do not share their bytes with other tensors.
+    /// do not share their bytes with other tensors, and there is no control flow.
     ///
     /// # Errors
     /// As [`Executable::run`], and [`Error::Input`] if an output does not fit. After an error the
     /// outputs hold anything.
     pub fn run_into(&self, inputs: &[Tensor], outputs: &mut [Tensor]) -> Result<()> {
+        if self.machine.is_some() {
+            return self.replace(inputs, outputs);
+        }
         self.call_all(&self.fixed_of(inputs)?, inputs, outputs, |_, call| call())
     }
 
@@ -276,6 +328,9 @@ impl Executable {
         outputs: &mut [Tensor],
         times: &mut [Duration],
     ) -> Result<()> {
+        if self.machine.is_some() {
+            return self.replace(inputs, outputs);
+        }
         self.call_all(&self.fixed_of(inputs)?, inputs, outputs, |step, call| {
             let start = Instant::now();
             let done = call();
@@ -284,6 +339,18 @@ impl Executable {
             }
             done
         })
+    }
+
+    /// Runs on the inputs, and puts new tensors into the places of the outputs.
+    fn replace(&self, inputs: &[Tensor], outputs: &mut [Tensor]) -> Result<()> {
+        check("output", &self.plan.outputs, outputs)?;
+        self.run(inputs)?.into_iter().zip(outputs).for_each(|(new, old)| *old = new);
+        Ok(())
+    }
+
+    /// Whether a run goes through a program over several plans, because there is control flow.
+    pub fn has_control(&self) -> bool {
+        self.machine.is_some()
     }
 
     /// Calls every kernel through `around`, which gets the number of the step. The plan is the one
@@ -317,6 +384,9 @@ impl Executable {
         }
         let workers = self.pool.workers();
         for (step, (call, &kernel)) in fixed.calls.iter().zip(&self.kernels).enumerate() {
+            if fixed.plan.steps[step].idle {
+                continue;
+            }
             let args = &args[call.clone()];
             // SAFETY: by the contract of `new` the kernel takes these arguments. They point to the
             // constants, to the arena, which no other run has while this one holds the lease, and
@@ -494,7 +564,7 @@ mod tests {
     }
 
     fn step(func: &str, args: &[Place]) -> OpenStep {
-        OpenStep { func: func.into(), args: args.into() }
+        OpenStep { func: func.into(), args: args.into(), results: 0..0, takes_empty: false }
     }
 
     /// Eight floats that are needed from one step to another.
@@ -523,6 +593,7 @@ mod tests {
                 step("double", &[Place::Input(0), Place::Output(1)]),
             ],
             values: vec![value(0, 1)],
+            ..OpenPlan::default()
         }
     }
 

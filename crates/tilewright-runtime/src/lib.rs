@@ -4,12 +4,14 @@
 //! * [`mod@file`]: files that are written whole.
 //! * [`pool`]: the threads that share a kernel's parallel loops.
 //! * [`executable`]: a compiled plan that can be run.
+//! * `machine`: a program over several plans, where there is control flow.
 //!
-//! **Architecture invariant:** nothing here knows what a kernel computes or how its code was made, and a run allocates
-//! nothing.
+//! **Architecture invariant:** nothing here knows what a kernel computes or how its code was made, and a run of a
+//! plan allocates nothing.
 
 pub mod executable;
 pub mod file;
+mod machine;
 pub mod npy;
 pub mod npz;
 pub mod pool;

@@ -237,21 +237,12 @@ pub(crate) fn check_interface(
 
 /// A graph function of the module that calls a tensor function.
 pub(crate) fn caller(module: &Module, callee: &str) -> Option<Arc<str>> {
-    fn calls(e: &GraphExpr, callee: &str) -> bool {
-        match e {
-            GraphExpr::CallTir { func, args, .. } => {
-                &**func == callee || args.iter().any(|a| calls(a, callee))
-            }
-            GraphExpr::Call { args, .. } | GraphExpr::Tuple(args) => {
-                args.iter().any(|a| calls(a, callee))
-            }
-            GraphExpr::Item(e, _) => calls(e, callee),
-            GraphExpr::Var(_) | GraphExpr::Const(_) => false,
-        }
-    }
     module.functions.iter().find_map(|(name, f)| match f {
         Function::Graph(g) => {
-            let uses = g.bindings().any(|b| calls(&b.value, callee)) || calls(&g.ret, callee);
+            let mut uses = false;
+            g.for_each_expr(&mut |e| {
+                uses |= matches!(e, GraphExpr::CallTir { func, .. } if **func == *callee);
+            });
             uses.then(|| name.clone())
         }
         Function::Tensor(_) => None,

@@ -16,6 +16,8 @@ pub(crate) enum Item {
     Graph(GraphVar),
     /// The module itself (`cls`).
     Module,
+    /// A function inside of a graph function, by its number: the body of a loop.
+    Local(usize),
     /// A thread axis without an extent yet (`T.env_thread`).
     Thread(Arc<str>),
 }

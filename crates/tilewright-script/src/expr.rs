@@ -264,6 +264,9 @@ impl ExprParser {
                 Err(Error::syntax(format!("`{name}` is a tensor, not a scalar expression")))
             }
             Some(Item::Module) => Err(Error::syntax(format!("`{name}` is the module"))),
+            Some(Item::Local(_)) => {
+                Err(Error::syntax(format!("`{name}` is a function, not a scalar expression")))
+            }
             Some(Item::Thread(_)) => {
                 Err(Error::syntax(format!("the thread axis `{name}` has no extent yet"))
                     .help(format!("write `T.launch_thread({name}, extent)` first")))

@@ -4,11 +4,14 @@
 //! arguments under their names, others under `_0`, `_1`, ... after their position.
 
 use ruff_python_ast as ast;
+use tilewright_ir::control::MATCH_CAST;
 use tilewright_ir::suggest::closest;
 use tilewright_ir::{
-    Attr, Attrs, Binding, BindingBlock, DType, Error, Expr, GraphExpr, GraphFunc, GraphType,
+    Attr, Attrs, Binding, BindingBlock, Body, DType, Error, Expr, GraphExpr, GraphFunc, GraphType,
     GraphVar, Result, Span, Tensor, TensorType, Var,
 };
+
+mod control;
 
 use crate::args::{Args, elements, string};
 use crate::consts::ConstTable;
@@ -34,6 +37,14 @@ struct GraphParser<'a> {
     blocks: Vec<BindingBlock>,
     /// Whether the last block has ended, so that bindings start a new one.
     ended: bool,
+    /// Functions inside of this one, until they are used.
+    locals: Vec<Option<Local>>,
+}
+
+/// A function inside of a graph function.
+struct Local {
+    params: Vec<GraphVar>,
+    body: Body,
 }
 
 /// Reads a function.
@@ -46,8 +57,9 @@ pub(crate) fn graph_func(
 ) -> Result<GraphFunc> {
     let int = std::mem::replace(&mut x.int, DType::I64);
     x.env.push();
-    let (attrs, blocks) = (Attrs::new(), Vec::new());
-    let mut parser = GraphParser { x, text, functions, constants, attrs, blocks, ended: true };
+    let (attrs, blocks, locals) = (Attrs::new(), Vec::new(), Vec::new());
+    let mut parser =
+        GraphParser { x, text, functions, constants, attrs, blocks, ended: true, locals };
     let result = parser.function(&entry.head, entry.def);
     x.env.pop();
     x.int = int;
@@ -90,8 +102,23 @@ impl GraphParser<'_> {
             None | Some(ast::Expr::NoneLiteral(_)) => None,
             Some(e) => Some(self.graph_type(e)?),
         };
+        let ret = self.statements(&f.body)?;
+        Ok(GraphFunc {
+            params,
+            blocks: std::mem::take(&mut self.blocks),
+            // Loose code leaves the result out.
+            ret: ret.unwrap_or(GraphExpr::Tuple(Vec::new())),
+            ret_ty,
+            attrs: std::mem::take(&mut self.attrs),
+            private: head.private,
+            span: Some(self.x.span(&f.name)),
+        })
+    }
+
+    /// Statements up to `return`, and what is returned.
+    fn statements(&mut self, body: &[ast::Stmt]) -> Result<Option<GraphExpr>> {
         let mut ret = None;
-        for s in &f.body {
+        for s in body {
             if ret.is_some() {
                 return Err(Error::syntax("nothing may follow `return`").at(self.x.span(s)));
             }
@@ -115,16 +142,7 @@ impl GraphParser<'_> {
                 }
             }
         }
-        Ok(GraphFunc {
-            params,
-            blocks: std::mem::take(&mut self.blocks),
-            // Loose code leaves the result out.
-            ret: ret.unwrap_or(GraphExpr::Tuple(Vec::new())),
-            ret_ty,
-            attrs: std::mem::take(&mut self.attrs),
-            private: head.private,
-            span: Some(self.x.span(&f.name)),
-        })
+        Ok(ret)
     }
 
     fn open(&mut self, dataflow: bool) {
@@ -198,10 +216,8 @@ impl GraphParser<'_> {
                 ast::Expr::Call(c) => self.call_statement(c, &e.value, span),
                 _ => Err(Error::syntax("expected a binding").at(span)),
             },
-            ast::Stmt::If(i) => {
-                Err(Error::unsupported("conditions in graph functions are not supported")
-                    .at(self.x.span(&*i.test)))
-            }
+            ast::Stmt::If(i) => self.branches(i, span),
+            ast::Stmt::FunctionDef(f) => self.local(f),
             ast::Stmt::Return(_) => {
                 Err(Error::syntax("`return` belongs after the dataflow region").at(span))
             }
@@ -276,6 +292,11 @@ impl GraphParser<'_> {
                 }
             }
             _ => {}
+        }
+        if let Some((of, ty)) = self.match_cast(value)? {
+            let value =
+                GraphExpr::Call { op: MATCH_CAST.into(), args: vec![of], attrs: Attrs::new() };
+            return self.bind(name, ty, value, span);
         }
         let value_expr = self.value(value)?;
         let ty = match annotation {
@@ -357,6 +378,10 @@ impl GraphParser<'_> {
                     .map(|e| self.graph_type(e))
                     .collect::<Result<_>>()
                     .map(GraphType::Tuple)
+            }
+            ("Shape", Some(c), _) if has_values(c) => {
+                let args = Args::bind(c, "R.Shape", &["values", "ndim"])?;
+                self.x.extents(args.need("values")?).map(GraphType::Shape)
             }
             ("Opaque", Some(c), _) => {
                 let args = Args::bind(c, "R.Opaque", &["text"])?;
@@ -479,6 +504,10 @@ impl GraphParser<'_> {
                 name if TYPES.contains(&name) => {
                     Err(Error::syntax("expected a tensor, found a type").at(self.x.span(c)))
                 }
+                "loop" => self.graph_loop(c),
+                "match_cast" => Err(Error::syntax("a cast is the value of a binding")
+                    .at(self.x.span(c))
+                    .help("give it a name: y = R.match_cast(x, R.Tensor((n, 4), \"float32\"))")),
                 "call" => {
                     // The printer's form for operators whose name is not a Python name.
                     let name = c.arguments.args.first().ok_or_else(|| {
@@ -653,12 +682,18 @@ impl GraphParser<'_> {
     }
 }
 
+/// Whether a type of a shape says its sizes.
+fn has_values(c: &ast::ExprCall) -> bool {
+    !c.arguments.args.is_empty()
+        || c.arguments.keywords.iter().any(|k| k.arg.as_ref().is_some_and(|a| *a == *"values"))
+}
+
 /// Whether every extent of a type is a constant.
 fn is_constant(ty: &GraphType) -> bool {
     match ty {
         GraphType::Tensor(t) => t.const_shape().is_some(),
         GraphType::Tuple(items) => items.iter().all(is_constant),
-        GraphType::Opaque(_) => false,
+        GraphType::Shape(_) | GraphType::Opaque(_) => false,
     }
 }
 
@@ -682,7 +717,8 @@ pub(crate) fn keeps_text(text: &str) -> bool {
     };
     whole
         && match name.as_str() {
-            "Shape" | "Object" | "Prim" | "Callable" => true,
+            "Shape" => call.is_none_or(|c| !has_values(c)),
+            "Object" | "Prim" | "Callable" => true,
             "Tensor" => match call {
                 None => true,
                 Some(c) => {

@@ -43,7 +43,7 @@ fn plan() -> Planned {
 fn fixed() -> Plan {
     let port =
         |n: &str| Port { name: n.into(), dtype: DType::F32, shape: vec![3, 4], stored: None };
-    let step = |f: &str, args: &[Slot]| Step { func: f.into(), args: args.into() };
+    let step = |f: &str, args: &[Slot]| Step { func: f.into(), args: args.into(), idle: false };
     Plan {
         inputs: vec![port("x */ the input")],
         outputs: vec![port("y")],

@@ -146,6 +146,7 @@ impl GraphRun<'_, '_> {
                     _ => SymbolicValue::Tuple(values),
                 })
             }
+            GraphExpr::If(_) | GraphExpr::Loop(_) => undecided("control flow is not compared"),
             GraphExpr::Call { op, args, .. } => {
                 let Some(name) = op.strip_prefix("cls.") else {
                     return undecided(format!("the operator `{op}` is not known"));

@@ -27,8 +27,13 @@ impl Matcher<'_> {
             },
         }
         .map_err(|d| within(d, "result type"))?;
-        agree("binding blocks", &a.blocks.len(), &b.blocks.len(), |n| n.to_string())?;
-        for (x, y) in a.blocks.iter().zip(&b.blocks) {
+        self.binding_blocks(&a.blocks, &b.blocks)?;
+        self.graph_expr(&a.ret, &b.ret).map_err(|d| within(d, "result"))
+    }
+
+    fn binding_blocks(&mut self, a: &[BindingBlock], b: &[BindingBlock]) -> Check {
+        agree("binding blocks", &a.len(), &b.len(), |n| n.to_string())?;
+        for (x, y) in a.iter().zip(b) {
             let text =
                 |d: &bool| if *d { "a dataflow region" } else { "plain bindings" }.to_owned();
             agree("binding block", &x.dataflow, &y.dataflow, text)?;
@@ -52,12 +57,36 @@ impl Matcher<'_> {
                 .try_for_each(|(x, y)| self.graph_var(x, y))
                 .map_err(|d| within(d, "outputs"))?;
         }
-        self.graph_expr(&a.ret, &b.ret).map_err(|d| within(d, "result"))
+        Ok(())
+    }
+
+    fn body(&mut self, a: &Body, b: &Body, what: &str) -> Check {
+        self.binding_blocks(&a.blocks, &b.blocks)
+            .and_then(|()| self.graph_expr(&a.ret, &b.ret))
+            .map_err(|d| within(d, what))
+    }
+
+    fn graph_loop(&mut self, a: &Loop, b: &Loop) -> Check {
+        let given = |l: &Loop| (l.trip.is_some(), l.cond.is_some(), l.carried.len());
+        agree("operands", &given(a), &given(b), |n| format!("{n:?}"))?;
+        a.operands().zip(b.operands()).try_for_each(|(x, y)| self.graph_expr(x, y))?;
+        agree("parameters", &a.params.len(), &b.params.len(), |n| n.to_string())?;
+        let before = std::mem::replace(&mut self.pairing, true);
+        let params = a.params.iter().zip(&b.params).try_for_each(|(x, y)| self.graph_var_def(x, y));
+        self.pairing = before;
+        params?;
+        self.body(&a.body, &b.body, "loop")
     }
 
     fn binding(&mut self, a: &Binding, b: &Binding) -> Check {
         self.graph_expr(&a.value, &b.value)?;
-        self.graph_var_def(&a.var, &b.var)
+        // What is computed otherwise than by tensor functions may bring new sizes.
+        let brings = !matches!(a.value, GraphExpr::CallTir { .. } | GraphExpr::Const(_));
+        let before = self.pairing;
+        self.pairing |= brings;
+        let defined = self.graph_var_def(&a.var, &b.var);
+        self.pairing = before;
+        defined
     }
 
     fn graph_var_def(&mut self, a: &GraphVar, b: &GraphVar) -> Check {
@@ -83,6 +112,7 @@ impl Matcher<'_> {
             (GraphType::Tuple(x), GraphType::Tuple(y)) if x.len() == y.len() => {
                 x.iter().zip(y).try_for_each(|(x, y)| self.graph_type(x, y))
             }
+            (GraphType::Shape(x), GraphType::Shape(y)) => self.expr_list("shape", x, y),
             (GraphType::Opaque(x), GraphType::Opaque(y)) if x == y => Ok(()),
             _ => differ(type_text(a), type_text(b)),
         }
@@ -127,6 +157,12 @@ impl Matcher<'_> {
                 x.iter().zip(y).try_for_each(|(x, y)| self.graph_expr(x, y))
             }
             (GraphExpr::Item(x, i), GraphExpr::Item(y, j)) if i == j => self.graph_expr(x, y),
+            (GraphExpr::If(x), GraphExpr::If(y)) => {
+                self.graph_expr(&x.cond, &y.cond).map_err(|d| within(d, "condition"))?;
+                self.body(&x.then, &y.then, "branch")?;
+                self.body(&x.otherwise, &y.otherwise, "other branch")
+            }
+            (GraphExpr::Loop(x), GraphExpr::Loop(y)) => self.graph_loop(x, y),
             _ => whole(),
         }
     }
@@ -176,6 +212,8 @@ fn graph_text(e: &GraphExpr) -> String {
         GraphExpr::Call { op, args, .. } => format!("call of `{op}` ({} arguments)", args.len()),
         GraphExpr::Tuple(items) => format!("a tuple of {}", items.len()),
         GraphExpr::Item(e, i) => format!("item {i} of {}", graph_text(e)),
+        GraphExpr::If(_) => "branches".to_owned(),
+        GraphExpr::Loop(_) => "a loop".to_owned(),
     }
 }
 
@@ -186,6 +224,7 @@ fn type_text(t: &GraphType) -> String {
             format!("a {} tensor of shape ({})", t.dtype, shape.join(", "))
         }
         GraphType::Tuple(items) => format!("a tuple of {}", items.len()),
+        GraphType::Shape(sizes) => format!("a shape of {} sizes", sizes.len()),
         GraphType::Opaque(text) => format!("`{text}`"),
     }
 }

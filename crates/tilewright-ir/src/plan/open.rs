@@ -6,6 +6,7 @@
 //! one arena. Its cost is that of placing: the square of the number of values that are needed at a
 //! time.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::arena::{self, Block};
@@ -86,6 +87,10 @@ pub struct OpenStep {
     pub func: Arc<str>,
     /// As [`Step::args`].
     pub args: Vec<Place>,
+    /// Which arguments are results.
+    pub results: Range<usize>,
+    /// Whether the function is right for arguments without elements as well.
+    pub takes_empty: bool,
 }
 
 /// Steps in order, and what they need, for sizes that may be open.
@@ -101,22 +106,28 @@ pub struct OpenPlan {
     pub steps: Vec<OpenStep>,
     /// What they compute on the way.
     pub values: Vec<Value>,
+    /// Sizes that who runs it says, beside those that inputs have.
+    pub given: Vec<Var>,
+    /// Whether sizes may be zero: those of a piece of a graph with control flow are decided by data.
+    pub empty: bool,
 }
 
 impl OpenPlan {
-    /// The sizes that inputs say, in the order of the inputs.
+    /// The sizes that inputs say, in the order of the inputs; then those that are given.
     pub fn sizes(&self) -> Vec<Var> {
         let mut found: Vec<Var> = Vec::new();
         for dim in self.inputs.iter().flat_map(|port| &port.shape) {
             let new = dim.vars().into_iter().filter(|v| !found.contains(v)).collect::<Vec<_>>();
             found.extend(new);
         }
+        let given = self.given.iter().filter(|v| !found.contains(v)).cloned().collect::<Vec<_>>();
+        found.extend(given);
         found
     }
 
     /// Whether all sizes are numbers.
     pub fn is_fixed(&self) -> bool {
-        self.inputs.iter().all(|port| dim::known(&port.shape).is_some())
+        self.given.is_empty() && self.inputs.iter().all(|port| dim::known(&port.shape).is_some())
     }
 
     /// Refuses a plan with a size that no input says.
@@ -125,7 +136,7 @@ impl OpenPlan {
     /// [`Error::Input`] that names the size and where it is needed.
     pub fn check(&self) -> Result<()> {
         let plain: Vec<Dim> = self.inputs.iter().flat_map(|port| port.shape.clone()).collect();
-        let said = |v: &Var| plain.contains(&Dim::open(v));
+        let said = |v: &Var| plain.contains(&Dim::open(v)) || self.given.contains(v);
         let unsaid = |d: &Dim| d.vars().into_iter().find(|v| !said(v));
         let refuse = |v: Var, place: String| {
             Err(Error::input(format!("no input says how large `{}` is, which {place}", v.name()))
@@ -157,8 +168,22 @@ impl OpenPlan {
     /// # Errors
     /// [`Error::Input`] that names the input, the axis and the size where a shape does not fit.
     pub fn solve(&self, shapes: &[&[usize]]) -> Result<Vec<usize>> {
+        self.solve_given(shapes, &[])
+    }
+
+    /// [`OpenPlan::solve`] with the values of those sizes that are given, in order.
+    ///
+    /// # Errors
+    /// As [`OpenPlan::solve`].
+    pub fn solve_given(&self, shapes: &[&[usize]], given: &[usize]) -> Result<Vec<usize>> {
         let sizes = self.sizes();
         let mut values: Vec<Option<(usize, String)>> = vec![None; sizes.len()];
+        for (v, value) in self.given.iter().zip(given) {
+            if let Some(at) = sizes.iter().position(|s| s == v) {
+                values[at] = Some((*value, "what was computed".to_owned()));
+            }
+        }
+        let least = usize::from(!self.empty);
         let fitting = || self.inputs.iter().zip(shapes);
         for (port, shape) in fitting() {
             if port.shape.len() != shape.len() {
@@ -168,9 +193,9 @@ impl OpenPlan {
                 let at = sizes.iter().position(|v| Dim::open(v) == *dim);
                 let Some(at) = at.filter(|at| values[*at].is_none()) else { continue };
                 let from = format!("dimension {axis} of `{}`", port.name);
-                if !(1..=MAX_CELLS).contains(&given) {
+                if !(least..=MAX_CELLS).contains(&given) {
                     return Err(misfit(port, shape).note(format!(
-                        "`{}`, {from}, is {given}; it must be at least 1 and below 2^31",
+                        "`{}`, {from}, is {given}; it must be at least {least} and below 2^31",
                         sizes[at].name()
                     )));
                 }
@@ -231,7 +256,7 @@ impl OpenPlan {
             error
         };
         let number = |d: Dim| match d.value(&of) {
-            Some(0) if d.known().is_none() => Err(unfit(d, "zero")),
+            Some(0) if d.known().is_none() && !self.empty => Err(unfit(d, "zero")),
             Some(n) => Ok(n),
             None => Err(unfit(d, "negative or too large")),
         };
@@ -284,7 +309,22 @@ impl OpenPlan {
         };
         let step = |step: &OpenStep| {
             let args = step.args.iter().map(|p| slot(&step.func, p)).collect::<Result<_>>()?;
-            Ok(Step { func: step.func.clone(), args })
+            let idle = self.empty && self.is_idle(step, &of);
+            if self.empty && !idle && !step.takes_empty {
+                // What it computes was derived for tensors that have cells.
+                let zero = |place: &Place| match *place {
+                    Place::Size(d) => Some(d),
+                    Place::Value(k) => self.values.get(k).map(|value| value.cells),
+                    Place::Input(k) => self.inputs.get(k).map(|p| dim::product(p.shape.clone())),
+                    Place::Output(_) | Place::Constant(_) => None,
+                };
+                let zero = |place: &Place| zero(place).filter(|d| d.value(&of) == Some(0));
+                if let Some(d) = step.args.iter().find_map(zero) {
+                    let error = unfit(d, "zero");
+                    return Err(error.note(format!("`{}` needs at least one element", step.func)));
+                }
+            }
+            Ok(Step { func: step.func.clone(), args, idle })
         };
         Ok(Plan {
             inputs: ports(&self.inputs)?,
@@ -293,6 +333,22 @@ impl OpenPlan {
             steps: self.steps.iter().map(step).collect::<Result<_>>()?,
             arena_bytes,
         })
+    }
+
+    /// Whether all results of a step are empty.
+    fn is_idle(&self, step: &OpenStep, of: &dyn Fn(&Var) -> Option<usize>) -> bool {
+        let mut results = step.args.iter().skip(step.results.start).take(step.results.len());
+        !step.results.is_empty()
+            && results.all(|place| match *place {
+                Place::Output(k) => self
+                    .outputs
+                    .get(k)
+                    .is_some_and(|p| p.shape.iter().any(|d| d.value(of) == Some(0))),
+                Place::Value(k) => {
+                    self.values.get(k).is_some_and(|value| value.cells.value(of) == Some(0))
+                }
+                _ => false,
+            })
     }
 
     /// The functions that it calls, each once, in the order of their first calls.
@@ -328,8 +384,9 @@ mod tests {
             inputs: vec![port("x", vec![n, Dim::from(3)])],
             outputs: vec![port("y", vec![n - 1])],
             constants: Vec::new(),
-            steps: vec![OpenStep { func: "f".into(), args }],
+            steps: vec![OpenStep { func: "f".into(), args, results: 1..2, takes_empty: false }],
             values: vec![value],
+            ..OpenPlan::default()
         };
         (plan, n)
     }

@@ -4,12 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
+mod control;
+
 use super::tensor::may_be_equal;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, ExprKind, Var, fold_binary};
 use crate::func::{Param, TensorFunc};
-use crate::graph::{GraphExpr, GraphFunc, GraphType, GraphVar, TensorType};
+use crate::graph::{BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, TensorType};
 use crate::module::{Function, Module};
 use crate::stmt::Attr;
 use crate::text::brief;
@@ -17,27 +19,18 @@ use crate::visit::{Fold, accessed, fold_expr_children, free_vars};
 
 /// Checks a graph function against its module.
 pub fn check(module: &Module, func: &GraphFunc) -> Result<()> {
-    let mut c =
-        Checker { module, known: HashSet::new(), ever: HashSet::new(), dims: HashSet::new() };
+    let mut c = Checker {
+        module,
+        known: HashSet::new(),
+        ever: HashSet::new(),
+        dims: HashSet::new(),
+        depth: 0,
+    };
     for p in &func.params {
         c.define(p)?;
         c.type_rules(p.ty(), &format!("parameter `{}`", p.name()), true)?;
     }
-    for block in &func.blocks {
-        let before = c.known.clone();
-        for b in &block.bindings {
-            let place = |e: Error| e.context(format!("binding `{}`", b.var.name())).at(b.span);
-            c.binding(&b.var, &b.value).map_err(place)?;
-        }
-        for v in &block.outputs {
-            let bound = block.bindings.iter().any(|b| b.var == *v);
-            require(bound, || format!("output `{}` is not bound in its region", v.name()))?;
-        }
-        if block.dataflow {
-            c.known = before;
-            c.known.extend(block.outputs.iter().cloned());
-        }
-    }
+    c.binding_blocks(&func.blocks)?;
     let ty = c.ty(&func.ret).map_err(|e| e.context("the result"))?;
     if let (Some(declared), Some(ty)) = (&func.ret_ty, &ty) {
         fits(declared, ty).map_err(|e| e.context("the result"))?;
@@ -92,6 +85,13 @@ fn callees<'m>(module: &'m Module, name: &str) -> Vec<&'m str> {
                 args.iter().for_each(|a| collect(module, a, out));
             }
             GraphExpr::Item(e, _) => collect(module, e, out),
+            GraphExpr::If(_) | GraphExpr::Loop(_) => {
+                e.operands().into_iter().for_each(|e| collect(module, e, out));
+                for body in e.bodies() {
+                    body.bindings().for_each(|b| collect(module, &b.value, out));
+                    collect(module, &body.ret, out);
+                }
+            }
         }
     }
     let mut out = Vec::new();
@@ -116,6 +116,8 @@ struct Checker<'m> {
     ever: HashSet<GraphVar>,
     /// Variables in shapes that have a value.
     dims: HashSet<Var>,
+    /// Bodies around.
+    depth: usize,
 }
 
 impl Checker<'_> {
@@ -127,10 +129,39 @@ impl Checker<'_> {
         Ok(())
     }
 
+    fn binding_blocks(&mut self, blocks: &[BindingBlock]) -> Result<()> {
+        for block in blocks {
+            let before = self.known.clone();
+            for b in &block.bindings {
+                let place = |e: Error| e.context(format!("binding `{}`", b.var.name())).at(b.span);
+                if block.dataflow && matches!(b.value, GraphExpr::If(_) | GraphExpr::Loop(_)) {
+                    let e = Error::malformed("control flow inside of a dataflow region");
+                    return Err(place(e.help("end the region before it")));
+                }
+                self.binding(&b.var, &b.value).map_err(place)?;
+            }
+            for v in &block.outputs {
+                let bound = block.bindings.iter().any(|b| b.var == *v);
+                require(bound, || format!("output `{}` is not bound in its region", v.name()))?;
+            }
+            if block.dataflow {
+                self.known = before;
+                self.known.extend(block.outputs.iter().cloned());
+            }
+        }
+        Ok(())
+    }
+
     fn binding(&mut self, var: &GraphVar, value: &GraphExpr) -> Result<()> {
-        let ty = self.ty(value)?;
-        // A call of something that we do not know may bring new extents.
-        self.type_rules(var.ty(), "its type", ty.is_none())?;
+        let ty = match value {
+            GraphExpr::If(branches) => self.branches(branches)?,
+            GraphExpr::Loop(l) => self.graph_loop(l)?,
+            value => self.ty(value)?,
+        };
+        // A call of something that we do not know may bring new extents; so may what depends on
+        // data: branches, loops, casts.
+        let brings = ty.is_none() || control::brings_sizes(value);
+        self.type_rules(var.ty(), "its type", brings)?;
         if let Some(ty) = &ty {
             fits(var.ty(), ty)?;
         }
@@ -144,6 +175,7 @@ impl Checker<'_> {
             GraphType::Tuple(items) => {
                 items.iter().try_for_each(|t| self.type_rules(t, what, binds))
             }
+            GraphType::Shape(sizes) => self.size_rules(sizes, what, binds),
             GraphType::Tensor(t) => self.tensor_rules(t, what, binds),
         }
     }
@@ -153,10 +185,14 @@ impl Checker<'_> {
         require(lanes == 1 && (kind.is_int() || kind.is_float() || kind.is_bool()), || {
             format!("{what}: a tensor of {kind}")
         })?;
+        self.size_rules(&t.shape, what, binds)
+    }
+
+    fn size_rules(&mut self, sizes: &[Expr], what: &str, binds: bool) -> Result<()> {
         if binds {
-            self.dims.extend(t.shape.iter().filter_map(Expr::as_var).cloned());
+            self.dims.extend(sizes.iter().filter_map(Expr::as_var).cloned());
         }
-        for e in &t.shape {
+        for e in sizes {
             let ok = e.dtype().is_int() && e.dtype().lanes == 1;
             require(ok, || format!("{what}: extent `{}` is {}", brief(e), e.dtype()))?;
             let negative = e.as_int().is_some_and(|v| v < 0);
@@ -221,9 +257,15 @@ impl Checker<'_> {
                 let ty = call_tir(&callee, &args?, outs, scalars);
                 ty.map(Some).map_err(|e| e.context(format!("call_tir of `{func}`")))
             }
+            GraphExpr::If(_) | GraphExpr::Loop(_) => {
+                malformed("branches and loops are values of bindings, and of nothing else")
+            }
             GraphExpr::Call { op, args, .. } => {
                 let args: Result<Vec<_>> = args.iter().map(|a| self.ty(a)).collect();
                 let args = args?;
+                if control::is_operator(op) {
+                    return control::operator(op, &args);
+                }
                 let Some(name) = op.strip_prefix("cls.") else { return Ok(None) };
                 let callee: Arc<GraphFunc> = match self.module.functions.get(name) {
                     Some(Function::Graph(f)) => f.clone(),
@@ -275,6 +317,7 @@ fn closed(ty: &GraphType) -> bool {
     match ty {
         GraphType::Tensor(t) => t.shape.iter().all(|e| free_vars(e).is_empty()),
         GraphType::Tuple(items) => items.iter().all(closed),
+        GraphType::Shape(sizes) => sizes.iter().all(|e| free_vars(e).is_empty()),
         GraphType::Opaque(_) => false,
     }
 }
@@ -292,7 +335,11 @@ fn fits(declared: &GraphType, ty: &GraphType) -> Result<()> {
         (GraphType::Tuple(a), GraphType::Tuple(b)) if a.len() == b.len() => {
             a.iter().zip(b).try_for_each(|(a, b)| fits(a, b))
         }
-        _ => malformed("tensors and tuples do not fit each other"),
+        (GraphType::Shape(a), GraphType::Shape(b)) => {
+            let ok = a.len() == b.len() && a.iter().zip(b).all(|(x, y)| may_be_equal(x, y));
+            require(ok, || format!("{} sizes are declared, but there are {}", a.len(), b.len()))
+        }
+        _ => malformed("tensors, shapes and tuples do not fit each other"),
     }
 }
 

@@ -43,8 +43,9 @@ pub(crate) fn combine(
     x: &Imported,
     y: &Imported,
 ) -> Result<Imported> {
-    let (of, with) = (operand(x), operand(y));
-    b.call(base, &(op, &of, &with), &[x.clone(), y.clone()], || elementwise::binary(op, &of, &with))
+    let (x, y) = b.fitted(x, y);
+    let (of, with) = (operand(&x), operand(&y));
+    b.call(base, &(op, &of, &with), &[x, y], || elementwise::binary(op, &of, &with))
 }
 
 /// An operator of one operand without attributes.

@@ -12,7 +12,7 @@ use crate::build::Builder;
 use crate::fold;
 use crate::node::{Imported, Node};
 use crate::proto::{AttributeProto, AttributeType, Bytes, NodeProto};
-use crate::registry::{self, OPSETS};
+use crate::registry::{self, Import, OPSETS};
 use crate::sizes;
 
 /// A node that is imported as several others.
@@ -89,7 +89,10 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
         let inputs = inputs.iter().map(|v| v.cloned()).collect();
         let node = Node::new(&proto, self.outer.label.clone(), OPSETS.1, inputs, None)?;
         let operator = registry::find("", op, OPSETS.1)?;
-        let results = (operator.import)(&node, self.b);
+        let results = match operator.import {
+            Import::Plain(import) => import(&node, self.b),
+            Import::WithGraphs(_) => Err(Error::internal(format!("`{op}` has graphs"))),
+        };
         self.outer.pass_on(&node);
         results.and_then(|results| node.finish().map(|()| results))
     }

@@ -96,6 +96,9 @@ pub(crate) fn range(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if let Some(result) = open_range(node, b)? {
         return one(result);
     }
+    if (0..3).any(|at| matches!(node.optional(at), Some(Imported::Var { .. }))) {
+        return super::dynamic::range(node, b);
+    }
     let part = |at, what| {
         node.constant_scalar(at, what)?
             .ok_or_else(|| Error::model(format!("the input `{what}` is missing")))

@@ -6,10 +6,12 @@
 pub(crate) mod arithmetic;
 pub(crate) mod attention;
 mod check;
-mod compose;
+pub(crate) mod compose;
 pub(crate) mod constants;
 pub(crate) mod contraction;
+pub(crate) mod dynamic;
 pub(crate) mod indexed;
+pub(crate) mod list;
 pub(crate) mod loss;
 pub(crate) mod microsoft;
 pub(crate) mod movement;

@@ -1,5 +1,6 @@
 //! Reductions, positions of extremes, running sums.
 
+use tilewright_ir::dim::Integer;
 use tilewright_ir::{Error, Result, TensorFunc};
 use tilewright_ops::Operand;
 use tilewright_ops::reduce::{self, Arg, Reduction};
@@ -59,9 +60,9 @@ pub(crate) fn arg_reduce(
 pub(crate) fn top_k(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let at = axis(node.int_or("axis", -1)?, x.rank())?;
-    let extents = x.fixed(node)?;
-    let count = match node.constant_ints(1, "K")?.as_deref() {
-        Some([count]) => usize::try_from(*count).ok().filter(|&k| k <= extents[at]),
+    let extent = x.shape()[at];
+    let count = match node.integers(1, "K")?.as_deref() {
+        Some([count]) => count.dim().filter(|k| Integer::from(extent).is_less(*k) != Some(true)),
         _ => return Err(Error::model("the input `K` must be one number")),
     };
     let count = count.ok_or_else(|| {

@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one binary.
 
 mod common;
+mod control;
 mod digits;
 mod fuzz;
 mod import;

@@ -90,6 +90,12 @@ impl<'a> Point<'a> {
                 }
             }
         }
+        // What is no axis: open sizes, and variables of extent one.
+        let is_axis = |v: &Var| self.axes.iter().any(|(a, _)| a.parts.iter().any(|(x, _)| x == v));
+        for (v, step) in access.vars().filter(|(v, _)| !is_axis(v)) {
+            let at = self.vars.get(v).cloned().unwrap_or_else(|| v.expr());
+            sum = sum + at.cast(DType::I32) * step;
+        }
         for (term, factor) in access.opaque() {
             let term = At { point: self, views, known }.expr(term);
             sum = sum + term.cast(DType::I32) * factor;

@@ -2,11 +2,15 @@
 
 use std::collections::HashSet;
 
+use tilewright_ir::control::MATCH_CAST;
 use tilewright_ir::text::quote;
 use tilewright_ir::visit::{Visit, walk_attrs, walk_expr};
 use tilewright_ir::{
-    Attrs, Binding, DType, Expr, ExprKind, GraphExpr, GraphFunc, GraphType, TensorType, Var,
+    Attrs, Binding, BindingBlock, DType, Expr, ExprKind, GraphExpr, GraphFunc, GraphType,
+    TensorType, Var,
 };
+
+mod control;
 
 use super::{Printer, is_identifier};
 use crate::consts::{self, ConstTable};
@@ -25,6 +29,8 @@ const NOT_OPERATORS: &[&str] = &[
     "call_tir",
     "const",
     "const_ref",
+    "loop",
+    "match_cast",
     "tuple",
 ];
 
@@ -55,6 +61,7 @@ impl Symbols {
         match t {
             GraphType::Tensor(t) => t.shape.iter().for_each(|e| self.expr(e)),
             GraphType::Tuple(items) => items.iter().for_each(|t| self.ty(t)),
+            GraphType::Shape(sizes) => sizes.iter().for_each(|e| self.expr(e)),
             GraphType::Opaque(_) => {}
         }
     }
@@ -73,21 +80,38 @@ impl Symbols {
             }
             GraphExpr::Tuple(items) => items.iter().for_each(|e| self.value(e)),
             GraphExpr::Item(e, _) => self.value(e),
+            GraphExpr::If(_) | GraphExpr::Loop(_) => {
+                e.operands().into_iter().for_each(|e| self.value(e));
+                if let GraphExpr::Loop(l) = e {
+                    l.params.iter().for_each(|p| self.ty(p.ty()));
+                }
+                for body in e.bodies() {
+                    self.bindings(body.bindings());
+                    self.value(&body.ret);
+                }
+            }
+        }
+    }
+
+    fn bindings<'b>(&mut self, bindings: impl Iterator<Item = &'b Binding>) {
+        for b in bindings {
+            self.value(&b.value);
+            self.ty(b.var.ty());
         }
     }
 }
 
-/// Whether a value names a function of the module.
-fn names_function(e: &GraphExpr) -> bool {
-    match e {
-        GraphExpr::Var(_) | GraphExpr::Const(_) => false,
-        GraphExpr::CallTir { .. } => true,
-        GraphExpr::Call { op, args, .. } => {
-            op.starts_with("cls.") || args.iter().any(names_function)
+/// Whether a function names one of the module.
+fn names_function(f: &GraphFunc) -> bool {
+    let mut names = false;
+    f.for_each_expr(&mut |e| {
+        names |= match e {
+            GraphExpr::CallTir { .. } => true,
+            GraphExpr::Call { op, .. } => op.starts_with("cls."),
+            _ => false,
         }
-        GraphExpr::Tuple(items) => items.iter().any(names_function),
-        GraphExpr::Item(e, _) => names_function(e),
-    }
+    });
+    names
 }
 
 impl Printer {
@@ -103,10 +127,7 @@ impl Printer {
         f.params.iter().for_each(|p| symbols.ty(p.ty()));
         f.ret_ty.iter().for_each(|t| symbols.ty(t));
         walk_attrs(&mut symbols, &f.attrs);
-        for b in f.bindings() {
-            symbols.value(&b.value);
-            symbols.ty(b.var.ty());
-        }
+        symbols.bindings(f.bindings());
         symbols.value(&f.ret);
         self.names.push();
         self.names.int = Some(DType::I64);
@@ -154,12 +175,21 @@ impl Printer {
             let attrs = self.attrs(&f.attrs);
             self.line(&format!("R.func_attr({attrs})"));
         }
-        if f.bindings().any(|b| names_function(&b.value)) || names_function(&f.ret) {
+        if names_function(f) {
             self.line("cls = Module");
         }
+        self.binding_blocks(&f.blocks, table.as_deref_mut());
+        let ret = self.value(&f.ret, table);
+        self.line(&format!("return {ret}"));
+        self.indent -= 1;
+        self.names.int = None;
+        self.names.pop();
+    }
+
+    fn binding_blocks(&mut self, blocks: &[BindingBlock], mut table: Option<&mut ConstTable>) {
         // Only bindings that no plain bindings come before, and that there are, need no scope.
         let mut plain_before = false;
-        for b in &f.blocks {
+        for b in blocks {
             let scope = match (b.dataflow, plain_before) {
                 (true, _) => Some("dataflow"),
                 (false, true) => Some("bindings"),
@@ -182,15 +212,20 @@ impl Printer {
                 self.indent -= 1;
             }
         }
-        let ret = self.value(&f.ret, table);
-        self.line(&format!("return {ret}"));
-        self.indent -= 1;
-        self.names.int = None;
-        self.names.pop();
     }
 
-    fn graph_binding(&mut self, b: &Binding, table: Option<&mut ConstTable>) {
-        let value = self.value(&b.value, table);
+    fn graph_binding(&mut self, b: &Binding, mut table: Option<&mut ConstTable>) {
+        let value = match &b.value {
+            GraphExpr::If(branches) => return self.branches(&b.var, branches, table),
+            GraphExpr::Loop(l) => self.graph_loop(l, table.as_deref_mut()),
+            GraphExpr::Call { op, args, .. } if **op == *MATCH_CAST && args.len() == 1 => {
+                let of = self.value(&args[0], table);
+                let ty = self.graph_type(b.var.ty(), false);
+                let name = self.names.define_graph(&b.var);
+                return self.line(&format!("{name} = R.match_cast({of}, {ty})"));
+            }
+            value => self.value(value, table),
+        };
         let ty = self.graph_type(b.var.ty(), false);
         let follows = matches!(b.value, GraphExpr::CallTir { .. } | GraphExpr::Const(_))
             && self.graph_type(&b.value.ty(), false) == ty;
@@ -209,19 +244,24 @@ impl Printer {
                 let items: Vec<String> = items.iter().map(|t| self.graph_type(t, header)).collect();
                 format!("R.Tuple({})", items.join(", "))
             }
+            GraphType::Shape(sizes) => {
+                let sizes: Vec<String> = sizes.iter().map(|e| self.extent(e, header)).collect();
+                format!("R.Shape([{}])", sizes.join(", "))
+            }
             GraphType::Opaque(text) if keeps_text(text) => text.to_string(),
             GraphType::Opaque(text) => format!("R.Opaque({})", quote(text)),
         }
     }
 
+    fn extent(&mut self, e: &Expr, header: bool) -> String {
+        let mut symbols = Symbols::default();
+        symbols.expr(e);
+        let text = self.expr(e);
+        if header && !symbols.order.is_empty() { quote(&text) } else { text }
+    }
+
     fn tensor_type(&mut self, t: &TensorType, header: bool) -> String {
-        let extent = |p: &mut Self, e: &Expr| {
-            let mut symbols = Symbols::default();
-            symbols.expr(e);
-            let text = p.expr(e);
-            if header && !symbols.order.is_empty() { quote(&text) } else { text }
-        };
-        let extents: Vec<String> = t.shape.iter().map(|e| extent(self, e)).collect();
+        let extents: Vec<String> = t.shape.iter().map(|e| self.extent(e, header)).collect();
         let comma = if extents.len() == 1 { "," } else { "" };
         format!("R.Tensor(({}{comma}), dtype=\"{}\")", extents.join(", "), t.dtype)
     }
@@ -244,6 +284,9 @@ impl Printer {
             GraphExpr::Const(t) => consts::print(t, table),
             GraphExpr::Tuple(items) => self.values(items, table),
             GraphExpr::Item(e, i) => format!("{}[{i}]", self.value(e, table)),
+            // Values of bindings only, in a module that keeps the rules.
+            GraphExpr::If(_) => "R.call(\"if\")".to_owned(),
+            GraphExpr::Loop(_) => "R.call(\"loop\")".to_owned(),
             GraphExpr::CallTir { func, args, outs, scalars } => {
                 let func = match self.functions.get(&**func) {
                     Some(name) => format!("cls.{name}"),

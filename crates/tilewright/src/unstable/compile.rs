@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::{Lowered, Module, OpenPlan, Result, TensorFunc};
+use tilewright_graph::control::{self, Cut};
+use tilewright_graph::normal::name_outputs;
+use tilewright_graph::plan_memory;
+use tilewright_ir::{Error, Lowered, Module, OpenPlan, Result, TensorFunc, well_formed};
 use tilewright_runtime::{Executable, Pool};
 
+use super::layout::IoLayout;
 use super::pipeline::{Options, Stage, run_stages};
 
 /// A module on its last step before code: a plan, and the functions that it calls.
@@ -33,10 +37,18 @@ impl Program {
 /// Takes a module through all stages and plans its memory.
 ///
 /// # Errors
-/// Those of [`run_stages`] and of memory planning.
+/// Those of [`run_stages`] and of memory planning, and [`Error::Unsupported`] where there is control
+/// flow, which takes more than one plan.
 pub fn lower_program(module: &Module, options: &Options) -> Result<Program> {
+    let entry = module.entry()?;
+    if control::has_control(module, entry) {
+        return Err(Error::unsupported(format!(
+            "`{entry}` has control flow, or sizes that data decide: it is several plans"
+        ))
+        .help("run it in this process instead: `tilewright run`, or `compile` of the library"));
+    }
     let module = Lowered::new(run_stages(module, options, Stage::Lower, |_, _| Ok(()))?)?;
-    let plan = tilewright_graph::plan_memory(&module, module.entry()?)?;
+    let plan = plan_memory(&module, module.entry()?)?;
     Ok(Program { module, plan })
 }
 
@@ -67,8 +79,20 @@ pub fn lower_program(module: &Module, options: &Options) -> Result<Program> {
 /// ```
 pub fn compile(module: &Module, options: &Options) -> Result<Executable> {
     options.backend.check_host(&options.target()?)?;
+    if has_control(module)? {
+        return compile_control(module, &module.entry()?.clone(), options);
+    }
     let laid_out = options.layout.map(|layout| options.lay_out(layout, module)).transpose()?;
     load_program(&lower_program(laid_out.as_ref().unwrap_or(module), options)?, options)
+}
+
+/// Whether running a module takes more than one plan: its entry has branches, loops, or sizes that
+/// data decide.
+///
+/// # Errors
+/// [`Error::Input`] where the module has no entry.
+pub fn has_control(module: &Module) -> Result<bool> {
+    Ok(control::has_control(module, module.entry()?))
 }
 
 /// Makes code of a program and loads it into this process.
@@ -84,4 +108,29 @@ pub fn load_program(program: &Program, options: &Options) -> Result<Executable> 
     let pool = Pool::shared(options.threads())?;
     // SAFETY: the code was made from the functions that the plan was made for.
     unsafe { Executable::new(program.plan.clone(), code, pool) }
+}
+
+/// Compiles a graph function with control flow: each of its pieces becomes a plan, and all kernels one
+/// code.
+fn compile_control(module: &Module, entry: &str, options: &Options) -> Result<Executable> {
+    well_formed::check_module(module)?;
+    let Cut { module, program } = control::cut(&name_outputs(module), entry)?;
+    let target = options.target()?;
+    // The ends of pieces are the model's own, so they stay logical.
+    let logical = Options { io_layout: IoLayout::Logical, ..options.clone() };
+    let laid_out = match options.layout {
+        Some(layout) => logical.lay_out(layout, &module)?,
+        None => module,
+    };
+    let module = Lowered::new(run_stages(&laid_out, options, Stage::Lower, |_, _| Ok(()))?)?;
+    let plans: Vec<OpenPlan> =
+        program.pieces.iter().map(|name| plan_memory(&module, name)).collect::<Result<_>>()?;
+    let mut functions: Vec<Arc<str>> = plans.iter().flat_map(OpenPlan::functions).collect();
+    functions.sort();
+    functions.dedup();
+    let code =
+        options.with_code_options(|o| options.backend.compile(&module, &functions, &target, o))?;
+    let pool = Pool::shared(options.threads())?;
+    // SAFETY: the code was made from the functions that the plans were made for.
+    unsafe { Executable::with_program(program, plans, code, pool) }
 }

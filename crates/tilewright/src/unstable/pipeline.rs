@@ -341,6 +341,10 @@ pub fn run_stages(
     for stage in stages.filter(|stage| options.wants(*stage)) {
         options.tell(stage.name(), 0, 1);
         module = stage.run(&module, options)?;
+        if stage == Stage::Legalize && graph::control::is_cut(&module) {
+            // Functions have their last form but for loops.
+            module = graph::control::mark_empty(&module);
+        }
         if options.check {
             check_after(stage.name(), &module)?;
         }

@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one binary.
 
 mod backend;
+mod control;
 mod kernels;
 mod library;
 mod operators;

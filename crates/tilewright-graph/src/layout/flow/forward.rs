@@ -283,6 +283,9 @@ impl Flow<'_, '_> {
                 let args = all(self, args)?;
                 GraphExpr::Call { op: op.clone(), args, attrs: attrs.clone() }
             }
+            GraphExpr::If(_) | GraphExpr::Loop(_) => {
+                return Err(Error::internal("control flow inside of a piece of a graph"));
+            }
             GraphExpr::Tuple(items) => GraphExpr::Tuple(all(self, items)?),
             GraphExpr::Item(of, k) => GraphExpr::Item(Box::new(self.mapped(of, why)?), *k),
         })

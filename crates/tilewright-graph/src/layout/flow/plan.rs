@@ -16,7 +16,7 @@ use super::versions::moved;
 use super::{Anchor, Ends, Flow, FlowOptions, IoLayout, Layout, Left, extents};
 use crate::functions::Functions;
 use crate::layout::policy::Policy;
-use crate::normal::{changed_graphs, needed};
+use crate::normal::{changed_graphs, dataflow_graphs, needed};
 
 /// The highest cost of a call or a conversion that is told apart, so that the sum of all fits the solver.
 const MOST: f64 = (1u64 << 36) as f64;
@@ -68,7 +68,7 @@ pub fn plan_layout(
 ) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
     let mut functions = Functions::new(module);
     let (mut left, mut plans) = (Vec::new(), Vec::new());
-    let names: Vec<Arc<str>> = module.graphs().map(|(name, _)| name.clone()).collect();
+    let names: Vec<Arc<str>> = dataflow_graphs(module).map(|(name, _)| name.clone()).collect();
     let mut names = names.into_iter();
     let entry = module.entry().ok();
     let graphs = changed_graphs(module, |normal| {

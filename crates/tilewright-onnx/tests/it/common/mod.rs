@@ -199,6 +199,11 @@ pub fn tensor(name: &str, t: TensorProto) -> AttributeProto {
     AttributeProto { t: Some(Box::new(t)), ..attribute(name, AttributeType::Tensor) }
 }
 
+/// A graph inside of another one.
+pub fn graph(name: &str, m: M) -> AttributeProto {
+    AttributeProto { g: Some(Box::new(m.graph)), ..attribute(name, AttributeType::Graph) }
+}
+
 /// Numbers that differ from each other and are not round.
 pub fn sample(shape: &[usize], seed: u32) -> Tensor {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12345);

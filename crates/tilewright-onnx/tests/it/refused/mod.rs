@@ -202,24 +202,24 @@ fn what_no_output_needs_is_not_looked_at() {
 
 #[test]
 fn operators_that_are_not_supported() {
-    let mut m = single("NonZero", 13, &[&[1]], &[]);
+    let mut m = single("ImageDecoder", 13, &[&[1]], &[]);
     m.graph.node[0].name = "n0".into();
     let said = m.refused();
     assert!(
-        said.starts_with("error: `m.onnx`: node `n0` (NonZero, opset 13): the operator is not supported\nhelp: `tilewright ops` lists"),
+        said.starts_with("error: `m.onnx`: node `n0` (ImageDecoder, opset 13): the operator is not supported\nhelp: `tilewright ops` lists"),
         "{said}"
     );
     let m = model()
         .input("x", [1])
-        .node("NonZero", &["x"], &["y"])
-        .node("Unique", &["y"], &["z"])
-        .node("NonZero", &["z"], &["v"])
+        .node("ImageDecoder", &["x"], &["y"])
+        .node("StringNormalizer", &["y"], &["z"])
+        .node("ImageDecoder", &["z"], &["v"])
         .output("v");
     assert_eq!(
         m.refused(),
-        "error: `m.onnx`: node 0 (NonZero, opset 13): the operator is not supported\n\
-         note: `NonZero` is also used by node 2\n\
-         note: `Unique` is not supported either: node 1\n\
+        "error: `m.onnx`: node 0 (ImageDecoder, opset 13): the operator is not supported\n\
+         note: `ImageDecoder` is also used by node 2\n\
+         note: `StringNormalizer` is not supported either: node 1\n\
          help: `tilewright ops` lists those that are\n"
     );
     let mut m = single("FusedConv", 13, &[&[1]], &[]);

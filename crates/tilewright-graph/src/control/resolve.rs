@@ -1,0 +1,418 @@
+//! A body with control flow as nodes over plain variables: no variable is another name of a value,
+//! tuples are taken apart, and calls of graph functions are expanded.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tilewright_ir::control::{MATCH_CAST, TENSOR_TO_SHAPE};
+use tilewright_ir::list::ListOp;
+use tilewright_ir::visit::fold_expr_children;
+use tilewright_ir::{
+    Attrs, Binding, BindingBlock, Body, Error, Expr, ExprKind, Fold, Function, GraphExpr,
+    GraphFunc, GraphType, GraphVar, Module, Result, Span, TensorType, Var,
+};
+
+/// How deep tuples and calls of graph functions may be nested.
+const MAX_DEPTH: usize = 64;
+
+/// Nodes in order, and the values that are left after them.
+pub(super) struct Part {
+    pub(super) nodes: Vec<Node>,
+    /// Variables and constants.
+    pub(super) results: Vec<GraphExpr>,
+}
+
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    pub(super) span: Option<Span>,
+}
+
+/// Operands are variables and constants.
+pub(super) enum Kind {
+    /// A call of a tensor function, and the parts of its result.
+    Call(Vec<Binding>),
+    /// More is said of the type of a value.
+    Cast {
+        of: GraphExpr,
+        to: GraphVar,
+    },
+    /// The elements of a list are sizes.
+    Sizes {
+        of: GraphExpr,
+        name: Arc<str>,
+        shape: Vec<Expr>,
+    },
+    List {
+        op: ListOp,
+        attrs: Attrs,
+        args: Vec<GraphExpr>,
+        to: GraphVar,
+    },
+    If {
+        cond: GraphExpr,
+        then: Part,
+        otherwise: Part,
+        outs: Vec<GraphVar>,
+    },
+    Loop {
+        trip: Option<GraphExpr>,
+        cond: Option<GraphExpr>,
+        carried: Vec<GraphExpr>,
+        params: Vec<GraphVar>,
+        body: Part,
+        outs: Vec<GraphVar>,
+    },
+}
+
+/// The body of a graph function, and its parameters.
+pub(super) fn resolve(
+    module: &Module,
+    name: &str,
+    func: &GraphFunc,
+) -> Result<(Part, Vec<GraphVar>)> {
+    let mut r = Resolver {
+        module,
+        values: HashMap::new(),
+        sizes: HashMap::new(),
+        nodes: Vec::new(),
+        calls: vec![name.into()],
+        depth: 0,
+        span: func.span,
+    };
+    r.blocks(&func.blocks)?;
+    r.span = func.span;
+    let ret = r.value(&func.ret)?;
+    let mut results = Vec::new();
+    flatten(ret, &mut results);
+    Ok((Part { nodes: r.nodes, results }, func.params.clone()))
+}
+
+/// The values of a tuple in order.
+fn flatten(e: GraphExpr, out: &mut Vec<GraphExpr>) {
+    match e {
+        GraphExpr::Tuple(items) => items.into_iter().for_each(|e| flatten(e, out)),
+        e => out.push(e),
+    }
+}
+
+struct Resolver<'m> {
+    module: &'m Module,
+    /// What variables stand for: variables, constants, and tuples of such.
+    values: HashMap<u64, GraphExpr>,
+    /// What sizes of functions that are expanded stand for.
+    sizes: HashMap<Var, Expr>,
+    nodes: Vec<Node>,
+    /// Graph functions that are being expanded.
+    calls: Vec<Arc<str>>,
+    depth: usize,
+    span: Option<Span>,
+}
+
+/// Sizes of callers in the place of those of callees.
+struct Renamed<'a>(&'a HashMap<Var, Expr>);
+
+impl Fold for Renamed<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        match e.kind() {
+            ExprKind::Var(v) => match self.0.get(v) {
+                Some(value) => value.clone().cast(e.dtype()),
+                None => e.clone(),
+            },
+            _ => fold_expr_children(self, e),
+        }
+    }
+}
+
+impl Resolver<'_> {
+    fn expr(&self, e: &Expr) -> Expr {
+        match self.sizes.is_empty() {
+            true => e.clone(),
+            false => Renamed(&self.sizes).expr(e),
+        }
+    }
+
+    fn tensor_type(&self, t: &TensorType) -> TensorType {
+        TensorType { shape: t.shape.iter().map(|e| self.expr(e)).collect(), dtype: t.dtype }
+    }
+
+    fn ty(&self, ty: &GraphType) -> GraphType {
+        match ty {
+            GraphType::Tensor(t) => GraphType::Tensor(self.tensor_type(t)),
+            GraphType::Tuple(items) => GraphType::Tuple(items.iter().map(|t| self.ty(t)).collect()),
+            GraphType::Shape(sizes) => {
+                GraphType::Shape(sizes.iter().map(|e| self.expr(e)).collect())
+            }
+            GraphType::Opaque(_) => ty.clone(),
+        }
+    }
+
+    /// A variable in the place of one that is bound: each expansion of a function has its own.
+    fn fresh(&self, var: &GraphVar) -> GraphVar {
+        match self.calls.len() {
+            1 => var.clone(),
+            _ => GraphVar::new(var.name().clone(), self.ty(var.ty())),
+        }
+    }
+
+    fn push(&mut self, kind: Kind) {
+        self.nodes.push(Node { kind, span: self.span });
+    }
+
+    fn blocks(&mut self, blocks: &[BindingBlock]) -> Result<()> {
+        for b in blocks.iter().flat_map(|block| &block.bindings) {
+            self.span = b.span;
+            let value = self.bound(&b.var, &b.value).map_err(|e| e.at(b.span))?;
+            self.values.insert(b.var.id(), value);
+        }
+        Ok(())
+    }
+
+    fn body(&mut self, body: &Body) -> Result<Part> {
+        let outer = std::mem::take(&mut self.nodes);
+        let span = self.span;
+        let ret = self.blocks(&body.blocks).and_then(|()| self.value(&body.ret));
+        self.span = span;
+        let nodes = std::mem::replace(&mut self.nodes, outer);
+        let mut results = Vec::new();
+        flatten(ret?, &mut results);
+        Ok(Part { nodes, results })
+    }
+
+    /// What a variable that is bound stands for.
+    fn bound(&mut self, var: &GraphVar, value: &GraphExpr) -> Result<GraphExpr> {
+        match value {
+            GraphExpr::CallTir { .. } => {
+                let var = self.fresh(var);
+                self.call_tir(value, Some(var))
+            }
+            GraphExpr::Call { op, args, .. } if **op == *MATCH_CAST => {
+                let [of] = args.as_slice() else {
+                    return Err(Error::malformed("a cast takes one value"));
+                };
+                let ty = self.ty(var.ty());
+                match (ty, of) {
+                    (GraphType::Shape(shape), GraphExpr::Call { op, args, .. })
+                        if **op == *TENSOR_TO_SHAPE && args.len() == 1 =>
+                    {
+                        let of = self.value(&args[0])?;
+                        self.push(Kind::Sizes { of, name: var.name().clone(), shape });
+                        // Nothing but its sizes is ever read.
+                        Ok(GraphExpr::Tuple(Vec::new()))
+                    }
+                    (GraphType::Shape(_), _) => Err(Error::unsupported(
+                        "a shape that is not made of a tensor",
+                    )
+                    .help(format!("write {MATCH_CAST}({TENSOR_TO_SHAPE}(x), R.Shape(...))"))),
+                    _ => {
+                        let of = self.value(of)?;
+                        let to = GraphVar::new(var.name().clone(), self.ty(var.ty()));
+                        self.push(Kind::Cast { of, to: to.clone() });
+                        Ok(to.expr())
+                    }
+                }
+            }
+            GraphExpr::Call { op, args, attrs } if let Some(list) = ListOp::find(op) => {
+                let args: Vec<GraphExpr> =
+                    args.iter().map(|a| self.value(a)).collect::<Result<_>>()?;
+                let to = GraphVar::new(var.name().clone(), self.ty(var.ty()));
+                self.push(Kind::List { op: list, attrs: attrs.clone(), args, to: to.clone() });
+                Ok(to.expr())
+            }
+            GraphExpr::If(branches) => {
+                let cond = self.value(&branches.cond)?;
+                let (then, otherwise) =
+                    (self.body(&branches.then)?, self.body(&branches.otherwise)?);
+                let (outs, value) = self.outs(var.name(), &self.ty(var.ty()));
+                if then.results.len() != outs.len() || otherwise.results.len() != outs.len() {
+                    return Err(Error::malformed(format!(
+                        "`{}` is {} values, but the branches give {} and {}",
+                        var.name(),
+                        outs.len(),
+                        then.results.len(),
+                        otherwise.results.len()
+                    )));
+                }
+                self.push(Kind::If { cond, then, otherwise, outs });
+                Ok(value)
+            }
+            GraphExpr::Loop(l) => {
+                let mut optional =
+                    |e: &Option<GraphExpr>| e.as_ref().map(|e| self.value(e)).transpose();
+                let (trip, cond) = (optional(&l.trip)?, optional(&l.cond)?);
+                let carried: Vec<GraphExpr> =
+                    l.carried.iter().map(|e| self.value(e)).collect::<Result<_>>()?;
+                let params: Vec<GraphVar> = l.params.iter().map(|p| self.fresh(p)).collect();
+                for (old, new) in l.params.iter().zip(&params) {
+                    self.values.insert(old.id(), new.expr());
+                }
+                let body = self.body(&l.body)?;
+                let (outs, value) = self.outs(var.name(), &self.ty(var.ty()));
+                let given = body.results.len();
+                let tuple = matches!(value, GraphExpr::Tuple(_));
+                if !tuple || outs.len() + 1 != given || outs.len() < carried.len() {
+                    return Err(Error::malformed(format!(
+                        "the type of `{}` does not say what its loop gives: {} values",
+                        var.name(),
+                        given.saturating_sub(1)
+                    ))
+                    .help("say its type: a tuple of the carried and the stacked values"));
+                }
+                self.push(Kind::Loop { trip, cond, carried, params, body, outs });
+                Ok(value)
+            }
+            other => self.value(other),
+        }
+    }
+
+    /// Variables for the values of a type, and the value that is made of them.
+    fn outs(&self, name: &str, ty: &GraphType) -> (Vec<GraphVar>, GraphExpr) {
+        match ty {
+            GraphType::Tuple(items) => {
+                let (mut all, mut values) = (Vec::new(), Vec::new());
+                for (k, item) in items.iter().enumerate() {
+                    let (vars, value) = self.outs(&format!("{name}_{k}"), item);
+                    all.extend(vars);
+                    values.push(value);
+                }
+                (all, GraphExpr::Tuple(values))
+            }
+            ty => {
+                let var = GraphVar::new(name, ty.clone());
+                (vec![var.clone()], var.expr())
+            }
+        }
+    }
+
+    /// A variable, a constant, or a tuple of such.
+    fn value(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(Error::unsupported(format!(
+                "graph expressions nested deeper than {MAX_DEPTH}"
+            ))
+            .at(self.span));
+        }
+        let value = match e {
+            GraphExpr::Var(v) => self.values.get(&v.id()).cloned().unwrap_or_else(|| e.clone()),
+            GraphExpr::Const(_) => e.clone(),
+            GraphExpr::Tuple(items) => {
+                GraphExpr::Tuple(items.iter().map(|i| self.value(i)).collect::<Result<_>>()?)
+            }
+            GraphExpr::Item(of, k) => match self.value(of)? {
+                GraphExpr::Tuple(items) => items.get(*k).cloned().ok_or_else(|| {
+                    Error::malformed(format!("item {k} of a tuple of {}", items.len()))
+                        .at(self.span)
+                })?,
+                _ => return Err(Error::malformed(format!("item {k} of no tuple")).at(self.span)),
+            },
+            GraphExpr::CallTir { .. } => self.call_tir(e, None)?,
+            GraphExpr::Call { op, args, .. } => match op.strip_prefix("cls.") {
+                Some(name) => {
+                    let args: Vec<GraphExpr> =
+                        args.iter().map(|a| self.value(a)).collect::<Result<_>>()?;
+                    self.expand(name, args)?
+                }
+                None if ListOp::find(op).is_some() => {
+                    let ty = GraphType::Opaque("R.Object".into());
+                    self.bound(&GraphVar::new(op.clone(), ty), e)?
+                }
+                None => {
+                    return Err(Error::unsupported(format!(
+                        "`{op}` has no tensor function: only call_tir, calls of graph functions and operators on lists can run"
+                    ))
+                    .at(self.span));
+                }
+            },
+            GraphExpr::If(_) | GraphExpr::Loop(_) => {
+                return Err(Error::internal("control flow in an expression").at(self.span));
+            }
+        };
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    /// A call of a tensor function, whose results are bound one by one.
+    fn call_tir(&mut self, e: &GraphExpr, var: Option<GraphVar>) -> Result<GraphExpr> {
+        let GraphExpr::CallTir { func, args, outs, scalars } = e else {
+            return Err(Error::internal("no call of a tensor function"));
+        };
+        let args: Vec<GraphExpr> = args.iter().map(|a| self.value(a)).collect::<Result<_>>()?;
+        let outs: Vec<TensorType> = outs.iter().map(|t| self.tensor_type(t)).collect();
+        let scalars = scalars.iter().map(|e| self.expr(e)).collect();
+        let name = var.as_ref().map_or(func.clone(), |v| v.name().clone());
+        let span = self.span;
+        let bind = |var: &GraphVar, value| Binding { var: var.clone(), value, span };
+        let call = GraphExpr::CallTir { func: func.clone(), args, outs: outs.clone(), scalars };
+        let tuple = var.as_ref().is_some_and(|v| matches!(v.ty(), GraphType::Tuple(_)));
+        if let [one] = outs.as_slice()
+            && !tuple
+        {
+            let to = match var {
+                Some(v) if v.ty().as_tensor().is_some() => v,
+                _ => GraphVar::tensor(name, one.clone()),
+            };
+            self.push(Kind::Call(vec![bind(&to, call)]));
+            return Ok(to.expr());
+        }
+        let types: Vec<GraphType> = outs.into_iter().map(GraphType::Tensor).collect();
+        let all = GraphVar::new(name.clone(), GraphType::Tuple(types.clone()));
+        let mut bindings = vec![bind(&all, call)];
+        let mut items = Vec::new();
+        for (k, ty) in types.into_iter().enumerate() {
+            let item = GraphVar::new(format!("{name}_{k}"), ty);
+            bindings.push(bind(&item, GraphExpr::Item(Box::new(all.expr()), k)));
+            items.push(item.expr());
+        }
+        self.push(Kind::Call(bindings));
+        Ok(GraphExpr::Tuple(items))
+    }
+
+    /// The result of a call of a graph function.
+    fn expand(&mut self, name: &str, args: Vec<GraphExpr>) -> Result<GraphExpr> {
+        let Some(Function::Graph(func)) = self.module.functions.get(name) else {
+            return Err(Error::malformed(format!("`{name}` is no graph function")).at(self.span));
+        };
+        if self.calls.iter().any(|c| **c == *name) || self.calls.len() >= MAX_DEPTH {
+            return Err(Error::unsupported(format!(
+                "the graph function `{name}` calls itself, or calls are nested deeper than {MAX_DEPTH}"
+            ))
+            .at(self.span));
+        }
+        if func.params.len() != args.len() {
+            return Err(Error::malformed(format!(
+                "`{name}` takes {} arguments and is given {}",
+                func.params.len(),
+                args.len()
+            ))
+            .at(self.span));
+        }
+        let func = func.clone();
+        let mut sizes = HashMap::new();
+        for (p, arg) in func.params.iter().zip(&args) {
+            let ty = match arg {
+                GraphExpr::Var(v) => v.ty().clone(),
+                GraphExpr::Const(t) => GraphType::Tensor(TensorType::fixed(t.shape(), t.dtype())),
+                _ => continue,
+            };
+            if let (GraphType::Tensor(p), GraphType::Tensor(a)) = (p.ty(), ty) {
+                for (e, given) in p.shape.iter().zip(a.shape) {
+                    if let Some(v) = e.as_var() {
+                        sizes.entry(v.clone()).or_insert(given);
+                    }
+                }
+            }
+        }
+        self.calls.push(name.into());
+        let values = func.params.iter().map(GraphVar::id).zip(args).collect();
+        let outer = std::mem::replace(&mut self.values, values);
+        let outer_sizes = std::mem::replace(&mut self.sizes, sizes);
+        let (span, depth) = (self.span, std::mem::take(&mut self.depth));
+        self.blocks(&func.blocks)?;
+        let ret = self.value(&func.ret)?;
+        self.values = outer;
+        self.sizes = outer_sizes;
+        self.calls.pop();
+        (self.span, self.depth) = (span, depth);
+        Ok(ret)
+    }
+}

@@ -1,0 +1,206 @@
+//! Branches, loops, lists, optionals and shapes.
+
+use tilewright_ir::control::{MATCH_CAST, TENSOR_TO_SHAPE};
+use tilewright_ir::list::{self, ListOp};
+use tilewright_ir::{Attrs, Body, Branches, Loop};
+
+use super::*;
+
+/// Uses of a value that loops and branches read: more than are counted down.
+const MANY: usize = usize::MAX / 2;
+
+/// The variables that stand alone in a type.
+fn sizes(ty: &GraphType, out: &mut Vec<Var>) {
+    match ty {
+        GraphType::Tensor(TensorType { shape, .. }) | GraphType::Shape(shape) => {
+            out.extend(shape.iter().filter_map(Expr::as_var).cloned());
+        }
+        GraphType::Tuple(items) => items.iter().for_each(|t| sizes(t, out)),
+        GraphType::Opaque(_) => {}
+    }
+}
+
+/// What an operator on lists, optionals or shapes gives.
+pub(super) fn operator(op: &str, args: Vec<GraphValue>, attrs: &Attrs) -> Result<GraphValue> {
+    let mut args = args.into_iter();
+    match ListOp::find(op) {
+        Some(list) => {
+            let items: Result<Vec<Item>> = args.map(GraphValue::item).collect();
+            Ok(GraphValue::Item(list.apply(items?, attrs)?).plain())
+        }
+        None if op == MATCH_CAST => args.next().ok_or_else(|| Error::internal("a cast of nothing")),
+        None if op == TENSOR_TO_SHAPE => {
+            let t = match args.next() {
+                Some(GraphValue::Tensor(t, None)) => t,
+                _ => return Err(Error::input("a shape is made of integers that are written")),
+            };
+            let size = |k| {
+                i64::try_from(t.get_i128(k))
+                    .ok()
+                    .filter(|n| *n >= 0)
+                    .ok_or_else(|| Error::execution(format!("{} is no size", t.get_i128(k))))
+            };
+            (0..t.len()).map(size).collect::<Result<_>>().map(GraphValue::Shape)
+        }
+        None => Err(Error::internal(format!("`{op}` is no operator on lists"))),
+    }
+}
+
+impl GraphValue {
+    /// As what lists hold.
+    fn item(self) -> Result<Item> {
+        match self {
+            GraphValue::Tensor(t, None) => Ok(Item::Tensor(t)),
+            GraphValue::Tensor(_, Some(_)) => Err(Error::execution(
+                "a tensor with elements that nothing wrote is put into a list",
+            )),
+            GraphValue::Item(item) => Ok(item),
+            GraphValue::Tuple(_) | GraphValue::Shape(_) => {
+                Err(Error::input("a tuple or a shape is put into a list"))
+            }
+        }
+    }
+
+    fn plain(self) -> GraphValue {
+        match self {
+            GraphValue::Item(Item::Tensor(t)) => GraphValue::Tensor(t, None),
+            other => other,
+        }
+    }
+
+    /// One number.
+    fn integer(self) -> Result<i64> {
+        match self {
+            GraphValue::Tensor(t, None) => list::integer(&t),
+            _ => Err(Error::execution("a condition or number of iterations is not written")),
+        }
+    }
+}
+
+impl GraphRun<'_, '_> {
+    /// Notes the uses of what a body binds.
+    pub(super) fn count_body<'b>(
+        &mut self,
+        bindings: impl Iterator<Item = &'b Binding>,
+        ret: &GraphExpr,
+    ) {
+        bindings.for_each(|b| self.count_uses(&b.value));
+        self.count_uses(ret);
+    }
+
+    /// What is read inside of bodies is read any number of times.
+    pub(super) fn count_inside(&mut self, e: &GraphExpr) {
+        e.for_each(&mut |e| {
+            if let GraphExpr::Var(v) = e {
+                self.uses.insert(v.clone(), MANY);
+            }
+        });
+    }
+
+    /// Gives a variable its value, and sizes that its type names for the first time theirs. In a loop
+    /// both may have those of the iteration before.
+    pub(super) fn define(&mut self, var: &GraphVar, value: GraphValue) -> Result<()> {
+        for v in self.brought.remove(var).into_iter().flatten() {
+            self.dims.remove(&v);
+        }
+        let mut new = Vec::new();
+        sizes(var.ty(), &mut new);
+        new.retain(|v| !self.dims.contains_key(v));
+        self.bind_type(var.ty(), &value)?;
+        self.brought.insert(var.clone(), new);
+        self.values.insert(var.clone(), value);
+        Ok(())
+    }
+
+    pub(super) fn bind_shape(&mut self, sizes: &[Expr], values: &[i64]) -> Result<()> {
+        if sizes.len() != values.len() {
+            return Err(Error::input(format!(
+                "has {} sizes, but {} are declared",
+                values.len(),
+                sizes.len()
+            )));
+        }
+        for (e, n) in sizes.iter().zip(values) {
+            if let Some(v) = e.as_var() {
+                self.dims.entry(v.clone()).or_insert(*n);
+            }
+        }
+        let declared = self.shape(sizes)?;
+        if declared.iter().zip(values).any(|(d, n)| i64::try_from(*d) != Ok(*n)) {
+            return Err(Error::input(format!("is {values:?}, but {declared:?} is declared")));
+        }
+        Ok(())
+    }
+
+    fn body(&mut self, body: &Body, context: &dyn Fn(Error) -> Error) -> Result<GraphValue> {
+        for b in body.bindings() {
+            self.binding(b, context)?;
+        }
+        self.eval(&body.ret)
+    }
+
+    pub(super) fn branches(
+        &mut self,
+        branches: &Branches,
+        context: &dyn Fn(Error) -> Error,
+    ) -> Result<GraphValue> {
+        let cond = self.eval(&branches.cond)?.integer()?;
+        let body = if cond != 0 { &branches.then } else { &branches.otherwise };
+        self.body(body, context)
+    }
+
+    pub(super) fn graph_loop(
+        &mut self,
+        l: &Loop,
+        ty: &GraphType,
+        context: &dyn Fn(Error) -> Error,
+    ) -> Result<GraphValue> {
+        let mut number = |e: &Option<GraphExpr>| {
+            e.as_ref().map(|e| self.eval(e).and_then(GraphValue::integer)).transpose()
+        };
+        let (trip, cond) = (number(&l.trip)?, number(&l.cond)?);
+        let mut carried: Vec<GraphValue> =
+            l.carried.iter().map(|e| self.eval(e)).collect::<Result<_>>()?;
+        let mut scanned: Vec<Vec<Tensor>> = Vec::new();
+        let (mut go, mut iteration) = (cond != Some(0), 0i64);
+        while go && trip.is_none_or(|trip| iteration < trip) {
+            let count = Tensor::from_slice(&[], &[iteration])?;
+            let values = std::iter::once(GraphValue::Tensor(count, None)).chain(carried);
+            for (p, value) in l.params.iter().zip(values) {
+                self.define(p, value)
+                    .map_err(|e| context(e.context(format!("argument `{}`", p.name()))))?;
+            }
+            let GraphValue::Tuple(given) = self.body(&l.body, context)? else {
+                return Err(Error::input("the body of a loop gives no tuple"));
+            };
+            let mut given = given.into_iter();
+            go = match given.next() {
+                Some(value) => value.integer()? != 0,
+                None => false,
+            };
+            carried = given.by_ref().take(l.carried.len()).collect();
+            for (k, value) in given.enumerate() {
+                let tensor = value.item()?.tensor()?;
+                match scanned.get_mut(k) {
+                    Some(list) => list.push(tensor),
+                    None => scanned.push(vec![tensor]),
+                }
+            }
+            iteration += 1;
+        }
+        let GraphType::Tuple(types) = ty else {
+            return Err(Error::input("the value of a loop is a tuple"));
+        };
+        for (k, ty) in types.iter().skip(carried.len()).enumerate() {
+            let Some(ty) = ty.as_tensor() else {
+                return Err(Error::input("what a loop stacks is no tensor"));
+            };
+            let parts = scanned.get(k).map_or(&[][..], Vec::as_slice);
+            // Without iterations, what is not known counts as zero.
+            let size = |e: &Expr| self.shape(std::slice::from_ref(e)).map_or(0, |n| n[0]);
+            let shape: Vec<usize> = ty.shape.iter().skip(1).map(size).collect();
+            carried.push(GraphValue::Tensor(list::stack(parts, ty.dtype, &shape)?, None));
+        }
+        Ok(GraphValue::Tuple(carried))
+    }
+}

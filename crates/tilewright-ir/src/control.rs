@@ -1,0 +1,147 @@
+//! Control flow of graph functions: branches and loops, whose bodies see the values around them.
+//!
+//! A [`Body`] is bindings and a result, as a graph function has them. What it binds is not known
+//! after it; what was bound before it is known inside. [`Branches`] runs one of two bodies. A
+//! [`Loop`] runs its body again and again: it hands values on from one iteration to the next
+//! (*carried* values, whose shapes may change where their types say so), and stacks what an iteration
+//! gives beyond them along a new first axis (*scanned* values).
+//!
+//! Values other than tensors are lists and optionals ([`crate::list`]) and shapes: what is bound to
+//! a variable of the type [`GraphType::Shape`](crate::GraphType::Shape) gives variables of sizes
+//! their values, as `R.match_cast` does.
+
+use crate::graph::{Binding, BindingBlock, GraphExpr, GraphFunc, GraphVar};
+
+/// Operator that says more of the type of a value than is known: sizes that the type names for the
+/// first time get their values. Its type is that of the variable that it is bound to.
+pub const MATCH_CAST: &str = "R.match_cast";
+
+/// Operator that takes the elements of a list of integers as a shape.
+pub const TENSOR_TO_SHAPE: &str = "R.tensor_to_shape";
+
+/// Attribute of the graph functions that a function with control flow is cut into. Their sizes may be
+/// zero.
+pub const PIECE: &str = "tilewright.piece";
+
+/// Attribute of a tensor function that is right for arguments without elements, too.
+pub const TAKES_EMPTY: &str = "tilewright.takes_empty";
+
+/// Bindings and a result, inside of a graph function.
+#[derive(Clone, Debug)]
+pub struct Body {
+    /// Bindings.
+    pub blocks: Vec<BindingBlock>,
+    /// The result.
+    pub ret: GraphExpr,
+}
+
+impl Body {
+    /// All bindings of its own in order.
+    pub fn bindings(&self) -> impl Iterator<Item = &Binding> {
+        self.blocks.iter().flat_map(|b| &b.bindings)
+    }
+}
+
+/// One of two bodies, which give values of the same kinds.
+#[derive(Clone, Debug)]
+pub struct Branches {
+    /// Which one: one `bool`.
+    pub cond: GraphExpr,
+    /// Where it is true.
+    pub then: Body,
+    /// Where it is false.
+    pub otherwise: Body,
+}
+
+/// Iterations of a body, as long as fewer ran than `trip` says and `cond`, later what the body says,
+/// is true.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// How many iterations there are at most: one `int64`. Without it, any number.
+    pub trip: Option<GraphExpr>,
+    /// Whether there is a first iteration: one `bool`.
+    pub cond: Option<GraphExpr>,
+    /// The first values of what is carried.
+    pub carried: Vec<GraphExpr>,
+    /// The number of the iteration from zero on, one `int64`; then the carried values.
+    pub params: Vec<GraphVar>,
+    /// Gives a tuple: whether there is another iteration, one `bool`; the carried values for it; then
+    /// what is scanned. The value of the loop is a tuple of the carried and the scanned values.
+    pub body: Body,
+}
+
+impl Loop {
+    /// The values that it is given, in order.
+    pub fn operands(&self) -> impl Iterator<Item = &GraphExpr> {
+        self.trip.iter().chain(&self.cond).chain(&self.carried)
+    }
+}
+
+impl GraphExpr {
+    /// Whether running it takes more than calls of tensor functions: branches, loops, and operators
+    /// on lists, optionals and shapes.
+    pub fn is_control(&self) -> bool {
+        match self {
+            GraphExpr::If(_) | GraphExpr::Loop(_) => true,
+            GraphExpr::Call { op, args, .. } => {
+                is_control_operator(op) || args.iter().any(GraphExpr::is_control)
+            }
+            GraphExpr::CallTir { args, .. } | GraphExpr::Tuple(args) => {
+                args.iter().any(GraphExpr::is_control)
+            }
+            GraphExpr::Item(of, _) => of.is_control(),
+            GraphExpr::Var(_) | GraphExpr::Const(_) => false,
+        }
+    }
+
+    /// The expressions directly inside, without those of bodies.
+    pub fn operands(&self) -> Vec<&GraphExpr> {
+        match self {
+            GraphExpr::Var(_) | GraphExpr::Const(_) => Vec::new(),
+            GraphExpr::CallTir { args, .. }
+            | GraphExpr::Call { args, .. }
+            | GraphExpr::Tuple(args) => args.iter().collect(),
+            GraphExpr::Item(of, _) => vec![of],
+            GraphExpr::If(branches) => vec![&branches.cond],
+            GraphExpr::Loop(l) => l.operands().collect(),
+        }
+    }
+
+    /// The bodies directly inside.
+    pub fn bodies(&self) -> Vec<&Body> {
+        match self {
+            GraphExpr::If(branches) => vec![&branches.then, &branches.otherwise],
+            GraphExpr::Loop(l) => vec![&l.body],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Calls `f` for the expression and for every one inside of it, those of bodies included.
+    pub fn for_each(&self, f: &mut dyn FnMut(&GraphExpr)) {
+        f(self);
+        self.operands().into_iter().for_each(|e| e.for_each(f));
+        for body in self.bodies() {
+            body.bindings().for_each(|b| b.value.for_each(f));
+            body.ret.for_each(f);
+        }
+    }
+}
+
+/// Whether an operator works on lists, optionals or shapes.
+pub fn is_control_operator(op: &str) -> bool {
+    op == MATCH_CAST || op == TENSOR_TO_SHAPE || crate::list::ListOp::find(op).is_some()
+}
+
+impl GraphFunc {
+    /// Whether it has branches, loops, or values other than tensors and tuples of them. Passes over
+    /// graphs leave such a function alone; the pieces that it is cut into go through them.
+    pub fn has_control(&self) -> bool {
+        self.bindings().any(|b| b.value.is_control()) || self.ret.is_control()
+    }
+
+    /// Calls `f` for every expression, those of branches and loops included.
+    pub fn for_each_expr(&self, f: &mut dyn FnMut(&GraphExpr)) {
+        self.bindings().for_each(|b| b.value.for_each(f));
+        self.ret.for_each(f);
+    }
+}

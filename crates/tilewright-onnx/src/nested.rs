@@ -1,0 +1,322 @@
+//! Branches and loops: operators whose graphs are attributes of their nodes.
+//!
+//! A graph inside of another one sees the values around it. A branch whose condition is known is
+//! imported in the place of the node. The shapes of what a loop carries are found by importing its body
+//! again and again: an extent that an iteration changes is a size of the body's own.
+
+use tilewright_ir::dim::Integer;
+use tilewright_ir::list::{ListOp, integer};
+use tilewright_ir::{Attr, Attrs, DType, Dim, Error, Result, Tensor};
+
+use crate::build::{Like, LoopGiven, Nested};
+use crate::import::{Importer, Stop};
+use crate::node::{Element, Imported, ItemType, Node, axis};
+use crate::ops::compose::{Compose, ints};
+use crate::ops::movement;
+use crate::proto::GraphProto;
+use crate::sizes;
+
+fn constant(t: Result<Tensor>) -> Result<Imported> {
+    t.map(Imported::Const)
+}
+
+/// One `bool` or integer, without axes.
+fn scalar(importer: &mut Importer, value: &Imported, dtype: DType, what: &str) -> Result<Imported> {
+    let one = value.shape().iter().all(|d| *d == 1);
+    if value.dtype() != dtype || !one {
+        return Err(Error::model(format!(
+            "the {what} must be one {dtype}, but is {} of shape {:?}",
+            value.dtype(),
+            value.shape()
+        )));
+    }
+    movement::reshape_to::<Dim>(&mut importer.builder, value, &[])
+}
+
+/// The number of a constant, or of a size that is one.
+fn known(value: &Imported) -> Result<Option<i64>> {
+    value.constant().map(integer).transpose()
+}
+
+/// `If`.
+pub(crate) fn branches<'a>(
+    importer: &mut Importer<'a>,
+    node: &Node<'a>,
+) -> Result<Vec<Imported>, Stop> {
+    let (then, otherwise) = (node.graph("then_branch")?, node.graph("else_branch")?);
+    let cond = scalar(importer, node.input(0)?, DType::BOOL, "condition")?;
+    if let Some(cond) = known(&cond)? {
+        return importer.graph(if cond != 0 { then } else { otherwise }, &[]);
+    }
+    let mut body = |graph: &'a GraphProto| -> Result<Nested, Stop> {
+        importer.builder.open_body();
+        match importer.graph(graph, &[]) {
+            Ok(results) => Ok(importer.builder.close_body(&results)?),
+            Err(stop) => {
+                importer.builder.drop_body();
+                Err(stop)
+            }
+        }
+    };
+    let (then, otherwise) = (body(then)?, body(otherwise)?);
+    if then.results.len() != otherwise.results.len() {
+        return Err(Stop::Error(Error::model(format!(
+            "the branches give {} and {} values",
+            then.results.len(),
+            otherwise.results.len()
+        ))));
+    }
+    let kinds = then.results.iter().zip(&otherwise.results).map(|(a, b)| {
+        let (a, b) = (Like::of(a).outside(&then), Like::of(b).outside(&otherwise));
+        a.join(&b).map_err(|e| e.context("the branches give"))
+    });
+    let kinds = kinds.collect::<Result<Vec<_>>>()?;
+    Ok(importer.builder.branches(&cond, then, otherwise, &kinds)?)
+}
+
+/// A loop: how often, whether at all, and what is carried.
+struct Repeat {
+    trip: Option<Imported>,
+    cond: Option<Imported>,
+    carried: Vec<Imported>,
+}
+
+/// What a body is, and what it gives: whether to go on, what is carried, and what is stacked.
+type Given = (Imported, Vec<Imported>, Vec<Imported>);
+
+/// Imports a loop whose body `make` gives for the number of the iteration and the carried values.
+fn looped<'a>(
+    importer: &mut Importer<'a>,
+    given: Repeat,
+    mut make: impl FnMut(&mut Importer<'a>, &Imported, &[Imported]) -> Result<Given, Stop>,
+) -> Result<Vec<Imported>, Stop> {
+    let Repeat { trip, cond, carried } = given;
+    let number = Like::Tensor(DType::I64, Vec::new());
+    let mut kinds: Vec<Like> = carried.iter().map(Like::of).collect();
+    let (params, body, stacked, goes_on) = loop {
+        importer.builder.open_body();
+        importer.builder.hint = "iteration".to_owned();
+        let all: Vec<Like> = [number.clone()].into_iter().chain(kinds.iter().cloned()).collect();
+        let (vars, values) = importer.builder.params(&all);
+        let made = make(importer, &values[0], &values[1..]);
+        let (go, next, stacked) = match made {
+            Ok(made) => made,
+            Err(stop) => {
+                importer.builder.drop_body();
+                return Err(stop);
+            }
+        };
+        if next.len() != kinds.len() {
+            importer.builder.drop_body();
+            return Err(Stop::Error(Error::model(format!(
+                "the loop carries {} values, and its body gives {}",
+                kinds.len(),
+                next.len()
+            ))));
+        }
+        let go = scalar(importer, &go, DType::BOOL, "condition");
+        let results: Vec<Imported> =
+            [go?].into_iter().chain(next.iter().cloned()).chain(stacked.clone()).collect();
+        let goes_on = known(&results[0])? == Some(1);
+        let body = importer.builder.close_body(&results)?;
+        // What an iteration changes is not known in the next one.
+        let mut joined = Vec::with_capacity(kinds.len());
+        for (kind, next) in kinds.iter().zip(&next) {
+            let next = Like::of(next).outside(&body);
+            joined.push(kind.join(&next).map_err(|e| e.context("the loop carries"))?);
+        }
+        if joined == kinds {
+            break (vars, body, stacked, goes_on);
+        }
+        kinds = joined;
+    };
+    // The loop runs as often as is said where nothing ends it before.
+    let always = goes_on && cond.as_ref().is_none_or(|c| matches!(known(c), Ok(Some(1))));
+    let count = match (&trip, always) {
+        (Some(Imported::Sizes(s)), true) => s.values().first().and_then(|v| v.dim()),
+        (Some(trip), true) => known(trip)?.map(|n| Dim::from(usize::try_from(n).unwrap_or(0))),
+        _ => None,
+    };
+    for value in &stacked {
+        let like = match Like::of(value).outside(&body) {
+            Like::Tensor(dtype, shape) => {
+                Like::Tensor(dtype, [count].into_iter().chain(shape).collect())
+            }
+            Like::Item(_) => {
+                return Err(Stop::Error(Error::unsupported("a loop that stacks sequences")));
+            }
+        };
+        kinds.push(like);
+    }
+    let cond = cond.filter(|c| !matches!(known(c), Ok(Some(1))));
+    let given = LoopGiven { trip, cond, carried, params };
+    Ok(importer.builder.graph_loop(given, body, &kinds)?)
+}
+
+/// `Loop`.
+pub(crate) fn repeat<'a>(
+    importer: &mut Importer<'a>,
+    node: &Node<'a>,
+) -> Result<Vec<Imported>, Stop> {
+    let graph = node.graph("body")?;
+    let mut optional = |at: usize, dtype: DType, what: &str| {
+        node.optional(at).cloned().map(|v| scalar(importer, &v, dtype, what)).transpose()
+    };
+    let trip = optional(0, DType::I64, "number of iterations")?;
+    let cond = optional(1, DType::BOOL, "condition")?;
+    let n = node.listed().0.saturating_sub(2);
+    let carried: Vec<Imported> =
+        (2..2 + n).map(|at| node.input(at).cloned()).collect::<Result<_>>()?;
+    looped(importer, Repeat { trip, cond, carried }, |importer, iteration, carried| {
+        // The body runs only where the condition is true.
+        let go = constant(Tensor::from_bools(&[], &[true]))?;
+        let inputs: Vec<Imported> =
+            [iteration.clone(), go].into_iter().chain(carried.iter().cloned()).collect();
+        let mut results = importer.graph(graph, &inputs)?;
+        if results.len() <= n {
+            return Err(Stop::Error(Error::model(format!(
+                "the loop carries {n} values, and its body gives {} outputs",
+                results.len()
+            ))));
+        }
+        let stacked = results.split_off(n + 1);
+        let next = results.split_off(1);
+        Ok((results.swap_remove(0), next, stacked))
+    })
+}
+
+/// A list of attributes with one number for each of `count` values.
+fn each(node: &Node, name: &'static str, count: usize) -> Result<Vec<i64>> {
+    let list = node.ints(name)?.unwrap_or_else(|| vec![0; count]);
+    match list.len() == count {
+        true => Ok(list),
+        false => {
+            Err(Error::model(format!("attribute `{name}` has {} numbers, not {count}", list.len())))
+        }
+    }
+}
+
+/// `Scan`.
+pub(crate) fn scan<'a>(
+    importer: &mut Importer<'a>,
+    node: &Node<'a>,
+) -> Result<Vec<Imported>, Stop> {
+    let graph = node.graph("body")?;
+    let inputs = node.all_inputs()?;
+    let scanned = node.int("num_scan_inputs")?.and_then(|n| usize::try_from(n).ok());
+    let Some(states) = scanned.filter(|n| *n > 0).and_then(|n| inputs.len().checked_sub(n)) else {
+        return Err(Stop::Error(Error::model(format!(
+            "attribute `num_scan_inputs` does not fit {} inputs",
+            inputs.len()
+        ))));
+    };
+    let over = &inputs[states..];
+    let outputs = graph.output.len().checked_sub(states).ok_or_else(|| {
+        Error::model(format!("the body gives {} values for {states} states", graph.output.len()))
+    })?;
+    let axes = each(node, "scan_input_axes", over.len())?;
+    let axes: Vec<usize> =
+        axes.iter().zip(over).map(|(a, x)| axis(*a, x.rank())).collect::<Result<_>>()?;
+    let backward = each(node, "scan_input_directions", over.len())?;
+    let out_axes = each(node, "scan_output_axes", outputs)?;
+    let out_backward = each(node, "scan_output_directions", outputs)?;
+    let lengths: Vec<Dim> = over.iter().zip(&axes).map(|(x, a)| x.shape()[*a]).collect();
+    let length = lengths[0];
+    if lengths.iter().any(|l| Integer::from(*l).equals(length) == Some(false)) {
+        return Err(Stop::Error(Error::model(format!(
+            "the inputs are scanned over different lengths: {lengths:?}"
+        ))));
+    }
+    let trip = sizes::value(&[], vec![length.into()], DType::I64)?;
+    let carried = inputs[..states].to_vec();
+    let given = Repeat { trip: Some(trip), cond: None, carried };
+    let results = looped(importer, given, |importer, iteration, carried| {
+        let mut inputs = carried.to_vec();
+        for ((x, axis), backward) in over.iter().zip(&axes).zip(&backward) {
+            let mut c = Compose::new(node, &mut importer.builder);
+            let at = match backward {
+                0 => iteration.clone(),
+                _ => {
+                    let last = c.size(length)?;
+                    let one = c.number(DType::I64, 1.0)?;
+                    let last = c.op("Sub", &[&last, &one])?;
+                    c.op("Sub", &[&last, iteration])?
+                }
+            };
+            let axis = crate::ops::compose::int("axis", *axis as i64);
+            inputs.push(c.with("Gather", &[x, &at], [axis])?);
+        }
+        let mut results = importer.graph(graph, &inputs)?;
+        let stacked = results.split_off(states.min(results.len()));
+        let go = constant(Tensor::from_bools(&[], &[true]))?;
+        Ok((go, results, stacked))
+    })?;
+    let mut all = results[..states].to_vec();
+    for ((value, along), backward) in results[states..].iter().zip(out_axes).zip(out_backward) {
+        let mut c = Compose::new(node, &mut importer.builder);
+        let mut value = value.clone();
+        if backward != 0 {
+            let [from, to, axes, steps] =
+                [-1, i64::MIN + 1, 0, -1].map(|n| constant(Tensor::from_slice(&[1], &[n])));
+            value = c.op("Slice", &[&value, &from?, &to?, &axes?, &steps?])?;
+        }
+        let along = axis(along, value.rank())?;
+        let mut order: Vec<i64> = (1..value.rank() as i64).collect();
+        order.insert(along, 0);
+        if along > 0 {
+            value = c.with("Transpose", &[&value], [ints("perm", &order)])?;
+        }
+        all.push(value);
+    }
+    Ok(all)
+}
+
+/// `SequenceMap`.
+pub(crate) fn map<'a>(importer: &mut Importer<'a>, node: &Node<'a>) -> Result<Vec<Imported>, Stop> {
+    let graph = node.graph("body")?;
+    let inputs = node.all_inputs()?;
+    let Some(Imported::Item { what: ItemType::List(_), .. }) = inputs.first() else {
+        return Err(Stop::Error(Error::model("the first input is no sequence")));
+    };
+    let none = Attrs::new();
+    let number = Element { dtype: Some(DType::I64), shape: Some(Vec::new()) };
+    let builder = &mut importer.builder;
+    let trip = builder.out_of_list(ListOp::Length, &inputs[..1], none.clone(), &number)?;
+    let empty = ItemType::List(Element::default());
+    let carried = graph
+        .output
+        .iter()
+        .map(|_| builder.list(ListOp::Of, &[], none.clone(), empty.clone()))
+        .collect::<Result<Vec<_>>>()?;
+    let given = Repeat { trip: Some(trip), cond: None, carried };
+    looped(importer, given, |importer, iteration, carried| {
+        let mut elements = Vec::new();
+        for input in &inputs {
+            elements.push(match input {
+                Imported::Item { what: ItemType::List(element), .. } => {
+                    let args = [input.clone(), iteration.clone()];
+                    importer.builder.out_of_list(ListOp::At, &args, Attrs::new(), element)?
+                }
+                tensor => tensor.clone(),
+            });
+        }
+        let results = importer.graph(graph, &elements)?;
+        let mut next = Vec::new();
+        for (list, value) in carried.iter().zip(results) {
+            let Imported::Item { what, .. } = list else {
+                return Err(Stop::Error(Error::internal("no list is carried")));
+            };
+            let element = what.element().join(&Element::of(&value))?;
+            let args = [list.clone(), value];
+            let what = ItemType::List(element);
+            next.push(importer.builder.list(ListOp::Insert, &args, Attrs::new(), what)?);
+        }
+        let go = constant(Tensor::from_bools(&[], &[true]))?;
+        Ok((go, next, Vec::new()))
+    })
+}
+
+/// Attributes of an operator on lists.
+pub(crate) fn numbers(list: &[(&str, i64)]) -> Attrs {
+    list.iter().map(|(name, n)| ((*name).into(), Attr::Int(*n))).collect()
+}

@@ -1,0 +1,194 @@
+//! Operators whose results have sizes that data decide: how much is found becomes a size, and everything
+//! after is an expression of it.
+
+use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
+use tilewright_ops::dynamic::{self, Suppression};
+
+use super::compose::{Compose, int};
+use super::{movement, one};
+use crate::build::{Builder, operand};
+use crate::node::{Imported, Node, axis};
+
+/// A tensor as a list.
+fn flat(b: &mut Builder, x: &Imported) -> Result<Imported> {
+    let cells = dim::product(x.shape());
+    movement::reshape_to(b, x, &[cells])
+}
+
+/// The positions of the elements of a list that are not zero.
+fn found(b: &mut Builder, x: &Imported) -> Result<(Imported, Dim)> {
+    let of = operand(x);
+    let count = b.call("count", &of, std::slice::from_ref(x), || dynamic::count(&of))?;
+    let found = one_size(b, &count)?;
+    let key = (&of, found);
+    let positions =
+        b.call("positions", &key, std::slice::from_ref(x), || dynamic::positions(&of, found))?;
+    Ok((positions, found))
+}
+
+/// The element of a list of one integer as a size.
+fn one_size(b: &mut Builder, list: &Imported) -> Result<Dim> {
+    if let Some(t) = list.constant() {
+        let n = usize::try_from(t.get_i128(0));
+        return n.map(Dim::from).map_err(|_| Error::model("a size is negative"));
+    }
+    b.sizes_of(list, 1)?.pop().ok_or_else(|| Error::internal("there is no size"))
+}
+
+pub(crate) fn non_zero(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let x = node.input(0)?;
+    let mut shape = x.shape();
+    if shape.is_empty() {
+        // A scalar counts as a list of one.
+        shape.push(1.into());
+    }
+    let list = flat(b, x)?;
+    let (positions, _) = found(b, &list)?;
+    let mut c = Compose::new(node, b);
+    let mut rows = Vec::new();
+    let zero = Imported::Const(Tensor::from_slice(&[1], &[0i64])?);
+    for (k, extent) in shape.iter().enumerate() {
+        let mut at = positions.clone();
+        let inner = dim::product(shape[k + 1..].iter().copied());
+        if inner != 1 {
+            let inner = c.size(inner)?;
+            at = c.op("Div", &[&at, &inner])?;
+        }
+        if k > 0 {
+            let extent = c.size(*extent)?;
+            at = c.op("Mod", &[&at, &extent])?;
+        }
+        rows.push(c.op("Unsqueeze", &[&at, &zero])?);
+    }
+    match rows.as_slice() {
+        [row] => one(row.clone()),
+        rows => one(c.concat(&rows.iter().collect::<Vec<_>>(), 0)?),
+    }
+}
+
+pub(crate) fn compress(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (x, cond) = (node.input(0)?, node.input(1)?);
+    if !cond.dtype().is_bool() || cond.rank() != 1 {
+        return Err(Error::model(format!(
+            "the condition must be a list of bool, but is {} of {} dimensions",
+            cond.dtype(),
+            cond.rank()
+        )));
+    }
+    let (x, along) = match node.int("axis")? {
+        Some(a) => (x.clone(), axis(a, x.rank())?),
+        None => (flat(b, x)?, 0),
+    };
+    let (positions, _) = found(b, cond)?;
+    let mut c = Compose::new(node, b);
+    one(c.with("Gather", &[&x, &positions], [int("axis", along as i64)])?)
+}
+
+pub(crate) fn unique(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let x = node.input(0)?;
+    let sorted = node.flag("sorted", true)?;
+    let along = node.int("axis")?.map(|a| axis(a, x.rank())).transpose()?;
+    // The slices along the axis as rows, or the elements.
+    let (source, rows) = match along {
+        None => {
+            let list = flat(b, x)?;
+            let n = list.shape()[0];
+            (list.clone(), movement::reshape_to(b, &list, &[n, 1.into()])?)
+        }
+        Some(along) => {
+            let mut order: Vec<usize> = (0..x.rank()).collect();
+            order.remove(along);
+            order.insert(0, along);
+            let moved = Compose::new(node, b).transpose(x, &order)?;
+            let shape = moved.shape();
+            let m = dim::product(shape[1..].iter().copied());
+            (x.clone(), movement::reshape_to(b, &moved, &[shape[0], m])?)
+        }
+    };
+    let rows = match rows.dtype().is_bool() {
+        true => Compose::new(node, b).cast(&rows, DType::U8)?,
+        false => rows,
+    };
+    let of = operand(&rows);
+    let key = (&of, sorted);
+    let args = std::slice::from_ref(&rows);
+    let kinds = b.call_many("unique", &key, args, || dynamic::unique_kinds(&of, sorted))?;
+    let first = operand(&kinds[0]);
+    let count =
+        b.call("count", &first, std::slice::from_ref(&kinds[0]), || dynamic::count(&first))?;
+    let found = one_size(b, &count)?;
+    let parts = b.call_many("unique_rows", &(&first, found), &kinds, || {
+        dynamic::unique_rows(&first, found)
+    })?;
+    let mut c = Compose::new(node, b);
+    let along = int("axis", along.unwrap_or(0) as i64);
+    let values = c.with("Gather", &[&source, &parts[0]], [along])?;
+    Ok(vec![values, parts[0].clone(), kinds[1].clone(), parts[1].clone()])
+}
+
+pub(crate) fn range(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let parts: Vec<Imported> = (0..3).map(|at| node.input(at).cloned()).collect::<Result<_>>()?;
+    let dtype = parts[0].dtype();
+    if parts.iter().any(|v| v.dtype() != dtype || v.shape().iter().any(|d| *d != 1)) {
+        return Err(Error::model("start, limit and delta must be one number each, of one type"));
+    }
+    let parts: Vec<Imported> =
+        parts.iter().map(|v| movement::reshape_to::<Dim>(b, v, &[])).collect::<Result<_>>()?;
+    let count = b.call("range_count", &dtype, &parts, || dynamic::range_count(dtype))?;
+    let found = one_size(b, &count)?;
+    let mut c = Compose::new(node, b);
+    let at = c.positions(found)?;
+    let at = c.cast(&at, dtype)?;
+    let steps = c.op("Mul", &[&at, &parts[2]])?;
+    one(c.op("Add", &[&steps, &parts[0]])?)
+}
+
+pub(crate) fn non_max_suppression(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (boxes, scores) = (node.input(0)?.clone(), node.input(1)?.clone());
+    let centred = match node.int_or("center_point_box", 0)? {
+        0 => false,
+        1 => true,
+        n => return Err(node.unsupported_value("center_point_box", n, "0, 1")),
+    };
+    let most = match node.integers(2, "max_output_boxes_per_class")? {
+        None => Dim::from(0),
+        Some(list) => match list.as_slice() {
+            [n] => n.dim().unwrap_or_else(|| Dim::from(0)),
+            _ => return Err(Error::model("`max_output_boxes_per_class` is not one number")),
+        },
+    };
+    let (boxes_of, scores_of) = (operand(&boxes), operand(&scores));
+    let candidates = scores_of.shape.get(2).copied().unwrap_or_else(|| Dim::from(0));
+    let most = most.min(candidates);
+    if most == 0 {
+        return one(Imported::Const(Tensor::zeros(DType::I64, &[0, 3])?));
+    }
+    let mut limit = |at: usize, default: f32| match node.optional(at) {
+        None => Tensor::from_slice(&[1], &[default]).map(Imported::Const),
+        Some(v) if v.dtype() == DType::F32 => movement::reshape_to(b, v, &[1usize]),
+        Some(v) => Err(Error::model(format!("input {at} is {}, not float32", v.dtype()))),
+    };
+    let (overlap, least) = (limit(3, 0.0)?, limit(4, f32::NEG_INFINITY)?);
+    let p = Suppression { boxes: boxes_of, scores: scores_of, most, centred };
+    let key = format!("{p:?}");
+    let keep = b.call("non_max_suppression", &key, &[boxes, scores, overlap, least], || {
+        dynamic::non_max_suppression(&p)
+    })?;
+    let classes = keep.shape()[1];
+    let list = flat(b, &keep)?;
+    let mut c = Compose::new(node, b);
+    let zero = c.number(DType::I64, 0.0)?;
+    let kept = c.op("GreaterOrEqual", &[&list, &zero])?;
+    let (positions, _) = found(b, &kept)?;
+    let mut c = Compose::new(node, b);
+    let (row, class) = (c.size(most)?, c.size(classes)?);
+    let of_class = c.op("Div", &[&positions, &row])?;
+    let (batch, class) = (c.op("Div", &[&of_class, &class])?, c.op("Mod", &[&of_class, &class])?);
+    let chosen = c.op("Gather", &[&list, &positions])?;
+    let last = Imported::Const(Tensor::from_slice(&[1], &[1i64])?);
+    let columns = [batch, class, chosen]
+        .iter()
+        .map(|v| c.op("Unsqueeze", &[v, &last]))
+        .collect::<Result<Vec<_>>>()?;
+    one(c.concat(&columns.iter().collect::<Vec<_>>(), 1)?)
+}

@@ -1,0 +1,161 @@
+//! Sequences and optionals.
+
+use tilewright_ir::list::ListOp;
+use tilewright_ir::{Attrs, DType, Dim, Error, Result, Tensor};
+
+use super::{arithmetic, one};
+use crate::build::Builder;
+use crate::nested::numbers;
+use crate::node::{Element, Imported, ItemType, Node, axis};
+
+/// The list of an input, and what it holds.
+fn list(node: &Node, at: usize) -> Result<(Imported, Element)> {
+    match node.input(at)? {
+        value @ Imported::Item { what: ItemType::List(element), .. } => {
+            Ok((value.clone(), element.clone()))
+        }
+        _ => Err(Error::model(format!("input {at} is no sequence"))),
+    }
+}
+
+/// A position: one integer.
+fn position(node: &Node, at: usize) -> Result<Option<Imported>> {
+    let Some(value) = node.optional(at) else { return Ok(None) };
+    match value.dtype().is_int() && value.shape().iter().all(|d| *d == 1) {
+        true => Ok(Some(value.clone())),
+        false => Err(Error::model(format!("input {at}, a position, is not one integer"))),
+    }
+}
+
+fn tensor(node: &Node, at: usize) -> Result<Imported> {
+    match node.input(at)? {
+        Imported::Item { .. } => Err(Error::model(format!("input {at} is no tensor"))),
+        value => Ok(value.clone()),
+    }
+}
+
+pub(crate) fn identity(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    match node.input(0)? {
+        value @ Imported::Item { .. } => one(value.clone()),
+        _ => arithmetic::identity(node, b),
+    }
+}
+
+pub(crate) fn construct(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let values = (0..node.input_count()).map(|at| tensor(node, at)).collect::<Result<Vec<_>>>()?;
+    let element = values.iter().try_fold(Element::default(), |e, v| e.join(&Element::of(v)))?;
+    one(b.list(ListOp::Of, &values, Attrs::new(), ItemType::List(element))?)
+}
+
+pub(crate) fn empty(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let dtype = node.int_or("dtype", 1)?;
+    let dtype = i32::try_from(dtype).map_err(|_| Error::model("there is no such element type"))?;
+    let element = Element { dtype: Some(crate::data::element_type(dtype)?), shape: None };
+    one(b.list(ListOp::Of, &[], Attrs::new(), ItemType::List(element))?)
+}
+
+pub(crate) fn at(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (value, element) = list(node, 0)?;
+    let at = position(node, 1)?.ok_or_else(|| Error::model("input 1 is missing"))?;
+    one(b.out_of_list(ListOp::At, &[value, at], Attrs::new(), &element)?)
+}
+
+pub(crate) fn insert(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (value, element) = list(node, 0)?;
+    let new = tensor(node, 1)?;
+    let element = element.join(&Element::of(&new))?;
+    let args: Vec<Imported> = [value, new].into_iter().chain(position(node, 2)?).collect();
+    one(b.list(ListOp::Insert, &args, Attrs::new(), ItemType::List(element))?)
+}
+
+pub(crate) fn erase(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (value, element) = list(node, 0)?;
+    let args: Vec<Imported> = [value].into_iter().chain(position(node, 1)?).collect();
+    one(b.list(ListOp::Erase, &args, Attrs::new(), ItemType::List(element))?)
+}
+
+pub(crate) fn length(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (value, _) = list(node, 0)?;
+    let number = Element { dtype: Some(DType::I64), shape: Some(Vec::new()) };
+    one(b.out_of_list(ListOp::Length, &[value], Attrs::new(), &number)?)
+}
+
+pub(crate) fn split_to(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let x = tensor(node, 0)?;
+    let along = axis(node.int_or("axis", 0)?, x.rank())?;
+    let keep = node.int_or("keepdims", 1)? != 0;
+    let lengths = node.optional(1).map(|_| tensor(node, 1)).transpose()?;
+    if let Some(l) = lengths.as_ref().filter(|l| !l.dtype().is_int() || l.rank() > 1) {
+        return Err(Error::model(format!("the lengths of the parts are {}", l.dtype())));
+    }
+    let mut shape: Vec<Option<Dim>> = x.shape().into_iter().map(Some).collect();
+    match (&lengths, keep) {
+        (None, false) => drop(shape.remove(along)),
+        (None, true) => shape[along] = Some(1.into()),
+        (Some(_), _) => shape[along] = None,
+    }
+    let element = Element { dtype: Some(x.dtype()), shape: Some(shape) };
+    let attrs = numbers(&[("axis", along as i64), ("keepdims", i64::from(keep))]);
+    let args: Vec<Imported> = [x].into_iter().chain(lengths).collect();
+    one(b.list(ListOp::Split, &args, attrs, ItemType::List(element))?)
+}
+
+pub(crate) fn concat_from(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (value, element) = list(node, 0)?;
+    let new = node.int_or("new_axis", 0)? != 0;
+    let along = node.int("axis")?.ok_or_else(|| Error::model("attribute `axis` is missing"))?;
+    let Some(mut shape) = element.shape.clone() else {
+        return Err(Error::unsupported(
+            "the number of dimensions of what the sequence holds is not known",
+        ));
+    };
+    let along = axis(along, shape.len() + usize::from(new))?;
+    match new {
+        true => shape.insert(along, None),
+        false => shape[along] = None,
+    }
+    let attrs = numbers(&[("axis", along as i64), ("new_axis", i64::from(new))]);
+    let element = Element { shape: Some(shape), ..element };
+    one(b.out_of_list(ListOp::Join, &[value], attrs, &element)?)
+}
+
+pub(crate) fn optional(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    node.ignore("type");
+    match node.optional(0) {
+        Some(value) => one(value.clone()),
+        None => {
+            let what = ItemType::OptionalTensor(Element::default());
+            one(b.list(ListOp::Nothing, &[], Attrs::new(), what)?)
+        }
+    }
+}
+
+pub(crate) fn optional_has(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let truth = |v: bool| one(Imported::Const(Tensor::from_bools(&[], &[v])?));
+    match node.optional(0) {
+        None => truth(false),
+        Some(
+            value @ Imported::Item {
+                what: ItemType::OptionalTensor(_) | ItemType::OptionalList(_),
+                ..
+            },
+        ) => {
+            let flag = Element { dtype: Some(DType::BOOL), shape: Some(Vec::new()) };
+            one(b.out_of_list(ListOp::Has, std::slice::from_ref(value), Attrs::new(), &flag)?)
+        }
+        Some(_) => truth(true),
+    }
+}
+
+pub(crate) fn optional_get(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    match node.input(0)? {
+        value @ Imported::Item { what: ItemType::OptionalTensor(element), .. } => {
+            one(b.out_of_list(ListOp::Get, std::slice::from_ref(value), Attrs::new(), element)?)
+        }
+        value @ Imported::Item { what: ItemType::OptionalList(element), .. } => {
+            let what = ItemType::List(element.clone());
+            one(b.list(ListOp::Get, std::slice::from_ref(value), Attrs::new(), what)?)
+        }
+        value => one(value.clone()),
+    }
+}

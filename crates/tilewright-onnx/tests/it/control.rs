@@ -1,0 +1,264 @@
+//! Branches, loops, sequences and sizes that data decide: what is imported computes what the operators
+//! say, and models that contradict themselves are refused.
+
+use tilewright_interp::run_module;
+use tilewright_ir::Tensor;
+use tilewright_onnx::proto::DataType;
+
+use super::common::{M, graph, int, ints, model};
+
+fn floats(values: &[f32]) -> Tensor {
+    Tensor::from_slice(&[values.len()], values).expect("a tensor")
+}
+
+fn longs(shape: &[usize], values: &[i64]) -> Tensor {
+    Tensor::from_slice(shape, values).expect("a tensor")
+}
+
+fn run(m: &M, inputs: &[Tensor]) -> Vec<Tensor> {
+    let module = m.import().unwrap_or_else(|e| panic!("{}", e.render()));
+    run_module(&module, "main", inputs).unwrap_or_else(|e| panic!("{}", e.render()))
+}
+
+/// `x`, any length, and a condition on its first element.
+fn with_condition() -> M {
+    model()
+        .input("x", ["N"])
+        .floats("zero", &[], &[0.0])
+        .ints("at", &[0])
+        .node_with("ReduceSum", &["x"], &["sum"], [int("keepdims", 0)])
+        .node("Greater", &["sum", "zero"], &["c"])
+}
+
+fn doubled() -> M {
+    model().floats("two", &[], &[2.0]).node("Mul", &["x", "two"], &["d"]).output("d")
+}
+
+fn joined() -> M {
+    model().node_with("Concat", &["x", "x"], &["j"], [int("axis", 0)]).output("j")
+}
+
+#[test]
+fn a_branch_sees_what_is_around_it_and_gives_its_own_shape() {
+    let branches = [graph("then_branch", doubled()), graph("else_branch", joined())];
+    let m = with_condition()
+        .node_with("If", &["c"], &["y"], branches)
+        .node("Neg", &["y"], &["z"])
+        .output("z");
+    assert_eq!(run(&m, &[floats(&[1.0, 2.0])])[0].as_slice(), Some(&[-2.0f32, -4.0][..]));
+    let other = run(&m, &[floats(&[-1.0, -2.0])]);
+    assert_eq!(other[0].as_slice(), Some(&[1.0f32, 2.0, 1.0, 2.0][..]));
+}
+
+#[test]
+fn a_condition_that_is_known_is_decided_at_import() {
+    let branches = [graph("then_branch", doubled()), graph("else_branch", joined())];
+    let yes = tilewright_onnx::proto::TensorProto {
+        name: "yes".into(),
+        data_type: DataType::Bool as i32,
+        int32_data: vec![1],
+        ..Default::default()
+    };
+    let m = model()
+        .input("x", ["N"])
+        .constant(yes)
+        .node_with("If", &["yes"], &["y"], branches)
+        .output("y");
+    let module = m.import().expect("it is fine");
+    assert!(!module.graph("main").expect("it is there").has_control());
+}
+
+#[test]
+fn a_loop_carries_what_grows_and_stacks_the_rest() {
+    let body = model()
+        .typed_input("i", DataType::Int64, [0i64; 0])
+        .typed_input("go", DataType::Bool, [0i64; 0])
+        .input("h", ["L"])
+        .node_with("Concat", &["h", "x"], &["h2"], [int("axis", 0)])
+        .node("Identity", &["go"], &["go2"])
+        .node("Identity", &["x"], &["s"])
+        .output("go2")
+        .output("h2")
+        .output("s");
+    let m = model()
+        .input("x", ["N"])
+        .typed_input("trip", DataType::Int64, [0i64; 0])
+        .node_with("Loop", &["trip", "", "x"], &["y", "all"], [graph("body", body)])
+        .output("y")
+        .output("all");
+    for trip in [0i64, 1, 3] {
+        let out = run(&m, &[floats(&[1.0, 2.0]), longs(&[], &[trip])]);
+        assert_eq!(out[0].shape(), [2 + 2 * trip as usize]);
+        assert_eq!(out[1].shape(), [trip as usize, 2]);
+    }
+}
+
+#[test]
+fn a_scan_goes_both_ways() {
+    let body = || {
+        model()
+            .input("s", [2i64])
+            .input("x", [2i64])
+            .node("Add", &["s", "x"], &["s2"])
+            .node("Identity", &["s2"], &["y"])
+            .output("s2")
+            .output("y")
+    };
+    let m = |attributes: Vec<_>| {
+        model()
+            .input("s0", [2i64])
+            .input("xs", [2i64, 3])
+            .node_with("Scan", &["s0", "xs"], &["s", "ys"], attributes)
+            .output("s")
+            .output("ys")
+    };
+    let xs = Tensor::from_slice(&[2, 3], &[1.0f32, 2.0, 3.0, 10.0, 20.0, 30.0]).expect("a tensor");
+    let count = || int("num_scan_inputs", 1);
+    let axis = || ints("scan_input_axes", &[1]);
+    let forward = m(vec![graph("body", body()), count(), axis(), ints("scan_output_axes", &[-1])]);
+    let out = run(&forward, &[floats(&[0.0, 0.0]), xs.clone()]);
+    assert_eq!(out[0].as_slice(), Some(&[6.0f32, 60.0][..]));
+    assert_eq!(out[1].as_slice(), Some(&[1.0f32, 3.0, 6.0, 10.0, 30.0, 60.0][..]));
+    let back = [ints("scan_input_directions", &[1]), ints("scan_output_directions", &[1])];
+    let attributes = vec![graph("body", body()), count(), axis()];
+    let out = run(&m(attributes.into_iter().chain(back).collect()), &[floats(&[0.0, 0.0]), xs]);
+    assert_eq!(out[1].as_slice(), Some(&[6.0f32, 60.0, 5.0, 50.0, 3.0, 30.0][..]));
+}
+
+#[test]
+fn sizes_that_data_decide() {
+    let m = model().input("x", ["N", "M"]).node("NonZero", &["x"], &["y"]).output("y");
+    let x = Tensor::from_slice(&[2, 3], &[0.0f32, 1.0, 0.0, 2.0, 0.0, 3.0]).expect("a tensor");
+    let out = run(&m, &[x]);
+    assert_eq!(out[0].as_slice(), Some(&[0i64, 1, 1, 1, 0, 2][..]));
+    let none = Tensor::from_slice(&[1, 2], &[0.0f32, 0.0]).expect("a tensor");
+    assert_eq!(run(&m, &[none])[0].shape(), [2, 0]);
+
+    let m = model()
+        .typed_input("x", DataType::Int64, ["N"])
+        .node("Unique", &["x"], &["y", "first", "kind", "count"])
+        .output("y")
+        .output("first")
+        .output("kind")
+        .output("count");
+    let out = run(&m, &[longs(&[5], &[7, 3, 7, 5, 3])]);
+    let all: Vec<&[i64]> = out.iter().filter_map(|t| t.as_slice()).collect();
+    assert_eq!(all, [&[3i64, 5, 7][..], &[1, 3, 0], &[2, 0, 2, 1, 0], &[2, 1, 2]]);
+
+    // The limit is computed; the elements of a list are a shape.
+    let m = model()
+        .typed_input("x", DataType::Int64, ["N"])
+        .constant(tilewright_onnx::proto::TensorProto {
+            name: "zero".into(),
+            data_type: DataType::Int64 as i32,
+            int64_data: vec![0],
+            ..Default::default()
+        })
+        .constant(tilewright_onnx::proto::TensorProto {
+            name: "two".into(),
+            data_type: DataType::Int64 as i32,
+            int64_data: vec![2],
+            ..Default::default()
+        })
+        .node_with("ReduceMax", &["x"], &["most"], [int("keepdims", 0)])
+        .node_with("ReduceMax", &["x"], &["list"], [int("keepdims", 1)])
+        .node("Range", &["zero", "most", "two"], &["r"])
+        .node("Expand", &["two", "list"], &["e"])
+        .output("r")
+        .output("e");
+    let out = run(&m, &[longs(&[3], &[2, 5, 1])]);
+    assert_eq!(out[0].as_slice(), Some(&[0i64, 2, 4][..]));
+    assert_eq!(out[1].as_slice(), Some(&[2i64; 5][..]));
+}
+
+#[test]
+fn sequences_and_optionals_inside_of_a_model() {
+    let square = model().input("e", ["K"]).node("Mul", &["e", "e"], &["e2"]).output("e2");
+    let m = model()
+        .opset(17)
+        .input("x", ["N"])
+        .constant(tilewright_onnx::proto::TensorProto {
+            name: "two".into(),
+            data_type: DataType::Int64 as i32,
+            int64_data: vec![2],
+            ..Default::default()
+        })
+        .node_with("SplitToSequence", &["x", "two"], &["s"], [int("axis", 0)])
+        .node("SequenceInsert", &["s", "x"], &["t"])
+        .node_with("SequenceMap", &["t"], &["u"], [graph("body", square)])
+        .node_with("ConcatFromSequence", &["u"], &["y"], [int("axis", 0)])
+        .node("SequenceLength", &["u"], &["n"])
+        .node("Optional", &["x"], &["o"])
+        .node("OptionalHasElement", &["o"], &["has"])
+        .node("OptionalGetElement", &["o"], &["got"])
+        .output("y")
+        .output("n")
+        .output("has")
+        .output("got");
+    let out = run(&m, &[floats(&[1.0, 2.0, 3.0])]);
+    assert_eq!(out[0].as_slice(), Some(&[1.0f32, 4.0, 9.0, 1.0, 4.0, 9.0][..]));
+    assert_eq!(out[1].as_slice(), Some(&[3i64][..]));
+    assert_eq!(out[2].bytes(), [1]);
+}
+
+#[test]
+fn models_that_contradict_themselves() {
+    let says = |m: &M, what: &str| {
+        let said = m.refused();
+        assert!(said.contains(what), "{said}");
+    };
+    let two = model().node("Neg", &["x"], &["a"]).output("a").output("a");
+    let branches = [graph("then_branch", doubled()), graph("else_branch", two)];
+    let m = with_condition().node_with("If", &["c"], &["y"], branches).output("y");
+    says(&m, "the branches give 1 and 2 values");
+    let number = model().node("Shape", &["x"], &["a"]).output("a");
+    let branches = [graph("then_branch", doubled()), graph("else_branch", number)];
+    let m = with_condition().node_with("If", &["c"], &["y"], branches).output("y");
+    says(&m, "the branches give: a value that is float32 of 1 dimensions or int64 of 1");
+    let m = with_condition()
+        .node_with("If", &["x"], &["y"], [graph("then_branch", doubled())])
+        .output("y");
+    says(&m, "the attribute `else_branch` is missing");
+    let m = with_condition().node_with("Loop", &["", "", "x"], &["y"], []).output("y");
+    says(&m, "the attribute `body` is missing");
+    let few = model()
+        .typed_input("i", DataType::Int64, [0i64; 0])
+        .typed_input("go", DataType::Bool, [0i64; 0])
+        .output("go");
+    let m = with_condition()
+        .node_with("Loop", &["", "c", "x"], &["y"], [graph("body", few)])
+        .output("y");
+    says(&m, "the graph takes 2 inputs, and is given 3");
+    let lost = model().node("Neg", &["nowhere"], &["a"]).output("a");
+    let branches = [graph("then_branch", doubled()), graph("else_branch", lost)];
+    let m = with_condition().node_with("If", &["c"], &["y"], branches).output("y");
+    says(&m, "`nowhere`, is defined nowhere");
+    let m = model()
+        .input("x", ["N"])
+        .node("SequenceConstruct", &["x"], &["s"])
+        .node("Neg", &["s"], &["y"])
+        .output("y");
+    says(&m, "`s`, is a sequence or optional, and a tensor is needed");
+    let m = model().input("x", ["N"]).node("SequenceConstruct", &["x"], &["s"]).output("s");
+    says(&m, "the output `s` is a sequence or optional");
+}
+
+/// Graphs inside of each other without end are refused, and do not exhaust the stack.
+#[test]
+fn endless_nesting_is_refused() {
+    let mut inner = doubled();
+    for _ in 0..500 {
+        let branches = [graph("then_branch", inner), graph("else_branch", doubled())];
+        inner = model().node_with("If", &["c"], &["y"], branches).output("y");
+    }
+    let m = with_condition()
+        .node_with(
+            "If",
+            &["c"],
+            &["y"],
+            [graph("then_branch", inner), graph("else_branch", joined())],
+        )
+        .output("y");
+    let said = m.refused();
+    assert!(said.starts_with("error: "), "{said}");
+}

@@ -1,0 +1,350 @@
+//! Results whose sizes data decide: how many elements count, and then which ones.
+//!
+//! A function has results of the shapes that its caller says, so that each of these comes in two: one
+//! counts, and the other is called with that count as a size. Nothing is larger than what is found.
+//! All of them are right for operands without elements, too.
+
+use tilewright_ir::control::TAKES_EMPTY;
+use tilewright_ir::well_formed::check_tensor;
+use tilewright_ir::{
+    Attr, Block, Buffer, DType, Dim, Error, Expr, Param, Result, Stmt, TensorFunc, Var,
+};
+
+use crate::loops::size_params;
+use crate::operand::{Operand, Scalar, require_number, unsupported_type};
+
+fn zero() -> Expr {
+    Expr::i32(0)
+}
+
+/// One loop over a size.
+fn each(name: &str, extent: Dim, body: impl FnOnce(Expr) -> Stmt) -> Stmt {
+    let var = Var::index(name);
+    let body = body(var.expr());
+    Stmt::serial(&var, extent.expr(), body)
+}
+
+fn one_cell(name: &str, dtype: DType) -> Buffer {
+    Buffer::with_extents(name, &[1], dtype)
+}
+
+fn get(cell: &Buffer) -> Expr {
+    Expr::load(cell, vec![zero()])
+}
+
+fn set(cell: &Buffer, value: Expr) -> Stmt {
+    Stmt::store(cell, vec![zero()], value)
+}
+
+fn buffer(name: &str, shape: &[Dim], dtype: DType) -> Buffer {
+    Buffer::new(name, shape.iter().map(|d| d.expr()).collect::<Vec<_>>(), dtype)
+}
+
+/// A function of one block. Open sizes that are no extent of a parameter are numbers behind them.
+fn block(name: &str, params: &[&Buffer], allocs: Vec<Buffer>, body: Stmt) -> Result<TensorFunc> {
+    let mut block = Block::new(name, body);
+    let sizes = size_params(params, &allocs);
+    block.allocs = allocs;
+    let mut params: Vec<Param> = params.iter().map(|b| Param::tensor(b)).collect();
+    params.extend(sizes);
+    let body = Stmt::block(Vec::new(), Expr::bool(true), block);
+    let mut func = TensorFunc::new(params, Stmt::nop()).with_root(Vec::new(), body);
+    func.attrs.insert(TAKES_EMPTY.into(), Attr::Int(1));
+    check_tensor(name, &func)?;
+    Ok(func)
+}
+
+fn flat(name: &str, x: &Operand) -> Result<Dim> {
+    match x.shape.as_slice() {
+        [n] => Ok(*n),
+        _ => Err(Error::input(format!("{name}: {x} is no list"))),
+    }
+}
+
+/// Whether an element counts: whether it is not zero.
+fn counts(x: &Buffer, at: Expr) -> Expr {
+    let value = Expr::load(x, vec![at]);
+    match value.dtype().is_bool() {
+        true => value,
+        false => {
+            let none = Scalar::Int(0).expr(value.dtype());
+            value.not_equal(none)
+        }
+    }
+}
+
+/// How many elements of a list are not zero: `int64[1]`. Parameters: the list, the count.
+///
+/// # Errors
+/// [`Error::Input`] for what is no list.
+pub fn count(x: &Operand) -> Result<TensorFunc> {
+    let n = flat("count", x)?;
+    let (from, out) = (buffer("x", &x.shape, x.dtype), one_cell("count", DType::I64));
+    let more = set(&out, get(&out) + Expr::int(1, DType::I64));
+    let body = Stmt::seq([
+        set(&out, Expr::int(0, DType::I64)),
+        each("i", n, |i| Stmt::guard(counts(&from, i), more)),
+    ]);
+    block("count", &[&from, &out], Vec::new(), body)
+}
+
+/// The positions of the elements of a list that are not zero, of which there are `found`: `int64`, in
+/// order. Parameters: the list, the positions.
+///
+/// # Errors
+/// As [`count`].
+pub fn positions(x: &Operand, found: Dim) -> Result<TensorFunc> {
+    let n = flat("positions", x)?;
+    let (from, out) = (buffer("x", &x.shape, x.dtype), buffer("positions", &[found], DType::I64));
+    let next = one_cell("next", DType::I32);
+    let body = Stmt::seq([
+        set(&next, zero()),
+        each("i", n, |i| {
+            let room = get(&next).less(found.expr());
+            let put = Stmt::store(&out, vec![get(&next)], i.clone().cast(DType::I64));
+            let put = Stmt::seq([put, set(&next, get(&next) + 1)]);
+            Stmt::guard(counts(&from, i), Stmt::guard(get(&next).greater_equal(0).and(room), put))
+        }),
+    ]);
+    block("positions", &[&from, &out], vec![next], body)
+}
+
+/// Which rows of a matrix are the first of their kind, and the number of the kind of each row: in the
+/// order of the rows, or where `sorted` in the order of their elements, column by column. Parameters:
+/// the matrix `[n, m]`, whether each row is a first one `bool[n]`, the numbers `int64[n]`. Takes time
+/// in proportion to the square of the number of rows.
+///
+/// # Errors
+/// [`Error::Input`] for what is no matrix, [`Error::Unsupported`] for `bool`.
+pub fn unique_kinds(x: &Operand, sorted: bool) -> Result<TensorFunc> {
+    let name = "unique";
+    let [n, m] = x.shape.as_slice() else {
+        return Err(Error::input(format!("{name}: {x} is no matrix")));
+    };
+    let (n, m) = (*n, *m);
+    require_number(name, x.dtype)?;
+    let from = buffer("x", &x.shape, x.dtype);
+    let first = buffer("first", &[n], DType::BOOL);
+    let kind = buffer("kind", &[n], DType::I64);
+    let (order, seen) = (one_cell("order", DType::I32), one_cell("seen", DType::I32));
+    // Less than zero, zero or more where a row is less than another, equal to it, or more.
+    let compared = |a: &Expr, b: &Expr| {
+        let columns = each("c", m, |c| {
+            let at = |row: &Expr| Expr::load(&from, vec![row.clone(), c.clone()]);
+            let less = set(&order, Expr::i32(-1));
+            let more = Stmt::guard(at(b).less(at(a)), set(&order, Expr::i32(1)));
+            let decide = Stmt::if_else(at(a).less(at(b)), less, more);
+            Stmt::guard(get(&order).equal(0), decide)
+        });
+        Stmt::seq([set(&order, zero()), columns])
+    };
+    let is_first = each("i", n, |i| {
+        let before = each("j", n, |j| {
+            let here = Stmt::seq([
+                compared(&j, &i),
+                Stmt::guard(get(&order).equal(0), set(&seen, Expr::i32(1))),
+            ]);
+            Stmt::guard(j.clone().less(&i).and(get(&seen).equal(0)), here)
+        });
+        let store = Stmt::store(&first, vec![i.clone()], get(&seen).equal(0));
+        Stmt::seq([set(&seen, zero()), before, store])
+    });
+    let is = |at: &Expr| Expr::load(&first, vec![at.clone()]);
+    let number = |i: &Expr| Expr::load(&kind, vec![i.clone()]);
+    let one = || Expr::int(1, DType::I64);
+    let numbers = each("i", n, |i| {
+        let more = Stmt::store(&kind, vec![i.clone()], number(&i) + one());
+        let none = Stmt::store(&kind, vec![i.clone()], Expr::int(0, DType::I64));
+        let body = match sorted {
+            true => each("j", n, |j| {
+                let less = Stmt::guard(get(&order).less(0), more);
+                Stmt::guard(is(&j), Stmt::seq([compared(&j, &i), less]))
+            }),
+            // The kinds that come before the first row like this one.
+            false => each("j", n, |j| {
+                let same = set(&seen, Expr::i32(1));
+                let here = Stmt::if_else(get(&order).equal(0), same, more);
+                let open = is(&j).and(get(&seen).equal(0));
+                Stmt::guard(open, Stmt::seq([compared(&j, &i), here]))
+            }),
+        };
+        Stmt::seq([set(&seen, zero()), none, body])
+    });
+    let body = Stmt::seq([is_first, numbers]);
+    block(name, &[&from, &first, &kind], vec![order, seen], body)
+}
+
+/// For each of `found` kinds, its first row and how many rows there are. Parameters: `first` and `kind`
+/// as [`unique_kinds`] gives them, the positions `int64[found]`, the counts `int64[found]`.
+///
+/// # Errors
+/// [`Error::Input`] for what is no list.
+pub fn unique_rows(first: &Operand, found: Dim) -> Result<TensorFunc> {
+    let name = "unique_rows";
+    let n = flat(name, first)?;
+    let is_first = buffer("first", &[n], DType::BOOL);
+    let kind = buffer("kind", &[n], DType::I64);
+    let rows = buffer("rows", &[found], DType::I64);
+    let count = buffer("counts", &[found], DType::I64);
+    let clear = each("k", found, |k| {
+        let none = |b: &Buffer| Stmt::store(b, vec![k.clone()], Expr::int(0, DType::I64));
+        Stmt::seq([none(&rows), none(&count)])
+    });
+    let fill = each("i", n, |i| {
+        let at = Expr::load(&kind, vec![i.clone()]).cast(DType::I32);
+        let more = Expr::load(&count, vec![at.clone()]) + Expr::int(1, DType::I64);
+        let first = Expr::load(&is_first, vec![i.clone()]);
+        let row = Stmt::store(&rows, vec![at.clone()], i.clone().cast(DType::I64));
+        let put = Stmt::seq([Stmt::store(&count, vec![at.clone()], more), Stmt::guard(first, row)]);
+        Stmt::guard(at.clone().greater_equal(0).and(at.less(found.expr())), put)
+    });
+    let body = Stmt::seq([clear, fill]);
+    block(name, &[&is_first, &kind, &rows, &count], Vec::new(), body)
+}
+
+/// How many numbers there are from `start` up to `limit`, in steps of `delta`: `int64[1]`. Parameters:
+/// the three, without axes; the count. A step of zero gives none.
+///
+/// # Errors
+/// [`Error::Unsupported`] for `bool`.
+pub fn range_count(dtype: DType) -> Result<TensorFunc> {
+    let name = "range_count";
+    require_number(name, dtype)?;
+    let scalar = |name: &str| buffer(name, &[], dtype);
+    let [start, limit, delta] = ["start", "limit", "delta"].map(scalar);
+    let out = one_cell("count", DType::I64);
+    let at = |b: &Buffer| Expr::load(b, Vec::new());
+    let none = Scalar::Int(0).expr(dtype);
+    let zero_step = at(&delta).equal(none.clone());
+    let count = match dtype.is_float() {
+        true => {
+            let work = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
+            let wide = |b: &Buffer| at(b).cast(work);
+            let count = (wide(&limit) - wide(&start)) / wide(&delta);
+            let count = Expr::intrin(tilewright_ir::Intrin::Ceil, vec![count]);
+            count.max(Expr::float(0.0, work)).min(Expr::float(2f64.powi(31), work)).cast(DType::I64)
+        }
+        false => {
+            let wide = |b: &Buffer| at(b).cast(DType::I64);
+            let one = Expr::int(1, DType::I64);
+            let up = wide(&delta).greater(Expr::int(0, DType::I64));
+            // Never zero, so that the quotient exists; what it gives for zero is not used.
+            let step = Expr::select(zero_step.clone(), one.clone(), wide(&delta));
+            let edge = Expr::select(up, Expr::int(-1, DType::I64), one);
+            let span = wide(&limit) - wide(&start);
+            (span + step.clone() + edge).floordiv(step).max(Expr::int(0, DType::I64))
+        }
+    };
+    let store = |e: Expr| set(&out, e);
+    let body = Stmt::if_else(zero_step, store(Expr::int(0, DType::I64)), store(count));
+    block(name, &[&start, &limit, &delta, &out], Vec::new(), body)
+}
+
+/// What [`non_max_suppression`] works on.
+#[derive(Clone, Debug)]
+pub struct Suppression {
+    /// `[B, N, 4]`: two corners of each box, or its centre and extents.
+    pub boxes: Operand,
+    /// `[B, C, N]`: the scores of the boxes in each class.
+    pub scores: Operand,
+    /// Most boxes of a class.
+    pub most: Dim,
+    /// Whether boxes are given by their centres.
+    pub centred: bool,
+}
+
+/// The boxes of each class that are kept: again and again the one with the best score above a limit that
+/// overlaps no better one by more than another limit; of equal scores the first one. Parameters: boxes,
+/// scores, the limit of the overlap `float32[1]`, that of the scores `float32[1]`, and the positions
+/// `int64[B, C, most]`, which are -1 where there is no box.
+///
+/// # Errors
+/// [`Error::Input`] where shapes do not fit, [`Error::Unsupported`] for other types than `float32`.
+pub fn non_max_suppression(p: &Suppression) -> Result<TensorFunc> {
+    let name = "non_max_suppression";
+    let f = DType::F32;
+    if p.boxes.dtype != f || p.scores.dtype != f {
+        return Err(unsupported_type(name, p.boxes.dtype, "float32"));
+    }
+    let (&[b, n, four], &[b2, c, n2]) = (&p.boxes.shape[..], &p.scores.shape[..]) else {
+        return Err(Error::input(format!("{name}: {} and {} do not fit", p.boxes, p.scores)));
+    };
+    if four != 4 || b != b2 || n != n2 {
+        return Err(Error::input(format!("{name}: {} and {} do not fit", p.boxes, p.scores)));
+    }
+    let boxes = buffer("boxes", &p.boxes.shape, f);
+    let scores = buffer("scores", &p.scores.shape, f);
+    let (overlap, least) = (one_cell("overlap", f), one_cell("least", f));
+    let keep = buffer("keep", &[b, c, p.most], DType::I64);
+    let gone = buffer("gone", &[n], DType::I32);
+    let (best, top) = (one_cell("best", DType::I32), one_cell("top", f));
+    let chosen = Buffer::with_extents("chosen", &[4], f);
+    let body = each("b", b, |b| {
+        each("c", c, |c| {
+            let score = |i: &Expr| Expr::load(&scores, vec![b.clone(), c.clone(), i.clone()]);
+            let corner = |i: &Expr, k: i64| {
+                Expr::load(&boxes, vec![b.clone(), i.clone(), Expr::int(k, DType::I32)])
+            };
+            let start = each("i", n, |i| {
+                let out = score(&i).greater(get(&least));
+                let flag = Expr::select(out, zero(), Expr::i32(1));
+                Stmt::store(&gone, vec![i], flag)
+            });
+            let is_open = |i: &Expr| Expr::load(&gone, vec![i.clone()]).equal(0);
+            let suppress = |i: &Expr| Stmt::store(&gone, vec![i.clone()], Expr::i32(1));
+            let rounds = each("s", p.most, |s| {
+                let find = each("i", n, |i| {
+                    let values = (0..4).map(|k| {
+                        Stmt::store(&chosen, vec![Expr::int(k, DType::I32)], corner(&i, k))
+                    });
+                    let take = Stmt::seq(
+                        [set(&best, i.clone()), set(&top, score(&i))].into_iter().chain(values),
+                    );
+                    let better = get(&best).less(0).or(score(&i).greater(get(&top)));
+                    Stmt::guard(is_open(&i), Stmt::guard(better, take))
+                });
+                let at = vec![b.clone(), c.clone(), s];
+                let none = Stmt::store(&keep, at.clone(), Expr::int(-1, DType::I64));
+                let put = Stmt::store(&keep, at, get(&best).cast(DType::I64));
+                let drop = each("i", n, |i| {
+                    let kept = |k: i64| Expr::load(&chosen, vec![Expr::int(k, DType::I32)]);
+                    let area = shared(&kept, &|k| corner(&i, k), p.centred);
+                    let over = area.greater(get(&overlap)).or(i.clone().equal(get(&best)));
+                    Stmt::guard(is_open(&i), Stmt::guard(over, suppress(&i)))
+                });
+                let found = Stmt::guard(get(&best).greater_equal(0), Stmt::seq([put, drop]));
+                Stmt::seq([set(&best, Expr::i32(-1)), find, none, found])
+            });
+            Stmt::seq([start, rounds])
+        })
+    });
+    let params = [&boxes, &scores, &overlap, &least, &keep];
+    block(name, &params, vec![gone, best, top, chosen], body)
+}
+
+/// The part of the union of two boxes that both share.
+fn shared(a: &dyn Fn(i64) -> Expr, b: &dyn Fn(i64) -> Expr, centred: bool) -> Expr {
+    let half = || Expr::float(0.5, DType::F32);
+    // Along the first and the second axis of the corners: low and high.
+    let ends = |of: &dyn Fn(i64) -> Expr, axis: i64| match centred {
+        true => {
+            let (middle, extent) = (of(axis), of(axis + 2) * half());
+            (middle.clone() - extent.clone(), middle + extent)
+        }
+        false => (of(axis).min(of(axis + 2)), of(axis).max(of(axis + 2))),
+    };
+    let none = || Expr::float(0.0, DType::F32);
+    let area = |of: &dyn Fn(i64) -> Expr| {
+        let ((a, b), (c, d)) = (ends(of, 0), ends(of, 1));
+        (b - a) * (d - c)
+    };
+    let along = |axis: i64| {
+        let ((a, b), (c, d)) = (ends(a, axis), ends(b, axis));
+        (b.min(d) - a.max(c)).max(none())
+    };
+    let both = along(0) * along(1);
+    let all = area(a) + area(b) - both.clone();
+    // Boxes without an area share nothing.
+    let some = all.clone().greater(none()).and(both.clone().greater(none()));
+    Expr::select(some.clone(), both / Expr::select(some, all, Expr::float(1.0, DType::F32)), none())
+}

@@ -1,0 +1,259 @@
+//! Running a program over pieces: branches, loops, lists, and sizes that are found on the way.
+//!
+//! Values lie in registers and go when nothing reads them any more. Each piece has plans and arenas of
+//! its own, as any executable has, so that iterations of the same sizes allocate nothing but results.
+
+use tilewright_ir::list::{self, Item};
+use tilewright_ir::plan::program::{Block, Operation, Program, Register, Slot, What};
+use tilewright_ir::{Dim, Error, OpenPort, Result, Tensor, Var};
+
+use crate::executable::Executable;
+
+/// A program, and its pieces.
+pub(crate) struct Machine {
+    program: Program,
+    pieces: Vec<Executable>,
+}
+
+/// One run.
+struct Run<'m> {
+    machine: &'m Machine,
+    registers: Vec<Item>,
+    sizes: Vec<Option<usize>>,
+}
+
+impl Machine {
+    /// Checks that the program names what is there.
+    pub(crate) fn new(program: Program, pieces: Vec<Executable>) -> Result<Machine> {
+        let machine = Machine { program, pieces };
+        machine.check(&machine.program.body)?;
+        Ok(machine)
+    }
+
+    fn check(&self, block: &Block) -> Result<()> {
+        let broken = |what: String| Err(Error::internal(format!("the program is wrong: {what}")));
+        let below = |r: &Register| *r < self.program.registers;
+        let slots = self.program.sizes.len();
+        for Operation { what, free } in &block.operations {
+            let all = what.reads().into_iter().chain(what.writes());
+            if !all.chain(free.iter().copied()).all(|r| below(&r)) {
+                return broken(format!("{what:?}"));
+            }
+            match what {
+                What::Piece { piece, args, sizes, outs } => {
+                    let fits = self.pieces.get(*piece).is_some_and(|p| {
+                        let plan = p.plan();
+                        (plan.inputs.len(), plan.given.len(), plan.outputs.len())
+                            == (args.len(), sizes.len(), outs.len())
+                    });
+                    if !fits || sizes.iter().any(|s| *s >= slots) {
+                        return broken(format!("piece {piece}"));
+                    }
+                }
+                What::Bind { brings, .. } | What::Sizes { brings, .. } => {
+                    if brings.iter().any(|(_, s)| *s >= slots) {
+                        return broken("a size".to_owned());
+                    }
+                }
+                What::If { then, otherwise, outs, .. } => {
+                    if then.results.len() != outs.len() || otherwise.results.len() != outs.len() {
+                        return broken("branches".to_owned());
+                    }
+                    self.check(then)?;
+                    self.check(otherwise)?;
+                }
+                What::Loop { carried, params, body, stacked, outs, .. } => {
+                    let n = carried.len();
+                    let fits = params.len() == n + 1
+                        && outs.len() == n + stacked.len()
+                        && body.results.len() == outs.len() + 1;
+                    if !fits || !params.iter().all(below) {
+                        return broken("a loop".to_owned());
+                    }
+                    self.check(body)?;
+                }
+                What::Constant(..) | What::Copy(..) | What::List { .. } => {}
+            }
+        }
+        match block.results.iter().all(below) {
+            true => Ok(()),
+            false => broken("a result".to_owned()),
+        }
+    }
+
+    /// Runs on inputs, of the types that the program's signature says.
+    pub(crate) fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        let signature = &self.program.signature;
+        let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
+        let values = signature.solve(&shapes)?;
+        let mut sizes = vec![None; self.program.sizes.len()];
+        for (slot, value) in sizes.iter_mut().zip(values) {
+            *slot = Some(value);
+        }
+        let mut registers = vec![Item::Nothing; self.program.registers];
+        for (register, input) in registers.iter_mut().zip(inputs) {
+            *register = Item::Tensor(input.clone());
+        }
+        let mut run = Run { machine: self, registers, sizes };
+        let results = run.block(&self.program.body)?;
+        let ports = results.into_iter().zip(&signature.outputs);
+        let output = |(item, port): (Item, &OpenPort)| {
+            item.tensor().map_err(|e| e.context(format!("output `{}`", port.name)))
+        };
+        ports.map(output).collect()
+    }
+}
+
+impl Run<'_> {
+    fn block(&mut self, block: &Block) -> Result<Vec<Item>> {
+        block.operations.iter().try_for_each(|operation| self.operation(operation))?;
+        Ok(block.results.iter().map(|r| self.registers[*r].clone()).collect())
+    }
+
+    /// The values of some registers; those that nothing reads any more lose them.
+    fn take(&mut self, from: &[Register], free: &[Register]) -> Vec<Item> {
+        let values = from.iter().map(|r| self.registers[*r].clone()).collect();
+        from.iter().filter(|r| free.contains(r)).for_each(|r| self.registers[*r] = Item::Nothing);
+        values
+    }
+
+    fn number(&mut self, from: Option<Register>) -> Result<Option<i64>> {
+        let tensor = from.map(|r| self.registers[r].clone().tensor()).transpose()?;
+        tensor.map(|t| list::integer(&t)).transpose()
+    }
+
+    fn put(&mut self, outs: &[Register], values: Vec<Item>) {
+        outs.iter().zip(values).for_each(|(r, value)| self.registers[*r] = value);
+    }
+
+    fn operation(&mut self, Operation { what, free }: &Operation) -> Result<()> {
+        match what {
+            What::Constant(tensor, to) => self.registers[*to] = Item::Tensor(tensor.clone()),
+            What::Copy(from, to) => {
+                let value = self.take(&[*from], free);
+                self.put(&[*to], value);
+            }
+            What::Piece { piece, args, sizes, outs } => {
+                let inputs: Vec<Tensor> =
+                    self.take(args, free).into_iter().map(Item::tensor).collect::<Result<_>>()?;
+                let given = sizes.iter().map(|s| self.size(*s)).collect::<Result<Vec<_>>>()?;
+                let outputs = self.machine.pieces[*piece].run_piece(&inputs, &given)?;
+                self.put(outs, outputs.into_iter().map(Item::Tensor).collect());
+            }
+            What::Bind { of, name, dtype, shape, brings } => {
+                let tensor = self.registers[*of].clone().tensor();
+                let tensor = tensor.map_err(|e| e.context(format!("`{name}`")))?;
+                let sizes = tensor.shape().to_vec();
+                let differs = tensor.dtype() != *dtype || sizes.len() != shape.len();
+                let given = format_args!("{} of shape {sizes:?}", tensor.dtype()).to_string();
+                if differs {
+                    return Err(Error::execution(format!(
+                        "`{name}` is {given}, but {dtype} of shape {shape:?} is declared"
+                    )));
+                }
+                self.bring(brings, &sizes);
+                self.fits(name, shape, &sizes)?;
+            }
+            What::Sizes { of, name, shape, brings } => {
+                let tensor = self.registers[*of].clone().tensor()?;
+                let size = |k| {
+                    usize::try_from(tensor.get_i128(k)).map_err(|_| {
+                        let value = tensor.get_i128(k);
+                        Error::execution(format!("{value} is no size")).context(format!("`{name}`"))
+                    })
+                };
+                let sizes: Vec<usize> = (0..tensor.len()).map(size).collect::<Result<_>>()?;
+                if sizes.len() != shape.len() {
+                    return Err(Error::execution(format!(
+                        "`{name}` is {sizes:?}, but {shape:?} is declared"
+                    )));
+                }
+                self.bring(brings, &sizes);
+                self.fits(name, shape, &sizes)?;
+            }
+            What::List { op, attrs, args, to } => {
+                let args = self.take(args, free);
+                let value = op.apply(args, attrs).map_err(|e| e.context(op.name()))?;
+                self.put(&[*to], vec![value]);
+            }
+            What::If { cond, then, otherwise, outs } => {
+                let cond = self.number(Some(*cond))?.unwrap_or(0) != 0;
+                let values = self.block(if cond { then } else { otherwise })?;
+                self.put(outs, values);
+            }
+            What::Loop { trip, cond, carried, params, captured, body, stacked, outs } => {
+                let (trip, cond) = (self.number(*trip)?, self.number(*cond)?);
+                let inside = |r: &&Register| !captured.contains(r);
+                let lost: Vec<Register> = free.iter().filter(inside).copied().collect();
+                let mut values = self.take(carried, &lost);
+                let mut parts: Vec<Vec<Tensor>> = vec![Vec::new(); stacked.len()];
+                let (mut go, mut iteration) = (cond != Some(0), 0i64);
+                while go && trip.is_none_or(|trip| iteration < trip) {
+                    values.insert(0, Item::Tensor(Tensor::from_slice(&[], &[iteration])?));
+                    self.put(params, values);
+                    let mut given = self.block(body)?.into_iter();
+                    // What the body gives lies in its registers no longer than here.
+                    body.results.iter().for_each(|r| self.leave(*r, params, body));
+                    let next = given.next().unwrap_or(Item::Nothing);
+                    go = list::integer(&next.tensor()?)? != 0;
+                    values = given.by_ref().take(carried.len()).collect();
+                    for (list, item) in parts.iter_mut().zip(given) {
+                        list.push(item.tensor()?);
+                    }
+                    iteration += 1;
+                }
+                for (parts, (dtype, shape)) in parts.iter().zip(stacked) {
+                    let of = |v: &Var| self.size_of(v);
+                    let shape: Vec<usize> =
+                        shape.iter().map(|d| d.value(&of).unwrap_or(0)).collect();
+                    values.push(Item::Tensor(list::stack(parts, *dtype, &shape)?));
+                }
+                self.put(outs, values);
+            }
+        }
+        free.iter().for_each(|r| self.registers[*r] = Item::Nothing);
+        Ok(())
+    }
+
+    /// Forgets a result of a body that the body or its loop wrote.
+    fn leave(&mut self, register: Register, params: &[Register], body: &Block) {
+        let written = |o: &Operation| o.what.writes().contains(&register);
+        if params.contains(&register) || body.operations.iter().any(written) {
+            self.registers[register] = Item::Nothing;
+        }
+    }
+
+    fn size(&self, slot: Slot) -> Result<usize> {
+        self.sizes
+            .get(slot)
+            .copied()
+            .flatten()
+            .ok_or_else(|| Error::internal("a piece is told a size that is not known"))
+    }
+
+    fn size_of(&self, var: &Var) -> Option<usize> {
+        self.machine.program.slot(var).and_then(|slot| self.sizes.get(slot).copied().flatten())
+    }
+
+    fn bring(&mut self, brings: &[(usize, Slot)], sizes: &[usize]) {
+        for (at, slot) in brings {
+            self.sizes[*slot] = sizes.get(*at).copied();
+        }
+    }
+
+    /// Refuses sizes other than those that are declared.
+    fn fits(&self, name: &str, shape: &[Dim], sizes: &[usize]) -> Result<()> {
+        let of = |v: &Var| self.size_of(v);
+        let differs = |(d, n): &(&Dim, &usize)| d.value(&of).is_some_and(|d| d != **n);
+        match shape.iter().zip(sizes).find(differs) {
+            None => Ok(()),
+            Some((d, n)) => {
+                let needed = d.value(&of).unwrap_or(0);
+                Err(Error::execution(format!(
+                    "`{name}` has the shape {sizes:?}, but {shape:?} is declared"
+                ))
+                .note(format!("`{d}` is {needed} here, not {n}")))
+            }
+        }
+    }
+}
