@@ -48,7 +48,7 @@ pub fn price(func: &TensorFunc, free: &[bool], target: &Target) -> Price {
         let at = func.params.iter().position(|p| p.buffer() == Some(b));
         at.and_then(|at| free.get(at)).copied().unwrap_or(false)
     };
-    grouped(func, &is_free, target).unwrap_or_else(|| plain(func, is_free, target))
+    grouped(func, is_free, target).unwrap_or_else(|| plain(func, is_free, target))
 }
 
 /// The cycles of a function whose contractions in groups get tiles; `None` where they do not.
