@@ -46,7 +46,7 @@ impl Identity {
         let since = SystemTime::UNIX_EPOCH
             .checked_add(Duration::from_nanos(changed))
             .and_then(|time| time.elapsed().ok());
-        changed % 1_000_000_000 != 0 && since.is_some_and(|since| since > least)
+        !changed.is_multiple_of(1_000_000_000) && since.is_some_and(|since| since > least)
     }
 }
 

@@ -384,10 +384,10 @@ fn form(s: &Stage, e: &Expr, extent: i64) -> Form {
     if !vars.iter().all(own) {
         return Form::Other;
     }
-    if let [v] = &vars[..] {
-        if let Some(form) = digit(s, e, v, extent) {
-            return form;
-        }
+    if let [v] = &vars[..]
+        && let Some(form) = digit(s, e, v, extent)
+    {
+        return form;
     }
     let Some(linear) = Linear::of(e) else { return Form::Other };
     let mut rest = linear.clone();

@@ -1,6 +1,5 @@
 //! Sums of products.
 
-use tilewright::{DType, IoLayout};
 use tilewright::unstable::graph::layout::Policy;
 use tilewright::unstable::ir::{Remarks, dim};
 use tilewright::unstable::ops::Operand;
@@ -9,6 +8,7 @@ use tilewright::unstable::ops::contraction::{
 };
 use tilewright::unstable::ops::einsum::einsum;
 use tilewright::unstable::ops::quantize::matmul_integer;
+use tilewright::{DType, IoLayout};
 
 use super::{RAGGED, calling, check, compare_runs_of};
 
