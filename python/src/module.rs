@@ -432,7 +432,9 @@ pub fn laid_out(
     options: &Options,
 ) -> tilewright::Result<tilewright::Module> {
     match options.layout {
-        Some(layout) => layout.apply(module, &options.timings()?, &mut Vec::new()),
+        Some(layout) => {
+            layout.apply(module, &options.timings()?, options.io_layout, &mut Vec::new())
+        }
         None => Ok(module.clone()),
     }
 }
