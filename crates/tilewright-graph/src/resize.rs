@@ -2,7 +2,7 @@
 //!
 //! What a model would cost with 64 channels instead of 65 is asked of a module in which these are 64:
 //! the axis of one value changes, and with it everything that has to follow, through the functions that
-//! read and make it ([`function`]): the loops, other axes of operands, weights, whose values are zeros
+//! read and make it (`function`): the loops, other axes of operands, weights, whose values are zeros
 //! then, the inputs and the results of the graph. Numbers that came from the size (an average's `1 / n`)
 //! stay as they are: such a module is for prices, and computes something else.
 //!

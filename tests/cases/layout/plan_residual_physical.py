@@ -44,3 +44,49 @@ class Module:
         return y
 
 # ---- expected
+from tvm.script import ir as I
+from tvm.script import tir as T
+from tvm.script import relax as R
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((1, 28, 28, 32), dtype="float32"), w: R.Tensor((3, 3, 32, 32), dtype="float32"), b: R.Tensor((32,), dtype="float32")):
+        R.func_attr({"stored_inputs": [{"digits": [[1], [32], [28], [28]], "offsets": [0, 0, 0, 0], "order": [[0, 0], [2, 0], [3, 0], [1, 0]], "pad": None, "shape": [1, 32, 28, 28]}, {"digits": [[32], [32], [3], [3]], "offsets": [0, 0, 0, 0], "order": [[2, 0], [3, 0], [1, 0], [0, 0]], "pad": None, "shape": [32, 32, 3, 3]}, None], "stored_outputs": [{"digits": [[1], [32], [28], [28]], "offsets": [0, 0, 0, 0], "order": [[0, 0], [2, 0], [3, 0], [1, 0]], "pad": None, "shape": [1, 32, 28, 28]}]})
+        cls = Module
+        with R.dataflow():
+            c = R.call_tir(cls.conv_physical, (x, w), out_sinfo=R.Tensor((1, 28, 28, 32), dtype="float32"))
+            r = R.call_tir(cls.bias_relu_physical, (c, b), out_sinfo=R.Tensor((1, 28, 28, 32), dtype="float32"))
+            d = R.call_tir(cls.conv_physical, (r, w), out_sinfo=R.Tensor((1, 28, 28, 32), dtype="float32"))
+            y = R.call_tir(cls.add_physical, (d, r), out_sinfo=R.Tensor((1, 28, 28, 32), dtype="float32"))
+            R.output(y)
+        return y
+
+    @T.prim_func
+    def conv_physical(x: T.Buffer((1, 28, 28, 32), "float32"), w: T.Buffer((3, 3, 32, 32), "float32"), y: T.Buffer((1, 28, 28, 32), "float32")):
+        x_pad = T.alloc_buffer((1, 30, 30, 32), "float32")
+        for n, i, j, c in T.grid(1, 30, 30, 32):
+            with T.block("x_pad"):
+                vn, vi, vj, vc = T.axis.remap("SSSS", [n, i, j, c])
+                x_pad[vn, vi, vj, vc] = T.if_then_else(vi >= 1 and vi < 29 and vj >= 1 and vj < 29, x[vn, vi - 1, vj - 1, vc], T.float32(0.0))
+        for n, i, j, m, c, p, q in T.grid(1, 28, 28, 32, 32, 3, 3):
+            with T.block("y"):
+                vn, vi, vj, vm, vc, vp, vq = T.axis.remap("SSSSRRR", [n, i, j, m, c, p, q])
+                with T.init():
+                    y[vn, vi, vj, vm] = T.float32(0.0)
+                y[vn, vi, vj, vm] = y[vn, vi, vj, vm] + x_pad[vn, vi + vp, vj + vq, vc] * w[vp, vq, vc, vm]
+
+    @T.prim_func
+    def bias_relu_physical(x: T.Buffer((1, 28, 28, 32), "float32"), b: T.Buffer((32,), "float32"), y: T.Buffer((1, 28, 28, 32), "float32")):
+        for n, i, j, m in T.grid(1, 28, 28, 32):
+            with T.block("y"):
+                vn, vi, vj, vm = T.axis.remap("SSSS", [n, i, j, m])
+                y[vn, vi, vj, vm] = T.max(x[vn, vi, vj, vm] + b[vm], T.float32(0.0))
+
+    @T.prim_func
+    def add_physical(x: T.Buffer((1, 28, 28, 32), "float32"), z: T.Buffer((1, 28, 28, 32), "float32"), y: T.Buffer((1, 28, 28, 32), "float32")):
+        for n, i, j, m in T.grid(1, 28, 28, 32):
+            with T.block("y"):
+                vn, vi, vj, vm = T.axis.remap("SSSS", [n, i, j, m])
+                y[vn, vi, vj, vm] = x[vn, vi, vj, vm] + z[vn, vi, vj, vm]

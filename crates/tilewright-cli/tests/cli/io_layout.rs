@@ -19,7 +19,8 @@ fn inputs_and_expected_outputs_stay_logical() {
         let run = ["run", &model, "--inputs", &inputs, "--layout", layout, "--expect", &expected];
         let done = tilewright(&[&run[..], &PHYSICAL].concat()).code(0).says("logits: agrees");
         let is_stored = done.err.contains("note: input `image` is stored before the run as lambda");
-        assert_eq!(is_stored, layout != "none", "{layout}: {}", done.err);
+        // What is planned depends on the machine.
+        assert!(layout == "plan" || is_stored == (layout != "none"), "{layout}: {}", done.err);
     }
     let wrong = ["run", &model, "--io-layout", "round"];
     tilewright(&wrong).code(2).complains("expected logical or physical");
@@ -122,8 +123,9 @@ fn an_executable_says_how_its_inputs_are_stored() {
     let expected = npz::read(digits("test_expected.npz")).expect("it is there");
     let comparison = compare(&outputs[0], &expected["logits"], Tolerance::default());
     assert!(comparison.agrees(), "{comparison}");
-    let error = executable.run(&[images]).expect_err("a logical tensor").render();
-    assert!(error.contains("it stores a tensor of shape [97, 1, 8, 8] as lambda"), "{error}");
+    let error = executable.run(&[images]).expect_err("a logical tensor");
+    let note = &error.diagnostic().notes[0];
+    assert!(note.starts_with("it stores a tensor of shape [97, 1, 8, 8] as lambda"), "{note}");
 }
 
 #[test]

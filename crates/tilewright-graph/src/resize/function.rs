@@ -327,7 +327,11 @@ impl Rewrite<'_> {
                     // By what the first cell that is accessed moves away from its index.
                     let first = c.max(0);
                     let moved = growth.shift(first) - self.resize.of_var(&v).shift(first - c);
-                    if moved == 0 { e.clone() } else { v.expr().cast(e.dtype()) + (c + moved) }
+                    match (moved, c + moved) {
+                        (0, _) => e.clone(),
+                        (_, c) if c < 0 => v.expr().cast(e.dtype()) - -c,
+                        (_, c) => v.expr().cast(e.dtype()) + c,
+                    }
                 }
                 _ => e.clone(),
             };

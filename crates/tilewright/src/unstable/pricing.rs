@@ -171,7 +171,7 @@ fn candidates(
             let block = layout.splits.get(axis).and_then(|s| s.digits.last());
             let block = block.filter(|_| layout.pads(axis)).and_then(|n| usize::try_from(*n).ok());
             let step = block.unwrap_or(lanes).max(2);
-            if size < 2 || size % step == 0 {
+            if size < 2 || size.is_multiple_of(step) {
                 continue;
             }
             let waste = 1.0 - size as f64 / size.next_multiple_of(step) as f64;
@@ -205,10 +205,12 @@ fn roles_of(module: &Module) -> HashMap<Arc<str>, Vec<Option<&'static str>>> {
     found
 }
 
+/// Functions of one fingerprint with their costs.
+type Priced = Vec<(TensorFunc, f64)>;
+
 /// Costs, asked once for equal functions.
 struct Memo<'a> {
     inner: &'a dyn Costs,
-    /// By the fingerprint of a function and which arguments are free.
     known: Mutex<HashMap<(u64, Vec<bool>), Priced>>,
 }
 
