@@ -205,9 +205,6 @@ fn roles_of(module: &Module) -> HashMap<Arc<str>, Vec<Option<&'static str>>> {
     found
 }
 
-/// Functions of one fingerprint with their costs.
-type Priced = Vec<(TensorFunc, f64)>;
-
 /// Costs, asked once for equal functions.
 struct Memo<'a> {
     inner: &'a dyn Costs,
