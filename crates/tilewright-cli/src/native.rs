@@ -1,7 +1,8 @@
 //! Choices that all commands have which make native code.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tilewright::unstable::codegen::LlvmBackend;
@@ -10,7 +11,7 @@ use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::layout;
 pub use tilewright::unstable::measuring::{TUNING, file as tuning_file};
 use tilewright::unstable::target::Backend;
-use tilewright::{Error, IoLayout, Module, OptLevel, Options, Result, Target};
+use tilewright::{Error, IoLayout, Layout, Module, OptLevel, Options, Result, Target};
 
 use super::progress::Bar;
 use super::talk;
@@ -71,6 +72,19 @@ impl Native {
             // Layouts are for loops that are found.
             None if self.no_schedule => Ok((module, Vec::new())),
             None => self.chosen(module),
+        }
+    }
+
+    /// The layout that a program is laid out in as it is compiled: what [`Native::lay_out`] does.
+    pub fn layout(&self) -> Result<Option<Layout>> {
+        match self.layout.as_deref() {
+            None if self.no_schedule => Ok(None),
+            None | Some(PLAN) => Ok(Some(Layout::Plan)),
+            Some(name) => Ok(policy(name)?.and_then(|policy| match policy {
+                Policy::Blocked(block) => Some(Layout::Blocked(block)),
+                Policy::ChannelsLast => Some(Layout::ChannelsLast),
+                _ => None,
+            })),
         }
     }
 
@@ -143,7 +157,7 @@ impl Native {
             io_layout: self.io_layout,
             tuning: tuning_file(),
             progress: bar.watcher(),
-            warn: Some(Arc::new(|text| talk!("warning: {text}"))),
+            warn: Some(Arc::new(warn)),
             ..Options::default()
         })
     }
@@ -166,6 +180,14 @@ pub fn policy(name: &str) -> Result<Option<Policy>> {
     match name {
         "none" => Ok(None),
         name => name.parse().map(Some),
+    }
+}
+
+/// Tells a warning, unless it was told before: several parts use the cache.
+fn warn(text: &str) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned()) {
+        talk!("warning: {text}");
     }
 }
 

@@ -228,7 +228,11 @@ fn made(arguments: &Arguments, options: &Options) -> Result<Ready> {
     };
     let executable = match &program {
         Some(program) => load_program(program, options)?,
-        None => compile(&module, options)?,
+        // Its pieces are laid out when they are there.
+        None => {
+            let layout = arguments.native.layout()?;
+            compile(&module, &Options { layout, ..options.clone() })?
+        }
     };
     let times = [imported, laid_out, start.elapsed()];
     let mut given = sizes.values.clone();

@@ -728,7 +728,7 @@ mod tests {
         let ceiling = (n * m * 3 - 2).ceiling().to_string();
         assert_eq!(
             ceiling,
-            "T.float64(2) + T.float64(3) * T.Cast(\"float64\", n) * T.Cast(\"float64\", m)"
+            "T.float64(2.0) + T.float64(3.0) * T.Cast(\"float64\", n) * T.Cast(\"float64\", m)"
         );
     }
 

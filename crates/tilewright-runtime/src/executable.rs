@@ -489,8 +489,7 @@ fn check_shape(what: &str, port: &Port, tensor: &Tensor) -> Result<()> {
             let error = Error::input(text);
             Err(match &port.stored {
                 None => error,
-                Some(stored) => error
-                    .note(format!("it stores a tensor of shape {:?} as {stored}", stored.logical)),
+                Some(stored) => error.note(stored.note()),
             })
         }
     }

@@ -121,7 +121,7 @@ fn what_has_no_normal_form_is_refused() {
     let mut g = Graph::default();
     let x = g.input("x", &[4]);
     let m = g.returns_expr(item(x.expr(), 0));
-    assert_eq!(refused(&m), "`x` is a tensor and has no items");
+    assert_eq!(refused(&m), "`x` is no tuple and has no items");
 
     let mut g = Graph::default();
     let x = g.input("x", &[4]);

@@ -358,10 +358,14 @@ impl OpenPlan {
 }
 
 fn misfit(port: &OpenPort, shape: &[usize]) -> Error {
-    Error::input(format!(
+    let error = Error::input(format!(
         "input `{}` has the shape {:?}, and was given {shape:?}",
         port.name, port.shape
-    ))
+    ));
+    match &port.stored {
+        None => error,
+        Some(stored) => error.note(stored.note()),
+    }
 }
 
 #[cfg(test)]

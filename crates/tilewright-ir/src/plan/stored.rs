@@ -46,6 +46,11 @@ impl Stored {
         self.order.iter().map(|(axis, k)| self.digits[*axis].1[*k]).collect()
     }
 
+    /// What an error says of a tensor that is given with another shape.
+    pub fn note(&self) -> String {
+        format!("it stores a tensor of shape {:?} as {self}", self.logical)
+    }
+
     /// Whether there are cells that no element has.
     pub fn is_padded(&self) -> bool {
         let room = |digits: &[usize]| digits.iter().product::<usize>();

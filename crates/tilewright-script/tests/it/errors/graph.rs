@@ -153,10 +153,11 @@ fn graph_functions() {
                9 |         y, z = x
                  |         ^^^^^^^^
 
-            error: conditions in graph functions are not supported
+            error: a condition needs an `else`
               --> a.py:9:12
                9 |         if x:
                  |            ^
+            help: bind the same name at the end of both branches
 
             error: expected `with R.dataflow():`
               --> a.py:9:9
