@@ -411,7 +411,7 @@ impl<'a> Importer<'a> {
                 results.len()
             ))));
         }
-        self.builder.narrow.leave(proto);
+        self.builder.narrow.leave(proto)?;
         for (name, value) in proto.output.iter().zip(results) {
             let Some(scope) = self.scopes.last_mut() else { continue };
             let uses = scope.uses.get(name.as_str()).copied().unwrap_or(0);

@@ -131,7 +131,7 @@ pub(crate) struct NarrowValues {
 }
 
 impl NarrowValues {
-    /// Takes note of the inputs and constants of a graph.
+    /// Takes note of the inputs and constants of a graph, and of those inside of its nodes.
     pub(crate) fn declare(&mut self, graph: &GraphProto) {
         for t in &graph.initializer {
             self.of.extend(Narrow::of(t.data_type).map(|n| (t.name.clone(), n)));
@@ -141,6 +141,8 @@ impl NarrowValues {
                 self.of.extend(Narrow::of(t.elem_type).map(|n| (v.name.clone(), n)));
             }
         }
+        let attributes = graph.node.iter().flat_map(|node| &node.attribute);
+        attributes.filter_map(|a| a.g.as_deref()).for_each(|inner| self.declare(inner));
     }
 
     /// What the elements of an input of a node stand for.
@@ -173,7 +175,19 @@ impl NarrowValues {
     }
 
     /// After it.
-    pub(crate) fn leave(&mut self, node: &NodeProto) {
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where a graph of the node gives narrow elements.
+    pub(crate) fn leave(&mut self, node: &NodeProto) -> Result<()> {
+        for graph in node.attribute.iter().filter_map(|a| a.g.as_deref()) {
+            if let Some(narrow) = graph.output.iter().find_map(|v| self.of.get(&v.name)) {
+                return Err(Error::unsupported(format!(
+                    "elements of type {} are not supported as results of branches and loops",
+                    narrow.name()
+                ))
+                .help("convert them to float32 before, by Cast or DequantizeLinear"));
+            }
+        }
         let constant = || {
             let value = node.attribute.iter().find(|a| a.name == "value")?;
             Narrow::of(value.t.as_ref()?.data_type)
@@ -183,10 +197,15 @@ impl NarrowValues {
             op if MOVES.contains(&op) => (0..node.input.len()).find_map(|k| self.input(node, k)),
             _ => None,
         };
-        if let Some(narrow) = self.results.take().or(moved) {
-            let names = node.output.iter().filter(|n| !n.is_empty());
-            self.of.extend(names.map(|name| (name.clone(), narrow)));
+        let narrow = self.results.take().or(moved);
+        // Two branches may use one name.
+        for name in node.output.iter().filter(|n| !n.is_empty()) {
+            match narrow {
+                Some(narrow) => drop(self.of.insert(name.clone(), narrow)),
+                None => drop(self.of.remove(name)),
+            }
         }
+        Ok(())
     }
 }
 

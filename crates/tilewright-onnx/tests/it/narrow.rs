@@ -102,6 +102,20 @@ fn what_does_not_know_narrow_elements_refuses_them() {
     assert!(said.contains("(Add, opset 21)"), "{said}");
     assert!(said.contains("elements of type int4 are not supported, which input 0 has"), "{said}");
     assert!(said.contains("help: convert them to float32 before"), "{said}");
+    let same = || model().node("Identity", &["x"], &["s"]).output("s");
+    let m = model()
+        .opset(21)
+        .typed_input("x", DataType::Int4, [4])
+        .typed_input("c", DataType::Bool, [1])
+        .node_with(
+            "If",
+            &["c"],
+            &["y"],
+            [graph("then_branch", same()), graph("else_branch", same())],
+        )
+        .output("y");
+    let said = m.refused();
+    assert!(said.contains("int4 are not supported as results of branches and loops"), "{said}");
     let m = model().opset(21).constant(packed("w", DataType::Uint4, &[3], &[1]));
     let said = m.node("Identity", &["w"], &["y"]).output("y").refused();
     assert!(said.contains("2 bytes are needed for uint8 of shape [2], but there are 1"), "{said}");
