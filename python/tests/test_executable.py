@@ -199,12 +199,15 @@ def test_inputs_and_outputs_may_be_stored_as_planned(digits: str) -> None:
     exe = module.compile(layout="nchw8c", io_layout="physical")
     layout = exe.input_layouts[0]
     assert layout is not None
-    assert layout.shape == (2, 1, 8, 8) and layout.physical == (2, 1, 8, 8, 8) and layout.pad == 0
+    assert layout.shape == (2, 1, 8, 8)
+    assert layout.physical == (2, 1, 8, 8, 8)
+    assert layout.pad == 0
     assert exe.inputs[0].shape == layout.physical
     image = np.random.default_rng(0).standard_normal((2, 1, 8, 8), dtype=np.float32)
     stored = exe.store("image", image)
     assert stored.shape == layout.physical
-    assert np.array_equal(stored[..., 0], image[:, :1]) and not stored[..., 1:].any()
+    assert np.array_equal(stored[..., 0], image[:, :1])
+    assert not stored[..., 1:].any()
     outputs = [exe.load(name, y) for name, y in zip(exe.output_names, exe(stored))]
     for a, b in zip(outputs, plain(image)):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)

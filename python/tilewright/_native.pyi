@@ -174,9 +174,7 @@ _Witness = tuple[str, list[str], list[str], list[tuple[str, str]]]
 def verify_modules(
     a: Module, b: Module, dims: Mapping[str, int], reassociate: bool, steps: int | None
 ) -> tuple[str, str, list[str], _Witness | None]: ...
-def plan_layouts(
-    module: Module, threads: int, cpu: str | None, io_layout: str
-) -> tuple[Plan, list[Error]]: ...
+def plan_layouts(module: Module, threads: int, cpu: str | None, io_layout: str) -> tuple[Plan, list[Error]]: ...
 
 @final
 class Plan:

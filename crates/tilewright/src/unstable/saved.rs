@@ -253,6 +253,9 @@ pub unsafe fn open_noted(content: &Tensor, threads: Option<usize>, check: Check)
         table.insert(&*c.name, tensor);
     }
     let rest = &all[last..];
+    if !all.len().is_multiple_of(tensor::ALIGN) {
+        return Err(Error::model("the file is damaged: it ends in the middle"));
+    }
     if rest.len() >= tensor::ALIGN || rest.iter().any(|b| *b != 0) {
         return Err(Error::model("the file is damaged: it goes on behind its end"));
     }
