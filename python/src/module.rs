@@ -54,12 +54,23 @@ impl Module {
         }
         let draft = self.draft.as_ref();
         let draft = draft.ok_or_else(|| Error::internal("a module that is nothing"))?;
-        let mut sizes = self.sizes.clone();
-        for key in draft.open_batch(&sizes)? {
-            sizes.dims.insert(key, 1);
-        }
-        let module = draft.module(&sizes)?;
+        let module = draft.module(&self.sizes)?;
         Ok(self.made.get_or_init(|| module))
+    }
+
+    /// The module with one sample in a batch of a model that nothing settles: what planning and tuning
+    /// look at.
+    pub fn with_batch(&self) -> tilewright::Result<tilewright::Module> {
+        if let Some(draft) = &self.draft {
+            let mut sizes = self.sizes.clone();
+            for key in draft.open_batch(&sizes)? {
+                sizes.dims.insert(key, 1);
+            }
+            if sizes.dims != self.sizes.dims {
+                return draft.module(&sizes);
+            }
+        }
+        self.module().cloned()
     }
 
     /// The same without holding the lock of the interpreter.

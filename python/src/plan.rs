@@ -61,7 +61,7 @@ pub fn plan_layouts<'py>(
     cpu: Option<&str>,
     io_layout: &str,
 ) -> Result<(Plan, Vec<Bound<'py, PyAny>>)> {
-    let before = module.get(py)?.clone();
+    let before = away(py, || module.with_batch())?;
     let options = tilewright::Options {
         threads,
         target: crate::module::target(cpu)?,

@@ -53,7 +53,7 @@ impl Tuning {
     /// Asks what a plan of a module would ask the price of; `file` keeps the times.
     #[new]
     fn new(py: Python<'_>, module: &Module, threads: usize, file: PathBuf) -> Result<Tuning> {
-        let module = module.get(py)?.clone();
+        let module = away(py, || module.with_batch())?;
         let mut options = options(None)?;
         options.threads = threads;
         let session = away(py, || Session::new(&module, &options, Store::open(&file)?))?;

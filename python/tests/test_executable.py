@@ -64,7 +64,10 @@ def test_the_network_gives_what_is_expected(digits: str) -> None:
         exe = module.compile(layout=layout, dims={"N": len(images)})
         check(exe(images), expected)
     assert exe.inputs[0] == tilewright.Port(name, "float32", (len(images), 1, 8, 8))
-    check(module.compile()(images[:1]), expected)
+    every = module.compile()
+    assert every.inputs[0] == tilewright.Port(name, "float32", ("N", 1, 8, 8))
+    for count in (len(images), 1, 3):
+        check(every(images[:count]), expected)
 
 
 def test_threads_may_share_an_executable(digits: str) -> None:

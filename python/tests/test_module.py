@@ -47,7 +47,7 @@ def test_a_model_may_be_compiled_for_several_sizes(digits: str) -> None:
         assert exe.outputs[0].shape == (n, 10)
     with pytest.raises(tilewright.InputError, match="batch"):
         module.compile(dims={"batch": 3})
-    assert "R.Tensor((1, 1, 8, 8)" in str(module)
+    assert 'image: R.Tensor(("N", 1, 8, 8)' in str(module)
 
 
 def test_errors_have_their_place() -> None:

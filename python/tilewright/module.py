@@ -73,9 +73,9 @@ class Transformed:
 class Module:
     """A program: graph functions and tensor functions. It never changes.
 
-    ``str(module)`` is TVMScript. A model whose sizes are open keeps its file: each call of
-    :meth:`compile` may settle them anew. Where nothing is said, the first dimension of an input of a
-    model is 1.
+    ``str(module)`` is TVMScript. Sizes that a model leaves open stay so until something settles them:
+    what is compiled with open sizes runs at every size that fits. A model keeps its file, so that each
+    call of :meth:`compile` may settle them anew.
     """
 
     __slots__ = ("_raw",)
@@ -191,7 +191,7 @@ class Module:
                 none; ``None`` for a bar where there is a terminal or a notebook.
 
         Raises:
-            tilewright.InputError: if sizes are left open.
+            tilewright.InputError: if a size is left open that has to be known.
             tilewright.UnsupportedError: for what the target does not have.
             tilewright.ToolchainError: if LLVM is missing.
         """

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ._types import Array, Path, Port
-from .errors import InputError
+from .errors import InputError, UnsupportedError
 from .executable import Executable
 from .module import Module, load
 
@@ -70,7 +70,10 @@ def get_device() -> str:
 
 
 class InferenceSession:
-    """A model that runs on what it is given; it is compiled anew for sizes that it has not had yet.
+    """A model that runs on what it is given.
+
+    It is compiled for the sizes of the first run. Where others come, it is compiled once more with its
+    sizes open, for all that follow; a model that cannot be compiled so is compiled for each.
 
     Args:
         path_or_bytes: The model: the path of a file, or its content.
@@ -100,6 +103,9 @@ class InferenceSession:
         self._layout = layout
         self._kept: dict[Any, tuple[Executable, tuple[str, ...]]] = {}
         self._lock = threading.Lock()
+        #: The executable for all sizes, once a second one was asked for, if there can be one.
+        self._open: Executable | None = None
+        self._is_open_tried = False
         #: Inputs that sizes depend on, once that is known: their values are compiled in.
         self._fixed: set[str] = set()
 
@@ -108,14 +114,14 @@ class InferenceSession:
         return [NodeArg(port) for port in self._inputs]
 
     def get_outputs(self) -> list[NodeArg]:
-        """What a run gives; compiles the model for one sample where its sizes are open.
+        """What a run gives; compiles the model where no run has.
 
         Raises:
             tilewright.InputError: if sizes have to be known first.
         """
         with self._lock:
             last = next(reversed(self._kept.values()), None)
-        executable = last[0] if last else self._module.compile(threads=self._threads, layout=self._layout)
+            executable = self._open or (last[0] if last else self._compile(self._module))
         return [NodeArg(port) for port in executable.outputs]
 
     def get_providers(self) -> list[str]:
@@ -136,6 +142,11 @@ class InferenceSession:
             fixed = tuple((n, np.asarray(arrays[n]).tobytes()) for n in sorted(self._fixed) if n in arrays)
             key = (shapes, fixed)
             found = self._kept.pop(key, None)
+            if found is None and self._kept and not self._is_open_tried:
+                self._is_open_tried = True
+                self._open = self._compiled_open()
+            if found is None and self._open is not None:
+                return self._open, ()
             if found is None:
                 found = self._compiled(arrays)
                 if not self._fixed.issuperset(found[1]):
@@ -151,7 +162,17 @@ class InferenceSession:
         shapes = {name: tuple(np.shape(x)) for name, x in arrays.items()}
         # Values on which sizes may depend: those that are read become constants.
         module = self._module.with_sizes(shapes=shapes, values={**arrays})
-        return module.compile(threads=self._threads, layout=self._layout), module.fixed_inputs
+        return self._compile(module), module.fixed_inputs
+
+    def _compiled_open(self) -> Executable | None:
+        """The model for all sizes; ``None`` if sizes depend on values, or an operator needs them."""
+        try:
+            return self._compile(self._module)
+        except (InputError, UnsupportedError):
+            return None
+
+    def _compile(self, module: Module) -> Executable:
+        return module.compile(threads=self._threads, layout=self._layout)
 
     def run(
         self,
