@@ -140,3 +140,11 @@ def test_arrays_that_do_not_fit_are_errors(x: Any, message: str) -> None:
     exe = tilewright.parse(elementwise("float32")).compile(threads=1)
     with pytest.raises(tilewright.InputError, match=message):
         exe(x)
+
+
+def test_arrays_of_jax_go_in_and_come_out(digits: str) -> None:
+    jax = pytest.importorskip("jax")
+    exe = tilewright.load(digits).compile()
+    x = np.random.default_rng(0).random((3, 1, 8, 8), dtype=np.float32)
+    logits, _ = exe(jax.numpy.asarray(x))
+    assert (np.asarray(jax.dlpack.from_dlpack(logits)) == exe(x)[0]).all()

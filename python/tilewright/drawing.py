@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import colorsys
 import html
 import inspect
 import itertools
@@ -16,6 +17,12 @@ __all__ = ["Picture", "layout"]
 #: Width and height of a cell, and most cells of a picture.
 WIDTH, HEIGHT = 44, 24
 MOST = 4096
+
+
+def _tint(index: int) -> str:
+    """A light color, another one for the next index. In hexadecimal, which every viewer reads."""
+    red, green, blue = colorsys.hls_to_rgb((47 * index) % 360 / 360, 0.84, 0.6)
+    return f"#{round(255 * red):02x}{round(255 * green):02x}{round(255 * blue):02x}"
 
 
 class Picture:
@@ -96,7 +103,7 @@ def layout(
         for c in range(columns):
             index = cells.get((*row, c), ())
             x = label + c * WIDTH
-            fill = "#d9d9d9" if not index else f"hsl({(47 * index[0]) % 360},60%,84%)"
+            fill = "#d9d9d9" if not index else _tint(index[0])
             out.append(f'<rect x="{x}" y="{y}" width="{WIDTH - 2}" height="{HEIGHT - 2}" fill="{fill}" />')
             if index:
                 text = ",".join(map(str, index))
