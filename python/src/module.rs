@@ -15,7 +15,9 @@ use tilewright::unstable::passes::{self, Config};
 use tilewright::unstable::pipeline::{Progress, Stage, run_stages};
 use tilewright::unstable::script::{ConstTable, parse_module_with, print_module_with};
 use tilewright::unstable::{ir, measuring, saved, sizes};
-use tilewright::{DType, Error, IoLayout, Layout, OptLevel, Options, Sizes, Target, print};
+use tilewright::{
+    DType, Error, IoLayout, Layout, OptLevel, Options, SizeRange, Sizes, Target, print,
+};
 
 use crate::array;
 use crate::error::{Fault, Result, remarks};
@@ -82,14 +84,37 @@ impl Module {
     }
 }
 
+/// What a call says of a size: the size, or what it may be.
+#[derive(FromPyObject)]
+pub enum Extent {
+    /// A size.
+    Size(usize),
+    /// The least and the most.
+    Range((usize, usize)),
+}
+
+/// Sizes and ranges by name.
+pub type Extents = BTreeMap<String, Extent>;
+
+/// The sizes and ranges of a call.
+pub fn extents(given: Extents) -> tilewright::Result<Sizes> {
+    let mut sizes = Sizes::new();
+    for (name, extent) in given {
+        sizes = match extent {
+            Extent::Size(size) => sizes.dim(name, size),
+            Extent::Range((least, most)) => sizes.range(name, SizeRange::new(least, most)?),
+        };
+    }
+    Ok(sizes)
+}
+
 /// The sizes of a call.
 fn given(
-    dims: Option<BTreeMap<String, usize>>,
+    dims: Option<Extents>,
     shapes: Option<BTreeMap<String, Vec<usize>>>,
     values: Option<&Bound<'_, PyDict>>,
 ) -> Result<Sizes> {
-    let mut sizes = Sizes::new();
-    sizes.dims = dims.unwrap_or_default();
+    let mut sizes = extents(dims.unwrap_or_default())?;
     sizes.shapes = shapes.unwrap_or_default();
     for (name, value) in values.into_iter().flatten() {
         let name: String = name.extract()?;
@@ -105,7 +130,7 @@ fn given(
 pub fn load(
     py: Python<'_>,
     path: PathBuf,
-    dims: Option<BTreeMap<String, usize>>,
+    dims: Option<Extents>,
     shapes: Option<BTreeMap<String, Vec<usize>>>,
     values: Option<&Bound<'_, PyDict>>,
 ) -> Result<Module> {
@@ -116,12 +141,7 @@ pub fn load(
 /// Reads TVMScript; `name` is what messages call it.
 #[pyfunction]
 #[pyo3(signature = (text, name, dims=None))]
-pub fn parse(
-    py: Python<'_>,
-    text: &str,
-    name: &str,
-    dims: Option<BTreeMap<String, usize>>,
-) -> Result<Module> {
+pub fn parse(py: Python<'_>, text: &str, name: &str, dims: Option<Extents>) -> Result<Module> {
     let sizes = given(dims, None, None)?;
     Ok(away(py, || Module::of_draft(Draft::parse(name, text)?, sizes))?)
 }
@@ -207,7 +227,7 @@ impl Module {
     fn with_sizes(
         &self,
         py: Python<'_>,
-        dims: Option<BTreeMap<String, usize>>,
+        dims: Option<Extents>,
         shapes: Option<BTreeMap<String, Vec<usize>>>,
         values: Option<&Bound<'_, PyDict>>,
     ) -> Result<Module> {
@@ -218,6 +238,7 @@ impl Module {
         };
         let mut sizes = self.sizes.clone();
         sizes.dims.extend(more.dims);
+        sizes.ranges.extend(more.ranges);
         sizes.shapes.extend(more.shapes);
         sizes.values.extend(more.values);
         Ok(Module { draft: Some(draft.clone()), sizes, made: OnceLock::new() })

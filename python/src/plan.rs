@@ -1,7 +1,5 @@
 //! What comparing modules and planning layouts say.
 
-use std::collections::BTreeMap;
-
 use pyo3::prelude::*;
 use tilewright::unstable::graph::layout::flow::Planned;
 use tilewright::unstable::graph::layout::{Layout, Left};
@@ -11,7 +9,7 @@ use tilewright::unstable::verify::{self, Answer};
 use tilewright_report::{Report, drawings, object, page, tables, what_if};
 
 use crate::error::{Result, remarks};
-use crate::module::Module;
+use crate::module::{Extents, Module, extents};
 use crate::work::away;
 
 /// The first element that differs: which, what it is in both modules, with which inputs.
@@ -23,14 +21,15 @@ pub fn verify_modules(
     py: Python<'_>,
     a: &Module,
     b: &Module,
-    dims: BTreeMap<String, usize>,
+    dims: Extents,
     reassociate: bool,
     steps: Option<u64>,
 ) -> Result<(&'static str, String, Vec<String>, Option<Witness>)> {
     let mut options = VerifyOptions { reassociate, ..VerifyOptions::default() };
     options.steps = steps.unwrap_or(options.steps);
     let (a, b) = (a.get(py)?, b.get(py)?);
-    let verified = away(py, || verify::verify(a, b, &dims, &options))?;
+    let given = extents(dims)?;
+    let verified = away(py, || verify::verify(a, b, &given, &options))?;
     let answer = match verified.answer {
         Answer::Equal => "equal",
         Answer::Differ => "differ",

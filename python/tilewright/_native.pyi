@@ -53,7 +53,7 @@ __version__: str
 _Port = tuple[str, str, list[int | str] | None]
 _Storage = tuple[str, list[int], list[int], float | None]
 _Constant = tuple[str, str, list[int], bytes]
-_Dims = Mapping[str, int] | None
+_Dims = Mapping[str, int | tuple[int, int]] | None
 _Shapes = Mapping[str, Sequence[int]] | None
 _Values = Mapping[str, Any] | None
 _Difference = tuple[str, str, str, str, int | None, int | None]
@@ -172,7 +172,7 @@ _Open = tuple[int, str, str]
 _Witness = tuple[str, list[str], list[str], list[tuple[str, str]]]
 
 def verify_modules(
-    a: Module, b: Module, dims: Mapping[str, int], reassociate: bool, steps: int | None
+    a: Module, b: Module, dims: Mapping[str, int | tuple[int, int]], reassociate: bool, steps: int | None
 ) -> tuple[str, str, list[str], _Witness | None]: ...
 def plan_layouts(module: Module, threads: int, cpu: str | None, io_layout: str) -> tuple[Plan, list[Error]]: ...
 

@@ -16,7 +16,9 @@ Array = Any
 #: Is told what is going on, how many parts of it are done, and how many there are.
 Progress = Callable[[str, int, int], None]
 
-Dims = Optional[Mapping[str, int]]
+#: A size, or the least and the most that one may be that stays open.
+Extent = Union[int, Tuple[int, int]]
+Dims = Optional[Mapping[str, Extent]]
 Shapes = Optional[Mapping[str, Sequence[int]]]
 Values = Optional[Mapping[str, Array]]
 
@@ -39,12 +41,19 @@ def port(raw: tuple[str, str, list[int | str] | None]) -> Port:
     return Port(name, dtype, None if shape is None else tuple(shape))
 
 
+def _extent(size: Extent) -> Extent:
+    if isinstance(size, tuple):
+        least, most = size
+        return int(least), int(most)
+    return int(size)
+
+
 def sizes(
     dims: Dims, shapes: Shapes, values: Values
-) -> tuple[dict[str, int] | None, dict[str, list[int]] | None, dict[str, Array] | None]:
+) -> tuple[dict[str, Extent] | None, dict[str, list[int]] | None, dict[str, Array] | None]:
     """Sizes as the extension takes them."""
     return (
-        None if dims is None else {str(name): int(size) for name, size in dims.items()},
+        None if dims is None else {str(name): _extent(size) for name, size in dims.items()},
         None if shapes is None else {str(n): [int(d) for d in s] for n, s in shapes.items()},
         None if values is None else dict(values),
     )

@@ -80,7 +80,7 @@ def verify(
     Args:
         a: A module. What it leaves arbitrary may be anything in the other one.
         b: Another one.
-        dims: Sizes that both leave open.
+        dims: Sizes that both leave open, or their ranges, for which the answer is to hold.
         reassociate: Whether sums and products of floats count as equal in any order.
         steps: Gives up after so many expressions and statements.
 

@@ -137,7 +137,9 @@ class Module:
         """The module with more sizes settled.
 
         Args:
-            dims: Sizes by the name of a dimension, or by input and axis as ``INPUT.AXIS``.
+            dims: Sizes by the name of a dimension, or by input and axis as ``INPUT.AXIS``. A pair of
+                sizes is the range of one that stays open, both ends included: proofs use it, and no
+                other size is run.
             shapes: Whole shapes by the name of an input.
             values: Values of inputs by name; an input of a model that sizes depend on becomes a
                 constant.

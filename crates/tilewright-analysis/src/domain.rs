@@ -1,6 +1,7 @@
 //! The domain of a function before its loops: what is known of its sizes, and which of its
 //! variables hold data.
 
+use tilewright_ir::dim::SizeRange;
 use tilewright_ir::{Result, TensorFunc, data};
 use tilewright_sets::{Domain, Engine};
 
@@ -12,7 +13,7 @@ pub fn engine(func: &TensorFunc) -> Result<Engine> {
     Ok(Engine::new()?.with_data(data::variables(func)))
 }
 
-/// A function's domain without loops: its sizes are not negative.
+/// A function's domain without loops: its sizes are not negative, and in their ranges.
 ///
 /// # Errors
 /// `Toolchain` where libisl is missing.
@@ -22,6 +23,10 @@ pub fn sizes(func: &TensorFunc) -> Result<Domain> {
         if dim.as_int().is_none() && dim.effects().constant() {
             base = base.with_guard(&dim.clone().greater_equal(0));
         }
+    }
+    for v in func.sizes().into_iter().filter(|v| v.range() != SizeRange::ALL) {
+        let (least, most) = (v.range().least() as i64, v.range().most() as i64);
+        base = base.with_guard(&v.expr().greater_equal(least).and(v.expr().less_equal(most)));
     }
     Ok(base)
 }

@@ -13,7 +13,7 @@ use tilewright::unstable::onnx::ValueType;
 use tilewright::unstable::runtime::{npy, npz};
 use tilewright::{Error, Module, Result, Sizes, Tensor};
 
-use super::{draft, size, talk};
+use super::{Extent, draft, extent, talk};
 
 /// What is known of the inputs.
 #[derive(clap::Args, Default)]
@@ -25,11 +25,12 @@ pub struct Given {
     /// One input.
     #[arg(long, value_name = "NAME=FILE.npy", value_parser = OsStringValueParser::new().try_map(file))]
     input: Vec<(String, PathBuf)>,
-    /// A size that the model leaves open; a dimension's name, or `INPUT.AXIS`. `compile` leaves the
-    /// others open; elsewhere the first dimension of an ONNX model's input is 1 where nothing says
-    /// another size.
-    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = size)]
-    dims: Vec<(String, usize)>,
+    /// A size that the model leaves open, or the range of one that stays open (`N=1..512`, both ends
+    /// included), which proofs use; a dimension's name, or `INPUT.AXIS`. `compile` leaves the others
+    /// open; elsewhere the first dimension of an ONNX model's input is 1 where nothing says another
+    /// size.
+    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = extent)]
+    dims: Vec<(String, Extent)>,
 }
 
 /// Reads `NAME=FILE`; the name is text and may contain `=`, the file may have any name without one.
@@ -78,12 +79,13 @@ impl Given {
         let (draft, mut sizes) = self.read(path)?;
         let mut notes = Vec::new();
         for key in draft.open_batch(&sizes)? {
+            let size = sizes.ranges.get(&key).map_or(1, |range| range.least());
             let note = format!(
-                "note: the size `{key}` is open, and 1 is taken; --dim {key}=SIZE gives another"
+                "note: the size `{key}` is open, and {size} is taken; --dim {key}=SIZE gives another"
             );
             talk!("{note}");
             notes.push(note);
-            sizes = sizes.dim(key, 1);
+            sizes = sizes.dim(key, size);
         }
         let module = module(&draft, &sizes, &mut notes)?;
         Ok(Loaded { module, sizes, notes, is_self_contained: draft.is_self_contained() })
@@ -95,7 +97,8 @@ impl Given {
     /// # Errors
     /// Those of reading the headers.
     pub fn told(&self) -> Result<Option<String>> {
-        let mut text = format!("{:?}", super::sizes(&self.dims)?);
+        let sizes = super::sizes(&self.dims)?;
+        let mut text = format!("{:?} {:?}", sizes.dims, sizes.ranges);
         for path in &self.inputs {
             if !path.is_file() {
                 return Ok(None);
@@ -124,7 +127,8 @@ impl Given {
     /// The module with all sizes left open that the model leaves open, and what is given.
     pub fn load_open(&self, path: &Path) -> Result<(Module, Sizes)> {
         let (draft, sizes) = self.read(path)?;
-        Ok((draft.module(&Sizes::new())?, sizes))
+        let open = Sizes { ranges: sizes.ranges.clone(), ..Sizes::new() };
+        Ok((draft.module(&open)?, sizes))
     }
 
     /// Reads a model, and what is given to it.
@@ -134,7 +138,7 @@ impl Given {
             true => BTreeMap::new(),
             false => self.values(&draft.inputs()?)?,
         };
-        let sizes = Sizes { dims: super::sizes(&self.dims)?, ..Sizes::new() };
+        let sizes = super::sizes(&self.dims)?;
         let sizes = values.into_iter().fold(sizes, |sizes, (name, value)| sizes.value(name, value));
         Ok((draft, sizes))
     }

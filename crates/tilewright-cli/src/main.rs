@@ -20,14 +20,13 @@ mod timing;
 mod tune;
 mod verify;
 
-use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tilewright::unstable::load::Draft;
-use tilewright::{Error, Module, Sizes};
+use tilewright::{Error, Module, SizeRange, Sizes};
 
 /// Compile and run tensor programs.
 ///
@@ -185,19 +184,33 @@ fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Reads `NAME=SIZE`.
-fn size(text: &str) -> Result<(String, usize), String> {
-    let (name, size) =
-        text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or("expected NAME=SIZE")?;
-    let size = size.parse().map_err(|_| format!("`{size}` is not a size"))?;
-    Ok((name.to_owned(), size))
+/// What `--dim` says of a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    Size(usize),
+    Range(SizeRange),
 }
 
-/// Sizes by name; one that is given twice is an error.
-fn sizes(given: &[(String, usize)]) -> Result<BTreeMap<String, usize>, Error> {
-    let mut sizes = BTreeMap::new();
-    for (name, size) in given {
-        if sizes.insert(name.clone(), *size).is_some_and(|old| old != *size) {
+/// Reads `NAME=SIZE` or `NAME=LEAST..MOST`.
+fn extent(text: &str) -> Result<(String, Extent), String> {
+    let (name, size) =
+        text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or("expected NAME=SIZE")?;
+    let extent = match size.contains("..") {
+        true => Extent::Range(size.parse().map_err(|e: Error| e.to_string())?),
+        false => Extent::Size(size.parse().map_err(|_| format!("`{size}` is not a size"))?),
+    };
+    Ok((name.to_owned(), extent))
+}
+
+/// Sizes and ranges by name; one that is given twice is an error.
+fn sizes(given: &[(String, Extent)]) -> Result<Sizes, Error> {
+    let mut sizes = Sizes::new();
+    for (name, extent) in given {
+        let is_twice = match *extent {
+            Extent::Size(n) => sizes.dims.insert(name.clone(), n).is_some_and(|old| old != n),
+            Extent::Range(r) => sizes.ranges.insert(name.clone(), r).is_some_and(|old| old != r),
+        };
+        if is_twice {
             return Err(Error::input(format!("--dim {name} is given twice")));
         }
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tilewright::unstable::interp::symbolic::VerifyOptions;
 use tilewright::unstable::verify;
 
-use super::{Answer, Outcome, read_module, size, talk};
+use super::{Answer, Extent, Outcome, extent, read_module, talk};
 
 /// Decide whether two modules compute the same outputs for every input: exit code 0 if they do, 1
 /// and the first element that differs if not, 3 and the reason if that cannot be said.
@@ -16,7 +16,8 @@ use super::{Answer, Outcome, read_module, size, talk};
 /// parameters. Functions of the same statements, with expressions that are provably equal, are equal
 /// at all sizes. Otherwise sizes that are open are tried: 0, 1 and some that do not divide one
 /// another. That finds differences, and is no proof: where there is none the answer is undecided, and
-/// says which sizes were tried. What the first module leaves arbitrary may be anything in the second.
+/// says which sizes were tried. Where ranges are given (`--dim n=1..64`) and have few sizes, all of
+/// them are compared, which is a proof for the ranges. What the first module leaves arbitrary may be anything in the second.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// TVMScript, an ONNX model, or `-` for TVMScript from standard input.
@@ -26,9 +27,10 @@ pub struct Arguments {
     /// Sums and products of floats count as equal in any order.
     #[arg(long)]
     reassociate: bool,
-    /// A size that the modules leave open; may be given several times.
-    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = size)]
-    dims: Vec<(String, usize)>,
+    /// A size that the modules leave open, or its range (`n=1..64`, both ends included), for all sizes
+    /// of which the proof is to hold; may be given several times.
+    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = extent)]
+    dims: Vec<(String, Extent)>,
     /// Give up after this many expressions and statements.
     #[arg(long, value_name = "N")]
     steps: Option<u64>,

@@ -6,6 +6,7 @@
 
 use std::fmt::Write;
 
+use tilewright_ir::dim::SizeRange;
 use tilewright_ir::{DType, OpenPlan, OpenPort, Port, Result, Stored, TypeKind, dim};
 
 use crate::emit::check_prefix;
@@ -197,7 +198,12 @@ fn sizes(out: &mut String, upper: &str, plan: &OpenPlan, shapes: &ShapeFunc) {
     );
     let _ = writeln!(out, "#define {upper}_SIZES {}", vars.len());
     for (k, v) in vars.iter().enumerate() {
-        let _ = writeln!(out, "#define {upper}_SIZE_{k} {k} /* `{}` */", comment(v.name()));
+        let range = match v.range() {
+            SizeRange::ALL => String::new(),
+            range => format!(", {}", range.limits()),
+        };
+        let name = comment(v.name());
+        let _ = writeln!(out, "#define {upper}_SIZE_{k} {k} /* `{name}`{range} */");
     }
     let _ = writeln!(
         out,

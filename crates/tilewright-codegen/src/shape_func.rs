@@ -115,9 +115,10 @@ impl ShapeFunc {
             checked: Vec::new(),
         };
         for (k, v) in vars.iter().enumerate() {
-            let fits = load(k).greater_equal(number(1)).and(load(k).less_equal(most_cells()));
-            let text =
-                format!("the size `{}` must be at least 1 and below 2^31, and is {{}}", v.name());
+            let (least, most) = (v.range().least(), v.range().most());
+            let fits = load(k).greater_equal(number(least)).and(load(k).less_equal(number(most)));
+            let limits = v.range().limits();
+            let text = format!("the size `{}` must be {limits}, and is {{}}", v.name());
             body.assert(fits, text, vec![load(k)]);
         }
         for (ports, at) in [(&plan.inputs, &inputs), (&plan.outputs, &outputs)] {

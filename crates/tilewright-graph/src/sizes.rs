@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use tilewright_ir::dim::SizeRange;
 use tilewright_ir::visit::{fold_buffer, fold_expr_children, fold_func, free_vars};
 use tilewright_ir::{
     Binding, BindingBlock, Body, Branches, Buffer, DType, Error, Expr, ExprKind, Fold, Function,
@@ -29,6 +30,8 @@ use tilewright_ir::{
 pub struct Sizes {
     /// Sizes by the name of a dimension, or by input and axis as `INPUT.AXIS`.
     pub dims: BTreeMap<String, usize>,
+    /// What a size may be, by the same keys: for those that stay open; one that is given has to fit.
+    pub ranges: BTreeMap<String, SizeRange>,
     /// Whole shapes by the name of an input.
     pub shapes: BTreeMap<String, Vec<usize>>,
     /// Values by the name of an input. An ONNX model takes from them what its shapes depend on; such
@@ -48,6 +51,12 @@ impl Sizes {
         self
     }
 
+    /// Adds what a size may be, for a name or for `INPUT.AXIS`.
+    pub fn range(mut self, name: impl Into<String>, range: SizeRange) -> Self {
+        self.ranges.insert(name.into(), range);
+        self
+    }
+
     /// Adds the shape of an input.
     pub fn shape(mut self, input: impl Into<String>, shape: &[usize]) -> Self {
         self.shapes.insert(input.into(), shape.into());
@@ -63,8 +72,17 @@ impl Sizes {
 
     /// Whether no size is known.
     pub fn is_empty(&self) -> bool {
-        self.dims.is_empty() && self.shapes.is_empty()
+        self.dims.is_empty() && self.shapes.is_empty() && self.ranges.is_empty()
     }
+}
+
+/// What takes the places of variables: a number, or a variable with a range.
+type Replaced = HashMap<Var, Expr>;
+
+/// A number in the place of a variable.
+fn number(var: Var, value: i64) -> (Var, Expr) {
+    let dtype = var.dtype();
+    (var, Expr::int(value, dtype))
 }
 
 /// The values of variables, each with where it is from.
@@ -93,8 +111,9 @@ pub fn fill(module: &Module, sizes: &Sizes) -> Result<Module> {
         Err(e) => return Err(e),
     };
     let (inputs, scalars) = signature(module, &entry);
-    let values = solve(&inputs, &scalars, sizes)?;
-    let values = values.into_iter().map(|(var, (value, _))| (var, value)).collect();
+    let known = solve(&inputs, &scalars, sizes)?;
+    let mut values = ranged(&inputs, &scalars, &sizes.ranges, &known)?;
+    values.extend(known.into_iter().map(|(var, (value, _))| number(var, value)));
     let mut fill = Fill { module, out: Module::new(), done: HashMap::new(), depth: 0 };
     fill.out.attrs = module.attrs.clone();
     fill.out.source = module.source.clone();
@@ -198,7 +217,7 @@ fn solve(inputs: &[Input], scalars: &[Var], sizes: &Sizes) -> Result<Values> {
     let mut values = Values::new();
     // Equations between an extent and a number that cannot be solved before other sizes are known.
     let mut later: Vec<(&Input, usize, i64, String)> = Vec::new();
-    let number = |size: usize| {
+    let checked = |size: usize| {
         i64::try_from(size).map_err(|_| Error::input(format!("the size {size} is too large")))
     };
     for (key, &size) in &sizes.dims {
@@ -206,17 +225,12 @@ fn solve(inputs: &[Input], scalars: &[Var], sizes: &Sizes) -> Result<Values> {
         let vars: Vec<Var> = named(inputs, scalars, key);
         if !vars.is_empty() {
             for var in vars {
-                set(&mut values, &var, number(size)?, &from)?;
+                set(&mut values, &var, checked(size)?, &from)?;
             }
             continue;
         }
-        let axis = key.rsplit_once('.').and_then(|(name, axis)| {
-            let input = inputs.iter().find(|i| *i.name == *name)?;
-            let axis = axis.parse().ok().filter(|axis| *axis < input.shape.len())?;
-            Some((input, axis))
-        });
-        let (input, axis) = axis.ok_or_else(|| unknown(inputs, scalars, key))?;
-        later.push((input, axis, number(size)?, from));
+        let (input, axis) = axis(inputs, key).ok_or_else(|| unknown(inputs, scalars, key))?;
+        later.push((input, axis, checked(size)?, from));
     }
     for (name, shape) in &sizes.shapes {
         let input = inputs.iter().find(|i| *i.name == **name).ok_or_else(|| {
@@ -231,7 +245,7 @@ fn solve(inputs: &[Input], scalars: &[Var], sizes: &Sizes) -> Result<Values> {
             )));
         }
         for (axis, &size) in shape.iter().enumerate() {
-            later.push((input, axis, number(size)?, format!("the shape {shape:?} of `{name}`")));
+            later.push((input, axis, checked(size)?, format!("the shape {shape:?} of `{name}`")));
         }
     }
     for (input, axis, size, from) in &later {
@@ -240,7 +254,7 @@ fn solve(inputs: &[Input], scalars: &[Var], sizes: &Sizes) -> Result<Values> {
         }
     }
     for (input, axis, size, from) in &later {
-        let plain = values.iter().map(|(var, (value, _))| (var.clone(), *value)).collect();
+        let plain = values.iter().map(|(var, (value, _))| number(var.clone(), *value)).collect();
         let extent = Bind::new(&plain).expr(&input.shape[*axis]);
         match extent.as_int() {
             Some(known) if known != *size => {
@@ -260,6 +274,14 @@ fn solve(inputs: &[Input], scalars: &[Var], sizes: &Sizes) -> Result<Values> {
         }
     }
     Ok(values)
+}
+
+/// Reads `INPUT.AXIS`.
+fn axis<'a>(inputs: &'a [Input], key: &str) -> Option<(&'a Input, usize)> {
+    let (name, axis) = key.rsplit_once('.')?;
+    let input = inputs.iter().find(|i| *i.name == *name)?;
+    let axis = axis.parse().ok().filter(|axis| *axis < input.shape.len())?;
+    Some((input, axis))
 }
 
 /// The variables of this name.
@@ -297,14 +319,54 @@ fn set(values: &mut Values, var: &Var, value: i64, from: &str) -> Result<()> {
     }
 }
 
+/// Variables with the ranges that are given, for those that stay open; sizes that are known have to be
+/// in theirs.
+fn ranged(
+    inputs: &[Input],
+    scalars: &[Var],
+    ranges: &BTreeMap<String, SizeRange>,
+    known: &Values,
+) -> Result<Replaced> {
+    let mut found = Replaced::new();
+    for (key, &range) in ranges {
+        let mut vars = named(inputs, scalars, key);
+        if vars.is_empty() {
+            let (input, axis) = axis(inputs, key).ok_or_else(|| unknown(inputs, scalars, key))?;
+            let extent = &input.shape[axis];
+            if let Some(size) = extent.as_int().and_then(|n| usize::try_from(n).ok()) {
+                match range.contains(size) {
+                    true => continue,
+                    false => return Err(range.outside(key, size)),
+                }
+            }
+            let var = extent.as_var().ok_or_else(|| {
+                Error::input(format!("`{key}` is `{extent}`, which can be given no range"))
+                    .help("give the range of each variable")
+            })?;
+            vars.push(var.clone());
+        }
+        for var in vars {
+            match known.get(&var).map(|(value, _)| usize::try_from(*value).unwrap_or(0)) {
+                Some(value) if !range.contains(value) => return Err(range.outside(key, value)),
+                Some(_) => {}
+                None => {
+                    let new = Var::size(var.name().clone(), var.dtype(), range);
+                    found.insert(var, new.expr());
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// Replaces variables by numbers, and computes what becomes constant, in shapes above all.
 struct Bind<'a> {
-    values: &'a HashMap<Var, i64>,
+    values: &'a Replaced,
     buffers: HashMap<Buffer, Buffer>,
 }
 
 impl<'a> Bind<'a> {
-    fn new(values: &'a HashMap<Var, i64>) -> Self {
+    fn new(values: &'a Replaced) -> Self {
         Bind { values, buffers: HashMap::new() }
     }
 
@@ -329,10 +391,7 @@ impl<'a> Bind<'a> {
 impl Fold for Bind<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         if let ExprKind::Var(v) = e.kind() {
-            return match self.values.get(v) {
-                Some(value) => Expr::int(*value, v.dtype()),
-                None => e.clone(),
-            };
+            return self.values.get(v).unwrap_or(e).clone();
         }
         let folded = fold_expr_children(self, e);
         if folded.ptr_eq(e) {
@@ -348,6 +407,10 @@ impl Fold for Bind<'_> {
             _ => None,
         };
         value.unwrap_or(folded)
+    }
+
+    fn var_def(&mut self, v: &Var) -> Var {
+        self.values.get(v).and_then(Expr::as_var).unwrap_or(v).clone()
     }
 
     fn buffer_def(&mut self, b: &Buffer) -> Buffer {
@@ -380,7 +443,7 @@ struct Fill<'a> {
 
 impl Fill<'_> {
     /// A function of the module with values for its variables.
-    fn function(&mut self, name: &str, values: &HashMap<Var, i64>) -> Result<Function> {
+    fn function(&mut self, name: &str, values: &Replaced) -> Result<Function> {
         match self.module.functions.get(name) {
             Some(Function::Tensor(f)) => Ok(tensor(f, values).into()),
             Some(Function::Graph(f)) => Ok(self.graph(f, values)?.into()),
@@ -418,9 +481,9 @@ impl Fill<'_> {
         if values.is_empty() && !is_graph && !is_open && params.is_empty() {
             return Ok(name.clone());
         }
-        let values: HashMap<Var, i64> = values.into_iter().map(|(v, (n, _))| (v, n)).collect();
-        let mut key: Vec<(Var, i64)> = values.iter().map(|(v, n)| (v.clone(), *n)).collect();
+        let mut key: Vec<(Var, i64)> = values.iter().map(|(v, (n, _))| (v.clone(), *n)).collect();
         key.sort();
+        let values: Replaced = values.into_iter().map(|(v, (n, _))| number(v, n)).collect();
         let key = (name.clone(), key);
         if let Some(done) = self.done.get(&key) {
             return Ok(done.clone());
@@ -442,7 +505,7 @@ impl Fill<'_> {
         Ok(new)
     }
 
-    fn graph(&mut self, f: &GraphFunc, values: &HashMap<Var, i64>) -> Result<GraphFunc> {
+    fn graph(&mut self, f: &GraphFunc, values: &Replaced) -> Result<GraphFunc> {
         let mut names = Names { bind: Bind::new(values), vars: HashMap::new() };
         let params = f.params.iter().map(|p| names.define(p)).collect();
         let blocks = self.blocks(&f.blocks, &mut names)?;
@@ -547,7 +610,7 @@ impl Names<'_> {
 }
 
 /// A tensor function with values for its variables; scalar parameters with a value go.
-fn tensor(f: &TensorFunc, values: &HashMap<Var, i64>) -> TensorFunc {
+fn tensor(f: &TensorFunc, values: &Replaced) -> TensorFunc {
     let mut f = fold_func(&mut Bind::new(values), f);
     f.params.retain(|p| p.scalar().is_none_or(|v| !values.contains_key(v)));
     f

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tilewright_ir::control::is_control_operator;
+use tilewright_ir::dim::SizeRange;
 use tilewright_ir::list::Item;
 use tilewright_ir::{
     Attr, Binding, Error, Expr, Function, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param,
@@ -269,8 +270,11 @@ impl GraphRun<'_, '_> {
             return differs(shape_text(&ty.shape));
         }
         for (e, &n) in ty.shape.iter().zip(t.shape()) {
-            if let (Some(v), Ok(n)) = (e.as_var(), i64::try_from(n)) {
-                self.dims.entry(v.clone()).or_insert(n);
+            if let (Some(v), Ok(wide)) = (e.as_var(), i64::try_from(n)) {
+                if v.range() != SizeRange::ALL && !v.range().contains(n) {
+                    return Err(v.range().outside(v.name(), n));
+                }
+                self.dims.entry(v.clone()).or_insert(wide);
             }
         }
         let declared = self.shape(&ty.shape)?;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use tilewright_ir::dim::SizeRange;
 use tilewright_ir::tensor::byte_count;
 use tilewright_ir::{DType, Error, Expr, Param, Result, Tensor, TensorFunc, Var, well_formed};
 
@@ -240,6 +241,10 @@ impl Program {
                     b.var.dtype()
                 )));
             };
+            let range = b.var.range();
+            if range != SizeRange::ALL && !range.contains(value as usize) {
+                return Err(range.outside(b.var.name(), value as usize));
+            }
             m.frame[b.slot] = value as u64;
         }
         Ok(())

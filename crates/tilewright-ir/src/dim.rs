@@ -6,12 +6,14 @@
 //! two sizes that are equal as polynomials compare equal; two that compare different may still be
 //! equal for some values. Operators compute the shapes of their results in `Dim`s.
 //!
-//! **Every open size is at least one.** What runs a program checks that; a quotient may be zero.
+//! **Every open size is at least one**, and in the range of its variable ([`Var::range`]). What runs a
+//! program checks that; a quotient may be zero.
 //!
 //! Forms are kept in one table of the process for as long as it runs, so that a `Dim` is as small as
 //! a number and can be copied. A table grows with the number of different sizes of all programs.
 
 mod integer;
+mod range;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::expr::{BinOp, Expr, ExprKind, Var};
 
 pub use integer::Integer;
+pub use range::SizeRange;
 
 /// A size: a number, or an expression of open sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -463,9 +466,10 @@ impl Dim {
     }
 
     /// A number for decisions about speed, and nothing else: the size where all open ones are 240,
-    /// which many small numbers divide.
+    /// which many small numbers divide, or what of their range is next to that.
     pub fn estimate(self) -> i64 {
-        self.value(&|_| Some(240)).map_or(i64::MAX, |n| n as i64)
+        let usual = |v: &Var| 240.clamp(v.range().least(), v.range().most());
+        self.value(&|v| Some(usual(v))).map_or(i64::MAX, |n| n as i64)
     }
 
     /// The size, inside of a tensor function, that a size of a graph is: its open ones are the
@@ -508,15 +512,20 @@ impl Form {
     /// Whether it is at least zero for all values of open sizes, as far as coefficients say it:
     /// each negative number is outweighed by a term that is at least as large.
     fn is_never_negative(&self) -> bool {
-        let positive = |atom: &Atom| matches!(atom, Atom::Var(_));
+        let product = |atoms: &[Atom], end: &dyn Fn(SizeRange) -> usize| {
+            let ends = atoms.iter().map(|atom| match atom {
+                Atom::Var(v) => Some(end(v.range()) as i128),
+                Atom::Div(..) | Atom::Mod(..) | Atom::Max(..) | Atom::Min(..) => None,
+            });
+            ends.into_iter().try_fold(1i128, |all, end| Some(all.saturating_mul(end?)))
+        };
         let least: i128 = self
             .0
             .iter()
             .map(|(atoms, c)| match *c {
-                c if atoms.is_empty() => c,
-                c if c < 0 => i128::MIN / 2,
-                c if atoms.iter().all(positive) => c,
-                _ => 0,
+                c if c < 0 => product(atoms, &SizeRange::most)
+                    .map_or(i128::MIN / 2, |most| c.saturating_mul(most)),
+                c => product(atoms, &SizeRange::least).map_or(0, |least| c.saturating_mul(least)),
             })
             .fold(0, i128::saturating_add);
         least >= 0
@@ -564,7 +573,7 @@ pub fn narrow(var: &Var) -> Var {
     let narrow = match var.dtype() == DType::I32 {
         true => var.clone(),
         false => {
-            let make = || Var::index(var.name().clone());
+            let make = || Var::size(var.name().clone(), DType::I32, var.range());
             table.narrow.entry(var.clone()).or_insert_with(make).clone()
         }
     };

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::buffer::Buffer;
+use crate::dim::SizeRange;
 use crate::dtype::{DType, TypeKind};
 use crate::effects::{Effects, Summary};
 pub use crate::intrinsic::Intrin;
@@ -38,12 +39,18 @@ struct VarData {
     id: u64,
     name: Arc<str>,
     dtype: DType,
+    range: SizeRange,
 }
 
 impl Var {
     /// A new variable, different from every other.
     pub fn new(name: impl Into<Arc<str>>, dtype: DType) -> Self {
-        Var(Arc::new(VarData { id: fresh_id(), name: name.into(), dtype }))
+        Self::size(name, dtype, SizeRange::ALL)
+    }
+
+    /// A new variable that, where it is a size, has its values in a range.
+    pub fn size(name: impl Into<Arc<str>>, dtype: DType, range: SizeRange) -> Self {
+        Var(Arc::new(VarData { id: fresh_id(), name: name.into(), dtype, range }))
     }
 
     /// A new `int32` variable, the usual type of indices.
@@ -51,9 +58,9 @@ impl Var {
         Self::new(name, DType::I32)
     }
 
-    /// A new variable with the same name and type.
+    /// A new variable with the same name, type and range.
     pub fn fresh(&self) -> Self {
-        Self::new(self.0.name.clone(), self.0.dtype)
+        Self::size(self.0.name.clone(), self.0.dtype, self.0.range)
     }
 
     /// The name: a hint for printing.
@@ -64,6 +71,11 @@ impl Var {
     /// The type of its values.
     pub fn dtype(&self) -> DType {
         self.0.dtype
+    }
+
+    /// What the variable may be where it is a size; it says nothing of other variables.
+    pub fn range(&self) -> SizeRange {
+        self.0.range
     }
 
     /// The identity.

@@ -13,7 +13,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::dim;
+use crate::dim::{self, SizeRange};
 use crate::dtype::{DType, TypeKind};
 use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
 use crate::func::TensorFunc;
@@ -172,10 +172,14 @@ impl Ranges {
         }
     }
 
-    /// Says that a variable is a size: not negative.
+    /// Says that a variable is a size: not negative, and where its range says more, in that.
     pub fn bind_size(&mut self, var: &Var) {
         let all = Interval::all(var.dtype());
-        self.bind(var, Interval { lo: 0, hi: all.hi });
+        let known = match var.range() {
+            SizeRange::ALL => Interval { lo: 0, hi: all.hi },
+            range => Interval { lo: range.least() as i128, hi: range.most() as i128 },
+        };
+        self.bind(var, known);
     }
 
     /// Says what the shapes of a function's arguments say of its sizes: none is negative, and no

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use tilewright_ir::dim::SizeRange;
 use tilewright_ir::{DType, Dim as Size, Error, Result, Var};
 
 use crate::build::identifier;
@@ -19,10 +20,11 @@ type Given = (String, usize);
 
 /// The shapes of the inputs, in order. `dims` maps names and `INPUT.AXIS` to sizes, `shapes` maps
 /// inputs to whole shapes. What has no size stays open: an `int64` variable of the dimension's name, or
-/// of `INPUT_AXIS`.
+/// of `INPUT_AXIS`, with the range that `ranges` gives, which has the keys of `dims`.
 pub(crate) fn resolve(
     inputs: &[ValueType],
     dims: &BTreeMap<String, usize>,
+    ranges: &BTreeMap<String, SizeRange>,
     shapes: &BTreeMap<String, Vec<usize>>,
 ) -> Result<Vec<Vec<Size>>> {
     let mut names: BTreeMap<&str, Given> = BTreeMap::new();
@@ -76,6 +78,7 @@ pub(crate) fn resolve(
         }
     }
     let mut unranked = Vec::new();
+    let ranges = Ranges::new(inputs, ranges)?;
     let mut open = OpenSizes::new(inputs);
     let mut result = Vec::new();
     for (input, axes) in inputs.iter().zip(&axes) {
@@ -104,14 +107,56 @@ pub(crate) fn resolve(
                 Dim::Named(name) => names.get(name.as_str()).map(|g| g.1),
                 Dim::Open => axes.get(&axis).map(|g| g.1),
             };
-            shape.push(match size {
-                Some(size) => Size::from(size),
-                None => open.size(named(dim), &input.name, axis),
+            let range = ranges.of(named(dim), &input.name, axis);
+            shape.push(match (size, range) {
+                (Some(size), Some(range)) if !range.contains(size) => {
+                    let axis = || format!("{}.{axis}", input.name);
+                    let what = named(dim).map_or_else(axis, str::to_owned);
+                    return Err(range.outside(&what, size));
+                }
+                (Some(size), _) => Size::from(size),
+                (None, range) => {
+                    let range = range.unwrap_or(SizeRange::ALL);
+                    open.size(named(dim), &input.name, axis, range)
+                }
             });
         }
         result.push(shape);
     }
     if unranked.is_empty() { Ok(result) } else { Err(rank_unknown(&unranked)) }
+}
+
+/// What dimensions may be.
+struct Ranges<'a> {
+    names: BTreeMap<&'a str, SizeRange>,
+    axes: BTreeMap<(&'a str, usize), SizeRange>,
+}
+
+impl<'a> Ranges<'a> {
+    fn new(inputs: &'a [ValueType], ranges: &BTreeMap<String, SizeRange>) -> Result<Ranges<'a>> {
+        let mut found = Ranges { names: BTreeMap::new(), axes: BTreeMap::new() };
+        let dims = || inputs.iter().flat_map(|v| v.dims.iter().flatten());
+        for (key, &range) in ranges {
+            if let Some(name) = dims().filter_map(named).find(|name| name == key) {
+                found.names.insert(name, range);
+                continue;
+            }
+            let (input, axis) = axis_key(inputs, key).ok_or_else(|| unknown_key(inputs, key))?;
+            let dim = inputs[input].dims.as_ref().and_then(|dims| dims.get(axis));
+            match dim.and_then(named) {
+                Some(name) => drop(found.names.insert(name, range)),
+                None => drop(found.axes.insert((&inputs[input].name, axis), range)),
+            }
+        }
+        Ok(found)
+    }
+
+    fn of(&self, name: Option<&str>, input: &str, axis: usize) -> Option<SizeRange> {
+        match name {
+            Some(name) => self.names.get(name).copied(),
+            None => self.axes.get(&(input, axis)).copied(),
+        }
+    }
 }
 
 /// The variables of open dimensions.
@@ -130,7 +175,7 @@ impl OpenSizes {
     }
 
     /// The size of a dimension, which is the same for all dimensions of one name.
-    fn size(&mut self, name: Option<&str>, input: &str, axis: usize) -> Size {
+    fn size(&mut self, name: Option<&str>, input: &str, axis: usize, range: SizeRange) -> Size {
         if let Some(size) = name.and_then(|name| self.by_name.get(name)) {
             return *size;
         }
@@ -146,7 +191,7 @@ impl OpenSizes {
                 var = format!("{base}_{count}");
             }
         }
-        let size = Size::open(&Var::new(var.as_str(), DType::I64));
+        let size = Size::open(&Var::size(var.as_str(), DType::I64, range));
         if let Some(name) = name {
             self.by_name.insert(name.to_owned(), size);
         }
@@ -245,7 +290,7 @@ mod tests {
     fn check(dims: &[(&str, usize)], shapes: &[(&str, &[usize])]) -> String {
         let dims = dims.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect();
         let shapes = shapes.iter().map(|(k, v)| ((*k).to_owned(), v.to_vec())).collect();
-        match resolve(&inputs(), &dims, &shapes) {
+        match resolve(&inputs(), &dims, &BTreeMap::new(), &shapes) {
             Ok(shapes) => format!("{shapes:?}"),
             Err(e) => e.render(),
         }
@@ -283,7 +328,8 @@ mod tests {
             input("x", Some(&[named("batch size"), Dim::Open])),
             input("y", Some(&[named("batch size"), named("x_1"), named("batch_size")])),
         ];
-        let shapes = resolve(&inputs, &BTreeMap::new(), &BTreeMap::new()).expect("open sizes");
+        let shapes = resolve(&inputs, &BTreeMap::new(), &BTreeMap::new(), &BTreeMap::new())
+            .expect("open sizes");
         assert_eq!(
             format!("{shapes:?}"),
             "[[batch_size_1, x_1_1], [batch_size_1, x_1, batch_size]]"

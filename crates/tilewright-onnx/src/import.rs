@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use tilewright_ir::dim::{self, Integer};
+use tilewright_ir::dim::{self, Integer, SizeRange};
 use tilewright_ir::{Attrs, DType, Error, GraphVar, Module, Result, Tensor};
 
 use crate::build::{Budget, Builder, check_extents, name_list, tensor_type};
@@ -32,6 +32,8 @@ use tilewright_ops::Operand;
 pub struct ImportOptions {
     /// Sizes of open dimensions: by name, or by input and axis as `INPUT.AXIS`. The others stay open.
     pub dims: BTreeMap<String, usize>,
+    /// What open dimensions may be, by the same keys.
+    pub ranges: BTreeMap<String, SizeRange>,
     /// Shapes of inputs, where they are known as a whole.
     pub shapes: BTreeMap<String, Vec<usize>>,
     /// Values of inputs. Where a size depends on one, or something else that must be known, the
@@ -48,6 +50,7 @@ impl Default for ImportOptions {
     fn default() -> Self {
         ImportOptions {
             dims: BTreeMap::new(),
+            ranges: BTreeMap::new(),
             shapes: BTreeMap::new(),
             values: BTreeMap::new(),
             constant_bytes: 4 << 30,
@@ -225,7 +228,7 @@ impl<'a> Importer<'a> {
         for (name, value) in &options.values {
             shapes.insert(name.clone(), value.shape().to_vec());
         }
-        let shapes = dims::resolve(&signature.inputs, &options.dims, &shapes)?;
+        let shapes = dims::resolve(&signature.inputs, &options.dims, &options.ranges, &shapes)?;
         let graph: &GraphProto = &model.graph;
         let mut scope = Scope::new(graph, model.opset)?;
         let mut params = Vec::new();

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
+use tilewright_ir::dim::SizeRange;
 use tilewright_ir::intrinsic::Operands;
 use tilewright_ir::suggest::closest;
 use tilewright_ir::{
@@ -48,6 +49,8 @@ pub(crate) struct ExprParser {
     pub(crate) env: Env,
     /// The type of a plain integer that meets nothing.
     pub(crate) int: DType,
+    /// What the sizes of the function may be, by name.
+    pub(crate) ranges: HashMap<String, SizeRange>,
     /// Names of the vocabularies.
     pub(crate) spaces: HashMap<String, Space>,
     /// Where everything is that has no place of its own in the source: text inside a string.
@@ -75,7 +78,7 @@ impl ExprParser {
             ("I", Space::I),
         ];
         let spaces = spaces.into_iter().map(|(n, s)| (n.to_owned(), s)).collect();
-        ExprParser { env: Env::new(), int, spaces, place: None, copies: 0 }
+        ExprParser { env: Env::new(), int, ranges: HashMap::new(), spaces, place: None, copies: 0 }
     }
 
     /// The place of a node.

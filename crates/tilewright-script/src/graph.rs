@@ -71,6 +71,7 @@ const TYPES: &[&str] = &["Tensor", "Tuple", "Shape", "Object", "Prim", "Callable
 
 impl GraphParser<'_> {
     fn function(&mut self, head: &FuncHead, f: &ast::StmtFunctionDef) -> Result<GraphFunc> {
+        self.x.find_ranges(&f.body);
         let declared = declared_types(self.x, &f.body);
         let p = &f.parameters;
         if p.vararg.is_some() || p.kwarg.is_some() {
@@ -229,7 +230,7 @@ impl GraphParser<'_> {
         match self.x.path(&c.func) {
             Some((Space::R, name)) if name == "func_attr" => {
                 let args = Args::bind(c, "R.func_attr", &["attrs"])?;
-                let attrs = self.x.attrs(args.need("attrs")?)?;
+                let attrs = self.x.func_attrs(args.need("attrs")?)?;
                 self.attrs.extend(attrs);
                 Ok(())
             }
@@ -286,7 +287,7 @@ impl GraphParser<'_> {
                 {
                     match self.x.env.get(name) {
                         Some(Item::Var(v)) if v.dtype() == dtype => {}
-                        _ => self.x.env.insert(name, Item::Var(Var::new(name, dtype))),
+                        _ => self.x.env.insert(name, Item::Var(self.x.size_var(name, dtype))),
                     }
                     return Ok(());
                 }

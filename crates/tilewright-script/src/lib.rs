@@ -43,6 +43,7 @@ mod lambda;
 mod metadata;
 mod module;
 mod print;
+mod ranges;
 mod syntax;
 mod tensor;
 pub mod trace;

@@ -146,6 +146,7 @@ fn sequence(stmts: Vec<Stmt>) -> Stmt {
 
 impl TensorParser<'_> {
     fn function(&mut self, f: &ast::StmtFunctionDef) -> Result<TensorFunc> {
+        self.x.find_ranges(&f.body);
         let slots = self.parameters(f)?;
         let ret = match f.returns.as_deref() {
             None | Some(ast::Expr::NoneLiteral(_)) => None,
@@ -352,7 +353,7 @@ impl TensorParser<'_> {
             "func_attr" => {
                 let args = Args::bind(c, "T.func_attr", &["attrs"])?;
                 let at = args.need("attrs")?;
-                let attrs = self.x.attrs(at)?;
+                let attrs = self.x.func_attrs(at)?;
                 match level {
                     Level::Function => {
                         self.attrs.extend(attrs);
@@ -478,7 +479,7 @@ impl TensorParser<'_> {
     fn declare_var(&mut self, name: &str, dtype: DType) {
         match self.x.env.get(name) {
             Some(Item::Var(v)) if v.dtype() == dtype => {}
-            _ => self.x.env.insert(name, Item::Var(Var::new(name, dtype))),
+            _ => self.x.env.insert(name, Item::Var(self.x.size_var(name, dtype))),
         }
     }
 

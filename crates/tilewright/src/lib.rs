@@ -45,6 +45,7 @@ pub mod te;
 pub mod unstable;
 
 pub use tilewright_graph::sizes::Sizes;
+pub use tilewright_ir::dim::SizeRange;
 pub use tilewright_ir::{DType, Error, Module, Result, Tensor};
 pub use tilewright_runtime::Executable;
 pub use tilewright_target::{OptLevel, Target};

@@ -230,3 +230,24 @@ fn what_cannot_be_written_is_refused() {
     let model = digits("digits.onnx");
     tilewright(&["compile", &model, "--emit", "asm"]).code(0);
 }
+
+#[test]
+fn a_range_of_a_size_holds_in_a_library_and_in_a_run() {
+    let scratch = Scratch::new();
+    let library = scratch.path("libdigits.so");
+    let model = digits("digits.onnx");
+    tilewright(&["compile", &model, "-o", &library, "--dim", "N=2..64"]).code(0);
+    let header = std::fs::read_to_string(scratch.path("libdigits.h")).expect("it was written");
+    assert!(header.contains("/* `N`, at least 2 and at most 64 */"), "{header}");
+    let run = |dims: &[&str]| {
+        let dims = dims.iter().flat_map(|dim| ["--dim", dim]);
+        let args: Vec<&str> = ["run", &model, "--open"].into_iter().chain(dims).collect();
+        tilewright(&args)
+    };
+    run(&["N=2..64", "N=64"]).code(0).says("64");
+    run(&["N=2..64", "N=65"]).code(2).complains("it must be at least 2 and at most 64");
+    run(&["N=2..64", "N=1"]).code(2).complains("it must be at least 2 and at most 64");
+    run(&["N=64..2", "N=1"]).code(2).complains("64..2 is no range of sizes");
+    let closed = tilewright(&["run", &model, "--dim", "N=2..64", "--dim", "N=1"]);
+    closed.code(2).complains("the size of `N` is 1, which is not in the range 2..64");
+}

@@ -52,6 +52,7 @@ impl Finger {
         let n = self.vars.len() as u64;
         self.vars.insert(v.clone(), n);
         v.dtype().hash(&mut self.state);
+        v.range().hash(&mut self.state);
     }
 
     /// The number of a variable; free ones are numbered at their first use.

@@ -42,6 +42,10 @@ impl Matcher<'_> {
             let text = |v: &Var| format!("`{}` of {}", v.name(), v.dtype());
             return differ(text(a), text(b));
         }
+        if a.range() != b.range() {
+            let text = |v: &Var| format!("the size `{}` in {}", v.name(), v.range());
+            return differ(text(a), text(b));
+        }
         if self.vars.define(a, b) {
             self.same.clear();
         }
@@ -52,7 +56,7 @@ impl Matcher<'_> {
         let named = self.options.free == Free::Named && a.name() == b.name();
         let ok = match self.vars.paired(a, b) {
             Some(paired) => paired,
-            None if a.dtype() != b.dtype() => false,
+            None if a.dtype() != b.dtype() || a.range() != b.range() => false,
             None if self.pairing || a == b || named => {
                 self.vars.define(a, b);
                 true

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::arena::{self, Block};
 use super::{Plan, Port, Slot, Step, Stored};
-use crate::dim::{self, Dim};
+use crate::dim::{self, Dim, SizeRange};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::expr::Var;
@@ -183,7 +183,10 @@ impl OpenPlan {
                 values[at] = Some((*value, "what was computed".to_owned()));
             }
         }
-        let least = usize::from(!self.empty);
+        let least = |v: &Var| match v.range() {
+            SizeRange::ALL => usize::from(!self.empty),
+            range => range.least(),
+        };
         let fitting = || self.inputs.iter().zip(shapes);
         for (port, shape) in fitting() {
             if port.shape.len() != shape.len() {
@@ -193,10 +196,12 @@ impl OpenPlan {
                 let at = sizes.iter().position(|v| Dim::open(v) == *dim);
                 let Some(at) = at.filter(|at| values[*at].is_none()) else { continue };
                 let from = format!("dimension {axis} of `{}`", port.name);
-                if !(least..=MAX_CELLS).contains(&given) {
+                let (least, range) = (least(&sizes[at]), sizes[at].range());
+                if !(least..=range.most()).contains(&given) {
                     return Err(misfit(port, shape).note(format!(
-                        "`{}`, {from}, is {given}; it must be at least {least} and below 2^31",
-                        sizes[at].name()
+                        "`{}`, {from}, is {given}; it must be {}",
+                        sizes[at].name(),
+                        range.limits_from(least)
                     )));
                 }
                 values[at] = Some((given, from));

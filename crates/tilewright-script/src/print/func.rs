@@ -6,11 +6,12 @@
 
 use std::collections::HashSet;
 
-use tilewright_ir::text::quote;
+use tilewright_ir::text::{self, quote};
 use tilewright_ir::visit::{Visit, walk_attrs, walk_buffer, walk_expr, walk_func, walk_stmt};
 use tilewright_ir::{Block, Buffer, Expr, ExprKind, Param, Stmt, StmtKind, TensorFunc, Var};
 
 use super::Printer;
+use crate::ranges::with_ranges;
 
 /// Variables that are used, in the order of the text, and those that are defined.
 #[derive(Default)]
@@ -129,8 +130,8 @@ impl Printer {
         self.indent += 1;
         let free: Vec<Var> =
             uses.used.iter().filter(|v| !uses.defined.contains(*v)).cloned().collect();
-        for v in free {
-            let name = self.names.define(&v);
+        for v in &free {
+            let name = self.names.define(v);
             self.line(&format!("{name} = T.{}()", v.dtype()));
         }
         for (_, handle, buffer, name) in matched {
@@ -138,8 +139,11 @@ impl Printer {
             let args = self.buffer_args(buffer, None);
             self.line(&format!("{name} = T.match_buffer({handle}, {args})"));
         }
-        if !f.attrs.is_empty() {
-            let attrs = self.attrs(&f.attrs);
+        let sizes =
+            free.iter().chain(f.scalars()).map(|v| (v, text::Names::var(&mut self.names, v)));
+        let attrs = with_ranges(&f.attrs, sizes);
+        if !attrs.is_empty() {
+            let attrs = self.attrs(&attrs);
             self.line(&format!("T.func_attr({attrs})"));
         }
         match implicit_root(f) {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tilewright_ir::control::MATCH_CAST;
-use tilewright_ir::text::quote;
+use tilewright_ir::text::{self, quote};
 use tilewright_ir::visit::{Visit, walk_attrs, walk_expr};
 use tilewright_ir::{
     Attrs, Binding, BindingBlock, DType, Expr, ExprKind, GraphExpr, GraphFunc, GraphType,
@@ -15,6 +15,7 @@ mod control;
 use super::{Printer, is_identifier};
 use crate::consts::{self, ConstTable};
 use crate::graph::keeps_text;
+use crate::ranges::with_ranges;
 
 /// `R.*` that are not operators.
 const NOT_OPERATORS: &[&str] = &[
@@ -171,8 +172,10 @@ impl Printer {
         for (name, dtype) in declared {
             self.line(&format!("{name} = T.{dtype}()"));
         }
-        if !f.attrs.is_empty() {
-            let attrs = self.attrs(&f.attrs);
+        let sizes = symbols.order.iter().map(|v| (v, text::Names::var(&mut self.names, v)));
+        let attrs = with_ranges(&f.attrs, sizes);
+        if !attrs.is_empty() {
+            let attrs = self.attrs(&attrs);
             self.line(&format!("R.func_attr({attrs})"));
         }
         if names_function(f) {

@@ -34,7 +34,8 @@ pub(crate) fn define_dimensions(
             continue;
         }
         let dtype = declared.get(name).copied().unwrap_or(default);
-        x.env.insert(name, Item::Var(Var::new(name, dtype)));
+        let var = x.size_var(name, dtype);
+        x.env.insert(name, Item::Var(var));
     }
     Ok(())
 }

@@ -138,6 +138,7 @@ impl Draft {
         match &self.0 {
             Kind::Onnx(model) => model.import(&ImportOptions {
                 dims: sizes.dims.clone(),
+                ranges: sizes.ranges.clone(),
                 shapes: sizes.shapes.clone(),
                 values: sizes.values.clone(),
                 ..Default::default()

@@ -1,13 +1,13 @@
 //! Do two modules compute the same outputs for every input? What `tilewright verify` and
 //! `Module.verify` of Python answer.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
 use tilewright_analysis::equivalence;
 use tilewright_graph::sizes;
 use tilewright_interp::symbolic::{self, Difference, Proof, Verdict, VerifyOptions};
+use tilewright_ir::dim::SizeRange;
 use tilewright_ir::show::{shortened, visible};
 use tilewright_ir::{Error, Function, Module, Result, Source, Span, TensorFunc};
 
@@ -51,7 +51,9 @@ impl Said {
     }
 
     fn note(&mut self, text: String) {
-        self.notes.push(text);
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
     }
 
     /// The first line of what a span covers.
@@ -64,21 +66,25 @@ impl Said {
 }
 
 /// Compares two modules. Functions are paired by name, or by being the entries of the modules;
-/// parameters by position. `given` are sizes that the modules leave open.
+/// parameters by position. `given` are sizes that the modules leave open, and the ranges of others:
+/// then the answer is for the sizes in the ranges.
 ///
 /// # Errors
 /// [`Error::Input`] where functions cannot be paired; those of running the first module, where it is
 /// illegal.
-pub fn verify(
-    a: &Module,
-    b: &Module,
-    given: &BTreeMap<String, usize>,
-    options: &VerifyOptions,
-) -> Result<Verified> {
+pub fn verify(a: &Module, b: &Module, given: &Sizes, options: &VerifyOptions) -> Result<Verified> {
     let mut said = Said::default();
     let mut answer = Answer::Equal;
     for (name_a, name_b) in symbolic::pairs(a, b)? {
-        let pair = Pair { a: alone(a, &name_a), b: alone(b, &name_b), name_a, name_b };
+        let of = |module: &Module, name: &Arc<str>| {
+            let alone = alone(module, name);
+            let open = sizes::open_in(&alone, name);
+            let named = |key: &String| open.iter().any(|n| **n == **key);
+            let ranges = given.ranges.iter().filter(|(key, _)| named(key));
+            let ranges = ranges.map(|(key, range)| (key.clone(), *range)).collect();
+            sizes::fill(&alone, &Sizes { ranges, ..Sizes::new() })
+        };
+        let pair = Pair { a: of(a, &name_a)?, b: of(b, &name_b)?, name_a, name_b };
         match pair.execute(given, options, &mut said)? {
             Answer::Equal => {}
             Answer::Differ => {
@@ -99,12 +105,48 @@ const SAMPLES: [usize; 7] = [5, 7, 8, 3, 11, 4, 9];
 /// Sets of ragged sizes that are tried where sizes are open, after all 0 and all 1.
 const RAGGED: usize = 3;
 
-/// The sizes of one try, by the position of the name.
-fn tries(names: usize) -> impl Iterator<Item = Vec<usize>> {
-    let ragged = move |set: usize| {
-        (0..names).map(|i| SAMPLES.get((set + i) % SAMPLES.len()).copied().unwrap_or(1)).collect()
+/// Most sizes that are compared one by one because ranges are given.
+const MOST_CASES: usize = 1024;
+
+/// The sizes of one try, by the position of the name. Those with a range stay in it: at its ends, and
+/// between them.
+fn tries(ranges: &[Option<SizeRange>]) -> impl Iterator<Item = Vec<usize>> {
+    let sample = |k: usize| SAMPLES.get(k % SAMPLES.len()).copied().unwrap_or(1);
+    let inside = move |range: SizeRange, k: usize| {
+        range.least() + sample(k) % (range.most() - range.least() + 1)
     };
-    [vec![0; names], vec![1; names]].into_iter().chain((0..RAGGED).map(ragged))
+    let ends = move |set: usize| {
+        move |range: &Option<SizeRange>| match range {
+            Some(range) if set == 0 => range.least(),
+            // A size in the thousands takes long.
+            Some(range) => range.most().min(range.least() + 63),
+            None => set,
+        }
+    };
+    let ragged = move |set: usize| {
+        let of = |(i, range): (usize, &Option<SizeRange>)| match *range {
+            Some(range) => inside(range, set + i),
+            None => sample(set + i),
+        };
+        ranges.iter().enumerate().map(of).collect::<Vec<usize>>()
+    };
+    let ends: Vec<Vec<usize>> = (0..2).map(|set| ranges.iter().map(ends(set)).collect()).collect();
+    let ragged: Vec<Vec<usize>> = (0..RAGGED).map(ragged).collect();
+    ends.into_iter().chain(ragged)
+}
+
+/// All sizes of ranges, if they are few.
+fn all_sizes(ranges: &[Option<SizeRange>]) -> Option<Vec<Vec<usize>>> {
+    let mut all = vec![Vec::new()];
+    for range in ranges {
+        let sizes = (*range)?.least()..=(*range)?.most();
+        if sizes.clone().count().checked_mul(all.len())? > MOST_CASES {
+            return None;
+        }
+        let longer = |tried: &Vec<usize>, n: usize| [tried.as_slice(), &[n]].concat();
+        all = all.iter().flat_map(|tried| sizes.clone().map(|n| longer(tried, n))).collect();
+    }
+    Some(all)
 }
 
 /// A tensor function alone, so that it is the entry; a graph function with what it calls.
@@ -127,12 +169,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn execute(
-        &self,
-        given: &BTreeMap<String, usize>,
-        options: &VerifyOptions,
-        said: &mut Said,
-    ) -> Result<Answer> {
+    fn execute(&self, given: &Sizes, options: &VerifyOptions, said: &mut Said) -> Result<Answer> {
         if self.same(equivalence::equivalent) {
             said.note(format!("`{}`: the same statements, with equal expressions", self.name_a));
             return Ok(Answer::Equal);
@@ -158,8 +195,9 @@ impl Pair {
             return Ok(Answer::Undecided);
         }
         let left: Vec<Arc<str>> =
-            open_a.iter().filter(|name| !given.contains_key(&***name)).cloned().collect();
-        let known = given.iter().filter(|(name, _)| open_a.iter().any(|open| **open == ***name));
+            open_a.iter().filter(|name| !given.dims.contains_key(&***name)).cloned().collect();
+        let known =
+            given.dims.iter().filter(|(name, _)| open_a.iter().any(|open| **open == ***name));
         let known: Vec<(Arc<str>, usize)> =
             known.map(|(name, size)| (name.as_str().into(), *size)).collect();
         let scalars = sizes::free_scalars(&self.a, &self.name_a);
@@ -171,24 +209,61 @@ impl Pair {
                 verdict => return self.report(verdict, &place(&known), said),
             }
         }
-        let answer = self.sample(&left, &known, options, said)?;
+        let ranges: Vec<Option<SizeRange>> =
+            left.iter().map(|name| given.ranges.get(&**name).copied()).collect();
+        if let Some(all) = all_sizes(&ranges).filter(|_| !ranges.is_empty())
+            && self.is_equal_at(&left, all, &known, options, said)
+        {
+            let within = left.iter().zip(ranges.iter().flatten());
+            let within: Vec<String> = within.map(|(n, range)| format!("{n}={range}")).collect();
+            said.note(format!(
+                "`{}`: equal at every size of {}, each compared by itself",
+                self.name_a,
+                within.join(", ")
+            ));
+            return Ok(Answer::Equal);
+        }
+        let answer = self.sample(&left, &ranges, &known, options, said)?;
         match why.filter(|_| answer == Answer::Undecided) {
             Some(u) => self.report(Verdict::Undecided(u), " for all sizes", said),
             None => Ok(answer),
         }
     }
 
+    /// Whether the functions are equal at each of these sizes. Where that is not so, trying a few says
+    /// why.
+    fn is_equal_at(
+        &self,
+        open: &[Arc<str>],
+        all: Vec<Vec<usize>>,
+        known: &[(Arc<str>, usize)],
+        options: &VerifyOptions,
+        said: &mut Said,
+    ) -> bool {
+        all.into_iter().all(|sizes| {
+            let tried: Vec<(Arc<str>, usize)> = open.iter().cloned().zip(sizes).collect();
+            match self.compare(&[known, &tried].concat(), options) {
+                Ok(Verdict::Equal(proof)) => {
+                    assumptions(&proof, said);
+                    true
+                }
+                _ => false,
+            }
+        })
+    }
+
     /// Tries sizes for what is open, beside those that are known.
     fn sample(
         &self,
         open: &[Arc<str>],
+        ranges: &[Option<SizeRange>],
         known: &[(Arc<str>, usize)],
         options: &VerifyOptions,
         said: &mut Said,
     ) -> Result<Answer> {
         let name = &self.name_a;
         let (mut equal, mut undecided, mut illegal) = (Vec::new(), None, Vec::new());
-        for sizes in tries(open.len()) {
+        for sizes in tries(ranges) {
             let tried: Vec<(Arc<str>, usize)> = open.iter().cloned().zip(sizes).collect();
             let all = [known, &tried].concat();
             match self.compare(&all, options) {

@@ -1,0 +1,94 @@
+//! What an open size may be: from the least to the most, both included.
+//!
+//! A size is at least 1 and below 2^31 unless its variable says less. Proofs use the range, and what
+//! runs a program refuses sizes outside of it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::interval::MAX_CELLS;
+
+/// A range of sizes.
+///
+/// ```
+/// use tilewright_ir::dim::SizeRange;
+/// let range: SizeRange = "1..512".parse()?;
+/// assert!(range.contains(512) && !range.contains(513));
+/// # Ok::<(), tilewright_ir::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SizeRange {
+    least: usize,
+    most: usize,
+}
+
+impl SizeRange {
+    /// Every size that a program can run at.
+    pub const ALL: SizeRange = SizeRange { least: 1, most: MAX_CELLS };
+
+    /// From the least to the most, which is itself a size of the range.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for a range without sizes, or beyond [`SizeRange::ALL`].
+    pub fn new(least: usize, most: usize) -> Result<SizeRange> {
+        let range = SizeRange { least, most };
+        match (1..=most).contains(&least) && most <= MAX_CELLS {
+            true => Ok(range),
+            false => Err(Error::input(format!("{range} is no range of sizes"))
+                .note(format!("a size is at least 1 and at most {MAX_CELLS}"))),
+        }
+    }
+
+    /// The smallest size.
+    pub fn least(self) -> usize {
+        self.least
+    }
+
+    /// The largest size.
+    pub fn most(self) -> usize {
+        self.most
+    }
+
+    /// The error where a size of this name is none of them.
+    pub fn outside(self, name: &str, size: usize) -> Error {
+        Error::input(format!("the size of `{name}` is {size}, which is not in the range {self}"))
+    }
+
+    /// The range in words: `at least 1 and below 2^31`.
+    pub fn limits(self) -> String {
+        self.limits_from(self.least)
+    }
+
+    /// The range in words, from another least size.
+    pub(crate) fn limits_from(self, least: usize) -> String {
+        match self.most {
+            MAX_CELLS => format!("at least {least} and below 2^31"),
+            most => format!("at least {least} and at most {most}"),
+        }
+    }
+
+    /// Whether a size is one of them.
+    pub fn contains(self, size: usize) -> bool {
+        (self.least..=self.most).contains(&size)
+    }
+}
+
+impl fmt::Display for SizeRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.least, self.most)
+    }
+}
+
+impl FromStr for SizeRange {
+    type Err = Error;
+
+    /// Reads `LEAST..MOST`.
+    fn from_str(text: &str) -> Result<SizeRange> {
+        let ends = text.split_once("..").map(|(a, b)| (a.parse(), b.parse()));
+        match ends {
+            Some((Ok(least), Ok(most))) => SizeRange::new(least, most),
+            _ => Err(Error::input(format!("`{text}` is no range of sizes: expected LEAST..MOST"))),
+        }
+    }
+}

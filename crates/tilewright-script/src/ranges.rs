@@ -1,0 +1,97 @@
+//! What sizes may be, in the text: `{"tir_var_lower_bound": {"n": 1}, "tir_var_upper_bound": {"n": 512}}`
+//! among the attributes of a function, as Relax writes it. In memory the range belongs to the variable.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use ruff_python_ast as ast;
+use tilewright_ir::dim::SizeRange;
+use tilewright_ir::{Attr, Attrs, DType, Error, Result, Var};
+
+use crate::args::Args;
+use crate::expr::ExprParser;
+
+/// The attributes with the least and the most that sizes may be, by name.
+const ENDS: [&str; 2] = ["tir_var_lower_bound", "tir_var_upper_bound"];
+
+/// The ranges that attributes say, which are taken out of them.
+fn take(attrs: &mut Attrs) -> Result<HashMap<String, SizeRange>> {
+    let mut ends: BTreeMap<Arc<str>, [usize; 2]> = BTreeMap::new();
+    for (at, key) in ENDS.iter().enumerate() {
+        let expected = || Error::syntax(format!("expected `\"{key}\": {{\"n\": SIZE, ...}}`"));
+        let Some(attr) = attrs.remove(*key) else { continue };
+        let Attr::Map(sizes) = attr else { return Err(expected()) };
+        for (name, size) in sizes {
+            let Attr::Int(size) = size else { return Err(expected()) };
+            let all = [SizeRange::ALL.least(), SizeRange::ALL.most()];
+            ends.entry(name).or_insert(all)[at] = usize::try_from(size).unwrap_or(0);
+        }
+    }
+    let range = |(name, [least, most]): (Arc<str>, [usize; 2])| {
+        let range = SizeRange::new(least, most).map_err(|e| {
+            let notes = e.diagnostic().notes.clone();
+            let error = Error::syntax(format!("{e}, which is given to `{name}`"));
+            notes.into_iter().fold(error, Error::note)
+        })?;
+        Ok((name.to_string(), range))
+    };
+    ends.into_iter().map(range).collect()
+}
+
+/// Adds the ranges of variables, each with its name in the text, to attributes.
+pub(crate) fn with_ranges<'a>(
+    attrs: &Attrs,
+    vars: impl Iterator<Item = (&'a Var, String)>,
+) -> Attrs {
+    let mut attrs = attrs.clone();
+    for (v, name) in vars {
+        let ends = [v.range().least(), v.range().most()];
+        let usual = [SizeRange::ALL.least(), SizeRange::ALL.most()];
+        for ((key, end), usual) in ENDS.iter().zip(ends).zip(usual) {
+            if end == usual {
+                continue;
+            }
+            let sizes = attrs.entry((*key).into()).or_insert_with(|| Attr::Map(Attrs::new()));
+            if let Attr::Map(sizes) = sizes {
+                sizes.insert(name.as_str().into(), Attr::Int(end as i64));
+            }
+        }
+    }
+    attrs
+}
+
+impl ExprParser {
+    /// Reads the ranges of a function's sizes from its statements, before the sizes are defined.
+    /// What is wrong with them is said where the statement is read.
+    pub(crate) fn find_ranges(&mut self, body: &[ast::Stmt]) {
+        self.ranges.clear();
+        for s in body {
+            if let ast::Stmt::Expr(e) = s
+                && let ast::Expr::Call(c) = &*e.value
+                && self.path(&c.func).is_some_and(|(_, name)| name == "func_attr")
+                && let Ok(args) = Args::bind(c, "func_attr", &["attrs"])
+                && let Ok(at) = args.need("attrs")
+                && let Ok(mut attrs) = self.attrs(at)
+                && let Ok(ranges) = take(&mut attrs)
+            {
+                self.ranges.extend(ranges);
+            }
+        }
+    }
+
+    /// The attributes of a function without the ranges of sizes.
+    ///
+    /// # Errors
+    /// `Syntax` with the place where they are no ranges.
+    pub(crate) fn func_attrs(&mut self, at: &ast::Expr) -> Result<Attrs> {
+        let mut attrs = self.attrs(at)?;
+        take(&mut attrs).map_err(|e| e.at(self.span(at)))?;
+        Ok(attrs)
+    }
+
+    /// A variable that something else defines, such as an extent of a parameter.
+    pub(crate) fn size_var(&self, name: &str, dtype: DType) -> Var {
+        let range = self.ranges.get(name).copied().unwrap_or(SizeRange::ALL);
+        Var::size(name, dtype, range)
+    }
+}
