@@ -119,6 +119,7 @@ impl Executable {
     ) -> Result<Vec<(String, f64)>> {
         let executable = self.get()?;
         let inputs = array::inputs(executable.inputs(), args, kwargs)?;
+        let executable = executable.version(&inputs);
         let steps = &executable.plan().steps;
         let best = py.detach(|| {
             let mut outputs = executable.run(&inputs)?;

@@ -369,6 +369,7 @@ pub fn options(given: Option<&Bound<'_, PyDict>>) -> Result<Options> {
             "threads" => options.threads = value.extract()?,
             "cpu" => options.target = target(value.extract::<Option<String>>()?.as_deref())?,
             "opt_level" => options.level = level(value.extract()?)?,
+            "specialize" => options.specialize = value.extract()?,
             "fuse" => options.fuse = value.extract()?,
             "schedule" => options.schedule = value.extract()?,
             "check" => options.check = value.extract()?,

@@ -70,6 +70,19 @@ def test_the_network_gives_what_is_expected(digits: str) -> None:
         check(every(images[:count]), expected)
 
 
+def test_versions_for_sizes_run_where_they_fit(digits: str) -> None:
+    inputs = np.load(ROOT / "examples/digits/test_inputs.npz")
+    expected = np.load(ROOT / "examples/digits/test_expected.npz")
+    images = inputs[inputs.files[0]]
+    exe = tilewright.load(digits).compile(specialize=[{"N": 3}, {"N": 97}])
+    for count in (1, 3, 5, 97):
+        check(exe(images[:count]), expected)
+    with pytest.raises(tilewright.InputError, match="M"):
+        tilewright.load(digits).compile(specialize=[{"M": 3}])
+    with pytest.raises(tilewright.InputError, match="at most 8"):
+        tilewright.load(digits).compile(dims={"N": (2, 8)})(images)
+
+
 def test_threads_may_share_an_executable(digits: str) -> None:
     exe = tilewright.load(digits, dims={"N": 5}).compile(threads=2)
     random = np.random.default_rng(0)

@@ -19,7 +19,7 @@ array([0., 2., 4., 6.], dtype=float32)
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _native, display
@@ -158,6 +158,7 @@ class Module:
         dims: Dims = None,
         shapes: Shapes = None,
         values: Values = None,
+        specialize: Sequence[Mapping[str, int]] = (),
         cpu: str | None = None,
         opt_level: int = 3,
         fuse: bool = True,
@@ -181,6 +182,8 @@ class Module:
             dims: Sizes that are open, as :meth:`with_sizes` takes them.
             shapes: Whole shapes of inputs.
             values: Values of inputs that sizes depend on.
+            specialize: Sizes, by name, for each of which a version of its own is compiled beside the
+                one for all sizes; a call takes what fits its arrays.
             cpu: The processor, as LLVM calls it; ``None`` for this one.
             opt_level: How much LLVM optimises: 0, 1 or 3.
             fuse: Whether elementwise work joins what makes its operands.
@@ -201,6 +204,7 @@ class Module:
             "layout": layout,
             "io_layout": io_layout,
             "threads": threads,
+            "specialize": [dict(sizes) for sizes in specialize],
             "cpu": cpu,
             "opt_level": opt_level,
             "fuse": fuse,

@@ -40,6 +40,10 @@ pub struct Arguments {
     /// size; then run at the given ones.
     #[arg(long)]
     open: bool,
+    /// With --open: sizes for which versions of their own are compiled beside the one for all sizes;
+    /// a run takes what fits. May be given for several dimensions: then for all combinations.
+    #[arg(long, value_name = "NAME=SIZE,...", value_parser = special, requires = "open")]
+    specialize: Vec<(String, Vec<usize>)>,
     /// Seed of random inputs.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -66,6 +70,38 @@ pub struct Arguments {
     profile: bool,
     #[command(flatten)]
     native: Native,
+}
+
+/// Reads `NAME=SIZE,SIZE,...`.
+fn special(text: &str) -> std::result::Result<(String, Vec<usize>), String> {
+    let expected = || "expected NAME=SIZE,SIZE,...".to_owned();
+    let (name, sizes) =
+        text.rsplit_once('=').filter(|(n, _)| !n.is_empty()).ok_or_else(expected)?;
+    let sizes = sizes.split(',').map(|size| size.parse().map_err(|_| expected()));
+    Ok((name.to_owned(), sizes.collect::<std::result::Result<_, _>>()?))
+}
+
+/// Most versions of a model.
+const MAX_VERSIONS: usize = 64;
+
+/// The sizes of each version: all combinations.
+fn versions(given: &[(String, Vec<usize>)]) -> Result<Vec<BTreeMap<String, usize>>> {
+    let mut versions = vec![BTreeMap::new()];
+    for (name, sizes) in given {
+        let with = |version: &BTreeMap<String, usize>, size: &usize| {
+            let mut version = version.clone();
+            version.insert(name.clone(), *size);
+            version
+        };
+        versions = versions.iter().flat_map(|v| sizes.iter().map(move |n| with(v, n))).collect();
+        if versions.len() > MAX_VERSIONS {
+            return Err(Error::input(format!(
+                "--specialize asks for {} versions or more; {MAX_VERSIONS} are possible",
+                versions.len()
+            )));
+        }
+    }
+    Ok(if given.is_empty() { Vec::new() } else { versions })
 }
 
 fn seconds(text: &str) -> std::result::Result<f64, String> {
@@ -113,7 +149,8 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         talk!("time: {times}, {} threads", executable.threads());
     }
     if arguments.profile {
-        for line in timing::profile(&executable, &inputs, &mut outputs, least)? {
+        let executable = executable.version(&inputs);
+        for line in timing::profile(executable, &inputs, &mut outputs, least)? {
             talk!("{line}");
         }
     }
@@ -218,20 +255,22 @@ fn made(arguments: &Arguments, options: &Options) -> Result<Ready> {
     if !arguments.open {
         sizes::check_closed(&module)?;
     }
-    let (module, left) = arguments.native.lay_out(module)?;
+    let specialize = versions(&arguments.specialize)?;
+    // What is several programs is not kept, and laid out when its parts are there.
+    let is_whole = is_whole && specialize.is_empty();
+    let is_one = specialize.is_empty() && !has_control(&module)?;
+    let (module, left) = match is_one {
+        true => arguments.native.lay_out(module)?,
+        false => (module, Vec::new()),
+    };
     let laid_out = start.elapsed();
     options.backend.check_host(&options.target()?)?;
-    // What has control flow is several programs, which are not kept.
-    let program = match has_control(&module)? {
-        true => None,
-        false => Some(lower_program(&module, options)?),
-    };
+    let program = is_one.then(|| lower_program(&module, options)).transpose()?;
     let executable = match &program {
         Some(program) => load_program(program, options)?,
-        // Its pieces are laid out when they are there.
         None => {
             let layout = arguments.native.layout()?;
-            compile(&module, &Options { layout, ..options.clone() })?
+            compile(&module, &Options { layout, specialize, ..options.clone() })?
         }
     };
     let times = [imported, laid_out, start.elapsed()];

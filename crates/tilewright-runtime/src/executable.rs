@@ -38,6 +38,8 @@ pub struct Executable {
     code: Arc<dyn Code>,
     /// What runs instead of the plan, where there is control flow; the plan has no steps then.
     machine: Option<Box<Machine>>,
+    /// Executables for some of the sizes, which run instead of this one where they fit.
+    versions: Vec<Executable>,
 }
 
 /// The plan for some sizes.
@@ -119,6 +121,7 @@ impl Executable {
             pool,
             code,
             machine: None,
+            versions: Vec::new(),
         };
         if executable.plan.is_fixed() {
             // The first arena, so that what does not fit memory is known now.
@@ -150,6 +153,38 @@ impl Executable {
         let plan = program.signature.clone();
         let machine = Some(Box::new(Machine::new(program, pieces)?));
         Ok(Executable { plan, machine, ..executable })
+    }
+
+    /// Adds versions: executables of the same model for some of its sizes. A run takes the first that
+    /// its inputs fit.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for an executable of other inputs or outputs.
+    pub fn with_versions(self, versions: Vec<Executable>) -> Result<Executable> {
+        fn kinds(ports: &[OpenPort]) -> Vec<(&Arc<str>, DType, usize)> {
+            ports.iter().map(|p| (&p.name, p.dtype, p.shape.len())).collect()
+        }
+        for version in &versions {
+            let (own, other) = (&self.plan, &version.plan);
+            if kinds(&own.inputs) != kinds(&other.inputs)
+                || kinds(&own.outputs) != kinds(&other.outputs)
+            {
+                return Err(Error::input("a version has other inputs or outputs than the model"));
+            }
+        }
+        Ok(Executable { versions, ..self })
+    }
+
+    /// What runs for these inputs: a version for their sizes, or the executable itself.
+    pub fn version(&self, inputs: &[Tensor]) -> &Executable {
+        let fits = |version: &&Executable| {
+            let ports = version.plan.inputs.iter().zip(inputs);
+            ports
+                .flat_map(|(port, tensor)| port.shape.iter().zip(tensor.shape()))
+                .all(|(dim, given)| dim.known().is_none_or(|n| n == *given))
+                && check("input", &version.plan.inputs, inputs).is_ok()
+        };
+        self.versions.iter().find(fits).unwrap_or(self)
     }
 
     /// Runs a piece of a program, which is told some sizes.
@@ -256,6 +291,12 @@ impl Executable {
     /// [`Error::Input`] if the number, an element type or a shape does not fit;
     /// [`Error::Execution`] if an assertion of a tensor function fails.
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        if !self.versions.is_empty() {
+            let version = self.version(inputs);
+            if !std::ptr::eq(version, self) {
+                return version.run(inputs);
+            }
+        }
         if let Some(machine) = &self.machine {
             check("input", &self.plan.inputs, inputs)?;
             return machine.run(inputs);
@@ -312,13 +353,20 @@ impl Executable {
     /// As [`Executable::run`], and [`Error::Input`] if an output does not fit. After an error the
     /// outputs hold anything.
     pub fn run_into(&self, inputs: &[Tensor], outputs: &mut [Tensor]) -> Result<()> {
+        if !self.versions.is_empty() {
+            let version = self.version(inputs);
+            if !std::ptr::eq(version, self) {
+                return version.run_into(inputs, outputs);
+            }
+        }
         if self.machine.is_some() {
             return self.replace(inputs, outputs);
         }
         self.call_all(&self.fixed_of(inputs)?, inputs, outputs, |_, call| call())
     }
 
-    /// Like [`Executable::run_into`], and adds to `times` how long each step of the plan took.
+    /// Like [`Executable::run_into`] without versions, and adds to `times` how long each step of the
+    /// plan took.
     ///
     /// # Errors
     /// As [`Executable::run_into`].

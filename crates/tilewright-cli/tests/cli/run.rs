@@ -481,3 +481,24 @@ fn names_cannot_act_on_the_terminal() {
     let done = tilewright(&["run", &broken]).code(2);
     assert!(!acts(&done.err) && done.err.len() < 2000, "{:?}", done.err);
 }
+
+#[test]
+fn a_version_for_a_size_runs_where_it_fits() {
+    let model = digits("digits.onnx");
+    let run = |more: &[&str]| {
+        let args: Vec<&str> = ["run", &model, "--open", "--threads", "1"]
+            .into_iter()
+            .chain(more.iter().copied())
+            .collect();
+        tilewright(&args)
+    };
+    let plain = run(&["--dim", "N=7"]).code(0);
+    let special = run(&["--dim", "N=7", "--specialize", "N=7,9"]).code(0);
+    assert_eq!(special.out.lines().count(), plain.out.lines().count());
+    run(&["--dim", "N=8", "--specialize", "N=7,9", "--profile"]).code(0);
+    run(&["--dim", "N=9", "--specialize", "N=7,9", "--profile"]).code(0);
+    run(&["--dim", "N=8", "--specialize", "M=7"]).code(2).complains("`M`");
+    run(&["--dim", "N=8", "--specialize", "N=x"]).code(2).complains("expected NAME=SIZE");
+    let closed = tilewright(&["run", &model, "--specialize", "N=7"]);
+    closed.code(2).complains("--open");
+}

@@ -1,10 +1,12 @@
 //! From a module to something that runs.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tilewright_graph::control::{self, Cut};
 use tilewright_graph::normal::name_outputs;
 use tilewright_graph::plan_memory;
+use tilewright_graph::sizes::{self, Sizes};
 use tilewright_ir::{Error, Lowered, Module, OpenPlan, Result, TensorFunc, well_formed};
 use tilewright_runtime::{Executable, Pool};
 
@@ -79,6 +81,9 @@ pub fn lower_program(module: &Module, options: &Options) -> Result<Program> {
 /// ```
 pub fn compile(module: &Module, options: &Options) -> Result<Executable> {
     options.backend.check_host(&options.target()?)?;
+    if !options.specialize.is_empty() {
+        return compile_versions(module, options);
+    }
     if has_control(module)? {
         return compile_control(module, &module.entry()?.clone(), options);
     }
@@ -108,6 +113,17 @@ pub fn load_program(program: &Program, options: &Options) -> Result<Executable> 
     let pool = Pool::shared(options.threads())?;
     // SAFETY: the code was made from the functions that the plan was made for.
     unsafe { Executable::new(program.plan.clone(), code, pool) }
+}
+
+/// Compiles a module, and once more for each of the sizes that it is to be specialized for.
+fn compile_versions(module: &Module, options: &Options) -> Result<Executable> {
+    let plain = Options { specialize: Vec::new(), ..options.clone() };
+    let version = |dims: &BTreeMap<String, usize>| {
+        let sizes = Sizes { dims: dims.clone(), ..Sizes::new() };
+        compile(&sizes::fill(module, &sizes)?, &plain)
+    };
+    let versions = options.specialize.iter().map(version).collect::<Result<_>>()?;
+    compile(module, &plain)?.with_versions(versions)
 }
 
 /// Compiles a graph function with control flow: each of its pieces becomes a plan, and all kernels one

@@ -13,6 +13,7 @@
 //! ([`tilewright_graph::plan_memory`]), and a [`Backend`] makes code of the tensor functions that the
 //! plan calls.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -128,6 +129,9 @@ pub struct Options {
     pub tuning: Option<PathBuf>,
     /// How much the backend optimises.
     pub level: OptLevel,
+    /// Sizes, by name or as `INPUT.AXIS`, for each of which a version of its own is compiled beside the
+    /// one for all sizes; each run takes what fits its inputs. For what runs in this process.
+    pub specialize: Vec<BTreeMap<String, usize>>,
     /// Fuse elementwise work.
     pub fuse: bool,
     /// Find schedules; without, loops stay as they are written.
@@ -157,6 +161,7 @@ impl Default for Options {
             io_layout: IoLayout::Logical,
             tuning: None,
             level: OptLevel::Full,
+            specialize: Vec::new(),
             fuse: true,
             schedule: true,
             check: cfg!(debug_assertions),
@@ -179,6 +184,7 @@ impl std::fmt::Debug for Options {
             io_layout,
             tuning,
             level,
+            specialize,
             fuse,
             schedule,
             check,
@@ -196,6 +202,7 @@ impl std::fmt::Debug for Options {
             .field("io_layout", io_layout)
             .field("tuning", tuning)
             .field("level", level)
+            .field("specialize", specialize)
             .field("fuse", fuse)
             .field("schedule", schedule)
             .field("check", check)

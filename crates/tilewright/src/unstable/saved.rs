@@ -166,8 +166,12 @@ fn read(text: String, table: &ConstTable) -> Result<(Lowered, OpenPlan)> {
 ///
 /// # Errors
 /// Those of [`compile`](super::compile::compile), [`Error::Toolchain`] if there is no C compiler, and
-/// [`Error::Io`] if the file cannot be written.
+/// [`Error::Io`] if the file cannot be written, and [`Error::Unsupported`] for several versions.
 pub fn save(module: &Module, options: &Options, path: impl AsRef<Path>) -> Result<()> {
+    if !options.specialize.is_empty() {
+        return Err(Error::unsupported("a saved model has no versions for sizes")
+            .help("save one for each size"));
+    }
     file::check(path.as_ref())?;
     options.backend.check_target(&options.target()?)?;
     let laid_out = options.layout.map(|layout| options.lay_out(layout, module)).transpose()?;
