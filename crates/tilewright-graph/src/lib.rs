@@ -21,6 +21,7 @@
 //! **Architecture invariant:** the graph knows no backend, and no decision looks at a name.
 
 pub mod call_sizes;
+mod calls;
 pub mod classify;
 pub mod control;
 mod functions;

@@ -14,10 +14,8 @@ use tilewright_ir::{
     Module, Result, Span, equal,
 };
 
+use crate::calls::{CallStack, MAX_DEPTH};
 use crate::control::has_control;
-
-/// How deep tuples and calls of graph functions may be nested.
-const MAX_DEPTH: usize = 64;
 
 /// The normal form of a graph function of a module.
 ///
@@ -29,7 +27,7 @@ pub fn normalize(module: &Module, name: &str, func: &GraphFunc) -> Result<GraphF
         module,
         values: HashMap::new(),
         bindings: Vec::new(),
-        calls: vec![name.into()],
+        calls: CallStack::new(name),
         depth: 0,
         span: None,
         kept: HashSet::new(),
@@ -216,7 +214,7 @@ struct Normalize<'m> {
     values: HashMap<u64, GraphExpr>,
     bindings: Vec<Binding>,
     /// Graph functions that are being expanded.
-    calls: Vec<Arc<str>>,
+    calls: CallStack,
     depth: usize,
     span: Option<Span>,
     /// Calls that stay even if their results are not read: unknown operators outside of dataflow
@@ -231,9 +229,9 @@ impl Normalize<'_> {
                 self.span = b.span;
                 // The variable of the binding stays the one that is bound, but each expansion of
                 // a function binds variables of its own.
-                let var = match self.calls.len() {
-                    1 => b.var.clone(),
-                    _ => GraphVar::new(b.var.name().clone(), b.var.ty().clone()),
+                let var = match self.calls.is_outermost() {
+                    true => b.var.clone(),
+                    false => GraphVar::new(b.var.name().clone(), b.var.ty().clone()),
                 };
                 if b.value.is_control() {
                     return Err(Error::unsupported("control flow inside of a piece of a graph")
@@ -360,32 +358,13 @@ impl Normalize<'_> {
 
     /// The result of a call of a graph function.
     fn expand(&mut self, name: &str, args: Vec<GraphExpr>) -> Result<GraphExpr> {
-        let Some(Function::Graph(func)) = self.module.functions.get(name) else {
-            return Err(self.module.graph(name).err().unwrap_or_else(|| {
-                Error::internal(format!("`{name}` is and is not a graph function"))
-            }));
-        };
-        if self.calls.iter().any(|c| **c == *name) || self.calls.len() >= MAX_DEPTH {
-            return Err(Error::unsupported(format!(
-                "the graph function `{name}` calls itself, or calls are nested deeper than {MAX_DEPTH}"
-            ))
-            .at(self.span));
-        }
-        if func.params.len() != args.len() {
-            return Err(Error::malformed(format!(
-                "`{name}` takes {} arguments and is given {}",
-                func.params.len(),
-                args.len()
-            ))
-            .at(self.span));
-        }
-        self.calls.push(name.into());
+        let func = self.calls.enter(self.module, name, args.len(), self.span)?;
         let values = func.params.iter().map(GraphVar::id).zip(args).collect();
         let outer = std::mem::replace(&mut self.values, values);
         let (span, depth) = (self.span, std::mem::take(&mut self.depth));
-        let ret = self.body(func)?;
+        let ret = self.body(&func)?;
         self.values = outer;
-        self.calls.pop();
+        self.calls.leave();
         (self.span, self.depth) = (span, depth);
         Ok(ret)
     }

@@ -8,12 +8,11 @@ use tilewright_ir::control::{MATCH_CAST, TENSOR_TO_SHAPE};
 use tilewright_ir::list::ListOp;
 use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{
-    Attrs, Binding, BindingBlock, Body, Error, Expr, ExprKind, Fold, Function, GraphExpr,
-    GraphFunc, GraphType, GraphVar, Module, Result, Span, TensorType, Var,
+    Attrs, Binding, BindingBlock, Body, Error, Expr, ExprKind, Fold, GraphExpr, GraphFunc,
+    GraphType, GraphVar, Module, Result, Span, TensorType, Var,
 };
 
-/// How deep tuples and calls of graph functions may be nested.
-const MAX_DEPTH: usize = 64;
+use crate::calls::{CallStack, MAX_DEPTH};
 
 /// Nodes in order, and the values that are left after them.
 pub(super) struct Part {
@@ -75,7 +74,7 @@ pub(super) fn resolve(
         values: HashMap::new(),
         sizes: HashMap::new(),
         nodes: Vec::new(),
-        calls: vec![name.into()],
+        calls: CallStack::new(name),
         depth: 0,
         span: func.span,
     };
@@ -103,7 +102,7 @@ struct Resolver<'m> {
     sizes: HashMap<Var, Expr>,
     nodes: Vec<Node>,
     /// Graph functions that are being expanded.
-    calls: Vec<Arc<str>>,
+    calls: CallStack,
     depth: usize,
     span: Option<Span>,
 }
@@ -148,9 +147,9 @@ impl Resolver<'_> {
 
     /// A variable in the place of one that is bound: each expansion of a function has its own.
     fn fresh(&self, var: &GraphVar) -> GraphVar {
-        match self.calls.len() {
-            1 => var.clone(),
-            _ => GraphVar::new(var.name().clone(), self.ty(var.ty())),
+        match self.calls.is_outermost() {
+            true => var.clone(),
+            false => GraphVar::new(var.name().clone(), self.ty(var.ty())),
         }
     }
 
@@ -369,24 +368,7 @@ impl Resolver<'_> {
 
     /// The result of a call of a graph function.
     fn expand(&mut self, name: &str, args: Vec<GraphExpr>) -> Result<GraphExpr> {
-        let Some(Function::Graph(func)) = self.module.functions.get(name) else {
-            return Err(Error::malformed(format!("`{name}` is no graph function")).at(self.span));
-        };
-        if self.calls.iter().any(|c| **c == *name) || self.calls.len() >= MAX_DEPTH {
-            return Err(Error::unsupported(format!(
-                "the graph function `{name}` calls itself, or calls are nested deeper than {MAX_DEPTH}"
-            ))
-            .at(self.span));
-        }
-        if func.params.len() != args.len() {
-            return Err(Error::malformed(format!(
-                "`{name}` takes {} arguments and is given {}",
-                func.params.len(),
-                args.len()
-            ))
-            .at(self.span));
-        }
-        let func = func.clone();
+        let func = self.calls.enter(self.module, name, args.len(), self.span)?;
         let mut sizes = HashMap::new();
         for (p, arg) in func.params.iter().zip(&args) {
             let ty = match arg {
@@ -402,7 +384,6 @@ impl Resolver<'_> {
                 }
             }
         }
-        self.calls.push(name.into());
         let values = func.params.iter().map(GraphVar::id).zip(args).collect();
         let outer = std::mem::replace(&mut self.values, values);
         let outer_sizes = std::mem::replace(&mut self.sizes, sizes);
@@ -411,7 +392,7 @@ impl Resolver<'_> {
         let ret = self.value(&func.ret)?;
         self.values = outer;
         self.sizes = outer_sizes;
-        self.calls.pop();
+        self.calls.leave();
         (self.span, self.depth) = (span, depth);
         Ok(ret)
     }
