@@ -49,6 +49,8 @@ pub struct Plan {
     plans: Vec<Planned>,
     left: Vec<Left>,
     unit: &'static str,
+    /// The machine that it is for.
+    target: tilewright::Target,
 }
 
 /// Plans the layouts of a module; also what could not follow, and why.
@@ -73,15 +75,16 @@ pub fn plan_layouts<'py>(
         let timings = options.timings()?;
         let (after, plans, left) = layout::plan(&before, &timings, options.io_layout, &mut why)?;
         let unit = timings.unit().name();
-        Ok::<_, tilewright::Error>(Plan { before, after, plans, left, unit })
+        let target = options.target()?;
+        Ok::<_, tilewright::Error>(Plan { before, after, plans, left, unit, target })
     })?;
     Ok((plan, remarks(py, &why)?))
 }
 
 impl Plan {
     fn report<'a>(&'a self, name: &'a str) -> Report<'a> {
-        let Plan { before, plans, left, unit, .. } = self;
-        Report { model: name, module: before, plans, left, unit }
+        let Plan { before, after, plans, left, unit, target } = self;
+        Report { model: name, module: before, after: Some((after, target)), plans, left, unit }
     }
 }
 

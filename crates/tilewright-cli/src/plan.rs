@@ -97,7 +97,10 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let unit = timings.unit().name();
     if let Some(path) = &arguments.html {
         let model = arguments.model.file_name().unwrap_or_default().to_string_lossy();
-        let report = Report { model: &model, module: &module, plans: &plans, left: &left, unit };
+        let target = target(&arguments.cpu)?;
+        let after = Some((&after, &target));
+        let (module, plans, left) = (&module, &plans, &left);
+        let report = Report { model: &model, module, after, plans, left, unit };
         file::write(path, page(&report).as_bytes())?;
     }
     let others = arguments

@@ -1,13 +1,15 @@
 //! Plans of layouts for people and for tools: [`page()`], [`drawings`], and as JSON ([`object`]).
 //!
 //! The command line and the Python package show plans through this crate. The graph is placed by
-//! `layers` and drawn as SVG by `graph`; `cells` shows corners of tensors as tables.
+//! `layers` and drawn as SVG by `graph`; `cells` shows corners of tensors as tables,
+//! `steps` how the loops of a call are made.
 
 mod cells;
 mod graph;
 mod json;
 mod layers;
 mod page;
+mod steps;
 mod writing;
 
 pub use cells::tables;

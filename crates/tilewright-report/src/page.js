@@ -35,6 +35,45 @@ const tensorLink = (g, [tensor, layout]) => {
 };
 const list = (items, empty) => items.length ? node("ul", {}, ...items.map((i) => node("li", {}, ...i))) : node("p", { class: "soft" }, empty);
 
+// The lines of a function after so many steps, each with what the last step did to it: "", "old" or "new".
+const linesAfter = ([first, steps], count) => {
+  let marked = first.map((k) => [data.lines[k], ""]);
+  for (const [, hunks] of steps.slice(0, count)) {
+    const lines = marked.filter(([, mark]) => mark !== "old").map(([line]) => [line, ""]);
+    marked = [];
+    let at = 0;
+    for (const [from, removed, added] of hunks) {
+      marked.push(...lines.slice(at, from), ...lines.slice(from, from + removed).map(([line]) => [line, "old"]),
+        ...added.map((k) => [data.lines[k], "new"]));
+      at = from + removed;
+    }
+    marked.push(...lines.slice(at));
+  }
+  return marked;
+};
+const derivation = (number) => {
+  const all = data.steps[number];
+  const count = all[1].length;
+  const slider = node("input", { type: "range", min: 0, max: count, value: 0, id: "step" });
+  const said = node("p", { class: "soft", "aria-live": "polite" });
+  const calls = node("pre", { class: "calls" });
+  const text = node("pre", { class: "script" });
+  const draw = () => {
+    const k = Number(slider.value);
+    const marked = linesAfter(all, k);
+    const number = (mark) => marked.filter(([, m]) => m === mark).length;
+    said.textContent = k ? `Step ${k} of ${count}: ${number("old")} lines become ${number("new")}.` : `Before ${count} steps.`;
+    calls.textContent = k ? all[1][k - 1][0] : "";
+    const sign = { old: "- ", new: "+ " };
+    text.replaceChildren(...marked.map(([line, mark]) => node("span", mark ? { class: mark } : {}, (sign[mark] ?? "  ") + line + "\n")));
+    const changed = text.querySelector(".old, .new");
+    if (changed) text.scrollTop = changed.offsetTop - text.offsetTop - 40;
+  };
+  slider.addEventListener("input", draw);
+  draw();
+  return [node("h3", {}, "How its loops are made"), node("label", { for: "step" }, "Step "), slider, said, calls, text];
+};
+
 const showCall = (g, c) => {
   const graph = data.graphs[g];
   const call = graph.calls[c];
@@ -54,7 +93,8 @@ const showCall = (g, c) => {
     table(`Alternatives, in ${data.unit}`, ["alternative", "price#", "difference#", "reads", "writes"], rows),
     node("p", { class: "soft" }, note),
     node("h3", {}, "Reads"), list(best.reads.map((u) => tensorLink(g, u)), "Nothing but constants."),
-    node("h3", {}, "Writes"), list(best.writes.map((u) => tensorLink(g, u)), "Nothing."));
+    node("h3", {}, "Writes"), list(best.writes.map((u) => tensorLink(g, u)), "Nothing."),
+    ...(call.steps === null ? [] : derivation(call.steps)));
 };
 
 const cells = (layout) => {

@@ -7,15 +7,16 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use tilewright::Module;
 use tilewright::unstable::graph::layout::flow::Planned;
 use tilewright::unstable::graph::layout::{Layout, Left, Policy};
 use tilewright::unstable::graph::normal::name_outputs;
 use tilewright::unstable::ir::GraphExpr;
 use tilewright::unstable::plan::{Conversion, Cost, Use};
+use tilewright::{Module, Target};
 
 use crate::cells;
 use crate::graph::Graph;
+use crate::steps::Steps;
 use crate::writing::{amount, html, json, plural, share};
 
 /// What a page shows.
@@ -24,6 +25,9 @@ pub struct Report<'a> {
     pub model: &'a str,
     /// The model before anything is planned.
     pub module: &'a Module,
+    /// The same in the layouts of the plan, and the machine: where they are given, the page shows how
+    /// the loops of calls are made.
+    pub after: Option<(&'a Module, &'a Target)>,
     /// The plan of each of its graph functions.
     pub plans: &'a [Planned],
     /// The conversions that run when the model runs.
@@ -62,7 +66,10 @@ pub fn page(report: &Report<'_>) -> String {
         let part =
             Part { number, plan, bindings, kinds: &kinds, left: report.left, unit: report.unit };
         text += &part.section();
-        graphs.push(part.data(&mut shared));
+        let scheduled = report.after.map(|(after, target)| {
+            shared.steps.of_graph(&name_outputs(after), &plan.graph, target)
+        });
+        graphs.push(part.data(&mut shared, &scheduled.unwrap_or_default()));
     }
     text += "</main>\n<aside id=panel role=region aria-labelledby=panel-title hidden>\n\
              <button id=close type=button>Close <kbd>Esc</kbd></button>\n\
@@ -74,10 +81,12 @@ pub fn page(report: &Report<'_>) -> String {
     let _ = writeln!(
         text,
         "<script type=\"application/json\" id=data>{{\"unit\":{},\"kinds\":[{}],\n\"layouts\":[{}],\n\
-         \"graphs\":[{}]}}</script>\n<script>\n{}</script>\n</body>\n</html>",
+         \"lines\":{},\n\"steps\":[{}],\n\"graphs\":[{}]}}</script>\n<script>\n{}</script>\n</body>\n</html>",
         json(report.unit),
         names.join(","),
         shared.layouts.join(",\n"),
+        shared.steps.lines(),
+        shared.steps.functions.join(",\n"),
         graphs.join(",\n"),
         include_str!("page.js")
     );
@@ -186,6 +195,7 @@ struct Shared {
     table_numbers: HashMap<String, usize>,
     layouts: Vec<String>,
     layout_numbers: HashMap<Layout, usize>,
+    steps: Steps,
 }
 
 impl Shared {
@@ -322,7 +332,7 @@ impl Part<'_> {
              (click, or Tab and Enter) to see its prices or its cells; Escape closes the panel.</p>\n\
              </section>",
             self.totals(),
-            self.dearest(),
+            self.most_expensive(),
             self.conversions(),
             graph.draw()
         );
@@ -368,7 +378,7 @@ impl Part<'_> {
     }
 
     /// The calls that cost most.
-    fn dearest(&self) -> String {
+    fn most_expensive(&self) -> String {
         let plan = &self.plan.plan;
         let mut calls: Vec<usize> = (0..plan.calls.len()).collect();
         calls.retain(|c| plan.calls[*c].cost > 0);
@@ -439,7 +449,7 @@ impl Part<'_> {
     }
 
     /// What the panel says, as JSON.
-    fn data(&self, shared: &mut Shared) -> String {
+    fn data(&self, shared: &mut Shared, scheduled: &HashMap<String, usize>) -> String {
         let (plan, problem) = (&self.plan.plan, &self.plan.problem);
         let mut text = format!("{{\"objective\":{},\"tensors\":[", plan.objective);
         for (t, layouts) in self.plan.layouts.iter().enumerate() {
@@ -474,10 +484,11 @@ impl Part<'_> {
             });
             let _ = write!(
                 text,
-                "{}{{\"name\":{},\"func\":{},\"choice\":{},\"ways\":{}}}",
+                "{}{{\"name\":{},\"func\":{},\"steps\":{},\"choice\":{},\"ways\":{}}}",
                 if c == 0 { "" } else { ",\n" },
                 json(&call.name),
                 json(self.bindings.function(c)),
+                scheduled.get(&call.name).map_or("null".to_owned(), usize::to_string),
                 plan.calls[c].choice,
                 list(ways)
             );

@@ -45,6 +45,7 @@ fn page_of(name: &str) -> String {
     page(&Report {
         model: name,
         module: &Module::new(),
+        after: None,
         plans: &plans,
         left: &left,
         unit: "cycles",
@@ -112,8 +113,14 @@ fn a_page_needs_nothing_else() {
     }
     // The name of a format of XML, which is not loaded.
     assert_eq!(text.replace("http://www.w3.org/2000/svg", "").matches("://").count(), 0);
-    let empty =
-        page(&Report { model: "m", module: &Module::new(), plans: &[], left: &[], unit: "ns" });
+    let empty = page(&Report {
+        model: "m",
+        module: &Module::new(),
+        after: None,
+        plans: &[],
+        left: &[],
+        unit: "ns",
+    });
     assert!(empty.contains("there is nothing to plan"));
 }
 
@@ -124,4 +131,54 @@ fn layouts_have_short_names() {
     };
     assert_eq!(of(&[1, 65, 3, 3], &[0, 1, 2, 3, 1], &[(1, 16)]), "aBcd16b");
     assert_eq!(of(&[2, 3], &[1, 0], &[]), "ba");
+}
+
+#[test]
+fn steps_lead_from_the_function_to_its_schedule() {
+    let text = r#"
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+@I.ir_module
+class Module:
+    @T.prim_func
+    def matmul(A: T.Buffer((13, 40), "float32"), B: T.Buffer((40, 21), "float32"), C: T.Buffer((13, 21), "float32")):
+        for i, j, k in T.grid(13, 21, 40):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+    @R.function
+    def main(a: R.Tensor((13, 40), "float32"), b: R.Tensor((40, 21), "float32")):
+        cls = Module
+        with R.dataflow():
+            y = R.call_tir(cls.matmul, (a, b), out_sinfo=R.Tensor((13, 21), "float32"))
+            R.output(y)
+        return y
+"#;
+    let module = tilewright::parse(text, &tilewright::Sizes::new()).expect("a module");
+    let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
+    let mut steps = Steps::default();
+    assert_eq!(steps.of_graph(&module, "main", &target), HashMap::from([("y".to_owned(), 0)]));
+    let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+    let table = value(&steps.lines());
+    let function = value(&steps.functions[0]);
+    let line = |k: &serde_json::Value| table[k.as_u64().expect("a number") as usize].clone();
+    let all = |list: &serde_json::Value| -> Vec<serde_json::Value> {
+        list.as_array().expect("a list").iter().map(line).collect()
+    };
+    let mut lines = all(&function[0]);
+    assert!(lines.iter().any(|l| l.as_str().is_some_and(|l| l.contains("T.axis.remap(\"SSR\""))));
+    let count = function[1].as_array().expect("steps").len();
+    assert!(count > 5, "{count} steps");
+    for step in function[1].as_array().expect("steps") {
+        assert!(step[0].as_str().is_some_and(|calls| calls.contains("sch.")));
+        for hunk in step[1].as_array().expect("hunks").iter().rev() {
+            let [from, removed] = [0, 1].map(|k| hunk[k].as_u64().expect("a number") as usize);
+            lines.splice(from..from + removed, all(&hunk[2]));
+        }
+    }
+    let text: Vec<&str> = lines.iter().filter_map(|l| l.as_str()).collect();
+    assert!(text.join("\n").contains("T.vectorized(8)"), "{}", text.join("\n"));
 }
