@@ -22,8 +22,8 @@ use std::sync::Arc;
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    Attr, BinOp, Block, Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Module, Result, Stmt,
-    StmtKind, TensorFunc, TypeKind, Var, dim, visit,
+    Attr, BinOp, Block, Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Module, Stmt,
+    TensorFunc, TypeKind, Var, dim, visit,
 };
 use tilewright_schedule::PRE;
 use tilewright_schedule::auto::{CPU, FEATURES, TRIPLE, target};
@@ -37,21 +37,21 @@ pub const PASS: Pass = Pass {
     name: "expand_products",
     summary: "make products of integers less zero points products of what instructions multiply",
     options: &[&CPU, &FEATURES, &TRIPLE],
-    run: Run::Module(|module, given, _| expand_products(module, &target(given)?)),
+    run: Run::Module(|module, given, _| Ok(expand_products(module, &target(given)?))),
 };
 
+/// The fewest elements of a group: with fewer, most of an instruction multiplies padding.
+const FEWEST: usize = 4;
+
 /// Expands the products of 8-bit integers in every function, for the instructions of a machine.
-///
-/// # Errors
-/// None so far.
-pub fn expand_products(module: &Module, target: &Target) -> Result<Module> {
+pub fn expand_products(module: &Module, target: &Target) -> Module {
     let mut out = module.clone();
     for (name, func) in module.tensors() {
         if let Some(new) = expand(func, target) {
             out.insert(name.clone(), new);
         }
     }
-    Ok(out)
+    out
 }
 
 /// The function with its products of 8-bit integers expanded; `None` where there are none, or nothing
@@ -149,7 +149,18 @@ fn product(stage: &Stage) -> Option<Product> {
     }
     let reduced: Vec<&Var> = stage.reduce().map(|r| r.0).collect();
     let factors = [factor(a, &reduced)?, factor(b, &reduced)?];
-    (factors[0].buffer != factors[1].buffer).then_some(Product(factors))
+    // Instructions multiply neighbours along an axis of both operands.
+    let in_groups = stage.dims().any(|(v, extent, kind)| {
+        let runs_along = |f: &Factor| {
+            let once = f.at.iter().filter(|i| i.mentions(v)).count() == 1;
+            let at = f.at.iter().position(|i| i.as_var() == Some(v));
+            once && at.is_some_and(|d| Dim::of(&f.buffer.shape[d]) == Some(extent))
+        };
+        kind == IterKind::Reduce
+            && extent.known().is_some_and(|n| n >= FEWEST)
+            && factors.iter().all(runs_along)
+    });
+    (in_groups && factors[0].buffer != factors[1].buffer).then_some(Product(factors))
 }
 
 /// Whether an integer expression has the values of a type of 8 bits.
@@ -368,6 +379,5 @@ fn pre(stage: &Stage) -> Stmt {
             Arc::new(block)
         }
     }
-    debug_assert!(matches!(stage.stmt.kind(), StmtKind::For { .. } | StmtKind::Block { .. }));
     Mark.stmt(&Subst::refresh().stmt(&stage.stmt))
 }

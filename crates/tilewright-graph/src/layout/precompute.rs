@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use tilewright_analysis::{Stage, stages};
 use tilewright_ir::{
-    Attr, Binding, BindingBlock, Buffer, GraphExpr, GraphFunc, Module, Param, Remarks, Result,
-    Stmt, StmtKind, Tensor, TensorFunc,
+    Attr, Binding, BindingBlock, Buffer, GraphExpr, GraphFunc, Module, Param, Result, Stmt,
+    StmtKind, Tensor, TensorFunc,
 };
 use tilewright_schedule::{FREE_LAYOUT, PRE};
 
@@ -39,11 +39,7 @@ struct Split {
 ///
 /// # Errors
 /// Those of [`normalize`](crate::normal::normalize), and of `evaluate`.
-pub fn precompute(
-    module: &Module,
-    evaluate: &mut Evaluate<'_>,
-    _why: &mut Remarks,
-) -> Result<Module> {
+pub fn precompute(module: &Module, evaluate: &mut Evaluate<'_>) -> Result<Module> {
     let mut functions = Functions::new(module);
     let mut splits: HashMap<Arc<str>, Option<Split>> = HashMap::new();
     let mut done: HashMap<(Arc<str>, usize, Vec<*const u8>), Tensor> = HashMap::new();

@@ -296,7 +296,7 @@ fn schedule(module: &Module, target: &Target) -> Result<Module> {
     let expanded = derivations::each(&what, &mark_free(module), |_, f| {
         Ok(expand(f, target).map_or_else(|| f.clone(), Arc::new))
     })?;
-    let expanded = precompute(&expanded, &mut evaluate, &mut why)?;
+    let expanded = precompute(&expanded, &mut evaluate)?;
     let what = format!("auto_schedule {target:?}");
     let tiled = derivations::each(&what, &mark_free(&expanded), |name, f| {
         let mut alone = Module { source: module.source.clone(), ..Module::new() };
