@@ -55,6 +55,25 @@ def compact_buffer(
         tilewright.Error: where it refuses, or an option does not fit.
     """
 
+def expand_products(
+    module: Module,
+    *,
+    cpu: str = "",
+    features: str = "+avx2,+fma",
+    triple: str = "x86_64-unknown-linux-gnu",
+) -> Transformed:
+    """Make products of integers less zero points products of what instructions multiply.
+
+    Args:
+        module: What to change.
+        cpu: The processor, as LLVM names it: text. The default is empty.
+        features: CPU features in LLVM's notation: text. The default is +avx2,+fma.
+        triple: The target, as LLVM names it: text. The default is x86_64-unknown-linux-gnu.
+
+    Raises:
+        tilewright.Error: where it refuses, or an option does not fit.
+    """
+
 def flatten_buffer(
     module: Module,
 ) -> Transformed:

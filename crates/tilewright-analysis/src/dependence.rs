@@ -17,8 +17,8 @@ use tilewright_ir::condition::parts;
 use tilewright_ir::update::{Combine, is_cell, update};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind, Var,
-    Visit,
+    Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, MatchRegion, Range, Result, Stmt,
+    StmtKind, Var, Visit,
 };
 use tilewright_sets::{AccessRelation, Domain, Proof};
 
@@ -55,7 +55,8 @@ pub struct PlacedAccesses {
 /// Every access of a statement, on the domain around it. What is allocated inside is left out.
 ///
 /// # Errors
-/// `Refused` where accesses cannot be seen: pointers, views, calls with effects.
+/// `Refused` where accesses cannot be seen: pointers, calls with effects, and views other than boxes of
+/// a buffer.
 pub fn accesses(s: &Stmt, around: &Domain) -> Result<Vec<PlacedAccess>> {
     accesses_and_local(s, around).map(|t| t.all)
 }
@@ -63,7 +64,8 @@ pub fn accesses(s: &Stmt, around: &Domain) -> Result<Vec<PlacedAccess>> {
 /// The same, and what is allocated inside. Errors as [`accesses`].
 pub(crate) fn accesses_and_local(s: &Stmt, around: &Domain) -> Result<PlacedAccesses> {
     let at = Reached { domain: around.clone(), bound: Subst::default(), certain: true };
-    let mut c = Collect { at, local: Vec::new(), update: None, out: Vec::new(), error: None };
+    let (local, out, views) = (Vec::new(), Vec::new(), HashMap::new());
+    let mut c = Collect { at, local, views, update: None, out, error: None };
     c.stmt(s);
     let Collect { mut out, local, error, .. } = c;
     match error {
@@ -123,6 +125,8 @@ impl Place for Reached {
 struct Collect {
     at: Reached,
     local: Vec<Buffer>,
+    /// Views that are boxes of a buffer: that buffer, and the corner of the box.
+    views: HashMap<Buffer, (Buffer, Vec<Expr>)>,
     /// The cell and operator of the update that is being looked at.
     update: Option<(Expr, Combine)>,
     out: Vec<PlacedAccess>,
@@ -133,6 +137,7 @@ impl Collect {
     fn access(&mut self, buffer: &Buffer, indices: &[Expr], value: Option<&Expr>) {
         let update = self.update.as_ref().filter(|(cell, _)| is_cell(buffer, indices, cell));
         let update = update.map(|(_, op)| *op);
+        let (buffer, indices) = self.viewed(buffer, indices);
         let indices: Vec<Expr> = indices.iter().map(|i| self.at.bound.expr(i)).collect();
         if indices.iter().any(|i| i.dtype().lanes != 1) {
             self.fail(format!("`{}` is accessed by vectors", buffer.name));
@@ -146,6 +151,19 @@ impl Collect {
             value: value.map(|v| self.at.bound.expr(v)),
             certain: self.at.certain,
         });
+    }
+
+    /// The cell of memory that an access is, through views that are boxes.
+    fn viewed(&self, buffer: &Buffer, indices: &[Expr]) -> (Buffer, Vec<Expr>) {
+        let (mut buffer, mut indices) = (buffer.clone(), indices.to_vec());
+        while let Some((source, corner)) = self.views.get(&buffer) {
+            let more = corner.len().saturating_sub(indices.len());
+            let within = corner[more..].iter().zip(indices);
+            let within = within.map(|(c, i)| c.clone().cast(i.dtype()) + i);
+            indices = corner[..more].iter().cloned().chain(within).collect();
+            buffer = source.clone();
+        }
+        (buffer, indices)
     }
 
     fn fail(&mut self, why: String) {
@@ -194,15 +212,36 @@ impl Visit for Collect {
             }
             StmtKind::Block { block, .. } => {
                 self.local.extend(block.allocs.iter().cloned());
-                if let Some(m) = block.matches.first() {
-                    let (block, view) = (&block.name, &m.buffer.name);
-                    self.fail(format!("the block `{block}` works on the view `{view}`"));
+                for m in &block.matches {
+                    match corner(m) {
+                        Some(corner) => {
+                            let source = (m.source.buffer.clone(), corner);
+                            self.views.insert(m.buffer.clone(), source);
+                        }
+                        None => {
+                            let (block, view) = (&block.name, &m.buffer.name);
+                            self.fail(format!("the block `{block}` works on the view `{view}`"));
+                        }
+                    }
                 }
                 walk_stmt_placed(self, s);
             }
             _ => walk_stmt_placed(self, s),
         }
     }
+}
+
+/// The corner of the box of a buffer that a view is; `None` where its axes are not the last ones of
+/// the buffer.
+fn corner(m: &MatchRegion) -> Option<Vec<Expr>> {
+    let ranges = &m.source.ranges;
+    let more = ranges.len().checked_sub(m.buffer.rank())?;
+    let same =
+        |r: &Range, extent: &Expr| r.extent.as_int().is_some_and(|n| extent.as_int() == Some(n));
+    let fits = ranges[..more].iter().all(|r| r.extent.as_int() == Some(1))
+        && ranges[more..].iter().zip(&m.buffer.shape).all(|(r, extent)| same(r, extent))
+        && m.buffer.dtype() == m.source.buffer.dtype();
+    fits.then(|| ranges.iter().map(|r| r.min.clone()).collect())
 }
 
 /// `a < b` in lexicographic order.

@@ -174,6 +174,15 @@ impl Stage {
         )
     }
 
+    /// The same stage without an annotation of its block.
+    pub fn without_annotation(&self, key: &str) -> Stage {
+        let mut block = (*self.block).clone();
+        block.annotations.retain(|k, _| **k != *key);
+        let (buffer, indices) = (self.buffer.clone(), self.indices.clone());
+        let (loops, value, init) = (self.loops.clone(), self.value.clone(), self.init.clone());
+        Stage::assemble(loops, Arc::new(block), buffer, indices, value, init)
+    }
+
     /// Name of the block.
     pub fn name(&self) -> &Arc<str> {
         &self.block.name

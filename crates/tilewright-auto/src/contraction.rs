@@ -1,7 +1,7 @@
 //! Contractions, recognised from their accesses.
 //!
-//! A contraction is a stage `out[s] += a[..] * b[..]` of floats, whose loads are affine in the
-//! iteration variables. What an operator is called, and how many axes it has, does not matter; all
+//! A contraction is a stage `out[s] += a[..] * b[..]` of floats, or of integers of 8 or 16 bits that
+//! are summed up in `int32`, whose loads are affine in the iteration variables. What an operator is called, and how many axes it has, does not matter; all
 //! that a schedule needs is by how many cells each access moves along each axis:
 //!
 //! | | `a` | `b` | out |
@@ -11,14 +11,18 @@
 //! | columns of `b` | stays | moves | moves |
 //! | reduction | moves | moves | stays |
 //!
+//! Integers are multiplied by dot-product instructions of the target, which take several neighbours
+//! along an axis of the reduction at once ([`Group`]).
+//!
 //! A matrix product has one axis of each of the last three kinds, a convolution has pixels as rows
 //! and output channels as columns, whatever the order of axes in memory.
 
 use std::sync::Arc;
 
 use tilewright_analysis::Stage;
-use tilewright_ir::{BinOp, Buffer, Dim, Expr, ExprKind, IterKind, Var, dim};
+use tilewright_ir::{BinOp, Buffer, DType, Dim, Expr, ExprKind, IterKind, Var, dim};
 use tilewright_schedule::auto::affine::Affine;
+use tilewright_target::{Target, TensorInstruction};
 
 /// An axis of a contraction: an iteration variable of its block, or several that all accesses walk
 /// as if they were one.
@@ -63,6 +67,21 @@ pub struct Operand {
     pub free: bool,
 }
 
+/// Elements along an axis of the reduction that one instruction multiplies and adds up.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The axis, which counts groups.
+    pub axis: usize,
+    /// How many elements a group has.
+    pub size: i64,
+    /// How many elements there are in all.
+    pub extent: i64,
+    /// The index of each operand that runs along the axis.
+    pub dims: [usize; 2],
+    /// The instruction, where the first operand is read in vectors, and where the second is.
+    pub instructions: [Option<&'static TensorInstruction>; 2],
+}
+
 /// A contraction.
 #[derive(Clone, Debug)]
 pub struct Contraction {
@@ -78,8 +97,10 @@ pub struct Contraction {
     /// By how many cells the place of the finished value moves along each axis; `None` where that is
     /// not even.
     pub out: Vec<Option<i64>>,
-    /// Bytes of an element.
+    /// Bytes of a sum, and of what is multiplied in one lane: an element, or a group of them.
     pub bytes: usize,
+    /// What an instruction adds up at once.
+    pub group: Option<Group>,
 }
 
 impl Contraction {
@@ -88,18 +109,30 @@ impl Contraction {
         let reduction = stage.reduction().filter(|r| r.op == BinOp::Add)?;
         let ExprKind::Binary(BinOp::Mul, a, b) = reduction.value.kind() else { return None };
         let dtype = stage.buffer.dtype();
-        stage.init.as_ref().filter(|e| dtype.is_float() && e.as_float() == Some(0.0))?;
+        let zero = |e: &Expr| match dtype {
+            DType::I32 => e.as_int() == Some(0),
+            _ => dtype.is_float() && e.as_float() == Some(0.0),
+        };
+        stage.init.as_ref().filter(|e| zero(e))?;
         let axes: Vec<Axis> = stage
             .dims()
             .enumerate()
             .map(|(k, (var, extent, kind))| Axis::new(k, var, extent, kind))
             .collect();
         let operand = |e: &Expr| {
+            let e = match e.kind() {
+                ExprKind::Cast(narrow) if dtype == DType::I32 => narrow,
+                _ => e,
+            };
             let ExprKind::Load(buffer, indices) = e.kind() else { return None };
+            let fits = match dtype {
+                DType::I32 => matches!(buffer.dtype(), DType::I8 | DType::U8 | DType::I16),
+                _ => buffer.dtype() == dtype,
+            };
             let steps = steps(buffer, indices, &axes)?;
             let (buffer, indices) = (buffer.clone(), indices.clone());
             let free = is_free(&buffer);
-            (buffer.dtype() == dtype).then_some(Operand { buffer, indices, steps, free })
+            fits.then_some(Operand { buffer, indices, steps, free })
         };
         let operands = [operand(a)?, operand(b)?];
         if operands[0].buffer == operands[1].buffer {
@@ -114,8 +147,58 @@ impl Contraction {
             dims,
             out: out.into_iter().map(Some).collect(),
             bytes: dtype.bytes(),
+            group: None,
             axes,
         })
+    }
+
+    /// Whether its factors are integers, which only dot-product instructions multiply.
+    pub fn is_integer(&self) -> bool {
+        self.operands[0].buffer.dtype().is_int()
+    }
+
+    /// The same contraction by groups of what a dot-product instruction of a target takes; as it is
+    /// for floats, and `None` where the target has no such instruction for these types, or no axis of
+    /// the reduction runs along a whole axis of both operands.
+    pub fn grouped(mut self, target: &Target) -> Option<Contraction> {
+        if !self.is_integer() {
+            return Some(self);
+        }
+        let lanes = target.vectors.lanes(self.bytes);
+        let types = [0, 1].map(|o| self.operands[o].buffer.dtype());
+        let instructions = [0, 1].map(|vector| {
+            target.tensor_instructions().find(|i| {
+                let fits = i.is_dot() && i.c.columns == lanes && i.implementation().is_some();
+                fits && (i.a.dtype, i.b.dtype) == (types[1 - vector], types[vector])
+            })
+        });
+        let size = instructions.iter().flatten().next()?.b.group;
+        let dim = |o: usize, k: usize| self.whole(o, k);
+        let axes = self.axes_where(IterKind::Reduce, |k| {
+            !self.axes[k].is_open() && dim(0, k).is_some() && dim(1, k).is_some()
+        });
+        let axis = axes.into_iter().max_by_key(|k| self.axes[*k].extent)?;
+        let extent = self.axes[axis].extent;
+        let dims = [dim(0, axis)?, dim(1, axis)?];
+        let count = (extent as u64).div_ceil(size as u64);
+        self.axes[axis].extent = count as i64;
+        self.axes[axis].dim = Dim::from(count as usize);
+        // Steps are counted in groups, as what is packed lies.
+        for o in &mut self.operands {
+            let in_groups = |s: &mut i64| *s = s.signum() * (s.abs() / size).max(s.abs().min(1));
+            o.steps.iter_mut().for_each(in_groups);
+        }
+        self.group = Some(Group { axis, size, extent, dims, instructions });
+        Some(self)
+    }
+
+    /// The index of an operand that an axis runs along as a whole and alone; a window that slides
+    /// reads cells at places that depend on two axes.
+    pub fn whole(&self, operand: usize, k: usize) -> Option<usize> {
+        let (o, axis) = (&self.operands[operand], &self.axes[k]);
+        let alone = o.indices.iter().position(|i| i.as_var() == Some(&axis.var));
+        let once = o.indices.iter().filter(|i| i.mentions(&axis.var)).count() == 1;
+        alone.filter(|d| once && Dim::of(&o.buffer.shape[*d]) == Some(axis.dim))
     }
 
     /// The same contraction with fewer axes: where all accesses walk two of them as one, they are one.
@@ -189,7 +272,7 @@ impl Contraction {
     /// Bytes that an operand has in all, for decisions.
     pub fn size(&self, operand: usize) -> i64 {
         let shape = dim::of_shape(&self.operands[operand].buffer.shape).unwrap_or_default();
-        (dim::product(shape) * self.bytes).estimate()
+        (dim::product(shape) * self.operands[operand].buffer.dtype().bytes()).estimate()
     }
 }
 

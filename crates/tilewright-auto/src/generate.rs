@@ -6,9 +6,13 @@
 //! for other axes, tiles of columns, tiles of rows:             split, reorder
 //!     sums = 0                                                 set_scope, decompose_reduction
 //!     for the reduction:
-//!         for rows, lanes: sums += a * b                       unroll, vectorize
+//!         for rows, lanes: sums += a * b                       unroll, vectorize or tensorize
 //!     for rows, lanes: out = what follows of sums              reverse_compute_at
 //! ```
+//!
+//! Sums of products of integers are made by dot-product instructions: both operands then lie with the
+//! elements that an instruction multiplies beside one another, and the loops over lanes and these
+//! elements are tensorised.
 //!
 //! Where the lanes of a tile do not lie beside one another in the result, the sums leave the
 //! registers first, to a copy from which the result is made cell by cell (`cache_read`).
@@ -27,7 +31,7 @@ use tilewright_schedule::trace::{Lambda, LambdaItem, Value};
 use tilewright_schedule::{BlockRef, BufferArg, LoopRef, PRE, Schedule};
 use tilewright_target::Target;
 
-use crate::contraction::Contraction;
+use crate::contraction::{Contraction, Group};
 use crate::tile::{Source, Tile};
 
 /// Makes the tiles of a contraction. `epilogue` is the block that alone maps its result point by
@@ -59,7 +63,8 @@ pub fn tiled(
 
     let loops = sch.get_loops(&block)?;
     let (mut outer, lane) = (loops[..order.outer.len()].to_vec(), loops[order.outer.len()].clone());
-    let reduce = &loops[order.outer.len() + 1..];
+    let last = loops.len() - usize::from(c.group.is_some());
+    let reduce = &loops[order.outer.len() + 1..last];
     let mut inner = reduce.to_vec();
     if tile.row_axis.is_some()
         && let Some(rows) = outer.pop()
@@ -69,6 +74,7 @@ pub fn tiled(
         inner.extend(parts);
     }
     inner.push(lane);
+    inner.extend_from_slice(&loops[last..]);
     sch.reorder(&[&outer[..], &inner].concat())?;
 
     let (Some(innermost), Some(first)) = (outer.last(), reduce.first()) else {
@@ -112,13 +118,14 @@ pub fn tiled(
     }
     // One vector of the machine at a time: LLVM takes others apart, some of them cell by cell.
     let lanes = target.vectors.lanes(c.bytes);
+    let instruction = c.group.as_ref().and_then(|g| g.instructions[tile.vector]);
     for part in &parts {
         // An open number of rows is left: one after the other has its sums in registers.
         let apart = open && part.ragged;
         for (block, kind) in part.blocks.iter().zip(&kinds) {
             if apart && *kind == TileBlock::Update {
                 let loops = sch.get_loops(block)?;
-                let (around, row) = (outer.len(), loops.len() - 2);
+                let (around, row) = (outer.len(), loops.len() - 2 - usize::from(c.group.is_some()));
                 let rest = loops[around..].iter().enumerate().filter(|(k, _)| around + k != row);
                 let order: Vec<LoopRef> =
                     [loops[row].clone()].into_iter().chain(rest.map(|(_, l)| l.clone())).collect();
@@ -130,8 +137,9 @@ pub fn tiled(
                 TileBlock::Init | TileBlock::Copy | TileBlock::Finish => outer.len(),
             };
             let loops = sch.get_loops(block)?;
-            let inside = loops.get(around..).and_then(|l| l.split_last());
-            let Some((lane, rows)) = inside else { continue };
+            let instruction = instruction.filter(|_| *kind == TileBlock::Update);
+            let inside = loops.get(around..loops.len() - usize::from(instruction.is_some()));
+            let Some((lane, rows)) = inside.and_then(|l| l.split_last()) else { continue };
             // Only constant places in the tile keep it in registers.
             if *kind != TileBlock::Finish || direct {
                 let vectors = match tile.width > lanes {
@@ -139,7 +147,10 @@ pub fn tiled(
                     false => vec![lane.clone()],
                 };
                 if let Some((lane, vectors)) = vectors.split_last() {
-                    sch.vectorize(lane)?;
+                    match instruction {
+                        Some(i) => sch.tensorize(lane, i.name)?,
+                        None => sch.vectorize(lane)?,
+                    }
                     let rows = rows.iter().filter(|_| !apart);
                     rows.chain(vectors).try_for_each(|l| sch.unroll(l))?;
                 }
@@ -356,9 +367,12 @@ fn digits(
     #[derive(Clone)]
     enum Digit {
         Whole(Vec<(usize, i64)>),
-        Tile(Vec<(usize, i64)>),
-        Lane(Vec<(usize, i64)>),
+        /// Which tile, or which group.
+        Quotient(Vec<(usize, i64)>, i64),
+        /// Where in it.
+        Remainder(Vec<(usize, i64)>, i64),
     }
+    let width = tile.width;
     let places = |k: usize| -> Option<Vec<(usize, i64)>> {
         let iters = c.axes[k].iters.iter();
         let all: Vec<_> = iters.filter_map(|(i, n)| place(*i).map(|at| (at, *n))).collect();
@@ -368,26 +382,37 @@ fn digits(
     for o in &order.outer {
         list.extend(match o {
             Outer::Axis(k) => places(*k).map(Digit::Whole),
-            Outer::Columns => places(tile.vector_axis).map(Digit::Tile),
+            Outer::Columns => places(tile.vector_axis).map(|p| Digit::Quotient(p, width)),
             Outer::Rows => tile.row_axis.and_then(places).map(Digit::Whole),
         });
     }
-    list.extend(places(tile.vector_axis).map(Digit::Lane));
-    list.extend(last.iter().filter_map(|k| places(*k)).map(Digit::Whole));
+    list.extend(places(tile.vector_axis).map(|p| Digit::Remainder(p, width)));
+    let group = |k: usize| c.group.as_ref().filter(|g| g.axis == k).map(|g| g.size);
+    list.extend(last.iter().filter_map(|k| {
+        let places = places(*k)?;
+        Some(match group(*k) {
+            Some(size) => Digit::Quotient(places, size),
+            None => Digit::Whole(places),
+        })
+    }));
+    let within = last.iter().find_map(|k| Some((places(*k)?, group(*k)?)));
+    list.extend(within.map(|(places, size)| Digit::Remainder(places, size)));
     let used = |d: usize| {
         list.iter().any(|x| match x {
-            Digit::Whole(p) | Digit::Tile(p) | Digit::Lane(p) => p.iter().any(|(at, _)| *at == d),
+            Digit::Whole(p) | Digit::Quotient(p, _) | Digit::Remainder(p, _) => {
+                p.iter().any(|(at, _)| *at == d)
+            }
         })
     };
     let units: Vec<Digit> =
         (0..rank).filter(|d| !used(*d)).map(|d| Digit::Whole(vec![(d, 1)])).collect();
-    let (list, width) = ([units, list].concat(), tile.width);
+    let list = [units, list].concat();
     let names: Vec<String> = (0..rank).map(|d| format!("i{d}")).collect();
     Lambda::from_fn(names, move |at| {
         let item = |d: &Digit| match d {
             Digit::Whole(p) => as_one(at, p),
-            Digit::Tile(p) => as_one(at, p).floordiv(width),
-            Digit::Lane(p) => as_one(at, p).floormod(width),
+            Digit::Quotient(p, size) => as_one(at, p).floordiv(*size),
+            Digit::Remainder(p, size) => as_one(at, p).floormod(*size),
         };
         list.iter().map(|d| item(d).into()).collect()
     })
@@ -458,19 +483,29 @@ fn pack(
     let operand = &c.operands[tile.vector];
     let mut finish = epilogue.map(|name| sch.get_block(name, func)).transpose()?;
     let ragged = c.axes[tile.vector_axis].extent % tile.width != 0;
+    let ragged_group = c.group.as_ref().filter(|g| g.extent % g.size != 0);
     let mut copies = Vec::new();
+    let mut other = None;
     let inline = |sch: &mut Schedule| {
         apart.iter().try_for_each(|name| {
             let copy = sch.get_block(name, func)?;
             sch.compute_inline(&copy)
         })
     };
-    if ragged {
+    if ragged || ragged_group.is_some() {
         let before = blocks(sch, func)?;
         // An axis that is padded has one iteration variable.
-        let axis = c.axes[tile.vector_axis].iters.first().map(|(k, _)| *k);
-        let padding: Vec<i64> =
-            (0..c.rank()).map(|k| if Some(k) == axis { tile.width } else { 1 }).collect();
+        let mut padding = vec![1; c.rank()];
+        let mut pad = |axis: usize, multiple: i64| {
+            let first = c.axes[axis].iters.first().and_then(|(k, _)| padding.get_mut(*k));
+            first.into_iter().for_each(|p| *p = multiple);
+        };
+        if ragged {
+            pad(tile.vector_axis, tile.width);
+        }
+        if let Some(group) = ragged_group {
+            pad(group.axis, group.size);
+        }
         sch.pad_einsum(block, &padding)?;
         for b in blocks(sch, func)? {
             if before.iter().any(|x| x.name == b.name) {
@@ -479,6 +514,7 @@ fn pack(
             let made = sch.get_block(&b.name, func)?;
             let reads = accessed(&b.body).0;
             match c.operands.iter().any(|o| reads.contains(&o.buffer)) {
+                true if c.group.is_some() && !reads.contains(&operand.buffer) => other = Some(made),
                 true => copies.push(made),
                 // What cuts off the padding of the result.
                 false if finish.is_some() => sch.compute_inline(&made)?,
@@ -507,6 +543,9 @@ fn pack(
             false => sch.transform_block_layout(&copy, &map)?,
         }
     }
+    if let Some(group) = &c.group {
+        in_groups(sch, block, c, group, 1 - tile.vector, other)?;
+    }
     match finish {
         Some(finish) => {
             sch.set_scope(block, 0usize, "local")?;
@@ -516,8 +555,48 @@ fn pack(
     }
 }
 
+/// Lets the operand that is the same in all lanes lie with the elements of a group beside one another,
+/// as `padded` where its groups had to be filled up.
+fn in_groups(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    c: &Contraction,
+    group: &Group,
+    broadcast: usize,
+    padded: Option<BlockRef>,
+) -> Result<()> {
+    let (operand, axis) = (&c.operands[broadcast], group.dims[broadcast]);
+    let rank = operand.indices.len();
+    let lies_so = axis + 1 == rank;
+    if lies_so && (padded.is_some() || group.extent % group.size == 0) {
+        return Ok(());
+    }
+    let copy = match padded {
+        Some(copy) => copy,
+        None => {
+            let buffer = BufferArg::Name(operand.buffer.name.clone());
+            sch.cache_read(block, buffer, "global", &[])?
+        }
+    };
+    let size = group.size;
+    let names: Vec<String> = (0..rank).map(|d| format!("i{d}")).collect();
+    let map = Lambda::from_fn(names, move |at| {
+        let index = |d: usize| match d == axis {
+            true => at[d].clone().floordiv(size),
+            false => at[d].clone(),
+        };
+        let all = (0..rank).map(index).chain([at[axis].clone().floormod(size)]);
+        all.map(LambdaItem::from).collect()
+    });
+    sch.transform_layout(&copy, ("write", 0usize), &map, &Value::None, false)?;
+    match operand.free {
+        true => sch.annotate(&copy, PRE, Attr::Str("layout".into())),
+        false => sch.transform_block_layout(&copy, &map),
+    }
+}
+
 /// The layout of a packed operand: batch axes, tiles of the vector axis, all else in its order, and
-/// the lanes of a tile.
+/// the lanes of a tile; where an instruction takes groups, each lane has the elements of one.
 fn tiles_outermost(c: &Contraction, tile: &Tile, axis: usize) -> Lambda {
     let operand = &c.operands[tile.vector];
     let other = &c.operands[1 - tile.vector];
@@ -531,12 +610,17 @@ fn tiles_outermost(c: &Contraction, tile: &Tile, axis: usize) -> Lambda {
         (0..rank).filter(|d| *d != axis && is_batch(&operand.indices[*d])).collect();
     let rest: Vec<usize> = (0..rank).filter(|d| *d != axis && !batch.contains(d)).collect();
     let width = tile.width;
+    let group = c.group.as_ref().map(|g| (g.dims[tile.vector], g.size));
     let names: Vec<String> = (0..rank).map(|d| format!("i{d}")).collect();
     Lambda::from_fn(names, move |at| {
         let mut items: Vec<LambdaItem> = batch.iter().map(|d| (&at[*d]).into()).collect();
         items.push(at[axis].clone().floordiv(width).into());
-        items.extend(rest.iter().map(|d| LambdaItem::from(&at[*d])));
+        items.extend(rest.iter().map(|d| match group {
+            Some((dim, size)) if dim == *d => at[*d].clone().floordiv(size).into(),
+            _ => LambdaItem::from(&at[*d]),
+        }));
         items.push(at[axis].clone().floormod(width).into());
+        items.extend(group.map(|(dim, size)| LambdaItem::from(at[dim].clone().floormod(size))));
         items
     })
 }

@@ -6,6 +6,7 @@
 //! printed, edited and replayed like one that a person wrote.
 //!
 //! * [`contraction`]: contractions, recognised from their accesses.
+//! * [`integer`]: products of integers, made products of what instructions multiply.
 //! * [`groups`]: contractions in groups, made such that they are recognised.
 //! * [`tile`]: the choice of a register tile, by a written cost model.
 //! * [`generate`]: the trace of a contraction.
@@ -18,6 +19,7 @@
 pub mod contraction;
 pub mod generate;
 pub mod groups;
+pub mod integer;
 pub mod price;
 pub mod tile;
 
@@ -48,7 +50,7 @@ pub const PASS: Pass = Pass {
 };
 
 /// The passes that make automatic schedules.
-pub static PASSES: &[&Pass] = &[&PASS];
+pub static PASSES: &[&Pass] = &[&PASS, &integer::PASS];
 
 /// Schedules the contractions of every function for a machine. Second, what was done, as one trace:
 /// applied to the same module it gives the same result.

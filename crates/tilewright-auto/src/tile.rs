@@ -32,7 +32,7 @@
 //! padded work, the number of tiles and bytes streamed all count, and a ragged size takes the tile
 //! that wastes least: 65 columns are 3 tiles of 24 rather than 5 of 16.
 
-use tilewright_ir::{Dim, IterKind};
+use tilewright_ir::IterKind;
 use tilewright_target::Target;
 
 use crate::contraction::Contraction;
@@ -151,8 +151,12 @@ impl Tile {
 /// The best tile for a contraction, with its axes merged where that is better; `None` where no axis
 /// can be vectorised, or tiles do not pay.
 pub fn choose(c: Contraction, target: &Target) -> Option<(Contraction, Tile)> {
-    let merged = c.merged().and_then(|m| best(&m, target).map(|tile| (m, tile)));
-    let apart = best(&c, target).map(|tile| (c, tile));
+    let tiled = |c: Contraction| {
+        let c = c.grouped(target)?;
+        best(&c, target).map(|tile| (c, tile))
+    };
+    let merged = c.merged().and_then(tiled);
+    let apart = tiled(c);
     match (merged, apart) {
         (Some(m), Some(a)) => Some(if m.1.price < a.1.price { m } else { a }),
         (m, a) => m.or(a),
@@ -169,11 +173,14 @@ fn best(c: &Contraction, target: &Target) -> Option<Tile> {
     let mut best: Option<Tile> = None;
     for vector in [0, 1] {
         let broadcast = 1 - vector;
+        if c.group.as_ref().is_some_and(|g| g.instructions[vector].is_none()) {
+            continue;
+        }
         let moves = |operand: usize, k: usize| c.operands[operand].steps[k] != 0;
         // Tiles have constant sizes: along an open axis only their number can be open.
         let columns = c.axes_where(IterKind::Spatial, |k| {
             moves(vector, k)
-                && matches!(c.operands[broadcast].steps[k], 0 | 1)
+                && matches!((c.operands[broadcast].steps[k], &c.group), (0, _) | (1, None))
                 && !c.axes[k].is_open()
         });
         let alone = |operand: usize| {
@@ -225,22 +232,14 @@ fn row_step(c: &Contraction, t: &Tile) -> i64 {
 fn sources(c: &Contraction, operand: usize, v: usize) -> Vec<Source> {
     let o = &c.operands[operand];
     let mut all = Vec::new();
-    if o.steps[v] == 1 {
+    if o.steps[v] == 1 && c.group.is_none() {
         all.push(Source::Direct);
     }
     // What is packed is used again: nothing is where both operands move.
     let again = c.operands[1 - operand].steps[v] == 0;
-    let packed = whole(c, operand, v).filter(|_| again);
+    let packed = c.whole(operand, v).filter(|_| again);
     all.extend(packed.map(|axis| Source::Packed { axis }));
     all
-}
-
-/// The axis of an operand's buffer that a spatial axis runs along as a whole and alone; a window that
-/// slides reads cells at places that depend on two axes.
-fn whole(c: &Contraction, operand: usize, v: usize) -> Option<usize> {
-    let o = &c.operands[operand];
-    let alone = o.indices.iter().position(|i| i.as_var() == Some(&c.axes[v].var));
-    alone.filter(|d| Dim::of(&o.buffer.shape[*d]) == Some(c.axes[v].dim))
 }
 
 /// Tiles of all sizes that the registers hold.
@@ -260,7 +259,7 @@ fn tiles(
     let n = c.axes[v].extent;
     let m = r.map_or(1, |r| c.axes[r].extent);
     let both = c.operands[1 - vector].steps[v] != 0;
-    let padded = both && [0, 1].iter().all(|o| whole(c, *o, v).is_some());
+    let padded = both && [0, 1].iter().all(|o| c.whole(*o, v).is_some());
     let mut all = Vec::new();
     // Where nothing is used again, what lies as it does is better read once, in its own order.
     if n < lanes || (m == 1 && source == Source::Direct) {
@@ -360,7 +359,9 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
     let (full, rest) = (m / t.rows, m % t.rows);
     let strip = full as f64 * tile(t.rows) + tile(rest);
     let pack = match t.source {
-        Source::Packed { .. } if !operand.free => c.size(t.vector) as f64 / c.bytes as f64 * MOVE,
+        Source::Packed { .. } if !operand.free => {
+            c.size(t.vector) as f64 / operand.buffer.dtype().bytes() as f64 * MOVE
+        }
         _ => 0.0,
     };
     (c.count(&spatial) as f64 * columns * strip, pack)

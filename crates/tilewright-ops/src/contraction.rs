@@ -1,11 +1,11 @@
 //! Sums of products: matmul, gemm, convolutions.
 
 use tilewright_ir::dim::Integer;
-use tilewright_ir::{Dim, Error, Expr, Result, TensorFunc, dim};
+use tilewright_ir::{DType, Dim, Error, Expr, Result, TensorFunc, dim};
 
 use crate::operand::{
     Operand, accumulator, advice, broadcast_index, broadcast_shapes, require_number, require_same,
-    rounded, working,
+    rounded, unsupported_type, working,
 };
 use crate::te::{self, Axis, Reducer, Stage, Tensor};
 use crate::window::{Window, Windows, data_axes, padded, spatial_names};
@@ -185,38 +185,47 @@ impl Conv {
     }
 }
 
+impl Conv {
+    /// The sum that it is, after a look at shapes.
+    fn correlation(&self, name: &'static str) -> Result<Correlation> {
+        let p = self;
+        let (n, channels, extents) = extents_of(name, &p.x, &p.w)?;
+        let weights = dim::fixed(&p.w.shape, name)?;
+        let (m, icg) = (weights[0], weights[1]);
+        let wanted = icg.checked_mul(p.groups).map(Dim::from);
+        if p.groups == 0 || m % p.groups != 0 || wanted != Some(channels) {
+            return Err(Error::input(format!(
+                "{name}: weights {} do not fit {} with {} groups",
+                p.w, p.x, p.groups
+            ))
+            .note("weights are [M, C / groups, ...] for C channels, and groups divide M"));
+        }
+        let windows = Windows {
+            op: name,
+            extents,
+            kernel: &weights[2..],
+            strides: &p.strides,
+            dilations: &p.dilations,
+            begin: &p.pads_begin,
+            end: &p.pads_end,
+            ceil: false,
+        }
+        .check()?;
+        Ok(Correlation { name, n, groups: p.groups, icg, ocg: m / p.groups, windows })
+    }
+}
+
 /// See [`Conv`]. Parameters: `x`, `w`, the bias if there is one, the result
 /// `[N, M, O1, O2, ...]`.
 pub fn conv(p: &Conv) -> Result<TensorFunc> {
     let name = "conv";
-    let (n, channels, extents) = image(name, &p.x, &p.w)?;
-    let weights = dim::fixed(&p.w.shape, name)?;
-    let (m, icg) = (weights[0], weights[1]);
-    let wanted = icg.checked_mul(p.groups).map(Dim::from);
-    if p.groups == 0 || m % p.groups != 0 || wanted != Some(channels) {
-        return Err(Error::input(format!(
-            "{name}: weights {} do not fit {} with {} groups",
-            p.w, p.x, p.groups
-        ))
-        .note("weights are [M, C / groups, ...] for C channels, and groups divide M"));
-    }
-    let windows = Windows {
-        op: name,
-        extents,
-        kernel: &weights[2..],
-        strides: &p.strides,
-        dilations: &p.dilations,
-        begin: &p.pads_begin,
-        end: &p.pads_end,
-        ceil: false,
-    }
-    .check()?;
-
+    require_same(name, p.x.dtype, p.w.dtype)?;
+    require_number(name, p.x.dtype)?;
+    let correlation = p.correlation(name)?;
     let (x, w) = (p.x.placeholder("x"), p.w.placeholder("w"));
-    let bias = p.bias.then(|| te::placeholder("bias", &[m], p.x.dtype));
+    let bias = p.bias.then(|| te::placeholder("bias", &p.w.shape[..1], p.x.dtype));
     let zero = Expr::constant(0.0, p.x.dtype);
-    let source = padded("x_pad", &x, &windows, &zero, |e| e);
-    let correlation = Correlation { name, n, groups: p.groups, icg, ocg: m / p.groups, windows };
+    let source = padded("x_pad", &x, &correlation.windows, &zero, |e| e);
     let out = correlation.build(&source, bias.as_ref(), |c| {
         w.at([c.out_channel, c.in_channel].into_iter().chain(c.window))
     });
@@ -227,6 +236,11 @@ pub fn conv(p: &Conv) -> Result<TensorFunc> {
 fn image<'a>(name: &str, x: &'a Operand, w: &Operand) -> Result<(Dim, Dim, &'a [Dim])> {
     require_same(name, x.dtype, w.dtype)?;
     require_number(name, x.dtype)?;
+    extents_of(name, x, w)
+}
+
+/// The same whatever the types.
+fn extents_of<'a>(name: &str, x: &'a Operand, w: &Operand) -> Result<(Dim, Dim, &'a [Dim])> {
     match x.shape.as_slice() {
         [n, c, extents @ ..] if !extents.is_empty() && w.rank() == x.rank() => {
             Ok((*n, *c, extents))
@@ -274,6 +288,34 @@ impl Correlation {
     ) -> Tensor {
         let dtype = x.dtype();
         let work = working(dtype);
+        let acc_name = match bias {
+            Some(_) => format!("{}_acc", self.name),
+            None => accumulator(self.name, dtype),
+        };
+        let acc = self.sums(acc_name, work, |at| x.at(at).cast(work), |at| weight(at).cast(work));
+        match bias {
+            None => rounded(self.name, acc, dtype),
+            Some(bias) => {
+                let spatial = spatial_names(self.windows.len());
+                let spatial = spatial.iter().map(|name| format!("o{name}"));
+                let names = ["n", "oc"].map(str::to_owned).into_iter().chain(spatial);
+                let axes: Vec<Axis> =
+                    acc.shape().iter().zip(names).map(|(d, name)| te::axis(*d, name)).collect();
+                te::compute_over(self.name, axes, |i| {
+                    (acc.at(i) + bias.at([&i[1]]).cast(work)).cast(dtype)
+                })
+            }
+        }
+    }
+
+    /// The sums of products in a type, without a bias.
+    fn sums(
+        &self,
+        name: String,
+        work: DType,
+        data: impl Fn(Vec<Expr>) -> Expr,
+        weight: impl Fn(WeightAt) -> Expr,
+    ) -> Tensor {
         let names = spatial_names(self.windows.len());
         let grouped = self.groups > 1;
         let zero = || Expr::i32(0);
@@ -282,12 +324,7 @@ impl Correlation {
         let shape: Vec<Dim> = [self.n, m.into()].into_iter().chain(counts.clone()).collect();
         let outer: Vec<Axis> =
             counts.zip(&names).map(|(d, name)| te::axis(d, format!("o{name}"))).collect();
-
-        let acc_name = match bias {
-            Some(_) => format!("{}_acc", self.name),
-            None => accumulator(self.name, dtype),
-        };
-        let acc = te::stages(acc_name, &shape, work, |out| {
+        te::stages(name, &shape, work, |out| {
             let batch = te::axis(self.n, "n");
             let group = grouped.then(|| te::axis(self.groups, "g"));
             let channel = (!grouped || self.ocg > 1).then(|| te::axis(self.ocg, "oc"));
@@ -313,23 +350,74 @@ impl Correlation {
                 in_channel: ic,
                 window: window.iter().map(Axis::expr).collect(),
             });
-            let product = x.at(from).cast(work) * weight.cast(work);
+            let product = data(from) * weight;
             let indices =
                 [batch.expr(), out_channel].into_iter().chain(outer.iter().map(Axis::expr));
             let reduced = te::reduce(Reducer::Sum, product, input.iter().chain(&window));
             let axes = [batch].into_iter().chain(group).chain(channel).chain(outer.clone());
             vec![Stage::new(out, axes, indices.collect(), reduced)]
-        });
-        match bias {
-            None => rounded(self.name, acc, dtype),
-            Some(bias) => {
-                let axes = [te::axis(self.n, "n"), te::axis(m, "oc")].into_iter();
-                te::compute_over(self.name, axes.chain(outer), |i| {
-                    (acc.at(i) + bias.at([&i[1]]).cast(work)).cast(dtype)
-                })
-            }
+        })
+    }
+}
+
+/// A convolution of 8-bit integers less their zero points, in `int32`. What pads the data stands for
+/// zero: it is their zero point.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ConvInteger {
+    /// The convolution, without a bias; its data and weights are `int8` or `uint8`.
+    pub conv: Conv,
+    /// Shape of the zero point of the data, if there is one: one number, `[]` or `[1]`.
+    pub x_zero: Option<Vec<Dim>>,
+    /// Shape of the zero points of the weights, if there are any: one number, or `[M]`.
+    pub w_zero: Option<Vec<Dim>>,
+}
+
+/// See [`ConvInteger`]. Parameters: `x`, `w`, the zero points that there are, the result
+/// `[N, M, O1, O2, ...]`.
+pub fn conv_integer(p: &ConvInteger) -> Result<TensorFunc> {
+    let (name, conv) = ("conv_integer", &p.conv);
+    for x in [&conv.x, &conv.w] {
+        if !matches!(x.dtype, DType::I8 | DType::U8) {
+            return Err(unsupported_type(name, x.dtype, "int8 and uint8"));
         }
     }
+    let correlation = conv.correlation(name)?;
+    let m = correlation.groups * correlation.ocg;
+    for (zero, count) in [(&p.x_zero, 1), (&p.w_zero, m)] {
+        if let Some(shape) = zero
+            && !(shape.is_empty() || *shape == [1] || *shape == [count])
+        {
+            return Err(Error::unsupported(format!("{name}: a zero point of shape {shape:?}"))
+                .help("it is one number; for weights there may be one for each output channel"));
+        }
+    }
+    let zeros = |name: &str, shape: &Option<Vec<Dim>>, dtype: DType| {
+        shape.as_ref().map(|s| te::placeholder(name, s, dtype))
+    };
+    let (x, w) = (conv.x.placeholder("x"), conv.w.placeholder("w"));
+    let x_zero = zeros("x_zero_point", &p.x_zero, conv.x.dtype);
+    let w_zero = zeros("w_zero_point", &p.w_zero, conv.w.dtype);
+    let pick = |zero: &Tensor, channel: &Expr| {
+        let at = broadcast_index(zero.shape(), std::slice::from_ref(channel), &[m]);
+        zero.at(at)
+    };
+    let less = |value: Expr, zero: Option<Expr>| {
+        let value = value.cast(DType::I32);
+        zero.into_iter().fold(value, |v, z| v - z.cast(DType::I32))
+    };
+    let x_zero_at = || x_zero.as_ref().map(|z| pick(z, &Expr::i32(0)));
+    let fill = x_zero_at().unwrap_or_else(|| Expr::int(0, conv.x.dtype));
+    let source = padded("x_pad", &x, &correlation.windows, &fill, |e| e);
+    let out = correlation.sums(
+        name.to_owned(),
+        DType::I32,
+        |at| less(source.at(at), x_zero_at()),
+        |c| {
+            let zero = w_zero.as_ref().map(|z| pick(z, &c.out_channel));
+            less(w.at([c.out_channel, c.in_channel].into_iter().chain(c.window)), zero)
+        },
+    );
+    te::func([x, w].into_iter().chain(x_zero).chain(w_zero), [&out])
 }
 
 /// A transposed convolution over any number of spatial axes.

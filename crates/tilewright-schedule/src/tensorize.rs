@@ -20,17 +20,21 @@
 //! Both sides are compared as statements without blocks, where a block's initialisation is a
 //! condition on its reduction. Each parameter stands for a box of one buffer, whose corner is what
 //! is left of the first access in the nest when the description's index is taken away; all other
-//! accesses must then agree, and the rest of the code must be the same.
+//! accesses must then agree, and the rest of the code must be the same, but for the order of factors. A
+//! predicate that is the same in the whole nest stays, around the implementation.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use tilewright_analysis::index::{Ranges, simplify, simplify_indices};
 use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::{Equality, stmts};
-use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars, walk_stmt};
+use tilewright_ir::visit::{
+    Subst, fold_expr_children, fold_func, fold_stmt_children, free_vars, walk_stmt,
+};
 use tilewright_ir::{
-    Block, Buffer, Error, Expr, Fold, IterKind, IterVar, MatchRegion, Range, Region, Result, Stmt,
-    StmtKind, TensorFunc, Var, Visit,
+    BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, MatchRegion, Range,
+    Region, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_sets::Engine;
 use tilewright_transform::lower::blocks::lower_blocks;
@@ -52,14 +56,21 @@ impl Schedule {
         Ok(())
     }
 
-    /// The instruction of this name: a registered one, or the functions `NAME_desc` and
-    /// `NAME_impl` of the module.
+    /// The instruction of this name: a registered one, the functions `NAME_desc` and `NAME_impl` of
+    /// the module, or one that a target has.
     fn intrinsic(&self, name: &str) -> Result<Intrinsic> {
         if let Some(i) = self.intrinsics.get(name) {
             return Ok(i.clone());
         }
         let part = |part: &str| self.func(&format!("{name}_{part}")).cloned();
         let (Ok(desc), Ok(implementation)) = (part("desc"), part("impl")) else {
+            let known = tilewright_target::instruction(name);
+            if let Some(i) = known
+                && let Some(implementation) = i.implementation()
+            {
+                let desc = Arc::new(i.description());
+                return Ok(Intrinsic { desc, implementation: Arc::new(implementation) });
+            }
             let e = Error::refused(format!("there is no instruction `{name}`"));
             return Err(e.help(format!(
                 "define the functions `{name}_desc` and `{name}_impl` in the module"
@@ -87,9 +98,27 @@ primitives! {
         let intrinsic = sch.intrinsic(tensor_intrin)?;
         sch.edit(&target, step, |f| {
             let cursor = target.cursor(f)?;
-            tensorize(f, &cursor, &intrinsic).map_err(|e| e.at(cursor.stmt.span()))
+            let done = tensorize(f, &cursor, &intrinsic).or_else(|e| {
+                let desc = Arc::new(fold_func(&mut Exchanged, &intrinsic.desc));
+                tensorize(f, &cursor, &Intrinsic { desc, ..intrinsic })
+                    .map_err(|second| e.note(format!("with its factors exchanged: {second}")))
+            });
+            done.map_err(|e| e.at(cursor.stmt.span()))
         })
     };
+}
+
+/// The factors of products in the other order, which are the same products.
+struct Exchanged;
+
+impl Fold for Exchanged {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        let e = fold_expr_children(self, e);
+        match e.kind() {
+            ExprKind::Binary(BinOp::Mul, a, b) => Expr::binary(BinOp::Mul, b.clone(), a.clone()),
+            _ => e,
+        }
+    }
 }
 
 fn check_pair(name: &str, i: &Intrinsic) -> Result<()> {
@@ -269,11 +298,42 @@ impl Fold for InSlices<'_> {
     }
 }
 
+/// A nest without the predicate of its block where that is the same in all iterations, and this
+/// predicate.
+fn unconditional(nest: &Stmt) -> (Stmt, Expr) {
+    fn inside(s: &Stmt, loops: &mut Vec<Var>) -> Option<(Stmt, Expr)> {
+        match s.kind() {
+            StmtKind::For { var, range, kind, annotations, body } => {
+                loops.push(var.clone());
+                let (body, predicate) = inside(body, loops)?;
+                let (var, range, kind) = (var.clone(), range.clone(), kind.clone());
+                let annotations = annotations.clone();
+                let nest = StmtKind::For { var, range, kind, annotations, body };
+                Some((Stmt::spanned(nest, s.span()), predicate))
+            }
+            StmtKind::Block { bindings, predicate, block } if !predicate.is_true() => {
+                let same = !predicate.mentions_any(loops.iter()) && !touches_memory(predicate);
+                let (bindings, block) = (bindings.clone(), block.clone());
+                let always = Expr::bool(true);
+                let plain = StmtKind::Block { bindings, predicate: always, block };
+                same.then(|| (Stmt::spanned(plain, s.span()), predicate.clone()))
+            }
+            _ => None,
+        }
+    }
+    inside(nest, &mut Vec::new()).unwrap_or_else(|| (nest.clone(), Expr::bool(true)))
+}
+
+fn touches_memory(e: &Expr) -> bool {
+    e.effects().loads || e.effects().calls
+}
+
 fn tensorize(func: &TensorFunc, cursor: &Cursor, intrinsic: &Intrinsic) -> Result<Edited> {
+    let (plain, predicate) = unconditional(&cursor.stmt);
     let desc_root = intrinsic.desc.root();
     let desc_body = desc_root.map_or(&intrinsic.desc.body, |b| &b.body);
     let (desc, _) = bare(&intrinsic.desc, desc_body, &[])?;
-    let (nest, ranges) = bare(func, &cursor.stmt, &cursor.around)?;
+    let (nest, ranges) = bare(func, &plain, &cursor.around)?;
     let (mut theirs, mut ours) = (Parts::default(), Parts::default());
     theirs.stmt(&desc);
     ours.stmt(&nest);
@@ -288,14 +348,16 @@ fn tensorize(func: &TensorFunc, cursor: &Cursor, intrinsic: &Intrinsic) -> Resul
         ));
         e.at(d.left_span)
     })?;
-    check_slices(&intrinsic.desc, &slices, cursor)?;
-    let block = holder(func, cursor, intrinsic, &slices)?;
+    let mut known = known_around(&cursor.around);
+    known.extend((!predicate.is_true()).then(|| predicate.clone()));
+    check_slices(&intrinsic.desc, &slices, &known)?;
+    let block = holder(func, cursor, intrinsic, &slices, predicate)?;
     Ok((replace_in(func, &cursor.stmt, &block), ()))
 }
 
 /// Boxes must lie in their buffers.
-fn check_slices(desc: &TensorFunc, slices: &HashMap<Buffer, Slice>, cursor: &Cursor) -> Result<()> {
-    let domain = Engine::new()?.domain_of(&[], &known_around(&cursor.around));
+fn check_slices(desc: &TensorFunc, slices: &HashMap<Buffer, Slice>, known: &[Expr]) -> Result<()> {
+    let domain = Engine::new()?.domain_of(&[], known);
     for param in desc.buffers() {
         let Some(slice) = slices.get(param) else {
             return Err(Error::refused(format!(
@@ -326,6 +388,7 @@ fn holder(
     cursor: &Cursor,
     intrinsic: &Intrinsic,
     slices: &HashMap<Buffer, Slice>,
+    predicate: Expr,
 ) -> Result<Stmt> {
     let corners = slices.values().flat_map(|s| &s.corner);
     let used: Vec<Var> = corners.flat_map(free_vars).collect();
@@ -404,5 +467,5 @@ fn holder(
         matches,
         ..Block::new("", body.clone())
     };
-    Ok(Subst::refresh().stmt(&Stmt::block(bindings, Expr::bool(true), block)))
+    Ok(Subst::refresh().stmt(&Stmt::block(bindings, predicate, block)))
 }

@@ -39,7 +39,7 @@ pub use caches::Caches;
 pub use features::{Arch, Features, check};
 pub use memory::MemoryScope;
 pub use target::{Target, Vectors};
-pub use tensor::{TensorInstruction, Tile};
+pub use tensor::{TensorInstruction, Tile, instruction};
 
 /// Cores that this process may use.
 pub fn cores() -> usize {

@@ -5,11 +5,18 @@
 //! the other. `b` lies in *groups* of rows: the elements of one column and of `g` rows, which are
 //! multiplied together, are neighbours, so that `b[l, j]` is at `[l // g, j, l % g]`.
 //! [`Tile::layout`] is that map: with it `transform_layout` gives an operand the form that the
-//! instruction takes, and [`TensorInstruction::description`] is what `tensorize` looks for.
+//! instruction takes, and [`TensorInstruction::description`] is what `tensorize` looks for. What
+//! takes its place is [`TensorInstruction::implementation`], the same sums as one statement on
+//! vectors. It means the same on every machine; code generation selects the instruction for it.
+//!
+//! Dot products add to vectors in registers, so that their `c` is in the scope `local`. Of 8-bit
+//! operands one is signed and one is not (but for Arm's); pairs of `int16` hold either. The pairs of
+//! VPMADDUBSW would saturate, and are not used.
 //!
 //! Sources: Intel's "Architecture Instruction Set Extensions Programming Reference" for AMX
-//! (TDPBF16PS and its like) and the dot products of AVX-512 (VPDPBUSD, VDPBF16PS); Arm's
-//! "Architecture Reference Manual for A-profile" for SMMLA, UMMLA, USMMLA, BFMMLA.
+//! (TDPBF16PS and its like) and its "Software Developer's Manual" for the dot products VPDPBUSD,
+//! VDPBF16PS and VPMADDWD; Arm's "Architecture Reference Manual for A-profile" for SMMLA, UMMLA,
+//! USMMLA, BFMMLA, SDOT, UDOT and USDOT.
 
 use tilewright_ir::{Buffer, DType, Expr, ForKind, Param, Range, Stmt, TensorFunc, Var};
 
@@ -71,26 +78,82 @@ impl TensorInstruction {
     /// What it computes, as a function of `a`, `b` and `c` in their layouts. Sums of floats may be
     /// taken in another order by the hardware.
     pub fn description(&self) -> TensorFunc {
-        let tile = |name: &str, t: &Tile| Buffer::with_extents(name, &t.shape(), t.dtype);
-        let (a, b, c) = (tile("a", &self.a), tile("b", &self.b), tile("c", &self.c));
+        let [a, b, c] = self.buffers();
         let [i, j, l] = ["i", "j", "l"].map(Var::index);
-        let (row, column, inner) = (i.expr(), j.expr(), l.expr());
-        let of = |buffer: &Buffer, t: &Tile, r: &Expr, k: &Expr| {
-            buffer.load(t.layout(r, k)).cast(self.c.dtype)
-        };
-        let product = of(&a, &self.a, &row, &inner) * of(&b, &self.b, &inner, &column);
-        let at = self.c.layout(&row, &column);
-        let sum = Stmt::store(&c, at.clone(), c.load(at) + product);
+        let row = if self.is_dot() { Expr::i32(0) } else { i.expr() };
+        let sum = self.sum([&a, &b, &c], &row, &j.expr(), [l.expr()]);
         let loops = [(&i, self.c.rows), (&j, self.c.columns), (&l, self.a.columns)];
-        let body = loops.into_iter().rev().fold(sum, |body, (var, extent)| {
-            let extent = Expr::int(extent, DType::I32);
-            Stmt::for_loop(var, Range::upto(extent), ForKind::Serial, body)
+        let body = loops.into_iter().rev().fold(sum, |body, (var, extent)| match extent {
+            1 => body,
+            _ => Stmt::for_loop(
+                var,
+                Range::upto(Expr::int(extent, DType::I32)),
+                ForKind::Serial,
+                body,
+            ),
         });
         TensorFunc::new([a, b, c].iter().map(Param::tensor).collect(), body)
     }
+
+    /// Whether it is a dot product in each lane of one vector, with the same `a` for all lanes.
+    pub fn is_dot(&self) -> bool {
+        self.c.rows == 1 && self.b.rows == self.b.group
+    }
+
+    /// The statement that asks for it, over the same parameters; `None` where there is no code for it
+    /// yet.
+    pub fn implementation(&self) -> Option<TensorFunc> {
+        if !self.is_dot() || self.c.dtype != DType::I32 {
+            return None;
+        }
+        let [a, b, c] = self.buffers();
+        let j = Var::index("j");
+        let steps = (0..self.b.group).map(|l| Expr::int(l, DType::I32));
+        let sum = self.sum([&a, &b, &c], &Expr::i32(0), &j.expr(), steps);
+        let lanes = Range::upto(Expr::int(self.c.columns, DType::I32));
+        let body = Stmt::for_loop(&j, lanes, ForKind::Vectorized, sum);
+        Some(TensorFunc::new([a, b, c].iter().map(Param::tensor).collect(), body))
+    }
+
+    fn buffers(&self) -> [Buffer; 3] {
+        let tile = |name: &str, t: &Tile, scope: &str| {
+            Buffer::with_extents(name, &t.shape(), t.dtype)
+                .derive_storage(|b| b.scope = scope.into())
+        };
+        let sums = if self.is_dot() { "local" } else { "global" };
+        [tile("a", &self.a, "global"), tile("b", &self.b, "global"), tile("c", &self.c, sums)]
+    }
+
+    /// Adds the products of some steps to an element of `c`.
+    fn sum(
+        &self,
+        [a, b, c]: [&Buffer; 3],
+        row: &Expr,
+        column: &Expr,
+        steps: impl IntoIterator<Item = Expr>,
+    ) -> Stmt {
+        let one_group = self.b.rows == self.b.group;
+        let products = steps.into_iter().map(|step| {
+            let mut at = self.b.layout(&step, column);
+            if one_group && self.b.group > 1 {
+                at[0] = Expr::i32(0);
+                at[2] = step.clone();
+            }
+            let x = a.load(self.a.layout(row, &step)).cast(self.c.dtype);
+            x * b.load(at).cast(self.c.dtype)
+        });
+        let at = self.c.layout(row, column);
+        let all = products.reduce(|sum, product| sum + product);
+        Stmt::store(c, at.clone(), all.into_iter().fold(c.load(at), |old, all| old + all))
+    }
 }
 
-const fn instruction(
+/// The instruction of this name.
+pub fn instruction(name: &str) -> Option<&'static TensorInstruction> {
+    INSTRUCTIONS.iter().find(|i| i.name == name)
+}
+
+const fn row(
     name: &'static str,
     arch: Arch,
     features: &'static [&'static str],
@@ -106,10 +169,10 @@ const fn amx(a: DType, b: DType, c: DType) -> [Tile; 3] {
     [Tile::new(a, 16, inner, 1), Tile::new(b, inner, 16, group), Tile::new(c, 16, 16, 1)]
 }
 
-/// A dot product in each 32-bit lane of a register of 64 bytes, with one group of `a` for all.
-const fn dot(a: DType, b: DType, c: DType) -> [Tile; 3] {
+/// A dot product in each 32-bit lane of a register, with one group of `a` for all.
+const fn dot(lanes: i64, a: DType, b: DType, c: DType) -> [Tile; 3] {
     let group = 4 / (a.bits as i64 / 8);
-    [Tile::new(a, 1, group, 1), Tile::new(b, group, 16, group), Tile::new(c, 1, 16, 1)]
+    [Tile::new(a, 1, group, 1), Tile::new(b, group, lanes, group), Tile::new(c, 1, lanes, 1)]
 }
 
 /// Two rows by two columns of a register of 16 bytes each.
@@ -122,24 +185,34 @@ const BF16: DType = DType::BF16;
 const F16: DType = DType::F16;
 const F32: DType = DType::F32;
 const I8: DType = DType::I8;
+const I16: DType = DType::I16;
 const U8: DType = DType::U8;
 const I32: DType = DType::I32;
 
 /// Those that are known.
 #[rustfmt::skip]
 pub(crate) const INSTRUCTIONS: &[TensorInstruction] = &[
-    instruction("tdpbf16ps", Arch::X86_64, &["amx-bf16"], amx(BF16, BF16, F32)),
-    instruction("tdpfp16ps", Arch::X86_64, &["amx-fp16"], amx(F16, F16, F32)),
-    instruction("tdpbssd", Arch::X86_64, &["amx-int8"], amx(I8, I8, I32)),
-    instruction("tdpbsud", Arch::X86_64, &["amx-int8"], amx(I8, U8, I32)),
-    instruction("tdpbusd", Arch::X86_64, &["amx-int8"], amx(U8, I8, I32)),
-    instruction("tdpbuud", Arch::X86_64, &["amx-int8"], amx(U8, U8, I32)),
-    instruction("vpdpbusd", Arch::X86_64, &["avx512vnni"], dot(U8, I8, I32)),
-    instruction("vdpbf16ps", Arch::X86_64, &["avx512bf16"], dot(BF16, BF16, F32)),
-    instruction("smmla", Arch::Aarch64, &["i8mm"], mmla(I8, I8, I32)),
-    instruction("ummla", Arch::Aarch64, &["i8mm"], mmla(U8, U8, I32)),
-    instruction("usmmla", Arch::Aarch64, &["i8mm"], mmla(U8, I8, I32)),
-    instruction("bfmmla", Arch::Aarch64, &["bf16"], mmla(BF16, BF16, F32)),
+    row("tdpbf16ps", Arch::X86_64, &["amx-bf16"], amx(BF16, BF16, F32)),
+    row("tdpfp16ps", Arch::X86_64, &["amx-fp16"], amx(F16, F16, F32)),
+    row("tdpbssd", Arch::X86_64, &["amx-int8"], amx(I8, I8, I32)),
+    row("tdpbsud", Arch::X86_64, &["amx-int8"], amx(I8, U8, I32)),
+    row("tdpbusd", Arch::X86_64, &["amx-int8"], amx(U8, I8, I32)),
+    row("tdpbuud", Arch::X86_64, &["amx-int8"], amx(U8, U8, I32)),
+    row("vpdpbusd_512_u8_i8", Arch::X86_64, &["avx512vnni"], dot(16, U8, I8, I32)),
+    row("vpdpbusd_512_i8_u8", Arch::X86_64, &["avx512vnni"], dot(16, I8, U8, I32)),
+    row("vpdpbusd_256_u8_i8", Arch::X86_64, &["avxvnni"], dot(8, U8, I8, I32)),
+    row("vpdpbusd_256_i8_u8", Arch::X86_64, &["avxvnni"], dot(8, I8, U8, I32)),
+    row("vdpbf16ps", Arch::X86_64, &["avx512bf16"], dot(16, BF16, BF16, F32)),
+    row("vpmaddwd_512", Arch::X86_64, &["avx512bw"], dot(16, I16, I16, I32)),
+    row("vpmaddwd_256", Arch::X86_64, &["avx2"], dot(8, I16, I16, I32)),
+    row("sdot", Arch::Aarch64, &["dotprod"], dot(4, I8, I8, I32)),
+    row("udot", Arch::Aarch64, &["dotprod"], dot(4, U8, U8, I32)),
+    row("usdot_u8_i8", Arch::Aarch64, &["i8mm"], dot(4, U8, I8, I32)),
+    row("usdot_i8_u8", Arch::Aarch64, &["i8mm"], dot(4, I8, U8, I32)),
+    row("smmla", Arch::Aarch64, &["i8mm"], mmla(I8, I8, I32)),
+    row("ummla", Arch::Aarch64, &["i8mm"], mmla(U8, U8, I32)),
+    row("usmmla", Arch::Aarch64, &["i8mm"], mmla(U8, I8, I32)),
+    row("bfmmla", Arch::Aarch64, &["bf16"], mmla(BF16, BF16, F32)),
 ];
 
 #[cfg(test)]

@@ -145,6 +145,26 @@ fn divide(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Val {
     c.bin("add", &r, &more)
 }
 
+/// A float as an integer of fewer than 32 bits, which saturates, with zero for `NaN`. By way of
+/// `int32`, since LLVM takes vectors apart that it converts to such integers directly.
+fn narrowed(c: &mut Code<'_>, v: &Val, to: DType, ty: Ty) -> Val {
+    let bits = ty.scalar.bits();
+    let (least, most) = match is_signed(to) {
+        true => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1),
+        false => (0, (1i64 << bits) - 1),
+    };
+    let [least, most] = [least, most].map(|limit| Val::float(v.ty, limit as f64));
+    let zero = Val::zero(v.ty);
+    let number = c.cmp("fcmp ord", v, &zero);
+    let v = c.select(&number, v, &zero);
+    let above = c.cmp("fcmp ogt", &v, &least);
+    let v = c.select(&above, &v, &least);
+    let below = c.cmp("fcmp olt", &v, &most);
+    let v = c.select(&below, &v, &most);
+    let wide = c.convert("fptosi", &v, Scalar::I32);
+    c.convert("trunc", &wide, ty.scalar)
+}
+
 /// The truncated quotient by a divisor that is not constant: some value for a divisor of zero, and
 /// the smallest integer for it divided by -1.
 ///
@@ -279,6 +299,9 @@ pub(super) fn cast(c: &mut Code<'_>, v: &Val, from: DType, to: DType, ty: Ty) ->
                     half::round(c, &wide, to)
                 }
             }
+        }
+        (Float | BFloat, Int | UInt) if ty.scalar.bits() < 32 && v.ty.scalar != Scalar::Half => {
+            narrowed(c, v, to, ty)
         }
         (Float | BFloat, Int | UInt) => {
             let op = if is_signed(to) { "fptosi.sat" } else { "fptoui.sat" };

@@ -171,6 +171,11 @@ impl Func<'_> {
         b: &Expr,
         reassoc: bool,
     ) -> Result<Val> {
+        if op == BinOp::Add
+            && let Some(sum) = self.dot(e)?
+        {
+            return Ok(sum);
+        }
         let dtype = a.dtype();
         let (x, y) = (self.expr(a)?, self.expr(b)?);
         if dtype != b.dtype() {

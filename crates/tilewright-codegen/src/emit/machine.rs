@@ -2,6 +2,8 @@
 
 use tilewright_target::{Arch, Target};
 
+use super::dot::Dot;
+
 /// Properties of the machine that is compiled for.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
@@ -11,6 +13,8 @@ pub(super) struct Machine {
     pub nan_min_max: bool,
     /// Preferred width of vectors in bits, where LLVM's own choice is not the best.
     vector_width: Option<u32>,
+    /// Its dot products.
+    pub dots: Vec<Dot>,
 }
 
 impl Machine {
@@ -21,6 +25,7 @@ impl Machine {
             half: arm || (x86 && features.has("f16c")),
             nan_min_max: arm,
             vector_width: (x86 && target.vectors.bytes.first() == Some(&64)).then_some(512),
+            dots: Dot::of(target),
         }
     }
 

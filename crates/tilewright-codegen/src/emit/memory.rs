@@ -420,6 +420,17 @@ impl Func<'_> {
         Ok(self.in_register(&raw, b.dtype()))
     }
 
+    /// The bytes from an element on as so many values of `int32`.
+    pub(super) fn words(&mut self, b: &Buffer, at: &Expr, lanes: u16) -> Result<Val> {
+        let Place::One(at) = self.locate(b, std::slice::from_ref(at))? else {
+            return Err(Error::malformed("the place of an element is a vector"));
+        };
+        let (ty, alias) = (Ty::I32.with_lanes(lanes), self.aliases.of(b).to_owned());
+        let (address, element) = self.address(b, &at)?;
+        let align = element.bytes();
+        Ok(self.code.emit(ty, format_args!("load {ty}, {address}, align {align}{alias}")))
+    }
+
     /// Stores a value that has as many lanes as the indices.
     pub(super) fn store(&mut self, b: &Buffer, indices: &[Expr], value: &Val) -> Result<()> {
         let index_lanes = indices.iter().map(|i| i.dtype().lanes).max().unwrap_or(1);

@@ -45,6 +45,7 @@
 mod arith;
 mod call;
 mod code;
+mod dot;
 mod expr;
 mod func;
 mod half;

@@ -25,6 +25,7 @@ mod known;
 pub mod lift;
 pub mod physical;
 pub mod policy;
+pub mod precompute;
 pub mod propagate;
 pub mod recognise;
 pub mod stages;

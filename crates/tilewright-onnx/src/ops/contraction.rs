@@ -91,23 +91,28 @@ fn bias<'a>(node: &'a Node, x: &Imported, channels: usize) -> Result<Option<&'a 
     }
 }
 
-pub(crate) fn conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let (x, w) = (node.input(0)?, node.input(1)?);
+/// The convolution that a node says, without a bias.
+pub(crate) fn convolution(node: &Node, x: &Imported, w: &Imported) -> Result<Conv> {
     let kernel = kernel(node, w)?;
     let extents = x.shape().get(2..).unwrap_or_default().to_vec();
     let windows = window::windows(node, &extents, &kernel)?;
-    let channels = w.fixed(node)?.first().copied().unwrap_or(0);
-    let bias = bias(node, x, channels)?;
-    let params = Conv {
+    Ok(Conv {
         x: operand(x),
         w: operand(w),
-        bias: bias.is_some(),
+        bias: false,
         strides: windows.strides,
         dilations: windows.dilations,
         pads_begin: windows.begin,
         pads_end: windows.end,
         groups: groups(node)?,
-    };
+    })
+}
+
+pub(crate) fn conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (x, w) = (node.input(0)?, node.input(1)?);
+    let channels = w.fixed(node)?.first().copied().unwrap_or(0);
+    let bias = bias(node, x, channels)?;
+    let params = Conv { bias: bias.is_some(), ..convolution(node, x, w)? };
     let args: Vec<Imported> = [x, w].into_iter().chain(bias).cloned().collect();
     let result = b.call("conv", &params, &args, || contraction::conv(&params))?;
     if let (Imported::Var { var, .. }, Some(weights)) = (&result, w.constant())

@@ -4,7 +4,7 @@ use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
 use tilewright_ops::quantize::{self, Quantization};
 
 use super::narrow::{self, Element};
-use super::{indexed, movement, one};
+use super::{indexed, movement, one, quantized};
 use crate::build::{Builder, operand};
 use crate::narrow::Narrow;
 use crate::node::{Imported, Node, axis};
@@ -204,21 +204,12 @@ pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Impo
 
 pub(crate) fn matmul_integer(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, y) = (node.input(0)?, node.input(1)?);
-    let (x_zero, y_zero) = (node.optional(2), node.optional(3));
-    for (value, zero) in [(x, x_zero), (y, y_zero)] {
-        if let Some(zero) = zero
-            && zero.dtype() != value.dtype()
-        {
-            return Err(Error::model(format!(
-                "the data are {}, the zero point is {}",
-                value.dtype(),
-                zero.dtype()
-            )));
-        }
-    }
+    let x_zero = quantized::zero_point(b, node, x, node.optional(2))?;
+    let y_zero = quantized::zero_point(b, node, y, node.optional(3))?;
     let (of, with) = (operand(x), operand(y));
-    let (of_zero, with_zero) = (x_zero.map(Imported::shape), y_zero.map(Imported::shape));
-    let args: Vec<Imported> = [x, y].into_iter().chain(x_zero).chain(y_zero).cloned().collect();
+    let of_zero = x_zero.as_ref().map(Imported::shape);
+    let with_zero = y_zero.as_ref().map(Imported::shape);
+    let args: Vec<Imported> = [x, y].into_iter().chain(&x_zero).chain(&y_zero).cloned().collect();
     one(b.call("matmul_integer", &(&of, &with, &of_zero, &with_zero), &args, || {
         quantize::matmul_integer(&of, &with, of_zero.as_deref(), with_zero.as_deref())
     })?)

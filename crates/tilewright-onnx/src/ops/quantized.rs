@@ -1,9 +1,10 @@
 //! Operators that compute on quantised integers, exact in `int32`.
 
 use tilewright_ir::{DType, Dim, Error, Result, dim};
+use tilewright_ops::contraction::{ConvInteger, conv_integer as conv_integer_of};
 
 use super::compose::Compose;
-use super::one;
+use super::{contraction, one};
 use crate::build::{Builder, operand};
 use crate::node::{Imported, Node};
 
@@ -55,19 +56,42 @@ fn along(c: &mut Compose, x: &Imported, value: &Imported, axis: usize) -> Result
     }
 }
 
-/// The attributes of a convolution, as they are.
-fn convolve(node: &Node, c: &mut Compose, x: &Imported, w: &Imported) -> Result<Imported> {
-    let attributes =
-        node.attributes(&["auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"]);
-    c.with("Conv", &[x, w], attributes)
+/// A zero point as an argument of an operator: of the type of the data, one number or a list; nothing
+/// where it is zero.
+pub(super) fn zero_point(
+    b: &mut Builder,
+    node: &Node,
+    x: &Imported,
+    zero: Option<&Imported>,
+) -> Result<Option<Imported>> {
+    let Some(zero) = zero else { return Ok(None) };
+    if zero.dtype() != x.dtype() {
+        return Err(Error::model(format!(
+            "the data are {}, the zero point is {}",
+            x.dtype(),
+            zero.dtype()
+        )));
+    }
+    if zero.constant().is_some_and(|t| (0..t.len()).all(|i| t.get_i128(i) == 0)) {
+        return Ok(None);
+    }
+    match zero.rank() > 1 && dim::product(zero.shape()) == 1 {
+        true => Compose::new(node, b).reshape::<Dim>(zero, &[]).map(Some),
+        false => Ok(Some(zero.clone())),
+    }
 }
 
 pub(crate) fn conv_integer(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
-    let x = centred(c, node.input(0)?, node.optional(2), 1)?;
-    let w = centred(c, node.input(1)?, node.optional(3), 0)?;
-    one(convolve(node, c, &x, &w)?)
+    let (x, w) = (node.input(0)?, node.input(1)?);
+    let x_zero = zero_point(b, node, x, node.optional(2))?;
+    let w_zero = zero_point(b, node, w, node.optional(3))?;
+    let params = ConvInteger {
+        conv: contraction::convolution(node, x, w)?,
+        x_zero: x_zero.as_ref().map(Imported::shape),
+        w_zero: w_zero.as_ref().map(Imported::shape),
+    };
+    let args: Vec<Imported> = [x, w].into_iter().chain(&x_zero).chain(&w_zero).cloned().collect();
+    one(b.call("conv_integer", &params, &args, || conv_integer_of(&params))?)
 }
 
 /// Sums in `int32` as integers of another scale: `round(sum * factor) + zero`, saturated.
@@ -84,6 +108,11 @@ fn requantized(
     c.op("QuantizeLinear", &[&scaled, &unit, &zero])
 }
 
+/// The one result of an operator.
+fn only(mut results: Vec<Imported>) -> Result<Imported> {
+    results.pop().ok_or_else(|| Error::internal("an operator has no result"))
+}
+
 /// The factor from the scale of products to the scale of the result.
 fn factor(c: &mut Compose, x: &Imported, y: &Imported, result: &Imported) -> Result<Imported> {
     let [x, y, result] = [x, y, result].map(|v| c.cast(v, DType::F32));
@@ -96,9 +125,10 @@ pub(crate) fn qlinear_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
     let mut c = Compose::new(node, b);
     let c = &mut c;
     let (x, w) = (node.input(0)?, node.input(3)?);
-    let data = centred(c, x, Some(node.input(2)?), 1)?;
-    let weights = centred(c, w, Some(node.input(5)?), 0)?;
-    let mut sum = convolve(node, c, &data, &weights)?;
+    let attributes =
+        node.attributes(&["auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"]);
+    let inputs = [Some(x), Some(w), Some(node.input(2)?), Some(node.input(5)?)];
+    let mut sum = only(c.all("ConvInteger", &inputs, attributes, 1)?)?;
     if let Some(bias) = node.optional(8) {
         let bias = along(c, &sum, bias, 1)?;
         sum = c.op("Add", &[&sum, &bias])?;
@@ -115,9 +145,20 @@ pub(crate) fn qlinear_matmul(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     let (x, y) = (node.input(0)?, node.input(3)?);
     let (rows, columns) = (x.rank().saturating_sub(2), y.rank().saturating_sub(1));
     let (x_zero, y_zero) = (node.input(2)?, node.input(5)?);
-    let left = centred(c, x, Some(x_zero), rows)?;
-    let right = centred(c, y, Some(y_zero), columns)?;
-    let sum = c.op("MatMul", &[&left, &right])?;
+    // Operands with one axis, and other zero points, are rare: their products are those of `int32`.
+    let listed = |zero: &Imported| zero.rank() < 2 || dim::product(zero.shape()) == 1;
+    let plain = x.rank() > 1 && y.rank() > 1 && listed(x_zero) && listed(y_zero);
+    let sum = match plain {
+        true => {
+            let inputs = [Some(x), Some(y), Some(x_zero), Some(y_zero)];
+            only(c.all("MatMulInteger", &inputs, [], 1)?)?
+        }
+        false => {
+            let left = centred(c, x, Some(x_zero), rows)?;
+            let right = centred(c, y, Some(y_zero), columns)?;
+            c.op("MatMul", &[&left, &right])?
+        }
+    };
     let x_scale = along(c, x, node.input(1)?, rows)?;
     let y_scale = along(c, y, node.input(4)?, columns)?;
     let factor = factor(c, &x_scale, &y_scale, node.input(6)?)?;

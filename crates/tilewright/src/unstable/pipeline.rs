@@ -19,10 +19,12 @@ use std::sync::Arc;
 
 use tilewright_analysis::at_once;
 use tilewright_auto::auto_schedule;
+use tilewright_auto::integer::expand;
 use tilewright_codegen::LlvmBackend;
 use tilewright_graph as graph;
 use tilewright_graph::layout::fold::fold_conversions;
 use tilewright_graph::layout::free::{mark_free, unmark};
+use tilewright_graph::layout::precompute::precompute;
 use tilewright_graph::layout::{Leave, lift_layout};
 use tilewright_ir::{Error, Function, Module, Remarks, Result, well_formed};
 use tilewright_schedule::auto::auto;
@@ -291,13 +293,19 @@ impl Options {
 }
 
 /// Gives every function loops for a target: contractions by [`auto_schedule`], all else by [`auto`].
-/// What contractions pack of constants is packed now. The target says more than the options of the
+/// Products of 8-bit integers take a form first that instructions multiply ([`expand`]).
+/// What is made and packed of constants for contractions is made now. The target says more than the options of the
 /// passes can.
 fn schedule(module: &Module, target: &Target) -> Result<Module> {
     // What a pass leaves as it was is for `opt --explain` to say.
     let mut why = Remarks::new();
+    let what = format!("expand_products {target:?}");
+    let expanded = derivations::each(&what, &mark_free(module), |_, f| {
+        Ok(expand(f, target).map_or_else(|| f.clone(), Arc::new))
+    })?;
+    let expanded = precompute(&expanded, &mut evaluate)?;
     let what = format!("auto_schedule {target:?}");
-    let tiled = derivations::each(&what, &mark_free(module), |name, f| {
+    let tiled = derivations::each(&what, &mark_free(&expanded), |name, f| {
         let mut alone = Module { source: module.source.clone(), ..Module::new() };
         alone.functions.insert(name.clone(), Function::Tensor(f.clone()));
         auto_schedule(&alone, target, &mut Remarks::new())?.0.tensor(name).cloned()

@@ -2,6 +2,7 @@
 
 mod backend;
 mod control;
+mod integers;
 mod kernels;
 mod library;
 mod operators;

@@ -1,0 +1,206 @@
+//! Selection of dot-product instructions.
+//!
+//! What [`TensorInstruction::implementation`] says of a machine's dot product is a sum of vectors of
+//! `int32`: to an accumulator are added the products of `g` elements beside one another, which are
+//! the same for all lanes, with the `g` neighbours that each lane has in the other operand.
+//!
+//! ```text
+//! c[0:16] + (i32(a[k]) * i32(b[j:j+64:4]) + i32(a[k+1]) * i32(b[j+1:j+65:4]) + ...)
+//! ```
+//!
+//! That is recognised here by types and places, whatever the order of terms and factors, and becomes
+//! one instruction. Where anything differs, the sum is evaluated as it stands, which is the same value:
+//! these instructions wrap, and none saturates.
+//!
+//! [`TensorInstruction::implementation`]: tilewright_target::TensorInstruction::implementation
+
+use tilewright_ir::linear::Linear;
+use tilewright_ir::{BinOp, Buffer, DType, Expr, ExprKind, Result, TypeKind};
+use tilewright_target::{Target, TensorInstruction};
+
+use super::code::{Scalar, Ty, Val};
+use super::func::Func;
+
+/// Terms of a sum that is looked at: those of the largest group, and what they are added to.
+const MOST: usize = 6;
+
+/// An instruction, and how LLVM calls it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dot {
+    lanes: u16,
+    /// Neighbours that are multiplied.
+    group: usize,
+    a: DType,
+    b: DType,
+    form: Form,
+}
+
+/// What LLVM's intrinsic takes.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// The accumulator, the unsigned and the signed operand, all as `int32`.
+    Words(&'static str),
+    /// Both operands, as `int16`; the sum of pairs is then added.
+    Pairs(&'static str),
+    /// The accumulator and both operands, as bytes, the unsigned one first where they differ.
+    Bytes(&'static str),
+}
+
+impl Dot {
+    /// The dot products of a target that LLVM has intrinsics for.
+    pub fn of(target: &Target) -> Vec<Dot> {
+        target.tensor_instructions().filter_map(Dot::new).collect()
+    }
+
+    fn new(i: &TensorInstruction) -> Option<Dot> {
+        let form = match i.name {
+            "vpdpbusd_512_u8_i8" | "vpdpbusd_512_i8_u8" => Form::Words("x86.avx512.vpdpbusd.512"),
+            "vpdpbusd_256_u8_i8" | "vpdpbusd_256_i8_u8" => Form::Words("x86.avx512.vpdpbusd.256"),
+            "vpmaddwd_512" => Form::Pairs("x86.avx512.pmaddw.d.512"),
+            "vpmaddwd_256" => Form::Pairs("x86.avx2.pmadd.wd"),
+            "sdot" => Form::Bytes("aarch64.neon.sdot.v4i32.v16i8"),
+            "udot" => Form::Bytes("aarch64.neon.udot.v4i32.v16i8"),
+            "usdot_u8_i8" | "usdot_i8_u8" => Form::Bytes("aarch64.neon.usdot.v4i32.v16i8"),
+            _ => return None,
+        };
+        let lanes = u16::try_from(i.c.columns).ok()?;
+        let group = usize::try_from(i.b.group).ok()?;
+        Some(Dot { lanes, group, a: i.a.dtype, b: i.b.dtype, form })
+    }
+}
+
+/// A product of an element and a vector of them.
+struct Product<'e> {
+    one: Access<'e>,
+    lanes: Access<'e>,
+}
+
+/// Elements of a buffer.
+struct Access<'e> {
+    buffer: &'e Buffer,
+    /// The first one.
+    at: &'e Expr,
+    /// How far apart they are; 0 for one.
+    step: i64,
+}
+
+impl Func<'_> {
+    /// The value of a sum that is what a dot-product instruction computes; `None` for any other.
+    pub(super) fn dot(&mut self, e: &Expr) -> Result<Option<Val>> {
+        let (dtype, machine) = (e.dtype(), &self.code.shared.machine);
+        if dtype.scalar() != DType::I32 || dtype.lanes == 1 || self.mask.is_some() {
+            return Ok(None);
+        }
+        let fits = |d: &&Dot| d.lanes == dtype.lanes;
+        let dots: Vec<Dot> = machine.dots.iter().filter(fits).copied().collect();
+        let mut terms = Vec::new();
+        if dots.is_empty() || !addends(e, &mut terms) {
+            return Ok(None);
+        }
+        let (products, others): (Vec<_>, Vec<_>) =
+            terms.into_iter().map(|t| product(t).ok_or(t)).partition(std::result::Result::is_ok);
+        let products: Vec<Product<'_>> = products.into_iter().flatten().collect();
+        let others: Vec<&Expr> = others.into_iter().filter_map(std::result::Result::err).collect();
+        let Some((dot, first)) = dots.iter().find_map(|d| Some((d, group(d, &products)?))) else {
+            return Ok(None);
+        };
+        let ty = Ty::I32.with_lanes(dtype.lanes);
+        let mut sum = Val::zero(ty);
+        for (k, other) in others.into_iter().enumerate() {
+            let value = self.expr(other)?;
+            sum = if k == 0 { value } else { self.code.bin("add", &sum, &value) };
+        }
+        let Product { one, lanes } = first;
+        let element = self.words(one.buffer, one.at, 1)?;
+        let one_value = self.code.splat(&element, dtype.lanes);
+        let lanes_value = self.words(lanes.buffer, lanes.at, dtype.lanes)?;
+        let swapped = dot.a.kind == TypeKind::Int && dot.b.kind == TypeKind::UInt;
+        let (x, y) = if swapped { (lanes_value, one_value) } else { (one_value, lanes_value) };
+        let bytes = Ty { scalar: Scalar::I8, lanes: dtype.lanes * 4 };
+        Ok(Some(match dot.form {
+            Form::Words(name) => self.code.intrinsic(name, &[], ty, &[&sum, &x, &y]),
+            Form::Pairs(name) => {
+                let half = Ty { scalar: Scalar::I16, lanes: dtype.lanes * 2 };
+                let [x, y] =
+                    [x, y].map(|v| self.code.emit(half, format_args!("bitcast {v} to {half}")));
+                let pairs = self.code.intrinsic(name, &[], ty, &[&x, &y]);
+                self.code.bin("add", &sum, &pairs)
+            }
+            Form::Bytes(name) => {
+                let [x, y] =
+                    [x, y].map(|v| self.code.emit(bytes, format_args!("bitcast {v} to {bytes}")));
+                self.code.intrinsic(name, &[], ty, &[&sum, &x, &y])
+            }
+        }))
+    }
+}
+
+/// The addends of a sum; `false` where there are too many, or there is no sum.
+fn addends<'e>(e: &'e Expr, out: &mut Vec<&'e Expr>) -> bool {
+    match e.kind() {
+        ExprKind::Binary(BinOp::Add, a, b) if e.dtype() == a.dtype() => {
+            addends(a, out) && addends(b, out)
+        }
+        _ => {
+            out.push(e);
+            out.len() <= MOST
+        }
+    }
+}
+
+/// The product that a term is.
+fn product(e: &Expr) -> Option<Product<'_>> {
+    let ExprKind::Binary(BinOp::Mul, a, b) = e.kind() else { return None };
+    let (a, b) = (elements(a)?, elements(b)?);
+    match (a.step, b.step) {
+        (0, 1..) => Some(Product { one: a, lanes: b }),
+        (1.., 0) => Some(Product { one: b, lanes: a }),
+        _ => None,
+    }
+}
+
+/// Elements of a flat buffer that are widened to `int32`.
+fn elements(e: &Expr) -> Option<Access<'_>> {
+    match e.kind() {
+        ExprKind::Broadcast(x) | ExprKind::Cast(x) => elements(x),
+        ExprKind::Load(buffer, indices) if buffer.dtype().is_int() && buffer.strides.is_empty() => {
+            let [index] = &indices[..] else { return None };
+            let (at, step) = match index.kind() {
+                ExprKind::Ramp(at, step) => (at, step.as_int().filter(|s| *s > 0)?),
+                ExprKind::Broadcast(at) => (at, 0),
+                _ if index.dtype().lanes == 1 => (index, 0),
+                _ => return None,
+            };
+            Some(Access { buffer, at, step })
+        }
+        _ => None,
+    }
+}
+
+/// The first of the products that an instruction adds up, where these are all there are.
+fn group<'p, 'e>(d: &Dot, all: &'p [Product<'e>]) -> Option<&'p Product<'e>> {
+    let head = all.first()?;
+    let same = |a: &Access<'_>, b: &Access<'_>| a.buffer == b.buffer && a.step == b.step;
+    let fits = head.one.buffer.dtype() == d.a
+        && head.lanes.buffer.dtype() == d.b
+        && usize::try_from(head.lanes.step) == Ok(d.group)
+        && all.len() == d.group
+        && all.iter().all(|p| same(&p.one, &head.one) && same(&p.lanes, &head.lanes));
+    if !fits {
+        return None;
+    }
+    // By how much each is behind the first: the same in both operands.
+    let behind = |a: &Expr, from: &Expr| Linear::of(a)?.plus(&Linear::of(from)?, -1)?.as_constant();
+    let mut order = Vec::new();
+    for p in all {
+        let by = behind(p.lanes.at, head.lanes.at)?;
+        if behind(p.one.at, head.one.at)? != by {
+            return None;
+        }
+        order.push((by, p));
+    }
+    order.sort_by_key(|(by, _)| *by);
+    let (least, first) = *order.first()?;
+    let beside = order.iter().zip(0..).all(|((by, _), k)| by - least == k);
+    beside.then_some(first)
+}
