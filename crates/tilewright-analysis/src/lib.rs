@@ -37,4 +37,4 @@ pub mod scope;
 pub mod stage;
 pub mod traits;
 
-pub use stage::{Stage, open_stages, stage, stages};
+pub use stage::{Extent, Stage, open_stages, stage, stages};

@@ -18,13 +18,16 @@
 //! registers first, to a copy from which the result is made cell by cell (`cache_read`).
 //!
 //! The last tile of rows is made apart where it is smaller (`loop_partition`), so that nothing is
-//! guarded inside of the reduction.
+//! guarded inside of the reduction. An open number of rows leaves an open number over, which runs in
+//! tiles of 1, 2, 4, ... rows, of each one at most.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{Attr, Block, DType, Error, Expr, ExprKind, IterKind, Result, Visit, visit};
+use tilewright_ir::{
+    Attr, Block, DType, Dim, Error, Expr, ExprKind, IterKind, Result, Visit, visit,
+};
 use tilewright_schedule::auto::emit::{PARALLEL_ITERATIONS, PARALLEL_WORK};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::trace::{Lambda, LambdaItem, Value};
@@ -120,17 +123,21 @@ pub fn tiled(
     let lanes = target.vectors.lanes(c.bytes);
     let instruction = c.group.as_ref().and_then(|g| g.instructions[tile.vector]);
     for part in &parts {
-        // An open number of rows is left: one after the other has its sums in registers.
+        // An open number of rows is left: tiles of fewer rows have their sums in registers.
         let apart = open && part.ragged;
+        let mut work: Vec<(BlockRef, TileBlock, i64)> = Vec::new();
         for (block, kind) in part.blocks.iter().zip(&kinds) {
-            if apart && *kind == TileBlock::Update {
-                let loops = sch.get_loops(block)?;
-                let (around, row) = (outer.len(), loops.len() - 2 - usize::from(c.group.is_some()));
-                let rest = loops[around..].iter().enumerate().filter(|(k, _)| around + k != row);
-                let order: Vec<LoopRef> =
-                    [loops[row].clone()].into_iter().chain(rest.map(|(_, l)| l.clone())).collect();
-                sch.reorder(&order)?;
+            match (tile.row_axis, *kind) {
+                (Some(r), TileBlock::Update) if apart => {
+                    let rows = c.axes[r].dim;
+                    let lanes = 1 + usize::from(c.group.is_some());
+                    let made = remainders(sch, block, outer.len(), rows, tile, lanes)?;
+                    work.extend(made.into_iter().map(|(block, rows)| (block, *kind, rows)));
+                }
+                _ => work.push((block.clone(), *kind, 1)),
             }
+        }
+        for (block, kind, few) in &work {
             let around = match kind {
                 TileBlock::Update if apart => outer.len() + reduce.len() + 1,
                 TileBlock::Update => outer.len() + reduce.len(),
@@ -151,7 +158,7 @@ pub fn tiled(
                         Some(i) => sch.tensorize(lane, i.name)?,
                         None => sch.vectorize(lane)?,
                     }
-                    let rows = rows.iter().filter(|_| !apart);
+                    let rows = rows.iter().filter(|_| !apart || *few > 1);
                     rows.chain(vectors).try_for_each(|l| sch.unroll(l))?;
                 }
             }
@@ -234,6 +241,64 @@ fn band(
         }
     }
     Ok(any)
+}
+
+/// Takes the open number of rows apart that is left behind whole tiles, in the block that adds to their
+/// sums, under so many loops: tiles of fewer rows ([`Tile::remainders`]), each with the reduction
+/// inside. Returns the blocks, and how many rows each adds to at once.
+fn remainders(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    around: usize,
+    rows: Dim,
+    tile: &Tile,
+    lanes: usize,
+) -> Result<Vec<(BlockRef, i64)>> {
+    let size = |n: i64| usize::try_from(n).unwrap_or(1);
+    let number = |d: Dim| Some(d.typed(DType::I32));
+    let loops = sch.get_loops(block)?;
+    let Some(row) = loops.len().checked_sub(lanes + 1).filter(|row| *row >= around) else {
+        return Err(Error::internal("a tile has fewer loops inside"));
+    };
+    let rest = loops[around..].iter().filter(|l| **l != loops[row]).cloned();
+    let order: Vec<LoopRef> = [loops[row].clone()].into_iter().chain(rest).collect();
+    sch.reorder(&order)?;
+    let all = tile.remainders();
+    if all.len() < 2 {
+        return Ok(vec![(block.clone(), 1)]);
+    }
+    // How many tiles of each size there are. Nothing is left over then.
+    let mut left = rows.modulo(size(tile.rows));
+    let mut counts = Vec::new();
+    for few in &all {
+        counts.push(left.floordiv(size(*few)));
+        left = left.modulo(size(*few));
+    }
+    let parts = counts.iter().zip(&all).map(|(count, few)| number(*count * size(*few)));
+    let parts: Vec<Option<Expr>> = parts.chain([None]).collect();
+    let before = blocks(sch, &block.func)?;
+    sch.loop_partition(&loops[row], Some(&parts))?;
+    let made = blocks(sch, &block.func)?.into_iter();
+    let made = made.filter(|b| before.iter().all(|x| x.name != b.name));
+    let mut names = vec![block.clone()];
+    for b in made {
+        names.push(sch.get_block(&b.name, &block.func)?);
+    }
+    if names.len() != all.len() {
+        return Err(Error::refused("rows are left over that no tile has"));
+    }
+    for ((block, few), count) in
+        names.iter().zip(&all).zip(counts).filter(|((_, few), _)| **few > 1)
+    {
+        let loops = sch.get_loops(block)?;
+        let [count, few] = [number(count), self::number(*few)];
+        let mut split = sch.split(&loops[around], &[count, few])?;
+        let (reduce, lane) = loops[around + 1..].split_at(loops.len() - around - 1 - lanes);
+        split.splice(1..1, reduce.iter().cloned());
+        split.extend_from_slice(lane);
+        sch.reorder(&split)?;
+    }
+    Ok(names.into_iter().zip(all).collect())
 }
 
 /// Blocks of a tile, in the order of their kinds.

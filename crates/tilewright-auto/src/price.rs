@@ -2,12 +2,14 @@
 //!
 //! A contraction in tiles costs what its tile does ([`crate::tile`]). Everything else is counted by
 //! its iterations: one vector at a time where a loop walks along all that it touches, and one
-//! element at a time where none does.
+//! element at a time where none does. An open size counts as its estimate ([`Dim::estimate`]).
+//!
+//! [`Dim::estimate`]: tilewright_ir::Dim::estimate
 
 use std::collections::HashSet;
 
-use tilewright_analysis::{Stage, stages};
-use tilewright_ir::{Buffer, ExprKind, IterKind, TensorFunc};
+use tilewright_analysis::{Stage, open_stages};
+use tilewright_ir::{Buffer, ExprKind, IterKind, TensorFunc, dim};
 use tilewright_schedule::auto::axes::{Access, Axis, fuse, loose_vars};
 use tilewright_schedule::auto::pack::PHASES;
 use tilewright_target::Target;
@@ -59,7 +61,7 @@ fn grouped(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target
     let copy = |b: &Buffer| apart.copies.iter().find(|copy| copy.to == b.name);
     let free = |b: &Buffer| is_free(copy(b).map_or(b, |copy| &copy.from));
     let mut price = Price { cycles: CALL, tiled: true };
-    let stages = stages(func)?;
+    let stages = open_stages(func)?;
     for k in 0..stages.len() {
         let tile =
             contraction(func, &stages, k, free).and_then(|(c, _)| chosen(c, &stages[k], target));
@@ -75,9 +77,8 @@ fn grouped(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target
 }
 
 fn plain(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) -> Price {
-    let Some(stages) = stages(func) else {
-        let cells = |shape: Vec<i64>| shape.iter().product::<i64>() as f64;
-        let all = func.buffers().filter_map(|b| b.const_shape()).map(cells).sum::<f64>();
+    let Some(stages) = open_stages(func) else {
+        let all = func.buffers().filter_map(cells).sum::<f64>();
         return Price { cycles: CALL + all * ACCESS, tiled: false };
     };
     let mut price = Price { cycles: CALL, tiled: false };
@@ -88,6 +89,12 @@ fn plain(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) 
         price.cycles += tile.map_or_else(|| untiled(&stages[k], target), |(_, tile)| tile.price);
     }
     price
+}
+
+/// How many cells a buffer has; estimated where its size is open.
+fn cells(buffer: &Buffer) -> Option<f64> {
+    let shape = dim::of_shape(&buffer.shape)?;
+    Some(shape.into_iter().map(|d| d.estimate() as f64).product())
 }
 
 /// The tile that a contraction gets. Where groups or windows leave little to use again, the loops of
@@ -131,10 +138,7 @@ pub(crate) fn untiled(stage: &Stage, target: &Target) -> f64 {
         let n = axis.extent.estimate();
         let copied = |(a, step): (&Access, i64)| match step {
             0 | 1 => Some(0.0),
-            step if reduction.is_some() && PHASES.contains(&step) => {
-                let cells = a.buffer.const_shape()?.iter().product::<i64>();
-                Some(cells as f64 * COPY)
-            }
+            step if reduction.is_some() && PHASES.contains(&step) => Some(cells(&a.buffer)? * COPY),
             _ => None,
         };
         let copies = accesses.iter().zip(steps(axis)?).map(copied).sum::<Option<f64>>()?;

@@ -28,7 +28,8 @@
 //! where `u` steps are unrolled, and `lines` counts the cache lines that a step of the reduction reads
 //! and the one before did not: rows that lie beside one another share theirs, and so do steps. The
 //! price of a contraction is that of all its tiles, ragged ones included, plus `MOVE` for
-//! each cell that is packed at run time. So
+//! each cell that is packed at run time. Of an open number of rows, what is left over runs in tiles of
+//! fewer rows ([`Tile::remainders`]). So
 //! padded work, the number of tiles and bytes streamed all count, and a ragged size takes the tile
 //! that wastes least: 65 columns are 3 tiles of 24 rather than 5 of 16.
 
@@ -106,6 +107,15 @@ pub struct Tile {
 }
 
 impl Tile {
+    /// The rows of the tiles in which an open number of rows that is left over runs, fewer than a
+    /// tile has: powers of two, each at most once, the largest first.
+    pub fn remainders(&self) -> Vec<i64> {
+        let powers = std::iter::successors(Some(1i64), |n| n.checked_mul(2));
+        let mut all: Vec<i64> = powers.take_while(|n| *n < self.rows).collect();
+        all.reverse();
+        all
+    }
+
     /// Whether both operands are read in vectors.
     pub fn both(&self, c: &Contraction) -> bool {
         c.operands[1 - self.vector].steps[self.vector_axis] != 0
@@ -356,8 +366,16 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
     let spatial = c.axes_where(IterKind::Spatial, |k| k != t.vector_axis && Some(k) != t.row_axis);
     let columns = (c.axes[t.vector_axis].extent as u64).div_ceil(t.width as u64) as f64;
     let m = t.row_axis.map_or(1, |r| c.axes[r].extent);
-    let (full, rest) = (m / t.rows, m % t.rows);
-    let strip = full as f64 * tile(t.rows) + tile(rest);
+    let strip = match t.row_axis.is_some_and(|r| c.axes[r].is_open()) {
+        false => (m / t.rows) as f64 * tile(t.rows) + tile(m % t.rows),
+        // Any number of rows may be left over: on average, each tile of them runs every second time.
+        true => {
+            let left = t.remainders();
+            let (rows, half) = (left.iter().sum::<i64>() as f64 / 2.0, 0.5);
+            let full = (m as f64 - rows).max(0.0) / t.rows as f64;
+            full * tile(t.rows) + half * left.into_iter().map(tile).sum::<f64>()
+        }
+    };
     let pack = match t.source {
         Source::Packed { .. } if !operand.free => {
             c.size(t.vector) as f64 / operand.buffer.dtype().bytes() as f64 * MOVE

@@ -64,6 +64,23 @@ impl<'a> CallSizes<'a> {
     }
 }
 
+/// Whether the scalars that a call passes are the sizes that the function's own variables for them
+/// stand for ([`unify_sizes`]).
+pub(crate) fn passes_sizes(func: &TensorFunc, scalars: &[Expr]) -> bool {
+    let passed = scalars.iter().map(|e| Dim::of(e).map(Dim::inside));
+    func.scalars().map(|v| Some(Dim::open(v))).eq(passed)
+}
+
+/// The extents of a tensor as tensor functions have them.
+pub(crate) fn inside(ty: &TensorType) -> Option<Vec<Dim>> {
+    Some(dim::of_shape(&ty.shape)?.into_iter().map(Dim::inside).collect())
+}
+
+/// The type of a tensor of the graph whose extents are as tensor functions have them.
+pub(crate) fn outside(shape: &[Dim], dtype: DType) -> TensorType {
+    TensorType { shape: shape.iter().map(|d| d.outside().wide()).collect(), dtype }
+}
+
 /// The extents of a tensor that is to have memory.
 pub(crate) fn extents(shape: &[Expr], what: impl Fn() -> String) -> Result<Vec<Dim>> {
     let dim = |e: &Expr| {

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tilewright_ir::equal::{Equality, fingerprint, tensor_funcs};
-use tilewright_ir::{Function, GraphExpr, GraphFunc, Module, TensorFunc};
+use tilewright_ir::{
+    Error, Function, GraphExpr, GraphFunc, Module, Result, TensorFunc, TensorType,
+};
 
 use crate::normal::UniqueNames;
 
@@ -45,6 +47,23 @@ impl<'m> Functions<'m> {
         self.by_print.entry(print).or_default().push(self.added.len());
         self.added.push((name.clone(), Arc::new(func)));
         name
+    }
+
+    /// The call of a function, which takes no scalars but sizes of the graph.
+    ///
+    /// # Errors
+    /// `Internal` for a function that is not there, or takes others.
+    pub fn call(
+        &self,
+        func: Arc<str>,
+        args: Vec<GraphExpr>,
+        outs: Vec<TensorType>,
+    ) -> Result<GraphExpr> {
+        let found = self.get(&func).ok_or_else(|| Error::internal("a function is gone"))?;
+        let scalars = found.size_arguments().map_err(|v| {
+            Error::internal(format!("`{}` of `{func}` is no size of the graph", v.name()))
+        })?;
+        Ok(GraphExpr::CallTir { func, args, outs, scalars })
     }
 
     /// The module with some graph functions rewritten, and those tensor functions that are called or

@@ -28,6 +28,7 @@ use tilewright_ir::{
 };
 use tilewright_transform::pass::{Pass, Run};
 
+use crate::call_sizes::passes_sizes;
 use crate::classify::{Access, Facts, Role};
 use crate::functions::Functions;
 use crate::merge::{Member, Source, joined_name, merge};
@@ -146,9 +147,7 @@ impl Fuser<'_> {
         let args_fit = args.len() == inputs.len()
             && args.iter().zip(inputs).all(|(a, b)| a.ty().as_tensor().is_some_and(|t| fits(t, b)));
         // An open size has the same variable in all functions that are merged.
-        let passed = scalars.iter().map(|e| Dim::of(e).map(Dim::inside));
-        let sizes = facts.func.scalars().map(|v| Some(Dim::open(v))).eq(passed);
-        (sizes && args_fit && fits(out, result)).then_some(facts)
+        (passes_sizes(&facts.func, scalars) && args_fit && fits(out, result)).then_some(facts)
     }
 
     fn graph(&mut self, func: &GraphFunc) -> GraphFunc {

@@ -206,7 +206,7 @@ impl Shared {
         }
         let tables = cells::tables(layout);
         let tables: Vec<String> = tables.into_iter().map(|t| self.table(t).to_string()).collect();
-        let shape: Vec<String> = layout.physical().iter().map(i64::to_string).collect();
+        let shape: Vec<String> = layout.physical().iter().map(|d| d.to_string()).collect();
         let shape = if shape.is_empty() { "one element".to_owned() } else { shape.join(" × ") };
         self.layouts.push(format!(
             "{{\"map\":{},\"kind\":{},\"shape\":{},\"waste\":{:.4},\"tables\":[{}]}}",

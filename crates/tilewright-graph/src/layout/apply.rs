@@ -7,34 +7,28 @@
 use tilewright_analysis::index::simplify;
 use tilewright_ir::interval::Ranges;
 use tilewright_ir::visit::{Subst, free_vars};
-use tilewright_ir::{Buffer, Expr, Fold, Tensor};
+use tilewright_ir::{Expr, Fold, Tensor, dim};
 use tilewright_schedule::auto::affine::Affine;
 
 use super::constant::scalar;
 use super::conversion::{Conversion, Pad};
+use super::physical::buffer;
 
 /// Most entries of the table of cells that take an element.
 const MAX_TABLE: usize = 1 << 16;
 
 /// What a conversion makes of a tensor; `None` where it has no such simple form.
 pub(crate) fn apply(c: &Conversion, tensor: &Tensor) -> Option<Tensor> {
-    let fits = tensor.dtype() == c.dtype
-        && tensor
-            .shape()
-            .iter()
-            .map(|d| i64::try_from(*d).ok())
-            .eq(c.from.iter().map(|d| Some(*d)));
-    if !fits {
+    if tensor.dtype() != c.dtype || c.from != tensor.shape() {
         return None;
     }
     let pad = match &c.pad {
         Pad::None | Pad::Undef => 0,
         Pad::Value(e) => scalar(e).ok()?.bits(),
     };
-    let offset = Affine::of_access(&Buffer::with_extents("from", &c.from, c.dtype), &c.source)?;
+    let offset = Affine::of_access(&buffer("from", &c.from, c.dtype), &c.source)?;
     let steps: Vec<i64> = c.cells.iter().map(|v| offset.coefficient(v)).collect::<Option<_>>()?;
-    let extents: Vec<usize> =
-        c.to.iter().map(|d| usize::try_from(*d).ok()).collect::<Option<_>>()?;
+    let extents = dim::known(&c.to)?;
     let gather =
         Gather { steps, start: offset.constant(), inside: Inside::new(c, &extents)?, extents };
     let mut out = Tensor::zeros(c.dtype, &gather.extents).ok()?;

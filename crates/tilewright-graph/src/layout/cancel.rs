@@ -24,15 +24,16 @@ use std::rc::Rc;
 
 use tilewright_ir::{
     Binding, BindingBlock, Error, Expr, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result,
-    TensorType,
+    TensorType, dim,
 };
 use tilewright_sets::Engine;
 use tilewright_transform::pass::{Pass, Run};
 
 use super::constant::same_value;
-use super::conversion::{Conversion, Pad};
+use super::conversion::{Conversion, Pad, within};
 use super::known::{Region, Values};
 use super::recognise::Recognised;
+use crate::call_sizes::unify_sizes;
 use crate::functions::Functions;
 use crate::normal::changed_graphs;
 
@@ -51,8 +52,10 @@ const MAX_CHAIN: usize = 16;
 /// changes come back in normal form.
 ///
 /// # Errors
-/// Those of [`normalize`](crate::normal::normalize); `Toolchain` where libisl is missing.
+/// Those of [`normalize`](crate::normal::normalize) and [`unify_sizes`]; `Toolchain` where libisl is
+/// missing.
 pub fn cancel_layout(module: &Module, why: &mut Remarks) -> Result<Module> {
+    let module = &unify_sizes(module)?;
     let engine = Engine::new()?;
     let mut functions = Functions::new(module);
     let mut known = Recognised::default();
@@ -140,7 +143,7 @@ impl Cancel<'_, '_> {
             Fate::Stays => (step, same.clone()),
             Fate::Becomes(step) => {
                 let name = self.functions.add(step.conversion.to_func("convert"), "convert");
-                let value = GraphExpr::call_tir(name, vec![step.from.expr()], outs.clone());
+                let value = self.functions.call(name, vec![step.from.expr()], outs.clone())?;
                 (step, Binding { value, ..same.clone() })
             }
         };
@@ -241,9 +244,11 @@ impl Cancel<'_, '_> {
         if c.takes_own_cells() {
             return as_it_is;
         }
-        let in_range = c.source.iter().zip(&c.from).fold(Expr::bool(true), |all, (e, n)| {
-            all.and(e.clone().greater_equal(0)).and(e.clone().less(*n))
-        });
+        let in_range = c
+            .source
+            .iter()
+            .zip(&c.from)
+            .fold(Expr::bool(true), |all, (e, n)| all.and(within(e, *n)));
         let in_range = c.all().simplify(&in_range);
         let more = c.padding().with_guard(&in_range);
         let wider = c.with_data(in_range);
@@ -265,7 +270,7 @@ impl Cancel<'_, '_> {
 
 /// Whether a variable has the type of a binding's.
 fn same_type(v: &GraphVar, b: &Binding) -> bool {
-    let fixed = |t: &TensorType| t.const_shape().map(|s| (s, t.dtype));
+    let sizes = |t: &TensorType| dim::of_shape(&t.shape).map(|s| (s, t.dtype));
     let types = v.ty().as_tensor().zip(b.var.ty().as_tensor());
-    types.is_some_and(|(a, b)| fixed(a).is_some() && fixed(a) == fixed(b))
+    types.is_some_and(|(a, b)| sizes(a).is_some() && sizes(a) == sizes(b))
 }

@@ -18,7 +18,11 @@
 //! matters. All else is algebra on the three parts: composition, inverse, equality, identity.
 //! Each answer is a proof of the set engine, and what is not proven is not so.
 //!
-//! **Limits.** Shapes are constants; buffers are compact and have no axis separators.
+//! Shapes may be open: their sizes are parameters of all sets, and what is proven is so for every size,
+//! zero among them.
+//!
+//! **Limits.** Buffers are compact and have no axis separators. Products of open sizes are not linear:
+//! what fuses open axes is no conversion.
 
 use std::fmt;
 
@@ -26,7 +30,8 @@ use tilewright_analysis::Stage;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    Buffer, DType, Expr, ExprKind, Fold, IterKind, Param, Result, Stmt, TensorFunc, Var,
+    Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Param, Range, Result, Stmt, TensorFunc,
+    Var, dim,
 };
 use tilewright_sets::{Domain, Engine, Known, Reason, Relation, Set};
 
@@ -49,9 +54,9 @@ pub struct Conversion {
     /// Type of the elements.
     pub dtype: DType,
     /// Extents of the argument.
-    pub from: Vec<i64>,
+    pub from: Vec<Dim>,
     /// Extents of the result.
-    pub to: Vec<i64>,
+    pub to: Vec<Dim>,
     /// Names for the indices of a cell of the result.
     pub cells: Vec<Var>,
     /// The cell of the argument that a cell takes; right where `data` holds.
@@ -100,19 +105,19 @@ enum Leaf {
 }
 
 impl Conversion {
-    /// What a function of one argument and one result moves, if it only moves data and takes no
+    /// What a function of one argument and one result, and sizes of these, moves, if it only moves data and takes no
     /// element twice.
     ///
     /// # Errors
     /// `Toolchain` where libisl is missing.
     pub fn of(func: &TensorFunc) -> Result<Option<Conversion>> {
         let (allocs, body) = func.root_parts();
-        let [Param::Buffer { buffer: from, .. }, Param::Buffer { buffer: to, .. }] =
-            &func.params[..]
-        else {
-            return Ok(None);
-        };
-        match allocs.is_empty() && func.ret.is_none() {
+        let buffers: Vec<&Buffer> = func.buffers().collect();
+        let [from, to] = buffers[..] else { return Ok(None) };
+        // Other parameters are sizes.
+        let sizes = func.sizes();
+        let plain = func.ret.is_none() && func.scalars().all(|v| sizes.contains(v));
+        match allocs.is_empty() && plain {
             true => Conversion::of_stage(body, from, to),
             false => Ok(None),
         }
@@ -133,7 +138,8 @@ impl Conversion {
         }
         let engine = Engine::new()?;
         let cells = cell_names(&to_shape);
-        let found = pieces(&engine, &writes.stores, &cells).and_then(|pieces| {
+        let sizes = sizes(from_shape.iter().chain(&to_shape));
+        let found = pieces(&engine, &writes.stores, &cells, &sizes).and_then(|pieces| {
             Conversion::assemble(engine, to.dtype(), from_shape, to_shape, cells, pieces)
         });
         Ok(found.ok())
@@ -143,8 +149,8 @@ impl Conversion {
     fn assemble(
         engine: Engine,
         dtype: DType,
-        from: Vec<i64>,
-        to: Vec<i64>,
+        from: Vec<Dim>,
+        to: Vec<Dim>,
         cells: Vec<Var>,
         pieces: Vec<Piece>,
     ) -> Known<Conversion> {
@@ -182,7 +188,7 @@ impl Conversion {
         let data = data.condition(&all)?;
         let new = Conversion { dtype, from, to, cells, source, data, pad, engine };
         let fits = new.source.iter().zip(&new.from).all(|(e, n)| {
-            let in_range = e.clone().greater_equal(0).and(e.clone().less(*n));
+            let in_range = within(e, *n);
             inside.prove(&in_range).is_yes()
         });
         match fits && new.relation()?.collision()?.is_none() {
@@ -242,12 +248,12 @@ impl Conversion {
     /// Whether the result is the argument in row-major order under another shape, so that both
     /// can be the same memory.
     pub fn is_view(&self) -> bool {
-        let flat = |at: &[Expr], shape: &[i64]| {
+        let flat = |at: &[Expr], shape: &[Dim]| {
             at.iter().zip(shape).fold(Expr::int(0, DType::I64), |sum, (i, extent)| {
-                sum * *extent + i.clone().cast(DType::I64)
+                sum * extent.long() + i.clone().cast(DType::I64)
             })
         };
-        let count = |shape: &[i64]| shape.iter().try_fold(1i64, |n, d| n.checked_mul(*d));
+        let count = |shape: &[Dim]| dim::product(shape.iter().copied());
         let own: Vec<Expr> = self.cells.iter().map(Var::expr).collect();
         self.is_total()
             && count(&self.from) == count(&self.to)
@@ -359,7 +365,7 @@ impl Conversion {
     /// selects between data and pad value. Padding that is not written leaves a condition on the
     /// block instead.
     pub fn to_func(&self, name: &str) -> TensorFunc {
-        let iters: Vec<(Var, i64, IterKind)> = self
+        let iters: Vec<(Var, Dim, IterKind)> = self
             .cells
             .iter()
             .zip(&self.to)
@@ -383,44 +389,67 @@ impl Conversion {
             _ => store,
         };
         let body = Stage::nest(name, &iters, body);
-        TensorFunc::new([&from, &to].map(Param::tensor).to_vec(), body)
+        let mut func = TensorFunc::new([&from, &to].map(Param::tensor).to_vec(), body);
+        func.pass_sizes(func.shape_vars());
+        func
     }
 
-    /// Bytes that it reads and writes.
+    /// Bytes that it reads and writes; estimated where sizes are open.
     pub fn bytes(&self) -> u64 {
-        let count = |shape: &[i64]| {
-            shape.iter().fold(self.dtype.bytes() as u64, |n, d| n.saturating_mul(d.unsigned_abs()))
+        let count = |shape: &[Dim]| {
+            let bytes = dim::product(shape.iter().copied()) * self.dtype.bytes();
+            bytes.estimate().unsigned_abs()
         };
         count(&self.from).saturating_add(count(&self.to))
     }
 }
 
 /// Extents of a buffer whose cells are what its shape says, and nothing else.
-fn extents(b: &Buffer) -> Option<Vec<i64>> {
+fn extents(b: &Buffer) -> Option<Vec<Dim>> {
     let plain = b.strides.is_empty() && b.elem_offset.is_none() && b.axis_separators.is_empty();
-    b.const_shape().filter(|shape| plain && shape.iter().all(|d| *d >= 0))
+    dim::of_shape(&b.shape).filter(|_| plain)
 }
 
-/// The type for indices of these extents.
-fn index_type(shape: &[i64]) -> DType {
-    let small = shape.iter().all(|d| i32::try_from(*d).is_ok());
+/// The type for indices of these extents; open ones are counted in `int32`.
+fn index_type(shape: &[Dim]) -> DType {
+    let small = shape.iter().all(|d| d.known().is_none_or(|n| i32::try_from(n).is_ok()));
     if small { DType::I32 } else { DType::I64 }
 }
 
-fn extent_exprs(shape: &[i64]) -> Vec<Expr> {
-    shape.iter().map(|d| Expr::int(*d, index_type(shape))).collect()
+fn extent_exprs(shape: &[Dim]) -> Vec<Expr> {
+    shape.iter().map(|d| d.typed(index_type(shape))).collect()
+}
+
+/// The open sizes of some extents, each once.
+fn sizes<'a>(extents: impl IntoIterator<Item = &'a Dim>) -> Vec<Var> {
+    let mut found: Vec<Var> = Vec::new();
+    for v in extents.into_iter().flat_map(|d| d.vars()) {
+        if !found.contains(&v) {
+            found.push(v);
+        }
+    }
+    found
 }
 
 /// Names for the indices of a cell.
-pub(crate) fn cell_names(shape: &[i64]) -> Vec<Var> {
+pub(crate) fn cell_names(shape: &[Dim]) -> Vec<Var> {
     let dtype = index_type(shape);
     (0..shape.len()).map(|k| Var::new(format!("c{k}"), dtype)).collect()
 }
 
-/// The cells of a box.
-pub(crate) fn boxed(engine: &Engine, cells: &[Var], shape: &[i64]) -> Domain {
-    let extents: Vec<(Var, i64)> = cells.iter().cloned().zip(shape.iter().copied()).collect();
-    engine.box_of(&extents)
+/// The cells of a box, for all sizes that are not negative.
+pub(crate) fn boxed(engine: &Engine, cells: &[Var], shape: &[Dim]) -> Domain {
+    let ranges = cells.iter().zip(shape);
+    let ranges: Vec<(Var, Range)> =
+        ranges.map(|(c, n)| (c.clone(), Range::upto(n.typed(c.dtype())))).collect();
+    let open: Vec<Expr> =
+        sizes(shape).iter().map(|v| v.expr().greater_equal(Expr::int(0, v.dtype()))).collect();
+    engine.domain_of(&ranges, &open)
+}
+
+/// Whether an index is one of an axis.
+pub(crate) fn within(index: &Expr, extent: Dim) -> Expr {
+    index.clone().greater_equal(0).and(index.clone().less(extent.typed(index.dtype())))
 }
 
 /// Whether two tuples of indices are equal everywhere.
@@ -463,7 +492,7 @@ pub(crate) fn is_pure(e: &Expr) -> bool {
 }
 
 /// What each part of the result holds in the end, in terms of its cells.
-fn pieces(engine: &Engine, stores: &[Write], cells: &[Var]) -> Known<Vec<Piece>> {
+fn pieces(engine: &Engine, stores: &[Write], cells: &[Var], sizes: &[Var]) -> Known<Vec<Piece>> {
     let refuse = |what: &str| Err(Reason::Mismatch(what.to_owned()).into());
     let mut pieces: Vec<Piece> = Vec::new();
     let mut later: Vec<(Set, &Write)> = Vec::new();
@@ -481,7 +510,8 @@ fn pieces(engine: &Engine, stores: &[Write], cells: &[Var]) -> Known<Vec<Piece>>
             }
             let loops = w.place.loops.iter().map(|l| l.0.clone());
             let mut to_cells = Subst::vars(loops.zip(relation.inverse(cells)?));
-            let known = |e: &Expr| free_vars(e).iter().all(|v| cells.contains(v));
+            let known =
+                |e: &Expr| free_vars(e).iter().all(|v| cells.contains(v) || sizes.contains(v));
             let leaf = match leaf.kind() {
                 ExprKind::Load(_, at) => {
                     let at: Vec<Expr> = at.iter().map(|e| to_cells.expr(e)).collect();

@@ -20,8 +20,8 @@ use tilewright_ir::equal::same_expr;
 use tilewright_ir::text::{Hints, expr_to_string};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    BinOp, Binding, Buffer, CallTarget, Expr, ExprKind, Fold, GraphExpr, GraphVar, Tensor,
-    TensorFunc, Var,
+    BinOp, Binding, Buffer, CallTarget, Dim, Expr, ExprKind, Fold, GraphExpr, GraphVar, Tensor,
+    TensorFunc, Var, dim,
 };
 use tilewright_sets::{AccessRelation, Domain, Engine, Known, Set};
 
@@ -37,19 +37,19 @@ const MAX_DEPTH: usize = 32;
 #[derive(Clone)]
 pub(crate) struct Region {
     pub cells: Vec<Var>,
-    pub shape: Vec<i64>,
+    pub shape: Vec<Dim>,
     pub cond: Expr,
 }
 
 impl Region {
     /// The cells that are touched by `indices` on a domain.
-    pub fn touched(domain: &Domain, indices: &[Expr], shape: &[i64]) -> Option<Region> {
+    pub fn touched(domain: &Domain, indices: &[Expr], shape: &[Dim]) -> Option<Region> {
         let cells = cell_names(shape);
         let touched = AccessRelation::new(domain, indices).touched(&cells).ok()?;
         Region::of_set(domain.engine(), &touched, cells, shape)
     }
 
-    fn of_set(engine: &Engine, set: &Set, cells: Vec<Var>, shape: &[i64]) -> Option<Region> {
+    fn of_set(engine: &Engine, set: &Set, cells: Vec<Var>, shape: &[Dim]) -> Option<Region> {
         let cond = set.condition(&boxed(engine, &cells, shape)).ok()?;
         Some(Region { cells, shape: shape.to_vec(), cond })
     }
@@ -397,7 +397,7 @@ impl Evaluation<'_> {
                 if b == self.own.0 {
                     return self.own.1.cloned().map_or_else(not_known, Ok);
                 }
-                let Some(shape) = b.const_shape() else { return not_known() };
+                let Some(shape) = dim::of_shape(&b.shape) else { return not_known() };
                 match Region::touched(domain, at, &shape) {
                     Some(region) => self.function.of_writes(self.writes, b, &region, self.depth),
                     None => not_known(),
@@ -455,7 +455,7 @@ fn fact(engine: &Engine, place: &Around, cond: &Expr, buffer: &Buffer) -> Option
     };
     let fact = CellFact::all(cond).into_iter().find(usable)?;
     let domain = fact.unless.into_iter().fold(place.domain(engine), |d, e| d.with_guard(&!e));
-    let shape = buffer.const_shape()?;
+    let shape = dim::of_shape(&buffer.shape)?;
     let cells = cell_names(&shape);
     let touched =
         AccessRelation::new(&domain, &fact.indices).touched(&cells).ok().filter(Set::is_exact)?;

@@ -36,15 +36,16 @@ use tilewright_analysis::Stage;
 use tilewright_interp::written_params;
 use tilewright_ir::visit::{Subst, accessed, fold_block_children};
 use tilewright_ir::{
-    Attr, BinOp, Binding, BindingBlock, Block, Buffer, Error, Expr, Fold, GraphExpr, GraphFunc,
-    GraphType, GraphVar, Intrin, IterKind, Module, Param, Remarks, Result, Span, Stmt, StmtKind,
-    TensorFunc, TensorType, Var,
+    Attr, BinOp, Binding, BindingBlock, Block, Buffer, Dim, Error, Expr, Fold, GraphExpr,
+    GraphFunc, GraphType, GraphVar, Intrin, IterKind, Module, Param, Remarks, Result, Span, Stmt,
+    StmtKind, TensorFunc, TensorType, Var,
 };
 use tilewright_sets::Engine;
 use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use super::conversion::{Conversion, Pad};
 use super::taint::Taint;
+use crate::call_sizes::{outside, unify_sizes};
 use crate::functions::Functions;
 use crate::normal::{changed_graphs, needed};
 
@@ -85,8 +86,10 @@ pub enum Leave {
 /// something changes come back in normal form.
 ///
 /// # Errors
-/// Those of [`normalize`](crate::normal::normalize); `Toolchain` where libisl is missing.
+/// Those of [`normalize`](crate::normal::normalize) and [`unify_sizes`]; `Toolchain` where libisl is
+/// missing.
 pub fn lift_layout(module: &Module, leave: Leave, why: &mut Remarks) -> Result<Module> {
+    let module = &unify_sizes(module)?;
     let mut functions = Functions::new(module);
     let mut splits = Splits::new();
     let graphs = changed_graphs(module, |normal| {
@@ -111,6 +114,8 @@ struct Split {
     params: Vec<Slot>,
     /// How each result of the original comes about.
     results: Vec<Made>,
+    /// The sizes that it takes as numbers behind the scalars of the original.
+    sizes: Vec<Var>,
 }
 
 /// What functions were taken apart into, by name and the numbers of arguments and results.
@@ -180,7 +185,7 @@ impl Lift<'_, '_> {
             && let Some((physical, split)) = self.results.get(&v.id())
             && let Some(made) = split.results.get(*k)
         {
-            out.extend(result(physical, made, b));
+            out.extend(result(self.functions, physical, made, b)?);
             return Ok(());
         }
         let GraphExpr::CallTir { func, args, outs, scalars } = &b.value else {
@@ -201,7 +206,7 @@ impl Lift<'_, '_> {
                     Some(k) => new_outs.push(outs[k].clone()),
                 },
                 Slot::Pre(func, k, ty) => {
-                    new_args.push(self.converted(func, &args[*k], ty, b, out));
+                    new_args.push(self.converted(func, &args[*k], ty, b, out)?);
                 }
                 Slot::Post(ty) => new_outs.push(ty.clone()),
             }
@@ -214,12 +219,13 @@ impl Lift<'_, '_> {
             [Made { post: None, .. }] => b.var.clone(),
             _ => GraphVar::new(format!("{}_physical", b.var.name()), ty),
         };
-        let (func, scalars) = (split.compute.clone(), scalars.clone());
+        let (func, mut scalars) = (split.compute.clone(), scalars.clone());
+        scalars.extend(split.sizes.iter().map(|v| Dim::open(v).outside().argument()));
         let call = GraphExpr::CallTir { func, args: new_args, outs: new_outs, scalars };
         out.push(bind(&physical, call));
         match &split.results[..] {
             [Made { post: None, .. }] => {}
-            [made] => out.extend(result(&physical, made, b)),
+            [made] => out.extend(result(self.functions, &physical, made, b)?),
             _ => {
                 self.results.insert(b.var.id(), (physical, split));
             }
@@ -235,19 +241,19 @@ impl Lift<'_, '_> {
         ty: &TensorType,
         b: &Binding,
         out: &mut Vec<Binding>,
-    ) -> GraphExpr {
+    ) -> Result<GraphExpr> {
         let (name, key) = match arg {
             GraphExpr::Var(v) => (v.name().clone(), Some((func.clone(), v.id()))),
             _ => (b.var.name().clone(), None),
         };
         if let Some(var) = key.as_ref().and_then(|k| self.made.get(k)) {
-            return var.expr();
+            return Ok(var.expr());
         }
         let var = GraphVar::tensor(format!("{name}_physical"), ty.clone());
-        let value = GraphExpr::call_tir(func.clone(), vec![arg.clone()], vec![ty.clone()]);
+        let value = self.functions.call(func.clone(), vec![arg.clone()], vec![ty.clone()])?;
         out.push(Binding { var: var.clone(), value, span: b.span });
         key.map(|k| self.made.insert(k, var.clone()));
-        var.expr()
+        Ok(var.expr())
     }
 
     /// The parts of a function, for calls with so many arguments; `None` where no stage leaves.
@@ -347,8 +353,11 @@ impl Lift<'_, '_> {
         // Names another function, and counts parameters.
         compute.attrs.remove("global_symbol");
         compute.attrs.remove("layout_free_buffers");
+        let before = compute.scalars().count();
+        compute.pass_sizes(func.shape_vars().into_iter().chain(compute.shape_vars()));
+        let sizes = compute.scalars().skip(before).cloned().collect();
         let compute = self.functions.add(compute, &format!("{name}_physical"));
-        Ok(Some(Split { compute, params: slots, results }))
+        Ok(Some(Split { compute, params: slots, results, sizes }))
     }
 
     /// Lets the stage leave its padding as asked, if nothing depends on what it wrote there.
@@ -387,7 +396,12 @@ impl Lift<'_, '_> {
 }
 
 /// A result of the original as its binding, from the value of `compute`.
-fn result(physical: &GraphVar, made: &Made, b: &Binding) -> Vec<Binding> {
+fn result(
+    functions: &Functions<'_>,
+    physical: &GraphVar,
+    made: &Made,
+    b: &Binding,
+) -> Result<Vec<Binding>> {
     let bind = |var: &GraphVar, value| Binding { var: var.clone(), value, span: b.span };
     let mut out = Vec::new();
     let item = match physical.ty() {
@@ -406,9 +420,9 @@ fn result(physical: &GraphVar, made: &Made, b: &Binding) -> Vec<Binding> {
     };
     if let Some(post) = &made.post {
         let outs = b.var.ty().as_tensor().cloned().into_iter().collect();
-        out.push(bind(&b.var, GraphExpr::call_tir(post.clone(), vec![item.expr()], outs)));
+        out.push(bind(&b.var, functions.call(post.clone(), vec![item.expr()], outs)?));
     }
-    out
+    Ok(out)
 }
 
 /// Variables of several results that are used as a whole, and not item by item.
@@ -556,7 +570,9 @@ fn alone(s: &Stmt, from: &Buffer, to: &Buffer) -> TensorFunc {
         subst.buffers.insert(b.clone(), new.clone());
         Param::tensor(&new)
     });
-    TensorFunc::new(params.to_vec(), Unmark.stmt(&subst.stmt(s)))
+    let mut func = TensorFunc::new(params.to_vec(), Unmark.stmt(&subst.stmt(s)));
+    func.pass_sizes(func.shape_vars());
+    func
 }
 
 /// What a function assumes of a padded argument.
@@ -564,7 +580,7 @@ fn assumption(c: &Conversion, buffer: &Buffer) -> Option<Stmt> {
     if c.is_total() || matches!(c.pad, Pad::None) {
         return None;
     }
-    let iters: Vec<(Var, i64, IterKind)> = c
+    let iters: Vec<(Var, Dim, IterKind)> = c
         .cells
         .iter()
         .zip(&c.to)
@@ -585,7 +601,6 @@ fn assumption(c: &Conversion, buffer: &Buffer) -> Option<Stmt> {
     Some(Stage::nest(name, &iters, Stmt::new(StmtKind::Assume(cond))))
 }
 
-fn type_of(shape: &[i64], buffer: &Buffer) -> TensorType {
-    let shape = shape.iter().map(|d| Expr::int(*d, tilewright_ir::DType::I64)).collect();
-    TensorType { shape, dtype: buffer.dtype() }
+fn type_of(shape: &[Dim], buffer: &Buffer) -> TensorType {
+    outside(shape, buffer.dtype())
 }

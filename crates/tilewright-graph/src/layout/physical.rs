@@ -13,13 +13,17 @@
 //! can be propagated from one buffer to another through the accesses of a function
 //! ([`super::propagate`]): an axis takes its digits along, whatever other axes are there.
 //!
-//! **Limits.** Maps that fuse axes are not of this form, nor are buffers whose extents are not
-//! constants.
+//! Extents may be open ([`Dim`]), as the variables that tensor functions have for the sizes of a
+//! graph: an axis of open extent stays one digit, and the digits of the others do not depend on it.
+//! An open axis in blocks has an open number of them, and where the block does not divide it for
+//! every size, its room counts as padded.
+//!
+//! **Limits.** Maps that fuse axes are not of this form.
 
 use std::fmt;
 
-use tilewright_analysis::Stage;
-use tilewright_ir::{Buffer, DType, Expr, IterKind, Param, TensorFunc, Var};
+use tilewright_analysis::{Extent, Stage};
+use tilewright_ir::{Buffer, DType, Dim, Expr, IterKind, Param, TensorFunc, Var, dim};
 use tilewright_schedule::auto::affine::Affine;
 
 use super::conversion::Conversion;
@@ -30,67 +34,72 @@ pub struct Split {
     /// What is added to the index.
     pub offset: i64,
     /// Extents of the digits, the most significant first.
-    pub digits: Vec<i64>,
+    pub digits: Vec<Dim>,
 }
 
 impl Split {
     /// The index as it is.
-    pub fn plain(extent: i64) -> Self {
-        Split { offset: 0, digits: vec![extent] }
+    pub fn plain(extent: impl Extent) -> Self {
+        Split { offset: 0, digits: vec![extent.dim()] }
     }
 
     /// `i // block, i % block`, as many blocks as an extent needs.
-    pub fn blocks(extent: i64, block: i64) -> Self {
-        Split { offset: 0, digits: vec![ceil(extent, block), block] }
+    pub fn blocks(extent: impl Extent, block: i64) -> Self {
+        let block = block.dim();
+        Split { offset: 0, digits: vec![extent.dim().ceildiv(block), block] }
     }
 
     /// Whether the index stays as it is.
-    pub fn is_plain(&self, extent: i64) -> bool {
-        self.offset == 0 && self.digits == [extent]
+    pub fn is_plain(&self, extent: impl Extent) -> bool {
+        self.offset == 0 && self.digits == [extent.dim()]
     }
 
     /// Number of values that the digits have room for.
-    pub fn room(&self) -> i64 {
-        self.digits.iter().fold(1, |n, d| n.saturating_mul(*d))
+    pub fn room(&self) -> Dim {
+        dim::product(self.digits.iter().copied())
     }
 
-    /// Whether there are values of the digits that are no index.
-    pub fn is_padded(&self, extent: i64) -> bool {
-        self.room() != extent
+    /// Whether there are values of the digits that are no index, for some sizes if they are open.
+    pub fn is_padded(&self, extent: impl Extent) -> bool {
+        self.room() != extent.dim()
     }
 
     /// Value of a step of each digit.
-    fn weights(&self) -> Vec<i64> {
-        let after = |k: usize| self.digits[k + 1..].iter().fold(1i64, |n, d| n.saturating_mul(*d));
+    fn weights(&self) -> Vec<Dim> {
+        let after = |k: usize| dim::product(self.digits[k + 1..].iter().copied());
         (0..self.digits.len()).map(after).collect()
     }
 
-    /// Product of all extents but the first.
-    fn inner(&self) -> i64 {
-        self.weights().first().copied().unwrap_or(1)
+    /// Product of all extents but the first, where it is a number.
+    fn inner(&self) -> Option<i64> {
+        let inner = self.weights().first().map_or(Some(1), |w| w.known())?;
+        i64::try_from(inner).ok()
     }
 
     /// The digits of an index.
     pub fn split(&self, index: &Expr) -> Vec<Expr> {
         let from = index.clone() + self.offset;
-        let digit = |(k, w): (usize, i64)| match k {
-            0 => from.clone().floordiv(w),
-            _ => from.clone().floordiv(w).floormod(self.digits[k]),
+        let number = |d: Dim| d.typed(index.dtype());
+        let digit = |(k, w): (usize, Dim)| match k {
+            0 => from.clone().floordiv(number(w)),
+            _ => from.clone().floordiv(number(w)).floormod(number(self.digits[k])),
         };
         self.weights().into_iter().enumerate().map(digit).collect()
     }
 
     /// The index that has these digits.
     pub fn join(&self, digits: &[Expr]) -> Expr {
-        let terms = digits.iter().zip(self.weights()).map(|(d, w)| d.clone() * w);
+        let terms = digits.iter().zip(self.weights()).map(|(d, w)| d.clone() * w.typed(d.dtype()));
         let sum = terms.reduce(|a, b| a + b).unwrap_or_else(|| Expr::i32(0));
         sum - self.offset
     }
 
     /// Where the index of these digits is one of the axis.
-    pub fn is_data(&self, extent: i64, index: &Expr) -> Expr {
-        let room = index.clone().less(extent);
-        match (self.offset > 0, self.room() > self.offset.saturating_add(extent)) {
+    pub fn is_data(&self, extent: impl Extent, index: &Expr) -> Expr {
+        let extent = extent.dim();
+        let room = index.clone().less(extent.typed(index.dtype()));
+        let before = usize::try_from(self.offset).unwrap_or(0);
+        match (self.offset > 0, !(extent + before).at_least(self.room())) {
             (false, false) => Expr::bool(true),
             (false, true) => room,
             (true, false) => index.clone().greater_equal(0),
@@ -101,29 +110,30 @@ impl Split {
     /// The split of another axis, `extent` long, whose indices are those of this axis, `own` long,
     /// from `shift` on; and by how much the first digits then differ. The other digits are the
     /// same. `None` where they could not be.
-    pub fn window(&self, own: i64, shift: i64, extent: i64) -> Option<(Split, i64)> {
-        if shift == 0 && own == extent {
+    pub fn window(
+        &self,
+        own: impl Extent,
+        shift: i64,
+        extent: impl Extent,
+    ) -> Option<(Split, i64)> {
+        if shift == 0 && own.dim() == extent.dim() {
             return Some((self.clone(), 0));
         }
-        let inner = self.inner();
-        if self.offset != 0 || inner <= 0 || shift % inner != 0 {
+        let inner = self.inner().filter(|n| *n > 0 && shift % n == 0)?;
+        if self.offset != 0 {
             return None;
         }
         let mut digits = self.digits.clone();
-        *digits.first_mut()? = ceil(extent, inner);
+        *digits.first_mut()? = extent.dim().ceildiv(inner.dim());
         Some((Split { offset: 0, digits }, shift / inner))
     }
-}
-
-fn ceil(a: i64, b: i64) -> i64 {
-    a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0)
 }
 
 /// How a tensor lies in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// Logical extents.
-    pub logical: Vec<i64>,
+    pub logical: Vec<Dim>,
     /// The digits of each logical axis.
     pub splits: Vec<Split>,
     /// The physical axes: logical axis and position among its digits.
@@ -132,9 +142,9 @@ pub struct Layout {
 
 impl Layout {
     /// The logical indices as they are.
-    pub fn identity(shape: &[i64]) -> Self {
+    pub fn identity(shape: &[impl Extent]) -> Self {
         Layout {
-            logical: shape.to_vec(),
+            logical: shape.iter().map(|d| d.dim()).collect(),
             splits: shape.iter().map(|d| Split::plain(*d)).collect(),
             order: (0..shape.len()).map(|d| (d, 0)).collect(),
         }
@@ -142,7 +152,7 @@ impl Layout {
 
     /// The axes in another order, and some of them in blocks: each item of `axes` is a logical
     /// axis; where it is named a second time it means the remainder by the block.
-    pub fn blocked(shape: &[i64], axes: &[usize], blocks: &[(usize, i64)]) -> Option<Self> {
+    pub fn blocked(shape: &[impl Extent], axes: &[usize], blocks: &[(usize, i64)]) -> Option<Self> {
         let mut layout = Layout::identity(shape);
         for (d, block) in blocks {
             *layout.splits.get_mut(*d)? = Split::blocks(*shape.get(*d)?, *block);
@@ -172,7 +182,7 @@ impl Layout {
     }
 
     /// Physical extents.
-    pub fn physical(&self) -> Vec<i64> {
+    pub fn physical(&self) -> Vec<Dim> {
         self.order.iter().map(|(d, k)| self.splits[*d].digits[*k]).collect()
     }
 
@@ -186,9 +196,9 @@ impl Layout {
         (0..self.logical.len()).any(|d| self.pads(d))
     }
 
-    /// The part of its cells that are padding, from 0 to 1.
+    /// The part of its cells that are padding, from 0 to 1; estimated where sizes are open.
     pub fn waste(&self) -> f64 {
-        let cells = |extents: &[i64]| extents.iter().map(|n| *n as f64).product::<f64>();
+        let cells = |all: &[Dim]| all.iter().map(|n| n.estimate() as f64).product::<f64>();
         let (data, all) = (cells(&self.logical), cells(&self.physical()));
         if all > 0.0 { 1.0 - data / all } else { 0.0 }
     }
@@ -198,7 +208,7 @@ impl Layout {
     pub fn pack(&self, dtype: DType, pad: Option<&Expr>) -> TensorFunc {
         let physical = self.physical();
         let [from, to] = [("x", &self.logical), ("y", &physical)]
-            .map(|(name, shape)| Buffer::with_extents(name, shape, dtype));
+            .map(|(name, shape)| buffer(name, shape, dtype));
         let cells = self.cells();
         let logical = self.join(&cells);
         let data = self.is_data(&logical);
@@ -218,7 +228,7 @@ impl Layout {
     pub fn crop(&self, dtype: DType) -> TensorFunc {
         let physical = self.physical();
         let [from, to] = [("x", &physical), ("y", &self.logical)]
-            .map(|(name, shape)| Buffer::with_extents(name, shape, dtype));
+            .map(|(name, shape)| buffer(name, shape, dtype));
         let vars: Vec<Var> =
             (0..self.logical.len()).map(|d| Var::index(format!("vi{d}"))).collect();
         let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
@@ -268,6 +278,7 @@ impl Layout {
             if form.opaque().next().is_some() {
                 return None;
             }
+            // Sizes that are open are no cells.
             let mut digits: Vec<(i64, usize)> =
                 form.vars().map(|(v, k)| Some((k, positions(v)?))).collect::<Option<_>>()?;
             digits.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
@@ -284,7 +295,7 @@ impl Layout {
             let extents = digits.iter().map(|(_, p)| c.to[*p]).collect();
             let split = Split { offset: -form.constant(), digits: extents };
             let weights = split.weights();
-            digits.iter().zip(weights).all(|((k, _), w)| *k == w).then_some(())?;
+            digits.iter().zip(weights).all(|((k, _), w)| k.dim() == w).then_some(())?;
             splits.push(split);
         }
         let order = order.into_iter().collect::<Option<Vec<_>>>()?;
@@ -299,11 +310,16 @@ fn mentions(exprs: &[Expr], v: &Var) -> bool {
     exprs.iter().any(|e| e.mentions(v))
 }
 
+/// A buffer of these extents.
+pub(super) fn buffer(name: &str, shape: &[Dim], dtype: DType) -> Buffer {
+    Buffer::new(name, shape.iter().map(|d| d.expr()).collect(), dtype)
+}
+
 /// A function of one stage that covers its result.
 fn stage_func(
     name: &str,
     vars: &[Var],
-    extents: &[i64],
+    extents: &[Dim],
     [from, to]: [&Buffer; 2],
     at: Vec<Expr>,
     value: Expr,
@@ -314,7 +330,9 @@ fn stage_func(
         .map(|(v, extent)| (v.clone(), *extent, IterKind::Spatial))
         .collect();
     let stage = Stage::build(name, &iters, to, at, value, None);
-    TensorFunc::new(vec![Param::tensor(from), Param::tensor(to)], stage.stmt)
+    let mut func = TensorFunc::new(vec![Param::tensor(from), Param::tensor(to)], stage.stmt);
+    func.pass_sizes(func.shape_vars());
+    func
 }
 
 impl fmt::Display for Layout {

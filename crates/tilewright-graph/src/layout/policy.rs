@@ -11,15 +11,19 @@
 //! | `nchw16c`, `nchw8c` | `[n, c // 16, y, x, c % 16]` | `[m // 16, c // 16, ky, kx, c % 16, m % 16]` |
 //! | `nhwc` | `[n, y, x, c]` | `[ky, kx, c, m]` |
 //!
-//! Channels that are not a multiple of the block are padded with zeros.
+//! Channels that are not a multiple of the block are padded with zeros. Batch and pixels may be open.
+//! Channels of an open size are in blocks only where the block divides that size for every value:
+//! else how much is padding would be known in no place.
 
 use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
-use tilewright_analysis::{Stage, stages};
+use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::visit::free_vars;
-use tilewright_ir::{BinOp, Buffer, Error, Expr, ExprKind, IterKind, Result, TensorFunc, Var};
+use tilewright_ir::{
+    BinOp, Buffer, Dim, Error, Expr, ExprKind, IterKind, Result, TensorFunc, Var, dim,
+};
 
 use super::physical::Layout;
 
@@ -69,12 +73,15 @@ impl fmt::Display for Policy {
 impl Policy {
     /// The layouts of data, weights and result of a convolution; `None` for other functions.
     pub fn layouts(self, func: &TensorFunc) -> Option<Vec<(Buffer, Layout)>> {
-        let stages = stages(func)?;
+        let stages = open_stages(func)?;
         let conv = stages.iter().find_map(Convolution::of)?;
         let layout = |b: &Buffer, axes: &Axes| {
-            let shape = b.const_shape()?;
+            let shape = dim::of_shape(&b.shape)?;
             Some((b.clone(), self.layout(&shape, axes)?))
         };
+        if self.undivided(&conv).is_some() {
+            return None;
+        }
         let Convolution { data, weights, result } = &conv;
         Some(vec![
             layout(&data.0, &data.1)?,
@@ -83,7 +90,33 @@ impl Policy {
         ])
     }
 
-    fn layout(self, shape: &[i64], axes: &Axes) -> Option<Layout> {
+    /// Why a convolution has no layout by this policy; `None` where it has one, and for other
+    /// functions.
+    pub fn missing(self, func: &TensorFunc) -> Option<String> {
+        let conv = open_stages(func)?.iter().find_map(Convolution::of)?;
+        let (buffer, axis, size) = self.undivided(&conv)?;
+        let name = &buffer.name;
+        Some(format!(
+            "axis {axis} of `{name}`, its channels, is `{size}` long, which is not a multiple of the \
+             blocks of {self} for every size"
+        ))
+    }
+
+    /// Channels of an open size that the blocks of the policy do not divide.
+    fn undivided(self, conv: &Convolution) -> Option<(&Buffer, usize, Dim)> {
+        let Policy::Blocked(block) = self else { return None };
+        let block = usize::try_from(block).ok()?;
+        [&conv.data, &conv.weights, &conv.result].into_iter().find_map(|(buffer, axes)| {
+            let shape = dim::of_shape(&buffer.shape)?;
+            let open = |d: &&usize| {
+                shape[**d].known().is_none() && shape[**d].modulo(block) != Dim::from(0)
+            };
+            let axis = *axes.channels.iter().find(open)?;
+            Some((buffer, axis, shape[axis]))
+        })
+    }
+
+    fn layout(self, shape: &[Dim], axes: &Axes) -> Option<Layout> {
         let Axes { outer, channels, windows } = axes;
         match self {
             Policy::Blocked(block) => {
@@ -107,7 +140,7 @@ pub type Roles = Vec<Option<&'static str>>;
 /// The data and the result of a convolution, with what their axes are: `batch`, `channels` or `pixels`;
 /// `None` for other functions.
 pub fn roles(func: &TensorFunc) -> Option<[(Buffer, Roles); 2]> {
-    let stages = stages(func)?;
+    let stages = open_stages(func)?;
     let conv = stages.iter().find_map(Convolution::of)?;
     // What is around it has the same axes.
     let outside = |inner: &Buffer, written: bool| {

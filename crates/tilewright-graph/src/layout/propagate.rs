@@ -20,16 +20,19 @@
 //! compute there is found by evaluating the stored value on the pad values of what is read
 //! (`super::constant`), and is the pad value of the result, if it is known. A reduction over
 //! padding must not change its result: where the pad values do not see to it, the combined value
-//! is selected. Reads that padding would carry out of range (of axes that keep their digit) are
+//! is selected. Extents may be open: an axis of open extent is followed where it keeps its one digit,
+//! and where its blocks start is proven for all sizes. Reads that padding would carry out of range (of axes that keep their digit) are
 //! selected lazily.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_analysis::{Stage, stages};
+use tilewright_analysis::{Stage, open_stages};
+use tilewright_ir::dim::Integer;
 use tilewright_ir::visit::{Subst, fold_expr_children, free_vars};
 use tilewright_ir::{
-    BinOp, Buffer, Error, Expr, ExprKind, Fold, IterKind, Param, Result, Stmt, TensorFunc, Var,
+    BinOp, Buffer, Dim, Error, Expr, ExprKind, Fold, IterKind, Param, Result, Stmt, TensorFunc,
+    Var, dim,
 };
 
 use super::constant::{evaluate, same_value};
@@ -81,8 +84,8 @@ impl Movement {
     }
 }
 
-fn extent_of(stage: &Stage, v: &Var) -> Option<i64> {
-    stage.iters().find(|i| i.0 == v).map(|i| i.1)
+fn extent_of(stage: &Stage, v: &Var) -> Option<Dim> {
+    stage.dims().find(|i| i.0 == v).map(|i| i.1)
 }
 
 /// Every access of a stage: the store, then the loads.
@@ -92,8 +95,13 @@ fn accesses(stage: &Stage) -> Vec<(Buffer, Vec<Expr>)> {
     all
 }
 
-fn shape(b: &Buffer) -> Vec<i64> {
-    b.const_shape().unwrap_or_default()
+fn shape(b: &Buffer) -> Vec<Dim> {
+    dim::of_shape(&b.shape).unwrap_or_default()
+}
+
+/// Whether cells from `shift` on, `own` of them, are the last of an axis.
+fn ends(own: Dim, shift: i64, extent: Dim) -> bool {
+    Integer::from(own).plus(shift) == Some(extent.into())
 }
 
 impl Propagation {
@@ -103,9 +111,11 @@ impl Propagation {
     /// `Refused`, with the access that does not follow.
     pub fn new(func: &Arc<TensorFunc>, given: &[(Buffer, Layout)]) -> Result<Propagation> {
         let (allocs, _) = func.root_parts();
-        let plain = func.ret.is_none() && func.params.iter().all(|p| p.buffer().is_some());
+        // Numbers that are passed are sizes of the graph.
+        let plain = func.ret.is_none() && func.size_arguments().is_ok();
         let all: Vec<Buffer> = func.buffers().chain(allocs).cloned().collect();
-        let found = stages(func).filter(|_| plain && all.iter().all(is_compact));
+        let plain = plain && all.iter().all(|b| dim::of_shape(&b.shape).is_some());
+        let found = open_stages(func).filter(|_| plain && all.iter().all(is_compact));
         let Some(stages) = found.filter(|s| s.iter().all(is_pure)) else {
             return Err(Error::refused("the function is not in canonical form").at(func.span));
         };
@@ -157,8 +167,7 @@ impl Propagation {
             let new = match layout.is_identity() {
                 true => b.clone(),
                 false => b.derive_storage(|d| {
-                    let extents = layout.physical().into_iter();
-                    d.shape = extents.map(|n| Expr::int(n, tilewright_ir::DType::I32)).collect();
+                    d.shape = layout.physical().into_iter().map(Dim::expr).collect();
                 }),
             };
             buffers.insert(b.clone(), new);
@@ -179,10 +188,12 @@ impl Propagation {
             let before = known.remove(&stage.buffer).unwrap_or(Written::Nothing);
             known.insert(stage.buffer.clone(), before.and(pad));
         }
-        let params = self.func.buffers().map(|b| Param::tensor(&buffers[b])).collect();
+        let params = self.func.buffers().map(|b| Param::tensor(&buffers[b]));
+        let params = params.chain(self.func.scalars().cloned().map(Param::Scalar)).collect();
         let allocs = allocs.iter().map(|b| buffers[b].clone()).collect();
         let bare = TensorFunc { params, ..(*self.func).clone() };
-        let func = bare.with_root(allocs, Stmt::seq(bodies));
+        let mut func = bare.with_root(allocs, Stmt::seq(bodies));
+        func.pass_sizes(self.func.shape_vars().into_iter().chain(func.shape_vars()));
         let pads = self.func.buffers().map(|b| known.get(b).and_then(Written::value)).collect();
         Ok(Propagated { func, pads })
     }
@@ -246,7 +257,7 @@ impl Digits {
 }
 
 /// [`Split::window`], for an axis of which the other one may be a part.
-fn part(of: &Split, own: i64, shift: i64, extent: i64) -> Option<Split> {
+fn part(of: &Split, own: Dim, shift: i64, extent: Dim) -> Option<Split> {
     of.window(own, shift, extent).map(|(split, _)| split)
 }
 
@@ -373,16 +384,16 @@ struct Write<'a> {
 
 impl Write<'_> {
     /// The variables whose digits reach past the end, with the extent of each.
-    fn padded(&self) -> Vec<(&Var, i64, IterKind)> {
-        let split = |v: &Var, n: i64| self.vars.get(v).is_some_and(|s| s.is_padded(n));
-        self.stage.iters().filter(|(v, n, _)| split(v, *n)).collect()
+    fn padded(&self) -> Vec<(&Var, Dim, IterKind)> {
+        let split = |v: &Var, n: Dim| self.vars.get(v).is_some_and(|s| s.is_padded(n));
+        self.stage.dims().filter(|(v, n, _)| split(v, *n)).collect()
     }
 
     fn stage(&self, known: &HashMap<Buffer, Written>) -> Result<(Stage, Written)> {
         let stage = self.stage;
         let mut cells: HashMap<Var, Vec<Var>> = HashMap::new();
         let mut joined = Subst::default();
-        for (v, extent, _) in stage.iters() {
+        for (v, extent, _) in stage.dims() {
             let split = self.vars.get(v).filter(|s| !s.is_plain(extent));
             let own = match split {
                 None => vec![v.clone()],
@@ -410,7 +421,7 @@ impl Write<'_> {
         self.writes_all()?;
         let init = stage.init.as_ref().map(|e| rewrite.expr(e));
         let reduction = stage.reduction();
-        let data = |v: &Var, extent: i64, r: &mut Rewrite<'_>| {
+        let data = |v: &Var, extent: Dim, r: &mut Rewrite<'_>| {
             self.vars[v].is_data(extent, &r.joined.expr(&v.expr()))
         };
         let zero = Expr::constant(0.0, stage.value.dtype());
@@ -503,9 +514,10 @@ impl Write<'_> {
                 continue;
             }
             let Some((part, first)) = split.window(extent, shift, own) else { continue };
-            let reach = first + part.digits.first().copied().unwrap_or(1);
-            let last = shift + own == extent;
-            if last && Some(&reach) != split.digits.first() || !last && part.is_padded(own) {
+            let part_first = part.digits.first().copied().unwrap_or(Dim::from(1));
+            let last = ends(own, shift, extent);
+            let whole = split.digits.first().is_some_and(|all| ends(part_first, first, *all));
+            if last && !whole || !last && part.is_padded(own) {
                 return Err(Error::refused(format!(
                     "the parts of `{}` along axis {d} do not end where blocks do",
                     stage.buffer.name
@@ -523,7 +535,7 @@ impl Write<'_> {
             // Where `v` ends there the axis must end too.
             let ends = at.iter().enumerate().any(|(d, index)| match Movement::of(index) {
                 Movement::Var(w, shift) => {
-                    w == *v && layout.pads(d) && shift + extent == layout.logical[d]
+                    w == *v && layout.pads(d) && ends(extent, shift, layout.logical[d])
                 }
                 _ => false,
             });
@@ -541,10 +553,10 @@ impl Write<'_> {
 
     /// The loops: those of the result in its order, with those that it does not have, then those
     /// of the reduction, whose order stays.
-    fn loops(&self, cells: &HashMap<Var, Vec<Var>>) -> Vec<(Var, i64, IterKind)> {
+    fn loops(&self, cells: &HashMap<Var, Vec<Var>>) -> Vec<(Var, Dim, IterKind)> {
         let stage = self.stage;
         let layout = self.propagation.layout(&stage.buffer);
-        let extents = |v: &Var, extent: i64| {
+        let extents = |v: &Var, extent: Dim| {
             let plain = || vec![extent];
             self.vars.get(v).map_or_else(plain, |s| s.digits.clone())
         };

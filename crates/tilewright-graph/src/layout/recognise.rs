@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tilewright_ir::{Buffer, GraphExpr, Result, TensorFunc, TensorType};
+use tilewright_ir::{Buffer, GraphExpr, Result, TensorFunc, TensorType, dim};
 
 use super::conversion::Conversion;
+use crate::call_sizes::{inside, passes_sizes};
 
 /// The functions that have been looked at, by name.
 #[derive(Default)]
@@ -26,7 +27,8 @@ impl Recognised {
         Ok(found)
     }
 
-    /// The conversion that a call does: of a tensor of the function's type, without scalars.
+    /// The conversion that a call does: of a tensor of the function's type, without scalars other
+    /// than sizes.
     ///
     /// # Errors
     /// `Toolchain` where libisl is missing.
@@ -39,13 +41,13 @@ impl Recognised {
         let GraphExpr::CallTir { args, outs, scalars, .. } = call else { return Ok(None) };
         let buffers: Vec<&Buffer> = f.buffers().collect();
         let ([arg], [out], [from, to], true) =
-            (&args[..], &outs[..], &buffers[..], scalars.is_empty())
+            (&args[..], &outs[..], &buffers[..], passes_sizes(f, scalars))
         else {
             return Ok(None);
         };
         let fits = |ty: &TensorType, b: &Buffer| {
-            let shape: Option<Vec<i64>> = ty.shape.iter().map(|d| d.as_int()).collect();
-            ty.dtype == b.dtype() && shape.is_some() && shape == b.const_shape()
+            let shape = inside(ty);
+            ty.dtype == b.dtype() && shape.is_some() && shape == dim::of_shape(&b.shape)
         };
         let arg = arg.ty().as_tensor().is_some_and(|t| fits(t, from));
         if arg && fits(out, to) { self.func(name, f) } else { Ok(None) }

@@ -2,7 +2,7 @@
 
 use tilewright_analysis::place::{Placed, walk_expr_placed};
 use tilewright_ir::demand::decisive_loads;
-use tilewright_ir::{Buffer, Expr, ExprKind, Fold, Stmt, Var, Visit, visit};
+use tilewright_ir::{Buffer, Expr, ExprKind, Fold, Stmt, Var, Visit, dim, visit};
 use tilewright_sets::{AccessRelation, Domain, Engine, Known, Set};
 
 use super::conversion::{Conversion, boxed, cell_names, is_pure};
@@ -145,8 +145,8 @@ impl Taint {
             let at: Vec<String> = at.iter().map(Expr::to_string).collect();
             self.read = Some(format!("{point}`{}[{}]` is read", source.buffer.name, at.join(", ")));
         }
-        let Some(shape) = w.buffer.const_shape() else {
-            self.unknown = Some(format!("the size of `{}` is open", w.buffer.name));
+        let Some(shape) = dim::of_shape(&w.buffer.shape) else {
+            self.unknown = Some(format!("the size of `{}` is not known", w.buffer.name));
             return Ok(false);
         };
         let known = self.stained.iter().position(|s| s.buffer == w.buffer);

@@ -169,7 +169,7 @@ fn candidates(
         let Some((value, shape)) = shapes.get_key_value(&*tensor.name) else { continue };
         for (axis, &size) in shape.iter().enumerate() {
             let block = layout.splits.get(axis).and_then(|s| s.digits.last());
-            let block = block.filter(|_| layout.pads(axis)).and_then(|n| usize::try_from(*n).ok());
+            let block = block.filter(|_| layout.pads(axis)).and_then(|n| n.known());
             let step = block.unwrap_or(lanes).max(2);
             if size < 2 || size.is_multiple_of(step) {
                 continue;

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use tilewright_auto::price;
 use tilewright_graph::layout::Layout;
 use tilewright_graph::layout::flow::{Costs, conversion};
+use tilewright_graph::sizes;
 use tilewright_ir::{
     Attrs, Binding, BindingBlock, DType, Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module,
     Param, Remarks, Result, Tensor, TensorFunc, TensorType,
@@ -160,13 +161,17 @@ impl<S: Borrow<Store>> Session<S> {
     /// Asks what a plan of the module would ask the price of.
     ///
     /// # Errors
-    /// As [`tune`].
+    /// As [`tune`]; [`Error::Input`] where a size is open.
     pub fn new(module: &Module, options: &Options, store: S) -> Result<Session<S>> {
         let (target, threads) = (options.target()?, options.threads());
         let timings = Timings::of(&target, threads, store.borrow())?;
         if !has_choice(module) {
             let what = "the model has no convolution, and so no layout to choose";
             return Err(Error::input(what));
+        }
+        if let Some(open) = sizes::open(module).first() {
+            let what = format!("the size `{open}` is open: times are measured at given sizes");
+            return Err(Error::input(what).help(format!("give it: --dim {open}=SIZE")));
         }
         let candidates = candidates(module, &timings, threads)?;
         let mut report = Report { candidates: candidates.len(), ..Report::default() };

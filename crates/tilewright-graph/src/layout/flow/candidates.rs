@@ -10,10 +10,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Binding, Buffer, DType, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc, parallel,
+    Binding, Buffer, DType, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc, dim, parallel,
 };
 
-use super::{Flow, Layout, extents};
+use super::{Flow, Layout, extents, missing};
 use crate::layout::free::{constants, is_constant};
 use crate::layout::policy::Policy;
 use crate::layout::propagate::Propagation;
@@ -220,9 +220,12 @@ impl Flow<'_, '_> {
 
     /// The layouts that the policies say for a convolution: of all its operands, and of all but the
     /// data or the result.
-    fn anchored(&self, call: &mut Open, policies: &[Policy], layouts: &mut Layouts) {
+    fn anchored(&mut self, call: &mut Open, policies: &[Policy], layouts: &mut Layouts) {
         for policy in policies {
-            let Some(given) = policy.layouts(&call.func) else { continue };
+            let Some(given) = policy.layouts(&call.func) else {
+                self.why.extend(missing(&call.name, &call.func, *policy));
+                continue;
+            };
             let logical = |k: usize| {
                 let mut given = given.clone();
                 let at = &mut given[k].1;
@@ -319,5 +322,5 @@ fn cost(call: &Open, propagation: Option<&Propagation>, costs: &dyn Costs) -> Op
 }
 
 fn logical(buffer: &Buffer) -> Layout {
-    Layout::identity(&buffer.const_shape().unwrap_or_default())
+    Layout::identity(&dim::of_shape(&buffer.shape).unwrap_or_default())
 }

@@ -194,7 +194,7 @@ impl Flow<'_, '_> {
             let layouts = &choice.layouts[args.len()..];
             let types: Vec<TensorType> =
                 outs.iter().zip(layouts).filter_map(|(v, l)| typed(v, l)).collect();
-            let value = GraphExpr::call_tir(func, values, types.clone());
+            let value = self.functions.call(func, values, types.clone())?;
             let mut types = types.into_iter().map(GraphType::Tensor);
             let ty = match outs {
                 [_] => types.next().unwrap_or_else(|| b.var.ty().clone()),

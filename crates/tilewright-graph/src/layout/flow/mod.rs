@@ -36,8 +36,8 @@ use std::sync::Arc;
 
 use tilewright_ir::scalar::Scalar;
 use tilewright_ir::{
-    Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result, Stored,
-    TensorFunc,
+    Binding, Buffer, Dim, Error, Expr, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result,
+    Stored, TensorFunc, dim,
 };
 use tilewright_sets::Engine;
 use tilewright_transform::pass::{OneOf, Pass, Run};
@@ -49,6 +49,7 @@ use super::physical::Layout;
 use super::policy::Policy;
 use super::propagate::Propagation;
 use super::recognise::Recognised;
+use crate::call_sizes::{inside, passes_sizes, unify_sizes};
 use crate::functions::Functions;
 use crate::normal::changed_graphs;
 
@@ -76,6 +77,7 @@ pub const PASS: Pass = Pass {
     run: Run::Module(|module, given, why| {
         let (physical_outputs, policy) = (given.get(&OUTPUTS)?, given.get(&POLICY)?);
         let anchors = |_: &GraphVar, f: &TensorFunc| policy.and_then(|p| anchor(p, f));
+        policy.iter().for_each(|p| say_missing(module, *p, why));
         let outputs = if physical_outputs { Ends::Free } else { Ends::Logical };
         let options = FlowOptions { anchors: &anchors, inputs: Ends::Logical, outputs };
         Ok(flow_layout(module, &options, why)?.0)
@@ -130,7 +132,8 @@ pub enum IoLayout {
     /// They are as the model has them.
     #[default]
     Logical,
-    /// They are as the program is the fastest with: the caller asks how.
+    /// They are as the program is the fastest with: the caller asks how. Those of an open size are as
+    /// the model has them.
     Physical,
 }
 
@@ -159,12 +162,26 @@ pub fn apply(
     io: IoLayout,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Left>)> {
+    say_missing(module, policy, why);
     let anchors = |_: &GraphVar, f: &TensorFunc| anchor(policy, f);
     let ends = match io {
         IoLayout::Logical => Ends::Logical,
         IoLayout::Physical => Ends::Free,
     };
     flow_layout(module, &FlowOptions { anchors: &anchors, inputs: ends, outputs: ends }, why)
+}
+
+/// Says which convolutions a policy has no layout for, and why.
+fn say_missing(module: &Module, policy: Policy, why: &mut Remarks) {
+    for (name, func) in module.tensors() {
+        why.extend(missing(name, func, policy));
+    }
+}
+
+fn missing(name: &str, func: &TensorFunc, policy: Policy) -> Option<Error> {
+    let missing = policy.missing(func)?;
+    let what = format!("`{name}` is not computed in {policy}");
+    Some(Error::refused(what).at(func.span).note(missing))
 }
 
 /// How a policy has a convolution computed; `None` for other functions.
@@ -177,12 +194,14 @@ fn anchor(policy: Policy, func: &TensorFunc) -> Option<Anchor> {
 /// which something changes come back in normal form.
 ///
 /// # Errors
-/// Those of [`normalize`](crate::normal::normalize); `Toolchain` where libisl is missing.
+/// Those of [`normalize`](crate::normal::normalize) and [`unify_sizes`]; `Toolchain` where libisl is
+/// missing.
 pub fn flow_layout(
     module: &Module,
     options: &FlowOptions<'_>,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Left>)> {
+    let module = &unify_sizes(module)?;
     let mut functions = Functions::new(module);
     let mut left = Vec::new();
     let graphs = changed_graphs(module, |normal| {
@@ -316,7 +335,7 @@ impl<'a, 'm> Flow<'a, 'm> {
             // An item that is never read is not there.
             n => self.items.get(&id).filter(|i| i.len() == n)?.clone(),
         };
-        let fixed = !scalars.is_empty()
+        let fixed = !passes_sizes(&f, scalars)
             || self.crops.contains_key(&id)
             || self.packs.contains_key(&id)
             || args.iter().any(physical)
@@ -338,7 +357,7 @@ impl<'a, 'm> Flow<'a, 'm> {
         let buffers: Vec<Buffer> = func.buffers().cloned().collect();
         let logical: Vec<Layout> = buffers
             .iter()
-            .map(|b| Layout::identity(&b.const_shape().unwrap_or_default()))
+            .map(|b| Layout::identity(&dim::of_shape(&b.shape).unwrap_or_default()))
             .collect();
         let mut given: Vec<Vec<(Buffer, Layout)>> = Vec::new();
         let anchor = (self.options.anchors)(var, func);
@@ -384,21 +403,20 @@ impl<'a, 'm> Flow<'a, 'm> {
     }
 }
 
-/// The extents of a tensor value, where they are constants.
-fn extents(v: &GraphVar) -> Option<Vec<i64>> {
-    let shape = v.ty().as_tensor()?.const_shape()?;
-    shape.into_iter().map(|d| i64::try_from(d).ok()).collect()
+/// The extents of a tensor value, as tensor functions have them.
+fn extents(v: &GraphVar) -> Option<Vec<Dim>> {
+    inside(v.ty().as_tensor()?)
 }
 
-/// How a tensor of a layout is stored, with a pad value where it is known and a number.
+/// How a tensor of a layout is stored, with a pad value where it is known and a number. `None` where
+/// its size is open: that is stored as the model has it.
 fn storage(layout: &Layout, pad: Option<&Expr>) -> Option<Stored> {
     let pad = pad.filter(|_| layout.is_padded()).and_then(Scalar::constant);
     let pad = pad.map(Scalar::as_f64).filter(|pad| pad.is_finite());
-    let size = |n: &i64| usize::try_from(*n).ok();
-    let sizes = |list: &[i64]| list.iter().map(size).collect::<Option<Vec<usize>>>();
-    let digits = layout.splits.iter().map(|s| Some((size(&s.offset)?, sizes(&s.digits)?)));
+    let digits = layout.splits.iter();
+    let digits = digits.map(|s| Some((usize::try_from(s.offset).ok()?, dim::known(&s.digits)?)));
     Some(Stored {
-        logical: sizes(&layout.logical)?,
+        logical: dim::known(&layout.logical)?,
         digits: digits.collect::<Option<_>>()?,
         order: layout.order.clone(),
         pad,

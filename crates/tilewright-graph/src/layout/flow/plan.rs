@@ -8,12 +8,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tilewright_ir::{Error, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc};
+use tilewright_ir::{Error, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc, dim};
 use tilewright_plan as solver;
 
 use super::candidates::{Costs, Node, Place, Way};
 use super::versions::moved;
 use super::{Anchor, Ends, Flow, FlowOptions, IoLayout, Layout, Left, extents};
+use crate::call_sizes::unify_sizes;
 use crate::functions::Functions;
 use crate::layout::policy::Policy;
 use crate::normal::{changed_graphs, dataflow_graphs, needed};
@@ -66,6 +67,7 @@ pub fn plan_layout(
     options: &PlanOptions<'_>,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
+    let module = &unify_sizes(module)?;
     let mut functions = Functions::new(module);
     let (mut left, mut plans) = (Vec::new(), Vec::new());
     let names: Vec<Arc<str>> = dataflow_graphs(module).map(|(name, _)| name.clone()).collect();
@@ -94,7 +96,7 @@ pub fn plan_layout(
         };
         // The layout in which the solution has a value.
         let of = |v: &GraphVar| {
-            let tensor = *tensors.get(&v.id())?;
+            let tensor = *tensors.get(&v.id()).filter(|_| can_be_stored(v))?;
             Some(layouts[tensor][plan.tensors[tensor].layout].clone())
         };
         let ends = if is_free { Ends::Chosen(&of) } else { Ends::Logical };
@@ -106,13 +108,21 @@ pub fn plan_layout(
         let free_inputs = problem.calls.len() - nodes.len();
         let mut free_results = Vec::new();
         needed(&normal.ret, &mut |v| match tensors.get(&v.id()) {
-            Some(t) if is_free && !normal.params.contains(v) => free_results.push(*t),
+            Some(t) if is_free && can_be_stored(v) && !normal.params.contains(v) => {
+                free_results.push(*t);
+            }
             _ => {}
         });
         plans.push(Planned { graph, problem, plan, layouts, free_inputs, free_results });
         new
     })?;
     Ok((functions.finish(&graphs, |_, f| f.clone()), plans, left))
+}
+
+/// Whether an input or result may be stored in another layout than the model's own: its size is not
+/// open.
+fn can_be_stored(v: &GraphVar) -> bool {
+    extents(v).is_some_and(|shape| dim::is_known(&shape))
 }
 
 /// The solution of a problem, with what each policy would cost.
@@ -181,7 +191,7 @@ fn problem(func: &GraphFunc, nodes: &[Node], costs: &dyn Costs, is_free: bool) -
     let mut calls: Vec<solver::Call> = calls.collect();
     needed(&func.ret, &mut |v| {
         // An input that is also a result stays as it is.
-        if is_free && !func.params.contains(v) {
+        if is_free && can_be_stored(v) && !func.params.contains(v) {
             return;
         }
         let layout = Layout::identity(&extents(v).unwrap_or_default());
@@ -193,7 +203,8 @@ fn problem(func: &GraphFunc, nodes: &[Node], costs: &dyn Costs, is_free: bool) -
         }
     });
     if is_free {
-        calls.extend(func.params.iter().filter_map(|p| tensors.free(p)));
+        let params = func.params.iter().filter(|p| can_be_stored(p));
+        calls.extend(params.filter_map(|p| tensors.free(p)));
     }
     tensors.finish(calls, costs)
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Binding, DType, Error, Expr, GraphExpr, GraphVar, Result, Span, TensorFunc, TensorType,
+    Binding, DType, Error, Expr, GraphExpr, GraphVar, Result, Span, TensorFunc, TensorType, dim,
 };
 
 use super::{Flow, Layout, Left, extents};
+use crate::call_sizes::outside;
 use crate::layout::constant::same_value;
 use crate::layout::conversion::{Conversion, Pad};
 use crate::merge::{Member, Source, merge};
@@ -123,7 +124,7 @@ impl Flow<'_, '_> {
         let func = self.functions.add(func, base);
         let ty = typed_as(dtype, layout);
         let var = GraphVar::tensor(name.clone(), ty.clone());
-        let value = GraphExpr::call_tir(func, vec![from.expr.clone()], vec![ty]);
+        let value = self.functions.call(func, vec![from.expr.clone()], vec![ty])?;
         self.bind(Binding { var: var.clone(), value, span: why.span });
         if let GraphExpr::Var(v) = e {
             let bytes = moved(v, &from.layout, layout);
@@ -170,7 +171,7 @@ impl Flow<'_, '_> {
                 let func = self.functions.add(repad, "pad");
                 let ty = typed_as(dtype, &found.layout);
                 let var = GraphVar::tensor(at.name().clone(), ty.clone());
-                let value = GraphExpr::call_tir(func, vec![found.expr.clone()], vec![ty]);
+                let value = self.functions.call(func, vec![found.expr.clone()], vec![ty])?;
                 self.bind(Binding { var: var.clone(), value, span: why.span });
                 self.left.push(Left {
                     value: root.name().clone(),
@@ -209,12 +210,14 @@ impl Flow<'_, '_> {
             needed(&b.value, &mut |v| read |= v == at);
         }
         let Some(maker) = self.bindings.iter_mut().find(|b| b.var == *at) else { return false };
-        let GraphExpr::CallTir { func, args, outs, .. } = &mut maker.value else { return false };
+        let GraphExpr::CallTir { func, args, outs, scalars } = &mut maker.value else {
+            return false;
+        };
         let Some(f) = self.functions.get(func).cloned() else { return false };
         let fits = outs.len() == 1
             && found.own
             && (found.pad.is_none() || !read)
-            && tilewright_analysis::stages(&f).is_some()
+            && tilewright_analysis::open_stages(&f).is_some()
             && Conversion::of(&f).is_ok_and(|c| c.is_none());
         if !fits {
             return false;
@@ -226,8 +229,10 @@ impl Flow<'_, '_> {
             Member { func: second, sources: vec![Source::Member(0)] },
         ];
         let merged = merge(&members, args.len());
+        let Ok(sizes) = merged.size_arguments() else { return false };
         let base = func.to_string();
         *func = self.functions.add(merged, &base);
+        *scalars = sizes;
         let made = maker.clone();
         self.values.bound(&made, self.functions);
         true
@@ -273,12 +278,11 @@ pub(super) fn typed(v: &GraphVar, layout: &Layout) -> Option<TensorType> {
 }
 
 fn typed_as(dtype: DType, layout: &Layout) -> TensorType {
-    let shape: Vec<usize> =
-        layout.physical().iter().map(|d| usize::try_from(*d).unwrap_or(0)).collect();
-    TensorType::fixed(&shape, dtype)
+    outside(&layout.physical(), dtype)
 }
 
-/// Bytes that a conversion reads and writes; none where both are the same memory.
+/// Bytes that a conversion reads and writes; none where both are the same memory. Estimated where
+/// sizes are open.
 pub(super) fn moved(v: &GraphVar, from: &Layout, to: &Layout) -> u64 {
     match from.is_row_major() && to.is_row_major() {
         true => 0,
@@ -286,8 +290,9 @@ pub(super) fn moved(v: &GraphVar, from: &Layout, to: &Layout) -> u64 {
     }
 }
 
-/// Bytes of a value in a layout.
+/// Bytes of a value in a layout; estimated where sizes are open.
 fn bytes(v: &GraphVar, layout: &Layout) -> u64 {
     let size = v.ty().as_tensor().map_or(0, |t| t.dtype.bytes() as u64);
-    layout.physical().iter().fold(size, |n, d| n.saturating_mul(d.unsigned_abs()))
+    let cells = dim::product(layout.physical()).estimate();
+    size.saturating_mul(cells.unsigned_abs())
 }

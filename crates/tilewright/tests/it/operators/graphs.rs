@@ -15,7 +15,7 @@ use tilewright::unstable::ops::reduce::{Arg, Reduction, arg_reduce, cumsum, redu
 use tilewright::unstable::ops::{Operand, results};
 use tilewright::unstable::random::Random;
 use tilewright::unstable::sizes::fill;
-use tilewright::{DType, Options, Result, Sizes, Tensor, compile};
+use tilewright::{DType, Layout, Options, Result, Sizes, Tensor, compile};
 
 use super::{Graph, compare_module, input, tolerance};
 
@@ -34,6 +34,7 @@ fn random_graphs_compute_what_they_mean() {
             random: Random::new(seed),
             graph: Graph::new(Vec::new()),
             selects: seed % 2 > 0,
+            convolves: false,
             open: Vec::new(),
             values: Vec::new(),
         };
@@ -49,7 +50,16 @@ const AT: [[usize; 3]; 5] = [[1, 1, 1], [3, 7, 5], [2, 9, 4], [8, 6, 17], [5, 16
 /// The open sizes of a graph.
 const SIZES: [&str; 3] = ["n", "m", "k"];
 
-/// One compilation runs at all sizes, as the interpreter does at each.
+/// The layouts in which graphs of open sizes are compiled, one after the other.
+const LAYOUTS: [Option<Layout>; 5] = [
+    None,
+    Some(Layout::Plan),
+    Some(Layout::Blocked(16)),
+    Some(Layout::Blocked(4)),
+    Some(Layout::ChannelsLast),
+];
+
+/// One compilation runs at all sizes, as the interpreter does at each, in every layout.
 #[test]
 fn random_graphs_of_open_sizes_compute_what_they_mean() {
     let asked = std::env::var("TILEWRIGHT_FUZZ_ITERS").ok().and_then(|n| n.parse().ok());
@@ -58,6 +68,7 @@ fn random_graphs_of_open_sizes_compute_what_they_mean() {
             random: Random::new(seed),
             graph: Graph::new(Vec::new()),
             selects: false,
+            convolves: seed % 2 > 0,
             open: SIZES.map(|name| Dim::open(&Var::new(name, DType::I64))).to_vec(),
             values: Vec::new(),
         };
@@ -74,6 +85,8 @@ struct Maker {
     open: Vec<Dim>,
     /// Whether there are positions of extremes, conditions and what is looked up by them.
     selects: bool,
+    /// Whether every third call is a convolution, where one fits, whose layout others follow.
+    convolves: bool,
     /// What has been computed, the inputs among it.
     values: Vec<(GraphVar, Operand)>,
 }
@@ -209,6 +222,22 @@ impl Maker {
     /// A constant, as a variable of the graph.
     fn constant(&mut self, shape: &[usize]) -> Result<(GraphVar, Operand)> {
         let tensor = input(&mut self.random, DType::F32, shape)?;
+        self.bound(tensor)
+    }
+
+    /// The weights of a convolution. Where there are many, they are small, so that what one after the
+    /// other computes does not grow, and the order of sums does not show.
+    fn weights(&mut self, shape: &[usize]) -> Result<(GraphVar, Operand)> {
+        let tensor = input(&mut self.random, DType::F32, shape)?;
+        let terms = if self.convolves { shape[1..].iter().product::<usize>() as f32 } else { 1.0 };
+        let values: Vec<f32> = tensor.as_slice::<f32>().unwrap_or_default().to_vec();
+        let values: Vec<f32> = values.into_iter().map(|v| v / terms).collect();
+        self.bound(Tensor::from_slice(shape, &values)?)
+    }
+
+    /// A tensor as a variable of the graph.
+    fn bound(&mut self, tensor: Tensor) -> Result<(GraphVar, Operand)> {
+        let shape = &tensor.shape().to_vec();
         let ty = TensorType::fixed(shape, DType::F32);
         let var = self
             .graph
@@ -225,7 +254,8 @@ impl Maker {
         let shape = of.shape.clone();
         let number = |d: Dim| d.known().unwrap_or(0);
         let rank = shape.len();
-        match self.below(12) {
+        let what = if self.convolves && self.below(3) == 0 { 5 } else { self.below(12) };
+        match what {
             0 | 1 => {
                 let ops = [Unary::Relu, Unary::Sigmoid, Unary::HardSwish, Unary::Neg, Unary::Abs];
                 let op = ops[self.below(ops.len())];
@@ -253,7 +283,7 @@ impl Maker {
                 let kernel = 1 + 2 * self.below(2);
                 let (w, weights) = {
                     let out = 1 + self.below(9);
-                    self.constant(&[out, number(shape[1]), kernel, kernel])?
+                    self.weights(&[out, number(shape[1]), kernel, kernel])?
                 };
                 let pads = vec![kernel / 2; 2];
                 let p = Conv { pads_begin: pads.clone(), pads_end: pads, ..Conv::new(of, weights) };
@@ -333,7 +363,9 @@ impl Maker {
         let outputs = self.outputs();
         let params = self.graph.params.clone();
         let module = std::mem::replace(&mut self.graph, Graph::new(Vec::new())).returning(outputs);
-        let options = Options { threads: 2, cache: false, check: true, ..Options::default() };
+        let layout = LAYOUTS[seed as usize % LAYOUTS.len()];
+        let options =
+            Options { threads: 2, cache: false, check: true, layout, ..Options::default() };
         let executable = compile(&module, &options)?;
         for at in AT {
             let sizes = SIZES.iter().zip(at);
@@ -353,7 +385,10 @@ impl Maker {
             assert_eq!(got.len(), expected.len(), "{seed}");
             for (got, expected) in got.iter().zip(&expected) {
                 let comparison = compare(got, expected, tolerance(expected.dtype()));
-                assert!(comparison.agrees(), "open graph {seed} at {at:?}: {comparison}");
+                assert!(
+                    comparison.agrees(),
+                    "open graph {seed} in {layout:?} at {at:?}: {comparison}"
+                );
             }
         }
         Ok(())
