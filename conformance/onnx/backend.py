@@ -132,7 +132,8 @@ def main():
     parser.add_argument("--json", type=Path)
     parser.add_argument("--compare", type=Path)
     arguments = parser.parse_args()
-    lines = (HERE / "exceptions.txt").read_text().splitlines()
+    listed = ("exceptions.txt", "tolerances.txt")
+    lines = [line for name in listed for line in (HERE / name).read_text().splitlines()]
     patterns = [line.split()[0] for line in lines if line.strip() and not line.startswith("#")]
     cases = [case for case in names() if arguments.only in case[1]]
     results = run_all(cases, arguments.jobs)

@@ -166,6 +166,7 @@ def nodes_command(args):
     try:
         claimed = nodes.claimed_operators(text)
         exceptions = nodes.read_exceptions((environment.HERE / "exceptions.txt").read_text())
+        tolerances = nodes.read_tolerances((environment.HERE / "tolerances.txt").read_text())
     except ValueError as error:
         sys.exit(str(error))
     selected, skipped, left_out = nodes.collect(claimed, args.only)
@@ -177,7 +178,9 @@ def nodes_command(args):
         elif done % 100 == 0:
             say(f"[{done}/{total}]")
 
-    results = nodes.run_all(program, selected, exceptions, args.jobs, args.timeout, progress)
+    results = nodes.run_all(
+        program, selected, exceptions, args.jobs, args.timeout, progress, tolerances
+    )
     results += skipped
     print(nodes.report(results, left_out))
     write_json(args.json, nodes.as_json(results, left_out))

@@ -93,6 +93,22 @@ class Text(unittest.TestCase):
         self.assertEqual(nodes.read_exceptions("a*  why so\n"), [("a*", "why so")])
         with self.assertRaisesRegex(ValueError, "no reason"):
             nodes.read_exceptions("a*\n")
+        self.assertEqual(nodes.read_tolerances("a* 1e-3 0 why so\n"), [("a*", 1e-3, 0.0)])
+        with self.assertRaisesRegex(ValueError, "no reason"):
+            nodes.read_tolerances("a* 1e-3 0\n")
+
+    def test_values_that_are_no_arrays(self):
+        value = helper.make_tensor_value_info("s", TensorProto.FLOAT, None)
+        one = np.ones(1, np.float32)
+        self.assertEqual(list(nodes.tensors(value, [one, one])), ["s.0", "s.1"])
+        self.assertEqual(nodes.tensors(value, None), {})
+        texts = nodes.in_npz(np.array([["né", ""]], object))
+        self.assertEqual((texts.shape, texts.dtype), ((1, 2, 3), np.uint8))
+        self.assertEqual(bytes(texts[0, 0]), "né".encode())
+        self.assertEqual(nodes.in_npz(np.array([], object)).shape, (0, 1))
+        inner = helper.make_tensor_type_proto(TensorProto.INT8, [2])
+        listed = helper.make_optional_type_proto(helper.make_sequence_type_proto(inner))
+        self.assertEqual(nodes.tensor_type(listed).elem_type, TensorProto.INT8)
 
 
 class Run(unittest.TestCase):
@@ -139,12 +155,12 @@ class Nodes(unittest.TestCase):
             "np.savez(args[args.index('--output') + 1], y=np.zeros(2, np.float32))"
         )
 
-        def status(body, exceptions=()):
+        def status(body, exceptions=(), tolerances=()):
             with tempfile.TemporaryDirectory() as folder:
                 nodes.environment.WORK, before = Path(folder), nodes.environment.WORK
                 try:
                     ran = program(folder, body)
-                    return nodes.judge(ran, case, exceptions, 60).status
+                    return nodes.judge(ran, case, exceptions, 60, tolerances).status
                 finally:
                     nodes.environment.WORK = before
 
@@ -153,6 +169,9 @@ class Nodes(unittest.TestCase):
         self.assertEqual(status(right.replace("zeros", "ones")), "failed")
         self.assertEqual(status(refuse, [("test_*", "because")]), "excepted")
         self.assertEqual(status(right, [("test_*", "because")]), "stale")
+        near = right.replace("zeros(2", "full(2, 0.5")
+        self.assertEqual(status(near), "failed")
+        self.assertEqual(status(near, (), [("test_*", 0.0, 1.0)]), "wider")
 
 
 class Randomize(unittest.TestCase):

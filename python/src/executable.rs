@@ -20,19 +20,19 @@ pub struct Executable {
     running: Mutex<Option<Arc<tilewright::Executable>>>,
 }
 
-/// The sizes of a port, the one place that reads them.
-fn shape(port: &ir::OpenPort, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+/// Sizes as Python has them: numbers, and texts of those that are open.
+pub fn sizes(py: Python<'_>, dims: &[ir::Dim]) -> PyResult<Vec<Py<PyAny>>> {
     let size = |d: &ir::Dim| {
         Ok(match d.known() {
             Some(n) => n.into_pyobject(py)?.into_any().unbind(),
             None => d.to_string().into_pyobject(py)?.into_any().unbind(),
         })
     };
-    port.shape.iter().map(size).collect()
+    dims.iter().map(size).collect()
 }
 
 fn ports(ports: &[ir::OpenPort], py: Python<'_>) -> PyResult<Vec<Port>> {
-    let one = |p: &ir::OpenPort| Ok((p.name.to_string(), p.dtype.to_string(), Some(shape(p, py)?)));
+    let one = |p: &ir::OpenPort| Ok((p.name.to_string(), p.dtype.to_string(), Some(sizes(py, &p.shape)?)));
     ports.iter().map(one).collect()
 }
 

@@ -9,6 +9,7 @@ use tilewright::unstable::verify::{self, Answer};
 use tilewright_report::{Report, drawings, object, page, tables, what_if};
 
 use crate::error::{Result, remarks};
+use crate::executable::sizes;
 use crate::module::{Extents, Module, extents};
 use crate::work::away;
 
@@ -89,7 +90,7 @@ impl Plan {
 }
 
 /// A layout of a tensor: name, index map, logical and physical extents, what part is padding.
-type Row = (String, String, Vec<i64>, Vec<i64>, f64);
+type Row = (String, String, Vec<Py<PyAny>>, Vec<Py<PyAny>>, f64);
 
 #[pymethods]
 impl Plan {
@@ -122,12 +123,13 @@ impl Plan {
     }
 
     /// The layouts that were chosen.
-    fn tensors(&self) -> Vec<Row> {
+    fn tensors(&self, py: Python<'_>) -> PyResult<Vec<Row>> {
         let chosen = self.plans.iter().flat_map(|p| {
             p.plan.tensors.iter().zip(&p.layouts).map(|(t, layouts)| {
                 let layout: &Layout = &layouts[t.layout];
-                let (map, logical) = (layout.to_string(), layout.logical.clone());
-                (t.name.clone(), map, logical, layout.physical(), layout.waste())
+                let (map, waste) = (layout.to_string(), layout.waste());
+                let logical = sizes(py, &layout.logical)?;
+                Ok((t.name.clone(), map, logical, sizes(py, &layout.physical())?, waste))
             })
         });
         chosen.collect()

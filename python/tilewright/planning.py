@@ -23,7 +23,7 @@ class Layout(NamedTuple):
     Attributes:
         tensor: Its name.
         index_map: From logical to physical indices.
-        shape: The logical extents.
+        shape: The logical extents; those that are open are texts.
         physical: The physical extents.
         padding: What part of the memory is padding.
         cells: Tables of cells, as HTML.
@@ -31,8 +31,8 @@ class Layout(NamedTuple):
 
     tensor: str
     index_map: str
-    shape: tuple[int, ...]
-    physical: tuple[int, ...]
+    shape: tuple[int | str, ...]
+    physical: tuple[int | str, ...]
     padding: float
     cells: tuple[str, ...]
 

@@ -394,9 +394,10 @@ impl Same<'_> {
             (ExprKind::Load(x, i), ExprKind::Load(y, j)) => {
                 x == y && (self.at_once || !self.scop.changes(x)) && self.lists(i, j)
             }
-            (ExprKind::Call(f @ CallTarget::Intrin(_), x), ExprKind::Call(g, y)) => {
-                f == g && self.lists(x, y)
-            }
+            (
+                ExprKind::Call(f @ (CallTarget::Intrin(_) | CallTarget::Reinterpret(_)), x),
+                ExprKind::Call(g, y),
+            ) => f == g && self.lists(x, y),
             _ => false,
         }
     }

@@ -245,7 +245,7 @@ fn band(
 
 /// Takes the open number of rows apart that is left behind whole tiles, in the block that adds to their
 /// sums, under so many loops: tiles of fewer rows ([`Tile::remainders`]), each with the reduction
-/// inside. Returns the blocks, and how many rows each adds to at once.
+/// inside; `lanes` loops are inside a row. Returns the blocks, and how many rows each adds to at once.
 fn remainders(
     sch: &mut Schedule,
     block: &BlockRef,

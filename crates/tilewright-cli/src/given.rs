@@ -185,7 +185,7 @@ fn module(draft: &Draft, sizes: &Sizes, notes: &mut Vec<String>) -> Result<Modul
 fn find<'a>(inputs: &'a [ValueType], name: &str) -> Result<&'a ValueType> {
     inputs
         .iter()
-        .find(|input| input.name == name)
+        .find(|input| input.takes(name))
         .ok_or_else(|| not_an_input(name, inputs.iter().map(|input| input.name.as_str())))
 }
 

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use super::{Answer, Outcome};
 
-/// List the operators of ONNX that are supported: name, oldest and newest opset.
+/// List the operators that are supported: name, with its domain unless that is ONNX's own, oldest and
+/// newest version of the domain (of ONNX itself for `com.microsoft`).
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The operators of ONNX, which are all that there are.
@@ -14,7 +15,8 @@ pub struct Arguments {
 
 pub fn execute(_: &Arguments, out: &mut impl Write) -> Outcome {
     for op in tilewright::unstable::onnx::supported_ops() {
-        writeln!(out, "{} {} {}", op.name, op.min, op.max)?;
+        let dot = if op.domain.is_empty() { "" } else { "." };
+        writeln!(out, "{}{dot}{} {} {}", op.domain, op.name, op.min, op.max)?;
     }
     Ok(Answer::Yes)
 }

@@ -13,7 +13,7 @@ use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::ir::{Dim, OpenPort, Var};
 use tilewright::unstable::kept::{Place, hash};
 use tilewright::unstable::load::fixed_inputs;
-use tilewright::unstable::onnx::ValueType;
+use tilewright::unstable::onnx::{ValueKind, ValueType};
 use tilewright::unstable::random::Random;
 use tilewright::unstable::runtime::file;
 use tilewright::unstable::runtime::npz::{self, Archive};
@@ -136,7 +136,8 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         ready;
 
     let inputs = stored(&executable, inputs(&executable, given, &sizes, arguments.seed)?)?;
-    let mut outputs = executable.run(&inputs)?;
+    let lists = executable.outputs().iter().any(OpenPort::is_item);
+    let mut outputs = if lists { Vec::new() } else { executable.run(&inputs)? };
     let least = Duration::from_secs_f64(arguments.seconds);
     if arguments.time {
         talk!("time: import {}, compile {}", Show(imported), Show(compiled));
@@ -145,7 +146,10 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             let took = Show(laid_out);
             talk!("time: layout {took}, {count} conversions a run that move {bytes} bytes");
         }
-        let times = Times::measure(least, || executable.run_into(&inputs, &mut outputs))?;
+        let times = Times::measure(least, || match lists {
+            true => executable.run_items(&inputs).map(drop),
+            false => executable.run_into(&inputs, &mut outputs),
+        })?;
         talk!("time: {times}, {} threads", executable.threads());
     }
     if arguments.profile {
@@ -154,18 +158,23 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             talk!("{line}");
         }
     }
-    let outputs = logical(&executable, outputs)?;
-    let named = || executable.outputs().iter().zip(&outputs);
+    let outputs = match lists {
+        true => {
+            let items = executable.run_items(&inputs)?.into_iter().zip(executable.outputs());
+            items.flat_map(|(item, port)| item.named(&port.name)).collect()
+        }
+        false => logical(&executable, outputs)?,
+    };
     if let Some(path) = &arguments.output {
-        npz::write(path, named().map(|(port, tensor)| (&*port.name, tensor)))?;
+        npz::write(path, outputs.iter().map(|(name, tensor)| (&**name, tensor)))?;
     }
     let mut answer = Answer::Yes;
     if let Some(mut expected) = expected {
         let tolerance = Tolerance { relative: arguments.rtol, absolute: arguments.atol };
-        answer = check(&executable, &outputs, &mut expected, tolerance, out)?;
+        answer = check(&outputs, &mut expected, tolerance, out)?;
     } else if arguments.output.is_none() {
-        for (port, tensor) in named() {
-            summary::write(&port.name, tensor, out)?;
+        for (name, tensor) in &outputs {
+            summary::write(name, tensor, out)?;
         }
     }
     if let Some((place, New { program, note })) = place.zip(new) {
@@ -220,7 +229,7 @@ fn kept(arguments: &Arguments, place: &Place, options: &Options) -> Result<Optio
     };
     let inputs: Vec<ValueType> = texts("inputs")
         .into_iter()
-        .map(|name| ValueType { name, dtype: None, dims: None })
+        .map(|name| ValueType { name, kind: ValueKind::Tensor, dtype: None, dims: None })
         .collect();
     let mut given = arguments.given.values(&inputs)?;
     for (name, known) in note["fixed"].as_object().into_iter().flatten() {
@@ -305,14 +314,17 @@ fn stored(executable: &Executable, inputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
     executable.inputs().iter().zip(inputs).map(one).collect()
 }
 
-/// Outputs as the model has them.
-fn logical(executable: &Executable, outputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
-    let one = |(port, tensor): (&OpenPort, Tensor)| match &port.stored {
-        None => Ok(tensor),
-        Some(stored) => {
-            talk!("note: output `{}` is read after the run, stored as {stored}", port.name);
-            stored.load(&tensor)
-        }
+/// Outputs as the model has them, with their names.
+fn logical(executable: &Executable, outputs: Vec<Tensor>) -> Result<Vec<(String, Tensor)>> {
+    let one = |(port, tensor): (&OpenPort, Tensor)| {
+        let tensor = match &port.stored {
+            None => tensor,
+            Some(stored) => {
+                talk!("note: output `{}` is read after the run, stored as {stored}", port.name);
+                stored.load(&tensor)?
+            }
+        };
+        Ok((port.name.to_string(), tensor))
     };
     executable.outputs().iter().zip(outputs).map(one).collect()
 }
@@ -363,8 +375,7 @@ fn shape(executable: &Executable, port: &OpenPort, sizes: &Sizes) -> Result<Vec<
 
 /// Compares the outputs with what was expected, and says for each what came of it.
 fn check(
-    executable: &Executable,
-    outputs: &[Tensor],
+    outputs: &[(String, Tensor)],
     expected: &mut Archive<impl Read + Seek>,
     tolerance: Tolerance,
     out: &mut impl Write,
@@ -374,9 +385,8 @@ fn check(
         return Err(Error::input("the file with the expected outputs holds no arrays").into());
     }
     let mut answer = Answer::Yes;
-    let ports = executable.outputs();
-    for (port, output) in ports.iter().zip(outputs) {
-        match names.iter().find(|name| **name == *port.name) {
+    for (own, output) in outputs {
+        match names.iter().find(|name| *name == own) {
             Some(name) => {
                 // What cannot be equal need not be read.
                 let info = expected.info(name)?;
@@ -384,15 +394,15 @@ fn check(
                     Some(differs) => differs,
                     None => compare(output, &expected.read(name)?, tolerance),
                 };
-                writeln!(out, "{}: {comparison}", visible(&port.name))?;
+                writeln!(out, "{}: {comparison}", visible(own))?;
                 if !comparison.agrees() {
                     answer = Answer::No;
                 }
             }
-            None => talk!("note: output `{}` is not compared: nothing is expected", port.name),
+            None => talk!("note: output `{own}` is not compared: nothing is expected"),
         }
     }
-    for name in names.iter().filter(|name| ports.iter().all(|port| *port.name != ***name)) {
+    for name in names.iter().filter(|name| outputs.iter().all(|(own, _)| own != *name)) {
         writeln!(out, "{}: is expected, and there is no such output", visible(name))?;
         answer = Answer::No;
     }

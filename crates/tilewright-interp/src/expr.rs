@@ -64,6 +64,19 @@ impl Compiler<'_> {
             }
             ExprKind::Load(b, indices) => self.load(b, indices)?,
             ExprKind::Call(CallTarget::Intrin(op), args) => self.intrinsic(*op, args)?,
+            ExprKind::Call(CallTarget::Reinterpret(_), args) => {
+                let [a] = args.as_slice() else {
+                    return Err(Error::internal("`T.reinterpret` takes one value"));
+                };
+                let (value, from) = (self.value(a)?, a.dtype().scalar());
+                let undef = matches!(value, ValueCode::Cell(_));
+                let code = value.cell();
+                let code: Code<Cell> = Box::new(move |m| {
+                    let c = code(m);
+                    Cell { bits: scalar::reinterpret(c.bits, from, dtype), undef: c.undef }
+                });
+                typed(code, dtype, undef)
+            }
             ExprKind::Call(CallTarget::Extern(name), args) => self.external(name, e, args)?,
             ExprKind::Call(CallTarget::Opaque(name), _) => {
                 return Err(Error::unsupported(format!(

@@ -85,7 +85,9 @@ impl Effects {
         let mut own = Effects { floats: dtype.is_float(), partial, ..Effects::NONE };
         match kind {
             ExprKind::Undef => own.arbitrary = true,
-            ExprKind::Call(CallTarget::Intrin(_), _) => own.intrinsics = true,
+            ExprKind::Call(CallTarget::Intrin(_) | CallTarget::Reinterpret(_), _) => {
+                own.intrinsics = true;
+            }
             ExprKind::Call(CallTarget::Extern(_) | CallTarget::Opaque(_), _) => own.calls = true,
             ExprKind::Load(..) => own.loads = true,
             ExprKind::Let(..) => own.binds = true,

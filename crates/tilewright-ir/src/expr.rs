@@ -20,6 +20,7 @@ use crate::dim::SizeRange;
 use crate::dtype::{DType, TypeKind};
 use crate::effects::{Effects, Summary};
 pub use crate::intrinsic::Intrin;
+use crate::scalar::Scalar;
 pub use crate::scalar::{eval_int, round_to, wrap};
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -174,6 +175,9 @@ impl BinOp {
 pub enum CallTarget {
     /// A built-in without side effects.
     Intrin(Intrin),
+    /// `T.reinterpret(dtype, value)`: the bits of a number as one of this scalar type, which has as
+    /// many. Integers and floats; `bool` has no bits of its own.
+    Reinterpret(DType),
     /// `T.call_extern(dtype, name, args...)`: a C function; it may have any effect.
     Extern(Arc<str>),
     /// `T.<name>(args...)` that we keep but do not understand; it may have any effect.
@@ -374,6 +378,23 @@ impl Expr {
     pub fn intrin(op: Intrin, args: Vec<Expr>) -> Self {
         let first = args.first().map_or(DType::VOID, Expr::dtype);
         Self::call(CallTarget::Intrin(op), args, op.result(first))
+    }
+
+    /// The bits of a number as one of another scalar type, in each lane; a constant folds, unless the
+    /// result is a `NaN`, whose bits a constant does not keep.
+    pub fn reinterpret(value: Expr, dtype: DType) -> Self {
+        let known = Scalar::constant(&value).map(|v| v.reinterpret(dtype));
+        match known {
+            Some(v) if !v.as_f64().is_nan() => v.expr(),
+            _ => Self::reinterpret_node(value, dtype),
+        }
+    }
+
+    /// [`Expr::reinterpret`] as it stands.
+    pub fn reinterpret_node(value: Expr, dtype: DType) -> Self {
+        let lanes = value.dtype().lanes;
+        let target = CallTarget::Reinterpret(dtype.scalar());
+        Self::call(target, vec![value], dtype.with_lanes(lanes))
     }
 
     /// `let var = value in body`.

@@ -154,6 +154,19 @@ impl ListOp {
 }
 
 impl Item {
+    /// Its tensors by name: a tensor has the name itself, those of a list `NAME.0`, `NAME.1`, ... An
+    /// optional without a value has none.
+    pub fn named(self, name: &str) -> Vec<(String, Tensor)> {
+        match self {
+            Item::Tensor(t) => vec![(name.to_owned(), t)],
+            Item::Nothing => Vec::new(),
+            Item::List(items) => {
+                let items = items.iter().cloned().enumerate();
+                items.flat_map(|(k, item)| item.named(&format!("{name}.{k}"))).collect()
+            }
+        }
+    }
+
     /// The tensor.
     ///
     /// # Errors

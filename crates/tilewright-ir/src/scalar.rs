@@ -70,6 +70,11 @@ impl Scalar {
         Scalar { dtype: to, bits: cast(self.bits, self.dtype, to) }
     }
 
+    /// The value of another type that has the same bits, see [`reinterpret`].
+    pub fn reinterpret(self, to: DType) -> Self {
+        Scalar { dtype: to, bits: reinterpret(self.bits, self.dtype, to) }
+    }
+
     /// An operator on two values of one type, see [`binary`].
     ///
     /// # Errors
@@ -306,6 +311,15 @@ pub fn cast(bits: u64, from: DType, to: DType) -> u64 {
         TypeKind::Float | TypeKind::BFloat if float => from_f64(to_f64(bits, from), to),
         TypeKind::Float | TypeKind::BFloat => int_to_float(bits, from, to),
         TypeKind::Handle | TypeKind::Void => bits,
+    }
+}
+
+/// The bits of a number, in the width of its type, as one of another type of that width.
+pub fn reinterpret(bits: u64, from: DType, to: DType) -> u64 {
+    let bits = bits & u64::MAX.checked_shr(64 - u32::from(from.bits)).unwrap_or(0);
+    match to.is_float() {
+        true => bits,
+        false => wrap(bits as i64, to) as u64,
     }
 }
 

@@ -293,6 +293,11 @@ impl Printer<'_> {
             ExprKind::Call(CallTarget::Intrin(op), args) => {
                 self.operands(&format!("T.{}", op.name()), args);
             }
+            ExprKind::Call(CallTarget::Reinterpret(_), args) => {
+                self.put(&format!("T.reinterpret(\"{dtype}\", "));
+                args.iter().for_each(|a| self.typed(a));
+                self.put(")");
+            }
             ExprKind::Call(CallTarget::Extern(name), args) => {
                 self.put(&format!("T.call_extern(\"{dtype}\", {}", quote(name)));
                 for a in args {

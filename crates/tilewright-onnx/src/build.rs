@@ -203,6 +203,11 @@ impl Builder {
     /// A value as an operand of a function: open sizes are written into a tensor when the model
     /// runs.
     fn as_data(&mut self, value: &Imported) -> Result<Imported> {
+        if let Imported::Text(_) = value {
+            return Err(Error::unsupported(
+                "strings are known at import only, and here they would be values of a run",
+            ));
+        }
         let Imported::Sizes(s) = value else { return Ok(value.clone()) };
         let make = || ops::creation::integers(s.shape(), s.values(), s.dtype());
         let func = self.function("sizes", &(s.shape(), s.values(), s.dtype()), 0, make)?;
@@ -335,11 +340,7 @@ impl Builder {
                 {
                     value.clone()
                 }
-                Imported::Item { .. } => {
-                    return Err(Error::unsupported(format!(
-                        "the output `{name}` is a sequence or optional; only tensors are supported"
-                    )));
-                }
+                Imported::Item { .. } => value.clone(),
                 // With control flow, a value may be a result twice.
                 Imported::Const(_) | Imported::Var { .. } if control => value.clone(),
                 _ => {
@@ -354,8 +355,11 @@ impl Builder {
         let bindings = emit.bindings(&steps, &returned)?;
         let mut module = emit.module;
         let values = returned.iter().map(expr).collect::<Result<Vec<_>>>()?;
-        let types: Vec<GraphType> =
-            returned.iter().map(|v| GraphType::Tensor(tensor_type(&operand(v)))).collect();
+        let type_of = |v: &Imported| match v {
+            Imported::Item { var, .. } => var.ty().clone(),
+            tensor => GraphType::Tensor(tensor_type(&operand(tensor))),
+        };
+        let types: Vec<GraphType> = returned.iter().map(type_of).collect();
         let (ret, ret_ty) = match (values.as_slice(), types.as_slice()) {
             ([value], [ty]) => (value.clone(), ty.clone()),
             _ => (GraphExpr::Tuple(values), GraphType::Tuple(types)),

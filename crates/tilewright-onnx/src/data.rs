@@ -1,9 +1,15 @@
 //! Constant tensors: from a file's encoding, inside the model or in a file beside it.
+//!
+//! A file beside the model is mapped and not read: its weights take no memory of their own, and what
+//! is not used is never loaded.
 
+use std::collections::HashMap;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use memmap2::Mmap;
 use tilewright_ir::tensor::byte_count;
 use tilewright_ir::{DType, Error, Result, Tensor};
 
@@ -195,6 +201,8 @@ pub(crate) struct Folder {
     /// Directories that such a file may really lie in, without links: that of the path, and
     /// that of the file which the path leads to.
     inside: Vec<PathBuf>,
+    /// The files that are mapped, by their real paths.
+    mapped: Arc<Mutex<HashMap<PathBuf, Arc<Mmap>>>>,
 }
 
 impl Folder {
@@ -211,11 +219,11 @@ impl Folder {
         {
             inside.push(real);
         }
-        Some(Folder { path, inside })
+        Some(Folder { path, inside, mapped: Arc::default() })
     }
 
-    /// Opens a file that the model names, which must lie below the folder.
-    fn open(&self, location: &str) -> Result<(File, u64)> {
+    /// The content of a file that the model names, which must lie below the folder.
+    fn content(&self, location: &str) -> Result<Arc<Mmap>> {
         let relative = Path::new(location);
         let plain = |c| matches!(c, Component::Normal(_) | Component::CurDir);
         if location.is_empty() || location.contains('\0') || !relative.components().all(plain) {
@@ -232,9 +240,16 @@ impl Folder {
         if !real.metadata().map_err(failed)?.is_file() {
             return Err(Error::model(format!("external data `{location}` is not a plain file")));
         }
+        let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(map) = mapped.get(&real) {
+            return Ok(map.clone());
+        }
         let file = File::open(&real).map_err(failed)?;
-        let length = file.metadata().map_err(failed)?.len();
-        Ok((file, length))
+        // SAFETY: the mapping is only read. Who changes the file while the model is in use changes the
+        // model, as who changes a library does that a program has loaded; that is said in the manual.
+        let map = Arc::new(unsafe { Mmap::map(&file) }.map_err(failed)?);
+        mapped.insert(real, map.clone());
+        Ok(map)
     }
 }
 
@@ -243,7 +258,7 @@ fn outside(location: &str) -> Error {
         .help("a model may only name files in its own directory or below, by a relative path")
 }
 
-/// Reads a tensor whose elements are in another file.
+/// A tensor whose elements are in another file: there, where they lie at a multiple of their size.
 fn external(
     proto: &TensorProto,
     folder: Option<&Folder>,
@@ -271,17 +286,25 @@ fn external(
     let folder = folder.ok_or_else(|| {
         Error::input(format!("the model keeps data in `{location}`, but was not read from a file"))
     })?;
-    let (mut file, size) = folder.open(location)?;
-    if offset.checked_add(bytes as u64).is_none_or(|end| end > size) {
+    let content = folder.content(location)?;
+    let size = content.len();
+    let from = usize::try_from(offset)
+        .ok()
+        .filter(|from| from.checked_add(bytes).is_some_and(|end| end <= size));
+    let Some(from) = from else {
         return Err(Error::model(format!(
             "external data `{location}` is truncated: {bytes} bytes at offset {offset} are wanted, the file has {size}"
         )));
+    };
+    let part = &content[from..from + bytes];
+    let start = NonNull::from(part).cast::<u8>();
+    let aligned = start.as_ptr().addr().is_multiple_of(dtype.bytes().max(1));
+    if dtype.is_bool() || !aligned || bytes == 0 {
+        return Tensor::from_bytes(dtype, shape, part).map(clean);
     }
-    let mut tensor = Tensor::zeros(dtype, shape)?;
-    file.seek(SeekFrom::Start(offset))
-        .and_then(|_| file.read_exact(tensor.bytes_mut()))
-        .map_err(|e| Error::io(format!("cannot read the external data `{location}`: {e}")))?;
-    Ok(clean(tensor))
+    // SAFETY: the bytes are those of the mapping, which lives as long as its owner and is only read; any
+    // bytes are elements of these types.
+    unsafe { Tensor::from_foreign(dtype, shape, start, content.clone()) }
 }
 
 #[cfg(test)]
@@ -395,6 +418,27 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn weights_of_many_gigabytes_are_not_read() -> std::io::Result<()> {
+        use std::os::unix::fs::FileExt;
+        let root = tempfile::tempdir()?;
+        let file = std::fs::File::create(root.path().join("w"))?;
+        // Nothing is written but the end.
+        let end = 5u64 << 30;
+        file.write_all_at(&7i32.to_le_bytes(), end)?;
+        let model = root.path().join("m.onnx");
+        std::fs::write(&model, [])?;
+        let folder = Folder::of(&model);
+        let read = |p: &TensorProto| tensor(p, folder.as_ref());
+        let offset = (end - 4).to_string();
+        let t = read(&outer("w", &[("offset", &offset), ("length", "8")]));
+        assert!(t.is_ok_and(|t| t.get_i128(0) == 0 && t.get_i128(1) == 7));
+        let all = TensorProto { dims: vec![5 << 28], ..outer("w", &[]) };
+        assert!(read(&all).is_ok_and(|t| t.bytes().len() as u64 == end));
+        Ok(())
+    }
+
     #[test]
     fn external_data_is_read_from_below_the_folder_only() -> std::io::Result<()> {
         let root = tempfile::tempdir()?;
@@ -412,6 +456,9 @@ mod tests {
         assert!(t.is_ok_and(|t| t.bytes() == &bytes[4..12]));
         let t = read(&outer("./data/w", &[]));
         assert!(t.is_ok_and(|t| t.bytes() == &bytes[..8]));
+        // At no multiple of the size of an element.
+        let t = read(&outer("data/w", &[("offset", "3")]));
+        assert!(t.is_ok_and(|t| t.bytes() == &bytes[3..11]));
 
         let absolute = root.path().join("secret").display().to_string();
         for location in ["../secret", "data/../../secret", "", "a\0b", &absolute] {

@@ -269,10 +269,16 @@ fn unknown_key(inputs: &[ValueType], key: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ValueKind;
     use tilewright_ir::DType;
 
     fn input(name: &str, dims: Option<&[Dim]>) -> ValueType {
-        ValueType { name: name.into(), dtype: Some(DType::F32), dims: dims.map(<[Dim]>::to_vec) }
+        ValueType {
+            name: name.into(),
+            kind: ValueKind::Tensor,
+            dtype: Some(DType::F32),
+            dims: dims.map(<[Dim]>::to_vec),
+        }
     }
 
     fn n() -> Dim {

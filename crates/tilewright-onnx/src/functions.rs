@@ -22,7 +22,8 @@ struct Inliner {
     functions: HashMap<Key, FunctionProto>,
     opset: i64,
     calls: usize,
-    nodes: Vec<NodeProto>,
+    /// How many nodes there are, those of inner graphs included.
+    count: usize,
 }
 
 /// A graph without calls of the model's own functions.
@@ -47,24 +48,35 @@ pub(crate) fn inline(
             return Err(Error::model(format!("the function `{name}` is defined twice")));
         }
     }
-    let mut inliner = Inliner { functions: all, opset, calls: 0, nodes: Vec::new() };
-    for node in std::mem::take(&mut graph.node) {
-        inliner.node(node, 0)?;
-    }
-    graph.node = inliner.nodes;
+    let mut inliner = Inliner { functions: all, opset, calls: 0, count: 0 };
+    inliner.graph(&mut graph, 0)?;
     Ok(graph)
 }
 
 impl Inliner {
-    fn node(&mut self, node: NodeProto, depth: usize) -> Result<()> {
+    fn graph(&mut self, graph: &mut GraphProto, depth: usize) -> Result<()> {
+        let mut nodes = Vec::with_capacity(graph.node.len());
+        for node in std::mem::take(&mut graph.node) {
+            self.node(node, depth, &mut nodes)?;
+        }
+        graph.node = nodes;
+        Ok(())
+    }
+
+    /// The nodes that a node becomes; so do those of its graphs.
+    fn node(&mut self, mut node: NodeProto, depth: usize, out: &mut Vec<NodeProto>) -> Result<()> {
         let key = (node.domain.clone(), node.op_type.clone(), node.overload.clone());
         let Some(function) = self.functions.get(&key) else {
-            if self.nodes.len() >= NODES {
+            for graph in node.attribute.iter_mut().filter_map(|a| a.g.as_deref_mut()) {
+                self.graph(graph, depth)?;
+            }
+            self.count += 1;
+            if self.count > NODES {
                 return Err(Error::model(format!(
                     "the functions of the model become more than {NODES} nodes"
                 )));
             }
-            self.nodes.push(node);
+            out.push(node);
             return Ok(());
         };
         let function = function.clone();
@@ -72,10 +84,16 @@ impl Inliner {
         if depth >= DEPTH {
             return Err(said(Error::model("its calls are nested too deeply, or form a cycle")));
         }
-        self.call(&node, &function, depth).map_err(said)
+        self.call(&node, &function, depth, out).map_err(said)
     }
 
-    fn call(&mut self, node: &NodeProto, function: &FunctionProto, depth: usize) -> Result<()> {
+    fn call(
+        &mut self,
+        node: &NodeProto,
+        function: &FunctionProto,
+        depth: usize,
+        out: &mut Vec<NodeProto>,
+    ) -> Result<()> {
         let standard = function.opset_import.iter().find(|o| matches!(&*o.domain, "" | "ai.onnx"));
         if let Some(own) = standard
             && own.version != self.opset
@@ -127,19 +145,45 @@ impl Inliner {
             name => name,
         };
         for inner in &function.node {
-            let attribute = inner.attribute.iter();
-            let attribute = attribute.filter_map(|a| resolved(a, node, function)).collect();
-            let copy = NodeProto {
-                input: inner.input.iter().map(renamed).collect(),
-                output: inner.output.iter().map(renamed).collect(),
-                name: format!("{label}/{}", inner.name),
-                attribute,
-                ..inner.clone()
-            };
-            self.node(copy, depth + 1)?;
+            let mut copy = in_call(inner, node, function, &renamed);
+            copy.name = format!("{label}/{}", inner.name);
+            self.node(copy, depth + 1, out)?;
         }
-        self.nodes.extend(passed);
+        out.extend(passed);
         Ok(())
+    }
+}
+
+/// A node of a body with the names and attributes of a call, also in the graphs inside of it.
+fn in_call(
+    inner: &NodeProto,
+    call: &NodeProto,
+    function: &FunctionProto,
+    renamed: &dyn Fn(&String) -> String,
+) -> NodeProto {
+    let mut attribute = Vec::with_capacity(inner.attribute.len());
+    for own in &inner.attribute {
+        let Some(mut a) = resolved(own, call, function) else { continue };
+        // A graph of the call sees what is around the call.
+        let own = own.ref_attr_name.is_empty();
+        let Some(graph) = a.g.as_deref_mut().filter(|_| own) else {
+            attribute.push(a);
+            continue;
+        };
+        for value in graph.input.iter_mut().chain(&mut graph.output) {
+            value.name = renamed(&value.name);
+        }
+        graph.initializer.iter_mut().for_each(|t| t.name = renamed(&t.name));
+        for node in &mut graph.node {
+            *node = in_call(node, call, function, renamed);
+        }
+        attribute.push(a);
+    }
+    NodeProto {
+        input: inner.input.iter().map(renamed).collect(),
+        output: inner.output.iter().map(renamed).collect(),
+        attribute,
+        ..inner.clone()
     }
 }
 

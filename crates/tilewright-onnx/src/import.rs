@@ -19,12 +19,13 @@ use tilewright_ir::{Attrs, DType, Error, GraphVar, Module, Result, Tensor};
 use crate::build::{Budget, Builder, check_extents, name_list, tensor_type};
 use crate::data;
 use crate::dims::{self, MAX_RANK};
-use crate::model::Model;
-use crate::node::{Imported, Node};
-use crate::ops::movement;
+use crate::model::{Model, ValueKind, ValueType};
+use crate::node::{Element, Imported, Node};
+use crate::ops::{list, movement};
 use crate::proto::{Bytes, GraphProto, NodeProto, TensorProto};
 use crate::registry::{self, Import, Operator, Plain};
 use crate::sizes;
+use crate::texts::Texts;
 use tilewright_ops::Operand;
 
 /// Choices for an import.
@@ -120,10 +121,12 @@ pub(crate) struct Importer<'a> {
     model: &'a Model,
     given: &'a BTreeMap<String, Tensor>,
     fixed: &'a BTreeSet<Arc<str>>,
+    /// Inputs that hold strings.
+    texts_given: Vec<Arc<str>>,
     pub(crate) builder: Builder,
     params: Vec<GraphVar>,
     /// Names of the outputs, and their element types where the file says them.
-    outputs: Vec<crate::model::ValueType>,
+    outputs: Vec<ValueType>,
     /// The graph that is imported, and those around it, outermost first.
     scopes: Vec<Scope<'a>>,
 }
@@ -148,7 +151,7 @@ impl<'a> Scope<'a> {
     ///
     /// # Errors
     /// [`Error::Model`] where a name is defined twice.
-    fn new(graph: &'a GraphProto, opset: i64) -> Result<Scope<'a>> {
+    fn new(graph: &'a GraphProto, model: &Model) -> Result<Scope<'a>> {
         let mut initializers = HashMap::new();
         for t in &graph.initializer {
             if initializers.insert(t.name.as_str(), t).is_some() {
@@ -163,7 +166,7 @@ impl<'a> Scope<'a> {
                     inputs.contains(name.as_str()) || initializers.contains_key(name.as_str());
                 if known || producers.insert(name.as_str(), at).is_some() {
                     return Err(Error::model(format!("`{name}` is defined a second time"))
-                        .context(label(node, at, opset)));
+                        .context(label(node, at, model)));
                 }
             }
         }
@@ -217,7 +220,7 @@ impl<'a> Importer<'a> {
         fixed: &'a BTreeSet<Arc<str>>,
     ) -> Result<Self> {
         let (low, high) = registry::OPSETS;
-        if !(low..=high).contains(&model.opset) {
+        if model.opset != 0 && !(low..=high).contains(&model.opset) {
             return Err(Error::unsupported(format!(
                 "opset {} is not supported; opsets {low} to {high} are",
                 model.opset
@@ -228,40 +231,75 @@ impl<'a> Importer<'a> {
         for (name, value) in &options.values {
             shapes.insert(name.clone(), value.shape().to_vec());
         }
-        let shapes = dims::resolve(&signature.inputs, &options.dims, &options.ranges, &shapes)?;
+        let parts: Vec<Vec<ValueType>> =
+            signature.inputs.iter().map(|v| v.tensors(|key| shapes.contains_key(key))).collect();
+        let shapes = dims::resolve(&parts.concat(), &options.dims, &options.ranges, &shapes)?;
+        let mut shapes = shapes.into_iter();
+        let budget = Budget { bytes: options.constant_bytes, steps: options.constant_steps };
+        let mut builder = Builder::new(budget);
         let graph: &GraphProto = &model.graph;
-        let mut scope = Scope::new(graph, model.opset)?;
+        let mut scope = Scope::new(graph, model)?;
         let mut params = Vec::new();
+        let mut texts_given: Vec<Arc<str>> = Vec::new();
         let given: Vec<_> = graph
             .input
             .iter()
             .filter(|v| !scope.initializers.contains_key(v.name.as_str()))
             .collect();
-        for ((input, shape), proto) in signature.inputs.iter().zip(shapes).zip(given) {
-            let Some(dtype) = input.dtype else { continue };
-            check_extents(&shape).map_err(|e| e.context(format!("input `{}`", input.name)))?;
-            let given = options.values.get(&input.name);
-            if let Some(t) = given {
-                input.accepts(t.dtype(), t.shape())?;
+        for ((input, parts), proto) in signature.inputs.iter().zip(&parts).zip(given) {
+            if input.kind == ValueKind::Text {
+                let named = |e: Error| e.context(format!("input `{}`", input.name));
+                let value = options.values.get(&input.name).ok_or_else(|| {
+                    Error::input(format!("input `{}` holds strings, and is not given", input.name))
+                        .note("strings are known at import only")
+                        .help(format!("--input {}=FILE.npy, as bytes", input.name))
+                })?;
+                input.accepts(value.dtype(), value.shape())?;
+                let texts = Texts::of_bytes(value).map_err(named)?;
+                scope.values.insert(proto.name.as_str(), Imported::Text(texts));
+                shapes.next();
+                texts_given.push(input.name.as_str().into());
+                continue;
             }
-            let value = match given.filter(|_| fixed.contains(input.name.as_str())) {
-                Some(t) => Imported::Const(t.clone()),
-                None => {
-                    let ty = tensor_type(&Operand { shape: shape.clone(), dtype });
-                    let var = GraphVar::tensor(input.name.as_str(), ty);
-                    params.push(var.clone());
-                    Imported::Var { var, shape, dtype }
+            let mut values = Vec::with_capacity(parts.len());
+            for (part, shape) in parts.iter().zip(&mut shapes) {
+                let Some(dtype) = part.dtype else { continue };
+                check_extents(&shape).map_err(|e| e.context(format!("input `{}`", part.name)))?;
+                let given = options.values.get(&part.name);
+                if let Some(t) = given {
+                    part.accepts(t.dtype(), t.shape())?;
+                }
+                values.push(match given.filter(|_| fixed.contains(part.name.as_str())) {
+                    Some(t) => Imported::Const(t.clone()),
+                    None => {
+                        let ty = tensor_type(&Operand { shape: shape.clone(), dtype });
+                        let var = GraphVar::tensor(part.name.as_str(), ty);
+                        params.push(var.clone());
+                        Imported::Var { var, shape, dtype }
+                    }
+                });
+            }
+            let value = match (input.kind, values.as_slice()) {
+                (ValueKind::Tensor | ValueKind::Optional, [value]) => value.clone(),
+                (kind, values) => {
+                    builder.hint = input.name.clone();
+                    let rank = input.dims.as_ref().map(Vec::len);
+                    let declared = Element {
+                        dtype: input.dtype,
+                        shape: rank.map(|n| vec![None; n]),
+                        ..Element::default()
+                    };
+                    list::given(&mut builder, kind, values, declared)?
                 }
             };
             scope.values.insert(proto.name.as_str(), value);
         }
-        let budget = Budget { bytes: options.constant_bytes, steps: options.constant_steps };
-        let mut builder = Builder::new(budget);
         builder.narrow.declare(graph);
         Ok(Importer {
             model,
             given: &options.values,
             fixed,
+            texts_given,
             builder,
             params,
             outputs: signature.outputs,
@@ -279,7 +317,20 @@ impl<'a> Importer<'a> {
                 .value(&proto.name)?
                 .ok_or_else(|| Error::model("nothing computes it"))
                 .map_err(|e| e.context(format!("output `{}`", output.name)))?;
+            let value = match value {
+                Imported::Text(texts) => Imported::Const(texts.to_bytes()?),
+                value => value,
+            };
+            if let (Imported::Item { .. }, ValueKind::Tensor, Some(_)) =
+                (&value, output.kind, output.dtype)
+            {
+                return Err(Stop::Error(Error::model(format!(
+                    "output `{}` is declared as a tensor, but is computed as a sequence or optional",
+                    output.name
+                ))));
+            }
             if let Some(declared) = output.dtype
+                && !matches!(value, Imported::Item { .. })
                 && declared != value.dtype()
             {
                 return Err(Stop::Error(Error::model(format!(
@@ -291,8 +342,9 @@ impl<'a> Importer<'a> {
             outputs.push((output.name, value));
         }
         let mut attrs = Attrs::new();
-        if !self.fixed.is_empty() {
-            attrs.insert("fixed_inputs".into(), name_list(self.fixed.iter().cloned()));
+        if !(self.fixed.is_empty() && self.texts_given.is_empty()) {
+            let fixed = self.fixed.iter().chain(&self.texts_given).cloned();
+            attrs.insert("fixed_inputs".into(), name_list(fixed));
         }
         Ok(self.builder.finish(self.params, attrs, outputs)?)
     }
@@ -304,7 +356,7 @@ impl<'a> Importer<'a> {
         self.check_operators(graph, &live)?;
         for (at, node) in graph.node.iter().enumerate().filter(|(at, _)| live[*at]) {
             self.node(node, at).map_err(|stop| match stop {
-                Stop::Error(e) => e.context(label(node, at, self.model.opset)).into(),
+                Stop::Error(e) => e.context(label(node, at, self.model)).into(),
                 stop => stop,
             })?;
         }
@@ -318,7 +370,7 @@ impl<'a> Importer<'a> {
         graph: &'a GraphProto,
         inputs: &[Imported],
     ) -> Result<Vec<Imported>, Stop> {
-        let mut scope = Scope::new(graph, self.model.opset)?;
+        let mut scope = Scope::new(graph, self.model)?;
         let taken =
             graph.input.iter().filter(|v| !scope.initializers.contains_key(v.name.as_str()));
         let names: Vec<&'a str> = taken.map(|v| v.name.as_str()).collect();
@@ -345,7 +397,6 @@ impl<'a> Importer<'a> {
     /// Refuses the first node whose operator is not supported, and says of each such operator which
     /// other nodes use it.
     fn check_operators(&self, graph: &GraphProto, live: &[bool]) -> Result<()> {
-        let opset = self.model.opset;
         let nodes = graph.node.iter().enumerate().filter(|(at, _)| live[*at]);
         let mut first = None;
         // The operators in the order of the file, each with the nodes that use it.
@@ -355,7 +406,7 @@ impl<'a> Importer<'a> {
             let Err(e) = self.operator(node) else { continue };
             let operator = (node.domain.as_str(), node.op_type.as_str());
             if first.is_none() {
-                first = Some(e.context(label(node, at, opset)));
+                first = Some(e.context(label(node, at, self.model)));
             }
             let place = *places.entry(operator).or_insert_with(|| {
                 missing.push((operator, Vec::new()));
@@ -390,7 +441,17 @@ impl<'a> Importer<'a> {
     }
 
     fn operator(&self, node: &NodeProto) -> Result<&'static Operator> {
-        registry::find(&node.domain, &node.op_type, self.model.opset)
+        let opset = self.model.opset_of(&node.domain);
+        if opset == 0 && registry::has_domain(&node.domain) {
+            let whose = match registry::versions_of(&node.domain) {
+                "" => "ONNX's operators".to_owned(),
+                other => format!("the operators of `{other}`"),
+            };
+            return Err(Error::model(format!(
+                "the file does not say which version of {whose} it uses"
+            )));
+        }
+        registry::find(&node.domain, &node.op_type, opset)
     }
 
     fn node(&mut self, proto: &'a NodeProto, at: usize) -> Result<(), Stop> {
@@ -548,7 +609,7 @@ impl<'a> Importer<'a> {
             let value = self.value(name)?.ok_or_else(|| {
                 let later = self.scopes.iter().rev().find_map(|scope| {
                     let at = *scope.producers.get(name.as_str())?;
-                    Some(label(&scope.graph.node[at], at, self.model.opset))
+                    Some(label(&scope.graph.node[at], at, self.model))
                 });
                 Error::model(match later {
                     Some(later) => format!(
@@ -562,10 +623,16 @@ impl<'a> Importer<'a> {
                     "input {position}, `{name}`, is a sequence or optional, and a tensor is needed"
                 )));
             }
+            if let (Imported::Text(_), false) = (&value, operator.takes_texts) {
+                return Err(Error::unsupported(format!(
+                    "input {position}, `{name}`, holds strings, which the operator does not take here"
+                )));
+            }
             inputs.push(Some(value));
         }
-        let label = label(proto, at, self.model.opset);
-        Node::new(proto, label, self.model.opset, inputs, self.model.folder.as_ref())
+        let label = label(proto, at, self.model);
+        let opset = self.model.opset_of(&proto.domain);
+        Node::new(proto, label, opset, inputs, self.model.folder.as_ref())
     }
 
     /// A value by its name, if it is known: of the innermost graph that has it. Counts as one of its
@@ -585,6 +652,11 @@ impl<'a> Importer<'a> {
             if let Some(value) = scope.values.remove(name) {
                 return Ok(Some(value));
             }
+            if let Some(proto) = scope.initializers.get(name).filter(|t| Texts::is_in(t)) {
+                let texts =
+                    Texts::read(proto).map_err(|e| e.context(format!("constant `{name}`")))?;
+                return Ok(Some(Imported::Text(texts)));
+            }
             if let Some(proto) = scope.initializers.get(name) {
                 let tensor = data::tensor(proto, folder)
                     .map_err(|e| e.context(format!("constant `{name}`")))?;
@@ -599,7 +671,8 @@ impl<'a> Importer<'a> {
 }
 
 /// How messages name a node with its operator.
-fn label(node: &NodeProto, at: usize, opset: i64) -> String {
+fn label(node: &NodeProto, at: usize, model: &Model) -> String {
+    let opset = model.opset_of(&node.domain);
     let operator = operator_name(&node.domain, &node.op_type);
     format!("{} ({operator}, opset {opset})", node_name(node, at))
 }

@@ -19,6 +19,7 @@
 //! * `import`: the way through a graph. `node`: what an operator's importer sees. `build`: the
 //!   module that comes about. `fold`: constants that are computed on the way.
 //! * `narrow`: element types of less than a byte, and floats of a byte.
+//! * `texts`: tensors of strings, which are known at import only.
 //! * `nested`: branches and loops, whose graphs are attributes of nodes.
 //! * `sizes`: shape arithmetic with open sizes, computed on expressions.
 //! * `registry`: which operators there are. `ops`: how each is imported.
@@ -43,8 +44,9 @@ mod ops;
 pub mod proto;
 mod registry;
 mod sizes;
+mod texts;
 mod wire;
 
 pub use import::{ImportOptions, import_bytes, import_path};
-pub use model::{Dim, Model, Signature, ValueType};
+pub use model::{Dim, Model, Signature, ValueKind, ValueType};
 pub use registry::{OPSETS, SupportedOp, supported_ops};

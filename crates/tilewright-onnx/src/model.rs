@@ -1,6 +1,6 @@
 //! Reading a model file, and what it says about its inputs and outputs.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
@@ -9,9 +9,13 @@ use std::path::Path;
 use prost::Message;
 use tilewright_ir::{DType, Error, Result};
 
-use crate::data::{Folder, stored_type};
+use crate::data::{Folder, element_type, stored_type};
 use crate::functions;
-use crate::proto::{Bytes, DimensionValue, GraphProto, ModelProto, TypeValue, ValueInfoProto};
+use crate::proto::{
+    Bytes, DataType, DimensionValue, ElementTypeProto, GraphProto, ModelProto, TensorTypeProto,
+    TypeValue, ValueInfoProto,
+};
+use crate::registry;
 use crate::wire;
 
 /// Memory that decoding may take whatever the size of the file, in bytes.
@@ -25,7 +29,10 @@ const DECODED_PER_BYTE: u64 = 32;
 pub struct Model {
     pub(crate) name: String,
     pub(crate) folder: Option<Folder>,
+    /// Version of ONNX's own operators; 0 where the file does not say it.
     pub(crate) opset: i64,
+    /// Versions of other domains.
+    opsets: BTreeMap<String, i64>,
     pub(crate) graph: GraphProto,
 }
 
@@ -43,10 +50,29 @@ pub struct Signature {
 pub struct ValueType {
     /// Name.
     pub name: String,
+    /// Whether it is a tensor.
+    pub kind: ValueKind,
     /// Element type; outputs need not say it.
     pub dtype: Option<DType>,
     /// Extents, where the rank is known.
     pub dims: Option<Vec<Dim>>,
+}
+
+/// What a value is; the types of sequences and optionals are those of the tensors in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ValueKind {
+    /// A tensor.
+    #[default]
+    Tensor,
+    /// Tensors in order: `NAME.0`, `NAME.1`, ... are given for `NAME`.
+    Sequence,
+    /// A tensor that need not be there.
+    Optional,
+    /// A sequence that need not be there.
+    OptionalSequence,
+    /// A tensor of strings: it is given and comes as `uint8` with one more axis, along which the UTF-8
+    /// bytes of each string lie, filled up with zeros.
+    Text,
 }
 
 /// An extent as the file gives it.
@@ -61,6 +87,32 @@ pub enum Dim {
 }
 
 impl ValueType {
+    /// Whether what is given under a name is this value, or a tensor of this sequence.
+    pub fn takes(&self, key: &str) -> bool {
+        match self.kind {
+            ValueKind::Tensor | ValueKind::Optional | ValueKind::Text => self.name == key,
+            ValueKind::Sequence | ValueKind::OptionalSequence => {
+                let at = key.strip_prefix(self.name.as_str()).and_then(|k| k.strip_prefix('.'));
+                at.is_some_and(|at| at.parse::<usize>().is_ok_and(|n| n.to_string() == at))
+            }
+        }
+    }
+
+    /// The tensors that stand for it: itself, those of the sequence that are given, or none for an
+    /// optional that is not.
+    pub(crate) fn tensors(&self, is_given: impl Fn(&str) -> bool) -> Vec<ValueType> {
+        let tensor = |name: String| ValueType { name, kind: ValueKind::Tensor, ..self.clone() };
+        match self.kind {
+            ValueKind::Tensor | ValueKind::Text => vec![self.clone()],
+            ValueKind::Optional if is_given(&self.name) => vec![tensor(self.name.clone())],
+            ValueKind::Optional => Vec::new(),
+            ValueKind::Sequence | ValueKind::OptionalSequence => {
+                let names = (0usize..).map(|k| format!("{}.{k}", self.name));
+                names.take_while(|name| is_given(name)).map(tensor).collect()
+            }
+        }
+    }
+
     /// Refuses an element type and a shape that this cannot have.
     ///
     /// # Errors
@@ -88,6 +140,9 @@ impl ValueType {
     /// The key of [`ImportOptions::dims`](crate::ImportOptions::dims) for its first dimension,
     /// where this is open and neither its size nor its name is given.
     pub fn open_batch(&self, is_given: impl Fn(&str) -> bool) -> Option<String> {
+        if self.kind != ValueKind::Tensor {
+            return None;
+        }
         let axis = format!("{}.0", self.name);
         let key = match self.dims.as_ref()?.first()? {
             Dim::Fixed(_) => return None,
@@ -172,18 +227,20 @@ impl Model {
         let standard = |domain: &str| domain.is_empty() || domain == "ai.onnx";
         let mut opsets = model.opset_import.iter().filter(|o| standard(&o.domain));
         let opset = match (opsets.next(), opsets.next()) {
-            (Some(opset), None) => opset.version,
-            (None, _) => {
-                return Err(Error::model(
-                    "the file does not say which version of ONNX's operators it uses",
-                ));
-            }
-            (Some(_), Some(_)) => {
+            (opset, None) => opset.map_or(0, |o| o.version),
+            (_, Some(_)) => {
                 return Err(Error::model("the file gives the version of ONNX's operators twice"));
             }
         };
+        if model.opset_import.is_empty() {
+            return Err(Error::model(
+                "the file does not say which version of ONNX's operators it uses",
+            ));
+        }
+        let others = model.opset_import.iter().filter(|o| !standard(&o.domain));
+        let opsets = others.map(|o| (o.domain.clone(), o.version)).collect();
         let graph = functions::inline(graph, model.functions, opset)?;
-        Ok(Model { name: name.to_owned(), folder, opset, graph })
+        Ok(Model { name: name.to_owned(), folder, opset, opsets, graph })
     }
 
     /// The file's name, as it was given.
@@ -191,9 +248,18 @@ impl Model {
         &self.name
     }
 
-    /// Version of ONNX's operator set that the model is written in.
+    /// Version of ONNX's operator set that the model is written in; 0 where the file does not say it,
+    /// which it need not where it uses operators of other domains only.
     pub fn opset(&self) -> i64 {
         self.opset
+    }
+
+    /// The version that operators of a domain are written in; 0 where the file does not say it.
+    pub(crate) fn opset_of(&self, domain: &str) -> i64 {
+        match registry::versions_of(domain) {
+            "" => self.opset,
+            other => self.opsets.get(other).copied().unwrap_or(0),
+        }
     }
 
     /// Names, element types and extents of the inputs and outputs.
@@ -238,14 +304,40 @@ fn value_type(value: &ValueInfoProto, what: &str) -> Result<ValueType> {
     if name.is_empty() {
         return Err(Error::model(format!("an {what} has no name")));
     }
-    let kind = match value.r#type.as_ref().and_then(|t| t.value.as_ref()) {
-        None => return Ok(ValueType { name, dtype: None, dims: None }),
-        Some(TypeValue::Tensor(tensor)) => {
+    let Some(ty) = value.r#type.as_ref().and_then(|t| t.value.as_ref()) else {
+        return Ok(ValueType { name, kind: ValueKind::Tensor, dtype: None, dims: None });
+    };
+    described(ty, what).map(|(kind, dtype, dims)| ValueType { name, kind, dtype, dims }).map_err(
+        |e| match e {
+            Error::Unsupported(_) | Error::Model(_) => {
+                e.context(format!("{what} `{}`", value.name))
+            }
+            e => e,
+        },
+    )
+}
+
+/// Kind, element type and extents of a type.
+pub(crate) fn described(
+    ty: &TypeValue,
+    what: &str,
+) -> Result<(ValueKind, Option<DType>, Option<Vec<Dim>>)> {
+    let inside = |bytes: &Bytes| -> Result<TypeValue> {
+        let ty = ElementTypeProto::decode(bytes.clone()).ok();
+        ty.and_then(|t| t.elem_type?.value)
+            .ok_or_else(|| Error::model("the type of the elements is not given"))
+    };
+    let kind = match ty {
+        TypeValue::Tensor(tensor) if tensor.elem_type == DataType::String as i32 => {
+            let numbers = TensorTypeProto { elem_type: DataType::Uint8 as i32, ..tensor.clone() };
+            let (_, dtype, dims) = described(&TypeValue::Tensor(numbers), what)?;
+            let dims = dims.map(|dims| dims.into_iter().chain([Dim::Open]).collect());
+            return Ok((ValueKind::Text, dtype, dims));
+        }
+        TypeValue::Tensor(tensor) => {
             let dtype = match (tensor.elem_type, what) {
                 (0, "output") => None,
-                (number, _) => {
-                    Some(stored_type(number).map_err(|e| e.context(format!("{what} `{name}`")))?)
-                }
+                (number, _) => Some(stored_type(number)?),
             };
             let dims = tensor.shape.as_ref().map(|shape| {
                 let dims = shape.dim.iter();
@@ -260,13 +352,37 @@ fn value_type(value: &ValueInfoProto, what: &str) -> Result<ValueType> {
                 })
                 .collect()
             });
-            return Ok(ValueType { name, dtype, dims });
+            return Ok((ValueKind::Tensor, dtype, dims));
         }
-        Some(TypeValue::Sequence(_)) => "a sequence",
-        Some(TypeValue::Map(_)) => "a map",
-        Some(TypeValue::Opaque(_)) => "opaque",
-        Some(TypeValue::SparseTensor(_)) => "a sparse tensor",
-        Some(TypeValue::Optional(_)) => "optional",
+        TypeValue::Sequence(bytes) => match inside(bytes)? {
+            TypeValue::Tensor(t) => {
+                let dtype = if t.elem_type == 0 { None } else { Some(element_type(t.elem_type)?) };
+                let (_, _, dims) = described(&TypeValue::Tensor(t), what)?;
+                // The tensors of a sequence need not have the same extents.
+                let dims = dims.map(|dims| vec![Dim::Open; dims.len()]);
+                return Ok((ValueKind::Sequence, dtype, dims));
+            }
+            _ => "a sequence of values that are no tensors",
+        },
+        TypeValue::Optional(bytes) => match inside(bytes)? {
+            inner @ (TypeValue::Tensor(_) | TypeValue::Sequence(_)) => {
+                if let TypeValue::Tensor(t) = &inner {
+                    element_type(t.elem_type)?;
+                }
+                let (kind, dtype, dims) = described(&inner, what)?;
+                let kind = match kind {
+                    ValueKind::Tensor => ValueKind::Optional,
+                    _ => ValueKind::OptionalSequence,
+                };
+                return Ok((kind, dtype, dims));
+            }
+            _ => "optional, and neither a tensor nor a sequence of them",
+        },
+        TypeValue::Map(_) => "a map",
+        TypeValue::Opaque(_) => "opaque",
+        TypeValue::SparseTensor(_) => "a sparse tensor",
     };
-    Err(Error::unsupported(format!("{what} `{name}` is {kind}; only dense tensors are supported")))
+    Err(Error::unsupported(format!(
+        "it is {kind}; only dense tensors, sequences of them, and optional ones are supported"
+    )))
 }

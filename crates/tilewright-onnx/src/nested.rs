@@ -75,17 +75,20 @@ pub(crate) fn branches<'a>(
 }
 
 /// A loop: how often, whether at all, and what is carried.
-struct Repeat {
-    trip: Option<Imported>,
-    cond: Option<Imported>,
-    carried: Vec<Imported>,
+pub(crate) struct Repeat {
+    /// How often at most.
+    pub(crate) trip: Option<Imported>,
+    /// Whether at all.
+    pub(crate) cond: Option<Imported>,
+    /// The first values of what is carried.
+    pub(crate) carried: Vec<Imported>,
 }
 
 /// What a body is, and what it gives: whether to go on, what is carried, and what is stacked.
-type Given = (Imported, Vec<Imported>, Vec<Imported>);
+pub(crate) type Given = (Imported, Vec<Imported>, Vec<Imported>);
 
 /// Imports a loop whose body `make` gives for the number of the iteration and the carried values.
-fn looped<'a>(
+pub(crate) fn looped<'a>(
     importer: &mut Importer<'a>,
     given: Repeat,
     mut make: impl FnMut(&mut Importer<'a>, &Imported, &[Imported]) -> Result<Given, Stop>,
@@ -196,13 +199,32 @@ fn each(node: &Node, name: &'static str, count: usize) -> Result<Vec<i64>> {
     }
 }
 
+/// What a `Scan` goes over, and where its results lie.
+struct Scan<'a> {
+    graph: &'a GraphProto,
+    axes: Vec<i64>,
+    backward: Vec<i64>,
+    out_axes: Vec<i64>,
+    out_backward: Vec<i64>,
+}
+
 /// `Scan`.
 pub(crate) fn scan<'a>(
     importer: &mut Importer<'a>,
     node: &Node<'a>,
 ) -> Result<Vec<Imported>, Stop> {
     let graph = node.graph("body")?;
-    let inputs = node.all_inputs()?;
+    // The oldest form has the lengths of the sequences first.
+    let batched = node.opset < 9;
+    if batched && node.optional(0).is_some() {
+        return Err(Stop::Error(
+            Error::unsupported("sequences of different lengths are not supported")
+                .note("they are input 0 before opset 9"),
+        ));
+    }
+    let inputs: Vec<Imported> = (usize::from(batched)..node.input_count())
+        .map(|at| node.input(at).cloned())
+        .collect::<Result<_>>()?;
     let scanned = node.int("num_scan_inputs")?.and_then(|n| usize::try_from(n).ok());
     let Some(states) = scanned.filter(|n| *n > 0).and_then(|n| inputs.len().checked_sub(n)) else {
         return Err(Stop::Error(Error::model(format!(
@@ -210,16 +232,62 @@ pub(crate) fn scan<'a>(
             inputs.len()
         ))));
     };
-    let over = &inputs[states..];
-    let outputs = graph.output.len().checked_sub(states).ok_or_else(|| {
-        Error::model(format!("the body gives {} values for {states} states", graph.output.len()))
+    let (states, over) = inputs.split_at(states);
+    let outputs = graph.output.len().checked_sub(states.len()).ok_or_else(|| {
+        let (given, states) = (graph.output.len(), states.len());
+        Error::model(format!("the body gives {given} values for {states} states"))
     })?;
-    let axes = each(node, "scan_input_axes", over.len())?;
+    if !batched {
+        let scan = Scan {
+            graph,
+            axes: each(node, "scan_input_axes", over.len())?,
+            backward: each(node, "scan_input_directions", over.len())?,
+            out_axes: each(node, "scan_output_axes", outputs)?,
+            out_backward: each(node, "scan_output_directions", outputs)?,
+        };
+        return scanned_over(importer, node, &scan, states, over);
+    }
+    let zeros = |count| vec![0; count];
+    let scan = Scan {
+        graph,
+        axes: zeros(over.len()),
+        backward: each(node, "directions", over.len())?,
+        out_axes: zeros(outputs),
+        out_backward: zeros(outputs),
+    };
+    // Each sample by itself.
+    let batch: Vec<Dim> = inputs.iter().filter_map(|x| x.shape().first().copied()).collect();
+    if batch.len() != inputs.len() || batch.iter().any(|d| *d != batch[0]) {
+        return Err(Stop::Error(Error::model(
+            "the inputs do not have one batch as their first axis",
+        )));
+    }
+    let trip = sizes::value(&[], vec![batch[0].into()], DType::I64)?;
+    let given = Repeat { trip: Some(trip), cond: None, carried: Vec::new() };
+    looped(importer, given, |importer, sample, _| {
+        let mut c = Compose::new(node, &mut importer.builder);
+        let axis = || crate::ops::compose::int("axis", 0);
+        let mut own = Vec::new();
+        for x in &inputs {
+            own.push(c.with("Gather", &[x, sample], [axis()])?);
+        }
+        let (states, over) = own.split_at(states.len());
+        let results = scanned_over(importer, node, &scan, states, over)?;
+        let go = constant(Tensor::from_bools(&[], &[true]))?;
+        Ok((go, Vec::new(), results))
+    })
+}
+
+/// The states after the last step, and what the steps gave.
+fn scanned_over<'a>(
+    importer: &mut Importer<'a>,
+    node: &Node<'a>,
+    scan: &Scan<'a>,
+    states: &[Imported],
+    over: &[Imported],
+) -> Result<Vec<Imported>, Stop> {
     let axes: Vec<usize> =
-        axes.iter().zip(over).map(|(a, x)| axis(*a, x.rank())).collect::<Result<_>>()?;
-    let backward = each(node, "scan_input_directions", over.len())?;
-    let out_axes = each(node, "scan_output_axes", outputs)?;
-    let out_backward = each(node, "scan_output_directions", outputs)?;
+        scan.axes.iter().zip(over).map(|(a, x)| axis(*a, x.rank())).collect::<Result<_>>()?;
     let lengths: Vec<Dim> = over.iter().zip(&axes).map(|(x, a)| x.shape()[*a]).collect();
     let length = lengths[0];
     if lengths.iter().any(|l| Integer::from(*l).equals(length) == Some(false)) {
@@ -228,11 +296,10 @@ pub(crate) fn scan<'a>(
         ))));
     }
     let trip = sizes::value(&[], vec![length.into()], DType::I64)?;
-    let carried = inputs[..states].to_vec();
-    let given = Repeat { trip: Some(trip), cond: None, carried };
+    let given = Repeat { trip: Some(trip), cond: None, carried: states.to_vec() };
     let results = looped(importer, given, |importer, iteration, carried| {
         let mut inputs = carried.to_vec();
-        for ((x, axis), backward) in over.iter().zip(&axes).zip(&backward) {
+        for ((x, axis), backward) in over.iter().zip(&axes).zip(&scan.backward) {
             let mut c = Compose::new(node, &mut importer.builder);
             let at = match backward {
                 0 => iteration.clone(),
@@ -246,21 +313,23 @@ pub(crate) fn scan<'a>(
             let axis = crate::ops::compose::int("axis", *axis as i64);
             inputs.push(c.with("Gather", &[x, &at], [axis])?);
         }
-        let mut results = importer.graph(graph, &inputs)?;
-        let stacked = results.split_off(states.min(results.len()));
+        let mut results = importer.graph(scan.graph, &inputs)?;
+        let stacked = results.split_off(states.len().min(results.len()));
         let go = constant(Tensor::from_bools(&[], &[true]))?;
         Ok((go, results, stacked))
     })?;
-    let mut all = results[..states].to_vec();
-    for ((value, along), backward) in results[states..].iter().zip(out_axes).zip(out_backward) {
+    let (last, stacked) = results.split_at(states.len());
+    let mut all = last.to_vec();
+    let places = scan.out_axes.iter().zip(&scan.out_backward);
+    for (value, (along, backward)) in stacked.iter().zip(places) {
         let mut c = Compose::new(node, &mut importer.builder);
         let mut value = value.clone();
-        if backward != 0 {
+        if *backward != 0 {
             let [from, to, axes, steps] =
                 [-1, i64::MIN + 1, 0, -1].map(|n| constant(Tensor::from_slice(&[1], &[n])));
             value = c.op("Slice", &[&value, &from?, &to?, &axes?, &steps?])?;
         }
-        let along = axis(along, value.rank())?;
+        let along = axis(*along, value.rank())?;
         let mut order: Vec<i64> = (1..value.rank() as i64).collect();
         order.insert(along, 0);
         if along > 0 {
@@ -279,7 +348,7 @@ pub(crate) fn map<'a>(importer: &mut Importer<'a>, node: &Node<'a>) -> Result<Ve
         return Err(Stop::Error(Error::model("the first input is no sequence")));
     };
     let none = Attrs::new();
-    let number = Element { dtype: Some(DType::I64), shape: Some(Vec::new()) };
+    let number = Element { dtype: Some(DType::I64), shape: Some(Vec::new()), ..Element::default() };
     let builder = &mut importer.builder;
     let trip = builder.out_of_list(ListOp::Length, &inputs[..1], none.clone(), &number)?;
     let empty = ItemType::List(Element::default());

@@ -10,8 +10,11 @@ use tilewright_ir::dim::{self, Integer};
 use tilewright_ir::{DType, Dim, Error, GraphVar, Result, Tensor};
 
 use crate::data::{self, Folder};
-use crate::proto::{AttributeProto, AttributeType, Bytes, GraphProto, NodeProto, TensorProto};
+use crate::proto::{
+    AttributeProto, AttributeType, Bytes, GraphProto, NodeProto, TensorProto, TypeValue,
+};
 use crate::sizes::Sizes;
+use crate::texts::Texts;
 
 /// A value while a graph is imported.
 #[derive(Clone, Debug)]
@@ -36,6 +39,8 @@ pub(crate) enum Imported {
         /// What it is.
         what: ItemType,
     },
+    /// Strings, which are known at import. Operators on numbers never see them.
+    Text(Texts),
 }
 
 /// What a list or an optional holds.
@@ -66,19 +71,21 @@ pub(crate) struct Element {
     /// Extents, of which those that are not known or differ are missing; nothing where there is no
     /// tensor yet.
     pub(crate) shape: Option<Vec<Option<Dim>>>,
+    /// There are tensors of different numbers of dimensions; `shape` is nothing then.
+    pub(crate) mixed: bool,
 }
 
 impl Element {
     /// Of one tensor.
     pub(crate) fn of(value: &Imported) -> Element {
         let shape = value.shape().into_iter().map(Some).collect();
-        Element { dtype: Some(value.dtype()), shape: Some(shape) }
+        Element { dtype: Some(value.dtype()), shape: Some(shape), ..Element::default() }
     }
 
     /// Of the tensors of both.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for tensors of different types or ranks.
+    /// [`Error::Unsupported`] for tensors of different types.
     pub(crate) fn join(&self, other: &Element) -> Result<Element> {
         let dtype = match (self.dtype, other.dtype) {
             (Some(a), Some(b)) if a != b => {
@@ -86,20 +93,15 @@ impl Element {
             }
             (a, b) => a.or(b),
         };
-        let shape = match (&self.shape, &other.shape) {
-            (Some(a), Some(b)) if a.len() != b.len() => {
-                return Err(Error::unsupported(format!(
-                    "a list of tensors of {} and of {} dimensions",
-                    a.len(),
-                    b.len()
-                )));
-            }
+        let (mut mixed, mut shape) = (self.mixed || other.mixed, None);
+        match (&self.shape, &other.shape) {
+            (Some(a), Some(b)) if a.len() != b.len() => mixed = true,
             (Some(a), Some(b)) => {
-                Some(a.iter().zip(b).map(|(a, b)| a.filter(|_| a == b)).collect())
+                shape = Some(a.iter().zip(b).map(|(a, b)| a.filter(|_| a == b)).collect());
             }
-            (a, b) => a.clone().or(b.clone()),
-        };
-        Ok(Element { dtype, shape })
+            (a, b) => shape = a.clone().or(b.clone()),
+        }
+        Ok(Element { dtype, shape: shape.filter(|_| !mixed), mixed })
     }
 }
 
@@ -111,6 +113,7 @@ impl Imported {
             Imported::Sizes(s) => dim::shape(s.shape()),
             Imported::Var { shape, .. } => shape.clone(),
             Imported::Item { .. } => Vec::new(),
+            Imported::Text(t) => dim::shape(t.shape()),
         }
     }
 
@@ -126,6 +129,7 @@ impl Imported {
             Imported::Sizes(s) => s.shape().len(),
             Imported::Var { shape, .. } => shape.len(),
             Imported::Item { .. } => 0,
+            Imported::Text(t) => t.shape().len(),
         }
     }
 
@@ -135,7 +139,7 @@ impl Imported {
             Imported::Const(t) => t.dtype(),
             Imported::Sizes(s) => s.dtype(),
             Imported::Var { dtype, .. } => *dtype,
-            Imported::Item { .. } => DType::HANDLE,
+            Imported::Item { .. } | Imported::Text(_) => DType::HANDLE,
         }
     }
 
@@ -143,14 +147,17 @@ impl Imported {
     pub(crate) fn constant(&self) -> Option<&Tensor> {
         match self {
             Imported::Const(t) => Some(t),
-            Imported::Sizes(_) | Imported::Var { .. } | Imported::Item { .. } => None,
+            Imported::Sizes(_)
+            | Imported::Var { .. }
+            | Imported::Item { .. }
+            | Imported::Text(_) => None,
         }
     }
 
     /// The variable, where it is not known at import.
     pub(crate) fn var(&self) -> Option<&GraphVar> {
         match self {
-            Imported::Const(_) | Imported::Sizes(_) => None,
+            Imported::Const(_) | Imported::Sizes(_) | Imported::Text(_) => None,
             Imported::Var { var, .. } | Imported::Item { var, .. } => Some(var),
         }
     }
@@ -330,6 +337,11 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// Whether the file gives an attribute.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.attributes.contains_key(name)
+    }
+
     /// An integer attribute.
     pub(crate) fn int(&self, name: &'static str) -> Result<Option<i64>> {
         Ok(self.attribute(name, AttributeType::Int)?.map(|a| a.i))
@@ -392,10 +404,37 @@ impl<'a> Node<'a> {
             .map_err(|e| e.context(format!("attribute `{name}`")))
     }
 
+    /// A type.
+    pub(crate) fn type_proto(&self, name: &'static str) -> Result<Option<&'a TypeValue>> {
+        let a = self.attribute(name, AttributeType::TypeProto)?;
+        Ok(a.and_then(|a| a.tp.as_ref()?.value.as_ref()))
+    }
+
+    /// A tensor of strings; nothing where the attribute holds numbers.
+    pub(crate) fn text_tensor(&self, name: &'static str) -> Result<Option<Texts>> {
+        let proto = self.attribute(name, AttributeType::Tensor)?.and_then(|a| a.t.as_deref());
+        let texts = proto.filter(|t| Texts::is_in(t)).map(Texts::read).transpose();
+        texts.map_err(|e| e.context(format!("attribute `{name}`")))
+    }
+
+    /// A tensor of numbers; nothing where the attribute holds strings.
+    pub(crate) fn number_tensor(&self, name: &'static str) -> Result<Option<Tensor>> {
+        let proto = self.attribute(name, AttributeType::Tensor)?.and_then(|a| a.t.as_deref());
+        match proto.is_some_and(Texts::is_in) {
+            true => Ok(None),
+            false => self.tensor(name),
+        }
+    }
+
+    /// A subgraph, if there is one.
+    pub(crate) fn optional_graph(&self, name: &'static str) -> Result<Option<&'a GraphProto>> {
+        Ok(self.attribute(name, AttributeType::Graph)?.and_then(|a| a.g.as_deref()))
+    }
+
     /// A subgraph, which must be there.
     pub(crate) fn graph(&self, name: &'static str) -> Result<&'a GraphProto> {
-        let graph = self.attribute(name, AttributeType::Graph)?.and_then(|a| a.g.as_deref());
-        graph.ok_or_else(|| Error::model(format!("the attribute `{name}` is missing")))
+        self.optional_graph(name)?
+            .ok_or_else(|| Error::model(format!("the attribute `{name}` is missing")))
     }
 
     /// The same node with another value for an input.

@@ -146,6 +146,9 @@ pub struct AttributeProto {
     /// Numbers.
     #[prost(float, repeated, packed = "false", tag = "7")]
     pub floats: Vec<f32>,
+    /// Type.
+    #[prost(message, optional, tag = "14")]
+    pub tp: Option<TypeProto>,
     /// Integers.
     #[prost(int64, repeated, packed = "false", tag = "8")]
     pub ints: Vec<i64>,
@@ -208,6 +211,9 @@ pub struct TensorProto {
     /// Elements of the integers up to 32 bits, of `bool`, and bits of the 16-bit floats.
     #[prost(int32, repeated, tag = "5")]
     pub int32_data: Vec<i32>,
+    /// Elements that are strings.
+    #[prost(bytes = "bytes", repeated, tag = "6")]
+    pub string_data: Vec<Bytes>,
     /// Elements of `int64`.
     #[prost(int64, repeated, tag = "7")]
     pub int64_data: Vec<i64>,
@@ -285,6 +291,14 @@ pub enum TypeValue {
     /// A value or nothing.
     #[prost(bytes = "bytes", tag = "9")]
     Optional(Bytes),
+}
+
+/// The type of a sequence or of an optional.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ElementTypeProto {
+    /// What is inside.
+    #[prost(message, optional, tag = "1")]
+    pub elem_type: Option<TypeProto>,
 }
 
 /// The type of a dense tensor.

@@ -10,12 +10,14 @@ use crate::nested;
 use crate::node::{Imported, Node};
 use crate::ops::norm::Family;
 use crate::ops::{
-    arithmetic, attention, constants, contraction, dynamic, indexed, list, loss, microsoft,
-    movement, norm, pool, quantize, quantized, random, recurrent, reduce, resize, sample, signal,
+    arithmetic, attention, constants, contraction, dynamic, indexed, list, loss, microsoft, ml,
+    movement, narrow, norm, pool, quantize, quantized, quantized_recurrent, random, recurrent,
+    reduce, resize, sample, signal, text,
 };
 
-/// Versions of ONNX's operator set that are supported, first and last.
-pub const OPSETS: (i64, i64) = (7, 28);
+/// Versions of ONNX's operator set that are supported, first and last. Before the seventh, few
+/// operators are.
+pub const OPSETS: (i64, i64) = (1, 28);
 
 /// Most inputs of an operator that takes any number, and most outputs.
 pub(crate) const MANY: usize = 1024;
@@ -44,11 +46,21 @@ pub(crate) struct Operator {
     pub(crate) import: Import,
     /// Whether its inputs may be sequences and optionals.
     pub(crate) takes_lists: bool,
+    /// Whether its inputs may be strings.
+    pub(crate) takes_texts: bool,
 }
 
 const fn op(name: &'static str, first: i64, max_inputs: usize, import: Plain) -> Operator {
     let import = Import::Plain(import);
-    Operator { name, first, last: OPSETS.1, max_inputs, import, takes_lists: false }
+    Operator {
+        name,
+        first,
+        last: OPSETS.1,
+        max_inputs,
+        import,
+        takes_lists: false,
+        takes_texts: false,
+    }
 }
 
 const fn lists(name: &'static str, first: i64, max_inputs: usize, import: Plain) -> Operator {
@@ -57,7 +69,19 @@ const fn lists(name: &'static str, first: i64, max_inputs: usize, import: Plain)
 
 const fn graphs(name: &'static str, first: i64, max_inputs: usize, import: WithGraphs) -> Operator {
     let import = Import::WithGraphs(import);
-    Operator { name, first, last: OPSETS.1, max_inputs, import, takes_lists: true }
+    Operator {
+        name,
+        first,
+        last: OPSETS.1,
+        max_inputs,
+        import,
+        takes_lists: true,
+        takes_texts: true,
+    }
+}
+
+const fn texts(operator: Operator) -> Operator {
+    Operator { takes_texts: true, ..operator }
 }
 
 const fn until(last: i64, operator: Operator) -> Operator {
@@ -82,6 +106,7 @@ static OPERATORS: &[Operator] = &[
     op("AveragePool", 7, 1, pool::average_pool),
     op("BatchNormalization", 7, 5, norm::batch_norm),
     op("Bernoulli", 15, 1, random::bernoulli),
+    op("BitCast", 26, 1, narrow::bit_cast),
     op("BitShift", 11, 2, arithmetic::bit_shift),
     op("BitwiseAnd", 18, 2, |n, b| arithmetic::binary(n, b, "bitwise_and", Binary::BitAnd)),
     op("BitwiseNot", 18, 1, |n, b| arithmetic::unary(n, b, "bitwise_not", Unary::BitNot)),
@@ -120,7 +145,7 @@ static OPERATORS: &[Operator] = &[
     op("DynamicQuantizeLinear", 11, 1, quantized::dynamic_quantize),
     op("Einsum", 12, MANY, contraction::einsum),
     op("Elu", 7, 1, arithmetic::elu),
-    op("Equal", 7, 2, |n, b| arithmetic::binary(n, b, "equal", Binary::Equal)),
+    texts(op("Equal", 7, 2, text::equal)),
     op("Erf", 9, 1, |n, b| arithmetic::unary(n, b, "erf", Unary::Erf)),
     op("Exp", 7, 1, |n, b| arithmetic::unary(n, b, "exp", Unary::Exp)),
     op("Expand", 8, 2, movement::expand),
@@ -147,7 +172,7 @@ static OPERATORS: &[Operator] = &[
     op("HardSigmoid", 7, 1, arithmetic::hard_sigmoid),
     op("HardSwish", 14, 1, |n, b| arithmetic::unary(n, b, "hard_swish", Unary::HardSwish)),
     op("Hardmax", 7, 1, |n, b| norm::softmax(n, b, Family::Hardmax)),
-    lists("Identity", 7, 1, list::identity),
+    texts(lists("Identity", 1, 1, list::identity)),
     graphs("If", 7, 1, nested::branches),
     op("InstanceNormalization", 7, 3, norm::instance_norm),
     op("IsInf", 10, 1, arithmetic::is_inf),
@@ -182,7 +207,7 @@ static OPERATORS: &[Operator] = &[
     op("NegativeLogLikelihoodLoss", 12, 3, loss::negative_log_likelihood),
     op("NonMaxSuppression", 10, 5, dynamic::non_max_suppression),
     op("NonZero", 9, 1, dynamic::non_zero),
-    op("Not", 7, 1, |n, b| arithmetic::unary(n, b, "not", Unary::Not)),
+    op("Not", 1, 1, |n, b| arithmetic::unary(n, b, "not", Unary::Not)),
     op("OneHot", 9, 3, movement::one_hot),
     lists("Optional", 15, 1, list::optional),
     lists("OptionalGetElement", 15, 1, list::optional_get),
@@ -216,6 +241,7 @@ static OPERATORS: &[Operator] = &[
     op("ReduceSumSquare", 7, 2, |n, b| {
         reduce::reduce(n, b, "reduce_sum_square", Reduction::SumSquare, 18)
     }),
+    texts(op("RegexFullMatch", 20, 1, text::full_match)),
     op("Relu", 7, 1, |n, b| arithmetic::unary(n, b, "relu", Unary::Relu)),
     op("Reshape", 7, 2, movement::reshape),
     op("Resize", 10, 4, resize::resize),
@@ -224,7 +250,7 @@ static OPERATORS: &[Operator] = &[
     op("RotaryEmbedding", 23, 4, attention::rotary_embedding),
     op("Round", 11, 1, |n, b| arithmetic::unary(n, b, "round", Unary::Round)),
     op("STFT", 17, 4, signal::stft),
-    graphs("Scan", 9, MANY, nested::scan),
+    graphs("Scan", 8, MANY, nested::scan),
     until(10, op("Scatter", 9, 3, indexed::scatter_elements)),
     op("ScatterElements", 11, 3, indexed::scatter_elements),
     op("ScatterND", 11, 3, indexed::scatter_nd),
@@ -236,13 +262,13 @@ static OPERATORS: &[Operator] = &[
     lists("SequenceInsert", 11, 3, list::insert),
     lists("SequenceLength", 11, 1, list::length),
     graphs("SequenceMap", 17, MANY, nested::map),
-    op("Shape", 7, 1, constants::shape),
+    texts(op("Shape", 1, 1, constants::shape)),
     op("Shrink", 9, 1, arithmetic::shrink),
     op("Sigmoid", 7, 1, |n, b| arithmetic::unary(n, b, "sigmoid", Unary::Sigmoid)),
     op("Sign", 9, 1, |n, b| arithmetic::unary(n, b, "sign", Unary::Sign)),
     op("Sin", 7, 1, |n, b| arithmetic::unary(n, b, "sin", Unary::Sin)),
     op("Sinh", 9, 1, |n, b| arithmetic::unary(n, b, "sinh", Unary::Sinh)),
-    op("Size", 7, 1, constants::size),
+    texts(op("Size", 1, 1, constants::size)),
     op("Slice", 7, 5, movement::slice),
     op("Softmax", 7, 1, |n, b| norm::softmax(n, b, Family::Softmax)),
     op("SoftmaxCrossEntropyLoss", 12, 3, loss::softmax_cross_entropy),
@@ -253,6 +279,9 @@ static OPERATORS: &[Operator] = &[
     lists("SplitToSequence", 11, 2, list::split_to),
     op("Sqrt", 7, 1, |n, b| arithmetic::unary(n, b, "sqrt", Unary::Sqrt)),
     op("Squeeze", 7, 2, movement::squeeze),
+    texts(op("StringConcat", 20, 2, text::concat)),
+    texts(op("StringNormalizer", 10, 1, text::normalize)),
+    texts(op("StringSplit", 20, 1, text::split)),
     op("Sub", 7, 2, |n, b| arithmetic::binary(n, b, "sub", Binary::Sub)),
     op("Sum", 7, MANY, |n, b| arithmetic::variadic(n, b, "sum", Variadic::Sum)),
     op("SwiGLU", 28, 2, arithmetic::swiglu),
@@ -260,6 +289,7 @@ static OPERATORS: &[Operator] = &[
     op("Tan", 7, 1, |n, b| arithmetic::unary(n, b, "tan", Unary::Tan)),
     op("Tanh", 7, 1, |n, b| arithmetic::unary(n, b, "tanh", Unary::Tanh)),
     op("TensorScatter", 24, 3, attention::tensor_scatter),
+    texts(op("TfIdfVectorizer", 9, 1, ml::tf_idf)),
     op("ThresholdedRelu", 10, 1, arithmetic::thresholded_relu),
     op("Tile", 7, 2, movement::tile),
     op("TopK", 10, 2, reduce::top_k),
@@ -276,6 +306,7 @@ static OPERATORS: &[Operator] = &[
 static MICROSOFT: &[Operator] = &[
     op("Attention", 9, 6, microsoft::attention),
     op("BiasGelu", 9, 2, microsoft::bias_gelu),
+    graphs("DynamicQuantizeLSTM", 9, 12, quantized_recurrent::lstm),
     op("DynamicQuantizeMatMul", 9, 5, microsoft::dynamic_quantize_matmul),
     op("EmbedLayerNormalization", 9, 9, microsoft::embed_layer_norm),
     op("FastGelu", 9, 2, microsoft::fast_gelu),
@@ -296,9 +327,53 @@ static MICROSOFT: &[Operator] = &[
     op("SkipSimplifiedLayerNormalization", 9, 4, microsoft::skip_rms_norm),
 ];
 
+/// Those of the domain `ai.onnx.preview`, sorted by name; their versions are those of the domain.
+static PREVIEW: &[Operator] = &[until(1, graphs("FlexAttention", 1, 3, attention::flex_attention))];
+
+/// Those of the domain `ai.onnx.ml`, sorted by name; their versions are those of the domain.
+static ML: &[Operator] = &[
+    until(5, op("ArrayFeatureExtractor", 1, 2, ml::array_feature_extractor)),
+    until(5, op("Binarizer", 1, 1, ml::binarizer)),
+    until(5, texts(op("LabelEncoder", 2, 1, ml::label_encoder))),
+];
+
+/// A domain whose operators have versions of their own, first and last.
+struct Domain {
+    name: &'static str,
+    operators: &'static [Operator],
+}
+
+/// All domains; ONNX's own one has no name. Operators of `com.microsoft` go by the opset of ONNX, which
+/// their own version says nothing of.
+static DOMAINS: &[Domain] = &[
+    Domain { name: "", operators: OPERATORS },
+    Domain { name: "ai.onnx.ml", operators: ML },
+    Domain { name: "ai.onnx.preview", operators: PREVIEW },
+    Domain { name: MICROSOFT_DOMAIN, operators: MICROSOFT },
+];
+
+const MICROSOFT_DOMAIN: &str = "com.microsoft";
+
+/// Whether there are operators of a domain.
+pub(crate) fn has_domain(domain: &str) -> bool {
+    domain == "ai.onnx" || DOMAINS.iter().any(|d| d.name == domain)
+}
+
+/// The domain whose version counts for the operators of one: ONNX's own, unless there are operators of
+/// it with versions of their own.
+pub(crate) fn versions_of(domain: &str) -> &str {
+    match domain {
+        MICROSOFT_DOMAIN => "",
+        other if DOMAINS.iter().any(|d| d.name == other) => other,
+        _ => "",
+    }
+}
+
 /// An operator that can be imported, for lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SupportedOp {
+    /// Its domain; ONNX's own one has no name.
+    pub domain: &'static str,
     /// ONNX's name.
     pub name: &'static str,
     /// First opset in which it is supported.
@@ -307,22 +382,30 @@ pub struct SupportedOp {
     pub max: i64,
 }
 
-/// The operators of ONNX's own domain that can be imported, sorted by name.
+/// The operators that can be imported, by domain and name: those of ONNX's own domain first.
 pub fn supported_ops() -> impl Iterator<Item = SupportedOp> {
-    OPERATORS.iter().map(|o| SupportedOp { name: o.name, min: o.first, max: o.last })
+    DOMAINS.iter().flat_map(|domain| {
+        let of = |o: &Operator| SupportedOp {
+            domain: domain.name,
+            name: o.name,
+            min: o.first,
+            max: o.last,
+        };
+        domain.operators.iter().map(of)
+    })
 }
 
-/// The operator of a domain and name; the error says where to look.
+/// The operator of a domain and name; the error says where to look. The opset is the version of the
+/// domain that [`versions_of`] says.
 pub(crate) fn find(domain: &str, name: &str, opset: i64) -> Result<&'static Operator> {
-    let table = match domain {
-        "" | "ai.onnx" => OPERATORS,
-        "com.microsoft" => MICROSOFT,
-        _ => {
-            return Err(Error::unsupported(format!(
-                "operators of the domain `{domain}` are not supported"
-            ))
-            .note("ONNX's own operators are, and some of `com.microsoft`"));
-        }
+    let standard = if domain == "ai.onnx" { "" } else { domain };
+    let Some(Domain { operators: table, .. }) = DOMAINS.iter().find(|d| d.name == standard) else {
+        let names = DOMAINS.iter().map(|d| d.name).filter(|name| !name.is_empty());
+        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+        return Err(Error::unsupported(format!(
+            "operators of the domain `{domain}` are not supported"
+        ))
+        .note(format!("ONNX's own operators are, and some of {}", names.join(", "))));
     };
     let Ok(at) = table.binary_search_by(|o| o.name.cmp(name)) else {
         return Err(Error::unsupported("the operator is not supported")
@@ -344,9 +427,10 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted_and_its_opsets_are_supported() {
-        for table in [OPERATORS, MICROSOFT] {
-            assert!(table.is_sorted_by(|a, b| a.name < b.name));
-            assert!(table.iter().all(|o| o.first >= OPSETS.0 && o.last <= OPSETS.1));
+        for Domain { operators, .. } in DOMAINS {
+            assert!(operators.is_sorted_by(|a, b| a.name < b.name));
+            assert!(operators.iter().all(|o| o.first >= OPSETS.0 && o.last <= OPSETS.1));
         }
+        assert!(DOMAINS.is_sorted_by(|a, b| a.name < b.name));
     }
 }

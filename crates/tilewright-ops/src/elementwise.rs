@@ -305,6 +305,21 @@ pub fn cast(x: &Operand, to: DType) -> Result<TensorFunc> {
     te::func([&t], [&out])
 }
 
+/// The bits of each element as one of another type of the same width, `bool` apart. Parameters:
+/// `x`, the result of the same shape and type `to`.
+///
+/// # Errors
+/// `Input` for types of different widths, and for `bool`.
+pub fn reinterpret(x: &Operand, to: DType) -> Result<TensorFunc> {
+    let number = |d: DType| d.is_int() || d.is_float();
+    if x.dtype.bits != to.bits || !number(x.dtype) || !number(to) {
+        return Err(Error::input(format!("reinterpret: the bits of {} are none of {to}", x.dtype)));
+    }
+    let t = x.placeholder("x");
+    let out = te::compute("reinterpret", &x.shape, |i| Expr::reinterpret(t.at(i), to));
+    te::func([&t], [&out])
+}
+
 /// Operators of two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Binary {

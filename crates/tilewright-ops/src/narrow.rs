@@ -203,6 +203,59 @@ pub fn encode(x: &Operand, to: NarrowFloat, saturate: bool) -> Result<TensorFunc
     te::func([&t], [&out])
 }
 
+/// How a value between two powers of two becomes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ScaleRounding {
+    /// The power above.
+    Up,
+    /// The power below.
+    Down,
+    /// The nearer one; the one above where both are as near.
+    Nearest,
+}
+
+/// The codes of magnitudes in `float8_e8m0fnu`, whose numbers are the powers of two from 2^-127 up to
+/// 2^127. What is smaller or larger becomes the smallest or the largest of them with `saturate`,
+/// otherwise NaN, as NaN does always. Signs do not count. Parameters: `x`, of floats; the result,
+/// `uint8` of the shape of `x`. What is wider than `float32` is rounded to that first.
+///
+/// # Errors
+/// `Unsupported` for other types than floats.
+pub fn encode_scale(x: &Operand, rounding: ScaleRounding, saturate: bool) -> Result<TensorFunc> {
+    require_float("encode_scale", x.dtype)?;
+    let t = x.placeholder("x");
+    let int = |n: i64| Expr::int(n, DType::I32);
+    let out = te::compute("encode_scale", &x.shape, |i| {
+        let bits = Expr::reinterpret(t.at(i).cast(DType::F32), DType::I32);
+        let magnitude = Expr::intrin(Intrin::BitAnd, vec![bits, int(0x7fff_ffff)]);
+        let exponent = magnitude.clone().floordiv(1i64 << 23);
+        let fraction = magnitude.clone().floormod(1i64 << 23);
+        // Below 2^-126 a `float32` has no leading one: 2^-127 is a fraction of a half.
+        let subnormal = exponent.clone().equal(int(0));
+        let one_above = |of: i64, of_subnormal: i64| {
+            Expr::select(subnormal.clone(), int(of_subnormal), int(of))
+        };
+        let above = match rounding {
+            ScaleRounding::Up => fraction.clone().greater(one_above(0, 1 << 22)),
+            ScaleRounding::Down => Expr::bool(false),
+            ScaleRounding::Nearest => {
+                fraction.clone().greater_equal(one_above(1 << 22, (1 << 22) + (1 << 21)))
+            }
+        };
+        let code = exponent.clone() + Expr::select(above, int(1), int(0));
+        let nan = magnitude.clone().greater(int(0xff << 23));
+        let code = match saturate {
+            true => Expr::select(nan, int(255), code.min(int(254))),
+            false => {
+                let below = magnitude.clone().less(int(1 << 22));
+                Expr::select(nan.or(below), int(255), code.min(int(255)))
+            }
+        };
+        code.cast(DType::U8)
+    });
+    te::func([&t], [&out])
+}
+
 /// Integers of less than eight bits in a byte each: the lowest bits of integers, with their sign where
 /// the format has one. Parameters: `x`, of integers; the result, `int8` or `uint8` of the shape of `x`.
 pub fn low_bits(x: &Operand, bits: u32, signed: bool) -> Result<TensorFunc> {
@@ -243,6 +296,32 @@ mod tests {
         let func = encode(&Operand::f32(&[x.len()]), to, saturate).expect("a function");
         let x = Tensor::from_slice(&[x.len()], x).expect("a tensor");
         run(&func, &[x]).as_slice::<u8>().expect("bytes").to_vec()
+    }
+
+    fn scales(rounding: ScaleRounding, saturate: bool, x: &[f32]) -> Vec<u8> {
+        let func = encode_scale(&Operand::f32(&[x.len()]), rounding, saturate);
+        let x = Tensor::from_slice(&[x.len()], x).expect("a tensor");
+        run(&func.expect("a function"), &[x]).as_slice::<u8>().expect("bytes").to_vec()
+    }
+
+    #[test]
+    fn scales_are_powers_of_two() {
+        use ScaleRounding::{Down, Nearest, Up};
+        for rounding in [Up, Down, Nearest] {
+            let values = NarrowFloat::E8M0.values();
+            let codes: Vec<u8> = (0..=254).collect();
+            for saturate in [false, true] {
+                assert_eq!(scales(rounding, saturate, &values[..255]), codes, "{rounding:?}");
+            }
+        }
+        let between = [1.25f32, 1.5, 1.75, -3.0, 1.5 * 2f32.powi(-127), 1.1 * 2f32.powi(-127)];
+        assert_eq!(scales(Up, true, &between), [128, 128, 128, 129, 1, 1]);
+        assert_eq!(scales(Down, true, &between), [127, 127, 127, 128, 0, 0]);
+        assert_eq!(scales(Nearest, true, &between), [127, 128, 128, 129, 1, 0]);
+        let outside = [0.0, 1e-39, f32::MAX, f32::INFINITY, f32::NAN];
+        assert_eq!(scales(Up, true, &outside), [0, 0, 254, 254, 255]);
+        assert_eq!(scales(Nearest, false, &outside), [255, 255, 255, 255, 255]);
+        assert_eq!(scales(Down, false, &outside), [255, 255, 254, 255, 255]);
     }
 
     const FORMATS: [NarrowFloat; 5] = [

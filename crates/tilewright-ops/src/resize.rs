@@ -69,6 +69,9 @@ pub struct Resize {
     pub mode: Interpolation,
     /// Where they are taken.
     pub coordinates: Coordinates,
+    /// The first and the last coordinate on each axis, as fractions of the last element's; instead of
+    /// `coordinates`.
+    pub crop: Option<Vec<[f64; 2]>>,
     /// Whether elements outside have no weight, and the others share it.
     pub exclude_outside: bool,
     /// Whether to widen the filter when shrinking; not for nearest neighbours.
@@ -87,6 +90,7 @@ impl Resize {
             scales,
             mode: Interpolation::Nearest(Nearest::RoundPreferFloor),
             coordinates: Coordinates::HalfPixel,
+            crop: None,
             exclude_outside: false,
             antialias: false,
         }
@@ -131,7 +135,8 @@ enum Along {
 pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
     let name = "resize";
     let rank = p.x.rank();
-    if p.sizes.len() != rank || p.scales.len() != rank {
+    let cropped = p.crop.as_ref().map_or(rank, Vec::len);
+    if p.sizes.len() != rank || p.scales.len() != rank || cropped != rank {
         return Err(Error::input(format!(
             "{name}: {} sizes and {} scales for {}",
             p.sizes.len(),
@@ -224,7 +229,8 @@ pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
 impl Resize {
     fn along(&self, axis: usize) -> Result<Along> {
         let (extent, size, scale) = (self.x.shape[axis], self.sizes[axis], self.scales[axis]);
-        if extent == size && scale == 1.0 {
+        let whole = self.crop.as_ref().is_none_or(|crop| crop[axis] == [0.0, 1.0]);
+        if extent == size && scale == 1.0 && whole {
             return Ok(Along::Keep);
         }
         let (Some(extent), Some(size)) = (extent.known(), size.known()) else {
@@ -251,7 +257,7 @@ impl Resize {
         }
         // Far outside, everything is the edge.
         let far = (1u64 << 40) as f64;
-        let coordinate = |o: usize| self.coordinate(extent, size, scale, o as f64).clamp(-far, far);
+        let coordinate = |o: usize| self.coordinate(axis, extent, o as f64).clamp(-far, far);
         if coordinate(0).is_nan() || coordinate(size - 1).is_nan() {
             return refuse(format!("the scale {scale:e} leads nowhere"));
         }
@@ -276,7 +282,7 @@ impl Resize {
     /// [`Resize::along`] of an axis of an open extent: nearest neighbours by a whole factor.
     fn along_open(&self, axis: usize) -> Result<Along> {
         let (extent, size, scale) = (self.x.shape[axis], self.sizes[axis], self.scales[axis]);
-        let whole = scale.fract() == 0.0 && (1.0..=64.0).contains(&scale);
+        let whole = self.crop.is_none() && scale.fract() == 0.0 && (1.0..=64.0).contains(&scale);
         let nearest = matches!(self.mode, Interpolation::Nearest(_));
         let corners = self.coordinates == Coordinates::AlignCorners;
         if whole && size == extent * scale as usize && nearest && !corners {
@@ -297,7 +303,15 @@ impl Resize {
     }
 
     /// Where cell `o` of the result lies among the elements.
-    fn coordinate(&self, extent: usize, size: usize, scale: f64, o: f64) -> f64 {
+    fn coordinate(&self, axis: usize, extent: usize, o: f64) -> f64 {
+        let (size, scale) = (self.sizes[axis].known().unwrap_or(1), self.scales[axis]);
+        if let Some([first, last]) = self.crop.as_ref().map(|crop| crop[axis]) {
+            let end = extent as f64 - 1.0;
+            return match size {
+                1 => (first + last) / 2.0 * end,
+                _ => first * end + o * (last - first) * end / (size as f64 - 1.0),
+            };
+        }
         let half = (o + 0.5) / scale - 0.5;
         let (extent, width) = (extent as f64, scale * extent as f64);
         match self.coordinates {
@@ -314,6 +328,14 @@ impl Resize {
             Coordinates::AlignCorners => o * (extent - 1.0) / (width - 1.0),
             Coordinates::Asymmetric => o / scale,
         }
+    }
+
+    /// Which cells along an axis of known extents lie outside of the elements.
+    pub fn outside(&self, axis: usize) -> Vec<bool> {
+        let (extent, size) = (self.x.shape[axis].known(), self.sizes[axis].known());
+        let (Some(extent), Some(size)) = (extent, size) else { return Vec::new() };
+        let within = 0.0..=extent as f64 - 1.0;
+        (0..size).map(|o| !within.contains(&self.coordinate(axis, extent, o as f64))).collect()
     }
 
     /// The taps around a coordinate: as many for each coordinate.

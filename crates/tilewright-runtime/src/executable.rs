@@ -12,6 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
+use tilewright_ir::list::Item;
 use tilewright_ir::plan::program::Program;
 use tilewright_ir::{DType, Error, OpenPlan, OpenPort, Plan, Port, Result, Slot, Tensor};
 use tilewright_target::Code;
@@ -297,14 +298,35 @@ impl Executable {
                 return version.run(inputs);
             }
         }
-        if let Some(machine) = &self.machine {
-            check("input", &self.plan.inputs, inputs)?;
-            return machine.run(inputs);
+        if self.machine.is_some() {
+            let outputs = self.run_items(inputs)?.into_iter().zip(&self.plan.outputs);
+            let tensor = |(item, port): (Item, &OpenPort)| match port.is_item() {
+                false => item.tensor().map_err(|e| e.context(format!("output `{}`", port.name))),
+                true => Err(Error::unsupported(format!(
+                    "the output `{}` is a sequence or optional, and a tensor is asked for",
+                    port.name
+                ))),
+            };
+            return outputs.map(tensor).collect();
         }
         let fixed = self.fixed_of(inputs)?;
         let mut outputs = fixed.empty_outputs()?;
         self.call_all(&fixed, inputs, &mut outputs, |_, call| call())?;
         Ok(outputs)
+    }
+
+    /// Runs on the inputs, in order, and gives the outputs, which may be lists and optionals.
+    ///
+    /// # Errors
+    /// As [`Executable::run`].
+    pub fn run_items(&self, inputs: &[Tensor]) -> Result<Vec<Item>> {
+        match &self.machine {
+            Some(machine) => {
+                check("input", &self.plan.inputs, inputs)?;
+                machine.run(inputs)
+            }
+            None => Ok(self.run(inputs)?.into_iter().map(Item::Tensor).collect()),
+        }
     }
 
     /// Runs on inputs by name, and gives the outputs by name, in order.

@@ -5,7 +5,7 @@
 
 use tilewright_ir::list::{self, Item};
 use tilewright_ir::plan::program::{Block, Operation, Program, Register, Slot, What};
-use tilewright_ir::{Dim, Error, OpenPort, Result, Tensor, Var};
+use tilewright_ir::{Dim, Error, Result, Tensor, Var};
 
 use crate::executable::Executable;
 
@@ -82,7 +82,7 @@ impl Machine {
     }
 
     /// Runs on inputs, of the types that the program's signature says.
-    pub(crate) fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+    pub(crate) fn run(&self, inputs: &[Tensor]) -> Result<Vec<Item>> {
         let signature = &self.program.signature;
         let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
         let values = signature.solve(&shapes)?;
@@ -95,12 +95,7 @@ impl Machine {
             *register = Item::Tensor(input.clone());
         }
         let mut run = Run { machine: self, registers, sizes };
-        let results = run.block(&self.program.body)?;
-        let ports = results.into_iter().zip(&signature.outputs);
-        let output = |(item, port): (Item, &OpenPort)| {
-            item.tensor().map_err(|e| e.context(format!("output `{}`", port.name)))
-        };
-        ports.map(output).collect()
+        run.block(&self.program.body)
     }
 }
 

@@ -282,9 +282,23 @@ fn parse_header(text: &str) -> Result<Header> {
     let missing = |key| bad(format!("the key `{key}` is missing"));
     let descr = descr.ok_or_else(|| missing("descr"))?;
     let fortran = fortran.ok_or_else(|| missing("fortran_order"))?;
-    let shape = shape.ok_or_else(|| missing("shape"))?;
+    let mut shape = shape.ok_or_else(|| missing("shape"))?;
+    if let Some(width) = text_width(descr) {
+        if fortran {
+            return Err(Error::unsupported("text in column-major order"));
+        }
+        // Byte strings are their bytes along one more axis.
+        shape.push(width);
+        return Ok(Header { info: Info { dtype: DType::U8, shape }, fortran, swapped: false });
+    }
     let (dtype, swapped) = element_type(descr)?;
     Ok(Header { info: Info { dtype, shape }, fortran, swapped })
+}
+
+/// How many bytes each text of an array has, where it is one of byte strings.
+fn text_width(descr: &str) -> Option<usize> {
+    let name = descr.strip_prefix(['|', '<', '>', '=']).unwrap_or(descr);
+    name.strip_prefix('S')?.parse().ok()
 }
 
 /// The element type of this name in NumPy, and whether its bytes have to be swapped.
@@ -318,6 +332,10 @@ fn element_type(descr: &str) -> Result<(DType, bool)> {
                 _ => "elements of an unknown type",
             };
             return Err(Error::unsupported(format!("an array of {kind} (`{descr}`)"))
+                .help(match kind {
+                    "text" => "encode it: numpy.char.encode(array, \"utf-8\")",
+                    _ => "convert the array",
+                })
                 .note("bool, int8 to int64, uint8 to uint64, float16, float32, float64 and bfloat16 are read"));
         }
     };

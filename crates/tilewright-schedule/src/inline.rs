@@ -115,7 +115,9 @@ fn loads_as_text(s: &Stmt, buffer: &Buffer) -> u64 {
 pub(crate) fn not_repeatable(e: &Expr) -> Option<Expr> {
     let own = |part: &Expr| match part.kind() {
         ExprKind::Undef => true,
-        ExprKind::Call(target, _) => !matches!(target, CallTarget::Intrin(_)),
+        ExprKind::Call(target, _) => {
+            !matches!(target, CallTarget::Intrin(_) | CallTarget::Reinterpret(_))
+        }
         _ => false,
     };
     if !e.effects().impure() { None } else { e.find(own) }

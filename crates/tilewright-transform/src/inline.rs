@@ -387,6 +387,7 @@ impl Visit for Cost {
             ExprKind::Binary(BinOp::Div | BinOp::FloorDiv | BinOp::FloorMod, ..) => 4,
             ExprKind::Binary(BinOp::TruncDiv | BinOp::TruncMod, ..) => 4,
             ExprKind::Binary(..) | ExprKind::Not(_) | ExprKind::Cast(_) => 1,
+            ExprKind::Call(CallTarget::Reinterpret(_), _) => 1,
             ExprKind::Call(CallTarget::Intrin(op), _) => {
                 self.heavy |= op.cost() > 1;
                 op.cost()

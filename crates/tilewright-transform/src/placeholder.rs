@@ -76,7 +76,9 @@ fn arbitrary(e: &Expr) -> When {
         ExprKind::Binary(BinOp::And | BinOp::Or, a, _) => any(&[a]),
         ExprKind::Binary(_, a, b) => any(&[a, b]),
         ExprKind::Cast(a) | ExprKind::Not(a) | ExprKind::Broadcast(a) => any(&[a]),
-        ExprKind::Call(CallTarget::Intrin(_), args) => any(&args.iter().collect::<Vec<_>>()),
+        ExprKind::Call(CallTarget::Intrin(_) | CallTarget::Reinterpret(_), args) => {
+            any(&args.iter().collect::<Vec<_>>())
+        }
         ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b) if c.dtype().lanes == 1 => {
             match (arbitrary(c), arbitrary(a), arbitrary(b)) {
                 (When::Always, ..) | (_, When::Always, When::Always) => When::Always,

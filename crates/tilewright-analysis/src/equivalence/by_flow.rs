@@ -500,7 +500,9 @@ impl Compare {
                     vec![c.clone(), x.clone(), y.clone()]
                 }
                 ExprKind::Load(_, at) => at.clone(),
-                ExprKind::Call(CallTarget::Intrin(_), args) => args.clone(),
+                ExprKind::Call(CallTarget::Intrin(_) | CallTarget::Reinterpret(_), args) => {
+                    args.clone()
+                }
                 _ => Vec::new(),
             }
         };

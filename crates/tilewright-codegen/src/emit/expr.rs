@@ -19,7 +19,7 @@ use super::code::{Scalar, Ty, Val};
 use super::func::Func;
 use super::half;
 use super::memory::{iota, touches_memory};
-use super::types::register;
+use super::types::{memory, register};
 
 /// A side of a choice that has at most this many operations is evaluated without a branch.
 const CHEAP: usize = 12;
@@ -124,6 +124,17 @@ impl Func<'_> {
             ExprKind::IfThenElse(cond, t, f) => self.if_then_else(e, cond, t, f),
             ExprKind::Load(buffer, indices) => self.load(buffer, indices, dtype),
             ExprKind::Call(CallTarget::Intrin(op), args) => self.call_intrinsic(e, *op, args),
+            ExprKind::Call(CallTarget::Reinterpret(_), args) => {
+                let [a] = args.as_slice() else {
+                    return Err(Error::malformed("`T.reinterpret` takes one value"));
+                };
+                let (v, from) = (self.expr(a)?, a.dtype());
+                // As it lies in memory, which is where a type has its own bits.
+                let v = self.in_memory(&v, from);
+                let to = memory(dtype, self.code.shared.machine.half)?;
+                let v = if v.ty.scalar == to { v } else { self.code.convert("bitcast", &v, to) };
+                Ok(self.in_register(&v, dtype))
+            }
             ExprKind::Call(CallTarget::Extern(name), args) => {
                 let result = self.call_extern(name, args, dtype)?;
                 result
@@ -328,7 +339,8 @@ impl Func<'_> {
                         BinOp::Div => 4,
                         _ => 1,
                     },
-                    ExprKind::Cast(_)
+                    ExprKind::Call(CallTarget::Reinterpret(_), _)
+                    | ExprKind::Cast(_)
                     | ExprKind::Not(_)
                     | ExprKind::Select(..)
                     | ExprKind::IfThenElse(..)

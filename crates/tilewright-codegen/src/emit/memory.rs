@@ -511,7 +511,7 @@ impl Func<'_> {
     }
 
     /// From the type of memory to that of registers.
-    fn in_register(&mut self, v: &Val, dtype: DType) -> Val {
+    pub(super) fn in_register(&mut self, v: &Val, dtype: DType) -> Val {
         match dtype.kind {
             TypeKind::Bool => self.code.cmp("icmp ne", v, &Val::zero(v.ty)),
             _ if is_narrow_float(dtype) => half::from_memory(&mut self.code, v, dtype),
@@ -520,7 +520,7 @@ impl Func<'_> {
     }
 
     /// From the type of registers to that of memory.
-    fn in_memory(&mut self, v: &Val, dtype: DType) -> Val {
+    pub(super) fn in_memory(&mut self, v: &Val, dtype: DType) -> Val {
         match dtype.kind {
             TypeKind::Bool => self.code.convert("zext", v, Scalar::I8),
             _ if is_narrow_float(dtype) => half::to_memory(&mut self.code, v, dtype),

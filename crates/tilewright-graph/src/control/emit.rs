@@ -54,7 +54,7 @@ pub(super) fn emit(
             GraphExpr::Const(t) => GraphType::Tensor(TensorType::fixed(t.shape(), t.dtype())),
             _ => return Err(Error::internal("a result is neither a variable nor a constant")),
         };
-        signature.outputs.push(e.port(name, &ty).map_err(|e| e.at(func.span))?);
+        signature.outputs.push(e.output(name, &ty).map_err(|e| e.at(func.span))?);
     }
     let inputs: Vec<Register> = (0..params.len()).collect();
     let body = e.part(&part, &inputs)?;
@@ -196,6 +196,14 @@ impl Emitter<'_> {
                 self.sizes.push(var.clone());
                 self.sizes.len() - 1
             }
+        }
+    }
+
+    /// An output: a tensor, or a list or optional.
+    fn output(&self, name: &Arc<str>, ty: &GraphType) -> Result<OpenPort> {
+        match ty {
+            GraphType::Opaque(_) => Ok(OpenPort::item(name.clone())),
+            _ => self.port(name, ty),
         }
     }
 

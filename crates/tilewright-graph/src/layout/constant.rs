@@ -67,6 +67,12 @@ fn value(e: &Expr, load: &dyn Fn(&Buffer, &[Expr]) -> Option<Expr>) -> Option<Ex
             let args = args.iter().map(of).collect::<Option<Vec<Expr>>>()?;
             intrinsic(*op, &args).ok()
         }
+        ExprKind::Call(CallTarget::Reinterpret(to), args) => {
+            // A `NaN` in place of a number would not keep its bits.
+            let number = Scalar::constant(&of(args.first()?)?).filter(|v| !v.as_f64().is_nan());
+            let value = number?.reinterpret(*to);
+            (!value.as_f64().is_nan()).then(|| value.expr())
+        }
         _ => None,
     }
 }

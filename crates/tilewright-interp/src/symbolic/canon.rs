@@ -119,6 +119,10 @@ impl<'t> Canon<'t> {
                 let a = self.form(a);
                 self.terms.cast(from, dtype, a)
             }
+            Node::Bits(from, a) => {
+                let a = self.form(a);
+                self.terms.reinterpret(from, dtype, a)
+            }
             Node::Ite(c, x, y) => {
                 let (c, x, y) = (self.form(c), self.form(x), self.form(y));
                 self.terms.ite(c, x, y, dtype)

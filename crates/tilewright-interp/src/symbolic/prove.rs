@@ -166,7 +166,9 @@ impl<'t> Prover<'t> {
                 (Node::Many(p, m), Node::Many(q, n)) => {
                     p == q && self.terms.list(m).len() == self.terms.list(n).len()
                 }
-                (Node::Cast(t, _), Node::Cast(u, _)) => t == u,
+                (Node::Cast(t, _), Node::Cast(u, _)) | (Node::Bits(t, _), Node::Bits(u, _)) => {
+                    t == u
+                }
                 (Node::Not(_), Node::Not(_)) | (Node::Ite(..), Node::Ite(..)) => true,
                 _ => false,
             };

@@ -74,6 +74,8 @@ pub enum Node {
     Not(Term),
     /// Conversion from a type.
     Cast(DType, Term),
+    /// The bits of a value of a type.
+    Bits(DType, Term),
     /// A selection.
     Ite(Term, Term, Term),
     /// An intrinsic of operands of a type; functions of one argument have it twice.
@@ -339,6 +341,21 @@ impl Terms {
         }
     }
 
+    /// The bits of a value as one of another type.
+    pub fn reinterpret(&mut self, from: DType, to: DType, a: Val) -> Made<Val> {
+        match a {
+            _ if from == to || a == Terms::undef() => Ok(a),
+            Val::Known(bits) => Ok(Val::Known(scalar::reinterpret(bits, from, to))),
+            Val::Term(t) => match self.node(t) {
+                Node::Bits(first, inner) => {
+                    let inner = self.val(inner);
+                    self.reinterpret(first, to, inner)
+                }
+                _ => self.made(Node::Bits(from, t), to),
+            },
+        }
+    }
+
     /// `c ? t : f`.
     pub fn ite(&mut self, c: Val, t: Val, f: Val, dtype: DType) -> Made<Val> {
         let c = match c {
@@ -413,7 +430,7 @@ impl Terms {
     pub fn children(&self, t: Term, mut f: impl FnMut(Term)) {
         match self.node(t) {
             Node::Const(_) | Node::Input(..) | Node::Undef | Node::Unwritten => {}
-            Node::Not(a) | Node::Cast(_, a) => f(a),
+            Node::Not(a) | Node::Cast(_, a) | Node::Bits(_, a) => f(a),
             Node::Binary(_, _, a, b) | Node::Intrin(_, _, a, b) => {
                 f(a);
                 f(b);

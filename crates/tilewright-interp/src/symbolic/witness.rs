@@ -210,6 +210,9 @@ fn evaluate(terms: &Terms, t: Term, worth: &[Worth]) -> Worth {
         Node::Cast(from, a) => {
             both(of(a), of(a), &|x, _| Ok(scalar::cast(x, from, terms.dtype(t))))
         }
+        Node::Bits(from, a) => {
+            both(of(a), of(a), &|x, _| Ok(scalar::reinterpret(x, from, terms.dtype(t))))
+        }
         Node::Ite(c, x, y) => match of(c) {
             Worth::Bits(0) => of(y),
             Worth::Bits(_) => of(x),
@@ -268,6 +271,7 @@ fn write(
             }
             _ => format!("not {}", sub(a)),
         },
+        Node::Bits(_, a) => format!("bits of {} as {}", sub(a), terms.dtype(t)),
         Node::Cast(_, a) => format!("{}({})", terms.dtype(t), sub(a)),
         Node::Ite(c, a, b) => {
             let (c, a, b) = (sub(c), sub(a), sub(b));

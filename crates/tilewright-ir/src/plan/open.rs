@@ -32,6 +32,17 @@ pub struct OpenPort {
 }
 
 impl OpenPort {
+    /// A list or optional, whose tensors are known when there is one. Only programs with control flow
+    /// have such outputs.
+    pub fn item(name: Arc<str>) -> OpenPort {
+        OpenPort { name, dtype: DType::HANDLE, shape: Vec::new(), stored: None }
+    }
+
+    /// Whether it is a list or optional.
+    pub fn is_item(&self) -> bool {
+        self.dtype == DType::HANDLE
+    }
+
     /// The extents, where all are numbers.
     ///
     /// # Errors

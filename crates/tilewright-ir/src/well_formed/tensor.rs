@@ -354,6 +354,19 @@ impl Checker {
                     self.result(e, op.result(first.dtype()));
                 }
             }
+            ExprKind::Call(CallTarget::Reinterpret(to), args) => {
+                let from = args.first().map(Expr::dtype);
+                let fits = |from: DType| {
+                    Operands::Number.admit(*to)
+                        && Operands::Number.admit(from)
+                        && from.bits == to.bits
+                        && dtype == to.with_lanes(from.lanes)
+                };
+                self.require(args.len() == 1 && from.is_some_and(fits), || {
+                    let from = from.unwrap_or(DType::VOID);
+                    format!("`{}` takes the bits of a {from} for those of a {to}", brief(e))
+                });
+            }
             ExprKind::Call(..) => {}
             ExprKind::Let(v, value, body) => {
                 self.require(v.dtype() == value.dtype(), || {

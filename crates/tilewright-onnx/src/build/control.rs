@@ -348,6 +348,7 @@ impl Like {
         let element = |dtype: &DType, shape: &Vec<Option<Dim>>| Element {
             dtype: Some(*dtype),
             shape: Some(shape.clone()),
+            ..Element::default()
         };
         Ok(match (self, other) {
             (Like::Tensor(a, x), Like::Tensor(b, y)) => {
@@ -403,6 +404,7 @@ pub(super) fn expr(value: &Imported) -> Result<GraphExpr> {
         Imported::Const(t) => Ok(GraphExpr::Const(t.clone())),
         Imported::Var { var, .. } | Imported::Item { var, .. } => Ok(var.expr()),
         Imported::Sizes(_) => Err(Error::internal("sizes are no operand")),
+        Imported::Text(_) => Err(Error::internal("strings are no operand")),
     }
 }
 
@@ -539,6 +541,18 @@ fn spread(ty: GraphType, value: GraphExpr, vars: &[GraphVar], bindings: &mut Vec
     bindings.extend(items.map(|(i, v)| bind(v, GraphExpr::Item(Box::new(all.expr()), i))));
 }
 
+/// Whether a step gives sizes their values, which others may need without its result.
+fn brings_sizes(step: &Step) -> bool {
+    match step {
+        Step::Control(Control::Sizes { .. }) => true,
+        Step::Control(Control::Cast { out, .. }) => {
+            let open = |t: &TensorType| t.shape.iter().any(|e| e.as_int().is_none());
+            out.ty().as_tensor().is_some_and(open)
+        }
+        _ => false,
+    }
+}
+
 /// For each step that was not taken back, whether values need it. Sizes are always needed.
 fn live(steps: &[Option<Step>], results: &[Imported]) -> Vec<bool> {
     let mut needed: HashSet<u64> =
@@ -552,7 +566,7 @@ fn live(steps: &[Option<Step>], results: &[Imported]) -> Vec<bool> {
                 Step::Call(call) => call.outs.iter().collect(),
                 Step::Control(control) => control.outs(),
             };
-            let live = outs.is_empty() || outs.iter().any(|v| needed.contains(&v.id()));
+            let live = brings_sizes(step) || outs.iter().any(|v| needed.contains(&v.id()));
             if live {
                 needed.extend(step.args().into_iter().filter_map(Imported::var).map(GraphVar::id));
             }

@@ -7,6 +7,7 @@ use super::compose::{Compose, int, ints};
 use super::{constants, one};
 use crate::build::{Builder, operand};
 use crate::data;
+use crate::import::{Importer, Stop};
 use crate::node::{Imported, Node, axis};
 
 /// A number of heads, which a tensor of three axes needs.
@@ -274,6 +275,75 @@ pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         other => return Err(node.unsupported_value("qk_matmul_output_mode", other, "0 to 3")),
     };
     Ok(vec![y, k, v, shown])
+}
+
+/// Attention of heads whose scores and probabilities graphs of the node change.
+pub(crate) fn flex_attention<'a>(
+    importer: &mut Importer<'a>,
+    node: &Node<'a>,
+) -> Result<Vec<Imported>, Stop> {
+    let (q, k, v) = (node.input(0)?, node.input(1)?, node.input(2)?);
+    let (&[batch, heads, _, size], &[kb, shared, keys, ks], &[vb, vh, vk, _]) =
+        (&q.shape()[..], &k.shape()[..], &v.shape()[..])
+    else {
+        return Err(Error::model("queries, keys and values have four axes each").into());
+    };
+    if shared == 0
+        || heads.modulo(shared) != 0
+        || [kb, vb] != [batch; 2]
+        || (vh, vk, ks) != (shared, keys, size)
+    {
+        return Err(Error::model(format!(
+            "queries {}, keys {} and values {} do not fit",
+            operand(q),
+            operand(k),
+            operand(v)
+        ))
+        .into());
+    }
+    let scale = match node.float("scale")? {
+        Some(scale) => f64::from(scale),
+        None => 1.0 / (size.fixed(node.op())? as f64).sqrt(),
+    };
+    let precision = match node.int("softmax_precision")? {
+        None if q.dtype() == DType::F64 => DType::F64,
+        None => DType::F32,
+        Some(number) => data::element_type(i32::try_from(number).unwrap_or(-1))
+            .map_err(|e| e.context("attribute `softmax_precision`"))?,
+    };
+    let changed = |importer: &mut Importer<'a>, name, x: Imported| -> Result<Imported, Stop> {
+        let Some(graph) = node.optional_graph(name)? else { return Ok(x) };
+        let results = importer.graph(graph, std::slice::from_ref(&x))?;
+        match <[Imported; 1]>::try_from(results) {
+            Ok([y]) if operand(&y) == operand(&x) => Ok(y),
+            Ok([y]) => Err(Error::model(format!(
+                "the graph `{name}` makes {} of {}",
+                operand(&y),
+                operand(&x)
+            ))
+            .into()),
+            Err(all) => {
+                Err(Error::model(format!("the graph `{name}` gives {} values", all.len())).into())
+            }
+        }
+    };
+    let mut c = Compose::new(node, &mut importer.builder);
+    // Half of the scale on each side, as in `Attention`.
+    let half = scale.abs().sqrt();
+    let (left, right) = (c.number(q.dtype(), half.copysign(scale))?, c.number(q.dtype(), half)?);
+    let scaled_q = c.op("Mul", &[q, &left])?;
+    let scaled_k = c.op("Mul", &[k, &right])?;
+    let turned = c.transpose(&scaled_k, &[0, 1, 3, 2])?;
+    let raw = product(&mut c, &scaled_q, &turned)?;
+    let scores = c.cast(&raw, precision)?;
+    let scores = changed(importer, "score_mod", scores)?;
+    let mut c = Compose::new(node, &mut importer.builder);
+    let p = c.with("Softmax", &[&scores], [int("axis", -1)])?;
+    let p = changed(importer, "prob_mod", p)?;
+    let mut c = Compose::new(node, &mut importer.builder);
+    let wide_v = c.cast(v, precision)?;
+    let y = product(&mut c, &p, &wide_v)?;
+    Ok(vec![c.cast(&y, q.dtype())?])
 }
 
 /// Turns pairs of elements by angles that depend on the position.

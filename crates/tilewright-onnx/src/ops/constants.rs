@@ -11,6 +11,7 @@ use crate::data;
 use crate::fold;
 use crate::node::{Imported, Node};
 use crate::sizes;
+use crate::texts::Texts;
 
 /// A list of numbers that the import has computed.
 pub(crate) fn list(values: &[i64]) -> Result<Imported> {
@@ -18,6 +19,14 @@ pub(crate) fn list(values: &[i64]) -> Result<Imported> {
 }
 
 pub(crate) fn constant(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
+    let text = node.text_or("value_string", "")?;
+    let text = node.has("value_string").then(|| Texts::new(&[], vec![text.to_owned()]));
+    let list = node.texts("value_strings")?.map(|list| Texts::new(&[list.len()], list));
+    let texts = [node.text_tensor("value")?.map(Ok), text, list];
+    if let Some(texts) = texts.into_iter().flatten().next() {
+        node.finish()?;
+        return one(Imported::Text(texts?));
+    }
     let tensor = node.tensor("value")?;
     let floats = node.floats("value_floats")?;
     let ints = node.ints("value_ints")?;

@@ -5,6 +5,7 @@ use tilewright_ir::{Attrs, DType, Dim, Error, Result, Tensor};
 
 use super::{arithmetic, one};
 use crate::build::Builder;
+use crate::model::{ValueKind, described};
 use crate::nested::numbers;
 use crate::node::{Element, Imported, ItemType, Node, axis};
 
@@ -15,6 +16,35 @@ fn list(node: &Node, at: usize) -> Result<(Imported, Element)> {
             Ok((value.clone(), element.clone()))
         }
         _ => Err(Error::model(format!("input {at} is no sequence"))),
+    }
+}
+
+/// What is given for an input of the model that is a sequence or an optional, which may be absent.
+pub(crate) fn given(
+    b: &mut Builder,
+    kind: ValueKind,
+    values: &[Imported],
+    declared: Element,
+) -> Result<Imported> {
+    let none = Attrs::new();
+    match kind {
+        ValueKind::Optional | ValueKind::Tensor | ValueKind::Text => {
+            b.list(ListOp::Nothing, &[], none, ItemType::OptionalTensor(declared))
+        }
+        ValueKind::OptionalSequence if values.is_empty() => {
+            let declared = Element { shape: None, ..declared };
+            b.list(ListOp::Nothing, &[], none, ItemType::OptionalList(declared))
+        }
+        ValueKind::Sequence | ValueKind::OptionalSequence => {
+            let element = match values {
+                // It may come to hold tensors of any shape.
+                [] => Element { shape: None, ..declared },
+                [first, rest @ ..] => {
+                    rest.iter().try_fold(Element::of(first), |e, v| e.join(&Element::of(v)))?
+                }
+            };
+            b.list(ListOp::Of, values, none, ItemType::List(element))
+        }
     }
 }
 
@@ -36,7 +66,7 @@ fn tensor(node: &Node, at: usize) -> Result<Imported> {
 
 pub(crate) fn identity(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     match node.input(0)? {
-        value @ Imported::Item { .. } => one(value.clone()),
+        value @ (Imported::Item { .. } | Imported::Text(_)) => one(value.clone()),
         _ => arithmetic::identity(node, b),
     }
 }
@@ -50,7 +80,11 @@ pub(crate) fn construct(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 pub(crate) fn empty(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let dtype = node.int_or("dtype", 1)?;
     let dtype = i32::try_from(dtype).map_err(|_| Error::model("there is no such element type"))?;
-    let element = Element { dtype: Some(crate::data::element_type(dtype)?), shape: None };
+    let element = Element {
+        dtype: Some(crate::data::element_type(dtype)?),
+        shape: None,
+        ..Element::default()
+    };
     one(b.list(ListOp::Of, &[], Attrs::new(), ItemType::List(element))?)
 }
 
@@ -76,7 +110,7 @@ pub(crate) fn erase(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 pub(crate) fn length(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (value, _) = list(node, 0)?;
-    let number = Element { dtype: Some(DType::I64), shape: Some(Vec::new()) };
+    let number = Element { dtype: Some(DType::I64), shape: Some(Vec::new()), ..Element::default() };
     one(b.out_of_list(ListOp::Length, &[value], Attrs::new(), &number)?)
 }
 
@@ -94,7 +128,7 @@ pub(crate) fn split_to(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         (None, true) => shape[along] = Some(1.into()),
         (Some(_), _) => shape[along] = None,
     }
-    let element = Element { dtype: Some(x.dtype()), shape: Some(shape) };
+    let element = Element { dtype: Some(x.dtype()), shape: Some(shape), ..Element::default() };
     let attrs = numbers(&[("axis", along as i64), ("keepdims", i64::from(keep))]);
     let args: Vec<Imported> = [x].into_iter().chain(lengths).collect();
     one(b.list(ListOp::Split, &args, attrs, ItemType::List(element))?)
@@ -120,14 +154,23 @@ pub(crate) fn concat_from(node: &Node, b: &mut Builder) -> Result<Vec<Imported>>
 }
 
 pub(crate) fn optional(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    node.ignore("type");
-    match node.optional(0) {
-        Some(value) => one(value.clone()),
-        None => {
-            let what = ItemType::OptionalTensor(Element::default());
-            one(b.list(ListOp::Nothing, &[], Attrs::new(), what)?)
-        }
+    let ty = node.type_proto("type")?;
+    if let Some(value) = node.optional(0) {
+        return one(value.clone());
     }
+    let (kind, dtype) = match ty {
+        Some(ty) => {
+            let (kind, dtype, _) = described(ty, "output")?;
+            (kind, dtype)
+        }
+        None => (ValueKind::Tensor, None),
+    };
+    let element = Element { dtype, shape: None, ..Element::default() };
+    let what = match kind {
+        ValueKind::Sequence | ValueKind::OptionalSequence => ItemType::OptionalList(element),
+        _ => ItemType::OptionalTensor(element),
+    };
+    one(b.list(ListOp::Nothing, &[], Attrs::new(), what)?)
 }
 
 pub(crate) fn optional_has(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -140,7 +183,8 @@ pub(crate) fn optional_has(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
                 ..
             },
         ) => {
-            let flag = Element { dtype: Some(DType::BOOL), shape: Some(Vec::new()) };
+            let flag =
+                Element { dtype: Some(DType::BOOL), shape: Some(Vec::new()), ..Element::default() };
             one(b.out_of_list(ListOp::Has, std::slice::from_ref(value), Attrs::new(), &flag)?)
         }
         Some(_) => truth(true),

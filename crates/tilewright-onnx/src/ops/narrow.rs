@@ -1,9 +1,11 @@
 //! Conversions from and to element types that modules do not have ([`crate::narrow`]).
 
 use tilewright_ir::{DType, Error, Result, Tensor};
-use tilewright_ops::narrow::{self, NarrowFloat};
+use tilewright_ops::elementwise;
+use tilewright_ops::narrow::{self, NarrowFloat, ScaleRounding};
 
 use super::arithmetic::convert;
+use super::one;
 use crate::build::{Builder, operand};
 use crate::data;
 use crate::narrow::Narrow;
@@ -36,6 +38,23 @@ impl Element {
             Some(narrow) => Element::Narrow(narrow),
             None => Element::Plain(node.input(at)?.dtype()),
         })
+    }
+
+    /// The type in which elements are kept.
+    fn stored(self) -> DType {
+        match self {
+            Element::Plain(dtype) => dtype,
+            Element::Narrow(narrow) => narrow.stored(),
+        }
+    }
+
+    /// How many bits an element has.
+    fn bits(self) -> usize {
+        match self {
+            Element::Plain(dtype) if dtype.is_bool() => 8,
+            Element::Plain(dtype) => usize::from(dtype.bits),
+            Element::Narrow(narrow) => narrow.bits(),
+        }
     }
 
     pub(crate) fn name(self) -> String {
@@ -81,7 +100,14 @@ pub(crate) fn cast(
     to: Element,
 ) -> Result<Imported> {
     let saturate = node.int_or("saturate", 1)? != 0;
-    node.ignore("round_mode");
+    let rounding = match node.text_or("round_mode", "up")? {
+        "up" => ScaleRounding::Up,
+        "down" => ScaleRounding::Down,
+        "nearest" => ScaleRounding::Nearest,
+        other => {
+            return Err(node.unsupported_value("round_mode", other, "up, down, nearest"));
+        }
+    };
     if from == to {
         if let Element::Narrow(narrow) = to {
             b.narrow.results_are(narrow);
@@ -98,15 +124,67 @@ pub(crate) fn cast(
     };
     b.narrow.results_are(narrow);
     match narrow {
+        Narrow::Float(NarrowFloat::E8M0) => {
+            let x = match x.dtype().is_float() {
+                true => x,
+                false => convert(b, &x, DType::F32)?,
+            };
+            let of = operand(&x);
+            let args = std::slice::from_ref(&x);
+            b.call("encode_scale", &(&of, rounding, saturate), args, || {
+                narrow::encode_scale(&of, rounding, saturate)
+            })
+        }
         Narrow::Float(format) => encode(b, &x, format, saturate),
         Narrow::Int { bits, signed } => {
             let x = match x.dtype().is_int() {
                 true => x,
                 false => convert(b, &x, DType::I32)?,
             };
-            let of = operand(&x);
-            let args = std::slice::from_ref(&x);
-            b.call("low_bits", &(&of, bits, signed), args, || narrow::low_bits(&of, bits, signed))
+            low_bits(b, &x, bits, signed)
         }
     }
+}
+
+/// Integers of a few bits from the lowest ones of integers.
+fn low_bits(b: &mut Builder, x: &Imported, bits: u32, signed: bool) -> Result<Imported> {
+    let of = operand(x);
+    let args = std::slice::from_ref(x);
+    b.call("low_bits", &(&of, bits, signed), args, || narrow::low_bits(&of, bits, signed))
+}
+
+/// The bits of a value as one of another element type.
+pub(crate) fn bit_cast(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let to = node.int("to")?.ok_or_else(|| Error::model("attribute `to` is missing"))?;
+    let to =
+        Element::of(i32::try_from(to).unwrap_or(-1)).map_err(|e| e.context("attribute `to`"))?;
+    let from = Element::of_input(node, b, 0)?;
+    let x = node.input(0)?;
+    if from.bits() != to.bits() {
+        return Err(Error::model(format!(
+            "an element of type {} has {} bits, one of type {} has {}",
+            from.name(),
+            from.bits(),
+            to.name(),
+            to.bits()
+        )));
+    }
+    if let Element::Narrow(narrow) = to {
+        b.narrow.results_are(narrow);
+    }
+    if to.bits() < 8 {
+        let signed = to.stored() == DType::I8;
+        return one(low_bits(b, x, to.bits() as u32, signed)?);
+    }
+    // A `bool` is a byte that is 0 or 1.
+    let x = if from.stored().is_bool() { convert(b, x, DType::U8)? } else { x.clone() };
+    let of = operand(&x);
+    let number = if to.stored().is_bool() { DType::U8 } else { to.stored() };
+    let y = match of.dtype == number {
+        true => x,
+        false => b.call("reinterpret", &(&of, number), std::slice::from_ref(&x), || {
+            elementwise::reinterpret(&of, number)
+        })?,
+    };
+    one(if to.stored().is_bool() { convert(b, &y, DType::BOOL)? } else { y })
 }

@@ -4,6 +4,7 @@ use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
 use tilewright_ops::elementwise::Binary;
 use tilewright_ops::norm::{self, BatchNorm, LayerNorm, Lrn};
 
+use super::compose::Compose;
 use super::{arithmetic, contraction, movement, one};
 use crate::build::{Builder, operand};
 use crate::fold;
@@ -70,13 +71,15 @@ pub(crate) fn batch_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
     let x = node.input(0)?;
     let parts: Vec<&Imported> = (1..5).map(|i| node.input(i)).collect::<Result<_>>()?;
     let epsilon = f64::from(node.float_or("epsilon", 1e-5)?);
-    node.ignore("momentum");
+    let momentum = node.float_or("momentum", 0.9)?;
     if node.opset < 9 && !node.flag("spatial", true)? {
         return Err(Error::unsupported("statistics of single elements are not supported")
             .note("`spatial` is 0, which no opset from 9 on has"));
     }
-    let training = node.opset >= 14 && node.flag("training_mode", false)?;
-    if training || node.output_count() > 1 {
+    if node.opset >= 14 && node.flag("training_mode", false)? {
+        return batch_statistics(node, b, epsilon, f64::from(momentum));
+    }
+    if node.output_count() > 1 {
         return Err(Error::unsupported("training is not supported: only one output is computed"));
     }
     let channels = x.shape().get(1).map_or(Ok(1), |d| d.fixed(node.op()))?;
@@ -120,6 +123,50 @@ pub(crate) fn batch_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
     }
     let args: Vec<Imported> = [x].into_iter().chain(parts).cloned().collect();
     one(b.call("batch_norm", &params, &args, || norm::batch_norm(&params))?)
+}
+
+/// Normalisation by the statistics of the batch, which also move the running ones.
+fn batch_statistics(
+    node: &Node,
+    b: &mut Builder,
+    epsilon: f64,
+    momentum: f64,
+) -> Result<Vec<Imported>> {
+    let mut c = Compose::new(node, b);
+    let (x, mean, variance) = (node.input(0)?, node.input(3)?, node.input(4)?);
+    let rank = x.rank();
+    let channels = *x.shape().get(1).ok_or_else(|| Error::model("the data have no channels"))?;
+    if (1..5).any(|at| node.input(at).is_ok_and(|p| p.shape() != [channels])) {
+        return Err(Error::model(format!(
+            "scale, bias and statistics do not have {channels} numbers"
+        )));
+    }
+    let over: Vec<usize> = (0..rank).filter(|axis| *axis != 1).collect();
+    let work = mean.dtype();
+    let wide = c.cast(x, work)?;
+    let own_mean = c.reduce("ReduceMean", &wide, &over, true)?;
+    let centred = c.op("Sub", &[&wide, &own_mean])?;
+    let squares = c.op("Mul", &[&centred, &centred])?;
+    let own_variance = c.reduce("ReduceMean", &squares, &over, true)?;
+    let epsilon = c.number(work, epsilon)?;
+    let spread = c.op("Add", &[&own_variance, &epsilon])?;
+    let spread = c.op("Sqrt", &[&spread])?;
+    let mut y = c.op("Div", &[&centred, &spread])?;
+    let single = Dim::from(1);
+    let along: Vec<Dim> = (0..rank).map(|a| if a == 1 { channels } else { single }).collect();
+    for (at, op) in [(1, "Mul"), (2, "Add")] {
+        let parameter = c.cast(node.input(at)?, work)?;
+        let parameter = c.reshape(&parameter, &along)?;
+        y = c.op(op, &[&y, &parameter])?;
+    }
+    let mut all = vec![c.cast(&y, x.dtype())?];
+    for (running, own) in [(mean, &own_mean), (variance, &own_variance)] {
+        let (keep, take) = (c.number(work, momentum)?, c.number(work, 1.0 - momentum)?);
+        let own = c.reshape(own, &[channels])?;
+        let (kept, taken) = (c.op("Mul", &[running, &keep])?, c.op("Mul", &[&own, &take])?);
+        all.push(c.op("Add", &[&kept, &taken])?);
+    }
+    Ok(all)
 }
 
 /// Scale or bias must have the type of the data and this shape.

@@ -27,7 +27,11 @@ pub(crate) fn lstm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 /// The activations of all directions, in order. The lists of parameters hold values for those that
 /// take some, in the same order.
-fn activations(node: &Node, defaults: &[&str], directions: usize) -> Result<Vec<Activation>> {
+pub(crate) fn activations(
+    node: &Node,
+    defaults: &[&str],
+    directions: usize,
+) -> Result<Vec<Activation>> {
     let names = match node.texts("activations")? {
         Some(names) if names.len() != defaults.len() * directions => {
             return Err(Error::model(format!(

@@ -1,15 +1,17 @@
 //! Resizing by interpolation.
 
-use tilewright_ir::{Dim, Error, Result, dim};
+use tilewright_ir::{Dim, Error, Result, Tensor, dim};
 use tilewright_ops::resize::{self, Coordinates, Interpolation, Nearest, Resize};
 
+use super::compose::Compose;
 use super::{movement, one};
 use crate::build::{Builder, check_extents, operand};
 use crate::node::{Imported, Node, axes};
 
 /// Calls the function, whose tables are constants.
 fn call(b: &mut Builder, x: &Imported, params: &Resize) -> Result<Vec<Imported>> {
-    if params.sizes == x.shape() && params.scales.iter().all(|&s| s == 1.0) {
+    if params.crop.is_none() && params.sizes == x.shape() && params.scales.iter().all(|&s| s == 1.0)
+    {
         return one(x.clone());
     }
     let (func, tables) = resize::resize(params)?;
@@ -148,17 +150,34 @@ pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
             }
         }
     }
+    let mut crop = None;
     let coordinates = match node.text_or("coordinate_transformation_mode", "half_pixel")? {
         "half_pixel" => Coordinates::HalfPixel,
         "half_pixel_symmetric" if node.opset >= 19 => Coordinates::HalfPixelSymmetric,
         "pytorch_half_pixel" => Coordinates::PytorchHalfPixel,
         "align_corners" => Coordinates::AlignCorners,
         "asymmetric" => Coordinates::Asymmetric,
+        "tf_crop_and_resize" => {
+            let roi = floats(node, 1, "roi")?
+                .ok_or_else(|| Error::model("the input `roi` is missing, or empty"))?;
+            if roi.len() != 2 * along.len() {
+                return Err(Error::model(format!(
+                    "the input `roi` has {} numbers for {} axes",
+                    roi.len(),
+                    along.len()
+                )));
+            }
+            let mut all = vec![[0.0, 1.0]; rank];
+            let (first, last) = roi.split_at(along.len());
+            along.iter().zip(first.iter().zip(last)).for_each(|(&a, (f, l))| all[a] = [*f, *l]);
+            crop = Some(all);
+            Coordinates::Asymmetric
+        }
         other => {
             return Err(node.unsupported_value(
                 "coordinate_transformation_mode",
                 other,
-                "half_pixel, half_pixel_symmetric from opset 19 on, pytorch_half_pixel, align_corners, asymmetric",
+                "half_pixel, half_pixel_symmetric from opset 19 on, pytorch_half_pixel, align_corners, asymmetric, tf_crop_and_resize",
             ));
         }
     };
@@ -182,15 +201,44 @@ pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         "cubic" => Interpolation::Cubic(cubic),
         other => return Err(node.unsupported_value("mode", other, "nearest, linear, cubic")),
     };
-    // What counts only for coordinates that are refused above.
-    node.ignore("extrapolation_value");
+    let beyond = f64::from(node.float_or("extrapolation_value", 0.0)?);
     let params = Resize {
         scales,
         mode,
         coordinates,
         exclude_outside: node.flag("exclude_outside", false)?,
         antialias: node.opset >= 18 && node.flag("antialias", false)?,
+        crop,
         ..Resize::new(operand(x), &sizes)
     };
-    call(b, x, &params)
+    let y = call(b, x, &params)?;
+    match params.crop {
+        Some(_) => extrapolated(node, b, y, &params, beyond),
+        None => Ok(y),
+    }
+}
+
+/// A number in the cells that lie outside of the elements.
+fn extrapolated(
+    node: &Node,
+    b: &mut Builder,
+    mut y: Vec<Imported>,
+    params: &Resize,
+    value: f64,
+) -> Result<Vec<Imported>> {
+    let mut c = Compose::new(node, b);
+    for axis in 0..params.sizes.len() {
+        let outside = params.outside(axis);
+        if !outside.contains(&true) {
+            continue;
+        }
+        let mut shape = vec![1; params.sizes.len()];
+        shape[axis] = outside.len();
+        let mask = Imported::Const(Tensor::from_bools(&shape, &outside)?);
+        for part in &mut y {
+            let value = c.number(part.dtype(), value)?;
+            *part = c.op("Where", &[&mask, &value, part])?;
+        }
+    }
+    Ok(y)
 }

@@ -121,9 +121,19 @@ fn check(module: &Module, seed: u64) {
         }
         Err(e) => {
             let said = e.to_string();
-            // The check of data that must lie within bounds is such a case too.
-            let allowed =
-                ["division by zero", "negative power", "steps", "memory", "lies outside of"];
+            // The check of data that must lie within bounds is such a case too, and so are lists, which
+            // the interpreter gives as values of a graph only.
+            let allowed = [
+                "division by zero",
+                "negative power",
+                "steps",
+                "memory",
+                "lies outside of",
+                "a part is not positive",
+                "the lengths of the parts",
+                "there is no position",
+                "there is a list where a tensor is needed",
+            ];
             assert!(allowed.iter().any(|a| said.contains(a)), "seed {seed}: {}", e.render());
         }
     }
@@ -305,7 +315,7 @@ fn random_attribute(r: &mut Random, name: &str) -> AttributeProto {
 
 /// A model to which nodes are added while they fit, so that parameters that fit by luck meet.
 fn random(r: &mut Random) -> Vec<u8> {
-    let ops: Vec<&str> = supported_ops().map(|o| o.name).collect();
+    let ops: Vec<&str> = supported_ops().filter(|o| o.domain.is_empty()).map(|o| o.name).collect();
     let mut m = model().opset(9 + r.below(20) as i64);
     let same = shape(r);
     m = m.input("x", same.clone());

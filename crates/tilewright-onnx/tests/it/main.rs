@@ -8,3 +8,4 @@ mod import;
 mod narrow;
 mod open;
 mod refused;
+mod values;

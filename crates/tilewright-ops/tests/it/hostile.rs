@@ -158,6 +158,7 @@ fn calls(s: &mut Source) -> Vec<Result<TensorFunc>> {
         scales: (0..x.rank()).map(|_| s.float()).collect(),
         mode: s.pick(&[Interpolation::Linear, Interpolation::Cubic(-0.75)]),
         coordinates: s.pick(&[Coordinates::HalfPixel, Coordinates::AlignCorners]),
+        crop: s.flag().then(|| (0..x.rank()).map(|_| [s.float(), s.float()]).collect()),
         exclude_outside: s.flag(),
         antialias: s.flag(),
     };

@@ -198,7 +198,7 @@ impl ExprParser {
                 let value = self.expr(args.need("value")?)?;
                 match name {
                     "Cast" => typed(cast(value, dtype)?),
-                    _ => typed(Expr::call(CallTarget::Opaque(name.into()), vec![value], dtype)),
+                    _ => typed(Expr::reinterpret_node(value, dtype)),
                 }
             }
             "cast" => {

@@ -28,8 +28,8 @@ use std::collections::{HashMap, HashSet};
 use tilewright_ir::text::brief;
 use tilewright_ir::visit::{Subst, accessed, fold_expr_children, fold_range, fold_stmt_children};
 use tilewright_ir::{
-    BinOp, Buffer, DType, Dim, Error, Expr, ExprKind, Fold, Param, Range, Result, Span, Stmt,
-    StmtKind, TensorFunc, TypeKind, Var, dim,
+    BinOp, Buffer, CallTarget, DType, Dim, Error, Expr, ExprKind, Fold, Param, Range, Result, Span,
+    Stmt, StmtKind, TensorFunc, TypeKind, Var, dim,
 };
 use tilewright_sets::Proof;
 
@@ -682,6 +682,9 @@ fn scalar(e: &Expr, lane: &Expr) -> Option<Expr> {
         ExprKind::Binary(op, a, b) => Expr::binary(*op, part(a)?, part(b)?),
         ExprKind::Not(a) => Expr::not_node(part(a)?),
         ExprKind::Cast(a) => Expr::cast_node(part(a)?, one),
+        ExprKind::Call(CallTarget::Reinterpret(to), args) => {
+            Expr::reinterpret_node(part(args.first()?)?, *to)
+        }
         ExprKind::Select(c, t, f) => Expr::select(part(c)?, part(t)?, part(f)?),
         ExprKind::IfThenElse(c, t, f) => Expr::if_then_else(part(c)?, part(t)?, part(f)?),
         ExprKind::Load(buffer, indices) if buffer.dtype().lanes == 1 => {

@@ -219,7 +219,7 @@ impl Widen {
                 if args.iter().all(|a| a.dtype().lanes == 1) {
                     return Some(Expr::call(target.clone(), args, e.dtype()));
                 }
-                if !matches!(target, CallTarget::Intrin(_)) {
+                if !matches!(target, CallTarget::Intrin(_) | CallTarget::Reinterpret(_)) {
                     return None;
                 }
                 let args = args.into_iter().map(|a| self.widen(a)).collect();

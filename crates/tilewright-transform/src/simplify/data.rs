@@ -37,6 +37,9 @@ fn arbitrary(e: &Expr) -> Option<Expr> {
         {
             vanishes().then(|| Expr::undef(e.dtype()))
         }
+        ExprKind::Call(CallTarget::Reinterpret(_), args) if args.iter().any(Expr::is_undef) => {
+            Some(Expr::undef(e.dtype()))
+        }
         _ => None,
     }
 }

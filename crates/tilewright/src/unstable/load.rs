@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tilewright_graph::sizes::{self, Sizes};
 use tilewright_ir::{Attr, Error, Expr, Module, Result, Source};
-use tilewright_onnx::{Dim, ImportOptions, Model, ValueType};
+use tilewright_onnx::{Dim, ImportOptions, Model, ValueKind, ValueType};
 
 /// Loads a model or module from a file: an ONNX model (`.onnx`) or TVMScript (`.py`). A file with
 /// another ending is taken for TVMScript if it is text.
@@ -203,6 +203,7 @@ fn parameters(module: &Module) -> Result<Vec<ValueType>> {
         _ => Dim::Open,
     };
     let parameter = |i: sizes::Input| ValueType {
+        kind: ValueKind::Tensor,
         name: i.name.to_string(),
         dtype: Some(i.dtype),
         dims: Some(i.shape.iter().map(dim).collect()),

@@ -156,6 +156,14 @@ impl Run<'_> {
                 let made = self.shared.terms.intrin(*op, first.dtype().scalar(), a, b);
                 self.made(made)?
             }
+            ExprKind::Call(CallTarget::Reinterpret(_), args) => {
+                let [a] = args.as_slice() else {
+                    return Err(Error::internal("`T.reinterpret` takes one value").into());
+                };
+                let v = self.eval(a)?;
+                let made = self.shared.terms.reinterpret(a.dtype().scalar(), dtype, v);
+                self.made(made)?
+            }
             ExprKind::Call(CallTarget::Extern(name), _) => {
                 return undecided(format!("`{name}` is a function outside of the program"));
             }

@@ -388,7 +388,7 @@ fn resizes_that_do_not_fit() {
             13,
             up(),
             vec![text("coordinate_transformation_mode", "tf_crop_and_resize")],
-            "attribute `coordinate_transformation_mode` = tf_crop_and_resize is not supported",
+            "the input `roi` is missing, or empty",
         ),
         (
             18,

@@ -2,7 +2,7 @@
 
 use tilewright::DType;
 use tilewright::unstable::ops::elementwise::{
-    Binary, Unary, Variadic, binary, cast, unary, variadic, where_,
+    Binary, Unary, Variadic, binary, cast, reinterpret, unary, variadic, where_,
 };
 use tilewright::unstable::ops::{Operand, Scalar};
 
@@ -100,6 +100,18 @@ fn unary_of_integers_and_bools() {
         }
     }
     check("not", unary(Unary::Not, &Operand::new(&[33], DType::BOOL)));
+}
+
+#[test]
+fn bits_of_every_type_are_those_of_all_of_its_width() {
+    for from in FLOATS.into_iter().chain(INTS) {
+        for to in FLOATS.into_iter().chain(INTS).filter(|to| to.bits == from.bits) {
+            for n in [1, 17] {
+                let x = Operand::new(&[n], from);
+                check(&format!("bits of {x} as {to}"), reinterpret(&x, to));
+            }
+        }
+    }
 }
 
 #[test]

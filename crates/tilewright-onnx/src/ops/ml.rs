@@ -1,0 +1,330 @@
+//! Operators of `ai.onnx.ml` that look up, select and compare, and counts of n-grams.
+
+use std::collections::HashMap;
+
+use tilewright_ir::{DType, Dim, Error, Result, Tensor};
+
+use super::compose::{Compose, int, text as text_attribute};
+use super::{constants, one, text};
+use crate::build::{Builder, operand};
+use crate::fold;
+use crate::node::{Imported, Node};
+use crate::texts::Texts;
+
+/// Values of one kind: strings or numbers.
+enum Values {
+    Texts(Texts),
+    Numbers(Tensor),
+}
+
+impl Values {
+    fn len(&self) -> usize {
+        match self {
+            Values::Texts(t) => t.values().len(),
+            Values::Numbers(t) => t.len(),
+        }
+    }
+}
+
+/// The one list of keys or values of a `LabelEncoder`, which has an attribute for each type.
+fn listed(node: &Node, names: [&'static str; 4]) -> Result<Values> {
+    let [texts, ints, floats, tensor] = names;
+    let list = |t: Vec<String>| Texts::new(&[t.len()], t).map(Values::Texts);
+    let numbers = |t: Result<Tensor>| t.map(Values::Numbers);
+    let given = [
+        node.texts(texts)?.map(list).transpose()?,
+        node.ints(ints)?.map(|v| numbers(Tensor::from_slice(&[v.len()], &v))).transpose()?,
+        node.floats(floats)?.map(|v| numbers(Tensor::from_slice(&[v.len()], &v))).transpose()?,
+        node.text_tensor(tensor)?.map(Values::Texts),
+        node.number_tensor(tensor)?.map(Values::Numbers),
+    ];
+    let mut given = given.into_iter().flatten();
+    match (given.next(), given.next()) {
+        (Some(values), None) => Ok(values),
+        _ => Err(Error::model(format!(
+            "exactly one of {} is needed",
+            names.map(|n| format!("`{n}`")).join(", ")
+        ))),
+    }
+}
+
+/// What stands for a value that no key has.
+fn default_value(node: &Node, values: &Values) -> Result<Values> {
+    let number = |t: Result<Tensor>, to: DType| fold::cast(&t?, to).map(Values::Numbers);
+    let tensor = [
+        node.text_tensor("default_tensor")?.map(Values::Texts),
+        node.number_tensor("default_tensor")?.map(Values::Numbers),
+    ];
+    let (text, whole, float) = (
+        node.text_or("default_string", "_Unused")?,
+        node.int_or("default_int64", -1)?,
+        node.float_or("default_float", -0.0)?,
+    );
+    if let Some(given) = tensor.into_iter().flatten().next() {
+        return match (&given, values) {
+            _ if given.len() != 1 => {
+                Err(Error::model("attribute `default_tensor` is not one value"))
+            }
+            (Values::Texts(_), Values::Texts(_)) => Ok(given),
+            (Values::Numbers(a), Values::Numbers(b)) if a.dtype() == b.dtype() => Ok(given),
+            _ => Err(Error::model("attribute `default_tensor` has another type than the values")),
+        };
+    }
+    match values {
+        Values::Texts(_) => Texts::new(&[1], vec![text.to_owned()]).map(Values::Texts),
+        Values::Numbers(t) if t.dtype().is_float() => {
+            number(Tensor::from_slice(&[1], &[float]), t.dtype())
+        }
+        Values::Numbers(t) => number(Tensor::from_slice(&[1], &[whole]), t.dtype()),
+    }
+}
+
+/// The value at the position of the key that an element equals, the last one of equal keys.
+pub(crate) fn label_encoder(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let keys = listed(node, ["keys_strings", "keys_int64s", "keys_floats", "keys_tensor"])?;
+    let values =
+        listed(node, ["values_strings", "values_int64s", "values_floats", "values_tensor"])?;
+    if keys.len() != values.len() {
+        return Err(Error::model(format!("{} keys and {} values", keys.len(), values.len())));
+    }
+    let default = default_value(node, &values)?;
+    // Positions among the default value and the values.
+    let (places, shape) = match &keys {
+        Values::Texts(keys) => {
+            let x = text::texts(node, 0)?;
+            let at: HashMap<&String, i64> = keys.values().iter().zip(1..).collect();
+            let found: Vec<i64> =
+                x.values().iter().map(|v| at.get(v).copied().unwrap_or(0)).collect();
+            let places = Imported::Const(Tensor::from_slice(x.shape(), &found)?);
+            (places, Some(x.shape().to_vec()))
+        }
+        Values::Numbers(keys) => {
+            if matches!(values, Values::Texts(_)) {
+                // Strings come about at import only.
+                node.constant(0, "X")?;
+            }
+            (places_of(node, b, keys)?, None)
+        }
+    };
+    match (values, default) {
+        (Values::Texts(values), Values::Texts(default)) => {
+            let Some(places) = places.constant() else {
+                return Err(Error::unsupported("strings are known at import only"));
+            };
+            let all: Vec<&String> = default.values().iter().chain(values.values()).collect();
+            let pick = |k| all[places.get_i128(k) as usize].clone();
+            let picked = (0..places.len()).map(pick).collect();
+            let shape = shape.unwrap_or_else(|| places.shape().to_vec());
+            one(Imported::Text(Texts::new(&shape, picked)?))
+        }
+        (Values::Numbers(values), Values::Numbers(default)) => {
+            let mut c = Compose::new(node, b);
+            let flat = |t: Tensor| t.reshape(&[t.len()]).map(Imported::Const);
+            let table = c.concat(&[&flat(default)?, &flat(values)?], 0)?;
+            one(c.with("Gather", &[&table, &places], [int("axis", 0)])?)
+        }
+        _ => Err(Error::internal("a default value of another kind")),
+    }
+}
+
+/// For each number one more than the position of the last key that it equals, or zero.
+fn places_of(node: &Node, b: &mut Builder, keys: &Tensor) -> Result<Imported> {
+    let x = node.input(0)?;
+    if matches!(x, Imported::Text(_)) || x.dtype() != keys.dtype() {
+        return Err(Error::model(format!(
+            "the input has elements of type {}, the keys are {}",
+            if matches!(x, Imported::Text(_)) { "string".into() } else { x.dtype().to_string() },
+            keys.dtype()
+        )));
+    }
+    let mut c = Compose::new(node, b);
+    let count = keys.len();
+    let positions: Vec<i64> = (1..=count as i64).collect();
+    if count == 0 {
+        let none = c.number(DType::I64, 0.0)?;
+        return c.expand(&none, &x.shape());
+    }
+    let wide: Vec<Dim> = x.shape().into_iter().chain([Dim::from(1)]).collect();
+    let column = c.reshape(x, &wide)?;
+    let keys = Imported::Const(keys.reshape(&[count])?);
+    let mut same = c.op("Equal", &[&column, &keys])?;
+    if x.dtype().is_float() {
+        // NaN is a key as well.
+        let (a, b) = (c.op("IsNaN", &[&column])?, c.op("IsNaN", &[&keys])?);
+        let both = c.op("And", &[&a, &b])?;
+        same = c.op("Or", &[&same, &both])?;
+    }
+    let zero = c.number(DType::I64, 0.0)?;
+    let places = c.op("Where", &[&same, &constants::list(&positions)?, &zero])?;
+    c.reduce("ReduceMax", &places, &[wide.len() - 1], false)
+}
+
+/// One where an element is above a threshold, zero elsewhere.
+pub(crate) fn binarizer(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let x = node.input(0)?;
+    let threshold = f64::from(node.float_or("threshold", 0.0)?);
+    let mut c = Compose::new(node, b);
+    // An integer is above a number if it is above what is left without the fraction.
+    let bound = if x.dtype().is_int() { threshold.floor() } else { threshold };
+    let bound = c.number(x.dtype(), bound)?;
+    let above = c.op("Greater", &[x, &bound])?;
+    one(c.cast(&above, x.dtype())?)
+}
+
+/// Positions of the last axis.
+pub(crate) fn array_feature_extractor(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let (x, at) = (node.input(0)?, node.input(1)?);
+    if x.rank() == 0 {
+        return Err(Error::model("there is no axis to select from"));
+    }
+    let mut c = Compose::new(node, b);
+    let count = tilewright_ir::dim::product(at.shape());
+    let list = c.reshape(at, &[count])?;
+    let z = c.with("Gather", &[x, &list], [int("axis", -1)])?;
+    one(match x.rank() {
+        1 => c.reshape(&z, &[Dim::from(1), count])?,
+        _ => z,
+    })
+}
+
+/// How often each n-gram of a pool occurs in a sequence, or in each row.
+pub(crate) fn tf_idf(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let need = |v: Option<i64>, name: &str| match v.map(usize::try_from) {
+        Some(Ok(v)) if v <= MAX_GRAM => Ok(v),
+        _ => Err(Error::model(format!("attribute `{name}` is missing or out of range"))),
+    };
+    let shortest = need(node.int("min_gram_length")?, "min_gram_length")?.max(1);
+    let longest = need(node.int("max_gram_length")?, "max_gram_length")?;
+    let skips = need(node.int("max_skip_count")?, "max_skip_count")?;
+    let positions = |name: &'static str| -> Result<Vec<usize>> {
+        let list = node.ints(name)?.ok_or_else(|| Error::model(format!("`{name}` is missing")))?;
+        let size = |v: &i64| usize::try_from(*v).ok();
+        list.iter()
+            .map(size)
+            .collect::<Option<_>>()
+            .ok_or_else(|| Error::model(format!("attribute `{name}` has negative numbers")))
+    };
+    let (starts, places) = (positions("ngram_counts")?, positions("ngram_indexes")?);
+    let mode = node.text_or("mode", "TF")?;
+    let weights = node.floats("weights")?;
+    // Strings become numbers: those of the pool by their place there, others one that it has not.
+    let (pool, x) = match (node.ints("pool_int64s")?, node.texts("pool_strings")?) {
+        (Some(pool), None) => {
+            let x = node.input(0)?;
+            if !matches!(x.dtype(), DType::I32 | DType::I64) {
+                return Err(Error::model(format!("the input has elements of type {}", x.dtype())));
+            }
+            (pool, Compose::new(node, b).cast(x, DType::I64)?)
+        }
+        (None, Some(pool)) => {
+            let mut number: HashMap<&str, i64> = HashMap::new();
+            for word in &pool {
+                let next = number.len() as i64;
+                number.entry(word).or_insert(next);
+            }
+            let x = text::texts(node, 0)?;
+            let found: Vec<i64> =
+                x.values().iter().map(|w| number.get(w.as_str()).copied().unwrap_or(-1)).collect();
+            let x = Imported::Const(Tensor::from_slice(x.shape(), &found)?);
+            (pool.iter().map(|w| number[w.as_str()]).collect(), x)
+        }
+        _ => return Err(Error::model("one of `pool_int64s` and `pool_strings` is needed")),
+    };
+    let (rows, length) = match x.shape()[..] {
+        [length] => (Dim::from(1), length),
+        [rows, length] => (rows, length),
+        _ => return Err(Error::model(format!("{} has neither one axis nor two", operand(&x)))),
+    };
+    let length = length.fixed(node.op())?;
+    let mut c = Compose::new(node, b);
+    let flat = c.reshape(&x, &[rows, Dim::from(length)])?;
+    let width = places.iter().max().map_or(0, |m| m + 1);
+    if width > MAX_PLACES {
+        return Err(Error::unsupported(format!(
+            "a result of {width} counts is not supported; at most {MAX_PLACES} are"
+        )));
+    }
+    // The n-grams of each length lie one after the other.
+    let (mut counts, mut used, mut first) = (Vec::new(), Vec::new(), 0);
+    for n in 1..=starts.len() {
+        let (from, to) = (starts[n - 1], starts.get(n).copied().unwrap_or(pool.len()));
+        let grams = match to.checked_sub(from) {
+            Some(size) if size % n == 0 && to <= pool.len() => size / n,
+            _ => return Err(Error::model(format!("attribute `ngram_counts` = {starts:?}"))),
+        };
+        let own = first..first + grams;
+        first = own.end;
+        if grams == 0 || !(shortest..=longest).contains(&n) {
+            continue;
+        }
+        // One element has nothing to skip.
+        for step in 1..=if n == 1 { 1 } else { skips + 1 } {
+            let Some(windows) = length.checked_sub((n - 1) * step).filter(|w| *w > 0) else {
+                continue;
+            };
+            let mut all: Option<Imported> = None;
+            for k in 0..n {
+                let part = c.slice(&flat, 1, k * step, k * step + windows)?;
+                let part = c.reshape(&part, &[rows, windows.into(), Dim::from(1)])?;
+                let wanted: Vec<i64> = (0..grams).map(|g| pool[from + g * n + k]).collect();
+                let same = c.op("Equal", &[&part, &constants::list(&wanted)?])?;
+                all = Some(match all {
+                    None => same,
+                    Some(all) => c.op("And", &[&all, &same])?,
+                });
+            }
+            let Some(all) = all else { continue };
+            let found = c.cast(&all, DType::F32)?;
+            counts.push(c.reduce("ReduceSum", &found, &[1], false)?);
+            used.extend(own.clone());
+        }
+    }
+    if first != places.len() {
+        return Err(Error::model(format!(
+            "{} n-grams have {} places in the result",
+            first,
+            places.len()
+        )));
+    }
+    let shape = [rows, Dim::from(width)];
+    let zero = c.number(DType::F32, 0.0)?;
+    let mut y = c.expand(&zero, &shape)?;
+    if !counts.is_empty() {
+        let counts = c.concat(&counts.iter().collect::<Vec<_>>(), 1)?;
+        let into: Vec<i64> = used.iter().map(|g| places[*g] as i64).collect();
+        let into = c.expand(&constants::list(&into)?, &[rows, Dim::from(used.len())])?;
+        let attributes = [int("axis", 1), text_attribute("reduction", "add")];
+        y = c.with("ScatterElements", &[&y, &into, &counts], attributes)?;
+    }
+    if mode != "TF" {
+        let mut scale = vec![1.0; width];
+        if let Some(weights) = &weights {
+            if weights.len() != places.len() {
+                return Err(Error::model(format!(
+                    "{} n-grams have {} weights",
+                    places.len(),
+                    weights.len()
+                )));
+            }
+            places.iter().zip(weights).for_each(|(at, w)| scale[*at] = f64::from(*w));
+        }
+        if mode == "IDF" {
+            let most = c.number(DType::F32, 1.0)?;
+            y = c.op("Min", &[&y, &most])?;
+        } else if mode != "TFIDF" {
+            return Err(node.unsupported_value("mode", mode, "TF, IDF, TFIDF"));
+        }
+        let scale = c.numbers(DType::F32, &[width], &scale)?;
+        y = c.op("Mul", &[&y, &scale])?;
+    }
+    one(match x.rank() {
+        1 => c.reshape(&y, &[width])?,
+        _ => y,
+    })
+}
+
+/// Most counts in a result.
+const MAX_PLACES: usize = 1 << 24;
+
+/// Longest n-gram, and most elements between two of its elements.
+const MAX_GRAM: usize = 64;
