@@ -98,10 +98,10 @@ primitives! {
         let intrinsic = sch.intrinsic(tensor_intrin)?;
         sch.edit(&target, step, |f| {
             let cursor = target.cursor(f)?;
+            // What is refused is said of the description as it is written.
             let done = tensorize(f, &cursor, &intrinsic).or_else(|e| {
                 let desc = Arc::new(fold_func(&mut Exchanged, &intrinsic.desc));
-                tensorize(f, &cursor, &Intrinsic { desc, ..intrinsic })
-                    .map_err(|second| e.note(format!("with its factors exchanged: {second}")))
+                tensorize(f, &cursor, &Intrinsic { desc, ..intrinsic }).map_err(|_| e)
             });
             done.map_err(|e| e.at(cursor.stmt.span()))
         })
