@@ -32,7 +32,9 @@ pub fn sizes(py: Python<'_>, dims: &[ir::Dim]) -> PyResult<Vec<Py<PyAny>>> {
 }
 
 fn ports(ports: &[ir::OpenPort], py: Python<'_>) -> PyResult<Vec<Port>> {
-    let one = |p: &ir::OpenPort| Ok((p.name.to_string(), p.dtype.to_string(), Some(sizes(py, &p.shape)?)));
+    let one = |p: &ir::OpenPort| {
+        Ok((p.name.to_string(), p.dtype.to_string(), Some(sizes(py, &p.shape)?)))
+    };
     ports.iter().map(one).collect()
 }
 
