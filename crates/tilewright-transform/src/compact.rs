@@ -22,6 +22,8 @@
 //! Intervals of linear indices answer first, and exact sets where these do not; without libisl the
 //! intervals answer alone. Guards count: a range is exact, or the sets are asked.
 
+use std::cell::OnceCell;
+
 use tilewright_analysis::footprint::{Cells, Footprint, known_around, reads_own_writes};
 use tilewright_analysis::footprint::{touches, uses_pointer};
 use tilewright_analysis::index;
@@ -85,6 +87,14 @@ struct Placed {
     stmt: Stmt,
     /// How many elements are allocated at once; unknown for open sizes.
     elements: Option<i64>,
+}
+
+/// Points of the program.
+struct Points {
+    /// Those at which the place of an allocation is reached.
+    around: Domain,
+    /// Those of each access.
+    each: Vec<Domain>,
 }
 
 /// The part of an axis that is used.
@@ -302,11 +312,13 @@ impl Compact<'_> {
 
     /// Whether no write meets a read: at all, or in another iteration of the loop over `var`.
     fn are_apart(&self, writes: &[Cells], reads: &[Cells], var: Option<&Var>) -> bool {
-        writes.iter().all(|w| {
-            reads.iter().all(|r| {
+        let sets = Relations::new(self, var);
+        let [written, read] = [writes, reads].map(|c| vec![OnceCell::new(); c.len()]);
+        writes.iter().zip(&written).all(|(w, of_write)| {
+            reads.iter().zip(&read).all(|(r, of_read)| {
                 let axes = || w.indices.iter().zip(&r.indices);
                 axes().any(|(i, k)| self.differ((i, &w.vars), (k, &r.vars), var))
-                    || self.differ_by_sets(w, r, var)
+                    || sets.are_apart((w, of_write), (r, of_read))
             })
         })
     }
@@ -332,34 +344,6 @@ impl Compact<'_> {
             true => var.is_some() && low > -a.step.abs() && high < a.step.abs(),
             false => false,
         }
-    }
-
-    fn differ_by_sets(&self, w: &Cells, r: &Cells, var: Option<&Var>) -> bool {
-        // Without the variable in an index, only guards could keep iterations apart.
-        let stands = |c: &Cells| {
-            var.is_none_or(|v| c.indices.iter().chain(&c.guards).any(|e| e.mentions(v)))
-        };
-        let Some(engine) = Engine::new().ok().filter(|_| stands(w) || stands(r)) else {
-            return false;
-        };
-        let known = self.known();
-        let access = |c: &Cells| AccessRelation::new(&domain(&engine, c, &known), &c.indices);
-        let (w, r) = (access(w), access(r));
-        let Some(var) = var else { return w.is_apart(&r.elsewhere().0) };
-        // The variable of the loop is no variable of the domains so far.
-        let range = self.around.iter().rev().find_map(|a| match a {
-            Around::Loop(s) => match s.kind() {
-                StmtKind::For { var: v, range, .. } if v == var => Some(range),
-                _ => None,
-            },
-            Around::Holds(_) => None,
-        });
-        let Some(range) = range else { return false };
-        let over =
-            |a: AccessRelation| AccessRelation::new(&a.domain.with_var(var, range), &a.indices);
-        let (r, names) = over(r).elsewhere();
-        let Some(other) = names.get(var) else { return false };
-        over(w).independent(&r, &[var.expr().not_equal(other)]).is_yes()
     }
 
     /// The allocation around a statement.
@@ -404,12 +388,14 @@ impl Compact<'_> {
         self.learn_inner(&footprint);
         let cells: Vec<Cells> = footprint.reads.into_iter().chain(footprint.writes).collect();
         let (mut sides, mut notes) = (Vec::new(), Vec::new());
+        // Where intervals do not answer: the points of all accesses, for all axes.
+        let points: OnceCell<Result<Points, String>> = OnceCell::new();
         for (axis, extent) in local.buffer.shape.iter().enumerate() {
             let side = match extent.as_int() {
                 Some(1) => None,
                 _ => match self.by_intervals(extent, axis, &cells) {
                     Some(side) => Some(side),
-                    None => match self.by_sets(extent, axis, &cells) {
+                    None => match self.by_sets(extent, axis, &cells, &points) {
                         Ok(side) => Some(side),
                         Err(note) => {
                             notes.push(format!("axis {axis}: {note}"));
@@ -455,20 +441,30 @@ impl Compact<'_> {
     }
 
     /// The used part of an axis; or why it is not known.
-    fn by_sets(&self, extent: &Expr, axis: usize, cells: &[Cells]) -> Result<Side, String> {
-        let engine = Engine::new().map_err(|e| e.to_string())?;
-        let known = self.known();
+    fn by_sets(
+        &self,
+        extent: &Expr,
+        axis: usize,
+        cells: &[Cells],
+        points: &OnceCell<Result<Points, String>>,
+    ) -> Result<Side, String> {
+        let points = points.get_or_init(|| {
+            let engine = Engine::new().map_err(|e| e.to_string())?;
+            let known = self.known();
+            let each = cells.iter().map(|c| domain(&engine, c, &known)).collect();
+            Ok(Points { around: self.loops(&engine), each })
+        });
+        let Points { around, each } = points.as_ref().map_err(String::clone)?;
         let index = |c: &Cells| c.indices.get(axis).cloned().unwrap_or_else(|| Expr::i32(0));
         let cell = Var::new("cell", cells.first().map_or(extent.dtype(), |c| index(c).dtype()));
         let whole = Range::upto(extent.clone().cast(cell.dtype()));
         let mut used: Option<Set> = None;
-        for c in cells {
+        for (c, points) in cells.iter().zip(each) {
             let at = index(c);
             if !at.effects().constant() || at.dtype().lanes != 1 {
                 return Err(format!("the index `{at}` is not known"));
             }
             let at = at.cast(cell.dtype());
-            let points = domain(&engine, c, &known);
             let inside = at.clone().greater_equal(0).and(at.clone().less(&whole.extent));
             if !points.proves(&inside) {
                 return Err(format!("the index `{}` is not known to be in range", index(c)));
@@ -489,7 +485,7 @@ impl Compact<'_> {
         let extent = match range.extent.as_int() {
             Some(n) => Some(n),
             None => {
-                let most = self.loops(&engine).bounds(&range.extent);
+                let most = around.bounds(&range.extent);
                 most.map_err(|e| e.to_string())?.1
             }
         };
@@ -514,6 +510,65 @@ impl Compact<'_> {
             }
         }
         engine.domain_of(&loops, &holds)
+    }
+}
+
+/// Accesses as relations, made where intervals do not tell them apart, each once.
+struct Relations<'a> {
+    /// The loop of which other iterations count, with its range.
+    var: Option<(&'a Var, Option<Range>)>,
+    /// `None` without libisl.
+    engine: OnceCell<Option<Engine>>,
+    known: Vec<Expr>,
+}
+
+impl<'a> Relations<'a> {
+    fn new(compact: &Compact<'_>, var: Option<&'a Var>) -> Self {
+        // The variable of the loop is no variable of the domains of accesses.
+        let range = |var: &Var| {
+            compact.around.iter().rev().find_map(|a| match a {
+                Around::Loop(s) => match s.kind() {
+                    StmtKind::For { var: v, range, .. } if v == var => Some(range.clone()),
+                    _ => None,
+                },
+                Around::Holds(_) => None,
+            })
+        };
+        let var = var.map(|v| (v, range(v)));
+        Relations { var, engine: OnceCell::new(), known: compact.known() }
+    }
+
+    /// Whether a write and a read do not meet: at all, or in other iterations.
+    fn are_apart(
+        &self,
+        (w, of_write): (&Cells, &OnceCell<AccessRelation>),
+        (r, of_read): (&Cells, &OnceCell<AccessRelation>),
+    ) -> bool {
+        // Without the variable in an index, only guards could keep iterations apart.
+        let stands = |c: &Cells| {
+            self.var
+                .as_ref()
+                .is_none_or(|(v, _)| c.indices.iter().chain(&c.guards).any(|e| e.mentions(v)))
+        };
+        if !stands(w) && !stands(r) || matches!(self.var, Some((_, None))) {
+            return false;
+        }
+        let Some(engine) = self.engine.get_or_init(|| Engine::new().ok()) else { return false };
+        let relation = |c: &Cells| {
+            let points = domain(engine, c, &self.known);
+            let points = match &self.var {
+                Some((var, Some(range))) => points.with_var(var, range),
+                _ => points,
+            };
+            AccessRelation::new(&points, &c.indices)
+        };
+        let w = of_write.get_or_init(|| relation(w));
+        let (r, names) = of_read.get_or_init(|| relation(r)).elsewhere();
+        match self.var.as_ref().map(|(var, _)| (var, names.get(*var))) {
+            None => w.is_apart(&r),
+            Some((var, Some(other))) => w.independent(&r, &[var.expr().not_equal(other)]).is_yes(),
+            Some((_, None)) => false,
+        }
     }
 }
 
