@@ -15,7 +15,7 @@
 //! [`TensorInstruction::implementation`]: tilewright_target::TensorInstruction::implementation
 
 use tilewright_ir::linear::Linear;
-use tilewright_ir::{BinOp, Buffer, DType, Expr, ExprKind, Result, TypeKind};
+use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, ExprKind, Result, TypeKind};
 use tilewright_target::{Target, TensorInstruction};
 
 use super::code::{Scalar, Ty, Val};
@@ -84,25 +84,48 @@ struct Access<'e> {
     step: i64,
 }
 
+/// A sum that an instruction computes.
+struct Sum<'e> {
+    dot: Dot,
+    /// The first of the products.
+    first: Product<'e>,
+    /// What else is added.
+    others: Vec<&'e Expr>,
+}
+
 impl Func<'_> {
-    /// The value of a sum that is what a dot-product instruction computes; `None` for any other.
-    pub(super) fn dot(&mut self, e: &Expr) -> Result<Option<Val>> {
+    /// Whether a sum is what a dot-product instruction computes. Not inlined: expressions are evaluated
+    /// by recursion, and what this needs would be in every frame.
+    #[inline(never)]
+    pub(super) fn is_dot(&self, e: &Expr) -> bool {
+        self.find_dot(e).is_some()
+    }
+
+    fn find_dot<'e>(&self, e: &'e Expr) -> Option<Sum<'e>> {
         let (dtype, machine) = (e.dtype(), &self.code.shared.machine);
         if dtype.scalar() != DType::I32 || dtype.lanes == 1 || self.mask.is_some() {
-            return Ok(None);
+            return None;
         }
         let fits = |d: &&Dot| d.lanes == dtype.lanes;
         let dots: Vec<Dot> = machine.dots.iter().filter(fits).copied().collect();
         let mut terms = Vec::new();
-        if dots.is_empty() || !addends(e, &mut terms) {
-            return Ok(None);
+        if dots.is_empty() || !addends(e, MOST, &mut terms) {
+            return None;
         }
         let (products, others): (Vec<_>, Vec<_>) =
             terms.into_iter().map(|t| product(t).ok_or(t)).partition(std::result::Result::is_ok);
-        let products: Vec<Product<'_>> = products.into_iter().flatten().collect();
+        let mut products: Vec<Product<'_>> = products.into_iter().flatten().collect();
         let others: Vec<&Expr> = others.into_iter().filter_map(std::result::Result::err).collect();
-        let Some((dot, first)) = dots.iter().find_map(|d| Some((d, group(d, &products)?))) else {
-            return Ok(None);
+        let (dot, first) = dots.iter().find_map(|d| Some((*d, group(d, &products)?)))?;
+        Some(Sum { dot, first: products.swap_remove(first), others })
+    }
+
+    /// The value of a sum that [`Func::is_dot`] accepts. Not inlined, as that.
+    #[inline(never)]
+    pub(super) fn dot(&mut self, e: &Expr) -> Result<Val> {
+        let dtype = e.dtype();
+        let Some(Sum { dot, first, others }) = self.find_dot(e) else {
+            return Err(Error::internal("a sum that no instruction computes"));
         };
         let ty = Ty::I32.with_lanes(dtype.lanes);
         let mut sum = Val::zero(ty);
@@ -117,7 +140,7 @@ impl Func<'_> {
         let swapped = dot.a.kind == TypeKind::Int && dot.b.kind == TypeKind::UInt;
         let (x, y) = if swapped { (lanes_value, one_value) } else { (one_value, lanes_value) };
         let bytes = Ty { scalar: Scalar::I8, lanes: dtype.lanes * 4 };
-        Ok(Some(match dot.form {
+        Ok(match dot.form {
             Form::Words(name) => self.code.intrinsic(name, &[], ty, &[&sum, &x, &y]),
             Form::Pairs(name) => {
                 let half = Ty { scalar: Scalar::I16, lanes: dtype.lanes * 2 };
@@ -131,15 +154,15 @@ impl Func<'_> {
                     [x, y].map(|v| self.code.emit(bytes, format_args!("bitcast {v} to {bytes}")));
                 self.code.intrinsic(name, &[], ty, &[&sum, &x, &y])
             }
-        }))
+        })
     }
 }
 
-/// The addends of a sum; `false` where there are too many, or there is no sum.
-fn addends<'e>(e: &'e Expr, out: &mut Vec<&'e Expr>) -> bool {
+/// The addends of a sum; `false` where there are more than `most`.
+fn addends<'e>(e: &'e Expr, most: usize, out: &mut Vec<&'e Expr>) -> bool {
     match e.kind() {
         ExprKind::Binary(BinOp::Add, a, b) if e.dtype() == a.dtype() => {
-            addends(a, out) && addends(b, out)
+            most > 1 && addends(a, most - 1, out) && addends(b, most - 1, out)
         }
         _ => {
             out.push(e);
@@ -177,8 +200,8 @@ fn elements(e: &Expr) -> Option<Access<'_>> {
     }
 }
 
-/// The first of the products that an instruction adds up, where these are all there are.
-fn group<'p, 'e>(d: &Dot, all: &'p [Product<'e>]) -> Option<&'p Product<'e>> {
+/// The position of the first of the products that an instruction adds up, where these are all there are.
+fn group(d: &Dot, all: &[Product<'_>]) -> Option<usize> {
     let head = all.first()?;
     let same = |a: &Access<'_>, b: &Access<'_>| a.buffer == b.buffer && a.step == b.step;
     let fits = head.one.buffer.dtype() == d.a
@@ -192,12 +215,12 @@ fn group<'p, 'e>(d: &Dot, all: &'p [Product<'e>]) -> Option<&'p Product<'e>> {
     // By how much each is behind the first: the same in both operands.
     let behind = |a: &Expr, from: &Expr| Linear::of(a)?.plus(&Linear::of(from)?, -1)?.as_constant();
     let mut order = Vec::new();
-    for p in all {
+    for (at, p) in all.iter().enumerate() {
         let by = behind(p.lanes.at, head.lanes.at)?;
         if behind(p.one.at, head.one.at)? != by {
             return None;
         }
-        order.push((by, p));
+        order.push((by, at));
     }
     order.sort_by_key(|(by, _)| *by);
     let (least, first) = *order.first()?;

@@ -124,17 +124,7 @@ impl Func<'_> {
             ExprKind::IfThenElse(cond, t, f) => self.if_then_else(e, cond, t, f),
             ExprKind::Load(buffer, indices) => self.load(buffer, indices, dtype),
             ExprKind::Call(CallTarget::Intrin(op), args) => self.call_intrinsic(e, *op, args),
-            ExprKind::Call(CallTarget::Reinterpret(_), args) => {
-                let [a] = args.as_slice() else {
-                    return Err(Error::malformed("`T.reinterpret` takes one value"));
-                };
-                let (v, from) = (self.expr(a)?, a.dtype());
-                // As it lies in memory, which is where a type has its own bits.
-                let v = self.in_memory(&v, from);
-                let to = memory(dtype, self.code.shared.machine.half)?;
-                let v = if v.ty.scalar == to { v } else { self.code.convert("bitcast", &v, to) };
-                Ok(self.in_register(&v, dtype))
-            }
+            ExprKind::Call(CallTarget::Reinterpret(_), args) => self.reinterpret(args, dtype),
             ExprKind::Call(CallTarget::Extern(name), args) => {
                 let result = self.call_extern(name, args, dtype)?;
                 result
@@ -173,6 +163,21 @@ impl Func<'_> {
         }
     }
 
+    /// The bits of a value as those of another type. Not inlined, so that the frames of the recursion
+    /// stay small.
+    #[inline(never)]
+    fn reinterpret(&mut self, args: &[Expr], dtype: DType) -> Result<Val> {
+        let [a] = args else {
+            return Err(Error::malformed("`T.reinterpret` takes one value"));
+        };
+        let (v, from) = (self.expr(a)?, a.dtype());
+        // As it lies in memory, which is where a type has its own bits.
+        let v = self.in_memory(&v, from);
+        let to = memory(dtype, self.code.shared.machine.half)?;
+        let v = if v.ty.scalar == to { v } else { self.code.convert("bitcast", &v, to) };
+        Ok(self.in_register(&v, dtype))
+    }
+
     /// An operator of two operands; `reassoc` as in [`Operands`].
     pub(super) fn binary(
         &mut self,
@@ -182,10 +187,8 @@ impl Func<'_> {
         b: &Expr,
         reassoc: bool,
     ) -> Result<Val> {
-        if op == BinOp::Add
-            && let Some(sum) = self.dot(e)?
-        {
-            return Ok(sum);
+        if op == BinOp::Add && self.is_dot(e) {
+            return self.dot(e);
         }
         let dtype = a.dtype();
         let (x, y) = (self.expr(a)?, self.expr(b)?);
