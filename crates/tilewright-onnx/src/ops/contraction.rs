@@ -110,9 +110,10 @@ pub(crate) fn convolution(node: &Node, x: &Imported, w: &Imported) -> Result<Con
 
 pub(crate) fn conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, w) = (node.input(0)?, node.input(1)?);
+    let plain = convolution(node, x, w)?;
     let channels = w.fixed(node)?.first().copied().unwrap_or(0);
     let bias = bias(node, x, channels)?;
-    let params = Conv { bias: bias.is_some(), ..convolution(node, x, w)? };
+    let params = Conv { bias: bias.is_some(), ..plain };
     let args: Vec<Imported> = [x, w].into_iter().chain(bias).cloned().collect();
     let result = b.call("conv", &params, &args, || contraction::conv(&params))?;
     if let (Imported::Var { var, .. }, Some(weights)) = (&result, w.constant())
