@@ -599,7 +599,6 @@ mod tests {
     fn other_element_types_are_refused_by_name() {
         for (descr, message) in [
             ("<c8", "complex numbers (`<c8`)"),
-            ("|S3", "text (`|S3`)"),
             ("<U1", "text (`<U1`)"),
             ("|O", "Python objects (`|O`)"),
             ("<M8[ns]", "dates or times"),

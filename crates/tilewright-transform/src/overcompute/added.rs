@@ -219,7 +219,7 @@ fn widen(
         else {
             return Err(refuse());
         };
-        // The initialisation hangs on the first value of a reduction.
+        // The initialisation depends on the first value of a reduction.
         if lo < min && iter.kind == IterKind::Reduce {
             return Err(refuse());
         }
