@@ -144,7 +144,8 @@ mod tests {
             let target = Target::new(triple, cpu, list);
             target.tensor_instructions().map(|i| i.name).collect::<Vec<_>>()
         };
-        assert!(names(LINUX, "x86-64-v3", "").is_empty());
+        assert!(names(LINUX, "x86-64", "").is_empty());
+        assert_eq!(names(LINUX, "x86-64-v3", ""), ["vpmaddwd_256"]);
         assert_eq!(names(LINUX, "", "+amx-tile"), Vec::<&str>::new(), "no arithmetic by itself");
         assert_eq!(names(LINUX, "", "+amx-bf16"), ["tdpbf16ps"]);
         assert_eq!(names(LINUX, "", "+amx-bf16,-amx-tile"), Vec::<&str>::new());
