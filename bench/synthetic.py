@@ -95,10 +95,9 @@ def gelu(net, x):
     return net.op("Mul", net.op("Mul", x, bent), half)
 
 
-def transformer(rows, features, heads, keys=0):
-    """One layer; with `keys`, one step of decoding that sees so many keys, its own included."""
-    net = Net(f"transformer_{rows}x{features}" + (f"_{keys}_keys" if keys else ""))
-    x = net.input("x", [rows, features])
+def layer(net, x, rows, features, heads, keys=0):
+    """A layer of a transformer on `[rows, features]`, where -1 are rows that are open; with `keys`, one
+    step of decoding that sees so many keys, its own included."""
     start = norm(net, x, features)
     query, key, value = (
         heads_of(net, net.linear(start, features, features), rows, features, heads)
@@ -115,7 +114,14 @@ def transformer(rows, features, heads, keys=0):
     mixed = net.op("Reshape", mixed, net.constant(np.array([rows, features], np.int64)))
     x = net.op("Add", x, net.linear(mixed, features, features))
     inner = gelu(net, net.linear(norm(net, x, features), features, 4 * features))
-    return net.model(net.op("Add", x, net.linear(inner, 4 * features, features)))
+    return net.op("Add", x, net.linear(inner, 4 * features, features))
+
+
+def transformer(rows, features, heads, keys=0):
+    """A model of one layer."""
+    net = Net(f"transformer_{rows}x{features}" + (f"_{keys}_keys" if keys else ""))
+    x = net.input("x", [rows, features])
+    return net.model(layer(net, x, rows, features, heads, keys))
 
 
 def product(rows, inner, columns):

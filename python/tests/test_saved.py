@@ -35,6 +35,17 @@ def test_a_saved_model_gives_the_same(saved: pathlib.Path, digits: str) -> None:
     assert (again(X)[0] == exe(X)[0]).all()
 
 
+def test_versions_for_sizes_are_saved(tmp_path: pathlib.Path, digits: str) -> None:
+    wanted = tilewright.load(digits).compile(specialize=[{"N": 3}, {"N": 7}])
+    wanted.save(tmp_path / "digits.twm")
+    exe = tilewright.open(tmp_path / "digits.twm")
+    for count in (3, 5, 7):
+        x = np.random.default_rng(count).random((count, 1, 8, 8), dtype=np.float32)
+        for got, expected in zip(exe(x), wanted(x)):
+            assert (got == expected).all()
+    assert exe.inputs == wanted.inputs
+
+
 def test_a_saved_model_starts_without_llvm(saved: pathlib.Path) -> None:
     """Where there is no LLVM, nothing can be compiled, and a saved model runs."""
     program = f"""

@@ -1,5 +1,6 @@
 //! `tilewright compile`: a model to a file of native code, or of one of the texts on the way there.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,9 +9,9 @@ use clap::ValueEnum;
 use tilewright::unstable::codegen::cache::ObjectCache;
 use tilewright::unstable::codegen::entry::{self, Planned};
 use tilewright::unstable::codegen::header;
-use tilewright::unstable::codegen::library::Library;
+use tilewright::unstable::codegen::library::{self, Library};
 use tilewright::unstable::codegen::llvm::{Emit, Llvm};
-use tilewright::unstable::compile::lower_program;
+use tilewright::unstable::compile::{Program, lower_program, specialized};
 use tilewright::unstable::pipeline::{Stage, run_stages};
 use tilewright::unstable::runtime::file;
 use tilewright::{Error, Module, OptLevel, Options, Result, print};
@@ -18,6 +19,7 @@ use tilewright::{Error, Module, OptLevel, Options, Result, print};
 use super::given::Given;
 use super::native::Native;
 use super::progress::Bar;
+use super::versions::Versions;
 use super::{Answer, Outcome, talk};
 
 /// Compile a model to a shared library with a C header, or to one of the forms on the way there.
@@ -42,6 +44,8 @@ pub struct Arguments {
     after: Option<Stage>,
     #[command(flatten)]
     given: Given,
+    #[command(flatten)]
+    versions: Versions,
     #[command(flatten)]
     native: Native,
 }
@@ -96,9 +100,13 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             file::check(path.with_extension("h"))?;
         }
     }
+    if form != Form::So && !arguments.versions.is_empty() {
+        return Err(Error::input("--specialize is for shared libraries").into());
+    }
     let bar = Bar::new("load");
     let options = arguments.native.options(&bar)?;
     let module = arguments.given.load_as_given(&arguments.model)?;
+    let logical = module.clone();
     let module = match (form, arguments.after) {
         // The module itself is asked for, and not what is made of it.
         (Form::Tvmscript, None) => arguments.native.lay_out_as_told(module)?.0,
@@ -110,7 +118,14 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
                 Error::input("a library or object is not written to standard output")
                     .help("give --output")
             })?;
-            let header = binary(arguments, form, path, &module, &options)?;
+            let version = |sizes: &BTreeMap<String, usize>| {
+                let module = arguments.native.lay_out(specialized(&logical, sizes)?)?.0;
+                lower_program(&module, &options)
+            };
+            let versions = arguments.versions.all()?;
+            let versions = versions.iter().map(version).collect::<Result<Vec<_>>>()?;
+            let program = lower_program(&module, &options)?;
+            let header = binary(arguments, form, path, &program, &versions, &options)?;
             drop(bar);
             talk!("note: wrote {} and {}", path.display(), header.display());
             return Ok(Answer::Yes);
@@ -179,22 +194,27 @@ fn binary(
     arguments: &Arguments,
     form: Form,
     path: &Path,
-    module: &Module,
+    program: &Program,
+    versions: &[Program],
     options: &Options,
 ) -> Result<PathBuf> {
     let name = name(arguments, Some(path))?;
-    let program = lower_program(module, options)?;
     let target = options.target()?;
-    let funcs = program.functions()?;
-    let plan = Planned::new(&program.plan)?;
+    let planned = |p: &Program| Planned::new(&p.plan);
+    let (plan, funcs) = (planned(program)?, program.functions()?);
+    let plans = versions.iter().map(planned).collect::<Result<Vec<_>>>()?;
+    let all = versions.iter().map(Program::functions).collect::<Result<Vec<_>>>()?;
+    let versions = plans.iter().zip(&all).map(|(plan, funcs)| library::Program { plan, funcs });
+    let versions: Vec<library::Program<'_>> = versions.collect();
     let header_path = path.with_extension("h");
     let llvm = Llvm::get()?;
     let (mode, content, header) = options.with_code_options(|code| {
         let cache = ObjectCache::of(code);
         let made = match form {
             Form::So => {
-                let (funcs, link) = (&funcs[..], &options.link[..]);
-                let library = Library { name: &name, plan: &plan, funcs, link, target: &target };
+                let program = library::Program { plan: &plan, funcs: &funcs };
+                let (versions, link) = (&versions[..], &options.link[..]);
+                let library = Library { name: &name, program, versions, link, target: &target };
                 library.build(llvm, &cache).map(|built| (0o777, built.library, built.header))
             }
             _ => {
@@ -225,6 +245,7 @@ mod tests {
                 name: None,
                 after: None,
                 given: Given::default(),
+                versions: Versions::default(),
                 native: Native::default(),
             };
             name(&arguments, Some(Path::new(file))).expect("a name")

@@ -19,6 +19,7 @@ mod texts;
 mod timing;
 mod tune;
 mod verify;
+mod versions;
 
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;

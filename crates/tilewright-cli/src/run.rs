@@ -23,6 +23,7 @@ use super::given::{Given, Loaded, not_an_input};
 use super::native::Native;
 use super::progress::Bar;
 use super::timing::{self, Show, Times};
+use super::versions::Versions;
 use super::{Answer, Outcome, summary, talk};
 
 /// Run a model.
@@ -40,10 +41,8 @@ pub struct Arguments {
     /// size; then run at the given ones.
     #[arg(long)]
     open: bool,
-    /// With --open: sizes for which versions of their own are compiled beside the one for all sizes;
-    /// a run takes what fits. May be given for several dimensions: then for all combinations.
-    #[arg(long, value_name = "NAME=SIZE,...", value_parser = special, requires = "open")]
-    specialize: Vec<(String, Vec<usize>)>,
+    #[command(flatten)]
+    versions: Versions,
     /// Seed of random inputs.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -70,38 +69,6 @@ pub struct Arguments {
     profile: bool,
     #[command(flatten)]
     native: Native,
-}
-
-/// Reads `NAME=SIZE,SIZE,...`.
-fn special(text: &str) -> std::result::Result<(String, Vec<usize>), String> {
-    let expected = || "expected NAME=SIZE,SIZE,...".to_owned();
-    let (name, sizes) =
-        text.rsplit_once('=').filter(|(n, _)| !n.is_empty()).ok_or_else(expected)?;
-    let sizes = sizes.split(',').map(|size| size.parse().map_err(|_| expected()));
-    Ok((name.to_owned(), sizes.collect::<std::result::Result<_, _>>()?))
-}
-
-/// Most versions of a model.
-const MAX_VERSIONS: usize = 64;
-
-/// The sizes of each version: all combinations.
-fn versions(given: &[(String, Vec<usize>)]) -> Result<Vec<BTreeMap<String, usize>>> {
-    let mut versions = vec![BTreeMap::new()];
-    for (name, sizes) in given {
-        let with = |version: &BTreeMap<String, usize>, size: &usize| {
-            let mut version = version.clone();
-            version.insert(name.clone(), *size);
-            version
-        };
-        versions = versions.iter().flat_map(|v| sizes.iter().map(move |n| with(v, n))).collect();
-        if versions.len() > MAX_VERSIONS {
-            return Err(Error::input(format!(
-                "--specialize asks for {} versions or more; {MAX_VERSIONS} are possible",
-                versions.len()
-            )));
-        }
-    }
-    Ok(if given.is_empty() { Vec::new() } else { versions })
 }
 
 fn seconds(text: &str) -> std::result::Result<f64, String> {
@@ -248,6 +215,11 @@ fn kept(arguments: &Arguments, place: &Place, options: &Options) -> Result<Optio
 /// The model, read and compiled.
 fn made(arguments: &Arguments, options: &Options) -> Result<Ready> {
     let start = Instant::now();
+    if !arguments.open && !arguments.versions.is_empty() {
+        return Err(Error::input(
+            "--specialize without --open: the model is compiled for its sizes",
+        ));
+    }
     let (module, sizes, notes, is_whole) = match arguments.open {
         true => {
             let (module, sizes) = arguments.given.load_open(&arguments.model)?;
@@ -264,7 +236,7 @@ fn made(arguments: &Arguments, options: &Options) -> Result<Ready> {
     if !arguments.open {
         sizes::check_closed(&module)?;
     }
-    let specialize = versions(&arguments.specialize)?;
+    let specialize = arguments.versions.all()?;
     // What is several programs is not kept, and laid out when its parts are there.
     let is_whole = is_whole && specialize.is_empty();
     let is_one = specialize.is_empty() && !has_control(&module)?;

@@ -17,7 +17,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use tilewright_ir::plan::Place;
-use tilewright_ir::{Error, OpenPlan, Plan, Result, Slot, Tensor, TensorFunc};
+use tilewright_ir::{Error, OpenPlan, OpenPort, Plan, Port, Result, Slot, Tensor, TensorFunc};
 use tilewright_target::Target;
 
 use crate::emit::{self, MAX_MESSAGES, check_prefix};
@@ -92,8 +92,17 @@ impl Planned {
         }
     }
 
+    /// Inputs and outputs.
+    pub(crate) fn ports(&self) -> (Vec<OpenPort>, Vec<OpenPort>) {
+        let open = |ports: &[Port]| ports.iter().map(OpenPort::from).collect();
+        match self {
+            Planned::Fixed(plan) => (open(&plan.inputs), open(&plan.outputs)),
+            Planned::Open(plan, _) => (plan.inputs.clone(), plan.outputs.clone()),
+        }
+    }
+
     /// How many inputs and outputs there are.
-    fn ports(&self) -> (usize, usize) {
+    fn counts(&self) -> (usize, usize) {
         match self {
             Planned::Fixed(plan) => (plan.inputs.len(), plan.outputs.len()),
             Planned::Open(plan, _) => (plan.inputs.len(), plan.outputs.len()),
@@ -101,7 +110,7 @@ impl Planned {
     }
 
     fn steps(&self) -> Result<Vec<Call<'_>>> {
-        let (inputs, outputs) = self.ports();
+        let (inputs, outputs) = self.counts();
         let table = |name, i: usize, count| (i < count).then_some(Argument::Pointer(name, i));
         let input = |i| table("inputs", i, inputs);
         let output = |i| table("outputs", i, outputs);
@@ -271,7 +280,7 @@ fn function(prefix: &str, plan: &Planned, visibility: Visibility) -> Result<Stri
     );
     let slots = steps.iter().map(|s| s.args.len()).max().unwrap_or(0);
     let _ = writeln!(out, "  %args = alloca [{} x i64], align 8", slots.max(1));
-    let (inputs, outputs) = plan.ports();
+    let (inputs, outputs) = plan.counts();
     for (table, count) in
         [("inputs", inputs), ("outputs", outputs), ("constants", plan.constants().len())]
     {
@@ -321,7 +330,7 @@ fn function(prefix: &str, plan: &Planned, visibility: Visibility) -> Result<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_ir::{DType, Port, Step};
+    use tilewright_ir::{DType, Step};
 
     fn plan(args: Vec<Slot>) -> Planned {
         let port =

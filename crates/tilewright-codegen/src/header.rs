@@ -7,19 +7,89 @@
 use std::fmt::Write;
 
 use tilewright_ir::dim::SizeRange;
-use tilewright_ir::{DType, OpenPlan, OpenPort, Port, Result, Stored, TypeKind, dim};
+use tilewright_ir::{DType, Dim, Error, OpenPlan, OpenPort, Result, Stored, TypeKind, Var, dim};
 
 use crate::emit::check_prefix;
 use crate::entry::Planned;
 use crate::shape_func::{PortSizes, ShapeFunc};
 
+/// A program for some sizes, beside the one for all.
+pub struct Version {
+    /// The extents of inputs that it is for, by their positions among the numbers of the program for
+    /// all sizes.
+    pub(crate) extents: Vec<(usize, usize)>,
+    /// Where among these numbers the sizes lie that it leaves open.
+    pub(crate) sizes: Vec<usize>,
+    /// How many numbers of its own it has.
+    count: usize,
+    /// The extents, for people.
+    what: String,
+}
+
+impl Version {
+    /// The version of a plan for all sizes that another one is.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if inputs or outputs are others, or nothing sets the version apart;
+    /// [`Error::Unsupported`] if a size that it leaves open is no extent of an input.
+    pub fn new(plan: &Planned, version: &Planned) -> Result<Version> {
+        let ((inputs, outputs), (own, own_outputs)) = (plan.ports(), version.ports());
+        let kinds = |ports: &[OpenPort]| -> Vec<_> {
+            ports
+                .iter()
+                .map(|p| (p.name.clone(), p.dtype, p.shape.len(), p.stored.clone()))
+                .collect()
+        };
+        let same = kinds(&inputs) == kinds(&own) && kinds(&outputs) == kinds(&own_outputs);
+        let Some(shapes) = plan.shapes().filter(|_| same) else {
+            return Err(Error::input("a version has other inputs or outputs than the model"));
+        };
+        let (mut extents, mut what, mut open) = (Vec::new(), Vec::new(), Vec::new());
+        for ((all, own), first) in inputs.iter().zip(&own).zip(&shapes.inputs) {
+            for (k, (all, own)) in all.shape.iter().zip(&own.shape).enumerate() {
+                let at = first.extents + k;
+                match own.known() {
+                    Some(extent) if all.known().is_none() => {
+                        extents.push((at, extent));
+                        let text = format!("{all} = {extent}");
+                        if !what.contains(&text) {
+                            what.push(text);
+                        }
+                    }
+                    Some(_) => {}
+                    None => open.push((*own, at)),
+                }
+            }
+        }
+        if extents.is_empty() {
+            return Err(Error::input("a version is for all sizes, as the model itself"));
+        }
+        let place = |v: &Var| {
+            let is_it = |(dim, _): &&(Dim, usize)| *dim == Dim::open(v);
+            let found = open.iter().find(is_it).map(|(_, at)| *at);
+            found.ok_or_else(|| {
+                Error::unsupported(format!(
+                    "the size `{}` of a version is no extent of an input",
+                    v.name()
+                ))
+            })
+        };
+        let sizes = match version {
+            Planned::Fixed(_) => Vec::new(),
+            Planned::Open(plan, _) => plan.sizes().iter().map(place).collect::<Result<_>>()?,
+        };
+        let count = version.shapes().map_or(0, |own| own.count);
+        Ok(Version { extents, sizes, count, what: what.join(", ") })
+    }
+}
+
 /// The header of a shared library under the symbol prefix `name`, see [`crate::library`].
 ///
 /// # Errors
-/// [`Error::Input`](tilewright_ir::Error::Input) if the name is not a C identifier.
-pub fn library(plan: &Planned, name: &str) -> Result<String> {
+/// [`Error::Input`] if the name is not a C identifier.
+pub fn library(plan: &Planned, versions: &[Version], name: &str) -> Result<String> {
     let upper = name.to_ascii_uppercase();
-    let mut out = start(plan, name)?;
+    let mut out = start(plan, versions, name)?;
     let arena = arena(plan, &upper);
     let (shapes, heap) = match plan.shapes() {
         Some(_) => (
@@ -71,7 +141,7 @@ void {name}_set_parallel({name}_parallel_for parallel_for, void *user);
 /// As [`library`].
 pub fn object(plan: &Planned, name: &str) -> Result<String> {
     let upper = name.to_ascii_uppercase();
-    let mut out = start(plan, name)?;
+    let mut out = start(plan, &[], name)?;
     let _ = writeln!(out, "/* Constants, each at a 64-byte boundary. */");
     let _ = writeln!(out, "#define {upper}_CONSTANTS {}", plan.constants().len());
     for (k, c) in plan.constants().iter().enumerate() {
@@ -125,7 +195,7 @@ fn filled(plan: &Planned, name: &str) -> String {
 }
 
 /// The head of a header: sizes, inputs, outputs and memory.
-fn start(plan: &Planned, name: &str) -> Result<String> {
+fn start(plan: &Planned, versions: &[Version], name: &str) -> Result<String> {
     check_prefix(name)?;
     let upper = name.to_ascii_uppercase();
     let mut out = format!(
@@ -142,14 +212,10 @@ extern \"C\" {{
 
 "
     );
-    let open = |ports: &[Port]| -> Vec<OpenPort> { ports.iter().map(OpenPort::from).collect() };
-    let (inputs, outputs) = match plan {
-        Planned::Fixed(plan) => (open(&plan.inputs), open(&plan.outputs)),
-        Planned::Open(plan, shapes) => {
-            sizes(&mut out, &upper, plan, shapes);
-            (plan.inputs.clone(), plan.outputs.clone())
-        }
-    };
+    if let Planned::Open(plan, shapes) = plan {
+        sizes(&mut out, &upper, plan, shapes, versions);
+    }
+    let (inputs, outputs) = plan.ports();
     for (what, ports) in [("INPUT", inputs), ("OUTPUT", outputs)] {
         let _ = writeln!(out, "#define {upper}_{what}S {}", ports.len());
         let places: Option<&[PortSizes]> = plan.shapes().map(|shapes| match what {
@@ -190,7 +256,7 @@ extern \"C\" {{
 }
 
 /// The open sizes, and the array of what depends on them.
-fn sizes(out: &mut String, upper: &str, plan: &OpenPlan, shapes: &ShapeFunc) {
+fn sizes(out: &mut String, upper: &str, plan: &OpenPlan, shapes: &ShapeFunc, versions: &[Version]) {
     let vars = plan.sizes();
     let _ = writeln!(
         out,
@@ -205,6 +271,15 @@ fn sizes(out: &mut String, upper: &str, plan: &OpenPlan, shapes: &ShapeFunc) {
         let name = comment(v.name());
         let _ = writeln!(out, "#define {upper}_SIZE_{k} {k} /* `{name}`{range} */");
     }
+    if !versions.is_empty() {
+        *out +=
+            "\n/* There are versions for some extents of the inputs, which run where they fit:\n";
+        for version in versions {
+            let _ = writeln!(out, "   {}", comment(&version.what));
+        }
+        *out += "   The bytes of intermediate results are those of the version. */\n";
+    }
+    let most = versions.iter().map(|v| v.count).max().unwrap_or(0);
     let _ = writeln!(
         out,
         "
@@ -212,7 +287,7 @@ fn sizes(out: &mut String, upper: &str, plan: &OpenPlan, shapes: &ShapeFunc) {
    where its extents begin, and where its bytes are. */
 #define {upper}_SHAPES {}
 ",
-        shapes.count
+        shapes.count + most
     );
 }
 

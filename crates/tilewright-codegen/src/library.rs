@@ -4,7 +4,13 @@
 //! the C library and nothing else. It is linked by the C compiler (`$CC`, else `cc`) from the
 //! object file that LLVM makes, an assembler file that includes the constants, and a small C file
 //! with the interface that [`crate::header::library`] describes.
+//!
+//! Where sizes are open, there may be versions for some sizes: plans of their own, with kernels and
+//! constants of their own. Constants that are equal are there once. `NAME_shapes` finds the version
+//! from the extents that it has computed; the numbers of a version lie behind those of the plan for
+//! all sizes.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -17,6 +23,7 @@ use tilewright_target::Target;
 use crate::cache::ObjectCache;
 use crate::emit::{assertions, check_prefix};
 use crate::entry::Planned;
+use crate::header::Version;
 use crate::llvm::{Llvm, OptLevel};
 use crate::{entry, header};
 
@@ -28,13 +35,62 @@ pub struct Library<'a> {
     /// Prefix of all symbols, a C identifier.
     pub name: &'a str,
     /// What to run.
-    pub plan: &'a Planned,
-    /// The lowered functions that the plan calls.
-    pub funcs: &'a [(Arc<str>, &'a TensorFunc)],
+    pub program: Program<'a>,
+    /// What runs instead where it fits: the same for some of the sizes that are open in `program`.
+    pub versions: &'a [Program<'a>],
     /// Objects and libraries with the C functions that the functions call.
     pub link: &'a [PathBuf],
     /// The machine, which has to be one that the C compiler generates code for.
     pub target: &'a Target,
+}
+
+/// A plan with what it calls.
+#[derive(Clone, Copy)]
+pub struct Program<'a> {
+    /// The steps.
+    pub plan: &'a Planned,
+    /// The lowered functions that they call.
+    pub funcs: &'a [(Arc<str>, &'a TensorFunc)],
+}
+
+/// All constants of a library, each once.
+struct Constants<'a> {
+    /// With where they begin, at 64-byte boundaries.
+    all: Vec<(usize, &'a [u8])>,
+    /// For each program, where each of its constants begins.
+    of: Vec<Vec<usize>>,
+    /// Where the last one ends.
+    total: usize,
+}
+
+impl<'a> Constants<'a> {
+    fn new(programs: impl IntoIterator<Item = Program<'a>>) -> Constants<'a> {
+        let mut at: HashMap<&[u8], usize> = HashMap::new();
+        let mut constants = Constants { all: Vec::new(), of: Vec::new(), total: 0 };
+        for program in programs {
+            let mut place = |bytes: &'a [u8]| {
+                *at.entry(bytes).or_insert_with(|| {
+                    let start = constants.total;
+                    constants.total =
+                        start.saturating_add(bytes.len()).next_multiple_of(tensor::ALIGN);
+                    constants.all.push((start, bytes));
+                    start
+                })
+            };
+            let places = program.plan.constants().iter().map(|c| place(c.bytes())).collect();
+            constants.of.push(places);
+        }
+        constants
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>> {
+        check_size(self.total)?;
+        let mut bytes = vec![0; self.total];
+        for (at, from) in &self.all {
+            bytes[*at..at + from.len()].copy_from_slice(from);
+        }
+        Ok(bytes)
+    }
 }
 
 /// A shared library.
@@ -54,12 +110,19 @@ impl Library<'_> {
     /// [`Error::Unsupported`] for constants of 2 GB and more; and those of code generation.
     pub fn build(&self, llvm: &'static Llvm, cache: &ObjectCache) -> Result<Built> {
         check_prefix(self.name)?;
-        let constants = self.constants()?;
-        // The function with the kernels' interface has a prefix of its own, and stays inside.
-        let inner = format!("{}_plan", self.name);
+        let constants = Constants::new(self.programs());
+        let bytes = constants.bytes()?;
+        // The functions with the kernels' interface have prefixes of their own, and stay inside.
         let hidden = entry::Visibility::Hidden;
-        let ir = entry::program_with(&inner, self.plan, self.funcs, self.target, hidden)?;
-        let object = cache.compile(llvm, &ir, self.target, OptLevel::Full)?;
+        let objects = self.programs().enumerate().map(|(k, program)| {
+            let Program { plan, funcs } = program;
+            let ir = entry::program_with(&self.inner(k), plan, funcs, self.target, hidden)?;
+            cache.compile(llvm, &ir, self.target, OptLevel::Full)
+        });
+        let objects = objects.collect::<Result<Vec<_>>>()?;
+        let general = self.program.plan;
+        let versions = self.versions.iter().map(|p| Version::new(general, p.plan));
+        let versions = versions.collect::<Result<Vec<_>>>()?;
 
         let directory = tempfile::tempdir().map_err(|e| io("a temporary directory", &e))?;
         let directory = directory.path();
@@ -68,11 +131,11 @@ impl Library<'_> {
             std::fs::write(&path, content).map_err(|e| io(&path.display().to_string(), &e))?;
             Ok::<PathBuf, Error>(path)
         };
-        let header = header::library(self.plan, self.name)?;
+        let header = header::library(general, &versions, self.name)?;
         part("interface.h", header.as_bytes())?;
-        part("constants.bin", &constants)?;
-        let object = part("kernels.o", &object.bytes)?;
-        let interface = part("interface.c", self.interface(&inner).as_bytes())?;
+        part("constants.bin", &bytes)?;
+        let interface = self.interface(&constants, &versions);
+        let interface = part("interface.c", interface.as_bytes())?;
         let assembler = part("constants.S", self.assembler().as_bytes())?;
 
         let mut arguments: Vec<OsString> = vec![
@@ -84,8 +147,10 @@ impl Library<'_> {
             "library".into(),
             interface.into(),
             assembler.into(),
-            object.into(),
         ];
+        for (k, object) in objects.iter().enumerate() {
+            arguments.push(part(&format!("kernels_{k}.o"), &object.bytes)?.into());
+        }
         for path in self.link {
             let path =
                 std::path::absolute(path).map_err(|e| io(&path.display().to_string(), &e))?;
@@ -99,28 +164,17 @@ impl Library<'_> {
         Ok(Built { library, header })
     }
 
-    /// All constants, each at a 64-byte boundary.
-    fn constants(&self) -> Result<Vec<u8>> {
-        let offsets = self.offsets();
-        let total = offsets.last().copied().unwrap_or(0);
-        check_size(total)?;
-        let mut bytes = vec![0; total];
-        for (constant, &at) in self.plan.constants().iter().zip(&offsets) {
-            let from = constant.bytes();
-            bytes[at..at + from.len()].copy_from_slice(from);
-        }
-        Ok(bytes)
+    /// The program for all sizes, and those for some.
+    fn programs(&self) -> impl Iterator<Item = Program<'_>> {
+        std::iter::once(self.program).chain(self.versions.iter().copied())
     }
 
-    /// Where each constant begins, and where the last one ends.
-    fn offsets(&self) -> Vec<usize> {
-        let mut at = 0usize;
-        let mut offsets = vec![0];
-        for constant in self.plan.constants() {
-            at = at.saturating_add(constant.bytes().len()).next_multiple_of(tensor::ALIGN);
-            offsets.push(at);
+    /// The prefix of what one of the programs defines.
+    fn inner(&self, k: usize) -> String {
+        match k {
+            0 => format!("{}_plan", self.name),
+            k => format!("{}_plan_{k}", self.name),
         }
-        offsets
     }
 
     fn assembler(&self) -> String {
@@ -147,45 +201,132 @@ SYMBOL:
     }
 
     /// The C file.
-    fn interface(&self, inner: &str) -> String {
+    fn interface(&self, constants: &Constants<'_>, versions: &[Version]) -> String {
         let (name, upper) = (self.name, self.name.to_ascii_uppercase());
-        let mut constants = String::new();
-        for at in self.offsets().iter().take(self.plan.constants().len()) {
-            let _ = write!(constants, "{name}_constants + {at}, ");
-        }
-        let mut messages = String::new();
-        let called = self.plan.called();
-        let shapes = self.plan.shapes();
-        let of = |name: &Arc<str>| self.funcs.iter().find(|(n, _)| n == name).map(|(_, f)| *f);
-        let steps = called.iter().map(|name| (format!("{name}: "), of(name)));
-        let shape_func = shapes.map(|s| (String::new(), Some(&s.func)));
-        for (n, (prefix, func)) in steps.chain(shape_func).enumerate() {
-            for (k, assertion) in func.into_iter().flat_map(assertions).enumerate() {
-                let result = n * entry::STEP + k + 1;
-                let text = c_string(&format!("{prefix}{}", assertion.text(None)));
-                let _ = writeln!(messages, "    case {result}: return {text};");
+        let (mut declared, mut tables, mut messages) =
+            (String::new(), String::new(), String::new());
+        // The results of a program come behind those of the ones before it.
+        let (mut base, mut bases) = (0, Vec::new());
+        for (k, Program { plan, funcs }) in self.programs().enumerate() {
+            let inner = self.inner(k);
+            let _ = write!(tables, "static const void *const constants_{k}[] = {{");
+            for at in &constants.of[k] {
+                let _ = write!(tables, "{name}_constants + {at}, ");
             }
+            tables += "0};\n";
+            let (called, shapes) = (plan.called(), plan.shapes());
+            let of = |name: &Arc<str>| funcs.iter().find(|(n, _)| n == name).map(|(_, f)| *f);
+            let steps = called.iter().map(|name| (format!("{name}: "), of(name)));
+            let shape_func = shapes.map(|s| (String::new(), Some(&s.func)));
+            for (n, (prefix, func)) in steps.chain(shape_func).enumerate() {
+                for (k, assertion) in func.into_iter().flat_map(assertions).enumerate() {
+                    let result = base + n * entry::STEP + k + 1;
+                    let text = c_string(&format!("{prefix}{}", assertion.text(None)));
+                    let _ = writeln!(messages, "    case {result}: return {text};");
+                }
+            }
+            bases.push(base);
+            base += (called.len() + 1) * entry::STEP;
+            let heap = match shapes {
+                Some(_) => {
+                    let symbol = entry::shapes_symbol(&inner);
+                    let _ = writeln!(
+                        declared,
+                        "int32_t {symbol}(const {name}_context *, const int64_t *, int64_t *);"
+                    );
+                    "const int64_t *, "
+                }
+                None => "",
+            };
+            let _ = writeln!(
+                declared,
+                "int32_t {}(const {name}_context *, {heap}const void *const *, void *const *,
+                const void *const *, void *);",
+                entry::symbol(&inner)
+            );
         }
+        // A result of one of the programs as one of the library.
+        let result = |k: usize| match bases[k] {
+            0 => String::new(),
+            base => format!("    if (result > 0) result += {base};\n"),
+        };
+        let run = |k: usize, heap: &str| {
+            let inner = entry::symbol(&self.inner(k));
+            format!("{inner}(&context, {heap}inputs, outputs, constants_{k}, arena)")
+        };
         // Where sizes are open, what a run takes before its inputs.
-        let (declared, parameter, passed, arena, shape_func) = match shapes {
+        let shapes = self.program.plan.shapes();
+        let (parameter, passed, arena) = match shapes {
             Some(shapes) => (
-                "const int64_t *, ",
                 "const int64_t *shapes, ",
                 "shapes, ",
                 format!("(size_t)shapes[{}]", shapes.arena_bytes),
-                format!(
-                    "int32_t {0}(const {name}_context *, const int64_t *, int64_t *);
-
-PUBLIC int {name}_shapes(const int64_t *sizes, int64_t *shapes) {{
-    return {0}(&context, sizes, shapes);
-}}
-
-",
-                    entry::shapes_symbol(inner)
-                ),
             ),
-            None => ("", "", "", format!("{upper}_ARENA_BYTES"), String::new()),
+            None => ("", "", format!("{upper}_ARENA_BYTES")),
         };
+        let mut shape_func = String::new();
+        let mut chosen = format!("    int result = {};\n", run(0, passed));
+        if let Some(shapes) = shapes {
+            let general = entry::shapes_symbol(&self.inner(0));
+            if !versions.is_empty() {
+                shape_func += "/* The version for these sizes; 0 for the program for all sizes. */
+static int version(const int64_t *shapes) {\n";
+                for (k, version) in (1..).zip(versions) {
+                    let test = |(at, extent): &(usize, usize)| format!("shapes[{at}] == {extent}");
+                    let tests: Vec<String> = version.extents.iter().map(test).collect();
+                    let _ = writeln!(shape_func, "    if ({}) return {k};", tests.join(" && "));
+                }
+                shape_func += "    return 0;\n}\n\n";
+            }
+            let _ = write!(
+                shape_func,
+                "PUBLIC int {name}_shapes(const int64_t *sizes, int64_t *shapes) {{
+    int result = {general}(&context, sizes, shapes);
+"
+            );
+            if !versions.is_empty() {
+                shape_func +=
+                    "    if (result != 0) return result;\n    switch (version(shapes)) {\n";
+                chosen = "    int result = 0;\n    switch (version(shapes)) {\n".to_owned();
+            }
+            for (k, (program, version)) in (1..).zip(self.versions.iter().zip(versions)) {
+                let own = match program.plan.shapes() {
+                    None => "",
+                    Some(_) => &format!("shapes + {}, ", shapes.count),
+                };
+                let _ = write!(
+                    chosen,
+                    "    case {k}:\n    result = {};\n{}    break;\n",
+                    run(k, own),
+                    result(k)
+                );
+                let bytes = match (program.plan, program.plan.shapes()) {
+                    (Planned::Fixed(plan), _) => plan.arena_bytes.to_string(),
+                    (_, None) => "0".to_owned(),
+                    (_, Some(own)) => format!("shapes[{}]", shapes.count + own.arena_bytes),
+                };
+                let _ = writeln!(shape_func, "    case {k}: {{");
+                if program.plan.shapes().is_some() {
+                    let sizes = version.sizes.iter().map(|at| format!("shapes[{at}], "));
+                    let _ = write!(
+                        shape_func,
+                        "    const int64_t left[] = {{{}0}};
+    result = {}(&context, left, shapes + {});\n{}",
+                        sizes.collect::<String>(),
+                        entry::shapes_symbol(&self.inner(k)),
+                        shapes.count,
+                        result(k)
+                    );
+                }
+                let _ = writeln!(shape_func, "    shapes[{}] = {bytes};", shapes.arena_bytes);
+                shape_func += "    break;\n    }\n";
+            }
+            if !versions.is_empty() {
+                shape_func += "    }\n";
+                let _ = write!(chosen, "    default:\n    result = {};\n    }}\n", run(0, passed));
+            }
+            shape_func += "    return result;\n}\n\n";
+        }
         format!(
             "#include \"interface.h\"
 #include <stdlib.h>
@@ -193,11 +334,8 @@ PUBLIC int {name}_shapes(const int64_t *sizes, int64_t *shapes) {{
 #define PUBLIC __attribute__((visibility(\"default\")))
 
 extern const unsigned char {name}_constants[];
-int32_t {entry}(const {name}_context *, {declared}const void *const *, void *const *,
-                const void *const *, void *);
-
-static const void *const constants[] = {{{constants}0}};
-static {name}_context context;
+{declared}
+{tables}static {name}_context context;
 
 {shape_func}PUBLIC int {name}_run({parameter}const void *const *inputs, void *const *outputs, void *arena) {{
     void *own = NULL;
@@ -206,8 +344,7 @@ static {name}_context context;
         if (posix_memalign(&own, 64, bytes) != 0) return {upper}_NO_MEMORY;
         arena = own;
     }}
-    int result = {entry}(&context, {passed}inputs, outputs, constants, arena);
-    free(own);
+{chosen}    free(own);
     return result;
 }}
 
@@ -221,8 +358,7 @@ PUBLIC void {name}_set_parallel({name}_parallel_for parallel_for, void *user) {{
     context.parallel_for = parallel_for;
     context.user = user;
 }}
-",
-            entry = entry::symbol(inner),
+"
         )
     }
 }

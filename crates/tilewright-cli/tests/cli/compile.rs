@@ -115,9 +115,21 @@ int main(int argc, char **argv) {
 
 #[test]
 fn a_library_of_open_sizes_runs_at_every_size() {
+    runs_at_every_size(&[]);
+}
+
+#[test]
+fn a_library_with_versions_runs_at_every_size() {
+    let header = runs_at_every_size(&["--specialize", "N=2,97"]);
+    assert!(header.contains("   N = 2\n   N = 97\n"), "{header}");
+}
+
+/// Checks the library that is compiled so; its header.
+fn runs_at_every_size(more: &[&str]) -> String {
     let scratch = Scratch::new();
     let library = scratch.path("libdigits.so");
-    tilewright(&["compile", &digits("digits.onnx"), "-o", &library]).code(0);
+    let model = digits("digits.onnx");
+    tilewright(&[&["compile", &model, "-o", &library], more].concat()).code(0);
     std::fs::rename(scratch.path("libdigits.h"), scratch.path("digits.h")).expect("a header");
     let source = scratch.file("main.c", OPEN_PROGRAM);
     let program = scratch.path("main");
@@ -149,6 +161,91 @@ fn a_library_of_open_sizes_runs_at_every_size() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(12), "{said}");
     assert!(said.contains("the size `N` must be at least 1 and below 2^31"), "{said}");
+    std::fs::read_to_string(scratch.path("digits.h")).expect("it was written")
+}
+
+/// A row of twice the column that an input says.
+const PICK: &str = r#"
+@T.prim_func
+def pick(a: T.handle, at: T.Buffer((1,), "int32"), b: T.handle):
+    n, m = T.int64(), T.int64()
+    A = T.match_buffer(a, (n, m), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    for i in range(n):
+        with T.block("B"):
+            vi = T.axis.spatial(n, i)
+            B[vi] = A[vi, at[0]] * T.float32(2)
+"#;
+
+/// Runs it with the sizes and the column that the arguments say; prints the result and the row.
+const PICK_PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include "pick.h"
+
+int main(int argc, char **argv) {
+    if (argc != 4) return 10;
+    const int64_t sizes[PICK_SIZES] = {atoi(argv[1]), atoi(argv[2])};
+    const int32_t at = atoi(argv[3]);
+    int64_t shapes[PICK_SHAPES];
+    if (pick_shapes(sizes, shapes) != 0) return 11;
+    float *a = malloc((size_t)shapes[PICK_SHAPES_INPUT_0_BYTES]);
+    float *b = malloc((size_t)shapes[PICK_SHAPES_OUTPUT_0_BYTES]);
+    for (int k = 0; k < sizes[0] * sizes[1]; ++k) a[k] = (float)k;
+    const void *inputs[PICK_INPUTS] = {a, &at};
+    void *outputs[PICK_OUTPUTS] = {b};
+    int result = pick_run(shapes, inputs, outputs, NULL);
+    printf("%d", result);
+    if (result != 0) printf(" %s", pick_message(result));
+    for (int k = 0; result == 0 && k < sizes[0]; ++k) printf(" %g", b[k]);
+    return 0;
+}
+"#;
+
+#[test]
+fn versions_may_leave_other_sizes_open_and_say_their_own_failures() {
+    let scratch = Scratch::new();
+    let (model, library) = (scratch.file("pick.py", PICK), scratch.path("pick.so"));
+    let compile = |more: &[&str]| {
+        tilewright(&[&["compile", &model, "-o", &library, "--no-cache"], more].concat())
+    };
+    let built = || {
+        let (source, program) = (scratch.file("main.c", PICK_PROGRAM), scratch.path("main"));
+        let built = Command::new("cc")
+            .args(["-std=c11", "-Wall", "-Wextra", "-Werror", &source, &library, "-o", &program])
+            .output()
+            .expect("there is a C compiler");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        move |arguments: [&str; 3]| {
+            let ran = Command::new(&program).args(arguments).output().expect("it starts");
+            assert!(ran.status.success(), "{:?}", ran.status);
+            String::from_utf8(ran.stdout).expect("text")
+        }
+    };
+    compile(&[]).code(0);
+    let plain = built();
+    let failure = plain(["3", "4", "7"]);
+    assert!(failure.starts_with(|c: char| c.is_ascii_digit() && c != '0'), "{failure}");
+    let number = |text: &str| text.split(' ').next().and_then(|n| n.parse::<i32>().ok());
+
+    compile(&["--specialize", "n=3,5", "--specialize", "m=6"]).code(0);
+    compile(&["--specialize", "n=3,5"]).code(0);
+    let run = built();
+    // Each version says the same message under a number of its own.
+    let said = ["2", "3", "5"].map(|n| run([n, "4", "7"]));
+    assert_eq!(said[0], failure);
+    let numbers = said.each_ref().map(|text| number(text).expect("a number"));
+    assert!(numbers[0] < numbers[1] && numbers[1] < numbers[2], "{said:?}");
+    let message = |text: &str| text.split_once(' ').map(|(_, message)| message.to_owned());
+    assert!(said.iter().all(|text| message(text) == message(&failure)), "{said:?}");
+    assert_eq!(run(["3", "4", "1"]), "0 2 10 18");
+    assert_eq!(run(["2", "3", "2"]), "0 4 10");
+    assert_eq!(run(["5", "1", "0"]), "0 0 2 4 6 8");
+
+    compile(&["--specialize", "k=3"]).code(2).complains("`k`");
+    let object = scratch.path("pick.o");
+    let refused = tilewright(&["compile", &model, "-o", &object, "--specialize", "n=3"]);
+    refused.code(2).complains("--specialize is for shared libraries");
 }
 
 #[test]

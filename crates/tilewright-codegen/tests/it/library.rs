@@ -8,7 +8,7 @@ use crate::common::*;
 use tilewright_codegen::cache::ObjectCache;
 use tilewright_codegen::entry::{self, Planned};
 use tilewright_codegen::header;
-use tilewright_codegen::library::Library;
+use tilewright_codegen::library::{Library, Program};
 use tilewright_codegen::llvm::{Emit, Llvm, OptLevel};
 use tilewright_ir::{
     DType, Error, Expr, ForKind, Intrin, Plan, Port, Range, Slot, Step, Stmt, TensorFunc, Var,
@@ -92,8 +92,13 @@ fn a_c_program_uses_a_library() {
     let functions = functions();
     let funcs: Vec<_> = functions.iter().map(|(n, f)| (n.clone(), f)).collect();
     let (plan, target) = (plan(), llvm.host());
-    let library =
-        Library { name: "small_net", plan: &plan, funcs: &funcs, link: &[], target: &target };
+    let library = Library {
+        name: "small_net",
+        program: Program { plan: &plan, funcs: &funcs },
+        versions: &[],
+        link: &[],
+        target: &target,
+    };
     let out = directory.join("libsmall.so");
     let made = library.build(llvm, &ObjectCache::off());
     let made = made.unwrap_or_else(|e| panic!("{}", e.render()));
@@ -256,7 +261,13 @@ fn the_kernels_and_the_plan_may_be_objects_of_their_own() {
 fn a_name_that_is_not_one_is_an_error() {
     let llvm = Llvm::get().expect("an LLVM");
     let (plan, target) = (Planned::Fixed(Plan::default()), llvm.host());
-    let library = Library { name: "my-net", plan: &plan, funcs: &[], link: &[], target: &target };
+    let library = Library {
+        name: "my-net",
+        program: Program { plan: &plan, funcs: &[] },
+        versions: &[],
+        link: &[],
+        target: &target,
+    };
     let error = library.build(llvm, &ObjectCache::off()).map(drop).expect_err("an error");
     assert!(matches!(error, Error::Input(_)), "{error}");
     assert!(error.to_string().contains("`my-net` is not a C identifier"), "{error}");

@@ -115,13 +115,18 @@ pub fn load_program(program: &Program, options: &Options) -> Result<Executable> 
     unsafe { Executable::new(program.plan.clone(), code, pool) }
 }
 
+/// A module for some of the sizes that it leaves open, by name or as `INPUT.AXIS`.
+///
+/// # Errors
+/// [`Error::Input`] for sizes that it does not leave open, and those that do not fit one another.
+pub fn specialized(module: &Module, dims: &BTreeMap<String, usize>) -> Result<Module> {
+    sizes::fill(module, &Sizes { dims: dims.clone(), ..Sizes::new() })
+}
+
 /// Compiles a module, and once more for each of the sizes that it is to be specialized for.
 fn compile_versions(module: &Module, options: &Options) -> Result<Executable> {
     let plain = Options { specialize: Vec::new(), ..options.clone() };
-    let version = |dims: &BTreeMap<String, usize>| {
-        let sizes = Sizes { dims: dims.clone(), ..Sizes::new() };
-        compile(&sizes::fill(module, &sizes)?, &plain)
-    };
+    let version = |dims| compile(&specialized(module, dims)?, &plain);
     let versions = options.specialize.iter().map(version).collect::<Result<_>>()?;
     compile(module, &plain)?.with_versions(versions)
 }

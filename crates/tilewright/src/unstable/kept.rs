@@ -75,7 +75,7 @@ impl Place {
         }
         // Whoever compiled it was told of the progress already.
         let quiet = Options { progress: None, ..options.clone() };
-        let Ok(content) = Content::new(&program.module, &quiet, note) else { return };
+        let Ok(content) = Content::new(&[&program.module], &quiet, note) else { return };
         let kept = self.cache.keep(&self.key, content.len() as u64, |out| content.write(out));
         // Reading it once makes it known to be whole.
         drop(kept.and_then(|kept| opened(kept, options)));

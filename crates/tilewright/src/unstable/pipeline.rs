@@ -132,7 +132,7 @@ pub struct Options {
     /// How much the backend optimises.
     pub level: OptLevel,
     /// Sizes, by name or as `INPUT.AXIS`, for each of which a version of its own is compiled beside the
-    /// one for all sizes; each run takes what fits its inputs. For what runs in this process.
+    /// one for all sizes; each run takes what fits its inputs.
     pub specialize: Vec<BTreeMap<String, usize>>,
     /// Fuse elementwise work.
     pub fuse: bool,

@@ -1,7 +1,7 @@
 //! Compiled modules as files that start without LLVM.
 //!
 //! A file holds the lowered module as text, its constants as bytes, and the kernels as a shared
-//! library; whoever opens it plans memory anew from the module, which is quick and always the same.
+//! library, and the same for each version that there is for some sizes; whoever opens it plans memory anew from the module, which is quick and always the same.
 //! So nothing of a plan is in the file, and the file is as stable as TVMScript.
 //!
 //! | bytes | what |
@@ -27,11 +27,11 @@ use tilewright_runtime::{Executable, Pool, file};
 use tilewright_script::{ConstTable, parse_module_with, print_module_with};
 use tilewright_target::Target;
 
-use super::compile::lower_program;
+use super::compile::{lower_program, specialized};
 use super::pipeline::Options;
 
 const MAGIC: &[u8; 16] = b"TILEWRIGHT MODEL";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Where the header begins: behind magic, version, checksum and its own length.
 const HEADER: usize = 16 + 8 + 32 + 8;
 
@@ -46,9 +46,16 @@ struct Header {
     threads: usize,
     /// Whatever who saved it wants to find again.
     note: String,
+    /// What runs at all sizes, then the versions for some.
+    programs: Vec<Program>,
+    constants: Vec<Constant>,
+}
+
+/// A lowered module and its kernels.
+#[derive(Debug, Serialize, Deserialize)]
+struct Program {
     module: Part,
     library: Part,
-    constants: Vec<Constant>,
 }
 
 /// A range of bytes, counted from the end of the header.
@@ -75,18 +82,24 @@ pub struct Content {
 }
 
 impl Content {
-    /// The content for a lowered module; `note` is what [`Opened::note`] gives back.
+    /// The content for a lowered module, and for its versions for some sizes behind it; `note` is what
+    /// [`Opened::note`] gives back.
     ///
     /// # Errors
     /// [`Error::Toolchain`] if there is no C compiler; those of code generation.
-    pub fn new(lowered: &Lowered, options: &Options, note: &str) -> Result<Content> {
+    pub fn new(programs: &[&Lowered], options: &Options, note: &str) -> Result<Content> {
         let target = options.target()?;
         let mut table = ConstTable::default();
-        let text = print_module_with(lowered, &mut table);
-        // What is read back is compiled: its places are those in the text of the file.
-        let (module, plan) = read(text.clone(), &table)?;
-        let library =
-            options.with_code_options(|o| packed::build(&module, &plan.functions(), &target, o))?;
+        let mut code = |lowered: &&Lowered| {
+            let text = print_module_with(lowered, &mut table);
+            // What is read back is compiled: its places are those in the text of the file.
+            let (module, plan) = read(text.clone(), &table)?;
+            let functions = plan.functions();
+            let library =
+                options.with_code_options(|o| packed::build(&module, &functions, &target, o))?;
+            Ok((text, library))
+        };
+        let programs = programs.iter().map(&mut code).collect::<Result<Vec<_>>>()?;
         let (mut parts, mut end) = (Vec::new(), 0usize);
         let mut add = |tensor: Tensor| {
             let (at, count) = (end, tensor.bytes().len());
@@ -102,8 +115,13 @@ impl Content {
             features: target.features.clone(),
             threads: options.threads,
             note: note.to_owned(),
-            module: add(bytes(text.as_bytes())?),
-            library: add(bytes(&library)?),
+            programs: programs
+                .iter()
+                .map(|(text, library)| {
+                    let module = add(bytes(text.as_bytes())?);
+                    Ok(Program { module, library: add(bytes(library)?) })
+                })
+                .collect::<Result<_>>()?,
             constants: table
                 .iter()
                 .map(|(name, t)| Constant {
@@ -165,18 +183,19 @@ fn read(text: String, table: &ConstTable) -> Result<(Lowered, OpenPlan)> {
 /// Compiles a module into a file.
 ///
 /// # Errors
-/// Those of [`compile`](super::compile::compile), [`Error::Toolchain`] if there is no C compiler, and
-/// [`Error::Io`] if the file cannot be written, and [`Error::Unsupported`] for several versions.
+/// Those of [`compile`](super::compile::compile), [`Error::Toolchain`] if there is no C compiler,
+/// [`Error::Io`] if the file cannot be written, and [`Error::Unsupported`] for control flow.
 pub fn save(module: &Module, options: &Options, path: impl AsRef<Path>) -> Result<()> {
-    if !options.specialize.is_empty() {
-        return Err(Error::unsupported("a saved model has no versions for sizes")
-            .help("save one for each size"));
-    }
     file::check(path.as_ref())?;
     options.backend.check_target(&options.target()?)?;
-    let laid_out = options.layout.map(|layout| options.lay_out(layout, module)).transpose()?;
-    let lowered = lower_program(laid_out.as_ref().unwrap_or(module), options)?.module;
-    let content = Content::new(&lowered, options, "")?;
+    let lower = |module: &Module| {
+        let laid_out = options.layout.map(|layout| options.lay_out(layout, module)).transpose()?;
+        Ok(lower_program(laid_out.as_ref().unwrap_or(module), options)?.module)
+    };
+    let versions = options.specialize.iter().map(|sizes| lower(&specialized(module, sizes)?));
+    let programs =
+        std::iter::once(lower(module)).chain(versions).collect::<Result<Vec<Lowered>>>()?;
+    let content = Content::new(&programs.iter().collect::<Vec<_>>(), options, "")?;
     let mut bytes = Vec::with_capacity(content.len());
     content.write(&mut bytes).map_err(|e| Error::internal(format!("writing to memory: {e}")))?;
     file::write(path, &bytes)
@@ -240,9 +259,12 @@ pub unsafe fn open_noted(content: &Tensor, threads: Option<usize>, check: Check)
     let target = Target::new(&*header.triple, &*header.cpu, &*header.features);
     check_host(&target)?;
     // In their order.
-    let text = part(&header.module, true)?;
-    let text = std::str::from_utf8(text).map_err(|_| broken())?;
-    let library = part(&header.library, true)?;
+    let mut programs = Vec::new();
+    for program in &header.programs {
+        let text = part(&program.module, true)?;
+        let text = std::str::from_utf8(text).map_err(|_| broken())?;
+        programs.push((text, part(&program.library, true)?));
+    }
     let mut table = ConstTable::default();
     for c in &header.constants {
         let bytes = part(&c.bytes, check == Check::All)?;
@@ -263,17 +285,23 @@ pub unsafe fn open_noted(content: &Tensor, threads: Option<usize>, check: Check)
     if rest.len() >= tensor::ALIGN || rest.iter().any(|b| *b != 0) {
         return Err(Error::model("the file is damaged: it goes on behind its end"));
     }
-    let (module, plan) = read(text.to_owned(), &table)?;
     let threads = match threads.unwrap_or(header.threads) {
         0 => tilewright_target::cores(),
         n => n,
     };
-    // SAFETY: by contract the library was made from these functions, for a machine whose features
-    // this one has; the plan is one for them.
-    let executable = unsafe {
-        let code = packed::open(library, &module, &plan.functions())?;
-        Executable::new(plan, code, Pool::shared(threads)?)
-    }?;
+    let mut executables = Vec::new();
+    for (text, library) in programs {
+        let (module, plan) = read(text.to_owned(), &table)?;
+        // SAFETY: by contract the library was made from these functions, for a machine whose features
+        // this one has; the plan is one for them.
+        executables.push(unsafe {
+            let code = packed::open(library, &module, &plan.functions())?;
+            Executable::new(plan, code, Pool::shared(threads)?)
+        }?);
+    }
+    let mut executables = executables.into_iter();
+    let executable = executables.next().ok_or_else(broken)?;
+    let executable = executable.with_versions(executables.collect())?;
     Ok(Opened { executable, note: header.note })
 }
 
