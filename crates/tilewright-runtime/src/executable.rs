@@ -7,16 +7,16 @@
 //! arena of its own, from those that earlier ones left behind. There are at most
 //! [`Executable::max_runs`] of them.
 
-use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
 use tilewright_ir::list::Item;
 use tilewright_ir::plan::program::Program;
-use tilewright_ir::{DType, Error, OpenPlan, OpenPort, Plan, Port, Result, Slot, Tensor};
+use tilewright_ir::{DType, Error, OpenPlan, OpenPort, Port, Result, Slot, Tensor};
 use tilewright_target::Code;
 
+use crate::arenas::{Arenas, Fixed, Lease, Memory};
 use crate::machine::Machine;
 use crate::pool::{Pool, cores};
 
@@ -41,60 +41,6 @@ pub struct Executable {
     machine: Option<Box<Machine>>,
     /// Executables for some of the sizes, which run instead of this one where they fit.
     versions: Vec<Executable>,
-}
-
-/// The plan for some sizes.
-struct Fixed {
-    /// The values of the open sizes.
-    sizes: Vec<usize>,
-    plan: Plan,
-    /// Where the arguments of each step lie in [`Memory::args`].
-    calls: Vec<Range<usize>>,
-    /// The places of inputs and outputs in the argument lists.
-    open: Vec<(usize, Slot)>,
-}
-
-/// What a run writes to, apart from the outputs.
-struct Memory {
-    /// The plan that the arguments are those of.
-    of: Arc<Fixed>,
-    arena: Tensor,
-    /// The argument lists of all calls.
-    args: Vec<u64>,
-}
-
-/// What runs write to, for as many of them as go on at the same time.
-#[derive(Default)]
-struct Arenas {
-    state: Mutex<Free>,
-    /// An arena was given back.
-    freed: Condvar,
-}
-
-#[derive(Default)]
-struct Free {
-    list: Vec<Memory>,
-    /// Arenas in all, those in use included.
-    made: usize,
-}
-
-/// The memory of one run, which goes back when it ends.
-struct Lease<'a> {
-    arenas: &'a Arenas,
-    /// Empty only while it is dropped.
-    memory: Option<Memory>,
-}
-
-impl Drop for Lease<'_> {
-    fn drop(&mut self) {
-        let mut state = self.arenas.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.memory.take() {
-            Some(memory) => state.list.push(memory),
-            None => state.made -= 1,
-        }
-        drop(state);
-        self.arenas.freed.notify_one();
-    }
 }
 
 impl Executable {
@@ -231,34 +177,9 @@ impl Executable {
         self.fixed_for(&self.plan.solve(&shapes)?)
     }
 
-    /// The memory for a run: one that is free, a new one, or where there may be no more of them
-    /// the next one that becomes free.
+    /// The memory for a run with a plan.
     fn lease(&self, fixed: &Arc<Fixed>) -> Result<Lease<'_>> {
-        let mut state = self.arenas.state.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            let same = state.list.iter().rposition(|m| Arc::ptr_eq(&m.of, fixed));
-            let made = match same {
-                Some(at) => Some(state.list.swap_remove(at)),
-                None if state.made < self.max_runs() => None,
-                None => state.list.pop(),
-            };
-            let new = made.is_none() && state.made < self.max_runs();
-            if new {
-                state.made += 1;
-            }
-            if made.is_some() || new {
-                drop(state);
-                // If it fails, dropping the lease counts it out again.
-                let mut lease = Lease { arenas: &self.arenas, memory: None };
-                lease.memory = Some(match made {
-                    Some(memory) if Arc::ptr_eq(&memory.of, fixed) => memory,
-                    Some(memory) => Memory::new(fixed, Some(memory.arena))?,
-                    None => Memory::new(fixed, None)?,
-                });
-                return Ok(lease);
-            }
-            state = self.arenas.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
+        self.arenas.lease(fixed, self.max_runs())
     }
 
     /// How many runs may go on at the same time: one a core, and at least two.
@@ -436,9 +357,7 @@ impl Executable {
         let ports = fixed.plan.outputs.iter().zip(&*outputs);
         ports.into_iter().try_for_each(|(port, tensor)| check_shape("output", port, tensor))?;
         let mut lease = self.lease(fixed)?;
-        let Some(Memory { arena, args, .. }) = &mut lease.memory else {
-            return Err(Error::internal("a run without memory"));
-        };
+        let Memory { arena, args, .. } = lease.memory()?;
         if cfg!(debug_assertions) {
             // NaN in every floating-point type: what is read before it is written shows.
             arena.bytes_mut().fill(0xff);
@@ -467,57 +386,7 @@ impl Executable {
     }
 }
 
-impl Fixed {
-    /// Checks that the plan names what is there.
-    fn new(sizes: &[usize], plan: Plan) -> Result<Fixed> {
-        let (mut calls, mut open, mut count) = (Vec::with_capacity(plan.steps.len()), vec![], 0);
-        for step in &plan.steps {
-            calls.push(count..count + step.args.len());
-            for slot in &step.args {
-                match *slot {
-                    Slot::Arena(at) if at <= plan.arena_bytes => {}
-                    Slot::Constant(i) if i < plan.constants.len() => {}
-                    Slot::Input(i) if i < plan.inputs.len() => open.push((count, *slot)),
-                    Slot::Output(i) if i < plan.outputs.len() => open.push((count, *slot)),
-                    Slot::Number(_) => {}
-                    _ => return Err(broken(format!("`{}` uses {slot:?}", step.func))),
-                }
-                count += 1;
-            }
-        }
-        Ok(Fixed { sizes: sizes.to_vec(), plan, calls, open })
-    }
-
-    fn empty_outputs(&self) -> Result<Vec<Tensor>> {
-        self.plan.outputs.iter().map(|port| Tensor::zeros(port.dtype, &port.shape)).collect()
-    }
-}
-
-impl Memory {
-    /// An arena, one that was there if it is large enough, and the argument lists with the addresses
-    /// in it and of the constants.
-    fn new(fixed: &Arc<Fixed>, old: Option<Tensor>) -> Result<Memory> {
-        let plan = &fixed.plan;
-        let mut arena = match old.filter(|arena| arena.len() >= plan.arena_bytes) {
-            Some(arena) => arena,
-            None => Tensor::zeros(DType::U8, &[plan.arena_bytes])
-                .map_err(|e| e.context("memory for intermediate results"))?,
-        };
-        // The arena never moves: tensors that do not share their bytes are written in place.
-        let start = arena.bytes_mut().as_mut_ptr();
-        let slots = plan.steps.iter().flat_map(|step| &step.args);
-        let address = |slot: &Slot| match *slot {
-            Slot::Arena(at) => start.wrapping_add(at).expose_provenance() as u64,
-            Slot::Constant(i) => plan.constants[i].bytes().as_ptr().expose_provenance() as u64,
-            Slot::Number(n) => n as u64,
-            Slot::Input(_) | Slot::Output(_) => 0,
-        };
-        let args = slots.map(address).collect();
-        Ok(Memory { of: fixed.clone(), arena, args })
-    }
-}
-
-fn broken(what: String) -> Error {
+pub(crate) fn broken(what: String) -> Error {
     Error::internal(format!("the memory plan is wrong: {what}"))
 }
 
@@ -763,7 +632,7 @@ mod tests {
                 });
             }
         });
-        assert_eq!(executable.arenas.state.lock().expect("no panic").made, 2);
+        assert_eq!(executable.arenas.count(), (2, 2));
     }
 
     /// More runs than there may be arenas all come to an end, and leave no more behind.
@@ -782,8 +651,8 @@ mod tests {
                 });
             }
         });
-        let state = executable.arenas.state.lock().expect("no panic");
-        assert!(state.made <= most && state.list.len() == state.made);
+        let (made, free) = executable.arenas.count();
+        assert!(made <= most && free == made);
     }
 
     #[test]

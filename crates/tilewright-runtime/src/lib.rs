@@ -4,11 +4,13 @@
 //! * [`mod@file`]: files that are written whole.
 //! * [`pool`]: the threads that share a kernel's parallel loops.
 //! * [`executable`]: a compiled plan that can be run.
+//! * `arenas`: the memory that runs write to.
 //! * `machine`: a program over several plans, where there is control flow.
 //!
 //! **Architecture invariant:** nothing here knows what a kernel computes or how its code was made, and a run of a
 //! plan allocates nothing.
 
+mod arenas;
 pub mod executable;
 pub mod file;
 mod machine;

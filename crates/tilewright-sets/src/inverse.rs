@@ -7,8 +7,10 @@
 //! output is an equation: with remainders written as differences, `y1 = x % 4` is
 //! `x - 4 * (x // 4) = y1`, and with `y0 = x // 4` elimination gives `x = 4*y0 + y1`. An output
 //! that packs several terms, `y = 12*a + 4*b + c` with `0 <= c < 4` and `0 <= 4*b + c < 12`, gives
-//! an equation a digit: `a = y // 12`, `b = y % 12 // 4`, `c = y % 4`. That covers splits, fusions,
-//! permutations, offsets, and their compositions. The result is checked: substituting `f` for `y`
+//! an equation a digit: `a = y // 12`, `b = y % 12 // 4`, `c = y % 4`. Where ranges overlap, as in
+//! `y = 6*a + 7*b + 3*c` with `0 <= b < 3`, a remainder may still tell a term: `b = y % 3`, since 3
+//! divides the other coefficients, and then `2*a + c = (y - 7*b) // 3`. That covers splits, fusions,
+//! permutations, skews, offsets, and their compositions. The result is checked: substituting `f` for `y`
 //! must give `x` back at every point of the domain, which also proves that `f` is injective.
 //!
 //! **By the engine**, where the structure does not show or does not check: the reversed relation as
@@ -58,7 +60,11 @@ impl Relation {
             let s = d.reduce(s)?;
             let y = Sum::var(cell);
             equations.push((canonical(&s)?, y.clone()));
-            for (term, digit) in packed(d, &s, &y)? {
+            let mut digits = packed(d, &s, &y)?;
+            if digits.is_empty() {
+                digits = residues(d, &s, &y)?;
+            }
+            for (term, digit) in digits {
                 equations.push((canonical(&term)?, digit));
             }
         }
@@ -170,6 +176,63 @@ fn packed(d: &Domain, s: &Sum, y: &Sum) -> Known<Vec<Equation>> {
         out.push((Sum::term((*t).clone()), digit.div(*c)?.offset(lowest[at])?));
     }
     Ok(out)
+}
+
+/// Terms of a sum that remainders tell, each as an expression of the whole: one after the other, as long
+/// as the coefficients of all others have a divisor that is prime to its own, and is not less than the
+/// number of its values.
+fn residues(d: &Domain, s: &Sum, y: &Sum) -> Known<Vec<Equation>> {
+    let overflow = || Unknown::from(Reason::TooLarge);
+    let mut number = y.clone().offset(-s.constant)?;
+    // What is left of the number, and of its terms: coefficient, least value, number of values.
+    let mut left = Vec::new();
+    for (t, c) in &s.terms {
+        let (Some(lo), Some(hi)) = d.sum_bounds(&Sum::term(t.clone()))? else {
+            return Ok(Vec::new());
+        };
+        number = number.offset(c.checked_mul((-lo).into()).ok_or_else(overflow)?)?;
+        left.push((t, *c, i128::from(lo), i128::from(hi) - i128::from(lo) + 1));
+    }
+    let mut out = Vec::new();
+    while !left.is_empty() {
+        let common = left.iter().fold(0, |g, (_, c, ..)| crate::form::gcd(g, *c));
+        if common > 1 {
+            number = number.div(common)?;
+            left.iter_mut().for_each(|(_, c, ..)| *c /= common);
+        }
+        if let [(t, c, lo, _)] = left[..] {
+            // Its coefficient is 1 or -1 now.
+            out.push((Sum::term(t.clone()), number.scaled(c)?.offset(lo)?));
+            break;
+        }
+        let told = (0..left.len()).find_map(|k| {
+            let others = left.iter().enumerate().filter(|(i, _)| *i != k);
+            let by = others.fold(0, |g, (_, (_, c, ..))| crate::form::gcd(g, *c));
+            let inverse = inverse_modulo(left[k].1, by).filter(|_| left[k].3 <= by)?;
+            Some((k, by, inverse))
+        });
+        let Some((k, by, inverse)) = told else { break };
+        let (t, c, lo, _) = left.remove(k);
+        let digit = number.scaled(inverse)?.modulo(by)?;
+        out.push((Sum::term(t.clone()), digit.clone().offset(lo)?));
+        number = number.plus(&digit, -c)?.div(by)?;
+        left.iter_mut().for_each(|(_, c, ..)| *c /= by);
+    }
+    Ok(out)
+}
+
+/// The number whose product with another is 1 modulo `by`; `None` where the two are not prime to each
+/// other, or `by` is less than 2.
+fn inverse_modulo(number: i128, by: i128) -> Option<i128> {
+    let (mut old, mut new) = ((number.rem_euclid(by.max(1)), 1), (by, 0));
+    if by < 2 {
+        return None;
+    }
+    while new.0 != 0 {
+        let q = old.0 / new.0;
+        (old, new) = (new, (old.0 - q * new.0, old.1 - q * new.1));
+    }
+    (old.0 == 1).then(|| old.1.rem_euclid(by))
 }
 
 /// The value of one term as a sum of right sides: elimination over the rationals, with a result

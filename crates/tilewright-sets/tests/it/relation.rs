@@ -235,6 +235,19 @@ fn inverses_read_as_people_write() {
     // Diagonal storage: only elimination sees it.
     let skewed = relation(&[(&i, 5), (&j, 5)], &[i.expr(), &i + &j]);
     assert_eq!(texts(&skewed.inverse(&two).unwrap()), ["p", "q - p"]);
+    // Terms whose ranges overlap: remainders tell them, one after the other.
+    let overlapping = [((&i + &k) * 2 + &j) * 3 + &k, &i * 10 + &j * 15 + &k * 6, &i * 3 - &j * 5];
+    for (map, extents) in overlapping.iter().zip([[4, 2, 3], [3, 2, 5], [5, 3, 1]]) {
+        let [a, b, c] = extents;
+        let relation = relation(&[(&i, a), (&j, b), (&k, c)], std::slice::from_ref(map));
+        let inverse = relation.inverse(std::slice::from_ref(&t)).unwrap();
+        let point = |n: i64| [n / (b * c), n / c % b, n % c];
+        for x in (0..a * b * c).map(point) {
+            let cell = at(map, &[i.clone(), j.clone(), k.clone()], &x);
+            let back = inverse.iter().map(|e| at(e, std::slice::from_ref(&t), &[cell]));
+            assert_eq!(back.collect::<Vec<_>>(), x, "{map}: {:?}", texts(&inverse));
+        }
+    }
     // A tangle, by the engine.
     let tangled = relation(&[(&i, 12)], &[(&i * 5).floormod(12)]);
     let inverse = tangled.inverse(std::slice::from_ref(&t)).unwrap();

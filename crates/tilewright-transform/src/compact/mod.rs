@@ -11,7 +11,8 @@
 //! First the allocation moves inward, as long as no value is lost: into a loop of which no iteration
 //! reads what another one wrote; into the only part of a sequence that uses the buffer; and, as a
 //! buffer each, into parts of a sequence of which none reads what another one wrote, if these need
-//! no more memory together (loops that were taken apart have such copies). TVM does the first two in
+//! no more memory together (loops that were taken apart have such copies), or a known amount in the
+//! place of an open one. TVM does the first two in
 //! `plan_and_update_buffer_allocation_location`.
 //!
 //! There the buffer keeps, on each axis, the smallest range that holds all indices for given values
@@ -20,13 +21,18 @@
 //! so that an access is out of range afterwards exactly where it was before.
 //!
 //! Intervals of linear indices answer first, and exact sets where these do not; without libisl the
-//! intervals answer alone. Guards count: a range is exact, or the sets are asked.
+//! intervals answer alone. Guards count: where extents are constants, a range is exact, or the sets are
+//! asked. Where they are open, what exact sets find takes long and saves a few cells, so a range that is
+//! a little large is taken.
+
+mod reach;
 
 use std::cell::OnceCell;
 
 use tilewright_analysis::footprint::{Cells, Footprint, known_around, reads_own_writes};
 use tilewright_analysis::footprint::{touches, uses_pointer};
 use tilewright_analysis::index;
+use tilewright_ir::data;
 use tilewright_ir::interval::{Interval, Ranges};
 use tilewright_ir::linear::Linear;
 use tilewright_ir::visit::{Subst, fold_stmt_children, walk_expr, walk_stmt};
@@ -54,7 +60,7 @@ pub(crate) fn compact_buffers(func: &TensorFunc, why: &mut Remarks) -> TensorFun
     ranges.bind_sizes(func);
     let sizes = func.sizes().into_iter();
     let around = sizes.map(|v| Around::Holds(v.expr().greater_equal(0))).collect();
-    let mut compact = Compact { around, ranges, why };
+    let mut compact = Compact { around, ranges, data: data::variables(func), why };
     TensorFunc { body: compact.stmt(&func.body), ..func.clone() }
 }
 
@@ -63,6 +69,8 @@ struct Compact<'a> {
     around: Vec<Around>,
     /// The values of the loops seen so far.
     ranges: Ranges,
+    /// Variables that hold data, whose arithmetic wraps.
+    data: Vec<Var>,
     why: &'a mut Remarks,
 }
 
@@ -200,7 +208,8 @@ impl Compact<'_> {
                 if !matches!(kind, ForKind::Vectorized | ForKind::ThreadBinding(_))
                     && !uses(&range.min)
                     && !uses(&range.extent)
-                    && self.inside(s, |c| c.is_new_each_time(local, var, body)) =>
+                    && (self.runs_once(range)
+                        || self.inside(s, |c| c.is_new_each_time(local, var, body))) =>
             {
                 let Placed { stmt, elements } = self.inside(s, |c| c.sink(local, body));
                 Placed { stmt: s.with_body(stmt), elements }
@@ -251,11 +260,14 @@ impl Compact<'_> {
                 placed.push(self.run(&Local { buffer, annotations, from }, &own));
             }
             let together = placed.iter().try_fold(0i64, |sum, p| sum.checked_add(p.elements?));
-            let whole = self.elements(local, &Stmt::seq(parts.to_vec()));
             // A number of elements is taken to be less than an open one.
-            let more = match (together, whole) {
-                (Some(together), Some(whole)) => together > whole,
-                (together, _) => together.is_none(),
+            let more = match together {
+                None => true,
+                Some(_) if count(&local.buffer.shape).is_none() => false,
+                Some(together) => {
+                    let whole = self.elements(local, &Stmt::seq(parts.to_vec()));
+                    whole.is_some_and(|whole| together > whole)
+                }
             };
             if more {
                 runs = vec![*first..=*last];
@@ -283,6 +295,13 @@ impl Compact<'_> {
             [one] => self.sink(local, one),
             _ => self.here(local, &Stmt::seq(parts.to_vec())),
         }
+    }
+
+    /// Whether a loop has one iteration at most.
+    fn runs_once(&self, range: &Range) -> bool {
+        let extent = index::linear(&range.extent, &self.ranges);
+        let extent = extent.filter(|_| !range.extent.mentions_any(&self.data));
+        extent.and_then(|e| reach::span(&e, &self.ranges)).is_some_and(|values| values.hi <= 1)
     }
 
     /// Whether every iteration of a loop, whose body this is, may have memory of its own: it reads
@@ -331,19 +350,29 @@ impl Compact<'_> {
         (b, b_vars): (&Expr, &[(Var, Range)]),
         var: Option<&Var>,
     ) -> bool {
-        let part = |e, vars| Parts::of(&self.ranges, e, vars, var);
+        let part = |e, vars| self.parts(e, vars, var);
         let (Some(a), Some(b)) = (part(a, a_vars), part(b, b_vars)) else { return false };
-        let Some(offset) = a.outer.plus(&b.outer, -1).filter(|d| d.terms.is_empty()) else {
-            return false;
-        };
-        let (low, high) =
-            (offset.constant + a.inner.lo - b.inner.hi, offset.constant + a.inner.hi - b.inner.lo);
         // The difference is `step * (one iteration - another one)` and something in `low..=high`.
-        match a.step == b.step {
-            true if a.step == 0 => low > 0 || high < 0,
-            true => var.is_some() && low > -a.step.abs() && high < a.step.abs(),
-            false => false,
-        }
+        let by_intervals = || {
+            let offset = reach::span(&a.outer.clone().plus(&b.outer, -1)?, &self.ranges)?;
+            let (one, other) = (a.inner?, b.inner?);
+            let (low, high) = (offset.lo + one.lo - other.hi, offset.hi + one.hi - other.lo);
+            Some(match a.step == b.step {
+                true if a.step == 0 => low > 0 || high < 0,
+                true => var.is_some() && low > -a.step.abs() && high < a.step.abs(),
+                false => false,
+            })
+        };
+        let by_ends = |(a, a_vars): (&Parts, _), (b, b_vars): (&Parts, _)| {
+            let (_, last) = reach::ends(&a.all, a_vars, &self.ranges)?;
+            let (first, _) = reach::ends(&b.all, b_vars, &self.ranges)?;
+            Some(reach::span(&first.plus(&last, -1)?, &self.ranges)?.lo > 0)
+        };
+        by_intervals().unwrap_or(false)
+            || a.step == 0
+                && b.step == 0
+                && (by_ends((&a, a_vars), (&b, b_vars)).unwrap_or(false)
+                    || by_ends((&b, b_vars), (&a, a_vars)).unwrap_or(false))
     }
 
     /// The allocation around a statement.
@@ -393,7 +422,7 @@ impl Compact<'_> {
         for (axis, extent) in local.buffer.shape.iter().enumerate() {
             let side = match extent.as_int() {
                 Some(1) => None,
-                _ => match self.by_intervals(extent, axis, &cells) {
+                _ => match self.by_intervals(extent, axis, &cells, &points) {
                     Some(side) => Some(side),
                     None => match self.by_sets(extent, axis, &cells, &points) {
                         Ok(side) => Some(side),
@@ -410,13 +439,17 @@ impl Compact<'_> {
         (sides, notes)
     }
 
-    /// The used part of an axis, where all indices are linear, it is used as a whole, and it is in
-    /// range.
-    fn by_intervals(&self, extent: &Expr, axis: usize, cells: &[Cells]) -> Option<Side> {
-        let parts: Option<Vec<Parts>> = cells
-            .iter()
-            .map(|c| Parts::of(&self.ranges, c.indices.get(axis)?, &c.vars, None))
-            .collect();
+    /// The used part of an axis, where all indices are linear, and in range; of an axis of constant
+    /// extent, where it is used as a whole.
+    fn by_intervals(
+        &self,
+        extent: &Expr,
+        axis: usize,
+        cells: &[Cells],
+        points: &OnceCell<Result<Points, String>>,
+    ) -> Option<Side> {
+        let parts: Option<Vec<Parts>> =
+            cells.iter().map(|c| self.parts(c.indices.get(axis)?, &c.vars, None)).collect();
         let parts = parts?;
         let base = &parts.first()?.outer;
         // What is used by all, and what is used for certain.
@@ -424,20 +457,93 @@ impl Compact<'_> {
         let join =
             |old: Option<Interval>, new: Interval| Some(old.map_or(new, |old| old.union(new)));
         for (part, c) in parts.iter().zip(cells) {
-            let offset = part.outer.clone().plus(base, -1).filter(|d| d.terms.is_empty())?;
-            let ends = part.inner.plus(Interval::point(offset.constant))?;
+            let offset = part.outer.clone().plus(base, -1)?;
+            let ends = part.inner?.plus(reach::span(&offset, &self.ranges)?)?;
             all = join(all, ends);
-            if part.reached && c.guards.is_empty() {
+            if part.reached && c.guards.is_empty() && offset.terms.is_empty() {
                 sure = join(sure, ends);
             }
         }
-        let Interval { lo: low, hi: high } = all.filter(|_| all == sure)?;
+        let Interval { lo: low, hi: high } = all?;
         let least = base.clone().plus(&Linear::constant(low, base.dtype), 1)?;
         let most = base.clone().plus(&Linear::constant(high, base.dtype), 1)?;
-        let inside = least.bounds(&self.ranges)?.lo >= 0
-            && most.bounds(&self.ranges)?.hi < i128::from(extent.as_int()?);
+        let inside = match extent.as_int() {
+            Some(extent) => {
+                all == sure
+                    && least.bounds(&self.ranges)?.lo >= 0
+                    && most.bounds(&self.ranges)?.hi < i128::from(extent)
+            }
+            None => parts.iter().zip(cells).enumerate().all(|(k, (part, c))| {
+                self.stays_inside(part, &c.vars, extent).unwrap_or(false)
+                    || self.is_known_inside((k, axis), cells, extent, points).is_ok()
+            }),
+        };
         let min = least.to_expr().filter(|_| inside)?;
         Some(Side { min, extent: i64::try_from(high - low + 1).ok()? })
+    }
+
+    /// An index taken apart, where it is index arithmetic.
+    fn parts(&self, e: &Expr, vars: &[(Var, Range)], var: Option<&Var>) -> Option<Parts> {
+        if e.mentions_any(&self.data) {
+            return None;
+        }
+        Parts::of(&self.ranges, e, vars, var)
+    }
+
+    /// Whether the loops of an access, which nothing guards, reach ever more cells of an axis as sizes
+    /// grow, as far as can be seen.
+    fn is_open(&self, cells: &Cells, axis: usize) -> bool {
+        let range = || {
+            let index = self.parts(cells.indices.get(axis)?, &cells.vars, None)?;
+            let (first, last) = reach::ends(&index.all, &cells.vars, &self.ranges)?;
+            last.plus(&first, -1)
+        };
+        let is_open = |range: Linear| reach::span(&range, &self.ranges).is_none();
+        cells.guards.is_empty() && range().is_some_and(is_open)
+    }
+
+    /// Whether an index is in range, by what its loops reach.
+    fn stays_inside(&self, index: &Parts, vars: &[(Var, Range)], extent: &Expr) -> Option<bool> {
+        let (first, last) = reach::ends(&index.all, vars, &self.ranges)?;
+        let behind = index::linear(extent, &self.ranges)?.plus(&last, -1)?;
+        let values = |form| reach::span(form, &self.ranges);
+        Some(values(&first)?.lo >= 0 && values(&behind)?.lo > 0)
+    }
+
+    /// Whether the index of an access is in range, by sets; or why it is not known.
+    fn is_known_inside(
+        &self,
+        (k, axis): (usize, usize),
+        cells: &[Cells],
+        extent: &Expr,
+        points: &OnceCell<Result<Points, String>>,
+    ) -> Result<(), String> {
+        let points = self.points(cells, points)?;
+        let at = cells[k].indices.get(axis).cloned().unwrap_or_else(|| Expr::i32(0));
+        if !at.effects().constant() || at.dtype().lanes != 1 {
+            return Err(format!("the index `{at}` is not known"));
+        }
+        let extent = extent.clone().cast(at.dtype());
+        let inside = at.clone().greater_equal(0).and(at.clone().less(&extent));
+        match points.each[k].proves(&inside) {
+            true => Ok(()),
+            false => Err(format!("the index `{at}` is not known to be in range")),
+        }
+    }
+
+    /// The points of all accesses, which are made once.
+    fn points<'p>(
+        &self,
+        cells: &[Cells],
+        points: &'p OnceCell<Result<Points, String>>,
+    ) -> Result<&'p Points, String> {
+        let points = points.get_or_init(|| {
+            let engine = Engine::new().map_err(|e| e.to_string())?;
+            let known = self.known();
+            let each = cells.iter().map(|c| domain(&engine, c, &known)).collect();
+            Ok(Points { around: self.loops(&engine), each })
+        });
+        points.as_ref().map_err(String::clone)
     }
 
     /// The used part of an axis; or why it is not known.
@@ -448,29 +554,19 @@ impl Compact<'_> {
         cells: &[Cells],
         points: &OnceCell<Result<Points, String>>,
     ) -> Result<Side, String> {
-        let points = points.get_or_init(|| {
-            let engine = Engine::new().map_err(|e| e.to_string())?;
-            let known = self.known();
-            let each = cells.iter().map(|c| domain(&engine, c, &known)).collect();
-            Ok(Points { around: self.loops(&engine), each })
-        });
-        let Points { around, each } = points.as_ref().map_err(String::clone)?;
+        if extent.as_int().is_none() && cells.iter().any(|c| self.is_open(c, axis)) {
+            return Err("its extent has no constant bound".to_owned());
+        }
+        let Points { around, each } = self.points(cells, points)?;
         let index = |c: &Cells| c.indices.get(axis).cloned().unwrap_or_else(|| Expr::i32(0));
         let cell = Var::new("cell", cells.first().map_or(extent.dtype(), |c| index(c).dtype()));
         let whole = Range::upto(extent.clone().cast(cell.dtype()));
         let mut used: Option<Set> = None;
-        for (c, points) in cells.iter().zip(each) {
-            let at = index(c);
-            if !at.effects().constant() || at.dtype().lanes != 1 {
-                return Err(format!("the index `{at}` is not known"));
-            }
-            let at = at.cast(cell.dtype());
-            let inside = at.clone().greater_equal(0).and(at.clone().less(&whole.extent));
-            if !points.proves(&inside) {
-                return Err(format!("the index `{}` is not known to be in range", index(c)));
-            }
+        for (k, (c, touching)) in cells.iter().zip(each).enumerate() {
+            self.is_known_inside((k, axis), cells, extent, points)?;
+            let at = index(c).cast(cell.dtype());
             let here = || {
-                let touched = points.with_var(&cell, &whole).with_guard(&cell.expr().equal(at));
+                let touched = touching.with_var(&cell, &whole).with_guard(&cell.expr().equal(at));
                 touched.to_set()?.project(std::slice::from_ref(&cell))
             };
             let here = here().map_err(|e| e.to_string())?;
@@ -586,10 +682,12 @@ fn count(shape: &[Expr]) -> Option<i64> {
 /// A linear index as the sum of what is known outside of a statement, a multiple of one variable,
 /// and what differs inside.
 struct Parts {
+    /// All of it.
+    all: Linear,
     outer: Linear,
     step: i128,
-    /// The least and the greatest value of what differs inside.
-    inner: Interval,
+    /// The least and the greatest value of what differs inside, where they are known.
+    inner: Option<Interval>,
     /// Whether both are reached, in loops that all run.
     reached: bool,
 }
@@ -600,6 +698,7 @@ impl Parts {
             return None;
         }
         let all = index::linear(e, ranges)?;
+        let whole = all.clone();
         let mut outer = Linear::constant(all.constant, all.dtype);
         let mut inner = Linear::constant(0, all.dtype);
         let mut step = 0;
@@ -618,7 +717,13 @@ impl Parts {
                 outer.terms.push((atom, by));
             }
         }
-        Some(Parts { inner: inner.bounds(ranges)?, outer, step, reached })
+        Some(Parts {
+            inner: reach::between(&inner, vars, ranges),
+            all: whole,
+            outer,
+            step,
+            reached,
+        })
     }
 }
 

@@ -1,0 +1,199 @@
+//! What a run writes to: arenas, which runs lend and give back.
+//!
+//! Each run that goes on at the same time as others has an arena of its own. One that is free serves any
+//! sizes for which it is large enough.
+
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use tilewright_ir::{DType, Error, Plan, Result, Slot, Tensor};
+
+use crate::executable::broken;
+
+/// The plan for some sizes.
+pub(crate) struct Fixed {
+    /// The values of the open sizes.
+    pub(crate) sizes: Vec<usize>,
+    pub(crate) plan: Plan,
+    /// Where the arguments of each step lie in [`Memory::args`].
+    pub(crate) calls: Vec<Range<usize>>,
+    /// The places of inputs and outputs in the argument lists.
+    pub(crate) open: Vec<(usize, Slot)>,
+}
+
+/// What a run writes to, apart from the outputs.
+pub(crate) struct Memory {
+    /// The plan that the arguments are those of.
+    of: Arc<Fixed>,
+    pub(crate) arena: Tensor,
+    /// The argument lists of all calls.
+    pub(crate) args: Vec<u64>,
+}
+
+/// What runs write to, for as many of them as go on at the same time.
+#[derive(Default)]
+pub(crate) struct Arenas {
+    state: Mutex<Free>,
+    /// An arena was given back.
+    freed: Condvar,
+}
+
+#[derive(Default)]
+struct Free {
+    list: Vec<Memory>,
+    /// Arenas in all, those in use included.
+    made: usize,
+}
+
+/// The memory of one run, which goes back when it ends.
+pub(crate) struct Lease<'a> {
+    arenas: &'a Arenas,
+    /// Empty only while it is dropped.
+    memory: Option<Memory>,
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        let mut state = self.arenas.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.memory.take() {
+            Some(memory) => state.list.push(memory),
+            None => state.made -= 1,
+        }
+        drop(state);
+        self.arenas.freed.notify_one();
+    }
+}
+
+impl Lease<'_> {
+    /// What the run writes to.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] after it was given back.
+    pub(crate) fn memory(&mut self) -> Result<&mut Memory> {
+        self.memory.as_mut().ok_or_else(|| Error::internal("a run without memory"))
+    }
+}
+
+impl Arenas {
+    /// The memory for a run: one that is free, best of the same sizes, else of the most bytes; a new one;
+    /// or where there may be no more of them the next one that becomes free.
+    pub(crate) fn lease(&self, fixed: &Arc<Fixed>, most: usize) -> Result<Lease<'_>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let same = state.list.iter().rposition(|m| Arc::ptr_eq(&m.of, fixed));
+            let largest = || (0..state.list.len()).max_by_key(|k| state.list[*k].arena.len());
+            let made = same.or_else(largest).map(|at| state.list.swap_remove(at));
+            let new = made.is_none() && state.made < most;
+            if new {
+                state.made += 1;
+            }
+            if made.is_some() || new {
+                drop(state);
+                // If it fails, dropping the lease counts it out again.
+                let mut lease = Lease { arenas: self, memory: None };
+                lease.memory = Some(match made {
+                    Some(memory) if Arc::ptr_eq(&memory.of, fixed) => memory,
+                    Some(memory) => Memory::new(fixed, Some(memory.arena))?,
+                    None => Memory::new(fixed, None)?,
+                });
+                return Ok(lease);
+            }
+            state = self.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// How many there are, and how many of them are free.
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let state = self.state.lock().expect("no panic");
+        (state.made, state.list.len())
+    }
+}
+
+impl Fixed {
+    /// Checks that the plan names what is there.
+    pub(crate) fn new(sizes: &[usize], plan: Plan) -> Result<Fixed> {
+        let (mut calls, mut open, mut count) = (Vec::with_capacity(plan.steps.len()), vec![], 0);
+        for step in &plan.steps {
+            calls.push(count..count + step.args.len());
+            for slot in &step.args {
+                match *slot {
+                    Slot::Arena(at) if at <= plan.arena_bytes => {}
+                    Slot::Constant(i) if i < plan.constants.len() => {}
+                    Slot::Input(i) if i < plan.inputs.len() => open.push((count, *slot)),
+                    Slot::Output(i) if i < plan.outputs.len() => open.push((count, *slot)),
+                    Slot::Number(_) => {}
+                    _ => return Err(broken(format!("`{}` uses {slot:?}", step.func))),
+                }
+                count += 1;
+            }
+        }
+        Ok(Fixed { sizes: sizes.to_vec(), plan, calls, open })
+    }
+
+    /// Tensors for the outputs.
+    pub(crate) fn empty_outputs(&self) -> Result<Vec<Tensor>> {
+        self.plan.outputs.iter().map(|port| Tensor::zeros(port.dtype, &port.shape)).collect()
+    }
+}
+
+impl Memory {
+    /// An arena, one that was there if it is large enough, and the argument lists with the addresses
+    /// in it and of the constants.
+    fn new(fixed: &Arc<Fixed>, old: Option<Tensor>) -> Result<Memory> {
+        let plan = &fixed.plan;
+        // Sizes that grow bit by bit get new memory a few times, not each time; what is not touched
+        // costs nothing.
+        let more = old.as_ref().map_or(0, |old| old.len().saturating_mul(3) / 2);
+        let new = |bytes: usize| Tensor::zeros(DType::U8, &[bytes]);
+        let mut arena = match old.filter(|arena| arena.len() >= plan.arena_bytes) {
+            Some(arena) => arena,
+            None => new(plan.arena_bytes.max(more))
+                .or_else(|_| new(plan.arena_bytes))
+                .map_err(|e| e.context("memory for intermediate results"))?,
+        };
+        // The arena never moves: tensors that do not share their bytes are written in place.
+        let start = arena.bytes_mut().as_mut_ptr();
+        let slots = plan.steps.iter().flat_map(|step| &step.args);
+        let address = |slot: &Slot| match *slot {
+            Slot::Arena(at) => start.wrapping_add(at).expose_provenance() as u64,
+            Slot::Constant(i) => plan.constants[i].bytes().as_ptr().expose_provenance() as u64,
+            Slot::Number(n) => n as u64,
+            Slot::Input(_) | Slot::Output(_) => 0,
+        };
+        let args = slots.map(address).collect();
+        Ok(Memory { of: fixed.clone(), arena, args })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixed(bytes: usize) -> Arc<Fixed> {
+        let plan = Plan { arena_bytes: bytes, ..Plan::default() };
+        Arc::new(Fixed::new(&[bytes], plan).expect("nothing is used"))
+    }
+
+    #[test]
+    fn sizes_that_grow_bit_by_bit_share_few_arenas() {
+        let arenas = Arenas::default();
+        let mut places = std::collections::BTreeSet::new();
+        let mut largest = 0;
+        for k in 1..=300 {
+            let mut lease = arenas.lease(&fixed(k << 12), 2).expect("memory");
+            let arena = &mut lease.memory().expect("lent").arena;
+            assert!(arena.len() >= k << 12);
+            largest = largest.max(arena.len());
+            places.insert(arena.len());
+        }
+        assert_eq!(arenas.count(), (1, 1));
+        assert!(places.len() <= 15 && largest <= 450 << 12, "{places:?}");
+        // Two runs at once have two.
+        let plan = fixed(1 << 12);
+        let (one, other) = (arenas.lease(&plan, 2).expect("memory"), arenas.lease(&plan, 2));
+        assert_eq!(arenas.count(), (2, 0));
+        drop((one, other.expect("memory")));
+        assert_eq!(arenas.count(), (2, 2));
+    }
+}
