@@ -280,27 +280,42 @@ pub(super) fn is_least(e: &Expr) -> bool {
     e.dtype() == DType::F32 && e.as_float() == Some(f64::NEG_INFINITY)
 }
 
+/// How many cells along each axis are padding, where a stage pads by conditions on single axes; `None`
+/// for other stages.
+fn padding(maker: &Stage) -> Option<Vec<i64>> {
+    let ExprKind::IfThenElse(inside, value, _) = maker.value.kind() else { return None };
+    load(value)?;
+    maker.covers_buffer()?;
+    let extents = maker.buffer.const_shape()?;
+    let (mut before, mut after) = (vec![0; extents.len()], vec![0; extents.len()]);
+    for condition in inside.conjuncts() {
+        let ExprKind::Binary(op, v, bound) = condition.kind() else { return None };
+        let (v, bound) = (v.as_var()?, bound.as_int()?);
+        let d = maker.indices.iter().position(|i| i.as_var() == Some(v))?;
+        match op {
+            BinOp::Ge => before[d] = bound.max(before[d]),
+            BinOp::Lt => after[d] = (extents[d] - bound).max(after[d]),
+            _ => return None,
+        }
+    }
+    Some(before.into_iter().zip(after).map(|(b, a)| b + a).collect())
+}
+
 /// Whether every window of a maximum over padded cells has a cell that is none of the padding: along
 /// each padded axis it reads neighbours, more of them than there are padding cells.
 fn reaches_inside(stages: &[Stage], stage: &Stage, padded: &Buffer) -> bool {
-    let maker = stages.iter().find(|s| s.buffer == *padded);
-    let Some(inner) = maker.and_then(|m| m.loads().into_iter().next()).map(|l| l.0) else {
-        return false;
-    };
-    let (Some(outer), Some(inner)) = (padded.const_shape(), inner.const_shape()) else {
-        return false;
-    };
-    let reads = stage.loads().into_iter().filter(|l| l.0 == *padded);
+    let mut makers = stages.iter().filter(|s| s.buffer == *padded);
+    let (Some(maker), None) = (makers.next(), makers.next()) else { return false };
+    let Some(padding) = padding(maker) else { return false };
     let along = |at: &[Expr], d: usize| {
-        let extra = outer[d] - inner[d];
         let runs = |(v, n): (&Var, i64)| {
             let step = Linear::of(&at[d]).and_then(|l| l.coefficient(v));
-            step == Some(1) && n > extra
+            step == Some(1) && n > padding[d]
         };
-        extra == 0 || stage.reduce().any(runs)
+        padding[d] == 0 || stage.reduce().any(runs)
     };
-    outer.len() == inner.len()
-        && reads.into_iter().all(|(_, at)| (0..at.len()).all(|d| along(&at, d)))
+    let reads = stage.loads().into_iter().filter(|l| l.0 == *padded);
+    reads.into_iter().all(|(_, at)| (0..at.len()).all(|d| along(&at, d)))
 }
 
 /// A function that computes `x / scale` of an element, with one scale, and reads both nowhere else.
