@@ -141,10 +141,93 @@ def integer_convolutions():
     return b.model(x), {"x": x0}
 
 
+class Quantizer:
+    """Parts of a network whose values are 8-bit integers between its operators: each operator reads
+    dequantised numbers and its result is quantised again."""
+
+    def __init__(self, b):
+        self.b = b
+
+    def quantized(self, x, scale, zero):
+        """The numbers that 8-bit integers stand for, and their scale."""
+        scale = np.float32(scale)
+        parts = self.b.constant(scale), self.b.constant(np.uint8(zero))
+        q = self.b.node("QuantizeLinear", x, *parts)
+        return self.b.node("DequantizeLinear", q, *parts), scale
+
+    def weights(self, shape, x_scale, axis):
+        """Weights and a bias, with a scale for each output channel."""
+        b, channels, fan = self.b, shape[axis], int(np.prod(shape)) // shape[axis]
+        scale = b.random.uniform(0.7, 1.4, channels) * np.sqrt(2 / fan) / 37
+        scale = scale.astype(np.float32)
+        zero = b.constant(np.zeros(channels, np.int8))
+        w = b.node("DequantizeLinear", b.constant(b.signed(*shape)), b.constant(scale), zero, axis=axis)
+        bias = b.constant(b.random.integers(-900, 900, channels).astype(np.int32))
+        bias = b.node("DequantizeLinear", bias, b.constant(x_scale * scale), axis=0)
+        return w, bias
+
+    def conv(self, x, shape, relu, pads=1, stride=1):
+        (x, scale), size = x, shape[2]
+        w, bias = self.weights(shape, scale, 0)
+        y = self.b.node("Conv", x, w, bias, pads=[pads] * 4, strides=[stride] * 2, kernel_shape=[size] * 2)
+        if relu:
+            return self.quantized(self.b.node("Relu", y), 6 / 255, 0)
+        return self.quantized(y, 8 / 255, 128)
+
+
+def integer_residual():
+    """A residual network as tools for quantisation write it: QuantizeLinear and DequantizeLinear
+    around every operator."""
+    b = Builder(6)
+    q = Quantizer(b)
+    image = b.random.standard_normal((1, 3, 112, 112)).astype(np.float32)
+    x = q.quantized(b.input("image", image), 8 / 255, 128)
+    x = q.conv(x, (32, 3, 3, 3), True, stride=2)
+    pooled = b.node("MaxPool", x[0], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    x, channels = q.quantized(pooled, x[1], 0), 32
+    for wide, stride in ((32, 1), (64, 2), (64, 1), (128, 2), (128, 1)):
+        y = q.conv(x, (wide, channels, 3, 3), True, stride=stride)
+        y = q.conv(y, (wide, wide, 3, 3), False)
+        if stride == 2:
+            x = q.conv(x, (wide, channels, 1, 1), False, pads=0, stride=2)
+        x = q.quantized(b.node("Relu", b.node("Add", y[0], x[0])), 9 / 255, 0)
+        channels = wide
+    x = q.quantized(b.node("GlobalAveragePool", x[0]), 4 / 255, 0)
+    x, scale = b.node("Flatten", x[0]), x[1]
+    w, bias = q.weights((100, channels), scale, 0)
+    y = b.node("Gemm", x, w, bias, transB=1)
+    y = b.node("QuantizeLinear", y, b.constant(np.float32(8 / 255)), b.constant(np.uint8(128)))
+    return b.model(y), {"image": image}
+
+
+def dynamic_convolutions():
+    """Convolutions and a linear layer whose inputs are quantised on the way."""
+    b = Builder(7)
+    image = b.random.standard_normal((1, 8, 56, 56)).astype(np.float32)
+
+    def layer(op, x, shape, fan, **attributes):
+        q, scale, zero = b.node("DynamicQuantizeLinear", x, outputs=3)
+        w = b.constant(b.signed(*shape))
+        own = np.float32(1.4 / (37 * np.sqrt(fan)))
+        y = b.node(op, q, w, zero, b.constant(np.int8(0)), **attributes)
+        y = b.node("Cast", y, to=TensorProto.FLOAT)
+        return b.node("Mul", y, b.node("Mul", scale, b.constant(own)))
+
+    x, channels = b.input("image", image), 8
+    for wide, stride in ((48, 1), (64, 2), (96, 2)):
+        y = layer("ConvInteger", x, (wide, channels, 3, 3), 9 * channels, pads=[1] * 4, strides=[stride] * 2)
+        y = b.node("Add", y, b.constant(b.random.standard_normal((1, wide, 1, 1)).astype(np.float32)))
+        x, channels = b.node("Relu", y), wide
+    x = b.node("Flatten", b.node("GlobalAveragePool", x))
+    return b.model(layer("MatMulInteger", x, (channels, 50), channels)), {"image": image}
+
+
 MODELS = {
     "gru_tagger": gru_tagger,
     "lstm_ocr": lstm_ocr,
     "lstm_voice": lstm_voice,
     "dynamic_integers": dynamic_integers,
     "integer_convolutions": integer_convolutions,
+    "integer_residual": integer_residual,
+    "dynamic_convolutions": dynamic_convolutions,
 }

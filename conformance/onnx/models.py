@@ -4,7 +4,7 @@
   and one of them again with its weights in a file of their own;
 * magika's model (which kind of file do these bytes come from?);
 * rapidocr's text direction classifier;
-* five that are built here, with recurrence and integers (`built.py`).
+* seven that are built here, with recurrence and integers (`built.py`).
 """
 
 import hashlib

@@ -12,6 +12,7 @@ import argparse
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import environment
@@ -42,6 +43,23 @@ def reference(case):
     )
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, case.inputs)))
+
+
+def reference_seconds(case, threads, limit=1.0):
+    """The median time of a run in ONNX Runtime, of those of a second, with so many threads."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = threads or 0
+    session = onnxruntime.InferenceSession(
+        str(case.path), options, providers=["CPUExecutionProvider"]
+    )
+    session.run(None, case.inputs)
+    times, end = [], time.perf_counter() + limit
+    while not times or time.perf_counter() < end:
+        start = time.perf_counter()
+        session.run(None, case.inputs)
+        times.append(time.perf_counter() - start)
+    return sorted(times)[len(times) // 2]
 
 
 def store(case, number):
@@ -83,10 +101,12 @@ def check_model(program, case, number, args):
         "build_seconds": outcome.build_seconds,
         "run_seconds": outcome.run_seconds,
         "wall_seconds": outcome.wall,
+        "reference_seconds": None,
         "outputs": {},
     }
     if outcome.status != "ok":
         return row
+    row["reference_seconds"] = reference_seconds(case, args.threads)
     problems = [harness.missing_or_extra(outcome.outputs, expected)]
     for name in expected:
         if name not in outcome.outputs:
@@ -113,8 +133,14 @@ def seconds(value):
     return "-" if value is None else f"{value:.4g}"
 
 
+def ratio(row):
+    """The time of a run over that of ONNX Runtime."""
+    ours, theirs = row["run_seconds"], row["reference_seconds"]
+    return "-" if ours is None or not theirs else f"{ours / theirs:.2f}"
+
+
 def model_table(rows):
-    header = ["model", "inputs", "build s", "run s", "wall s", "max rel", "outside", "result"]
+    header = ["model", "inputs", "build s", "run s", "ratio", "wall s", "max rel", "outside", "result"]
     lines = []
     for row in rows:
         outputs = row["outputs"].values()
@@ -126,6 +152,7 @@ def model_table(rows):
                 row["inputs"],
                 seconds(row["build_seconds"]),
                 seconds(row["run_seconds"]),
+                ratio(row),
                 seconds(row["wall_seconds"]),
                 "-" if worst is None else f"{worst:.1e}",
                 f"{outside} of {sum(o['total'] for o in outputs)}" if outputs else "-",
@@ -148,6 +175,7 @@ def models_command(args):
     print(
         f"\n{passed} of {len(rows)} cases and {whole} of {len(names)} models within "
         f"{RTOL:g} of ONNX Runtime (largest error over largest value, each output).\n"
+        f"ratio: median time of a run over that of ONNX Runtime, with as many threads.\n"
         f"outside: elements beyond {ELEMENT_ATOL:g} + {ELEMENT_RTOL:g} * |expected|."
     )
     write_json(args.json, {"threshold": RTOL, "cases": rows})

@@ -174,6 +174,18 @@ def inline(
         tilewright.Error: where it refuses, or an option does not fit.
     """
 
+def integer_products(
+    module: Module,
+) -> Transformed:
+    """Make products of numbers that 8-bit integers stand for products of these integers.
+
+    Args:
+        module: What to change.
+
+    Raises:
+        tilewright.Error: where it refuses, or an option does not fit.
+    """
+
 def legalize(
     module: Module,
 ) -> Transformed:

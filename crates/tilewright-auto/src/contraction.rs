@@ -82,6 +82,14 @@ pub struct Group {
     pub instructions: [Option<&'static TensorInstruction>; 2],
 }
 
+impl Group {
+    /// Whether the elements of each group of an operand lie beside one another, and no group is
+    /// smaller than others.
+    pub fn lies_so(&self, operand: usize, of: &Operand) -> bool {
+        self.dims[operand] + 1 == of.indices.len() && self.extent % self.size == 0
+    }
+}
+
 /// A contraction.
 #[derive(Clone, Debug)]
 pub struct Contraction {

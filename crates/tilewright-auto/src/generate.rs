@@ -632,8 +632,8 @@ fn in_groups(
 ) -> Result<()> {
     let (operand, axis) = (&c.operands[broadcast], group.dims[broadcast]);
     let rank = operand.indices.len();
-    let lies_so = axis + 1 == rank;
-    if lies_so && (padded.is_some() || group.extent % group.size == 0) {
+    let innermost = axis + 1 == rank;
+    if group.lies_so(broadcast, operand) || innermost && padded.is_some() {
         return Ok(());
     }
     let copy = match padded {

@@ -57,13 +57,22 @@ pub fn expand_products(module: &Module, target: &Target) -> Module {
 /// The function with its products of 8-bit integers expanded; `None` where there are none, or nothing
 /// is to be done for them.
 pub fn expand(func: &TensorFunc, target: &Target) -> Option<TensorFunc> {
+    expand_with(func, target, &|b| is_free(func, b))
+}
+
+/// The same, where `is_free` says which buffers are the same in every run.
+pub(crate) fn expand_with(
+    func: &TensorFunc,
+    target: &Target,
+    is_free: &dyn Fn(&Buffer) -> bool,
+) -> Option<TensorFunc> {
     let stages = open_stages(func)?;
     let (allocs, _) = func.root_parts();
     let mut out = Expanded { stmts: Vec::new(), allocs: allocs.to_vec() };
     let mut changed = false;
     let mut at = 0;
     while let Some(stage) = stages.get(at) {
-        let made = product(stage).and_then(|p| p.made_of(stage, target, &|b| is_free(func, b)));
+        let made = product(stage).and_then(|p| p.made_of(stage, target, is_free));
         at += 1;
         let Some(made) = made else {
             out.stmts.push(stage.stmt.clone());
@@ -233,8 +242,14 @@ impl Product {
         let bytes = match (instruction(target, types), instruction(target, other)) {
             (Some(_), _) => true,
             (None, Some(_)) => {
-                // What is the same in every run can be moved once.
-                let first = is_free(&left.buffer) && !is_free(&right.buffer);
+                // What is the same in every run can be moved once. But a zero point of it takes the
+                // sums of the other operand in every run, for each place of a window: where it has
+                // none, it gets none, and the other is moved.
+                let first = match (is_free(&left.buffer), is_free(&right.buffer)) {
+                    (true, false) => left.zero.is_some(),
+                    (false, true) => right.zero.is_none(),
+                    _ => false,
+                };
                 let operand = if first { &mut left } else { &mut right };
                 *operand = made.moved(operand)?;
                 true

@@ -2,7 +2,8 @@
 //!
 //! A contraction in tiles costs what its tile does ([`crate::tile`]). Everything else is counted by
 //! its iterations: one vector at a time where a loop walks along all that it touches, and one
-//! element at a time where none does. An open size counts as its estimate ([`Dim::estimate`]).
+//! element at a time where none does. Products of 8-bit integers are priced as what they become
+//! ([`crate::integer`]). An open size counts as its estimate ([`Dim::estimate`]).
 //!
 //! [`Dim::estimate`]: tilewright_ir::Dim::estimate
 
@@ -10,11 +11,13 @@ use std::collections::HashSet;
 
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::{Buffer, ExprKind, IterKind, TensorFunc, dim};
+use tilewright_schedule::PRE;
 use tilewright_schedule::auto::axes::{Access, Axis, fuse, loose_vars};
 use tilewright_schedule::auto::pack::PHASES;
 use tilewright_target::Target;
 
 use crate::contraction::Contraction;
+use crate::integer::expand_with;
 use crate::tile::Tile;
 use crate::{contraction, groups, tile};
 
@@ -50,7 +53,25 @@ pub fn price(func: &TensorFunc, free: &[bool], target: &Target) -> Price {
         let at = func.params.iter().position(|p| p.buffer() == Some(b));
         at.and_then(|at| free.get(at)).copied().unwrap_or(false)
     };
+    // What runs is the expanded function, without what is made once.
+    let expanded = expand_with(func, target, &is_free);
+    let func = expanded.as_ref().unwrap_or(func);
+    let once = made_once(func, &is_free);
+    let is_free = |b: &Buffer| is_free(b) || once.contains(b);
     grouped(func, is_free, target).unwrap_or_else(|| plain(func, is_free, target))
+}
+
+/// The buffers that marked stages make of what is the same in every run.
+fn made_once(func: &TensorFunc, is_free: &dyn Fn(&Buffer) -> bool) -> HashSet<Buffer> {
+    let mut made: HashSet<Buffer> = HashSet::new();
+    for stage in open_stages(func).into_iter().flatten() {
+        let of_free = |b: &Buffer| *b == stage.buffer || is_free(b) || made.contains(b);
+        if stage.block.annotations.contains_key(PRE) && stage.loads().iter().all(|l| of_free(&l.0))
+        {
+            made.insert(stage.buffer.clone());
+        }
+    }
+    made
 }
 
 /// The cycles of a function whose contractions in groups get tiles; `None` where they do not.
@@ -69,7 +90,7 @@ fn grouped(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target
             Some((_, tile)) => tile.price,
             None if apart.blocks.contains(stages[k].name()) => return None,
             // What is copied apart is read where it lies.
-            None if copy(&stages[k].buffer).is_some() => 0.0,
+            None if copy(&stages[k].buffer).is_some() || free(&stages[k].buffer) => 0.0,
             None => untiled(&stages[k], target),
         };
     }
@@ -83,6 +104,9 @@ fn plain(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) 
     };
     let mut price = Price { cycles: CALL, tiled: false };
     for k in 0..stages.len() {
+        if is_free(&stages[k].buffer) {
+            continue;
+        }
         let tile = contraction(func, &stages, k, &is_free)
             .and_then(|(c, _)| chosen(c, &stages[k], target));
         price.tiled |= tile.is_some();

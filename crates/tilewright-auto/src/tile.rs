@@ -382,7 +382,15 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
         }
         _ => 0.0,
     };
-    (c.count(&spatial) as f64 * columns * strip, pack)
+    // The operand that is the same in all lanes, where its groups do not lie beside one another.
+    let other = &c.operands[1 - t.vector];
+    let regrouped = match &c.group {
+        Some(group) if !other.free && !group.lies_so(1 - t.vector, other) => {
+            c.size(1 - t.vector) as f64 / other.buffer.dtype().bytes() as f64 * MOVE
+        }
+        _ => 0.0,
+    };
+    (c.count(&spatial) as f64 * columns * strip + regrouped, pack)
 }
 
 /// How many new lines a step reads of operands that lie as they are, of which one is used by all rows;

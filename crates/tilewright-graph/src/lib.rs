@@ -14,6 +14,7 @@
 //! * [`control`]: graph functions with control flow, cut into pieces.
 //! * [`layout`]: conversions between layouts.
 //! * [`normal`]: the normal form of graph functions, which all passes start from.
+//! * [`quantized`]: products of numbers that integers stand for.
 //! * [`sizes`]: sizes for what a module leaves open.
 //! * [`resize`](mod@resize): a module with another size, for prices.
 //! * [`view`]: functions that only relabel.
@@ -31,6 +32,7 @@ pub mod legalize;
 pub mod memory;
 mod merge;
 pub mod normal;
+pub mod quantized;
 pub mod resize;
 pub mod sizes;
 pub mod view;
@@ -50,6 +52,7 @@ pub static PASSES: &[&Pass] = &[
     &layout::free::PASS,
     &layout::lift::PASS,
     &legalize::PASS,
+    &quantized::PASS,
 ];
 
 /// Attribute of a tensor function whose result is its input under another shape: memory planning

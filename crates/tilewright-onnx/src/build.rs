@@ -112,6 +112,28 @@ pub(crate) struct Builder {
     pub(crate) convolutions: HashMap<u64, crate::ops::contraction::Convolution>,
     /// What the elements of values stand for that modules have no type for.
     pub(crate) narrow: NarrowValues,
+    /// Constants that the graph has as calls.
+    origins: Origins,
+}
+
+/// The calls that made constants, for those that the graph is to have as these calls: what is known of
+/// how a constant came about says more than its elements do. Keys are the memory of a constant and its
+/// shape.
+#[derive(Default)]
+struct Origins(HashMap<(*const u8, Vec<usize>), Origin>);
+
+/// The call that made a constant.
+struct Origin {
+    /// The constant, so that its memory stays its own.
+    made: Tensor,
+    func: usize,
+    args: Vec<Imported>,
+}
+
+impl Origins {
+    fn of(&self, t: &Tensor) -> Option<&Origin> {
+        self.0.get(&(t.bytes().as_ptr(), t.shape().to_vec()))
+    }
 }
 
 impl Builder {
@@ -128,7 +150,33 @@ impl Builder {
             decided: HashSet::new(),
             convolutions: HashMap::new(),
             narrow: NarrowValues::default(),
+            origins: Origins::default(),
         }
+    }
+
+    /// Has the graph call a function for a constant that its result is. Parameters as those of
+    /// [`Builder::call`].
+    pub(crate) fn keep_origin(
+        &mut self,
+        made: &Imported,
+        base: &'static str,
+        key: &dyn Debug,
+        args: &[Imported],
+        make: impl FnOnce() -> Result<TensorFunc>,
+    ) -> Result<()> {
+        let Imported::Const(t) = made else { return Ok(()) };
+        // Tensors without elements share their memory.
+        if !t.is_empty() {
+            let func = self.function(base, key, args.len(), make)?;
+            let origin = Origin { made: t.clone(), func, args: args.to_vec() };
+            self.origins.0.insert((t.bytes().as_ptr(), t.shape().to_vec()), origin);
+        }
+        Ok(())
+    }
+
+    /// Whether the graph has a call for a constant.
+    pub(crate) fn has_origin(&self, t: &Tensor) -> bool {
+        self.origins.of(t).is_some()
     }
 
     /// Calls the function that `make` builds, whose one result comes back. `key` holds all
@@ -351,7 +399,9 @@ impl Builder {
             returned.push(own);
         }
         let steps = self.bodies.pop().map(|b| b.steps).unwrap_or_default();
-        let mut emit = Emit::new(&self.functions);
+        // What stands inside of a body is not known outside of it.
+        let origins = if control { Origins::default() } else { self.origins };
+        let mut emit = Emit::new(&self.functions, &origins);
         let bindings = emit.bindings(&steps, &returned)?;
         let mut module = emit.module;
         let values = returned.iter().map(expr).collect::<Result<Vec<_>>>()?;

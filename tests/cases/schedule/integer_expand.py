@@ -1,6 +1,6 @@
 # run: opt --pass expand_products --pass-config expand_products.features=+avx512vnni
-# Two signed operands: one of them moves by 128, with its zero point, and the sums of both take the zero
-# points out of the product.
+# Two signed operands: the one of a run moves by 128, with its zero point, so that the other one keeps none;
+# the sums of the other one, which are made once, take the zero point out of the product.
 @T.prim_func
 def product(
     A: T.Buffer((13, 22), "int8"),
@@ -26,36 +26,28 @@ class Module:
     @T.prim_func
     def product(A: T.Buffer((13, 22), "int8"), a_zero: T.Buffer((), "int8"), B: T.Buffer((22, 18), "int8"), C: T.Buffer((13, 18), "int32")):
         T.func_attr({"layout_free_buffers": [2]})
-        B_moved = T.alloc_buffer((22, 18), "uint8")
+        A_moved = T.alloc_buffer((13, 22), "uint8")
         C_products = T.alloc_buffer((13, 18), "int32")
-        C_A_sums = T.alloc_buffer((13,), "int32")
-        C_B_moved_sums = T.alloc_buffer((18,), "int32")
-        for v0, v1 in T.grid(22, 18):
-            with T.block("B_moved"):
+        C_B_sums = T.alloc_buffer((18,), "int32")
+        for v0, v1 in T.grid(13, 22):
+            with T.block("A_moved"):
                 v0_1, v1_1 = T.axis.remap("SS", [v0, v1])
                 T.block_attr({"preproc": "operand"})
-                B_moved[v0_1, v1_1] = T.Cast("uint8", T.Cast("int32", B[v0_1, v1_1]) + 128)
-        for i, k in T.grid(13, 22):
-            with T.block("C_A_sums"):
-                vi, vk = T.axis.remap("SR", [i, k])
-                T.block_attr({"preproc": "operand"})
-                with T.init():
-                    C_A_sums[vi] = 0
-                C_A_sums[vi] = C_A_sums[vi] + T.Cast("int32", A[vi, vk])
+                A_moved[v0_1, v1_1] = T.Cast("uint8", T.Cast("int32", A[v0_1, v1_1]) + 128)
         for j, k in T.grid(18, 22):
-            with T.block("C_B_moved_sums"):
+            with T.block("C_B_sums"):
                 vj, vk = T.axis.remap("SR", [j, k])
                 T.block_attr({"preproc": "operand"})
                 with T.init():
-                    C_B_moved_sums[vj] = 0
-                C_B_moved_sums[vj] = C_B_moved_sums[vj] + T.Cast("int32", B_moved[vk, vj])
+                    C_B_sums[vj] = 0
+                C_B_sums[vj] = C_B_sums[vj] + T.Cast("int32", B[vk, vj])
         for i, j, k in T.grid(13, 18, 22):
             with T.block("C_products"):
                 vi, vj, vk = T.axis.remap("SSR", [i, j, k])
                 with T.init():
                     C_products[vi, vj] = 0
-                C_products[vi, vj] = C_products[vi, vj] + T.Cast("int32", A[vi, vk]) * T.Cast("int32", B_moved[vk, vj])
+                C_products[vi, vj] = C_products[vi, vj] + T.Cast("int32", A_moved[vi, vk]) * T.Cast("int32", B[vk, vj])
         for i, j in T.grid(13, 18):
             with T.block("C"):
                 vi, vj = T.axis.remap("SS", [i, j])
-                C[vi, vj] = C_products[vi, vj] - 128 * C_A_sums[vi] - T.Cast("int32", a_zero[()]) * C_B_moved_sums[vj] + 22 * (T.Cast("int32", a_zero[()]) * 128)
+                C[vi, vj] = C_products[vi, vj] - (T.Cast("int32", a_zero[()]) + 128) * C_B_sums[vj]

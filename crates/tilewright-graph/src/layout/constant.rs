@@ -3,7 +3,7 @@
 //! [`evaluate`] is what an expression is where its loads are known, so what it is in padding: the
 //! pad value of a result is the function's value on the pad values of its operands. Adding one moves
 //! 0 to 1, `exp` 0 to 1, `relu` keeps 0. Loads whose value is not known are arbitrary, and so is
-//! what is computed from them: a float zero times an arbitrary value may be `NaN`. A selection with
+//! what is computed from them: a float zero times an arbitrary value may be `NaN`, an integer one is zero. A selection with
 //! an unknown condition is known if both sides are.
 
 use tilewright_ir::equal::same_expr;
@@ -56,7 +56,14 @@ fn value(e: &Expr, load: &dyn Fn(&Buffer, &[Expr]) -> Option<Expr>) -> Option<Ex
         ExprKind::Int(_) | ExprKind::Float(_) => Some(e.clone()),
         ExprKind::Load(b, at) => of(&load(b, at)?),
         ExprKind::Cast(x) => cast(&of(x)?, e.dtype()).ok(),
-        ExprKind::Binary(op, a, b) => binary(*op, &of(a)?, &of(b)?).ok(),
+        ExprKind::Binary(op, a, b) => match (of(a), of(b)) {
+            (Some(a), Some(b)) => binary(*op, &a, &b).ok(),
+            // Zero times any integer is zero.
+            (a, b) if *op == BinOp::Mul && e.dtype().is_int() => {
+                a.or(b).filter(|known| known.as_int() == Some(0))
+            }
+            _ => None,
+        },
         ExprKind::Not(x) => Some(Expr::bool(of(x)?.as_int()? == 0)),
         ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => match of(c) {
             Some(c) if is_zero(&c) => of(f),

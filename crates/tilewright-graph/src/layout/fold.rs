@@ -82,14 +82,30 @@ pub fn fold_conversions(
     evaluate: &mut Evaluate<'_>,
     why: &mut Remarks,
 ) -> Result<Module> {
+    let folder = Folder::new(module, usize::MAX, evaluate, why);
+    Folder { only: Some(of), moves_only: true, ..folder }.run()
+}
+
+/// The same for all calls of some functions.
+///
+/// # Errors
+/// As [`fold_constant`].
+pub(crate) fn fold_calls(
+    module: &Module,
+    of: &dyn Fn(&str) -> bool,
+    evaluate: &mut Evaluate<'_>,
+    why: &mut Remarks,
+) -> Result<Module> {
     Folder { only: Some(of), ..Folder::new(module, usize::MAX, evaluate, why) }.run()
 }
 
 struct Folder<'a, 'e> {
     module: &'a Module,
     growth: usize,
-    /// Of which functions only conversions are run; of all where it is missing, and all calls.
+    /// The functions whose calls are run; all where it is missing.
     only: Option<&'a dyn Fn(&str) -> bool>,
+    /// Whether only conversions among them are.
+    moves_only: bool,
     evaluate: &'a mut Evaluate<'e>,
     why: &'a mut Remarks,
     /// Results by function and the memory of the arguments.
@@ -106,7 +122,7 @@ impl<'a, 'e> Folder<'a, 'e> {
         why: &'a mut Remarks,
     ) -> Self {
         let (done, moves) = (HashMap::new(), HashMap::new());
-        Folder { module, growth, only: None, evaluate, why, done, moves }
+        Folder { module, growth, only: None, moves_only: false, evaluate, why, done, moves }
     }
 
     fn run(mut self) -> Result<Module> {
@@ -158,7 +174,8 @@ impl<'a, 'e> Folder<'a, 'e> {
                 let Some(Function::Tensor(f)) = self.module.functions.get(func) else {
                     return None;
                 };
-                if self.only.is_some_and(|of| !of(func) || self.conversion(func, f).is_none()) {
+                let is_other = self.only.is_some_and(|of| !of(func));
+                if is_other || self.moves_only && self.conversion(func, f).is_none() {
                     return None;
                 }
                 let bytes = |shape: Vec<usize>, size: usize| {

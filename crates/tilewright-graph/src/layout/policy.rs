@@ -259,11 +259,15 @@ fn positions(at: &[Expr], wanted: impl Fn(&Expr) -> bool) -> Vec<usize> {
     (0..at.len()).filter(|d| wanted(&at[*d])).collect()
 }
 
-/// A load, possibly converted to the type of the sum.
+/// A load, possibly converted to the type of the sum, and less a zero point.
 fn operand(e: &Expr) -> Option<(&Buffer, &[Expr])> {
     match e.kind() {
         ExprKind::Load(b, at) => Some((b, at)),
         ExprKind::Cast(inner) => operand(inner),
+        ExprKind::Binary(BinOp::Sub, inner, zero) => {
+            let list = operand(zero).is_none_or(|(_, at)| at.len() <= 1);
+            operand(inner).filter(|_| list)
+        }
         _ => None,
     }
 }

@@ -12,7 +12,7 @@ use tilewright_ir::{
 };
 use tilewright_ops::Operand;
 
-use super::{Builder, Call, Shared, Step, fresh, identifier, tensor_type};
+use super::{Builder, Call, Origins, Shared, Step, fresh, identifier, tensor_type};
 use crate::node::{Element, Imported, ItemType};
 
 /// A body that is being built.
@@ -411,6 +411,9 @@ pub(super) fn expr(value: &Imported) -> Result<GraphExpr> {
 /// Makes bindings of steps, and functions of what they call.
 pub(super) struct Emit<'b> {
     functions: &'b [Shared],
+    origins: &'b Origins,
+    /// Variables of constants that are calls, by the memory of these.
+    called: HashMap<(*const u8, Vec<usize>), GraphVar>,
     pub(super) module: Module,
     names: HashMap<&'b str, usize>,
     taken: HashSet<String>,
@@ -418,9 +421,11 @@ pub(super) struct Emit<'b> {
 }
 
 impl<'b> Emit<'b> {
-    pub(super) fn new(functions: &'b [Shared]) -> Self {
+    pub(super) fn new(functions: &'b [Shared], origins: &'b Origins) -> Self {
         Emit {
             functions,
+            origins,
+            called: HashMap::new(),
             module: Module::new(),
             names: HashMap::new(),
             taken: HashSet::from(["main".to_owned()]),
@@ -445,18 +450,45 @@ impl<'b> Emit<'b> {
         Ok(bindings)
     }
 
+    /// The name of a function in the module.
+    fn name(&mut self, func: usize) -> Arc<str> {
+        if let Some(name) = &self.name_of[func] {
+            return name.clone();
+        }
+        let shared = &self.functions[func];
+        let name = fresh(shared.base, &mut self.names, &mut self.taken);
+        self.module.functions.insert(name.clone(), Function::Tensor(shared.func.clone()));
+        self.name_of[func] = Some(name.clone());
+        name
+    }
+
+    /// An argument of a call; where it is a constant that the graph has as a call, its variable.
+    fn argument(&mut self, value: &Imported, bindings: &mut Vec<Binding>) -> Result<GraphExpr> {
+        let origins = self.origins;
+        let Some(origin) = value.constant().and_then(|t| origins.of(t)) else {
+            return expr(value);
+        };
+        let key = (origin.made.bytes().as_ptr(), origin.made.shape().to_vec());
+        if let Some(var) = self.called.get(&key) {
+            return Ok(var.expr());
+        }
+        let args = origin.args.iter().map(|a| self.argument(a, bindings));
+        let args = args.collect::<Result<Vec<_>>>()?;
+        let shared = &self.functions[origin.func];
+        let ty = TensorType::fixed(origin.made.shape(), origin.made.dtype());
+        let var = GraphVar::tensor(shared.base, ty.clone());
+        let (func, scalars) = (self.name(origin.func), shared.scalars.clone());
+        let value = GraphExpr::CallTir { func, args, outs: vec![ty], scalars };
+        bindings.push(bind(&var, value));
+        self.called.insert(key, var.clone());
+        Ok(var.expr())
+    }
+
     fn call(&mut self, call: &Call, bindings: &mut Vec<Binding>) -> Result<()> {
         let shared = &self.functions[call.func];
-        let func = match &self.name_of[call.func] {
-            Some(name) => name.clone(),
-            None => {
-                let name = fresh(shared.base, &mut self.names, &mut self.taken);
-                self.module.functions.insert(name.clone(), Function::Tensor(shared.func.clone()));
-                self.name_of[call.func] = Some(name.clone());
-                name
-            }
-        };
-        let args = call.args.iter().map(expr).collect::<Result<Vec<_>>>()?;
+        let args = call.args.iter().map(|a| self.argument(a, bindings));
+        let args = args.collect::<Result<Vec<_>>>()?;
+        let func = self.name(call.func);
         let outs: Vec<TensorType> = shared.outs.iter().map(tensor_type).collect();
         let types = outs.iter().cloned().map(GraphType::Tensor).collect();
         let scalars = shared.scalars.clone();

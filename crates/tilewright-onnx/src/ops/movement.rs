@@ -61,7 +61,13 @@ pub(crate) fn reshape_to<D: Into<Dim> + Copy>(
     match x {
         _ if x.shape() == shape => Ok(x.clone()),
         Imported::Const(t) if dim::is_known(shape) => {
-            t.reshape(&dim::fixed(shape, "reshape")?).map(Imported::Const)
+            let made = t.reshape(&dim::fixed(shape, "reshape")?).map(Imported::Const)?;
+            if b.has_origin(t) {
+                let (of, x) = (operand(x), std::slice::from_ref(x));
+                let make = || movement::reshape(&of, shape);
+                b.keep_origin(&made, "reshape", &(&of, shape), x, make)?;
+            }
+            Ok(made)
         }
         _ => {
             let of = operand(x);
@@ -187,7 +193,13 @@ pub(crate) fn transpose_by(b: &mut Builder, x: &Imported, order: &[usize]) -> Re
             shape: order.iter().map(|&k| t.shape()[k]).collect(),
             steps: order.iter().map(|&k| steps[k]).collect(),
         };
-        return moved(b, t, &view);
+        let made = moved(b, t, &view)?;
+        if b.has_origin(t) {
+            let (of, x) = (operand(x), std::slice::from_ref(x));
+            let make = || movement::transpose(&of, order);
+            b.keep_origin(&made, "transpose", &(&of, order), x, make)?;
+        }
+        return Ok(made);
     }
     let of = operand(x);
     b.call("transpose", &(&of, order), std::slice::from_ref(x), || movement::transpose(&of, order))

@@ -192,9 +192,12 @@ pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Impo
         _ => {
             let of = operand(&p.x);
             let args: Vec<Imported> = [p.x, p.scale].into_iter().chain(p.zero).collect();
-            b.call("dequantize_linear", &(&of, &p.quantization), &args, || {
-                quantize::dequantize_linear(&of, &p.quantization)
-            })?
+            let (name, key) = ("dequantize_linear", (&of, &p.quantization));
+            let make = || quantize::dequantize_linear(&of, &p.quantization);
+            let y = b.call(name, &key, &args, make)?;
+            // Products with weights are those of their integers.
+            b.keep_origin(&y, name, &key, &args, make)?;
+            y
         }
     };
     let y = movement::reshape_to(b, &y, &p.shape)?;

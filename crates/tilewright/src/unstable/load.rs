@@ -4,9 +4,12 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use tilewright_graph::quantized::integer_products;
 use tilewright_graph::sizes::{self, Sizes};
-use tilewright_ir::{Attr, Error, Expr, Module, Result, Source};
+use tilewright_ir::{Attr, Error, Expr, Module, Remarks, Result, Source};
 use tilewright_onnx::{Dim, ImportOptions, Model, ValueKind, ValueType};
+
+use super::layout::evaluate;
 
 /// Loads a model or module from a file: an ONNX model (`.onnx`) or TVMScript (`.py`). A file with
 /// another ending is taken for TVMScript if it is text.
@@ -136,13 +139,17 @@ impl Draft {
     /// As [`load`].
     pub fn module(&self, sizes: &Sizes) -> Result<Module> {
         match &self.0 {
-            Kind::Onnx(model) => model.import(&ImportOptions {
-                dims: sizes.dims.clone(),
-                ranges: sizes.ranges.clone(),
-                shapes: sizes.shapes.clone(),
-                values: sizes.values.clone(),
-                ..Default::default()
-            }),
+            Kind::Onnx(model) => {
+                let imported = model.import(&ImportOptions {
+                    dims: sizes.dims.clone(),
+                    ranges: sizes.ranges.clone(),
+                    shapes: sizes.shapes.clone(),
+                    values: sizes.values.clone(),
+                    ..Default::default()
+                })?;
+                // Quantised models are what their integers compute.
+                integer_products(&imported, &mut evaluate, &mut Remarks::new())
+            }
             Kind::Script(module) => sizes::fill(module, sizes).map_err(|e| match &module.source {
                 Some(source) => e.context(&source.name),
                 None => e,

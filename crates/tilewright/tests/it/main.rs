@@ -7,6 +7,7 @@ mod kernels;
 mod library;
 mod operators;
 mod padding;
+mod quantized;
 mod schedules;
 mod te;
 mod time;

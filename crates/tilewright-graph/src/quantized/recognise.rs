@@ -1,0 +1,398 @@
+//! What stands around quantised products, found from what functions compute.
+
+use tilewright_analysis::index::same_all;
+use tilewright_analysis::{Stage, open_stages};
+use tilewright_ir::linear::Linear;
+use tilewright_ir::scalar::Scalar;
+use tilewright_ir::{
+    BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Fold, Intrin, IterKind, TensorFunc, Var,
+    visit,
+};
+
+/// `x` in `x.astype(dtype)`, and `x` itself where it has the type.
+fn uncast(e: &Expr) -> &Expr {
+    match e.kind() {
+        ExprKind::Cast(inner) => inner,
+        _ => e,
+    }
+}
+
+fn load(e: &Expr) -> Option<(&Buffer, &[Expr])> {
+    match e.kind() {
+        ExprKind::Load(b, at) => Some((b, at)),
+        _ => None,
+    }
+}
+
+/// The place of a buffer among the parameters.
+fn param(func: &TensorFunc, b: &Buffer) -> Option<usize> {
+    func.params.iter().position(|p| p.buffer() == Some(b))
+}
+
+/// The axis of a stage's result by which a list of numbers is read there: `Some(None)` for one number
+/// that is read everywhere.
+fn list_axis(stage: &Stage, list: &Buffer, at: &[Expr]) -> Option<Option<usize>> {
+    match at {
+        [] => Some(None),
+        [zero] if zero.as_int() == Some(0) => Some(None),
+        [index] => {
+            let v = index.as_var()?;
+            let axis = stage.indices.iter().position(|i| i.as_var() == Some(v))?;
+            let same = list.shape[0].as_int() == stage.buffer.shape[axis].as_int();
+            (same && list.shape[0].as_int().is_some()).then_some(Some(axis))
+        }
+        _ => None,
+    }
+}
+
+/// The one stage of a function that computes each element of its one result from the same elements.
+fn map(func: &TensorFunc) -> Option<Stage> {
+    let stages = open_stages(func)?;
+    let [stage] = &stages[..] else { return None };
+    let result = func.buffers().last()?;
+    let whole = stage.buffer == *result && stage.covers_buffer().is_some();
+    (whole && !stage.is_reduction()).then(|| stage.clone())
+}
+
+/// A function `(x - zero) * scale` of integers `x`: the numbers that these stand for.
+#[derive(Clone, Debug)]
+pub(super) struct Dequantise {
+    /// The integers, among the parameters.
+    pub x: usize,
+    /// The scale: one, or a list along the axis.
+    pub scale: usize,
+    /// The zero point, as the scale.
+    pub zero: Option<usize>,
+    pub axis: Option<usize>,
+}
+
+impl Dequantise {
+    pub fn of(func: &TensorFunc) -> Option<Dequantise> {
+        let stage = map(func)?;
+        let ExprKind::Binary(BinOp::Mul, a, b) = stage.value.kind() else { return None };
+        let with = |wide: &Expr, scale: &Expr| {
+            let (list, at) = load(scale)?;
+            let integers = match wide.kind() {
+                ExprKind::Cast(e) if e.dtype() == DType::I32 => e,
+                _ => return None,
+            };
+            if wide.dtype() != DType::F32 || list.dtype() != DType::F32 {
+                return None;
+            }
+            let axis = list_axis(&stage, list, at)?;
+            let (x, zero) = match integers.kind() {
+                ExprKind::Binary(BinOp::Sub, x, zero) => (x, Some(load(uncast(zero))?)),
+                _ => (integers, None),
+            };
+            let (x, at) = load(uncast(x))?;
+            let whole = same_all(at, &stage.indices) && x.shape.len() == stage.buffer.shape.len();
+            let zero = match zero {
+                None => None,
+                Some((list, at)) => {
+                    let same = list_axis(&stage, list, at)? == axis && list.dtype() == x.dtype();
+                    Some(param(func, list).filter(|_| same)?)
+                }
+            };
+            let (x, is_int) = (param(func, x)?, x.dtype().is_int());
+            let scale = param(func, list)?;
+            (whole && is_int).then_some(Dequantise { x, scale, zero, axis })
+        };
+        with(a, b).or_else(|| with(b, a))
+    }
+}
+
+/// A function `round(x / scale) + zero`, saturated to all values of a type of 8 bits, with one scale.
+#[derive(Clone, Debug)]
+pub(super) struct Quantise {
+    pub x: usize,
+    pub scale: usize,
+    pub zero: Option<usize>,
+    pub to: DType,
+}
+
+impl Quantise {
+    pub fn of(func: &TensorFunc) -> Option<Quantise> {
+        let stage = map(func)?;
+        let to = stage.value.dtype();
+        let ExprKind::Cast(bounded) = stage.value.kind() else { return None };
+        let ExprKind::Binary(BinOp::Min, value, high) = bounded.kind() else { return None };
+        let ExprKind::Binary(BinOp::Max, value, low) = value.kind() else { return None };
+        let range = match to {
+            DType::I8 => (-128.0, 127.0),
+            DType::U8 => (0.0, 255.0),
+            _ => return None,
+        };
+        let number = |e: &Expr| match e.kind() {
+            ExprKind::Cast(of) => Some(Scalar::constant(of)?.as_f64()),
+            _ => Some(Scalar::constant(e)?.as_f64()),
+        };
+        if (number(low)?, number(high)?) != range {
+            return None;
+        }
+        let (rounded, zero) = match value.kind() {
+            ExprKind::Binary(BinOp::Add, rounded, zero) => (rounded, Some(load(uncast(zero))?)),
+            _ => (value, None),
+        };
+        let ExprKind::Call(CallTarget::Intrin(Intrin::NearbyInt), ratio) = rounded.kind() else {
+            return None;
+        };
+        let ExprKind::Binary(BinOp::Div, x, scale) = ratio.first()?.kind() else { return None };
+        let ((x, at), (scale, scale_at)) = (load(x)?, load(scale)?);
+        let one = |list: &Buffer, at: &[Expr]| list_axis(&stage, list, at) == Some(None);
+        let zero = match zero {
+            None => None,
+            Some((list, at)) => {
+                Some(param(func, list).filter(|_| one(list, at) && list.dtype() == to)?)
+            }
+        };
+        let fits = same_all(at, &stage.indices)
+            && one(scale, scale_at)
+            && [x, scale].iter().all(|b| b.dtype() == DType::F32);
+        let (x, scale) = (param(func, x)?, param(func, scale)?);
+        fits.then_some(Quantise { x, scale, zero, to })
+    }
+}
+
+/// A factor of a sum of products.
+#[derive(Clone, Debug)]
+pub(super) struct Operand {
+    /// The parameter that it comes from.
+    pub param: usize,
+    /// The stage that pads it with zeros, among those of the function.
+    pub pad: Option<usize>,
+    /// What is multiplied: the parameter, or what the padding made of it.
+    pub buffer: Buffer,
+    pub at: Vec<Expr>,
+}
+
+/// A function that starts with a sum of products of two of its parameters in `float32`.
+#[derive(Clone, Debug)]
+pub(super) struct Product {
+    pub stages: Vec<Stage>,
+    /// The stage of the sum.
+    pub sum: usize,
+    pub operands: [Operand; 2],
+}
+
+impl Product {
+    pub fn of(func: &TensorFunc) -> Option<Product> {
+        if func.ret.is_some() || func.size_arguments().is_err() {
+            return None;
+        }
+        let stages = open_stages(func)?;
+        let (sum, value) = stages.iter().enumerate().find_map(|(k, s)| {
+            let zero = s.init.as_ref()?.as_float() == Some(0.0);
+            let sum = s.reduction().filter(|r| zero && r.op == BinOp::Add)?;
+            Some((k, sum.value))
+        })?;
+        let ExprKind::Binary(BinOp::Mul, a, b) = value.kind() else { return None };
+        let (left, right) = (load(a)?, load(b)?);
+        let operand = |(buffer, at): (&Buffer, &[Expr])| {
+            let at = at.to_vec();
+            if let Some(param) = param(func, buffer) {
+                return Some(Operand { param, pad: None, buffer: buffer.clone(), at });
+            }
+            let mut makers = (0..stages.len()).filter(|k| stages[*k].buffer == *buffer);
+            let (Some(pad), None) = (makers.next(), makers.next()) else { return None };
+            let reads = |s: &&Stage| s.loads().iter().any(|l| l.0 == *buffer);
+            let alone = pad < sum && stages.iter().filter(reads).count() == 1;
+            let ExprKind::IfThenElse(_, inside, zero) = stages[pad].value.kind() else {
+                return None;
+            };
+            let param = param(func, load(inside)?.0)?;
+            let padded = alone && zero.as_float() == Some(0.0) && !stages[pad].is_reduction();
+            padded.then(|| Operand { param, pad: Some(pad), buffer: buffer.clone(), at })
+        };
+        let operands = [operand(left)?, operand(right)?];
+        // Nothing else stands before the sum, and its result is written nowhere else.
+        let pads: Vec<usize> = operands.iter().filter_map(|o| o.pad).collect();
+        let writers = stages.iter().filter(|s| s.buffer == stages[sum].buffer).count();
+        let fits = (0..sum).all(|k| pads.contains(&k))
+            && writers == 1
+            && operands[0].param != operands[1].param
+            && stages[sum].buffer.dtype() == DType::F32
+            && operands.iter().all(|o| o.buffer.dtype() == DType::F32);
+        fits.then_some(Product { stages, sum, operands })
+    }
+
+    /// The sum.
+    pub fn stage(&self) -> &Stage {
+        &self.stages[self.sum]
+    }
+
+    /// Whether an expression is the same for the whole of each sum.
+    pub fn is_outside(&self, e: &Expr) -> bool {
+        let reduced: Vec<&Var> = self.stage().reduce().map(|r| r.0).collect();
+        !e.mentions_any(reduced)
+    }
+
+    /// The most products in a sum, where that is known.
+    pub fn steps(&self) -> Option<u64> {
+        self.stage()
+            .dims()
+            .filter(|d| d.2 == IterKind::Reduce)
+            .try_fold(1u64, |all, (_, n, _)| all.checked_mul(u64::try_from(n.known()?).ok()?))
+    }
+}
+
+/// Whether a function gives only elements of its parameters, the largest ones among them: what it makes
+/// of numbers that integers stand for, it makes of the integers. Its `float32` parameters and results
+/// may have any other type. Cells that are none of theirs hold the least number, and are read only by
+/// maxima.
+pub(super) fn selects(func: &TensorFunc) -> bool {
+    let plain = func.ret.is_none() && func.size_arguments().is_ok();
+    let Some(stages) = open_stages(func).filter(|_| plain) else { return false };
+    let (allocs, _) = func.root_parts();
+    let floats = func.buffers().chain(allocs).all(|b| b.dtype() == DType::F32);
+    // Elements, and the places of conditions on indices.
+    fn moves(e: &Expr, least: bool) -> bool {
+        match e.kind() {
+            ExprKind::Load(_, at) => !at.iter().any(|i| i.effects().loads),
+            ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
+                !c.effects().loads && moves(t, least) && moves(f, least)
+            }
+            _ => least && is_least(e),
+        }
+    }
+    let padded: Vec<&Buffer> =
+        stages.iter().filter(|s| !moves(&s.value, false)).map(|s| &s.buffer).collect();
+    let fits = |s: &Stage| match s.reduction() {
+        Some(r) => {
+            let starts = s.init.as_ref().is_some_and(is_least);
+            let inside = |b: &&Buffer| reaches_inside(&stages, s, b);
+            let reads = padded.iter().filter(|b| r.value.loads_from(|l| l == **b));
+            r.op == BinOp::Max
+                && starts
+                && moves(&r.value, false)
+                && reads.copied().all(|b| inside(&b))
+        }
+        None => {
+            let reads_padding = s.loads().iter().any(|l| padded.contains(&&l.0));
+            let inner = allocs.contains(&s.buffer);
+            !s.is_reduction() && moves(&s.value, inner) && !reads_padding
+        }
+    };
+    floats && stages.iter().all(fits)
+}
+
+/// The least number of `float32`.
+pub(super) fn is_least(e: &Expr) -> bool {
+    e.dtype() == DType::F32 && e.as_float() == Some(f64::NEG_INFINITY)
+}
+
+/// How many cells along each axis are padding, where a stage pads by conditions on single axes; `None`
+/// for other stages.
+fn padding(maker: &Stage) -> Option<Vec<i64>> {
+    let ExprKind::IfThenElse(inside, value, _) = maker.value.kind() else { return None };
+    load(value)?;
+    maker.covers_buffer()?;
+    let extents = maker.buffer.const_shape()?;
+    let (mut before, mut after) = (vec![0; extents.len()], vec![0; extents.len()]);
+    for condition in inside.conjuncts() {
+        let ExprKind::Binary(op, v, bound) = condition.kind() else { return None };
+        let (v, bound) = (v.as_var()?, bound.as_int()?);
+        let d = maker.indices.iter().position(|i| i.as_var() == Some(v))?;
+        match op {
+            BinOp::Ge => before[d] = bound.max(before[d]),
+            BinOp::Lt => after[d] = (extents[d] - bound).max(after[d]),
+            _ => return None,
+        }
+    }
+    Some(before.into_iter().zip(after).map(|(b, a)| b + a).collect())
+}
+
+/// Whether every window of a maximum over padded cells has a cell that is none of the padding: along
+/// each padded axis it reads neighbours, more of them than there are padding cells.
+fn reaches_inside(stages: &[Stage], stage: &Stage, padded: &Buffer) -> bool {
+    let mut makers = stages.iter().filter(|s| s.buffer == *padded);
+    let (Some(maker), None) = (makers.next(), makers.next()) else { return false };
+    let Some(padding) = padding(maker) else { return false };
+    let along = |at: &[Expr], d: usize| {
+        let runs = |(v, n): (&Var, i64)| {
+            let step = Linear::of(&at[d]).and_then(|l| l.coefficient(v));
+            step == Some(1) && n > padding[d]
+        };
+        padding[d] == 0 || stage.reduce().any(runs)
+    };
+    let reads = stage.loads().into_iter().filter(|l| l.0 == *padded);
+    reads.into_iter().all(|(_, at)| (0..at.len()).all(|d| along(&at, d)))
+}
+
+/// A function that computes `x / scale` of an element, with one scale, and reads both nowhere else.
+pub(super) struct Division {
+    pub x: usize,
+    pub scale: usize,
+    stage: Stage,
+}
+
+impl Division {
+    pub fn of(func: &TensorFunc) -> Option<Division> {
+        let stage = map(func)?;
+        let mut found = None;
+        let mut look = |e: &Expr| {
+            if let ExprKind::Binary(BinOp::Div, a, b) = e.kind()
+                && let (Some((x, at)), Some((scale, one))) = (load(a), load(b))
+                && same_all(at, &stage.indices)
+                && list_axis(&stage, scale, one) == Some(None)
+                && x.dtype() == DType::F32
+            {
+                found = found.take().or_else(|| Some((x.clone(), scale.clone())));
+            }
+            false
+        };
+        stage.value.any(&mut look);
+        let (x, scale) = found?;
+        let once = |b: &Buffer| stage.loads().iter().filter(|l| l.0 == *b).count() == 1;
+        let (once, x, scale) = (once(&x) && once(&scale), param(func, &x)?, param(func, &scale)?);
+        once.then_some(Division { x, scale, stage })
+    }
+
+    /// The function without the division and without the scale among its parameters.
+    pub fn without(&self, func: &TensorFunc) -> Option<TensorFunc> {
+        struct Numerator<'a>(&'a Buffer);
+        impl Fold for Numerator<'_> {
+            fn expr(&mut self, e: &Expr) -> Expr {
+                match e.kind() {
+                    ExprKind::Binary(BinOp::Div, a, b)
+                        if load(b).is_some_and(|(b, _)| b == self.0) =>
+                    {
+                        a.clone()
+                    }
+                    _ => visit::fold_expr_children(self, e),
+                }
+            }
+        }
+        let scale = func.params[self.scale].buffer()?;
+        let value = Numerator(scale).expr(&self.stage.value);
+        let mut params = func.params.clone();
+        params.remove(self.scale);
+        let (allocs, _) = func.root_parts();
+        let new = TensorFunc { params, ..func.clone() };
+        Some(new.with_root(allocs.to_vec(), self.stage.with_value(value).stmt))
+    }
+}
+
+/// The one parameter of `max(x, 0)` and `min(x, 0)`: what divides the result by a positive number may
+/// divide the parameter.
+pub(super) fn clips_at_zero(func: &TensorFunc) -> bool {
+    let Some(stage) = map(func) else { return false };
+    match stage.value.kind() {
+        ExprKind::Binary(BinOp::Max | BinOp::Min, x, zero) => {
+            let own = load(x).is_some_and(|(b, at)| {
+                b.dtype() == DType::F32 && same_all(at, &stage.indices) && b != &stage.buffer
+            });
+            own && zero.as_float() == Some(0.0)
+        }
+        _ => false,
+    }
+}
+
+/// The axis of the result that is an axis of the one parameter of a function that only reorders.
+pub(super) fn moved_axis(func: &TensorFunc, axis: usize) -> Option<usize> {
+    let stage = map(func)?;
+    let (b, at) = load(&stage.value)?;
+    let v = at.get(axis)?.as_var()?;
+    let to = stage.indices.iter().position(|i| i.as_var() == Some(v))?;
+    let same = b.shape[axis].as_int() == stage.buffer.shape[to].as_int();
+    (same && b.shape[axis].as_int().is_some()).then_some(to)
+}
