@@ -17,10 +17,13 @@
 //! * A source may be the sink. A map before a source joins where the source reads each cell once;
 //!   that opens a frame inside of the source.
 //! * A view is free and stays one, unless that would part two maps.
+//! * A constant of one number is a literal of the function, unless groups that share the function have
+//!   different ones: vectors of it then need no load in the innermost loops.
 //!
 //! The work is linear in the number of calls and arguments; groups are bounded.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use tilewright_ir::{
@@ -202,6 +205,24 @@ impl Fuser<'_> {
         groups: &[Group],
         index: &HashMap<u64, usize>,
     ) -> GraphFunc {
+        // What is merged, by its sink; and the number that every group which is wired in the same way
+        // has as an argument, so that no function is made twice for the sake of it.
+        let mut wired: HashMap<usize, Wired> = HashMap::new();
+        let mut shared: HashMap<String, Vec<Option<u64>>> = HashMap::new();
+        for group in groups.iter().filter(|g| g.members.len() > 1) {
+            let Some(found) = Wired::of(nodes, group, index) else { continue };
+            let literals: Vec<Option<u64>> = found.args.iter().map(literal).collect();
+            match shared.entry(found.key.clone()) {
+                Entry::Vacant(entry) => {
+                    entry.insert(literals);
+                }
+                Entry::Occupied(mut entry) => {
+                    let both = entry.get_mut().iter_mut().zip(literals);
+                    both.filter(|(old, new)| **old != *new).for_each(|(old, _)| *old = None);
+                }
+            }
+            wired.insert(group.members[0], found);
+        }
         let mut bindings = Vec::new();
         for (n, node) in nodes.iter().enumerate() {
             let group = &groups[node.group];
@@ -209,9 +230,12 @@ impl Fuser<'_> {
             if sink != n {
                 continue;
             }
-            let value = match group.members.len() {
-                1 => node.binding.value.clone(),
-                _ => self.merged_call(nodes, group, index),
+            let value = match wired.remove(&n) {
+                None => node.binding.value.clone(),
+                Some(found) => {
+                    let literals = shared.get(&found.key).map_or(&[][..], Vec::as_slice);
+                    self.merged_call(found.with_literals(literals), &node.binding.value)
+                }
             };
             bindings.push(Binding { value, ..node.binding.clone() });
         }
@@ -221,25 +245,62 @@ impl Fuser<'_> {
         GraphFunc { blocks, ..func.clone() }
     }
 
-    /// The call that does what a group's calls do.
-    fn merged_call(
-        &mut self,
-        nodes: &[Node],
-        group: &Group,
-        index: &HashMap<u64, usize>,
-    ) -> GraphExpr {
+    /// The call that does what a group's calls do, of which `sink` is the last.
+    fn merged_call(&mut self, wired: Wired, sink: &GraphExpr) -> GraphExpr {
+        let Wired { args, members, names, key } = wired;
+        let outs = match sink {
+            GraphExpr::CallTir { outs, .. } => outs.clone(),
+            _ => Vec::new(),
+        };
+        let func = match self.by_key.get(&key) {
+            Some(name) => name.clone(),
+            None => {
+                let names: Vec<&str> = names.iter().map(|n| &**n).collect();
+                let name = self.functions.add(merge(&members, args.len()), &joined_name(&names));
+                self.by_key.insert(key, name.clone());
+                name
+            }
+        };
+        // Members with scalars that are no sizes are not merged.
+        let scalars = self.functions.get(&func).and_then(|f| f.size_arguments().ok());
+        GraphExpr::CallTir { func, args, outs, scalars: scalars.unwrap_or_default() }
+    }
+}
+
+/// The finite floating-point number that is all a constant holds. Integers stay arguments: products
+/// of integers are recognised by the zero points that they load.
+fn literal(arg: &GraphExpr) -> Option<u64> {
+    let GraphExpr::Const(t) = arg else { return None };
+    let one = t.len() == 1 && t.dtype().is_float();
+    one.then(|| t.get_f64(0)).filter(|v| v.is_finite()).map(f64::to_bits)
+}
+
+/// What a group's calls are merged from.
+struct Wired {
+    /// What comes from outside.
+    args: Vec<GraphExpr>,
+    members: Vec<Member>,
+    /// The names of the members' functions.
+    names: Vec<Arc<str>>,
+    /// The same for groups of the same functions that are wired in the same way.
+    key: String,
+}
+
+impl Wired {
+    /// How a group is wired; `None` where a member is no call that may be merged.
+    fn of(nodes: &[Node], group: &Group, index: &HashMap<u64, usize>) -> Option<Wired> {
         let order: Vec<usize> = group.members.iter().rev().copied().collect();
         let place: HashMap<usize, usize> = order.iter().enumerate().map(|(k, n)| (*n, k)).collect();
         let mut args: Vec<GraphExpr> = Vec::new();
         let mut params: HashMap<u64, usize> = HashMap::new();
         let mut members: Vec<Member> = Vec::new();
-        let mut names: Vec<&str> = Vec::new();
+        let mut names: Vec<Arc<str>> = Vec::new();
         let mut key = String::new();
         for &n in &order {
             let (GraphExpr::CallTir { func, args: given, .. }, Some(facts)) =
                 (&nodes[n].binding.value, &nodes[n].facts)
             else {
-                return nodes[order[order.len() - 1]].binding.value.clone();
+                return None;
             };
             let sources: Vec<Source> = given
                 .iter()
@@ -261,25 +322,28 @@ impl Fuser<'_> {
                 })
                 .collect();
             key.push_str(&format!("{func:?}{sources:?};"));
-            names.push(func);
+            names.push(func.clone());
             members.push(Member { func: facts.func.clone(), sources });
         }
-        let sink = &nodes[group.members[0]].binding.value;
-        let outs = match sink {
-            GraphExpr::CallTir { outs, .. } => outs.clone(),
-            _ => Vec::new(),
-        };
-        let func = match self.by_key.get(&key) {
-            Some(name) => name.clone(),
-            None => {
-                let name = self.functions.add(merge(&members, args.len()), &joined_name(&names));
-                self.by_key.insert(key, name.clone());
-                name
+        Some(Wired { args, members, names, key })
+    }
+
+    /// The same with some arguments as literals of the function.
+    fn with_literals(self, literals: &[Option<u64>]) -> Wired {
+        let known = |p: usize| literals.get(p).copied().flatten();
+        if (0..self.args.len()).all(|p| known(p).is_none()) {
+            return self;
+        }
+        let Wired { args, mut members, names, key } = self;
+        let place = |p: usize| (0..p).filter(|before| known(*before).is_none()).count();
+        for source in members.iter_mut().flat_map(|m| &mut m.sources) {
+            if let Source::Param(p) = *source {
+                *source = known(p).map_or_else(|| Source::Param(place(p)), Source::Literal);
             }
-        };
-        // Members with scalars that are no sizes are not merged.
-        let scalars = self.functions.get(&func).and_then(|f| f.size_arguments().ok());
-        GraphExpr::CallTir { func, args, outs, scalars: scalars.unwrap_or_default() }
+        }
+        let args = args.into_iter().enumerate().filter(|(p, _)| known(*p).is_none());
+        let args = args.map(|(_, arg)| arg).collect();
+        Wired { args, members, names, key: format!("{key}{literals:?}") }
     }
 }
 

@@ -1,10 +1,11 @@
 //! One tensor function from several: stages one after the other, what passes between them in
 //! buffers of the merged function, and then inlined.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_ir::visit::{Subst, fold_block_children};
-use tilewright_ir::{Block, Buffer, Fold, Param, Stmt, TensorFunc};
+use tilewright_ir::visit::{Subst, fold_block_children, fold_expr_children};
+use tilewright_ir::{Block, Buffer, Expr, ExprKind, Fold, Param, Stmt, TensorFunc};
 use tilewright_transform::inline_spatial;
 
 use crate::normal::UniqueNames;
@@ -19,6 +20,8 @@ pub(crate) enum Source {
     Param(usize),
     /// The result of an earlier member.
     Member(usize),
+    /// A floating-point number, as the bits of a `float64`: all that an input of one cell holds.
+    Literal(u64),
 }
 
 /// A function with one result, its last parameter, and where its inputs come from.
@@ -37,9 +40,15 @@ pub(crate) fn merge(members: &[Member], params: usize) -> TensorFunc {
     let mut names = UniqueNames::default();
     for member in members {
         let mut subst = Subst::refresh();
+        let mut literals = Literals(HashMap::new());
         let buffers: Vec<&Buffer> = member.func.buffers().collect();
         for (buffer, source) in buffers.iter().zip(&member.sources) {
             let new = match source {
+                Source::Literal(bits) => {
+                    let value = Expr::float(f64::from_bits(*bits), buffer.dtype());
+                    literals.0.insert((*buffer).clone(), value);
+                    continue;
+                }
                 Source::Member(m) => results[*m].clone(),
                 Source::Param(p) => {
                     inputs[*p].get_or_insert_with(|| copy(buffer, &mut names)).clone()
@@ -58,7 +67,11 @@ pub(crate) fn merge(members: &[Member], params: usize) -> TensorFunc {
             subst.buffers.insert(buffer.clone(), new.clone());
             allocs.push(new);
         }
-        bodies.push(subst.stmt(body));
+        let body = match literals.0.is_empty() {
+            true => body.clone(),
+            false => literals.stmt(body),
+        };
+        bodies.push(subst.stmt(&body));
     }
     // The last member's result is a parameter; the others are allocated inside.
     let result = results.pop();
@@ -70,6 +83,31 @@ pub(crate) fn merge(members: &[Member], params: usize) -> TensorFunc {
         func.pass_sizes(member.shape_vars().into_iter().chain(member.scalars().cloned()));
     }
     func
+}
+
+/// Replaces what is read of buffers of one cell by what they hold.
+struct Literals(HashMap<Buffer, Expr>);
+
+impl Fold for Literals {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        match e.kind() {
+            ExprKind::Load(buffer, _) if self.0.contains_key(buffer) => self.0[buffer].clone(),
+            _ => fold_expr_children(self, e),
+        }
+    }
+
+    fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
+        let b = fold_block_children(self, b);
+        let gone = b.reads.iter().flatten().any(|r| self.0.contains_key(&r.buffer));
+        if !gone {
+            return b;
+        }
+        let mut b = (*b).clone();
+        if let Some(reads) = &mut b.reads {
+            reads.retain(|r| !self.0.contains_key(&r.buffer));
+        }
+        Arc::new(b)
+    }
 }
 
 /// A buffer like this one with memory and a name of its own.

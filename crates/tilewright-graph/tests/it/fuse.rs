@@ -2,7 +2,7 @@
 
 use crate::common::{Graph, calls, extents, operand, stage_texts};
 use tilewright_graph::fuse;
-use tilewright_ir::{GraphVar, Module};
+use tilewright_ir::{GraphExpr, GraphVar, Module, Tensor, TensorType};
 use tilewright_ops::contraction::{Conv, Gemm, conv, gemm, matmul};
 use tilewright_ops::elementwise::{Binary, Unary, binary, cast, unary};
 use tilewright_ops::movement::{concat, expand, reshape, slice, transpose};
@@ -230,6 +230,49 @@ fn equal_groups_share_one_function_and_unused_functions_go() {
     assert_eq!(text.len(), 3);
     assert!(text.iter().all(|c| c.contains("gemm_relu(")), "{text:?}");
     assert_eq!(crate::common::functions(&m).len(), 1);
+}
+
+/// `tanh(x * scale)` for each constant, by the same two functions.
+fn scaled(scales: &[Tensor]) -> Module {
+    let mut g = Graph::default();
+    let x = g.input("x", &[5, 7]);
+    let ty = TensorType::fixed(scales[0].shape(), scales[0].dtype());
+    let scale = operand(&GraphVar::tensor("scale", ty));
+    g.module.insert("mul", binary(Binary::Mul, &operand(&x), &scale).expect("valid"));
+    g.module.insert("tanh", unary(Unary::Tanh, &operand(&x)).expect("valid"));
+    let ty = TensorType::fixed(&[5, 7], operand(&x).dtype);
+    let mut all = Vec::new();
+    for scale in scales {
+        let args = vec![x.expr(), GraphExpr::Const(scale.clone())];
+        let p = g.bind("p", ty.clone(), GraphExpr::call_tir("mul", args, vec![ty.clone()]));
+        let tanh = GraphExpr::call_tir("tanh", vec![p.expr()], vec![ty.clone()]);
+        all.push(g.bind("y", ty.clone(), tanh));
+    }
+    g.returns(&all.iter().collect::<Vec<_>>())
+}
+
+/// The calls of fused functions, after a look at what they compute.
+fn scaled_calls(scales: &[Tensor]) -> Vec<String> {
+    let m = scaled(scales);
+    let values: Vec<f32> = (0..35).map(|n| n as f32 / 8.0 - 2.0).collect();
+    let x = [Tensor::from_slice(&[5, 7], &values).expect("small")];
+    let run = |m: &Module| tilewright_interp::run_module(m, "main", &x).expect("runs");
+    let fused = fused(&m);
+    let (want, got) = (run(&m), run(&fused));
+    assert!(want.iter().zip(&got).all(|(w, g)| w.same(g)), "{want:?} against {got:?}");
+    calls(&fused).into_iter().filter(|c| c.contains("mul_tanh")).collect()
+}
+
+#[test]
+fn a_constant_of_one_number_is_a_literal_where_all_that_share_the_function_have_it() {
+    let of = |shape: &[usize], v: f32| Tensor::from_slice(shape, &[v]).expect("small");
+    assert_eq!(scaled_calls(&[of(&[], 0.1), of(&[], 0.1)]).concat().matches("const").count(), 0);
+    assert_eq!(scaled_calls(&[of(&[1, 1], -0.1)]).concat().matches("const").count(), 0);
+    let two = scaled_calls(&[of(&[], 0.1), of(&[], 0.2)]);
+    assert_eq!(two.len(), 2);
+    assert!(two.iter().all(|c| c.contains("mul_tanh(") && c.contains(", const[])")), "{two:?}");
+    // What has no number in the text of a program stays an argument.
+    assert!(scaled_calls(&[of(&[], f32::INFINITY)]).concat().contains("const[]"));
 }
 
 #[test]
