@@ -22,12 +22,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tilewright_codegen::packed;
-use tilewright_ir::{DType, Error, Lowered, Module, OpenPlan, Result, Source, Tensor, tensor};
+use tilewright_ir::{DType, Error, Lowered, Module, Result, Source, Tensor, tensor};
 use tilewright_runtime::{Executable, Pool, file};
 use tilewright_script::{ConstTable, parse_module_with, print_module_with};
 use tilewright_target::Target;
 
-use super::compile::lower_program;
+use super::compile::{Program, lower_program};
 use super::pipeline::Options;
 
 const MAGIC: &[u8; 16] = b"TILEWRIGHT MODEL";
@@ -84,9 +84,30 @@ impl Content {
         let mut table = ConstTable::default();
         let text = print_module_with(lowered, &mut table);
         // What is read back is compiled: its places are those in the text of the file.
-        let (module, plan) = read(text.clone(), &table)?;
+        let Program { module, plan } = read(text.clone(), &table)?;
         let library =
             options.with_code_options(|o| packed::build(&module, &plan.functions(), &target, o))?;
+        Content::of(&text, &table, &library, &target, options, note)
+    }
+
+    /// The content for a lowered module without its kernels, for [`open_program`].
+    ///
+    /// # Errors
+    /// Those of [`Options::target`].
+    pub fn without_code(lowered: &Lowered, options: &Options, note: &str) -> Result<Content> {
+        let mut table = ConstTable::default();
+        let text = print_module_with(lowered, &mut table);
+        Content::of(&text, &table, &[], &options.target()?, options, note)
+    }
+
+    fn of(
+        text: &str,
+        table: &ConstTable,
+        library: &[u8],
+        target: &Target,
+        options: &Options,
+        note: &str,
+    ) -> Result<Content> {
         let (mut parts, mut end) = (Vec::new(), 0usize);
         let mut add = |tensor: Tensor| {
             let (at, count) = (end, tensor.bytes().len());
@@ -103,7 +124,7 @@ impl Content {
             threads: options.threads,
             note: note.to_owned(),
             module: add(bytes(text.as_bytes())?),
-            library: add(bytes(&library)?),
+            library: add(bytes(library)?),
             constants: table
                 .iter()
                 .map(|(name, t)| Constant {
@@ -155,11 +176,11 @@ impl Content {
 }
 
 /// The module of a text, and its plan.
-fn read(text: String, table: &ConstTable) -> Result<(Lowered, OpenPlan)> {
+fn read(text: String, table: &ConstTable) -> Result<Program> {
     let module = parse_module_with(&Source::new("<saved>", text), table)?;
     let module = Lowered::new(module)?;
     let plan = tilewright_graph::plan_memory(&module, module.entry()?)?;
-    Ok((module, plan))
+    Ok(Program { module, plan })
 }
 
 /// Compiles a module into a file.
@@ -221,6 +242,42 @@ pub struct Opened {
 /// # Safety
 /// The content is what [`Content::write`] wrote: the code in it is run.
 pub unsafe fn open_noted(content: &Tensor, threads: Option<usize>, check: Check) -> Result<Opened> {
+    let Parts { header, text, library, table } = parts(content, check)?;
+    check_host(&Target::new(&*header.triple, &*header.cpu, &*header.features))?;
+    let Program { module, plan } = read(text.to_owned(), &table)?;
+    let threads = match threads.unwrap_or(header.threads) {
+        0 => tilewright_target::cores(),
+        n => n,
+    };
+    // SAFETY: by contract the library was made from these functions, for a machine whose features
+    // this one has; the plan is one for them.
+    let executable = unsafe {
+        let code = packed::open(library, &module, &plan.functions())?;
+        Executable::new(plan, code, Pool::shared(threads)?)
+    }?;
+    Ok(Opened { executable, note: header.note })
+}
+
+/// The program of a file's content, and what was noted when it was saved; its kernels are not looked
+/// at.
+///
+/// # Errors
+/// [`Error::Model`] if this is no such file, or a damaged one.
+pub fn open_program(content: &Tensor, check: Check) -> Result<(Program, String)> {
+    let Parts { header, text, table, .. } = parts(content, check)?;
+    Ok((read(text.to_owned(), &table)?, header.note))
+}
+
+/// The parts of a file's content.
+struct Parts<'a> {
+    header: Header,
+    text: &'a str,
+    library: &'a [u8],
+    /// Constants, which stay in the memory of the content.
+    table: ConstTable,
+}
+
+fn parts(content: &Tensor, check: Check) -> Result<Parts<'_>> {
     let all = content.bytes();
     let (header, end) = header(all)?;
     let broken = || Error::model("the file is damaged: its header does not fit");
@@ -237,8 +294,6 @@ pub unsafe fn open_noted(content: &Tensor, threads: Option<usize>, check: Check)
             false => Err(Error::model("the file is damaged: its checksum is wrong")),
         }
     };
-    let target = Target::new(&*header.triple, &*header.cpu, &*header.features);
-    check_host(&target)?;
     // In their order.
     let text = part(&header.module, true)?;
     let text = std::str::from_utf8(text).map_err(|_| broken())?;
@@ -263,18 +318,7 @@ pub unsafe fn open_noted(content: &Tensor, threads: Option<usize>, check: Check)
     if rest.len() >= tensor::ALIGN || rest.iter().any(|b| *b != 0) {
         return Err(Error::model("the file is damaged: it goes on behind its end"));
     }
-    let (module, plan) = read(text.to_owned(), &table)?;
-    let threads = match threads.unwrap_or(header.threads) {
-        0 => tilewright_target::cores(),
-        n => n,
-    };
-    // SAFETY: by contract the library was made from these functions, for a machine whose features
-    // this one has; the plan is one for them.
-    let executable = unsafe {
-        let code = packed::open(library, &module, &plan.functions())?;
-        Executable::new(plan, code, Pool::shared(threads)?)
-    }?;
-    Ok(Opened { executable, note: header.note })
+    Ok(Parts { header, text, library, table })
 }
 
 /// The header of a file, if its checksum is right, and where it ends.
