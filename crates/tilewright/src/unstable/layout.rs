@@ -124,7 +124,7 @@ pub fn plan(
     io: IoLayout,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
-    finished(planned(module, costs, io, &|_, _| None, why)?, why)
+    finished(planned(&name_outputs(module), costs, io, &|_, _| None, why)?, why)
 }
 
 /// A module in the layouts of a plan that its text names ([`whole`]), as [`plan`] gives it; `None` where
@@ -145,7 +145,7 @@ pub fn plan_as(
         missed.set(missed.get() || choice.is_none());
         choice
     };
-    let planned = planned(module, costs, io, &decided, why)?;
+    let planned = planned(&name_outputs(module), costs, io, &decided, why)?;
     if missed.get() { Ok(None) } else { finished(planned, why).map(Some) }
 }
 
@@ -159,7 +159,7 @@ fn planned(
 ) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
     well_formed::check_module(module)?;
     let options = PlanOptions { policies: &POLICIES, costs, time_limit: TIME, io, decided };
-    let planned = plan_layout(&name_outputs(module), &options, why)?;
+    let planned = plan_layout(module, &options, why)?;
     check_after("plan_layout", &planned.0)?;
     Ok(planned)
 }
