@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Checks what layout plans predict: the plan and every fixed layout, predicted and measured.
+"""Checks what layout plans predict: of every kernel, and of whole models in all layouts.
 
     bench/plan.py                          all models, one thread
     bench/plan.py --only resnet --rounds 5
+    bench/plan.py --tune 60s               after `tilewright tune` measured each model for so long
+    bench/plan.py --kernels                also every kernel: predicted, measured, error
 
-`tilewright plan --json` says in cycles what the plan and the fixed layouts cost; `run --time` measures
-them, taking turns. The regret is the plan's time over that of the fastest. Clocks differ: the
-prediction of a layout is compared with its time by way of the model's median of cycles in a second.
+Whole models run in the chosen layouts, in the best plans by their costs (`--plans`) and in the fixed
+ones, all taking turns. The regret is the time of the chosen layouts over that of the fastest. Kernels
+are those of the best plan by its costs (`run --profile=FILE`, `plan --profile FILE`). Where nothing was
+measured before, predictions are cycles, and become times by the model's median.
 """
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -25,50 +29,92 @@ if __name__ == "__main__":
 import compare
 import harness
 
-LAYOUTS = ["plan", "none", "nhwc", "nchw16c", "nchw8c"]
-HEADER = ["model", "inputs", *[f"{name} ms" for name in LAYOUTS], "regret", "worst error", "gap"]
+FIXED = ["none", "nhwc", "nchw16c", "nchw8c"]
+NEAR = 0.2
+HEADER = ["model", "inputs", "chosen ms", "best ms", "best layout", "best fixed ms", "regret"]
+HEADER += ["worst error", "gap", "kernels", "within 20 %", "of their time", "errors p10, p90"]
+KERNEL_HEADER = ["value", "fused", "predicted us", "measured us", "error"]
 
 
-def predicted(program, case, inputs):
-    """Cycles of the plan and of each fixed layout, and the gap of the proof."""
-    command = [str(program), "plan", str(case.path), "--json", "--inputs", str(inputs)]
-    command += [part for dim in case.dims.items() for part in ("--dim", "{}={}".format(*dim))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def tilewright(command):
+    """What a command prints."""
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise peers.Failed(" ".join(done.stderr.split())[:200])
-    plan = json.loads(done.stdout)
-    return {"plan": plan["objective"], **plan["alternatives"]}, plan["gap"]
+    return done.stdout
 
 
-def measured(program, case, inputs, args, cores):
-    """The shortest time of each layout, all taking turns."""
-    sizes = [part for dim in case.dims.items() for part in ("--dim", "{}={}".format(*dim))]
+def layouts(count):
+    """What is run: the chosen layouts, the best plans, the fixed ones."""
+    return ["plan", *[f"plan:{k}" for k in range(1, count + 1)], *FIXED]
+
+
+def measured(program, case, inputs, args, cores, sizes):
+    """The shortest time of each layout, all taking turns; less where there are fewer plans."""
     own = {
         name: peers.Tilewright(
             program, case.path, inputs, args.threads, cores, [*sizes, "--layout", name]
         )
-        for name in LAYOUTS
+        for name in layouts(args.plans)
     }
-    best = dict.fromkeys(LAYOUTS, float("inf"))
+    best = {}
     for _ in range(args.rounds):
-        for name, runner in own.items():
-            best[name] = min(best[name], runner.turn(args.seconds)[1])
+        for name, runner in list(own.items()):
+            try:
+                time = runner.turn(args.seconds)[1]
+            except peers.Failed as error:
+                if "there is no plan" not in str(error):
+                    raise
+                del own[name]
+                continue
+            best[name] = min(best.get(name, float("inf")), time)
     return best
 
 
+def kernels(profile):
+    """Of each kernel that has a price: value, what is fused, predicted and measured nanoseconds."""
+    known = [k for k in profile["kernels"] if k["cost"] > 0 and k["measured"] > 0]
+    return [(k["value"], k["fused"], k["predicted"], k["measured"]) for k in known]
+
+
+def agreement(rows):
+    """How many kernels are predicted within a fifth, their part of the time, and the errors."""
+    if not rows:
+        return ["0", "", "", ""]
+    errors = sorted(predicted / time - 1 for *_, predicted, time in rows)
+    near = [time for *_, predicted, time in rows if abs(predicted / time - 1) <= NEAR]
+    part = sum(near) / sum(time for *_, time in rows)
+    low, high = (errors[int(q * (len(errors) - 1))] for q in (0.1, 0.9))
+    return [str(len(rows)), f"{len(near) / len(rows):.0%}", f"{part:.0%}", f"{low:+.0%}, {high:+.0%}"]
+
+
 def row(program, case, args, cores):
-    """The texts of a row, and its regret and errors."""
+    """The texts of a row, its regret, and its kernels."""
+    sizes = [part for dim in case.dims.items() for part in ("--dim", "{}={}".format(*dim))]
     with tempfile.TemporaryDirectory() as folder:
-        inputs = Path(folder) / "in.npz"
+        inputs, profile = Path(folder) / "in.npz", Path(folder) / "profile.json"
         harness.save_npz(inputs, case.inputs)
-        cycles, gap = predicted(program, case, inputs)
-        times = measured(program, case, inputs, args, cores)
-    known = [name for name in LAYOUTS if cycles.get(name)]
-    clock = statistics.median(cycles[name] / times[name] for name in known)
-    errors = [cycles[name] / clock / times[name] - 1 for name in known]
-    regret = times["plan"] / min(times.values())
-    cells = [case.name, case.about(), *[f"{1e3 * times[name]:.3f}" for name in LAYOUTS]]
-    return [*cells, f"{regret:.3f}", f"{max(errors, key=abs):+.0%}", f"{gap:.2%}"], regret
+        given = [*sizes, "--inputs", inputs, "--threads", args.threads]
+        os.environ["TILEWRIGHT_TUNING"] = "off"
+        if args.tune:
+            os.environ["TILEWRIGHT_TUNING"] = str(Path(folder) / "tuning.sqlite")
+            tilewright([program, "tune", case.path, *given, "--budget", args.tune])
+        run = [program, "run", case.path, *given, "--layout", "plan:1", "--seconds", args.seconds]
+        tilewright([*run, f"--profile={profile}"])
+        plan = [program, "plan", case.path, *given, "--json", "--profile", profile]
+        plan = json.loads(tilewright(plan))
+        times = measured(program, case, inputs, args, cores, sizes)
+    cost = {"plan:1": plan["objective"], **plan["alternatives"]}
+    known = [name for name in ["plan:1", *FIXED] if cost.get(name)]
+    clock = statistics.median(cost[name] / times[name] for name in known)
+    errors = [cost[name] / clock / times[name] - 1 for name in known]
+    best = min(times, key=times.get)
+    regret = times["plan"] / times[best]
+    fixed = min(times[name] for name in FIXED)
+    cells = [case.name, case.about(), f"{1e3 * times['plan']:.3f}", f"{1e3 * times[best]:.3f}", best]
+    cells += [f"{1e3 * fixed:.3f}", f"{regret:.3f}", f"{max(errors, key=abs):+.0%}"]
+    rows = kernels(plan["profile"])
+    return [*cells, f"{plan['gap']:.2%}", *agreement(rows)], regret, rows
 
 
 def main():
@@ -78,25 +124,37 @@ def main():
     parser.add_argument("--threads", type=int, default=1, help="threads (default: 1)")
     parser.add_argument("--rounds", type=int, default=3, help="turns for each (default: 3)")
     parser.add_argument("--seconds", type=float, default=0.5, help="of a turn (default: 0.5)")
+    parser.add_argument("--plans", type=int, default=8, help="best plans to run (default: 8, at most)")
+    parser.add_argument("--tune", metavar="TIME", help="measure each model for so long before")
+    parser.add_argument("--kernels", action="store_true", help="also print every kernel")
     args = parser.parse_args()
-    if args.rounds < 1 or args.threads < 1:
-        parser.error("--rounds and --threads must be at least 1")
+    if args.rounds < 1 or args.threads < 1 or not 1 <= args.plans <= 8:
+        parser.error("--rounds and --threads must be at least 1, --plans from 1 to 8")
     program, cores = peers.binary(args.binary), peers.some_cores(args.threads)
-    rows, regrets = [], []
+    rows, regrets, every = [], [], []
     with tempfile.TemporaryDirectory() as folder:
         for case in compare.cases(folder, args.only):
             compare.say(f"{case.name} {case.about()}")
             try:
-                cells, regret = row(program, case, args, cores)
+                cells, regret, found = row(program, case, args, cores)
             except peers.Failed as error:
                 compare.say(f"  {error}")
                 continue
             rows.append(cells)
             regrets.append(regret)
+            every.extend(found)
+            if args.kernels:
+                texts = [
+                    [value, " ".join(fused), f"{p / 1e3:.1f}", f"{t / 1e3:.1f}", f"{p / t - 1:+.0%}"]
+                    for value, fused, p, t in found
+                ]
+                print(f"\n{case.name}\n\n{harness.table(KERNEL_HEADER, texts)}\n")
     print(harness.table(HEADER, rows))
     if regrets:
         mean = statistics.geometric_mean(regrets)
         print(f"\nregret: geometric mean {mean:.3f}, worst {max(regrets):.3f}")
+        count, near, part, errors = agreement(every)
+        print(f"kernels: {count}, {near} within 20 %, which are {part} of the time; errors {errors}")
     sys.exit(0 if regrets else 1)
 
 

@@ -85,7 +85,8 @@ pub fn plan_layouts<'py>(
 impl Plan {
     fn report<'a>(&'a self, name: &'a str) -> Report<'a> {
         let Plan { before, after, plans, left, unit, target } = self;
-        Report { model: name, module: before, after: Some((after, target)), plans, left, unit }
+        let (module, after) = (before, Some((after, target)));
+        Report { model: name, module, after, plans, left, unit, times: &[] }
     }
 }
 

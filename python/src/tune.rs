@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use tilewright::Error;
 use tilewright::unstable::measured::{Answer, Measured, Store, Worker};
 use tilewright::unstable::measuring;
-use tilewright::unstable::tune::{Request, Session, Whole};
+use tilewright::unstable::tune::{Request, Session, WholeModel};
 
 use crate::error::Result;
 use crate::module::{Module, options};
@@ -19,7 +19,7 @@ use crate::work::away;
 #[pyclass(frozen, module = "tilewright._native")]
 pub struct Tuning {
     module: tilewright::Module,
-    state: Mutex<(Session<Store>, Vec<Whole>)>,
+    state: Mutex<(Session<Store>, Vec<WholeModel>)>,
 }
 
 fn request_text(request: &Request) -> tilewright::Result<String> {
@@ -39,7 +39,7 @@ fn measured(nanoseconds: Option<f64>, failure: Option<String>) -> Measured {
 type Open = (usize, String, String);
 
 impl Tuning {
-    fn lock(&self) -> MutexGuard<'_, (Session<Store>, Vec<Whole>)> {
+    fn lock(&self) -> MutexGuard<'_, (Session<Store>, Vec<WholeModel>)> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -60,12 +60,13 @@ impl Tuning {
         Ok(Tuning { module, state: Mutex::new((session, Vec::new())) })
     }
 
-    /// The functions that are not measured yet, the most important first.
+    /// The functions that are not measured yet, the most important first. Asked again when they are,
+    /// those that are worth it by what was found.
     fn candidates(&self, py: Python<'_>) -> Result<Vec<Open>> {
         Ok(away(py, || {
-            let state = self.lock();
+            let mut state = self.lock();
             let mut open = Vec::new();
-            for c in state.0.left() {
+            for c in state.0.left()? {
                 let (what, request) = state.0.request(c);
                 open.push((c, what.to_owned(), request_text(request)?));
             }

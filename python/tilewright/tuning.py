@@ -37,7 +37,8 @@ class Tuned(NamedTuple):
         measured: How many of them are measured, now or before.
         new: How many were measured now.
         failures: What failed now, and why.
-        models: Nanoseconds of a run of the whole model, for the plan and each fixed layout.
+        models: Nanoseconds of a run of the whole model: for the plan by its costs, the next best
+            plans (``plan:2``, ...) and each fixed layout.
     """
 
     file: str
@@ -110,9 +111,12 @@ def tune(
 
             address = None if ray is True else str(ray)
             start = time.monotonic()
-            left = session.candidates()
-            share = CANDIDATES if whole else 1.0
-            measure_all(module, left, session.keep, address, budget * share, limit, told)
+            share = budget * (CANDIDATES if whole else 1.0)
+            while left := session.candidates():
+                rest = share - (time.monotonic() - start)
+                if rest <= 0:
+                    break
+                measure_all(module, left, session.keep, address, rest, limit, told)
             if whole:
                 rest = budget - (time.monotonic() - start)
                 models = session.models()
@@ -133,14 +137,15 @@ def _measure_here(
 ) -> None:
     start = time.monotonic()
     with measurer(module, limit=limit) as worker:
-        left = session.candidates()
-        for done, (candidate, what, request) in enumerate(left):
-            if time.monotonic() - start > budget * (CANDIDATES if whole else 1.0):
-                break
-            if session.is_kept(candidate):
-                continue
-            told(what, done, len(left))
-            session.keep(candidate, *worker.ask(request))
+        share = budget * (CANDIDATES if whole else 1.0)
+        while time.monotonic() - start <= share and (left := session.candidates()):
+            for done, (candidate, what, request) in enumerate(left):
+                if time.monotonic() - start > share:
+                    break
+                if session.is_kept(candidate):
+                    continue
+                told(what, done, len(left))
+                session.keep(candidate, *worker.ask(request))
         models = session.models() if whole else []
         for done, (model, what, request) in enumerate(models):
             if time.monotonic() - start > budget:

@@ -12,6 +12,7 @@ use tilewright::unstable::codegen::header;
 use tilewright::unstable::codegen::library::{self, Library};
 use tilewright::unstable::codegen::llvm::{Emit, Llvm};
 use tilewright::unstable::compile::{Program, lower_program, specialized};
+use tilewright::unstable::kept::{DataFiles, Place};
 use tilewright::unstable::pipeline::{Stage, run_stages};
 use tilewright::unstable::runtime::file;
 use tilewright::{Error, Module, OptLevel, Options, Result, print};
@@ -105,35 +106,35 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     }
     let bar = Bar::new("load");
     let options = arguments.native.options(&bar)?;
-    let module = arguments.given.load_as_given(&arguments.model)?;
-    let logical = module.clone();
-    let module = match (form, arguments.after) {
-        // The module itself is asked for, and not what is made of it.
-        (Form::Tvmscript, None) => arguments.native.lay_out_as_told(module)?.0,
-        _ => arguments.native.lay_out(module)?.0,
-    };
     let text = match form {
         Form::So | Form::Obj => {
             let path = output.ok_or_else(|| {
                 Error::input("a library or object is not written to standard output")
                     .help("give --output")
             })?;
-            let version = |sizes: &BTreeMap<String, usize>| {
-                let module = arguments.native.lay_out(specialized(&logical, sizes)?)?.0;
-                lower_program(&module, &options)
-            };
-            let versions = arguments.versions.all()?;
-            let versions = versions.iter().map(version).collect::<Result<Vec<_>>>()?;
-            let program = lower_program(&module, &options)?;
-            let header = binary(arguments, form, path, &program, &versions, &options)?;
+            let made = made(arguments, &options)?;
+            let versions = versions(arguments, &options)?;
+            let header = binary(arguments, form, path, &made.program, &versions, &options)?;
             drop(bar);
-            talk!("note: wrote {} and {}", path.display(), header.display());
+            let kept = if made.new.is_none() { ", from the program that was kept" } else { "" };
+            talk!("note: wrote {} and {}{kept}", path.display(), header.display());
+            if let Some(Some((place, files))) = made.new {
+                place.keep_program(&made.program, &options, &files);
+            }
             return Ok(Answer::Yes);
         }
-        Form::Tvmscript => script(arguments.after, module, &options)?,
+        Form::Tvmscript => {
+            let module = arguments.given.load_as_given(&arguments.model, None)?.0;
+            let module = match arguments.after {
+                // The module itself is asked for, and not what is made of it.
+                None => arguments.native.lay_out_as_told(module)?.0,
+                Some(_) => arguments.native.lay_out(module)?.0,
+            };
+            script(arguments.after, module, &options)?
+        }
         Form::LlvmIr | Form::Asm => {
             let name = name(arguments, output)?;
-            native_text(form, &name, &module, &options)?
+            native_text(form, &name, &made(arguments, &options)?.program, &options)?
         }
     };
     drop(bar);
@@ -142,6 +143,49 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         None => out.write_all(text.as_bytes())?,
     }
     Ok(Answer::Yes)
+}
+
+/// A program, and where it came from.
+struct Made {
+    program: Program,
+    /// `None` for one that was kept; for one that was made now, where it is to be kept.
+    new: Option<Option<(Place, DataFiles)>>,
+}
+
+/// The lowered program: the one that is kept of the model, or one that is made now.
+fn made(arguments: &Arguments, options: &Options) -> Result<Made> {
+    let place = place(arguments, options)?;
+    if let Some(program) = place.as_ref().and_then(|place| place.open_program(options)) {
+        return Ok(Made { program, new: None });
+    }
+    let (module, files) = arguments.given.load_as_given(&arguments.model, place.as_ref())?;
+    let module = arguments.native.lay_out(module)?.0;
+    let program = lower_program(&module, options)?;
+    Ok(Made { program, new: Some(place.zip(files)) })
+}
+
+/// The programs of the sizes that have versions of their own.
+fn versions(arguments: &Arguments, options: &Options) -> Result<Vec<Program>> {
+    if arguments.versions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let module = arguments.given.load_as_given(&arguments.model, None)?.0;
+    let version = |sizes: &BTreeMap<String, usize>| {
+        lower_program(&arguments.native.lay_out(specialized(&module, sizes)?)?.0, options)
+    };
+    arguments.versions.all()?.iter().map(version).collect()
+}
+
+/// Where the program of the model is kept: of an ONNX model for which no values are given, which might
+/// be compiled in.
+fn place(arguments: &Arguments, options: &Options) -> Result<Option<Place>> {
+    let is_model = arguments.model.extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx"));
+    if !is_model || arguments.given.has_values() || !arguments.native.can_be_kept() {
+        return Ok(None);
+    }
+    let told = arguments.given.told()?;
+    let told = told.map(|told| format!("compile {told} {}", arguments.native.told()));
+    Ok(told.and_then(|told| Place::of(&arguments.model, &told, options)))
 }
 
 fn script(after: Option<Stage>, module: Module, options: &Options) -> Result<String> {
@@ -175,8 +219,7 @@ fn name(arguments: &Arguments, output: Option<&Path>) -> Result<String> {
 }
 
 /// The whole program as LLVM IR or assembly.
-fn native_text(form: Form, name: &str, module: &Module, options: &Options) -> Result<String> {
-    let program = lower_program(module, options)?;
+fn native_text(form: Form, name: &str, program: &Program, options: &Options) -> Result<String> {
     let target = options.target()?;
     let planned = Planned::new(&program.plan)?;
     let ir = entry::program(name, &planned, &program.functions()?, &target)?;

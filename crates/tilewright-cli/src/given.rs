@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use tilewright::unstable::kept::{DataFiles, Place};
 use tilewright::unstable::load::{self, Draft};
 use tilewright::unstable::onnx::ValueType;
 use tilewright::unstable::runtime::{npy, npz};
@@ -62,8 +63,8 @@ pub struct Loaded {
     pub sizes: Sizes,
     /// What the user was told.
     pub notes: Vec<String>,
-    /// Whether all of it comes from the one file.
-    pub is_self_contained: bool,
+    /// The files beside it that hold parts of it, as `place` keeps them; `None` without a place.
+    pub files: Option<DataFiles>,
 }
 
 impl Given {
@@ -71,12 +72,13 @@ impl Given {
     /// were assumed, and which inputs became constants. `-` stands for TVMScript from standard
     /// input.
     pub fn load(&self, path: &Path) -> Result<(Module, Sizes)> {
-        self.load_noted(path).map(|loaded| (loaded.module, loaded.sizes))
+        self.load_noted(path, None).map(|loaded| (loaded.module, loaded.sizes))
     }
 
-    /// The same with what was said.
-    pub fn load_noted(&self, path: &Path) -> Result<Loaded> {
+    /// The same with what was said, for a program that is to be kept.
+    pub fn load_noted(&self, path: &Path, place: Option<&Place>) -> Result<Loaded> {
         let (draft, mut sizes) = self.read(path)?;
+        let files = place.and_then(|place| place.data_files(&draft));
         let mut notes = Vec::new();
         for key in draft.open_batch(&sizes)? {
             let size = sizes.ranges.get(&key).map_or(1, |range| range.least());
@@ -88,7 +90,12 @@ impl Given {
             sizes = sizes.dim(key, size);
         }
         let module = module(&draft, &sizes, &mut notes)?;
-        Ok(Loaded { module, sizes, notes, is_self_contained: draft.is_self_contained() })
+        Ok(Loaded { module, sizes, notes, files })
+    }
+
+    /// Whether values of inputs are given.
+    pub fn has_values(&self) -> bool {
+        !self.inputs.is_empty() || !self.input.is_empty()
     }
 
     /// What is given, as text: everything but the values of arrays. `None` where a file can be read
@@ -118,10 +125,16 @@ impl Given {
         Ok(Some(text))
     }
 
-    /// The module with the sizes that are given; the others stay open.
-    pub fn load_as_given(&self, path: &Path) -> Result<Module> {
+    /// The module with the sizes that are given; the others stay open. Second, the files beside the
+    /// model, as for [`Given::load_noted`].
+    pub fn load_as_given(
+        &self,
+        path: &Path,
+        place: Option<&Place>,
+    ) -> Result<(Module, Option<DataFiles>)> {
         let (draft, sizes) = self.read(path)?;
-        module(&draft, &sizes, &mut Vec::new())
+        let files = place.and_then(|place| place.data_files(&draft));
+        Ok((module(&draft, &sizes, &mut Vec::new())?, files))
     }
 
     /// The module with all sizes left open that the model leaves open, and what is given.

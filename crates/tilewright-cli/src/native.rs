@@ -11,6 +11,7 @@ use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::layout;
 pub use tilewright::unstable::measuring::{TUNING, file as tuning_file};
 use tilewright::unstable::target::Backend;
+use tilewright::unstable::tune::PLANS;
 use tilewright::{Error, IoLayout, Layout, Module, OptLevel, Options, Result, Target};
 
 use super::progress::Bar;
@@ -50,9 +51,10 @@ pub struct Native {
     /// An object file or shared library with C functions that the model calls.
     #[arg(long, value_name = "FILE")]
     link: Vec<PathBuf>,
-    /// How the tensors of the model lie in memory: as planned for the whole model by estimated time,
-    /// as in the model, or with all convolutions in one layout. The default is `plan`.
-    #[arg(long, value_name = "plan|none|nhwc|nchw8c|nchw16c")]
+    /// How the tensors of the model lie in memory: as planned for the whole model by measured or else
+    /// estimated time, as in the model, or with all convolutions in one layout; `plan:1` is the plan
+    /// that costs least, `plan:2` the next best. The default is `plan`.
+    #[arg(long, value_name = "plan|plan:K|none|nhwc|nchw8c|nchw16c")]
     layout: Option<String>,
     /// Whether inputs and outputs may have other layouts than the model's own, too, so that they need
     /// no conversion. `plan` and the C header say which.
@@ -80,11 +82,14 @@ impl Native {
         match self.layout.as_deref() {
             None if self.no_schedule => Ok(None),
             None | Some(PLAN) => Ok(Some(Layout::Plan)),
-            Some(name) => Ok(policy(name)?.and_then(|policy| match policy {
-                Policy::Blocked(block) => Some(Layout::Blocked(block)),
-                Policy::ChannelsLast => Some(Layout::ChannelsLast),
-                _ => None,
-            })),
+            Some(name) => match ranked(name)? {
+                Some(place) => Ok(Some(Layout::Ranked(place))),
+                None => Ok(policy(name)?.and_then(|policy| match policy {
+                    Policy::Blocked(block) => Some(Layout::Blocked(block)),
+                    Policy::ChannelsLast => Some(Layout::ChannelsLast),
+                    _ => None,
+                })),
+            },
         }
     }
 
@@ -94,9 +99,16 @@ impl Native {
         match self.layout.as_deref() {
             None => Ok((module, Vec::new())),
             Some(PLAN) => self.chosen(module),
-            Some(name) => match policy(name)? {
-                None => Ok((module, Vec::new())),
-                Some(policy) => layout::apply(&module, policy, self.io_layout, &mut why),
+            Some(name) => match (ranked(name)?, policy(name)) {
+                (Some(place), _) if layout::has_choice(&module) => {
+                    let timings = self.options(&Bar::none())?.timings()?;
+                    layout::nth(&module, &timings, self.io_layout, place, &mut why)
+                }
+                (Some(_), _) => Ok((module, Vec::new())),
+                (None, policy) => match policy? {
+                    Some(policy) => layout::apply(&module, policy, self.io_layout, &mut why),
+                    None => Ok((module, Vec::new())),
+                },
             },
         }
     }
@@ -160,6 +172,16 @@ impl Native {
             warn: Some(Arc::new(warn)),
             ..Options::default()
         })
+    }
+}
+
+/// Which of the best plans `plan:K` asks for; `None` for another layout.
+fn ranked(name: &str) -> Result<Option<usize>> {
+    let Some(place) = name.strip_prefix("plan:") else { return Ok(None) };
+    let most = PLANS;
+    match place.parse() {
+        Ok(place) if (1..=most).contains(&place) => Ok(Some(place)),
+        _ => Err(Error::input(format!("--layout {name}: plan:1 to plan:{most} are possible"))),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `tilewright plan`: the layouts of a model, what they cost, and which conversions are left.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tilewright::unstable::graph::layout::Left;
@@ -13,9 +13,13 @@ use tilewright::unstable::plan::{Cost, Plan};
 use tilewright::unstable::pricing::{Prices, prices};
 use tilewright::unstable::runtime::file;
 use tilewright::unstable::runtime::pool::cores;
-use tilewright::unstable::timings::Timings;
+use tilewright::unstable::timings::{Timings, Unit};
+use tilewright::unstable::whole::{self, Whole};
 use tilewright::{Error, IoLayout, Result};
-use tilewright_report::{Report, WhatIf, add_ports, add_prices, list, object, page, what_if};
+use tilewright_report::{
+    Profile, Report, Times, WhatIf, add_ports, add_prices, add_times, list, object, page, time,
+    what_if,
+};
 
 use super::given::Given;
 use super::native::{PLAN, io_layout, policy, target, tuning_file};
@@ -59,6 +63,10 @@ pub struct Arguments {
     /// layouts of its tensors.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Show measured times beside those of the plan: what `run --profile=FILE` wrote of the same model
+    /// in the same layouts.
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
 }
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
@@ -75,6 +83,10 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     if named.is_some() && arguments.price {
         return Err(Error::input("--price asks about the plan, not about one layout").into());
     }
+    if named.is_some() && arguments.profile.is_some() {
+        return Err(Error::input("--profile is compared with the plan, not with one layout").into());
+    }
+    let profile = arguments.profile.as_deref().map(read_profile).transpose()?;
     let timings = timings(&arguments.cpu, arguments.threads)?;
     let module = arguments.given.load(&arguments.model)?.0;
     let mut why = Remarks::new();
@@ -95,12 +107,22 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         report::remarks(&why);
     }
     let unit = timings.unit().name();
+    let is_time = timings.unit() == Unit::Nanoseconds;
+    let times: Vec<Times> = match &profile {
+        Some(profile) => plans.iter().map(|p| Times::of(p, profile, is_time)).collect(),
+        None => Vec::new(),
+    };
+    if !plans.is_empty() && times.iter().all(|t| t.kernels.is_empty()) && profile.is_some() {
+        return Err(Error::input("--profile: no kernel of it makes a value of this model").into());
+    }
+    let whole = whole::measured(&module, &timings, io);
     if let Some(path) = &arguments.html {
         let model = arguments.model.file_name().unwrap_or_default().to_string_lossy();
         let target = target(&arguments.cpu)?;
         let after = Some((&after, &target));
         let (module, plans, left) = (&module, &plans, &left);
-        let report = Report { model: &model, module, after, plans, left, unit };
+        let times = &times;
+        let report = Report { model: &model, module, after, plans, left, unit, times };
         file::write(path, page(&report).as_bytes())?;
     }
     let others = arguments
@@ -124,17 +146,24 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             if let Some(prices) = &prices {
                 add_prices(&mut object, prices);
             }
+            if let Some(times) = times.first() {
+                add_times(&mut object, one, times);
+            }
+            object["measured"] = measured_list(&whole, &plans);
             writeln!(out, "{object:#}")?;
         }
         (true, several) => {
-            let all: Vec<Value> = several.iter().map(|p| object(p, unit, &[], &[])).collect();
+            let mut all: Vec<Value> = several.iter().map(|p| object(p, unit, &[], &[])).collect();
+            for ((object, planned), times) in all.iter_mut().zip(several).zip(&times) {
+                add_times(object, planned, times);
+            }
             let mut object = json!({"graphs": all, "left": list(&left)});
             add_ports(&mut object, &ports);
             writeln!(out, "{object:#}")?;
         }
         (false, plans) => {
-            for planned in plans {
-                calls(planned, unit, out)?;
+            for (k, planned) in plans.iter().enumerate() {
+                calls(planned, unit, times.get(k), out)?;
                 tensors(planned, out)?;
             }
             if io == IoLayout::Physical {
@@ -144,6 +173,10 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             for planned in plans {
                 totals(planned, unit, out)?;
             }
+            for times in &times {
+                agreement(times, out)?;
+            }
+            runs(&whole, plans, out)?;
             if let Some(prices) = &prices {
                 changes(prices, unit, out)?;
             }
@@ -166,11 +199,30 @@ fn timings(cpu: &str, threads: Option<usize>) -> Result<Timings> {
 }
 
 /// Calls that have a choice, each with its rivals.
-fn calls(planned: &Planned, unit: &str, out: &mut impl Write) -> std::io::Result<()> {
+fn calls(
+    planned: &Planned,
+    unit: &str,
+    times: Option<&Times>,
+    out: &mut impl Write,
+) -> std::io::Result<()> {
     writeln!(out, "calls, in {unit}:")?;
     let all = planned.problem.calls.iter().zip(&planned.plan.calls);
-    for (call, chosen) in all.take(planned.calls()) {
-        if call.alternatives.len() < 2 {
+    for (c, (call, chosen)) in all.take(planned.calls()).enumerate() {
+        let kernel = times.and_then(|times| Some((times, times.kernel(c)?)));
+        let measured = kernel.map(|(times, (kernel, own))| match own {
+            true => {
+                let with = kernel.calls[1..].iter().map(|c| &planned.problem.calls[*c].name);
+                let with: String = with.map(|name| format!(" + {}", visible(name))).collect();
+                let predicted = time(times.predicted(kernel.predicted));
+                format!("; measured{with}: {}, predicted {predicted}", time(kernel.nanoseconds))
+            }
+            false => {
+                let name = &planned.problem.calls[kernel.calls[0]].name;
+                format!("; in the kernel of {}", visible(name))
+            }
+        });
+        let measured = measured.unwrap_or_default();
+        if call.alternatives.len() < 2 && measured.is_empty() {
             continue;
         }
         let rivals = call.alternatives.iter().enumerate().filter(|(k, _)| *k != chosen.choice);
@@ -179,7 +231,7 @@ fn calls(planned: &Planned, unit: &str, out: &mut impl Write) -> std::io::Result
         let name = visible(&call.name);
         writeln!(
             out,
-            "  {name}: {} {} ({})",
+            "  {name}: {} {} ({}){measured}",
             short(&chosen.chosen),
             chosen.cost,
             rivals.join(", ")
@@ -285,6 +337,51 @@ fn totals(planned: &Planned, unit: &str, out: &mut impl Write) -> std::io::Resul
         false => format!("at least {bound}, {:.2} % less", 100.0 * gap),
     };
     writeln!(out, "plan: {objective} {unit}, {proof}; {}", others.join(", "))
+}
+
+/// How well the plan's prices agree with what was measured.
+fn agreement(times: &Times, out: &mut impl Write) -> std::io::Result<()> {
+    let (near, known) = times.near();
+    let total = time(times.total());
+    writeln!(out, "profile: {total} in all kernels; {near} of {known} predicted within 20 %")?;
+    for step in &times.others {
+        writeln!(out, "  not in the plan: {}, {}", visible(&step.value), time(step.median))?;
+    }
+    Ok(())
+}
+
+/// The whole runs that were measured, the fastest first, which is what compilations take.
+fn runs(whole: &[(f64, Whole)], plans: &[Planned], out: &mut impl Write) -> std::io::Result<()> {
+    for (k, (nanoseconds, layouts)) in whole.iter().enumerate() {
+        let taken = if k == 0 { ", which compilations take" } else { "" };
+        writeln!(out, "measured: {} in {}{taken}", time(*nanoseconds), name_of(layouts, plans))?;
+    }
+    Ok(())
+}
+
+/// The same for tools, in nanoseconds.
+fn measured_list(whole: &[(f64, Whole)], plans: &[Planned]) -> Value {
+    let one = |(time, layouts): &(f64, Whole)| json!({"layout": name_of(layouts, plans), "nanoseconds": time});
+    whole.iter().map(one).collect()
+}
+
+/// What the layouts of a whole model are called: `plan` for this plan.
+fn name_of(layouts: &Whole, plans: &[Planned]) -> String {
+    match layouts {
+        Whole::Fixed(layout) => whole::fixed_name(*layout),
+        Whole::Plan(ways) => {
+            let is_this =
+                |p: &Planned| whole::choice(ways, &p.graph, &p.problem) == Some(p.plan.choices());
+            if plans.iter().all(is_this) { "plan" } else { "another plan" }.to_owned()
+        }
+    }
+}
+
+/// Reads what `run --profile=FILE` wrote.
+fn read_profile(path: &Path) -> Result<Profile> {
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|e| Error::io(format!("{}: {e}", path.display())))?;
+    Profile::parse(&text).map_err(|e| e.context(path.display()))
 }
 
 /// A layout in one word where it has one, else its index map.

@@ -11,7 +11,7 @@ use tilewright::unstable::compile::{Program, compile, has_control, load_program,
 use tilewright::unstable::graph::sizes;
 use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::ir::{Dim, OpenPort, Var};
-use tilewright::unstable::kept::{Place, hash};
+use tilewright::unstable::kept::{DataFiles, Place, hash};
 use tilewright::unstable::load::fixed_inputs;
 use tilewright::unstable::onnx::{ValueKind, ValueType};
 use tilewright::unstable::random::Random;
@@ -64,9 +64,10 @@ pub struct Arguments {
     /// For how long --time and --profile measure.
     #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
-    /// Say which functions a run spends its time in.
-    #[arg(long)]
-    profile: bool,
+    /// Say which functions a run spends its time in; with a file, also write there how long each
+    /// call takes, as JSON, which `plan --profile` shows beside what it predicts.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    profile: Option<Option<PathBuf>>,
     #[command(flatten)]
     native: Native,
 }
@@ -92,11 +93,14 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     if let Some(path) = &arguments.output {
         file::check(path)?;
     }
+    if let Some(Some(path)) = &arguments.profile {
+        file::check(path)?;
+    }
     let place = arguments.place(&options)?;
     let ready = match place.as_ref().and_then(|place| kept(arguments, place, &options).transpose())
     {
         Some(ready) => ready?,
-        None => made(arguments, &options)?,
+        None => made(arguments, place.as_ref(), &options)?,
     };
     drop(bar);
     let Ready { executable, given, sizes, left, times: [imported, laid_out, compiled], new } =
@@ -119,10 +123,14 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         })?;
         talk!("time: {times}, {} threads", executable.threads());
     }
-    if arguments.profile {
+    if let Some(path) = &arguments.profile {
         let executable = executable.version(&inputs);
-        for line in timing::profile(executable, &inputs, &mut outputs, least)? {
+        let profile = timing::profile(executable, &inputs, &mut outputs, least)?;
+        for line in timing::lines(&profile) {
             talk!("{line}");
+        }
+        if let Some(path) = path {
+            file::write(path, profile.text().as_bytes())?;
         }
     }
     let outputs = match lists {
@@ -144,10 +152,10 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             summary::write(name, tensor, out)?;
         }
     }
-    if let Some((place, New { program, note })) = place.zip(new) {
+    if let Some((place, New { program, files, note })) = place.zip(new) {
         // Nobody waits for it.
         out.flush()?;
-        place.keep(&program, &options, &note.to_string());
+        place.keep(&program, &options, &files, &note.to_string());
     }
     Ok(answer)
 }
@@ -168,6 +176,8 @@ struct Ready {
 /// A program that was made now and may be kept.
 struct New {
     program: Program,
+    /// The files beside the model that it was made of.
+    files: DataFiles,
     /// What has to be known of it beside.
     note: Value,
 }
@@ -176,7 +186,9 @@ impl Arguments {
     /// Where the program of the model is kept.
     fn place(&self, options: &Options) -> Result<Option<Place>> {
         let is_model = self.model.extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx"));
-        if !is_model || self.open || !self.native.can_be_kept() {
+        // Of what is kept, values do not have the names of the model.
+        let is_named = matches!(self.profile, Some(Some(_)));
+        if !is_model || self.open || is_named || !self.native.can_be_kept() {
             return Ok(None);
         }
         let told = self.given.told()?;
@@ -213,22 +225,22 @@ fn kept(arguments: &Arguments, place: &Place, options: &Options) -> Result<Optio
 }
 
 /// The model, read and compiled.
-fn made(arguments: &Arguments, options: &Options) -> Result<Ready> {
+fn made(arguments: &Arguments, place: Option<&Place>, options: &Options) -> Result<Ready> {
     let start = Instant::now();
     if !arguments.open && !arguments.versions.is_empty() {
         return Err(Error::input(
             "--specialize without --open: the model is compiled for its sizes",
         ));
     }
-    let (module, sizes, notes, is_whole) = match arguments.open {
+    let (module, sizes, notes, files) = match arguments.open {
         true => {
             let (module, sizes) = arguments.given.load_open(&arguments.model)?;
-            (module, sizes, Vec::new(), false)
+            (module, sizes, Vec::new(), None)
         }
         false => {
-            let Loaded { module, sizes, notes, is_self_contained } =
-                arguments.given.load_noted(&arguments.model)?;
-            (module, sizes, notes, is_self_contained)
+            let Loaded { module, sizes, notes, files } =
+                arguments.given.load_noted(&arguments.model, place)?;
+            (module, sizes, notes, files)
         }
     };
     let imported = start.elapsed();
@@ -238,7 +250,7 @@ fn made(arguments: &Arguments, options: &Options) -> Result<Ready> {
     }
     let specialize = arguments.versions.all()?;
     // What is several programs is not kept, and laid out when its parts are there.
-    let is_whole = is_whole && specialize.is_empty();
+    let files = files.filter(|_| specialize.is_empty());
     let is_one = specialize.is_empty() && !has_control(&module)?;
     let (module, left) = match is_one {
         true => arguments.native.lay_out(module)?,
@@ -269,7 +281,7 @@ fn made(arguments: &Arguments, options: &Options) -> Result<Ready> {
     let note = json!({
         "notes": notes, "inputs": inputs, "fixed": fixed, "left": left.0, "left_bytes": left.1,
     });
-    let new = program.filter(|_| is_whole).map(|program| New { program, note });
+    let new = program.zip(files).map(|(program, files)| New { program, files, note });
     // Constants are shared with the executable; the rest of the module is not needed any more.
     Ok(Ready { executable, given, sizes, left, times, new })
 }

@@ -1,10 +1,11 @@
 //! `run --time` and `run --profile`: how long a compiled module takes.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use tilewright::{Executable, Result, Tensor};
+use tilewright_report::{Profile, Step};
 
 /// Runs that are not counted: caches, pages and clocks settle.
 const WARM_UP: (usize, Duration) = (2, Duration::from_millis(100));
@@ -84,14 +85,13 @@ impl fmt::Display for Show {
     }
 }
 
-/// Lines that say which functions a run spends its time in, the longest first: for each function
-/// the median over the runs, and the least, summed over its calls.
+/// How long each call of a kernel takes, over runs for some time.
 pub fn profile(
     executable: &Executable,
     inputs: &[Tensor],
     outputs: &mut [Tensor],
     least: Duration,
-) -> Result<Vec<String>> {
+) -> Result<Profile> {
     let steps = &executable.plan().steps;
     let mut times: Vec<Vec<Duration>> = vec![Vec::new(); steps.len()];
     executable.run_into(inputs, outputs)?;
@@ -106,25 +106,37 @@ pub fn profile(
             break;
         }
     }
-    let mut functions: HashMap<&str, (Duration, Duration, usize)> = HashMap::new();
-    for (step, mut times) in steps.iter().zip(times) {
+    let steps = steps.iter().zip(times).map(|(step, mut times)| {
         times.sort();
         let times = Times(times);
-        let entry = functions.entry(&*step.func).or_default();
-        *entry = (entry.0 + times.quantile(0.5), entry.1 + times.quantile(0.0), entry.2 + 1);
+        let [median, least] = [0.5, 0.0].map(|part| times.quantile(part).as_nanos() as f64);
+        Step { value: step.value.to_string(), func: step.func.to_string(), median, least }
+    });
+    Ok(Profile { threads: executable.threads(), runs, steps: steps.collect() })
+}
+
+/// Lines that say which functions a run spends its time in, the longest first: for each function
+/// the median over the runs, and the least, summed over its calls.
+pub fn lines(profile: &Profile) -> Vec<String> {
+    let mut functions: BTreeMap<&str, (f64, f64, usize)> = BTreeMap::new();
+    for step in &profile.steps {
+        let (median, least, calls) = functions.entry(&step.func).or_default();
+        (*median, *least, *calls) = (*median + step.median, *least + step.least, *calls + 1);
     }
-    let total: Duration = functions.values().map(|f| f.0).sum();
+    let total: f64 = functions.values().map(|f| f.0).sum();
     let mut functions: Vec<_> = functions.into_iter().collect();
-    functions.sort_by(|a, b| b.1.0.cmp(&a.1.0).then_with(|| a.0.cmp(b.0)));
+    functions.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
+    let show = |time: f64| Show(Duration::from_nanos(time as u64)).to_string();
+    let (count, runs) = (profile.steps.len(), profile.runs);
     let mut lines =
-        vec![format!("profile: {} in {} steps, medians of {runs} runs", Show(total), steps.len())];
+        vec![format!("profile: {} in {count} steps, medians of {runs} runs", show(total))];
     for (name, (time, least, calls)) in functions {
-        let share = 100.0 * time.as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE);
-        let (time, least) = (Show(time).to_string(), Show(least).to_string());
+        let share = 100.0 * time / total.max(f64::MIN_POSITIVE);
+        let (time, least) = (show(time), show(least));
         lines
             .push(format!("profile: {share:5.1} % {time:>10}, min {least:>10} {calls:4} x {name}"));
     }
-    Ok(lines)
+    lines
 }
 
 #[cfg(test)]

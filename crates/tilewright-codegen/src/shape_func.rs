@@ -269,6 +269,7 @@ mod tests {
         let value = |cells, first, last| Value { cells, dtype: DType::F32, first, last };
         let step = |args: &[Place]| OpenStep {
             func: "shapes".into(),
+            value: "".into(),
             args: args.to_vec(),
             results: 0..0,
             takes_empty: false,

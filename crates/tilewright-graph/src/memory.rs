@@ -304,7 +304,8 @@ impl Planner<'_> {
         places.extend(shapes.collect::<Result<Vec<_>>>()?);
         let results = args.len()..args.len() + outs.len();
         let takes_empty = func.attrs.contains_key(TAKES_EMPTY);
-        self.steps.push(OpenStep { func: name.clone(), args: places, results, takes_empty });
+        let (func, value) = (name.clone(), var.name().clone());
+        self.steps.push(OpenStep { func, value, args: places, results, takes_empty });
         Ok(())
     }
 
@@ -377,7 +378,8 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<OpenPlan> {
         plan.values.push(Value { cells, dtype: buffer.dtype(), first: 0, last: 0 });
     }
     args.extend(func.shape_vars().iter().map(|v| Place::Size(Dim::open(v))));
-    let step = OpenStep { func: name.into(), args, results: 0..0, takes_empty: false };
+    let (func, value) = (name.into(), "".into());
+    let step = OpenStep { func, value, args, results: 0..0, takes_empty: false };
     plan.steps.push(step);
     Ok(plan)
 }

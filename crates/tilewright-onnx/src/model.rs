@@ -12,8 +12,8 @@ use tilewright_ir::{DType, Error, Result};
 use crate::data::{Folder, element_type, stored_type};
 use crate::functions;
 use crate::proto::{
-    Bytes, DataType, DimensionValue, ElementTypeProto, GraphProto, ModelProto, TensorTypeProto,
-    TypeValue, ValueInfoProto,
+    Bytes, DataType, DimensionValue, ElementTypeProto, GraphProto, ModelProto, TensorProto,
+    TensorTypeProto, TypeValue, ValueInfoProto,
 };
 use crate::registry;
 use crate::wire;
@@ -189,14 +189,24 @@ impl Model {
         Self::new(name.into(), bytes.into(), None)
     }
 
-    /// Whether the file holds all of the model: no constant lies in a file beside it. One with graphs
-    /// inside of its nodes is not looked through, and counts as one that does not.
-    pub fn is_self_contained(&self) -> bool {
+    /// The files beside the model in which constants lie, each once, as the model names them: relative
+    /// to its folder. `None` where that is not known: a model with graphs inside of its nodes is not
+    /// looked through.
+    pub fn data_files(&self) -> Option<Vec<String>> {
         let attributes = self.graph.node.iter().flat_map(|node| &node.attribute);
-        self.graph.initializer.iter().all(|t| t.external_data.is_empty())
-            && attributes
-                .into_iter()
-                .all(|a| a.g.is_none() && a.t.as_ref().is_none_or(|t| t.external_data.is_empty()))
+        let mut tensors: Vec<&TensorProto> = self.graph.initializer.iter().collect();
+        for attribute in attributes {
+            if attribute.g.is_some() {
+                return None;
+            }
+            tensors.extend(attribute.t.as_deref());
+        }
+        let entries = tensors.into_iter().flat_map(|t| &t.external_data);
+        let mut names: Vec<String> =
+            entries.filter(|e| e.key == "location").map(|e| e.value.clone()).collect();
+        names.sort();
+        names.dedup();
+        Some(names)
     }
 
     fn new(name: String, bytes: Bytes, folder: Option<Folder>) -> Result<Model> {

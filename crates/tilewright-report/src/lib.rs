@@ -2,7 +2,7 @@
 //!
 //! The command line and the Python package show plans through this crate. The graph is placed by
 //! `layers` and drawn as SVG by `graph`; `cells` shows corners of tensors as tables,
-//! `steps` how the loops of a call are made.
+//! `steps` how the loops of a call are made. [`Times`] is what a [`Profile`] of a run says of a plan.
 
 mod cells;
 mod graph;
@@ -10,8 +10,11 @@ mod json;
 mod layers;
 mod page;
 mod steps;
+mod times;
 mod writing;
 
 pub use cells::tables;
 pub use json::{LOGICAL, WhatIf, add_ports, add_prices, list, object, what_if};
 pub use page::{Report, drawings, page};
+pub use times::{Kernel, Profile, Step, Times, add_times};
+pub use writing::time;

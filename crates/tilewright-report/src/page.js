@@ -14,6 +14,12 @@ const amount = (n) => {
   }
   return String(n);
 };
+const time = (n) => {
+  for (const [unit, name] of [[1e9, " s"], [1e6, " ms"], [1e3, " us"]]) {
+    if (n >= unit) return (n / unit).toPrecision(3) + name;
+  }
+  return `${n} ns`;
+};
 const node = (tag, attributes, ...children) => {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -82,6 +88,14 @@ const showCall = (g, c) => {
   const facts = node("p", {}, call.func ? "Runs " : "", call.func ? node("code", {}, call.func) : "No tensor function is run.");
   const sum = graph.objective ? ` (${(100 * best.cost / graph.objective).toFixed(1)} % of the plan)` : "";
   const price = node("p", {}, `Chosen: ${best.name}, ${amount(best.cost)} ${data.unit}${sum}.`);
+  const times = [];
+  if (call.measured) {
+    const [calls, predicted, measured] = call.measured;
+    const others = calls.filter((k) => k !== c).flatMap((k) => [", ", link(graph.calls[k].name, "c", `${g}.${k}`)]);
+    const error = measured ? ` (${predicted >= measured ? "+" : "−"}${Math.abs(100 * (predicted / measured - 1)).toFixed(0)} %)` : "";
+    times.push(node("p", {}, `Measured: ${time(measured)}, predicted: ${time(predicted)}${error}`,
+      ...(others.length ? [", in one kernel with ", ...others.slice(1)] : []), "."));
+  }
   const uses = (list) => list.map((u) => `${graph.tensors[u[0]].name}: ${kind(graph, u)}`).join(", ") || "nothing";
   const rows = call.ways.map((way, k) => {
     const more = way.cost === null || best.cost === null ? "" : way.cost - best.cost;
@@ -89,7 +103,7 @@ const showCall = (g, c) => {
     return [[way.name, amount(way.cost), difference, uses(way.reads), uses(way.writes)], k === call.choice ? "chosen" : ""];
   });
   const note = call.ways.length > 1 ? "Prices are without conversions; a more expensive one may be chosen because it saves them." : "There is no other.";
-  body.replaceChildren(facts, price,
+  body.replaceChildren(facts, price, ...times,
     table(`Alternatives, in ${data.unit}`, ["alternative", "price#", "difference#", "reads", "writes"], rows),
     node("p", { class: "soft" }, note),
     node("h3", {}, "Reads"), list(best.reads.map((u) => tensorLink(g, u)), "Nothing but constants."),
@@ -121,7 +135,7 @@ const showTensor = (g, t) => {
   const parts = [node("p", {}, node("code", {}, tensor.type), " ", ...(writer < 0 ? ["an input"] : ["made by ", link(graph.calls[writer].name, "c", `${g}.${writer}`)]), "."),
     ...layoutParts(tensor, tensor.layout, "as it is made")];
   for (const c of converted) {
-    const words = c.cost ? `converted, ${amount(c.cost)} ${data.unit}` : "the same memory seen in another shape";
+    const words = c.cost ? `converted, ${amount(c.cost)} ${data.unit}${c.measured === null ? "" : `, measured: ${time(c.measured)}`}` : "the same memory seen in another shape";
     parts.push(...layoutParts(tensor, c.to, words));
     if (c.reason) parts.push(node("p", {}, `Converted because ${c.reason}`));
   }

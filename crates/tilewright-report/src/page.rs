@@ -17,7 +17,8 @@ use tilewright::{Module, Target};
 use crate::cells;
 use crate::graph::Graph;
 use crate::steps::Steps;
-use crate::writing::{amount, html, json, plural, share};
+use crate::times::Times;
+use crate::writing::{amount, html, json, plural, share, time};
 
 /// What a page shows.
 pub struct Report<'a> {
@@ -34,6 +35,8 @@ pub struct Report<'a> {
     pub left: &'a [Left],
     /// The unit of all costs.
     pub unit: &'static str,
+    /// What was measured of each plan; empty where nothing was.
+    pub times: &'a [Times],
 }
 
 /// Nothing is loaded, whatever the page contains.
@@ -63,8 +66,7 @@ pub fn page(report: &Report<'_>) -> String {
     let mut graphs = Vec::new();
     for (number, plan) in report.plans.iter().enumerate() {
         let bindings = Bindings::of(&module, plan);
-        let part =
-            Part { number, plan, bindings, kinds: &kinds, left: report.left, unit: report.unit };
+        let part = Part::of(report, number, plan, bindings, &kinds);
         text += &part.section();
         let scheduled = report.after.map(|(after, target)| {
             shared.steps.of_graph(&name_outputs(after), &plan.graph, target)
@@ -99,7 +101,7 @@ pub fn drawings(report: &Report<'_>) -> Vec<String> {
     let module = name_outputs(report.module);
     let parts = report.plans.iter().enumerate().map(|(number, plan)| {
         let bindings = Bindings::of(&module, plan);
-        Part { number, plan, bindings, kinds: &kinds, left: report.left, unit: report.unit }
+        Part::of(report, number, plan, bindings, &kinds)
     });
     parts.map(|part| Graph::new(&part).image(include_str!("page.css"))).collect()
 }
@@ -289,6 +291,20 @@ pub(crate) struct Part<'a> {
     pub(crate) kinds: &'a Kinds,
     pub(crate) left: &'a [Left],
     pub(crate) unit: &'static str,
+    times: Option<&'a Times>,
+}
+
+impl<'a> Part<'a> {
+    fn of(
+        report: &Report<'a>,
+        number: usize,
+        plan: &'a Planned,
+        bindings: Bindings,
+        kinds: &'a Kinds,
+    ) -> Part<'a> {
+        let (left, unit, times) = (report.left, report.unit, report.times.get(number));
+        Part { number, plan, bindings, kinds, left, unit, times }
+    }
 }
 
 impl Part<'_> {
@@ -327,16 +343,29 @@ impl Part<'_> {
         let graph = Graph::new(self);
         let _ = writeln!(
             text,
-            "<a class=skip href=\"#end{g}\">Skip the drawing</a>\n<div class=side>{}{}</div>\n{}{}\n\
+            "{}<a class=skip href=\"#end{g}\">Skip the drawing</a>\n<div class=side>{}{}</div>\n{}{}\n\
              <p class=soft id=end{g}>Times are estimates in {unit}. Choose a box or a line \
              (click, or Tab and Enter) to see its prices or its cells; Escape closes the panel.</p>\n\
              </section>",
+            self.measured(),
             self.totals(),
             self.most_expensive(),
             self.conversions(),
             graph.draw()
         );
         text
+    }
+
+    /// How predictions and measured times agree.
+    fn measured(&self) -> String {
+        let Some(times) = self.times else { return String::new() };
+        let (near, known) = times.near();
+        format!(
+            "<p>A run was measured: {} in all kernels. Of {} with a price, {near} are predicted within a \
+             fifth of their time.</p>\n",
+            time(times.total()),
+            plural(known, "kernel")
+        )
     }
 
     /// What the plan and other choices cost.
@@ -386,24 +415,37 @@ impl Part<'_> {
         if calls.is_empty() {
             return String::new();
         }
+        let head = match self.times {
+            Some(_) => "<th scope=col class=n>its kernel predicted<th scope=col class=n>measured",
+            None => "",
+        };
         let mut text = format!(
             "<table><caption>The most expensive calls</caption><thead><tr><th scope=col>call\
              <th scope=col>runs<th scope=col>chosen<th scope=col class=n>{}\
-             <th scope=col class=n>of the plan<tbody>",
+             <th scope=col class=n>of the plan{head}<tbody>",
             self.unit
         );
         for c in calls.into_iter().take(LISTED) {
             let call = &plan.calls[c];
+            let kernel = self.times.map(|times| match times.kernel(c) {
+                Some((kernel, _)) => {
+                    let [predicted, measured] =
+                        [times.predicted(kernel.predicted), kernel.nanoseconds].map(time);
+                    format!("<td class=n>{predicted}<td class=n>{measured}")
+                }
+                None => "<td class=n><td class=n>".to_owned(),
+            });
             let _ = writeln!(
                 text,
                 "<tr><th scope=row><button class=link type=button data-c={}.{c}>{}</button>\
-                 <td>{}<td>{}<td class=n>{}<td class=n>{}",
+                 <td>{}<td>{}<td class=n>{}<td class=n>{}{}",
                 self.number,
                 html(&call.name),
                 html(self.bindings.function(c)),
                 html(self.kinds.way(&call.chosen)),
                 amount(call.cost),
-                share(call.cost as f64 / plan.objective.max(1) as f64)
+                share(call.cost as f64 / plan.objective.max(1) as f64),
+                kernel.unwrap_or_default()
             );
         }
         text + "</table>"
@@ -470,6 +512,13 @@ impl Part<'_> {
         }
         text += "],\n\"calls\":[";
         for (c, call) in problem.calls.iter().enumerate() {
+            let measured = self.times.and_then(|times| {
+                let (kernel, _) = times.kernel(c)?;
+                let calls = list(kernel.calls.iter());
+                let predicted = times.predicted(kernel.predicted);
+                Some(format!("[{calls},{predicted:.0},{:.0}]", kernel.nanoseconds))
+            });
+            let measured = measured.unwrap_or_else(|| "null".to_owned());
             let ways = call.alternatives.iter().map(|way| {
                 let uses = |uses: &[Use]| {
                     list(uses.iter().map(|u| format!("[{},{}]", u.tensor, u.layout)))
@@ -484,7 +533,8 @@ impl Part<'_> {
             });
             let _ = write!(
                 text,
-                "{}{{\"name\":{},\"func\":{},\"steps\":{},\"choice\":{},\"ways\":{}}}",
+                "{}{{\"name\":{},\"func\":{},\"steps\":{},\"measured\":{measured},\"choice\":{},\
+                 \"ways\":{}}}",
                 if c == 0 { "" } else { ",\n" },
                 json(&call.name),
                 json(self.bindings.function(c)),
@@ -493,10 +543,13 @@ impl Part<'_> {
                 list(ways)
             );
         }
-        let conversions = plan.conversions.iter().map(|c| {
+        let conversions = plan.conversions.iter().enumerate().map(|(k, c)| {
             let reason = self.reason(c).map_or("null".to_owned(), json);
+            let measured = self.times.and_then(|times| times.conversions[k]);
+            let measured = measured.map_or("null".to_owned(), |time| format!("{time:.0}"));
             format!(
-                "{{\"tensor\":{},\"to\":{},\"cost\":{},\"reason\":{reason}}}",
+                "{{\"tensor\":{},\"to\":{},\"cost\":{},\"measured\":{measured},\
+                 \"reason\":{reason}}}",
                 c.tensor, c.to, c.cost
             )
         });

@@ -30,7 +30,8 @@ fn planned(name: &str) -> Planned {
     let plan = solve(&problem, &Options::default()).expect("a plan");
     let layouts = vec![vec![logical.clone(), last.clone()], vec![logical, last]];
     let graph = format!("main{name}").into();
-    Planned { graph, problem, plan, layouts, free_inputs: 0, free_results: Vec::new() }
+    let anchors = Vec::new();
+    Planned { graph, problem, plan, layouts, anchors, free_inputs: 0, free_results: Vec::new() }
 }
 
 fn page_of(name: &str) -> String {
@@ -49,6 +50,7 @@ fn page_of(name: &str) -> String {
         plans: &plans,
         left: &left,
         unit: "cycles",
+        times: &[],
     })
 }
 
@@ -118,6 +120,7 @@ fn a_page_needs_nothing_else() {
         module: &Module::new(),
         after: None,
         plans: &[],
+        times: &[],
         left: &[],
         unit: "ns",
     });

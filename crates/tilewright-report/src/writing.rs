@@ -39,6 +39,19 @@ pub fn amount(n: u64) -> String {
     }
 }
 
+/// A time in nanoseconds with three digits: `12.3 ms`.
+pub fn time(nanoseconds: f64) -> String {
+    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
+    match units.into_iter().find(|(unit, _)| nanoseconds >= *unit) {
+        None => format!("{nanoseconds:.0} ns"),
+        Some((unit, name)) => {
+            let x = nanoseconds / unit;
+            let digits = if x < 10.0 { 2 } else { usize::from(x < 100.0) };
+            format!("{x:.digits$} {name}")
+        }
+    }
+}
+
 /// A share in percent.
 pub fn share(x: f64) -> String {
     let percent = x * 100.0;

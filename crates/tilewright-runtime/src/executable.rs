@@ -502,7 +502,8 @@ mod tests {
     }
 
     fn step(func: &str, args: &[Place]) -> OpenStep {
-        OpenStep { func: func.into(), args: args.into(), results: 0..0, takes_empty: false }
+        let (func, value) = (func.into(), "".into());
+        OpenStep { func, value, args: args.into(), results: 0..0, takes_empty: false }
     }
 
     /// Eight floats that are needed from one step to another.

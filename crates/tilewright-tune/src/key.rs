@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use tilewright_ir::visit::{Subst, fold_block_children, fold_expr_children};
 use tilewright_ir::{Block, Buffer, Expr, ExprKind, Fold, Param, TensorFunc, Var};
 use tilewright_script::print_func;
@@ -15,7 +16,7 @@ use tilewright_script::print_func;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The name of a measurement: the hash of all that it depends on, in hexadecimal digits.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key(pub String);
 
 impl fmt::Display for Key {

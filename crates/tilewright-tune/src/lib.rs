@@ -18,5 +18,5 @@ pub mod store;
 pub mod worker;
 
 pub use key::{Key, Scope};
-pub use store::{Kind, Measured, Record, Store};
+pub use store::{Kind, Measured, Plan, Record, Store};
 pub use worker::{Answer, Worker};

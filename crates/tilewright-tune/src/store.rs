@@ -10,14 +10,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Connection, OpenFlags, Row, params};
+use rusqlite::{Connection, OpenFlags, Row, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use tilewright_ir::{Error, Result};
 
 use crate::key::{Key, Scope};
 
-/// The layout of the table; a file with another one is refused.
-const FORMAT: i64 = 1;
+/// The layout of the table. A file of [`WITHOUT_PLANS`] gets what it lacks when it is next written to;
+/// one of another layout is refused.
+const FORMAT: i64 = 2;
+/// The first layout: without the columns of plans.
+const WITHOUT_PLANS: i64 = 1;
 /// How long another process may hold the lock.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -30,8 +33,15 @@ CREATE TABLE IF NOT EXISTS measured (
     estimate REAL NOT NULL,
     nanoseconds REAL,
     failure TEXT,
-    made INTEGER NOT NULL
+    made INTEGER NOT NULL,
+    model TEXT,
+    ways TEXT
 ) STRICT;
+";
+
+const ADD_PLANS: &str = "
+ALTER TABLE measured ADD COLUMN model TEXT;
+ALTER TABLE measured ADD COLUMN ways TEXT;
 ";
 
 /// What was measured.
@@ -76,6 +86,15 @@ pub enum Measured {
     Failure(String),
 }
 
+/// The plan of layouts that a whole model was measured with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// What all plans of the model share.
+    pub model: Key,
+    /// The way that each call is computed in, as text.
+    pub ways: String,
+}
+
 /// A measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -94,6 +113,9 @@ pub struct Record {
     pub measured: Measured,
     /// When, in seconds since 1970.
     pub made: u64,
+    /// For a whole model in planned layouts, which these are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
 }
 
 impl Record {
@@ -108,7 +130,7 @@ impl Record {
     ) -> Record {
         let made = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
         let (key, scope, what) = (key.0.clone(), scope.text(), what.to_owned());
-        Record { key, scope, kind, what, estimate, measured, made }
+        Record { key, scope, kind, what, estimate, measured, made, plan: None }
     }
 
     /// Why it cannot be one.
@@ -117,9 +139,13 @@ impl Record {
             Measured::Nanoseconds(n) => *n,
             Measured::Failure(_) => 1.0,
         };
-        let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        if self.key.len() != 64 || !self.key.bytes().all(is_hex) {
+        let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        let is_hash = |text: &str| text.len() == 64 && text.bytes().all(is_digit);
+        if !is_hash(&self.key) {
             return Some("the key is not 64 hexadecimal digits");
+        }
+        if self.plan.as_ref().is_some_and(|plan| !is_hash(&plan.model.0)) {
+            return Some("the model is not 64 hexadecimal digits");
         }
         if !(time.is_finite() && time > 0.0) {
             return Some("the time is not positive");
@@ -132,6 +158,8 @@ impl Record {
 pub struct Store {
     connection: Connection,
     path: PathBuf,
+    /// Whether the table has the columns of plans.
+    has_plans: bool,
 }
 
 impl Store {
@@ -144,14 +172,25 @@ impl Store {
             std::fs::create_dir_all(folder).map_err(|e| failed(path, &e))?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        let store = Store::with(path, flags)?;
-        let format = store.format()?;
-        if format == 0 {
-            let made = store.connection.execute_batch(SCHEMA);
-            made.and_then(|()| store.connection.pragma_update(None, "user_version", FORMAT))
-                .map_err(|e| failed(path, &e))?;
+        let mut store = Store::with(path, flags)?;
+        if store.format()? != FORMAT {
+            store.prepare().map_err(|e| failed(path, &e))?;
         }
+        store.has_plans = true;
         Ok(store)
+    }
+
+    /// Makes the table, or adds what it lacks; another process may be about to do the same.
+    fn prepare(&mut self) -> rusqlite::Result<()> {
+        let change = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let format: i64 = change.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        match format {
+            0 => change.execute_batch(SCHEMA)?,
+            WITHOUT_PLANS => change.execute_batch(ADD_PLANS)?,
+            _ => {}
+        }
+        change.pragma_update(None, "user_version", FORMAT)?;
+        change.commit()
     }
 
     /// Opens a file for reading; `None` where there is none.
@@ -162,16 +201,18 @@ impl Store {
         if !path.exists() {
             return Ok(None);
         }
-        let store = Store::with(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let mut store = Store::with(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let format = store.format()?;
+        store.has_plans = format == FORMAT;
         // A file that another process is just making has no table yet.
-        Ok((store.format()? == FORMAT).then_some(store))
+        Ok((format != 0).then_some(store))
     }
 
     fn with(path: &Path, flags: OpenFlags) -> Result<Store> {
         let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
             .and_then(|c| c.busy_timeout(PATIENCE).map(|()| c))
             .map_err(|e| failed(path, &e))?;
-        Ok(Store { connection, path: path.to_owned() })
+        Ok(Store { connection, path: path.to_owned(), has_plans: false })
     }
 
     /// The version of the file's format; 0 for a new one.
@@ -179,7 +220,7 @@ impl Store {
         let format = self.connection.pragma_query_value(None, "user_version", |row| row.get(0));
         let format: i64 = format.map_err(|e| self.failed(&e))?;
         match format {
-            0 | FORMAT => Ok(format),
+            0 | WITHOUT_PLANS | FORMAT => Ok(format),
             _ => Err(Error::io(format!(
                 "{}: measurements in format {format}, and this version reads {FORMAT}",
                 self.path.display()
@@ -219,9 +260,10 @@ impl Store {
     }
 
     fn select(&self, condition: &str, values: &[&str]) -> Result<Vec<Record>> {
+        let plans = if self.has_plans { "model, ways" } else { "NULL, NULL" };
         let text = format!(
-            "SELECT key, scope, kind, what, estimate, nanoseconds, failure, made FROM measured \
-             {condition} ORDER BY key"
+            "SELECT key, scope, kind, what, estimate, nanoseconds, failure, made, {plans} \
+             FROM measured {condition} ORDER BY key"
         );
         let mut query = self.connection.prepare(&text).map_err(|e| self.failed(&e))?;
         let rows = query.query_map(rusqlite::params_from_iter(values), record);
@@ -243,9 +285,10 @@ impl Store {
             Measured::Failure(text) => (None, Some(text)),
         };
         let done = self.connection.execute(
-            "INSERT INTO measured VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            "INSERT INTO measured VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
              ON CONFLICT (key) DO UPDATE SET estimate = excluded.estimate,
-                 nanoseconds = excluded.nanoseconds, failure = excluded.failure, made = excluded.made
+                 nanoseconds = excluded.nanoseconds, failure = excluded.failure, made = excluded.made,
+                 model = excluded.model, ways = excluded.ways
              WHERE excluded.nanoseconds < coalesce(nanoseconds, 9e999)",
             params![
                 record.key,
@@ -255,7 +298,9 @@ impl Store {
                 record.estimate,
                 time,
                 failure,
-                i64::try_from(record.made).unwrap_or(i64::MAX)
+                i64::try_from(record.made).unwrap_or(i64::MAX),
+                record.plan.as_ref().map(|plan| &plan.model.0),
+                record.plan.as_ref().map(|plan| &plan.ways)
             ],
         );
         Ok(done.map_err(|e| self.failed(&e))? > 0)
@@ -316,6 +361,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Option<Record>> {
     };
     let Some(kind) = Kind::parse(&kind) else { return Ok(None) };
     let made: i64 = row.get(7)?;
+    let (model, ways): (Option<String>, Option<String>) = (row.get(8)?, row.get(9)?);
     let record = Record {
         key: row.get(0)?,
         scope: row.get(1)?,
@@ -324,6 +370,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Option<Record>> {
         estimate: row.get(4)?,
         measured,
         made: u64::try_from(made).unwrap_or(0),
+        plan: model.zip(ways).map(|(model, ways)| Plan { model: Key(model), ways }),
     };
     Ok(record.fault().is_none().then_some(record))
 }

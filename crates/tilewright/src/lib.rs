@@ -50,6 +50,7 @@ pub use tilewright_ir::{DType, Error, Module, Result, Tensor};
 pub use tilewright_runtime::Executable;
 pub use tilewright_target::{OptLevel, Target};
 pub use unstable::compile::compile;
+pub use unstable::kept::compile_file;
 pub use unstable::layout::{IoLayout, Layout};
 pub use unstable::load::{load, parse, print};
 pub use unstable::pipeline::Options;

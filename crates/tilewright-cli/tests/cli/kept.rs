@@ -6,8 +6,9 @@ use std::process::Output;
 
 use prost::Message;
 use tilewright::unstable::onnx::proto::{
-    DataType, DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto, OperatorSetId,
-    TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
+    DataType, DimensionProto, DimensionValue, EXTERNAL, GraphProto, ModelProto, NodeProto,
+    OperatorSetId, StringStringEntry, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto,
+    TypeValue, ValueInfoProto,
 };
 
 use super::{Scratch, program};
@@ -19,6 +20,11 @@ fn product(scratch: &Scratch, last: f32) -> String {
 
 /// The same, reshaped to what an input says where that is asked for.
 fn model(scratch: &Scratch, last: f32, reshaped: bool) -> String {
+    written(scratch, last, reshaped, None)
+}
+
+/// The same, with its weights in a file beside it where one is named.
+fn written(scratch: &Scratch, last: f32, reshaped: bool, beside: Option<&str>) -> String {
     let (k, m) = (512i64, 600i64);
     let dim = |n: &i64| DimensionProto { value: Some(DimensionValue::Value(*n)) };
     let input = |name: &str, dtype: DataType, extents: &[i64]| {
@@ -43,15 +49,23 @@ fn model(scratch: &Scratch, last: f32, reshaped: bool) -> String {
     let mut weights: Vec<f32> = (0..k * m).map(|i| (i % 7) as f32 - 3.0).collect();
     *weights.last_mut().expect("many") = last;
     let bytes: Vec<u8> = weights.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let mut tensor = TensorProto {
+        name: "w".into(),
+        dims: vec![k, m],
+        data_type: DataType::Float as i32,
+        ..Default::default()
+    };
+    match beside {
+        None => tensor.raw_data = Some(bytes.into()),
+        Some(file) => {
+            scratch.file(file, &bytes);
+            let location = StringStringEntry { key: "location".into(), value: file.into() };
+            (tensor.external_data, tensor.data_location) = (vec![location], EXTERNAL);
+        }
+    }
     let graph = GraphProto {
         input: inputs,
-        initializer: vec![TensorProto {
-            name: "w".into(),
-            dims: vec![k, m],
-            data_type: DataType::Float as i32,
-            raw_data: Some(bytes.into()),
-            ..Default::default()
-        }],
+        initializer: vec![tensor],
         node: nodes,
         output: vec![ValueInfoProto { name: output.into(), r#type: None }],
         ..Default::default()
@@ -74,10 +88,14 @@ impl Cache {
     }
 
     fn run(&self, model: &str, more: &[&str]) -> (String, String) {
+        self.command("run", model, more)
+    }
+
+    fn command(&self, name: &str, model: &str, more: &[&str]) -> (String, String) {
         let mut command = program();
         command.env("TILEWRIGHT_CACHE", self.0.path("cache"));
         let Output { status, stdout, stderr } =
-            command.args(["run", model]).args(more).output().expect("it starts");
+            command.args([name, model]).args(more).output().expect("it starts");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
         let (out, err) = (text(stdout), text(stderr));
         assert!(status.success(), "{err}");
@@ -196,4 +214,47 @@ fn values_that_are_compiled_in_must_be_the_same() {
         assert_eq!(is_kept(&err), kept, "{values:?}: {err}");
         assert!(err.contains("note: sizes depend on input `shape`"), "{err}");
     }
+}
+
+#[test]
+fn weights_in_a_file_beside_the_model_must_be_the_same() {
+    let (scratch, cache) = (Scratch::new(), Cache::new());
+    let external = |last: f32| written(&scratch, last, false, Some("weights.bin"));
+    let (first, err) = cache.run(&external(0.0), &TIME);
+    assert!(!is_kept(&err), "{err}");
+    let (again, err) = cache.run(&external(0.0), &TIME);
+    assert!(is_kept(&err) && first == again, "{err}");
+    // The model's own file stays what it is.
+    let (other, err) = cache.run(&external(1000.0), &TIME);
+    assert!(!is_kept(&err), "{err}");
+    let (again, err) = cache.run(&external(1000.0), &TIME);
+    assert!(is_kept(&err) && other == again, "{err}");
+    // What is not there is not made up for.
+    fs::remove_file(scratch.path("weights.bin")).expect("it is there");
+    let mut command = program();
+    command.env("TILEWRIGHT_CACHE", cache.0.path("cache"));
+    let done = command.args(["run", &scratch.path("product.onnx")]).output().expect("it starts");
+    assert_eq!(done.status.code(), Some(2));
+}
+
+#[test]
+fn compile_takes_the_program_that_it_made_before() {
+    let (scratch, cache) = (Scratch::new(), Cache::new());
+    let model = product(&scratch, 0.0);
+    let out = scratch.path("product.o");
+    let compile = |more: &[&str]| {
+        let (_, err) = cache.command("compile", &model, &[&["--output", &out], more].concat());
+        let header = fs::read_to_string(scratch.path("product.h")).expect("a header");
+        (err.contains("from the program that was kept"), header, fs::read(&out).expect("an object"))
+    };
+    let (kept, header, object) = compile(&[]);
+    assert!(!kept);
+    assert_eq!(compile(&[]), (true, header, object));
+    // What `run` keeps is another program.
+    assert!(!is_kept(&cache.run(&model, &TIME).1));
+    for more in [&["--threads", "1"][..], &["--layout", "none"], &["--no-cache"]] {
+        assert!(!compile(more).0, "{more:?}");
+    }
+    product(&scratch, 1.0);
+    assert!(!compile(&[]).0);
 }

@@ -1,4 +1,4 @@
-//! `plan --html`.
+//! `plan --html`, and measured times in plans.
 
 use super::{Scratch, digits, reshape, tilewright};
 
@@ -50,4 +50,46 @@ fn a_page_is_of_the_plan_and_needs_a_place() {
     let scratch = Scratch::new();
     let path = scratch.path("not/there.html");
     tilewright(&["plan", &model, "--html", &path]).code(2).complains("not/there.html");
+}
+
+#[test]
+fn measured_times_stand_beside_those_of_the_plan() {
+    let scratch = Scratch::new();
+    let model = digits("digits.onnx");
+    let [profile, path] = ["profile.json", "report.html"].map(|name| scratch.path(name));
+    let option = format!("--profile={profile}");
+    let run = ["run", &model, "--dim", "N=3", "--threads", "1", "--seconds", "0.01", &option];
+    tilewright(&run).code(0).complains("profile: ");
+    let plan = ["plan", &model, "--dim", "N=3", "--threads", "1", "--profile", &profile];
+    let done = tilewright(&[&plan[..], &["--html", &path]].concat()).code(0);
+    let done = done.says("; measured").says(", predicted ").says("predicted within 20 %");
+    assert!(!done.out.contains("not in the plan"), "{}", done.out);
+    let page = std::fs::read_to_string(&path).expect("the page is there");
+    for part in ["A run was measured: ", "its kernel predicted", "\"measured\":["] {
+        assert!(page.contains(part), "{part}");
+    }
+    let done = tilewright(&[&plan[..], &["--json"]].concat()).code(0);
+    let plan: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
+    let kernels = plan["profile"]["kernels"].as_array().expect("a list");
+    assert!(kernels.len() > 3, "{}", plan["profile"]);
+    let calls = plan["calls"].as_array().expect("a list");
+    for kernel in kernels {
+        assert!(kernel["measured"].as_f64().is_some_and(|t| t >= 0.0), "{kernel}");
+        assert!(calls.iter().any(|call| call["name"] == kernel["value"]), "{kernel}");
+    }
+    assert_eq!(plan["profile"]["others"], serde_json::json!([]));
+}
+
+#[test]
+fn a_profile_of_something_else_is_refused() {
+    let scratch = Scratch::new();
+    let model = digits("digits.onnx");
+    let none = scratch.file("none.json", "{}");
+    tilewright(&["plan", &model, "--profile", &none]).code(2).complains("none.json");
+    let other = r#"{"threads":1,"runs":3,"steps":[{"value":"?","func":"f","median":1,"least":1}]}"#;
+    let other = scratch.file("other.json", other);
+    let done = tilewright(&["plan", &model, "--profile", &other]);
+    done.code(2).complains("no kernel of it makes a value of this model");
+    let done = tilewright(&["plan", &model, "--profile", &other, "--layout", "nhwc"]);
+    done.code(2).complains("--profile is compared with the plan");
 }

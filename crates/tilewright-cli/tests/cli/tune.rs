@@ -28,7 +28,7 @@ fn a_model_is_tuned_and_its_plan_uses_what_was_measured() {
     assert_eq!(first["measured"], first["candidates"], "{first}");
     assert_eq!(first["new"], first["candidates"], "{first}");
     assert_eq!(first["failures"].as_array().map(Vec::len), Some(0), "{first}");
-    for layout in ["plan", "none", "nhwc", "nchw8c", "nchw16c"] {
+    for layout in ["plan", "plan:2", "plan:8", "none", "nhwc", "nchw8c", "nchw16c"] {
         assert!(first["models"][layout].as_f64().is_some_and(|t| t > 0.0), "{layout}: {first}");
     }
     let again = json(&tune(&["--file", &file]).code(0));
@@ -46,9 +46,40 @@ fn a_model_is_tuned_and_its_plan_uses_what_was_measured() {
         command.args(["plan", &model, "--dim", "N=3", "--threads", "1", "--json"]);
         let done = command.env("TILEWRIGHT_TUNING", tuning).output().expect("it runs");
         let plan: Value = serde_json::from_slice(&done.stdout).expect("JSON");
-        plan["unit"].as_str().expect("a unit").to_owned()
+        let runs = plan["measured"].as_array().expect("a list").clone();
+        (plan["unit"].as_str().expect("a unit").to_owned(), runs)
     };
-    assert_eq!((&*plan(&other), &*plan("off")), ("ns", "cycles"));
+    let (unit, runs) = plan(&other);
+    let times: Vec<f64> = runs.iter().map(|r| r["nanoseconds"].as_f64().expect("ns")).collect();
+    // Eight plans and four fixed layouts, the fastest first: that is what `run` takes.
+    assert_eq!((&*unit, times.len(), times.is_sorted()), ("ns", 12, true), "{runs:?}");
+    assert_eq!(plan("off"), ("cycles".to_owned(), Vec::new()));
+    let mut run = super::program();
+    run.args(["run", &model, "--dim", "N=3", "--threads", "1", "--layout", "plan:9"]);
+    let done = run.output().expect("it runs");
+    assert_eq!(done.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("plan:1 to plan:8"));
+}
+
+#[test]
+fn a_candidate_that_does_not_end_costs_only_itself() {
+    let folder = TempDir::new().expect("a folder");
+    let (model, file) = (digits("digits.onnx"), text(&folder.path().join("t")));
+    let tune = |limit: &str| {
+        let first = ["tune", &model, "--threads", "1", "--file", &file, "--budget", "10m"];
+        json(&tilewright(&[&first[..], &["--json", "--limit", limit]].concat()).code(0))
+    };
+    // No process starts in so little time.
+    let report = tune("1ms");
+    let failed = report["failures"].as_array().expect("a list");
+    let is_late = |f: &Value| f["why"].as_str().is_some_and(|why| why.contains("no answer within"));
+    assert!(failed.iter().all(is_late), "{report}");
+    let whole = |name: &str| failed.iter().any(|f| f["what"] == name);
+    assert!(whole("plan") && whole("plan:8") && whole("nchw16c"), "{report}");
+    let count = report["candidates"].as_u64().map(|n| n as usize + 12);
+    assert_eq!((&report["new"], Some(failed.len())), (&Value::from(0), count), "{report}");
+    // What failed is not tried again.
+    assert_eq!(tune("30s")["failures"].as_array().map(Vec::len), Some(0));
 }
 
 #[test]

@@ -203,6 +203,29 @@ impl Layout {
         if all > 0.0 { 1.0 - data / all } else { 0.0 }
     }
 
+    /// How many cells lie one behind the other in this layout and in another one of the same tensor, at
+    /// least; estimated where sizes are open.
+    pub fn run(&self, other: &Layout) -> i64 {
+        // The digits of a layout, innermost first: axis, value of a step, extent.
+        let digits = |l: &Layout| -> Vec<(usize, Dim, i64)> {
+            let weights: Vec<Vec<Dim>> = l.splits.iter().map(Split::weights).collect();
+            let one =
+                |(d, k): &(usize, usize)| (*d, weights[*d][*k], l.splits[*d].digits[*k].estimate());
+            l.order.iter().rev().map(one).filter(|digit| digit.2 != 1).collect()
+        };
+        let mut run = 1i64;
+        for (a, b) in digits(self).into_iter().zip(digits(other)) {
+            if (a.0, a.1) != (b.0, b.1) {
+                break;
+            }
+            run = run.saturating_mul(a.2.min(b.2));
+            if a.2 != b.2 {
+                break;
+            }
+        }
+        run
+    }
+
     /// The conversion of logical tensors to this layout; `pad` is what the padding holds, any
     /// value where it is not said.
     pub fn pack(&self, dtype: DType, pad: Option<&Expr>) -> TensorFunc {

@@ -96,6 +96,8 @@ pub struct Value {
 pub struct OpenStep {
     /// Name of the tensor function.
     pub func: Arc<str>,
+    /// Name of the value that it makes in the graph function; empty where there is none.
+    pub value: Arc<str>,
     /// As [`Step::args`].
     pub args: Vec<Place>,
     /// Which arguments are results.
@@ -404,7 +406,13 @@ mod tests {
             inputs: vec![port("x", vec![n, Dim::from(3)])],
             outputs: vec![port("y", vec![n - 1])],
             constants: Vec::new(),
-            steps: vec![OpenStep { func: "f".into(), args, results: 1..2, takes_empty: false }],
+            steps: vec![OpenStep {
+                func: "f".into(),
+                value: "y".into(),
+                args,
+                results: 1..2,
+                takes_empty: false,
+            }],
             values: vec![value],
             ..OpenPlan::default()
         };

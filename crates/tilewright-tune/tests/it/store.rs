@@ -1,7 +1,7 @@
 //! The file of measurements.
 
 use tempfile::TempDir;
-use tilewright_tune::{Key, Kind, Measured, Record, Scope, Store};
+use tilewright_tune::{Key, Kind, Measured, Plan, Record, Scope, Store};
 
 fn scope() -> Scope {
     Scope { target: "a machine".to_owned(), threads: 1 }
@@ -126,4 +126,57 @@ fn a_file_of_another_kind_is_an_error_with_its_name() {
     drop(database);
     let error = Store::open(&newer).err().expect("another format").to_string();
     assert!(error.contains("99"), "{error}");
+}
+
+/// A measurement of a plan.
+fn planned(k: usize) -> Record {
+    let plan = Plan { model: key(1000), ways: format!("way {k}") };
+    Record { kind: Kind::Model, plan: Some(plan), ..record(k, time(5.0)) }
+}
+
+#[test]
+fn plans_are_kept_with_what_they_are() {
+    let folder = TempDir::new().expect("a folder");
+    let open = |name: &str| Store::open(&folder.path().join(name)).expect("a new file");
+    let (from, to) = (open("from"), open("to"));
+    from.put(&planned(1)).expect("it writes");
+    from.put(&record(2, time(1.0))).expect("it writes");
+    assert_eq!(to.import(&from.export().expect("a text")).expect("it merges"), (2, 2));
+    assert_eq!(to.all().expect("it reads"), from.all().expect("it reads"));
+    assert_eq!(to.get(&key(1)).expect("it reads").and_then(|r| r.plan), planned(1).plan);
+    let nameless = Plan { model: Key("x".to_owned()), ways: String::new() };
+    to.put(&Record { plan: Some(nameless), ..record(3, time(1.0)) }).expect_err("no model");
+}
+
+#[test]
+fn a_file_from_before_plans_is_read_and_gets_them_when_it_is_written_to() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("old");
+    let old = rusqlite::Connection::open(&path).expect("a new file");
+    let table =
+        "CREATE TABLE measured (key TEXT PRIMARY KEY, scope TEXT NOT NULL, kind TEXT NOT NULL,
+         what TEXT NOT NULL, estimate REAL NOT NULL, nanoseconds REAL, failure TEXT,
+         made INTEGER NOT NULL) STRICT; PRAGMA user_version = 1;";
+    old.execute_batch(table).expect("a table");
+    let values = (&key(7).0, scope().text(), "conversion", "old", 10.0, 4.0, 9);
+    let insert = "INSERT INTO measured (key, scope, kind, what, estimate, nanoseconds, made)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    old.execute(insert, values).expect("it writes");
+    drop(old);
+    let reader = Store::open_existing(&path).expect("it opens").expect("it is there");
+    let known = reader.get(&key(7)).expect("it reads").expect("it is there");
+    assert_eq!((known.measured.clone(), known.plan.clone()), (time(4.0), None));
+    std::thread::scope(|threads| {
+        for k in 0..4 {
+            let path = &path;
+            threads.spawn(move || {
+                Store::open(path).expect("it opens").put(&planned(k)).expect("it writes")
+            });
+        }
+    });
+    let all = Store::open(&path).expect("it opens").all().expect("it reads");
+    assert_eq!(all.len(), 5);
+    assert!(all.contains(&known) && all.contains(&Record { made: all[0].made, ..planned(0) }));
+    // Who opened it before reads on.
+    assert_eq!(reader.all().expect("it reads").len(), 5);
 }

@@ -2,20 +2,24 @@
 //! packs or compiles: the file of [`saved`](super::saved) is mapped from the cache of compiled code.
 //!
 //! The key is the hash of all that decides the program: the model's file, what the user said, this
-//! program itself, LLVM, the target, the options, and the file of measurements. What a cache entry may
-//! be used for, and what is checked of it, is said at [`tilewright_codegen::cache`]; models with data in
-//! other files, and programs with little to pack, are not kept.
+//! program itself, LLVM, the target, the options, and the file of measurements. The files beside a model
+//! that hold its weights are noted with their hashes, and an entry is taken only where these are the
+//! same. What a cache entry may be used for, and what is checked of it, is said at
+//! [`tilewright_codegen::cache`]; programs with little to pack are not kept.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
 use tilewright_codegen::cache::{Kept, ObjectCache};
-use tilewright_ir::Tensor;
+use tilewright_graph::sizes::Sizes;
+use tilewright_ir::{Result, Tensor};
 use tilewright_runtime::Executable;
 
-use super::compile::Program;
+use super::compile::{Program, compile, has_control, load_program, lower_program};
+use super::load::Draft;
 use super::pipeline::Options;
-use super::saved::{Check, Content, open_noted};
+use super::saved::{Check, Content, open_noted, open_program};
 
 /// Programs with fewer bytes of constants are not kept: they start quickly as it is, from the objects
 /// of their kernels.
@@ -25,21 +29,36 @@ const LEAST: usize = 1 << 20;
 pub struct Place {
     cache: ObjectCache,
     key: blake3::Hash,
+    /// The model, and the hash of its file.
+    model: PathBuf,
+    digest: blake3::Hash,
+}
+
+/// The files beside a model that hold its weights, each with its hash.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataFiles(Vec<(String, String)>);
+
+/// What is noted of a program.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    files: DataFiles,
+    note: String,
 }
 
 impl Place {
     /// The place for a model's file; `told` is what the user said beside the options. `None` where
-    /// nothing is kept: without a cache, for linked objects, which may be others the next time, and
-    /// where this program's own file is not found.
+    /// nothing is kept: without a cache, for linked objects, which may be others the next time, for
+    /// versions of a program, and where this program's own file is not found.
     pub fn of(model: &Path, told: &str, options: &Options) -> Option<Place> {
-        let usable = options.cache && options.link.is_empty() && options.backend.name() == "llvm";
+        let is_one = options.link.is_empty() && options.specialize.is_empty();
+        let usable = options.cache && is_one && options.backend.name() == "llvm";
         let cache = usable.then(ObjectCache::from_env)?;
         cache.directory()?;
         let digest = cache.digest(model)?;
         let Options { threads, layout, io_layout, level, fuse, schedule, unchecked, .. } = options;
         let code = std::env::current_exe().ok()?;
         let parts = [
-            "program 1".to_owned(),
+            "program 2".to_owned(),
             digest.to_hex().to_string(),
             told.to_owned(),
             state(&code)?,
@@ -54,32 +73,168 @@ impl Place {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part.as_bytes());
         }
-        Some(Place { cache, key: hasher.finalize() })
+        Some(Place { cache, key: hasher.finalize(), model: model.to_owned(), digest })
+    }
+
+    /// The files beside the model as they are now, by [`Draft::data_files`]; `None` where one cannot be
+    /// read. To be asked before the model's weights are.
+    pub fn data_files(&self, draft: &Draft) -> Option<DataFiles> {
+        draft
+            .data_files()?
+            .into_iter()
+            .map(|name| self.state(name))
+            .collect::<Option<_>>()
+            .map(DataFiles)
+    }
+
+    /// A file beside the model with its hash.
+    fn state(&self, name: String) -> Option<(String, String)> {
+        let inside = |c| matches!(c, Component::Normal(_) | Component::CurDir);
+        let path = self.model.parent()?.join(&name);
+        // Opening another kind of file may wait.
+        if !Path::new(&name).components().all(inside) || !path.metadata().ok()?.is_file() {
+            return None;
+        }
+        Some((name, self.cache.digest(&path)?.to_hex().to_string()))
+    }
+
+    /// Whether the files beside the model are as they were.
+    fn is_same(&self, files: &DataFiles) -> bool {
+        files.0.iter().all(|file| self.state(file.0.clone()).as_ref() == Some(file))
     }
 
     /// The program that is there, and what was noted of it. One that is damaged is deleted.
     pub fn open(&self, options: &Options) -> Option<(Executable, String)> {
+        // SAFETY: an entry under this key in a directory that only this user can write was written by
+        // `Place::keep`, from the functions that it holds.
+        self.opened(options, |kept, check| unsafe {
+            let opened = open_noted(kept.content(), Some(options.threads), check)?;
+            Ok((opened.executable, opened.note))
+        })
+    }
+
+    /// The same before it is code, as [`Place::keep_program`] keeps it.
+    pub fn open_program(&self, options: &Options) -> Option<Program> {
+        self.opened(options, |kept, check| open_program(kept.content(), check)).map(|found| found.0)
+    }
+
+    /// What is there, all of which is checked unless it was before, if the files beside the model are
+    /// those that it was made of.
+    fn opened<T>(
+        &self,
+        options: &Options,
+        open: impl FnOnce(&Kept, Check) -> Result<(T, String)>,
+    ) -> Option<(T, String)> {
         let kept = self.cache.kept(&self.key);
         for warning in self.cache.take_warnings() {
             options.warn.iter().for_each(|warn| warn(&warning));
         }
-        opened(kept?, options)
+        let kept = kept?;
+        let check = if kept.is_checked() { Check::Code } else { Check::All };
+        let found = open(&kept, check).ok();
+        let noted = found.and_then(|(found, note)| {
+            let Note { files, note } = serde_json::from_str(&note).ok()?;
+            Some((found, files, note))
+        });
+        let Some((found, files, note)) = noted else {
+            kept.reject();
+            return None;
+        };
+        if check == Check::All {
+            kept.confirm();
+        }
+        self.is_same(&files).then_some((found, note))
     }
 
-    /// Keeps a program. A cache is a convenience: where it cannot be written, or there is no C
-    /// compiler to link the kernels, nothing is kept.
-    pub fn keep(&self, program: &Program, options: &Options, note: &str) {
-        let bytes: usize = program.plan.constants.iter().map(|t| t.bytes().len()).sum();
-        if bytes < LEAST {
-            return;
+    /// Keeps a program that was made of a model and the `files` beside it. A cache is a convenience:
+    /// where it cannot be written, there is no C compiler to link the kernels, or one of the files has
+    /// changed, nothing is kept.
+    pub fn keep(&self, program: &Program, options: &Options, files: &DataFiles, note: &str) {
+        let make = |quiet: &Options, note: &str| Content::new(&[&program.module], quiet, note);
+        if self.write(program, options, files, note, make) {
+            // Reading it once makes it known to be whole.
+            drop(self.open(options));
         }
+    }
+
+    /// Keeps a program before it is code: what comes next takes its kernels from the cache of objects.
+    pub fn keep_program(&self, program: &Program, options: &Options, files: &DataFiles) {
+        let make =
+            |quiet: &Options, note: &str| Content::without_code(&program.module, quiet, note);
+        if self.write(program, options, files, "", make) {
+            drop(self.open_program(options));
+        }
+    }
+
+    fn write(
+        &self,
+        program: &Program,
+        options: &Options,
+        files: &DataFiles,
+        note: &str,
+        make: impl FnOnce(&Options, &str) -> Result<Content>,
+    ) -> bool {
+        let bytes: usize = program.plan.constants.iter().map(|t| t.bytes().len()).sum();
+        let is_same = || self.cache.digest(&self.model) == Some(self.digest) && self.is_same(files);
+        if bytes < LEAST || !is_same() {
+            return false;
+        }
+        let note = Note { files: files.clone(), note: note.to_owned() };
+        let Ok(note) = serde_json::to_string(&note) else { return false };
         // Whoever compiled it was told of the progress already.
         let quiet = Options { progress: None, ..options.clone() };
-        let Ok(content) = Content::new(&[&program.module], &quiet, note) else { return };
-        let kept = self.cache.keep(&self.key, content.len() as u64, |out| content.write(out));
-        // Reading it once makes it known to be whole.
-        drop(kept.and_then(|kept| opened(kept, options)));
+        let Ok(content) = make(&quiet, &note) else { return false };
+        self.cache.keep(&self.key, content.len() as u64, |out| content.write(out)).is_some()
     }
+}
+
+/// Compiles a model's file and loads it into this process, as [`load`](super::load::load) and
+/// [`compile`] do. Where it has weights of a megabyte or more, the program is kept beside the compiled
+/// code (unless [`Options::cache`] says no), and the next call with the same model, sizes and options
+/// maps it: it reads no model, plans and packs nothing, and makes no code. Values in `sizes` must be the
+/// same as well.
+///
+/// # Errors
+/// Those of `load` and of `compile`.
+///
+/// ```
+/// use tilewright::{Layout, Options, Sizes, Tensor, compile_file};
+/// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");
+/// let options = Options { layout: Some(Layout::Plan), ..Options::default() };
+/// let executable = compile_file(model, &Sizes::new().dim("N", 2), &options)?;
+/// let images = Tensor::from_slice(&[2, 1, 8, 8], &[0.5f32; 128])?;
+/// assert_eq!(executable.run(&[images])?[0].shape(), [2, 10]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn compile_file(
+    path: impl AsRef<Path>,
+    sizes: &Sizes,
+    options: &Options,
+) -> Result<Executable> {
+    let path = path.as_ref();
+    let place = Place::of(path, &said(sizes), options);
+    if let Some((executable, _)) = place.as_ref().and_then(|place| place.open(options)) {
+        return Ok(executable);
+    }
+    let draft = Draft::read(path)?;
+    let files = place.as_ref().and_then(|place| place.data_files(&draft));
+    let module = draft.module(sizes)?;
+    let Some((place, files)) = place.zip(files) else { return compile(&module, options) };
+    if has_control(&module)? {
+        return compile(&module, options);
+    }
+    options.backend.check_host(&options.target()?)?;
+    let laid_out = options.layout.map(|layout| options.lay_out(layout, &module)).transpose()?;
+    let program = lower_program(laid_out.as_ref().unwrap_or(&module), options)?;
+    let executable = load_program(&program, options)?;
+    place.keep(&program, options, &files, "");
+    Ok(executable)
+}
+
+/// Sizes and values as text.
+fn said(sizes: &Sizes) -> String {
+    let values: Vec<(&String, String)> = sizes.values.iter().map(|(n, v)| (n, hash(v))).collect();
+    format!("library {:?} {:?} {:?} {values:?}", sizes.dims, sizes.ranges, sizes.shapes)
 }
 
 /// The hash of type, shape and bytes of a tensor, in hexadecimal digits.
@@ -87,25 +242,6 @@ pub fn hash(tensor: &Tensor) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(format!("{} {:?}", tensor.dtype(), tensor.shape()).as_bytes());
     hasher.update(tensor.bytes()).finalize().to_hex().to_string()
-}
-
-/// The program of an entry, all of which is checked unless it was before.
-fn opened(kept: Kept, options: &Options) -> Option<(Executable, String)> {
-    let check = if kept.is_checked() { Check::Code } else { Check::All };
-    // SAFETY: an entry under this key in a directory that only this user can write was written by
-    // `Place::keep`, from the functions that it holds.
-    match unsafe { open_noted(kept.content(), Some(options.threads), check) } {
-        Ok(opened) => {
-            if check == Check::All {
-                kept.confirm();
-            }
-            Some((opened.executable, opened.note))
-        }
-        Err(_) => {
-            kept.reject();
-            None
-        }
-    }
 }
 
 /// What the system says of a file that changes with it.

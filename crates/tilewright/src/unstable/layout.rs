@@ -1,5 +1,6 @@
 //! Layouts for whole models, from the choice of a policy to what is left to convert at run time.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tilewright_graph::layout::{Left, cancel_layout, fold_constant};
 use tilewright_graph::normal::{name_outputs, output_names, results};
 use tilewright_ir::plan::stored;
 use tilewright_ir::{Error, Module, Remarks, Result, Stored, Tensor, TensorFunc, well_formed};
+use tilewright_plan::Problem;
 use tilewright_schedule::auto::{CPU, FEATURES, TRIPLE, target};
 use tilewright_script::{ConstTable, print_module_with};
 use tilewright_transform::pass::{OneOf, Pass, Run};
@@ -18,6 +20,7 @@ use tilewright_transform::pass::{OneOf, Pass, Run};
 use super::compile::compile;
 use super::pipeline::{Options, check_after};
 use super::timings::Timings;
+use super::whole::{self, Whole};
 
 /// Constants of fewer bytes are made by the interpreter, before LLVM would be done compiling.
 const SMALL: usize = 1 << 18;
@@ -26,8 +29,11 @@ const SMALL: usize = 1 << 18;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout {
-    /// Those that are estimated to be the fastest for the whole module.
+    /// Those that are measured or else estimated to be the fastest for the whole module.
     Plan,
+    /// Those of the plan at a place in the order of costs, from 1: the best one by its costs, the second
+    /// best, and so on.
+    Ranked(usize),
     /// `NCHW16c` and `NCHW8c` for all convolutions: channels in blocks, the block innermost.
     Blocked(i64),
     /// `NHWC` for all convolutions: channels innermost.
@@ -48,6 +54,7 @@ impl Layout {
     ) -> Result<Module> {
         Ok(match self {
             Layout::Plan => choose(module, timings, io, why)?.0,
+            Layout::Ranked(place) => nth(module, timings, io, place, why)?.0,
             Layout::Blocked(block) => apply(module, Policy::Blocked(block), io, why)?.0,
             Layout::ChannelsLast => apply(module, Policy::ChannelsLast, io, why)?.0,
         })
@@ -97,12 +104,13 @@ pub const PASS: Pass = Pass {
     options: &[&CPU, &FEATURES, &IO, &TRIPLE],
     run: Run::Module(|module, given, why| {
         let timings = Timings::estimated(&target(given)?, 1);
-        Ok(planned(module, &timings, given.get(&IO)?, why)?.0)
+        Ok(planned(module, &timings, given.get(&IO)?, &|_, _| None, why)?.0)
     }),
 };
 
 /// The layouts to choose from.
-const POLICIES: [Policy; 3] = [Policy::ChannelsLast, Policy::Blocked(16), Policy::Blocked(8)];
+pub(super) const POLICIES: [Policy; 3] =
+    [Policy::ChannelsLast, Policy::Blocked(16), Policy::Blocked(8)];
 
 /// A module in the layouts that are estimated to be the fastest as a whole, those of its inputs and
 /// outputs among them where `io` lets them ([`ports`]). Second, the plans of its graph functions, and
@@ -116,12 +124,29 @@ pub fn plan(
     io: IoLayout,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
-    well_formed::check_module(module)?;
-    let (module, plans, left) = planned(&name_outputs(module), costs, io, why)?;
-    check_after("plan_layout", &module)?;
-    let module = cancel_layout(&module, why)?;
-    check_after("cancel_layout", &module)?;
-    Ok((folded(&module, why)?, plans, left))
+    finished(planned(&name_outputs(module), costs, io, &|_, _| None, why)?, why)
+}
+
+/// A module in the layouts of a plan that its text names ([`whole`]), as [`plan`] gives it; `None` where
+/// a way of the plan is not there.
+///
+/// # Errors
+/// As [`apply`].
+pub fn plan_as(
+    module: &Module,
+    costs: &dyn Costs,
+    io: IoLayout,
+    ways: &str,
+    why: &mut Remarks,
+) -> Result<Option<(Module, Vec<Planned>, Vec<Left>)>> {
+    let missed = Cell::new(false);
+    let decided = |graph: &str, problem: &Problem| {
+        let choice = whole::choice(ways, graph, problem);
+        missed.set(missed.get() || choice.is_none());
+        choice
+    };
+    let planned = planned(&name_outputs(module), costs, io, &decided, why)?;
+    if missed.get() { Ok(None) } else { finished(planned, why).map(Some) }
 }
 
 /// The module as planned, with conversions of constants still in it.
@@ -129,10 +154,51 @@ fn planned(
     module: &Module,
     costs: &dyn Costs,
     io: IoLayout,
+    decided: &dyn Fn(&str, &Problem) -> Option<Vec<usize>>,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
-    let options = PlanOptions { policies: &POLICIES, costs, time_limit: TIME, io };
-    plan_layout(module, &options, why)
+    well_formed::check_module(module)?;
+    let options = PlanOptions { policies: &POLICIES, costs, time_limit: TIME, io, decided };
+    let planned = plan_layout(module, &options, why)?;
+    check_after("plan_layout", &planned.0)?;
+    Ok(planned)
+}
+
+/// The same without conversions that cancel, and with those of constants done.
+fn finished(
+    (module, plans, left): (Module, Vec<Planned>, Vec<Left>),
+    why: &mut Remarks,
+) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
+    let module = cancel_layout(&module, why)?;
+    check_after("cancel_layout", &module)?;
+    Ok((folded(&module, why)?, plans, left))
+}
+
+/// A module in the layouts of the plan at a place in the order of costs, from 1; and the conversions that
+/// are left.
+///
+/// # Errors
+/// As [`apply`]; [`Error::Input`] where there are fewer plans.
+pub fn nth(
+    module: &Module,
+    timings: &Timings,
+    io: IoLayout,
+    place: usize,
+    why: &mut Remarks,
+) -> Result<(Module, Vec<Left>)> {
+    let (best, plans, left) = plan(module, timings, io, why)?;
+    if place == 1 {
+        return Ok((best, left));
+    }
+    let all = whole::ranked(&plans, place)?;
+    let Some(wanted) = place.checked_sub(1).and_then(|at| all.get(at)) else {
+        let what = format!("there is no plan {place}: {} plans were found", all.len());
+        return Err(Error::input(what));
+    };
+    match plan_as(module, timings, io, &wanted.ways, why)? {
+        Some((module, _, left)) => Ok((module, left)),
+        None => Err(Error::internal("a plan that is not found again")),
+    }
 }
 
 /// How long the layouts of a graph function are searched for, where no proof ends it.
@@ -140,7 +206,7 @@ const TIME: Duration = Duration::from_secs(2);
 
 /// A module in the layouts of its [`plan`], where there is something to plan: a module without
 /// convolutions stays as it is, and so does every module where libisl is missing. Where whole runs of
-/// the plan and of a fixed layout were measured, the fastest is taken.
+/// plans and of fixed layouts were measured, the fastest of them is taken.
 ///
 /// # Errors
 /// As [`apply`].
@@ -154,14 +220,23 @@ pub fn choose(
     if !has_choice(module) {
         return own();
     }
-    let (planned, plans, left) = match plan(module, timings, io, why) {
-        Err(Error::Toolchain(_)) => return own(),
-        result => result?,
+    let mut chosen = || {
+        for (_, layouts) in whole::measured(module, timings, io) {
+            match layouts {
+                Whole::Fixed(None) => return own(),
+                Whole::Fixed(Some(policy)) => return apply(module, policy, io, why),
+                Whole::Plan(ways) => {
+                    if let Some((new, _, left)) = plan_as(module, timings, io, &ways, why)? {
+                        return Ok((new, left));
+                    }
+                }
+            }
+        }
+        plan(module, timings, io, why).map(|(new, _, left)| (new, left))
     };
-    match measured_best(module, &plans, timings) {
-        None => Ok((planned, left)),
-        Some(None) => own(),
-        Some(Some(policy)) => apply(module, policy, io, why),
+    match chosen() {
+        Err(Error::Toolchain(_)) => own(),
+        result => result,
     }
 }
 
@@ -195,39 +270,9 @@ pub fn has_choice(module: &Module) -> bool {
     module.graphs().next().is_some() && module.tensors().any(|(_, f)| is_convolution(f))
 }
 
-/// The fixed layouts, the model's own first.
-pub(super) fn fixed() -> impl Iterator<Item = Option<Policy>> {
-    [None].into_iter().chain(POLICIES.map(Some))
-}
-
-/// What the command line calls a fixed layout.
-pub(super) fn fixed_name(layout: Option<Policy>) -> String {
-    layout.map_or("none".to_owned(), |policy| policy.to_string())
-}
-
-/// What a measurement of a plan is kept under: all its choices.
-pub(super) fn label(plans: &[Planned]) -> String {
-    let calls = plans.iter().flat_map(|p| &p.plan.calls);
-    calls.map(|c| format!("{}\n", c.choice)).collect()
-}
-
 /// The text of a module without its constants, whose values do not matter for its time.
 pub(super) fn text(module: &Module) -> String {
     print_module_with(&name_outputs(module), &mut ConstTable::default())
-}
-
-/// The fixed layout that was measured to be faster than the plan, as a whole; `None` where the plan is
-/// the fastest, or was not measured.
-fn measured_best(module: &Module, plans: &[Planned], timings: &Timings) -> Option<Option<Policy>> {
-    if !timings.has_models() {
-        return None;
-    }
-    let text = text(module);
-    let time = |layouts: &str| timings.nanoseconds(&timings.scope().model(&text, layouts));
-    let plan = time(&label(plans))?;
-    let times = fixed().filter_map(|f| Some((time(&fixed_name(f))?, f)));
-    let best = times.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    (best.0 < plan).then_some(best.1)
 }
 
 /// Runs a function on constants: natively where that pays.

@@ -83,11 +83,12 @@ impl Draft {
         matches!(self.0, Kind::Onnx(_))
     }
 
-    /// Whether the module is made from the file that was read and nothing else.
-    pub fn is_self_contained(&self) -> bool {
+    /// The files beside a model that hold parts of it, relative to its folder; `None` where that is not
+    /// known.
+    pub fn data_files(&self) -> Option<Vec<String>> {
         match &self.0 {
-            Kind::Onnx(model) => model.is_self_contained(),
-            Kind::Script(_) => true,
+            Kind::Onnx(model) => model.data_files(),
+            Kind::Script(_) => Some(Vec::new()),
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tilewright_codegen::cache::ObjectCache;
 use tilewright_graph::layout::Policy;
-use tilewright_ir::{Module, Remarks, Result, Tensor};
+use tilewright_ir::{Error, Module, Remarks, Result, Tensor};
 
 use super::compile::compile;
 use super::layout;
@@ -51,19 +51,24 @@ pub fn answer(
         Request::Function { text, free, threads } => {
             measure(text, free, &Options { threads: *threads, ..options }, FUNCTION)
         }
-        Request::Model { layout, threads } => {
-            whole(&model()?, layout, &Options { threads: *threads, tuning, ..options })
+        Request::Model { layout, ways, threads } => {
+            // Most kernels of one layout are those of another one as well.
+            let options = Options { threads: *threads, tuning, cache: true, ..options };
+            whole(&model()?, layout, ways.as_deref(), &options)
         }
     }
 }
 
-/// Nanoseconds of the shortest run of a model in a layout.
-fn whole(module: &Module, name: &str, options: &Options) -> Result<f64> {
-    let mut why = Remarks::new();
-    let laid_out = match name {
-        "plan" => layout::plan(module, &options.timings()?, options.io_layout, &mut why)?.0,
-        "none" => module.clone(),
-        name => layout::apply(module, name.parse::<Policy>()?, options.io_layout, &mut why)?.0,
+/// Nanoseconds of the shortest run of a model in a layout, or in the layouts of a plan.
+fn whole(module: &Module, name: &str, ways: Option<&str>, options: &Options) -> Result<f64> {
+    let (mut why, io) = (Remarks::new(), options.io_layout);
+    let laid_out = match (ways, name) {
+        (Some(ways), _) => {
+            let planned = layout::plan_as(module, &options.timings()?, io, ways, &mut why)?;
+            planned.ok_or_else(|| Error::input("the model has no such plan"))?.0
+        }
+        (None, "none") => module.clone(),
+        (None, name) => layout::apply(module, name.parse::<Policy>()?, io, &mut why)?.0,
     };
     let executable = compile(&laid_out, options)?;
     let mut random = Random::new(0);

@@ -33,6 +33,7 @@ pub mod schedule_script;
 pub mod timings;
 pub mod tune;
 pub mod verify;
+pub mod whole;
 
 pub use tilewright_analysis as analysis;
 pub use tilewright_auto as auto;

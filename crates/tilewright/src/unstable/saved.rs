@@ -22,12 +22,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tilewright_codegen::packed;
-use tilewright_ir::{DType, Error, Lowered, Module, OpenPlan, Result, Source, Tensor, tensor};
+use tilewright_ir::{DType, Error, Lowered, Module, Result, Source, Tensor, tensor};
 use tilewright_runtime::{Executable, Pool, file};
 use tilewright_script::{ConstTable, parse_module_with, print_module_with};
 use tilewright_target::Target;
 
-use super::compile::{lower_program, specialized};
+use super::compile::{Program, lower_program, specialized};
 use super::pipeline::Options;
 
 const MAGIC: &[u8; 16] = b"TILEWRIGHT MODEL";
@@ -47,13 +47,13 @@ struct Header {
     /// Whatever who saved it wants to find again.
     note: String,
     /// What runs at all sizes, then the versions for some.
-    programs: Vec<Program>,
+    programs: Vec<Code>,
     constants: Vec<Constant>,
 }
 
 /// A lowered module and its kernels.
 #[derive(Debug, Serialize, Deserialize)]
-struct Program {
+struct Code {
     module: Part,
     library: Part,
 }
@@ -93,13 +93,34 @@ impl Content {
         let mut code = |lowered: &&Lowered| {
             let text = print_module_with(lowered, &mut table);
             // What is read back is compiled: its places are those in the text of the file.
-            let (module, plan) = read(text.clone(), &table)?;
+            let Program { module, plan } = read(text.clone(), &table)?;
             let functions = plan.functions();
             let library =
                 options.with_code_options(|o| packed::build(&module, &functions, &target, o))?;
             Ok((text, library))
         };
         let programs = programs.iter().map(&mut code).collect::<Result<Vec<_>>>()?;
+        Content::of(&programs, &table, &target, options, note)
+    }
+
+    /// The content for a lowered module without its kernels, for [`open_program`].
+    ///
+    /// # Errors
+    /// Those of [`Options::target`].
+    pub fn without_code(lowered: &Lowered, options: &Options, note: &str) -> Result<Content> {
+        let mut table = ConstTable::default();
+        let text = print_module_with(lowered, &mut table);
+        Content::of(&[(text, Vec::new())], &table, &options.target()?, options, note)
+    }
+
+    /// The content for texts of modules with their kernels.
+    fn of(
+        programs: &[(String, Vec<u8>)],
+        table: &ConstTable,
+        target: &Target,
+        options: &Options,
+        note: &str,
+    ) -> Result<Content> {
         let (mut parts, mut end) = (Vec::new(), 0usize);
         let mut add = |tensor: Tensor| {
             let (at, count) = (end, tensor.bytes().len());
@@ -119,7 +140,7 @@ impl Content {
                 .iter()
                 .map(|(text, library)| {
                     let module = add(bytes(text.as_bytes())?);
-                    Ok(Program { module, library: add(bytes(library)?) })
+                    Ok(Code { module, library: add(bytes(library)?) })
                 })
                 .collect::<Result<_>>()?,
             constants: table
@@ -173,11 +194,11 @@ impl Content {
 }
 
 /// The module of a text, and its plan.
-fn read(text: String, table: &ConstTable) -> Result<(Lowered, OpenPlan)> {
+fn read(text: String, table: &ConstTable) -> Result<Program> {
     let module = parse_module_with(&Source::new("<saved>", text), table)?;
     let module = Lowered::new(module)?;
     let plan = tilewright_graph::plan_memory(&module, module.entry()?)?;
-    Ok((module, plan))
+    Ok(Program { module, plan })
 }
 
 /// Compiles a module into a file.
@@ -240,6 +261,53 @@ pub struct Opened {
 /// # Safety
 /// The content is what [`Content::write`] wrote: the code in it is run.
 pub unsafe fn open_noted(content: &Tensor, threads: Option<usize>, check: Check) -> Result<Opened> {
+    let Parts { header, programs, table } = parts(content, check)?;
+    check_host(&Target::new(&*header.triple, &*header.cpu, &*header.features))?;
+    let threads = match threads.unwrap_or(header.threads) {
+        0 => tilewright_target::cores(),
+        n => n,
+    };
+    let mut executables = Vec::new();
+    for (text, library) in programs {
+        let Program { module, plan } = read(text.to_owned(), &table)?;
+        // SAFETY: by contract the library was made from these functions, for a machine whose features
+        // this one has; the plan is one for them.
+        executables.push(unsafe {
+            let code = packed::open(library, &module, &plan.functions())?;
+            Executable::new(plan, code, Pool::shared(threads)?)
+        }?);
+    }
+    let mut executables = executables.into_iter();
+    let executable = executables.next().ok_or_else(nothing)?;
+    let executable = executable.with_versions(executables.collect())?;
+    Ok(Opened { executable, note: header.note })
+}
+
+fn nothing() -> Error {
+    Error::model("the file is damaged: there is no program in it")
+}
+
+/// The program of a file's content, and what was noted when it was saved; its kernels are not looked
+/// at.
+///
+/// # Errors
+/// [`Error::Model`] if this is no such file, or a damaged one.
+pub fn open_program(content: &Tensor, check: Check) -> Result<(Program, String)> {
+    let Parts { header, programs, table } = parts(content, check)?;
+    let (text, _) = programs.first().ok_or_else(nothing)?;
+    Ok((read((*text).to_owned(), &table)?, header.note))
+}
+
+/// The parts of a file's content.
+struct Parts<'a> {
+    header: Header,
+    /// Texts of modules, and their kernels.
+    programs: Vec<(&'a str, &'a [u8])>,
+    /// Constants, which stay in the memory of the content.
+    table: ConstTable,
+}
+
+fn parts(content: &Tensor, check: Check) -> Result<Parts<'_>> {
     let all = content.bytes();
     let (header, end) = header(all)?;
     let broken = || Error::model("the file is damaged: its header does not fit");
@@ -256,8 +324,6 @@ pub unsafe fn open_noted(content: &Tensor, threads: Option<usize>, check: Check)
             false => Err(Error::model("the file is damaged: its checksum is wrong")),
         }
     };
-    let target = Target::new(&*header.triple, &*header.cpu, &*header.features);
-    check_host(&target)?;
     // In their order.
     let mut programs = Vec::new();
     for program in &header.programs {
@@ -285,24 +351,7 @@ pub unsafe fn open_noted(content: &Tensor, threads: Option<usize>, check: Check)
     if rest.len() >= tensor::ALIGN || rest.iter().any(|b| *b != 0) {
         return Err(Error::model("the file is damaged: it goes on behind its end"));
     }
-    let threads = match threads.unwrap_or(header.threads) {
-        0 => tilewright_target::cores(),
-        n => n,
-    };
-    let mut executables = Vec::new();
-    for (text, library) in programs {
-        let (module, plan) = read(text.to_owned(), &table)?;
-        // SAFETY: by contract the library was made from these functions, for a machine whose features
-        // this one has; the plan is one for them.
-        executables.push(unsafe {
-            let code = packed::open(library, &module, &plan.functions())?;
-            Executable::new(plan, code, Pool::shared(threads)?)
-        }?);
-    }
-    let mut executables = executables.into_iter();
-    let executable = executables.next().ok_or_else(broken)?;
-    let executable = executable.with_versions(executables.collect())?;
-    Ok(Opened { executable, note: header.note })
+    Ok(Parts { header, programs, table })
 }
 
 /// The header of a file, if its checksum is right, and where it ends.

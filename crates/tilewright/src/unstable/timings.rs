@@ -121,6 +121,15 @@ impl Timings {
         self.measured.values().any(|r| r.kind == Kind::Model)
     }
 
+    /// The plans that a whole model was measured with, each with its nanoseconds.
+    pub fn plans(&self, model: &Key) -> impl Iterator<Item = (f64, &str)> {
+        let of = move |r: &Record| r.plan.as_ref().is_some_and(|plan| plan.model == *model);
+        self.measured.values().filter(move |r| of(r)).filter_map(|r| match &r.measured {
+            Measured::Nanoseconds(time) => Some((*time, r.plan.as_ref()?.ways.as_str())),
+            Measured::Failure(_) => None,
+        })
+    }
+
     /// Whether a measurement was tried.
     pub fn is_tried(&self, key: &Key) -> bool {
         self.measured.contains_key(key)
@@ -133,7 +142,7 @@ impl Timings {
     }
 
     /// What counts for a key: its measurement, else the estimate in the unit of all.
-    fn cost(&self, key: &Key, kind: Kind, cycles: f64) -> f64 {
+    pub(super) fn cost(&self, key: &Key, kind: Kind, cycles: f64) -> f64 {
         self.nanoseconds(key).unwrap_or(cycles * self.scales[kind as usize])
     }
 }
@@ -148,7 +157,7 @@ impl Costs for Timings {
     }
 
     fn conversion(&self, dtype: DType, from: &Layout, to: &Layout, bytes: u64) -> f64 {
-        let cycles = price::conversion(bytes);
+        let cycles = price::conversion(bytes, from.run(to));
         if self.measured.is_empty() {
             return cycles;
         }

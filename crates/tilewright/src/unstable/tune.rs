@@ -4,7 +4,8 @@
 //! its layouts, and the conversions between them. Calls come first that weigh most, in the ways that
 //! are estimated to be among their best; elementwise work is not measured, since it joins the function
 //! that makes its operand. What is measured already is left alone, so that tuning can be stopped and
-//! goes on where it was. At last the plan that follows and the fixed layouts are run as whole models.
+//! goes on where it was. At last the best plans that follow ([`PLANS`] of them) and the fixed layouts are
+//! run as whole models, and later compilations take the fastest.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -21,20 +22,25 @@ use tilewright_ir::{
     Param, Remarks, Result, Tensor, TensorFunc, TensorType,
 };
 use tilewright_script::print_func;
-use tilewright_tune::{Key, Kind, Measured, Record, Store};
+use tilewright_tune::{Key, Kind, Measured, Plan, Record, Store};
 
 use super::compile::compile;
-use super::layout::{IoLayout, fixed, fixed_name, has_choice, label, plan, text};
+use super::layout::{IoLayout, has_choice, plan};
 use super::pipeline::Options;
 use super::random::Random;
 use super::timings::{Timings, kind};
+use super::whole::{self, Keys, Whole};
 
-/// Ways of a call that are estimated to take this many times as long as its best are not measured.
+/// Ways of a call that take this many times as long as its best are not measured. What is not measured
+/// counts as estimated, in the scale of what was measured of its kind, so that more ways may come near
+/// as measurements show what estimates of a kind are worth.
 const FAR: f64 = 3.0;
 /// The part of the budget that is for candidates; the rest is for whole models.
 const CANDIDATES: f64 = 0.7;
 /// Conversions that are measured, the largest: the others are scaled by them.
 const CONVERSIONS: usize = 24;
+/// Plans that are run as whole models, the best ones by their costs.
+pub const PLANS: usize = 8;
 /// The largest text of a candidate, in bytes.
 const MOST_TEXT: usize = 1 << 20;
 
@@ -56,6 +62,9 @@ pub enum Request {
     Model {
         /// As the command line calls them.
         layout: String,
+        /// For a plan, its text ([`whole`]).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ways: Option<String>,
         /// Threads of a run.
         threads: usize,
     },
@@ -72,7 +81,8 @@ pub struct Report {
     pub new: usize,
     /// Those that failed now: what, and why.
     pub failures: Vec<(String, String)>,
-    /// Nanoseconds of a run of the whole model: `plan`, and each fixed layout.
+    /// Nanoseconds of a run of the whole model: `plan` by its costs, `plan:2` and so on for the next
+    /// best, and each fixed layout.
     pub models: BTreeMap<String, f64>,
 }
 
@@ -85,6 +95,10 @@ struct Candidate {
     request: Request,
     /// How much depends on it.
     weight: f64,
+    /// For a way of a call, the call: whose other ways it competes with.
+    call: Option<usize>,
+    /// Whether it is to be measured.
+    is_wanted: bool,
 }
 
 /// How a module is tuned.
@@ -108,20 +122,24 @@ pub struct Tuning<'a> {
 pub fn tune(module: &Module, options: &Options, tuning: &mut Tuning<'_>) -> Result<Report> {
     let (start, store) = (Instant::now(), tuning.store);
     let mut session = Session::new(module, options, store)?;
-    let left = session.left();
-    for (k, c) in left.iter().enumerate() {
-        let share = if tuning.whole { CANDIDATES } else { 1.0 };
-        if start.elapsed() > tuning.budget.mul_f64(share) {
-            break;
+    let share = if tuning.whole { CANDIDATES } else { 1.0 };
+    let is_over = || start.elapsed() > tuning.budget.mul_f64(share);
+    let mut left = session.left()?;
+    while !left.is_empty() {
+        for (k, c) in left.iter().enumerate() {
+            if is_over() {
+                break;
+            }
+            // Another tuner may be at work on the same file.
+            if session.is_kept(*c)? {
+                continue;
+            }
+            let (what, request) = session.request(*c);
+            (tuning.told)(what, k, left.len());
+            let measured = (tuning.measure)(request)?;
+            session.keep(*c, measured)?;
         }
-        // Another tuner may be at work on the same file.
-        if session.is_kept(*c)? {
-            continue;
-        }
-        let (what, request) = session.request(*c);
-        (tuning.told)(what, k, left.len());
-        let measured = (tuning.measure)(request)?;
-        session.keep(*c, measured)?;
+        left = if is_over() { Vec::new() } else { session.left()? };
     }
     if tuning.whole {
         let models = session.models(module)?;
@@ -148,9 +166,11 @@ pub struct Session<S> {
 }
 
 /// A whole model that is to be measured in some layouts.
-pub struct Whole {
+pub struct WholeModel {
     key: Key,
     name: String,
+    /// For a plan, what it is found by.
+    plan: Option<Plan>,
     /// What it is, for people.
     pub what: String,
     /// What to ask for.
@@ -174,15 +194,48 @@ impl<S: Borrow<Store>> Session<S> {
             return Err(Error::input(what).help(format!("give it: --dim {open}=SIZE")));
         }
         let candidates = candidates(module, &timings, threads)?;
-        let mut report = Report { candidates: candidates.len(), ..Report::default() };
-        report.measured = candidates.iter().filter(|c| timings.is_tried(&c.key)).count();
-        Ok(Session { store, timings, options: options.clone(), candidates, report })
+        let (options, report) = (options.clone(), Report::default());
+        let mut session = Session { store, timings, options, candidates, report };
+        session.want();
+        let wanted = session.candidates.iter().filter(|c| c.is_wanted);
+        session.report.measured = wanted.filter(|c| session.timings.is_tried(&c.key)).count();
+        Ok(session)
     }
 
-    /// The candidates that were not measured when the session began, the most important first.
-    pub fn left(&self) -> Vec<usize> {
-        let is_left = |c: &usize| !self.timings.is_tried(&self.candidates[*c].key);
-        (0..self.candidates.len()).filter(is_left).collect()
+    /// Marks the ways of calls that are near the best one of their call, by what is known now, and
+    /// conversions.
+    fn want(&mut self) {
+        let cost = |c: &Candidate| self.timings.cost(&c.key, c.kind, c.estimate);
+        let mut best: HashMap<usize, f64> = HashMap::new();
+        for c in &self.candidates {
+            let Some(call) = c.call else { continue };
+            let least = best.entry(call).or_insert(f64::INFINITY);
+            *least = least.min(cost(c));
+        }
+        let near = |c: &Candidate| c.call.is_none_or(|call| cost(c) <= best[&call] * FAR);
+        let wanted: Vec<bool> = self
+            .candidates
+            .iter()
+            .map(|c| c.is_wanted || near(c) || self.timings.is_tried(&c.key))
+            .collect();
+        self.candidates.iter_mut().zip(wanted).for_each(|(c, wanted)| c.is_wanted = wanted);
+        self.report.candidates = self.candidates.iter().filter(|c| c.is_wanted).count();
+    }
+
+    /// The candidates that are not measured, the most important first. Asked again when these are, it
+    /// gives those that are worth it by what was found.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn left(&mut self) -> Result<Vec<usize>> {
+        let (target, threads) = (self.options.target()?, self.options.threads());
+        self.timings = Timings::of(&target, threads, self.store.borrow())?;
+        self.want();
+        let is_left = |k: &usize| {
+            let c = &self.candidates[*k];
+            c.is_wanted && !self.timings.is_tried(&c.key)
+        };
+        Ok((0..self.candidates.len()).filter(is_left).collect())
     }
 
     /// Whether a candidate has been measured since, by another tuner of the same file.
@@ -219,27 +272,37 @@ impl<S: Borrow<Store>> Session<S> {
         self.store.borrow().put(&record).map(drop)
     }
 
-    /// The plan that follows from what was measured, and the fixed layouts, as far as their times are
-    /// not known.
+    /// The best plans that follow from what was measured, and the fixed layouts, as far as their times
+    /// are not known: what is likely to be the fastest first.
     ///
     /// # Errors
     /// Those of planning and of the store.
-    pub fn models(&mut self, module: &Module) -> Result<Vec<Whole>> {
+    pub fn models(&mut self, module: &Module) -> Result<Vec<WholeModel>> {
         let timings =
             Timings::of(&self.options.target()?, self.options.threads(), self.store.borrow())?;
         let (_, plans, _) = plan(module, &timings, IoLayout::Logical, &mut Remarks::new())?;
-        let text = text(module);
-        let scope = timings.scope();
-        let named = fixed().map(|layout| (fixed_name(layout), fixed_name(layout)));
+        let keys = Keys::of(module, &timings);
+        let (model, threads) = (keys.model(), timings.scope().threads);
+        let plans = whole::ranked(&plans, PLANS)?.into_iter().enumerate();
+        let mut all: Vec<(String, Whole)> =
+            plans.map(|(k, r)| (whole::plan_name(k), Whole::Plan(r.ways))).collect();
+        let fixed = whole::fixed().map(|f| (whole::fixed_name(f), Whole::Fixed(f)));
+        // The plan, which is compared with them, then the layouts that differ most from it.
+        all.splice(all.len().min(1)..all.len().min(1), fixed);
         let mut left = Vec::new();
-        for (name, label) in [("plan".to_owned(), label(&plans))].into_iter().chain(named) {
-            let key = scope.model(&text, &label);
+        for (name, layouts) in all {
+            let key = keys.of_layout(&layouts);
             if let Some(time) = timings.nanoseconds(&key) {
                 self.report.models.insert(name, time);
             } else if !timings.is_tried(&key) {
                 let what = format!("the model, layout {name}");
-                let request = Request::Model { layout: name.clone(), threads: scope.threads };
-                left.push(Whole { key, name, what, request });
+                let ways = match layouts {
+                    Whole::Plan(ways) => Some(ways),
+                    Whole::Fixed(_) => None,
+                };
+                let plan = ways.clone().map(|ways| Plan { model: model.clone(), ways });
+                let request = Request::Model { layout: name.clone(), ways, threads };
+                left.push(WholeModel { key, name, plan, what, request });
             }
         }
         self.timings = timings;
@@ -250,14 +313,15 @@ impl<S: Borrow<Store>> Session<S> {
     ///
     /// # Errors
     /// Those of the store.
-    pub fn keep_model(&mut self, model: &Whole, measured: Measured) -> Result<()> {
-        let Whole { key, name, .. } = model;
+    pub fn keep_model(&mut self, model: &WholeModel, measured: Measured) -> Result<()> {
+        let WholeModel { key, name, plan, .. } = model;
         match &measured {
             Measured::Nanoseconds(time) => drop(self.report.models.insert(name.clone(), *time)),
             Measured::Failure(why) => self.report.failures.push((name.clone(), why.clone())),
         }
         let scope = self.timings.scope();
-        let record = Record::now(key, scope, Kind::Model, name, 0.0, measured);
+        let mut record = Record::now(key, scope, Kind::Model, name, 0.0, measured);
+        record.plan.clone_from(plan);
         self.store.borrow().put(&record).map(drop)
     }
 
@@ -307,7 +371,16 @@ impl Costs for Recorder<'_> {
                 func.buffers().map(|b| format!("{:?}", b.const_shape().unwrap_or_default()));
             let what = format!("{name} {}", shapes.collect::<Vec<_>>().join(" "));
             let estimate = price.cycles;
-            let new = Candidate { key, kind, what, estimate, request, weight: 0.0 };
+            let new = Candidate {
+                key,
+                kind,
+                what,
+                estimate,
+                request,
+                weight: 0.0,
+                call: None,
+                is_wanted: false,
+            };
             self.found().calls.entry(name.to_owned()).or_default().push(new);
         }
         self.timings.call(name, func, free)
@@ -318,11 +391,20 @@ impl Costs for Recorder<'_> {
             && let Some(request) = self.request(&func, &[false])
         {
             let key = self.timings.scope().function(&func, []);
-            let estimate = price::conversion(bytes);
+            let estimate = price::conversion(bytes, from.run(to));
             if self.found().seen.insert(key.clone()) {
                 let what = format!("{what} {from} -> {to}");
                 let kind = Kind::Conversion;
-                let new = Candidate { key, kind, what, estimate, request, weight: estimate };
+                let new = Candidate {
+                    key,
+                    kind,
+                    what,
+                    estimate,
+                    request,
+                    weight: estimate,
+                    call: None,
+                    is_wanted: true,
+                };
                 self.found().conversions.push(new);
             }
         }
@@ -344,11 +426,15 @@ fn candidates(module: &Module, timings: &Timings, threads: usize) -> Result<Vec<
         }
     }
     let mut all = Vec::new();
-    for (name, ways) in found.calls {
+    for (call, (name, ways)) in found.calls.into_iter().enumerate() {
         let best = ways.iter().map(|c| c.estimate).fold(f64::INFINITY, f64::min);
         let times = calls.get(&*name).copied().unwrap_or(1.0);
-        let near = ways.into_iter().filter(|c| c.estimate <= best * FAR);
-        all.extend(near.map(|c| Candidate { weight: times * best * best / c.estimate, ..c }));
+        let weight = |c: &Candidate| times * best * best / c.estimate;
+        all.extend(ways.into_iter().map(|c| Candidate {
+            weight: weight(&c),
+            call: Some(call),
+            ..c
+        }));
     }
     let mut conversions = found.conversions;
     conversions.sort_by(|a, b| b.weight.total_cmp(&a.weight));

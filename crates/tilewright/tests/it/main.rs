@@ -3,6 +3,7 @@
 mod backend;
 mod control;
 mod integers;
+mod kept;
 mod kernels;
 mod library;
 mod operators;

@@ -12,6 +12,7 @@ use tilewright::unstable::measured::{Kind, Measured, Store};
 use tilewright::unstable::random::Random;
 use tilewright::unstable::timings::{Timings, Unit};
 use tilewright::unstable::tune::{Report, Request, Tuning, measure, tune};
+use tilewright::unstable::whole;
 use tilewright::{Error, IoLayout, Layout, Module, Options, Result, Target, compile, print};
 
 use crate::schedules::{chain, image, product};
@@ -87,7 +88,10 @@ fn what_is_measured_is_kept_and_counts() {
     assert_eq!((report.measured, report.new), (report.candidates, report.candidates));
     assert!(report.candidates >= 10, "{report:?}");
     assert_eq!(asked, report.candidates + report.models.len());
-    assert_eq!(report.models.len(), 5, "the plan and four fixed layouts: {report:?}");
+    let names: Vec<&str> = report.models.keys().map(|name| &**name).collect();
+    let plans = ["plan", "plan:2", "plan:3", "plan:4", "plan:5", "plan:6", "plan:7", "plan:8"];
+    let fixed = ["nchw16c", "nchw8c", "nhwc", "none"];
+    assert_eq!(names, [&fixed[..], &plans[..]].concat());
 
     // The same again measures nothing.
     let again = tuned_for(&machine, &module, &file.store, |_| Err(Error::input("asked again")))
@@ -161,11 +165,13 @@ fn a_candidate_that_fails_is_said_once_and_left_alone() {
 #[test]
 fn the_layout_whose_run_was_the_shortest_is_taken() {
     let module = convolutions();
+    let mut texts = BTreeMap::new();
     for (best, policy) in [
         ("nchw8c", Some(Policy::Blocked(8))),
         ("nhwc", Some(Policy::ChannelsLast)),
         ("none", None),
         ("plan", None),
+        ("plan:3", None),
     ] {
         let file = file();
         tuned(&module, &file.store, |request| {
@@ -181,15 +187,17 @@ fn the_layout_whose_run_was_the_shortest_is_taken() {
         let mut why = Remarks::new();
         let (chosen, _) =
             layout::choose(&module, &timings, IoLayout::Logical, &mut why).expect("a layout");
+        let io = IoLayout::Logical;
         let expected = match (best, policy) {
-            ("plan", _) => {
-                layout::plan(&module, &timings, IoLayout::Logical, &mut why).expect("a plan").0
-            }
-            (_, Some(policy)) => {
-                layout::apply(&module, policy, IoLayout::Logical, &mut why).expect("a layout").0
-            }
+            ("plan", _) => layout::plan(&module, &timings, io, &mut why).expect("a plan").0,
+            ("plan:3", _) => layout::nth(&module, &timings, io, 3, &mut why).expect("a plan").0,
+            (_, Some(policy)) => layout::apply(&module, policy, io, &mut why).expect("a layout").0,
             (_, None) => module.clone(),
         };
+        texts.insert(best, print(&chosen));
+        // What is measured says nothing of stored inputs and outputs.
+        assert!(whole::measured(&module, &timings, IoLayout::Physical).is_empty());
+        assert_eq!(whole::measured(&module, &timings, io)[0].0, 10.0);
         assert_eq!(print(&chosen), print(&expected), "{best}");
         // Results stay.
         let tuned = Options { layout: Some(Layout::Plan), ..options.clone() };
@@ -202,6 +210,67 @@ fn the_layout_whose_run_was_the_shortest_is_taken() {
             assert!((a - b).abs() <= 1e-3 * b.abs().max(1.0), "{best}: {a} and {b}");
         }
     }
+    assert_ne!(texts["plan"], texts["plan:3"]);
+}
+
+#[test]
+fn the_best_plans_are_in_order_and_found_again_whatever_calls_cost() {
+    let module = convolutions();
+    let timings = options().timings().expect("timings");
+    let io = IoLayout::Logical;
+    let (best, plans, _) =
+        layout::plan(&module, &timings, io, &mut Remarks::new()).expect("a plan");
+    let ranked = whole::ranked(&plans, 6).expect("they are ranked");
+    assert_eq!((ranked.len(), ranked[0].cost), (6, plans[0].plan.objective));
+    assert!(ranked.is_sorted_by_key(|r| r.cost));
+    let mut texts = Vec::new();
+    for r in &ranked {
+        // Measured times make other costs of the same problem.
+        let file = file();
+        tuned(&module, &file.store, |request| match request {
+            Request::Model { .. } => Ok(Measured::Failure("none".to_owned())),
+            function => Ok(Measured::Nanoseconds(pretended(function))),
+        })
+        .expect("it is tuned");
+        let other = Timings::of(timings.target(), 1, &file.store).expect("timings");
+        for timings in [&timings, &other] {
+            let found = layout::plan_as(&module, timings, io, &r.ways, &mut Remarks::new());
+            let (found, of, _) = found.expect("a layout").expect("it is found");
+            texts.push(print(&found));
+            let choice = whole::choice(&r.ways, &of[0].graph, &of[0].problem);
+            assert_eq!(choice, Some(of[0].plan.choices()));
+        }
+        let [.., a, b] = &texts[..] else { panic!("two texts") };
+        assert_eq!(a, b);
+    }
+    assert_eq!(texts[0], print(&best));
+    texts.sort();
+    texts.dedup();
+    assert_eq!(texts.len(), 6, "each is another");
+    // A text that says something else is no plan.
+    let broken = ranked[0].ways.replacen(' ', " 00", 1);
+    for ways in ["", "main", &broken, &format!("{} 12345678", ranked[0].ways.trim_end())] {
+        let found = layout::plan_as(&module, &timings, io, ways, &mut Remarks::new());
+        assert!(found.expect("no error").is_none(), "{ways}");
+    }
+    layout::nth(&module, &timings, io, 0, &mut Remarks::new()).expect_err("there is no plan 0");
+}
+
+#[test]
+fn a_way_that_was_estimated_to_be_far_is_measured_when_the_others_turn_out_slow() {
+    let (module, file) = (convolutions(), file());
+    let mut slow = 0.0;
+    let first = tuned(&module, &file.store, |request| {
+        slow += 1e6;
+        Ok(Measured::Nanoseconds(match request {
+            Request::Model { .. } => 1.0,
+            Request::Function { .. } => slow,
+        }))
+    })
+    .expect("it is tuned");
+    // Nothing that may be worth it is left, by what is known now.
+    let again = tuned(&module, &file.store, |_| Err(Error::input("asked again"))).expect("tuned");
+    assert_eq!((again.new, again.candidates), (0, first.candidates));
 }
 
 #[test]

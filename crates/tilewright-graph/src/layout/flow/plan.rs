@@ -32,6 +32,9 @@ pub struct PlanOptions<'a> {
     pub time_limit: Duration,
     /// Whether the layouts of inputs and outputs of the module's entry are to be chosen as well.
     pub io: IoLayout,
+    /// What is chosen already, by the name of a graph function and its problem: an alternative for each
+    /// call. Where there is nothing, the choice that costs least is taken.
+    pub decided: &'a dyn Fn(&str, &solver::Problem) -> Option<Vec<usize>>,
 }
 
 /// The plan of a graph function.
@@ -44,6 +47,8 @@ pub struct Planned {
     pub plan: solver::Plan,
     /// The layouts of each tensor of the problem.
     pub layouts: Vec<Vec<Layout>>,
+    /// The problem's calls whose layouts the policies say: convolutions.
+    pub anchors: Vec<usize>,
     /// How many of the problem's calls, the last ones, are inputs whose layout was to be chosen.
     pub free_inputs: usize,
     /// The tensors of the problem that are results whose layout was to be chosen.
@@ -81,7 +86,8 @@ pub fn plan_layout(
         let mut trial = Flow::new(normal, &flow_options, &mut functions, why)?;
         let nodes = trial.nodes(normal, options.policies, options.costs);
         let Asked { problem, layouts, tensors } = problem(normal, &nodes, options.costs, is_free);
-        let plan = solved(&problem, &nodes, options)?;
+        let decided = (options.decided)(&graph, &problem);
+        let plan = solved(&problem, &nodes, options, decided)?;
         let mut chosen: HashMap<u64, &Way> = HashMap::new();
         for (node, call) in nodes.iter().zip(&plan.calls) {
             let way = &node.ways[call.choice];
@@ -113,7 +119,9 @@ pub fn plan_layout(
             }
             _ => {}
         });
-        plans.push(Planned { graph, problem, plan, layouts, free_inputs, free_results });
+        let is_anchor = |k: &usize| nodes[*k].ways.iter().any(|w| w.policy.is_some());
+        let anchors = (0..nodes.len()).filter(is_anchor).collect();
+        plans.push(Planned { graph, problem, plan, layouts, anchors, free_inputs, free_results });
         new
     })?;
     Ok((functions.finish(&graphs, |_, f| f.clone()), plans, left))
@@ -125,14 +133,19 @@ fn can_be_stored(v: &GraphVar) -> bool {
     extents(v).is_some_and(|shape| dim::is_known(&shape))
 }
 
-/// The solution of a problem, with what each policy would cost.
+/// The solution of a problem, or the one that is decided, with what each policy would cost.
 fn solved(
     problem: &solver::Problem,
     nodes: &[Node],
     options: &PlanOptions<'_>,
+    decided: Option<Vec<usize>>,
 ) -> Result<solver::Plan> {
     let given = solver::Options { time_limit: options.time_limit, ..Default::default() };
     let failed = |e: solver::Error| Error::internal(format!("the layouts of a graph: {e}"));
+    if let Some(choice) = decided {
+        let fixed = choice.into_iter().enumerate().collect();
+        return solver::solve(problem, &solver::Options { fixed, ..given }).map_err(failed);
+    }
     let mut plan = solver::solve(problem, &given).map_err(failed)?;
     // The best that each policy can do for all convolutions.
     let all = options.policies.iter().map(|p| (p.to_string(), Some(*p)));

@@ -121,7 +121,8 @@ fn plans_change_no_result_and_keep_their_word() {
         let policies = [Policy::ChannelsLast, Policy::Blocked(4), Policy::Blocked(8)];
         let time_limit = Duration::from_secs(5);
         let costs = &RandomCosts(seed);
-        let options = PlanOptions { policies: &policies, costs, time_limit, io };
+        let options =
+            PlanOptions { policies: &policies, costs, time_limit, io, decided: &|_, _| None };
         let mut why = Remarks::new();
         let (planned, plans, left) = plan_layout(&module, &options, &mut why).expect("a plan");
         well_formed::check_module(&planned).expect("it is well-formed");
@@ -200,6 +201,7 @@ fn only_the_entry_has_other_ends() {
             costs,
             time_limit,
             io: IoLayout::Physical,
+            decided: &|_, _| None,
         };
         let mut why = Remarks::new();
         let (planned, ..) = plan_layout(&module, &options, &mut why).expect("a plan");

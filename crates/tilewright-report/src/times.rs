@@ -1,0 +1,279 @@
+//! Measured times beside those of a plan.
+//!
+//! A profile says how long each kernel of a run takes, under the name of the value that it makes. A
+//! kernel computes the call of that name, and the calls before it whose results no kernel leaves in
+//! memory: those that were fused into it. Further kernels of one name convert the value.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tilewright::unstable::graph::layout::flow::Planned;
+use tilewright::{Error, Result};
+
+/// How near a prediction has to be to count as right.
+const NEAR: f64 = 0.2;
+
+/// How long the kernels of a run take: `run --profile=FILE` writes it, as JSON.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// Threads of the run.
+    pub threads: usize,
+    /// Runs that were measured.
+    pub runs: u32,
+    /// The calls of kernels, in their order.
+    pub steps: Vec<Step>,
+}
+
+/// A call of a kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// The value of the graph function that it makes.
+    pub value: String,
+    /// The kernel.
+    pub func: String,
+    /// The median of the runs, in nanoseconds.
+    pub median: f64,
+    /// The least of the runs, in nanoseconds.
+    pub least: f64,
+}
+
+impl Profile {
+    /// Reads a profile.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the text is none.
+    pub fn parse(text: &str) -> Result<Profile> {
+        let profile: Profile = serde_json::from_str(text)
+            .map_err(|e| Error::input(format!("no profile of `run --profile=FILE`: {e}")))?;
+        let is_time = |time: f64| time.is_finite() && time >= 0.0;
+        match profile.steps.iter().find(|s| !is_time(s.median) || !is_time(s.least)) {
+            Some(step) => {
+                let what = format!("the time of `{}` is no number of nanoseconds", step.value);
+                Err(Error::input(what))
+            }
+            None => Ok(profile),
+        }
+    }
+
+    /// The profile as JSON.
+    pub fn text(&self) -> String {
+        json!(self).to_string() + "\n"
+    }
+}
+
+/// A kernel of a plan that was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    /// The call whose result it leaves, and the calls that are fused into it, by index.
+    pub calls: Vec<usize>,
+    /// What the plan says that they cost.
+    pub predicted: u64,
+    /// The median of the runs, in nanoseconds.
+    pub nanoseconds: f64,
+}
+
+/// What was measured of a plan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Times {
+    /// The kernels that compute calls.
+    pub kernels: Vec<Kernel>,
+    /// Nanoseconds of each conversion of the plan, by index; `None` where no kernel makes it alone.
+    pub conversions: Vec<Option<f64>>,
+    /// The kernels that belong to no call and no conversion of the plan.
+    pub others: Vec<Step>,
+    /// Nanoseconds of a unit of the plan's costs: 1 where these are nanoseconds, else the median of the
+    /// kernels.
+    pub scale: f64,
+}
+
+impl Times {
+    /// What a profile says of a plan, whose costs are nanoseconds where `is_time`.
+    pub fn of(planned: &Planned, profile: &Profile, is_time: bool) -> Times {
+        let (problem, plan) = (&planned.problem, &planned.plan);
+        let calls = &problem.calls[..planned.calls()];
+        let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (c, call) in calls.iter().enumerate().rev() {
+            places.entry(&call.name).or_default().push(c);
+        }
+        // The kernel that computes each call, and those of conversions by the value's name.
+        let mut steps: BTreeMap<usize, &Step> = BTreeMap::new();
+        let mut moves: HashMap<&str, Vec<&Step>> = HashMap::new();
+        for step in &profile.steps {
+            match places.get_mut(&*step.value).and_then(Vec::pop) {
+                Some(call) => drop(steps.insert(call, step)),
+                None => moves.entry(&step.value).or_default().push(step),
+            }
+        }
+        let mut producer: HashMap<usize, usize> = HashMap::new();
+        for (c, call) in plan.calls.iter().enumerate().take(calls.len()) {
+            let writes = &calls[c].alternatives[call.choice].writes;
+            producer.extend(writes.iter().map(|used| (used.tensor, c)));
+        }
+        let mut times = Times { scale: 1.0, ..Times::default() };
+        for (c, step) in &steps {
+            let (mut members, mut next) = (vec![*c], 0);
+            while let Some(&member) = members.get(next) {
+                next += 1;
+                let reads = &calls[member].alternatives[plan.calls[member].choice].reads;
+                for before in reads.iter().filter_map(|used| producer.get(&used.tensor)) {
+                    if !steps.contains_key(before) && !members.contains(before) {
+                        members.push(*before);
+                    }
+                }
+            }
+            let predicted = members.iter().map(|m| plan.calls[*m].cost).sum();
+            let nanoseconds = step.median;
+            times.kernels.push(Kernel { calls: members, predicted, nanoseconds });
+        }
+        for conversion in &plan.conversions {
+            let all = moves.get_mut(&*problem.tensors[conversion.tensor].name);
+            let step = all.filter(|all| conversion.cost > 0 && !all.is_empty());
+            times.conversions.push(step.map(|all| all.remove(0).median));
+        }
+        let order = |step: &&Step| profile.steps.iter().position(|s| s == *step);
+        let mut others: Vec<&Step> = moves.into_values().flatten().collect();
+        others.sort_by_key(order);
+        times.others = others.into_iter().cloned().collect();
+        if !is_time {
+            let known = times.kernels.iter().filter(|k| k.predicted > 0 && k.nanoseconds > 0.0);
+            let mut ratios: Vec<f64> = known.map(|k| k.nanoseconds / k.predicted as f64).collect();
+            ratios.sort_by(f64::total_cmp);
+            times.scale = ratios.get(ratios.len() / 2).copied().unwrap_or(1.0);
+        }
+        times
+    }
+
+    /// The kernel that a call is computed in, and whether it leaves the call's own result.
+    pub fn kernel(&self, call: usize) -> Option<(&Kernel, bool)> {
+        let found = self.kernels.iter().find(|k| k.calls.contains(&call))?;
+        Some((found, found.calls[0] == call))
+    }
+
+    /// Nanoseconds that are predicted of a cost.
+    pub fn predicted(&self, cost: u64) -> f64 {
+        cost as f64 * self.scale
+    }
+
+    /// How many kernels are predicted within a fifth of their time, of how many whose cost is known.
+    pub fn near(&self) -> (usize, usize) {
+        let known = self.kernels.iter().filter(|k| k.predicted > 0 && k.nanoseconds > 0.0);
+        let is_near =
+            |k: &&Kernel| (self.predicted(k.predicted) / k.nanoseconds - 1.0).abs() <= NEAR;
+        (known.clone().filter(is_near).count(), known.count())
+    }
+
+    /// Nanoseconds of all kernels.
+    pub fn total(&self) -> f64 {
+        let kernels = self.kernels.iter().map(|k| k.nanoseconds);
+        let conversions = self.conversions.iter().flatten().copied();
+        let others = self.others.iter().map(|s| s.median);
+        kernels.chain(conversions).chain(others).sum()
+    }
+}
+
+/// Adds to a plan for tools what was measured of it: `profile`, with a list of kernels.
+pub fn add_times(object: &mut Value, planned: &Planned, times: &Times) {
+    let name = |c: &usize| planned.problem.calls[*c].name.clone();
+    let kernel = |k: &Kernel| {
+        json!({
+            "value": name(&k.calls[0]), "fused": k.calls[1..].iter().map(name).collect::<Vec<_>>(),
+            "cost": k.predicted, "predicted": times.predicted(k.predicted),
+            "measured": k.nanoseconds,
+        })
+    };
+    for (k, time) in times.conversions.iter().enumerate() {
+        object["conversions"][k]["measured"] = json!(time);
+    }
+    let (near, known) = times.near();
+    object["profile"] = json!({
+        "kernels": times.kernels.iter().map(kernel).collect::<Vec<_>>(), "scale": times.scale,
+        "near": near, "known": known, "nanoseconds": times.total(), "others": times.others,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright::unstable::graph::layout::Layout;
+    use tilewright::unstable::plan::{
+        Alternative, Call, Cost, Options, Problem, Tensor, Use, solve,
+    };
+
+    /// A chain of calls `a`, `b`, `c` from an input `x`, each of one cost.
+    fn chain() -> Planned {
+        let layout = Layout::identity(&[4]);
+        let tensor = |name: &str, given| Tensor {
+            name: name.into(),
+            layouts: vec!["own".into(), "other".into()],
+            given,
+            required: Vec::new(),
+            conversions: vec![vec![Cost::ZERO, 50.into()], vec![50.into(), Cost::ZERO]],
+        };
+        let call = |k: usize, name: &str, cost: u64| Call {
+            name: name.into(),
+            alternatives: vec![Alternative {
+                name: "only".into(),
+                cost: cost.into(),
+                reads: vec![Use { tensor: k, layout: usize::from(k == 0) }],
+                writes: vec![Use { tensor: k + 1, layout: 0 }],
+            }],
+        };
+        let tensors = ["x", "a", "b", "c"].map(|n| tensor(n, (n == "x").then_some(0)));
+        let calls = vec![call(0, "a", 100), call(1, "b", 20), call(2, "c", 300)];
+        let problem = Problem { tensors: tensors.into(), calls };
+        let plan = solve(&problem, &Options::default()).expect("a plan");
+        let layouts = vec![vec![layout.clone(), layout]; 4];
+        let (graph, anchors, free_results) = ("main".into(), Vec::new(), Vec::new());
+        Planned { graph, problem, plan, layouts, anchors, free_inputs: 0, free_results }
+    }
+
+    fn profile(steps: &[(&str, f64)]) -> Profile {
+        let step = |(value, time): &(&str, f64)| Step {
+            value: (*value).into(),
+            func: "f".into(),
+            median: *time,
+            least: *time,
+        };
+        Profile { threads: 1, runs: 3, steps: steps.iter().map(step).collect() }
+    }
+
+    #[test]
+    fn fused_calls_conversions_and_others_are_told_apart() {
+        let planned = chain();
+        let given = profile(&[("x", 60.0), ("b", 110.0), ("c", 310.0), ("c", 5.0), ("d", 7.0)]);
+        let times = Times::of(&planned, &given, true);
+        let kernels = [(vec![1, 0], 120, 110.0), (vec![2], 300, 310.0)];
+        let kernels =
+            kernels.map(|(calls, predicted, nanoseconds)| Kernel { calls, predicted, nanoseconds });
+        assert_eq!(times.kernels, kernels);
+        assert_eq!(times.conversions, [Some(60.0)]);
+        let others: Vec<(&str, f64)> = times.others.iter().map(|s| (&*s.value, s.median)).collect();
+        assert_eq!(others, [("c", 5.0), ("d", 7.0)]);
+        assert_eq!((times.near(), times.total()), ((2, 2), 492.0));
+        let (kernel, own) = times.kernel(0).expect("it was measured");
+        assert_eq!((kernel.calls[0], own), (1, false));
+        assert!(times.kernel(2).is_some_and(|(_, own)| own));
+        let mut object = json!({"conversions": [{"value": "x"}]});
+        add_times(&mut object, &planned, &times);
+        assert_eq!(object["conversions"][0]["measured"], 60.0);
+        assert_eq!(object["profile"]["kernels"][0]["fused"], json!(["a"]));
+    }
+
+    #[test]
+    fn cycles_are_compared_by_the_median_kernel() {
+        let given = profile(&[("a", 50.0), ("b", 100.0), ("c", 150.0)]);
+        let times = Times::of(&chain(), &given, false);
+        assert_eq!((times.scale, times.near()), (0.5, (2, 3)));
+    }
+
+    #[test]
+    fn a_profile_is_read_as_it_was_written() {
+        let given = profile(&[("a", 50.5), ("\"<b>", 0.0)]);
+        assert_eq!(Profile::parse(&given.text()).expect("it reads"), given);
+        assert!(Profile::parse("{}").is_err());
+        let wrong = given.text().replace("50.5", "-1");
+        let error = Profile::parse(&wrong).expect_err("no time").to_string();
+        assert!(error.contains("`a`"), "{error}");
+    }
+}
