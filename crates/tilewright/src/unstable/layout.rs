@@ -112,9 +112,11 @@ pub const PASS: Pass = Pass {
 pub(super) const POLICIES: [Policy; 3] =
     [Policy::ChannelsLast, Policy::Blocked(16), Policy::Blocked(8)];
 
+/// A module in planned layouts, the plans of its graph functions, and the conversions that are left.
+pub type LaidOut = (Module, Vec<Planned>, Vec<Left>);
+
 /// A module in the layouts that are estimated to be the fastest as a whole, those of its inputs and
-/// outputs among them where `io` lets them ([`ports`]). Second, the plans of its graph functions, and
-/// third, the conversions that are left.
+/// outputs among them where `io` lets them ([`ports`]).
 ///
 /// # Errors
 /// As [`apply`].
@@ -123,7 +125,7 @@ pub fn plan(
     costs: &dyn Costs,
     io: IoLayout,
     why: &mut Remarks,
-) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
+) -> Result<LaidOut> {
     finished(planned(&name_outputs(module), costs, io, &|_, _| None, why)?, why)
 }
 
@@ -138,7 +140,7 @@ pub fn plan_as(
     io: IoLayout,
     ways: &str,
     why: &mut Remarks,
-) -> Result<Option<(Module, Vec<Planned>, Vec<Left>)>> {
+) -> Result<Option<LaidOut>> {
     let missed = Cell::new(false);
     let decided = |graph: &str, problem: &Problem| {
         let choice = whole::choice(ways, graph, problem);
@@ -156,7 +158,7 @@ fn planned(
     io: IoLayout,
     decided: &dyn Fn(&str, &Problem) -> Option<Vec<usize>>,
     why: &mut Remarks,
-) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
+) -> Result<LaidOut> {
     well_formed::check_module(module)?;
     let options = PlanOptions { policies: &POLICIES, costs, time_limit: TIME, io, decided };
     let planned = plan_layout(module, &options, why)?;
@@ -165,10 +167,7 @@ fn planned(
 }
 
 /// The same without conversions that cancel, and with those of constants done.
-fn finished(
-    (module, plans, left): (Module, Vec<Planned>, Vec<Left>),
-    why: &mut Remarks,
-) -> Result<(Module, Vec<Planned>, Vec<Left>)> {
+fn finished((module, plans, left): LaidOut, why: &mut Remarks) -> Result<LaidOut> {
     let module = cancel_layout(&module, why)?;
     check_after("cancel_layout", &module)?;
     Ok((folded(&module, why)?, plans, left))
