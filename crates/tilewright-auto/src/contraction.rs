@@ -105,6 +105,8 @@ pub struct Contraction {
     /// By how many cells the place of the finished value moves along each axis; `None` where that is
     /// not even.
     pub out: Vec<Option<i64>>,
+    /// The type of a sum.
+    pub dtype: DType,
     /// Bytes of a sum, and of what is multiplied in one lane: an element, or a group of them.
     pub bytes: usize,
     /// What an instruction adds up at once.
@@ -128,14 +130,17 @@ impl Contraction {
             .map(|(k, (var, extent, kind))| Axis::new(k, var, extent, kind))
             .collect();
         let operand = |e: &Expr| {
-            let e = match e.kind() {
-                ExprKind::Cast(narrow) if dtype == DType::I32 => narrow,
-                _ => e,
+            let (e, widened) = match e.kind() {
+                ExprKind::Cast(narrow) if matches!(dtype, DType::I32 | DType::F32) => {
+                    (narrow, true)
+                }
+                _ => (e, false),
             };
             let ExprKind::Load(buffer, indices) = e.kind() else { return None };
             let fits = match dtype {
                 DType::I32 => matches!(buffer.dtype(), DType::I8 | DType::U8 | DType::I16),
-                _ => buffer.dtype() == dtype,
+                DType::F32 if widened => buffer.dtype() == DType::BF16,
+                _ => !widened && buffer.dtype() == dtype,
             };
             let steps = steps(buffer, indices, &axes)?;
             let (buffer, indices) = (buffer.clone(), indices.clone());
@@ -143,7 +148,8 @@ impl Contraction {
             fits.then_some(Operand { buffer, indices, steps, free })
         };
         let operands = [operand(a)?, operand(b)?];
-        if operands[0].buffer == operands[1].buffer {
+        let wide = operands.each_ref().map(|o| o.buffer.dtype() == dtype);
+        if operands[0].buffer == operands[1].buffer || wide[0] != wide[1] {
             return None;
         }
         let out = steps(&stage.buffer, &stage.indices, &axes)?;
@@ -154,29 +160,31 @@ impl Contraction {
             operands,
             dims,
             out: out.into_iter().map(Some).collect(),
+            dtype,
             bytes: dtype.bytes(),
             group: None,
             axes,
         })
     }
 
-    /// Whether its factors are integers, which only dot-product instructions multiply.
-    pub fn is_integer(&self) -> bool {
-        self.operands[0].buffer.dtype().is_int()
+    /// Whether its factors have fewer bits than its sums, and only dot-product instructions multiply
+    /// them: integers, and `bfloat16`.
+    pub fn is_widened(&self) -> bool {
+        self.operands[0].buffer.dtype() != self.dtype
     }
 
     /// The same contraction by groups of what a dot-product instruction of a target takes; as it is
-    /// for floats, and `None` where the target has no such instruction for these types, or no axis of
+    /// where factors have the type of sums, and `None` where the target has no such instruction for these types, or no axis of
     /// the reduction runs along a whole axis of both operands.
     pub fn grouped(mut self, target: &Target) -> Option<Contraction> {
-        if !self.is_integer() {
+        if !self.is_widened() {
             return Some(self);
         }
         let lanes = target.vectors.lanes(self.bytes);
         let types = [0, 1].map(|o| self.operands[o].buffer.dtype());
         let instructions = [0, 1].map(|vector| {
             target.tensor_instructions().find(|i| {
-                let fits = i.is_dot() && i.c.columns == lanes && i.implementation().is_some();
+                let fits = i.is_dot() && i.c.columns == lanes && i.c.dtype == self.dtype;
                 fits && (i.a.dtype, i.b.dtype) == (types[1 - vector], types[vector])
             })
         });

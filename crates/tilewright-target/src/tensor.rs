@@ -75,8 +75,8 @@ pub struct TensorInstruction {
 }
 
 impl TensorInstruction {
-    /// What it computes, as a function of `a`, `b` and `c` in their layouts. Sums of floats may be
-    /// taken in another order by the hardware.
+    /// What it computes, as a function of `a`, `b` and `c` in their layouts. Sums of floats are taken in
+    /// another order by the hardware, and those of `bfloat16` take numbers below the normal ones as zeros.
     pub fn description(&self) -> TensorFunc {
         let [a, b, c] = self.buffers();
         let [i, j, l] = ["i", "j", "l"].map(Var::index);
@@ -103,13 +103,17 @@ impl TensorInstruction {
     /// The statement that asks for it, over the same parameters; `None` where there is no code for it
     /// yet.
     pub fn implementation(&self) -> Option<TensorFunc> {
-        if !self.is_dot() || self.c.dtype != DType::I32 {
+        if !self.is_dot() {
             return None;
         }
         let [a, b, c] = self.buffers();
         let j = Var::index("j");
         let steps = (0..self.b.group).map(|l| Expr::int(l, DType::I32));
-        let sum = self.sum([&a, &b, &c], &Expr::i32(0), &j.expr(), steps);
+        let sum = match self.c.dtype.is_float() {
+            false => self.sum([&a, &b, &c], &Expr::i32(0), &j.expr(), steps),
+            // The last product is added first.
+            true => self.sums([&a, &b, &c], &Expr::i32(0), &j.expr(), steps.rev()),
+        };
         let lanes = Range::upto(Expr::int(self.c.columns, DType::I32));
         let body = Stmt::for_loop(&j, lanes, ForKind::Vectorized, sum);
         Some(TensorFunc::new([a, b, c].iter().map(Param::tensor).collect(), body))
@@ -124,7 +128,7 @@ impl TensorInstruction {
         [tile("a", &self.a, "global"), tile("b", &self.b, "global"), tile("c", &self.c, sums)]
     }
 
-    /// Adds the products of some steps to an element of `c`.
+    /// Adds the sum of the products of some steps to an element of `c`.
     fn sum(
         &self,
         [a, b, c]: [&Buffer; 3],
@@ -132,8 +136,33 @@ impl TensorInstruction {
         column: &Expr,
         steps: impl IntoIterator<Item = Expr>,
     ) -> Stmt {
+        let all = self.products([a, b], row, column, steps).reduce(|sum, product| sum + product);
+        let at = self.c.layout(row, column);
+        Stmt::store(c, at.clone(), all.into_iter().fold(c.load(at), |old, all| old + all))
+    }
+
+    /// Adds the products of some steps to an element of `c`, one after the other.
+    fn sums(
+        &self,
+        [a, b, c]: [&Buffer; 3],
+        row: &Expr,
+        column: &Expr,
+        steps: impl IntoIterator<Item = Expr>,
+    ) -> Stmt {
+        let at = self.c.layout(row, column);
+        let products = self.products([a, b], row, column, steps);
+        Stmt::store(c, at.clone(), products.fold(c.load(at), |sum, product| sum + product))
+    }
+
+    fn products(
+        &self,
+        [a, b]: [&Buffer; 2],
+        row: &Expr,
+        column: &Expr,
+        steps: impl IntoIterator<Item = Expr>,
+    ) -> impl Iterator<Item = Expr> {
         let one_group = self.b.rows == self.b.group;
-        let products = steps.into_iter().map(|step| {
+        steps.into_iter().map(move |step| {
             let mut at = self.b.layout(&step, column);
             if one_group && self.b.group > 1 {
                 at[0] = Expr::i32(0);
@@ -141,10 +170,7 @@ impl TensorInstruction {
             }
             let x = a.load(self.a.layout(row, &step)).cast(self.c.dtype);
             x * b.load(at).cast(self.c.dtype)
-        });
-        let at = self.c.layout(row, column);
-        let all = products.reduce(|sum, product| sum + product);
-        Stmt::store(c, at.clone(), all.into_iter().fold(c.load(at), |old, all| old + all))
+        })
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) enum Scalar {
     I32,
     I64,
     Half,
+    /// As an operand of an instruction only: values in registers are `float`.
+    BFloat,
     F32,
     F64,
     Ptr,
@@ -31,7 +33,7 @@ impl Scalar {
         match self {
             Scalar::I1 => 1,
             Scalar::I8 => 8,
-            Scalar::I16 | Scalar::Half => 16,
+            Scalar::I16 | Scalar::Half | Scalar::BFloat => 16,
             Scalar::I32 | Scalar::F32 => 32,
             Scalar::I64 | Scalar::F64 | Scalar::Ptr => 64,
         }
@@ -50,6 +52,7 @@ impl Scalar {
             Scalar::I32 => "i32",
             Scalar::I64 => "i64",
             Scalar::Half => "half",
+            Scalar::BFloat => "bfloat",
             Scalar::F32 => "float",
             Scalar::F64 => "double",
             Scalar::Ptr => "ptr",
@@ -60,6 +63,7 @@ impl Scalar {
     fn suffix(self) -> &'static str {
         match self {
             Scalar::Half => "f16",
+            Scalar::BFloat => "bf16",
             Scalar::F32 => "f32",
             Scalar::F64 => "f64",
             Scalar::Ptr => "p0",

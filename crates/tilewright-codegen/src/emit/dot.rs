@@ -12,6 +12,10 @@
 //! one instruction. Where anything differs, the sum is evaluated as it stands, which is the same value:
 //! these instructions wrap, and none saturates.
 //!
+//! Sums of `float32` are recognised in the order in which the instruction adds, the last product first:
+//! `c + f32(a[k+1]) * f32(b[j+1:j+33:2]) + f32(a[k]) * f32(b[j:j+32:2])`. Products of `bfloat16` are exact.
+//! Here numbers below the normal ones are zeros (`docs/semantics.md`).
+//!
 //! [`TensorInstruction::implementation`]: tilewright_target::TensorInstruction::implementation
 
 use tilewright_ir::linear::Linear;
@@ -32,6 +36,8 @@ pub(super) struct Dot {
     group: usize,
     a: DType,
     b: DType,
+    /// What is added up.
+    sum: DType,
     form: Form,
 }
 
@@ -44,6 +50,8 @@ enum Form {
     Pairs(&'static str),
     /// The accumulator and both operands, as bytes, the unsigned one first where they differ.
     Bytes(&'static str),
+    /// The accumulator and both operands, as `bfloat`.
+    Floats(&'static str),
 }
 
 impl Dot {
@@ -58,6 +66,7 @@ impl Dot {
             "vpdpbusd_256_u8_i8" | "vpdpbusd_256_i8_u8" => Form::Words("x86.avx512.vpdpbusd.256"),
             "vpmaddwd_512" => Form::Pairs("x86.avx512.pmaddw.d.512"),
             "vpmaddwd_256" => Form::Pairs("x86.avx2.pmadd.wd"),
+            "vdpbf16ps" => Form::Floats("x86.avx512bf16.dpbf16ps.512"),
             "sdot" => Form::Bytes("aarch64.neon.sdot.v4i32.v16i8"),
             "udot" => Form::Bytes("aarch64.neon.udot.v4i32.v16i8"),
             "usdot_u8_i8" | "usdot_i8_u8" => Form::Bytes("aarch64.neon.usdot.v4i32.v16i8"),
@@ -65,7 +74,7 @@ impl Dot {
         };
         let lanes = u16::try_from(i.c.columns).ok()?;
         let group = usize::try_from(i.b.group).ok()?;
-        Some(Dot { lanes, group, a: i.a.dtype, b: i.b.dtype, form })
+        Some(Dot { lanes, group, a: i.a.dtype, b: i.b.dtype, sum: i.c.dtype, form })
     }
 }
 
@@ -103,14 +112,17 @@ impl Func<'_> {
 
     fn find_dot<'e>(&self, e: &'e Expr) -> Option<Sum<'e>> {
         let (dtype, machine) = (e.dtype(), &self.code.shared.machine);
-        if dtype.scalar() != DType::I32 || dtype.lanes == 1 || self.mask.is_some() {
+        if dtype.lanes == 1 || self.mask.is_some() {
             return None;
         }
-        let fits = |d: &&Dot| d.lanes == dtype.lanes;
+        let fits = |d: &&Dot| d.lanes == dtype.lanes && d.sum == dtype.scalar();
         let dots: Vec<Dot> = machine.dots.iter().filter(fits).copied().collect();
         let mut terms = Vec::new();
         if dots.is_empty() || !addends(e, MOST, &mut terms) {
             return None;
+        }
+        if dtype.is_float() {
+            return in_order(e, &dots);
         }
         let (products, others): (Vec<_>, Vec<_>) =
             terms.into_iter().map(|t| product(t).ok_or(t)).partition(std::result::Result::is_ok);
@@ -127,7 +139,8 @@ impl Func<'_> {
         let Some(Sum { dot, first, others }) = self.find_dot(e) else {
             return Err(Error::internal("a sum that no instruction computes"));
         };
-        let ty = Ty::I32.with_lanes(dtype.lanes);
+        let word = Ty::I32.with_lanes(dtype.lanes);
+        let ty = if dtype.is_float() { word.of(Scalar::F32) } else { word };
         let mut sum = Val::zero(ty);
         for (k, other) in others.into_iter().enumerate() {
             let value = self.expr(other)?;
@@ -154,8 +167,27 @@ impl Func<'_> {
                     [x, y].map(|v| self.code.emit(bytes, format_args!("bitcast {v} to {bytes}")));
                 self.code.intrinsic(name, &[], ty, &[&sum, &x, &y])
             }
+            Form::Floats(name) => {
+                let half = Ty { scalar: Scalar::BFloat, lanes: dtype.lanes * 2 };
+                let [x, y] =
+                    [x, y].map(|v| self.code.emit(half, format_args!("bitcast {v} to {half}")));
+                self.code.intrinsic(name, &[], ty, &[&sum, &x, &y])
+            }
         })
     }
+}
+
+/// A sum of floats whose products are added one after the other, the last one first.
+fn in_order<'e>(e: &'e Expr, dots: &[Dot]) -> Option<Sum<'e>> {
+    let (mut rest, mut products) = (e, Vec::new());
+    let size = dots.first()?.group;
+    while products.len() < size {
+        let ExprKind::Binary(BinOp::Add, more, last) = rest.kind() else { return None };
+        products.push(product(last)?);
+        rest = more;
+    }
+    let dot = *dots.iter().find(|d| d.group == size && group(d, &products) == Some(0))?;
+    Some(Sum { dot, first: products.swap_remove(0), others: vec![rest] })
 }
 
 /// The addends of a sum; `false` where there are more than `most`.
@@ -182,11 +214,14 @@ fn product(e: &Expr) -> Option<Product<'_>> {
     }
 }
 
-/// Elements of a flat buffer that are widened to `int32`.
+/// Elements of a flat buffer that are widened to the type of sums.
 fn elements(e: &Expr) -> Option<Access<'_>> {
     match e.kind() {
         ExprKind::Broadcast(x) | ExprKind::Cast(x) => elements(x),
-        ExprKind::Load(buffer, indices) if buffer.dtype().is_int() && buffer.strides.is_empty() => {
+        ExprKind::Load(buffer, indices)
+            if (buffer.dtype().is_int() || buffer.dtype() == DType::BF16)
+                && buffer.strides.is_empty() =>
+        {
             let [index] = &indices[..] else { return None };
             let (at, step) = match index.kind() {
                 ExprKind::Ramp(at, step) => (at, step.as_int().filter(|s| *s > 0)?),

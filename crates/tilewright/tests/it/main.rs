@@ -2,7 +2,7 @@
 
 mod backend;
 mod control;
-mod integers;
+mod dots;
 mod kept;
 mod kernels;
 mod library;

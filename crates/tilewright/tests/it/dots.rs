@@ -1,5 +1,6 @@
-//! Products of 8-bit integers: native code against the interpreter, for machines with dot products of
-//! bytes and for those with pairs of `int16`, with the values at which sums would saturate or overflow.
+//! Products by dot-product instructions: native code against the interpreter. Of 8-bit integers, for
+//! machines with dot products of bytes and for those with pairs of `int16`, with the values at which sums
+//! would saturate or overflow; and of `bfloat16`.
 
 use tilewright::unstable::codegen::entry::{self, Planned};
 use tilewright::unstable::codegen::llvm::{Emit, Llvm};
@@ -10,7 +11,7 @@ use tilewright::unstable::ir::{
     TensorType,
 };
 use tilewright::unstable::ops::Operand;
-use tilewright::unstable::ops::contraction::{Conv, ConvInteger, conv_integer};
+use tilewright::unstable::ops::contraction::{Conv, ConvInteger, conv, conv_integer, matmul};
 use tilewright::unstable::ops::quantize::matmul_integer;
 use tilewright::unstable::random::Random;
 use tilewright::{DType, OptLevel, Options, Target, Tensor, compile};
@@ -18,7 +19,7 @@ use tilewright::{DType, OptLevel, Options, Target, Tensor, compile};
 /// Both signs.
 const BYTES: [DType; 2] = [DType::I8, DType::U8];
 
-/// Integers of which many are the least and the largest there are.
+/// Integers of which many are the least and the largest there are; floats of both signs near one.
 fn extreme(random: &mut Random, dtype: DType, shape: &[usize]) -> Tensor {
     let len: usize = shape.iter().product();
     let mut value = || match random.bits() % 4 {
@@ -28,6 +29,12 @@ fn extreme(random: &mut Random, dtype: DType, shape: &[usize]) -> Tensor {
         _ => (random.bits() >> 8) as u8,
     };
     match dtype {
+        DType::BF16 => {
+            // A sign, an exponent near that of one, and the bits behind the point.
+            let bits = |v: u8| 0x3f00 + (u16::from(v) << 15 | u16::from(v));
+            let bytes: Vec<u8> = (0..len).flat_map(|_| bits(value()).to_le_bytes()).collect();
+            Tensor::from_bytes(dtype, shape, &bytes)
+        }
         DType::I8 => {
             Tensor::from_slice(shape, &(0..len).map(|_| value() as i8).collect::<Vec<_>>())
         }
@@ -100,7 +107,15 @@ fn check(what: &str, func: &TensorFunc, given: &[usize]) {
         let options = Options { target: Some(target), ..Options::with_threads(1) };
         let made = compile(&module, &options).unwrap_or_else(|e| panic!("{what}: {}", e.render()));
         let results = made.run(&inputs).unwrap_or_else(|e| panic!("{what}: {}", e.render()));
-        assert!(results[0].bytes() == expected[0].bytes(), "{what} on {name}");
+        match expected[0].dtype() {
+            // A sum in another order is another one, by less than a step of the result.
+            DType::BF16 => (0..expected[0].len()).for_each(|k| {
+                let (got, wanted) = (results[0].get_f64(k), expected[0].get_f64(k));
+                let close = (got - wanted).abs() <= wanted.abs() / 128.0 + 1e-4;
+                assert!(close, "{what} on {name}: {got} for {wanted} at {k}");
+            }),
+            _ => assert!(results[0].bytes() == expected[0].bytes(), "{what} on {name}"),
+        }
     }
 }
 
@@ -167,8 +182,50 @@ fn convolutions_of_all_signs() {
 }
 
 #[test]
+fn products_of_bfloat16() {
+    for (m, k, n) in [(13, 70, 50), (1, 64, 64), (5, 33, 31), (64, 4, 65), (197, 384, 96)] {
+        let (a, b) = (Operand::new(&[m, k], DType::BF16), Operand::new(&[k, n], DType::BF16));
+        let func = matmul(&a, &b).expect("a product");
+        let what = format!("{a} times {b}");
+        check(&what, &func, &[0]);
+        check(&what, &func, &[0, 1]);
+    }
+    let data = Operand::new(&[1, 12, 9, 9], DType::BF16);
+    let weights = Operand::new(&[20, 12, 3, 3], DType::BF16);
+    let params = Conv { pads_begin: vec![1; 2], pads_end: vec![1; 2], ..Conv::new(data, weights) };
+    check("a convolution", &conv(&params).expect("a convolution"), &[0]);
+}
+
+/// The assembly of a product for a machine.
+fn assembly(func: TensorFunc, target: &Target) -> String {
+    let (module, _) = module(func, &[0], &mut Random::new(1));
+    let options = Options { target: Some(target.clone()), ..Options::with_threads(1) };
+    let program = lower_program(&module, &options).expect("it lowers");
+    let functions = program.functions().expect("functions");
+    let plan = Planned::new(&program.plan).expect("fixed");
+    let ir = entry::program("m", &plan, &functions, target).expect("IR");
+    let llvm = Llvm::get().expect("an LLVM");
+    let bytes = llvm.compile(&ir, target, OptLevel::Full, Emit::Assembly);
+    String::from_utf8(bytes.expect("assembly")).expect("text")
+}
+
+fn linux(arch: &str, cpu: &str) -> Target {
+    Target::new(format!("{arch}-unknown-linux-gnu"), cpu, "")
+}
+
+#[test]
+fn bfloat16_is_multiplied_where_the_machine_can() {
+    for (cpu, least) in [("znver4", 8), ("x86-64-v4", 0)] {
+        let (a, b) = ([61, 130], [130, 96]);
+        let func = matmul(&Operand::new(&a, DType::BF16), &Operand::new(&b, DType::BF16));
+        let text = assembly(func.expect("a product"), &linux("x86_64", cpu));
+        let count = text.lines().filter(|line| line.contains("vdpbf16ps")).count();
+        assert!(if least == 0 { count == 0 } else { count >= least }, "{cpu}: {count}\n{text}");
+    }
+}
+
+#[test]
 fn the_instruction_of_the_machine_multiplies() {
-    let linux = |arch: &str, cpu: &str| Target::new(format!("{arch}-unknown-linux-gnu"), cpu, "");
     for (target, wanted) in [
         (linux("x86_64", "x86-64-v3"), ["vpmaddwd", "%ymm"]),
         (linux("x86_64", "x86-64-v4"), ["vpmaddwd", "%zmm"]),
@@ -179,15 +236,7 @@ fn the_instruction_of_the_machine_multiplies() {
         for x in BYTES {
             let (a, b) = (Operand::new(&[61, 130], x), Operand::new(&[130, 96], DType::I8));
             let func = matmul_integer(&a, &b, Some(&[]), None).expect("a product");
-            let (module, _) = module(func, &[0], &mut Random::new(1));
-            let options = Options { target: Some(target.clone()), ..Options::with_threads(1) };
-            let program = lower_program(&module, &options).expect("it lowers");
-            let functions = program.functions().expect("functions");
-            let plan = Planned::new(&program.plan).expect("fixed");
-            let ir = entry::program("m", &plan, &functions, &target).expect("IR");
-            let llvm = Llvm::get().expect("an LLVM");
-            let bytes = llvm.compile(&ir, &target, OptLevel::Full, Emit::Assembly);
-            let text = String::from_utf8(bytes.expect("assembly")).expect("text");
+            let text = assembly(func, &target);
             let is_wanted = |line: &&str| wanted.iter().all(|part| line.contains(part));
             let count = text.lines().filter(is_wanted).count();
             assert!(count >= 8, "{x} on {}: {count} of {wanted:?}\n{text}", target.cpu);
