@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use tilewright::schedule::{BlockRef, LoopRef, Permissions, Value};
 use tilewright::unstable::ir::Source;
-use tilewright::unstable::schedule::primitive::{self, Given};
+use tilewright::unstable::schedule::signature::{Given, Signature};
+use tilewright::unstable::schedule::table;
 use tilewright::unstable::schedule_script;
 
 use crate::error::Result;
@@ -167,7 +168,7 @@ impl Schedule {
         args: &Bound<'py, PyTuple>,
         kwargs: &Bound<'py, PyDict>,
     ) -> Result<Bound<'py, PyAny>> {
-        let primitive = primitive::find(name)?;
+        let primitive = table::find(name)?;
         let given = |obj: &Bound<'_, PyAny>| Ok(Given::from(value(obj)?));
         let positional = args.iter().map(|arg| given(&arg)).collect::<Result<Vec<Given>>>()?;
         let mut named = Vec::new();
@@ -190,7 +191,7 @@ impl Schedule {
             objects.push(object(py, output)?);
         }
         Ok(match objects.len() {
-            _ if primitive.returns.is_list() => PyList::new(py, objects)?.into_any(),
+            _ if primitive.signature.returns.is_list() => PyList::new(py, objects)?.into_any(),
             0 => py.None().into_bound(py),
             _ => objects.swap_remove(0),
         })
@@ -243,7 +244,7 @@ type Row = (
 /// The table of primitives.
 #[pyfunction]
 pub fn primitives() -> Vec<Row> {
-    let row = |p: &'static primitive::Primitive| {
+    let row = |p: &'static Signature| {
         let params = p
             .params
             .iter()
@@ -252,5 +253,5 @@ pub fn primitives() -> Vec<Row> {
         let (params, flags) = (params.collect(), flags.collect());
         (p.name, p.aliases, p.summary(), params, flags, p.returns.text(), p.returns.is_list())
     };
-    primitive::all().map(row).collect()
+    table::signatures().map(row).collect()
 }

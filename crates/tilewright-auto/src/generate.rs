@@ -30,7 +30,7 @@ use tilewright_ir::{
 };
 use tilewright_schedule::auto::emit::{PARALLEL_ITERATIONS, PARALLEL_WORK};
 use tilewright_schedule::compute::Position;
-use tilewright_schedule::trace::{Lambda, LambdaItem, Value};
+use tilewright_schedule::value::{Lambda, LambdaItem, Value};
 use tilewright_schedule::{BlockRef, BufferArg, LoopRef, PRE, Schedule};
 use tilewright_target::Target;
 

@@ -7,7 +7,7 @@ use tilewright::schedule::{Permissions, Schedule};
 use tilewright::unstable::ir::well_formed::check_open_module;
 use tilewright::unstable::ir::{Remarks, Source};
 use tilewright::unstable::passes::{self, Config};
-use tilewright::unstable::schedule::primitive;
+use tilewright::unstable::schedule::table;
 use tilewright::unstable::schedule_script::apply;
 use tilewright::{Error, Module, print};
 
@@ -53,7 +53,7 @@ fn help() -> String {
         }
     }
     text += "\nPrimitives of a schedule:\n";
-    for p in primitive::all() {
+    for p in table::signatures() {
         text += &format!("  {}\n  {:<16} {}\n", p.usage(), "", p.summary());
     }
     text

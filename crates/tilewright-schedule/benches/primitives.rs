@@ -2,7 +2,7 @@
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use tilewright_ir::{DType, Expr, Result, Source, Var};
-use tilewright_schedule::trace::{Lambda, LambdaBody, LambdaItem, Value};
+use tilewright_schedule::value::{Lambda, LambdaBody, LambdaItem, Value};
 use tilewright_schedule::{Permissions, Schedule};
 use tilewright_script::parse_module;
 

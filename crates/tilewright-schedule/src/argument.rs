@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use tilewright_ir::{Attr, DType, Error, Expr, Result, TensorFunc, extent};
 
-use crate::cursor::Cursor;
-use crate::schedule::{Schedule, block_cursor, loop_cursor};
-use crate::trace::{BlockRef, Lambda, LoopRef, Value};
+use crate::cursor::{Cursor, block_cursor, loop_cursor};
+use crate::schedule::Schedule;
+use crate::value::{BlockRef, InFunction, Lambda, LoopRef, Value};
 
 /// A value that a script can give.
 pub trait Readable: Sized {
@@ -89,7 +89,7 @@ macro_rules! by_value {
             fn lend(owned: &$t) -> $t {
                 owned.clone()
             }
-            fn record(&self) -> $crate::trace::Value {
+            fn record(&self) -> $crate::value::Value {
                 $crate::argument::Readable::record(self)
             }
         }
@@ -381,123 +381,11 @@ impl Readable for OptionalName {
     }
 }
 
-/// What is in one function of the module.
-pub(crate) trait InFunction {
-    /// Its name; `None` for no loops at all.
-    fn func(&self) -> Option<&Arc<str>>;
-}
-
-impl InFunction for BlockRef {
-    fn func(&self) -> Option<&Arc<str>> {
-        Some(&self.func)
-    }
-}
-
-impl InFunction for LoopRef {
-    fn func(&self) -> Option<&Arc<str>> {
-        Some(&self.func)
-    }
-}
-
-impl InFunction for [LoopRef] {
-    fn func(&self) -> Option<&Arc<str>> {
-        self.first().map(|l| &l.func)
-    }
-}
-
 impl InFunction for BlockOrLoop {
     fn func(&self) -> Option<&Arc<str>> {
         match self {
             BlockOrLoop::Block(b) => b.func(),
             BlockOrLoop::Loop(l) => l.func(),
         }
-    }
-}
-
-impl<T: InFunction + ?Sized> InFunction for &T {
-    fn func(&self) -> Option<&Arc<str>> {
-        (**self).func()
-    }
-}
-
-/// What a primitive returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Returns {
-    /// Nothing.
-    Nothing,
-    /// A block.
-    Block,
-    /// A loop.
-    Loop,
-    /// Blocks, in a list.
-    Blocks,
-    /// Loops, in a list.
-    Loops,
-}
-
-impl Returns {
-    /// Whether it is a list, also where that has one element or none: a script unpacks or indexes
-    /// it.
-    pub fn is_list(self) -> bool {
-        matches!(self, Returns::Blocks | Returns::Loops)
-    }
-
-    /// What it is, in words.
-    pub fn text(self) -> &'static str {
-        match self {
-            Returns::Nothing => "",
-            Returns::Block => "block",
-            Returns::Loop => "loop",
-            Returns::Blocks => "blocks",
-            Returns::Loops => "loops",
-        }
-    }
-}
-
-/// A type that primitives return.
-pub(crate) trait Output {
-    const RETURNS: Returns;
-    fn values(&self) -> Vec<Value>;
-}
-
-impl Output for () {
-    const RETURNS: Returns = Returns::Nothing;
-    fn values(&self) -> Vec<Value> {
-        Vec::new()
-    }
-}
-
-impl Output for BlockRef {
-    const RETURNS: Returns = Returns::Block;
-    fn values(&self) -> Vec<Value> {
-        vec![self.into()]
-    }
-}
-
-impl Output for LoopRef {
-    const RETURNS: Returns = Returns::Loop;
-    fn values(&self) -> Vec<Value> {
-        vec![self.into()]
-    }
-}
-
-impl Output for (BlockRef, BlockRef) {
-    const RETURNS: Returns = Returns::Blocks;
-    fn values(&self) -> Vec<Value> {
-        vec![(&self.0).into(), (&self.1).into()]
-    }
-}
-
-impl Output for (LoopRef, LoopRef) {
-    const RETURNS: Returns = Returns::Loops;
-    fn values(&self) -> Vec<Value> {
-        vec![(&self.0).into(), (&self.1).into()]
-    }
-}
-
-impl Output for Vec<LoopRef> {
-    const RETURNS: Returns = Returns::Loops;
-    fn values(&self) -> Vec<Value> {
-        self.iter().map(Value::from).collect()
     }
 }

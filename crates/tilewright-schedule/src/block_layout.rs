@@ -24,13 +24,13 @@ use tilewright_ir::{
 };
 use tilewright_sets::Engine;
 
-use crate::cursor::replace_in;
+use crate::cursor::{block_cursor, replace_in};
 use crate::index_map::IndexMap;
 use crate::padding::same_extent;
 use crate::primitive::primitives;
 use crate::relayout::Tidy;
-use crate::schedule::{Edited, block_cursor};
-use crate::trace::{BlockRef, Lambda};
+use crate::schedule::Edited;
+use crate::value::{BlockRef, Lambda};
 
 primitives! {
     /// Maps the iteration variables of a block and the loops around it.

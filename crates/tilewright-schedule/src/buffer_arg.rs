@@ -11,7 +11,7 @@ use tilewright_ir::{
 use crate::argument::{Readable, by_value};
 use crate::cursor::{Cursor, as_block, find};
 use crate::schedule::{Permissions, Schedule};
-use crate::trace::Value;
+use crate::value::Value;
 
 /// What a block does to a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -31,10 +31,10 @@ use tilewright_ir::{
 use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
 use crate::copying::{Change, Copying, InsertionPoint, Redirect, fit, hull, join};
-use crate::cursor::{Cursor, as_block, as_loop, find};
+use crate::cursor::{Cursor, as_block, as_loop, block_cursor, find, fresh_block_name};
 use crate::primitive::primitives;
-use crate::schedule::{Edited, block_cursor, fresh_block_name};
-use crate::trace::BlockRef;
+use crate::schedule::Edited;
+use crate::value::BlockRef;
 use tilewright_analysis::footprint::{
     Cells, Footprint, cover, fed, is_writer, known_around, reads_own_writes, touches, within,
 };

@@ -27,11 +27,11 @@ use tilewright_sets::{Engine, Proof};
 use crate::argument::{Readable, by_value};
 use crate::cache::the_block;
 use crate::copying::{Bound, Change, InsertionPoint, fit, hull};
-use crate::cursor::{as_block, as_loop, find};
+use crate::cursor::{as_block, as_loop, find, loop_cursor};
 use crate::inline::{cursor_in, not_repeatable, nothing_between, removed, scope_of, solve, users};
 use crate::primitive::primitives;
-use crate::schedule::{Edited, Schedule, loop_cursor};
-use crate::trace::{BlockRef, LoopRef, Value};
+use crate::schedule::{Edited, Schedule};
+use crate::value::{BlockRef, LoopRef, Value};
 
 /// Where in the body of a loop a block goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

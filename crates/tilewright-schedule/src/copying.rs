@@ -15,8 +15,7 @@ use tilewright_ir::{
     Var,
 };
 
-use crate::cursor::{as_block, as_loop, find};
-use crate::schedule::{fresh_block_name, with_block};
+use crate::cursor::{as_block, as_loop, find, fresh_block_name, with_block};
 use tilewright_analysis::footprint::{uses_pointer, view_of};
 
 /// A copy to be inserted.

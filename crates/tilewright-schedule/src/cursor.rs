@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use tilewright_ir::visit::walk_stmt;
-use tilewright_ir::{Block, Expr, Range, Stmt, StmtKind, TensorFunc, Var, Visit};
+use tilewright_ir::{Block, Error, Expr, Range, Result, Stmt, StmtKind, TensorFunc, Var, Visit};
 use tilewright_sets::{Domain, Engine};
+
+use crate::value::LoopRef;
 
 /// A statement of a function, with the statements around it.
 #[derive(Clone, Debug)]
@@ -107,4 +109,64 @@ pub(crate) fn around(engine: &Engine, cursor: &Cursor) -> Domain {
         })
         .collect();
     engine.domain_of(&[], &guards)
+}
+
+/// Where the block of this name is.
+pub(crate) fn block_cursor(func: &TensorFunc, name: &str) -> Result<Cursor> {
+    let mut cursors = find(&func.body, |s| as_block(s).is_some_and(|b| &*b.name == name));
+    match cursors.len() {
+        1 => Ok(cursors.swap_remove(0)),
+        0 => {
+            let all = find(&func.body, |s| as_block(s).is_some());
+            let names: Vec<&str> =
+                all.iter().filter_map(|s| as_block(&s.stmt)).map(|b| &*b.name).collect();
+            Err(Error::refused(format!("there is no block `{name}`"))
+                .note(format!("the function has the blocks: {}", names.join(", "))))
+        }
+        n => {
+            let labels = cursors.iter().filter_map(|s| s.stmt.span());
+            let e = Error::refused(format!("{n} blocks are called `{name}`"))
+                .at(cursors[0].stmt.span());
+            Err(labels.skip(1).fold(e, |e, span| e.label(span, "another one")))
+        }
+    }
+}
+
+/// Where the loop with this variable is.
+pub(crate) fn loop_cursor(func: &TensorFunc, l: &LoopRef) -> Result<Cursor> {
+    let mut cursors = find(&func.body, |s| as_loop(s).is_some_and(|(v, ..)| *v == l.var));
+    match cursors.len() {
+        1 => Ok(cursors.swap_remove(0)),
+        0 => Err(Error::refused(format!("the loop `{}` no longer exists", l.var.name()))),
+        n => Err(Error::refused(format!("the loop `{}` exists {n} times", l.var.name()))),
+    }
+}
+
+/// A name for a new block that no block of the function has: `base`, `base_1`, ...
+pub(crate) fn fresh_block_name(func: &TensorFunc, base: &str) -> Arc<str> {
+    let taken = |name: &str| {
+        !find(&func.body, |s| as_block(s).is_some_and(|b| &*b.name == name)).is_empty()
+    };
+    let mut name = base.to_owned();
+    let mut k = 0;
+    while taken(&name) {
+        k += 1;
+        name = format!("{base}_{k}");
+    }
+    name.into()
+}
+
+/// The same block statement with another block.
+pub(crate) fn with_block(s: &Stmt, block: Block) -> Stmt {
+    match s.kind() {
+        StmtKind::Block { bindings, predicate, .. } => Stmt::spanned(
+            StmtKind::Block {
+                bindings: bindings.clone(),
+                predicate: predicate.clone(),
+                block: Arc::new(block),
+            },
+            s.span(),
+        ),
+        _ => s.clone(),
+    }
 }

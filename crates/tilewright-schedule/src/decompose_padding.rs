@@ -28,10 +28,10 @@ use tilewright_ir::{
 };
 
 use crate::cache::the_block;
-use crate::cursor::{Cursor, as_loop, replace_in};
+use crate::cursor::{Cursor, as_loop, fresh_block_name, loop_cursor, replace_in};
 use crate::primitive::primitives;
-use crate::schedule::{Edited, fresh_block_name, loop_cursor};
-use crate::trace::{BlockRef, LoopRef};
+use crate::schedule::Edited;
+use crate::value::{BlockRef, LoopRef};
 use tilewright_analysis::footprint::{Footprint, fed, known_around, touches, view_of};
 
 primitives! {

@@ -25,10 +25,9 @@ use tilewright_ir::{
     TensorFunc, Var,
 };
 
-use crate::cursor::{as_block, find};
+use crate::cursor::{as_block, find, with_block};
 use crate::padding::{Padding, last_writer, same_extent, scope_of, views};
 use crate::relayout::Tidy;
-use crate::schedule::with_block;
 
 /// A nest of loops around stores of one cell.
 struct Nest {

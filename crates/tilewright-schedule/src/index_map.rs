@@ -32,7 +32,7 @@ use tilewright_ir::{BinOp, DType, Error, Expr, ExprKind, Fold, Range, Result, Va
 use tilewright_ir::{extent, interval};
 use tilewright_sets::{Domain, Engine, Reason, Unknown, Witness};
 
-use crate::trace::{Lambda, LambdaBody, LambdaItem};
+use crate::value::{Lambda, LambdaBody, LambdaItem};
 
 /// A function from logical indices to physical ones.
 #[derive(Clone, Debug)]

@@ -22,10 +22,10 @@ use tilewright_ir::{
 };
 
 use crate::cache::the_block;
-use crate::cursor::{Cursor, as_block, as_loop, find};
+use crate::cursor::{Cursor, as_block, as_loop, find, with_block};
 use crate::primitive::primitives;
-use crate::schedule::{Edited, with_block};
-use crate::trace::BlockRef;
+use crate::schedule::Edited;
+use crate::value::BlockRef;
 use tilewright_analysis::footprint::{
     Cells, Footprint, cover, fed, known_around, touches, uses_pointer,
 };

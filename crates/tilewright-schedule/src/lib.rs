@@ -5,16 +5,17 @@
 //! * [`block_layout`]: iteration spaces of blocks.
 //! * [`buffer_arg`]: which buffer of a block is meant.
 //! * [`cache`]: copies of buffers.
-//! * [`call`]: functions, blocks and loops by name.
+//! * [`call`]: blocks and loops by name.
 //! * [`compute`]: stages computed where they are needed.
 //! * [`decompose_padding`]: a padded copy as a fill and a copy.
 //! * [`index_map`]: index maps and the layouts they give.
 //! * [`inline`]: stages that disappear into their neighbours.
 //! * [`loop_layout`]: iteration spaces of loops.
 //! * [`loops`]: primitives on loops.
+//! * `names`: which function, block or loop a name means.
 //! * [`pad_einsum`]: contractions over padded copies.
 //! * [`parts`]: passes on a block or on loops.
-//! * [`primitive`]: what a primitive is, and the table of all.
+//! * [`primitive`]: what a primitive is.
 //! * [`reduction`]: primitives on reductions.
 //! * [`reindex_cache`]: caches with an order of their own.
 //! * [`reverse_compute`]: stages computed where their inputs are.
@@ -22,10 +23,13 @@
 //! * [`schedule`]: a module under change; primitives are its methods.
 //! * [`sequential_buffer_access`]: loops in the order of a buffer.
 //! * [`cursor`]: finding and replacing statements.
+//! * [`signature`]: what is said of a primitive, and how arguments become values.
 //! * [`storage`]: where buffers live, and annotations of blocks.
+//! * [`table`]: all primitives; calls by name, and traces that run again.
 //! * [`tensorize`]: pieces of nests as instructions of the hardware.
 //! * [`trace`]: the record of what was applied, which prints as a script.
 //! * [`transform_layout`]: how buffers lie in memory.
+//! * [`value`]: the values of scripts and traces.
 
 pub mod argument;
 pub mod auto;
@@ -42,6 +46,7 @@ pub mod index_map;
 pub mod inline;
 pub mod loop_layout;
 pub mod loops;
+mod names;
 pub mod pad_einsum;
 mod padding;
 pub mod parts;
@@ -53,10 +58,13 @@ pub mod reverse_compute;
 pub mod rfactor;
 pub mod schedule;
 pub mod sequential_buffer_access;
+pub mod signature;
 pub mod storage;
+pub mod table;
 pub mod tensorize;
 pub mod trace;
 pub mod transform_layout;
+pub mod value;
 mod widths;
 
 pub use argument::BlockOrLoop;
@@ -67,28 +75,7 @@ pub use storage::{FREE_LAYOUT, POST, PRE};
 
 use tilewright_transform::pass::Pass;
 
-/// The primitives, by subject.
-static PRIMITIVES: &[&[primitive::Primitive]] = &[
-    call::PRIMITIVES,
-    loops::PRIMITIVES,
-    loop_layout::PRIMITIVES,
-    compute::PRIMITIVES,
-    reverse_compute::PRIMITIVES,
-    inline::PRIMITIVES,
-    cache::PRIMITIVES,
-    reindex_cache::PRIMITIVES,
-    reduction::PRIMITIVES,
-    rfactor::PRIMITIVES,
-    tensorize::PRIMITIVES,
-    transform_layout::PRIMITIVES,
-    block_layout::PRIMITIVES,
-    sequential_buffer_access::PRIMITIVES,
-    pad_einsum::PRIMITIVES,
-    decompose_padding::PRIMITIVES,
-    parts::PRIMITIVES,
-    storage::PRIMITIVES,
-];
-
 /// The passes that make schedules.
 pub static PASSES: &[&Pass] = &[&auto::PASS];
-pub use trace::{BlockRef, LoopRef, Trace};
+pub use trace::Trace;
+pub use value::{BlockRef, LoopRef};

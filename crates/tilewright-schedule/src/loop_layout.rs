@@ -19,13 +19,13 @@ use tilewright_ir::{
 };
 use tilewright_sets::{AccessRelation, Engine};
 
-use crate::cursor::{around, as_loop, find, ranges_around, replace_in};
+use crate::cursor::{around, as_loop, block_cursor, find, loop_cursor, ranges_around, replace_in};
 use crate::index_map::IndexMap;
 use crate::loops::guard_blocks;
 use crate::primitive::primitives;
 use crate::relayout::{Tidy, simplify_under};
-use crate::schedule::{Edited, block_cursor, loop_cursor};
-use crate::trace::{BlockRef, Lambda, LoopRef};
+use crate::schedule::Edited;
+use crate::value::{BlockRef, Lambda, LoopRef};
 
 primitives! {
     /// Lets loops that are directly inside one another, outermost first, run over the physical box

@@ -15,11 +15,11 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Engine, Proof};
 
-use crate::argument::{BlockOrLoop, InFunction};
-use crate::cursor::{Cursor, around, as_block, as_loop, replace_in};
+use crate::argument::BlockOrLoop;
+use crate::cursor::{Cursor, around, as_block, as_loop, loop_cursor, replace_in};
 use crate::primitive::primitives;
-use crate::schedule::{Edited, loop_cursor};
-use crate::trace::LoopRef;
+use crate::schedule::Edited;
+use crate::value::{InFunction, LoopRef};
 use tilewright_analysis::footprint::known_around;
 
 primitives! {

@@ -25,9 +25,10 @@ use tilewright_ir::{
 
 use crate::cache::the_block;
 use crate::copying::Change;
+use crate::cursor::fresh_block_name;
 use crate::primitive::primitives;
-use crate::schedule::{Edited, fresh_block_name};
-use crate::trace::BlockRef;
+use crate::schedule::Edited;
+use crate::value::BlockRef;
 
 primitives! {
     /// Rounds the extent of each iteration variable of a block up to a multiple, with padded

@@ -19,10 +19,9 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Engine, Proof};
 
-use crate::cursor::{as_block, as_loop, find, replace_in};
+use crate::cursor::{as_block, as_loop, find, fresh_block_name, replace_in};
 use crate::index_map::{Known, Layout};
-use crate::schedule::fresh_block_name;
-use crate::trace::{LambdaItem, Value};
+use crate::value::{LambdaItem, Value};
 
 /// The padding of one buffer.
 pub(crate) struct Padding<'a> {

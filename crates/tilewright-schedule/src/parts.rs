@@ -8,9 +8,10 @@ use tilewright_transform::hoist::Hoist;
 use tilewright_transform::overcompute::{self, Floats};
 use tilewright_transform::{extents, hoist, merge, partition};
 
+use crate::cursor::{block_cursor, loop_cursor};
 use crate::primitive::primitives;
-use crate::schedule::{Edited, block_cursor, loop_cursor};
-use crate::trace::{BlockRef, LoopRef};
+use crate::schedule::Edited;
+use crate::value::{BlockRef, LoopRef};
 
 primitives! {
     /// Moves conditions and bindings of a block's body out of the loops in it that they do not

@@ -16,10 +16,12 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 
 use crate::cache::the_block;
-use crate::cursor::{Cursor, around, as_loop, replace, replace_in};
+use crate::cursor::{
+    Cursor, around, as_loop, fresh_block_name, loop_cursor, replace, replace_in, with_block,
+};
 use crate::primitive::primitives;
-use crate::schedule::{Edited, fresh_block_name, loop_cursor, with_block};
-use crate::trace::{BlockRef, LoopRef};
+use crate::schedule::Edited;
+use crate::value::{BlockRef, LoopRef};
 use tilewright_analysis::footprint::{known_around, touches};
 
 primitives! {

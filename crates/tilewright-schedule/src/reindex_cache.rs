@@ -29,11 +29,11 @@ use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{must_write, read_place, scope_or_own, write_place};
 use crate::copying::{Change, InsertionPoint};
-use crate::cursor::{Cursor, as_loop};
+use crate::cursor::{Cursor, as_loop, fresh_block_name};
 use crate::index_map::IndexMap;
 use crate::primitive::primitives;
-use crate::schedule::{Edited, fresh_block_name};
-use crate::trace::{BlockRef, Lambda};
+use crate::schedule::Edited;
+use crate::value::{BlockRef, Lambda};
 use tilewright_analysis::footprint::{Footprint, known_around, uses_pointer, view_of};
 
 primitives! {

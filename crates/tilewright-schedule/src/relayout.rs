@@ -24,7 +24,7 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 
 use crate::index_map::IndexMap;
-use crate::trace::Lambda;
+use crate::value::Lambda;
 
 /// The function with the buffer laid out anew; `wide` where the map needs indices of `int64`.
 pub(crate) fn relayout(

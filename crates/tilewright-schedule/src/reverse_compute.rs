@@ -32,11 +32,11 @@ use tilewright_sets::{Domain, Engine, Proof};
 use crate::cache::the_block;
 use crate::compute::{Placement, Position, elements};
 use crate::copying::{Change, InsertionPoint, fit, hull};
-use crate::cursor::{Cursor, as_loop};
+use crate::cursor::{Cursor, as_loop, loop_cursor};
 use crate::inline::removed;
 use crate::primitive::primitives;
-use crate::schedule::{Edited, loop_cursor};
-use crate::trace::{BlockRef, LoopRef};
+use crate::schedule::Edited;
+use crate::value::{BlockRef, LoopRef};
 
 primitives! {
     /// Moves a block under a loop, behind the last that writes what it reads there; it then runs

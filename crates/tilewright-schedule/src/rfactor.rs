@@ -27,12 +27,12 @@ use tilewright_sets::{Engine, Proof};
 
 use crate::cache::the_block;
 use crate::copying::Change;
-use crate::cursor::{Cursor, as_block, as_loop, find};
+use crate::cursor::{Cursor, as_block, as_loop, find, fresh_block_name, loop_cursor};
 use crate::inline::removed;
 use crate::primitive::primitives;
 use crate::reduction::{First, check_once};
-use crate::schedule::{Edited, fresh_block_name, loop_cursor};
-use crate::trace::{BlockRef, LoopRef};
+use crate::schedule::Edited;
+use crate::value::{BlockRef, LoopRef};
 
 primitives! {
     /// Lets the reduction under a loop keep a partial result for each iteration, in a new axis of

@@ -11,13 +11,13 @@ use tilewright_analysis::at_once;
 use tilewright_ir::AtOnce;
 use tilewright_ir::stmt::MAX_NESTING;
 use tilewright_ir::well_formed::check_open_module;
-use tilewright_ir::{Block, Error, Function, Module, Result, Stmt, StmtKind, TensorFunc, data};
+use tilewright_ir::{Error, Function, Module, Result, Stmt, TensorFunc, data};
 use tilewright_sets::Engine;
 
-use crate::argument::{InFunction, Output};
-use crate::cursor::{Cursor, around, as_block, as_loop, find};
-use crate::primitive::Invocation;
-use crate::trace::{BlockRef, Instruction, LoopRef, Trace};
+use crate::cursor::{Cursor, around, as_loop, block_cursor, find};
+use crate::signature::{Output, Signature};
+use crate::trace::{Instruction, Trace};
+use crate::value::{BlockRef, InFunction, Value};
 
 /// What the caller of a schedule allows.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +46,12 @@ pub struct Schedule {
     renamed: HashMap<BlockRef, BlockRef>,
     /// Instructions that were registered.
     pub(crate) intrinsics: HashMap<Arc<str>, Intrinsic>,
+}
+
+/// A primitive that is being applied, with a value for each of its parameters.
+pub(crate) struct Invocation {
+    pub(crate) primitive: &'static Signature,
+    pub(crate) args: Vec<Value>,
 }
 
 /// The function that a primitive leaves behind, and what it returns.
@@ -228,64 +234,4 @@ fn keeps_promises(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Where the block of this name is.
-pub(crate) fn block_cursor(func: &TensorFunc, name: &str) -> Result<Cursor> {
-    let mut cursors = find(&func.body, |s| as_block(s).is_some_and(|b| &*b.name == name));
-    match cursors.len() {
-        1 => Ok(cursors.swap_remove(0)),
-        0 => {
-            let all = find(&func.body, |s| as_block(s).is_some());
-            let names: Vec<&str> =
-                all.iter().filter_map(|s| as_block(&s.stmt)).map(|b| &*b.name).collect();
-            Err(Error::refused(format!("there is no block `{name}`"))
-                .note(format!("the function has the blocks: {}", names.join(", "))))
-        }
-        n => {
-            let labels = cursors.iter().filter_map(|s| s.stmt.span());
-            let e = Error::refused(format!("{n} blocks are called `{name}`"))
-                .at(cursors[0].stmt.span());
-            Err(labels.skip(1).fold(e, |e, span| e.label(span, "another one")))
-        }
-    }
-}
-
-/// Where the loop with this variable is.
-pub(crate) fn loop_cursor(func: &TensorFunc, l: &LoopRef) -> Result<Cursor> {
-    let mut cursors = find(&func.body, |s| as_loop(s).is_some_and(|(v, ..)| *v == l.var));
-    match cursors.len() {
-        1 => Ok(cursors.swap_remove(0)),
-        0 => Err(Error::refused(format!("the loop `{}` no longer exists", l.var.name()))),
-        n => Err(Error::refused(format!("the loop `{}` exists {n} times", l.var.name()))),
-    }
-}
-
-/// A name for a new block that no block of the function has: `base`, `base_1`, ...
-pub(crate) fn fresh_block_name(func: &TensorFunc, base: &str) -> Arc<str> {
-    let taken = |name: &str| {
-        !find(&func.body, |s| as_block(s).is_some_and(|b| &*b.name == name)).is_empty()
-    };
-    let mut name = base.to_owned();
-    let mut k = 0;
-    while taken(&name) {
-        k += 1;
-        name = format!("{base}_{k}");
-    }
-    name.into()
-}
-
-/// The same block statement with another block.
-pub(crate) fn with_block(s: &Stmt, block: Block) -> Stmt {
-    match s.kind() {
-        StmtKind::Block { bindings, predicate, .. } => Stmt::spanned(
-            StmtKind::Block {
-                bindings: bindings.clone(),
-                predicate: predicate.clone(),
-                block: Arc::new(block),
-            },
-            s.span(),
-        ),
-        _ => s.clone(),
-    }
 }

@@ -26,12 +26,12 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 
 use crate::buffer_arg::BufferArg;
-use crate::cursor::{Cursor, as_block, as_loop, find};
+use crate::cursor::{Cursor, as_block, as_loop, block_cursor, find, loop_cursor};
 use crate::index_map::IndexMap;
 use crate::loop_layout::is_loop_over;
 use crate::primitive::primitives;
-use crate::schedule::{Schedule, block_cursor, loop_cursor};
-use crate::trace::{BlockRef, Lambda, LoopRef};
+use crate::schedule::Schedule;
+use crate::value::{BlockRef, Lambda, LoopRef};
 
 primitives! {
     /// Rewrites the loops of a block so that they follow the axes of a buffer. Returns the loops.

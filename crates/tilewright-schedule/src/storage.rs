@@ -6,11 +6,11 @@ use tilewright_ir::{Attr, Attrs, Error, Expr, Result, TensorFunc};
 use crate::argument::BlockOrLoop;
 use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{check_storage_scope, the_block};
-use crate::cursor::{as_block, replace_in};
+use crate::cursor::{as_block, replace_in, with_block};
 use crate::loops::edit_loop;
 use crate::primitive::primitives;
-use crate::schedule::{Edited, with_block};
-use crate::trace::BlockRef;
+use crate::schedule::Edited;
+use crate::value::BlockRef;
 use tilewright_analysis::footprint::view_of;
 
 /// Annotation of the block of a stage that converts an argument to another layout: it can leave the

@@ -40,9 +40,9 @@ use tilewright_sets::Engine;
 use tilewright_transform::lower::blocks::lower_blocks;
 
 use crate::argument::BlockOrLoop;
-use crate::cursor::{Cursor, as_block, as_loop, find, replace_in};
+use crate::cursor::{Cursor, as_block, as_loop, find, fresh_block_name, replace_in};
 use crate::primitive::primitives;
-use crate::schedule::{Edited, Intrinsic, Schedule, fresh_block_name};
+use crate::schedule::{Edited, Intrinsic, Schedule};
 use tilewright_analysis::footprint::known_around;
 
 impl Schedule {

@@ -20,13 +20,13 @@ use tilewright_ir::{Buffer, DType, Error, Expr, Param, Range, Region, Result, Te
 use tilewright_sets::Engine;
 
 use crate::buffer_arg::{BufferArg, caller, check_interface};
-use crate::cursor::{as_block, find};
+use crate::cursor::{as_block, block_cursor, find};
 use crate::index_map::IndexMap;
 use crate::padding::{Padding, is_written, pad_value};
-use crate::primitive::{Invocation, primitives};
+use crate::primitive::primitives;
 use crate::relayout::relayout;
-use crate::schedule::{Edited, Schedule, block_cursor};
-use crate::trace::{BlockRef, Lambda, Value};
+use crate::schedule::{Edited, Invocation, Schedule};
+use crate::value::{BlockRef, Lambda, Value};
 
 primitives! {
     /// Lays a buffer of a block out by an index map, everywhere in the function. What padding holds

@@ -26,7 +26,7 @@
 //! ```
 
 use tilewright_ir::{Result, Source};
-pub use tilewright_schedule::trace::{BlockRef, Lambda, LambdaItem, LoopRef, Value};
+pub use tilewright_schedule::value::{BlockRef, Lambda, LambdaItem, LoopRef, Value};
 pub use tilewright_schedule::{BlockOrLoop, BufferArg, Permissions, Schedule};
 
 use crate::unstable::schedule_script;

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{Error, Expr, Module, Result, TensorFunc};
 pub use tilewright_ops::te::*;
-use tilewright_schedule::trace::{BlockRef, Lambda, LambdaItem, Value};
+use tilewright_schedule::value::{BlockRef, Lambda, LambdaItem, Value};
 use tilewright_schedule::{BufferArg, Permissions, Schedule};
 
 /// Ends a group of axes that become one physical axis.

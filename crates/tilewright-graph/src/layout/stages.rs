@@ -20,7 +20,7 @@ use tilewright_ir::{
     Attr, Buffer, Error, Expr, IterKind, Module, Result, Stmt, StmtKind, TensorFunc,
 };
 use tilewright_schedule::index_map::IndexMap;
-use tilewright_schedule::trace::Value;
+use tilewright_schedule::value::Value;
 use tilewright_schedule::{BlockRef, BufferArg, Permissions, Schedule};
 
 use super::conversion::Pad;

@@ -9,7 +9,7 @@ use tilewright_ir::scalar::{eval_int, wrap};
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{DType, Expr, ExprKind, Stmt, StmtKind, Var, Visit, extent};
 use tilewright_schedule::Schedule;
-use tilewright_schedule::trace::{Lambda, LambdaItem, Value};
+use tilewright_schedule::value::{Lambda, LambdaItem, Value};
 
 /// The value that the machine computes.
 fn eval(e: &Expr, env: &HashMap<Var, i64>) -> i64 {

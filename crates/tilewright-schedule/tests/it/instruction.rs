@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{DType, Expr};
 use tilewright_schedule::Intrinsic;
-use tilewright_schedule::trace::{Lambda, LambdaItem, Value};
+use tilewright_schedule::value::{Lambda, LambdaItem, Value};
 use tilewright_target::Target;
 
 use crate::common::{same_results, schedule, text};

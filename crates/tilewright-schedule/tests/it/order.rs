@@ -14,7 +14,7 @@ use tilewright_interp::symbolic;
 use tilewright_interp::{Arg, RunOptions, run_func};
 use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children};
 use tilewright_ir::{Expr, Fold, ForKind, Module, Result, Stmt, StmtKind, Tensor, TensorFunc};
-use tilewright_schedule::trace::{Lambda, LambdaItem, LoopRef};
+use tilewright_schedule::value::{Lambda, LambdaItem, LoopRef};
 use tilewright_schedule::{Permissions, Schedule};
 
 /// A nest of two loops around one block.

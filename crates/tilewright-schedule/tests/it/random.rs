@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tilewright_ir::{Expr, Result};
 use tilewright_schedule::compute::Position;
-use tilewright_schedule::trace::{BlockRef, Lambda, LambdaItem, LoopRef};
+use tilewright_schedule::value::{BlockRef, Lambda, LambdaItem, LoopRef};
 use tilewright_schedule::{Permissions, Schedule};
 
 /// How a stage runs.

@@ -3,7 +3,7 @@
 use crate::common::{module, same_results, schedule, text};
 use expect_test::{Expect, expect};
 use tilewright_ir::{DType, Error, Expr, Var};
-use tilewright_schedule::trace::{Lambda, LambdaBody, LambdaItem};
+use tilewright_schedule::value::{Lambda, LambdaBody, LambdaItem};
 
 const SOURCE: &str = r#"
 @T.prim_func

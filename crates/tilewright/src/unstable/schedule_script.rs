@@ -31,8 +31,9 @@ use tilewright_ir::scalar::eval_int;
 use tilewright_ir::visit::{Visit, walk_buffer, walk_func};
 use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, ExprKind, Module, Result, Source, Var};
 use tilewright_schedule::Schedule;
-use tilewright_schedule::primitive::{Given, find};
-use tilewright_schedule::trace::{Lambda, Value};
+use tilewright_schedule::signature::Given;
+use tilewright_schedule::table::find;
+use tilewright_schedule::value::{Lambda, Value};
 use tilewright_script::trace::{
     Argument, ArgumentKind, Builtin, Call, LambdaText, ScriptStmt, ScriptStmtKind, Target,
     parse_script,
@@ -145,7 +146,7 @@ impl Run<'_> {
         checked::check_step(&call.method, &before, self.schedule.module())?;
         (self.after)(text, self.schedule.module())?;
         Ok(match outputs.len() {
-            _ if primitive.returns.is_list() => Value::List(outputs),
+            _ if primitive.signature.returns.is_list() => Value::List(outputs),
             0 => Value::None,
             _ => outputs.swap_remove(0),
         })

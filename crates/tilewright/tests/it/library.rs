@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use tilewright::unstable::codegen::llvm::{Llvm, Target};
 use tilewright::unstable::ir::{Buffer, Expr, Param, Remarks, Stmt, TensorFunc, Var};
 use tilewright::unstable::pipeline::{Progress, Stage, run_stages};
-use tilewright::unstable::schedule::primitive;
+use tilewright::unstable::schedule::table;
 use tilewright::unstable::transform::lower::bounds;
 use tilewright::unstable::{passes, random::Random};
 use tilewright::{
@@ -398,7 +398,7 @@ fn code_for_another_machine_is_not_run() {
 
 #[test]
 fn the_pages_of_passes_and_primitives_are_what_they_say() {
-    for (name, page) in [("passes", passes::page()), ("primitives", primitive::page())] {
+    for (name, page) in [("passes", passes::page()), ("primitives", table::page())] {
         let path = format!("{}/../../docs/{name}.md", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1") {
             std::fs::write(&path, &page).expect("the page is written");

@@ -5,7 +5,7 @@ use tilewright_ir::{
     Buffer, DType, Error, Expr, Fold, Module, Result, Source, Tensor, TensorFunc, Var, visit,
 };
 use tilewright_schedule::index_map::IndexMap;
-use tilewright_schedule::trace::{BlockRef, Lambda, LambdaBody, LambdaItem, Value};
+use tilewright_schedule::value::{BlockRef, Lambda, LambdaBody, LambdaItem, Value};
 use tilewright_schedule::{Permissions, Schedule};
 use tilewright_script::{parse_expr, parse_module, print_module};
 use tilewright_sets::evaluate;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tilewright_ir::{DType, Expr};
-use tilewright_schedule::trace::Value;
+use tilewright_schedule::value::Value;
 
 use super::common::{Moved, Pad, block, lambda, parse, same, schedule, shown};
 

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use tilewright_schedule::LoopRef;
-use tilewright_schedule::trace::Value;
+use tilewright_schedule::value::Value;
 
 use super::common::{Pad, block, lambda, moved, schedule, shown, verify};
 

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use tilewright_ir::Expr;
-use tilewright_schedule::trace::Value;
+use tilewright_schedule::value::Value;
 use tilewright_schedule::{Permissions, Schedule};
 
 use super::common::{
